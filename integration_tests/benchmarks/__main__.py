@@ -1,0 +1,95 @@
+"""Runs every case under the reference and under Primax in turn and prints the ratios.
+
+Each round gives each library a fresh folder for its caches and runs each group of cases in a
+process of its own: reference, candidate, reference, candidate ... so that a slow minute of the
+machine falls on both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import track
+
+from . import micro, process, report, training
+from .case import Case
+
+MODULES = {"process": process.CASES, "micro": micro.CASES, "training": training.CASES}
+
+
+def groups(only: str) -> dict[tuple[str, str], list[Case]]:
+    """Cases whose group or name contains ``only``, by module and group, in written order."""
+    found: dict[tuple[str, str], list[Case]] = defaultdict(list)
+    for module, cases in MODULES.items():
+        for case in cases:
+            if only in case.group or only in case.name:
+                found[module, case.group].append(case)
+    return found
+
+
+def run_group(module: str, group: str, library: str, cache: Path) -> dict[str, Any]:
+    """Figures of one group for one library, from a process of its own."""
+    command = [sys.executable, "-m", f"{__package__}.worker", module, group, library]
+    env = {**os.environ, "XDG_CACHE_HOME": str(cache), "TF_CPP_MIN_LOG_LEVEL": "2"}
+    try:
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=900)
+    except subprocess.TimeoutExpired:
+        return defaultdict(lambda: {"error": "no result after 900 s"})
+    if done.returncode != 0:
+        why = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
+        return defaultdict(lambda: {"error": f"the process failed: {why}"})
+    figures: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return figures
+
+
+def main() -> None:
+    """Measures, prints the table, and writes the JSON file if one is named."""
+    parser = argparse.ArgumentParser(prog="python -m integration_tests.benchmarks")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", default="", help="part of a group's or case's name")
+    parser.add_argument("--json", type=Path, help="file to write the figures to")
+    parser.add_argument("--reference", default="jax", help="root module of the reference")
+    parser.add_argument("--candidate", default="primax", help="root module of the candidate")
+    options = parser.parse_args()
+    sides = ("reference", "candidate")
+    libraries = {side: getattr(options, side) for side in sides}
+    selected = groups(options.only)
+    figures: dict[str, dict[str, report.Figures]] = {side: defaultdict(list) for side in sides}
+    with tempfile.TemporaryDirectory() as scratch:
+        for library in libraries.values():  # files into the system's cache, bytecode to disk
+            run_group("process", "import numpy", library, Path(scratch) / "unmeasured")
+        runs = [
+            (round_, module, group, side)
+            for round_ in range(options.rounds)
+            for module, group in selected
+            for side in sides
+        ]
+        for round_, module, group, side in track(
+            runs, "measuring", console=Console(stderr=True), transient=True
+        ):
+            cache = Path(scratch) / f"{side}{round_}"
+            result = run_group(module, group, libraries[side], cache)
+            for case in selected[module, group]:
+                figures[side][case.name].append(result[case.name])
+    rows = [
+        report.make_row(case, *(figures[side][case.name] for side in sides))
+        for cases in selected.values()
+        for case in cases
+    ]
+    names = [libraries[side] for side in sides]
+    report.print_table(rows, *names, options.rounds)
+    if options.json is not None:
+        report.write_json(options.json, rows, *names, options.rounds)
+
+
+if __name__ == "__main__":
+    main()

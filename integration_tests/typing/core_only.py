@@ -1,0 +1,19 @@
+"""A user's program over the core alone, as the type checkers see it; read by them, never run."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import primax_core
+from primax_core import lax
+
+
+def energy(x: primax_core.Array) -> primax_core.Array:
+    """A scalar of one array."""
+    return lax.dot(lax.sin(x), x)
+
+
+def slope(values: np.ndarray) -> np.ndarray:
+    """The gradient of ``energy``, compiled."""
+    x = primax_core.device_put(values)
+    return np.asarray(primax_core.jit(primax_core.grad(energy))(x))

@@ -1,0 +1,1 @@
+"""The transformations as users call them: argument handling around one mechanism each."""

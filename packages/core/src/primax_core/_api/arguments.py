@@ -1,0 +1,153 @@
+"""Arguments of transformed functions: static ones, differentiated ones, names for messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._base import pytree, source
+from .._ir.jaxpr import DebugInfo, Literal
+from .._runtime.dispatch import as_operand
+from .._trace.core import current_trace
+from .._trace.staging import StagingTrace
+
+
+def check_callable(fun: Any) -> None:
+    """Refuse what cannot be transformed.
+
+    Raises:
+      TypeError: for anything but a callable, and for generator functions.
+    """
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r}")
+    code = getattr(fun, "__code__", None)
+    if code is not None and code.co_flags & 0x20:
+        raise TypeError(
+            f"Expected a function, got a generator function: {fun!r}. A generator's values do not "
+            "exist while it is traced; return them from a function."
+        )
+
+
+def name_of(fun: Callable) -> str:
+    """The function's name, looked for inside partials and wrappers."""
+    name = getattr(fun, "__name__", None)
+    if name is None and hasattr(fun, "func"):
+        return name_of(fun.func)
+    return name or type(fun).__name__
+
+
+def debug_info(fun: Callable, traced_for: str, args: tuple, kwargs: dict) -> DebugInfo:
+    """Names for error messages: the function, where it is, and a path for every leaf."""
+    return DebugInfo(
+        traced_for, name_of(fun), *_where(fun), tuple(leaf_names(fun, args, kwargs)), None
+    )
+
+
+def _where(fun: Callable) -> tuple[str | None, int | None]:
+    while True:
+        inner = getattr(fun, "__wrapped__", None) or getattr(fun, "func", None)
+        if inner is None:
+            break
+        fun = inner
+    code = getattr(fun, "__code__", None) or getattr(
+        getattr(fun, "__func__", None), "__code__", None
+    )
+    if code is None:
+        code = getattr(getattr(type(fun), "__call__", None), "__code__", None)
+    return (code.co_filename, code.co_firstlineno) if code is not None else (None, None)
+
+
+def parameter_names(fun: Callable) -> list[str] | None:
+    """Names of the positional parameters, where they can be known cheaply."""
+    skipped = 0
+    while not hasattr(fun, "__code__"):
+        if hasattr(fun, "__func__"):
+            fun, skipped = fun.__func__, skipped + 1
+        elif hasattr(fun, "__wrapped__"):
+            fun = fun.__wrapped__
+        elif hasattr(fun, "func"):
+            skipped += len(getattr(fun, "args", ()))
+            fun = fun.func
+        elif hasattr(type(fun).__call__, "__code__"):
+            fun, skipped = type(fun).__call__, skipped + 1
+        else:
+            return None
+    code = fun.__code__
+    if hasattr(fun, "__wrapped__") and code.co_argcount == 0:
+        return parameter_names(fun.__wrapped__)
+    return list(code.co_varnames[skipped : code.co_argcount])
+
+
+def leaf_names(fun: Callable, args: tuple, kwargs: dict) -> list[str]:
+    """A path for every leaf of the arguments: ``params['w']``."""
+    names = parameter_names(fun) or []
+    found = []
+    for i, arg in enumerate(args):
+        base = names[i] if i < len(names) else f"args[{i - len(names)}]" if names else f"args[{i}]"
+        for path, _ in pytree.tree_leaves_with_path(arg):
+            found.append(base + pytree.keystr(path))
+    for key, arg in sorted(kwargs.items()):
+        for path, _ in pytree.tree_leaves_with_path(arg):
+            found.append(key + pytree.keystr(path))
+    return found
+
+
+def as_tuple(x: Any) -> tuple:
+    """A tuple of one or several values."""
+    return tuple(x) if isinstance(x, (tuple, list)) else (x,)
+
+
+class Closed:
+    """A function of only some positional arguments; the others and the keywords are fixed."""
+
+    __slots__ = ("fun", "args", "open", "kwargs")
+
+    def __init__(self, fun: Callable, args: Sequence, open_at: Sequence[int], kwargs: dict):
+        self.fun = fun
+        self.args = args
+        self.open = open_at
+        self.kwargs = kwargs
+
+    def __call__(self, *given):
+        args = list(self.args)
+        for i, value in zip(self.open, given):
+            args[i] = value
+        return self.fun(*args, **self.kwargs)
+
+
+def checked_argnums(argnums: Any, n_args: int, what: str) -> tuple[int, ...]:
+    """Normalised positions of the arguments to differentiate.
+
+    Raises:
+      TypeError: if a position is not an integer or there is no such argument.
+    """
+    found = []
+    for i in as_tuple(argnums):
+        try:
+            i = i.__index__()
+        except AttributeError:
+            raise TypeError(
+                f"{what}: argnums must be an int or a tuple of ints, got {argnums!r}"
+            ) from None
+        if not -n_args <= i < n_args:
+            need = i + 1 if i >= 0 else -i
+            raise TypeError(
+                f"differentiating with respect to argnums={argnums} requires at least {need} "
+                f"positional arguments to be passed by the caller, but got only {n_args} "
+                "positional arguments."
+            )
+        found.append(i % n_args)
+    return tuple(found)
+
+
+def finished(x: Any) -> Any:
+    """A value as users may see it: literals become arrays or tracers."""
+    if type(x) is Literal:
+        trace = current_trace()
+        return trace.lift(x) if type(trace) is StagingTrace else as_operand(x)
+    return x
+
+
+def describe(fun: Callable) -> str:
+    """``f at file.py:12``."""
+    return source.summarize_function(fun)

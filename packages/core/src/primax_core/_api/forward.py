@@ -1,0 +1,232 @@
+"""``jvp``, ``linearize`` and ``linear_transpose``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._base import pytree
+from .._base.config import state
+from .._ir import dtypes
+from .._trace.core import call_on, set_trace, typeof
+from .._trace.staging import close_over, stage
+from .._transform.jvp import JVPTrace, JVPTracer
+from .._transform.linearize import tape_to_jaxpr
+from .._transform.symbolic import Zero, instantiate
+from .._transform.transpose import transpose_jaxpr
+from .arguments import check_callable, debug_info, finished
+from .vjp import differentiable, output_aval, pull_back, split_aux
+
+tree_flatten, tree_unflatten = pytree.tree_flatten, pytree.tree_unflatten
+
+
+def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = False) -> Any:
+    """Value of a function and its derivative along tangents.
+
+    Args:
+      primals, tangents: sequences of one structure; tangents have their primals' types
+        (``float0`` for integers).
+
+    Returns:
+      ``(value, tangent)`` or ``(value, tangent, aux)``.
+
+    >>> y, dy = jvp(lambda x: x * x, (3.0,), (1.0,))
+    >>> float(dy)
+    6.0
+    """
+    check_callable(fun)
+    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
+        raise TypeError(
+            "primal and tangent arguments to jvp must be tuples or lists; found "
+            f"{type(primals).__name__} and {type(tangents).__name__}."
+        )
+    leaves, in_tree = tree_flatten(tuple(primals))
+    tangent_leaves, tangent_tree = tree_flatten(tuple(tangents))
+    if in_tree != tangent_tree:
+        raise TypeError(
+            "primal and tangent arguments to jvp must have the same tree structure; primals have "
+            f"tree structure {in_tree} whereas tangents have tree structure {tangent_tree}."
+        )
+    parent = state.trace
+    trace = JVPTrace(parent)
+    ins = [
+        _with_tangent(trace, p, t, i) for i, (p, t) in enumerate(zip(leaves, tangent_leaves))
+    ]
+    aux_parts: tuple = ()
+    try:
+        with set_trace(trace):
+            out = fun(*tree_unflatten(in_tree, ins))
+            if has_aux:
+                out, aux = split_aux(out, fun)
+                aux_leaves, aux_tree = tree_flatten(aux)
+                aux_parts = (
+                    tree_unflatten(aux_tree, [finished(trace.parts(a)[0]) for a in aux_leaves]),
+                )
+        outs, out_tree = tree_flatten(out)
+        split = [trace.parts(o) for o in outs]
+    finally:
+        trace.live = False
+    values = [finished(p) for p, _ in split]
+    dots = [
+        finished(instantiate(Zero(output_aval(p, fun).tangent_aval())) if t is None else t)
+        for p, t in split
+    ]
+    return (tree_unflatten(out_tree, values), tree_unflatten(out_tree, dots), *aux_parts)
+
+
+def _with_tangent(trace: JVPTrace, p: Any, t: Any, i: int):
+    aval = typeof(p)
+    expected = aval.tangent_aval()
+    is_float0 = isinstance(t, np.ndarray) and t.dtype == dtypes.float0
+    got_dtype = dtypes.float0 if is_float0 else typeof(t).dtype
+    if got_dtype != expected.dtype:
+        raise TypeError(
+            "primal and tangent arguments to jvp do not match; dtypes must be equal, or in case of "
+            "int/bool primal dtype the tangent dtype must be float0. Got primal dtype "
+            f"{aval.dtype.name} and so expected tangent dtype {_dtype_name(expected.dtype)}, but "
+            f"got tangent dtype {_dtype_name(got_dtype)} instead (leaf {i})."
+        )
+    shape = t.shape if is_float0 else typeof(t).shape
+    if shape != expected.shape:
+        raise ValueError(
+            "jvp called with different primal and tangent shapes; Got primal shape "
+            f"{aval.shape} and tangent shape as {shape}"
+        )
+    return p if is_float0 else JVPTracer(trace, p, t)
+
+
+def _dtype_name(dtype) -> str:
+    return "float0" if dtype == dtypes.float0 else dtype.name
+
+
+def linearize(fun: Callable, *primals, has_aux: bool = False, in_nzs=None) -> Any:
+    """Value of a function, and its derivative there as a function that may be called many times.
+
+    Returns:
+      ``(value, f_jvp)`` or ``(value, f_jvp, aux)``; the values that the derivative needs are
+      computed once.
+
+    >>> y, f_jvp = linearize(lambda x: x * x, 3.0)
+    >>> float(f_jvp(1.0))
+    6.0
+    """
+    check_callable(fun)
+    out, pullback, aux = pull_back(fun, primals, has_aux)
+    ins = [t for t in pullback._ins if t is not None]
+    linear, out_mask = tape_to_jaxpr(
+        pullback._out_avals, pullback._outs, pullback._tape, ins
+    )
+    program, consts = close_over(linear)
+    aux_data = (
+        program, tuple(out_mask), tuple(pullback._out_avals), tuple(pullback._in_avals),
+        pullback.in_tree, pullback.out_tree,
+    )  # fmt: skip
+    f_jvp = pytree.Partial(_Linearized(*aux_data), list(consts))
+    return (out, f_jvp, aux) if has_aux else (out, f_jvp)
+
+
+class _Linearized:
+    """The function behind ``linearize``'s result; its residuals are the first argument."""
+
+    def __init__(self, jaxpr, out_mask, out_avals, in_avals, in_tree, out_tree):
+        self.key = (jaxpr, out_mask, out_avals, in_avals, in_tree, out_tree)
+
+    __name__ = "f_jvp"
+
+    def __eq__(self, other):
+        return type(other) is _Linearized and self.key == other.key
+
+    def __hash__(self):
+        return hash(self.key[:2])
+
+    def __call__(self, consts, *tangents):
+        jaxpr, out_mask, out_avals, in_avals, in_tree, out_tree = self.key
+        leaves, tree = tree_flatten(tangents)
+        if tree != in_tree:
+            raise TypeError(
+                "the linearized function was called with a tree of tangents "
+                f"{tree}, but expected {in_tree}"
+            )
+        given = []
+        for t, aval in zip(leaves, in_avals):
+            is_float0 = isinstance(t, np.ndarray) and t.dtype == dtypes.float0
+            expected = aval.tangent_aval()
+            if expected.dtype == dtypes.float0:
+                continue
+            got = None if is_float0 else typeof(t)
+            if got is None or got.shape != expected.shape or got.dtype != expected.dtype:
+                raise ValueError(
+                    "linearized function called on tangent values inconsistent with the original "
+                    f"primal values: got {'float0' if got is None else got.str_short()} for "
+                    f"primal {aval.str_short()}"
+                )
+            given.append(t)
+        found = iter(call_on(state.trace, jaxpr, [*consts, *given]))
+        outs = [
+            finished(next(found) if m else instantiate(Zero(a.tangent_aval())))
+            for m, a in zip(out_mask, out_avals)
+        ]
+        return tree_unflatten(out_tree, outs)
+
+
+def linear_transpose(fun: Callable, *primals, reduce_axes=()) -> Callable:
+    """The transpose of a function that is linear in its arguments.
+
+    Args:
+      fun: a linear function; constants added to its result are ignored.
+      primals: arrays or ``ShapeDtypeStruct`` that give the arguments' types.
+
+    Returns:
+      A function from a cotangent of the result to a tuple of cotangents of the arguments.
+
+    >>> (ct,) = linear_transpose(lambda x: 3.0 * x, 1.0)(2.0)
+    >>> float(ct)
+    6.0
+    """
+    check_callable(fun)
+    leaves, in_tree = tree_flatten(primals)
+    avals = [typeof(x) for x in leaves]
+    for a in avals:
+        if not differentiable(a) and not dtypes.issubdtype(a.dtype, np.integer):
+            raise TypeError(
+                "linear_transpose only supports [float or complex] inputs, but got "
+                f"{a.dtype.name}"
+            )
+    trees: list = []
+
+    def flat(*args):
+        outs, tree = tree_flatten(fun(*tree_unflatten(in_tree, args)))
+        trees.append(tree)
+        return outs
+
+    jaxpr = stage(flat, avals, debug_info(fun, "linear_transpose", primals, {}), state.trace)
+    jaxpr, consts = close_over(jaxpr)
+    out_tree = trees[0]
+    out_avals = jaxpr.out_avals
+    for a, o in zip(avals, out_avals):
+        if differentiable(a) != differentiable(o):
+            raise TypeError(
+                "linear_transpose only supports transposing linear functions from floats to "
+                f"floats or integers to integers, but got input dtype {a.dtype.name} and output "
+                f"dtype {o.dtype.name}"
+            )
+
+    def transposed(ct):
+        cts, tree = tree_flatten(ct)
+        if tree != out_tree:
+            raise TypeError(f"cotangent tree does not match function output, expected {out_tree} but got {tree}")
+        for c, aval in zip(cts, out_avals):
+            got = typeof(c)
+            if got.shape != aval.shape or got.dtype != aval.dtype:
+                raise TypeError(
+                    "linear_transpose cotangents must match function outputs: got "
+                    f"{got.str_short()}, expected {aval.str_short()}"
+                )
+        linear = (False,) * len(consts) + (True,) * len(avals)
+        program, out_mask = transpose_jaxpr(jaxpr, linear, (True,) * len(cts), True)
+        found = call_on(state.trace, program, [*consts, *cts])
+        return tree_unflatten(in_tree, [finished(c) for c in found])
+
+    return transposed

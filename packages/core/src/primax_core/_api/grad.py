@@ -1,0 +1,157 @@
+"""``grad`` and ``value_and_grad``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from .._base import pytree
+from .._ir import dtypes
+from .._ir.avals import ShapedArray
+from .._ir.jaxpr import Literal
+from .._trace.core import typeof
+from .arguments import Closed, check_callable, checked_argnums
+from .vjp import VJP, pull_back
+
+tree_flatten = pytree.tree_flatten
+
+
+def value_and_grad(
+    fun: Callable,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes=(),
+) -> Callable:
+    """A function that gives the value of ``fun`` and its gradient.
+
+    Args:
+      fun: returns a real scalar (or complex, if ``holomorphic``).
+      argnums: which positional arguments to differentiate; a tuple gives a tuple of gradients.
+      has_aux: whether ``fun`` returns ``(value, aux)``.
+      holomorphic: take the complex derivative of a complex function.
+      allow_int: give ``float0`` gradients for integer arguments instead of refusing them.
+
+    For a complex argument the gradient is the conjugate of the direction of steepest ascent.
+
+    >>> value, g = value_and_grad(lambda x: x * x)(3.0)
+    >>> float(value), float(g)
+    (9.0, 6.0)
+    """
+    check_callable(fun)
+
+    @wraps(fun)
+    def value_and_grad_fun(*args, **kwargs):
+        nums = checked_argnums(argnums, len(args), "grad")
+        closed = Closed(fun, args, nums, kwargs)
+        closed_args = tuple([args[i] for i in nums])
+        for x in tree_flatten(closed_args)[0]:
+            check_grad_input(x, holomorphic, allow_int, "grad")
+        whole = not kwargs and nums == tuple(range(len(args)))
+        value, pullback, aux = pull_back(fun if whole else closed, closed_args, has_aux)
+        aval = _check_grad_output(value, pullback, holomorphic, "grad")
+        grads = pullback(_one_of(aval))
+        grads = grads if isinstance(argnums, (tuple, list)) else grads[0]
+        return ((value, aux), grads) if has_aux else (value, grads)
+
+    return value_and_grad_fun
+
+
+_ones: dict = {}
+
+
+def _one_of(aval: ShapedArray) -> Literal:
+    found = _ones.get(aval)
+    if found is None:
+        found = _ones[aval] = Literal(np.ones((), aval.dtype)[()], aval)
+    return found
+
+
+def grad(
+    fun: Callable,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes=(),
+) -> Callable:
+    """A function that gives the gradient of ``fun``; arguments as :func:`value_and_grad`.
+
+    >>> float(grad(lambda x: x * x * x)(2.0))
+    12.0
+    """
+    both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
+
+    @wraps(fun)
+    def grad_fun(*args, **kwargs):
+        value, grads = both(*args, **kwargs)
+        return (grads, value[1]) if has_aux else grads
+
+    return grad_fun
+
+
+def check_grad_input(x: Any, holomorphic: bool, allow_int: bool, name: str) -> None:
+    """Refuse arguments that a gradient is not defined for."""
+    dtype = typeof(x).dtype
+    if holomorphic:
+        if not dtypes.issubdtype(dtype, np.complexfloating):
+            raise TypeError(
+                f"{name} with holomorphic=True requires inputs with complex dtype, but got "
+                f"{dtype.name}."
+            )
+    elif dtypes.issubdtype(dtype, dtypes.extended) or dtypes.issubdtype(dtype, np.integer) or (
+        dtype == np.bool_
+    ):
+        if not allow_int or dtypes.issubdtype(dtype, dtypes.extended):
+            raise TypeError(
+                f"{name} requires real- or complex-valued inputs (input dtype that is a sub-dtype "
+                f"of np.inexact), but got {dtype.name}. If you want to use Boolean- or "
+                "integer-valued inputs, use vjp or set allow_int to True."
+            )
+    elif not dtypes.issubdtype(dtype, np.inexact):
+        raise TypeError(
+            f"{name} requires numerical-valued inputs (input dtype that is a sub-dtype of "
+            f"np.inexact), but got {dtype.name}."
+        )
+
+
+def _check_grad_output(value, pullback: VJP, holomorphic: bool, name: str) -> ShapedArray:
+    avals = pullback._out_avals
+    if len(avals) != 1 or tree_flatten(value)[1] != _LEAF:
+        raise TypeError(
+            f"Gradient only defined for scalar-output functions. Output was {value}. Return one "
+            "scalar, or use jacrev for functions with several results."
+        )
+    aval = avals[0]
+    if aval.shape:
+        raise TypeError(
+            "Gradient only defined for scalar-output functions. Output had shape: "
+            f"{aval.shape}. Sum the output, or use jacrev or vjp."
+        )
+    if holomorphic:
+        if not dtypes.issubdtype(aval.dtype, np.complexfloating):
+            raise TypeError(
+                f"{name} with holomorphic=True requires outputs with complex dtype, but got "
+                f"{aval.dtype.name}."
+            )
+    elif dtypes.issubdtype(aval.dtype, np.complexfloating):
+        raise TypeError(
+            f"{name} requires real-valued outputs (output dtype that is a sub-dtype of "
+            f"np.floating), but got {aval.dtype.name}. For holomorphic differentiation, pass "
+            "holomorphic=True. For differentiation of non-holomorphic functions involving complex "
+            "outputs, use jax.vjp directly."
+        )
+    elif not dtypes.issubdtype(aval.dtype, np.floating):
+        raise TypeError(
+            f"{name} requires real-valued outputs (output dtype that is a sub-dtype of "
+            f"np.floating), but got {aval.dtype.name}. For differentiation of functions with "
+            "integer outputs, use jax.vjp directly."
+        )
+    return aval
+
+
+_LEAF = tree_flatten(0)[1]

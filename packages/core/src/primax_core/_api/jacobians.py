@@ -1,0 +1,204 @@
+"""``jacfwd``, ``jacrev`` and ``hessian``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+
+import numpy as np
+
+from .._base import pytree
+from .._base.config import state
+from .._ir import dtypes
+from .._runtime.array import put
+from .._trace.core import set_trace, typeof
+from ..lax.reshaping import reshape
+from ..lax.slicing import split
+from .arguments import Closed, check_callable, checked_argnums
+from .forward import jvp
+from .grad import check_grad_input
+from .vjp import pull_back
+from .vmap import vmap
+
+tree_flatten, tree_unflatten = pytree.tree_flatten, pytree.tree_unflatten
+
+
+def jacfwd(
+    fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable:
+    """Jacobian of a function, one column at a time in forward mode: good for few inputs.
+
+    Returns:
+      A function that gives, for each leaf of the result (and for each argument, with several
+      ``argnums``), an array of shape ``result.shape + argument.shape``.
+
+    >>> float(jacfwd(lambda x: x * x)(3.0))
+    6.0
+    """
+    check_callable(fun)
+
+    @wraps(fun)
+    def jacobian(*args, **kwargs):
+        nums = checked_argnums(argnums, len(args), "jacfwd")
+        closed = Closed(fun, args, nums, kwargs)
+        diff_args = tuple([args[i] for i in nums])
+        for x in tree_flatten(diff_args)[0]:
+            _check_jacfwd_input(x, holomorphic)
+
+        def push(tangents):
+            return jvp(closed, diff_args, tangents, has_aux=has_aux)
+
+        leaves, in_tree = tree_flatten(diff_args)
+        result = vmap(push, out_axes=(None, -1, None) if has_aux else (None, -1))(
+            basis(leaves, in_tree)
+        )
+        value, columns = result[0], result[1]
+        _check_holomorphic_outputs(value, holomorphic)
+        several = isinstance(argnums, (tuple, list))
+
+        def of_leaf(column):
+            parts = tree_unflatten(in_tree, split_basis(column, leaves, -1))
+            return parts if several else parts[0]
+
+        jac = pytree.tree_map(of_leaf, columns)
+        return (jac, result[2]) if has_aux else jac
+
+    return jacobian
+
+
+def _check_holomorphic_outputs(value, holomorphic: bool) -> None:
+    for o in tree_flatten(value)[0]:
+        dtype = typeof(o).dtype
+        if holomorphic and not dtypes.issubdtype(dtype, np.complexfloating):
+            raise TypeError(
+                "jacfwd with holomorphic=True requires outputs with complex dtype, but got "
+                f"{dtype.name}."
+            )
+
+
+def _check_jacfwd_input(x, holomorphic: bool) -> None:
+    dtype = typeof(x).dtype
+    if holomorphic:
+        if not dtypes.issubdtype(dtype, np.complexfloating):
+            raise TypeError(
+                f"jacfwd with holomorphic=True requires inputs with complex dtype, but got {dtype.name}."
+            )
+    elif not dtypes.issubdtype(dtype, np.floating):
+        raise TypeError(
+            "jacfwd requires real-valued inputs (input dtype that is a sub-dtype of np.floating), "
+            f"but got {dtype.name}. For holomorphic differentiation, pass holomorphic=True. For "
+            "differentiation of non-holomorphic functions involving complex inputs or integer "
+            "inputs, use jax.jvp directly."
+        )
+
+
+def jacrev(
+    fun: Callable,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable:
+    """Jacobian of a function, one row at a time in reverse mode: good for few results.
+
+    Results are laid out as by :func:`jacfwd`.
+
+    >>> float(jacrev(lambda x: x * x)(3.0))
+    6.0
+    """
+    check_callable(fun)
+
+    @wraps(fun)
+    def jacobian(*args, **kwargs):
+        nums = checked_argnums(argnums, len(args), "jacrev")
+        closed = Closed(fun, args, nums, kwargs)
+        diff_args = tuple([args[i] for i in nums])
+        for x in tree_flatten(diff_args)[0]:
+            check_grad_input(x, holomorphic, allow_int, "jacrev")
+        value, pullback, aux = pull_back(closed, diff_args, has_aux)
+        leaves, out_tree = tree_flatten(value)
+        for o in leaves:
+            _check_jacrev_output(o, holomorphic)
+        rows = vmap(pullback)(basis(leaves, out_tree))
+        row_leaves, row_tree = tree_flatten(rows)
+        parts = [split_basis(r, leaves, 0) for r in row_leaves]
+        per_result = [
+            tree_unflatten(row_tree, [p[i] for p in parts]) for i in range(len(leaves))
+        ]
+        if not isinstance(argnums, (tuple, list)):
+            per_result = [p[0] for p in per_result]
+        jac = tree_unflatten(out_tree, per_result)
+        return (jac, aux) if has_aux else jac
+
+    return jacobian
+
+
+def _check_jacrev_output(o, holomorphic: bool) -> None:
+    dtype = typeof(o).dtype
+    if holomorphic:
+        if not dtypes.issubdtype(dtype, np.complexfloating):
+            raise TypeError(
+                f"jacrev with holomorphic=True requires outputs with complex dtype, but got {dtype.name}."
+            )
+    elif not dtypes.issubdtype(dtype, np.floating):
+        raise TypeError(
+            "jacrev requires real-valued outputs (output dtype that is a sub-dtype of "
+            f"np.floating), but got {dtype.name}. For holomorphic differentiation, pass "
+            "holomorphic=True. For differentiation of non-holomorphic functions involving complex "
+            "outputs, use jax.vjp directly."
+        )
+
+
+jacobian = jacrev
+
+
+def hessian(
+    fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable:
+    """Second derivatives: forward mode over reverse mode.
+
+    >>> float(hessian(lambda x: x * x * x)(2.0))
+    12.0
+    """
+    return jacfwd(
+        jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic),
+        argnums, has_aux=has_aux, holomorphic=holomorphic,
+    )  # fmt: skip
+
+
+def directions_of(leaves: Sequence) -> list[np.ndarray]:
+    """Rows of an identity matrix, cut and shaped like the leaves."""
+    avals = [typeof(x) for x in leaves]
+    total = sum(a.size for a in avals)
+    found, at = [], 0
+    for a in avals:
+        block = np.zeros((total, a.size), a.dtype)
+        block[np.arange(at, at + a.size), np.arange(a.size)] = 1
+        found.append(block.reshape(total, *a.shape))
+        at += a.size
+    return found
+
+
+_kept: dict[tuple, list] = {}
+
+
+def basis(leaves: Sequence, tree):
+    """The standard basis of a tree of arrays, along a new first axis; kept while it is small."""
+    key = (state.key, *[typeof(x).strip_weak_type() for x in leaves])
+    found = _kept.get(key)
+    if found is None:
+        with set_trace(None):
+            found = [put(block) for block in directions_of(leaves)]
+        if sum(f.size for f in found) <= 1 << 16:
+            _kept[key] = found
+    return tree_unflatten(tree, found)
+
+
+def split_basis(x, leaves: Sequence, axis: int) -> list:
+    """Cut the axis of basis directions into parts of the leaves' shapes."""
+    avals = [typeof(leaf) for leaf in leaves]
+    shape = typeof(x).shape
+    axis = axis % len(shape)
+    parts = [x] if len(avals) == 1 else split(x, [a.size for a in avals], axis)
+    shapes = [(*shape[:axis], *a.shape, *shape[axis + 1 :]) for a in avals]
+    return [p if typeof(p).shape == s else reshape(p, s) for p, s in zip(parts, shapes)]

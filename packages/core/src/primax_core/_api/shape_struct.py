@@ -1,0 +1,99 @@
+"""``ShapeDtypeStruct``: the type of an array without an array."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .._ir import dtypes
+from .._ir.avals import ShapedArray
+
+
+class ShapeDtypeStruct:
+    """Shape and dtype, accepted wherever a function is traced without being run.
+
+    >>> import numpy as np
+    >>> ShapeDtypeStruct((2, 3), np.float32)
+    ShapeDtypeStruct(shape=(2, 3), dtype=float32)
+    """
+
+    __slots__ = ("shape", "dtype", "sharding", "weak_type", "manual_axis_type", "is_ref")
+
+    def __init__(
+        self,
+        shape: Any,
+        dtype: Any,
+        *,
+        sharding: Any = None,
+        weak_type: bool = False,
+        manual_axis_type: Any = None,
+        is_ref: bool = False,
+        _memory_space: Any = None,
+    ):
+        if dtype is None:
+            raise ValueError("ShapeDtypeStruct: dtype must be specified.")
+        try:
+            self.shape = tuple(int(d) for d in shape)
+        except TypeError:
+            raise TypeError(
+                f"ShapeDtypeStruct: shape must be a sequence of integers, got {shape!r}"
+            ) from None
+        self.dtype = dtypes.canonicalize_user_dtype(dtype, "ShapeDtypeStruct")
+        self.sharding = sharding
+        self.weak_type = weak_type
+        self.manual_axis_type = manual_axis_type
+        self.is_ref = is_ref
+
+    @property
+    def aval(self) -> ShapedArray:
+        """The type."""
+        return ShapedArray(self.shape, self.dtype, self.weak_type)
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def format(self):
+        """The layout, not known here."""
+        return None
+
+    def update(self, **changes) -> ShapeDtypeStruct:
+        """A copy with some fields changed."""
+        fields = {n: getattr(self, n) for n in self.__slots__}
+        fields.update(changes)
+        shape, dtype = fields.pop("shape"), fields.pop("dtype")
+        return ShapeDtypeStruct(shape, dtype, **fields)
+
+    @staticmethod
+    def like(x: Any) -> ShapeDtypeStruct:
+        """The type of an array."""
+        aval = x.aval
+        return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def __eq__(self, other):
+        if type(other) is not ShapeDtypeStruct:
+            return False
+        return all(getattr(self, n) == getattr(other, n) for n in self.__slots__)
+
+    def __hash__(self):
+        return hash((self.shape, self.dtype, self.weak_type))
+
+    def __repr__(self):
+        notes = "".join(
+            f", {n}={getattr(self, n)!r}"
+            for n in ("sharding", "weak_type", "is_ref")
+            if getattr(self, n)
+        )
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{notes})"

@@ -1,0 +1,252 @@
+"""``vjp``: the value of a function and the function that pulls cotangents back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._base import pytree
+from .._ir import dtypes
+from .._ir.avals import ShapedArray
+from .._ir.jaxpr import Literal
+from .._trace.core import typeof
+from .._transform.linearize import Node, Tangent, linearize_of, tape_to_jaxpr
+from .._transform.symbolic import Zero, add_tangents, instantiate
+from .._transform.transpose import run_tape_backwards
+from .arguments import check_callable, describe, finished, name_of
+
+tree_flatten, tree_unflatten = pytree.tree_flatten, pytree.tree_unflatten
+
+
+class VJP:
+    """The function from cotangents to cotangents that ``vjp`` returns; a pytree of its residuals.
+
+    Calling it any number of times gives a tuple with one cotangent for each differentiated argument.
+    """
+
+    def __init__(self, tape, outs, ins, in_avals, in_tree, out_avals, out_tree):
+        self._tape = tape
+        self._outs = outs
+        self._ins = ins
+        self._in_avals = in_avals
+        self.in_tree = in_tree
+        self._out_avals = out_avals
+        self.out_tree = out_tree
+
+    @property
+    def opaque_residuals(self) -> list:
+        """The values that were saved for the backward pass."""
+        return [r for node in self._tape for r in node.residuals]
+
+    args_res: tuple = ()
+    structured_residuals: tuple = ()
+
+    @property
+    def jaxpr(self):
+        """The linear program that the function transposes."""
+        ins = [t for t in self._ins if t is not None]
+        return tape_to_jaxpr(self._out_avals, self._outs, self._tape, ins)[0]
+
+    def __call__(self, out_ct, *extra):
+        if extra:
+            raise TypeError(
+                "The function returned by `vjp` applied to a function with several results takes "
+                "one argument: the cotangents in a tree of the results' structure."
+            )
+        cts, tree = tree_flatten(out_ct)
+        if tree != self.out_tree:
+            raise ValueError(
+                "unexpected tree structure of argument to vjp function: got "
+                f"{tree}, but expected to match {self.out_tree}"
+            )
+        given = {}
+        for i, (t, ct, aval) in enumerate(zip(self._outs, cts, self._out_avals)):
+            check_cotangent(ct, aval, i)
+            if t is not None:
+                old = given.get(t)
+                given[t] = ct if old is None else add_tangents(old, ct)
+        found = iter(run_tape_backwards(self._tape, given, [t for t in self._ins if t]))
+        results = []
+        for t, aval in zip(self._ins, self._in_avals):
+            ct = next(found) if t is not None else None
+            results.append(
+                finished(instantiate(Zero(aval.tangent_aval())) if ct is None else ct)
+            )
+        return tree_unflatten(self.in_tree, results)
+
+    def __repr__(self):
+        return f"VJP({self.in_tree} <- {self.out_tree})"
+
+
+def _vjp_flatten(f: VJP):
+    shape = tuple(len(n.residuals) for n in f._tape)
+    return f.opaque_residuals, _VjpAux(f, shape)
+
+
+class _VjpAux:
+    """The structure of a ``VJP`` without its residuals; equal for programs that are the same."""
+
+    __slots__ = ("nodes", "outs", "ins", "fields", "key")
+
+    def __init__(self, f: VJP, shape):
+        index = {}
+        for i, t in enumerate(f._ins):
+            if t is not None:
+                index[t] = ("in", i)
+        for j, node in enumerate(f._tape):
+            for k, t in enumerate(node.outputs):
+                index[t] = (j, k)
+        self.nodes = tuple(
+            (n.jaxpr, tuple(index[t] for t in n.inputs), shape[j], n.backward)
+            for j, n in enumerate(f._tape)
+        )
+        self.outs = tuple(None if t is None else index[t] for t in f._outs)
+        self.ins = tuple(None if t is None else t.aval for t in f._ins)
+        self.fields = (f._in_avals, f.in_tree, f._out_avals, f.out_tree)
+        self.key = (
+            self.nodes, self.outs, self.ins, tuple(f._in_avals), f.in_tree,
+            tuple(f._out_avals), f.out_tree,
+        )  # fmt: skip
+
+    def __eq__(self, other):
+        return type(other) is _VjpAux and self.key == other.key
+
+    def __hash__(self):
+        return hash((len(self.nodes), self.outs))
+
+
+def _vjp_unflatten(aux: _VjpAux, leaves) -> VJP:
+    leaves = list(leaves)
+    made: dict = {}
+    ins = []
+    for i, aval in enumerate(aux.ins):
+        t = None if aval is None else Tangent(None, i, aval)
+        ins.append(t)
+        made["in", i] = t
+    tape, at = [], 0
+    for j, (jaxpr, inputs, n, backward) in enumerate(aux.nodes):
+        node = Node(jaxpr, leaves[at : at + n], [made[k] for k in inputs], backward)
+        at += n
+        tape.append(node)
+        for k, t in enumerate(node.outputs):
+            made[j, k] = t
+    outs = [None if k is None else made[k] for k in aux.outs]
+    in_avals, in_tree, out_avals, out_tree = aux.fields
+    return VJP(tape, outs, ins, in_avals, in_tree, out_avals, out_tree)
+
+
+pytree.register_pytree_node(VJP, _vjp_flatten, _vjp_unflatten)
+
+
+def check_cotangent(ct: Any, aval: ShapedArray, index: int) -> None:
+    """Refuse a cotangent whose type is not that of the result."""
+    if type(ct) is Literal:
+        return
+    expected = aval.tangent_aval()
+    got = typeof(ct) if not isinstance(ct, np.ndarray) or ct.dtype != dtypes.float0 else None
+    if got is None:
+        if expected.dtype != dtypes.float0 or ct.shape != expected.shape:
+            raise ValueError(
+                "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
+                f"float0{list(ct.shape)}, but expected {expected.str_short()} for result {index}"
+            )
+        return
+    if expected.dtype == dtypes.float0:
+        return  # an integer cotangent of an integer result is tolerated and ignored
+    if got.shape != expected.shape or got.dtype != expected.dtype:
+        raise ValueError(
+            "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
+            f"{got.str_short()}, but expected {expected.str_short()} because the corresponding "
+            f"result (number {index}) of the differentiated function has that type"
+        )
+
+
+def vjp(
+    fun: Callable, *primals, has_aux: bool = False, reduce_axes=(), saveable_args=True, in_nzs=None
+) -> Any:
+    """Value of a function, and the function from cotangents of results to those of arguments.
+
+    Args:
+      fun: takes and returns pytrees of arrays.
+      primals: where to evaluate; integer and boolean leaves get ``float0`` cotangents.
+      has_aux: whether ``fun`` returns a pair whose second part is passed through.
+
+    Returns:
+      ``(value, vjp_fn)`` or ``(value, vjp_fn, aux)``; ``vjp_fn`` may be called repeatedly, and is a
+      pytree, so it may leave a jitted function.
+
+    >>> y, pull = vjp(lambda x: x * x, 3.0)
+    >>> float(pull(1.0)[0])
+    6.0
+    """
+    check_callable(fun)
+    out, pullback, aux = pull_back(fun, primals, has_aux)
+    return (out, pullback, aux) if has_aux else (out, pullback)
+
+
+def pull_back(fun: Callable, primals: tuple, has_aux: bool):
+    """Value, pullback and auxiliary part of a function."""
+    leaves, in_tree = tree_flatten(primals)
+    in_avals = [input_aval(x, fun) for x in leaves]
+    mask = [differentiable(a) for a in in_avals]
+    found: list = []
+
+    def flat(*args):
+        out = fun(*tree_unflatten(in_tree, args))
+        if has_aux:
+            out, aux = split_aux(out, fun)
+            aux_leaves, aux_tree = tree_flatten(aux)
+        else:
+            aux_leaves, aux_tree = [], None
+        outs, out_tree = tree_flatten(out)
+        found.extend((out_tree, len(outs), aux_tree))
+        return [*outs, *aux_leaves]
+
+    outs, tangents, trace, ins = linearize_of(flat, leaves, mask)
+    out_tree, n, aux_tree = found
+    aux = tree_unflatten(aux_tree, [finished(a) for a in outs[n:]]) if has_aux else None
+    outs, tangents = outs[:n], tangents[:n]
+    out_avals = [output_aval(o, fun) for o in outs]
+    given = iter(ins)
+    all_ins = [next(given) if m else None for m in mask]
+    pullback = VJP(trace.tape, tangents, all_ins, in_avals, in_tree, out_avals, out_tree)
+    return tree_unflatten(out_tree, [finished(o) for o in outs]), pullback, aux
+
+
+def input_aval(x, fun) -> ShapedArray:
+    """The type of an argument leaf."""
+    try:
+        return typeof(x)
+    except TypeError:
+        raise TypeError(
+            f"an argument of {name_of(fun)} has type {type(x)}, which is not a valid JAX type: "
+            "differentiated functions take pytrees of arrays and numbers"
+        ) from None
+
+
+def output_aval(x, fun) -> ShapedArray:
+    """The type of a result leaf."""
+    try:
+        return typeof(x)
+    except TypeError:
+        raise TypeError(
+            f"the function {describe(fun)} returned a value of type {type(x)}, which is not a "
+            "valid JAX type"
+        ) from None
+
+
+def differentiable(aval: ShapedArray) -> bool:
+    """Whether values of a type have tangents."""
+    return dtypes.issubdtype(aval.dtype, np.inexact)
+
+
+def split_aux(out: Any, fun: Callable):
+    """The value and the auxiliary part of what a function returned."""
+    if not isinstance(out, (tuple, list)) or len(out) != 2:
+        raise TypeError(
+            "expected function with aux output to return a two-element tuple, but "
+            f"{describe(fun)} returned {out!r}"
+        )
+    return out

@@ -1,0 +1,193 @@
+"""``vmap``: a function of one example, applied to a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from .._base import pytree
+from .._trace.core import typeof
+from .._transform.batching import Axis, batch_of, move_axis
+from .arguments import check_callable, finished, leaf_names
+
+tree_flatten, tree_unflatten = pytree.tree_flatten, pytree.tree_unflatten
+
+
+def vmap(
+    fun: Callable,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_name: Any = None,
+    axis_size: int | None = None,
+    spmd_axis_name: Any = None,
+    sum_match: bool = False,
+) -> Callable:
+    """A function that applies ``fun`` to each slice of its arguments, all at once.
+
+    Args:
+      in_axes: which axis of each argument to map over: an integer, ``None`` for arguments that are
+        the same in all calls, or a tuple of those or of trees of those that are prefixes of the
+        arguments. Keyword arguments are always mapped over their first axis.
+      out_axes: where the mapped axis goes in the results.
+      axis_name: a name for collectives such as :func:`psum` inside ``fun``.
+      axis_size: number of slices, needed where nothing is mapped.
+      spmd_axis_name: mesh axes that the mapped axis is spread over.
+
+    Raises:
+      ValueError: if sizes differ or axes are out of range.
+
+    >>> import numpy as np
+    >>> [float(v) for v in np.asarray(vmap(lambda x: x * x)(np.arange(3.0)))]
+    [0.0, 1.0, 4.0]
+    """
+    check_callable(fun)
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    if not (in_axes is None or type(in_axes) in (int, tuple) or hasattr(in_axes, "__index__")):
+        raise TypeError(
+            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
+            f"positional arguments passed to the function, but got {in_axes}."
+        )
+    _check_axis_leaves(in_axes, "in_axes")
+    _check_axis_leaves(out_axes, "out_axes")
+
+    @wraps(fun)
+    def vmapped(*args, **kwargs):
+        if type(in_axes) is tuple and len(in_axes) != len(args):
+            note = (
+                " Note that in_axes only names positional arguments: keyword arguments are always "
+                "mapped over their leading axis."
+                if kwargs
+                else ""
+            )
+            raise ValueError(
+                "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
+                "positional arguments passed to the function, but got "
+                f"len(in_axes)={len(in_axes)}, len(args)={len(args)}.{note}"
+            )
+        leaves, in_tree = tree_flatten((args, kwargs))
+        if not leaves and axis_size is None:
+            raise ValueError(
+                "vmap wrapped function must be passed at least one argument containing an array, "
+                f"got empty *args={args} and **kwargs={kwargs}"
+            )
+        dims = flat_axes(in_axes, in_tree, args, kwargs)
+        dims = [_canonical_in(x, d, fun, args, kwargs, i) for i, (x, d) in enumerate(zip(leaves, dims))]
+        size = mapped_size(leaves, dims, axis_size, fun, args, kwargs)
+        axis = Axis(size, axis_name, spmd_axis_name)
+        trees: list = []
+
+        def flat(*flat_args):
+            positional, keywords = tree_unflatten(in_tree, flat_args)
+            outs, tree = tree_flatten(fun(*positional, **keywords))
+            trees.append(tree)
+            return outs
+
+        outs, out_dims = batch_of(flat, leaves, dims, axis, f" over {_name(fun)}")
+        wanted = flat_out_axes(out_axes, trees[0])
+        return tree_unflatten(
+            trees[0],
+            [_place(o, d, w, size, i) for i, (o, d, w) in enumerate(zip(outs, out_dims, wanted))],
+        )
+
+    return vmapped
+
+
+def _name(fun) -> str:
+    return getattr(fun, "__name__", type(fun).__name__)
+
+
+def _check_axis_leaves(axes: Any, what: str) -> None:
+    for leaf in tree_flatten(axes)[0]:
+        if not hasattr(leaf, "__index__"):
+            raise TypeError(
+                f"vmap {what} must be an int, None, or (nested) container with those types as "
+                f"leaves, but got {axes}."
+            )
+
+
+def flat_axes(in_axes: Any, in_tree, args: tuple, kwargs: dict) -> list:
+    """One axis or ``None`` for every leaf of ``(args, kwargs)``."""
+    if type(in_axes) is int:
+        return [in_axes] * in_tree.num_leaves
+    return pytree.flatten_axes("vmap in_axes", in_tree, (in_axes, 0))
+
+
+def flat_out_axes(out_axes: Any, out_tree) -> list:
+    """One axis or ``None`` for every leaf of the result."""
+    if type(out_axes) is int or out_axes is None:
+        return [out_axes] * out_tree.num_leaves
+    if isinstance(out_axes, list):
+        out_axes = tuple(out_axes) if not _is_list(out_tree) else out_axes
+    return pytree.flatten_axes("vmap out_axes", out_tree, out_axes)
+
+
+def _is_list(tree) -> bool:
+    data = tree.node_data()
+    return data is not None and data[0] is list
+
+
+def _canonical_in(x, dim, fun, args, kwargs, i: int):
+    if dim is None:
+        return None
+    rank = typeof(x).ndim
+    if not -rank <= dim < rank:
+        name = _leaf_name(fun, args, kwargs, i)
+        need = dim + 1 if dim >= 0 else -dim
+        raise ValueError(
+            f"vmap was requested to map its argument along axis {dim}, which implies that its rank "
+            f"should be at least {need}, but is only {rank} (its shape is {typeof(x).shape}); it "
+            f"is argument {name}"
+        )
+    return int(dim) % rank
+
+
+def _leaf_name(fun, args, kwargs, i: int) -> str:
+    names = leaf_names(fun, args, {})
+    if i < len(names):
+        return names[i]
+    keys = leaf_names(fun, (), kwargs)
+    j = i - len(names)
+    return f"kwargs[{keys[j]!r}]" if j < len(keys) else f"number {i}"
+
+
+def mapped_size(leaves, dims, axis_size, fun, args, kwargs) -> int:
+    """The common size of all mapped axes."""
+    sizes = [typeof(x).shape[d] for x, d in zip(leaves, dims) if d is not None]
+    if axis_size is not None:
+        sizes = [axis_size, *sizes]
+    if not sizes:
+        raise ValueError(
+            "vmap must have at least one non-None value in in_axes or axis_size must be specified"
+        )
+    if len(set(sizes)) == 1:
+        return sizes[0]
+    lines = []
+    if axis_size is not None:
+        lines.append(f"  * the `axis_size` argument was {axis_size};")
+    for i, (x, d) in enumerate(zip(leaves, dims)):
+        if d is not None:
+            aval = typeof(x)
+            lines.append(
+                f"  * one axis had size {aval.shape[d]}: axis {d} of argument "
+                f"{_leaf_name(fun, args, kwargs, i)} of type {aval.strip_weak_type()};"
+            )
+    raise ValueError(
+        "vmap got inconsistent sizes for array axes to be mapped:\n" + "\n".join(lines)
+    )
+
+
+def _place(out, dim, wanted, size: int, i: int):
+    """A result with its mapped axis where it is wanted."""
+    if wanted is None:
+        if dim is not None:
+            raise ValueError(
+                f"at vmap out_axes[{i}], got axis spec None but output was batched on axis {dim}; "
+                "out_axes=None is only for results that do not depend on mapped arguments"
+            )
+        return finished(out)
+    rank = typeof(out).ndim + (dim is None)
+    if not -rank <= wanted < rank:
+        raise ValueError(f"axis {wanted} is out of bounds for array of dimension {rank}")
+    return finished(move_axis(out, dim, int(wanted) % rank, size))

@@ -1,0 +1,1 @@
+"""Pytrees, configuration, errors and source information: what every other floor stands on."""

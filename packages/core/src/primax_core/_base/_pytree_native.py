@@ -1,0 +1,72 @@
+"""The registry of tree nodes, and flattening at the speed of jaxlib's C++.
+
+The registry belongs to this copy of the library alone: what is registered with the real JAX, or
+with another copy of this one, is a leaf here. Everything below is C++ without a Python frame around
+it; the functions with the documented parameter names are in `pytree`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from jaxlib import _jax
+
+_native: Final = _jax.pytree
+
+PyTreeRegistry = _native.PyTreeRegistry
+PyTreeDef = _native.PyTreeDef
+SequenceKey = _native.SequenceKey
+DictKey = _native.DictKey
+GetAttrKey = _native.GetAttrKey
+FlattenedIndexKey = _native.FlattenedIndexKey
+
+registry: Final = PyTreeRegistry()
+# A tree definition is pickled with a reference to its registry, found by these two names.
+registry.__name__ = "registry"
+registry.__module__ = __name__
+
+tree_flatten: Final = registry.flatten
+"""``tree_flatten(tree, is_leaf=None) -> (leaves, treedef)``, arguments by position only."""
+
+tree_unflatten: Final = PyTreeDef.unflatten
+"""``tree_unflatten(treedef, leaves) -> tree``"""
+
+flatten_with_path: Final = registry.flatten_with_path
+"""``flatten_with_path(tree, is_leaf=None) -> ([(path, leaf)], treedef)``, ``is_leaf(path, node)``.
+"""
+
+flatten_one_level: Final = registry.flatten_one_level
+is_node: Final = registry.is_node
+
+
+def tree_leaves(tree: Any) -> list[Any]:
+    """The leaves of a tree."""
+    return tree_flatten(tree)[0]
+
+
+def tree_structure(tree: Any) -> PyTreeDef:
+    """The definition of a tree's structure."""
+    return tree_flatten(tree)[1]
+
+
+def treedef_tuple(treedefs: Any) -> PyTreeDef:
+    """The structure of a tuple of trees with the given structures."""
+    return _native.treedef_tuple(registry, list(treedefs))
+
+
+def all_leaves(values: Any) -> bool:
+    """Whether no value is a node."""
+    return _native.all_leaves(registry, values)
+
+
+def flatten_one_level_with_keys(tree: Any) -> tuple[list[tuple[Any, Any]], Any] | None:
+    """Keys and children of a node, and its metadata; ``None`` for a leaf."""
+    found = registry.flatten_one_level_with_keys(tree)
+    if found is None:
+        return None
+    children, aux = found
+    fields = getattr(tree, "_fields", None)
+    if isinstance(tree, tuple) and fields is not None and type(tree) is aux:
+        # jaxlib 0.10 gives every field of a named tuple the name of the first.
+        children = zip(map(GetAttrKey, fields), tree, strict=True)
+    return list(children), aux

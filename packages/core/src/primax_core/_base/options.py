@@ -1,0 +1,241 @@
+"""The table of configuration options: one row each, and how a value for it is read and checked.
+
+``Scope`` says what an option can change, and so which caches must tell its values apart:
+
+- ``TRACE``: the program that tracing builds. Enters both keys of `config.state`.
+- ``DISPATCH``: only where or how a finished program runs. Enters ``state.key``, not
+  ``state.trace_key``.
+- ``NONE``: neither; it is read where it is used.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+TRACE: Final = "trace"
+DISPATCH: Final = "dispatch"
+NONE: Final = "none"
+
+_TRUE: Final = frozenset({"1", "true", "yes", "on", "y", "t"})
+_FALSE: Final = frozenset({"0", "false", "no", "off", "n", "f", ""})
+
+
+class Option:
+    """One configuration option.
+
+    ``kind`` is ``bool``, ``int``, ``float``, ``str`` or ``object``; ``choices`` restricts a string.
+    ``optional`` admits ``None``.
+    """
+
+    __slots__ = ("choices", "default", "doc", "kind", "name", "optional", "scope")
+
+    def __init__(
+        self,
+        name: str,
+        kind: type,
+        default: Any,
+        scope: str = NONE,
+        doc: str = "",
+        *,
+        choices: tuple[str, ...] | None = None,
+        optional: bool = False,
+    ) -> None:
+        self.name = name
+        self.kind = kind
+        self.default = default
+        self.scope = scope
+        self.doc = doc
+        self.choices = choices
+        self.optional = optional or default is None
+
+    @property
+    def env_var(self) -> str:
+        """Name of the environment variable that sets the option at import."""
+        return "PRIMAX_" + self.name.upper()
+
+    def check(self, value: Any) -> Any:
+        """The value in canonical form, or a ``ValueError`` that says what is accepted."""
+        if value is None and self.optional:
+            return None
+        kind = self.kind
+        if kind is object:
+            return self._check_hashable(value)
+        if type(value) is kind and self.choices is None:
+            return value
+        if kind is bool:
+            return self._check_bool(value)
+        if kind is str:
+            return self._check_str(value)
+        return self._check_number(value)
+
+    def parse(self, text: str) -> Any:
+        """The value that an environment variable's text stands for."""
+        if self.optional and text.strip().lower() in ("", "none"):
+            return None
+        if self.kind in (int, float):
+            try:
+                return self.kind(text)
+            except ValueError:
+                raise ValueError(
+                    f"environment variable {self.env_var}={text!r} is not {_article(self.kind)}"
+                ) from None
+        try:
+            return self.check(text)
+        except ValueError as error:
+            raise ValueError(f"environment variable {self.env_var}: {error}") from None
+
+    def _check_hashable(self, value: Any) -> Any:
+        try:
+            hash(value)
+        except TypeError:
+            raise ValueError(f"option {self.name} takes hashable values, got {value!r}") from None
+        return value
+
+    def _check_bool(self, value: Any) -> bool:
+        if isinstance(value, str):
+            text = value.strip().lower()
+            if text in _TRUE or text in _FALSE:
+                return text in _TRUE
+        elif value is None or isinstance(value, int) or type(value).__name__ in ("bool", "bool_"):
+            return bool(value)
+        raise ValueError(f"option {self.name} takes True or False, got {value!r}")
+
+    def _check_str(self, value: Any) -> str:
+        value = getattr(value, "value", value)  # an enum member stands for its value
+        if not isinstance(value, str):
+            raise ValueError(self._message(value))
+        if self.choices is None or value in self.choices:
+            return value
+        for choice in self.choices:
+            if choice.lower() == value.lower():
+                return choice
+        raise ValueError(self._message(value))
+
+    def _check_number(self, value: Any) -> Any:
+        if not isinstance(value, bool):
+            if isinstance(value, self.kind) or self.kind is float and isinstance(value, int):
+                return self.kind(value)
+            if self.kind is int and hasattr(value, "__index__"):
+                return value.__index__()
+        none = "None or of type" if self.optional else "of type"
+        raise ValueError(
+            f"new {self.kind.__name__} config value must be {none} {self.kind.__name__}, "
+            f"got {value!r} of type {type(value)} for option {self.name}"
+        )
+
+    def _message(self, value: Any) -> str:
+        none = "None or " if self.optional else ""
+        if self.choices is not None:
+            accepted = f"new enum value must be {none}in {list(self.choices)}"
+        else:
+            accepted = f"new string config value must be {none}of type str"
+        return f"{accepted}, got {value} of type {type(value)} for option {self.name}."
+
+    def __repr__(self) -> str:
+        return f"Option({self.name!r}, {self.kind.__name__}, default={self.default!r})"
+
+
+def _article(kind: type) -> str:
+    return "an integer" if kind is int else "a number"
+
+
+_GUARD_LEVELS: Final = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
+_PRECISIONS: Final = (
+    "default", "high", "highest", "bfloat16", "tensorfloat32", "float32",
+    "ANY_F8_ANY_F8_F32", "ANY_F8_ANY_F8_F32_FAST_ACCUM",
+    "ANY_F8_ANY_F8_ANY", "ANY_F8_ANY_F8_ANY_FAST_ACCUM",
+    "F16_F16_F16", "F16_F16_F32", "BF16_BF16_BF16", "BF16_BF16_F32",
+    "BF16_BF16_F32_X3", "BF16_BF16_F32_X6", "BF16_BF16_F32_X9",
+    "TF32_TF32_F32", "TF32_TF32_F32_X3", "F32_F32_F32", "F64_F64_F64",
+)  # fmt: skip
+
+OPTIONS: Final[tuple[Option, ...]] = (
+    # What programs mean.
+    Option("enable_x64", bool, False, TRACE,
+           "64-bit types exist; otherwise they are narrowed to their 32-bit counterparts"),
+    Option("explicit_x64_dtypes", str, "warn", TRACE,
+           "what an explicit request for a 64-bit dtype does while enable_x64 is off",
+           choices=("warn", "error", "allow")),
+    Option("numpy_dtype_promotion", str, "standard", TRACE,
+           "whether operands of different dtypes are promoted or refused",
+           choices=("standard", "strict")),
+    Option("numpy_rank_promotion", str, "allow", TRACE,
+           "whether operands of different rank broadcast silently, with a warning, or not at all",
+           choices=("allow", "warn", "raise")),
+    Option("default_matmul_precision", str, None, TRACE,
+           "precision of matrix products and convolutions that ask for none",
+           choices=_PRECISIONS),
+    Option("default_prng_impl", str, "threefry2x32", TRACE,
+           "random bit generator of keys that name none",
+           choices=("threefry2x32", "threefry4x32", "rbg", "unsafe_rbg",
+                    "philox2x32", "philox4x32")),
+    Option("threefry_partitionable", bool, True, TRACE,
+           "threefry bits are generated so that each device can make its own part"),
+    Option("threefry_gpu_kernel_lowering", bool, False, TRACE,
+           "threefry lowers to a hand-written kernel on GPUs"),
+    Option("random_seed_offset", int, 0, TRACE, "added to the seed of every new random key"),
+    Option("enable_custom_prng", bool, False, TRACE,
+           "functions that make raw keys make typed ones instead"),
+    Option("legacy_prng_key", str, "allow", TRACE,
+           "what use of a raw uint32 key does", choices=("allow", "warn", "error")),
+    Option("debug_key_reuse", bool, False, TRACE, "using one random key twice raises"),
+    Option("softmax_custom_jvp", bool, False, TRACE,
+           "softmax is differentiated by a rule of its own"),
+    Option("allow_f16_reductions", bool, True, TRACE,
+           "reductions may keep a 16-bit float as their accumulator"),
+    Option("use_direct_linearize", bool, True, TRACE,
+           "linearize in one pass instead of jvp and partial evaluation"),
+    Option("disable_bwd_checks", bool, False, TRACE,
+           "cotangents returned by custom_vjp rules are not checked"),
+    Option("mutable_array_checks", bool, True, TRACE, "aliased mutable references are refused"),
+    Option("check_tracer_leaks", bool, False, TRACE,
+           "a tracer that outlives its trace raises when the trace ends"),
+    # How programs run.
+    Option("disable_jit", bool, False, DISPATCH, "jit runs its function operation by operation"),
+    Option("debug_nans", bool, False, DISPATCH, "a NaN in a result raises FloatingPointError"),
+    Option("debug_infs", bool, False, DISPATCH, "an infinity in a result raises"),
+    Option("default_device", object, None, DISPATCH,
+           "device, or platform name, of computations whose arguments are bound to none"),
+    Option("no_tracing", bool, False, DISPATCH, "tracing a function raises"),
+    Option("no_execution", bool, False, DISPATCH, "running a program raises"),
+    Option("transfer_guard", str, None, DISPATCH,
+           "guard on copies between host and device and between devices", choices=_GUARD_LEVELS),
+    Option("transfer_guard_host_to_device", str, None, DISPATCH,
+           "guard on copies from the host", choices=_GUARD_LEVELS),
+    Option("transfer_guard_device_to_host", str, None, DISPATCH,
+           "guard on copies to the host", choices=_GUARD_LEVELS),
+    Option("transfer_guard_device_to_device", str, None, DISPATCH,
+           "guard on copies between devices", choices=_GUARD_LEVELS),
+    # Checking and telling.
+    Option("enable_checks", bool, False, NONE, "programs are type-checked after each pass"),
+    Option("log_compiles", bool, False, NONE, "each compilation is logged as a warning"),
+    Option("explain_cache_misses", bool, False, NONE, "why jit traced again is logged"),
+    Option("traceback_filtering", str, "auto", NONE,
+           "what is done with the library's own frames in a traceback",
+           choices=("off", "tracebackhide", "hide_frames", "remove_frames",
+                    "quiet_remove_frames", "auto")),
+    Option("tracer_error_num_traceback_frames", int, 5, NONE,
+           "how many frames a tracer error shows of the place a tracer came from"),
+    Option("pprint_use_color", bool, True, NONE, "printed programs are coloured on terminals"),
+    Option("captured_constants_warn_bytes", int, 2_000_000_000, NONE,
+           "warn when a program closes over at least this many bytes of constants"),
+    Option("embedded_constants_max_bytes", int, 32, NONE,
+           "larger constants are passed to a program instead of being written into it"),
+    Option("thread_guard", bool, False, NONE, "using a device from two threads raises"),
+    Option("array_garbage_collection_guard", str, None, NONE,
+           "what a garbage-collected reference cycle that holds an array does",
+           choices=("allow", "log", "fatal")),
+    # Backends and caches.
+    Option("platforms", str, None, NONE, "platforms to start, in order of preference, by comma"),
+    Option("num_cpu_devices", int, -1, NONE, "number of CPU devices; -1 leaves it to XLA_FLAGS"),
+    Option("cpu_enable_async_dispatch", bool, True, NONE, "CPU programs run in the background"),
+    Option("enable_compilation_cache", bool, True, NONE, "compiled programs are kept on disk"),
+    Option("compilation_cache_dir", str, None, NONE, "where they are kept"),
+    Option("compilation_cache_max_size", int, -1, NONE,
+           "bytes the cache on disk may take; -1 is the library's default"),
+    Option("persistent_cache_min_compile_time_secs", float, 1.0, NONE,
+           "programs that compile faster are not kept, where the cache heeds it"),
+    Option("persistent_cache_min_entry_size_bytes", int, 0, NONE,
+           "smaller compiled programs are not kept"),
+)  # fmt: skip
+"""Every option of the core. Other wheels add theirs with `config.define`."""

@@ -1,0 +1,242 @@
+"""Where in the user's code something happened, and tracebacks without the library's own frames.
+
+`capture` is called for every traced operation, so it only notes a code object and an instruction
+offset; `locate` turns them into a file, a line and a column when somebody asks.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import types
+import warnings
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from .config import state
+
+Source: TypeAlias = tuple[types.CodeType, int]
+"""A place in the user's code: the code object and the offset of the instruction running in it."""
+
+
+class Location(NamedTuple):
+    """A place in a source file. Lines and columns count from 1; a column of 0 is unknown."""
+
+    file: str
+    line: int
+    column: int
+    function: str
+    end_line: int
+    end_column: int
+
+
+def _folder(path: str) -> str:
+    return os.path.join(os.path.abspath(path), "")
+
+
+_PACKAGE: Final = _folder(os.path.dirname(os.path.dirname(__file__)))
+# Decorators and context managers of ours run through these two, so their frames are ours as well.
+_STDLIB_HELPERS: Final = tuple(
+    os.path.join(os.path.dirname(os.__file__), name) for name in ("contextlib.py", "functools.py")
+)
+_internal_prefixes: tuple[str, ...] = (_PACKAGE, *_STDLIB_HELPERS)
+# By file name and not by code object: strings keep their hash, code objects compute theirs anew.
+_is_internal: Final[dict[str, bool]] = {}
+
+
+def register_internal_path(path: str) -> None:
+    """Count the code of a file or folder as the library's own.
+
+    The other wheels call it with their package folder.
+    """
+    global _internal_prefixes
+    path = os.path.abspath(path)
+    prefix = path if path.endswith(".py") else _folder(path)
+    if prefix not in _internal_prefixes:
+        _internal_prefixes = (*_internal_prefixes, prefix)
+        _is_internal.clear()
+
+
+def is_internal(code: types.CodeType) -> bool:
+    """Whether a code object belongs to the library."""
+    return _classify(code.co_filename)
+
+
+def _classify(filename: str) -> bool:
+    internal = _is_internal.get(filename)
+    if internal is None:
+        path = filename if filename.startswith("<") else os.path.abspath(filename)
+        internal = _is_internal[filename] = path.startswith(_internal_prefixes)
+    return internal
+
+
+def capture() -> Source | None:
+    """The innermost place on the call stack that is not in the library."""
+    frame: types.FrameType | None = sys._getframe(1)
+    known = _is_internal
+    while frame is not None:
+        code = frame.f_code
+        filename = code.co_filename
+        internal = known.get(filename)
+        if internal is None:
+            internal = _classify(filename)
+        if not internal:
+            return code, frame.f_lasti
+        frame = frame.f_back
+    return None
+
+
+def capture_stack(limit: int) -> tuple[Source, ...]:
+    """Up to ``limit`` places on the call stack outside the library, innermost first."""
+    found: list[Source] = []
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and len(found) < limit:
+        if not is_internal(frame.f_code):
+            found.append((frame.f_code, frame.f_lasti))
+        frame = frame.f_back
+    return tuple(found)
+
+
+@lru_cache(maxsize=1024)
+def _positions(code: types.CodeType) -> list[tuple[int | None, int | None, int | None, int | None]]:
+    return list(code.co_positions())
+
+
+def locate(source: Source) -> Location:
+    """File, line, column and function of a captured place."""
+    code, offset = source
+    line, end_line, column, end_column = code.co_firstlineno, None, None, None
+    if offset >= 0:
+        positions = _positions(code)
+        if offset // 2 < len(positions):
+            at_line, end_line, column, end_column = positions[offset // 2]
+            line = at_line or line
+    return Location(
+        code.co_filename,
+        line,
+        0 if column is None else column + 1,
+        code.co_qualname,
+        end_line or line,
+        0 if end_column is None else end_column + 1,
+    )
+
+
+def summarize(source: Source | None) -> str:
+    """``file:line:column (function)``, or a stand-in where the place is not known.
+
+    >>> from primax_core._base import source
+    >>> source.summarize(None)
+    '<unknown place>'
+    """
+    if source is None:
+        return "<unknown place>"
+    at = locate(source)
+    column = f":{at.column}" if at.column else ""
+    return f"{at.file}:{at.line}{column} ({at.function})"
+
+
+def summarize_function(fun: Any) -> str:
+    """``name at file:line`` for a Python function; its name alone where it has no code."""
+    fun = getattr(fun, "__wrapped__", fun)
+    name = getattr(fun, "__name__", None) or repr(fun)
+    code = getattr(fun, "__code__", None)
+    if code is None:
+        return name
+    return f"{name} at {code.co_filename}:{code.co_firstlineno}"
+
+
+def user_frame_text(source: Source | None) -> str:
+    """The place and its line of source, as tracebacks show it."""
+    if source is None:
+        return "  <unknown place>"
+    import linecache  # only for error messages
+
+    at = locate(source)
+    text = linecache.getline(at.file, at.line).strip()
+    head = f'  File "{at.file}", line {at.line}, in {at.function}'
+    return f"{head}\n    {text}" if text else head
+
+
+def user_stacklevel() -> int:
+    """The ``stacklevel`` with which the caller's ``warnings.warn`` points at the user's line."""
+    frame: types.FrameType | None = sys._getframe(1)
+    level = 1
+    while frame is not None and is_internal(frame.f_code):
+        frame = frame.f_back
+        level += 1
+    return level
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Issue a warning that points at the user's line."""
+    warnings.warn(message, category, stacklevel=user_stacklevel())
+
+
+# Tracebacks
+
+
+def fold_traceback(error: BaseException) -> None:
+    """Take the library's frames out of an exception's traceback, in place.
+
+    For an ``except`` clause at a public boundary, followed by a bare ``raise``, which adds no entry
+    of its own; where nothing is raised it costs nothing::
+
+        try:
+            return traced(*args)
+        except Exception as error:
+            fold_traceback(error)
+            raise
+
+    What happens is up to the option ``traceback_filtering``: with ``off`` nothing does, with
+    ``hide_frames`` (or ``tracebackhide``) the frames stay and IPython and pytest do not show them,
+    with ``remove_frames`` a note says that they were removed. A frame of the library that failed by
+    accident, not at a ``raise`` statement, is kept, since it is what a bug report needs.
+    """
+    mode = state.traceback_filtering
+    if mode == "off":
+        return
+    if mode in ("hide_frames", "tracebackhide"):
+        _hide_frames(error)
+        return
+    entries = list(_entries(error.__traceback__))
+    kept = [entry for entry in entries if not is_internal(entry.tb_frame.f_code)]
+    if entries and is_internal(entries[-1].tb_frame.f_code) and not _raised_on_purpose(entries[-1]):
+        kept.append(entries[-1])
+    if len(kept) == len(entries):
+        return
+    folded = None
+    for entry in reversed(kept):
+        folded = types.TracebackType(folded, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    error.__traceback__ = folded
+    if mode == "remove_frames":
+        _add_note(error)
+
+
+_NOTE: Final = (
+    "The library's own frames were removed from this traceback. To see them, set the option "
+    "traceback_filtering, or PRIMAX_TRACEBACK_FILTERING, to off."
+)
+
+
+def _add_note(error: BaseException) -> None:
+    if _NOTE not in getattr(error, "__notes__", ()):
+        error.add_note(_NOTE)
+
+
+def _entries(traceback: types.TracebackType | None) -> Iterator[types.TracebackType]:
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next
+
+
+def _hide_frames(error: BaseException) -> None:
+    for entry in _entries(error.__traceback__):
+        if is_internal(entry.tb_frame.f_code):
+            entry.tb_frame.f_locals["__tracebackhide__"] = True
+
+
+def _raised_on_purpose(entry: types.TracebackType) -> bool:
+    from opcode import opmap  # only when an error is reported
+
+    return entry.tb_frame.f_code.co_code[entry.tb_lasti] == opmap["RAISE_VARARGS"]

@@ -1,0 +1,305 @@
+"""Making classes nodes of trees, and the standard library's containers that are nodes here."""
+
+from __future__ import annotations
+
+import functools
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from ._pytree_native import registry
+from .tree_keys import DictKey
+
+_C = TypeVar("_C", bound=type)
+
+
+def register_pytree_node(
+    nodetype: type,
+    flatten_func: Callable[[Any], tuple[Iterable[Any], Hashable]],
+    unflatten_func: Callable[[Any, Any], Any],
+    flatten_with_keys_func: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Hashable]]
+    | None = None,
+) -> None:
+    """Make instances of a class nodes of trees.
+
+    ``flatten_func(node)`` returns the children and hashable metadata, ``unflatten_func(metadata,
+    children)`` builds a node from them. ``flatten_with_keys_func`` is like ``flatten_func`` with
+    pairs of a key and a child. Raises ``ValueError`` if the class is registered already.
+
+    >>> from primax_core import tree_util
+    >>> class Pair:
+    ...     def __init__(self, a, b):
+    ...         self.a, self.b = a, b
+    >>> tree_util.register_pytree_node(Pair, lambda p: ((p.a, p.b), None), lambda _, ab: Pair(*ab))
+    >>> tree_util.tree_leaves(Pair(1, [2, 3]))
+    [1, 2, 3]
+    """
+    if not isinstance(nodetype, type):
+        raise TypeError(f"register_pytree_node takes a class, got {nodetype!r}")
+    registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
+
+
+def register_pytree_node_class(cls: _C) -> _C:
+    """Class decorator: a node by its methods ``tree_flatten`` and ``tree_unflatten``.
+
+    ``tree_flatten(self)`` returns children and metadata; the class method ``tree_unflatten(cls,
+    metadata, children)`` builds a node.
+
+    >>> from primax_core import tree_util
+    >>> @tree_util.register_pytree_node_class
+    ... class Box:
+    ...     def __init__(self, x):
+    ...         self.x = x
+    ...
+    ...     def tree_flatten(self):
+    ...         return (self.x,), None
+    ...
+    ...     @classmethod
+    ...     def tree_unflatten(cls, metadata, children):
+    ...         return cls(*children)
+    >>> tree_util.tree_map(lambda x: x + 1, Box(1)).x
+    2
+    """
+    register_pytree_node(cls, _call_method("tree_flatten"), cls.tree_unflatten)  # type: ignore[attr-defined]
+    return cls
+
+
+def register_pytree_with_keys(
+    nodetype: type,
+    flatten_with_keys: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Hashable]],
+    unflatten_func: Callable[[Any, Any], Any],
+    flatten_func: Callable[[Any], tuple[Iterable[Any], Hashable]] | None = None,
+) -> None:
+    """Make instances of a class nodes of trees whose children have keys of their own.
+
+    Like `register_pytree_node`; without ``flatten_func`` the keys are dropped where none are
+    wanted.
+    """
+
+    def without_keys(node: Any) -> tuple[Iterable[Any], Hashable]:
+        keyed, metadata = flatten_with_keys(node)
+        return [child for _, child in keyed], metadata
+
+    register_pytree_node(nodetype, flatten_func or without_keys, unflatten_func, flatten_with_keys)
+
+
+def register_pytree_with_keys_class(cls: _C) -> _C:
+    """Class decorator: a node by ``tree_flatten_with_keys`` and ``tree_unflatten``.
+
+    A method ``tree_flatten`` is used where no keys are wanted, if there is one.
+    """
+    register_pytree_with_keys(
+        cls,
+        _call_method("tree_flatten_with_keys"),
+        cls.tree_unflatten,  # type: ignore[attr-defined]
+        _call_method("tree_flatten") if hasattr(cls, "tree_flatten") else None,
+    )
+    return cls
+
+
+def _call_method(name: str) -> Callable[[Any], Any]:
+    def call(node: Any) -> Any:
+        return getattr(node, name)()
+
+    return call
+
+
+def register_dataclass(
+    nodetype: _C,
+    data_fields: Sequence[str] | None = None,
+    meta_fields: Sequence[str] | None = None,
+    drop_fields: Sequence[str] = (),
+) -> _C:
+    """Make a dataclass a node: its data fields are children, its meta fields metadata.
+
+    Without lists, the fields declared with ``field(metadata=dict(static=True))``, or with `static`,
+    are metadata and the others data. A class that is no dataclass needs both lists; it is built by
+    calling it with the fields as keyword arguments. ``drop_fields`` are left to their defaults.
+    Returns the class.
+
+    >>> import dataclasses
+    >>> from primax_core import tree_util
+    >>> @tree_util.register_dataclass
+    ... @dataclasses.dataclass
+    ... class Layer:
+    ...     weight: float
+    ...     name: str = dataclasses.field(metadata=dict(static=True))
+    >>> tree_util.tree_map(lambda x: 2 * x, Layer(1.5, "out"))
+    Layer(weight=3.0, name='out')
+    """
+    if (data_fields is None) != (meta_fields is None):
+        raise TypeError(
+            "register_dataclass: data_fields and meta_fields must both be specified when either is "
+            f"specified. Got {data_fields=} {meta_fields=}."
+        )
+    fields = _dataclass_fields(nodetype)
+    if data_fields is None or meta_fields is None:
+        if fields is None:
+            raise TypeError(
+                "register_dataclass: data_fields and meta_fields are required when nodetype is not "
+                f"a dataclass. Got {nodetype=}."
+            )
+        kept = [f for f in fields.values() if f.name not in drop_fields]
+        meta_fields = [f.name for f in kept if f.metadata.get("static", False)]
+        data_fields = [f.name for f in kept if not f.metadata.get("static", False)]
+    _check_fields(fields, data_fields, meta_fields, drop_fields)
+    registry.register_dataclass_node(nodetype, list(data_fields), list(meta_fields))
+    return nodetype
+
+
+def _dataclass_fields(nodetype: Any) -> dict[str, Any] | None:
+    if not isinstance(nodetype, type):
+        return None
+    found = getattr(nodetype, "__dataclass_fields__", None)
+    if found is None:
+        return None
+    import dataclasses  # whoever made the class has loaded it
+
+    return {field.name: field for field in dataclasses.fields(nodetype)}
+
+
+def _check_fields(
+    fields: dict[str, Any] | None,
+    data_fields: Sequence[str],
+    meta_fields: Sequence[str],
+    drop_fields: Sequence[str],
+) -> None:
+    both = set(data_fields) & set(meta_fields)
+    if both:
+        raise ValueError(
+            f"data_fields and meta_fields must not overlap. Overlapping fields: {both}."
+        )
+    if fields is None:
+        return
+    listed = {*data_fields, *meta_fields}
+    settable = {name for name, field in fields.items() if field.init} - set(drop_fields)
+    head = (
+        "data_fields and meta_fields must include all dataclass fields with ``init=True`` and only "
+        "them."
+    )
+    if missing := settable - listed:
+        raise ValueError(
+            f"{head} Missing fields: {missing}. To leave them out, name them in drop_fields."
+        )
+    if unexpected := listed - settable:
+        raise ValueError(f"{head} Unexpected fields: {unexpected}.")
+
+
+def register_static(cls: _C) -> _C:
+    """Class decorator: instances are nodes without children, all of them metadata.
+
+    They are compared and hashed as values, so the class should define ``__eq__`` and ``__hash__``.
+
+    >>> from primax_core import tree_util
+    >>> @tree_util.register_static
+    ... class Mode(str):
+    ...     pass
+    >>> tree_util.tree_leaves([Mode("train"), 1])
+    [1]
+    """
+    register_pytree_node(
+        cls, lambda node: ((), node), lambda node, _: node, lambda node: ((), node)
+    )
+    return cls
+
+
+def static(**kwargs: Any) -> Any:
+    """``dataclasses.field`` for a field that `register_dataclass` takes as metadata.
+
+    >>> import dataclasses
+    >>> from primax_core import tree
+    >>> @dataclasses.dataclass
+    ... class Options:
+    ...     rate: float
+    ...     name: str = tree.static(default="sgd")
+    >>> dataclasses.fields(Options)[1].metadata["static"]
+    True
+    """
+    import dataclasses
+
+    metadata = {**(kwargs.pop("metadata", None) or {}), "static": True}
+    return dataclasses.field(metadata=metadata, **kwargs)
+
+
+class Partial(functools.partial[Any]):
+    """``functools.partial`` as a node: the bound arguments are its children, the function metadata.
+
+    So it can be passed to and returned from transformed functions. A ``functools.partial`` given as
+    the function is metadata as a whole.
+
+    >>> from primax_core import tree_util
+    >>> add_two = tree_util.Partial(lambda x, y: x + y, 2)
+    >>> add_two(3), tree_util.tree_leaves(add_two)
+    (5, [2])
+    """
+
+    def __new__(cls, func: Callable[..., Any], /, *args: Any, **kw: Any) -> Partial:
+        if isinstance(func, functools.partial):
+            func = _Opaque(func)  # partial would take its arguments over as its own
+        return super().__new__(cls, func, *args, **kw)
+
+
+class _Opaque:
+    """A callable that hides what kind of callable it wraps."""
+
+    __slots__ = ("wrapped",)
+
+    def __init__(self, wrapped: Callable[..., Any]) -> None:
+        self.wrapped = wrapped
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.wrapped(*args, **kwargs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Opaque) and self.wrapped == other.wrapped
+
+    def __hash__(self) -> int:
+        return hash(self.wrapped)
+
+    def __repr__(self) -> str:
+        return repr(self.wrapped)
+
+
+def _partial_from(func: Any, children: Any) -> Partial:
+    args, kw = children
+    # Not through __new__: what was wrapped once must not be wrapped again.
+    return functools.partial.__new__(Partial, func, *args, **kw)
+
+
+def _sorted_keys(node: defaultdict[Any, Any]) -> list[Any]:
+    try:
+        return sorted(node)
+    except TypeError as error:
+        raise ValueError(
+            f"the keys of a dictionary must be sortable for it to be a tree: {error}"
+        ) from None
+
+
+def _flatten_defaultdict(node: defaultdict[Any, Any]) -> tuple[tuple[Any, ...], Hashable]:
+    keys = _sorted_keys(node)
+    return tuple([node[key] for key in keys]), (node.default_factory, tuple(keys))
+
+
+def _flatten_defaultdict_with_keys(node: defaultdict[Any, Any]) -> tuple[tuple[Any, ...], Hashable]:
+    keys = _sorted_keys(node)
+    keyed = tuple([(DictKey(key), node[key]) for key in keys])
+    return keyed, (node.default_factory, tuple(keys))
+
+
+register_pytree_node(
+    OrderedDict,
+    lambda node: (tuple(node.values()), tuple(node.keys())),
+    lambda keys, values: OrderedDict(zip(keys, values, strict=True)),
+    lambda node: (tuple((DictKey(k), v) for k, v in node.items()), tuple(node.keys())),
+)
+register_pytree_node(
+    defaultdict,
+    _flatten_defaultdict,
+    lambda metadata, values: defaultdict(metadata[0], zip(metadata[1], values, strict=True)),
+    _flatten_defaultdict_with_keys,
+)
+register_pytree_node(
+    Partial,
+    lambda node: ((node.args, node.keywords), node.func),
+    _partial_from,
+)

@@ -1,0 +1,1 @@
+"""The intermediate representation: avals, primitives and their rules, jaxprs."""

@@ -1,0 +1,115 @@
+"""Avals: what is known of a value before it is computed."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from . import dtypes
+
+
+class ShapedArray:
+    """Shape, dtype and weakness of an array.
+
+    Instances are interned: two avals that describe the same type are the same object, so that
+    caches can be keyed by identity.
+    """
+
+    __slots__ = ("shape", "dtype", "weak_type", "sharding", "ndim", "size", "__weakref__")
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    weak_type: bool
+    sharding: Any
+    ndim: int
+    size: int
+
+    def __new__(cls, shape, dtype, weak_type=False, sharding=None):
+        key = (cls, shape, dtype, weak_type, sharding)
+        try:
+            return _interned[key]
+        except KeyError:
+            return cls._intern(tuple(int(d) for d in shape), dtype, bool(weak_type), sharding)
+
+    @classmethod
+    def _intern(cls, shape, dtype, weak_type, sharding):
+        if not isinstance(dtype, (np.dtype, dtypes.ExtendedDType)):
+            dtype = np.dtype(dtype)
+        self = object.__new__(cls)
+        for name, value in (
+            ("shape", shape),
+            ("dtype", dtype),
+            ("weak_type", weak_type),
+            ("sharding", sharding),
+            ("ndim", len(shape)),
+            ("size", math.prod(shape)),
+        ):
+            object.__setattr__(self, name, value)
+        return _interned.setdefault((cls, shape, dtype, weak_type, sharding), self)
+
+    def __setattr__(self, name, value):
+        raise AttributeError(f"ShapedArray is immutable: cannot set {name!r}; use .update(...)")
+
+    def update(self, **changes) -> ShapedArray:
+        """A copy with some fields changed."""
+        fields = {n: getattr(self, n) for n in ("shape", "dtype", "weak_type", "sharding")}
+        fields.update(changes)
+        return ShapedArray(**fields)
+
+    def strip_weak_type(self) -> ShapedArray:
+        """The same type, strong."""
+        return ShapedArray(self.shape, self.dtype, False, self.sharding) if self.weak_type else self
+
+    def tangent_aval(self) -> ShapedArray:
+        """The type of a tangent: the same for inexact dtypes, ``float0`` for the others."""
+        if dtypes.issubdtype(self.dtype, np.inexact):
+            return self
+        return ShapedArray(self.shape, dtypes.float0, False, self.sharding)
+
+    def str_short(self) -> str:
+        """``f32[2,3]``."""
+        return f"{dtypes.short_name(self.dtype)}[{','.join(map(str, self.shape))}]"
+
+    def __str__(self):
+        weak = "~" if self.weak_type else ""
+        return f"{weak}{self.dtype.name}[{','.join(map(str, self.shape))}]"
+
+    def __repr__(self):
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"ShapedArray({self.dtype.name}[{','.join(map(str, self.shape))}]{weak})"
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def __reduce__(self):
+        return ShapedArray, (self.shape, self.dtype, self.weak_type, self.sharding)
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+_interned: dict[tuple, ShapedArray] = {}
+
+
+class AbstractToken:
+    """The type of a value that only orders effects."""
+
+    __slots__ = ()
+    shape = ()
+    weak_type = False
+    ndim = 0
+
+    def str_short(self) -> str:
+        return "Tok"
+
+    __str__ = __repr__ = str_short
+
+
+abstract_token = AbstractToken()

@@ -1,0 +1,205 @@
+"""Jaxprs: typed, closed programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .avals import ShapedArray
+from .effects import no_effects
+from .primitive import Primitive
+
+
+class Var:
+    """A variable; identity is its name."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval):
+        self.aval = aval
+
+    def __repr__(self):
+        return f"Var(id={id(self)}):{self.aval.str_short()}"
+
+
+class DropVar(Var):
+    """An output nobody reads."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return "_"
+
+
+class Literal:
+    """A scalar constant written where it is used."""
+
+    __slots__ = ("val", "aval")
+
+    def __init__(self, val, aval):
+        self.val = val
+        self.aval = aval
+
+    def __repr__(self):
+        return f"Literal({self.val})"
+
+
+Atom = Var | Literal
+
+
+class Eqn:
+    """One application of a primitive."""
+
+    __slots__ = ("primitive", "invars", "outvars", "params", "effects", "source_info", "ctx")
+
+    def __init__(
+        self, primitive, invars, outvars, params, effects=no_effects, source_info=None, ctx=()
+    ):
+        self.primitive: Primitive = primitive
+        self.invars: Sequence[Atom] = invars
+        self.outvars: Sequence[Var] = outvars
+        self.params: dict[str, Any] = params
+        self.effects = effects
+        self.source_info = source_info
+        self.ctx = ctx  # the stack of named scopes, a tuple of strings
+
+    def replace(self, **changes) -> Eqn:
+        """A copy with some fields changed."""
+        fields = {n: getattr(self, n) for n in Eqn.__slots__}
+        fields.update(changes)
+        return Eqn(**fields)
+
+    def __repr__(self):
+        from .printer import eqn_to_text
+
+        return eqn_to_text(self)
+
+
+class DebugInfo(NamedTuple):
+    """Where a program came from, for error messages and names."""
+
+    traced_for: str = "jit"
+    name: str = "<unknown>"
+    filename: str | None = None
+    line: int | None = None
+    arg_names: tuple[str, ...] | None = None
+    result_paths: tuple[str, ...] | None = None
+
+    @property
+    def func_src_info(self) -> str:
+        """``f at file.py:12``."""
+        return f"{self.name} at {self.filename}:{self.line}" if self.filename else self.name
+
+
+no_debug_info = DebugInfo()
+
+
+class Jaxpr:
+    """A typed, closed program: ``{ lambda constvars ; invars. let eqns in (outvars,) }``.
+
+    ``consts`` are the values of ``constvars``. Jaxprs compare and hash by identity, and programs
+    derived from one are kept in its ``cache``.
+    """
+
+    __slots__ = (
+        "constvars",
+        "consts",
+        "invars",
+        "outvars",
+        "eqns",
+        "effects",
+        "debug_info",
+        "cache",
+        "__weakref__",
+    )
+
+    def __init__(
+        self,
+        constvars: Sequence[Var],
+        consts: Sequence[Any],
+        invars: Sequence[Var],
+        outvars: Sequence[Atom],
+        eqns: Sequence[Eqn],
+        effects: frozenset | None = None,
+        debug_info: DebugInfo = no_debug_info,
+    ):
+        self.constvars = list(constvars)
+        self.consts = list(consts)
+        self.invars = list(invars)
+        self.outvars = list(outvars)
+        self.eqns = list(eqns)
+        self.effects = joined_effects(eqns) if effects is None else effects
+        self.debug_info = debug_info
+        self.cache: dict = {}
+
+    @property
+    def jaxpr(self) -> Jaxpr:
+        """The program itself (one class is both the open and the closed form)."""
+        return self
+
+    @property
+    def literals(self) -> list[Any]:
+        """Another name for ``consts``."""
+        return self.consts
+
+    @property
+    def in_avals(self) -> list[ShapedArray]:
+        """Types of the arguments, without constants."""
+        return [v.aval for v in self.invars]
+
+    @property
+    def out_avals(self) -> list[ShapedArray]:
+        """Types of the results."""
+        return [v.aval for v in self.outvars]
+
+    def replace(self, **changes) -> Jaxpr:
+        """A copy with some fields changed and an empty cache."""
+        fields = {n: getattr(self, n) for n in Jaxpr.__slots__[:7]}
+        if "eqns" in changes and "effects" not in changes:
+            fields["effects"] = None
+        fields.update(changes)
+        return Jaxpr(**fields)
+
+    def map_jaxpr(self, f: Callable[[Jaxpr], Jaxpr]) -> Jaxpr:
+        """``f`` applied to the program."""
+        return f(self)
+
+    def pretty_print(self, **options) -> str:
+        """The program as text; see :func:`primax_core._ir.printer.jaxpr_to_text`."""
+        from .printer import jaxpr_to_text
+
+        return jaxpr_to_text(self, **options)
+
+    def __str__(self):
+        return self.pretty_print()
+
+    __repr__ = __str__
+
+
+def joined_effects(eqns) -> frozenset:
+    """Union of the equations' effects."""
+    found = no_effects
+    for eqn in eqns:
+        if eqn.effects:
+            found = found | eqn.effects
+    return found
+
+
+def jaxprs_in(params: dict[str, Any]) -> list[Jaxpr]:
+    """The jaxprs among an equation's parameters, those in tuples too."""
+    found = []
+    for value in params.values():
+        if type(value) is Jaxpr:
+            found.append(value)
+        elif type(value) is tuple:
+            found.extend(v for v in value if type(v) is Jaxpr)
+    return found
+
+
+def is_scalar_literal(val) -> bool:
+    """Whether a constant is written as a literal: Python scalars and 0-d NumPy values."""
+    return isinstance(val, (bool, int, float, complex, np.generic)) or (
+        type(val) is np.ndarray and val.ndim == 0
+    )

@@ -1,0 +1,194 @@
+"""Jaxprs as text, in the documented syntax."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .jaxpr import DropVar, Eqn, Jaxpr, Literal, Var, jaxprs_in
+
+WIDTH = 80
+
+# A default that every value matches: the parameter is never shown.
+ALWAYS: Any = object()
+
+# Parameters that are not shown while they have these values.
+hidden_params: dict[str, dict[str, Any]] = {}
+
+
+def hide_defaults(primitive: str, **defaults: Any) -> None:
+    """Do not print these parameters of a primitive while they have their defaults."""
+    hidden_params.setdefault(primitive, {}).update(defaults)
+
+
+class _Names:
+    """Gives variables the names a, b, ..., z, ba, bb, ... in order of appearance."""
+
+    def __init__(self):
+        self.names: dict[Var, str] = {}
+        self.jaxprs: dict[Jaxpr, str] = {}
+        self.taken: set[str] = set()
+
+    def of(self, var) -> str:
+        if isinstance(var, DropVar):
+            return "_"
+        name = self.names.get(var)
+        if name is None:
+            name = self.names[var] = _letters(len(self.names))
+        return name
+
+    def unique(self, base: str) -> str:
+        name, n = base, 0
+        while name in self.taken:
+            n += 1
+            name = f"{base}{n}"
+        self.taken.add(name)
+        return name
+
+
+def _letters(n: int) -> str:
+    text = chr(ord("a") + n % 26)
+    while n >= 26:
+        n //= 26
+        text = chr(ord("a") + n % 26) + text
+    return text
+
+
+def jaxpr_to_text(
+    jaxpr: Jaxpr, *, source_info: bool = False, name_stack: bool = False, **_
+) -> str:
+    """The program as text.
+
+    Args:
+      source_info: append each equation's source line.
+      name_stack: append each equation's named scopes.
+    """
+    printer = _Printer(source_info, name_stack)
+    lets = printer.shared_jaxprs(jaxpr)
+    body = "\n".join(printer.jaxpr(jaxpr))
+    return "\n".join(lets + [body])
+
+
+def eqn_to_text(eqn: Eqn) -> str:
+    """One equation as text."""
+    return "\n".join(_Printer(False, False).eqn(eqn))
+
+
+class _Printer:
+    def __init__(self, source_info: bool, name_stack: bool):
+        self.names = _Names()
+        self.source_info = source_info
+        self.name_stack = name_stack
+
+    def shared_jaxprs(self, jaxpr: Jaxpr) -> list[str]:
+        """``let name = {...} in`` lines for the bodies of jit equations used more than once."""
+        counts: dict[Jaxpr, int] = {}
+        order: list[tuple[Jaxpr, str]] = []
+
+        def visit(j):
+            for eqn in j.eqns:
+                for sub in jaxprs_in(eqn.params):
+                    seen = counts.get(sub, 0)
+                    counts[sub] = seen + 1
+                    if not seen:
+                        visit(sub)
+                        order.append((sub, eqn.params.get("name") or "jaxpr"))
+
+        visit(jaxpr)
+        lines: list[str] = []
+        for sub, name in order:
+            if counts[sub] > 1:
+                body = self.jaxpr(sub)
+                label = self.names.unique(str(name))
+                self.names.jaxprs[sub] = label
+                lines.append(f"let {label} = {body[0]}")
+                lines.extend(body[1:])
+                lines[-1] += " in"
+        return lines
+
+    def var(self, v, typed: bool = False) -> str:
+        if isinstance(v, Literal):
+            return f"{_literal(v.val)}:{v.aval.str_short()}"
+        name = self.names.of(v)
+        return f"{name}:{v.aval.str_short()}" if typed else name
+
+    def jaxpr(self, jaxpr: Jaxpr) -> list[str]:
+        consts = "".join(f" {self.var(v, True)}" for v in jaxpr.constvars)
+        ins = "".join(f" {self.var(v, True)}" for v in jaxpr.invars)
+        used = {v for eqn in jaxpr.eqns for v in eqn.invars if type(v) is Var}
+        used.update(v for v in jaxpr.outvars if isinstance(v, Var))
+        eqns = [self.eqn(eqn, used) for eqn in jaxpr.eqns]
+        outs = ", ".join(self.var(v) for v in jaxpr.outvars)
+        outs = f"({outs},)" if len(jaxpr.outvars) == 1 else f"({outs})"
+        head = f"{{ lambda{consts} ;{ins}. let"
+        one = f"{head} {'; '.join(e[0] for e in eqns)} in {outs} }}"
+        if all(len(e) == 1 for e in eqns) and len(one) <= WIDTH:
+            return [one]
+        lines = [head]
+        for e in eqns:
+            lines.extend("    " + line for line in e)
+        lines.append(f"  in {outs} }}")
+        return lines
+
+    def eqn(self, eqn: Eqn, used: set | None = None) -> list[str]:
+        operands = "".join(f" {self.var(v)}" for v in eqn.invars)
+        scope = f"[{'/'.join(eqn.ctx)}]" if self.name_stack and eqn.ctx else ""
+        note = f" # {eqn.source_info}" if self.source_info and eqn.source_info else ""
+        results = " ".join(
+            self.var(v, True)
+            if used is None or v in used
+            else f"_:{v.aval.str_short()}"
+            for v in eqn.outvars
+        )
+        params = self.params(eqn)
+        head = f"{results} = {eqn.primitive.name}{scope}" if results else eqn.primitive.name
+        if not params:
+            return [f"{head}{operands}{note}"]
+        if all(len(v) == 1 for _, v in params):
+            one = f"{head}[{' '.join(f'{k}={v[0]}' for k, v in params)}]{operands}{note}"
+            if len(one) <= WIDTH:
+                return [one]
+        lines = [f"{head}["]
+        for key, value in params:
+            lines.append(f"  {key}={value[0]}")
+            lines.extend("  " + line for line in value[1:])
+        lines.append(f"]{operands}{note}")
+        return lines
+
+    def params(self, eqn: Eqn) -> list[tuple[str, list[str]]]:
+        hidden = hidden_params.get(eqn.primitive.name, {})
+        shown = []
+        for key in sorted(eqn.params):
+            value = eqn.params[key]
+            if key in hidden and _same(hidden[key], value):
+                continue
+            shown.append((key, self.value(value)))
+        return shown
+
+    def value(self, value) -> list[str]:
+        if type(value) is Jaxpr:
+            label = self.names.jaxprs.get(value)
+            return [label] if label else self.jaxpr(value)
+        if type(value) is tuple and value and all(type(v) is Jaxpr for v in value):
+            lines = ["("]
+            for v in value:
+                lines.extend("  " + line for line in self.value(v))
+            return [*lines, ")"]
+        if isinstance(value, np.dtype):
+            return [value.name]
+        if callable(value) and hasattr(value, "__name__"):
+            return [value.__name__]
+        if type(value).__module__ == "enum" or hasattr(type(value), "__members__"):
+            return [str(value)]
+        return str(value).split("\n")
+
+
+def _same(default, value) -> bool:
+    return default is value or default is ALWAYS or (type(default) is type(value) and default == value)
+
+
+def _literal(val) -> str:
+    if isinstance(val, (np.generic, np.ndarray)):
+        val = val.item() if val.dtype.kind in "biufc" else val
+    return str(val)

@@ -1,0 +1,124 @@
+"""StableHLO modules to executables."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from .._base.config import state
+from .._ir.jaxpr import Jaxpr
+from .._runtime import devices as _devices
+from .._runtime.array import Spec, spec_of
+from .._runtime.dispatch import Executable, as_operand, device_of
+from .._runtime.jaxlib_versions import _jax
+from .context import context, ir
+from .module import Lowered, lower_module
+
+logger = logging.getLogger("primax_core")
+
+# Loaded programs by the hash of their module: programs traced anew but equal share one.
+_loaded: dict[tuple, Any] = {}
+
+
+def platform_of(device) -> str:
+    """The platform name lowering rules are chosen by."""
+    name = device.platform
+    if name == "gpu":
+        return "rocm" if "rocm" in device.client.platform_version.lower() else "cuda"
+    return name
+
+
+def compile_jaxpr(
+    jaxpr: Jaxpr,
+    in_specs: Sequence[Spec],
+    *,
+    name: str = "fn",
+    donated: Sequence[int] = (),
+    keep_unused: bool = False,
+    compiler_options: tuple = (),
+    sharding=None,
+) -> Executable:
+    """Compile a program for arguments of these types and places."""
+    sharding = device_of(in_specs) if sharding is None else sharding
+    committed = any(s.committed for s in in_specs)
+    device = next(iter(sharding.device_set))
+    lowered = lower_module(
+        jaxpr, name, platform_of(device), donated=donated, keep_unused=keep_unused
+    )
+    return load(lowered, jaxpr, in_specs, sharding, committed, donated, compiler_options)
+
+
+def load(
+    lowered: Lowered, jaxpr: Jaxpr, in_specs, sharding, committed, donated=(), compiler_options=()
+) -> Executable:
+    """Compile a lowered module and load it."""
+    raw = compile_module(lowered, (next(iter(sharding.device_set)),), compiler_options)
+    out_specs = [spec_of(v.aval, sharding, committed) for v in jaxpr.outvars]
+    consts = [as_operand(c)._buf for c in lowered.consts]
+    in_shardings = [sharding] * len(in_specs)
+    exe = Executable(
+        raw, in_specs, in_shardings, out_specs, lowered.kept, consts, donated, lowered.name
+    )
+    exe.module_text = lowered
+    return exe
+
+
+def compile_module(lowered: Lowered, devs: tuple, compiler_options: tuple = ()):
+    """jaxlib's loaded executable of a module on some devices."""
+    options = make_options(devs, compiler_options)
+    client = devs[0].client
+    module = lowered.module
+    started = time.perf_counter() if state.log_compiles else 0.0
+    if lowered.callbacks:
+        with context:
+            raw = client.compile_and_load(
+                module, _jax.DeviceList(devs), options, lowered.callbacks
+            )
+    else:
+        bytecode = _bytecode(module)
+        key = (hashlib.blake2b(bytecode).digest(), devs, compiler_options)
+        raw = _loaded.get(key)
+        if raw is None:
+            raw = client.compile_and_load(bytecode, _jax.DeviceList(devs), options)
+            _loaded[key] = raw
+    if state.log_compiles:
+        logger.warning(
+            "Finished XLA compilation of %s in %.9f sec",
+            f"jit({lowered.name})",
+            time.perf_counter() - started,
+        )
+    return raw
+
+
+def clear() -> None:
+    """Forget loaded programs."""
+    _loaded.clear()
+
+
+def _bytecode(module: ir.Module) -> bytes:
+    import io
+
+    out = io.BytesIO()
+    module.operation.write_bytecode(file=out)
+    return out.getvalue()
+
+
+def make_options(devs: tuple, overrides: tuple = ()):
+    """jaxlib's compile options for one partitioned computation over devices."""
+    n = len(devs)
+    options = _jax.CompileOptions()
+    options.num_replicas = 1
+    options.num_partitions = n
+    options.device_assignment = _devices.device_assignment(devs)
+    build = options.executable_build_options
+    build.num_replicas = 1
+    build.num_partitions = n
+    build.use_spmd_partitioning = n > 1
+    build.use_shardy_partitioner = True
+    if overrides:
+        options.env_option_overrides = list(overrides)
+    return options
+

@@ -1,0 +1,190 @@
+"""MLIR: the context, types and constants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from jaxlib.mlir import ir
+from jaxlib.mlir._mlir_libs import _jax_mlir_ext
+from jaxlib.mlir.dialects import chlo, func, sdy, stablehlo
+
+from .._ir import dtypes
+
+__all__ = ["chlo", "func", "hlo", "ir", "sdy"]
+
+hlo = stablehlo
+
+
+def _make_context() -> ir.Context:
+    context = ir.Context()
+    registry = ir.DialectRegistry()
+    _jax_mlir_ext.register_dialects(registry)
+    context.append_dialect_registry(registry)
+    context.enable_multithreading(False)
+    for dialect in (stablehlo, chlo, sdy):
+        dialect.register_dialect(context)
+    return context
+
+
+context: ir.Context = _make_context()
+unknown_location: ir.Location = ir.Location.unknown(context)
+
+_element_types: dict[Any, Any] = {}
+_tensor_types: dict[tuple, Any] = {}
+
+
+def _make_element_types() -> None:
+    with context:
+        signless, unsigned = ir.IntegerType.get_signless, ir.IntegerType.get_unsigned
+        table: dict[Any, Any] = {
+            np.bool_: signless(1),
+            np.float16: ir.F16Type.get(),
+            ml_dtypes.bfloat16: ir.BF16Type.get(),
+            np.float32: ir.F32Type.get(),
+            np.float64: ir.F64Type.get(),
+            np.complex64: ir.ComplexType.get(ir.F32Type.get()),
+            np.complex128: ir.ComplexType.get(ir.F64Type.get()),
+        }
+        for bits in (8, 16, 32, 64):
+            table[getattr(np, f"int{bits}")] = signless(bits)
+            table[getattr(np, f"uint{bits}")] = unsigned(bits)
+        for bits in (1, 2, 4):
+            for name, make in ((f"int{bits}", signless), (f"uint{bits}", unsigned)):
+                if hasattr(ml_dtypes, name):
+                    table[getattr(ml_dtypes, name)] = make(bits)
+        for name, mlir_name in (
+            ("float8_e3m4", "Float8E3M4Type"),
+            ("float8_e4m3", "Float8E4M3Type"),
+            ("float8_e4m3fn", "Float8E4M3FNType"),
+            ("float8_e4m3b11fnuz", "Float8E4M3B11FNUZType"),
+            ("float8_e4m3fnuz", "Float8E4M3FNUZType"),
+            ("float8_e5m2", "Float8E5M2Type"),
+            ("float8_e5m2fnuz", "Float8E5M2FNUZType"),
+            ("float8_e8m0fnu", "Float8E8M0FNUType"),
+            ("float6_e2m3fn", "Float6E2M3FNType"),
+            ("float6_e3m2fn", "Float6E3M2FNType"),
+            ("float4_e2m1fn", "Float4E2M1FNType"),
+        ):
+            if hasattr(ml_dtypes, name) and hasattr(ir, mlir_name):
+                table[getattr(ml_dtypes, name)] = getattr(ir, mlir_name).get()
+        for scalar, element in table.items():
+            _element_types[np.dtype(scalar)] = element
+        _element_types[dtypes.float0] = signless(1)
+
+
+_make_element_types()
+
+
+def element_type(dtype) -> ir.Type:
+    """The MLIR type of one element."""
+    found = _element_types.get(dtype)
+    if found is None:
+        raise TypeError(f"dtype {dtype} has no lowering")
+    return found
+
+
+def tensor_type(shape: tuple[int, ...], dtype) -> ir.Type:
+    """The MLIR type of an array."""
+    key = (shape, dtype)
+    found = _tensor_types.get(key)
+    if found is None:
+        found = ir.RankedTensorType.get(shape, element_type(dtype), loc=unknown_location)
+        _tensor_types[key] = found
+    return found
+
+
+def type_of(aval) -> ir.Type:
+    """The MLIR type of values of an aval; extended dtypes show their buffers."""
+    dtype = aval.dtype
+    if isinstance(dtype, dtypes.ExtendedDType):
+        aval = dtype.physical_aval(aval)
+        dtype = aval.dtype
+    return tensor_type(aval.shape, dtype)
+
+
+# Attributes
+
+
+def i64s(values) -> ir.Attribute:
+    """``array<i64: ...>``."""
+    return ir.DenseI64ArrayAttr.get(list(values), context)
+
+
+def bools(values) -> ir.Attribute:
+    """``array<i1: ...>``."""
+    return ir.DenseBoolArrayAttr.get([bool(v) for v in values], context)
+
+
+def i64(value: int) -> ir.Attribute:
+    """An i64 attribute."""
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64, context), value)
+
+
+def i32(value: int) -> ir.Attribute:
+    """An i32 attribute."""
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(32, context), value)
+
+
+def i64_elements(values) -> ir.Attribute:
+    """``dense<...> : tensor<...xi64>``."""
+    return ir.DenseElementsAttr.get(np.asarray(values, np.int64), context=context)
+
+
+def dense(value: np.ndarray) -> ir.Attribute:
+    """The attribute that holds the values of an array."""
+    value = np.asarray(value)
+    dtype = value.dtype
+    element = element_type(dtype)
+    shape = value.shape
+    if dtype == np.bool_:
+        if value.size > 1 or shape == ():
+            packed = np.packbits(value.reshape(-1), bitorder="little")
+            if value.size == 1 or value.all() or not value.any():
+                flat = value.reshape(-1)[:1]
+                attr = ir.DenseElementsAttr.get_splat(
+                    ir.RankedTensorType.get(shape, element, loc=unknown_location),
+                    ir.BoolAttr.get(bool(flat[0]), context),
+                )
+                return attr
+            return ir.DenseElementsAttr.get(packed, type=element, shape=list(shape), context=context)
+        return ir.DenseElementsAttr.get(
+            np.packbits(value.reshape(-1), bitorder="little"), type=element, shape=list(shape),
+            context=context,
+        )  # fmt: skip
+    if dtype.itemsize == 1 and dtype.kind == "V" or dtype in _PACKED:
+        value = value.astype(np.int8) if dtype.name.startswith("int") else value
+        value = value.astype(np.uint8) if dtype.name.startswith("uint") else value
+        if value.dtype.kind == "V":
+            value = value.view(np.uint8)
+    elif dtype.kind == "V":
+        value = value.view({2: np.uint16, 4: np.uint32}[dtype.itemsize])
+    value = np.ascontiguousarray(value)
+    return ir.DenseElementsAttr.get(value, type=element, shape=list(shape), context=context)
+
+
+_PACKED = {
+    np.dtype(getattr(ml_dtypes, n))
+    for n in ("int1", "int2", "int4", "uint1", "uint2", "uint4")
+    if hasattr(ml_dtypes, n)
+}
+
+
+def constant(value) -> ir.Value:
+    """A constant of the values of a NumPy array; a splat is written once and broadcast."""
+    value = np.asarray(value)
+    if value.dtype == dtypes.float0:
+        value = np.zeros(value.shape, np.bool_)
+    if value.size > 1 and all(s == 0 for s in value.strides):
+        return full(value.reshape(-1)[0], value.shape)
+    return hlo.constant(dense(value))
+
+
+def full(value, shape: tuple[int, ...]) -> ir.Value:
+    """An array filled with one value."""
+    scalar = hlo.constant(dense(np.asarray(value)))
+    if not shape:
+        return scalar
+    dtype = np.asarray(value).dtype
+    return hlo.broadcast_in_dim(tensor_type(tuple(shape), dtype), scalar, i64s([]))

@@ -1,0 +1,47 @@
+"""MLIR on first use: importing the core must not load it.
+
+Primitives' pages import from here: ``hlo``, ``chlo``, ``ir`` are jaxlib's modules, ``mlir`` is
+:mod:`primax_core._lower.context` (types, attributes, constants). Each is loaded when one of its
+attributes is first read.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from .._runtime.dispatch import install_compiler
+
+
+class LazyModule:
+    """Stands for a module and imports it when an attribute is read."""
+
+    def __init__(self, name: str):
+        self.__dict__["_name"] = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        name = self.__dict__["_name"]
+        if name.startswith("."):
+            module = importlib.import_module(name, __package__)
+        else:
+            importlib.import_module(".context", __package__)  # registers the dialects
+            module = importlib.import_module(name)
+        value = getattr(module, attribute)
+        self.__dict__[attribute] = value
+        return value
+
+
+hlo: Any = LazyModule("jaxlib.mlir.dialects.stablehlo")
+chlo: Any = LazyModule("jaxlib.mlir.dialects.chlo")
+ir: Any = LazyModule("jaxlib.mlir.ir")
+mlir: Any = LazyModule(".context")
+lowering: Any = LazyModule(".module")
+_compile: Any = LazyModule(".compile")
+
+
+def compile_jaxpr(jaxpr, in_specs, **options):
+    """Compile a program for arguments of these types and places."""
+    return _compile.compile_jaxpr(jaxpr, in_specs, **options)
+
+
+install_compiler(compile_jaxpr)

@@ -1,0 +1,343 @@
+"""Jaxprs to StableHLO modules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._ir import primitive as kinds
+from .._ir.effects import must_stay
+from .._ir.jaxpr import Jaxpr, Literal, Var
+from .._trace.staging import stage
+from .context import constant, context, func, ir, type_of, unknown_location
+
+
+class LoweringContext:
+    """What a lowering rule may ask; one object serves all equations of a module.
+
+    Attributes:
+      in_avals, out_avals: types of the operands and results of the current equation.
+      platform: ``cpu``, ``cuda``, ``rocm`` or ``tpu``.
+      platform_kinds: rule kinds to try for this platform, most special first.
+      shardings_in_use: whether the module is partitioned over devices.
+    """
+
+    __slots__ = (
+        "module", "platform", "in_avals", "out_avals", "platform_kinds", "functions", "symbols",
+        "names", "callbacks", "eqn", "num_partitions", "hoisted",
+    )  # fmt: skip
+
+    def __init__(self, module: ir.Module, platform: str, num_partitions: int = 1):
+        self.module = module
+        self.platform = platform
+        self.symbols = ir.SymbolTable(module.operation)
+        self.functions: dict[Any, Any] = {}
+        self.names: set[str] = set()
+        self.callbacks: list[Callable] = []
+        self.num_partitions = num_partitions
+        self.hoisted: dict[int, ir.Value] = {}
+        special = (kinds.lower.on(platform),)
+        if platform in ("cuda", "rocm"):
+            special += (kinds.lower.on("gpu"),)
+        self.platform_kinds = (*special, kinds.lower)
+
+    def rule(self, prim) -> Callable:
+        """The lowering rule of a primitive on this platform."""
+        for kind in self.platform_kinds:
+            rule = prim.rules.get(kind)
+            if rule is not None and type(rule) is not kinds.Unsupported:
+                return rule
+        return prim.require(kinds.lower, f"compiling for {self.platform}")
+
+    def call(self, fun: Callable, *values: ir.Value, in_avals=None):
+        """Lower a function of lax operations in place, on values of the current equation.
+
+        Args:
+          fun: takes and returns arrays (one, or a list).
+          in_avals: types of ``values``; those of the equation's operands by default.
+
+        Returns:
+          A value, or a list where ``fun`` returns a list or tuple.
+        """
+        single: list[bool] = []
+
+        def flat(*args):
+            out = fun(*args)
+            single.append(not isinstance(out, (list, tuple)))
+            return [out] if single[-1] else list(out)
+
+        jaxpr = stage(flat, self.in_avals if in_avals is None else in_avals)
+        outs = lower_body(self, jaxpr, values)
+        return outs[0] if single[-1] else outs
+
+    def function(self, jaxpr: Jaxpr, name: str, keep_inputs: bool = True):
+        """The private function for a program; the same program gives the same function."""
+        found = self.functions.get(jaxpr)
+        if found is None:
+            found = self.functions[jaxpr] = _private_function(self, jaxpr, self.unique(name))
+        return found
+
+    def unique(self, name: str) -> str:
+        """A symbol name not used before."""
+        base = "".join(c if c.isalnum() or c in "_.$-" else "_" for c in name) or "fn"
+        name, n = base, 0
+        while name in self.names:
+            name = f"{base}_{n}"
+            n += 1
+        self.names.add(name)
+        return name
+
+
+def lower_body(ctx: LoweringContext, jaxpr: Jaxpr, args: Sequence[ir.Value]) -> list[ir.Value]:
+    """Emit the equations of a program at the current insertion point."""
+    env: dict[Any, ir.Value] = dict(zip(jaxpr.invars, args))
+    for var, const in zip(jaxpr.constvars, jaxpr.consts):
+        env[var] = _const_value(ctx, const)
+    literals: dict[Any, ir.Value] = {}
+
+    def read(v):
+        if type(v) is Literal:
+            key = (v.val.dtype, v.val.tobytes()) if hasattr(v.val, "tobytes") else id(v)
+            value = literals.get(key)
+            if value is None:
+                value = literals[key] = constant(v.val)
+            return value
+        return env[v]
+
+    saved = ctx.in_avals, ctx.out_avals, ctx.eqn
+    for eqn in live_eqns(jaxpr):
+        ctx.in_avals = [v.aval for v in eqn.invars]
+        ctx.out_avals = [v.aval for v in eqn.outvars]
+        ctx.eqn = eqn
+        operands = [read(v) for v in eqn.invars]
+        if eqn.ctx:
+            with ir.Location.name("/".join(eqn.ctx), context=context):
+                out = ctx.rule(eqn.primitive)(ctx, *operands, **eqn.params)
+        else:
+            out = ctx.rule(eqn.primitive)(ctx, *operands, **eqn.params)
+        if eqn.primitive.multiple_results:
+            for v, value in zip(eqn.outvars, out, strict=True):
+                env[v] = value
+        else:
+            env[eqn.outvars[0]] = out
+    ctx.in_avals, ctx.out_avals, ctx.eqn = saved
+    return [read(v) for v in jaxpr.outvars]
+
+
+def live_eqns(jaxpr: Jaxpr) -> list:
+    """The equations whose results or effects are needed, in order."""
+    found = jaxpr.cache.get("live")
+    if found is not None:
+        return found
+    needed = {v for v in jaxpr.outvars if type(v) is Var}
+    kept = []
+    for eqn in reversed(jaxpr.eqns):
+        if must_stay(eqn.effects) or any(v in needed for v in eqn.outvars):
+            kept.append(eqn)
+            needed.update(v for v in eqn.invars if type(v) is Var)
+    kept.reverse()
+    jaxpr.cache["live"] = kept
+    return kept
+
+
+def _const_value(ctx: LoweringContext, const) -> ir.Value:
+    hoisted = ctx.hoisted.get(id(const))
+    if hoisted is not None:
+        return hoisted
+    if type(const) is Literal:
+        return constant(const.val)
+    value = const._buffer_value() if hasattr(const, "_buffer_value") else np.asarray(const)
+    from .._ir.dtypes import canonicalize_dtype
+
+    dtype = canonicalize_dtype(value.dtype)
+    return constant(value.astype(dtype) if dtype != value.dtype else value)
+
+
+def _private_function(ctx: LoweringContext, jaxpr: Jaxpr, name: str):
+    in_types = [type_of(v.aval) for v in jaxpr.invars]
+    out_types = [type_of(v.aval) for v in jaxpr.outvars]
+    function = func.FuncOp(
+        name, (in_types, out_types), ip=ir.InsertionPoint(ctx.module.body), visibility="private"
+    )
+    ctx.symbols.insert(function)
+    block = function.add_entry_block()
+    saved, ctx.hoisted = ctx.hoisted, {}
+    with ir.InsertionPoint(block):
+        outs = lower_body(ctx, jaxpr, list(block.arguments))
+        func.ReturnOp(outs)
+    ctx.hoisted = saved
+    return function
+
+
+def call_function(function, args: Sequence[ir.Value], out_types) -> list[ir.Value]:
+    """Emit a call of a private function."""
+    name = ir.FlatSymbolRefAttr.get(function.name.value, context=context)
+    return list(func.CallOp(out_types, name, list(args)).results)
+
+
+class Lowered:
+    """A module and what is needed to run it."""
+
+    __slots__ = ("module", "kept", "consts", "callbacks", "name")
+
+    def __init__(self, module, kept, consts, callbacks, name):
+        self.module = module
+        self.kept = kept
+        self.consts = consts
+        self.callbacks = callbacks
+        self.name = name
+
+
+# Array constants up to this many elements are written into the module, larger ones are arguments.
+INLINE_CONSTANT_SIZE = 16
+
+
+def lower_module(
+    jaxpr: Jaxpr,
+    name: str,
+    platform: str,
+    *,
+    donated: Sequence[int] = (),
+    keep_unused: bool = False,
+    in_shardings: Sequence | None = None,
+    out_shardings: Sequence | None = None,
+    num_partitions: int = 1,
+) -> Lowered:
+    """A StableHLO module whose ``main`` is the program.
+
+    Arrays among the constants become leading arguments, so that they are not copied into the
+    executable.
+    """
+    with context, unknown_location:
+        module = ir.Module.create()
+        sym = "".join(c if c.isalnum() or c == "_" else "_" for c in name) or "main"
+        module.operation.attributes["sym_name"] = ir.StringAttr.get(f"jit_{sym}")
+        module.operation.attributes["mhlo.num_partitions"] = ir.IntegerAttr.get(
+            ir.IntegerType.get_signless(32), num_partitions
+        )
+        module.operation.attributes["mhlo.num_replicas"] = ir.IntegerAttr.get(
+            ir.IntegerType.get_signless(32), 1
+        )
+        ctx = LoweringContext(module, platform, num_partitions)
+        ctx.in_avals = ctx.out_avals = ctx.eqn = None
+        ctx.names.add("main")
+        jaxpr = inline_consts(jaxpr)
+        used = _used_inputs(jaxpr)
+        kept = None
+        if not keep_unused:
+            kept = [i for i, v in enumerate(jaxpr.invars) if v in used]
+            if len(kept) == len(jaxpr.invars):
+                kept = None
+        inputs = jaxpr.invars if kept is None else [jaxpr.invars[i] for i in kept]
+        hoisted = [
+            (v, c) for v, c in zip(jaxpr.constvars, jaxpr.consts) if v in used and _hoists(c)
+        ]
+        in_types = [type_of(v.aval) for v, _ in hoisted] + [type_of(v.aval) for v in inputs]
+        out_types = [type_of(v.aval) for v in jaxpr.outvars]
+        main = func.FuncOp(
+            "main", (in_types, out_types), ip=ir.InsertionPoint(module.body), visibility="public"
+        )
+        _annotate(main, jaxpr, inputs, len(hoisted), donated, in_shardings, out_shardings, kept)
+        block = main.add_entry_block()
+        with ir.InsertionPoint(block):
+            n = len(hoisted)
+            for (_, c), value in zip(hoisted, block.arguments):
+                ctx.hoisted[id(c)] = value
+            args: dict[Any, ir.Value] = dict(zip(inputs, list(block.arguments)[n:]))
+            outs = lower_body(ctx, jaxpr, [args.get(v) for v in jaxpr.invars])
+            func.ReturnOp(outs)
+        return Lowered(module, kept, [c for _, c in hoisted], ctx.callbacks, name)
+
+
+def _annotate(main, jaxpr, inputs, n_consts, donated, in_shardings, out_shardings, kept) -> None:
+    """Write donation and sharding attributes of ``main``."""
+    if donated:
+        aliases = _aliases(jaxpr, donated)
+        attrs = [ir.DictAttr.get({}) for _ in range(n_consts)]
+        for v in inputs:
+            entry = {}
+            i = jaxpr.invars.index(v)
+            if i in donated:
+                if i in aliases:
+                    entry["tf.aliasing_output"] = ir.IntegerAttr.get(
+                        ir.IntegerType.get_signless(32), aliases[i]
+                    )
+                else:
+                    entry["jax.buffer_donor"] = ir.BoolAttr.get(True)
+            attrs.append(ir.DictAttr.get(entry))
+        main.arg_attrs = ir.ArrayAttr.get(attrs)
+
+
+def _aliases(jaxpr: Jaxpr, donated: Sequence[int]) -> dict[int, int]:
+    """Pairs each donated argument with a result of its type that is not taken yet."""
+    free: dict[Any, list[int]] = {}
+    for j, v in enumerate(jaxpr.outvars):
+        free.setdefault((v.aval.shape, v.aval.dtype), []).append(j)
+    found = {}
+    for i in donated:
+        aval = jaxpr.invars[i].aval
+        places = free.get((aval.shape, aval.dtype))
+        if places:
+            found[i] = places.pop(0)
+    return found
+
+
+def unusable_donations(jaxpr: Jaxpr, donated: Sequence[int]) -> list[int]:
+    """Donated arguments whose buffers no result can take over."""
+    aliases = _aliases(jaxpr, donated)
+    return [i for i in donated if i not in aliases]
+
+
+def _hoists(const) -> bool:
+    return hasattr(const, "_spec") and const.size > INLINE_CONSTANT_SIZE
+
+
+def _used_inputs(jaxpr: Jaxpr) -> set:
+    used = {v for v in jaxpr.outvars if type(v) is Var}
+    for eqn in live_eqns(jaxpr):
+        used.update(v for v in eqn.invars if type(v) is Var)
+    return used
+
+
+def inline_consts(jaxpr: Jaxpr) -> Jaxpr:
+    """A program whose sub-programs have no large array constants: those become its own."""
+    if not any(_has_array_consts(eqn.params) for eqn in jaxpr.eqns):
+        return jaxpr
+    consts: dict[int, tuple[Var, Any]] = {}
+    eqns = [_lift_consts(eqn, consts) for eqn in jaxpr.eqns]
+    return jaxpr.replace(
+        constvars=[*jaxpr.constvars, *(v for v, _ in consts.values())],
+        consts=[*jaxpr.consts, *(c for _, c in consts.values())],
+        eqns=eqns,
+    )
+
+
+def _has_array_consts(params) -> bool:
+    sub = params.get("jaxpr")
+    if type(sub) is not Jaxpr:
+        return False
+    return any(_hoists(c) for c in sub.consts) or any(
+        _has_array_consts(e.params) for e in sub.eqns
+    )
+
+
+def _lift_consts(eqn, consts):
+    """Pass the array constants of a called program as leading arguments, where it is a jit."""
+    if eqn.primitive.name != "jit" or not _has_array_consts(eqn.params):
+        return eqn
+    sub = inline_consts(eqn.params["jaxpr"])
+    lifted = [(v, c) for v, c in zip(sub.constvars, sub.consts) if _hoists(c)]
+    rest = [(v, c) for v, c in zip(sub.constvars, sub.consts) if not _hoists(c)]
+    outer = []
+    for v, c in lifted:
+        if id(c) not in consts:
+            consts[id(c)] = (Var(v.aval), c)
+        outer.append(consts[id(c)][0])
+    sub = sub.replace(
+        constvars=[v for v, _ in rest],
+        consts=[c for _, c in rest],
+        invars=[*(v for v, _ in lifted), *sub.invars],
+    )
+    return eqn.replace(invars=[*outer, *eqn.invars], params={**eqn.params, "jaxpr": sub})

@@ -1,0 +1,1 @@
+"""jaxlib: clients, devices, arrays, executables. Only this floor and the lowering import it."""

@@ -1,0 +1,287 @@
+"""Eager evaluation: operands, executables, and their caches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._base.config import state
+from .._ir import primitive as kinds
+from .._ir.jaxpr import Jaxpr, Literal
+from .._ir.primitive import Primitive, install_eager
+from .._trace.core import Tracer, check_live, install_runner, typeof
+from .._trace.staging import stage
+from .array import ArrayImpl, Spec, default_sharding, move, put, spec_of
+
+
+class Executable:
+    """A loaded program that takes and gives arrays.
+
+    Attributes:
+      kept: indices of the arguments the program reads, or ``None`` for all of them.
+      consts: raw buffers that precede the arguments.
+      moves: whether some argument lies elsewhere and has to be brought first.
+      donated: indices of arguments whose buffers the program may overwrite.
+    """
+
+    __slots__ = (
+        "raw", "execute", "kept", "consts", "handlers", "out_specs", "in_shardings", "moves",
+        "donated", "checks", "module_text", "name", "has_callbacks", "jaxpr", "__weakref__",
+    )  # fmt: skip
+
+    def __init__(
+        self, raw, in_specs: Sequence[Spec], in_shardings, out_specs: Sequence[Spec], kept, consts,
+        donated=(), name="", module_text=None,
+    ):  # fmt: skip
+        self.raw = raw
+        self.execute = raw.execute_sharded
+        self.kept = kept
+        self.consts = consts
+        self.out_specs = out_specs
+        self.handlers = [s.handler for s in out_specs]
+        self.in_shardings = in_shardings
+        self.moves = [
+            (i, s) for i, (spec, s) in enumerate(zip(in_specs, in_shardings)) if spec.sharding is not s
+        ]
+        self.donated = donated
+        self.name = name
+        self.module_text = module_text
+
+    def __call__(self, args: Sequence[ArrayImpl]) -> list[ArrayImpl]:
+        """Run on arrays of the types and places the program was compiled for."""
+        if self.moves:
+            args = list(args)
+            for i, sharding in self.moves:
+                args[i] = move(args[i], sharding)
+        if self.kept is None:
+            bufs = [a._buf for a in args]
+        else:
+            bufs = [args[i]._buf for i in self.kept]
+        if self.consts:
+            bufs = self.consts + bufs
+        if self.donated:
+            self._check_donations(args)
+        try:
+            return self.execute(bufs).consume_with_handlers(self.handlers)
+        except Exception as e:
+            explain_failure(e, args, self.name)
+            raise
+
+    def _check_donations(self, args) -> None:
+        seen = {}
+        for i, a in enumerate(args):
+            other = seen.setdefault(id(a._buf), i)
+            if other != i and (i in self.donated or other in self.donated):
+                raise ValueError(
+                    f"argument {min(i, other)} of {self.name} is donated, but the same buffer is "
+                    f"also argument {max(i, other)}: donate neither, or pass a copy"
+                )
+            if a._buf.is_deleted():
+                explain_failure(None, args, self.name)
+
+
+def explain_failure(error, args, name: str) -> None:
+    """Raise the named error where an argument was deleted."""
+    for i, a in enumerate(args):
+        if a._buf.is_deleted():
+            raise RuntimeError(
+                f"Array has been deleted with shape={a._spec.aval.str_short()}. It is argument "
+                f"number {i} of {name or 'the operation'}: it was donated to an earlier call or "
+                "deleted. Use the result of that call, or do not donate it."
+            ) from error
+
+
+# Operands
+
+_scalars: dict[tuple, ArrayImpl] = {}
+_SCALARS_KEPT = 4096
+
+
+def as_operand(x: Any) -> ArrayImpl:
+    """A concrete array for any value that may be an operand."""
+    if type(x) is ArrayImpl:
+        return x
+    if isinstance(x, Tracer):
+        check_live(x)
+        raise TypeError(f"expected a concrete value, got the tracer {x!r}. {x._origin()}")
+    kind = type(x)
+    if kind is Literal:
+        return _scalar(x.val, x.aval, kind)
+    if kind is float or kind is int or kind is bool or kind is complex:
+        return _scalar(x, typeof(x), kind)
+    if hasattr(x, "__jax_array__") and not isinstance(x, np.ndarray):
+        return as_operand(x.__jax_array__())
+    aval = typeof(x)
+    if not aval.shape and isinstance(x, np.generic):
+        return _scalar(x, aval, kind)
+    array = put(x)
+    return array if array._spec.aval is aval else _retype(array, aval)
+
+
+def _retype(array, aval):
+    return spec_of(aval, array._spec.sharding, array._spec.committed).wrap(array._buf)
+
+
+def _scalar(x, aval, kind) -> ArrayImpl:
+    # -0.0 equals 0.0 and True equals 1, so the sign and the type are part of the key.
+    try:
+        sign = math.copysign(1.0, x) if x == 0 and aval.dtype.kind == "f" else 0
+        key = (kind, x, sign, aval, state.key)
+        found = _scalars.get(key)
+    except TypeError:
+        return _retype(put(x, aval=aval), aval)
+    if found is None or found._buf.is_deleted():
+        check_range(x, aval)
+        with np.errstate(over="ignore"):
+            found = put(np.asarray(x).astype(aval.dtype), aval=aval)
+        if x == x and aval.dtype.kind != "c":
+            if len(_scalars) >= _SCALARS_KEPT:
+                _scalars.clear()
+            _scalars[key] = found
+    return found
+
+
+def check_range(x, aval) -> None:
+    """Refuse Python integers that the dtype cannot hold."""
+    if type(x) is int and aval.dtype.kind in "iu":
+        info = np.iinfo(aval.dtype)
+        if not info.min <= x <= info.max:
+            raise OverflowError(f"Python int {x} too large to convert to {aval.dtype.name}")
+
+
+# Compilation
+
+Compiler = Callable[[Jaxpr, Sequence[Spec]], Executable]
+
+
+def _no_compiler(jaxpr, in_specs, **options):
+    raise RuntimeError("no compiler is installed")
+
+
+compile_jaxpr: Callable = _no_compiler
+
+
+def install_compiler(fun: Callable) -> None:
+    """Called once by the lowering floor."""
+    global compile_jaxpr
+    compile_jaxpr = fun
+
+
+# Evaluation
+
+
+def run_eagerly(jaxpr: Jaxpr, args: Sequence) -> list:
+    """Compile a program once for each placement of its arguments, and run it."""
+    try:
+        specs = [a._spec for a in args]
+    except AttributeError:
+        args, escaped = _operands(args)
+        if escaped is not None:
+            return escaped._trace.call(jaxpr, args)
+        specs = [a._spec for a in args]
+    key = (state.key, *specs)
+    exe = jaxpr.cache.get(key)
+    if exe is None:
+        exe = jaxpr.cache[key] = _executable_of(jaxpr, specs)
+    return exe(args)
+
+
+def _executable_of(jaxpr: Jaxpr, specs) -> Executable:
+    eqns = jaxpr.eqns
+    if len(eqns) == 1 and not jaxpr.consts:
+        # A program that is one operation shares that operation's executable.
+        eqn = eqns[0]
+        if (
+            list(eqn.invars) == jaxpr.invars
+            and list(eqn.outvars) == jaxpr.outvars
+            and eqn.primitive.cache_on is None
+        ):
+            cache = eqn.primitive.executables
+            key = (state.key, tuple(eqn.params.items()), *specs)
+            exe = cache.get(key)
+            if exe is None:
+                exe = cache[key] = compile_jaxpr(jaxpr, specs, name=eqn.primitive.name)
+            return exe
+    return compile_jaxpr(jaxpr, specs, name=jaxpr.debug_info.name)
+
+
+def _operands(args) -> tuple[list, Tracer | None]:
+    """Concrete operands, and a live tracer if there is one among them."""
+    for a in args:
+        if isinstance(a, Tracer):
+            check_live(a)
+            return list(args), max(
+                (t for t in args if isinstance(t, Tracer)), key=lambda t: _depth(t._trace)
+            )
+    return [as_operand(a) for a in args], None
+
+
+def _depth(trace) -> int:
+    n = 0
+    while trace is not None:
+        trace, n = trace.parent, n + 1
+    return n
+
+
+def evaluate(prim: Primitive, args: Sequence, params: dict):
+    """One primitive, now."""
+    rule = prim.rules.get(kinds.process)
+    if rule is not None:
+        return rule(None, args, **params)
+    try:
+        specs = [a._spec for a in args]
+    except AttributeError:
+        args, escaped = _operands(args)
+        if escaped is not None:
+            return escaped._trace.process(prim, tuple(args), params)
+        specs = [a._spec for a in args]
+    cache = prim.executables if prim.cache_on is None else prim.cache_on(params)
+    try:
+        key = (state.key, tuple(params.items()), *specs)
+        exe = cache.get(key)
+    except TypeError as e:
+        raise TypeError(
+            f"parameters of primitive {prim.name} must be hashable, got {params}"
+        ) from e
+    if exe is None:
+        jaxpr = stage(
+            lambda *a: _listed(prim, prim.bind(*a, **params)), [s.aval for s in specs]
+        )
+        exe = cache[key] = compile_jaxpr(jaxpr, specs, name=prim.name)
+    out = exe(args)
+    return out if prim.multiple_results else out[0]
+
+
+def _listed(prim, out):
+    return out if prim.multiple_results else [out]
+
+
+def device_of(specs: Sequence[Spec]):
+    """The sharding that a computation over these arguments runs under.
+
+    Raises:
+      ValueError: if committed arguments lie on different devices.
+    """
+    chosen = None
+    for i, s in enumerate(specs):
+        if s.committed:
+            if chosen is not None and s.sharding.device_set != chosen.sharding.device_set:
+                raise ValueError(
+                    "Received incompatible devices for one computation: got an argument of type "
+                    f"{chosen.aval.str_short()} on {_listing(chosen)} and argument {i} of type "
+                    f"{s.aval.str_short()} on {_listing(s)}. Move one of them with device_put."
+                )
+            if chosen is None or s.sharding.num_devices > 1:
+                chosen = s
+    return chosen.sharding if chosen is not None else default_sharding()
+
+
+def _listing(spec) -> str:
+    return ", ".join(sorted(str(d) for d in spec.sharding.device_set))
+
+
+install_eager(evaluate)
+install_runner(run_eagerly)

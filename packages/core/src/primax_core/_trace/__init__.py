@@ -1,0 +1,1 @@
+"""Tracing: the current trace, tracers, and programs built by running functions on them."""

@@ -1,0 +1,272 @@
+"""The current trace, tracers, and the types of values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from .._base import errors
+from .._base.config import state
+from .._ir import dtypes
+from .._ir.avals import ShapedArray
+from .._ir.jaxpr import Jaxpr
+from .._ir.primitive import Primitive
+from .array import Array
+
+
+class Trace:
+    """An interpreter that is running.
+
+    ``parent`` is the trace outside (``None`` for eager evaluation) and ``live`` turns false when
+    the trace ends, after which its tracers must not be used.
+    """
+
+    __slots__ = ("parent", "live", "__weakref__")
+
+    kind = "trace"
+
+    def __init__(self, parent: Trace | None):
+        self.parent = parent
+        self.live = True
+
+    def process(self, prim: Primitive, args: tuple, params: dict[str, Any]):
+        """Interpret one application of a primitive."""
+        raise NotImplementedError
+
+    def call(self, jaxpr: Jaxpr, args: list, name: str | None = None) -> list:
+        """Interpret a program."""
+        raise NotImplementedError
+
+
+class Tracer(Array):
+    """A value that a trace follows instead of computing with it."""
+
+    __slots__ = ("_trace", "aval", "__weakref__")
+
+    _trace: Trace
+    aval: ShapedArray
+
+    # The class attributes that the properties of Array read.
+
+    def __bool__(self):
+        if self.aval.size != 1:
+            raise ValueError(
+                "The truth value of an array with more than one element is ambiguous. "
+                "Use a.any() or a.all()"
+                if self.aval.size
+                else "The truth value of an empty array is ambiguous."
+            )
+        return bool(self._concrete_or_raise(errors.TracerBoolConversionError))
+
+    def __int__(self):
+        return int(self._concrete_or_raise(errors.ConcretizationTypeError, "int"))
+
+    def __float__(self):
+        return float(self._concrete_or_raise(errors.ConcretizationTypeError, "float"))
+
+    def __complex__(self):
+        return complex(self._concrete_or_raise(errors.ConcretizationTypeError, "complex"))
+
+    def __index__(self):
+        return int(self._concrete_or_raise(errors.TracerIntegerConversionError).__index__())
+
+    def __array__(self, *args, **kwargs):
+        value = self._concrete_or_raise(errors.TracerArrayConversionError)
+        return np.asarray(value, *args, **kwargs)
+
+    def __hash__(self):
+        raise TypeError(f"unhashable type: {type(self).__name__!r}")
+
+    def __iter__(self):
+        if not self.aval.shape:
+            raise TypeError("iteration over a 0-d array")
+        return iter([self[i] for i in range(self.aval.shape[0])])
+
+    def __format__(self, spec):
+        if not spec:
+            return repr(self)
+        raise TypeError(f"unsupported format string passed to {type(self).__name__}.__format__")
+
+    def item(self, *args):
+        """The value as a Python scalar: tracers have none, so this raises."""
+        value = self._concrete_or_raise(errors.ConcretizationTypeError, "item")
+        return value.item(*args)
+
+    def tolist(self):
+        """The values as nested lists: tracers have none, so this raises."""
+        return self._concrete_or_raise(errors.ConcretizationTypeError, "tolist").tolist()
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __copy__(self):
+        return self
+
+    def __reduce__(self):
+        raise errors.ConcretizationTypeError(self)
+
+    def _concrete_or_raise(self, error, context: str = "") -> Any:
+        """The concrete value behind the tracer where there is one."""
+        value = self._concrete()
+        if value is None:
+            raise error(self) if not context else error(self, context)
+        return value
+
+    def _concrete(self) -> Any | None:
+        return None
+
+    def _origin(self) -> str:
+        """Where the tracer came from, for error messages."""
+        return ""
+
+
+# Types of values
+
+_type_of: dict[type, Callable[[Any], ShapedArray]] = {}
+
+
+def typeof(x: Any) -> ShapedArray:
+    """The aval of any value that may be an operand.
+
+    Raises:
+      TypeError: if ``x`` is not an array, a scalar or a tracer.
+    """
+    try:
+        return x.aval
+    except AttributeError:
+        return _type_of_other(x)
+
+
+def _type_of_other(x: Any) -> ShapedArray:
+    handler = _type_of.get(type(x))
+    if handler is None:
+        for base in type(x).__mro__[1:]:
+            handler = _type_of.get(base)
+            if handler is not None:
+                break
+        else:
+            if hasattr(x, "__jax_array__"):
+                return typeof(x.__jax_array__())
+            raise TypeError(
+                f"Value {x!r} with type {type(x)} is not a valid JAX type: expected an array, "
+                "a NumPy array, a number or a tracer."
+            )
+    return handler(x)
+
+
+def is_valid_type(x: Any) -> bool:
+    """Whether ``typeof(x)`` succeeds."""
+    try:
+        typeof(x)
+    except TypeError:
+        return False
+    return True
+
+
+def register_value_type(cls: type, aval_of: Callable[[Any], ShapedArray]) -> None:
+    """Let values of a Python class be operands; ``aval_of`` gives their type."""
+    _type_of[cls] = aval_of
+
+
+def _numpy_aval(x) -> ShapedArray:
+    dtype = dtypes.canonicalize_dtype(x.dtype)
+    if dtype.kind in "OSUMm" and dtype != dtypes.float0:
+        raise TypeError(
+            f"Value {x!r} with dtype {x.dtype} is not a valid JAX array type. Only arrays of "
+            "numeric types are supported."
+        )
+    return ShapedArray(x.shape, dtype)
+
+
+def _scalar_aval(kind):
+    def aval_of(x):
+        return ShapedArray((), dtypes.canonicalize_dtype(kind), kind is not np.bool_)
+
+    return aval_of
+
+
+_type_of[np.ndarray] = _numpy_aval
+_type_of[np.generic] = _numpy_aval
+_type_of[bool] = _scalar_aval(np.bool_)
+_type_of[int] = _scalar_aval(np.int64)
+_type_of[float] = _scalar_aval(np.float64)
+_type_of[complex] = _scalar_aval(np.complex128)
+
+
+# The current trace
+
+class set_trace:
+    """Context manager that makes a trace the current one."""
+
+    __slots__ = ("trace", "saved")
+
+    def __init__(self, trace: Trace | None):
+        self.trace = trace
+
+    def __enter__(self):
+        self.saved = state.trace
+        state.trace = self.trace
+
+    def __exit__(self, *exc):
+        state.trace = self.saved
+
+
+def current_trace() -> Trace | None:
+    """The innermost active trace, or ``None`` when evaluation is eager."""
+    return state.trace
+
+
+@contextmanager
+def ensure_compile_time_eval():
+    """Within this context operations on concrete values are computed now, even while tracing.
+
+    Operations on tracers still belong to their traces.
+    """
+    with set_trace(None):
+        yield
+
+
+def bind_on(trace: Trace | None, prim: Primitive, args, params):
+    """Apply a primitive under a given trace; always a list."""
+    with set_trace(trace):
+        out = prim.bind(*args, **params)
+    return out if prim.multiple_results else [out]
+
+
+def call_on(trace: Trace | None, jaxpr: Jaxpr, args, name: str | None = None) -> list:
+    """Run a program under a given trace."""
+    if trace is None:
+        return run_eagerly(jaxpr, args)
+    return trace.call(jaxpr, args, name)
+
+
+def _no_runtime(jaxpr, args):
+    raise RuntimeError("no runtime is installed")
+
+
+run_eagerly: Callable[[Jaxpr, list], list] = _no_runtime
+
+
+def install_runner(fun: Callable[[Jaxpr, list], list]) -> None:
+    """Called once by the runtime, which compiles and runs programs when no trace is active."""
+    global run_eagerly
+    run_eagerly = fun
+
+
+def check_live(tracer: Tracer) -> None:
+    """Raise if the tracer's trace has ended."""
+    if not tracer._trace.live:
+        raise errors.UnexpectedTracerError(_leak_message(tracer))
+
+
+def _leak_message(tracer: Tracer) -> str:
+    return (
+        "Encountered an unexpected tracer. A function transformed by JAX had a side effect, "
+        "allowing for a reference to an intermediate value with type "
+        f"{tracer.aval} wrapped in a {type(tracer).__name__} to escape the scope of the "
+        "transformation.\nTransformations need pure functions: return the value from the function "
+        "instead of storing it outside.\n" + tracer._origin()
+    )

@@ -1,0 +1,322 @@
+"""Building jaxprs: the trace that writes down what it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._base import errors, source
+from .._base.config import state
+from .._ir import primitive as kinds
+from .._ir.avals import ShapedArray
+from .._ir.effects import no_effects
+from .._ir.jaxpr import (
+    DebugInfo,
+    Eqn,
+    Jaxpr,
+    Literal,
+    Var,
+    is_scalar_literal,
+    joined_effects,
+    no_debug_info,
+)
+from .._ir.primitive import Primitive
+from .core import Trace, Tracer, check_live, set_trace, typeof
+
+
+class JitTracer(Tracer):
+    """A value of a program that is being written."""
+
+    __slots__ = ("_var",)
+
+    def __init__(self, trace: StagingTrace, aval: ShapedArray, var: Var | Literal):
+        self._trace = trace
+        self.aval = aval
+        self._var = var
+
+    def __repr__(self):
+        return f"{self._trace.tracer_name}({self.aval})"
+
+    __str__ = __repr__
+
+    def _origin(self) -> str:
+        return self._trace.describe(self)
+
+    def _concrete(self):
+        return self._var.val if type(self._var) is Literal else None
+
+
+class StagingTrace(Trace):
+    """Appends each operation to a list of equations.
+
+    Values from outside (arrays and tracers of enclosing traces) become constants of the program.
+    """
+
+    __slots__ = ("eqns", "const_vars", "consts", "debug_info", "invars", "key")
+
+    tracer_name = "JitTracer"
+
+    def __init__(self, parent: Trace | None, debug_info: DebugInfo = no_debug_info):
+        super().__init__(parent)
+        self.eqns: list[Eqn] = []
+        self.const_vars: dict[int, Var] = {}
+        self.consts: list[Any] = []
+        self.invars: list[Var] = []
+        self.debug_info = debug_info
+        self.key = state.trace_key
+
+    # Values
+
+    def new_input(self, aval: ShapedArray) -> JitTracer:
+        """A tracer for a new argument of the program."""
+        var = Var(aval)
+        self.invars.append(var)
+        return JitTracer(self, aval, var)
+
+    def atom(self, x) -> Var | Literal:
+        """The variable or literal that stands for a value in this program."""
+        if isinstance(x, Tracer):
+            if x._trace is self:
+                return x._var
+            check_live(x)
+            return self._constant(x, x.aval)
+        if type(x) is Literal:
+            return x
+        aval = typeof(x)
+        if is_scalar_literal(x):
+            return Literal(np.asarray(x, aval.dtype)[()], aval)
+        return self._constant(x, aval)
+
+    def _constant(self, x, aval) -> Var:
+        var = self.const_vars.get(id(x))
+        if var is None:
+            var = self.const_vars[id(x)] = Var(aval)
+            self.consts.append(x)
+        return var
+
+    def lift(self, x) -> JitTracer:
+        """A tracer of this trace for any value."""
+        if isinstance(x, JitTracer) and x._trace is self:
+            return x
+        atom = self.atom(x)
+        return JitTracer(self, atom.aval, atom)
+
+    # Interpretation
+
+    def process(self, prim: Primitive, args: tuple, params: dict[str, Any]):
+        rule = prim.rules.get(kinds.process)
+        if rule is not None:
+            return rule(self, args, **params)
+        return self.emit(prim, args, params)
+
+    def emit(self, prim: Primitive, args: Sequence, params: dict[str, Any]):
+        """Write an equation; the types of its results come from the abstract rule."""
+        invars = [
+            a._var if type(a) is JitTracer and a._trace is self else self.atom(a) for a in args
+        ]
+        out_avals, effects = infer(prim, [v.aval for v in invars], params)
+        outvars = [Var(a) for a in out_avals]
+        self.eqns.append(
+            Eqn(prim, invars, outvars, params, effects, source.capture(), state.name_stack)
+        )
+        if prim.multiple_results:
+            return [JitTracer(self, v.aval, v) for v in outvars]
+        var = outvars[0]
+        return JitTracer(self, var.aval, var)
+
+    def call(self, jaxpr: Jaxpr, args: Sequence, name: str | None = None) -> list:
+        """Splice a program: rename its variables, copy its equations."""
+        env: dict[Any, Any] = {}
+        for var, const in zip(jaxpr.constvars, jaxpr.consts):
+            env[var] = self.atom(const)
+        for var, arg in zip(jaxpr.invars, args):
+            env[var] = (
+                arg._var if type(arg) is JitTracer and arg._trace is self else self.atom(arg)
+            )
+        append, scope = self.eqns.append, state.name_stack
+        here = source.capture()
+        for eqn in jaxpr.eqns:
+            invars = [v if type(v) is Literal else env[v] for v in eqn.invars]
+            outvars = []
+            for v in eqn.outvars:
+                env[v] = w = Var(v.aval)
+                outvars.append(w)
+            ctx = scope + eqn.ctx if eqn.ctx else scope
+            append(
+                Eqn(eqn.primitive, invars, outvars, eqn.params, eqn.effects, here, ctx)
+            )
+        out = []
+        for v in jaxpr.outvars:
+            atom = v if type(v) is Literal else env[v]
+            out.append(JitTracer(self, v.aval, atom))
+        return out
+
+    # The finished program
+
+    def finish(self, outs: Sequence) -> Jaxpr:
+        """The program whose results are ``outs``; its constants may be outer tracers."""
+        outvars = [self.atom(x) for x in outs]
+        self.live = False
+        constvars = list(self.const_vars.values())
+        return Jaxpr(
+            constvars, self.consts, self.invars, outvars, self.eqns,
+            joined_effects(self.eqns), self.debug_info,
+        )  # fmt: skip
+
+    def describe(self, tracer: JitTracer) -> str:
+        """Which arguments a tracer depends on, or which line made it."""
+        info = self.debug_info
+        head = (
+            f"The error occurred while tracing the function {info.func_src_info} for "
+            f"{info.traced_for}. "
+        )
+        roots, made_at = self._sources(tracer._var)
+        names = [
+            info.arg_names[i] if info.arg_names and i < len(info.arg_names) else f"number {i}"
+            for i, v in enumerate(self.invars)
+            if v in roots
+        ]
+        if names:
+            which = "argument" if len(names) == 1 else "arguments"
+            listed = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+            text = (
+                f"{head}This concrete value was not available in Python because it depends on "
+                f"the value of the {which} {listed}."
+            )
+        else:
+            text = head + "This value became a tracer because it was computed while tracing."
+        if made_at is not None:
+            text += f"\nIt was computed on line {source.summarize(made_at)}."
+        return text
+
+    def _sources(self, var) -> tuple[set, Any]:
+        made_by = {v: eqn for eqn in self.eqns for v in eqn.outvars}
+        first = made_by.get(var)
+        seen, stack = set(), [var]
+        while stack:
+            v = stack.pop()
+            if type(v) is Literal or v in seen:
+                continue
+            seen.add(v)
+            if v in made_by:
+                stack.extend(made_by[v].invars)
+        return seen, first.source_info if first is not None else None
+
+
+_no_params: tuple = ()
+
+
+def infer(prim: Primitive, in_avals: Sequence, params: dict) -> tuple[list, frozenset]:
+    """Types of the results and the effects of an operation, remembered by its signature."""
+    if prim.cache_on is None:
+        cache = prim.types
+    else:
+        cache = prim.cache_on(params)
+    key = ("type", prim, state.trace_key, tuple(params.items()), *in_avals)
+    try:
+        found = cache.get(key)
+    except TypeError as e:
+        raise TypeError(
+            f"parameters of primitive {prim.name} must be hashable, got {params}"
+        ) from e
+    if found is not None:
+        return found
+    out = prim.require(kinds.abstract, "tracing")(*in_avals, **params)
+    avals = list(out) if prim.multiple_results else [out]
+    rule = prim.rules.get(kinds.effects)
+    effects = rule(*in_avals, **params) if rule is not None else no_effects
+    cache[key] = result = (avals, effects)
+    return result
+
+
+def stage(
+    fun: Callable[..., Sequence],
+    in_avals: Sequence[ShapedArray],
+    debug_info: DebugInfo = no_debug_info,
+    parent: Trace | None = None,
+) -> Jaxpr:
+    """The program of a function from tracers to a flat list of values.
+
+    Constants of the result may be tracers of ``parent`` or of traces outside it.
+    """
+    trace = StagingTrace(parent, debug_info)
+    tracers = [trace.new_input(a) for a in in_avals]
+    try:
+        with set_trace(trace):
+            outs = fun(*tracers)
+            jaxpr = trace.finish(outs)
+    except RecursionError as e:
+        raise errors.TracingRecursionError(
+            f"the recursion limit was reached while tracing {debug_info.func_src_info} for "
+            f"{debug_info.traced_for}: the function calls itself without a condition that is "
+            "known at tracing time. Use a loop such as lax.while_loop, or make the condition "
+            "depend on static values."
+        ) from e
+    finally:
+        trace.live = False
+    if state.check_tracer_leaks:
+        _check_leaks(trace, tracers)
+    if state.enable_checks:
+        from .._ir.check import check_jaxpr
+
+        check_jaxpr(jaxpr)
+    return jaxpr
+
+
+def _check_leaks(trace: StagingTrace, tracers) -> None:
+    import gc
+    import weakref
+
+    ref = weakref.ref(trace)
+    info = trace.debug_info
+    del trace, tracers
+    gc.collect()
+    if ref() is not None:
+        leaked = [
+            t for t in gc.get_referrers(ref()) if isinstance(t, Tracer)
+        ]
+        if leaked:
+            raise errors.LeakedTracerError(
+                f"Leaked trace {info.func_src_info}. Leaked tracer(s): "
+                + ", ".join(f"{t!r}. {t._origin()}" for t in leaked[:5])
+            )
+
+
+def close_over(jaxpr: Jaxpr) -> tuple[Jaxpr, list]:
+    """Move all constants to the front of the arguments; returns them beside the new program."""
+    if not jaxpr.constvars:
+        return jaxpr, []
+    moved = jaxpr.replace(
+        constvars=[], consts=[], invars=[*jaxpr.constvars, *jaxpr.invars]
+    )
+    return moved, jaxpr.consts
+
+
+def has_tracers(values: Sequence) -> bool:
+    """Whether some value is a tracer."""
+    return any(isinstance(v, Tracer) for v in values)
+
+
+def eval_jaxpr(jaxpr: Jaxpr, args: Sequence) -> list:
+    """Run a program equation by equation under the current trace.
+
+    Literals are passed on as they are, since they carry their weakness, and may be results.
+    """
+    env: dict[Any, Any] = dict(zip(jaxpr.constvars, jaxpr.consts))
+    env.update(zip(jaxpr.invars, args))
+    saved = state.name_stack
+    for eqn in jaxpr.eqns:
+        values = [v if type(v) is Literal else env[v] for v in eqn.invars]
+        if eqn.ctx:
+            state.name_stack = saved + eqn.ctx
+        try:
+            out = eqn.primitive.bind(*values, **eqn.params)
+        finally:
+            state.name_stack = saved
+        if eqn.primitive.multiple_results:
+            env.update(zip(eqn.outvars, out))
+        else:
+            env[eqn.outvars[0]] = out
+    return [v if type(v) is Literal else env[v] for v in jaxpr.outvars]

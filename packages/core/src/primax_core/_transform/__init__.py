@@ -1,0 +1,1 @@
+"""Transformations: forward mode, linearization, transposition, batching, rematerialization."""

@@ -1,0 +1,214 @@
+"""Batching: one program for many examples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._base.config import state
+from .._ir import primitive as kinds
+from .._ir.jaxpr import Jaxpr
+from .._ir.primitive import Primitive
+from .._trace.axes import extend_axis_env, named_axes_of
+from .._trace.core import Trace, Tracer, bind_on, call_on, check_live, set_trace, typeof
+from .._trace.staging import eval_jaxpr, stage
+from .pieces import remembered, remembered_on
+
+
+class Axis:
+    """A mapped axis: its size, its name (or ``None``), the mesh axes it is spread over."""
+
+    __slots__ = ("size", "name", "spmd_name")
+
+    def __init__(self, size: int, name: Any = None, spmd_name: Any = None):
+        self.size = size
+        self.name = name
+        self.spmd_name = spmd_name
+
+    @property
+    def key(self) -> tuple:
+        """What tells batched programs of different axes apart."""
+        return (self.size, self.name, self.spmd_name)
+
+    def __repr__(self):
+        return f"Axis(size={self.size}, name={self.name!r})"
+
+
+class VmapTracer(Tracer):
+    """One example of a batch."""
+
+    __slots__ = ("value", "dim")
+
+    def __init__(self, trace, value, dim: int):
+        aval = typeof(value)
+        self._trace = trace
+        self.aval = aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1 :])
+        self.value = value
+        self.dim = dim
+
+    def __repr__(self):
+        return f"VmapTracer(aval={self.aval}, batched={typeof(self.value)})"
+
+    def _origin(self):
+        where = self._trace.where
+        made = f"It is an example of the batch that vmap maps{where}."
+        if isinstance(self.value, Tracer):
+            return made + "\n" + self.value._origin()
+        return made
+
+
+class BatchTrace(Trace):
+    """Applies operations to whole batches."""
+
+    __slots__ = ("axis", "where")
+
+    def __init__(self, parent: Trace | None, axis: Axis, where: str = ""):
+        super().__init__(parent)
+        self.axis = axis
+        self.where = where
+
+    def parts(self, x) -> tuple[Any, int | None]:
+        """The batch and its mapped axis; ``None`` for what is the same in all examples."""
+        if type(x) is VmapTracer and x._trace is self:
+            return x.value, x.dim
+        if isinstance(x, Tracer):
+            check_live(x)
+        return x, None
+
+    def process(self, prim: Primitive, args: tuple, params: dict):
+        rule = prim.rules.get(kinds.process)
+        if rule is not None:
+            return rule(self, args, **params)
+        values, dims = [], []
+        for a in args:
+            v, d = self.parts(a)
+            values.append(v)
+            dims.append(d)
+        if not any(d is not None for d in dims) and not self.names_axis(prim, params):
+            out = bind_on(self.parent, prim, values, params)
+            return out if prim.multiple_results else out[0]
+        avals = [typeof(v) for v in values]
+        jaxpr, out_dims = batch_piece(prim, params, avals, tuple(dims), self.axis)
+        outs = self.wrap(call_on(self.parent, jaxpr, values), out_dims)
+        return outs if prim.multiple_results else outs[0]
+
+    def names_axis(self, prim: Primitive, params: dict) -> bool:
+        """Whether an operation uses this trace's axis by name."""
+        return self.axis.name is not None and self.axis.name in named_axes_of(prim, params)
+
+    def call(self, jaxpr: Jaxpr, args: Sequence, name=None) -> list:
+        parts = [self.parts(a) for a in args]
+        dims = tuple(d for _, d in parts)
+        values = [v for v, _ in parts]
+        if not any(d is not None for d in dims) and not (
+            self.axis.name is not None and self.axis.name in _axis_names(jaxpr)
+        ):
+            return call_on(self.parent, jaxpr, values, name)
+        piece, out_dims = batch_jaxpr(jaxpr, dims, self.axis)
+        return self.wrap(call_on(self.parent, piece, values, name), out_dims)
+
+    def wrap(self, outs: Sequence, out_dims: Sequence) -> list:
+        """Examples of batched results."""
+        return [o if d is None else VmapTracer(self, o, d) for o, d in zip(outs, out_dims)]
+
+
+def _axis_names(jaxpr: Jaxpr) -> set:
+    return {getattr(e, "name", None) for e in jaxpr.effects}
+
+
+def batch_piece(prim: Primitive, params: dict, avals: list, dims: tuple, axis: Axis):
+    """Program on batches, and the mapped axis of each of its results."""
+
+    def make():
+        rule = prim.require(kinds.batch, "vmap")
+        out_dims: list = []
+
+        def run(*args):
+            outs, found = rule(axis, list(args), list(dims), **params)
+            if not prim.multiple_results:
+                outs, found = [outs], [found]
+            elif found is None or isinstance(found, int):
+                found = [found] * len(outs)
+            out_dims.extend(found)
+            return list(outs)
+
+        with extend_axis_env(axis.name, axis.size):
+            jaxpr = stage(run, avals)
+        return jaxpr, tuple(out_dims)
+
+    return remembered("batch", prim, params, (tuple(avals), dims, axis.key), make)
+
+
+def batch_jaxpr(jaxpr: Jaxpr, dims: tuple, axis: Axis, out_dims: Sequence | None = None):
+    """A program on batches, and the mapped axes of its results.
+
+    Args:
+      out_dims: where the results' mapped axes are wanted: an axis, ``None`` for wherever they come
+        out, for each result.
+    """
+    wanted = None if out_dims is None else tuple(out_dims)
+
+    def make():
+        found: list = []
+
+        def run(*args):
+            outs, out_ds = batch_of(lambda *a: eval_jaxpr(jaxpr, a), args, dims, axis)
+            if wanted is not None:
+                pairs = [
+                    (o, d) if w is None else (move_axis(o, d, w, axis.size), w)
+                    for o, d, w in zip(outs, out_ds, wanted)
+                ]
+                outs, out_ds = [o for o, _ in pairs], [d for _, d in pairs]
+            found.extend(out_ds)
+            return outs
+
+        in_avals = [batched_aval(v.aval, d, axis.size) for v, d in zip(jaxpr.invars, dims)]
+        result = stage(run, in_avals, jaxpr.debug_info)
+        return result, tuple(found)
+
+    return remembered_on(jaxpr, "batch", (dims, axis.key, wanted), make)
+
+
+def batched_aval(aval, dim: int | None, size: int):
+    """The type of a batch of values of a type."""
+    if dim is None:
+        return aval
+    return aval.update(shape=(*aval.shape[:dim], size, *aval.shape[dim:]))
+
+
+def batch_of(fun: Callable, values: Sequence, dims: Sequence, axis: Axis, where: str = ""):
+    """Run a function of flat values on batches: results and their mapped axes."""
+    trace = BatchTrace(state.trace, axis, where)
+    args = [v if d is None else VmapTracer(trace, v, d) for v, d in zip(values, dims)]
+    try:
+        with set_trace(trace), extend_axis_env(axis.name, axis.size):
+            outs = fun(*args)
+        split = [trace.parts(o) for o in outs]
+    finally:
+        trace.live = False
+    return [v for v, _ in split], [d for _, d in split]
+
+
+# Moving mapped axes. The operations are given by lax, which stands above this floor.
+
+_ops: dict[str, Callable] = {}
+
+
+def install_axis_ops(broadcast: Callable, moveaxis: Callable) -> None:
+    """Called once by ``lax``: ``broadcast(x, size, axis)`` and ``moveaxis(x, source, target)``."""
+    _ops["broadcast"] = broadcast
+    _ops["moveaxis"] = moveaxis
+
+
+def move_axis(x: Any, dim: int | None, target: int, size: int) -> Any:
+    """The batch with its mapped axis at ``target``; what is not mapped is repeated."""
+    if dim is None:
+        return _ops["broadcast"](x, size, target)
+    return x if dim == target else _ops["moveaxis"](x, dim, target)
+
+
+def at_front(x: Any, dim: int | None, size: int) -> Any:
+    """The batch with its mapped axis first."""
+    return move_axis(x, dim, 0, size)
+
+

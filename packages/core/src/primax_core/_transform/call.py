@@ -1,0 +1,114 @@
+"""``jit_p``: a program called by name inside another."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from .._ir.jaxpr import Jaxpr
+from .._ir.primitive import (
+    Primitive,
+    abstract,
+    batch,
+    dce,
+    effects,
+    jvp,
+    linearize,
+    lower,
+    transpose,
+)
+from .._ir.printer import hide_defaults
+from .._lower.lazy import lowering, mlir
+from .._trace.staging import stage
+from .batching import batch_jaxpr
+from .dce import dce_jaxpr
+from .jvp import jvp_jaxpr
+from .linearize import linearize_jaxpr
+from .symbolic import Zero, is_linear
+from .transpose import transpose_jaxpr
+
+jit_p: Final = Primitive("jit", multiple_results=True, cache_on=lambda params: params["jaxpr"].cache)
+hide_defaults("jit", inline=False, compiler_options=(), donated=())
+
+
+def call_jaxpr(jaxpr: Jaxpr, args, like: dict) -> list:
+    """Bind a program with the other parameters of a jit equation."""
+    return jit_p.bind(*args, **{**like, "jaxpr": jaxpr, "donated": ()})
+
+
+@jit_p.rule(abstract)
+def _(*avals, jaxpr, **_):
+    return jaxpr.out_avals
+
+
+@jit_p.rule(effects)
+def _(*avals, jaxpr, **_):
+    return jaxpr.effects
+
+
+@jit_p.rule(lower)
+def _(ctx, *values, jaxpr, name, inline=False, **_):
+    if inline:
+        return lowering.lower_body(ctx, jaxpr, values)
+    function = ctx.function(jaxpr, name)
+    return lowering.call_function(function, values, [mlir.type_of(a) for a in ctx.out_avals])
+
+
+@jit_p.rule(jvp)
+def _(primals, tangents, *, jaxpr, **params):
+    mask = tuple(type(t) is not Zero for t in tangents)
+    program, out_mask = jvp_jaxpr(jaxpr, mask)
+    given = [t for t in tangents if type(t) is not Zero]
+    outs = call_jaxpr(program, [*primals, *given], params)
+    n = len(jaxpr.outvars)
+    rest = iter(outs[n:])
+    found = [
+        next(rest) if m else Zero(v.aval.tangent_aval()) for m, v in zip(out_mask, jaxpr.outvars)
+    ]
+    return outs[:n], found
+
+
+@jit_p.rule(linearize)
+def _(primals, mask, *, jaxpr, **params):
+    piece = linearize_jaxpr(jaxpr, mask)
+    found = call_jaxpr(piece.forward, primals, params)
+    outs, extra = found[: piece.n_outs], found[piece.n_outs :]
+    if piece.linear is None:
+        return outs, stage(lambda: [], []), piece.out_mask
+    sources = {"in": primals, "out": outs, "extra": extra}
+    residuals = [sources[where][i] for where, i in piece.residuals]
+    n = len(residuals)
+    avals = [v.aval for v in piece.linear.invars[n:]]
+    linear = stage(lambda *ts: call_jaxpr(piece.linear, [*residuals, *ts], params), avals)
+    return outs, linear, piece.out_mask
+
+
+@jit_p.rule(transpose)
+def _(cts, *args, jaxpr, **params):
+    linear = tuple(is_linear(a) for a in args)
+    ct_mask = tuple(type(c) is not Zero for c in cts)
+    program, out_mask = transpose_jaxpr(jaxpr, linear, ct_mask)
+    known = [a for a in args if not is_linear(a)]
+    found = iter(call_jaxpr(program, [*known, *(c for c in cts if type(c) is not Zero)], params))
+    return [next(found) if m else None for m in out_mask]
+
+
+@jit_p.rule(batch)
+def _(axis, args, dims, *, jaxpr, **params):
+    program, out_dims = batch_jaxpr(jaxpr, tuple(dims), axis)
+    return call_jaxpr(program, args, params), list(out_dims)
+
+
+@jit_p.rule(dce)
+def _(used, eqn):
+    jaxpr, used_inputs = dce_jaxpr(eqn.params["jaxpr"], tuple(used))
+    if not any(used) and not jaxpr.effects:
+        return [False] * len(eqn.invars), None
+    new = eqn.replace(
+        invars=[v for v, u in zip(eqn.invars, used_inputs) if u],
+        outvars=[v for v, u in zip(eqn.outvars, used) if u],
+        params={**eqn.params, "jaxpr": jaxpr, "donated": ()},
+        effects=jaxpr.effects,
+    )
+    return list(used_inputs), new
+
+

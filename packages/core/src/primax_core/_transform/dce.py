@@ -1,0 +1,50 @@
+"""Dead-code elimination, also inside the programs that equations hold."""
+
+from __future__ import annotations
+
+from .._ir import primitive as kinds
+from .._ir.effects import must_stay
+from .._ir.jaxpr import Jaxpr, Var
+from .pieces import remembered_on
+
+
+def dce_jaxpr(
+    jaxpr: Jaxpr, used_outputs: tuple[bool, ...], keep_inputs: bool | tuple[bool, ...] = False
+) -> tuple[Jaxpr, tuple[bool, ...]]:
+    """The program with only some of its results, and which inputs it still reads.
+
+    Args:
+      keep_inputs: inputs to keep even if they are not read.
+    """
+
+    def make():
+        n = len(jaxpr.invars)
+        keep = (keep_inputs,) * n if isinstance(keep_inputs, bool) else keep_inputs
+        outvars = [v for v, u in zip(jaxpr.outvars, used_outputs, strict=True) if u]
+        needed = {v for v in outvars if type(v) is Var}
+        eqns = []
+        for eqn in reversed(jaxpr.eqns):
+            used = [v in needed for v in eqn.outvars]
+            rule = eqn.primitive.rules.get(kinds.dce)
+            if rule is not None and not all(used):
+                _, new = rule(used, eqn)
+            elif any(used) or must_stay(eqn.effects):
+                new = eqn
+            else:
+                new = None
+            if new is not None:
+                eqns.append(new)
+                needed.update(v for v in new.invars if type(v) is Var)
+        eqns.reverse()
+        used_inputs = tuple(k or v in needed for v, k in zip(jaxpr.invars, keep))
+        pairs = [(v, c) for v, c in zip(jaxpr.constvars, jaxpr.consts) if v in needed]
+        new_jaxpr = jaxpr.replace(
+            constvars=[v for v, _ in pairs],
+            consts=[c for _, c in pairs],
+            invars=[v for v, u in zip(jaxpr.invars, used_inputs) if u],
+            outvars=outvars,
+            eqns=eqns,
+        )
+        return new_jaxpr, used_inputs
+
+    return remembered_on(jaxpr, "dce", (used_outputs, keep_inputs), make)

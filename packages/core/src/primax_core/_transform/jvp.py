@@ -1,0 +1,162 @@
+"""Forward mode: values with tangents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .._ir import primitive as kinds
+from .._ir.jaxpr import Jaxpr
+from .._ir.primitive import Primitive
+from .._trace.core import Trace, Tracer, bind_on, call_on, check_live, typeof
+from .._trace.staging import eval_jaxpr, stage
+from .._trace.core import set_trace
+from .pieces import remembered, remembered_on
+from .symbolic import Zero, instantiate
+
+
+class JVPTracer(Tracer):
+    """A value with a tangent."""
+
+    __slots__ = ("primal", "tangent")
+
+    def __init__(self, trace, primal, tangent):
+        self._trace = trace
+        self.aval = typeof(primal)
+        self.primal = primal
+        self.tangent = tangent
+
+    def __repr__(self):
+        return f"JVPTracer(primal={self.primal!r}, tangent={self.tangent!r})"
+
+    def _concrete(self):
+        value = self.primal
+        return value._concrete() if isinstance(value, Tracer) else value
+
+    def _origin(self):
+        value = self.primal
+        return value._origin() if isinstance(value, Tracer) else ""
+
+
+class JVPTrace(Trace):
+    """Carries tangents along with values."""
+
+    __slots__ = ()
+
+    def parts(self, x) -> tuple[Any, Any]:
+        """Primal and tangent (or ``None``) of an operand."""
+        if type(x) is JVPTracer and x._trace is self:
+            return x.primal, x.tangent
+        if isinstance(x, Tracer):
+            check_live(x)
+        return x, None
+
+    def process(self, prim: Primitive, args: tuple, params: dict):
+        rule = prim.rules.get(kinds.process)
+        if rule is not None:
+            return rule(self, args, **params)
+        primals, tangents, mask = [], [], []
+        for a in args:
+            p, t = self.parts(a)
+            primals.append(p)
+            mask.append(t is not None)
+            if t is not None:
+                tangents.append(t)
+        if not tangents:
+            out = bind_on(self.parent, prim, primals, params)
+            return out if prim.multiple_results else out[0]
+        avals = [typeof(p) for p in primals]
+        jaxpr, out_mask = jvp_piece(prim, params, avals, tuple(mask))
+        outs = call_on(self.parent, jaxpr, primals + tangents)
+        found = self.wrap(outs, out_mask)
+        return found if prim.multiple_results else found[0]
+
+    def call(self, jaxpr: Jaxpr, args: Sequence, name=None) -> list:
+        parts = [self.parts(a) for a in args]
+        mask = tuple(t is not None for _, t in parts)
+        primals = [p for p, _ in parts]
+        if not any(mask):
+            return call_on(self.parent, jaxpr, primals, name)
+        piece, out_mask = jvp_jaxpr(jaxpr, mask)
+        tangents = [t for _, t in parts if t is not None]
+        return self.wrap(call_on(self.parent, piece, primals + tangents, name), out_mask)
+
+    def wrap(self, outs: list, out_mask: Sequence[bool]) -> list:
+        """Results with their tangents, which follow the results in ``outs``."""
+        n = len(out_mask)
+        tangents = iter(outs[n:])
+        return [
+            JVPTracer(self, p, next(tangents)) if m else p for p, m in zip(outs[:n], out_mask)
+        ]
+
+
+def jvp_piece(prim: Primitive, params: dict, avals: list, mask: tuple[bool, ...]):
+    """Program ``(*primals, *tangents) -> (*outs, *out_tangents)`` and which outs have tangents."""
+
+    def make():
+        rule = prim.require(kinds.jvp, "forward-mode differentiation")
+        out_mask: list[bool] = []
+
+        def run(*args):
+            primals = list(args[: len(avals)])
+            given = iter(args[len(avals) :])
+            tangents = [
+                next(given) if m else Zero(a.tangent_aval()) for m, a in zip(mask, avals)
+            ]
+            outs, tangents_out = rule(primals, tangents, **params)
+            if not prim.multiple_results:
+                outs, tangents_out = [outs], [tangents_out]
+            out_mask.extend(type(t) is not Zero for t in tangents_out)
+            return [*outs, *(t for t in tangents_out if type(t) is not Zero)]
+
+        tangent_avals = [a.tangent_aval() for a, m in zip(avals, mask) if m]
+        jaxpr = stage(run, [*avals, *tangent_avals])
+        return jaxpr, tuple(out_mask)
+
+    return remembered("jvp", prim, params, (tuple(avals), mask), make)
+
+
+def jvp_jaxpr(jaxpr: Jaxpr, mask: tuple[bool, ...], instantiate_outs: tuple[bool, ...] | bool = False):
+    """Forward-mode program of a program; ``instantiate_outs`` forces tangents for some results."""
+
+    def make():
+        out_mask: list[bool] = []
+        n = len(jaxpr.invars)
+        force = (
+            (instantiate_outs,) * len(jaxpr.outvars)
+            if isinstance(instantiate_outs, bool)
+            else instantiate_outs
+        )
+
+        def run(*args):
+            given = iter(args[n:])
+            tangents = [next(given) if m else None for m in mask]
+            outs, out_tangents = jvp_of(lambda *a: eval_jaxpr(jaxpr, a), args[:n], tangents)
+            out_tangents = [
+                instantiate(Zero.like(o)) if t is None and f else t
+                for o, t, f in zip(outs, out_tangents, force)
+            ]
+            out_mask.extend(t is not None for t in out_tangents)
+            return [*outs, *(t for t in out_tangents if t is not None)]
+
+        tangent_avals = [v.aval.tangent_aval() for v, m in zip(jaxpr.invars, mask) if m]
+        result = stage(run, [*jaxpr.in_avals, *tangent_avals], jaxpr.debug_info)
+        return result, tuple(out_mask)
+
+    return remembered_on(jaxpr, "jvp", (mask, instantiate_outs), make)
+
+
+def jvp_of(fun, primals: Sequence, tangents: Sequence):
+    """Run a function of flat values forward: results and tangents (``None`` where zero)."""
+    from .._base.config import state
+
+    parent = state.trace
+    trace = JVPTrace(parent)
+    ins = [p if t is None else JVPTracer(trace, p, t) for p, t in zip(primals, tangents)]
+    try:
+        with set_trace(trace):
+            outs = fun(*ins)
+        split = [trace.parts(o) for o in outs]
+    finally:
+        trace.live = False
+    return [p for p, _ in split], [t for _, t in split]

@@ -1,0 +1,366 @@
+"""One-pass linearization: compute now, and write down the linear part.
+
+The trace runs each operation's *linearized piece*: a program for the values and residuals, and a
+linear program from tangents to tangents. The linear programs are linked in a tape, which becomes a
+jaxpr (``linearize``) or is run backwards (``vjp``) with no program built in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._base.config import state
+from .._ir import primitive as kinds
+from .._ir.jaxpr import Jaxpr, Var
+from .._ir.primitive import Primitive
+from .._trace.core import Trace, Tracer, bind_on, call_on, check_live, set_trace, typeof
+from .._trace.staging import JitTracer, StagingTrace, eval_jaxpr
+from .pieces import remembered, remembered_on
+from .symbolic import Zero, instantiate
+
+
+class Tangent:
+    """One linear quantity on the tape: result ``index`` of ``node``, or an input if that is None."""
+
+    __slots__ = ("node", "index", "aval")
+
+    def __init__(self, node: Node | None, index: int, aval):
+        self.node = node
+        self.index = index
+        self.aval = aval
+
+
+class Node:
+    """One linear program on the tape.
+
+    ``backward``, if given, takes ``(residuals, cotangents)`` with ``None`` for zero cotangents and
+    returns one cotangent (or ``None``) for each input; it replaces transposing ``jaxpr``.
+    """
+
+    __slots__ = ("jaxpr", "residuals", "inputs", "outputs", "backward")
+
+    def __init__(self, jaxpr: Jaxpr, residuals, inputs, backward=None):
+        self.jaxpr = jaxpr
+        self.residuals = residuals
+        self.inputs: list[Tangent] = inputs
+        n = len(residuals) + len(inputs)
+        assert len(jaxpr.invars) == n, (len(jaxpr.invars), n)
+        self.outputs = [Tangent(self, i, v.aval) for i, v in enumerate(jaxpr.outvars)]
+        self.backward = backward
+
+
+class GradTracer(Tracer):
+    """A value that is followed by a linear quantity on a tape."""
+
+    __slots__ = ("primal", "tangent")
+
+    def __init__(self, trace, primal, tangent: Tangent):
+        self._trace = trace
+        self.aval = typeof(primal)
+        self.primal = primal
+        self.tangent = tangent
+
+    def __repr__(self):
+        return f"GradTracer(primal={self.primal!r}, typeof(tangent)={self.tangent.aval.str_short()})"
+
+    def _concrete(self):
+        value = self.primal
+        return value._concrete() if isinstance(value, Tracer) else value
+
+    def _origin(self):
+        value = self.primal
+        return value._origin() if isinstance(value, Tracer) else ""
+
+
+class LinearizeTrace(Trace):
+    """Computes values under its parent and records linear programs on a tape."""
+
+    __slots__ = ("tape",)
+
+    def __init__(self, parent):
+        super().__init__(parent)
+        self.tape: list[Node] = []
+
+    def parts(self, x) -> tuple[Any, Tangent | None]:
+        """The value, and its linear quantity or ``None``."""
+        if type(x) is GradTracer and x._trace is self:
+            return x.primal, x.tangent
+        if isinstance(x, Tracer):
+            check_live(x)
+        return x, None
+
+    def process(self, prim: Primitive, args: tuple, params: dict):
+        rule = prim.rules.get(kinds.process)
+        if rule is not None:
+            return rule(self, args, **params)
+        primals, tangents, mask = [], [], []
+        for a in args:
+            p, t = self.parts(a)
+            primals.append(p)
+            mask.append(t is not None)
+            if t is not None:
+                tangents.append(t)
+        if not tangents:
+            out = bind_on(self.parent, prim, primals, params)
+            return out if prim.multiple_results else out[0]
+        piece = linear_piece(prim, params, [typeof(p) for p in primals], tuple(mask))
+        outs = self.run(piece, primals, tangents)
+        return outs if prim.multiple_results else outs[0]
+
+    def call(self, jaxpr: Jaxpr, args: Sequence, name=None) -> list:
+        parts = [self.parts(a) for a in args]
+        mask = tuple(t is not None for _, t in parts)
+        primals = [p for p, _ in parts]
+        if not any(mask):
+            return call_on(self.parent, jaxpr, primals, name)
+        piece = linearize_jaxpr(jaxpr, mask)
+        return self.run(piece, primals, [t for _, t in parts if t is not None])
+
+    def run(self, piece: LinearPiece, primals: list, tangents: list[Tangent]) -> list:
+        """Compute a piece's values under the parent and put its linear part on the tape."""
+        found = call_on(self.parent, piece.forward, primals)
+        outs = found[: piece.n_outs]
+        if piece.linear is None:
+            return outs
+        extra = found[piece.n_outs :]
+        residuals = [
+            primals[i] if where == "in" else outs[i] if where == "out" else extra[i]
+            for where, i in piece.residuals
+        ]
+        node = Node(piece.linear, residuals, tangents)
+        self.tape.append(node)
+        made = iter(node.outputs)
+        return [
+            GradTracer(self, o, next(made)) if m else o for o, m in zip(outs, piece.out_mask)
+        ]
+
+    def record(self, jaxpr: Jaxpr, residuals, tangents, backward=None) -> Node:
+        """Put a linear program on the tape."""
+        node = Node(jaxpr, residuals, tangents, backward)
+        self.tape.append(node)
+        return node
+
+
+class LinearPiece:
+    """A linearized operation.
+
+    Attributes:
+      forward: program ``(*primals) -> (*outs, *extra residuals)``.
+      n_outs: how many of its results are ``outs``.
+      residuals: where each residual comes from: ``("in" | "out" | "extra", index)``.
+      linear: program ``(*residuals, *tangents) -> (*out tangents)``, ``None`` without any.
+      out_mask: which outs have tangents.
+    """
+
+    __slots__ = ("forward", "n_outs", "residuals", "linear", "out_mask")
+
+    def __init__(self, forward, n_outs, residuals, linear, out_mask):
+        self.forward = forward
+        self.n_outs = n_outs
+        self.residuals = residuals
+        self.linear = linear
+        self.out_mask = out_mask
+
+
+class TangentTrace(StagingTrace):
+    """Writes down what touches its tracers and computes the rest under its parent.
+
+    It turns a forward-mode rule into a linear program: values come from outside, tangents are the
+    program's arguments.
+    """
+
+    __slots__ = ()
+
+    def process(self, prim, args, params):
+        rule = prim.rules.get(kinds.process)
+        if rule is not None:
+            return rule(self, args, **params)
+        if self.owns_any(args):
+            return self.emit(prim, args, params)
+        out = bind_on(self.parent, prim, args, params)
+        return out if prim.multiple_results else out[0]
+
+    def call(self, jaxpr, args, name=None):
+        if self.owns_any(args):
+            return eval_jaxpr(jaxpr, args)
+        return call_on(self.parent, jaxpr, args, name)
+
+    def owns_any(self, args) -> bool:
+        """Whether one of the operands is a tracer of this trace."""
+        return any(type(a) is JitTracer and a._trace is self for a in args)
+
+
+def linear_piece(prim: Primitive, params: dict, avals: list, mask: tuple[bool, ...]) -> LinearPiece:
+    """The linearized piece of one operation."""
+
+    def make():
+        rule = prim.rules.get(kinds.linearize)
+        if rule is not None and type(rule) is not kinds.Unsupported:
+            return build_piece(lambda *primals: rule(primals, mask, **params), avals, mask)
+        rule = prim.require(kinds.jvp, "differentiation")
+
+        def linearized(*primals):
+            return linearize_rule(
+                lambda ps, ts: rule(ps, ts, **params), primals, mask, prim.multiple_results
+            )
+
+        return build_piece(linearized, avals, mask)
+
+    return remembered("linearize", prim, params, (tuple(avals), mask), make)
+
+
+def linearize_rule(rule: Callable, primals: Sequence, mask, multiple: bool):
+    """Split a forward-mode rule: its results, and its linear part as a program with constants."""
+    parent = state.trace
+    trace = TangentTrace(parent)
+    tangents = []
+    for p, m in zip(primals, mask):
+        tangent_aval = typeof(p).tangent_aval()
+        tangents.append(trace.new_input(tangent_aval) if m else Zero(tangent_aval))
+    try:
+        with set_trace(trace):
+            outs, out_tangents = rule(list(primals), tangents)
+            if not multiple:
+                outs, out_tangents = [outs], [out_tangents]
+            out_mask = [type(t) is not Zero for t in out_tangents]
+            linear = trace.finish([t for t in out_tangents if type(t) is not Zero])
+    finally:
+        trace.live = False
+    return outs, linear, out_mask
+
+
+def build_piece(linearized: Callable, avals: Sequence, mask, debug_info=None) -> LinearPiece:
+    """A piece from a function ``(*primals) -> (outs, linear program, out_mask)``.
+
+    The linear program's constants are the residuals.
+    """
+    trace = StagingTrace(None) if debug_info is None else StagingTrace(None, debug_info)
+    ins = [trace.new_input(a) for a in avals]
+    try:
+        with set_trace(trace):
+            outs, linear, out_mask = linearized(*ins)
+            linear = prune(linear)
+            places, extra = _place_residuals(trace, ins, outs, linear.consts)
+            forward = trace.finish([*outs, *extra])
+    finally:
+        trace.live = False
+    n_outs = len(outs)
+    if not any(out_mask):
+        return LinearPiece(forward, n_outs, [], None, tuple(out_mask))
+    linear = linear.replace(
+        constvars=[], consts=[], invars=[*linear.constvars, *linear.invars]
+    )
+    return LinearPiece(forward, n_outs, places, linear, tuple(out_mask))
+
+
+def _place_residuals(trace: StagingTrace, ins, outs, residuals):
+    """Where to find each residual: among the inputs, the results, or as an extra result."""
+    by_var: dict[Any, tuple[str, int]] = {}
+    for i, o in enumerate(outs):
+        v = trace.atom(o)
+        if type(v) is Var:
+            by_var.setdefault(v, ("out", i))
+    for i, t in enumerate(ins):
+        by_var[t._var] = ("in", i)
+    places, extra = [], []
+    for r in residuals:
+        v = trace.atom(r)
+        place = by_var.get(v) if type(v) is Var else None
+        if place is None:
+            place = ("extra", len(extra))
+            extra.append(r)
+            if type(v) is Var:
+                by_var[v] = place
+        places.append(place)
+    return places, extra
+
+
+def prune(jaxpr: Jaxpr) -> Jaxpr:
+    """Drop equations and constants that no result needs."""
+    needed = {v for v in jaxpr.outvars if type(v) is Var}
+    kept = []
+    for eqn in reversed(jaxpr.eqns):
+        if any(v in needed for v in eqn.outvars) or eqn.effects:
+            kept.append(eqn)
+            needed.update(v for v in eqn.invars if type(v) is Var)
+    kept.reverse()
+    pairs = [(v, c) for v, c in zip(jaxpr.constvars, jaxpr.consts) if v in needed]
+    if len(kept) == len(jaxpr.eqns) and len(pairs) == len(jaxpr.consts):
+        return jaxpr
+    return jaxpr.replace(
+        eqns=kept, constvars=[v for v, _ in pairs], consts=[c for _, c in pairs]
+    )
+
+
+def linearize_jaxpr(
+    jaxpr: Jaxpr, mask: tuple[bool, ...], instantiate_outs: tuple[bool, ...] | None = None
+) -> LinearPiece:
+    """The linearized piece of a program."""
+
+    def make():
+        def linearized(*primals):
+            outs, tangents, trace, ins = linearize_of(
+                lambda *a: eval_jaxpr(jaxpr, a), primals, mask
+            )
+            linear, out_mask = tape_to_jaxpr(outs, tangents, trace.tape, ins, instantiate_outs)
+            return outs, linear, out_mask
+
+        return build_piece(linearized, jaxpr.in_avals, mask, jaxpr.debug_info)
+
+    return remembered_on(jaxpr, "linearize", (mask, instantiate_outs), make)
+
+
+def linearize_of(fun: Callable, primals: Sequence, mask: Sequence[bool]):
+    """Run a function of flat values: results, their linear quantities, the trace, the inputs'."""
+    trace = LinearizeTrace(state.trace)
+    ins: list[Tangent] = []
+    args = []
+    for p, m in zip(primals, mask):
+        if m:
+            t = Tangent(None, len(ins), typeof(p).tangent_aval())
+            ins.append(t)
+            args.append(GradTracer(trace, p, t))
+        else:
+            args.append(p)
+    try:
+        with set_trace(trace):
+            outs = fun(*args)
+        split = [trace.parts(o) for o in outs]
+    finally:
+        trace.live = False
+    return [p for p, _ in split], [t for _, t in split], trace, ins
+
+
+def tape_to_jaxpr(outs, tangents, tape, ins, instantiate_outs=None) -> tuple[Jaxpr, list[bool]]:
+    """The tape as one linear program; its constants are the residuals."""
+    used: set[Node] = set()
+    stack = [t.node for t in tangents if t is not None and t.node is not None]
+    while stack:
+        node = stack.pop()
+        if node not in used:
+            used.add(node)
+            stack.extend(t.node for t in node.inputs if t.node is not None)
+    writer = StagingTrace(state.trace)
+    values: dict[Tangent, Any] = {t: writer.new_input(t.aval) for t in ins}
+    try:
+        with set_trace(writer):
+            for node in tape:
+                if node in used:
+                    made = writer.call(
+                        node.jaxpr, [*node.residuals, *(values[t] for t in node.inputs)]
+                    )
+                    values.update(zip(node.outputs, made))
+            results, out_mask = [], []
+            for i, (o, t) in enumerate(zip(outs, tangents)):
+                forced = instantiate_outs is not None and instantiate_outs[i]
+                if t is not None:
+                    results.append(values[t])
+                elif forced:
+                    results.append(instantiate(Zero.like(o)))
+                out_mask.append(t is not None or forced)
+            linear = writer.finish(results)
+    finally:
+        writer.live = False
+    return prune(linear), out_mask
+

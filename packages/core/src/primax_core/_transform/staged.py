@@ -1,0 +1,292 @@
+"""Functions that are traced once for each signature: the engine under ``jit`` and under every
+library function.
+
+A call goes one of three ways. With concrete arrays and no active trace it is a dictionary lookup on
+the arguments' specs and one executable. Inside a trace it is a lookup on their avals and the
+remembered program is called, or spliced in if the function is *inline*. Otherwise it is traced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._base import errors, pytree, source
+from .._base.config import state
+from .._ir.jaxpr import DebugInfo, Jaxpr
+from .._runtime.dispatch import Executable, as_operand, explain_failure
+from .._trace.axes import axis_env
+from .._trace.core import Tracer, typeof
+from .._trace.staging import close_over, has_tracers, stage
+from .call import jit_p
+
+_flatten = pytree.tree_flatten
+_unflatten = pytree.tree_unflatten
+
+
+class Traced:
+    """A function's program for one signature."""
+
+    __slots__ = ("jaxpr", "out_tree", "consts")
+
+    def __init__(self, jaxpr: Jaxpr, out_tree, consts: Sequence):
+        self.jaxpr = jaxpr
+        self.out_tree = out_tree
+        self.consts = consts  # tracers of enclosing traces, passed before the arguments
+
+
+class Entry:
+    """An executable and how its results are put together."""
+
+    __slots__ = ("exe", "execute", "handlers", "plain", "single", "out_tree")
+
+    def __init__(self, exe: Executable, out_tree, single: bool):
+        self.exe = exe
+        self.execute = exe.execute
+        self.handlers = exe.handlers
+        self.plain = exe.kept is None and not exe.consts and not exe.moves and not exe.donated
+        self.single = single
+        self.out_tree = out_tree
+
+
+_LEAF = pytree.tree_structure(0)
+
+
+class Staged:
+    """A function with its programs and executables.
+
+    Args:
+      fun: takes and returns pytrees of arrays.
+      name: what the program is called.
+      inline: splice the program into enclosing ones instead of calling it.
+      options: parameters for the jit equation (compiler options).
+      compile: ``(jaxpr, specs) -> Executable``.
+      cache: programs by signature, possibly shared by several ``Staged`` of one function.
+    """
+
+    __slots__ = ("fun", "name", "inline", "options", "compile", "traced", "entries", "debug", "on_miss")
+
+    def __init__(
+        self,
+        fun: Callable,
+        name: str,
+        *,
+        inline: bool = False,
+        options: dict | None = None,
+        compile: Callable[[Jaxpr, Sequence], Executable] | None = None,
+        cache: dict | None = None,
+        debug: Callable[..., DebugInfo] | None = None,
+        on_miss: Callable | None = None,
+    ):
+        self.fun = fun
+        self.name = name
+        self.inline = inline
+        self.options = options or {}
+        self.compile = compile
+        self.traced: dict[Any, Traced] = {} if cache is None else cache
+        self.entries: dict[Any, Entry] = {}
+        self.debug = debug
+        self.on_miss = on_miss
+
+    # Tracing
+
+    def trace(self, fun: Callable, static_key: Any, in_tree, avals: Sequence) -> Traced:
+        """The program for arguments of these types; ``fun`` has the static arguments bound."""
+        key = (state.trace_key, axis_env.key, static_key, in_tree, *avals)
+        found = self.traced.get(key)
+        if found is not None:
+            return found
+        if self.on_miss is not None:
+            self.on_miss(self, key, avals)
+        found = trace_function(fun, in_tree, avals, self._debug_info(in_tree, static_key))
+        if not found.consts:
+            self.traced[key] = found
+        return found
+
+    def _debug_info(self, in_tree, static_key) -> DebugInfo:
+        if self.debug is not None:
+            return self.debug(in_tree, static_key)
+        return DebugInfo("jit", self.name)
+
+    # Calling
+
+    def call_flat(self, fun, static_key, leaves: Sequence, in_tree):
+        """Call on flat arguments, under whatever trace is active."""
+        if state.trace is None and not _any_tracer(leaves):
+            return self.call_eager(fun, static_key, leaves, in_tree)
+        traced = self.trace(fun, static_key, in_tree, [self.aval_of(x, i) for i, x in enumerate(leaves)])
+        return _unflatten(traced.out_tree, self.call_traced(traced, leaves))
+
+    def call_traced(self, traced: Traced, leaves: Sequence) -> list:
+        """Call a program under the active trace."""
+        args = [*traced.consts, *leaves] if traced.consts else leaves
+        trace = state.trace
+        if self.inline and trace is not None:
+            return trace.call(traced.jaxpr, args, self.name)
+        return jit_p.bind(*args, jaxpr=traced.jaxpr, name=self.name, inline=self.inline, **self.options)
+
+    def call_eager(self, fun, static_key, leaves: Sequence, in_tree):
+        """Call on concrete values."""
+        arrays = [self.operand(x, i) for i, x in enumerate(leaves)]
+        key = (state.key, static_key, in_tree, *[a._spec for a in arrays])
+        entry = self.entries.get(key)
+        if entry is None:
+            entry = self.make_entry(fun, static_key, arrays, in_tree, key)
+        outs = entry.exe(arrays)
+        return outs[0] if entry.single else _unflatten(entry.out_tree, outs)
+
+    def make_entry(self, fun, static_key, arrays, in_tree, key) -> Entry:
+        """Trace and compile for a new signature."""
+        traced = self.trace(fun, static_key, in_tree, [a.aval for a in arrays])
+        specs = [a._spec for a in arrays]
+        exe = self.executable(traced.jaxpr, specs, in_tree)
+        entry = Entry(exe, traced.out_tree, traced.out_tree == _LEAF)
+        if not traced.consts:
+            self.entries[key] = entry
+            if static_key is None:
+                simple = _positional_arrays(in_tree, len(arrays))
+                if simple and entry.plain:
+                    self.entries[(state.key, *specs)] = entry
+        return entry
+
+    def executable(self, jaxpr: Jaxpr, specs, in_tree=None) -> Executable:
+        """The executable of a program, kept with it."""
+        key = ("exe", state.key, tuple(specs), tuple(self.options.items()))
+        exe = jaxpr.cache.get(key)
+        if exe is None:
+            exe = jaxpr.cache[key] = self.compile(jaxpr, specs)
+        return exe
+
+    def operand(self, x, i: int):
+        """A concrete array for an argument."""
+        try:
+            return as_operand(x)
+        except TypeError as e:
+            if isinstance(e, errors.UnexpectedTracerError):
+                raise
+            raise self._bad_argument(x, i) from e
+
+    def aval_of(self, x, i: int):
+        """The type of an argument."""
+        try:
+            return typeof(x)
+        except TypeError as e:
+            raise self._bad_argument(x, i) from e
+
+    def _bad_argument(self, x, i: int) -> TypeError:
+        info = self._debug_info(None, None)
+        names = info.arg_names
+        path = f" at path {names[i]}" if names and i < len(names) else f" as leaf number {i}"
+        return TypeError(
+            f"Error interpreting argument to {source.summarize_function(self.fun)} as an abstract "
+            f"array. The problematic value is of type {type(x)} and was passed to the function"
+            f"{path}. Arguments must be arrays, numbers or pytrees of them; mark others as static."
+        )
+
+    def clear(self) -> None:
+        """Forget programs and executables."""
+        self.traced.clear()
+        self.entries.clear()
+
+
+def _any_tracer(leaves) -> bool:
+    for x in leaves:
+        if isinstance(x, Tracer):
+            return True
+    return False
+
+
+def _positional_arrays(in_tree, n: int) -> bool:
+    return in_tree == _flatten(((0,) * n, {}))[1] or in_tree == _flatten((0,) * n)[1]
+
+
+def trace_function(fun: Callable, in_tree, avals: Sequence, info: DebugInfo) -> Traced:
+    """Trace a function of pytrees ``fun(*args, **kwargs)``, given the tree of ``(args, kwargs)``."""
+    out_trees: list = []
+
+    def flat(*leaves):
+        args, kwargs = _unflatten(in_tree, leaves)
+        out = fun(*args, **kwargs)
+        outs, tree = _flatten(out)
+        out_trees.append(tree)
+        check_outputs(outs, tree, info)
+        return outs
+
+    jaxpr = stage(flat, avals, info, parent=state.trace)
+    consts: Sequence = ()
+    if has_tracers(jaxpr.consts):
+        jaxpr, consts = close_over(jaxpr)
+    return Traced(jaxpr, out_trees[0], consts)
+
+
+def check_outputs(outs: Sequence, tree, info: DebugInfo) -> None:
+    """Refuse results that are not arrays."""
+    for i, o in enumerate(outs):
+        try:
+            typeof(o)
+        except TypeError:
+            paths = pytree.tree_leaves_with_path(_unflatten(tree, list(range(len(outs)))))
+            path = pytree.keystr(paths[i][0])
+            where = f" at output component{path}" if path else ""
+            raise TypeError(
+                f"function {info.func_src_info} traced for {info.traced_for} returned a value of "
+                f"type {type(o)}{where}, which is not a valid JAX type"
+            ) from None
+
+
+def library_function(
+    fun: Callable, *, static_argnames: Sequence[str] = (), name: str | None = None
+) -> Callable:
+    """A function of arrays that is one compiled call eagerly and is spliced into traces.
+
+    Args:
+      fun: takes arrays (pytrees of them) positionally, and static parameters by the names in
+        ``static_argnames`` as keyword-only arguments.
+      static_argnames: parameters that are hashable values, not arrays.
+    """
+    staged = Staged(fun, name or fun.__name__, inline=True, compile=_compile_for(name or fun.__name__))
+    return make_front(staged, fun, frozenset(static_argnames))
+
+
+def _compile_for(name: str):
+    from .._runtime import dispatch
+
+    return lambda jaxpr, specs: dispatch.compile_jaxpr(jaxpr, specs, name=name)
+
+
+def make_front(staged: Staged, fun: Callable, static: frozenset) -> Callable:
+    """The callable of a library function, with the short road for concrete arrays first."""
+    entries = staged.entries
+
+    def call(*args, **kwargs):
+        if state.trace is None and not kwargs:
+            try:
+                entry = entries[(state.key, *[a._spec for a in args])]
+            except (KeyError, AttributeError):
+                pass
+            else:
+                try:
+                    return entry.execute([a._buf for a in args]).consume_with_handlers(
+                        entry.handlers
+                    )[0] if entry.single else _unflatten(entry.out_tree, entry.exe(args))
+                except Exception as e:
+                    explain_failure(e, args, staged.name)
+                    raise
+        if static and kwargs:
+            key = tuple([(n, type(v), v) for n, v in kwargs.items() if n in static])
+            bound = {n: v for n, v in kwargs.items() if n in static}
+            kwargs = {n: v for n, v in kwargs.items() if n not in static}
+
+            def fixed(*a, **k):
+                return fun(*a, **k, **bound)
+        else:
+            key, fixed = None, fun
+        leaves, in_tree = _flatten((args, kwargs))
+        return staged.call_flat(fixed, key, leaves, in_tree)
+
+    call.__name__ = call.__qualname__ = fun.__name__
+    call.__doc__ = fun.__doc__
+    call.__module__ = fun.__module__
+    call.__wrapped__ = fun
+    call.staged = staged
+    return call

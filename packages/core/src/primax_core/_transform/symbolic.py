@@ -1,0 +1,88 @@
+"""Symbolic values that transformations hand to rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._ir import dtypes
+from .._ir.avals import ShapedArray
+from .._ir.primitive import Primitive
+from .._trace.core import typeof
+
+
+class Zero:
+    """A tangent or cotangent known to be zero; costs nothing."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: ShapedArray):
+        self.aval = aval
+
+    def __repr__(self):
+        return f"Zero({self.aval})"
+
+    @staticmethod
+    def like(x: Any) -> Zero:
+        """The zero tangent of a value."""
+        return Zero(typeof(x).tangent_aval())
+
+
+class Linear:
+    """Stands, in a transpose rule, for an argument that the operation is linear in."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: ShapedArray):
+        self.aval = aval
+
+    def __repr__(self):
+        return f"Linear({self.aval})"
+
+
+def is_linear(x: Any) -> bool:
+    """Whether a transpose rule's argument is one to give a cotangent for."""
+    return type(x) is Linear
+
+
+def is_zero(x: Any) -> bool:
+    """Whether a tangent or cotangent is a symbolic zero."""
+    return type(x) is Zero
+
+
+# Set by the page of ``broadcast_in_dim``, which makes arrays of zeros.
+_full_maker: list = []
+
+
+def install_zeros(fun) -> None:
+    """Called once by ``lax``: ``fun(aval)`` makes an array of zeros."""
+    _full_maker[:] = [fun]
+
+
+def instantiate(x: Any) -> Any:
+    """An array for a tangent or cotangent that may be symbolic."""
+    if type(x) is not Zero:
+        return x
+    return zeros(x.aval)
+
+
+def zeros(aval: ShapedArray) -> Any:
+    """An array of zeros of a type."""
+    if aval.dtype == dtypes.float0:
+        return np.zeros(aval.shape, dtypes.float0)
+    return _full_maker[0](aval)
+
+
+add_any_p = Primitive("add_any")
+
+
+def add_tangents(x: Any, y: Any) -> Any:
+    """Sum of two tangents or cotangents, either of which may be symbolic."""
+    if type(x) is Zero:
+        return y
+    if type(y) is Zero:
+        return x
+    if typeof(x).dtype == dtypes.float0:
+        return x
+    return add_any_p.bind(x, y)

@@ -1,0 +1,167 @@
+"""Transposition: linear programs, backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .._base.config import state
+from .._ir import primitive as kinds
+from .._ir.jaxpr import Jaxpr, Literal, Var
+from .._trace.core import bind_on, call_on
+from .._trace.staging import stage
+from .linearize import Node, Tangent
+from .pieces import remembered, remembered_on
+from .symbolic import Linear, Zero, add_tangents, instantiate
+
+
+def run_tape_backwards(tape: Sequence[Node], out_cts: dict[Tangent, Any], ins: Sequence[Tangent]):
+    """Cotangents (``None`` where zero) of a tape's inputs, computed under the current trace."""
+    cts: dict[Tangent, Any] = dict(out_cts)
+    for node in reversed(tape):
+        given = [cts.pop(t, None) for t in node.outputs]
+        mask = tuple([c is not None for c in given])
+        if True not in mask:
+            continue
+        if node.backward is not None:
+            found = node.backward(node.residuals, given)
+            pairs = [(t, c) for t, c in zip(node.inputs, found) if c is not None]
+        else:
+            linear = (False,) * len(node.residuals) + (True,) * len(node.inputs)
+            jaxpr, out_mask = transpose_jaxpr(node.jaxpr, linear, mask)
+            out_mask = out_mask[len(node.residuals) :]
+            operands = [*node.residuals, *(c for c in given if c is not None)]
+            found = iter(call_on(state.trace, jaxpr, operands))
+            pairs = [(t, next(found)) for t, m in zip(node.inputs, out_mask) if m]
+        for t, c in pairs:
+            old = cts.get(t)
+            cts[t] = c if old is None else add_tangents(old, c)
+    return [cts.get(t) for t in ins]
+
+
+def transpose_jaxpr(
+    jaxpr: Jaxpr,
+    linear: tuple[bool, ...],
+    ct_mask: tuple[bool, ...],
+    instantiate_outs: bool = False,
+):
+    """Program ``(*known, *cotangents) -> (*cotangents of the linear inputs)``.
+
+    ``linear`` marks the arguments that the program is linear in, the others are known. Only results
+    marked in ``ct_mask`` have cotangents. Also returned: which arguments get one (all linear
+    ones with ``instantiate_outs``).
+    """
+
+    def make():
+        out_mask: list[bool] = []
+        n_known = linear.count(False)
+
+        def run(*args):
+            known_args, given = iter(args[:n_known]), iter(args[n_known:])
+            known = [None if is_lin else next(known_args) for is_lin in linear]
+            cts = [next(given) if m else Zero(v.aval) for m, v in zip(ct_mask, jaxpr.outvars)]
+            found = backward_pass(jaxpr, linear, known, cts)
+            if instantiate_outs:
+                found = [instantiate(c) if is_lin else c for c, is_lin in zip(found, linear)]
+            out_mask.extend(
+                is_lin and type(c) is not Zero for c, is_lin in zip(found, linear)
+            )
+            return [c for c, m in zip(found, out_mask) if m]
+
+        known_avals = [v.aval for v, is_lin in zip(jaxpr.invars, linear) if not is_lin]
+        ct_avals = [v.aval for v, m in zip(jaxpr.outvars, ct_mask) if m]
+        result = stage(run, [*known_avals, *ct_avals], jaxpr.debug_info)
+        return result, tuple(out_mask)
+
+    return remembered_on(jaxpr, "transpose", (linear, ct_mask, instantiate_outs), make)
+
+
+def backward_pass(jaxpr: Jaxpr, linear: Sequence[bool], known: Sequence, cts: Sequence) -> list:
+    """Cotangents (maybe ``Zero``) of a program's inputs, under the current trace.
+
+    Equations that do not depend on linear inputs are computed forward first.
+    """
+    env: dict[Any, Any] = dict(zip(jaxpr.constvars, jaxpr.consts))
+    linear_vars: set[Any] = set()
+    for v, is_lin, value in zip(jaxpr.invars, linear, known):
+        if is_lin:
+            linear_vars.add(v)
+        else:
+            env[v] = value
+    backwards = []
+    for eqn in jaxpr.eqns:
+        if any(v in linear_vars for v in eqn.invars if type(v) is Var):
+            linear_vars.update(eqn.outvars)
+            backwards.append(eqn)
+        else:
+            values = [v if type(v) is Literal else env[v] for v in eqn.invars]
+            outs = bind_on(state.trace, eqn.primitive, values, eqn.params)
+            env.update(zip(eqn.outvars, outs))
+    ct_env: dict[Any, Any] = {}
+    for v, ct in zip(jaxpr.outvars, cts):
+        if type(v) is Var and v in linear_vars and type(ct) is not Zero:
+            ct_env[v] = add_tangents(ct_env[v], ct) if v in ct_env else ct
+    for eqn in reversed(backwards):
+        given = [ct_env.pop(v, None) for v in eqn.outvars]
+        if all(c is None for c in given):
+            continue
+        linear_args = tuple(type(v) is Var and v in linear_vars for v in eqn.invars)
+        values = [
+            None if is_lin else v if type(v) is Literal else env[v]
+            for v, is_lin in zip(eqn.invars, linear_args)
+        ]
+        for v, ct in zip(eqn.invars, transpose_eqn(eqn, linear_args, values, given)):
+            if ct is not None:
+                ct_env[v] = add_tangents(ct_env[v], ct) if v in ct_env else ct
+    return [ct_env.get(v, Zero(v.aval)) for v in jaxpr.invars]
+
+
+def transpose_eqn(eqn, linear_args: tuple[bool, ...], values: Sequence, cts: Sequence) -> list:
+    """Cotangents (or ``None``) of one equation's operands, through its remembered piece."""
+    prim, params = eqn.primitive, eqn.params
+    direct = prim.rules.get(kinds.backward)
+    if direct is not None:
+        return direct(cts, values, linear_args, [v.aval for v in eqn.invars], **params)
+    avals = tuple(v.aval for v in eqn.invars)
+    ct_mask = tuple(c is not None for c in cts)
+    out_avals = tuple(v.aval for v in eqn.outvars)
+    jaxpr, out_mask = transpose_piece(prim, params, avals, linear_args, out_avals, ct_mask)
+    operands = [v for v, is_lin in zip(values, linear_args) if not is_lin]
+    operands.extend(c for c in cts if c is not None)
+    found = iter(call_on(state.trace, jaxpr, operands))
+    return [next(found) if m else None for m in out_mask]
+
+
+def transpose_piece(prim, params, avals, linear_args, out_avals, ct_mask):
+    """Program ``(*known operands, *cotangents) -> cotangents`` of one operation."""
+
+    def make():
+        rule = prim.require(kinds.transpose, "reverse-mode differentiation")
+        out_mask: list[bool] = []
+
+        def run(*args):
+            given = iter(args)
+            operands = [
+                Linear(a) if is_lin else next(given) for a, is_lin in zip(avals, linear_args)
+            ]
+            cts = [next(given) if m else Zero(a) for m, a in zip(ct_mask, out_avals)]
+            found = rule(cts if prim.multiple_results else cts[0], *operands, **params)
+            found = [None if c is None or type(c) is Zero or not lin else c
+                     for c, lin in zip(found, linear_args, strict=True)]  # fmt: skip
+            out_mask.extend(c is not None for c in found)
+            return [c for c in found if c is not None]
+
+        known = [a for a, is_lin in zip(avals, linear_args) if not is_lin]
+        given = [a for a, m in zip(out_avals, ct_mask) if m]
+        jaxpr = stage(run, [*known, *given])
+        return jaxpr, tuple(out_mask)
+
+    return remembered("transpose", prim, params, (avals, linear_args, out_avals, ct_mask), make)
+
+
+def instantiated(cts: Sequence, avals: Sequence) -> list:
+    """Arrays for cotangents that may be ``None`` or symbolic."""
+    return [
+        instantiate(Zero(a)) if c is None else instantiate(c) for c, a in zip(cts, avals)
+    ]
+

@@ -1,0 +1,15 @@
+"""Element types of arrays: canonical forms, promotion, classes and limits."""
+
+from ._ir.dtypes import (
+    bfloat16 as bfloat16,
+    canonicalize_dtype as canonicalize_dtype,
+    extended as extended,
+    finfo as finfo,
+    float0 as float0,
+    iinfo as iinfo,
+    issubdtype as issubdtype,
+    itemsize_bits as itemsize_bits,
+    prng_key as prng_key,
+    scalar_type_of as scalar_type_of,
+)
+from ._ir.promotion import TypePromotionError as TypePromotionError, result_type as result_type

@@ -1,0 +1,18 @@
+"""The error classes that Primax raises. ``docs/errors.md`` has a section for each."""
+
+from ._base.errors import (
+    ConcretizationTypeError as ConcretizationTypeError,
+    InconclusiveDimensionOperation as InconclusiveDimensionOperation,
+    JAXIndexError as JAXIndexError,
+    JaxprTypeError as JaxprTypeError,
+    JaxRuntimeError as JaxRuntimeError,
+    JAXTypeError as JAXTypeError,
+    KeyReuseError as KeyReuseError,
+    LeakedTracerError as LeakedTracerError,
+    NonConcreteBooleanIndexError as NonConcreteBooleanIndexError,
+    TracerArrayConversionError as TracerArrayConversionError,
+    TracerBoolConversionError as TracerBoolConversionError,
+    TracerIntegerConversionError as TracerIntegerConversionError,
+    TracingRecursionError as TracingRecursionError,
+    UnexpectedTracerError as UnexpectedTracerError,
+)

@@ -1,0 +1,360 @@
+"""Arrays made by repetition: broadcasts, constants and counting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from .._ir import dtypes
+from .._ir.avals import ShapedArray
+from .._ir.jaxpr import Literal, is_scalar_literal
+from .._ir.primitive import Primitive, abstract, batch, lower
+from .._ir.printer import ALWAYS, hide_defaults
+from .._lower.lazy import hlo, mlir
+from .._runtime.array import ArrayImpl, move
+from .._trace.array import Array
+from .._trace.core import typeof
+from .._transform.symbolic import install_zeros
+from .families import accepts, linear, sum_axes
+from .shapes import canonical_shape, inserted, int_tuple, tail_of
+
+ArrayLike = Any
+
+broadcast_in_dim_p: Final = Primitive("broadcast_in_dim")
+hide_defaults("broadcast_in_dim", shape=ALWAYS, broadcast_dimensions=(), sharding=None)
+
+
+def broadcast_in_dim(
+    operand: ArrayLike,
+    shape: Sequence[int],
+    broadcast_dimensions: Sequence[int],
+    *,
+    out_sharding: Any = None,
+) -> Array:
+    """Repeat an array to a shape.
+
+    Args:
+      operand: array to repeat.
+      shape: shape of the result.
+      broadcast_dimensions: for each axis of the operand, the axis of the result it becomes. The
+        operand has the result's size there, or 1, and is repeated along all other axes.
+
+    Raises:
+      TypeError: if the operand does not fit the shape.
+
+    >>> broadcast_in_dim(np.arange(2), (2, 3), (0,)).tolist()
+    [[0, 0, 0], [1, 1, 1]]
+    """
+    shape, dims = tuple(shape), tuple(broadcast_dimensions)
+    if out_sharding is None and typeof(operand).shape == shape and dims == tuple(range(len(shape))):
+        if isinstance(operand, Array):
+            return operand
+    for what, values in (("shape", shape), ("broadcast_dimensions", dims)):
+        if not all(type(d) is int for d in values) and not all(map(_is_index, values)):
+            raise TypeError(
+                f"broadcast_in_dim {what} must have every element be an integer type, got "
+                f"{tuple(type(d) for d in values)}."
+            )
+    return broadcast_in_dim_p.bind(
+        operand,
+        shape=int_tuple("broadcast_in_dim", "shape", shape),
+        broadcast_dimensions=int_tuple("broadcast_in_dim", "broadcast_dimensions", dims),
+        sharding=out_sharding,
+    )
+
+
+def _is_index(d) -> bool:
+    return hasattr(d, "__index__")
+
+
+@broadcast_in_dim_p.rule(abstract)
+def _(x, *, shape, broadcast_dimensions, sharding):
+    dims = broadcast_dimensions
+    if len(shape) < x.ndim:
+        raise TypeError(
+            "broadcast_in_dim target broadcast shape must have equal or higher rank to the operand "
+            f"shape; got operand ndim {x.ndim} and target broadcast ndim {len(shape)}."
+        )
+    if len(dims) != x.ndim:
+        raise TypeError(
+            "broadcast_in_dim broadcast_dimensions must have length equal to operand ndim; got "
+            f"broadcast_dimensions {dims} for operand ndim {x.ndim}."
+        )
+    for what, values in (("shape", shape), ("broadcast_dimensions", dims)):
+        if any(v < 0 for v in values):
+            raise TypeError(
+                f"broadcast_in_dim {what} must have every element be nonnegative, got {values}."
+            )
+    if any(d >= len(shape) for d in dims):
+        raise TypeError(
+            "broadcast_in_dim broadcast_dimensions must be a subset of output dimensions, got "
+            f"{dims} for operand ndim {x.ndim} and shape {shape}."
+        )
+    if len(set(dims)) != len(dims):
+        raise TypeError(f"broadcast_in_dim broadcast_dimensions must be unique, got {dims}.")
+    if any(n != 1 and n != shape[d] for n, d in zip(x.shape, dims)):
+        raise TypeError(
+            "broadcast_in_dim operand dimension sizes must either be 1, or be equal to their "
+            "corresponding dimensions in the target broadcast shape; got operand of shape "
+            f"{x.shape}, target broadcast shape {shape}, broadcast_dimensions {dims}."
+        )
+    return ShapedArray(shape, x.dtype, x.weak_type)
+
+
+@broadcast_in_dim_p.rule(lower)
+def _(ctx, x, *, shape, broadcast_dimensions, sharding):
+    n, tail = len(shape), tail_of(ctx.in_avals[0])
+    dims = (*broadcast_dimensions, *range(n, n + len(tail)))
+    return hlo.broadcast_in_dim(mlir.type_of(ctx.out_avals[0]), x, mlir.i64s(dims))
+
+
+def _sum_back(ct, x: ShapedArray, *, shape, broadcast_dimensions, sharding):
+    """Sum over the axes that were repeated, and put the others where they were."""
+    kept = {d: i for i, d in enumerate(broadcast_dimensions) if x.shape[i] == shape[d]}
+    ct = sum_axes(ct, tuple([d for d in range(len(shape)) if d not in kept]))
+    return broadcast_in_dim(ct, x.shape, tuple([kept[d] for d in sorted(kept)]))
+
+
+linear(broadcast_in_dim_p, _sum_back)
+
+
+@broadcast_in_dim_p.rule(batch)
+def _(axis, args, dims, *, shape, broadcast_dimensions, sharding):
+    (x,), (dim,) = args, dims
+    # The mapped axis goes behind the axis it follows in the operand.
+    at = 0 if dim == 0 else broadcast_dimensions[dim - 1] + 1
+    moved = inserted([d + (d >= at) for d in broadcast_dimensions], dim, at)
+    out = broadcast_in_dim_p.bind(
+        x, shape=inserted(shape, at, axis.size), broadcast_dimensions=moved, sharding=sharding
+    )
+    return out, at
+
+
+def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
+    """Repeat an array along new leading axes of the given sizes.
+
+    >>> broadcast(np.arange(2), (3,)).shape
+    (3, 2)
+    """
+    sizes = tuple(sizes)
+    shape = typeof(operand).shape
+    dims = tuple(range(len(sizes), len(sizes) + len(shape)))
+    return broadcast_in_dim(operand, (*sizes, *shape), dims, out_sharding=out_sharding)
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape to which arrays of the given shapes broadcast together, by NumPy's rules.
+
+    Raises:
+      ValueError: if they do not broadcast.
+
+    >>> broadcast_shapes((2, 1), (3,), ())
+    (2, 3)
+    """
+    rank = max([len(s) for s in shapes], default=0)
+    found = [1] * rank
+    for shape in shapes:
+        shape = tuple(shape)
+        if any(d < 0 for d in shape):
+            raise TypeError(
+                "Only non-negative indices are allowed when broadcasting static shapes, but got "
+                f"shape {shape}."
+            )
+        for i, d in enumerate(shape, rank - len(shape)):
+            if d != 1:
+                if found[i] not in (1, d):
+                    raise ValueError(
+                        "Incompatible shapes for broadcasting: shapes="
+                        f"{[tuple(s) for s in shapes]}"
+                    )
+                found[i] = int(d)
+    return tuple(found)
+
+
+def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
+    """Add leading axes of size 1 until the array has ``rank`` axes (at least those it has)."""
+    shape = typeof(x).shape
+    extra = rank - len(shape)
+    if extra <= 0:
+        return x if isinstance(x, Array) else broadcast_in_dim(x, shape, tuple(range(len(shape))))
+    return broadcast_in_dim(x, (1,) * extra + shape, tuple(range(extra, rank)))
+
+
+def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
+    """Broadcast an array, by NumPy's rules, to the shape of another.
+
+    Raises:
+      ValueError: if the other has fewer axes.
+      TypeError: if the sizes do not fit.
+    """
+    shape, target = typeof(arr).shape, typeof(like_arr).shape
+    if len(shape) > len(target):
+        raise ValueError(
+            f"Cannot broadcast to shape with fewer dimensions: arr_shape={shape} shape={target}"
+        )
+    return broadcast_in_dim(arr, target, tuple(range(len(target) - len(shape), len(target))))
+
+
+# Constants
+
+
+def full(
+    shape: Sequence[int], fill_value: ArrayLike, dtype: Any = None, *, sharding: Any = None
+) -> Array:
+    """An array filled with one value.
+
+    Args:
+      shape: shape of the result.
+      fill_value: a scalar. Without ``dtype`` the result has its dtype, and is weak where it is.
+      dtype: the result's dtype; the value is converted, and wraps if it does not fit an integer.
+      sharding: where the result lies.
+
+    Raises:
+      TypeError: if ``fill_value`` is not a scalar or the shape is not one.
+
+    >>> full((2,), 3.0).tolist()
+    [3.0, 3.0]
+    """
+    shape = (shape,) if _is_index(shape) and not typeof(shape).shape else shape
+    sizes = canonical_shape(shape, "full")
+    aval = typeof(fill_value)
+    if aval.shape:
+        raise TypeError(
+            "full must be called with scalar fill_value, got fill_value.shape "
+            f"{aval.shape}. To repeat an array use broadcast_in_dim."
+        )
+    if dtype is None:
+        wanted = aval
+    else:
+        wanted = ShapedArray((), dtypes.canonicalize_user_dtype(dtype, "full"))
+    return _placed(_filled(fill_value, wanted, sizes), sharding)
+
+
+def full_like(
+    x: ArrayLike,
+    fill_value: ArrayLike,
+    dtype: Any = None,
+    shape: Sequence[int] | None = None,
+    sharding: Any = None,
+) -> Array:
+    """An array filled with one value, of the shape and dtype of ``x`` unless they are given.
+
+    Without ``dtype`` the result is weak where ``x`` is.
+
+    >>> full_like(np.zeros(2, np.int32), 7).tolist()
+    [7, 7]
+    """
+    like = typeof(x)
+    sizes = like.shape if shape is None else canonical_shape(shape, "full_like")
+    if dtype is None:
+        wanted = ShapedArray((), like.dtype, like.weak_type)
+    else:
+        wanted = ShapedArray((), dtypes.canonicalize_user_dtype(dtype, "full_like"))
+    if typeof(fill_value).shape:
+        raise TypeError(
+            "full_like must be called with scalar fill_value, got fill_value.shape "
+            f"{typeof(fill_value).shape}."
+        )
+    return _placed(_filled(fill_value, wanted, sizes), sharding)
+
+
+def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Array:
+    """An array whose values the caller promises not to depend on (they are zeros)."""
+    return full(shape, 0, dtype, sharding=out_sharding)
+
+
+def _filled(value: Any, aval: ShapedArray, shape: tuple[int, ...]) -> Array:
+    """An array of a scalar, converted to a type."""
+    if isinstance(aval.dtype, dtypes.ExtendedDType) and not isinstance(value, Array):
+        return _filled_extended(value, aval, shape)
+    if is_scalar_literal(value):
+        value = literal(value, aval)
+    elif typeof(value) is not aval:
+        value = convert(value, aval)
+    return broadcast_in_dim_p.bind(value, shape=shape, broadcast_dimensions=(), sharding=None)
+
+
+def _filled_extended(value, aval: ShapedArray, shape) -> Array:
+    return aval.dtype.full(shape, value)
+
+
+def literal(value: Any, aval: ShapedArray) -> Any:
+    """An operand for a Python or NumPy scalar, converted (integers wrap) to a scalar type."""
+    if typeof(value) is aval and type(value) is not int:
+        return value
+    with np.errstate(all="ignore"):
+        if type(value) is int and aval.dtype.kind in "iu":
+            bits = 8 * aval.dtype.itemsize
+            value &= (1 << bits) - 1
+            converted = np.array(value, f"u{aval.dtype.itemsize}").astype(aval.dtype)[()]
+        else:
+            converted = np.asarray(value).astype(aval.dtype)[()]
+    return converted if typeof(converted) is aval else Literal(converted, aval)
+
+
+def _placed(x: Array, sharding: Any) -> Array:
+    """The array where a sharding wants it, if it is concrete."""
+    if sharding is None or not isinstance(x, ArrayImpl):
+        return x
+    return move(x, sharding)
+
+
+install_zeros(
+    lambda aval: _filled(0, ShapedArray((), aval.dtype, aval.weak_type), aval.shape)
+)
+
+
+# Counting
+
+iota_p: Final = Primitive("iota")
+
+
+def iota(dtype: Any, size: int) -> Array:
+    """The numbers ``0, 1, ..., size - 1``.
+
+    >>> iota(np.int32, 3).tolist()
+    [0, 1, 2]
+    """
+    return broadcasted_iota(dtype, (size,), 0)
+
+
+def broadcasted_iota(
+    dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None
+) -> Array:
+    """An array of a shape whose elements are their positions along one axis.
+
+    Raises:
+      TypeError: if the dtype does not count (bool) or the shape is not one.
+      ValueError: if there is no such axis.
+
+    >>> broadcasted_iota(np.int32, (2, 2), 1).tolist()
+    [[0, 1], [0, 1]]
+    """
+    return iota_p.bind(
+        dtype=dtypes.canonicalize_user_dtype(dtype, "broadcasted_iota"),
+        shape=canonical_shape(shape, "iota"),
+        dimension=int(dimension),
+        sharding=out_sharding,
+    )
+
+
+@iota_p.rule(abstract)
+def _(*, dtype, shape, dimension, sharding):
+    if not accepts(dtype, ("number",)):
+        raise TypeError(
+            f"iota does not accept dtype {dtype.name}. Accepted dtypes are subtypes of integer, "
+            "complexfloating, floating."
+        )
+    if not 0 <= dimension < len(shape):
+        raise ValueError(
+            f"iota dimension must be between 0 and len(shape), got dimension={dimension} for "
+            f"shape={shape}"
+        )
+    return ShapedArray(shape, dtype)
+
+
+@iota_p.rule(lower)
+def _(ctx, *, dtype, shape, dimension, sharding):
+    return hlo.iota(mlir.tensor_type(shape, dtype), mlir.i64(dimension))

@@ -1,0 +1,384 @@
+"""What the rules of elementwise and linear primitives have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from .._base.config import state
+from .._ir import dtypes
+from .._ir.avals import ShapedArray
+from .._ir.jaxpr import Literal
+from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
+from .._ir.printer import hide_defaults
+from .._lower.lazy import hlo, mlir
+from .._runtime.dispatch import explain_failure
+from .._trace.core import typeof
+from .._transform.batching import move_axis
+from .._transform.symbolic import Zero, add_tangents, is_linear
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+# Types
+
+_KINDS: Final[dict[str, type]] = {
+    "float": np.floating,
+    "complex": np.complexfloating,
+    "integer": np.integer,
+    "signed": np.signedinteger,
+    "bool": np.bool_,
+    "inexact": np.inexact,
+    "number": np.number,
+}
+_SHOWN: Final = {
+    "float": "floating",
+    "complex": "complexfloating",
+    "signed": "signedinteger",
+    "inexact": "floating, complexfloating",
+    "number": "integer, floating, complexfloating",
+}
+
+
+def accepts(dtype: Any, kinds: Sequence[str]) -> bool:
+    """Whether a dtype is of one of some kinds (names in ``_KINDS``)."""
+    return any(dtypes.issubdtype(dtype, _KINDS[k]) for k in kinds)
+
+
+def check_dtypes(name: str, avals: Sequence[ShapedArray], kinds: Sequence[str]) -> None:
+    """Refuse operands of other kinds, and operands of different dtypes."""
+    for i, a in enumerate(avals):
+        check_kind(name, a.dtype, kinds, i if len(avals) > 1 else None)
+    same_dtypes(name, avals)
+
+
+def check_kind(name: str, dtype: Any, kinds: Sequence[str], position: int | None = None) -> None:
+    """Refuse an operand whose dtype is of none of some kinds."""
+    if not accepts(dtype, kinds):
+        at = "" if position is None else f" at position {position}"
+        shown = ", ".join(_SHOWN.get(k, k) for k in kinds)
+        raise TypeError(
+            f"{name} does not accept dtype {dtypes.short_name(dtype) if _extended(dtype) else dtype.name}"
+            f"{at}. Accepted dtypes{at} are subtypes of {shown}."
+        )
+
+
+def _extended(dtype: Any) -> bool:
+    return isinstance(dtype, dtypes.ExtendedDType)
+
+
+def same_dtypes(name: str, avals: Sequence[ShapedArray]) -> None:
+    """Refuse operands of different dtypes."""
+    first = avals[0].dtype
+    if any(a.dtype != first for a in avals):
+        raise TypeError(
+            f"lax.{name} requires arguments to have the same dtypes, got "
+            f"{', '.join(a.dtype.name for a in avals)}. (Tip: jnp.{name} is a similar function "
+            "that does automatic type promotion on inputs)."
+        )
+
+
+def joint_shape(name: str, avals: Sequence[ShapedArray]) -> tuple[int, ...]:
+    """The shape of elementwise operands.
+
+    Scalars go with any shape. The others have the same rank, and axes of size 1 are repeated.
+    """
+    first = avals[0].shape
+    if all(a.shape == first for a in avals):
+        return first
+    shapes = [a.shape for a in avals if a.shape]
+    if any(len(s) != len(shapes[0]) for s in shapes):
+        raise TypeError(
+            f"{name}: arrays must have the same number of dimensions, got shapes "
+            f"{', '.join(str(s) for s in shapes)}. Only scalars (shape ()) go with any shape; add "
+            "axes of size 1 to the array of lower rank."
+        )
+    joint = []
+    for sizes in zip(*shapes):
+        others = {d for d in sizes if d != 1}
+        if len(others) > 1:
+            raise TypeError(
+                f"{name} got incompatible shapes for broadcasting: "
+                f"{', '.join(str(a.shape) for a in avals)}."
+            )
+        joint.append(others.pop() if others else 1)
+    return tuple(joint)
+
+
+def weak(avals: Sequence[ShapedArray]) -> bool:
+    """Results are weak where all operands are."""
+    return all(a.weak_type for a in avals)
+
+
+# Elementwise primitives
+
+
+def elementwise(
+    prim: Primitive,
+    emit: Callable,
+    kinds: Sequence[str],
+    out_dtype: Callable[[Any], Any] | None = None,
+) -> None:
+    """Type, lowering and batching of an elementwise primitive.
+
+    Args:
+      emit: ``(ctx, *values, **params) -> value`` on operands of one shape.
+      kinds: accepted dtypes, see ``_KINDS``.
+      out_dtype: the result's dtype from the operands', which is the same by default.
+    """
+
+    @prim.rule(abstract)
+    def _(*avals, **_):
+        check_dtypes(prim.name, avals, kinds)
+        dtype = avals[0].dtype if out_dtype is None else out_dtype(avals[0].dtype)
+        return ShapedArray(joint_shape(prim.name, avals), dtype, weak(avals))
+
+    elementwise_lowering(prim, emit)
+    elementwise_batching(prim)
+
+
+def elementwise_lowering(prim: Primitive, emit: Callable) -> None:
+    """Lowering of an elementwise primitive, from a function of operands of one shape."""
+
+    @prim.rule(lower)
+    def _(ctx, *values, **params):
+        return emit(ctx, *same_shapes(ctx, values), **params)
+
+
+def unary(
+    name: str, kinds: Sequence[str], emit: Callable, out_dtype: Callable | None = None
+) -> Primitive:
+    """An elementwise primitive of one operand; ``emit`` is ``(ctx, value, **params) -> value``."""
+    prim = Primitive(name)
+    elementwise(prim, emit, kinds, out_dtype)
+    return prim
+
+
+def binary(
+    name: str, kinds: Sequence[str], emit: Callable, out_dtype: Callable | None = None
+) -> Primitive:
+    """An elementwise primitive of two operands; ``emit`` is ``(x, y) -> value``."""
+    prim = Primitive(name)
+    elementwise(prim, lambda ctx, x, y: emit(x, y), kinds, out_dtype)
+    return prim
+
+
+def same_shapes(ctx, values: Sequence) -> Sequence:
+    """Operands repeated to the shape of the result."""
+    shape = ctx.out_avals[0].shape
+    if all(a.shape == shape for a in ctx.in_avals):
+        return values
+    return [
+        v
+        if a.shape == shape
+        else hlo.broadcast_in_dim(
+            mlir.tensor_type(shape, a.dtype), v, mlir.i64s(range(len(a.shape)))
+        )
+        for v, a in zip(values, ctx.in_avals)
+    ]
+
+
+def filled(ctx, value: Any) -> Any:
+    """A constant of the shape and dtype of the first operand, for use in a lowering rule."""
+    aval = ctx.in_avals[0]
+    return mlir.full(np.asarray(value).astype(aval.dtype), ctx.out_avals[0].shape)
+
+
+def elementwise_batching(prim: Primitive) -> None:
+    """Batching of an elementwise primitive: bring the mapped axes to one place.
+
+    Operands that are not mapped get an axis of size 1 there, which the primitive repeats.
+    """
+
+    @prim.rule(batch)
+    def _(axis, args, dims, **params):
+        ranks = [typeof(a).ndim - (d is not None) for a, d in zip(args, dims)]
+        rank = max(ranks)
+        places = {d for d, r in zip(dims, ranks) if d is not None and r == rank}
+        target = next((d for d, r in zip(dims, ranks) if d is not None and r == rank), 0)
+        if len(places) == 1 and all(
+            r == 0 if d is None else r == rank for d, r in zip(dims, ranks)
+        ):
+            return prim.bind(*args, **params), target
+        operands = []
+        for x, d, r in zip(args, dims, ranks):
+            if d is None and r == 0:
+                operands.append(x)
+            elif d is None:
+                operands.append(_with_axis(x, target))
+            elif r == rank:
+                operands.append(move_axis(x, d, target, axis.size))
+            else:  # one scalar for each example, among arrays
+                shape = (1,) * target + (axis.size,) + (1,) * (rank - target)
+                operands.append(broadcast_in_dim(x, shape, (target,)))
+        return prim.bind(*operands, **params), target
+
+
+def _with_axis(x: Any, place: int) -> Any:
+    shape = typeof(x).shape
+    dims = tuple(i + (i >= place) for i in range(len(shape)))
+    return broadcast_in_dim(x, (*shape[:place], 1, *shape[place:]), dims)
+
+
+# Derivatives
+
+
+def derivatives(prim: Primitive, *rules: Callable | None) -> None:
+    """Forward derivative from one rule for each operand.
+
+    Each is ``(g, out, *operands, **params) -> tangent``; ``None`` where the derivative is zero.
+    """
+
+    @prim.rule(jvp)
+    def _(primals, tangents, **params):
+        out = prim.bind(*primals, **params)
+        aval = typeof(out)
+        total: Any = Zero(aval.tangent_aval())
+        for rule, t in zip(rules, tangents, strict=True):
+            if rule is not None and type(t) is not Zero:
+                total = add_tangents(total, to_shape(rule(t, out, *primals, **params), aval.shape))
+        return out, total
+
+
+def no_derivative(prim: Primitive) -> None:
+    """The derivative is zero everywhere."""
+
+    @prim.rule(jvp)
+    def _(primals, tangents, **params):
+        outs = prim.bind(*primals, **params)
+        if prim.multiple_results:
+            return outs, [Zero.like(o) for o in outs]
+        return outs, Zero.like(outs)
+
+
+def linear(prim: Primitive, transpose_rule: Callable) -> None:
+    """A primitive that is linear in its only (or first) operand.
+
+    Args:
+      transpose_rule: ``(ct, aval, *others, **params) -> cotangent of the operand``.
+    """
+
+    @prim.rule(jvp)
+    def _(primals, tangents, **params):
+        out = prim.bind(*primals, **params)
+        t = tangents[0]
+        if type(t) is Zero:
+            return out, Zero.like(out)
+        return out, prim.bind(t, *primals[1:], **params)
+
+    @prim.rule(transpose)
+    def _(ct, x, *others, **params):
+        if type(ct) is Zero:
+            return [None] * (1 + len(others))
+        assert is_linear(x)
+        return [transpose_rule(ct, x.aval, *others, **params)] + [None] * len(others)
+
+
+def scalar_like(x: Any, value: Any) -> Literal:
+    """A constant of the dtype and weakness of ``x``, written into the program as a literal."""
+    aval = typeof(x)
+    return Literal(
+        np.asarray(value).astype(aval.dtype)[()], ShapedArray((), aval.dtype, aval.weak_type)
+    )
+
+
+def full_like(x: Any, value: Any) -> Any:
+    """An array of one value, with the shape, dtype and weakness of ``x``."""
+    fill = scalar_like(x, value)
+    shape = typeof(x).shape
+    return broadcast_in_dim(fill, shape, ()) if shape else fill
+
+
+def to_shape(x: Any, shape: tuple[int, ...]) -> Any:
+    """A scalar, or an array with axes of size 1, repeated to a shape."""
+    found = typeof(x).shape
+    return x if found == shape else broadcast_in_dim(x, shape, tuple(range(len(found))))
+
+
+def sum_to(ct: Any, aval: ShapedArray) -> Any:
+    """Transpose of :func:`to_shape`: the cotangent of an operand that may have been repeated."""
+    shape = typeof(ct).shape
+    if shape == aval.shape:
+        return ct
+    if not aval.shape:
+        return sum_axes(ct, tuple(range(len(shape))))
+    kept = tuple(i for i, (d, e) in enumerate(zip(shape, aval.shape)) if d == e)
+    summed = sum_axes(ct, tuple(i for i in range(len(shape)) if i not in kept))
+    return broadcast_in_dim(summed, aval.shape, kept)
+
+
+# The pages of broadcast_in_dim and reduce_sum stand after this one, and bring them here.
+
+
+def broadcast_in_dim(x: Any, shape: tuple[int, ...], dims: tuple[int, ...]) -> Any:
+    """``broadcast_in_dim``, whose page stands after this one."""
+    return _structure["broadcast_in_dim"](x, shape, dims)
+
+
+def sum_axes(x: Any, axes: tuple[int, ...]) -> Any:
+    """``reduce_sum``, whose page stands after this one."""
+    return _structure["sum"](x, axes)
+
+
+_structure: dict[str, Callable] = {}
+
+
+def install_structure(broadcast: Callable, sum_axes: Callable) -> None:
+    """Called by the pages of ``broadcast_in_dim`` and ``reduce_sum``, which elementwise rules use."""
+    _structure["broadcast_in_dim"] = broadcast
+    _structure["sum"] = sum_axes
+
+
+# The short road of functions of one or two arrays
+
+
+def short_road(prim: Primitive, **defaults: Any) -> Callable[[_F], _F]:
+    """Decorator of a function that only binds ``prim``, with these parameters by default.
+
+    Called eagerly on arrays that it has met the like of, it goes straight to the executable.
+    """
+    static = tuple(defaults.items())
+
+    def decorate(fun: _F) -> _F:
+        roads = prim.executables
+
+        @wraps(fun)
+        def call(*args, **params):
+            if state.trace is None and not params:
+                try:
+                    execute, handlers = roads[(state.key, *[a._spec for a in args])]
+                except (KeyError, AttributeError):
+                    pass
+                else:
+                    try:
+                        return execute([a._buf for a in args]).consume_with_handlers(handlers)[0]
+                    except Exception as e:
+                        explain_failure(e, args, prim.name)
+                        raise
+                out = fun(*args)
+                remember(prim, args, static)
+                return out
+            return fun(*args, **params)
+
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
+def remember(prim: Primitive, args: Sequence, static: tuple) -> None:
+    """Keep the executable that has just run where the short road looks for it."""
+    try:
+        specs = [a._spec for a in args]
+    except AttributeError:
+        return
+    exe = prim.executables.get((state.key, static, *specs))
+    if exe is not None and exe.plain:
+        prim.executables[(state.key, *specs)] = (exe.execute, exe.handlers)
+
+
+def hide_accuracy(*names: str) -> None:
+    """Do not print the ``accuracy`` of these primitives while it is the default."""
+    for name in names:
+        hide_defaults(name, accuracy=None)

@@ -1,0 +1,124 @@
+"""Axes in another order, and elements in reverse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from .._ir.avals import ShapedArray
+from .._ir.primitive import Primitive, abstract, batch, lower
+from .._lower.lazy import hlo, mlir
+from .._trace.array import Array
+from .._trace.core import typeof
+from .._transform.batching import install_axis_ops
+from .broadcasting import broadcast_in_dim
+from .families import linear
+from .shapes import inserted, int_tuple, past, tail_of
+
+ArrayLike = Any
+
+transpose_p: Final = Primitive("transpose")
+rev_p: Final = Primitive("rev")
+
+
+def transpose(operand: ArrayLike, permutation: Sequence[int] | np.ndarray) -> Array:
+    """The array with its axes in another order: axis ``i`` of the result is ``permutation[i]``.
+
+    Raises:
+      TypeError: if ``permutation`` does not name each axis once.
+
+    >>> transpose(np.zeros((2, 3)), (1, 0)).shape
+    (3, 2)
+    """
+    order = int_tuple("transpose", "permutation", permutation)
+    if isinstance(operand, Array) and order == tuple(range(operand.ndim)):
+        return operand
+    return transpose_p.bind(operand, permutation=order)
+
+
+@transpose_p.rule(abstract)
+def _(x, *, permutation):
+    if sorted(permutation) != list(range(x.ndim)):
+        raise TypeError(
+            "transpose permutation isn't a permutation of operand dimensions, got permutation "
+            f"{permutation} for operand shape {x.shape}."
+        )
+    return ShapedArray([x.shape[p] for p in permutation], x.dtype, x.weak_type)
+
+
+@transpose_p.rule(lower)
+def _(ctx, x, *, permutation):
+    n = len(permutation)
+    order = (*permutation, *range(n, n + len(tail_of(ctx.in_avals[0]))))
+    return hlo.transpose(x, mlir.i64s(order))
+
+
+linear(transpose_p, lambda ct, x, *, permutation: transpose(ct, np.argsort(permutation)))
+
+
+@transpose_p.rule(batch)
+def _(axis, args, dims, *, permutation):
+    (x,), (dim,) = args, dims
+    order = inserted(past(dim, permutation), dim, dim)
+    return transpose(x, order), dim
+
+
+def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
+    """The array with its elements in reverse order along some axes.
+
+    Raises:
+      TypeError: if an axis does not exist or is named twice.
+
+    >>> rev(np.arange(3), (0,)).tolist()
+    [2, 1, 0]
+    """
+    return rev_p.bind(operand, dimensions=int_tuple("rev", "dimensions", dimensions))
+
+
+@rev_p.rule(abstract)
+def _(x, *, dimensions):
+    if len(set(dimensions)) != len(dimensions):
+        raise TypeError(f"rev dimensions must be unique, got {dimensions}.")
+    if any(d < 0 for d in dimensions):
+        raise TypeError(f"rev dimensions must have every element be nonnegative, got {dimensions}.")
+    if any(d >= x.ndim for d in dimensions):
+        raise TypeError(
+            "rev dimensions must all be less than operand ndim, got dimensions "
+            f"{dimensions} for operand ndim {x.ndim}."
+        )
+    return x
+
+
+@rev_p.rule(lower)
+def _(ctx, x, *, dimensions):
+    return hlo.reverse(x, mlir.i64s(dimensions))
+
+
+linear(rev_p, lambda ct, x, *, dimensions: rev(ct, dimensions))
+
+
+@rev_p.rule(batch)
+def _(axis, args, dims, *, dimensions):
+    return rev(args[0], past(dims[0], dimensions)), dims[0]
+
+
+# What batching needs to move mapped axes
+
+
+def _repeat(x: Any, size: int, axis: int) -> Array:
+    """The array repeated along a new axis."""
+    shape = typeof(x).shape
+    dims = past(axis, range(len(shape)))
+    return broadcast_in_dim(x, inserted(shape, axis, size), dims)
+
+
+def _moveaxis(x: Any, source: int, target: int) -> Array:
+    """The array with one axis elsewhere."""
+    order = [i for i in range(typeof(x).ndim) if i != source]
+    order.insert(target, source)
+    return transpose(x, order)
+
+
+install_axis_ops(_repeat, _moveaxis)

@@ -1,0 +1,91 @@
+"""Checks and arithmetic of shapes and axes that structural primitives share."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from .._ir import dtypes
+from .._ir.avals import ShapedArray
+from .._trace.core import Tracer
+
+
+def canonical_shape(shape: Any, context: str = "") -> tuple[int, ...]:
+    """A shape as a tuple of Python ints.
+
+    Raises:
+      TypeError: if it is not a sequence of concrete integers, or an element is negative.
+    """
+    if isinstance(shape, (str, bytes)) or not hasattr(shape, "__len__"):
+        raise _bad_shape(shape, context)
+    try:
+        found = tuple([operator.index(d) for d in shape])
+    except TypeError as e:
+        raise _bad_shape(shape, context) from e
+    if found and min(found) < 0:
+        where = f"{context} " if context else ""
+        raise TypeError(f"{where}shape must have every element be nonnegative, got {found}.")
+    return found
+
+
+def _bad_shape(shape: Any, context: str) -> TypeError:
+    text = f"Shapes must be 1D sequences of concrete values of integer type, got {shape}"
+    if context:
+        text += f" in {context}"
+    parts = shape if isinstance(shape, Iterable) else [shape]
+    if any(isinstance(d, Tracer) for d in parts):
+        text += (
+            ". A traced value cannot be part of a shape: take it from the shape of an array, or "
+            "mark the argument it comes from as static (static_argnums) in jit"
+        )
+    return TypeError(text + ".")
+
+
+def int_tuple(name: str, what: str, values: Any) -> tuple[int, ...]:
+    """A parameter that is a sequence of integers, as a tuple of Python ints.
+
+    Raises:
+      TypeError: if it is no such sequence.
+    """
+    try:
+        return tuple([operator.index(v) for v in values])
+    except TypeError as e:
+        raise TypeError(
+            f"{name} {what} must be a sequence of integers known while tracing, got {values!r}."
+        ) from e
+
+
+def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
+    """An axis, counted from the front.
+
+    Raises:
+      ValueError: if it is out of range.
+    """
+    found = operator.index(axis)
+    if not -ndim <= found < ndim:
+        raise ValueError(f"{what} {axis} is out of bounds for array of dimension {ndim}")
+    return found + ndim if found < 0 else found
+
+
+def tail_of(aval: ShapedArray) -> tuple[int, ...]:
+    """The axes that each element of an extended dtype has in memory; empty for plain dtypes."""
+    if isinstance(aval.dtype, dtypes.ExtendedDType):
+        return aval.dtype.physical_aval(aval).shape[aval.ndim :]
+    return ()
+
+
+def without(values: Sequence, drop: Iterable[int]) -> tuple:
+    """The elements at positions that are not in ``drop``."""
+    dropped = set(drop)
+    return tuple([v for i, v in enumerate(values) if i not in dropped])
+
+
+def inserted(values: Sequence, at: int, value: Any) -> tuple:
+    """A copy with one element more."""
+    return (*values[:at], value, *values[at:])
+
+
+def past(dim: int, axes: Iterable[int]) -> tuple[int, ...]:
+    """Axes of one example as axes of a batch whose mapped axis is ``dim``."""
+    return tuple([a + (a >= dim) for a in axes])

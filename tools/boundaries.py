@@ -1,0 +1,111 @@
+"""Checks the boundaries between wheels and floors, then checks the check.
+
+import-linter holds the import contracts of the root ``pyproject.toml`` and deptry holds each
+wheel to its declared dependencies. A contract that can no longer fail proves nothing, so each
+one is tried once against a copy of the sources with a violation planted in it.
+
+Run by ``nox -s boundaries``. Exit status 0 if the sources are clean and every plant was found.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Plant:
+    """A forbidden import and the contract (or deptry code) that has to find it."""
+
+    module: str
+    line: str
+    found_by: str
+
+
+PLANTS = (
+    Plant("core/src/primax_core/_base", "from .._api import anything", "point down"),
+    Plant("core/src/primax_core/_ir", "from ..lax import anything", "point down"),
+    Plant("core/src/primax_core/_trace", "def f():\n    from .. import _lower", "point down"),
+    Plant("core/src/primax_core/lax", "from .. import jit", "public root"),
+    Plant("core/src/primax_core/_transform", "import jaxlib.xla_client", "import jaxlib"),
+    Plant("core/src/primax_core/_runtime", "import jax.numpy", "imports jax"),
+    Plant("core/src/primax_core/_api", "import primax_numpy", "wheels below"),
+    Plant("numpy/src/primax_numpy", "from primax_core._ir import avals", "public modules"),
+    Plant("numpy/src/primax_numpy", "import primax", "wheels below"),
+    Plant("primax/src/primax", "from primax_core import _runtime", "public modules"),
+    Plant("core/src/primax_core/_base", "import requests", "DEP001"),
+)
+
+
+def wheel_folders(root: Path) -> list[Path]:
+    """Folders below ``packages`` that hold a wheel."""
+    return sorted(p.parent for p in root.glob("packages/*/pyproject.toml"))
+
+
+def run(command: list[str], cwd: Path, sources: list[Path]) -> tuple[int, str]:
+    """Exit status and output of ``command`` with ``sources`` importable."""
+    env = dict(os.environ, PYTHONPATH=os.pathsep.join(map(str, sources)), NO_COLOR="1")
+    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True)
+    return done.returncode, done.stdout + done.stderr
+
+
+def lint_imports(root: Path) -> tuple[int, str]:
+    """Checks the import contracts of the sources below ``root``."""
+    sources = [folder / "src" for folder in wheel_folders(root)]
+    tool = str(Path(sys.executable).with_name("lint-imports"))
+    return run([tool, "--no-logo", "--no-cache", "--config", "pyproject.toml"], root, sources)
+
+
+def check_dependencies(folder: Path) -> tuple[int, str]:
+    """Compares what the wheel in ``folder`` imports with what it declares."""
+    return run([sys.executable, "-m", "deptry", "--no-ansi", "src"], folder, [folder / "src"])
+
+
+def plant_is_found(plant: Plant) -> bool:
+    """Whether the checks refuse a copy of the sources that holds ``plant``."""
+    with tempfile.TemporaryDirectory() as scratch:
+        root = Path(scratch)
+        shutil.copy(ROOT / "pyproject.toml", root)
+        for folder in wheel_folders(ROOT):
+            copy = root / "packages" / folder.name
+            shutil.copytree(folder / "src", copy / "src")
+            shutil.copy(folder / "pyproject.toml", copy)
+        target = root / "packages" / plant.module
+        (target / "planted.py").write_text(plant.line + "\n")
+        if plant.found_by.startswith("DEP"):
+            folder = root / "packages" / plant.module.split("/")[0]
+            status, output = check_dependencies(folder)
+            return status != 0 and plant.found_by in output
+        status, output = lint_imports(root)
+        broken = [line for line in output.splitlines() if " BROKEN" in line]
+        named = ".planted -> " in output
+        return status != 0 and named and any(plant.found_by in line for line in broken)
+
+
+def main() -> int:
+    """Runs every check and prints what each said."""
+    failed = False
+    status, output = lint_imports(ROOT)
+    print(output)
+    failed |= status != 0
+    for folder in wheel_folders(ROOT):
+        status, output = check_dependencies(folder)
+        print(f"deptry {folder.name}: {'kept' if status == 0 else output}")
+        failed |= status != 0
+    for plant in PLANTS:
+        found = plant_is_found(plant)
+        line = plant.line.splitlines()[-1].strip()
+        print(f"planted {line!r} in {plant.module}: {'found' if found else 'NOT FOUND'}")
+        failed |= not found
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,130 @@
+"""What the nox sessions know of this repository: its wheels, where they are built, interpreters."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+BUILD: Final = ROOT / "build"
+DIST: Final = ROOT / "dist"
+
+
+def distribution_name(requirement: str) -> str:
+    """Normalized name of the distribution that ``requirement`` asks for."""
+    match = re.match(r"[A-Za-z0-9._-]+", requirement)
+    if match is None:
+        raise ValueError(f"not a requirement: {requirement!r}")
+    return re.sub(r"[-_.]+", "-", match[0]).lower()
+
+
+def requested_extras(requirement: str) -> list[str]:
+    """Extras between the brackets of ``requirement``."""
+    match = re.match(r"[A-Za-z0-9._-]+\s*\[([^]]*)\]", requirement)
+    return [extra.strip() for extra in match[1].split(",")] if match else []
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """One folder below ``packages`` and what its ``pyproject.toml`` declares."""
+
+    folder: Path
+    distribution: str
+    version: str
+    dependencies: tuple[str, ...]
+    extras: dict[str, tuple[str, ...]]
+
+    @property
+    def name(self) -> str:
+        """Name of the folder: ``core``, ``numpy``, ..."""
+        return self.folder.name
+
+    @property
+    def package(self) -> str:
+        """Import name."""
+        return self.distribution.replace("-", "_")
+
+    @property
+    def built(self) -> Path:
+        """Where the built wheel lies."""
+        return DIST / f"{self.package}-{self.version}-py3-none-any.whl"
+
+
+@cache
+def wheels() -> dict[str, Wheel]:
+    """Every wheel of the repository by distribution name."""
+    found: dict[str, Wheel] = {}
+    for path in sorted(ROOT.glob("packages/*/pyproject.toml")):
+        project = tomllib.loads(path.read_text())["project"]
+        name = distribution_name(project["name"])
+        extras = project.get("optional-dependencies", {})
+        found[name] = Wheel(
+            folder=path.parent,
+            distribution=name,
+            version=project["version"],
+            dependencies=tuple(project.get("dependencies", ())),
+            extras={extra: tuple(needs) for extra, needs in extras.items()},
+        )
+    return found
+
+
+def resolve(*requirements: str) -> tuple[list[Wheel], list[str]]:
+    """The wheels of ours that ``requirements`` need, and what those declare of others.
+
+    ``resolve("primax[numpy]")`` follows extras and first-party dependencies to their end.
+    """
+    first_party: dict[str, Wheel] = {}
+    third_party: dict[str, None] = {}
+    seen: set[str] = set()
+    todo = list(requirements)
+    while todo:
+        requirement = todo.pop(0)
+        if requirement in seen:
+            continue
+        seen.add(requirement)
+        wheel = wheels().get(distribution_name(requirement))
+        if wheel is None:
+            third_party[requirement] = None
+            continue
+        first_party[wheel.distribution] = wheel
+        todo.extend(wheel.dependencies)
+        for extra in requested_extras(requirement):
+            todo.extend(wheel.extras[extra])
+    return list(first_party.values()), list(third_party)
+
+
+def _runs(candidate: str | Path, version: str) -> str | None:
+    code = "import sys; print('%d.%d' % sys.version_info[:2]); print(sys.executable)"
+    try:
+        done = subprocess.run([candidate, "-c", code], capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    lines = done.stdout.split("\n")
+    return lines[1] if done.returncode == 0 and lines[0] == version else None
+
+
+@cache
+def find_interpreter(version: str) -> str | None:
+    """Path of a working CPython ``version`` (``"3.12"``), or None.
+
+    Looked for on PATH and among the versions that pyenv holds, whether or not they are activated
+    (a pyenv shim of a version that is not exists and fails).
+    """
+    candidates: list[str | Path] = []
+    for name in (f"python{version}", "python3", "python"):
+        if found := shutil.which(name):
+            candidates.append(found)
+    for root in (os.environ.get("PYENV_ROOT"), Path.home() / ".pyenv"):
+        if root:
+            candidates.extend(sorted(Path(root).glob(f"versions/{version}.*/bin/python")))
+    for candidate in candidates:
+        if executable := _runs(candidate, version):
+            return executable
+    return None
