@@ -1,0 +1,31 @@
+"""primax-core: composable transformations of array functions, compiled by XLA."""
+
+from ._api.forward import jvp as jvp
+from ._api.forward import linear_transpose as linear_transpose
+from ._api.forward import linearize as linearize
+from ._api.grad import grad as grad
+from ._api.grad import value_and_grad as value_and_grad
+from ._api.jit import clear_caches as clear_caches
+from ._api.jit import jit as jit
+from ._api.shape_struct import ShapeDtypeStruct as ShapeDtypeStruct
+from ._api.tracing import eval_shape as eval_shape
+from ._api.tracing import make_jaxpr as make_jaxpr
+from ._api.tracing import named_call as named_call
+from ._api.tracing import named_scope as named_scope
+from ._api.vjp import vjp as vjp
+from ._api.vmap import vmap as vmap
+from ._trace.array import Array as Array
+from ._trace.core import ensure_compile_time_eval as ensure_compile_time_eval
+from ._trace.core import typeof as typeof
+from ._api.closures import closure_convert as closure_convert
+from ._api.custom_derivatives import custom_gradient as custom_gradient
+from ._api.custom_derivatives import custom_jvp as custom_jvp
+from ._api.custom_derivatives import custom_vjp as custom_vjp
+from ._api.jacobians import hessian as hessian
+from ._api.jacobians import jacfwd as jacfwd
+from ._api.jacobians import jacobian as jacobian
+from ._api.jacobians import jacrev as jacrev
+from . import lax as lax
+from ._api.checkpoint import checkpoint as checkpoint
+from ._api.checkpoint import checkpoint_policies as checkpoint_policies
+from ._api.checkpoint import remat as remat

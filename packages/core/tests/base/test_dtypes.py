@@ -275,8 +275,8 @@ def test_unsigned_64_with_signed_gives_a_weak_float(x64):
         (
             ("int4", 1.0),
             "Input dtypes (\"<class 'float'>\", 'int4') have no available implicit dtype "
-            "promotion path. 1-bit, 2-bit and 4-bit integers are never promoted; cast the inputs yourself, "
-            "for example with x.astype('int32').",
+            "promotion path. 1-bit, 2-bit and 4-bit integers are never promoted; cast the inputs "
+            "yourself, for example with x.astype('int32').",
         ),
     ],
 )

@@ -6,10 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._base import pytree, source
-from .._ir.jaxpr import DebugInfo, Literal
-from .._runtime.dispatch import as_operand
-from .._trace.core import current_trace
-from .._trace.staging import StagingTrace
+from .._ir.jaxpr import DebugInfo
 
 
 def check_callable(fun: Any) -> None:
@@ -138,14 +135,6 @@ def checked_argnums(argnums: Any, n_args: int, what: str) -> tuple[int, ...]:
             )
         found.append(i % n_args)
     return tuple(found)
-
-
-def finished(x: Any) -> Any:
-    """A value as users may see it: literals become arrays or tracers."""
-    if type(x) is Literal:
-        trace = current_trace()
-        return trace.lift(x) if type(trace) is StagingTrace else as_operand(x)
-    return x
 
 
 def describe(fun: Callable) -> str:

@@ -16,7 +16,8 @@ from .._transform.jvp import JVPTrace, JVPTracer
 from .._transform.linearize import tape_to_jaxpr
 from .._transform.symbolic import Zero, instantiate
 from .._transform.transpose import transpose_jaxpr
-from .arguments import check_callable, debug_info, finished
+from .._transform.presenting import finished
+from .arguments import check_callable, debug_info
 from .vjp import differentiable, output_aval, pull_back, split_aux
 
 tree_flatten, tree_unflatten = pytree.tree_flatten, pytree.tree_unflatten

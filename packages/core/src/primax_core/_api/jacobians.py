@@ -13,7 +13,7 @@ from .._ir import dtypes
 from .._runtime.array import put
 from .._trace.core import set_trace, typeof
 from ..lax.reshaping import reshape
-from ..lax.slicing import split
+from ..lax.joining import split
 from .arguments import Closed, check_callable, checked_argnums
 from .forward import jvp
 from .grad import check_grad_input

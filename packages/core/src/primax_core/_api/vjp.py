@@ -15,7 +15,8 @@ from .._trace.core import typeof
 from .._transform.linearize import Node, Tangent, linearize_of, tape_to_jaxpr
 from .._transform.symbolic import Zero, add_tangents, instantiate
 from .._transform.transpose import run_tape_backwards
-from .arguments import check_callable, describe, finished, name_of
+from .._transform.presenting import finished
+from .arguments import check_callable, describe, name_of
 
 tree_flatten, tree_unflatten = pytree.tree_flatten, pytree.tree_unflatten
 

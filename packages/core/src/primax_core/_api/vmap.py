@@ -9,7 +9,8 @@ from typing import Any
 from .._base import pytree
 from .._trace.core import typeof
 from .._transform.batching import Axis, batch_of, move_axis
-from .arguments import check_callable, finished, leaf_names
+from .._transform.presenting import finished
+from .arguments import check_callable, leaf_names
 
 tree_flatten, tree_unflatten = pytree.tree_flatten, pytree.tree_unflatten
 

@@ -121,7 +121,7 @@ class _State(threading.local):
     @property
     def checking_leaks(self) -> bool:
         """The option ``check_tracer_leaks`` under the name of its context manager."""
-        return self.check_tracer_leaks
+        return bool(self.check_tracer_leaks)
 
 
 def _refresh_keys(values: dict[str, Any]) -> None:

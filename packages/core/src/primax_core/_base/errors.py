@@ -7,9 +7,15 @@ its shape and dtype) and ``tracer._origin()``, a text that says where the tracer
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jaxlib._jax import JaxRuntimeError as JaxRuntimeError
+if TYPE_CHECKING:
+
+    class JaxRuntimeError(RuntimeError):
+        """XLA refused to compile a program, or failed while running it. Defined by jaxlib."""
+
+else:
+    from jaxlib._jax import JaxRuntimeError as JaxRuntimeError
 
 DOCS_PAGE = "docs/errors.md"
 

@@ -23,6 +23,7 @@ def _make_context() -> ir.Context:
     _jax_mlir_ext.register_dialects(registry)
     context.append_dialect_registry(registry)
     context.enable_multithreading(False)
+    context.load_all_available_dialects()
     for dialect in (stablehlo, chlo, sdy):
         dialect.register_dialect(context)
     return context

@@ -24,7 +24,8 @@ class LazyModule:
         if name.startswith("."):
             module = importlib.import_module(name, __package__)
         else:
-            importlib.import_module(".context", __package__)  # registers the dialects
+            from . import context as _  # registers the dialects
+
             module = importlib.import_module(name)
         value = getattr(module, attribute)
         self.__dict__[attribute] = value

@@ -25,14 +25,13 @@ class LoweringContext:
     """
 
     __slots__ = (
-        "module", "platform", "in_avals", "out_avals", "platform_kinds", "functions", "symbols",
+        "module", "platform", "in_avals", "out_avals", "platform_kinds", "functions",
         "names", "callbacks", "eqn", "num_partitions", "hoisted",
     )  # fmt: skip
 
     def __init__(self, module: ir.Module, platform: str, num_partitions: int = 1):
         self.module = module
         self.platform = platform
-        self.symbols = ir.SymbolTable(module.operation)
         self.functions: dict[Any, Any] = {}
         self.names: set[str] = set()
         self.callbacks: list[Callable] = []
@@ -161,7 +160,6 @@ def _private_function(ctx: LoweringContext, jaxpr: Jaxpr, name: str):
     function = func.FuncOp(
         name, (in_types, out_types), ip=ir.InsertionPoint(ctx.module.body), visibility="private"
     )
-    ctx.symbols.insert(function)
     block = function.add_entry_block()
     saved, ctx.hoisted = ctx.hoisted, {}
     with ir.InsertionPoint(block):

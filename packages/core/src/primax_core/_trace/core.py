@@ -80,11 +80,6 @@ class Tracer(Array):
     def __hash__(self):
         raise TypeError(f"unhashable type: {type(self).__name__!r}")
 
-    def __iter__(self):
-        if not self.aval.shape:
-            raise TypeError("iteration over a 0-d array")
-        return iter([self[i] for i in range(self.aval.shape[0])])
-
     def __format__(self, spec):
         if not spec:
             return repr(self)

@@ -194,10 +194,15 @@ def batch_of(fun: Callable, values: Sequence, dims: Sequence, axis: Axis, where:
 _ops: dict[str, Callable] = {}
 
 
-def install_axis_ops(broadcast: Callable, moveaxis: Callable) -> None:
-    """Called once by ``lax``: ``broadcast(x, size, axis)`` and ``moveaxis(x, source, target)``."""
-    _ops["broadcast"] = broadcast
-    _ops["moveaxis"] = moveaxis
+def install_axis_ops(**ops: Callable) -> None:
+    """Called by the pages of ``lax`` that define them: ``broadcast(x, size, axis)``,
+    ``moveaxis(x, source, target)`` and ``sum(x, axes)``."""
+    _ops.update(ops)
+
+
+def sum_axis(x: Any, axis: int) -> Any:
+    """Sum over one axis."""
+    return _ops["sum"](x, (axis,))
 
 
 def move_axis(x: Any, dim: int | None, target: int, size: int) -> Any:

@@ -1,115 +1,103 @@
-"""Elementwise arithmetic."""
+"""Elementwise functions of two operands, from their pages."""
 
-from __future__ import annotations
-
-from typing import Any, Final
-
-from .._ir.primitive import Primitive, jvp, transpose
-from .._lower.lazy import hlo
-from .._trace.array import Array
-from .._trace.core import typeof
-from .._transform.symbolic import Zero, add_any_p, is_linear
-from .families import derivatives, elementwise, linear, sum_to, to_shape
-
-ArrayLike = Any
-
-add_p: Final = Primitive("add")
-sub_p: Final = Primitive("sub")
-mul_p: Final = Primitive("mul")
-div_p: Final = Primitive("div")
-neg_p: Final = Primitive("neg")
-
-
-def add(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise sum of operands of one dtype and shape (scalars go with any shape)."""
-    return add_p.bind(x, y)
-
-
-def sub(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise difference."""
-    return sub_p.bind(x, y)
-
-
-def mul(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise product."""
-    return mul_p.bind(x, y)
-
-
-def div(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise quotient; integers are divided toward zero."""
-    return div_p.bind(x, y)
-
-
-def neg(x: ArrayLike) -> Array:
-    """Each element with its sign changed."""
-    return neg_p.bind(x)
-
-
-elementwise(add_p, lambda ctx, x, y: hlo.add(x, y), ("number", "bool"))
-elementwise(add_any_p, lambda ctx, x, y: hlo.add(x, y), ("number",))
-elementwise(sub_p, lambda ctx, x, y: hlo.subtract(x, y), ("number",))
-elementwise(mul_p, lambda ctx, x, y: hlo.multiply(x, y), ("number", "bool"))
-elementwise(div_p, lambda ctx, x, y: hlo.divide(x, y), ("number",))
-elementwise(neg_p, lambda ctx, x: hlo.negate(x), ("number",))
-
-
-def _sum_rules(prim, sign) -> None:
-    """Derivatives of sums and differences."""
-
-    @prim.rule(jvp)
-    def _(primals, tangents):
-        out = prim.bind(*primals)
-        aval = typeof(out)
-        tx, ty = (t if type(t) is Zero else to_shape(t, aval.shape) for t in tangents)
-        if type(ty) is Zero:
-            return out, Zero.like(out) if type(tx) is Zero else tx
-        if type(tx) is Zero:
-            return out, sign(ty)
-        return out, prim.bind(tx, ty)
-
-    @prim.rule(transpose)
-    def _(ct, x, y):
-        return [
-            sum_to(ct, x.aval) if is_linear(x) else None,
-            sign(sum_to(ct, y.aval)) if is_linear(y) else None,
-        ]
-
-
-_sum_rules(add_p, lambda t: t)
-_sum_rules(add_any_p, lambda t: t)
-_sum_rules(sub_p, neg)
-linear(neg_p, lambda ct, aval: neg(ct))
-
-derivatives(mul_p, lambda g, out, x, y: mul(g, y), lambda g, out, x, y: mul(x, g))
-
-
-@mul_p.rule(transpose)
-def _(ct, x, y):
-    return [
-        sum_to(mul(ct, y), x.aval) if is_linear(x) else None,
-        sum_to(mul(x, ct), y.aval) if is_linear(y) else None,
-    ]
-
-
-derivatives(
-    div_p,
-    lambda g, out, x, y: div(g, y),
-    lambda g, out, x, y: mul(mul(neg(g), x), reciprocal_square(y)),
-)
-
-
-@div_p.rule(transpose)
-def _(ct, x, y):
-    return [sum_to(div(ct, y), x.aval), None]
-
-
-def reciprocal_square(y):
-    """``y ** -2``."""
-    return div(div(full_like_one(y), y), y)
-
-
-def full_like_one(y):
-    """A scalar one of the dtype of ``y``."""
-    return typeof(y).dtype.type(1)
-
-
+from .arithmetic import add as add
+from .arithmetic import add_p as add_p
+from .arithmetic import div as div
+from .arithmetic import div_p as div_p
+from .arithmetic import integer_pow as integer_pow
+from .arithmetic import integer_pow_p as integer_pow_p
+from .arithmetic import max as max
+from .arithmetic import max_p as max_p
+from .arithmetic import min as min
+from .arithmetic import min_p as min_p
+from .arithmetic import mul as mul
+from .arithmetic import mul_p as mul_p
+from .arithmetic import neg as neg
+from .arithmetic import neg_p as neg_p
+from .arithmetic import one_minus_square as one_minus_square
+from .arithmetic import one_minus_square_p as one_minus_square_p
+from .arithmetic import reciprocal as reciprocal
+from .arithmetic import square as square
+from .arithmetic import square_p as square_p
+from .arithmetic import sub as sub
+from .arithmetic import sub_p as sub_p
+from .bitwise import and_p as and_p
+from .bitwise import bitwise_and as bitwise_and
+from .bitwise import bitwise_not as bitwise_not
+from .bitwise import bitwise_or as bitwise_or
+from .bitwise import bitwise_xor as bitwise_xor
+from .bitwise import clz as clz
+from .bitwise import clz_p as clz_p
+from .bitwise import mulhi as mulhi
+from .bitwise import mulhi_p as mulhi_p
+from .bitwise import not_p as not_p
+from .bitwise import or_p as or_p
+from .bitwise import population_count as population_count
+from .bitwise import population_count_p as population_count_p
+from .bitwise import shift_left as shift_left
+from .bitwise import shift_left_p as shift_left_p
+from .bitwise import shift_right_arithmetic as shift_right_arithmetic
+from .bitwise import shift_right_arithmetic_p as shift_right_arithmetic_p
+from .bitwise import shift_right_logical as shift_right_logical
+from .bitwise import shift_right_logical_p as shift_right_logical_p
+from .bitwise import xor_p as xor_p
+from .comparison import eq as eq
+from .comparison import eq_p as eq_p
+from .comparison import eq_to_p as eq_to_p
+from .comparison import ge as ge
+from .comparison import ge_p as ge_p
+from .comparison import gt as gt
+from .comparison import gt_p as gt_p
+from .comparison import le as le
+from .comparison import le_p as le_p
+from .comparison import le_to_p as le_to_p
+from .comparison import lt as lt
+from .comparison import lt_p as lt_p
+from .comparison import lt_to_p as lt_to_p
+from .comparison import ne as ne
+from .comparison import ne_p as ne_p
+from .conversion import bitcast_convert_type as bitcast_convert_type
+from .conversion import bitcast_convert_type_p as bitcast_convert_type_p
+from .conversion import convert_element_type as convert_element_type
+from .conversion import convert_element_type_p as convert_element_type_p
+from .conversion import reduce_precision as reduce_precision
+from .conversion import reduce_precision_p as reduce_precision_p
+from .exponential import cbrt as cbrt
+from .exponential import cbrt_p as cbrt_p
+from .exponential import exp as exp
+from .exponential import exp2 as exp2
+from .exponential import exp2_p as exp2_p
+from .exponential import exp_p as exp_p
+from .exponential import expm1 as expm1
+from .exponential import expm1_p as expm1_p
+from .exponential import log as log
+from .exponential import log1p as log1p
+from .exponential import log1p_p as log1p_p
+from .exponential import log2 as log2
+from .exponential import log2_p as log2_p
+from .exponential import log_p as log_p
+from .exponential import logistic as logistic
+from .exponential import logistic_p as logistic_p
+from .exponential import pow as pow
+from .exponential import pow_p as pow_p
+from .exponential import rsqrt as rsqrt
+from .exponential import rsqrt_p as rsqrt_p
+from .exponential import sqrt as sqrt
+from .exponential import sqrt_p as sqrt_p
+from .rounding import ceil as ceil
+from .rounding import ceil_p as ceil_p
+from .rounding import floor as floor
+from .rounding import floor_p as floor_p
+from .rounding import is_finite as is_finite
+from .rounding import is_finite_p as is_finite_p
+from .rounding import nextafter as nextafter
+from .rounding import nextafter_p as nextafter_p
+from .rounding import rem as rem
+from .rounding import rem_p as rem_p
+from .rounding import round as round
+from .rounding import round_p as round_p
+from .selection import clamp as clamp
+from .selection import clamp_p as clamp_p
+from .selection import select as select
+from .selection import select_n as select_n
+from .selection import select_n_p as select_n_p

@@ -17,6 +17,7 @@ from .._runtime.array import ArrayImpl, move
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.symbolic import install_zeros
+from .conversion import convert
 from .families import accepts, linear, sum_axes
 from .shapes import canonical_shape, inserted, int_tuple, tail_of
 
@@ -272,7 +273,7 @@ def _filled(value: Any, aval: ShapedArray, shape: tuple[int, ...]) -> Array:
     if is_scalar_literal(value):
         value = literal(value, aval)
     elif typeof(value) is not aval:
-        value = convert(value, aval)
+        value = convert(value, aval.dtype, aval.weak_type)
     return broadcast_in_dim_p.bind(value, shape=shape, broadcast_dimensions=(), sharding=None)
 
 

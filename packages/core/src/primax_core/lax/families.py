@@ -13,7 +13,6 @@ from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import Literal
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
-from .._ir.printer import hide_defaults
 from .._lower.lazy import hlo, mlir
 from .._runtime.dispatch import explain_failure
 from .._trace.core import typeof
@@ -60,13 +59,9 @@ def check_kind(name: str, dtype: Any, kinds: Sequence[str], position: int | None
         at = "" if position is None else f" at position {position}"
         shown = ", ".join(_SHOWN.get(k, k) for k in kinds)
         raise TypeError(
-            f"{name} does not accept dtype {dtypes.short_name(dtype) if _extended(dtype) else dtype.name}"
-            f"{at}. Accepted dtypes{at} are subtypes of {shown}."
+            f"{name} does not accept dtype {dtype.name}{at}. Accepted dtypes{at} are subtypes of "
+            f"{shown}."
         )
-
-
-def _extended(dtype: Any) -> bool:
-    return isinstance(dtype, dtypes.ExtendedDType)
 
 
 def same_dtypes(name: str, avals: Sequence[ShapedArray]) -> None:
@@ -374,11 +369,11 @@ def remember(prim: Primitive, args: Sequence, static: tuple) -> None:
     except AttributeError:
         return
     exe = prim.executables.get((state.key, static, *specs))
-    if exe is not None and exe.plain:
+    if exe is not None and takes_all(exe):
         prim.executables[(state.key, *specs)] = (exe.execute, exe.handlers)
 
 
-def hide_accuracy(*names: str) -> None:
-    """Do not print the ``accuracy`` of these primitives while it is the default."""
-    for name in names:
-        hide_defaults(name, accuracy=None)
+def takes_all(exe: Any) -> bool:
+    """Whether an executable takes the buffers of its arguments, all of them and nothing else."""
+    return exe.kept is None and not (exe.consts or exe.moves or exe.donated)
+

@@ -45,7 +45,7 @@ def _(x, *, permutation):
             "transpose permutation isn't a permutation of operand dimensions, got permutation "
             f"{permutation} for operand shape {x.shape}."
         )
-    return ShapedArray([x.shape[p] for p in permutation], x.dtype, x.weak_type)
+    return ShapedArray(tuple([x.shape[p] for p in permutation]), x.dtype, x.weak_type)
 
 
 @transpose_p.rule(lower)
@@ -121,4 +121,4 @@ def _moveaxis(x: Any, source: int, target: int) -> Array:
     return transpose(x, order)
 
 
-install_axis_ops(_repeat, _moveaxis)
+install_axis_ops(broadcast=_repeat, moveaxis=_moveaxis)

@@ -1,28 +1,45 @@
-"""Reductions along axes."""
+"""Reductions along axes by sum, extremum and logical operations.
+
+Products stand with the reductions by any function, which their derivative needs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
-from .._ir.primitive import Primitive, abstract, batch, lower
+from .._ir.primitive import Primitive, abstract, batch, jvp, lower
 from .._lower.lazy import hlo, ir, mlir
 from .._trace.array import Array
+from .._trace.core import typeof
+from .._transform.batching import install_axis_ops
+from .._transform.symbolic import Zero
+from . import arithmetic as b
+from .bitwise import bitwise_and, bitwise_or, bitwise_xor
 from .broadcasting import broadcast_in_dim
-from .families import _SHOWN, accepts, install_structure, linear
+from .comparison import compare, eq
+from .conversion import convert
+from .families import accepts, install_structure, linear, no_derivative
 from .shapes import int_tuple, past, without
 
 ArrayLike = Any
 
 reduce_sum_p: Final = Primitive("reduce_sum")
+reduce_max_p: Final = Primitive("reduce_max")
+reduce_min_p: Final = Primitive("reduce_min")
+reduce_and_p: Final = Primitive("reduce_and")
+reduce_or_p: Final = Primitive("reduce_or")
+reduce_xor_p: Final = Primitive("reduce_xor")
+argmax_p: Final = Primitive("argmax")
+argmin_p: Final = Primitive("argmin")
 
 
 def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
-    """Sum of the elements along some axes; ``float16`` and ``bfloat16`` are summed in ``float32``.
+    """Sum of the elements along some axes; floats narrower than 32 bits are summed in ``float32``.
 
     Args:
       operand: numbers.
@@ -39,16 +56,82 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = N
     return reduce_sum_p.bind(operand, axes=axes, out_sharding=out_sharding)
 
 
+def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
+    """The greatest element along some axes, NaN if one is; of nothing, the dtype's least value.
+
+    Arguments and errors are those of :func:`reduce_sum`, but booleans are accepted. Elements that
+    are equally great share the derivative equally.
+
+    >>> reduce_max(np.array([1, 3, 2]), (0,)).tolist()
+    3
+    """
+    axes = int_tuple("reduce_max", "axes", axes)
+    return reduce_max_p.bind(operand, axes=axes, out_sharding=out_sharding)
+
+
+def reduce_min(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
+    """The least element along some axes; otherwise as :func:`reduce_max`."""
+    axes = int_tuple("reduce_min", "axes", axes)
+    return reduce_min_p.bind(operand, axes=axes, out_sharding=out_sharding)
+
+
+def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
+    """Whether all elements along some axes are true; of integers, the bits set in all.
+
+    Raises:
+      TypeError: if the operand holds neither booleans nor integers.
+      ValueError: if an axis does not exist or is named twice.
+
+    >>> bool(reduce_and(np.array([True, False]), (0,)))
+    False
+    """
+    return reduce_and_p.bind(operand, axes=int_tuple("reduce_and", "axes", axes))
+
+
+def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
+    """Whether any element along some axes is true; of integers, the bits set in one.
+
+    Errors are those of :func:`reduce_and`.
+    """
+    return reduce_or_p.bind(operand, axes=int_tuple("reduce_or", "axes", axes))
+
+
+def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
+    """Whether an odd number of elements along some axes is true; of integers, for each bit.
+
+    Errors are those of :func:`reduce_and`.
+    """
+    return reduce_xor_p.bind(operand, axes=int_tuple("reduce_xor", "axes", axes))
+
+
+def argmax(operand: ArrayLike, axis: int, index_dtype: Any) -> Array:
+    """The position of the greatest element along an axis: the first one; of the first NaN, if any.
+
+    Args:
+      operand: real numbers or booleans.
+      axis: nonnegative axis, not empty.
+      index_dtype: integer dtype of the result.
+
+    Raises:
+      ValueError: if the axis does not exist or is empty.
+      TypeError: if ``index_dtype`` is not an integer dtype or the operand cannot be ordered.
+
+    >>> int(argmax(np.array([1, 3, 3]), 0, np.int32))
+    1
+    """
+    return _arg("argmax", argmax_p, operand, axis, index_dtype)
+
+
+def argmin(operand: ArrayLike, axis: int, index_dtype: Any) -> Array:
+    """The position of the least element along an axis; otherwise as :func:`argmax`."""
+    return _arg("argmin", argmin_p, operand, axis, index_dtype)
+
+
 # What reductions have in common
 
 
-def _reduced(name: str, x: ShapedArray, axes: tuple[int, ...], kinds: Sequence[str]) -> tuple:
-    """The shape of a reduction's result, after checks."""
-    if not accepts(x.dtype, kinds):
-        shown = ", ".join(_SHOWN.get(k, k) for k in kinds)
-        raise TypeError(
-            f"{name} does not accept dtype {x.dtype.name}. Accepted dtypes are subtypes of {shown}."
-        )
+def reduced_shape(x: ShapedArray, axes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of a reduction's result."""
     if len(set(axes)) != len(axes):
         raise ValueError(f"duplicate value in 'axes' of reduction: {axes}")
     if not all(0 <= a < x.ndim for a in axes):
@@ -56,12 +139,10 @@ def _reduced(name: str, x: ShapedArray, axes: tuple[int, ...], kinds: Sequence[s
     return without(x.shape, axes)
 
 
-def emit_reduce(values, inits, axes, body) -> list:
+def emit_reduce(values: Sequence, inits: Sequence, axes: Sequence[int], body: Callable) -> list:
     """A ``reduce`` of several operands; ``body`` combines accumulators with elements."""
     types = [ir.RankedTensorType(v.type) for v in values]
-    results = [
-        ir.RankedTensorType.get(without(t.shape, axes), t.element_type) for t in types
-    ]
+    results = [ir.RankedTensorType.get(without(t.shape, axes), t.element_type) for t in types]
     op = hlo.ReduceOp(results, values, inits, mlir.i64s(axes))
     scalars = [ir.RankedTensorType.get((), t.element_type) for t in types]
     block = op.body.blocks.append(*scalars, *scalars)
@@ -71,30 +152,49 @@ def emit_reduce(values, inits, axes, body) -> list:
     return list(op.results)
 
 
-def _axis_reducer(prim: Primitive, kinds: Sequence[str], combine, identity, widen=False) -> None:
+def axis_reducer(
+    prim: Primitive,
+    check: Callable[[str, Any], None],
+    op: Callable,
+    identity: Callable[[Any], Any],
+    widen: bool = False,
+) -> None:
     """Type, lowering and batching of a reduction by one associative operation.
 
     Args:
-      combine: ``(a, b) -> value`` on scalars of the lowered program.
+      check: ``(name, dtype)``, raises for dtypes that are not accepted.
+      op: the operation, a function of two arrays.
       identity: from a dtype to the operation's neutral element.
-      widen: whether narrow floats are combined in ``float32``.
+      widen: whether floats narrower than 32 bits are combined in ``float32``.
     """
 
     @prim.rule(abstract)
     def _(x, *, axes, **_):
-        return ShapedArray(_reduced(prim.name, x, axes, kinds), x.dtype, x.weak_type)
+        check(prim.name, x.dtype)
+        return ShapedArray(reduced_shape(x, axes), x.dtype, x.weak_type)
 
     @prim.rule(lower)
     def _(ctx, x, *, axes, **_):
         aval, out = ctx.in_avals[0], ctx.out_avals[0]
         dtype = aval.dtype
-        wide = widen and dtypes.issubdtype(dtype, np.floating) and dtype.itemsize < 4
+        wide = widen and accepts(dtype, ("float",)) and dtypes.itemsize_bits(dtype) < 32
         if wide:
             dtype = np.dtype(np.float32)
             x = hlo.convert(mlir.tensor_type(aval.shape, dtype), x)
-        init = mlir.constant(np.asarray(identity(dtype), dtype))
-        (y,) = emit_reduce([x], [init], axes, lambda a, b: [combine(a[0], b[0])])
+        init = mlir.constant(np.asarray(identity(dtype)).astype(dtype))
+        scalar = ShapedArray((), dtype)
+
+        def body(acc, element):
+            return [ctx.call(op, acc[0], element[0], in_avals=[scalar, scalar])]
+
+        (y,) = emit_reduce([x], [init], axes, body)
         return hlo.convert(mlir.type_of(out), y) if wide else y
+
+    axis_batching(prim)
+
+
+def axis_batching(prim: Primitive) -> None:
+    """Batching of a reduction of one operand."""
 
     @prim.rule(batch)
     def _(axis, args, dims, *, axes, **params):
@@ -103,14 +203,161 @@ def _axis_reducer(prim: Primitive, kinds: Sequence[str], combine, identity, wide
         return out, dim - sum(a < dim for a in axes)
 
 
+def only(*kinds: str) -> Callable[[str, Any], None]:
+    """A check that a dtype is of one of some kinds."""
+
+    def check(name, dtype):
+        if not accepts(dtype, kinds):
+            raise TypeError(
+                f"{name} does not accept dtype {dtype.name}. Accepted dtypes are subtypes of "
+                f"{', '.join(kinds)}."
+            )
+
+    return check
+
+
 def repeat_along(x: Any, axes: tuple[int, ...], shape: tuple[int, ...]) -> Array:
     """A reduction's result repeated along the axes that were reduced."""
     return broadcast_in_dim(x, shape, without(range(len(shape)), axes))
 
 
-# Sum
+# Sums
 
-_axis_reducer(reduce_sum_p, ("number",), lambda a, b: hlo.add(a, b), lambda dtype: 0, widen=True)
+axis_reducer(reduce_sum_p, only("number"), b.add, lambda dtype: 0, widen=True)
 linear(reduce_sum_p, lambda ct, x, *, axes, out_sharding: repeat_along(ct, axes, x.shape))
 
 install_structure(broadcast_in_dim, reduce_sum)
+install_axis_ops(sum=reduce_sum)
+
+
+# Extrema
+
+
+def least(dtype: Any) -> Any:
+    """The identity of a maximum: minus infinity, the least integer, False."""
+    if dtype == np.bool_:
+        return False
+    if accepts(dtype, ("integer",)):
+        return dtypes.iinfo(dtype).min
+    if accepts(dtype, ("complex",)):
+        return complex(-np.inf, -np.inf)
+    return _infinity(dtype, -1)
+
+
+def greatest(dtype: Any) -> Any:
+    """The identity of a minimum: infinity, the greatest integer, True."""
+    if dtype == np.bool_:
+        return True
+    if accepts(dtype, ("integer",)):
+        return dtypes.iinfo(dtype).max
+    if accepts(dtype, ("complex",)):
+        return complex(np.inf, np.inf)
+    return _infinity(dtype, 1)
+
+
+def _infinity(dtype: Any, sign: int) -> Any:
+    """An infinity, or the extreme finite number of a dtype that has none."""
+    value = np.asarray(sign * np.inf).astype(dtype)
+    if np.isinf(value.astype(np.float64)):
+        return value
+    info = dtypes.finfo(dtype)
+    return info.max if sign > 0 else info.min
+
+
+def _any_dtype(name, dtype) -> None:
+    only("number", "bool")(name, dtype)
+
+
+axis_reducer(reduce_max_p, _any_dtype, b.max, least)
+axis_reducer(reduce_min_p, _any_dtype, b.min, greatest)
+
+
+def _shared_derivative(prim: Primitive) -> None:
+    """Elements equal to the result share the derivative."""
+
+    @prim.rule(jvp)
+    def _(primals, tangents, *, axes, **params):
+        (x,), (t,) = primals, tangents
+        out = prim.bind(x, axes=axes, **params)
+        if type(t) is Zero:
+            return out, Zero.like(out)
+        aval = typeof(x)
+        chosen = convert(eq(x, repeat_along(out, axes, aval.shape)), aval.dtype)
+        count = reduce_sum(chosen, axes)
+        return out, b.div(reduce_sum(b.mul(t, chosen), axes), count)
+
+
+_shared_derivative(reduce_max_p)
+_shared_derivative(reduce_min_p)
+
+
+# Logical operations
+
+
+def _bits(name, dtype) -> None:
+    if not accepts(dtype, ("bool", "integer")):
+        raise TypeError(f"logical reduction requires operand dtype bool or int, got {dtype.name}.")
+
+
+axis_reducer(reduce_and_p, _bits, bitwise_and, lambda dtype: dtype != np.bool_ and -1 or True)
+axis_reducer(reduce_or_p, _bits, bitwise_or, lambda dtype: 0)
+axis_reducer(reduce_xor_p, _bits, bitwise_xor, lambda dtype: 0)
+for _p in (reduce_and_p, reduce_or_p, reduce_xor_p):
+    no_derivative(_p)
+
+
+# Positions of extrema
+
+
+def _arg(name: str, prim: Primitive, operand: Any, axis: int, index_dtype: Any) -> Array:
+    ndim = typeof(operand).ndim
+    if not 0 <= axis < ndim:
+        raise ValueError(f"Invalid axis {axis} for operand shape {typeof(operand).shape}")
+    dtype = dtypes.canonicalize_user_dtype(index_dtype, name)
+    return prim.bind(operand, axes=(int(axis),), index_dtype=dtype)
+
+
+def _position(prim: Primitive, direction: str, identity: Callable) -> None:
+    @prim.rule(abstract)
+    def _(x, *, axes, index_dtype):
+        (axis,) = axes
+        if not accepts(index_dtype, ("integer",)):
+            raise TypeError(f"index_dtype must be an integer type, but got {index_dtype.name}")
+        only("integer", "bool", "float")(prim.name, x.dtype)
+        if x.shape[axis] == 0:
+            raise ValueError(
+                "argmin and argmax require non-empty reduced dimension. operand.shape="
+                f"{x.shape} axis={axis}"
+            )
+        return ShapedArray(reduced_shape(x, axes), index_dtype)
+
+    @prim.rule(lower)
+    def _(ctx, x, *, axes, index_dtype):
+        aval = ctx.in_avals[0]
+        dtype = aval.dtype
+        places = hlo.iota(mlir.tensor_type(aval.shape, index_dtype), mlir.i64(axes[0]))
+        inits = [
+            mlir.constant(np.asarray(identity(dtype)).astype(dtype)),
+            mlir.constant(np.zeros((), index_dtype)),
+        ]
+
+        def body(acc, element):
+            (x, i), (y, j) = acc, element
+            first = compare(direction, x, y, dtype)
+            tied = compare("EQ", x, y, dtype)
+            if accepts(dtype, ("float",)):  # NaN comes before everything, and ties with itself
+                x_nan, y_nan = compare("NE", x, x, dtype), compare("NE", y, y, dtype)
+                first = hlo.or_(first, hlo.and_(x_nan, hlo.not_(y_nan)))
+                tied = hlo.or_(tied, hlo.and_(x_nan, y_nan))
+            earlier = hlo.and_(tied, compare("LT", i, j, index_dtype))
+            take = hlo.or_(first, earlier)
+            return [hlo.select(take, x, y), hlo.select(take, i, j)]
+
+        return emit_reduce([x, places], inits, axes, body)[1]
+
+    axis_batching(prim)
+    no_derivative(prim)
+
+
+_position(argmax_p, "GT", least)
+_position(argmin_p, "LT", greatest)

@@ -1,112 +1,101 @@
-"""Elementwise functions of one operand."""
+"""Elementwise functions of one operand, from their pages."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any, Final
-
-import numpy as np
-
-from .._ir.printer import hide_defaults
-from .._ir.primitive import Primitive
-from .._lower.lazy import chlo, hlo, mlir
-from .._trace.array import Array
-from .._trace.core import typeof
-from . import binary as b
-from .families import derivatives, elementwise
-
-ArrayLike = Any
-
-
-def _unary(name: str, op: Callable, kinds: tuple[str, ...], out_dtype=None) -> Primitive:
-    """A primitive whose lowering is one operation."""
-    prim = Primitive(name)
-
-    def emit(ctx, x, **_):
-        return op(x)
-
-    elementwise(prim, emit, kinds, out_dtype)
-    return prim
-
-
-def _accurate(name: str, dialect, op: str, kinds: tuple[str, ...]) -> Primitive:
-    """A primitive that takes a wanted accuracy, hidden from jaxprs while it is the default."""
-    prim = Primitive(name)
-
-    def emit(ctx, x, accuracy):
-        return getattr(dialect, op)(x)
-
-    elementwise(prim, emit, kinds)
-    hide_defaults(name, accuracy=None)
-    return prim
-
-
-_INEXACT, _FLOAT = ("float", "complex"), ("float",)
-
-exp_p: Final = _accurate("exp", hlo, "exponential", _INEXACT)
-exp2_p: Final = Primitive("exp2")
-expm1_p: Final = _accurate("expm1", hlo, "exponential_minus_one", _INEXACT)
-log_p: Final = _accurate("log", hlo, "log", _INEXACT)
-log1p_p: Final = _accurate("log1p", hlo, "log_plus_one", _INEXACT)
-sin_p: Final = _accurate("sin", hlo, "sine", _INEXACT)
-cos_p: Final = _accurate("cos", hlo, "cosine", _INEXACT)
-tan_p: Final = _accurate("tan", chlo, "tan", _INEXACT)
-tanh_p: Final = _accurate("tanh", hlo, "tanh", _INEXACT)
-logistic_p: Final = _accurate("logistic", hlo, "logistic", _INEXACT)
-sqrt_p: Final = _accurate("sqrt", hlo, "sqrt", _INEXACT)
-rsqrt_p: Final = _accurate("rsqrt", hlo, "rsqrt", _INEXACT)
-cbrt_p: Final = _accurate("cbrt", hlo, "cbrt", _FLOAT)
-
-
-def _emit_exp2(ctx, x, accuracy):
-    aval = ctx.in_avals[0]
-    scale = mlir.full(np.log(np.array(2, aval.dtype)), aval.shape)
-    return hlo.exponential(hlo.multiply(x, scale))
-
-
-elementwise(exp2_p, _emit_exp2, _INEXACT)
-hide_defaults("exp2", accuracy=None)
-
-
-def exp(x: ArrayLike, accuracy: Any = None) -> Array:
-    """Exponential of each element.
-
-    >>> float(exp(0.0))
-    1.0
-    """
-    return exp_p.bind(x, accuracy=accuracy)
-
-
-def sin(x: ArrayLike, accuracy: Any = None) -> Array:
-    """Sine of each element, in radians."""
-    return sin_p.bind(x, accuracy=accuracy)
-
-
-def cos(x: ArrayLike, accuracy: Any = None) -> Array:
-    """Cosine of each element, in radians."""
-    return cos_p.bind(x, accuracy=accuracy)
-
-
-def tanh(x: ArrayLike, accuracy: Any = None) -> Array:
-    """Hyperbolic tangent of each element."""
-    return tanh_p.bind(x, accuracy=accuracy)
-
-
-def log(x: ArrayLike, accuracy: Any = None) -> Array:
-    """Natural logarithm of each element."""
-    return log_p.bind(x, accuracy=accuracy)
-
-
-derivatives(exp_p, lambda g, out, x, **_: b.mul(g, out))
-derivatives(log_p, lambda g, out, x, **_: b.div(g, x))
-derivatives(sin_p, lambda g, out, x, **_: b.mul(g, cos(x)))
-derivatives(cos_p, lambda g, out, x, **_: b.neg(b.mul(g, sin(x))))
-derivatives(
-    tanh_p, lambda g, out, x, **_: b.mul(g, b.sub(_one(x), b.mul(out, out)))
-)
-
-
-def _one(x):
-    return np.ones((), typeof(x).dtype)
-
-
+from .arithmetic import add as add
+from .arithmetic import add_p as add_p
+from .arithmetic import div as div
+from .arithmetic import div_p as div_p
+from .arithmetic import integer_pow as integer_pow
+from .arithmetic import integer_pow_p as integer_pow_p
+from .arithmetic import max as max
+from .arithmetic import max_p as max_p
+from .arithmetic import min as min
+from .arithmetic import min_p as min_p
+from .arithmetic import mul as mul
+from .arithmetic import mul_p as mul_p
+from .arithmetic import neg as neg
+from .arithmetic import neg_p as neg_p
+from .arithmetic import one_minus_square as one_minus_square
+from .arithmetic import one_minus_square_p as one_minus_square_p
+from .arithmetic import reciprocal as reciprocal
+from .arithmetic import square as square
+from .arithmetic import square_p as square_p
+from .arithmetic import sub as sub
+from .arithmetic import sub_p as sub_p
+from .exponential import cbrt as cbrt
+from .exponential import cbrt_p as cbrt_p
+from .exponential import exp as exp
+from .exponential import exp2 as exp2
+from .exponential import exp2_p as exp2_p
+from .exponential import exp_p as exp_p
+from .exponential import expm1 as expm1
+from .exponential import expm1_p as expm1_p
+from .exponential import log as log
+from .exponential import log1p as log1p
+from .exponential import log1p_p as log1p_p
+from .exponential import log2 as log2
+from .exponential import log2_p as log2_p
+from .exponential import log_p as log_p
+from .exponential import logistic as logistic
+from .exponential import logistic_p as logistic_p
+from .exponential import pow as pow
+from .exponential import pow_p as pow_p
+from .exponential import rsqrt as rsqrt
+from .exponential import rsqrt_p as rsqrt_p
+from .exponential import sqrt as sqrt
+from .exponential import sqrt_p as sqrt_p
+from .magnitude import abs as abs
+from .magnitude import abs_p as abs_p
+from .magnitude import complex as complex
+from .magnitude import complex_p as complex_p
+from .magnitude import conj as conj
+from .magnitude import conj_p as conj_p
+from .magnitude import imag as imag
+from .magnitude import imag_p as imag_p
+from .magnitude import real as real
+from .magnitude import real_p as real_p
+from .magnitude import sign as sign
+from .magnitude import sign_p as sign_p
+from .rounding import ceil as ceil
+from .rounding import ceil_p as ceil_p
+from .rounding import floor as floor
+from .rounding import floor_p as floor_p
+from .rounding import is_finite as is_finite
+from .rounding import is_finite_p as is_finite_p
+from .rounding import nextafter as nextafter
+from .rounding import nextafter_p as nextafter_p
+from .rounding import rem as rem
+from .rounding import rem_p as rem_p
+from .rounding import round as round
+from .rounding import round_p as round_p
+from .special import erf as erf
+from .special import erf_inv as erf_inv
+from .special import erf_inv_p as erf_inv_p
+from .special import erf_p as erf_p
+from .special import erfc as erfc
+from .special import erfc_p as erfc_p
+from .trigonometric import acos as acos
+from .trigonometric import acos_p as acos_p
+from .trigonometric import acosh as acosh
+from .trigonometric import acosh_p as acosh_p
+from .trigonometric import asin as asin
+from .trigonometric import asin_p as asin_p
+from .trigonometric import asinh as asinh
+from .trigonometric import asinh_p as asinh_p
+from .trigonometric import atan as atan
+from .trigonometric import atan2 as atan2
+from .trigonometric import atan2_p as atan2_p
+from .trigonometric import atan_p as atan_p
+from .trigonometric import atanh as atanh
+from .trigonometric import atanh_p as atanh_p
+from .trigonometric import cos as cos
+from .trigonometric import cos_p as cos_p
+from .trigonometric import cosh as cosh
+from .trigonometric import cosh_p as cosh_p
+from .trigonometric import sin as sin
+from .trigonometric import sin_p as sin_p
+from .trigonometric import sinh as sinh
+from .trigonometric import sinh_p as sinh_p
+from .trigonometric import tan as tan
+from .trigonometric import tan_p as tan_p
+from .trigonometric import tanh as tanh
+from .trigonometric import tanh_p as tanh_p

@@ -1,0 +1,254 @@
+"""``checkpoint``: trade computing for memory in the backward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+from .._base import pytree, source
+from .._base.config import state
+from .._ir.jaxpr import Var
+from .._trace.core import set_trace, typeof
+from .._trace.staging import StagingTrace
+from .._transform.linearize import linearize_of
+from .._transform.remat import Offloadable, Recompute, Saveable, name_p, remat_p
+from .._transform.staged import Staged
+from ..lax.contracting import dot_general_p
+from .._transform.presenting import finished
+from .arguments import as_tuple, check_callable, debug_info, leaf_names, name_of
+from .vjp import differentiable
+
+_flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
+
+
+def checkpoint(
+    fun: Callable,
+    *,
+    prevent_cse: bool = True,
+    policy: Callable[..., Any] | None = None,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+) -> Callable:
+    """The function, computing its intermediate values again when it is differentiated in reverse.
+
+    Args:
+      prevent_cse: keep the compiler from undoing the recomputation; may be off inside ``scan``,
+        where nothing can be undone.
+      policy: tells which values to keep, see :data:`checkpoint_policies`; none by default.
+      static_argnums, static_argnames: arguments that are Python values.
+
+    >>> from primax_core import grad
+    >>> float(grad(checkpoint(lambda x: x * x * x))(2.0))
+    12.0
+    """
+    check_callable(fun)
+    nums, names = as_tuple(static_argnums), as_tuple(static_argnames)
+    staged = Staged(fun, name_of(fun))
+
+    @wraps(fun)
+    def checkpointed(*args, **kwargs):
+        fixed = {i % len(args): args[i] for i in nums} if args else {}
+        named = {k: v for k, v in kwargs.items() if k in names}
+        n = len(args)
+
+        def bound(*rest, **others):
+            given = iter(rest)
+            full = [fixed[i] if i in fixed else next(given) for i in range(n)]
+            return fun(*full, **others, **named)
+
+        key: Any = None
+        try:
+            key = (tuple(sorted(fixed.items())), tuple(sorted(named.items())))
+            hash(key)
+        except TypeError as e:
+            raise ValueError(
+                "static arguments of a checkpointed function must be hashable, got "
+                f"{[*fixed.values(), *named.values()]}"
+            ) from e
+        rest = tuple(a for i, a in enumerate(args) if i not in fixed)
+        others = {k: v for k, v in kwargs.items() if k not in named}
+        leaves, in_tree = _flatten((rest, others))
+        staged.debug = lambda tree, _: debug_info(
+            fun, "checkpoint / remat", *(_unflatten(tree, [0] * tree.num_leaves) if tree else ((), {}))
+        )
+        avals = [staged.aval_of(x, i) for i, x in enumerate(leaves)]
+        traced = staged.trace(bound, key, in_tree, avals)
+        outs = remat_p.bind(
+            *traced.consts, *leaves, jaxpr=traced.jaxpr, prevent_cse=prevent_cse,
+            differentiated=False, policy=policy,
+        )  # fmt: skip
+        return _unflatten(traced.out_tree, [finished(o) for o in outs])
+
+    return checkpointed
+
+
+remat = checkpoint
+
+
+def checkpoint_name(x: Any, name: str) -> Any:
+    """The same values under a name that checkpoint policies can refer to."""
+    return pytree.tree_map(lambda leaf: name_p.bind(leaf, name=name), x)
+
+
+# Policies
+
+
+def everything_saveable(*_, **__) -> bool:
+    """Keep every value."""
+    return True
+
+
+def nothing_saveable(*_, **__) -> bool:
+    """Keep no value."""
+    return False
+
+
+def dots_saveable(prim, *_, **__) -> bool:
+    """Keep results of matrix multiplications and convolutions."""
+    return prim is dot_general_p or prim.name == "conv_general_dilated"
+
+
+def dots_with_no_batch_dims_saveable(prim, *_, **params) -> bool:
+    """Keep results of matrix multiplications without batch dimensions."""
+    if prim is dot_general_p:
+        (_, _), (lhs_batch, rhs_batch) = params["dimension_numbers"]
+        return not lhs_batch and not rhs_batch
+    return False
+
+
+def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Callable:
+    """Keep results of unbatched matrix multiplications in another kind of memory."""
+
+    def policy(prim, *_, **params):
+        if dots_with_no_batch_dims_saveable(prim, **params):
+            return Offloadable(offload_src, offload_dst)
+        return Recompute
+
+    return policy
+
+
+def save_anything_except_these_names(*names_not_to_save: str) -> Callable:
+    """Keep every value but those named."""
+    names = frozenset(names_not_to_save)
+    return lambda prim, *_, **params: not (prim is name_p and params["name"] in names)
+
+
+def save_any_names_but_these(*names_not_to_save: str) -> Callable:
+    """Keep every named value but those."""
+    names = frozenset(names_not_to_save)
+    return lambda prim, *_, **params: prim is name_p and params["name"] not in names
+
+
+def save_only_these_names(*names_which_can_be_saved: str) -> Callable:
+    """Keep only values with these names."""
+    names = frozenset(names_which_can_be_saved)
+    return lambda prim, *_, **params: prim is name_p and params["name"] in names
+
+
+def save_from_both_policies(policy_1: Callable, policy_2: Callable) -> Callable:
+    """Keep what either policy keeps."""
+
+    def policy(prim, *args, **params):
+        return policy_1(prim, *args, **params) or policy_2(prim, *args, **params)
+
+    return policy
+
+
+def save_and_offload_only_these_names(
+    *,
+    names_which_can_be_saved: Sequence[str],
+    names_which_can_be_offloaded: Sequence[str],
+    offload_src: str,
+    offload_dst: str,
+) -> Callable:
+    """Keep some named values where they are and others in another kind of memory."""
+    saved, offloaded = set(names_which_can_be_saved), set(names_which_can_be_offloaded)
+    both = saved & offloaded
+    if both:
+        raise ValueError(f"the names {sorted(both)} are both to be saved and to be offloaded")
+
+    def policy(prim, *_, **params):
+        if prim is name_p and params["name"] in saved:
+            return Saveable
+        if prim is name_p and params["name"] in offloaded:
+            return Offloadable(offload_src, offload_dst)
+        return Recompute
+
+    return policy
+
+
+class CheckpointPolicies:
+    """What ``checkpoint(policy=...)`` can be given; a policy is ``(primitive, *avals, **params) -> bool``."""
+
+    everything_saveable = staticmethod(everything_saveable)
+    nothing_saveable = staticmethod(nothing_saveable)
+    dots_saveable = staticmethod(dots_saveable)
+    checkpoint_dots = staticmethod(dots_saveable)
+    dots_with_no_batch_dims_saveable = staticmethod(dots_with_no_batch_dims_saveable)
+    checkpoint_dots_with_no_batch_dims = staticmethod(dots_with_no_batch_dims_saveable)
+    offload_dot_with_no_batch_dims = staticmethod(offload_dot_with_no_batch_dims)
+    save_anything_except_these_names = staticmethod(save_anything_except_these_names)
+    save_any_names_but_these = staticmethod(save_any_names_but_these)
+    save_only_these_names = staticmethod(save_only_these_names)
+    save_from_both_policies = staticmethod(save_from_both_policies)
+    save_and_offload_only_these_names = staticmethod(save_and_offload_only_these_names)
+
+
+checkpoint_policies = CheckpointPolicies()
+
+
+# Looking at residuals
+
+
+def saved_residuals(fun: Callable, *args, **kwargs) -> list[tuple[Any, str]]:
+    """Types and origins of the values that reverse mode of ``fun`` keeps."""
+    leaves, in_tree = _flatten((args, kwargs))
+    names = leaf_names(fun, args, kwargs)
+    trace = StagingTrace(state.trace)
+    ins = [trace.new_input(typeof(x)) for x in leaves]
+
+    def flat(*flat_args):
+        positional, keywords = _unflatten(in_tree, flat_args)
+        return _flatten(fun(*positional, **keywords))[0]
+
+    with set_trace(trace):
+        _, tangents, linear, _ = linearize_of(flat, ins, [differentiable(t.aval) for t in ins])
+        residuals = [r for node in _needed(linear.tape, tangents) for r in node.residuals]
+        atoms = [trace.atom(r) for r in residuals]
+    made_by = {v: eqn for eqn in trace.eqns for v in eqn.outvars}
+    arguments = {t._var: n for t, n in zip(ins, names)}
+    found: dict[Any, tuple[Any, str]] = {}
+    for v in atoms:
+        if type(v) is not Var or v in found:
+            continue
+        if v in arguments:
+            found[v] = (v.aval, f"from the argument {arguments[v]}")
+        elif v in made_by:
+            eqn = made_by[v]
+            where = source.summarize(eqn.source_info)
+            if eqn.primitive is name_p:
+                found[v] = (v.aval, f"named '{eqn.params['name']}' from {where}")
+            else:
+                found[v] = (v.aval, f"output of {eqn.primitive.name} from {where}")
+        else:
+            found[v] = (v.aval, "from a constant")
+    return list(found.values())
+
+
+def _needed(tape, tangents):
+    used, stack = set(), [t.node for t in tangents if t is not None and t.node is not None]
+    while stack:
+        node = stack.pop()
+        if node not in used:
+            used.add(node)
+            stack.extend(t.node for t in node.inputs if t.node is not None)
+    return [n for n in tape if n in used]
+
+
+def print_saved_residuals(fun: Callable, *args, **kwargs) -> None:
+    """Print a line for every value that reverse mode of ``fun`` keeps."""
+    for aval, text in saved_residuals(fun, *args, **kwargs):
+        print(f"{aval.str_short()} {text}")
+
+

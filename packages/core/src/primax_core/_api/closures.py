@@ -1,0 +1,96 @@
+"""Closures made explicit: ``closure_convert``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._base import pytree
+from .._base.config import state
+from .._ir import dtypes
+from .._trace.core import Tracer, call_on, typeof
+from .._trace.staging import close_over
+from .._transform.staged import Traced, trace_function
+from .._transform.presenting import finished
+from .arguments import check_callable, debug_info
+
+_flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
+
+
+class ClosedProgram:
+    """A traced function whose closed-over values are a list argument after its own."""
+
+    __slots__ = ("jaxpr", "in_tree", "out_tree")
+
+    def __init__(self, jaxpr, in_tree, out_tree):
+        self.jaxpr, self.in_tree, self.out_tree = jaxpr, in_tree, out_tree
+
+    def __eq__(self, other):
+        return type(other) is ClosedProgram and self.jaxpr is other.jaxpr
+
+    def __hash__(self):
+        return hash(self.jaxpr)
+
+    def __call__(self, *args_and_consts):
+        *args, consts = args_and_consts
+        leaves, tree = _flatten((tuple(args), {}))
+        if tree != self.in_tree:
+            raise TypeError(
+                f"the converted function was called with arguments {tree}, but it was traced for "
+                f"{self.in_tree}"
+            )
+        outs = call_on(state.trace, self.jaxpr, [*consts, *leaves])
+        return _unflatten(self.out_tree, [finished(o) for o in outs])
+
+
+def closed_program(fun: Callable, *example_args) -> tuple[ClosedProgram, list]:
+    """A function as a program of its arguments, and the values that it closes over."""
+    leaves, in_tree = _flatten((example_args, {}))
+    traced: Traced = trace_function(
+        fun, in_tree, [typeof(x) for x in leaves], debug_info(fun, "closure_convert", example_args, {})
+    )
+    if traced.consts:
+        jaxpr, more = close_over(traced.jaxpr)
+        consts = [*more, *traced.consts]
+    else:
+        jaxpr, consts = close_over(traced.jaxpr)
+    return ClosedProgram(jaxpr, in_tree, traced.out_tree), list(consts)
+
+
+def closure_convert(fun: Callable, *example_args) -> tuple[Callable, list[Any]]:
+    """A function without a closure over tracers, and the values it needs instead.
+
+    Args:
+      fun: a function that may close over tracers.
+      example_args: arguments of the types that it will be called with.
+
+    Returns:
+      ``(converted, values)``: ``converted(*args, *values)`` computes ``fun(*args)``. Values that are
+      not being differentiated stay inside.
+
+    >>> import numpy as np
+    >>> converted, values = closure_convert(lambda x: x * 2.0, 1.0)
+    >>> float(converted(3.0, *values))
+    6.0
+    """
+    check_callable(fun)
+    program, consts = closed_program(fun, *example_args)
+    moved = [i for i, c in enumerate(consts) if isinstance(c, Tracer) and _inexact(c)]
+    values = [consts[i] for i in moved]
+    kept = dict(enumerate(consts))
+    for i in moved:
+        del kept[i]
+
+    def converted(*args_and_values):
+        n = len(args_and_values) - len(moved)
+        args, given = args_and_values[:n], iter(args_and_values[n:])
+        full = [kept[i] if i in kept else next(given) for i in range(len(consts))]
+        return program(*args, full)
+
+    return converted, values
+
+
+def _inexact(x) -> bool:
+    return dtypes.issubdtype(typeof(x).dtype, np.inexact)

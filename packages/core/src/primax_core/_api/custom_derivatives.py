@@ -1,0 +1,440 @@
+"""``custom_jvp``, ``custom_vjp`` and what is built on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import update_wrapper
+from typing import Any
+
+import numpy as np
+
+from .._base import errors, pytree
+from .._ir import dtypes
+from .._trace.core import Tracer, typeof
+from .._transform.custom_jvp import CustomJVP, SymbolicZero
+from .._transform.custom_vjp import CustomVJP, PerturbedValue
+from .._transform.symbolic import Zero, add_tangents, zeros
+from .._transform.presenting import finished
+from .arguments import as_tuple, check_callable, describe, name_of
+from .closures import closed_program
+
+_flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
+
+
+def _resolve(fun: Callable, args: tuple, kwargs: dict) -> tuple:
+    """Keyword arguments put at their positions, defaults filled in."""
+    import inspect
+
+    try:
+        signature = inspect.signature(fun)
+    except (ValueError, TypeError):
+        if kwargs:
+            raise TypeError(
+                f"{name_of(fun)} has no signature to resolve keyword arguments with: pass them by "
+                "position"
+            ) from None
+        return args
+    bound = signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    if bound.kwargs:
+        raise TypeError(
+            "keyword arguments could not be resolved to positions; custom rules take positional "
+            f"arguments only. Check the keyword-only arguments of {name_of(fun)}."
+        )
+    return bound.args
+
+
+class _CustomFunction:
+    """What custom_jvp and custom_vjp have in common."""
+
+    def __init__(self, fun: Callable, nondiff_argnums=(), nondiff_argnames=()):
+        check_callable(fun)
+        update_wrapper(self, fun)
+        self.fun = fun
+        nums = tuple(int(i) for i in as_tuple(nondiff_argnums))
+        if nondiff_argnames:
+            import inspect
+
+            names = as_tuple(nondiff_argnames)
+            parameters = list(inspect.signature(fun).parameters)
+            nums += tuple(parameters.index(n) for n in names)
+        self.nondiff_argnums = nums
+
+    def __get__(self, instance, owner=None):
+        if instance is None:
+            return self
+        return _Bound(self, instance)
+
+    def _split(self, args: tuple) -> tuple[tuple[int, ...], list, list]:
+        nums = tuple(i % len(args) if args else i for i in self.nondiff_argnums)
+        fixed = [args[i] for i in nums]
+        rest = [a for i, a in enumerate(args) if i not in nums]
+        return nums, fixed, rest
+
+    def _closed(self, nums, fixed, n: int) -> Callable:
+        """The function of only its differentiable arguments."""
+        if not nums:
+            return self.fun
+        fun, known = self.fun, dict(zip(nums, fixed))
+
+        def closed(*rest):
+            given = iter(rest)
+            return fun(*[known[i] if i in known else next(given) for i in range(n)])
+
+        return closed
+
+    def _check_nondiff(self, fixed: Sequence, kind: str) -> None:
+        for x in fixed:
+            for leaf in _flatten(x)[0]:
+                if isinstance(leaf, Tracer) and kind == "custom_vjp":
+                    raise errors.UnexpectedTracerError(
+                        f"Found a JAX Tracer object passed as an argument to a {kind} function in a "
+                        "position indicated by nondiff_argnums as non-differentiable. Tracers "
+                        "cannot be passed there: pass it as a differentiable argument, and give a "
+                        f"zero (None) cotangent for it.\n{leaf._origin()}"
+                    )
+
+
+class _Bound:
+    """A custom function as a method."""
+
+    def __init__(self, function, instance):
+        self._function = function
+        self._instance = instance
+        update_wrapper(self, function, updated=())
+
+    def __call__(self, *args, **kwargs):
+        return self._function(self._instance, *args, **kwargs)
+
+
+class custom_jvp(_CustomFunction):
+    """A function with a forward derivative of your own; reverse mode follows from it.
+
+    Args:
+      fun: the function.
+      nondiff_argnums: positions of arguments that are not differentiated, such as functions.
+
+    Give the rule with :meth:`defjvp`, as ``rule(*nondiff, primals, tangents) -> (out, tangent)``, or one
+    rule for each argument with :meth:`defjvps`.
+
+    >>> @custom_jvp
+    ... def f(x):
+    ...     return x * x
+    >>> _ = f.defjvp(lambda primals, tangents: (f(*primals), 10.0 * tangents[0]))
+    >>> from primax_core import grad
+    >>> float(grad(f)(1.0))
+    10.0
+    """
+
+    def __init__(self, fun, nondiff_argnums=(), nondiff_argnames=()):
+        super().__init__(fun, nondiff_argnums, nondiff_argnames)
+        self.jvp: Callable | None = None
+        self.symbolic_zeros = False
+
+    def defjvp(self, jvp: Callable, symbolic_zeros: bool = False) -> Callable:
+        """Set the rule; returns it, so that it can be used as a decorator.
+
+        Args:
+          symbolic_zeros: pass ``SymbolicZero`` for tangents that are known to be zero.
+        """
+        self.jvp = jvp
+        self.symbolic_zeros = symbolic_zeros
+        return jvp
+
+    def defjvps(self, *jvps: Callable | None) -> None:
+        """Set a rule ``(tangent, out, *primals) -> tangent of out`` for each argument.
+
+        ``None`` stands for a zero derivative.
+        """
+        if self.nondiff_argnums:
+            raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``.")
+
+        def rule(primals, tangents):
+            out = self(*primals)
+            total: Any = None
+            for part, t in zip(jvps, tangents):
+                if part is not None:
+                    term = part(t, out, *primals)
+                    total = term if total is None else pytree.tree_map(add_tangents, total, term)
+            if total is None:
+                total = pytree.tree_map(lambda o: finished(zeros(typeof(o).tangent_aval())), out)
+            return out, total
+
+        self.defjvp(rule)
+
+    def __call__(self, *args, **kwargs):
+        if self.jvp is None:
+            raise AttributeError(
+                f"No JVP defined for custom_jvp function {name_of(self.fun)} using defjvp."
+            )
+        args = _resolve(self.fun, args, kwargs)
+        nums, fixed, rest = self._split(args)
+        closed = self._closed(nums, fixed, len(args))
+        leaves, in_tree = _flatten(tuple(rest))
+        trees: list = []
+
+        def flat(*flat_args):
+            outs, tree = _flatten(closed(*_unflatten(in_tree, flat_args)))
+            trees[:] = [tree]
+            return outs
+
+        jvp_rule = self.jvp
+
+        def rule(primals, tangents):
+            pair = jvp_rule(
+                *fixed, _unflatten(in_tree, primals), _unflatten(in_tree, tangents)
+            )
+            return _checked_jvp_outputs(pair, trees, jvp_rule, self.fun)
+
+        outs = CustomJVP(flat, rule, name_of(self.fun), self.symbolic_zeros).call(leaves)
+        return _unflatten(trees[0], [finished(o) for o in outs])
+
+
+def _checked_jvp_outputs(pair, trees: list, rule: Callable, fun: Callable):
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+        raise TypeError(
+            f"Custom JVP rule {describe(rule)} for function {name_of(fun)} must produce a pair "
+            f"(list or tuple of length two) representing primal and tangent outputs, but got {pair}."
+        )
+    out, out_dot = pair
+    outs, tree = _flatten(out)
+    dots, dot_tree = _flatten(out_dot)
+    if tree != dot_tree:
+        raise TypeError(
+            f"Custom JVP rule {describe(rule)} for function {name_of(fun)} must produce primal and "
+            "tangent outputs with equal container (pytree) structures, but got "
+            f"{tree} and {dot_tree} respectively."
+        )
+    trees[:] = [tree]
+    found, wrong = [], []
+    for o, t in zip(outs, dots):
+        if type(t) is SymbolicZero or type(t) is Zero:
+            found.append(t)
+            continue
+        expected = typeof(o).tangent_aval()
+        is_float0 = isinstance(t, np.ndarray) and t.dtype == dtypes.float0
+        got = None if is_float0 else typeof(t)
+        if is_float0:
+            found.append(Zero(expected))
+            continue
+        if expected.dtype == dtypes.float0:
+            if dtypes.issubdtype(got.dtype, np.inexact):
+                wrong.append((typeof(o), got))
+            found.append(Zero(expected))
+            continue
+        if got.shape != expected.shape or (got.dtype != expected.dtype):
+            wrong.append((typeof(o), got))
+        found.append(t)
+    if wrong:
+        pairs = "; ".join(
+            f"primal {a.strip_weak_type()} with tangent {b.strip_weak_type()}" for a, b in wrong
+        )
+        raise TypeError(
+            "Custom JVP rule must produce primal and tangent outputs with corresponding shapes and "
+            f"dtypes, but {describe(rule)} for function {name_of(fun)} gave {pairs}."
+        )
+    return outs, found
+
+
+class custom_vjp(_CustomFunction):
+    """A function with a reverse derivative of your own.
+
+    Args:
+      fun: the function.
+      nondiff_argnums: positions of arguments that are not differentiated, such as functions.
+
+    Give the rules with :meth:`defvjp`. Forward-mode differentiation is not defined.
+
+    >>> @custom_vjp
+    ... def f(x):
+    ...     return x * x
+    >>> f.defvjp(lambda x: (f(x), x), lambda x, ct: (5.0 * ct,))
+    >>> from primax_core import grad
+    >>> float(grad(f)(1.0))
+    5.0
+    """
+
+    def __init__(self, fun, nondiff_argnums=(), nondiff_argnames=()):
+        super().__init__(fun, nondiff_argnums, nondiff_argnames)
+        self.fwd: Callable | None = None
+        self.bwd: Callable | None = None
+        self.symbolic_zeros = False
+        self.optimize_remat = False
+
+    def defvjp(
+        self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False, optimize_remat: bool = False
+    ) -> None:
+        """Set the rules.
+
+        Args:
+          fwd: takes the function's arguments and gives ``(out, residuals)``.
+          bwd: ``bwd(*nondiff, residuals, cotangent)`` gives a tuple with a cotangent for each
+            differentiable argument; ``None`` stands for zero.
+          symbolic_zeros: give ``fwd`` objects with ``.value`` and ``.perturbed``, and ``bwd``
+            ``SymbolicZero`` where a cotangent is known to be zero.
+          optimize_remat: accepted for programs written for it; rematerialization never runs a
+            forward rule whose residuals are not needed.
+        """
+        self.fwd, self.bwd = fwd, bwd
+        self.symbolic_zeros, self.optimize_remat = symbolic_zeros, optimize_remat
+
+    def __call__(self, *args, **kwargs):
+        if self.fwd is None or self.bwd is None:
+            raise AttributeError(
+                f"No VJP defined for custom_vjp function {name_of(self.fun)} using defvjp."
+            )
+        args = _resolve(self.fun, args, kwargs)
+        nums, fixed, rest = self._split(args)
+        self._check_nondiff(fixed, "custom_vjp")
+        closed = self._closed(nums, fixed, len(args))
+        leaves, in_tree = _flatten(tuple(rest))
+        trees: dict[str, Any] = {}
+        fwd_fun, bwd_fun, n = self.fwd, self.bwd, len(args)
+
+        def flat(*flat_args):
+            outs, trees["out"] = _flatten(closed(*_unflatten(in_tree, flat_args)))
+            return outs
+
+        def fwd(*flat_args):
+            # nondiff arguments keep their places in fwd, and come first in bwd.
+            known, given = dict(zip(nums, fixed)), iter(_unflatten(in_tree, flat_args))
+            pair = fwd_fun(*[known[i] if i in known else next(given) for i in range(n)])
+            return _checked_fwd_outputs(pair, trees, fwd_fun, self.fun)
+
+        def bwd(residuals, cts):
+            res = _unflatten(trees["res"], residuals)
+            found = bwd_fun(*fixed, res, _unflatten(trees["out"], cts))
+            return _checked_bwd_outputs(found, in_tree, leaves_avals, bwd_fun, self.fun)
+
+        leaves_avals = [typeof(x) for x in leaves]
+        outs = CustomVJP(flat, fwd, bwd, name_of(self.fun), self.symbolic_zeros).call(leaves)
+        return _unflatten(trees["out"], [finished(o) for o in outs])
+
+
+def _checked_fwd_outputs(pair, trees: dict, fwd: Callable, fun: Callable):
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+        raise TypeError(
+            f"Custom VJP fwd rule {describe(fwd)} for function {name_of(fun)} must produce a pair "
+            "(list or tuple of length two) where the first element represents the primal output and "
+            f"the second element represents residuals, but got {pair}."
+        )
+    outs, tree = _flatten(pair[0])
+    residuals, trees["res"] = _flatten(pair[1])
+    expected = trees.get("out")
+    if expected is not None and tree != expected:
+        raise TypeError(
+            f"Custom VJP fwd rule {describe(fwd)} for function {name_of(fun)} must produce a pair "
+            "whose first element has the same container (pytree) structure as the function's "
+            f"output: got {tree}, expected {expected}."
+        )
+    trees["out"] = tree
+    return [_without_mark(o) for o in outs], [_without_mark(r) for r in residuals]
+
+
+def _without_mark(x):
+    return x.value if type(x) is PerturbedValue else x
+
+
+def _checked_bwd_outputs(found, in_tree, avals: Sequence, bwd: Callable, fun: Callable) -> list:
+    if isinstance(found, list):
+        found = tuple(found)
+    n_args = len(in_tree.children())
+    problem = (
+        f"Custom VJP bwd rule {describe(bwd)} for function {name_of(fun)} must produce an output "
+        "with the same container (pytree) structure as the args tuple of the primal function, and "
+        f"in particular must produce a tuple of length {n_args} equal to the number of arguments "
+        "to the primal function"
+    )
+    if not isinstance(found, tuple) or len(found) != n_args:
+        raise TypeError(f"{problem}, but got {found!r}.")
+    dummy = object()
+    try:
+        full = pytree.broadcast_prefix(
+            pytree.tree_map(lambda x: dummy if x is None else x, found, is_leaf=lambda x: x is None),
+            _unflatten(in_tree, list(range(in_tree.num_leaves))),
+            is_leaf=lambda x: x is dummy,
+        )
+    except ValueError as e:
+        raise TypeError(f"{problem}, but got {_flatten(found)[1]}: {e}") from None
+    leaves, tree = _flatten(
+        pytree.tree_map(lambda x: dummy if x is None else x, found, is_leaf=lambda x: x is None)
+    )
+    if len(leaves) == in_tree.num_leaves and tree == in_tree:
+        full = leaves
+    elif any(f is not dummy and _stands_for_many(f, leaves, full) for f in full):
+        raise TypeError(f"{problem}, but got {tree}.")
+    results = []
+    for ct, aval in zip(full, avals, strict=True):
+        expected = aval.tangent_aval()
+        if ct is dummy or type(ct) in (Zero, SymbolicZero):
+            results.append(Zero(expected))
+            continue
+        if isinstance(ct, np.ndarray) and ct.dtype == dtypes.float0:
+            results.append(Zero(expected))
+            continue
+        got = typeof(ct)
+        if expected.dtype == dtypes.float0:
+            results.append(Zero(expected))
+            continue
+        if got.shape != expected.shape:
+            raise ValueError(
+                f"Custom VJP bwd rule {describe(bwd)} for function {name_of(fun)} must produce "
+                "cotangents with the shapes of the arguments, but got "
+                f"{got.strip_weak_type()} for an argument of type {expected.strip_weak_type()}."
+            )
+        results.append(ct)
+    return results
+
+
+def _stands_for_many(x, leaves, full) -> bool:
+    return sum(1 for f in full if f is x) > sum(1 for leaf in leaves if leaf is x)
+
+
+def custom_gradient(fun: Callable | None = None, *, with_logs=False, remat=False, with_accums=None) -> Any:
+    """A function that returns its value together with its vjp function.
+
+    ``fun(*args)`` gives ``(value, vjp)``, where ``vjp(cotangent)`` gives one cotangent for each
+    argument (bare, for a single one). What ``vjp`` closes over is saved for the backward pass.
+
+    >>> @custom_gradient
+    ... def f(x):
+    ...     return x * x, lambda ct: 3.0 * ct
+    >>> from primax_core import grad
+    >>> float(grad(f)(1.0))
+    3.0
+    """
+    if fun is None:
+        return lambda f: custom_gradient(f)
+    check_callable(fun)
+
+    @custom_vjp
+    def wrapped(*args, **kwargs):
+        value, _ = fun(*args, **kwargs)
+        return value
+
+    def fwd(*args, **kwargs):
+        value, vjp_fun = fun(*args, **kwargs)
+        program, consts = closed_program(vjp_fun, value)
+        return value, _Saved(program, consts, len(args))
+
+    def bwd(saved, ct):
+        cts = saved.program(ct, saved.consts)
+        if saved.n_args == 1 and not (isinstance(cts, tuple) and len(cts) == 1):
+            cts = (cts,)
+        return tuple(cts)
+
+    wrapped.defvjp(fwd, bwd)
+    update_wrapper(wrapped, fun)
+    return wrapped
+
+
+class _Saved:
+    def __init__(self, program, consts, n_args):
+        self.program, self.consts, self.n_args = program, consts, n_args
+
+
+pytree.register_pytree_node(
+    _Saved,
+    lambda s: (s.consts, (s.program, s.n_args)),
+    lambda aux, consts: _Saved(aux[0], list(consts), aux[1]),
+)

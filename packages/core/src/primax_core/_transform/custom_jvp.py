@@ -1,0 +1,271 @@
+"""``custom_jvp_call``: a function whose forward derivative its author wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from .._base.config import state
+from .._ir.primitive import Primitive, abstract, dce, effects, lower, process
+from .._lower.lazy import lowering
+from .._trace.core import Trace, Tracer, check_live, set_trace, typeof
+from .._trace.staging import StagingTrace, close_over, eval_jaxpr, stage
+from .batching import BatchTrace, batch_of, move_axis
+from .jvp import JVPTrace, JVPTracer
+from .linearize import GradTracer, LinearizeTrace, TangentTrace, prune
+from .presenting import finished
+from .symbolic import Zero, instantiate
+
+custom_jvp_call_p: Final = Primitive(
+    "custom_jvp_call", multiple_results=True, cache_on=lambda params: params["call_jaxpr"].cache
+)
+
+
+class SymbolicZero:
+    """A tangent known to be zero, as custom rules with ``symbolic_zeros=True`` receive it."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval):
+        self.aval = aval
+
+    @property
+    def shape(self):
+        """Sizes of the axes."""
+        return self.aval.shape
+
+    @property
+    def dtype(self):
+        """Type of the elements."""
+        return self.aval.dtype
+
+    @property
+    def ndim(self):
+        """Number of axes."""
+        return self.aval.ndim
+
+    def __repr__(self):
+        return f"SymbolicZero({self.aval})"
+
+
+class CustomJVP:
+    """A flat function with its flat rule.
+
+    Attributes:
+      fun: ``(*args) -> list of results``.
+      rule: ``(primals, tangents) -> (results, tangents)``, lists; ``tangents`` are arrays, or
+        ``SymbolicZero`` where they are zero and ``symbolic_zeros`` is set.
+      jaxpr: the program of ``fun`` if it was traced already; it takes ``num_consts`` first.
+    """
+
+    __slots__ = ("fun", "rule", "name", "symbolic_zeros", "jaxpr", "num_consts")
+
+    def __init__(self, fun, rule, name, symbolic_zeros=False, jaxpr=None, num_consts=0):
+        self.fun = fun
+        self.rule = rule
+        self.name = name
+        self.symbolic_zeros = symbolic_zeros
+        self.jaxpr = jaxpr
+        self.num_consts = num_consts
+
+    def call(self, args: Sequence) -> list:
+        """Apply under the current trace."""
+        trace = state.trace
+        if trace is None:
+            for a in args:
+                if isinstance(a, Tracer):
+                    check_live(a)
+                    return self._under(a._trace, args)
+            return self.fun(*args)
+        return self._under(trace, args)
+
+    def _under(self, trace: Trace, args: Sequence) -> list:
+        for cls, how in _HOW.items():
+            if isinstance(trace, cls):
+                return how(trace, args, self)
+        with set_trace(trace):
+            return self.fun(*args)
+
+
+def _apply_rule(custom: CustomJVP, primals: Sequence, tangents: Sequence):
+    """Call the rule; ``tangents`` holds ``None`` or ``Zero`` for those that are zero."""
+    n = custom.num_consts
+    given = []
+    for p, t in zip(primals[n:], tangents[n:]):
+        if t is None or type(t) is Zero:
+            aval = typeof(p).tangent_aval()
+            given.append(
+                SymbolicZero(aval) if custom.symbolic_zeros else finished(instantiate(Zero(aval)))
+            )
+        else:
+            given.append(finished(t))
+    outs, dots = custom.rule([finished(p) for p in primals[n:]], given)
+    return outs, [Zero(t.aval) if type(t) is SymbolicZero else t for t in dots]
+
+
+def _forward(trace: JVPTrace, args: Sequence, custom: CustomJVP) -> list:
+    parts = [trace.parts(a) for a in args]
+    primals = [p for p, _ in parts]
+    tangents = [t for _, t in parts]
+    with set_trace(trace.parent):
+        if all(t is None for t in tangents[custom.num_consts :]):
+            return custom.call(primals)
+        outs, dots = _apply_rule(custom, primals, tangents)
+    return [o if type(t) is Zero or _no_tangent(t) else JVPTracer(trace, o, t) for o, t in zip(outs, dots)]
+
+
+def _no_tangent(t: Any) -> bool:
+    from .._ir.dtypes import float0
+
+    return typeof(t).dtype == float0
+
+
+def _linearized(trace: LinearizeTrace, args: Sequence, custom: CustomJVP) -> list:
+    parts = [trace.parts(a) for a in args]
+    primals = [p for p, _ in parts]
+    ins = [t for _, t in parts]
+    if all(t is None for t in ins[custom.num_consts :]):
+        with set_trace(trace.parent):
+            return custom.call(primals)
+    writer = TangentTrace(trace.parent)
+    used, tangents = [], []
+    for i, (p, t) in enumerate(zip(primals, ins)):
+        if t is None or i < custom.num_consts:
+            tangents.append(None)
+        else:
+            used.append(t)
+            tangents.append(writer.new_input(typeof(p).tangent_aval()))
+    try:
+        with set_trace(writer):
+            outs, dots = _apply_rule(custom, primals, tangents)
+            mask = [type(t) is not Zero and not _no_tangent(t) for t in dots]
+            linear = writer.finish([t for t, m in zip(dots, mask) if m])
+    finally:
+        writer.live = False
+    if not any(mask):
+        return outs
+    linear, residuals = close_over(prune(linear))
+    node = trace.record(linear, residuals, used)
+    made = iter(node.outputs)
+    return [GradTracer(trace, o, next(made)) if m else o for o, m in zip(outs, mask)]
+
+
+def _batched(trace: BatchTrace, args: Sequence, custom: CustomJVP) -> list:
+    parts = [trace.parts(a) for a in args]
+    values, dims = [v for v, _ in parts], [d for _, d in parts]
+    axis = trace.axis
+    out_dims: list = []
+
+    def fun(*vs):
+        outs, ds = batch_of(custom.fun, vs, dims, axis)
+        out_dims[:] = ds
+        return outs
+
+    def rule(primals, tangents):
+        n = custom.num_consts
+        ds = dims[n:]
+        k = len(primals)
+        shape: list = []
+        tangent_dims = []
+        arrays = []
+        for t, d in zip(tangents, ds):
+            arrays.append(t)
+            tangent_dims.append(None if type(t) is SymbolicZero else d)
+
+        def both(*flat):
+            ts = [
+                SymbolicZero(p.aval.tangent_aval()) if type(a) is SymbolicZero else f
+                for p, a, f in zip(flat[:k], arrays, flat[k:])
+            ]
+            outs, dots = custom.rule(list(flat[:k]), ts)
+            shape.append((len(outs), [type(t) is SymbolicZero for t in dots]))
+            return [*outs, *(t for t in dots if type(t) is not SymbolicZero)]
+
+        given = [None if type(a) is SymbolicZero else a for a in arrays]
+        fill = [p if g is None else g for p, g in zip(primals, given)]
+        found, ds_out = batch_of(both, [*primals, *fill], [*ds, *tangent_dims], axis)
+        m, zero = shape[0]
+        outs, rest = found[:m], iter(zip(found[m:], ds_out[m:]))
+        # A result and its tangent must be mapped alike.
+        results, dots = [], []
+        for o, d, is_zero in zip(outs, ds_out[:m], zero):
+            if is_zero:
+                results.append((o, d))
+                dots.append(SymbolicZero(typeof(o).tangent_aval()))
+                continue
+            t, td = next(rest)
+            if d is None and td is None:
+                results.append((o, None))
+                dots.append(t)
+                continue
+            target = d if d is not None else td
+            results.append((move_axis(o, d, target, axis.size), target))
+            dots.append(move_axis(t, td, target, axis.size))
+        out_dims[:] = [d for _, d in results]
+        return [o for o, _ in results], dots
+
+    inner = CustomJVP(fun, rule, custom.name, custom.symbolic_zeros, None, custom.num_consts)
+    with set_trace(trace.parent):
+        outs = inner.call(values)
+    return trace.wrap(outs, out_dims)
+
+
+def _staged(trace: StagingTrace, args: Sequence, custom: CustomJVP) -> list:
+    if isinstance(trace, TangentTrace) and not trace.owns_any(args):
+        with set_trace(trace.parent):
+            return custom.call(args)
+    jaxpr, consts, num_consts = custom.jaxpr, [], custom.num_consts
+    if jaxpr is None:
+        jaxpr = stage(lambda *a: custom.fun(*a), [typeof(a) for a in args], parent=trace)
+        jaxpr, consts = close_over(jaxpr)
+        num_consts += len(consts)
+    params = {
+        "name": custom.name, "call_jaxpr": jaxpr, "jvp": custom.rule,
+        "symbolic_zeros": custom.symbolic_zeros, "num_consts": num_consts,
+    }  # fmt: skip
+    return trace.emit(custom_jvp_call_p, [*consts, *args], params)
+
+
+_HOW: dict[type, Callable] = {
+    JVPTrace: _forward,
+    LinearizeTrace: _linearized,
+    BatchTrace: _batched,
+    StagingTrace: _staged,
+}
+
+
+@custom_jvp_call_p.rule(process)
+def _(trace, args, *, name, call_jaxpr, jvp, symbolic_zeros, num_consts):
+    custom = CustomJVP(
+        lambda *a: eval_jaxpr(call_jaxpr, a), jvp, name, symbolic_zeros, call_jaxpr, num_consts
+    )
+    if trace is None:
+        from .._trace.core import run_eagerly
+
+        return run_eagerly(call_jaxpr, list(args))
+    return custom._under(trace, args)
+
+
+@custom_jvp_call_p.rule(abstract)
+def _(*avals, call_jaxpr, **_):
+    return call_jaxpr.out_avals
+
+
+@custom_jvp_call_p.rule(effects)
+def _(*avals, call_jaxpr, **_):
+    return call_jaxpr.effects
+
+
+@custom_jvp_call_p.rule(lower)
+def _(ctx, *values, call_jaxpr, **_):
+    return lowering.lower_body(ctx, call_jaxpr, values)
+
+
+@custom_jvp_call_p.rule(dce)
+def _(used, eqn):
+    # The rule needs all arguments and gives all results, so a call stays whole or goes.
+    if any(used) or eqn.effects:
+        return [True] * len(eqn.invars), eqn
+    return [False] * len(eqn.invars), None
+
+

@@ -1,0 +1,364 @@
+"""``custom_vjp_call``: a function whose reverse derivative its author wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from .._base.config import state
+from .._ir.jaxpr import Eqn, Jaxpr, Var
+from .._ir.primitive import (
+    Primitive,
+    abstract,
+    backward,
+    batch,
+    dce,
+    effects,
+    jvp,
+    lower,
+    process,
+)
+from .._lower.lazy import lowering
+from .._trace.core import Trace, Tracer, check_live, run_eagerly, set_trace, typeof
+from .._trace.staging import StagingTrace, close_over, eval_jaxpr, stage
+from .batching import BatchTrace, batch_of, move_axis, sum_axis
+from .custom_jvp import SymbolicZero
+from .jvp import JVPTrace, JVPTracer
+from .presenting import finished
+from .linearize import GradTracer, LinearizeTrace, TangentTrace
+from .symbolic import Zero, instantiate
+
+custom_vjp_call_p: Final = Primitive(
+    "custom_vjp_call", multiple_results=True, cache_on=lambda params: params["call_jaxpr"].cache
+)
+custom_lin_p: Final = Primitive("custom_lin", multiple_results=True)
+
+
+class PerturbedValue:
+    """An argument as a forward rule with ``symbolic_zeros=True`` receives it."""
+
+    __slots__ = ("value", "perturbed")
+
+    def __init__(self, value, perturbed: bool):
+        self.value = value
+        self.perturbed = perturbed
+
+    def __repr__(self):
+        return f"CustomVJPPrimal(value={self.value!r}, perturbed={self.perturbed})"
+
+
+class CustomVJP:
+    """A flat function with its flat rules.
+
+    Attributes:
+      fun: ``(*args) -> list of results``.
+      fwd: ``(*args) -> (results, residuals)``, lists; takes ``PerturbedValue`` with symbolic zeros.
+      bwd: ``(residuals, cotangents) -> list of cotangents``, ``None`` where zero; the cotangents
+        are arrays, or ``SymbolicZero`` with symbolic zeros.
+      jaxpr: the program of ``fun`` if it was traced already; it takes ``num_consts`` first.
+    """
+
+    __slots__ = ("fun", "fwd", "bwd", "name", "symbolic_zeros", "jaxpr", "num_consts")
+
+    def __init__(self, fun, fwd, bwd, name, symbolic_zeros=False, jaxpr=None, num_consts=0):
+        self.fun = fun
+        self.fwd = fwd
+        self.bwd = bwd
+        self.name = name
+        self.symbolic_zeros = symbolic_zeros
+        self.jaxpr = jaxpr
+        self.num_consts = num_consts
+
+    def call(self, args: Sequence) -> list:
+        """Apply under the current trace."""
+        trace = state.trace
+        if trace is None:
+            for a in args:
+                if isinstance(a, Tracer):
+                    check_live(a)
+                    return self.under(a._trace, args)
+            return self.fun(*args)
+        return self.under(trace, args)
+
+    def under(self, trace: Trace, args: Sequence) -> list:
+        """Apply under a given trace."""
+        for cls, how in _HOW.items():
+            if isinstance(trace, cls):
+                return how(trace, args, self)
+        with set_trace(trace):
+            return self.fun(*args)
+
+    def run_fwd(self, primals: Sequence, perturbed: Sequence[bool]):
+        """Results and residuals, under the current trace."""
+        n = self.num_consts
+        args = list(primals[n:])
+        if self.symbolic_zeros:
+            args = [PerturbedValue(p, m) for p, m in zip(args, perturbed[n:])]
+        return self.fwd(*args)
+
+
+def _linear_call(custom: CustomVJP, outs, residuals, primals, which: Sequence[int]):
+    """The equation that stands for the linear part: its parameters and types."""
+    return {
+        "bwd": custom.bwd,
+        "num_res": len(residuals),
+        "out_avals": tuple(typeof(o).tangent_aval() for o in outs),
+        "in_avals": tuple(typeof(p).tangent_aval() for p in primals[custom.num_consts :]),
+        "which": tuple(i - custom.num_consts for i in which),
+        "symbolic_zeros": custom.symbolic_zeros,
+        "name": custom.name,
+    }
+
+
+def _linearized(trace: LinearizeTrace, args: Sequence, custom: CustomVJP) -> list:
+    parts = [trace.parts(a) for a in args]
+    primals, tangents = [p for p, _ in parts], [t for _, t in parts]
+    n = custom.num_consts
+    which = [i for i, t in enumerate(tangents) if t is not None and i >= n]
+    with set_trace(trace.parent):
+        if not which:
+            return custom.call(primals)
+        outs, residuals = custom.run_fwd(primals, [t is not None for t in tangents])
+    params = _linear_call(custom, outs, residuals, primals, which)
+    res_vars = [Var(typeof(r)) for r in residuals]
+    in_vars = [Var(tangents[i].aval) for i in which]
+    out_vars = [Var(a) for a in params["out_avals"]]
+    eqn = Eqn(custom_lin_p, [*res_vars, *in_vars], out_vars, params)
+    jaxpr = Jaxpr([], [], [*res_vars, *in_vars], out_vars, [eqn])
+
+    def back(res, cts):
+        return run_bwd(cts, res, **params)
+
+    node = trace.record(jaxpr, list(residuals), [tangents[i] for i in which], back)
+    return [
+        GradTracer(trace, o, t) if _has_tangent(t.aval) else o for o, t in zip(outs, node.outputs)
+    ]
+
+
+def _has_tangent(aval) -> bool:
+    return aval.dtype.kind != "V"
+
+
+def run_bwd(cts: Sequence, residuals, *, bwd, out_avals, in_avals, which, symbolic_zeros, **_):
+    """Call a backward rule; cotangents of the arguments in ``which``, ``None`` where zero."""
+    if symbolic_zeros:
+        if all(c is None for c in cts):
+            return [None] * len(which)
+        given = [SymbolicZero(a) if c is None else finished(c) for c, a in zip(cts, out_avals)]
+    else:
+        given = [
+            finished(instantiate(Zero(a)) if c is None else c) for c, a in zip(cts, out_avals)
+        ]
+    found = bwd(list(residuals), given)
+    return [None if type(found[i]) in (Zero, SymbolicZero) else found[i] for i in which]
+
+
+def _forward(trace: JVPTrace, args: Sequence, custom: CustomVJP) -> list:
+    parts = [trace.parts(a) for a in args]
+    primals, tangents = [p for p, _ in parts], [t for _, t in parts]
+    n = custom.num_consts
+    which = [i for i, t in enumerate(tangents) if t is not None and i >= n]
+    with set_trace(trace.parent):
+        if not which:
+            return custom.call(primals)
+        outs, residuals = custom.run_fwd(primals, [t is not None for t in tangents])
+        params = _linear_call(custom, outs, residuals, primals, which)
+        dots = custom_lin_p.bind(*residuals, *(tangents[i] for i in which), **params)
+    return [
+        JVPTracer(trace, o, t) if _has_tangent(typeof(t)) else o for o, t in zip(outs, dots)
+    ]
+
+
+def _batched(trace: BatchTrace, args: Sequence, custom: CustomVJP) -> list:
+    parts = [trace.parts(a) for a in args]
+    values, dims = [v for v, _ in parts], [d for _, d in parts]
+    axis, n = trace.axis, custom.num_consts
+    out_dims: list = []
+    res_dims: list = []
+
+    def fun(*vs):
+        outs, ds = batch_of(custom.fun, vs, dims, axis)
+        out_dims[:] = ds
+        return outs
+
+    def fwd(*vs):
+        count: list = []
+        marks = [v.perturbed if type(v) is PerturbedValue else None for v in vs]
+        plain = [v.value if type(v) is PerturbedValue else v for v in vs]
+
+        def run(*xs):
+            if custom.symbolic_zeros:
+                xs = [PerturbedValue(x, m) for x, m in zip(xs, marks)]
+            outs, residuals = custom.fwd(*xs)
+            count.append(len(outs))
+            return [*outs, *residuals]
+
+        found, ds = batch_of(run, plain, dims[n:], axis)
+        k = count[0]
+        out_dims[:], res_dims[:] = ds[:k], ds[k:]
+        return found[:k], found[k:]
+
+    def bwd(residuals, cts):
+        zero = [type(c) is SymbolicZero for c in cts]
+        ct_dims = [d for d, z in zip(out_dims, zero) if not z]
+        given = [c for c, z in zip(cts, zero) if not z]
+        missing: list = []
+
+        def run(*xs):
+            res, rest = xs[: len(residuals)], iter(xs[len(residuals) :])
+            full = [
+                SymbolicZero(_unbatched(c.aval, d)) if z else next(rest)
+                for c, d, z in zip(cts, out_dims, zero)
+            ]
+            found = custom.bwd(list(res), full)
+            missing[:] = [type(c) is Zero or type(c) is SymbolicZero for c in found]
+            return [c for c, m in zip(found, missing) if not m]
+
+        found, ds = batch_of(run, [*residuals, *given], [*res_dims, *ct_dims], axis)
+        pairs = iter(zip(found, ds))
+        results = []
+        for m, d, v in zip(missing, dims[n:], values[n:]):
+            if m:
+                results.append(Zero(typeof(v).tangent_aval()))
+                continue
+            ct, ct_dim = next(pairs)
+            if d is None:
+                results.append(ct if ct_dim is None else sum_axis(ct, ct_dim))
+            else:
+                results.append(move_axis(ct, ct_dim, d, axis.size))
+        return results
+
+    inner = CustomVJP(fun, fwd, bwd, custom.name, custom.symbolic_zeros, None, n)
+    with set_trace(trace.parent):
+        outs = inner.call(values)
+    return trace.wrap(outs, out_dims)
+
+
+def _unbatched(aval, d):
+    return aval if d is None else aval.update(shape=aval.shape[:d] + aval.shape[d + 1 :])
+
+
+def _staged(trace: StagingTrace, args: Sequence, custom: CustomVJP) -> list:
+    if isinstance(trace, TangentTrace) and not trace.owns_any(args):
+        with set_trace(trace.parent):
+            return custom.call(args)
+    jaxpr, consts, num_consts = custom.jaxpr, [], custom.num_consts
+    if jaxpr is None:
+        jaxpr = stage(lambda *a: custom.fun(*a), [typeof(a) for a in args], parent=trace)
+        jaxpr, consts = close_over(jaxpr)
+        num_consts += len(consts)
+    params = {
+        "name": custom.name, "call_jaxpr": jaxpr, "fwd": custom.fwd, "bwd": custom.bwd,
+        "symbolic_zeros": custom.symbolic_zeros, "num_consts": num_consts,
+    }  # fmt: skip
+    return trace.emit(custom_vjp_call_p, [*consts, *args], params)
+
+
+_HOW: dict[type, Callable] = {
+    JVPTrace: _forward,
+    LinearizeTrace: _linearized,
+    BatchTrace: _batched,
+    StagingTrace: _staged,
+}
+
+
+@custom_vjp_call_p.rule(process)
+def _(trace, args, *, name, call_jaxpr, fwd, bwd, symbolic_zeros, num_consts):
+    if trace is None:
+        return run_eagerly(call_jaxpr, list(args))
+    custom = CustomVJP(
+        lambda *a: eval_jaxpr(call_jaxpr, a), fwd, bwd, name, symbolic_zeros, call_jaxpr, num_consts
+    )
+    return custom.under(trace, args)
+
+
+@custom_vjp_call_p.rule(abstract)
+def _(*avals, call_jaxpr, **_):
+    return call_jaxpr.out_avals
+
+
+@custom_vjp_call_p.rule(effects)
+def _(*avals, call_jaxpr, **_):
+    return call_jaxpr.effects
+
+
+@custom_vjp_call_p.rule(lower)
+def _(ctx, *values, call_jaxpr, **_):
+    return lowering.lower_body(ctx, call_jaxpr, values)
+
+
+@custom_vjp_call_p.rule(dce)
+def _(used, eqn):
+    if any(used) or eqn.effects:
+        return [True] * len(eqn.invars), eqn
+    return [False] * len(eqn.invars), None
+
+
+# The linear part: it can be transposed and batched, not computed.
+
+_FORWARD_MODE = (
+    "can't apply forward-mode autodiff (jvp) to a custom_vjp function. Use reverse mode (grad, vjp, "
+    "jacrev), or define the function with custom_jvp."
+)
+
+
+@custom_lin_p.rule(abstract)
+def _(*avals, out_avals, **_):
+    return list(out_avals)
+
+
+@custom_lin_p.rule(lower)
+def _(ctx, *values, name, **_):
+    raise TypeError(f"{_FORWARD_MODE} The function is {name}.")
+
+
+@custom_lin_p.rule(backward)
+def _(cts, values, linear, avals, *, num_res, **params):
+    found = run_bwd(cts, values[:num_res], **params)
+    return [None] * num_res + list(found)
+
+
+@custom_lin_p.rule(jvp)
+def _(primals, tangents, *, name, **_):
+    raise TypeError(f"{_FORWARD_MODE} The function is {name}.")
+
+
+@custom_lin_p.rule(batch)
+def _(axis, args, dims, *, num_res, bwd, out_avals, in_avals, which, symbolic_zeros, name):
+    # Reached when a linearized function is mapped: map the backward rule with it.
+    res_dims, in_dims = list(dims[:num_res]), list(dims[num_res:])
+    size = axis.size
+    tangents = [move_axis(t, d, 0, size) for t, d in zip(args[num_res:], in_dims)]
+
+    def batched_bwd(residuals, cts):
+        zero = [type(c) is SymbolicZero for c in cts]
+        missing: list = []
+
+        def run(*xs):
+            res, rest = xs[:num_res], iter(xs[num_res:])
+            full = [
+                SymbolicZero(a) if z else next(rest) for a, z in zip(out_avals, zero)
+            ]
+            found = bwd(list(res), full)
+            missing[:] = [type(c) is Zero or type(c) is SymbolicZero for c in found]
+            return [c for c, m in zip(found, missing) if not m]
+
+        given = [c for c, z in zip(cts, zero) if not z]
+        found, ds = batch_of(run, [*residuals, *given], [*res_dims, *[0] * len(given)], axis)
+        pairs = iter(zip(found, ds))
+        return [
+            Zero(_batch0(a, size)) if m else move_axis(*next(pairs), 0, size)
+            for m, a in zip(missing, in_avals)
+        ]
+
+    outs = custom_lin_p.bind(
+        *args[:num_res], *tangents, num_res=num_res, bwd=batched_bwd,
+        out_avals=tuple(_batch0(a, size) for a in out_avals),
+        in_avals=tuple(_batch0(a, size) for a in in_avals), which=which,
+        symbolic_zeros=symbolic_zeros, name=name,
+    )  # fmt: skip
+    return outs, [0] * len(outs)
+
+
+def _batch0(aval, size: int):
+    return aval.update(shape=(size, *aval.shape))

@@ -1,0 +1,280 @@
+"""``remat``: a program whose intermediate values are computed again in the backward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from .._base.config import state
+from .._ir.jaxpr import Eqn, Jaxpr, Literal, Var
+from .._ir.primitive import (
+    Primitive,
+    abstract,
+    batch,
+    dce,
+    effects,
+    jvp,
+    linearize,
+    lower,
+    transpose,
+)
+from .._lower.lazy import hlo, lowering
+from .._trace.core import call_on, typeof
+from .._trace.staging import stage
+from .batching import batch_jaxpr
+from .call import jit_p
+from .dce import dce_jaxpr
+from .jvp import jvp_jaxpr
+from .linearize import GradTracer, linearize_of, tape_to_jaxpr
+from .pieces import remembered_on
+from .symbolic import Zero, is_linear
+from .transpose import transpose_jaxpr
+
+remat_p: Final = Primitive(
+    "remat2", multiple_results=True, cache_on=lambda params: params["jaxpr"].cache
+)
+name_p: Final = Primitive("name")
+
+
+# Policies answer with one of these, or with a bool.
+
+
+class Saveable:
+    """Keep the value."""
+
+
+class Recompute:
+    """Compute the value again."""
+
+
+class Offloadable:
+    """Keep the value in another kind of memory."""
+
+    def __init__(self, src: str, dst: str):
+        self.src = src
+        self.dst = dst
+
+
+def saves(policy: Callable | None, eqn: Eqn) -> bool:
+    """Whether a policy keeps the results of an equation."""
+    if policy is None:
+        return False
+    answer = policy(eqn.primitive, *[v.aval for v in eqn.invars], **eqn.params)
+    if isinstance(answer, bool):
+        return answer
+    if answer is Saveable or isinstance(answer, (Saveable, Offloadable)):
+        return True
+    return False
+
+
+@remat_p.rule(abstract)
+def _(*avals, jaxpr, **_):
+    return jaxpr.out_avals
+
+
+@remat_p.rule(effects)
+def _(*avals, jaxpr, **_):
+    return jaxpr.effects
+
+
+@remat_p.rule(lower)
+def _(ctx, *values, jaxpr, differentiated, prevent_cse, **_):
+    if differentiated and prevent_cse and values:
+        # Without the barrier XLA would find the first computation and keep its values after all.
+        values = hlo.optimization_barrier(list(values))
+        values = list(values) if isinstance(values, (list, tuple)) else _results(values)
+    return lowering.lower_body(ctx, jaxpr, values)
+
+
+def _results(value) -> list:
+    try:
+        return list(value)
+    except TypeError:
+        return [value]
+
+
+@remat_p.rule(jvp)
+def _(primals, tangents, *, jaxpr, **params):
+    mask = tuple(type(t) is not Zero for t in tangents)
+    program, out_mask = jvp_jaxpr(jaxpr, mask)
+    given = [t for t in tangents if type(t) is not Zero]
+    outs = remat_p.bind(*primals, *given, jaxpr=program, **params)
+    n = len(jaxpr.outvars)
+    rest = iter(outs[n:])
+    return outs[:n], [
+        next(rest) if m else Zero.like(o) for m, o in zip(out_mask, outs)
+    ]
+
+
+@remat_p.rule(linearize)
+def _(primals, mask, *, jaxpr, policy, prevent_cse, differentiated):
+    plan = remembered_on(
+        jaxpr, "remat", (tuple(mask), policy), lambda: _RematPlan(jaxpr, policy, tuple(mask))
+    )
+    found = call_on(state.trace, plan.forward, list(primals))
+    n = len(jaxpr.outvars)
+    outs, saved = found[:n], found[n:]
+    inputs = [p for p, k in zip(primals, plan.kept_inputs) if k]
+
+    def linear(*tangents):
+        return remat_p.bind(
+            *inputs, *saved, *tangents, jaxpr=plan.linear, policy=policy, prevent_cse=prevent_cse,
+            differentiated=True,
+        )  # fmt: skip
+
+    avals = [typeof(p).tangent_aval() for p, m in zip(primals, mask) if m]
+    return outs, stage(linear, avals, parent=state.trace), plan.out_mask
+
+
+class _RematPlan:
+    """A rematerialized program in two parts.
+
+    Attributes:
+      forward: ``(*inputs) -> (*outs, *saved)``, with the values that the policy keeps and the
+        linear part needs.
+      linear: ``(*kept inputs, *saved, *tangents) -> (*out tangents)``, which computes the rest again.
+      kept_inputs: which inputs the linear part reads.
+      out_mask: which outs have tangents.
+    """
+
+    def __init__(self, jaxpr: Jaxpr, policy, mask: tuple[bool, ...]):
+        jaxpr = inlined(jaxpr)
+        saved = [
+            v for eqn in jaxpr.eqns if saves(policy, eqn) for v in eqn.outvars
+        ]
+        n = len(jaxpr.invars)
+        out_mask: list[bool] = []
+
+        def run(*args):
+            inputs, kept = args[:n], dict(zip(saved, args[n : n + len(saved)]))
+            tangents = args[n + len(saved) :]
+            outs, out_ts, trace, ins = linearize_of(
+                lambda *a: _eval_with(jaxpr, a, kept), inputs, mask
+            )
+            linear, found = tape_to_jaxpr(outs, out_ts, trace.tape, ins)
+            out_mask[:] = found
+            return call_on(state.trace, linear, tangents)
+
+        tangent_avals = [v.aval.tangent_aval() for v, m in zip(jaxpr.invars, mask) if m]
+        avals = [*jaxpr.in_avals, *(v.aval for v in saved), *tangent_avals]
+        whole = stage(run, avals, jaxpr.debug_info)
+        keep = (*[False] * (n + len(saved)), *[True] * len(tangent_avals))
+        self.linear, used = dce_jaxpr(whole, (True,) * len(whole.outvars), keep)
+        self.kept_inputs = used[:n]
+        needed = [v for v, u in zip(saved, used[n:]) if u]
+        self.forward = jaxpr.replace(outvars=[*jaxpr.outvars, *needed])
+        self.out_mask = out_mask
+
+
+def _eval_with(jaxpr: Jaxpr, args: Sequence, kept: dict[Any, Any]) -> list:
+    """Evaluate, taking the values of some variables from outside but their tangents from here."""
+    env: dict[Any, Any] = dict(zip(jaxpr.constvars, jaxpr.consts))
+    env.update(zip(jaxpr.invars, args))
+    trace = state.trace
+    for eqn in jaxpr.eqns:
+        values = [v if type(v) is Literal else env[v] for v in eqn.invars]
+        out = eqn.primitive.bind(*values, **eqn.params)
+        outs = out if eqn.primitive.multiple_results else [out]
+        for v, o in zip(eqn.outvars, outs):
+            if v in kept:
+                o = (
+                    GradTracer(trace, kept[v], o.tangent)
+                    if type(o) is GradTracer and o._trace is trace
+                    else kept[v]
+                )
+            env[v] = o
+    return [v if type(v) is Literal else env[v] for v in jaxpr.outvars]
+
+
+def inlined(jaxpr: Jaxpr) -> Jaxpr:
+    """The program with the programs it calls by ``jit`` written out, so that policies see them."""
+    if not any(e.primitive is jit_p for e in jaxpr.eqns):
+        return jaxpr
+    eqns: list[Eqn] = []
+    subst: dict[Any, Any] = {}
+    constvars, consts = list(jaxpr.constvars), list(jaxpr.consts)
+
+    def read(v):
+        return v if type(v) is Literal else subst.get(v, v)
+
+    for eqn in jaxpr.eqns:
+        ins = [read(v) for v in eqn.invars]
+        if eqn.primitive is not jit_p:
+            eqns.append(eqn.replace(invars=ins))
+            continue
+        body = inlined(eqn.params["jaxpr"])
+        env: dict[Any, Any] = dict(zip(body.invars, ins))
+        for v, c in zip(body.constvars, body.consts):
+            env[v] = fresh = Var(v.aval)
+            constvars.append(fresh)
+            consts.append(c)
+        for inner in body.eqns:
+            outvars = [Var(v.aval) for v in inner.outvars]
+            new_ins = [v if type(v) is Literal else env[v] for v in inner.invars]
+            eqns.append(inner.replace(invars=new_ins, outvars=outvars))
+            env.update(zip(inner.outvars, outvars))
+        for v, w in zip(eqn.outvars, body.outvars):
+            subst[v] = w if type(w) is Literal else env[w]
+    return jaxpr.replace(
+        constvars=constvars, consts=consts, eqns=eqns, outvars=[read(v) for v in jaxpr.outvars]
+    )
+
+
+@remat_p.rule(transpose)
+def _(cts, *args, jaxpr, policy, prevent_cse, differentiated):
+    linear = tuple(is_linear(a) for a in args)
+    ct_mask = tuple(type(c) is not Zero for c in cts)
+    program, out_mask = transpose_jaxpr(jaxpr, linear, ct_mask)
+    known = [a for a in args if not is_linear(a)]
+    found = iter(
+        remat_p.bind(
+            *known, *(c for c in cts if type(c) is not Zero), jaxpr=program, policy=policy,
+            prevent_cse=prevent_cse, differentiated=True,
+        )  # fmt: skip
+    )
+    return [next(found) if m else None for m in out_mask]
+
+
+@remat_p.rule(batch)
+def _(axis, args, dims, *, jaxpr, **params):
+    program, out_dims = batch_jaxpr(jaxpr, tuple(dims), axis)
+    return remat_p.bind(*args, jaxpr=program, **params), list(out_dims)
+
+
+@remat_p.rule(dce)
+def _(used, eqn):
+    jaxpr, ins = dce_jaxpr(eqn.params["jaxpr"], tuple(used))
+    if not any(used) and not jaxpr.effects:
+        return [False] * len(eqn.invars), None
+    new = eqn.replace(
+        invars=[v for v, u in zip(eqn.invars, ins) if u],
+        outvars=[v for v, u in zip(eqn.outvars, used) if u],
+        params={**eqn.params, "jaxpr": jaxpr},
+        effects=jaxpr.effects,
+    )
+    return list(ins), new
+
+
+# Names for policies
+
+
+@name_p.rule(abstract)
+def _(x, *, name):
+    return x
+
+
+@name_p.rule(lower)
+def _(ctx, x, *, name):
+    return x
+
+
+@name_p.rule(jvp)
+def _(primals, tangents, *, name):
+    return name_p.bind(*primals, name=name), tangents[0]
+
+
+@name_p.rule(batch)
+def _(axis, args, dims, *, name):
+    return name_p.bind(*args, name=name), dims[0]
+
+

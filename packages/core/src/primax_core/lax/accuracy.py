@@ -1,0 +1,94 @@
+"""How accurate a transcendental function is wanted."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._ir.primitive import Primitive
+from .._ir.printer import hide_defaults
+from .._lower.lazy import hlo
+from .families import elementwise
+
+
+class AccuracyMode(enum.Enum):
+    """Which of a platform's implementations of a function is wanted."""
+
+    HIGHEST = 1
+    DEFAULT = 2
+
+
+class Tolerance:
+    """The error that may be made: the largest of three bounds holds.
+
+    Args:
+      atol: absolute error.
+      rtol: error relative to the result.
+      ulps: error in units of the result's last place.
+    """
+
+    __slots__ = ("atol", "rtol", "ulps")
+
+    def __init__(self, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0):
+        if atol < 0 or rtol < 0 or ulps < 0:
+            raise ValueError("Tolerances must be non-negative.")
+        if not (atol or rtol or ulps):
+            raise ValueError("At least one of atol, rtol and ulps must be set.")
+        self.atol = float(atol)
+        self.rtol = float(rtol)
+        self.ulps = int(ulps)
+
+    def _key(self) -> tuple:
+        return (self.atol, self.rtol, self.ulps)
+
+    def __eq__(self, other):
+        return type(other) is Tolerance and self._key() == other._key()
+
+    def __hash__(self):
+        return hash(self._key())
+
+    def __repr__(self):
+        return f"Tolerance(atol={self.atol}, rtol={self.rtol}, ulps={self.ulps})"
+
+
+def result_accuracy(accuracy: Any) -> Any:
+    """The attribute that asks for an accuracy, ``None`` for the default."""
+    if accuracy is None or accuracy is AccuracyMode.DEFAULT:
+        return None
+    if isinstance(accuracy, Tolerance):
+        return hlo.ResultAccuracyAttr.get(*accuracy._key(), "TOLERANCE")
+    return hlo.ResultAccuracyAttr.get(0.0, 0.0, 0, accuracy.name)
+
+
+def check_accuracy(accuracy: Any) -> None:
+    """Refuse what is no accuracy."""
+    if accuracy is not None and not isinstance(accuracy, (AccuracyMode, Tolerance)):
+        raise TypeError(
+            f"accuracy must be None, an AccuracyMode or a Tolerance, got {accuracy!r}"
+        )
+
+
+def accurate(name: str, kinds: Sequence[str], emit: Callable) -> Primitive:
+    """An elementwise primitive of one operand that takes an ``accuracy``.
+
+    Args:
+      emit: ``(ctx, value, attribute) -> value``; the attribute is ``None`` for the default.
+    """
+    prim = Primitive(name)
+
+    def emit_with(ctx, x, *, accuracy=None):
+        return emit(ctx, x, result_accuracy(accuracy))
+
+    elementwise(prim, emit_with, kinds)
+    hide_defaults(name, accuracy=None)
+    return prim
+
+
+def operation(name: str) -> Callable:
+    """``emit`` for a StableHLO operation that takes an accuracy."""
+
+    def emit(ctx, x, attribute):
+        return getattr(hlo, name)(x, result_accuracy=attribute)
+
+    return emit

@@ -1,0 +1,355 @@
+"""Sums, products, quotients, integer powers, and the larger or smaller of two elements."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from .._ir import dtypes
+from .._ir.primitive import Primitive, abstract, jvp, transpose
+from .._ir.printer import hide_defaults
+from .._lower.lazy import chlo, hlo
+from .._trace.array import Array
+from .._trace.core import typeof
+from .._transform.symbolic import Zero, add_any_p, is_linear
+from .comparison import compare, eq, gt
+from .conversion import convert, converted
+from .families import (
+    check_dtypes,
+    binary,
+    derivatives,
+    elementwise,
+    elementwise_batching,
+    elementwise_lowering,
+    filled,
+    full_like,
+    joint_shape,
+    linear,
+    scalar_like,
+    short_road,
+    sum_to,
+    to_shape,
+    unary,
+    weak,
+)
+from .selection import select
+
+ArrayLike = Any
+DTypeLike = Any
+
+_NUMBER: Final = ("number",)
+_ANY: Final = ("number", "bool")
+
+# Sums and differences
+
+neg_p: Final = unary("neg", _NUMBER, lambda ctx, x: hlo.negate(x))
+add_p: Final = binary("add", _NUMBER, lambda x, y: hlo.add(x, y))
+sub_p: Final = binary("sub", _NUMBER, lambda x, y: hlo.subtract(x, y))
+elementwise(add_any_p, lambda ctx, x, y: hlo.add(x, y), _NUMBER)
+
+
+@short_road(neg_p)
+def neg(x: ArrayLike) -> Array:
+    """Elements with their sign changed; unsigned integers wrap."""
+    return neg_p.bind(x)
+
+
+@short_road(add_p)
+def add(x: ArrayLike, y: ArrayLike) -> Array:
+    """Sums of elements.
+
+    The operands have one dtype: nothing is promoted. They have one shape, save that scalars and
+    axes of size 1 are repeated. Integers wrap.
+
+    Raises:
+      TypeError: if the dtypes or shapes do not fit together, or the operands are no numbers.
+
+    >>> add(np.array([1, 2]), np.array([10, 20])).tolist()
+    [11, 22]
+    """
+    return add_p.bind(x, y)
+
+
+@short_road(sub_p)
+def sub(x: ArrayLike, y: ArrayLike) -> Array:
+    """Differences of elements; dtypes and shapes as for :func:`add`."""
+    return sub_p.bind(x, y)
+
+
+linear(neg_p, lambda ct, aval: neg(ct))
+
+
+def _sum_rules(prim: Primitive, sign: Callable) -> None:
+    """Derivatives of sums and differences."""
+
+    @prim.rule(jvp)
+    def _(primals, tangents):
+        out = prim.bind(*primals)
+        shape = typeof(out).shape
+        tx, ty = tangents
+        if type(tx) is Zero and type(ty) is Zero:
+            return out, Zero.like(out)
+        if type(ty) is Zero:
+            return out, to_shape(tx, shape)
+        if type(tx) is Zero:
+            return out, sign(to_shape(ty, shape))
+        return out, prim.bind(tx, ty)
+
+    @prim.rule(transpose)
+    def _(ct, x, y):
+        return [
+            sum_to(ct, x.aval) if is_linear(x) else None,
+            sum_to(sign(ct), y.aval) if is_linear(y) else None,
+        ]
+
+
+_sum_rules(add_p, lambda t: t)
+_sum_rules(add_any_p, lambda t: t)
+_sum_rules(sub_p, neg)
+
+# Products
+
+mul_p: Final = Primitive("mul")
+hide_defaults("mul", out_dtype=None)
+
+
+@short_road(mul_p)
+def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Array:
+    """Products of elements; dtypes and shapes as for :func:`add`.
+
+    Args:
+      out_dtype: dtype that the operands are converted to before they are multiplied.
+    """
+    if out_dtype is None:
+        return mul_p.bind(x, y)
+    return mul_p.bind(x, y, out_dtype=dtypes.canonicalize_user_dtype(out_dtype, "mul"))
+
+
+@mul_p.rule(abstract)
+def _(x, y, *, out_dtype=None):
+    check_dtypes("mul", (x, y), _NUMBER)
+    aval = x.update(shape=joint_shape("mul", (x, y)), weak_type=weak((x, y)))
+    return aval if out_dtype is None else aval.update(dtype=out_dtype, weak_type=False)
+
+
+def _emit_mul(ctx, x, y, *, out_dtype=None):
+    if out_dtype is not None:
+        old, shape = ctx.in_avals[0].dtype, ctx.out_avals[0].shape
+        x, y = (converted(ctx, v, old, out_dtype, shape) for v in (x, y))
+    return hlo.multiply(x, y)
+
+
+elementwise_lowering(mul_p, _emit_mul)
+elementwise_batching(mul_p)
+derivatives(
+    mul_p,
+    lambda g, out, x, y, **params: mul(g, y, **params),
+    lambda g, out, x, y, **params: mul(x, g, **params),
+)
+
+
+@mul_p.rule(transpose)
+def _(ct, x, y, **_):
+    def cotangent(known, aval, product):
+        known = convert(known, typeof(ct).dtype, typeof(known).weak_type)
+        return convert(sum_to(product(known), aval), aval.dtype, aval.weak_type)
+
+    return [
+        cotangent(y, x.aval, lambda y: mul(ct, y)) if is_linear(x) else None,
+        cotangent(x, y.aval, lambda x: mul(x, ct)) if is_linear(y) else None,
+    ]
+
+
+def _emit_square(ctx, x):
+    if dtypes.issubdtype(ctx.in_avals[0].dtype, np.inexact):
+        return chlo.square(x)
+    return hlo.multiply(x, x)
+
+
+square_p: Final = unary("square", _NUMBER, _emit_square)
+
+
+@short_road(square_p)
+def square(x: ArrayLike) -> Array:
+    """Squares of elements."""
+    return square_p.bind(x)
+
+
+derivatives(square_p, lambda g, out, x: mul(g, mul(scalar_like(x, 2), x)))
+
+
+def _emit_one_minus_square(ctx, x):
+    one = filled(ctx, 1)
+    return hlo.multiply(hlo.add(one, x), hlo.subtract(one, x))
+
+
+one_minus_square_p: Final = unary("one_minus_square", ("inexact",), _emit_one_minus_square)
+
+
+@short_road(one_minus_square_p)
+def one_minus_square(x: ArrayLike) -> Array:
+    """``1 - x²``, computed as ``(1 + x)(1 - x)`` so that it is accurate near 1 and -1."""
+    return one_minus_square_p.bind(x)
+
+
+derivatives(one_minus_square_p, lambda g, out, x: mul(g, mul(scalar_like(x, -2), x)))
+
+# Powers with an exponent that is known
+
+integer_pow_p: Final = Primitive("integer_pow")
+
+
+def integer_pow(x: ArrayLike, y: int) -> Array:
+    """Elements to a power that is a Python integer, by repeated multiplication.
+
+    Raises:
+      TypeError: if ``y`` is negative and the elements are integers.
+
+    >>> integer_pow(np.array([1, 2, 3]), 3).tolist()
+    [1, 8, 27]
+    """
+    return integer_pow_p.bind(x, y=operator.index(y))
+
+
+def reciprocal(x: ArrayLike) -> Array:
+    """``1 / x`` for inexact elements."""
+    return integer_pow(x, -1)
+
+
+@integer_pow_p.rule(abstract)
+def _(x, *, y):
+    check_dtypes("integer_pow", (x,), _NUMBER)
+    if y < 0 and dtypes.issubdtype(x.dtype, np.integer):
+        raise TypeError(
+            "Integers cannot be raised to negative powers, got "
+            f"integer_pow({x}, {y}). Convert the integers to floats first."
+        )
+    return x
+
+
+def _emit_integer_pow(ctx, x, *, y):
+    if y == 0:
+        return filled(ctx, 1)
+    if y == 3:
+        return hlo.multiply(hlo.multiply(x, x), x)
+    out, n = None, abs(y)
+    while True:
+        if n & 1:
+            out = x if out is None else hlo.multiply(out, x)
+        n >>= 1
+        if not n:
+            break
+        x = hlo.multiply(x, x)
+    return hlo.divide(filled(ctx, 1), out) if y < 0 else out
+
+
+elementwise_lowering(integer_pow_p, _emit_integer_pow)
+elementwise_batching(integer_pow_p)
+
+
+@integer_pow_p.rule(jvp)
+def _(primals, tangents, *, y):
+    (x,), (g,) = primals, tangents
+    out = integer_pow_p.bind(x, y=y)
+    if type(g) is Zero or y == 0:
+        return out, Zero.like(out)
+    if y == 1:
+        return out, g
+    power = x if y == 2 else integer_pow_p.bind(x, y=y - 1)
+    return out, mul(g, mul(scalar_like(x, y), power))
+
+
+# Quotients
+
+div_p: Final = binary("div", _NUMBER, lambda x, y: hlo.divide(x, y))
+
+
+@short_road(div_p)
+def div(x: ArrayLike, y: ArrayLike) -> Array:
+    """Quotients of elements; dtypes and shapes as for :func:`add`.
+
+    Integers are divided toward zero. An integer divided by 0 gives -1 (all bits set), and the
+    least integer divided by -1 gives itself.
+
+    >>> div(np.array([7, -7]), np.array([2, 2])).tolist()
+    [3, -3]
+    """
+    return div_p.bind(x, y)
+
+
+derivatives(
+    div_p,
+    lambda g, out, x, y: div(g, y),
+    lambda g, out, x, y: mul(mul(neg(g), x), integer_pow(y, -2)),
+)
+
+
+@div_p.rule(transpose)
+def _(ct, x, y):
+    return [sum_to(div(ct, y), x.aval), None]
+
+
+# The larger and the smaller
+
+
+def _extremum(name: str, op: str, direction: str) -> Primitive:
+    def emit(ctx, x, y):
+        dtype = ctx.in_avals[0].dtype
+        if not dtypes.issubdtype(dtype, np.complexfloating):
+            return getattr(hlo, op)(x, y)
+        part = np.finfo(dtype).dtype
+        real = [hlo.real(x), hlo.real(y)]
+        first = hlo.select(
+            compare("EQ", *real, part),
+            compare(direction, hlo.imag(x), hlo.imag(y), part),
+            compare(direction, *real, part),
+        )
+        return hlo.select(first, x, y)
+
+    prim = Primitive(name)
+    elementwise(prim, emit, _ANY)
+    return prim
+
+
+max_p: Final = _extremum("max", "maximum", "GT")
+min_p: Final = _extremum("min", "minimum", "LT")
+
+
+@short_road(max_p)
+def max(x: ArrayLike, y: ArrayLike) -> Array:
+    """The larger of two elements, NaN where one is NaN; dtypes and shapes as for :func:`add`.
+
+    Complex numbers are ordered by their real parts, then by their imaginary parts. Where the
+    elements are equal, each has half of the derivative.
+    """
+    return max_p.bind(x, y)
+
+
+@short_road(min_p)
+def min(x: ArrayLike, y: ArrayLike) -> Array:
+    """The smaller of two elements, NaN where one is NaN; otherwise as :func:`max`."""
+    return min_p.bind(x, y)
+
+
+def _share(larger: Any, smaller: Any, out: Any) -> Any:
+    """1 where the one is larger, 1/2 where they are equal, 0 elsewhere."""
+    shape = typeof(out).shape
+    above = to_shape(gt(larger, smaller), shape)
+    level = to_shape(eq(larger, smaller), shape)
+    one, zero, half = (full_like(out, v) for v in (1, 0, 0.5))
+    return select(above, one, select(level, half, zero))
+
+
+derivatives(
+    max_p,
+    lambda g, out, x, y: mul(g, _share(x, y, out)),
+    lambda g, out, x, y: mul(g, _share(y, x, out)),
+)
+derivatives(
+    min_p,
+    lambda g, out, x, y: mul(g, _share(y, x, out)),
+    lambda g, out, x, y: mul(g, _share(x, y, out)),
+)

@@ -1,0 +1,446 @@
+"""Collectives: operations over named axes.
+
+Over an axis that ``vmap`` maps they become ordinary operations on the whole batch. Over mesh axes
+the distributed wheel gives them their meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from .._base import pytree
+from .._ir.effects import NamedAxisEffect
+from .._ir.primitive import Primitive, abstract, batch, effects, jvp, lower, transpose
+from .._trace.axes import axis_size_in_scope
+from .._trace.core import typeof
+from .._transform.symbolic import Zero, instantiate
+from .arithmetic import add, div, mul
+from .broadcasting import broadcast_in_dim, iota
+from .conversion import convert_element_type
+from .joining import concatenate
+from .permuting import transpose as transpose_array
+from .reducing import reduce_max, reduce_min, reduce_sum
+from .reshaping import reshape
+from .slicing import index_in_dim
+
+AxisName = Any
+
+psum_p: Final = Primitive("psum", multiple_results=False)
+pmax_p: Final = Primitive("pmax")
+pmin_p: Final = Primitive("pmin")
+ppermute_p: Final = Primitive("ppermute")
+all_gather_p: Final = Primitive("all_gather")
+all_to_all_p: Final = Primitive("all_to_all")
+reduce_scatter_p: Final = Primitive("reduce_scatter")
+axis_index_p: Final = Primitive("axis_index")
+
+
+def _names(axis_name: AxisName) -> tuple:
+    return tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
+
+
+def axis_size(axis_name: AxisName) -> int:
+    """Size of a named axis (the product, for several)."""
+    return int(np.prod([axis_size_in_scope(n) for n in _names(axis_name)], dtype=np.int64))
+
+
+def axis_index(axis_name: AxisName) -> Any:
+    """Position along a named axis, a scalar int32."""
+    names = _names(axis_name)
+    index: Any = None
+    for n in names:
+        size = axis_size_in_scope(n)
+        here = axis_index_p.bind(axis_name=n)
+        index = here if index is None else add(mul(index, np.int32(size)), here)
+    return index
+
+
+def _check_groups(groups) -> None:
+    if groups is not None:
+        raise NotImplementedError(
+            "axis_index_groups are not supported over axes of vmap; reshape the axis and name the "
+            "parts instead"
+        )
+
+
+def psum(x: Any, axis_name: AxisName, *, axis_index_groups=None) -> Any:
+    """Sum over a named axis; the result is the same at every position.
+
+    Python numbers are multiplied by the axis size at once.
+
+    >>> import numpy as np
+    >>> from primax_core import vmap
+    >>> vmap(lambda x: x / psum(x, "i"), axis_name="i")(np.array([1.0, 3.0])).tolist()
+    [0.25, 0.75]
+    """
+    _check_groups(axis_index_groups)
+    names = _names(axis_name)
+    size = axis_size(names)
+
+    def one(leaf):
+        if isinstance(leaf, (int, float, complex)) and not isinstance(leaf, bool):
+            return leaf * size
+        if typeof(leaf).dtype == np.bool_:
+            leaf = convert_element_type(leaf, np.int32)
+        return psum_p.bind(leaf, axes=names, axis_index_groups=None)
+
+    return pytree.tree_map(one, x)
+
+
+def pmean(x: Any, axis_name: AxisName, *, axis_index_groups=None) -> Any:
+    """Mean over a named axis."""
+    size = axis_size(axis_name)
+    return pytree.tree_map(lambda s: _divide(s, size), psum(x, axis_name, axis_index_groups=axis_index_groups))
+
+
+def _divide(x, n: int):
+    if isinstance(x, (int, float, complex)):
+        return x / n
+    aval = typeof(x)
+    if not np.issubdtype(aval.dtype, np.inexact) and aval.dtype.kind in "iub":
+        x = convert_element_type(x, np.float32 if aval.dtype.itemsize <= 4 else np.float64)
+    return div(x, np.asarray(n, typeof(x).dtype)[()])
+
+
+def pmax(x: Any, axis_name: AxisName, *, axis_index_groups=None) -> Any:
+    """Maximum over a named axis. It has no derivative."""
+    _check_groups(axis_index_groups)
+    axis_size(axis_name)
+    return pytree.tree_map(
+        lambda v: pmax_p.bind(v, axes=_names(axis_name), axis_index_groups=None), x
+    )
+
+
+def pmin(x: Any, axis_name: AxisName, *, axis_index_groups=None) -> Any:
+    """Minimum over a named axis. It has no derivative."""
+    _check_groups(axis_index_groups)
+    axis_size(axis_name)
+    return pytree.tree_map(
+        lambda v: pmin_p.bind(v, axes=_names(axis_name), axis_index_groups=None), x
+    )
+
+
+def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
+    """Send values along ``(source, destination)`` pairs; positions nobody sends to get zeros."""
+    pairs = tuple((int(s), int(d)) for s, d in perm)
+    size = axis_size(axis_name)
+    for part, what in (([s for s, _ in pairs], "sources"), ([d for _, d in pairs], "destinations")):
+        if len(set(part)) != len(part):
+            raise ValueError(f"ppermute {what} must be unique, got {perm}")
+        if any(not 0 <= i < size for i in part):
+            raise ValueError(f"ppermute {what} must lie in [0, {size}), got {perm}")
+    return pytree.tree_map(
+        lambda v: ppermute_p.bind(v, axis_name=_names(axis_name), perm=pairs), x
+    )
+
+
+def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
+    """Position ``i`` gets the value from position ``perm[i]``."""
+    size = axis_size(axis_name)
+    if sorted(perm) != list(range(size)):
+        raise ValueError(f"`perm` does not represent a permutation: {perm}")
+    return ppermute(x, axis_name, [(int(s), d) for d, s in enumerate(perm)])
+
+
+def all_gather(
+    x: Any, axis_name: AxisName, *, axis_index_groups=None, axis: int = 0, tiled: bool = False
+) -> Any:
+    """Values of all positions, stacked along a new axis (concatenated along ``axis`` if ``tiled``)."""
+    _check_groups(axis_index_groups)
+    size = axis_size(axis_name)
+
+    def one(v):
+        rank = typeof(v).ndim + (0 if tiled else 1)
+        return all_gather_p.bind(
+            v, all_gather_dimension=axis % rank if rank else 0, axis_name=_names(axis_name),
+            axis_index_groups=None, axis_size=size, tiled=tiled,
+        )  # fmt: skip
+
+    return pytree.tree_map(one, x)
+
+
+def all_to_all(
+    x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *, axis_index_groups=None,
+    tiled: bool = False,
+) -> Any:  # fmt: skip
+    """Split along one axis, send a part to each position, and join what arrives along another."""
+    _check_groups(axis_index_groups)
+    size = axis_size(axis_name)
+
+    def one(v):
+        aval = typeof(v)
+        if tiled and aval.shape[split_axis] % size:
+            raise ValueError(
+                f"The size of all_to_all split_axis ({aval.shape[split_axis]}) has to be divisible "
+                f"by the size of the named axis {axis_name} ({size})"
+            )
+        if not tiled and aval.shape[split_axis] != size:
+            raise ValueError(
+                "all_to_all requires the size of the mapped axis axis_name to equal "
+                f"x.shape[split_axis], but they are {size} and {aval.shape[split_axis]} respectively."
+            )
+        return all_to_all_p.bind(
+            v, split_axis=split_axis % aval.ndim, concat_axis=concat_axis % aval.ndim,
+            axis_name=_names(axis_name), axis_index_groups=None, axis_size=size, tiled=tiled,
+        )  # fmt: skip
+
+    return pytree.tree_map(one, x)
+
+
+def pswapaxes(x: Any, axis_name: AxisName, axis: int, *, axis_index_groups=None) -> Any:
+    """Swap a named axis with an array axis of the same size."""
+    return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
+
+
+def psum_scatter(
+    x: Any, axis_name: AxisName, *, scatter_dimension: int = 0, axis_index_groups=None,
+    tiled: bool = False,
+) -> Any:  # fmt: skip
+    """Sum over a named axis, each position keeping its part along ``scatter_dimension``."""
+    _check_groups(axis_index_groups)
+    size = axis_size(axis_name)
+
+    def one(v):
+        n = typeof(v).shape[scatter_dimension]
+        if (n % size if tiled else n != size):
+            raise ValueError(
+                f"psum_scatter: axis {scatter_dimension} of size {n} cannot be divided over the "
+                f"named axis {axis_name} of size {size}"
+            )
+        return reduce_scatter_p.bind(
+            v, axis_name=_names(axis_name), axis_index_groups=None, axis_size=size,
+            scatter_dimension=scatter_dimension, tiled=tiled,
+        )  # fmt: skip
+
+    return pytree.tree_map(one, x)
+
+
+# Types and effects
+
+
+def _used(names) -> frozenset:
+    names = names if isinstance(names, tuple) else (names,)
+    return frozenset(NamedAxisEffect(n) for n in names if not isinstance(n, int))
+
+
+for _p in (psum_p, pmax_p, pmin_p):
+    _p.rule(abstract)(lambda x, *, axes, axis_index_groups: x)
+    _p.rule(effects)(lambda x, *, axes, axis_index_groups: _used(axes))
+ppermute_p.rule(abstract)(lambda x, *, axis_name, perm: x)
+for _p in (ppermute_p, all_gather_p, all_to_all_p, reduce_scatter_p, axis_index_p):
+    _p.rule(effects)(lambda *_, axis_name, **__: _used(axis_name))
+
+
+@axis_index_p.rule(abstract)
+def _(*, axis_name):
+    from .._ir.avals import ShapedArray
+
+    return ShapedArray((), np.dtype(np.int32))
+
+
+@all_gather_p.rule(abstract)
+def _(x, *, all_gather_dimension, axis_size, tiled, **_):
+    d = all_gather_dimension
+    if tiled:
+        return x.update(shape=(*x.shape[:d], x.shape[d] * axis_size, *x.shape[d + 1 :]))
+    return x.update(shape=(*x.shape[:d], axis_size, *x.shape[d:]))
+
+
+@all_to_all_p.rule(abstract)
+def _(x, *, split_axis, concat_axis, axis_size, tiled, **_):
+    shape = list(x.shape)
+    if tiled:
+        shape[split_axis] //= axis_size
+        shape[concat_axis] *= axis_size
+    else:
+        size = shape.pop(split_axis)
+        shape.insert(concat_axis, size)
+    return x.update(shape=tuple(shape))
+
+
+@reduce_scatter_p.rule(abstract)
+def _(x, *, scatter_dimension, axis_size, tiled, **_):
+    shape = list(x.shape)
+    if tiled:
+        shape[scatter_dimension] //= axis_size
+    else:
+        del shape[scatter_dimension]
+    return x.update(shape=tuple(shape))
+
+
+def _unbound(ctx, *_, **params):
+    names = params.get("axis_name", params.get("axes"))
+    raise NameError(
+        f"Found an unbound axis name: {names}. A collective was compiled outside of the vmap (or "
+        "mesh) that binds its axis."
+    )
+
+
+for _p in (
+    psum_p, pmax_p, pmin_p, ppermute_p, all_gather_p, all_to_all_p, reduce_scatter_p, axis_index_p,
+):  # fmt: skip
+    _p.rule(lower)(_unbound)
+
+
+# Derivatives: all but the maxima are linear
+
+
+def _linear(prim: Primitive, transposed: Callable) -> None:
+    @prim.rule(jvp)
+    def _(primals, tangents, **params):
+        out = prim.bind(*primals, **params)
+        (t,) = tangents
+        return out, Zero.like(out) if type(t) is Zero else prim.bind(t, **params)
+
+    @prim.rule(transpose)
+    def _(ct, x, **params):
+        return [transposed(instantiate(ct), x.aval, **params)]
+
+
+_linear(psum_p, lambda ct, x, **params: psum_p.bind(ct, **params))
+_linear(
+    ppermute_p,
+    lambda ct, x, *, axis_name, perm: ppermute_p.bind(
+        ct, axis_name=axis_name, perm=tuple((d, s) for s, d in perm)
+    ),
+)
+_linear(
+    all_gather_p,
+    lambda ct, x, *, all_gather_dimension, **params: reduce_scatter_p.bind(
+        ct, scatter_dimension=all_gather_dimension, **params
+    ),
+)
+_linear(
+    reduce_scatter_p,
+    lambda ct, x, *, scatter_dimension, **params: all_gather_p.bind(
+        ct, all_gather_dimension=scatter_dimension, **params
+    ),
+)
+_linear(
+    all_to_all_p,
+    lambda ct, x, *, split_axis, concat_axis, **params: all_to_all_p.bind(
+        ct, split_axis=concat_axis, concat_axis=split_axis, **params
+    ),
+)
+for _p in (pmax_p, pmin_p):
+    _p.unsupported(jvp, f"Differentiation rule for '{_p.name}' not implemented: use all_gather")
+
+
+# Over a mapped axis
+
+
+def _reduction(prim: Primitive, reduce: Callable, of_constant: Callable) -> None:
+    @prim.rule(batch)
+    def _(axis, args, dims, *, axes, axis_index_groups):
+        (x,), (d,) = args, dims
+        rest = tuple(a for a in axes if a != axis.name)
+        if len(rest) < len(axes):
+            x = of_constant(x, axis.size) if d is None else reduce(x, (d,))
+            d = None
+        if rest:
+            x = prim.bind(x, axes=rest, axis_index_groups=axis_index_groups)
+        return x, d
+
+
+_reduction(
+    psum_p, reduce_sum, lambda x, n: mul(x, np.asarray(n, typeof(x).dtype)[()])
+)
+_reduction(pmax_p, reduce_max, lambda x, n: x)
+_reduction(pmin_p, reduce_min, lambda x, n: x)
+
+
+@axis_index_p.rule(batch)
+def _(axis, args, dims, *, axis_name):
+    if axis_name != axis.name:
+        return axis_index_p.bind(axis_name=axis_name), None
+    return iota(np.int32, axis.size), 0
+
+
+def _mapped(prim: Primitive, on_front: Callable, shift: tuple[str, ...]) -> None:
+    """Batch rule of an operation over one name.
+
+    Args:
+      on_front: ``(x with the mapped axis first, axis, **params) -> (result, its mapped axis)``.
+      shift: parameters that count array axes, moved where another axis is mapped.
+    """
+
+    @prim.rule(batch)
+    def _(axis, args, dims, *, axis_name, **params):
+        (x,), (d,) = args, dims
+        from .._transform.batching import at_front
+
+        x = at_front(x, d, axis.size)
+        if axis.name not in axis_name:
+            moved = {k: params[k] + 1 for k in shift}
+            return prim.bind(x, axis_name=axis_name, **{**params, **moved}), 0
+        if len(axis_name) > 1:
+            raise ValueError(
+                f"{prim.name} over several axis names at once cannot be mapped over one of them "
+                f"({axis.name} of {axis_name}): apply it to one axis at a time"
+            )
+        return on_front(x, axis, **params)
+
+
+def _ppermute(x, axis, *, perm):
+    source = np.zeros(axis.size, np.int32)
+    live = np.zeros(axis.size, bool)
+    for s, d in perm:
+        source[d], live[d] = s, True
+    parts = []
+    for d in range(axis.size):
+        row = index_in_dim(x, int(source[d]), 0)
+        parts.append(row if live[d] else mul(row, np.zeros((), typeof(x).dtype)[()]))
+    if not all(live):
+        zero = broadcast_in_dim(np.zeros((), typeof(x).dtype)[()], typeof(parts[0]).shape, ())
+        parts = [p if on else zero for p, on in zip(parts, live)]
+    return concatenate(parts, 0), 0
+
+
+def _all_gather(x, axis, *, all_gather_dimension, axis_size, tiled, axis_index_groups):
+    d = all_gather_dimension
+    moved = _moveaxis(x, 0, d)
+    if tiled:
+        shape = typeof(moved).shape
+        moved = reshape(moved, (*shape[:d], shape[d] * shape[d + 1], *shape[d + 2 :]))
+    return moved, None
+
+
+def _all_to_all(x, axis, *, split_axis, concat_axis, axis_size, tiled, axis_index_groups):
+    if not tiled:
+        # The split axis becomes the mapped one, the mapped one goes where parts are joined.
+        moved = _moveaxis(x, split_axis + 1, 0)
+        return _moveaxis(moved, 1, concat_axis + 1), 0
+    shape = typeof(x).shape
+    s = split_axis + 1
+    parts = reshape(x, (*shape[:s], axis_size, shape[s] // axis_size, *shape[s + 1 :]))
+    parts = _moveaxis(parts, s, 0)  # destination, source, ...
+    joined = _moveaxis(parts, 1, concat_axis + 1)
+    c = concat_axis + 1
+    shape = typeof(joined).shape
+    return reshape(joined, (*shape[:c], shape[c] * shape[c + 1], *shape[c + 2 :])), 0
+
+
+def _reduce_scatter(x, axis, *, scatter_dimension, axis_size, tiled, axis_index_groups):
+    total = reduce_sum(x, (0,))
+    d = scatter_dimension
+    if tiled:
+        shape = typeof(total).shape
+        total = reshape(total, (*shape[:d], axis_size, shape[d] // axis_size, *shape[d + 1 :]))
+    return total, d
+
+
+def _moveaxis(x, source: int, target: int):
+    order = [i for i in range(typeof(x).ndim) if i != source]
+    order.insert(target, source)
+    return transpose_array(x, tuple(order))
+
+
+_mapped(ppermute_p, _ppermute, ())
+_mapped(all_gather_p, _all_gather, ("all_gather_dimension",))
+_mapped(all_to_all_p, _all_to_all, ("split_axis", "concat_axis"))
+_mapped(reduce_scatter_p, _reduce_scatter, ("scatter_dimension",))
+
+

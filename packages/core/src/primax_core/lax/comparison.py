@@ -1,0 +1,156 @@
+"""Comparison of elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from .._ir import dtypes
+from .._ir.avals import ShapedArray
+from .._ir.primitive import Primitive, abstract, lower
+from .._lower.lazy import hlo, ir, mlir
+from .._trace.array import Array
+from .families import (
+    check_dtypes,
+    elementwise_batching,
+    joint_shape,
+    no_derivative,
+    same_dtypes,
+    same_shapes,
+    short_road,
+    weak,
+)
+
+ArrayLike = Any
+
+_ANY: Final = ("number", "bool")
+_ORDERED: Final = ("integer", "float", "bool")
+
+
+def _comparison(name: str, direction: str, kinds: Sequence[str], total: bool = False) -> Primitive:
+    """A comparison; with ``total`` floats are ordered -NaN < -inf < -0 < 0 < inf < NaN."""
+    prim = Primitive(name)
+    keys = direction in ("EQ", "NE") and not total
+
+    @prim.rule(abstract)
+    def _(x, y):
+        if keys and isinstance(x.dtype, dtypes.ExtendedDType):
+            same_dtypes(name, (x, y))
+        else:
+            check_dtypes(name, (x, y), kinds)
+        return ShapedArray(joint_shape(name, (x, y)), np.dtype(np.bool_), weak((x, y)))
+
+    @prim.rule(lower)
+    def _(ctx, x, y):
+        dtype = ctx.in_avals[0].dtype
+        if isinstance(dtype, dtypes.ExtendedDType):
+            return _compare_buffers(ctx, direction, x, y)
+        x, y = same_shapes(ctx, (x, y))
+        return compare(direction, x, y, dtype, total)
+
+    elementwise_batching(prim)
+    no_derivative(prim)
+    return prim
+
+
+def compare(direction: str, x: Any, y: Any, dtype: Any, total: bool = False) -> Any:
+    """The comparison of two values of a lowered program."""
+    kind = dtypes.kind_of(dtype)
+    if kind in "fc":
+        how = "TOTALORDER" if total else "FLOAT"
+    else:
+        how = "SIGNED" if kind == "i" else "UNSIGNED"
+    return hlo.compare(
+        x,
+        y,
+        hlo.ComparisonDirectionAttr.get(direction),
+        compare_type=hlo.ComparisonTypeAttr.get(how),
+    )
+
+
+def _compare_buffers(ctx, direction: str, x, y):
+    """Arrays of an extended dtype are equal where all that their buffers hold is equal."""
+    shape = ctx.out_avals[0].shape
+    avals = [a.dtype.physical_aval(a) for a in ctx.in_avals]
+    tail = avals[0].shape[ctx.in_avals[0].ndim :]
+    full = shape + tail
+    values = []
+    for value, a in zip((x, y), avals):
+        if a.shape != full:
+            lead = a.ndim - len(tail)
+            dims = [*range(lead), *range(len(shape), len(full))]
+            value = hlo.broadcast_in_dim(mlir.tensor_type(full, a.dtype), value, mlir.i64s(dims))
+        values.append(value)
+    found = compare(direction, *values, avals[0].dtype)
+    combine, start = (hlo.and_, True) if direction == "EQ" else (hlo.or_, False)
+    scalar = mlir.tensor_type((), np.dtype(np.bool_))
+    op = hlo.ReduceOp(
+        [mlir.tensor_type(shape, np.dtype(np.bool_))],
+        [found],
+        [mlir.constant(np.asarray(start))],
+        mlir.i64s(range(len(shape), len(full))),
+    )
+    block = op.body.blocks.append(scalar, scalar)
+    with ir.InsertionPoint(block):
+        hlo.return_([combine(*block.arguments)])
+    return op.results[0]
+
+
+eq_p: Final = _comparison("eq", "EQ", _ANY)
+ne_p: Final = _comparison("ne", "NE", _ANY)
+lt_p: Final = _comparison("lt", "LT", _ORDERED)
+le_p: Final = _comparison("le", "LE", _ORDERED)
+gt_p: Final = _comparison("gt", "GT", _ORDERED)
+ge_p: Final = _comparison("ge", "GE", _ORDERED)
+eq_to_p: Final = _comparison("eq_to", "EQ", _ANY, total=True)
+le_to_p: Final = _comparison("le_to", "LE", _ORDERED, total=True)
+lt_to_p: Final = _comparison("lt_to", "LT", _ORDERED, total=True)
+
+
+@short_road(eq_p)
+def eq(x: ArrayLike, y: ArrayLike) -> Array:
+    """Whether elements are equal; NaN equals nothing, and 0.0 equals -0.0.
+
+    Operands have one dtype, and one shape save that scalars and axes of size 1 are repeated; as
+    everywhere among these functions. Keys of random numbers may be compared too.
+
+    >>> eq(np.array([1, 2]), np.array([1, 3])).tolist()
+    [True, False]
+    """
+    return eq_p.bind(x, y)
+
+
+@short_road(ne_p)
+def ne(x: ArrayLike, y: ArrayLike) -> Array:
+    """Whether elements differ; NaN differs from everything."""
+    return ne_p.bind(x, y)
+
+
+@short_road(lt_p)
+def lt(x: ArrayLike, y: ArrayLike) -> Array:
+    """Whether elements of ``x`` are less than those of ``y``; false where one is NaN.
+
+    Raises:
+      TypeError: for complex numbers, which have no order.
+    """
+    return lt_p.bind(x, y)
+
+
+@short_road(le_p)
+def le(x: ArrayLike, y: ArrayLike) -> Array:
+    """Whether elements of ``x`` are at most those of ``y``; false where one is NaN."""
+    return le_p.bind(x, y)
+
+
+@short_road(gt_p)
+def gt(x: ArrayLike, y: ArrayLike) -> Array:
+    """Whether elements of ``x`` are greater than those of ``y``; false where one is NaN."""
+    return gt_p.bind(x, y)
+
+
+@short_road(ge_p)
+def ge(x: ArrayLike, y: ArrayLike) -> Array:
+    """Whether elements of ``x`` are at least those of ``y``; false where one is NaN."""
+    return ge_p.bind(x, y)

@@ -1,0 +1,357 @@
+"""Products of arrays, summed over pairs of axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from .._ir import dtypes
+from .._ir.avals import ShapedArray
+from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
+from .._ir.printer import hide_defaults
+from .._lower.lazy import hlo, mlir
+from .._trace.array import Array
+from .._trace.core import typeof
+from .._transform.symbolic import Zero, add_tangents, is_linear
+from .conversion import convert, converted
+from .families import check_kind, weak
+from .permuting import transpose as transpose_axes
+from .precision import PrecisionLike, canonical_precision, lowered_algorithm, precision_attr
+from .shapes import int_tuple, past, without
+
+ArrayLike = Any
+DTypeLike = Any
+DotDimensionNumbers = tuple[
+    tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
+]
+
+dot_general_p: Final = Primitive("dot_general")
+hide_defaults("dot_general", precision=None, preferred_element_type=None, out_sharding=None)
+
+
+def dot_general(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    dimension_numbers: DotDimensionNumbers,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
+    """Product of two arrays, summed over some pairs of axes, with others paired as a batch.
+
+    Args:
+      lhs, rhs: numbers or booleans. Operands of different dtypes are converted to the wider of
+        the two, floats counting as wider than integers, and complex numbers as wider than floats.
+      dimension_numbers: ``((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))``, each a
+        sequence of nonnegative axes. Paired axes have the same size.
+      precision: a `Precision` for both operands or a pair of them, a `DotAlgorithm` or a
+        `DotAlgorithmPreset`, or the name of one. By default what is configured.
+      preferred_element_type: dtype of the sums and of the result.
+
+    Returns:
+      An array whose axes are the batch axes, then the remaining ones of ``lhs``, then those of
+      ``rhs``.
+
+    Raises:
+      TypeError: if axes do not exist, are named twice, or differ in size; if
+        ``preferred_element_type`` is narrower than the operands.
+
+    >>> x = np.ones((2, 3, 4), np.float32)
+    >>> dot_general(x, x, (((2,), (2,)), ((0,), (0,)))).shape
+    (2, 3, 3)
+    """
+    return dot_general_p.bind(
+        lhs,
+        rhs,
+        dimension_numbers=_canonical_numbers(dimension_numbers),
+        precision=canonical_precision(precision),
+        preferred_element_type=_element_type(preferred_element_type),
+        out_sharding=out_sharding,
+    )
+
+
+def dot(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    *,
+    dimension_numbers: DotDimensionNumbers | None = None,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: Any = None,
+) -> Array:
+    """Product of matrices and vectors; with ``dimension_numbers``, :func:`dot_general`.
+
+    Operands of different dtypes are converted to the wider one.
+
+    Raises:
+      TypeError: if the sizes of the summed axes differ.
+      ValueError: if ``dimension_numbers`` are needed: the operands are not vectors or matrices.
+
+    >>> dot(np.ones((2, 3)), np.ones(3)).tolist()
+    [3.0, 3.0]
+    """
+    if dimension_numbers is None:
+        x, y = typeof(lhs).shape, typeof(rhs).shape
+        if not (1 <= len(x) <= 2 and 1 <= len(y) <= 2):
+            raise ValueError(
+                "jax.lax.dot: dimension_numbers must be specified when not performing simple "
+                "un-batched matrix-matrix, matrix-vector, or vector-vector products; got "
+                f"lhs_shape={x} rhs_shape={y}"
+            )
+        dimension_numbers = (((len(x) - 1,), (0,)), ((), ()))
+    return dot_general(
+        lhs, rhs, dimension_numbers, precision, preferred_element_type, out_sharding=out_sharding
+    )
+
+
+def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None) -> Array:
+    """Products of stacks of matrices, paired along all axes but the last two.
+
+    Raises:
+      ValueError: if the operands have fewer than two axes, or not the same number.
+      TypeError: if sizes do not fit.
+
+    >>> batch_matmul(np.ones((5, 2, 3)), np.ones((5, 3, 4))).shape
+    (5, 2, 4)
+    """
+    nx, ny = typeof(lhs).ndim, typeof(rhs).ndim
+    if min(nx, ny) < 2:
+        raise ValueError(f"Arguments to batch_matmul must be at least 2D, got {nx}, {ny}")
+    if nx != ny:
+        raise ValueError(f"Arguments to batch_matmul must have same ndim, got {nx}, {ny}")
+    stack = tuple(range(nx - 2))
+    return dot_general(lhs, rhs, (((nx - 1,), (nx - 2,)), (stack, stack)), precision)
+
+
+# Parameters
+
+
+class DimensionNumbers(tuple):
+    """Dimension numbers as a parameter; jaxprs show the axes in square brackets."""
+
+    __slots__ = ()
+
+    def __str__(self):
+        (lc, rc), (lb, rb) = ([list(axes) for axes in pair] for pair in self)
+        return f"(({lc}, {rc}), ({lb}, {rb}))"
+
+
+def _canonical_numbers(numbers: Any) -> DimensionNumbers:
+    try:
+        (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers
+    except (TypeError, ValueError) as e:
+        raise type(e)(
+            "dot_general dimension_numbers must be ((lhs_contracting, rhs_contracting), "
+            f"(lhs_batch, rhs_batch)), got {numbers}: {e}"
+        ) from None
+    return _numbers(lhs_contracting, rhs_contracting, lhs_batch, rhs_batch)
+
+
+def _numbers(lhs_contracting, rhs_contracting, lhs_batch, rhs_batch) -> DimensionNumbers:
+    name, what = "dot_general", "dimension_numbers"
+    return DimensionNumbers((
+        (int_tuple(name, what, lhs_contracting), int_tuple(name, what, rhs_contracting)),
+        (int_tuple(name, what, lhs_batch), int_tuple(name, what, rhs_batch)),
+    ))  # fmt: skip
+
+
+def _element_type(dtype: Any) -> Any:
+    return None if dtype is None else dtypes.canonicalize_user_dtype(dtype, "dot_general")
+
+
+# Types
+
+
+@dot_general_p.rule(abstract)
+def _(x, y, *, dimension_numbers, precision, preferred_element_type, out_sharding):
+    for i, a in enumerate((x, y)):
+        check_kind("dot_general", a.dtype, ("number", "bool"), i)
+    (xc, yc), (xb, yb) = dimension_numbers
+    _check_numbers(x, y, xc, yc, xb, yb)
+    joint = common_dtype(x.dtype, y.dtype)
+    if preferred_element_type is not None:
+        check_not_narrower(joint, preferred_element_type)
+    shape = (
+        *[x.shape[a] for a in xb],
+        *without(x.shape, (*xb, *xc)),
+        *without(y.shape, (*yb, *yc)),
+    )
+    dtype = joint if preferred_element_type is None else preferred_element_type
+    return ShapedArray(shape, dtype, weak((x, y)))
+
+
+def _check_numbers(x: ShapedArray, y: ShapedArray, xc, yc, xb, yb) -> None:
+    """Refuse axes that do not exist, appear twice or do not fit their partners."""
+    if len(xb) != len(yb):
+        raise TypeError(
+            "dot_general requires equal numbers of lhs_batch and rhs_batch dimensions, got "
+            f"lhs_batch {xb} and rhs_batch {yb}."
+        )
+    for side, aval, contracting, stack in (("lhs", x, xc, xb), ("rhs", y, yc, yb)):
+        if any(not 0 <= a < aval.ndim for a in (*contracting, *stack)):
+            raise TypeError(
+                f"dot_general requires {side} dimension numbers to be nonnegative and less than "
+                f"the number of axes of the {side} value, got {side}_batch of {stack} and "
+                f"{side}_contracting of {contracting} for {side} of rank {aval.ndim}"
+            )
+        for what, axes in (("batch", stack), ("contracting", contracting)):
+            if len(set(axes)) != len(axes):
+                raise TypeError(
+                    f"dot_general requires {side} {what} dimensions to be distinct, got "
+                    f"{side}_{what} {axes}."
+                )
+        if set(contracting) & set(stack):
+            raise TypeError(
+                f"dot_general requires {side} batch dimensions to be disjoint from contracting "
+                f"dimensions, got {side}_batch {stack} and {side}_contracting {contracting}."
+            )
+    pairs = (("lhs batch dimensions and rhs batch", xb, yb), ("contracting", xc, yc))
+    for what, x_axes, y_axes in pairs:
+        sizes = tuple([x.shape[a] for a in x_axes]), tuple([y.shape[a] for a in y_axes])
+        if sizes[0] != sizes[1]:
+            raise TypeError(
+                f"dot_general requires {what} dimensions to have the same shape, got {sizes[0]} "
+                f"and {sizes[1]}."
+            )
+
+
+def common_dtype(x: Any, y: Any) -> Any:
+    """The wider of two dtypes: by kind, then by size, then by range."""
+    return x if x == y else max(x, y, key=_width)
+
+
+def _width(dtype) -> tuple:
+    kinds = (np.bool_, np.integer, np.floating, np.complexfloating)
+    kind = next(i for i, k in enumerate(kinds) if dtypes.issubdtype(dtype, k))
+    below = 0.0
+    if kind == 1:
+        below = -float(dtypes.iinfo(dtype).min)
+    elif kind == 2:
+        below = -float(dtypes.finfo(dtype).min)
+    return kind, dtypes.itemsize_bits(dtype), below
+
+
+def check_not_narrower(dtype: Any, preferred: Any) -> None:
+    """Refuse sums in a narrower dtype, unless they are of floats."""
+    bits = dtypes.itemsize_bits(dtype)
+    if dtypes.issubdtype(dtype, np.complexfloating):
+        bits //= 2
+    if not dtypes.issubdtype(dtype, np.floating) and dtypes.itemsize_bits(preferred) < bits:
+        raise TypeError(
+            "`preferred_element_type` must not be narrower than the original type, got "
+            f"preferred_element_type of {preferred.name} for result type of {dtype.name}."
+        )
+
+
+# Lowering
+
+
+@dot_general_p.rule(lower)
+def _(ctx, x, y, *, dimension_numbers, precision, preferred_element_type, out_sharding):
+    (xc, yc), (xb, yb) = dimension_numbers
+    (xa, ya), (oa,) = ctx.in_avals, ctx.out_avals
+    x_dtype, y_dtype = product_dtypes(xa.dtype, ya.dtype, oa.dtype)
+    algorithm = lowered_algorithm(ctx.platform, precision, x_dtype, y_dtype, oa.dtype)
+    out_dtype = oa.dtype
+    if algorithm is not None:
+        x_dtype, y_dtype, out_dtype = algorithm[:3]
+    out = hlo.dot_general(
+        mlir.tensor_type(oa.shape, out_dtype),
+        converted(ctx, x, xa.dtype, x_dtype, xa.shape),
+        converted(ctx, y, ya.dtype, y_dtype, ya.shape),
+        hlo.DotDimensionNumbers.get(
+            lhs_batching_dimensions=list(xb),
+            rhs_batching_dimensions=list(yb),
+            lhs_contracting_dimensions=list(xc),
+            rhs_contracting_dimensions=list(yc),
+        ),
+        precision_config=precision_attr(precision),
+        algorithm=None if algorithm is None else algorithm.attr,
+    )
+    return converted(ctx, out, out_dtype, oa.dtype, oa.shape)
+
+
+def product_dtypes(x: Any, y: Any, out: Any) -> tuple[Any, Any]:
+    """Dtypes in which XLA is given the operands of a product."""
+    if x == y:
+        # XLA's own upcasting of packed integers leaves them packed, and then fails.
+        packed = x in dtypes.small_ints or x in dtypes.small_uints
+        return (out, out) if packed else (x, y)
+    both_narrow = x in dtypes.narrow_floats and y in dtypes.narrow_floats
+    return (x, y) if both_narrow else (out, out)
+
+
+# Derivatives
+
+
+@dot_general_p.rule(jvp)
+def _(primals, tangents, **params):
+    return bilinear_jvp(dot_general_p, primals, tangents, params)
+
+
+def bilinear_jvp(prim: Primitive, primals, tangents, params):
+    """Forward derivative of an operation that is linear in each of two operands."""
+    (x, y), (tx, ty) = primals, tangents
+    out = prim.bind(x, y, **params)
+    total: Any = Zero.like(out)
+    if total.aval.dtype == dtypes.float0:
+        return out, total
+    if type(tx) is not Zero:
+        total = prim.bind(tx, y, **params)
+    if type(ty) is not Zero:
+        total = add_tangents(total, prim.bind(x, ty, **params))
+    return out, total
+
+
+@dot_general_p.rule(transpose)
+def _(ct, x, y, *, dimension_numbers, **params):
+    (xc, yc), (xb, yb) = dimension_numbers
+    if type(ct) is Zero:
+        return [None, None]
+    if is_linear(x):
+        return [_cotangent(ct, x.aval, xc, xb, y, yc, yb, True, params), None]
+    return [None, _cotangent(ct, y.aval, yc, yb, x, xc, xb, False, params)]
+
+
+def _cotangent(ct, aval: ShapedArray, contracting, stack, other, other_c, other_b, first, params):
+    """Cotangent of the first or second operand: the result's, times the other operand."""
+    kept = without(range(aval.ndim), (*contracting, *stack))
+    other_kept = without(range(typeof(other).ndim), (*other_c, *other_b))
+    n = len(stack)
+    start = n + len(kept) if first else n
+    summed = tuple(range(start, start + len(other_kept)))
+    numbers = _numbers(summed, other_kept, range(n), other_b)
+    found = dot_general_p.bind(ct, other, dimension_numbers=numbers, **params)
+    # What is left of the other operand are its summed axes, in their order there.
+    by_place = sorted(range(len(other_c)), key=lambda i: other_c[i])
+    axes = (*stack, *kept, *[contracting[i] for i in by_place])
+    found = transpose_axes(found, np.argsort(axes).tolist())
+    return convert(found, aval.dtype, aval.weak_type)
+
+
+# Batching
+
+
+@dot_general_p.rule(batch)
+def _(axis, args, dims, *, dimension_numbers, **params):
+    (x, y), (dx, dy) = args, dims
+    (xc, yc), (xb, yb) = dimension_numbers
+    if dx is not None:
+        xc, xb = past(dx, xc), past(dx, xb)
+    if dy is not None:
+        yc, yb = past(dy, yc), past(dy, yb)
+    if dx is not None and dy is not None:
+        xb, yb, out_dim = (dx, *xb), (dy, *yb), 0
+    elif dx is not None:
+        out_dim = len(xb) + _place(dx, xc, xb)
+    else:
+        out_dim = len(yb) + typeof(x).ndim - len(xc) - len(xb) + _place(dy, yc, yb)
+    return dot_general_p.bind(x, y, dimension_numbers=_numbers(xc, yc, xb, yb), **params), out_dim
+
+
+def _place(dim: int, contracting, stack) -> int:
+    """Where an axis stands among those that are kept."""
+    return dim - sum(a < dim for a in (*contracting, *stack))

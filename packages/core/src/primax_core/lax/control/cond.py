@@ -1,0 +1,437 @@
+"""``cond`` and ``switch``: one of several programs, chosen by a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..._base import pytree
+from ..._base.config import state
+from ..._ir import dtypes
+from ..._ir.avals import ShapedArray
+from ..._ir.jaxpr import Jaxpr
+from ..._ir.primitive import (
+    Primitive,
+    abstract,
+    batch,
+    dce,
+    effects,
+    jvp,
+    linearize,
+    lower,
+    transpose,
+)
+from ..._lower.lazy import hlo, ir, lowering, mlir
+from ..._trace.core import typeof
+from ..._trace.staging import eval_jaxpr, stage
+from ..._transform.batching import batch_jaxpr, move_axis
+from ..._transform.dce import dce_jaxpr
+from ..._transform.jvp import jvp_jaxpr
+from ..._transform.linearize import linearize_jaxpr
+from ..._transform.pieces import remembered_on
+from ..._transform.symbolic import Zero, is_linear, zeros
+from ..._transform.transpose import transpose_jaxpr
+from ..broadcasting import broadcast_in_dim
+from ..comparison import eq, ne
+from ..conversion import convert, convert_element_type
+from ..selection import clamp, select_n
+from ..stopping import cut_off
+from .bodies import Body, trace_body
+
+_flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
+
+cond_p: Final = Primitive(
+    "cond", multiple_results=True, cache_on=lambda params: params["branches"][0].cache
+)
+
+
+class _NotGiven:
+    pass
+
+
+_NOT_GIVEN: Any = _NotGiven()
+
+
+def cond(pred: Any, true_fun: Callable, false_fun: Callable, *operands: Any, operand: Any = _NOT_GIVEN):
+    """``true_fun(*operands)`` if ``pred`` else ``false_fun(*operands)``; only one of them runs.
+
+    Args:
+      pred: a scalar; numbers count as true unless they are zero.
+      true_fun, false_fun: give results of one structure and the same types.
+      operand: the single operand, as a keyword.
+
+    The form ``cond(pred, true_operand, true_fun, false_operand, false_fun)`` is accepted too. Under
+    ``vmap`` with a mapped predicate both branches run and results are selected.
+
+    Raises:
+      TypeError: if the predicate is not a scalar, or the branches' results differ.
+
+    >>> float(cond(True, lambda x: x + 1.0, lambda x: x - 1.0, 1.0))
+    2.0
+    """
+    if not (callable(true_fun) and callable(false_fun)):
+        if len(operands) == 2 and callable(false_fun) and callable(operands[1]):
+            return _two_operands(pred, true_fun, false_fun, *operands)
+        raise TypeError("lax.cond: true_fun and false_fun arguments should be callable.")
+    if operand is not _NOT_GIVEN:
+        if operands:
+            raise TypeError(
+                "if 'operand' keyword is passed then no positional operands can be passed, got "
+                f"operand={operand} and positional operands {operands}"
+            )
+        operands = (operand,)
+    if pred is None:
+        raise TypeError("cond predicate is None")
+    aval = _scalar_type(pred, "Pred must be a scalar")
+    if not (
+        dtypes.issubdtype(aval.dtype, np.bool_) or dtypes.issubdtype(aval.dtype, np.number)
+    ):
+        raise TypeError(f"Pred type must be either boolean or number, got {aval.dtype.name}.")
+    if state.disable_jit and state.trace is None:
+        return (true_fun if pred else false_fun)(*operands)
+    if aval.dtype != np.bool_:
+        pred = ne(pred, np.zeros((), aval.dtype))
+    index = convert_element_type(pred, np.int32)
+    return _bind(index, [false_fun, true_fun], operands, ("false_fun", "true_fun"))
+
+
+def _two_operands(pred, true_operand, true_fun, false_operand, false_fun):
+    return cond(
+        pred,
+        lambda ops: true_fun(ops[0]),
+        lambda ops: false_fun(ops[1]),
+        (true_operand, false_operand),
+    )
+
+
+def switch(index: Any, branches: Sequence[Callable], *operands: Any, operand: Any = _NOT_GIVEN):
+    """``branches[index](*operands)``, the index clamped to the branches there are.
+
+    Raises:
+      TypeError: if the index is not an integer scalar, or the branches' results differ.
+      ValueError: if there are no branches.
+
+    >>> float(switch(1, [lambda x: x, lambda x: 2 * x], 3.0))
+    6.0
+    """
+    if not all(callable(b) for b in branches):
+        raise TypeError("lax.switch: branches argument should be a sequence of callables.")
+    if operand is not _NOT_GIVEN:
+        if operands:
+            raise TypeError("lax.switch: give operands by position or as `operand`, not both")
+        operands = (operand,)
+    branches = list(branches)
+    aval = _scalar_type(index, "Branch index must be scalar")
+    if not dtypes.issubdtype(aval.dtype, np.integer):
+        raise TypeError(f"Index type must be an integer, got {aval.strip_weak_type()}.")
+    if not branches:
+        raise ValueError("Empty branch sequence")
+    if len(branches) == 1:
+        return branches[0](*operands)
+    if state.disable_jit and state.trace is None:
+        return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
+    index = convert_element_type(index, np.int32)
+    index = clamp(np.int32(0), index, np.int32(len(branches) - 1))
+    return _bind(index, branches, operands, tuple(f"branch {i}" for i in range(len(branches))))
+
+
+def _scalar_type(x: Any, message: str) -> ShapedArray:
+    try:
+        aval = typeof(x)
+    except TypeError:
+        raise TypeError(f"{message}, got {x} of type {type(x)}.") from None
+    if aval.shape:
+        raise TypeError(f"{message}, got {x} of shape {aval.shape}.")
+    return aval
+
+
+def _bind(index, funs: Sequence[Callable], operands: tuple, names: tuple[str, ...]):
+    leaves, in_tree = _flatten(operands)
+    avals = [typeof(x) for x in leaves]
+    bodies = [trace_body(f, in_tree, avals, "cond") for f in funs]
+    _check_branches(bodies, names)
+    n_consts = [len(b.consts) for b in bodies]
+    key = (tuple(n_consts), *(b.jaxpr for b in bodies[1:]))
+    branches = remembered_on(
+        bodies[0].jaxpr, "branches", key, lambda: _with_all_consts(bodies, avals)
+    )
+    consts = [c for b in bodies for c in b.consts]
+    outs = cond_p.bind(index, *consts, *leaves, branches=branches)
+    return _unflatten(bodies[0].out_tree, outs)
+
+
+def _with_all_consts(bodies: Sequence[Body], avals: Sequence[ShapedArray]) -> tuple[Jaxpr, ...]:
+    """Branches that all take every branch's constants, and give results of one weakness."""
+    const_avals = [[v.aval for v in b.jaxpr.invars[: len(b.consts)]] for b in bodies]
+    flat = [a for part in const_avals for a in part]
+    outs = [b.jaxpr.out_avals for b in bodies]
+    joined = [
+        a if all(o[i].weak_type for o in outs) else a.strip_weak_type()
+        for i, a in enumerate(outs[0])
+    ]
+    found, start = [], 0
+    for b, part in zip(bodies, const_avals):
+        n, at = len(part), start
+
+        def run(*args, b=b, n=n, at=at):
+            results = eval_jaxpr(b.jaxpr, [*args[at : at + n], *args[len(flat) :]])
+            return [
+                r if a is w else convert(r, w.dtype, w.weak_type)
+                for r, a, w in zip(results, b.jaxpr.out_avals, joined)
+            ]
+
+        found.append(stage(run, [*flat, *avals], b.info))
+        start += n
+    return tuple(found)
+
+
+def _check_branches(bodies: Sequence[Body], names: tuple[str, ...]) -> None:
+    first = bodies[0] if names[0] != "false_fun" else bodies[1]
+    first_name = names[0] if names[0] != "false_fun" else names[1]
+    for b, name in zip(bodies, names):
+        if b is first:
+            continue
+        if b.out_tree != first.out_tree:
+            raise TypeError(
+                "cond branch outputs must have the same pytree structure, but they differ:\n\n"
+                f"{first_name} output is {first.out_tree} but {name} output is {b.out_tree}.\n\n"
+                "Revise the branches so that they return the same structure."
+            )
+        wrong = []
+        paths = pytree.tree_leaves_with_path(
+            _unflatten(b.out_tree, list(range(b.out_tree.num_leaves)))
+        )
+        for (path, _), x, y in zip(paths, first.jaxpr.out_avals, b.jaxpr.out_avals):
+            if x.shape != y.shape or x.dtype != y.dtype:
+                where = f" at path {pytree.keystr(path)}" if path else ""
+                wrong.append(
+                    f"the output of {first_name}{where} has type {x.strip_weak_type()} but the "
+                    f"corresponding output of {name} has type {y.strip_weak_type()}"
+                )
+        if wrong:
+            raise TypeError(
+                "cond branches must have equal output types but they differ.\n\n"
+                f"{first_name} is {first.info.func_src_info}, {name} is {b.info.func_src_info}; "
+                + "; ".join(wrong)
+                + ".\n\nRevise the branches so that all results have the same types."
+            )
+
+
+# Types and lowering
+
+
+@cond_p.rule(abstract)
+def _(index, *avals, branches):
+    return branches[0].out_avals
+
+
+@cond_p.rule(effects)
+def _(*avals, branches):
+    return frozenset().union(*(b.effects for b in branches))
+
+
+@cond_p.rule(lower)
+def _(ctx, index, *values, branches):
+    out_types = [mlir.type_of(a) for a in ctx.out_avals]
+    op = hlo.CaseOp(out_types, index=index, num_branches=len(branches))
+    for region, jaxpr in zip(op.regions, branches):
+        block = region.blocks.append()
+        with ir.InsertionPoint(block):
+            hlo.return_(lowering.lower_body(ctx, jaxpr, values))
+    return list(op.results)
+
+
+# Forward mode
+
+
+@cond_p.rule(jvp)
+def _(primals, tangents, *, branches):
+    mask = tuple(type(t) is not Zero for t in tangents[1:])
+    out_nz = _joined([jvp_jaxpr(b, mask)[1] for b in branches])
+    programs = tuple(jvp_jaxpr(b, mask, out_nz)[0] for b in branches)
+    given = [t for t, m in zip(tangents[1:], mask) if m]
+    outs = cond_p.bind(*primals, *given, branches=programs)
+    n = len(branches[0].outvars)
+    dots = iter(outs[n:])
+    return outs[:n], [next(dots) if m else Zero.like(o) for o, m in zip(outs, out_nz)]
+
+
+def _joined(masks: Sequence[Sequence[bool]]) -> tuple[bool, ...]:
+    return tuple(any(m) for m in zip(*masks))
+
+
+# Linearization
+
+
+@cond_p.rule(linearize)
+def _(primals, mask, *, branches):
+    index, *operands = primals
+    mask = tuple(mask[1:])
+    out_nz = _joined([linearize_jaxpr(b, mask).out_mask for b in branches])
+    plan = remembered_on(
+        branches[0], "cond linearize", (mask, *branches[1:]),
+        lambda: _LinearCond([linearize_jaxpr(b, mask, out_nz) for b in branches], mask),
+    )  # fmt: skip
+    found = cond_p.bind(index, *operands, branches=plan.forward)
+    n = len(branches[0].outvars)
+    outs, slots = found[:n], found[n:]
+    residuals = [operands[i] for i in plan.operands] + list(slots)
+
+    def linear(*tangents):
+        return cond_p.bind(index, *residuals, *tangents, branches=plan.linear)
+
+    avals = [typeof(p).tangent_aval() for p, m in zip(operands, mask) if m]
+    if not any(out_nz):
+        return outs, stage(lambda *_: [], avals), out_nz
+    return outs, stage(linear, avals, parent=state.trace), out_nz
+
+
+class _LinearCond:
+    """Linearized branches brought to one signature.
+
+    Residuals that are operands are passed as such; the others go through slots, which branches
+    share where the types agree, so that no branch's residuals take room beside another's.
+    """
+
+    def __init__(self, pieces: Sequence, mask: tuple[bool, ...]):
+        self.operands = sorted(
+            {i for p in pieces for where, i in p.residuals if where == "in"}
+        )
+        slots: list[ShapedArray] = []
+        placed = [_place(p, slots) for p in pieces]
+        self.forward = tuple(
+            _forward_branch(p, slots, places) for p, places in zip(pieces, placed)
+        )
+        self.linear = tuple(
+            _linear_branch(p, self.operands, slots, places, mask)
+            for p, places in zip(pieces, placed)
+        )
+
+
+def _place(piece, slots: list) -> dict[int, int]:
+    """Which slot each residual (by its number) of a branch uses; adds slots that are missing."""
+    taken: set[int] = set()
+    places: dict[int, int] = {}
+    for r, (where, i) in enumerate(piece.residuals):
+        if where == "in":
+            continue
+        var = piece.forward.outvars[i if where == "out" else piece.n_outs + i]
+        aval = var.aval.strip_weak_type()
+        for s, slot in enumerate(slots):
+            if slot is aval and s not in taken:
+                break
+        else:
+            s = len(slots)
+            slots.append(aval)
+        taken.add(s)
+        places[r] = s
+    return places
+
+
+def _forward_branch(piece, slots, places) -> Jaxpr:
+    def run(*args):
+        found = eval_jaxpr(piece.forward, args)
+        rows: list[Any] = [None] * len(slots)
+        for r, s in places.items():
+            where, i = piece.residuals[r]
+            rows[s] = _strong(found[i if where == "out" else piece.n_outs + i])
+        return [
+            *found[: piece.n_outs], *(zeros(a) if v is None else v for v, a in zip(rows, slots))
+        ]
+
+    return stage(run, piece.forward.in_avals, piece.forward.debug_info)
+
+
+def _strong(x):
+    aval = typeof(x)
+    return convert(x, aval.dtype) if aval.weak_type else x
+
+
+def _linear_branch(piece, operands, slots, places, mask) -> Jaxpr:
+    in_avals = piece.forward.in_avals
+    avals = [in_avals[i] for i in operands] + list(slots)
+    tangent_avals = [a.tangent_aval() for a, m in zip(in_avals, mask) if m]
+    n, at = len(operands), {i: k for k, i in enumerate(operands)}
+
+    def run(*args):
+        residuals = [
+            args[at[i]] if where == "in" else args[n + places[r]]
+            for r, (where, i) in enumerate(piece.residuals)
+        ]
+        return eval_jaxpr(piece.linear, [*residuals, *args[len(avals) :]])
+
+    return stage(run, [*avals, *tangent_avals], piece.forward.debug_info)
+
+
+@cond_p.rule(transpose)
+def _(cts, index, *operands, branches):
+    linear = tuple(is_linear(o) for o in operands)
+    ct_mask = tuple(type(c) is not Zero for c in cts)
+    programs = tuple(transpose_jaxpr(b, linear, ct_mask, True)[0] for b in branches)
+    known = [o for o in operands if not is_linear(o)]
+    given = [c for c in cts if type(c) is not Zero]
+    found = iter(cond_p.bind(index, *known, *given, branches=programs))
+    return [None, *(next(found) if m else None for m in linear)]
+
+
+# Batching
+
+
+@cond_p.rule(batch)
+def _(axis, args, dims, *, branches):
+    (index, *operands), (index_d, *op_dims) = args, dims
+    size = axis.size
+    if index_d is None:
+        found = [batch_jaxpr(b, tuple(op_dims), axis)[1] for b in branches]
+        wanted = tuple(0 if any(d is not None for d in ds) else None for ds in zip(*found))
+        programs = tuple(batch_jaxpr(b, tuple(op_dims), axis, wanted)[0] for b in branches)
+        outs = cond_p.bind(index, *operands, branches=programs)
+        return outs, list(wanted)
+    # Every branch runs for every example. Operands of the examples that did not choose a branch
+    # are cut off from differentiation, so that an infinite derivative there does no harm.
+    index = move_axis(index, index_d, 0, size)
+    operands = [move_axis(x, d, 0, size) for x, d in zip(operands, op_dims)]
+    results = []
+    for i, b in enumerate(branches):
+        chosen = eq(index, np.int32(i))
+        guarded = [_guard(chosen, x) for x in operands] if len(branches) > 1 else operands
+        program, _ = batch_jaxpr(b, (0,) * len(operands), axis, (0,) * len(b.outvars))
+        results.append(eval_jaxpr(program, guarded))
+    predicate = ne(index, np.int32(0)) if len(branches) == 2 else index
+    outs = []
+    for values in zip(*results):
+        aval = typeof(values[0])
+        which = (
+            predicate if aval.ndim == 1 else broadcast_in_dim(predicate, aval.shape, (0,))
+        )
+        outs.append(select_n(which, *values))
+    return outs, [0] * len(outs)
+
+
+def _guard(chosen, x):
+    aval = typeof(x)
+    if not dtypes.issubdtype(aval.dtype, np.inexact):
+        return x
+    mask = chosen if aval.ndim == 1 else broadcast_in_dim(chosen, aval.shape, (0,))
+    return select_n(mask, cut_off(x), x)
+
+
+@cond_p.rule(dce)
+def _(used, eqn):
+    branches = eqn.params["branches"]
+    used = tuple(used)
+    if not any(used) and not eqn.effects:
+        return [False] * len(eqn.invars), None
+    ins = _joined([dce_jaxpr(b, used)[1] for b in branches])
+    new_branches = tuple(dce_jaxpr(b, used, ins)[0] for b in branches)
+    all_ins = [True, *ins]
+    new = eqn.replace(
+        invars=[v for v, u in zip(eqn.invars, all_ins) if u],
+        outvars=[v for v, u in zip(eqn.outvars, used) if u],
+        params={"branches": new_branches},
+    )
+    return all_ins, new
+
+

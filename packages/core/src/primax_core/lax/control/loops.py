@@ -1,0 +1,171 @@
+"""Loops built from ``scan`` and ``while_loop``: ``fori_loop`` and ``map``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..._base import pytree
+from ..._base.config import state
+from ..._ir import dtypes
+from ..._trace.core import Tracer, typeof
+from ..._transform.batching import Axis, batch_of, move_axis
+from ..arithmetic import add
+from ..comparison import lt
+from ..conversion import convert_element_type
+from ..joining import concatenate
+from ..reshaping import reshape
+from ..slicing import slice_in_dim
+from .scan import scan
+from .while_loop import while_loop
+
+_flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
+
+
+def fori_loop(
+    lower: Any, upper: Any, body_fun: Callable, init_val: Any, *, unroll: int | bool | None = None
+) -> Any:
+    """``val = body_fun(i, val)`` for each ``i`` from ``lower`` up to, not including, ``upper``.
+
+    With concrete bounds this is a :func:`scan`, so it can be differentiated in reverse; with traced
+    bounds it is a :func:`while_loop`, which cannot.
+
+    Args:
+      lower, upper: integer scalars of one dtype.
+      unroll: as in :func:`scan`; only with concrete bounds.
+
+    Raises:
+      TypeError: if the bounds are not scalars of one type, or the body changes types.
+      ValueError: if ``unroll`` is given with traced bounds.
+
+    >>> float(fori_loop(0, 3, lambda i, x: x * 2.0, 1.0))
+    8.0
+    """
+    if not callable(body_fun):
+        raise TypeError("lax.fori_loop: body_fun argument should be callable.")
+    lower_aval, upper_aval = typeof(lower), typeof(upper)
+    for name, aval in (("lower", lower_aval), ("upper", upper_aval)):
+        if aval.shape:
+            raise TypeError(f"{name} bound of fori_loop must be a scalar, got shape {aval.shape}")
+    dtype = _bound_dtype(lower, upper, lower_aval, upper_aval)
+    concrete = not isinstance(lower, Tracer) and not isinstance(upper, Tracer)
+    if state.disable_jit and state.trace is None and concrete:
+        val = init_val
+        for i in range(int(lower), int(upper)):
+            val = body_fun(i, val)
+        return val
+    if concrete:
+        start, stop = np.asarray(lower).item(), np.asarray(upper).item()
+        length = max(int(np.ceil(stop - start)), 0)
+
+        def step(carry, _):
+            i, val = carry
+            return (add(i, np.ones((), dtype)), body_fun(i, val)), None
+
+        first = np.asarray(lower).astype(dtype)[()]
+        (_, out), _ = scan(
+            _named(step, body_fun), (first, init_val), None, length=length,
+            unroll=1 if unroll is None else unroll,
+        )  # fmt: skip
+        return out
+    if unroll is not None and unroll is not False and unroll != 1:
+        raise ValueError(
+            "Can only use `unroll` in `fori_loop` if the loop bounds are statically known."
+        )
+
+    def test(carry):
+        i, stop, _ = carry
+        return lt(i, stop)
+
+    def body(loop_carry):
+        i, stop, val = loop_carry
+        return add(i, np.ones((), dtype)), stop, body_fun(i, val)
+
+    start = convert_element_type(lower, dtype)
+    stop = convert_element_type(upper, dtype)
+    return while_loop(test, body, (start, stop, init_val))[2]
+
+
+def _bound_dtype(lower, upper, lower_aval, upper_aval):
+    weak_l, weak_u = lower_aval.weak_type, upper_aval.weak_type
+    if lower_aval.dtype == upper_aval.dtype:
+        return lower_aval.dtype
+    if weak_l != weak_u:
+        # A Python integer beside an array of a narrower type: both become the default integer.
+        strong = upper_aval.dtype if weak_l else lower_aval.dtype
+        found, _ = dtypes.lattice_result(((lower_aval.dtype, weak_l), (upper_aval.dtype, weak_u)))
+        if dtypes.issubdtype(strong, np.integer):
+            return np.promote_types(found, lower_aval.dtype if weak_l else upper_aval.dtype)
+    raise TypeError(
+        "lower and upper arguments to fori_loop must have equal types, got "
+        f"{lower_aval.dtype.name} and {upper_aval.dtype.name}"
+    )
+
+
+def _named(step: Callable, fun: Callable) -> Callable:
+    step.__name__ = getattr(fun, "__name__", "body_fun")
+    return step
+
+
+def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:  # noqa: A001
+    """``f`` of each slice of ``xs`` along the leading axis, one after the other, stacked.
+
+    Args:
+      f: a function of one slice (a pytree like ``xs``).
+      batch_size: apply ``f`` with ``vmap`` to this many slices at once; a remainder goes last.
+
+    >>> import numpy as np
+    >>> map(lambda x: x * x, np.arange(3.0)).tolist()
+    [0.0, 1.0, 4.0]
+    """
+    if batch_size:
+        return _map_batches(f, xs, batch_size)
+    _, ys = scan(lambda _, x: ((), f(x)), (), xs)
+    return ys
+
+
+def _map_batches(f: Callable, xs: Any, batch_size: int) -> Any:
+    leaves, tree = _flatten(xs)
+    n = typeof(leaves[0]).shape[0]
+    whole = n // batch_size
+    mapped = _batched(f)
+
+    def part(start, stop):
+        return [slice_in_dim(x, start, stop) for x in leaves]
+
+    pieces = []
+    if whole:
+        slabs = [
+            reshape(x, (whole, batch_size, *typeof(x).shape[1:]))
+            for x in part(0, whole * batch_size)
+        ]
+        _, ys = scan(lambda _, x: ((), mapped(x)), (), _unflatten(tree, slabs))
+        pieces.append(
+            pytree.tree_map(
+                lambda y: reshape(y, (whole * batch_size, *typeof(y).shape[2:])), ys
+            )
+        )
+    if n % batch_size or not n:
+        pieces.append(mapped(_unflatten(tree, part(whole * batch_size, n))))
+    if len(pieces) == 1:
+        return pieces[0]
+    return pytree.tree_map(lambda a, b: concatenate([a, b], 0), *pieces)
+
+
+def _batched(f: Callable) -> Callable:
+    def mapped(x):
+        leaves, tree = _flatten(x)
+        size = typeof(leaves[0]).shape[0]
+        trees: list = []
+
+        def flat(*args):
+            outs, out_tree = _flatten(f(_unflatten(tree, args)))
+            trees.append(out_tree)
+            return outs
+
+        outs, dims = batch_of(flat, leaves, [0] * len(leaves), Axis(size))
+        return _unflatten(trees[0], [move_axis(o, d, 0, size) for o, d in zip(outs, dims)])
+
+    return mapped

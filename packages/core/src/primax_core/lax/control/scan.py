@@ -1,0 +1,688 @@
+"""``scan``: a loop over leading axes that carries state."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from ..._base import pytree
+from ..._base.config import state
+from ..._ir.avals import ShapedArray
+from ..._ir.jaxpr import Jaxpr, Literal, Var
+from ..._ir.primitive import (
+    Primitive,
+    abstract,
+    batch,
+    dce,
+    effects,
+    jvp,
+    linearize,
+    lower,
+    transpose,
+)
+from ..._ir.printer import hide_defaults
+from ..._lower.lazy import hlo, ir, lowering, mlir
+from ..._trace.core import Tracer, call_on, typeof
+from ..._trace.staging import eval_jaxpr, stage
+from ..._transform.batching import batch_jaxpr, move_axis
+from ..._transform.dce import dce_jaxpr
+from ..._transform.jvp import jvp_jaxpr
+from ..._transform.linearize import linearize_jaxpr
+from ..._transform.pieces import remembered_on
+from ..._transform.symbolic import Zero, add_tangents, instantiate, is_linear, zeros
+from ..._transform.transpose import transpose_jaxpr
+from ..dynamic_slicing import dynamic_index_in_dim
+from ..joining import concatenate
+from ..reshaping import expand_dims
+from .bodies import check_carry, fixpoint, parameter_name, permuted, promote_weak, same_types, trace_body
+
+_flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
+
+scan_p: Final = Primitive(
+    "scan", multiple_results=True, cache_on=lambda params: params["jaxpr"].cache
+)
+hide_defaults("scan", _split_transpose=False)
+
+
+def scan(
+    f: Callable,
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[Any, Any]:
+    """Run ``carry, y = f(carry, x)`` over the leading axis of ``xs``, stacking the ``y``.
+
+    Args:
+      f: a function of a carry and one slice of ``xs``; the carry keeps its types.
+      init: the first carry, a pytree. Weakly typed leaves take the dtype that ``f`` gives.
+      xs: a pytree of arrays with equal leading axes, or ``None`` together with ``length``.
+      length: number of steps, where it cannot be read from ``xs``.
+      reverse: go from the last slice to the first; the stacked results stay aligned with ``xs``.
+      unroll: how many steps to write out in one iteration; ``True`` or 0 writes out all.
+
+    Returns:
+      The last carry and the stacked results. Reverse-mode differentiation saves what the body's
+      derivative needs at each step, and what does not change from step to step only once.
+
+    Raises:
+      TypeError: if carry types or structures differ.
+      ValueError: if lengths disagree or ``unroll`` is negative.
+
+    >>> import numpy as np
+    >>> total, before = scan(lambda c, x: (c + x, c), 0.0, np.array([1.0, 2.0, 3.0]))
+    >>> float(total), before.tolist()
+    (6.0, [0.0, 1.0, 3.0])
+    """
+    if not callable(f):
+        raise TypeError(f"lax.scan: f argument should be a callable, got {f!r}.")
+    xs_leaves, xs_tree = _flatten(xs)
+    n = _scan_length(xs_leaves, length)
+    init_leaves, init_tree = _flatten(init)
+    if state.disable_jit and state.trace is None:
+        return _python_scan(f, init, xs_leaves, xs_tree, n, reverse)
+    xs_avals = [typeof(x) for x in xs_leaves]
+    x_avals = [a.update(shape=a.shape[1:]) for a in xs_avals]
+    in_tree = _flatten((init, _unflatten(xs_tree, x_avals)))[1]
+
+    def traced(leaves):
+        avals = [typeof(c) for c in leaves]
+        return trace_body(f, in_tree, [*avals, *x_avals], "scan"), avals
+
+    body, carry_avals = traced(init_leaves)
+    _check_pair(body, f)
+    children = body.out_tree.children()
+    carry_out_tree, y_tree = children
+    n_carry = carry_out_tree.num_leaves
+    if carry_out_tree == init_tree:
+        promoted = promote_weak(init_leaves, body.jaxpr.out_avals[:n_carry])
+        if promoted is not None:
+            init_leaves = promoted
+            body, carry_avals = traced(init_leaves)
+            n_carry = body.out_tree.children()[0].num_leaves
+    check_carry(
+        "scan body", parameter_name(f, 0), init_tree, carry_avals,
+        body.out_tree.children()[0], body.jaxpr.out_avals[:n_carry],
+    )  # fmt: skip
+    jaxpr = remembered_on(
+        body.jaxpr, "carry types", tuple(carry_avals),
+        lambda: same_types(body.jaxpr, n_carry, carry_avals),
+    )  # fmt: skip
+    out = scan_p.bind(
+        *body.consts, *init_leaves, *xs_leaves, jaxpr=jaxpr, length=n, reverse=bool(reverse),
+        unroll=_checked_unroll(unroll, n), num_consts=len(body.consts), num_carry=n_carry,
+    )  # fmt: skip
+    return _unflatten(init_tree, out[:n_carry]), _unflatten(y_tree, out[n_carry:])
+
+
+def _check_pair(body, f) -> None:
+    data = body.out_tree.node_data()
+    if data is None or data[0] not in (tuple, list) or len(body.out_tree.children()) != 2:
+        raise TypeError(
+            f"scan body output must be a pair, got {body.out_tree} from "
+            f"{body.info.func_src_info}: return (carry, y), with None for y if there is none"
+        )
+
+
+def _scan_length(leaves: Sequence, length: Any) -> int:
+    sizes = []
+    for x in leaves:
+        shape = typeof(x).shape
+        if not shape:
+            raise ValueError(
+                "scan got value with no leading axis to scan over: "
+                f"{', '.join(typeof(v).str_short() for v in leaves if not typeof(v).shape)}"
+            )
+        sizes.append(shape[0])
+    if length is not None:
+        if isinstance(length, Tracer):
+            length = length.__index__()
+        length = int(length)
+        if any(s != length for s in sizes):
+            raise ValueError(
+                f"scan got `length` argument of {length} which disagrees with leading axis sizes "
+                f"{sizes}."
+            )
+        return length
+    if not sizes:
+        raise ValueError("scan got no values to scan over and `length` not provided.")
+    if len(set(sizes)) > 1:
+        raise ValueError(
+            "scan got values with different leading axis sizes: " + ", ".join(map(str, sizes)) + "."
+        )
+    return sizes[0]
+
+
+def _checked_unroll(unroll: Any, length: int) -> int:
+    if isinstance(unroll, bool):
+        return max(length, 1) if unroll else 1
+    unroll = operator.index(unroll)
+    if unroll < 0:
+        raise ValueError("`unroll` must be a `bool` or a non-negative `int`.")
+    return unroll or max(length, 1)
+
+
+def _python_scan(f, init, leaves, tree, n: int, reverse: bool):
+    carry, ys = init, []
+    for i in reversed(range(n)) if reverse else range(n):
+        carry, y = f(carry, _unflatten(tree, [dynamic_index_in_dim(x, i, 0, keepdims=False) for x in leaves]))
+        ys.append(y)
+    if reverse:
+        ys.reverse()
+    if not ys:
+        raise ValueError("zero-length scan is not supported with disable_jit")
+    return carry, pytree.tree_map(lambda *parts: _stack(parts), *ys)
+
+
+def _stack(parts):
+    return concatenate([expand_dims(p, (0,)) for p in parts], 0)
+
+
+# Types
+
+
+@scan_p.rule(abstract)
+def _(*avals, jaxpr, length, num_carry, **_):
+    outs = jaxpr.out_avals
+    return [*outs[:num_carry], *(stacked(a, length) for a in outs[num_carry:])]
+
+
+@scan_p.rule(effects)
+def _(*avals, jaxpr, **_):
+    return jaxpr.effects
+
+
+def stacked(aval: ShapedArray, length: int) -> ShapedArray:
+    """The type of ``length`` values of a type."""
+    return aval.update(shape=(length, *aval.shape))
+
+
+# Lowering
+
+
+@scan_p.rule(lower)
+def _(ctx, *values, jaxpr, length, reverse, unroll, num_consts, num_carry, **_):
+    consts = values[:num_consts]
+    init = values[num_consts : num_consts + num_carry]
+    xs = values[num_consts + num_carry :]
+    y_avals = ctx.out_avals[num_carry:]
+    y_types = [mlir.type_of(a) for a in y_avals]
+    if length == 0:
+        return [*init, *(_uninitialized(t) for t in y_types)]
+    if unroll >= length:
+        return _straight(ctx, jaxpr, length, reverse, consts, init, xs, y_types)
+
+    steps, rest = divmod(length, unroll)
+
+    def body(i, carry, ys):
+        first = _times(i, unroll)
+        for k in range(unroll):
+            at = _plus(first, k)
+            if reverse:
+                at = _minus(length - 1, at)
+            carry, ys = _step(ctx, jaxpr, consts, carry, xs, ys, at)
+        return carry, ys
+
+    ys = [_uninitialized(t) for t in y_types]
+    carry, ys = _while(steps, list(init), ys, body)
+    for k in range(steps * unroll, length):
+        at = mlir_i32(length - 1 - k if reverse else k)
+        carry, ys = _step(ctx, jaxpr, consts, carry, xs, ys, at)
+    return [*carry, *ys]
+
+
+def mlir_i32(value: int):
+    """An i32 constant."""
+    import numpy as np
+
+    return mlir.constant(np.int32(value))
+
+
+def _times(i, n: int):
+    return i if n == 1 else hlo.multiply(i, mlir_i32(n))
+
+
+def _plus(i, n: int):
+    return i if n == 0 else hlo.add(i, mlir_i32(n))
+
+
+def _minus(n: int, i):
+    return hlo.subtract(mlir_i32(n), i)
+
+
+def _uninitialized(tensor_type):
+    import numpy as np
+
+    element = tensor_type.element_type
+    attr = (
+        mlir.dense(np.zeros((), np.bool_))
+        if str(element) == "i1"
+        else None
+    )
+    if attr is not None:
+        zero = hlo.constant(attr)
+    else:
+        zero_type = ir.RankedTensorType.get([], element)
+        zero = hlo.constant(ir.DenseElementsAttr.get_splat(zero_type, _zero_attr(element)))
+    if not tensor_type.shape:
+        return zero
+    return hlo.broadcast_in_dim(tensor_type, zero, mlir.i64s([]))
+
+
+def _zero_attr(element):
+    if isinstance(element, ir.IntegerType):
+        return ir.IntegerAttr.get(element, 0)
+    if isinstance(element, ir.ComplexType):
+        return ir.Attribute.parse(f"#complex.number<:{element.element_type} 0.0, 0.0>")
+    return ir.FloatAttr.get(element, 0.0)
+
+
+def _while(steps: int, carry: list, ys: list, body: Callable):
+    """A counted loop; what the body reads from outside is captured, not carried."""
+    n = len(carry)
+    init = [mlir_i32(0), *carry, *ys]
+    types = [v.type for v in init]
+    loop = hlo.WhileOp(types, init)
+    test = loop.regions[0].blocks.append(*types)
+    with ir.InsertionPoint(test):
+        hlo.return_([hlo.compare(test.arguments[0], mlir_i32(steps), _direction("LT"))])
+    block = loop.regions[1].blocks.append(*types)
+    with ir.InsertionPoint(block):
+        i, *state_in = list(block.arguments)
+        carry_out, ys_out = body(i, state_in[:n], state_in[n:])
+        hlo.return_([hlo.add(i, mlir_i32(1)), *carry_out, *ys_out])
+    results = list(loop.results)[1:]
+    return results[:n], results[n:]
+
+
+def _direction(name: str):
+    return hlo.ComparisonDirectionAttr.get(name)
+
+
+def _step(ctx, jaxpr: Jaxpr, consts, carry, xs, ys, at):
+    n = len(carry)
+    slices = [_slice(x, at) for x in xs]
+    outs = lowering.lower_body(ctx, jaxpr, [*consts, *carry, *slices])
+    return outs[:n], [_store(y, v, at) for y, v in zip(ys, outs[n:])]
+
+
+def _slice(x, at):
+    shape = x.type.shape
+    zero = mlir_i32(0)
+    part = hlo.dynamic_slice(
+        x, [at, *[zero] * (len(shape) - 1)], mlir.i64s([1, *shape[1:]])
+    )
+    return hlo.reshape(ir.RankedTensorType.get(shape[1:], x.type.element_type), part)
+
+
+def _store(y, value, at):
+    shape = y.type.shape
+    zero = mlir_i32(0)
+    row = hlo.reshape(ir.RankedTensorType.get([1, *shape[1:]], y.type.element_type), value)
+    return hlo.dynamic_update_slice(y, row, [at, *[zero] * (len(shape) - 1)])
+
+
+def _straight(ctx, jaxpr, length, reverse, consts, carry, xs, y_types):
+    """All steps written out."""
+    rows: list[list] = [[] for _ in y_types]
+    n = len(carry)
+    for k in reversed(range(length)) if reverse else range(length):
+        slices = []
+        for x in xs:
+            shape = x.type.shape
+            part = hlo.slice(
+                x, mlir.i64s([k, *[0] * (len(shape) - 1)]),
+                mlir.i64s([k + 1, *shape[1:]]), mlir.i64s([1] * len(shape)),
+            )  # fmt: skip
+            slices.append(
+                hlo.reshape(ir.RankedTensorType.get(shape[1:], x.type.element_type), part)
+            )
+        outs = lowering.lower_body(ctx, jaxpr, [*consts, *carry, *slices])
+        carry = outs[:n]
+        for row, v in zip(rows, outs[n:]):
+            shape = [1, *v.type.shape]
+            row.append(hlo.reshape(ir.RankedTensorType.get(shape, v.type.element_type), v))
+    ys = []
+    for row in rows:
+        if reverse:
+            row.reverse()
+        ys.append(hlo.concatenate(row, mlir.i64(0)) if len(row) > 1 else row[0])
+    return [*carry, *ys]
+
+
+# Forward mode
+
+
+def _split(values: Sequence, nc: int, ni: int):
+    return values[:nc], values[nc : nc + ni], values[nc + ni :]
+
+
+@scan_p.rule(jvp)
+def _(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
+    nonzero = [type(t) is not Zero for t in tangents]
+    const_nz, carry_nz, xs_nz = _split(nonzero, num_consts, num_carry)
+    n_ys = len(jaxpr.outvars) - num_carry
+
+    def grow(carry):
+        _, out = jvp_jaxpr(jaxpr, (*const_nz, *carry, *xs_nz))
+        return out[:num_carry]
+
+    carry_nz = fixpoint(carry_nz, grow)
+    mask = (*const_nz, *carry_nz, *xs_nz)
+    body, out_nz = jvp_jaxpr(jaxpr, mask, (*carry_nz, *[False] * n_ys))
+    ys_nz = out_nz[num_carry:]
+    tangents = [
+        instantiate(t) if m and type(t) is Zero else t for t, m in zip(tangents, mask)
+    ]
+    n_in, n_out = len(jaxpr.invars), len(jaxpr.outvars)
+    program = remembered_on(
+        body, "scan jvp order", (num_consts, num_carry),
+        lambda: permuted(
+            body,
+            _interleave(_split(range(n_in), num_consts, num_carry), mask, n_in),
+            _interleave(_split(range(n_out), num_carry, n_ys), out_nz, n_out),
+        ),
+    )  # fmt: skip
+    operands = []
+    for ps, ts, ms in zip(
+        _split(primals, num_consts, num_carry), _split(tangents, num_consts, num_carry),
+        _split(mask, num_consts, num_carry),
+    ):  # fmt: skip
+        operands.extend(ps)
+        operands.extend(t for t, m in zip(ts, ms) if m)
+    nc = num_consts + sum(const_nz)
+    ni = num_carry + sum(carry_nz)
+    outs = scan_p.bind(*operands, jaxpr=program, num_consts=nc, num_carry=ni, **params)
+    carry, carry_dot = outs[:num_carry], iter(outs[num_carry:ni])
+    ys, ys_dot = outs[ni : ni + n_ys], iter(outs[ni + n_ys :])
+    values = [*carry, *ys]
+    dots = [next(carry_dot) if m else None for m in carry_nz]
+    dots += [next(ys_dot) if m else None for m in ys_nz]
+    return values, [Zero.like(v) if d is None else d for v, d in zip(values, dots)]
+
+
+def _interleave(groups, mask, n: int) -> list[int]:
+    """Positions of each group followed by its tangents, which stand after all ``n`` primals."""
+    place, at = {}, n
+    for i, m in enumerate(mask):
+        if m:
+            place[i] = at
+            at += 1
+    order = []
+    for group in groups:
+        order.extend(group)
+        order.extend(place[i] for i in group if i in place)
+    return order
+
+
+# Linearization
+
+
+@scan_p.rule(linearize)
+def _(primals, mask, *, jaxpr, num_consts, num_carry, length, **params):
+    n_ys = len(jaxpr.outvars) - num_carry
+    const_nz, carry_nz, xs_nz = _split(mask, num_consts, num_carry)
+
+    def grow(carry):
+        return linearize_jaxpr(jaxpr, (*const_nz, *carry, *xs_nz)).out_mask[:num_carry]
+
+    full_carry = fixpoint(carry_nz, grow)
+    full = (*const_nz, *full_carry, *xs_nz)
+    piece = linearize_jaxpr(jaxpr, full, (*full_carry, *[False] * n_ys))
+    plan = remembered_on(
+        jaxpr, "scan linearize", (full, num_consts, num_carry),
+        lambda: _LinearScan(piece, num_consts, num_carry, sum(xs_nz)),
+    )  # fmt: skip
+    consts, init, xs = _split(primals, num_consts, num_carry)
+    found = scan_p.bind(
+        *primals, jaxpr=plan.forward, num_consts=num_consts, num_carry=num_carry, length=length,
+        **params,
+    )  # fmt: skip
+    outs, extra = found[: num_carry + n_ys], found[num_carry + n_ys :]
+    hoisted = call_on(state.trace, plan.hoisted, list(consts)) if plan.hoisted else []
+    fixed = [consts[i] if where == "const" else hoisted[i] for where, i in plan.fixed]
+    per_step = [
+        xs[i] if where == "xs" else outs[i] if where == "ys" else extra[i]
+        for where, i in plan.per_step
+    ]
+    n_const_t, n_carry_t = sum(const_nz), sum(full_carry)
+    given_carry = list(carry_nz)
+
+    def linear(*tangents):
+        const_t = tangents[:n_const_t]
+        given = iter(tangents[n_const_t : n_const_t + sum(given_carry)])
+        carry_t = [
+            next(given) if g else zeros(typeof(x).tangent_aval())
+            for x, g, f in zip(init, given_carry, full_carry)
+            if f
+        ]
+        xs_t = tangents[n_const_t + sum(given_carry) :]
+        return scan_p.bind(
+            *fixed, *const_t, *carry_t, *per_step, *xs_t, jaxpr=plan.linear,
+            num_consts=len(fixed) + n_const_t, num_carry=n_carry_t, length=length, **params,
+        )  # fmt: skip
+
+    avals = [typeof(p).tangent_aval() for p, m in zip(primals, mask) if m]
+    return outs, stage(linear, avals, parent=state.trace), piece.out_mask
+
+
+class _LinearScan:
+    """How a linearized body becomes two scans.
+
+    Attributes:
+      forward: the body with the per-step residuals as further results.
+      hoisted: program from the constants to the residuals that do not change from step to step.
+      fixed: where each unchanging residual comes from: a constant, or ``hoisted``.
+      per_step: where each per-step residual comes from: ``xs``, ``ys``, or an extra result.
+      linear: the linear body: ``(fixed, const tangents, carry tangents, per-step residuals,
+        xs tangents) -> (carry tangents, ys tangents)``.
+    """
+
+    def __init__(self, piece, num_consts: int, num_carry: int, n_xs_t: int):
+        body = piece.forward
+        moving = _depends_on(body, body.invars[num_consts:])
+        n_outs = piece.n_outs
+        self.fixed: list[tuple[str, int]] = []
+        self.per_step: list[tuple[str, int]] = []
+        hoisted_vars: list[Any] = []
+        extra_vars: list[Any] = []
+        fixed_at, step_at = [], []
+        for r, (where, i) in enumerate(piece.residuals):
+            var = (
+                body.invars[i] if where == "in"
+                else body.outvars[i] if where == "out"
+                else body.outvars[n_outs + i]
+            )  # fmt: skip
+            if where == "in" and i < num_consts:
+                self.fixed.append(("const", i))
+                fixed_at.append(r)
+            elif type(var) is Literal or var not in moving:
+                self.fixed.append(("hoisted", len(hoisted_vars)))
+                hoisted_vars.append(var)
+                fixed_at.append(r)
+            else:
+                if where == "in" and i >= num_consts + num_carry:
+                    self.per_step.append(("xs", i - num_consts - num_carry))
+                elif where == "out" and i >= num_carry:
+                    self.per_step.append(("ys", i))
+                else:
+                    self.per_step.append(("extra", len(extra_vars)))
+                    extra_vars.append(var)
+                step_at.append(r)
+        self.forward = body.replace(outvars=[*body.outvars[:n_outs], *extra_vars])
+        self.hoisted = None
+        if hoisted_vars:
+            whole = body.replace(invars=body.invars[:num_consts], outvars=hoisted_vars)
+            eqns = [e for e in body.eqns if not any(v in moving for v in e.outvars)]
+            self.hoisted = dce_jaxpr(
+                whole.replace(eqns=eqns), (True,) * len(hoisted_vars), keep_inputs=True
+            )[0]
+        lin = piece.linear
+        if lin is None:
+            lin = stage(lambda: [], [])
+        n_res = len(piece.residuals)
+        n_t = len(lin.invars) - n_res
+        tangents = list(range(n_res, n_res + n_t))
+        # Tangents stand in the order constants, carries, xs.
+        head, tail = tangents[: n_t - n_xs_t], tangents[n_t - n_xs_t :]
+        self.linear = permuted(
+            lin, [*fixed_at, *head, *step_at, *tail], range(len(lin.outvars))
+        )
+
+
+def _depends_on(jaxpr: Jaxpr, roots: Sequence[Var]) -> set:
+    found = set(roots)
+    for eqn in jaxpr.eqns:
+        if eqn.effects or any(v in found for v in eqn.invars if type(v) is Var):
+            found.update(eqn.outvars)
+    return found
+
+
+# Transposition
+
+
+@scan_p.rule(transpose)
+def _(cts, *args, jaxpr, num_consts, num_carry, length, reverse, **params):
+    linear = [is_linear(a) for a in args]
+    const_lin, carry_lin, xs_lin = _split(linear, num_consts, num_carry)
+    if not all(carry_lin):
+        return _transpose_mixed(
+            cts, args, jaxpr=jaxpr, num_consts=num_consts, num_carry=num_carry, length=length,
+            reverse=reverse, **params,
+        )  # fmt: skip
+    ct_carry = [instantiate(c) for c in cts[:num_carry]]
+    ct_ys = cts[num_carry:]
+    ys_given = tuple(type(c) is not Zero for c in ct_ys)
+    program = remembered_on(
+        jaxpr, "scan transpose", (tuple(linear), ys_given, num_consts, num_carry),
+        lambda: _transposed_body(jaxpr, linear, ys_given, num_consts, num_carry),
+    )  # fmt: skip
+    consts, _, xs = _split(args, num_consts, num_carry)
+    known_consts = [a for a in consts if not is_linear(a)]
+    known_xs = [a for a in xs if not is_linear(a)]
+    sums = [zeros(a.aval.tangent_aval()) for a in consts if is_linear(a)]
+    outs = scan_p.bind(
+        *known_consts, *sums, *ct_carry, *(c for c in ct_ys if type(c) is not Zero), *known_xs,
+        jaxpr=program, num_consts=len(known_consts), num_carry=len(sums) + num_carry,
+        length=length, reverse=not reverse, **params,
+    )  # fmt: skip
+    n = len(sums)
+    ct_consts, ct_init, ct_xs = iter(outs[:n]), outs[n : n + num_carry], iter(outs[n + num_carry :])
+    return [
+        *(next(ct_consts) if m else None for m in const_lin),
+        *ct_init,
+        *(next(ct_xs) if m else None for m in xs_lin),
+    ]
+
+
+def _transposed_body(jaxpr, linear, ys_given, num_consts, num_carry) -> Jaxpr:
+    """``(known consts, const sums, ct carry, ct ys, known xs) -> (sums, ct carry, ct xs)``."""
+    const_lin, _, xs_lin = _split(linear, num_consts, num_carry)
+    back, _ = transpose_jaxpr(
+        jaxpr, tuple(linear), (*[True] * num_carry, *ys_given), instantiate_outs=True
+    )
+    in_avals = jaxpr.in_avals
+    const_avals, carry_avals, x_avals = _split(in_avals, num_consts, num_carry)
+    known_c = [a for a, m in zip(const_avals, const_lin) if not m]
+    lin_c = [a.tangent_aval() for a, m in zip(const_avals, const_lin) if m]
+    known_x = [a for a, m in zip(x_avals, xs_lin) if not m]
+    ct_y = [a for a, m in zip(jaxpr.out_avals[num_carry:], ys_given) if m]
+    n_kc, n_lc, n_y = len(known_c), len(lin_c), len(ct_y)
+
+    def run(*args):
+        kc, rest = args[:n_kc], args[n_kc:]
+        sums, rest = rest[:n_lc], rest[n_lc:]
+        ct_carry, rest = rest[:num_carry], rest[num_carry:]
+        ct_ys, kx = rest[:n_y], rest[n_y:]
+        found = eval_jaxpr(back, [*kc, *kx, *ct_carry, *ct_ys])
+        added = [add_tangents(s, c) for s, c in zip(sums, found[:n_lc])]
+        return [*added, *found[n_lc:]]
+
+    avals = [*known_c, *lin_c, *carry_avals, *ct_y, *known_x]
+    body = stage(run, avals, jaxpr.debug_info)
+    wanted = [*lin_c, *carry_avals]
+    return same_types(body, len(wanted), wanted)
+
+
+def _transpose_mixed(cts, args, **params):
+    """Transpose where part of the carry is known, by way of the linearization at zero."""
+    primals = [zeros(a.aval) if is_linear(a) else a for a in args]
+    mask = tuple(is_linear(a) for a in args)
+    outs, linear, out_mask = scan_p.rules[linearize](primals, mask, **params)
+    n = len(linear.consts)
+    moved = linear.replace(constvars=[], consts=[], invars=[*linear.constvars, *linear.invars])
+    given = [c for c, m in zip(cts, out_mask) if m]
+    ct_mask = tuple(type(c) is not Zero for c in given)
+    program, got = transpose_jaxpr(
+        moved, (False,) * n + (True,) * (len(moved.invars) - n), ct_mask, True
+    )
+    found = iter(
+        call_on(
+            state.trace, program, [*linear.consts, *(c for c in given if type(c) is not Zero)]
+        )
+    )
+    return [next(found) if m else None for m in mask]
+
+
+# Batching
+
+
+@scan_p.rule(batch)
+def _(axis, args, dims, *, jaxpr, num_consts, num_carry, **params):
+    const_d, carry_d, xs_d = _split(list(dims), num_consts, num_carry)
+    x_dims = [None if d is None else 0 for d in xs_d]
+
+    def grow(carry):
+        ds = (*const_d, *(0 if b else None for b in carry), *x_dims)
+        _, out = batch_jaxpr(jaxpr, ds, axis)
+        return [d is not None for d in out[:num_carry]]
+
+    batched = fixpoint([d is not None for d in carry_d], grow)
+    in_dims = (*const_d, *(0 if b else None for b in batched), *x_dims)
+    _, natural = batch_jaxpr(jaxpr, in_dims, axis)
+    wanted = [0 if b else None for b in batched]
+    wanted += [None if d is None else 0 for d in natural[num_carry:]]
+    program, out_dims = batch_jaxpr(jaxpr, in_dims, axis, tuple(wanted))
+    consts, init, xs = _split(list(args), num_consts, num_carry)
+    init = [
+        move_axis(x, d, 0, axis.size) if b else x for x, d, b in zip(init, carry_d, batched)
+    ]
+    xs = [x if d is None else move_axis(x, d, 1, axis.size) for x, d in zip(xs, xs_d)]
+    outs = scan_p.bind(
+        *consts, *init, *xs, jaxpr=program, num_consts=num_consts, num_carry=num_carry, **params
+    )
+    found = [0 if b else None for b in batched]
+    found += [None if d is None else 1 for d in out_dims[num_carry:]]
+    return outs, found
+
+
+# Dead code
+
+
+@scan_p.rule(dce)
+def _(used, eqn):
+    p = eqn.params
+    jaxpr, nc, ni = p["jaxpr"], p["num_consts"], p["num_carry"]
+    used_carry, used_ys = list(used[:ni]), list(used[ni:])
+    if not any(used) and not eqn.effects:
+        return [False] * len(eqn.invars), None
+    while True:
+        _, ins = dce_jaxpr(jaxpr, (*used_carry, *used_ys))
+        grown = [a or b for a, b in zip(used_carry, ins[nc : nc + ni])]
+        if grown == used_carry:
+            break
+        used_carry = grown
+    keep = (*[False] * nc, *used_carry, *[False] * (len(jaxpr.invars) - nc - ni))
+    body, ins = dce_jaxpr(jaxpr, (*used_carry, *used_ys), keep)
+    new = eqn.replace(
+        invars=[v for v, u in zip(eqn.invars, ins) if u],
+        outvars=[v for v, u in zip(eqn.outvars, [*used_carry, *used_ys]) if u],
+        params={**p, "jaxpr": body, "num_consts": sum(ins[:nc]), "num_carry": sum(used_carry)},
+        effects=body.effects,
+    )
+    return list(ins), new
+
+

@@ -1,0 +1,312 @@
+"""``while_loop``: a loop whose number of steps depends on values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..._base import pytree
+from ..._base.config import state
+from ..._ir.jaxpr import Jaxpr
+from ..._ir.primitive import (
+    Primitive,
+    abstract,
+    batch,
+    dce,
+    effects,
+    jvp,
+    linearize,
+    lower,
+    transpose,
+)
+from ..._lower.lazy import hlo, ir, lowering, mlir
+from ..._trace.core import typeof
+from ..._trace.staging import eval_jaxpr, stage
+from ..._transform.batching import batch_jaxpr, move_axis
+from ..._transform.dce import dce_jaxpr
+from ..._transform.jvp import jvp_jaxpr
+from ..._transform.pieces import remembered_on
+from ..._transform.symbolic import Zero, instantiate
+from ..broadcasting import broadcast_in_dim
+from ..selection import select_n
+from .bodies import (
+    check_carry,
+    fixpoint,
+    parameter_name,
+    permuted,
+    promote_weak,
+    same_types,
+    trace_body,
+)
+
+_flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
+
+while_p: Final = Primitive(
+    "while", multiple_results=True, cache_on=lambda params: params["body_jaxpr"].cache
+)
+
+
+def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
+    """Apply ``body_fun`` to a value as long as ``cond_fun`` of it is true.
+
+    Args:
+      cond_fun: gives a boolean scalar.
+      body_fun: gives a value of the same structure and types.
+      init_val: a pytree; weakly typed leaves take the dtype that ``body_fun`` gives.
+
+    Forward-mode differentiation works; reverse mode does not, since the number of steps is not
+    known: use :func:`scan`, or :func:`fori_loop` with static bounds. Under ``vmap`` with a mapped
+    condition the loop runs until all examples have ended, and ended examples keep their values.
+
+    Raises:
+      TypeError: if the condition is not a boolean scalar, or the body changes types.
+
+    >>> int(while_loop(lambda x: x < 10, lambda x: x * 2, 1))
+    16
+    """
+    if not (callable(cond_fun) and callable(body_fun)):
+        raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")
+    if state.disable_jit and state.trace is None:
+        value = init_val
+        while cond_fun(value):
+            value = body_fun(value)
+        return value
+    leaves, tree = _flatten(init_val)
+    in_tree = _flatten((init_val,))[1]
+
+    def traced(values):
+        avals = [typeof(x) for x in values]
+        return (
+            avals,
+            trace_body(cond_fun, in_tree, avals, "while_cond"),
+            trace_body(body_fun, in_tree, avals, "while_loop"),
+        )
+
+    avals, cond, body = traced(leaves)
+    if body.out_tree == tree:
+        promoted = promote_weak(leaves, body.jaxpr.out_avals)
+        if promoted is not None:
+            leaves = promoted
+            avals, cond, body = traced(leaves)
+    outs = cond.jaxpr.out_avals
+    if cond.out_tree != _LEAF or outs[0].shape != () or outs[0].dtype != np.bool_:
+        raise TypeError(
+            "cond_fun must return a boolean scalar, but got output type(s) "
+            f"[{', '.join(str(a) for a in outs)}]"
+            + ("." if cond.out_tree == _LEAF else f" in the structure {cond.out_tree}.")
+        )
+    check_carry(
+        "while_loop body", parameter_name(body_fun, 0), tree, avals, body.out_tree,
+        body.jaxpr.out_avals,
+    )  # fmt: skip
+    body_jaxpr = remembered_on(
+        body.jaxpr, "carry types", tuple(avals), lambda: same_types(body.jaxpr, len(avals), avals)
+    )
+    out = while_p.bind(
+        *cond.consts, *body.consts, *leaves, cond_jaxpr=cond.jaxpr, body_jaxpr=body_jaxpr,
+        cond_nconsts=len(cond.consts), body_nconsts=len(body.consts),
+    )  # fmt: skip
+    return _unflatten(tree, out)
+
+
+_LEAF = _flatten(0)[1]
+
+
+def _split(values: Sequence, nc: int, nb: int):
+    return values[:nc], values[nc : nc + nb], values[nc + nb :]
+
+
+@while_p.rule(abstract)
+def _(*avals, body_jaxpr, **_):
+    return body_jaxpr.out_avals
+
+
+@while_p.rule(effects)
+def _(*avals, cond_jaxpr, body_jaxpr, **_):
+    return cond_jaxpr.effects | body_jaxpr.effects
+
+
+@while_p.rule(lower)
+def _(ctx, *values, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
+    cond_consts, body_consts, init = _split(values, cond_nconsts, body_nconsts)
+    if not init:
+        return []
+    types = [v.type for v in init]
+    loop = hlo.WhileOp(types, list(init))
+    test = loop.regions[0].blocks.append(*types)
+    with ir.InsertionPoint(test):
+        (pred,) = lowering.lower_body(ctx, cond_jaxpr, [*cond_consts, *test.arguments])
+        rank = len(cond_jaxpr.out_avals[0].shape)
+        if rank:
+            pred = _any(pred, rank)
+        hlo.return_([pred])
+    block = loop.regions[1].blocks.append(*types)
+    with ir.InsertionPoint(block):
+        args = list(block.arguments)
+        outs = lowering.lower_body(ctx, body_jaxpr, [*body_consts, *args])
+        hlo.return_(outs)
+    return list(loop.results)
+
+
+def _any(pred, rank: int):
+    scalar = mlir.tensor_type((), np.dtype(np.bool_))
+    false = mlir.constant(np.zeros((), np.bool_))
+    op = hlo.ReduceOp([scalar], [pred], [false], mlir.i64s(range(rank)))
+    block = op.regions[0].blocks.append(scalar, scalar)
+    with ir.InsertionPoint(block):
+        hlo.return_([hlo.or_(*block.arguments)])
+    return op.results[0]
+
+
+@while_p.rule(jvp)
+def _(primals, tangents, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
+    nonzero = [type(t) is not Zero for t in tangents]
+    _, const_nz, carry_nz = _split(nonzero, cond_nconsts, body_nconsts)
+
+    def grow(carry):
+        return jvp_jaxpr(body_jaxpr, (*const_nz, *carry))[1]
+
+    carry_nz = fixpoint(carry_nz, grow)
+    mask = (*const_nz, *carry_nz)
+    body, _ = jvp_jaxpr(body_jaxpr, mask, tuple(carry_nz))
+    n_in, n_out, nb = len(body_jaxpr.invars), len(body_jaxpr.outvars), body_nconsts
+    nb_dot, nc_dot = sum(const_nz), sum(carry_nz)
+    program = remembered_on(
+        body, "while jvp order", nb,
+        lambda: permuted(
+            body,
+            [*range(nb), *range(n_in, n_in + nb_dot), *range(nb, n_in),
+             *range(n_in + nb_dot, n_in + nb_dot + nc_dot)],
+            range(n_out + nc_dot),
+        ),
+    )  # fmt: skip
+    # The condition looks at the values only.
+    test = remembered_on(
+        cond_jaxpr, "while jvp cond", tuple(carry_nz),
+        lambda: stage(
+            lambda *a: eval_jaxpr(cond_jaxpr, a[: len(cond_jaxpr.invars)]),
+            [*cond_jaxpr.in_avals,
+             *(a.tangent_aval() for a, m in zip(body_jaxpr.out_avals, carry_nz) if m)],
+        ),
+    )  # fmt: skip
+    cond_consts, body_consts, init = _split(primals, cond_nconsts, nb)
+    _, const_t, carry_t = _split(tangents, cond_nconsts, nb)
+    outs = while_p.bind(
+        *cond_consts, *body_consts, *(t for t, m in zip(const_t, const_nz) if m), *init,
+        *(instantiate(t) for t, m in zip(carry_t, carry_nz) if m),
+        cond_jaxpr=test, body_jaxpr=program, cond_nconsts=cond_nconsts, body_nconsts=nb + nb_dot,
+    )  # fmt: skip
+    dots = iter(outs[n_out:])
+    return outs[:n_out], [
+        next(dots) if m else Zero.like(o) for o, m in zip(outs, carry_nz)
+    ]
+
+
+@while_p.rule(linearize)
+def _(primals, mask, **params):
+    outs = while_p.bind(*primals, **params)
+    rule = while_p.rules[jvp]
+    out_mask: list[bool] = []
+
+    def linear(*tangents):
+        given = iter(tangents)
+        full = [
+            next(given) if m else Zero(typeof(p).tangent_aval()) for p, m in zip(primals, mask)
+        ]
+        _, dots = rule(list(primals), full, **params)
+        out_mask.extend(type(t) is not Zero for t in dots)
+        return [t for t in dots if type(t) is not Zero]
+
+    avals = [typeof(p).tangent_aval() for p, m in zip(primals, mask) if m]
+    return outs, stage(linear, avals, parent=state.trace), out_mask
+
+
+@while_p.rule(transpose)
+def _(cts, *args, **params):
+    raise ValueError(
+        "Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with "
+        "dynamic start/stop values. Try using lax.scan, or using fori_loop with static start/stop."
+    )
+
+
+@while_p.rule(batch)
+def _(axis, args, dims, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
+    cond_d, body_d, carry_d = _split(list(dims), cond_nconsts, body_nconsts)
+
+    def pred_batched(carry):
+        ds = (*cond_d, *(0 if b else None for b in carry))
+        return batch_jaxpr(cond_jaxpr, ds, axis)[1][0] is not None
+
+    def grow(carry):
+        ds = (*body_d, *(0 if b else None for b in carry))
+        out = [d is not None for d in batch_jaxpr(body_jaxpr, ds, axis)[1]]
+        return [True] * len(out) if pred_batched(carry) else out
+
+    batched = fixpoint([d is not None for d in carry_d], grow)
+    carry_dims = tuple(0 if b else None for b in batched)
+    body, _ = batch_jaxpr(body_jaxpr, (*body_d, *carry_dims), axis, carry_dims)
+    mapped_pred = pred_batched(batched)
+    cond, _ = batch_jaxpr(
+        cond_jaxpr, (*cond_d, *carry_dims), axis, (0,) if mapped_pred else None
+    )
+    cond_consts, body_consts, init = _split(list(args), cond_nconsts, body_nconsts)
+    init = [
+        move_axis(x, d, 0, axis.size) if b else x for x, d, b in zip(init, carry_d, batched)
+    ]
+    if mapped_pred:
+        body = remembered_on(
+            body, "frozen", (cond, body_nconsts), lambda: _freeze_ended(cond, body, cond_nconsts)
+        )
+        body_consts = [*cond_consts, *body_consts]
+    outs = while_p.bind(
+        *cond_consts, *body_consts, *init, cond_jaxpr=cond, body_jaxpr=body,
+        cond_nconsts=cond_nconsts, body_nconsts=len(body_consts),
+    )  # fmt: skip
+    return outs, list(carry_dims)
+
+
+def _freeze_ended(cond: Jaxpr, body: Jaxpr, n_cond: int) -> Jaxpr:
+    """A body that changes only the examples whose condition holds; takes the condition's constants."""
+    n_carry = len(body.outvars)
+    n_body = len(body.invars) - n_carry
+
+    def run(*args):
+        cond_consts, body_consts, carry = _split(args, n_cond, n_body)
+        (live,) = eval_jaxpr(cond, [*cond_consts, *carry])
+        outs = eval_jaxpr(body, [*body_consts, *carry])
+        return [_where(live, o, c) for o, c in zip(outs, carry)]
+
+    return stage(run, [*cond.in_avals[:n_cond], *body.in_avals], body.debug_info)
+
+
+def _where(live, new, old):
+    aval = typeof(new)
+    mask = live if aval.ndim == 1 else broadcast_in_dim(live, aval.shape, (0,))
+    return select_n(mask, old, new)
+
+
+@while_p.rule(dce)
+def _(used, eqn):
+    p = eqn.params
+    nc, nb = p["cond_nconsts"], p["body_nconsts"]
+    if not any(used) and not eqn.effects:
+        return [False] * len(eqn.invars), None
+    _, cond_ins = dce_jaxpr(p["cond_jaxpr"], (True,))
+    carry = fixpoint(
+        [a or b for a, b in zip(used, cond_ins[nc:])],
+        lambda now: dce_jaxpr(p["body_jaxpr"], tuple(now))[1][nb:],
+    )
+    body, body_ins = dce_jaxpr(p["body_jaxpr"], tuple(carry), (*[False] * nb, *carry))
+    cond, cond_ins = dce_jaxpr(p["cond_jaxpr"], (True,), (*[False] * nc, *carry))
+    ins = [*cond_ins[:nc], *body_ins[:nb], *carry]
+    new = eqn.replace(
+        invars=[v for v, u in zip(eqn.invars, ins) if u],
+        outvars=[v for v, u in zip(eqn.outvars, carry) if u],
+        params={
+            "cond_jaxpr": cond, "body_jaxpr": body, "cond_nconsts": sum(cond_ins[:nc]),
+            "body_nconsts": sum(body_ins[:nb]),
+        },
+    )  # fmt: skip
+    return ins, new

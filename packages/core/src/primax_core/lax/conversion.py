@@ -1,0 +1,239 @@
+"""Conversion of elements to other dtypes."""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from typing import Any, Final
+
+import numpy as np
+
+from .._ir import dtypes
+from .._ir.avals import ShapedArray
+from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
+from .._ir.printer import hide_defaults
+from .._lower.lazy import hlo, mlir
+from .._runtime.dispatch import as_operand
+from .._trace.array import Array
+from .._trace.core import typeof
+from .._transform.batching import move_axis
+from .._transform.symbolic import Zero
+from .comparison import compare
+from .families import check_kind, elementwise_batching, linear, no_derivative
+
+ArrayLike = Any
+DTypeLike = Any
+
+# convert_element_type
+
+convert_element_type_p: Final = Primitive("convert_element_type")
+hide_defaults("convert_element_type", sharding=None)
+
+
+def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
+    """The elements converted to another dtype; the result's dtype is strong.
+
+    Floats become integers by dropping the fraction, integers out of range by taking the nearest
+    one in range, NaN by becoming 0. Integers become narrower ones modulo a power of 2. Anything
+    but zero becomes ``True``. Complex numbers lose their imaginary part, with a warning.
+
+    The derivative is that of the identity between inexact dtypes, and zero to and from the others.
+
+    Raises:
+      TypeError: if there are no arrays of the dtype.
+      ValueError: to and from dtypes that NumPy does not know, such as those of random keys.
+
+    >>> convert_element_type(np.array([1.7, -1.7, np.nan], np.float32), np.int32).tolist()
+    [1, -1, 0]
+    """
+    if new_dtype is None:
+        raise ValueError("dtype must be specified.")
+    dtype = dtypes.canonicalize_user_dtype(new_dtype, "convert_element_type")
+    if dtypes.issubdtype(typeof(operand).dtype, np.complexfloating) and not (
+        dtypes.issubdtype(dtype, np.complexfloating) or dtype == np.bool_
+    ):
+        warnings.warn(
+            "Casting complex values to real discards the imaginary part",
+            np.exceptions.ComplexWarning,
+            stacklevel=2,
+        )
+    return convert(operand, dtype, False)
+
+
+def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
+    """The elements in a canonical dtype and weakness; arrays that have them are not touched."""
+    aval = typeof(x)
+    if aval.dtype == dtype and aval.weak_type == weak_type:
+        return x if isinstance(x, Array) else as_operand(x)
+    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type, sharding=None)
+
+
+@convert_element_type_p.rule(abstract)
+def _(x, *, new_dtype, weak_type, sharding=None):
+    extended = dtypes.ExtendedDType
+    if x.dtype != new_dtype and (
+        isinstance(x.dtype, extended) or isinstance(new_dtype, extended)
+    ):
+        raise ValueError(f"Cannot convert_element_type from {x.dtype.name} to {new_dtype.name}")
+    return ShapedArray(x.shape, new_dtype, weak_type)
+
+
+@convert_element_type_p.rule(lower)
+def _(ctx, x, *, new_dtype, **_):
+    aval = ctx.in_avals[0]
+    return converted(ctx, x, aval.dtype, new_dtype, aval.shape)
+
+
+def converted(ctx, x: Any, old: Any, new: Any, shape: tuple[int, ...]) -> Any:
+    """A value of a lowered program in another dtype."""
+    if old == new:
+        return x
+    if dtypes.issubdtype(old, np.complexfloating) and not dtypes.issubdtype(
+        new, np.complexfloating
+    ):
+        x, old = hlo.real(x), np.finfo(old).dtype
+    if new == np.bool_:
+        zero = mlir.full(np.zeros((), old), shape)
+        return compare("NE", x, zero, old)
+    return hlo.convert(mlir.tensor_type(shape, new), x)
+
+
+@convert_element_type_p.rule(jvp)
+def _(primals, tangents, *, new_dtype, **params):
+    (x,), (t,) = primals, tangents
+    out = convert_element_type_p.bind(x, new_dtype=new_dtype, **params)
+    if type(t) is Zero or not dtypes.issubdtype(new_dtype, np.inexact):
+        return out, Zero.like(out)
+    return out, convert_element_type_p.bind(t, new_dtype=new_dtype, **params)
+
+
+@convert_element_type_p.rule(transpose)
+def _(ct, x, **_):
+    return [convert(ct, x.aval.dtype, x.aval.weak_type)]
+
+
+elementwise_batching(convert_element_type_p)
+
+
+# bitcast_convert_type
+
+bitcast_convert_type_p: Final = Primitive("bitcast_convert_type")
+
+
+def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
+    """The bits of the elements read as another dtype.
+
+    To a narrower dtype each element becomes several, along a new last axis, the lowest bits first.
+    To a wider one the last axis, whose size must be the ratio of the widths, becomes one element.
+    The derivative is zero.
+
+    Raises:
+      TypeError: for booleans and complex numbers, unless the dtypes are the same.
+      ValueError: if the last axis does not fill a wider element.
+
+    >>> hex(int(bitcast_convert_type(np.float32(1), np.int32)))
+    '0x3f800000'
+    """
+    dtype = dtypes.canonicalize_user_dtype(new_dtype, "bitcast_convert_type")
+    return bitcast_convert_type_p.bind(operand, new_dtype=dtype)
+
+
+@bitcast_convert_type_p.rule(abstract)
+def _(x, *, new_dtype):
+    old, new = (0 if _unfit(d) else dtypes.itemsize_bits(d) for d in (x.dtype, new_dtype))
+    if x.dtype == new_dtype:
+        return x.strip_weak_type()
+    if not (old and new):
+        raise TypeError(
+            "lax.bitcast_convert_type does not support bool or complex values unless the operand "
+            f"and destination types match. Got operand dtype={x.dtype}, new_dtype={new_dtype!r}. "
+            "Consider using the arr.view() method instead."
+        )
+    if old == new:
+        shape = x.shape
+    elif old > new and old % new == 0:
+        shape = (*x.shape, old // new)
+    else:
+        last = x.shape[-1] if x.shape else 1
+        if not x.shape or last * old != new:
+            raise ValueError(
+                f"Attempting to convert array of shape {x.shape} from {x.dtype.name} of size {old} "
+                f"bits to {new_dtype.name} of size {new} bits, but {last} * {old} != {new}"
+            )
+        shape = x.shape[:-1]
+    return ShapedArray(shape, new_dtype)
+
+
+def _unfit(dtype: Any) -> bool:
+    return (
+        isinstance(dtype, dtypes.ExtendedDType)
+        or dtype == np.bool_
+        or dtypes.issubdtype(dtype, np.complexfloating)
+    )
+
+
+@bitcast_convert_type_p.rule(lower)
+def _(ctx, x, *, new_dtype):
+    if ctx.in_avals[0].dtype == new_dtype:
+        return x
+    return hlo.bitcast_convert(mlir.type_of(ctx.out_avals[0]), x)
+
+
+@bitcast_convert_type_p.rule(batch)
+def _(axis, args, dims, *, new_dtype):
+    (x,), (d,) = args, dims
+    if d == typeof(x).ndim - 1:  # the last axis may be part of elements
+        x, d = move_axis(x, d, 0, axis.size), 0
+    return bitcast_convert_type_p.bind(x, new_dtype=new_dtype), d
+
+
+no_derivative(bitcast_convert_type_p)
+
+
+# reduce_precision
+
+reduce_precision_p: Final = Primitive("reduce_precision")
+
+
+def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
+    """Floats rounded to what a format with fewer bits can hold, in the same dtype.
+
+    Args:
+      exponent_bits: bits of the format's exponent, at least 1.
+      mantissa_bits: bits of the format's fraction.
+
+    The derivative is rounded in the same way.
+
+    Raises:
+      TypeError: if the operand does not hold floats.
+      ValueError: if the format is none.
+
+    >>> float(reduce_precision(np.float32(1.2), 5, 2))
+    1.25
+    """
+    return reduce_precision_p.bind(
+        operand,
+        exponent_bits=operator.index(exponent_bits),
+        mantissa_bits=operator.index(mantissa_bits),
+    )
+
+
+@reduce_precision_p.rule(abstract)
+def _(x, *, exponent_bits, mantissa_bits):
+    if exponent_bits < 1:
+        raise ValueError(f"reduce_precision: exponent_bits must be positive; got {exponent_bits}")
+    if mantissa_bits < 0:
+        raise ValueError(
+            f"reduce_precision: mantissa_bits must be non-negative; got {mantissa_bits}"
+        )
+    check_kind("reduce_precision", x.dtype, ("float",))
+    return x
+
+
+@reduce_precision_p.rule(lower)
+def _(ctx, x, *, exponent_bits, mantissa_bits):
+    return hlo.reduce_precision(x, mlir.i32(exponent_bits), mlir.i32(mantissa_bits))
+
+
+linear(reduce_precision_p, lambda ct, aval, **params: reduce_precision_p.bind(ct, **params))
+elementwise_batching(reduce_precision_p)

@@ -1,0 +1,560 @@
+"""Convolutions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from .._ir import dtypes
+from .._ir.avals import ShapedArray
+from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
+from .._lower.lazy import hlo, ir, mlir
+from .._trace.array import Array
+from .._trace.core import typeof
+from .._transform.batching import move_axis
+from .._transform.symbolic import Zero, is_linear, zeros
+from .contracting import bilinear_jvp
+from .conv_numbers import (
+    ConvDimensionNumbers,
+    ConvGeneralDilatedDimensionNumbers,
+    conv_dimension_numbers,
+    conv_shape_tuple,
+    dilated,
+    in_layout,
+    int_pairs,
+    is_pairs,
+    padtype_to_pads,
+    transposed_pads,
+)
+from .conversion import convert
+from .families import check_kind, weak
+from .permuting import rev
+from .permuting import transpose as transpose_axes
+from .precision import PrecisionLike, canonical_precision, precision_attr
+from .reshaping import reshape
+from .shapes import int_tuple
+
+ArrayLike = Any
+DTypeLike = Any
+Padding = str | Sequence[tuple[int, int]]
+
+conv_general_dilated_p: Final = Primitive("conv_general_dilated")
+
+
+def conv_general_dilated(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    window_strides: Sequence[int],
+    padding: Padding,
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: Any = None,
+) -> Array:
+    """Convolution in any number of dimensions, without turning the kernel round.
+
+    Args:
+      lhs: the input, of ``n + 2`` axes.
+      rhs: the kernel, of as many axes and the same dtype.
+      window_strides: distance between windows, for each of the ``n`` spatial axes.
+      padding: ``"SAME"``, ``"SAME_LOWER"`` or ``"VALID"`` (see :func:`padtype_to_pads`), or how
+        many zeros to add before and after each spatial axis; negative numbers take elements away.
+      lhs_dilation: distance between elements of the input, with zeros in between.
+      rhs_dilation: distance between elements of the kernel.
+      dimension_numbers: where the axes stand, see :func:`conv_dimension_numbers`.
+      feature_group_count: number of groups of features that are convolved apart.
+      batch_group_count: number of groups of the batch that are convolved apart, each with its own
+        group of output features.
+      precision: as for :func:`dot_general`.
+      preferred_element_type: dtype of the sums and of the result, not narrower than the operands'.
+
+    Raises:
+      TypeError: if dtypes differ or are not numbers, if numbers of axes do not fit.
+      ValueError: if sizes do not fit each other or the groups.
+
+    >>> x, k = np.ones((1, 1, 5), np.float32), np.ones((1, 1, 3), np.float32)
+    >>> conv_general_dilated(x, k, (1,), "SAME").tolist()
+    [[[2.0, 3.0, 3.0, 3.0, 2.0]]]
+    """
+    name = "conv_general_dilated"
+    x, k = typeof(lhs).shape, typeof(rhs).shape
+    numbers = conv_dimension_numbers(x, k, dimension_numbers)
+    n = len(x) - 2
+    strides = int_tuple(name, "window_strides", window_strides)
+    before = (1,) * n if lhs_dilation is None else int_tuple(name, "lhs_dilation", lhs_dilation)
+    within = (1,) * n if rhs_dilation is None else int_tuple(name, "rhs_dilation", rhs_dilation)
+    if isinstance(padding, str):
+        pads = _named_pads(x, k, numbers, strides, before, within, padding)
+    elif is_pairs(padding):
+        pads = padding
+    else:
+        raise ValueError(
+            f"padding argument to {name} should be a string or a sequence of (low, high) pairs, "
+            f"got {padding}"
+        )
+    return conv_general_dilated_p.bind(
+        lhs,
+        rhs,
+        window_strides=strides,
+        padding=int_pairs(name, pads),
+        lhs_dilation=before,
+        rhs_dilation=within,
+        dimension_numbers=numbers,
+        feature_group_count=int(feature_group_count),
+        batch_group_count=int(batch_group_count),
+        precision=canonical_precision(precision),
+        preferred_element_type=None
+        if preferred_element_type is None
+        else dtypes.canonicalize_user_dtype(preferred_element_type, name),
+        out_sharding=out_sharding,
+    )
+
+
+def _named_pads(x, k, numbers: ConvDimensionNumbers, strides, before, within, padding: str):
+    if any(d != 1 for d in before):
+        raise ValueError(
+            "String padding is not implemented for transposed convolution using this op. Please "
+            "either exactly specify the required padding or use conv_transpose."
+        )
+    windows = [k[a] for a in numbers.rhs_spec[2:]]
+    _check_counts(len(windows), strides, within)
+    return padtype_to_pads(
+        [x[a] for a in numbers.lhs_spec[2:]],
+        [dilated(w, d) for w, d in zip(windows, within)],
+        strides,
+        padding,
+    )
+
+
+def _check_counts(n: int, strides, within) -> None:
+    for what, values in (("window_strides", strides), ("rhs_dilation", within)):
+        if len(values) != n:
+            raise ValueError(
+                f"conv_general_dilated window and {what} must have the same number of "
+                f"dimensions, but got {n} and {len(values)}"
+            )
+    if any(s <= 0 for s in strides):
+        raise TypeError(
+            "conv_general_dilated window_strides must have every element be strictly positive, "
+            f"got {strides}."
+        )
+
+
+def conv(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    window_strides: Sequence[int],
+    padding: str,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
+    """Convolution with batch and features first, without dilation.
+
+    >>> conv(np.ones((1, 2, 5)), np.ones((3, 2, 2)), (1,), "VALID").shape
+    (1, 3, 4)
+    """
+    return conv_general_dilated(
+        lhs, rhs, window_strides, padding, precision=precision,
+        preferred_element_type=preferred_element_type,
+    )  # fmt: skip
+
+
+def conv_with_general_padding(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    window_strides: Sequence[int],
+    padding: Padding,
+    lhs_dilation: Sequence[int] | None,
+    rhs_dilation: Sequence[int] | None,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
+    """Convolution with batch and features first.
+
+    >>> conv_with_general_padding(
+    ...     np.ones((1, 2, 5)), np.ones((3, 2, 2)), (1,), [(1, 0)], None, (2,)
+    ... ).shape
+    (1, 3, 4)
+    """
+    return conv_general_dilated(
+        lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, precision=precision,
+        preferred_element_type=preferred_element_type,
+    )  # fmt: skip
+
+
+_TRANSPOSE_LAYOUTS: Final = (
+    ("NC", "IO", "NC"),
+    ("NHC", "HIO", "NHC"),
+    ("NHWC", "HWIO", "NHWC"),
+    ("NHWDC", "HWDIO", "NHWDC"),
+)
+
+
+def conv_transpose(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    strides: Sequence[int],
+    padding: Padding,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
+    transpose_kernel: bool = False,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    use_consistent_padding: bool = False,
+) -> Array:
+    """Convolution with a fractional stride: upsamples by ``strides``.
+
+    Args:
+      strides: how many elements of the result there are for each of the input.
+      padding: ``"SAME"``: the result is ``strides`` times as large as the input. ``"VALID"``: as
+        large as an input that a convolution without padding makes into ``lhs``. Or pairs, by
+        which the dilated input is padded.
+      dimension_numbers: by default features last, and a kernel ``(..., in, out)``.
+      transpose_kernel: turn the kernel round and exchange its features, so that the result is the
+        gradient of a convolution with that kernel.
+      use_consistent_padding: explicit pairs are those of the convolution that is undone.
+
+    >>> conv_transpose(np.ones((1, 4, 2)), np.ones((3, 2, 5)), (2,), "SAME").shape
+    (1, 8, 5)
+    """
+    x, k = typeof(lhs).shape, typeof(rhs).shape
+    n = len(x) - 2
+    if dimension_numbers is None:
+        if not 0 <= n < len(_TRANSPOSE_LAYOUTS):
+            raise ValueError(f"No 4+ dimensional dimension_number defaults: got {n} spatial axes.")
+        dimension_numbers = _TRANSPOSE_LAYOUTS[n]
+    numbers = conv_dimension_numbers(x, k, dimension_numbers)
+    within = (1,) * n if rhs_dilation is None else tuple(rhs_dilation)
+    windows = [dilated(k[a], d) for a, d in zip(numbers.rhs_spec[2:], within)]
+    pads: Any = padding
+    if isinstance(padding, str):
+        if padding.upper() in ("SAME", "VALID"):
+            pads = [transposed_pads(w, s, padding) for w, s in zip(windows, strides)]
+    elif use_consistent_padding:
+        pads = [(w - 1 - lo, w - 1 - hi) for w, (lo, hi) in zip(windows, padding)]
+    if transpose_kernel:
+        rhs = rev(rhs, numbers.rhs_spec[2:])
+        order = list(range(len(k)))
+        out, into = numbers.rhs_spec[:2]
+        order[out], order[into] = into, out
+        rhs = transpose_axes(rhs, order)
+    return conv_general_dilated(
+        lhs, rhs, (1,) * n, pads, strides, within, numbers, precision=precision,
+        preferred_element_type=preferred_element_type,
+    )  # fmt: skip
+
+
+# Types
+
+
+@conv_general_dilated_p.rule(abstract)
+def _(x, k, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers,
+      feature_group_count, batch_group_count, preferred_element_type, **_):  # fmt: skip
+    name = "conv_general_dilated"
+    for i, a in enumerate((x, k)):
+        check_kind(name, a.dtype, ("number", "bool"), i)
+    if x.dtype != k.dtype:
+        raise TypeError(
+            f"lax.{name} requires arguments to have the same dtypes, got {x.dtype.name}, "
+            f"{k.dtype.name}. Convert one of them."
+        )
+    n = x.ndim - 2
+    if n < 0 or x.ndim != k.ndim:
+        raise TypeError(
+            f"convolution requires lhs and rhs ndim to be equal, got {x.ndim} and {k.ndim}, and "
+            "at least 2: one axis for the batch and one for features."
+        )
+    _check_counts(n, window_strides, rhs_dilation)
+    if len(lhs_dilation) != n:
+        raise ValueError(
+            f"{name} lhs_dilation must have one element for each of the {n} spatial axes, got "
+            f"{lhs_dilation}."
+        )
+    for dilation in (lhs_dilation, rhs_dilation):
+        if any(d <= 0 for d in dilation):
+            raise TypeError(f"All dilations must be positive, got {dilation}.")
+    lhs = [x.shape[a] for a in dimension_numbers.lhs_spec]
+    rhs = [k.shape[a] for a in dimension_numbers.rhs_spec]
+    _check_groups(lhs, rhs, feature_group_count, batch_group_count)
+    if any(w == 0 for w in rhs[2:]):
+        raise ValueError(f"{name} needs a kernel with spatial sizes above 0, got shape {k.shape}.")
+    dtype = x.dtype
+    if preferred_element_type is not None:
+        _check_preferred(x.dtype, preferred_element_type)
+        dtype = preferred_element_type
+    shape = conv_shape_tuple(
+        [*lhs[:2], *map(dilated, lhs[2:], lhs_dilation)],
+        [*rhs[:2], *map(dilated, rhs[2:], rhs_dilation)],
+        window_strides,
+        padding,
+        batch_group_count,
+    )
+    return ShapedArray(in_layout(shape, dimension_numbers.out_spec), dtype, weak((x, k)))
+
+
+def _check_groups(lhs, rhs, feature_groups: int, batch_groups: int) -> None:
+    """Refuse groups that do not divide what they group."""
+    name = "conv_general_dilated"
+    for what, count in (("feature", feature_groups), ("batch", batch_groups)):
+        if count <= 0:
+            raise ValueError(f"{name} {what}_group_count must be a positive integer, got {count}.")
+    if feature_groups > 1 and batch_groups > 1:
+        raise ValueError(
+            "At most one of batch_group_count and feature_group_count may be > 1, got "
+            f"batch_group_count={batch_groups} and feature_group_count={feature_groups}"
+        )
+    if lhs[1] % feature_groups:
+        raise ValueError(
+            f"{name} feature_group_count must divide lhs feature dimension size, but "
+            f"{feature_groups} does not divide {lhs[1]}."
+        )
+    if lhs[1] // feature_groups != rhs[1]:
+        raise ValueError(
+            f"{name} lhs feature dimension size divided by feature_group_count must equal the rhs "
+            f"input feature dimension size, but {lhs[1]} // {feature_groups} != {rhs[1]}."
+        )
+    if lhs[0] % batch_groups:
+        raise ValueError(
+            f"{name} batch_group_count must divide lhs batch dimension size, but {batch_groups} "
+            f"does not divide {lhs[0]}."
+        )
+    for what, count in (("feature", feature_groups), ("batch", batch_groups)):
+        if rhs[0] % count:
+            raise ValueError(
+                f"{name} rhs output feature dimension size must be a multiple of "
+                f"{what}_group_count, but {rhs[0]} is not a multiple of {count}."
+            )
+
+
+def _check_preferred(dtype: Any, preferred: Any) -> None:
+    pairs = (
+        (np.integer, np.integer),
+        (np.integer, np.floating),
+        (np.floating, np.floating),
+        (np.complexfloating, np.complexfloating),
+    )
+    if dtype == np.bool_:
+        return
+    if not any(
+        dtypes.issubdtype(dtype, a) and dtypes.issubdtype(preferred, b) for a, b in pairs
+    ):
+        raise TypeError(
+            "Input type is incompatible with `preferred_element_type`. The compatible "
+            "combinations of (input_type, preferred_element_type) are (integral, integral), "
+            "(integral, floating), (floating, floating), (complex, complex); got "
+            f"({dtype.name}, {preferred.name})."
+        )
+    if dtypes.itemsize_bits(preferred) < dtypes.itemsize_bits(dtype):
+        raise TypeError(
+            "`preferred_element_type` must not be narrower than the original type, got "
+            f"{preferred.name} for {dtype.name}."
+        )
+
+
+# Lowering
+
+
+@conv_general_dilated_p.rule(lower)
+def _(ctx, x, k, *, precision, preferred_element_type, out_sharding, **layout):
+    (xa, ka), (oa,) = ctx.in_avals, ctx.out_avals
+    attrs = _attributes(layout, precision)
+
+    def emit(x, k, dtype):
+        return hlo.convolution(mlir.tensor_type(oa.shape, dtype), x, k, **attrs)
+
+    if not dtypes.issubdtype(xa.dtype, np.complexfloating):
+        return emit(x, k, oa.dtype)
+    # XLA has no convolution of complex numbers on every platform: three of real ones (Gauss).
+    part = dtypes.f64 if oa.dtype == dtypes.c128 else dtypes.f32
+    (a, b), (c, d) = (hlo.real(x), hlo.imag(x)), (hlo.real(k), hlo.imag(k))
+    first = emit(hlo.add(a, b), c, part)
+    second = emit(a, hlo.subtract(d, c), part)
+    third = emit(b, hlo.add(c, d), part)
+    return hlo.complex(hlo.subtract(first, third), hlo.add(first, second))
+
+
+def _attributes(layout: dict[str, Any], precision) -> dict[str, Any]:
+    lhs, rhs, out = layout["dimension_numbers"]
+    pads = np.array(layout["padding"], np.int64).reshape(-1, 2)
+    return {
+        "dimension_numbers": hlo.ConvDimensionNumbers.get(
+            input_batch_dimension=lhs[0],
+            input_feature_dimension=lhs[1],
+            input_spatial_dimensions=list(lhs[2:]),
+            kernel_output_feature_dimension=rhs[0],
+            kernel_input_feature_dimension=rhs[1],
+            kernel_spatial_dimensions=list(rhs[2:]),
+            output_batch_dimension=out[0],
+            output_feature_dimension=out[1],
+            output_spatial_dimensions=list(out[2:]),
+        ),
+        "feature_group_count": mlir.i64(layout["feature_group_count"]),
+        "batch_group_count": mlir.i64(layout["batch_group_count"]),
+        "window_strides": mlir.i64s(layout["window_strides"]),
+        "padding": ir.DenseElementsAttr.get(pads),
+        "lhs_dilation": mlir.i64s(layout["lhs_dilation"]),
+        "rhs_dilation": mlir.i64s(layout["rhs_dilation"]),
+        "window_reversal": mlir.bools([False] * len(layout["window_strides"])),
+        "precision_config": precision_attr(precision),
+    }
+
+
+# Derivatives
+
+
+@conv_general_dilated_p.rule(jvp)
+def _(primals, tangents, **params):
+    return bilinear_jvp(conv_general_dilated_p, primals, tangents, params)
+
+
+@conv_general_dilated_p.rule(transpose)
+def _(ct, x, k, **params):
+    if type(ct) is Zero:
+        return [None, None]
+    if is_linear(x):
+        found, aval = _input_cotangent(ct, x.aval, k, **params), x.aval
+    else:
+        found, aval = _kernel_cotangent(ct, x, k.aval, **params), k.aval
+    found = convert(found, aval.dtype, aval.weak_type)
+    return [found, None] if is_linear(x) else [None, found]
+
+
+def _swapped(spec: Sequence[int]) -> tuple[int, ...]:
+    """A layout with the roles of its first two axes exchanged."""
+    return (spec[1], spec[0], *spec[2:])
+
+
+def _spatial(aval: ShapedArray, spec: Sequence[int]) -> list[int]:
+    return [aval.shape[a] for a in spec[2:]]
+
+
+def _input_cotangent(ct, aval: ShapedArray, k, *, window_strides, padding, lhs_dilation,
+                     rhs_dilation, dimension_numbers, feature_group_count, batch_group_count,
+                     **params):  # fmt: skip
+    """The result's cotangent, dilated by the strides, convolved with the kernel turned round."""
+    lhs, rhs, out = dimension_numbers
+    pads = []
+    for n, w, g, stride, (low, _), before, within in zip(
+        _spatial(aval, lhs), _spatial(typeof(k), rhs), _spatial(typeof(ct), out),
+        window_strides, padding, lhs_dilation, rhs_dilation,
+    ):  # fmt: skip
+        first = dilated(w, within) - 1 - low
+        pads.append((first, dilated(n, before) + low - dilated(g, stride)))
+    groups = max(feature_group_count, batch_group_count)
+    if groups > 1:
+        # The group moves from the kernel's output features to its input features.
+        k = merged_axis(split_axis(k, rhs[0], groups), rhs[0], rhs[1])
+    found = conv_general_dilated_p.bind(
+        convert(ct, _wider(ct, k)),
+        rev(convert(k, _wider(ct, k)), rhs[2:]),
+        window_strides=lhs_dilation,
+        padding=tuple(pads),
+        lhs_dilation=window_strides,
+        rhs_dilation=rhs_dilation,
+        dimension_numbers=ConvDimensionNumbers(out, _swapped(rhs), lhs),
+        feature_group_count=groups,
+        batch_group_count=1,
+        **params,
+    )
+    if batch_group_count > 1:
+        found = merged_axis(split_axis(found, lhs[1], batch_group_count), lhs[1], lhs[0])
+    return found
+
+
+def _kernel_cotangent(ct, x, aval: ShapedArray, *, window_strides, padding, lhs_dilation,
+                      rhs_dilation, dimension_numbers, feature_group_count, batch_group_count,
+                      **params):  # fmt: skip
+    """The input convolved with the result's cotangent; batch and features exchange their roles."""
+    lhs, rhs, out = dimension_numbers
+    if any(g == 0 for g in _spatial(typeof(ct), out)):
+        return zeros(aval)
+    pads = []
+    for n, w, g, stride, (low, _), before, within in zip(
+        _spatial(typeof(x), lhs), _spatial(aval, rhs), _spatial(typeof(ct), out),
+        window_strides, padding, lhs_dilation, rhs_dilation,
+    ):  # fmt: skip
+        last = dilated(w, within) - 1 + dilated(g, stride) - dilated(n, before) - low
+        pads.append((low, last))
+    return conv_general_dilated_p.bind(
+        convert(x, _wider(ct, x)),
+        convert(ct, _wider(ct, x)),
+        window_strides=rhs_dilation,
+        padding=tuple(pads),
+        lhs_dilation=lhs_dilation,
+        rhs_dilation=window_strides,
+        dimension_numbers=ConvDimensionNumbers(_swapped(lhs), _swapped(out), _swapped(rhs)),
+        feature_group_count=batch_group_count,
+        batch_group_count=feature_group_count,
+        **params,
+    )
+
+
+def _wider(ct, other) -> Any:
+    """The dtype in which a cotangent meets an operand, which is narrower if a type was preferred."""
+    a, b = typeof(ct).dtype, typeof(other).dtype
+    return a if dtypes.itemsize_bits(a) >= dtypes.itemsize_bits(b) else b
+
+
+# Batching
+
+
+def split_axis(x: Any, axis: int, parts: int) -> Array:
+    """An axis as two: ``parts`` and what is left of it."""
+    shape = typeof(x).shape
+    return reshape(x, (*shape[:axis], parts, shape[axis] // parts, *shape[axis + 1 :]))
+
+
+def merged_axis(x: Any, source: int, target: int) -> Array:
+    """One axis merged into another, outside it; ``target`` counts axes without ``source``."""
+    x = move_axis(x, source, target, 0)
+    shape = typeof(x).shape
+    return reshape(
+        x, (*shape[:target], shape[target] * shape[target + 1], *shape[target + 2 :])
+    )
+
+
+@conv_general_dilated_p.rule(batch)
+def _(axis, args, dims, *, dimension_numbers, feature_group_count, batch_group_count, **params):
+    (x, k), (dx, dk) = args, dims
+    lhs, rhs, out = dimension_numbers
+
+    def apply(x, k, feature_groups=feature_group_count, batch_groups=batch_group_count):
+        return conv_general_dilated_p.bind(
+            x, k, dimension_numbers=dimension_numbers, feature_group_count=feature_groups,
+            batch_group_count=batch_groups, **params,
+        )  # fmt: skip
+
+    if dk is None:
+        # More examples: within each group of the batch, if it has groups.
+        y = apply(_merged_in_groups(x, dx, lhs[0], batch_group_count), k)
+        return split_axis(y, out[0], axis.size), out[0]
+    if dx is None:
+        # More output features, within each group.
+        groups = max(feature_group_count, batch_group_count)
+        y = apply(x, _merged_in_groups(k, dk, rhs[0], groups))
+        y = split_axis(split_axis(y, out[1], groups), out[1] + 1, axis.size)
+        return merged_axis(y, out[1], out[1] + 1), out[1]
+    # Each example is a group of its own.
+    k = merged_axis(k, dk, rhs[0])
+    if batch_group_count > 1:
+        y = apply(merged_axis(x, dx, lhs[0]), k, batch_groups=batch_group_count * axis.size)
+    else:
+        y = apply(merged_axis(x, dx, lhs[1]), k, feature_groups=feature_group_count * axis.size)
+    return split_axis(y, out[1], axis.size), out[1]
+
+
+def _merged_in_groups(x: Any, dim: int, target: int, groups: int) -> Array:
+    """A mapped axis merged into another one, inside of its groups."""
+    if groups == 1:
+        return merged_axis(x, dim, target)
+    x = split_axis(move_axis(x, dim, target, 0), target + 1, groups)
+    x = move_axis(x, target, target + 1, 0)
+    shape = typeof(x).shape
+    together = shape[target] * shape[target + 1] * shape[target + 2]
+    return reshape(x, (*shape[:target], together, *shape[target + 3 :]))

@@ -1,0 +1,114 @@
+"""Division toward minus infinity, and powers of integers: what Python's operators mean by them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._ir import dtypes
+from .._trace.array import Array
+from .._trace.core import typeof
+from .._transform.staged import library_function
+from .arithmetic import add, div, mul, sub
+from .bitwise import bitwise_and, shift_right_logical
+from .comparison import eq, lt, ne
+from .families import full_like, scalar_like, to_shape
+from .magnitude import sign
+from .rounding import rem, round
+from .selection import select
+
+
+def _is(x: Any, kind: type) -> bool:
+    return dtypes.issubdtype(typeof(x).dtype, kind)
+
+
+def _choose(condition: Any, on_true: Any, on_false: Any) -> Array:
+    """``select`` whose cases may be scalars among arrays."""
+    shapes = [typeof(v).shape for v in (condition, on_true, on_false)]
+    shape = max(shapes, key=len)
+    shape = tuple(
+        max(s[i] for s in shapes if s) if all(s[i] for s in shapes if s) else 0
+        for i in range(len(shape))
+    )
+    if shapes[0]:
+        condition = to_shape(condition, shape)
+    return select(condition, to_shape(on_true, shape), to_shape(on_false, shape))
+
+
+def _zero(x: Any) -> Any:
+    return scalar_like(x, 0)
+
+
+def floor_divide(x: Any, y: Any) -> Array:
+    """Quotients of elements of one dtype, rounded toward minus infinity.
+
+    Raises:
+      TypeError: for complex numbers.
+    """
+    if _is(x, np.complexfloating):
+        raise TypeError("floor_divide does not support complex-valued inputs")
+    if _is(x, np.unsignedinteger):
+        return div(x, y)
+    if _is(x, np.integer):
+        return _integer_floor_divide(x, y)
+    return _float_divmod(x, y)[0]
+
+
+def divided(x: Any, y: Any) -> tuple[Array, Array]:
+    """Quotients rounded toward minus infinity, and what is left over."""
+    if _is(x, np.complexfloating):
+        raise TypeError("divmod does not support complex-valued inputs")
+    if _is(x, np.integer):
+        return floor_divide(x, y), remainder(x, y)
+    return _float_divmod(x, y)
+
+
+@library_function
+def _integer_floor_divide(x, y):
+    quotient = div(x, y)
+    inexact = bitwise_and(ne(sign(x), sign(y)), ne(rem(x, y), _zero(x)))
+    return _choose(inexact, sub(quotient, scalar_like(quotient, 1)), quotient)
+
+
+@library_function
+def _float_divmod(x, y):
+    left = rem(x, y)
+    exact = _choose(eq(y, _zero(y)), x, sub(x, left))
+    quotient = div(exact, y)
+    below = bitwise_and(ne(left, _zero(left)), ne(sign(y), sign(left)))
+    left = _choose(below, add(left, y), left)
+    quotient = _choose(below, sub(quotient, scalar_like(quotient, 1)), quotient)
+    return round(quotient), left
+
+
+@library_function
+def remainder(x, y):
+    """What division toward minus infinity leaves over; it has the sign of ``y``.
+
+    0 for integers modulo 0, NaN for floats modulo 0.
+    """
+    if _is(y, np.integer):
+        y = _choose(eq(y, _zero(y)), full_like(y, 1), y)
+    left = rem(x, y)
+    below = bitwise_and(
+        ne(lt(left, _zero(left)), lt(y, _zero(y))), ne(left, _zero(left))
+    )
+    return _choose(below, add(left, y), left)
+
+
+@library_function
+def integer_power(x, y):
+    """Integers to the powers in ``y``, of the same dtype, by squaring; the result wraps.
+
+    Only the 6 lowest bits of exponents count; a higher power of 2 has overflowed any dtype.
+    """
+    one = full_like(add(x, y), 1)
+    out = _choose(bitwise_and(eq(x, _zero(x)), ne(y, _zero(y))), full_like(one, 0), one)
+    for i in range(6):
+        if i:
+            x = mul(x, x)
+            y = shift_right_logical(y, scalar_like(y, 1))
+        odd = ne(bitwise_and(y, scalar_like(y, 1)), _zero(y))
+        out = _choose(odd, mul(out, x), out)
+    return out

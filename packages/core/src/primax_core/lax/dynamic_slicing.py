@@ -1,0 +1,480 @@
+"""Slices at positions that are computed."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from .._ir import dtypes
+from .._ir.avals import ShapedArray
+from .._ir.jaxpr import Literal
+from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
+from .._lower.lazy import hlo, mlir
+from .._trace.array import Array
+from .._trace.core import Tracer, typeof
+from .._transform.batching import move_axis
+from .._transform.staged import library_function
+from .._transform.symbolic import Zero, instantiate, is_linear
+from . import arithmetic as b
+from .broadcasting import broadcast_in_dim, full, full_like
+from .comparison import lt
+from .conversion import convert
+from .families import accepts, same_dtypes
+from .gather import gather
+from .index_numbers import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
+from .joining import concatenate
+from .reshaping import expand_dims, squeeze
+from .scatter import scatter
+from .selection import select_n
+from .shapes import canonical_axis, canonical_shape, inserted, tail_of, without
+from .slicing import index_in_dim
+
+ArrayLike = Any
+
+dynamic_slice_p: Final = Primitive("dynamic_slice")
+dynamic_update_slice_p: Final = Primitive("dynamic_update_slice")
+
+
+def dynamic_slice(
+    operand: ArrayLike,
+    start_indices: ArrayLike | Sequence[ArrayLike],
+    slice_sizes: Sequence[int],
+    *,
+    allow_negative_indices: bool | Sequence[bool] = True,
+) -> Array:
+    """A slice of static size that starts at a computed position.
+
+    Args:
+      operand: array to take from.
+      start_indices: a scalar integer for each axis, all of one dtype, or one array of them. Starts
+        are moved so that the slice lies within the array.
+      slice_sizes: the size along each axis.
+      allow_negative_indices: whether negative starts count from the end; for all axes or for each.
+
+    Raises:
+      TypeError: if indices are not integers of one dtype, or a size exceeds the array's.
+      ValueError: if there is not one index for each axis.
+
+    >>> dynamic_slice(np.arange(5), (1,), (3,)).tolist()
+    [1, 2, 3]
+    """
+    shape = typeof(operand).shape
+    sizes = tuple(slice_sizes) if hasattr(slice_sizes, "__len__") else slice_sizes
+    indices, wrap = _indices("dynamic_slice", shape, start_indices, allow_negative_indices)
+    if any(wrap):
+        return _wrapped_slice(operand, *indices, wrap=wrap, slice_sizes=_sizes(sizes))
+    return dynamic_slice_p.bind(operand, *indices, slice_sizes=_sizes(sizes))
+
+
+def _sizes(sizes: Any) -> tuple[int, ...]:
+    try:
+        return tuple([operator.index(n) for n in sizes])
+    except TypeError:
+        return canonical_shape(sizes, "dynamic_slice")
+
+
+def _indices(name: str, shape, given: Any, allow_negative: Any) -> tuple[list, tuple[bool, ...]]:
+    """An index for each axis, and which of them may still be negative.
+
+    Concrete Python and NumPy integers are counted from the front here.
+    """
+    if isinstance(given, (Array, np.ndarray)):
+        if given.ndim != 1:
+            raise ValueError(f"Slice indices must be a 1D sequence, got {given.shape}")
+        n = given.shape[0]
+        if isinstance(given, np.ndarray):
+            indices: list = [dtypes.canonicalize_dtype(given.dtype).type(v) for v in given]
+        else:
+            indices = [index_in_dim(given, i, keepdims=False) for i in range(n)]
+    else:
+        try:
+            indices = list(given)
+        except TypeError as e:
+            raise TypeError(
+                f"{name} start_indices must be a sequence of scalars or a 1D array, got {given!r}"
+            ) from e
+    if len(indices) != len(shape):
+        raise ValueError(
+            "Length of slice indices must match number of operand dimensions "
+            f"({len(indices)} vs {shape})"
+        )
+    allowed = (
+        (allow_negative,) * len(shape)
+        if isinstance(allow_negative, (bool, np.bool_))
+        else tuple(allow_negative)
+    )
+    if len(allowed) != len(shape):
+        raise ValueError(
+            f"{name} allow_negative_indices must be one bool, or one for each of {len(shape)} axes, "
+            f"got {allowed}"
+        )
+    _check_index_types(name, [typeof(i) for i in indices])
+    wrap = []
+    for i, (index, n, ok) in enumerate(zip(indices, shape, allowed)):
+        dtype = typeof(index).dtype
+        if isinstance(index, (int, np.integer)):
+            value = int(index) + n if ok and index < 0 else int(index)
+            indices[i] = dtype.type(value)
+            wrap.append(False)
+        else:
+            wrap.append(bool(ok) and dtypes.issubdtype(dtype, np.signedinteger))
+    return indices, tuple(wrap)
+
+
+def _check_index_types(name: str, avals: Sequence[ShapedArray]) -> None:
+    if len({a.dtype for a in avals}) > 1 or not all(accepts(a.dtype, ("integer",)) for a in avals):
+        raise TypeError(
+            f"index arguments to {name} must be integers of the same type, got: "
+            f"{', '.join(a.dtype.name for a in avals)}"
+        )
+    if any(a.shape for a in avals):
+        raise TypeError(
+            f"start_indices arguments to {name} must be scalars, got indices "
+            f"{', '.join(map(str, avals))}"
+        )
+
+
+def _from_front(index: Any, n: int) -> Any:
+    """A computed index, counted from the front."""
+    dtype = typeof(index).dtype
+    negative = lt(index, dtype.type(0))
+    strong = convert(index, dtype)
+    return select_n(negative, index, b.add(strong, dtype.type(n)))
+
+
+def _from_front_all(indices, shape, wrap) -> list:
+    if any(w and n > dtypes.iinfo(typeof(i).dtype).max for i, n, w in zip(indices, shape, wrap)):
+        indices = [convert(i, np.dtype(np.int32)) for i in indices]
+    return [_from_front(i, n) if w else i for i, n, w in zip(indices, shape, wrap)]
+
+
+def _wrapped_slice_program(operand, *indices, wrap, slice_sizes):
+    indices = _from_front_all(indices, typeof(operand).shape, wrap)
+    return dynamic_slice_p.bind(operand, *indices, slice_sizes=slice_sizes)
+
+
+def _wrapped_update_program(operand, update, *indices, wrap):
+    indices = _from_front_all(indices, typeof(operand).shape, wrap)
+    return dynamic_update_slice_p.bind(operand, update, *indices)
+
+
+_wrapped_slice = library_function(
+    _wrapped_slice_program, static_argnames=("wrap", "slice_sizes"), name="dynamic_slice"
+)
+_wrapped_update = library_function(
+    _wrapped_update_program, static_argnames=("wrap",), name="dynamic_update_slice"
+)
+
+
+@dynamic_slice_p.rule(abstract)
+def _(x, *indices, slice_sizes):
+    if len(indices) != x.ndim or len(slice_sizes) != x.ndim:
+        raise ValueError(
+            "dynamic_slice requires an index and a size for each axis of the operand, got "
+            f"{len(indices)} indices and slice_sizes {slice_sizes} for operand shape {x.shape}."
+        )
+    _check_index_types("dynamic_slice", indices)
+    if any(n < 0 for n in slice_sizes):
+        raise TypeError(
+            "slice slice_sizes must be greater than or equal to zero, got slice_sizes of "
+            f"{slice_sizes}."
+        )
+    if any(n > m for n, m in zip(slice_sizes, x.shape)):
+        raise TypeError(
+            "slice slice_sizes must be less than or equal to operand shape, got slice_sizes "
+            f"{slice_sizes} for operand shape {x.shape}."
+        )
+    return ShapedArray(slice_sizes, x.dtype, x.weak_type)
+
+
+@dynamic_slice_p.rule(lower)
+def _(ctx, x, *indices, slice_sizes):
+    tail = tail_of(ctx.in_avals[0])
+    return hlo.dynamic_slice(x, _with_tail(ctx, indices, 1, tail), mlir.i64s((*slice_sizes, *tail)))
+
+
+def _with_tail(ctx, indices, first: int, tail) -> list:
+    """Indices, with zeros for the axes in memory of an extended dtype."""
+    if not tail:
+        return list(indices)
+    dtype = ctx.in_avals[first].dtype if indices else np.dtype(np.int32)
+    return [*indices, *[mlir.constant(np.zeros((), dtype)) for _ in tail]]
+
+
+@dynamic_slice_p.rule(jvp)
+def _(primals, tangents, *, slice_sizes):
+    out = dynamic_slice_p.bind(*primals, slice_sizes=slice_sizes)
+    if type(tangents[0]) is Zero:
+        return out, Zero.like(out)
+    return out, dynamic_slice_p.bind(tangents[0], *primals[1:], slice_sizes=slice_sizes)
+
+
+@dynamic_slice_p.rule(transpose)
+def _(ct, x, *indices, slice_sizes):
+    none = [None] * len(indices)
+    if type(ct) is Zero:
+        return [None, *none]
+    return [dynamic_update_slice_p.bind(instantiate(Zero(x.aval)), ct, *indices), *none]
+
+
+@dynamic_slice_p.rule(batch)
+def _(axis, args, dims, *, slice_sizes):
+    (x, *indices), (x_dim, *i_dims) = args, dims
+    if all(d is None for d in i_dims):
+        zero = _zero_index(indices)
+        out = dynamic_slice_p.bind(
+            x, *inserted(indices, x_dim, zero), slice_sizes=inserted(slice_sizes, x_dim, axis.size)
+        )
+        return out, x_dim
+    starts = _index_vectors(indices, i_dims, axis)
+    if x_dim is not None:
+        x = move_axis(x, x_dim, 0, axis.size)
+    n, extra = len(slice_sizes), int(x_dim is not None)
+    numbers = GatherDimensionNumbers(
+        tuple(range(1, n + 1)), (), tuple(range(extra, n + extra)), (0,) * extra, (0,) * extra
+    )
+    out = gather(
+        x,
+        starts,
+        numbers,
+        (min(1, axis.size),) * extra + slice_sizes,
+        indices_are_sorted=bool(extra),
+        unique_indices=bool(extra),
+        mode=GatherScatterMode.CLIP,
+    )
+    return out, 0
+
+
+def _zero_index(indices: Sequence) -> Any:
+    dtype = typeof(indices[0]).dtype if indices else np.dtype(np.int32)
+    return dtype.type(0)
+
+
+def _index_vectors(indices: Sequence, dims: Sequence, axis) -> Array:
+    """Mapped scalar indices as the vectors of a gather."""
+    columns = [
+        expand_dims(move_axis(i, d, 0, axis.size), (1,)) for i, d in zip(indices, dims)
+    ]
+    return concatenate(columns, 1)
+
+
+# Update
+
+
+def dynamic_update_slice(
+    operand: ArrayLike,
+    update: ArrayLike,
+    start_indices: ArrayLike | Sequence[ArrayLike],
+    *,
+    allow_negative_indices: bool | Sequence[bool] = True,
+) -> Array:
+    """The array with a slice, at a computed position, replaced by ``update``.
+
+    Args:
+      operand: array to change a copy of.
+      update: the new elements, of the operand's dtype and rank, in no axis larger than it.
+      start_indices: as for :func:`dynamic_slice`.
+      allow_negative_indices: as for :func:`dynamic_slice`.
+
+    Raises:
+      TypeError: if dtypes, ranks or sizes do not fit.
+      ValueError: if there is not one index for each axis.
+
+    >>> dynamic_update_slice(np.zeros(3), np.ones(2), (1,)).tolist()
+    [0.0, 1.0, 1.0]
+    """
+    shape = typeof(operand).shape
+    indices, wrap = _indices("dynamic_update_slice", shape, start_indices, allow_negative_indices)
+    if any(wrap):
+        return _wrapped_update(operand, update, *indices, wrap=wrap)
+    return dynamic_update_slice_p.bind(operand, update, *indices)
+
+
+@dynamic_update_slice_p.rule(abstract)
+def _(x, update, *indices):
+    if update.ndim != x.ndim:
+        raise TypeError(
+            "dynamic_update_slice update must have the same rank as operand, got update shape "
+            f"{update.shape} for operand shape {x.shape}."
+        )
+    if len(indices) != x.ndim:
+        raise TypeError(
+            "dynamic_update_slice start_indices must have length equal to the rank of operand, got "
+            f"{len(indices)} indices for operand shape {x.shape}."
+        )
+    if any(n > m for n, m in zip(update.shape, x.shape)):
+        raise TypeError(
+            "dynamic_update_slice update shape must be smaller than operand shape, got update "
+            f"shape {update.shape} for operand shape {x.shape}."
+        )
+    same_dtypes("dynamic_update_slice", (x, update))
+    _check_index_types("dynamic_update_slice", indices)
+    return x.strip_weak_type()
+
+
+@dynamic_update_slice_p.rule(lower)
+def _(ctx, x, update, *indices):
+    tail = tail_of(ctx.in_avals[0])
+    return hlo.dynamic_update_slice(x, update, _with_tail(ctx, indices, 2, tail))
+
+
+@dynamic_update_slice_p.rule(jvp)
+def _(primals, tangents):
+    x, update, *indices = primals
+    tx, tu, *_ = tangents
+    out = dynamic_update_slice_p.bind(x, update, *indices)
+    if type(tx) is Zero and type(tu) is Zero:
+        return out, Zero.like(out)
+    return out, dynamic_update_slice_p.bind(instantiate(tx), instantiate(tu), *indices)
+
+
+@dynamic_update_slice_p.rule(transpose)
+def _(ct, x, update, *indices):
+    none = [None] * len(indices)
+    if type(ct) is Zero:
+        return [None, None, *none]
+    shape = update.aval.shape if is_linear(update) else typeof(update).shape
+    dx = du = None
+    if is_linear(x):
+        zeros = full(shape, 0, typeof(ct).dtype)
+        dx = dynamic_update_slice_p.bind(ct, zeros, *indices)
+    if is_linear(update):
+        du = dynamic_slice_p.bind(ct, *indices, slice_sizes=shape)
+    return [dx, du, *none]
+
+
+@dynamic_update_slice_p.rule(batch)
+def _(axis, args, dims):
+    (x, update, *indices), (x_dim, u_dim, *i_dims) = args, dims
+    if all(d is None for d in i_dims):
+        at = x_dim if x_dim is not None else u_dim
+        x, update = move_axis(x, x_dim, at, axis.size), move_axis(update, u_dim, at, axis.size)
+        return dynamic_update_slice_p.bind(x, update, *inserted(indices, at, _zero_index(indices))), at
+    x, update = move_axis(x, x_dim, 0, axis.size), move_axis(update, u_dim, 0, axis.size)
+    axes = tuple(range(1, len(indices) + 1))
+    out = scatter(
+        x,
+        _index_vectors(indices, i_dims, axis),
+        update,
+        ScatterDimensionNumbers(axes, (), axes, (0,), (0,)),
+        indices_are_sorted=True,
+        unique_indices=True,
+        mode=GatherScatterMode.CLIP,
+    )
+    return out, 0
+
+
+# Along one axis
+
+
+def _start_along(operand: Any, start: Any, axis: int) -> tuple[list, int]:
+    """Indices that are zero but along one axis."""
+    ndim = typeof(operand).ndim
+    axis = canonical_axis(axis, ndim)
+    aval = typeof(start)
+    if aval.shape:
+        raise TypeError(f"start_indices arguments to dynamic_slice must be scalars, got {aval}")
+    zero = aval.dtype.type(0) if accepts(aval.dtype, ("integer",)) else 0
+    starts: list = [zero] * ndim
+    starts[axis] = start
+    return starts, axis
+
+
+def dynamic_slice_in_dim(
+    operand: ArrayLike,
+    start_index: ArrayLike,
+    slice_size: int,
+    axis: int = 0,
+    *,
+    allow_negative_indices: bool = True,
+) -> Array:
+    """A slice of static size along one axis that starts at a computed position.
+
+    See :func:`dynamic_slice`, whose errors it raises.
+
+    >>> dynamic_slice_in_dim(np.arange(5), -2, 2).tolist()
+    [3, 4]
+    """
+    starts, axis = _start_along(operand, start_index, axis)
+    sizes = list(typeof(operand).shape)
+    sizes[axis] = slice_size
+    return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
+
+
+def dynamic_index_in_dim(
+    operand: ArrayLike,
+    index: int | Array,
+    axis: int = 0,
+    keepdims: bool = True,
+    *,
+    allow_negative_indices: bool = True,
+) -> Array:
+    """The part of an array at one computed position along an axis, which stays as size 1 if wanted.
+
+    Positions out of range are moved to the nearest end. See :func:`dynamic_slice`.
+
+    >>> dynamic_index_in_dim(np.arange(5), 9, keepdims=False).tolist()
+    4
+    """
+    axis = canonical_axis(axis, typeof(operand).ndim)
+    out = dynamic_slice_in_dim(
+        operand, index, 1, axis, allow_negative_indices=allow_negative_indices
+    )
+    return out if keepdims else squeeze(out, (axis,))
+
+
+def dynamic_update_slice_in_dim(
+    operand: ArrayLike,
+    update: ArrayLike,
+    start_index: ArrayLike,
+    axis: int,
+    *,
+    allow_negative_indices: bool = True,
+) -> Array:
+    """The array with a slice along one axis replaced; see :func:`dynamic_update_slice`.
+
+    >>> dynamic_update_slice_in_dim(np.zeros(3), np.ones(1), 2, 0).tolist()
+    [0.0, 0.0, 1.0]
+    """
+    starts, axis = _start_along(operand, start_index, axis)
+    return dynamic_update_slice(
+        operand, update, starts, allow_negative_indices=allow_negative_indices
+    )
+
+
+def dynamic_update_index_in_dim(
+    operand: ArrayLike,
+    update: ArrayLike,
+    index: ArrayLike,
+    axis: int,
+    *,
+    allow_negative_indices: bool = True,
+) -> Array:
+    """The array with its part at one position along an axis replaced.
+
+    ``update`` has size 1 along the axis, or does not have the axis.
+
+    >>> dynamic_update_index_in_dim(np.zeros(3), 1.0, 1, 0).tolist()
+    [0.0, 1.0, 0.0]
+    """
+    ndim = typeof(operand).ndim
+    axis = canonical_axis(axis, ndim)
+    u = typeof(update)
+    if u.ndim != ndim:
+        if u.ndim != ndim - 1:
+            raise TypeError(
+                "dynamic_update_index_in_dim update must have the operand's rank or one axis less, "
+                f"got update shape {u.shape} for operand shape {typeof(operand).shape}."
+            )
+        update = expand_dims(update, (axis,))
+    elif u.shape[axis] != 1:
+        raise TypeError(
+            f"dynamic_update_index_in_dim update must have size 1 along axis {axis}, got update "
+            f"shape {u.shape}."
+        )
+    return dynamic_update_slice_in_dim(
+        operand, update, index, axis, allow_negative_indices=allow_negative_indices
+    )

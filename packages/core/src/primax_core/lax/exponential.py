@@ -1,0 +1,240 @@
+"""Exponentials, logarithms, powers and roots."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from .._ir import dtypes
+from .._ir.primitive import Primitive, abstract, jvp
+from .._lower.lazy import hlo, mlir
+from .._trace.array import Array
+from .._trace.core import typeof
+from .._transform.symbolic import Zero, add_tangents
+from .accuracy import accurate, check_accuracy, operation
+from .arithmetic import add, div, integer_pow, mul, sub
+from .comparison import eq
+from .conversion import convert, converted
+from .families import (
+    check_kind,
+    derivatives,
+    elementwise_batching,
+    elementwise_lowering,
+    filled,
+    full_like,
+    joint_shape,
+    scalar_like,
+    short_road,
+    to_shape,
+    weak,
+)
+from .selection import select
+
+ArrayLike = Any
+
+_INEXACT: Final = ("inexact",)
+_LN2: Final = math.log(2)
+
+# Exponentials
+
+
+def _emit_exp2(ctx, x, accuracy):
+    return hlo.exponential(hlo.multiply(filled(ctx, _LN2), x), result_accuracy=accuracy)
+
+
+def _emit_log2(ctx, x, accuracy):
+    y = hlo.log(x, result_accuracy=accuracy)
+    dtype, shape = ctx.in_avals[0].dtype, ctx.out_avals[0].shape
+    if not dtypes.issubdtype(dtype, np.complexfloating):
+        return hlo.multiply(y, filled(ctx, 1 / _LN2))
+    # Part by part, so that an infinite part does not turn the other into NaN.
+    part = np.finfo(dtype).dtype
+    factor = mlir.full(np.asarray(1 / _LN2, part), shape)
+    return hlo.complex(
+        hlo.multiply(hlo.real(y), factor), hlo.multiply(hlo.imag(y), factor)
+    )
+
+
+def _emit_logistic(ctx, x, accuracy):
+    one = filled(ctx, 1)
+    return hlo.divide(one, hlo.add(one, hlo.exponential(hlo.negate(x), result_accuracy=accuracy)))
+
+
+exp_p: Final = accurate("exp", _INEXACT, operation("exponential"))
+exp2_p: Final = accurate("exp2", _INEXACT, _emit_exp2)
+expm1_p: Final = accurate("expm1", _INEXACT, operation("exponential_minus_one"))
+log_p: Final = accurate("log", _INEXACT, operation("log"))
+log2_p: Final = accurate("log2", _INEXACT, _emit_log2)
+log1p_p: Final = accurate("log1p", _INEXACT, operation("log_plus_one"))
+logistic_p: Final = accurate("logistic", _INEXACT, _emit_logistic)
+
+
+@short_road(exp_p, accuracy=None)
+def exp(x: ArrayLike, *, accuracy: Any = None) -> Array:
+    """Exponentials of elements.
+
+    Args:
+      accuracy: an :class:`AccuracyMode` or a :class:`Tolerance`, for platforms with a choice.
+
+    >>> float(exp(0.0))
+    1.0
+    """
+    check_accuracy(accuracy)
+    return exp_p.bind(x, accuracy=accuracy)
+
+
+@short_road(exp2_p, accuracy=None)
+def exp2(x: ArrayLike, *, accuracy: Any = None) -> Array:
+    """Powers of 2; ``accuracy`` as for :func:`exp`."""
+    check_accuracy(accuracy)
+    return exp2_p.bind(x, accuracy=accuracy)
+
+
+@short_road(expm1_p, accuracy=None)
+def expm1(x: ArrayLike, *, accuracy: Any = None) -> Array:
+    """``exp(x) - 1``, accurate near 0; ``accuracy`` as for :func:`exp`."""
+    check_accuracy(accuracy)
+    return expm1_p.bind(x, accuracy=accuracy)
+
+
+@short_road(log_p, accuracy=None)
+def log(x: ArrayLike, *, accuracy: Any = None) -> Array:
+    """Natural logarithms of elements, NaN of negative ones; ``accuracy`` as for :func:`exp`."""
+    check_accuracy(accuracy)
+    return log_p.bind(x, accuracy=accuracy)
+
+
+@short_road(log2_p, accuracy=None)
+def log2(x: ArrayLike, *, accuracy: Any = None) -> Array:
+    """Logarithms to base 2; ``accuracy`` as for :func:`exp`."""
+    check_accuracy(accuracy)
+    return log2_p.bind(x, accuracy=accuracy)
+
+
+@short_road(log1p_p, accuracy=None)
+def log1p(x: ArrayLike, *, accuracy: Any = None) -> Array:
+    """``log(1 + x)``, accurate near 0; ``accuracy`` as for :func:`exp`."""
+    check_accuracy(accuracy)
+    return log1p_p.bind(x, accuracy=accuracy)
+
+
+@short_road(logistic_p, accuracy=None)
+def logistic(x: ArrayLike, *, accuracy: Any = None) -> Array:
+    """``1 / (1 + exp(-x))``; ``accuracy`` as for :func:`exp`."""
+    check_accuracy(accuracy)
+    return logistic_p.bind(x, accuracy=accuracy)
+
+
+derivatives(exp_p, lambda g, out, x, **_: mul(g, out))
+derivatives(exp2_p, lambda g, out, x, **_: mul(scalar_like(x, _LN2), mul(g, out)))
+derivatives(expm1_p, lambda g, out, x, **_: mul(g, exp(x)))
+derivatives(log_p, lambda g, out, x, **_: div(g, x))
+derivatives(log2_p, lambda g, out, x, **_: div(g, mul(x, scalar_like(x, _LN2))))
+derivatives(log1p_p, lambda g, out, x, **_: div(g, add(x, scalar_like(x, 1))))
+derivatives(
+    logistic_p, lambda g, out, x, **_: mul(g, mul(out, sub(scalar_like(out, 1), out)))
+)
+
+# Roots
+
+sqrt_p: Final = accurate("sqrt", _INEXACT, operation("sqrt"))
+rsqrt_p: Final = accurate("rsqrt", _INEXACT, operation("rsqrt"))
+cbrt_p: Final = accurate("cbrt", ("float",), operation("cbrt"))
+
+
+@short_road(sqrt_p, accuracy=None)
+def sqrt(x: ArrayLike, *, accuracy: Any = None) -> Array:
+    """Square roots, NaN of negative floats; ``accuracy`` as for :func:`exp`."""
+    check_accuracy(accuracy)
+    return sqrt_p.bind(x, accuracy=accuracy)
+
+
+@short_road(rsqrt_p, accuracy=None)
+def rsqrt(x: ArrayLike, *, accuracy: Any = None) -> Array:
+    """``1 / sqrt(x)``; ``accuracy`` as for :func:`exp`."""
+    check_accuracy(accuracy)
+    return rsqrt_p.bind(x, accuracy=accuracy)
+
+
+@short_road(cbrt_p, accuracy=None)
+def cbrt(x: ArrayLike, *, accuracy: Any = None) -> Array:
+    """Real cube roots of floats; ``accuracy`` as for :func:`exp`."""
+    check_accuracy(accuracy)
+    return cbrt_p.bind(x, accuracy=accuracy)
+
+
+derivatives(sqrt_p, lambda g, out, x, **_: mul(g, div(scalar_like(out, 0.5), out)))
+derivatives(rsqrt_p, lambda g, out, x, **_: mul(g, mul(scalar_like(out, -0.5), div(out, x))))
+derivatives(
+    cbrt_p, lambda g, out, x, **_: mul(g, mul(scalar_like(out, 1 / 3), integer_pow(out, -2)))
+)
+
+# Powers
+
+pow_p: Final = Primitive("pow")
+
+
+@short_road(pow_p)
+def pow(x: ArrayLike, y: ArrayLike) -> Array:
+    """Elements of ``x`` to the powers in ``y``; shapes as for :func:`add`.
+
+    ``y`` has the dtype of ``x``, which is inexact, or holds integers. For powers that are Python
+    integers see :func:`integer_pow`.
+
+    The derivative by ``x`` is ``y x^(y-1)``, and 0 where ``y`` is an integer 0; that by ``y`` is
+    ``log(x) x^y``, with ``log(0)`` taken for 0.
+
+    >>> pow(np.array([2.0, 3.0], np.float32), np.array([3, 2], np.int32)).tolist()
+    [8.0, 9.0]
+    """
+    return pow_p.bind(x, y)
+
+
+@pow_p.rule(abstract)
+def _(x, y):
+    check_kind("pow", x.dtype, _INEXACT, 0)
+    check_kind("pow", y.dtype, ("number",), 1)
+    if x.dtype != y.dtype and not dtypes.issubdtype(y.dtype, np.integer):
+        raise TypeError(
+            "the first argument to pow must have an inexact dtype (float or complex), and the "
+            "second argument must have an inexact or integer dtype, and two inexact dtypes must "
+            f"match, but got {x.dtype.name} and {y.dtype.name} respectively."
+        )
+    return x.update(shape=joint_shape("pow", (x, y)), weak_type=weak((x, y)))
+
+
+def _emit_pow(ctx, x, y):
+    base, exponent = ctx.in_avals
+    y = converted(ctx, y, exponent.dtype, base.dtype, ctx.out_avals[0].shape)
+    return hlo.power(x, y)
+
+
+elementwise_lowering(pow_p, _emit_pow)
+elementwise_batching(pow_p)
+
+
+@pow_p.rule(jvp)
+def _(primals, tangents):
+    (x, y), (gx, gy) = primals, tangents
+    out = pow(x, y)
+    aval = typeof(out)
+    total: Any = Zero(aval.tangent_aval())
+    if type(gx) is not Zero:
+        total = to_shape(mul(gx, _by_base(x, y)), aval.shape)
+    if type(gy) is not Zero:
+        logs = log(select(eq(x, scalar_like(x, 0)), full_like(x, 1), x))
+        total = add_tangents(total, to_shape(mul(gy, mul(logs, out)), aval.shape))
+    return out, total
+
+
+def _by_base(x: Any, y: Any) -> Any:
+    if dtypes.issubdtype(typeof(y).dtype, np.inexact):
+        return mul(y, pow(x, sub(y, full_like(y, 1))))
+    y = convert(y, typeof(x).dtype, typeof(y).weak_type)
+    none = eq(y, scalar_like(y, 0))
+    safe = select(none, full_like(y, 1), y)
+    slope = mul(safe, pow(x, sub(y, full_like(y, 1))))
+    none = to_shape(none, typeof(slope).shape)
+    return select(none, full_like(slope, 0), slope)

@@ -1,0 +1,284 @@
+"""Windows of an array, taken at positions that are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from .._ir import dtypes
+from .._ir.avals import ShapedArray
+from .._ir.primitive import Primitive, abstract, batch, jvp, lower
+from .._lower.lazy import hlo, ir, mlir
+from .._trace.array import Array
+from .._trace.core import typeof
+from .._transform.batching import move_axis
+from .._transform.symbolic import Zero
+from .comparison import compare
+from .index_numbers import (
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    check_axes,
+    check_batching,
+    check_disjoint,
+    check_indices,
+    hashable,
+)
+from .reducing import emit_reduce
+from .shapes import inserted, int_tuple, past, tail_of, without
+
+ArrayLike = Any
+_Mode = GatherScatterMode
+
+gather_p: Final = Primitive("gather")
+
+
+def gather(
+    operand: ArrayLike,
+    start_indices: ArrayLike,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Sequence[int],
+    *,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    mode: str | GatherScatterMode | None = None,
+    fill_value: Any = None,
+) -> Array:
+    """Windows of one size that start at given positions of an array.
+
+    Args:
+      operand: array to take from.
+      start_indices: integers ``[..., n]``; each last-axis vector is where a window starts.
+      dimension_numbers: how the axes belong together.
+      slice_sizes: the window's size along each axis of the operand.
+      unique_indices: promise that no two windows overlap.
+      indices_are_sorted: promise that the index vectors are in lexicographic order.
+      mode: what windows out of bounds give, see :class:`GatherScatterMode`;
+        ``PROMISE_IN_BOUNDS`` by default.
+      fill_value: value of windows out of bounds in mode ``fill``; by default NaN, the least signed
+        integer, the largest unsigned one, or True.
+
+    Raises:
+      TypeError: if shapes and dimension numbers do not fit each other.
+      ValueError: if the indices are not integers or there is no such mode.
+
+    The gradient adds cotangents of elements that were taken more than once; elements of windows
+    that were filled have none.
+
+    >>> numbers = GatherDimensionNumbers((), (0,), (0,))
+    >>> gather(np.arange(5), np.array([[3], [1]]), numbers, (1,)).tolist()
+    [3, 1]
+    """
+    chosen = _Mode.PROMISE_IN_BOUNDS if mode is None else _Mode.from_any(mode)
+    if chosen is _Mode.FILL_OR_DROP:
+        fill_value = _fill_value(typeof(operand).dtype, fill_value)
+    else:
+        fill_value = None
+    return gather_p.bind(
+        operand,
+        start_indices,
+        dimension_numbers=hashable(dimension_numbers),
+        slice_sizes=int_tuple("gather", "slice_sizes", slice_sizes),
+        unique_indices=bool(unique_indices),
+        indices_are_sorted=bool(indices_are_sorted),
+        mode=chosen,
+        fill_value=fill_value,
+    )
+
+
+_NAN: Final = float("nan")  # one object, since NaN is found in a cache only by identity
+_COMPLEX_NAN: Final = complex(_NAN, 0.0)
+
+
+def _fill_value(dtype: Any, value: Any) -> Any:
+    """The fill value as a Python number."""
+    if value is not None:
+        if not isinstance(value, (bool, int, float, complex)):
+            value = np.asarray(value).item()
+        if value == value:
+            return value
+        return _NAN if isinstance(value, float) else _COMPLEX_NAN
+    if dtypes.issubdtype(dtype, np.complexfloating):
+        return _COMPLEX_NAN
+    if dtypes.issubdtype(dtype, np.floating):
+        return _NAN
+    if dtypes.issubdtype(dtype, np.signedinteger):
+        return int(dtypes.iinfo(dtype).min)
+    if dtypes.issubdtype(dtype, np.unsignedinteger):
+        return int(dtypes.iinfo(dtype).max)
+    if dtype == np.bool_:
+        return True
+    return 0 if isinstance(dtype, dtypes.ExtendedDType) else None
+
+
+@gather_p.rule(abstract)
+def _(x, indices, *, dimension_numbers, slice_sizes, **_):
+    offset, collapsed, index_map, x_batch, i_batch = dimension_numbers
+    check_indices("Gather", x, indices, index_map, "start_index_map")
+    check_axes("gather", "collapsed_slice_dims", collapsed, x.ndim)
+    names = ("operand_batching_dims", "start_indices_batching_dims")
+    check_batching("Gather", x, indices, x_batch, i_batch, names)
+    check_disjoint("gather", "collapsed_slice_dims", collapsed, names[0], x_batch)
+    check_disjoint("gather", "start_index_map", index_map, names[0], x_batch)
+    if len(slice_sizes) != x.ndim:
+        raise TypeError(
+            "Gather op must have one slice size for every input dimension; got: "
+            f"len(slice_sizes)={len(slice_sizes)}, input_shape.rank={x.ndim}"
+        )
+    for i, (n, size) in enumerate(zip(slice_sizes, x.shape)):
+        if not 0 <= n <= size:
+            raise TypeError(
+                f"Slice size at index {i} in gather op is out of range, must be within "
+                f"[0, {size} + 1), got {n}."
+            )
+    for kind, axes in (("collapse slice", collapsed), ("have operand batching", x_batch)):
+        for i, d in enumerate(axes):
+            if slice_sizes[d] > 1:
+                raise TypeError(
+                    f"Gather op can only {kind} dims with bound 0/1, but bound is "
+                    f"{slice_sizes[d]} for index {d} at position {i}."
+                )
+    window = without(slice_sizes, (*collapsed, *x_batch))
+    if len(window) != len(offset):
+        raise TypeError(
+            "All components of the offset index in a gather op must either be a offset dimension "
+            f"or explicitly collapsed/batching; got len(slice_sizes)={len(slice_sizes)}, "
+            f"output_slice_sizes={offset}, collapsed_slice_dims={collapsed}, "
+            f"operand_batching_dims={x_batch}."
+        )
+    ndim = len(offset) + indices.ndim - 1
+    for d in offset:
+        if not 0 <= d < ndim:
+            raise TypeError(
+                f"Offset dimension {d} in gather op is out of bounds; got {d}, but should have "
+                f"been in [0, {ndim})"
+            )
+    check_axes("gather", "offset_dims", offset, ndim)
+    inner, outer = iter(window), iter(indices.shape[:-1])
+    shape = [next(inner) if i in offset else next(outer) for i in range(ndim)]
+    return ShapedArray(tuple(shape), x.dtype, x.weak_type)
+
+
+@gather_p.rule(lower)
+def _(
+    ctx, x, indices, *,
+    dimension_numbers, slice_sizes, unique_indices, indices_are_sorted, mode, fill_value,
+):  # fmt: skip
+    offset, collapsed, index_map, x_batch, i_batch = dimension_numbers
+    x_aval, i_aval = ctx.in_avals
+    out_aval = ctx.out_avals[0]
+    indices, i_dtype = wide_indices(indices, i_aval)
+    tail = tail_of(x_aval)
+    numbers = hlo.GatherDimensionNumbers.get(
+        offset_dims=[*offset, *range(out_aval.ndim, out_aval.ndim + len(tail))],
+        collapsed_slice_dims=list(collapsed),
+        operand_batching_dims=list(x_batch),
+        start_indices_batching_dims=list(i_batch),
+        start_index_map=list(index_map),
+        index_vector_dim=i_aval.ndim - 1,
+    )
+    out = hlo.gather(
+        x,
+        indices,
+        numbers,
+        mlir.i64s((*slice_sizes, *tail)),
+        indices_are_sorted=ir.BoolAttr.get(indices_are_sorted),
+    )
+    if mode not in (_Mode.FILL_OR_DROP, _Mode.ONE_HOT) or not index_map:
+        return out
+    upper = [x_aval.shape[d] - slice_sizes[d] for d in index_map]
+    inside = _inside(indices, i_aval.shape, i_dtype, upper)
+    shape = (*out_aval.shape, *tail)
+    batch_axes = without(range(out_aval.ndim), offset)
+    inside = hlo.broadcast_in_dim(mlir.tensor_type(shape, np.dtype(bool)), inside, mlir.i64s(batch_axes))
+    dtype = physical_dtype(out_aval)
+    with np.errstate(all="ignore"):
+        filler = mlir.full(np.asarray(fill_value or 0).astype(dtype), shape)
+    return hlo.select(inside, out, filler)
+
+
+def physical_dtype(aval: ShapedArray) -> Any:
+    """The dtype of an array in memory."""
+    if isinstance(aval.dtype, dtypes.ExtendedDType):
+        return aval.dtype.physical_aval(aval).dtype
+    return aval.dtype
+
+
+def wide_indices(indices, aval: ShapedArray) -> tuple[Any, Any]:
+    """Indices of at least 32 bits, so that they can be compared with any axis, and their dtype."""
+    dtype = aval.dtype
+    if dtypes.itemsize_bits(dtype) >= 32:
+        return indices, dtype
+    return hlo.convert(mlir.tensor_type(aval.shape, np.dtype(np.int32)), indices), np.dtype(np.int32)
+
+
+def _inside(indices, shape, dtype, upper: Sequence[int]):
+    """Whether all components of each index vector lie between 0 and their upper bounds."""
+    low = mlir.full(np.zeros((), dtype), shape)
+    high = bounds(upper, shape, dtype)
+    above = compare("GE", indices, low, dtype)
+    below = compare("LE", indices, high, dtype)
+    true = mlir.constant(np.True_)
+    (all_,) = emit_reduce(
+        [hlo.and_(above, below)], [true], (len(shape) - 1,), lambda a, b: [hlo.and_(a[0], b[0])]
+    )
+    return all_
+
+
+def bounds(upper: Sequence[int], shape, dtype):
+    """Upper bounds of the components of index vectors, for indices of a shape."""
+    top = np.iinfo(dtype).max
+    values = np.asarray([min(u, top) for u in upper], dtype)
+    return hlo.broadcast_in_dim(
+        mlir.tensor_type(shape, dtype), mlir.constant(values), mlir.i64s([len(shape) - 1])
+    )
+
+
+@gather_p.rule(jvp)
+def _(primals, tangents, *, fill_value, mode, **params):
+    out = gather_p.bind(*primals, fill_value=fill_value, mode=mode, **params)
+    (_, indices), (t, _) = primals, tangents
+    if type(t) is Zero:
+        return out, Zero.like(out)
+    zero = 0 if mode is _Mode.FILL_OR_DROP else None
+    return out, gather_p.bind(t, indices, fill_value=zero, mode=mode, **params)
+
+
+@gather_p.rule(batch)
+def _(axis, args, dims, *, dimension_numbers, slice_sizes, unique_indices, indices_are_sorted, **params):
+    (x, indices), (x_dim, i_dim) = args, dims
+    offset, collapsed, index_map, x_batch, i_batch = dimension_numbers
+    if i_dim is None:
+        # The whole mapped axis is part of each window.
+        place = sum(d < x_dim for d in without(range(len(slice_sizes)), (*collapsed, *x_batch)))
+        at = offset[place] if place < len(offset) else (offset[-1] + 1 if offset else 0)
+        numbers = GatherDimensionNumbers(
+            inserted(past(at, offset), place, at),
+            past(x_dim, collapsed),
+            past(x_dim, index_map),
+            past(x_dim, x_batch),
+            i_batch,
+        )
+        sizes = inserted(slice_sizes, x_dim, axis.size)
+    else:
+        indices, at = move_axis(indices, i_dim, 0, axis.size), 0
+        offset, i_batch, sizes = past(0, offset), past(0, i_batch), slice_sizes
+        if x_dim is None:
+            unique_indices = indices_are_sorted = False
+        else:
+            x = move_axis(x, x_dim, 0, axis.size)
+            collapsed, index_map = past(0, collapsed), past(0, index_map)
+            x_batch, i_batch = (0, *past(0, x_batch)), (0, *i_batch)
+            sizes = (min(1, axis.size), *slice_sizes)
+        numbers = GatherDimensionNumbers(offset, collapsed, index_map, x_batch, i_batch)
+    out = gather_p.bind(
+        x,
+        indices,
+        dimension_numbers=numbers,
+        slice_sizes=sizes,
+        unique_indices=unique_indices,
+        indices_are_sorted=indices_are_sorted,
+        **params,
+    )
+    return out, at

@@ -1,0 +1,157 @@
+"""Arrays put together and taken apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from .._ir.avals import ShapedArray
+from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
+from .._lower.lazy import hlo, mlir
+from .._trace.array import Array
+from .._trace.core import typeof
+from .._transform.batching import move_axis
+from .._transform.symbolic import Zero, instantiate, is_linear
+from .families import same_dtypes
+from .shapes import canonical_axis, inserted, int_tuple, tail_of, without
+from .slicing import index_in_dim
+
+ArrayLike = Any
+
+concatenate_p: Final = Primitive("concatenate")
+split_p: Final = Primitive("split", multiple_results=True)
+
+
+def concatenate(operands: Array | Sequence[ArrayLike], dimension: int) -> Array:
+    """Arrays of one dtype joined along an axis in which their sizes may differ.
+
+    Args:
+      operands: at least one array.
+      dimension: nonnegative axis.
+
+    Raises:
+      ValueError: if there are no operands.
+      TypeError: if their dtypes or other sizes differ, or the axis does not exist.
+
+    >>> import numpy as np
+    >>> concatenate([np.zeros(1), np.ones(2)], 0).tolist()
+    [0.0, 1.0, 1.0]
+    """
+    if isinstance(operands, Array):
+        operands = [index_in_dim(operands, i, keepdims=False) for i in range(len(operands))]
+    operands = list(operands)
+    if not operands:
+        raise ValueError("concatenate requires a non-empty sequences of arrays")
+    if len(operands) == 1 and isinstance(operands[0], Array):
+        return operands[0]
+    return concatenate_p.bind(*operands, dimension=int(dimension))
+
+
+@concatenate_p.rule(abstract)
+def _(*xs, dimension):
+    shapes = [x.shape for x in xs]
+    listed = ", ".join(map(str, shapes))
+    if len({len(s) for s in shapes}) != 1:
+        raise TypeError(
+            f"Cannot concatenate arrays with different numbers of dimensions: got {listed}."
+        )
+    if not 0 <= dimension < len(shapes[0]):
+        raise TypeError(
+            f"concatenate dimension out of bounds: dimension {dimension} for shapes {listed}."
+        )
+    if len({without(s, (dimension,)) for s in shapes}) != 1:
+        raise TypeError(
+            "Cannot concatenate arrays with shapes that differ in dimensions other than the one "
+            f"being concatenated: concatenating along dimension {dimension} for shapes {listed}."
+        )
+    same_dtypes("concatenate", xs)
+    size = sum(s[dimension] for s in shapes)
+    shape = inserted(without(shapes[0], (dimension,)), dimension, size)
+    return ShapedArray(shape, xs[0].dtype, all(x.weak_type for x in xs))
+
+
+@concatenate_p.rule(lower)
+def _(ctx, *xs, dimension):
+    return hlo.concatenate(xs, mlir.i64(dimension))
+
+
+@concatenate_p.rule(jvp)
+def _(primals, tangents, *, dimension):
+    out = concatenate_p.bind(*primals, dimension=dimension)
+    if all(type(t) is Zero for t in tangents):
+        return out, Zero.like(out)
+    return out, concatenate_p.bind(*map(instantiate, tangents), dimension=dimension)
+
+
+@concatenate_p.rule(transpose)
+def _(ct, *xs, dimension):
+    if type(ct) is Zero:
+        return [None] * len(xs)
+    shapes = [x.aval.shape if is_linear(x) else typeof(x).shape for x in xs]
+    parts = split(ct, [s[dimension] for s in shapes], dimension)
+    return [p if is_linear(x) else None for x, p in zip(xs, parts)]
+
+
+@concatenate_p.rule(batch)
+def _(axis, args, dims, *, dimension):
+    at = next(d for d in dims if d is not None)
+    moved = [move_axis(x, d, at, axis.size) for x, d in zip(args, dims)]
+    return concatenate_p.bind(*moved, dimension=dimension + (dimension >= at)), at
+
+
+def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> Sequence[Array]:
+    """Neighbouring parts of an array, of the given sizes along an axis, as a list.
+
+    Raises:
+      ValueError: if the sizes do not add up to the axis, or the axis does not exist.
+
+    >>> import numpy as np
+    >>> [p.tolist() for p in split(np.arange(3), (1, 2))]
+    [[0], [1, 2]]
+    """
+    axis = canonical_axis(axis, typeof(operand).ndim)
+    return split_p.bind(operand, sizes=int_tuple("split", "sizes", sizes), axis=axis)
+
+
+@split_p.rule(abstract)
+def _(x, *, sizes, axis):
+    if any(n < 0 for n in sizes):
+        raise ValueError(f"Sizes passed to split must be nonnegative, got {list(sizes)}")
+    if sum(sizes) != x.shape[axis]:
+        raise ValueError(
+            f"Sum of sizes {sum(sizes)} must be equal to dimension {axis} of the operand shape "
+            f"{list(x.shape)}"
+        )
+    return [x.update(shape=(*x.shape[:axis], n, *x.shape[axis + 1 :])) for n in sizes]
+
+
+@split_p.rule(lower)
+def _(ctx, x, *, sizes, axis):
+    aval = ctx.in_avals[0]
+    limits = [*aval.shape, *tail_of(aval)]
+    starts, strides = [0] * len(limits), [1] * len(limits)
+    parts = []
+    for n in sizes:
+        limits[axis] = starts[axis] + n
+        parts.append(hlo.slice(x, mlir.i64s(starts), mlir.i64s(limits), mlir.i64s(strides)))
+        starts[axis] += n
+    return parts
+
+
+@split_p.rule(jvp)
+def _(primals, tangents, *, sizes, axis):
+    outs = split_p.bind(*primals, sizes=sizes, axis=axis)
+    if type(tangents[0]) is Zero:
+        return outs, [Zero.like(o) for o in outs]
+    return outs, split_p.bind(*tangents, sizes=sizes, axis=axis)
+
+
+@split_p.rule(transpose)
+def _(cts, x, *, sizes, axis):
+    return [concatenate(list(map(instantiate, cts)), axis)]
+
+
+@split_p.rule(batch)
+def _(mapped, args, dims, *, sizes, axis):
+    (dim,) = dims
+    return split_p.bind(args[0], sizes=sizes, axis=axis + (axis >= dim)), [dim] * len(sizes)

@@ -1,0 +1,218 @@
+"""Signs and magnitudes; complex numbers and their parts."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from .._ir import dtypes
+from .._ir.avals import ShapedArray
+from .._ir.primitive import Primitive, abstract, jvp, transpose
+from .._lower.lazy import hlo
+from .._trace.array import Array
+from .._trace.core import typeof
+from .._transform.symbolic import Zero, instantiate, is_linear
+from .arithmetic import div, mul, neg
+from .comparison import compare, eq, ge
+from .conversion import convert
+from .families import (
+    elementwise,
+    elementwise_batching,
+    elementwise_lowering,
+    filled,
+    full_like,
+    joint_shape,
+    linear,
+    same_dtypes,
+    scalar_like,
+    short_road,
+    sum_to,
+    unary,
+    weak,
+)
+from .selection import select
+
+ArrayLike = Any
+
+_COMPLEX_OF: Final = {dtypes.f32: dtypes.c64, dtypes.f64: dtypes.c128}
+_PART_OF: Final = {c: f for f, c in _COMPLEX_OF.items()}
+
+
+def _part_of(dtype: Any) -> Any:
+    return _PART_OF.get(dtype, dtype)
+
+
+def _is_complex(x: Any) -> bool:
+    return dtypes.issubdtype(typeof(x).dtype, np.complexfloating)
+
+
+# Parts
+
+real_p: Final = unary("real", ("complex",), lambda ctx, x: hlo.real(x), _part_of)
+imag_p: Final = unary("imag", ("complex",), lambda ctx, x: hlo.imag(x), _part_of)
+
+
+@short_road(real_p)
+def real(x: ArrayLike) -> Array:
+    """Real parts of complex elements."""
+    return real_p.bind(x)
+
+
+@short_road(imag_p)
+def imag(x: ArrayLike) -> Array:
+    """Imaginary parts of complex elements."""
+    return imag_p.bind(x)
+
+
+complex_p: Final = Primitive("complex")
+
+
+@short_road(complex_p)
+def complex(x: ArrayLike, y: ArrayLike) -> Array:
+    """Complex numbers from their real and imaginary parts, both ``float32`` or both ``float64``.
+
+    >>> complex(np.float32(1), np.float32(2)).item()
+    (1+2j)
+    """
+    return complex_p.bind(x, y)
+
+
+@complex_p.rule(abstract)
+def _(x, y):
+    for i, a in enumerate((x, y)):
+        _check_part("complex", a.dtype, f" at position {i}")
+    same_dtypes("complex", (x, y))
+    return ShapedArray(joint_shape("complex", (x, y)), _COMPLEX_OF[x.dtype], weak((x, y)))
+
+
+def _check_part(name: str, dtype: Any, where: str = "", more: str = "") -> None:
+    if dtype not in _COMPLEX_OF:
+        raise TypeError(
+            f"{name} does not accept dtype {dtype.name}{where}. Accepted dtypes{where} are subtypes "
+            f"of float32, float64{more}."
+        )
+
+
+elementwise_lowering(complex_p, lambda ctx, x, y: hlo.complex(x, y))
+elementwise_batching(complex_p)
+
+
+@complex_p.rule(jvp)
+def _(primals, tangents):
+    out = complex_p.bind(*primals)
+    if all(type(t) is Zero for t in tangents):
+        return out, Zero.like(out)
+    parts = [
+        scalar_like(p, 0) if type(t) is Zero and typeof(p).shape == () else instantiate(t)
+        for p, t in zip(primals, tangents)
+    ]
+    return out, complex_p.bind(*parts)
+
+
+@complex_p.rule(transpose)
+def _(ct, x, y):
+    return [
+        sum_to(real(ct), x.aval) if is_linear(x) else None,
+        sum_to(imag(neg(ct)), y.aval) if is_linear(y) else None,
+    ]
+
+
+linear(real_p, lambda ct, aval: complex(ct, scalar_like(ct, 0)))
+linear(imag_p, lambda ct, aval: complex(scalar_like(ct, 0), neg(ct)))
+
+conj_p: Final = Primitive("conj")
+
+
+def conj(x: ArrayLike) -> Array:
+    """Complex conjugates of elements; of floats, the complex numbers that equal them."""
+    return conj_p.bind(x, input_dtype=typeof(x).dtype)
+
+
+@conj_p.rule(abstract)
+def _(x, *, input_dtype):
+    if dtypes.issubdtype(x.dtype, np.complexfloating):
+        return x
+    _check_part("conj", x.dtype, more=", complexfloating")
+    return x.update(dtype=_COMPLEX_OF[x.dtype])
+
+
+def _emit_conj(ctx, x, *, input_dtype):
+    if dtypes.issubdtype(ctx.in_avals[0].dtype, np.complexfloating):
+        return hlo.complex(hlo.real(x), hlo.negate(hlo.imag(x)))
+    return hlo.complex(x, filled(ctx, 0))
+
+
+elementwise_lowering(conj_p, _emit_conj)
+elementwise_batching(conj_p)
+linear(
+    conj_p,
+    lambda ct, aval, *, input_dtype: (
+        conj(ct) if dtypes.issubdtype(input_dtype, np.complexfloating) else real(ct)
+    ),
+)
+
+# Magnitude
+
+abs_p: Final = unary("abs", ("float", "complex", "signed"), lambda ctx, x: hlo.abs(x), _part_of)
+
+
+@short_road(abs_p)
+def abs(x: ArrayLike) -> Array:
+    """Absolute values of elements; of complex numbers, floats. The least integer gives itself.
+
+    The derivative is 1 at 0 and -0, and 0 at the complex zero.
+    """
+    return abs_p.bind(x)
+
+
+@abs_p.rule(jvp)
+def _(primals, tangents):
+    (x,), (g,) = primals, tangents
+    out = abs(x)
+    if type(g) is Zero:
+        return out, Zero.like(out)
+    if not _is_complex(x):
+        return out, select(ge(x, scalar_like(x, 0)), g, neg(g))
+    size = _nonzero(convert(out, typeof(x).dtype, typeof(out).weak_type))
+    return out, real(mul(g, div(conj(x), size)))
+
+
+def _nonzero(x: Any) -> Any:
+    """The elements, those that are zero replaced by one."""
+    return select(eq(x, scalar_like(x, 0)), full_like(x, 1), x)
+
+
+# Sign
+
+sign_p: Final = Primitive("sign")
+
+
+@short_road(sign_p)
+def sign(x: ArrayLike) -> Array:
+    """-1, 0 or 1 after the sign of each element; of complex numbers, ``x / abs(x)`` or 0.
+
+    Keeps -0.0 and NaN. The derivative for real elements is zero.
+    """
+    return sign_p.bind(x)
+
+
+def _emit_sign(ctx, x):
+    dtype = ctx.in_avals[0].dtype
+    if not dtypes.issubdtype(dtype, np.unsignedinteger):
+        return hlo.sign(x)
+    zero = filled(ctx, 0)
+    return hlo.select(compare("EQ", x, zero, dtype), zero, filled(ctx, 1))
+
+
+elementwise(sign_p, _emit_sign, ("number",))
+
+
+@sign_p.rule(jvp)
+def _(primals, tangents):
+    (x,), (g,) = primals, tangents
+    out = sign(x)
+    if type(g) is Zero or not _is_complex(x):
+        return out, Zero.like(out)
+    turn = div(imag(mul(conj(out), g)), _nonzero(abs(x)))
+    return out, mul(out, complex(scalar_like(turn, 0), turn))

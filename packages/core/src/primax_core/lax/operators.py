@@ -1,0 +1,350 @@
+"""Operators of arrays: ``+``, ``<``, ``abs`` and the like, with promotion and broadcasting.
+
+Each is one compiled call when evaluated eagerly, found by the types of its operands on the short road.
+Inside a trace its operations are written one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from .._base.config import state
+from .._ir import dtypes
+from .._runtime.array import ArrayImpl
+from .._runtime.dispatch import as_operand
+from .._trace.array import Array, register_method
+from .._trace.core import typeof
+from .._transform.staged import library_function
+from . import arithmetic as ar
+from . import bitwise as bits
+from . import comparison as cmp
+from . import division
+from . import magnitude as mag
+from .conversion import convert
+from .exponential import pow
+from .families import scalar_like, takes_all
+from .joining import split
+from .magnitude import imag, real
+from .promotion import any_number, inexact, is_operand, no_bool, promoted, same_rank
+from .reshaping import squeeze
+from .rounding import RoundingMethod
+from .rounding import round as round_to_integers
+from .selection import select
+
+_SEQUENCES: Final = (list, tuple, set, dict, str)
+_SCALARS: Final = frozenset(
+    (bool, int, float, np.bool_, np.float32, np.float64, np.int32, np.int64)
+)
+_SCALARS_KEPT: Final = 4096
+_scalars: dict[tuple, ArrayImpl] = {}
+
+
+def _scalar_array(x: Any, kind: type) -> ArrayImpl:
+    """The array of a number, remembered."""
+    # 0.0 and -0.0 are equal keys but for their text.
+    key = (state.key, kind, x) if x else (state.key, kind, repr(x))
+    found = _scalars.get(key)
+    if found is None or found._buf.is_deleted():
+        found = as_operand(x)
+        if len(_scalars) >= _SCALARS_KEPT:
+            _scalars.clear()
+        _scalars[key] = found
+    return found
+
+
+def _operator(name: str, symbol: str, general: Callable, equality: bool = False):
+    """The methods of an operator and of its reflection.
+
+    Args:
+      name: what the operator is called in messages and compiled programs.
+      general: ``(x, y) -> array`` on operands of any kind; it may be traced.
+      equality: whether values that are no operands are unequal to every array.
+    """
+    general.__name__ = general.__qualname__ = name
+    front = library_function(general)
+    roads = front.staged.entries
+
+    def slow(x, y, other):
+        """Evaluate on any operands; ``other`` is the one that need not be an array."""
+        if not is_operand(other):
+            if isinstance(other, _SEQUENCES) and not (equality and type(other) is str):
+                raise TypeError(
+                    f"unsupported operand type(s) for {symbol}: {type(x).__name__!r} and "
+                    f"{type(y).__name__!r}"
+                )
+            return NotImplemented
+        if not isinstance(other, (Array, np.ndarray, np.generic)) and hasattr(
+            other, "__jax_array__"
+        ):
+            x, y = (v.__jax_array__() if v is other else v for v in (x, y))
+        return (front if state.trace is None else general)(x, y)
+
+    def method(self, other):
+        if state.trace is None:
+            kind, y = type(other), other
+            if kind in _SCALARS:
+                y = _scalar_array(other, kind)
+            try:
+                road = roads[(state.key, self._spec, y._spec)]
+                return road.execute([self._buf, y._buf]).consume_with_handlers(road.handlers)[0]
+            except Exception:
+                pass  # not met before, or failing; the slow road says why
+        return slow(self, other, other)
+
+    def reflected(self, other):
+        if state.trace is None:
+            kind, y = type(other), other
+            if kind in _SCALARS:
+                y = _scalar_array(other, kind)
+            try:
+                road = roads[(state.key, y._spec, self._spec)]
+                return road.execute([y._buf, self._buf]).consume_with_handlers(road.handlers)[0]
+            except Exception:
+                pass
+        return slow(other, self, other)
+
+    return method, reflected
+
+
+def _binary(name: str, compute: Callable, adjust: Callable = any_number) -> Callable:
+    """A function of any two operands from one of operands of one dtype and rank."""
+
+    def general(x, y):
+        return compute(*same_rank(name, *promoted(name, x, y, adjust)))
+
+    return general
+
+
+def _on_bool(of_bool: Callable, of_numbers: Callable) -> Callable:
+    def compute(x, y):
+        return (of_bool if typeof(x).dtype == np.bool_ else of_numbers)(x, y)
+
+    return compute
+
+
+def _ordered(compare: Callable) -> Callable:
+    """A comparison that orders complex numbers by real part, then by imaginary part."""
+
+    def compute(x, y):
+        if not dtypes.issubdtype(typeof(x).dtype, np.complexfloating):
+            return compare(x, y)
+        parts = real(x), real(y)
+        ties, by_imag, by_real = cmp.eq(*parts), compare(imag(x), imag(y)), compare(*parts)
+        return select(ties, by_imag, by_real)
+
+    return compute
+
+
+def _shift_right(x, y):
+    unsigned = dtypes.issubdtype(typeof(x).dtype, np.unsignedinteger)
+    return (bits.shift_right_logical if unsigned else bits.shift_right_arithmetic)(x, y)
+
+
+_ARITHMETIC: Final = (
+    ("add", "+", "add", _on_bool(bits.bitwise_or, ar.add), any_number),
+    ("subtract", "-", "sub", ar.sub, any_number),
+    ("multiply", "*", "mul", _on_bool(bits.bitwise_and, ar.mul), any_number),
+    ("true_divide", "/", "truediv", ar.div, inexact),
+    ("floor_divide", "//", "floordiv", division.floor_divide, no_bool),
+    ("remainder", "%", "mod", division.remainder, no_bool),
+    ("divmod", "divmod()", "divmod", division.divided, no_bool),
+    ("bitwise_and", "&", "and", bits.bitwise_and, any_number),
+    ("bitwise_or", "|", "or", bits.bitwise_or, any_number),
+    ("bitwise_xor", "^", "xor", bits.bitwise_xor, any_number),
+    ("left_shift", "<<", "lshift", bits.shift_left, no_bool),
+    ("right_shift", ">>", "rshift", _shift_right, no_bool),
+)
+_COMPARISONS: Final = (
+    ("equal", "==", "eq", cmp.eq),
+    ("not_equal", "!=", "ne", cmp.ne),
+    ("less", "<", "lt", _ordered(cmp.lt)),
+    ("less_equal", "<=", "le", _ordered(cmp.le)),
+    ("greater", ">", "gt", _ordered(cmp.gt)),
+    ("greater_equal", ">=", "ge", _ordered(cmp.ge)),
+)
+
+
+# Powers
+
+
+def _power(x, y):
+    """``x ** y`` where the exponent is not known."""
+    a, b = typeof(x), typeof(y)
+    integers = dtypes.issubdtype(b.dtype, np.integer)
+    dtype, weak_type = no_bool(
+        *dtypes.lattice_result(((a.dtype, a.weak_type), (b.dtype, b.weak_type)))
+    )
+    if integers and dtypes.issubdtype(dtype, np.inexact):
+        y_cast = y  # pow takes integers, whose derivative it knows better
+        x, _ = promoted("power", x, y, no_bool)
+    else:
+        x, y_cast = promoted("power", x, y, no_bool)
+    x, y_cast = same_rank("power", x, y_cast)
+    if dtypes.issubdtype(dtype, np.integer):
+        return division.integer_power(x, y_cast)
+    return pow(x, y_cast)
+
+
+_power_method, _power_reflected = _operator("power", "** or pow()", _power)
+_power_roads: dict[tuple, tuple] = {}
+
+
+def _known_integer(x: Any) -> int | None:
+    """The value of an exponent that is an integer and known."""
+    if isinstance(x, (bool, int, np.integer)):
+        return int(x)
+    if isinstance(x, np.ndarray) and not x.shape and x.dtype.kind in "iu":
+        return int(x)
+    if type(x) is ArrayImpl and not x.shape and dtypes.issubdtype(x.dtype, np.integer):
+        return int(x)
+    return None
+
+
+def _integer_power_of(x: Any, exponent: int) -> Array:
+    aval = typeof(x)
+    if aval.dtype == np.bool_:
+        x = convert(x, dtypes.default_int())
+    out = ar.integer_pow(x, exponent)
+    if state.trace is None and type(x) is ArrayImpl:
+        exe = ar.integer_pow_p.executables.get((state.key, (("y", exponent),), x._spec))
+        if exe is not None and takes_all(exe):
+            if len(_power_roads) >= _SCALARS_KEPT:
+                _power_roads.clear()
+            _power_roads[(state.key, x._spec, exponent)] = (exe.execute, exe.handlers)
+    return out
+
+
+def __pow__(self, other):
+    if type(other) is int and state.trace is None:
+        try:
+            execute, handlers = _power_roads[(state.key, self._spec, other)]
+            return execute([self._buf]).consume_with_handlers(handlers)[0]
+        except Exception:
+            pass
+    exponent = _known_integer(other)
+    if exponent is not None:
+        return _integer_power_of(self, exponent)
+    return _power_method(self, other)
+
+
+def __rpow__(self, other):
+    if is_operand(other):
+        exponent = _known_integer(self)
+        if exponent is not None:
+            return _integer_power_of(other, exponent)
+    return _power_reflected(self, other)
+
+
+# Operators of one operand
+
+
+def __neg__(self):
+    return ar.neg(self)
+
+
+def __pos__(self):
+    return self
+
+
+def __abs__(self):
+    dtype = self.aval.dtype
+    if dtype == np.bool_ or dtypes.issubdtype(dtype, np.unsignedinteger):
+        return self
+    return mag.abs(self)
+
+
+def __invert__(self):
+    return bits.bitwise_not(self)
+
+
+def __round__(self, ndigits=None):
+    rounded = rounded_to(self, 0 if ndigits is None else ndigits)
+    return convert(rounded, dtypes.default_int()) if ndigits is None else rounded
+
+
+def rounded_to(x: Any, decimals: int) -> Array:
+    """Elements rounded to a number of decimals, halves to the even neighbour.
+
+    Raises:
+      ValueError: for booleans.
+      NotImplementedError: for integers and negative ``decimals``.
+    """
+    dtype = typeof(x).dtype
+    if dtype == np.bool_:
+        raise ValueError("data type dtype('bool') not compatible with finfo: booleans have no decimals")
+    if dtypes.issubdtype(dtype, np.integer):
+        if decimals < 0:
+            raise NotImplementedError("integer np.round not implemented for decimals < 0")
+        return x
+    return _round(x, decimals=decimals)
+
+
+def _round_floats(x, *, decimals):
+    dtype = typeof(x).dtype
+    if dtypes.issubdtype(dtype, np.complexfloating):
+        return mag.complex(
+            _round_floats(real(x), decimals=decimals), _round_floats(imag(x), decimals=decimals)
+        )
+    if not decimals:
+        return round_to_integers(x, RoundingMethod.TO_NEAREST_EVEN)
+    weak_type = typeof(x).weak_type
+    if dtype == dtypes.f16:  # its largest number times a power of 10 overflows
+        x = convert(x, dtypes.f32, weak_type)
+    factor = scalar_like(x, 10.0**decimals)
+    nearest = round_to_integers(ar.mul(x, factor), RoundingMethod.TO_NEAREST_EVEN)
+    return convert(ar.div(nearest, factor), dtype, weak_type)
+
+
+_round = library_function(_round_floats, static_argnames=("decimals",), name="round")
+
+
+# Rows
+
+
+@library_function
+def _rows(x):
+    return [squeeze(row, (0,)) for row in split(x, (1,) * typeof(x).shape[0])]
+
+
+def _chunks_of(x, *, size):
+    n = typeof(x).shape[0]
+    sizes = [min(size, n - start) for start in range(0, n, size)]
+    return split(x, tuple(sizes))
+
+
+_chunks = library_function(_chunks_of, static_argnames=("size",), name="chunks")
+_ROWS_AT_ONCE: Final = 100
+
+
+def __iter__(self):
+    if not self.aval.shape:
+        raise TypeError("iteration over a 0-d array")
+    return _iterate(self)
+
+
+def _iterate(x):
+    n = x.aval.shape[0]
+    if n > _ROWS_AT_ONCE:
+        for chunk in _chunks(x, size=_ROWS_AT_ONCE):
+            yield from _rows(chunk)
+    elif n:
+        yield from _rows(x)
+
+
+def _register() -> None:
+    for name, symbol, method, compute, adjust in _ARITHMETIC:
+        forward, backward = _operator(name, symbol, _binary(name, compute, adjust))
+        register_method(f"__{method}__", forward)
+        register_method(f"__r{method}__", backward)
+    for name, symbol, method, compute in _COMPARISONS:
+        equality = method in ("eq", "ne")
+        forward, _ = _operator(name, symbol, _binary(name, compute), equality)
+        register_method(f"__{method}__", forward)
+    for method in (__pow__, __rpow__, __neg__, __pos__, __abs__, __invert__, __round__, __iter__):
+        register_method(method.__name__, method)
+
+
+_register()

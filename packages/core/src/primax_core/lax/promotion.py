@@ -1,0 +1,112 @@
+"""Promotion of operands: what the operators of arrays do before they call a primitive."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._base.config import state
+from .._ir import dtypes
+from .._ir.avals import ShapedArray
+from .._ir.jaxpr import Literal, is_scalar_literal
+from .._runtime.dispatch import check_range
+from .._trace.array import Array
+from .._trace.core import typeof
+from .conversion import convert
+from .families import broadcast_in_dim
+
+DTypeAndWeakness = tuple[Any, bool]
+Adjust = Callable[[Any, bool], DTypeAndWeakness]
+
+
+def any_number(dtype: Any, weak_type: bool) -> DTypeAndWeakness:
+    """No further change of the promoted dtype."""
+    return dtype, weak_type
+
+
+def no_bool(dtype: Any, weak_type: bool) -> DTypeAndWeakness:
+    """Booleans count as integers."""
+    return (dtypes.default_int(), False) if dtype == np.bool_ else (dtype, weak_type)
+
+
+def inexact(dtype: Any, weak_type: bool) -> DTypeAndWeakness:
+    """Integers and booleans become floats: 64-bit ones of 64 bits, the others of 32."""
+    if dtypes.issubdtype(dtype, np.inexact):
+        return dtype, weak_type
+    return (dtypes.f64 if dtypes.itemsize_bits(dtype) == 64 else dtypes.f32), weak_type
+
+
+def promoted(name: str, x: Any, y: Any, adjust: Adjust = any_number) -> tuple[Any, Any]:
+    """Two operands in the dtype that they promote to.
+
+    Scalars are converted in Python and become literals of the program that is being traced.
+    """
+    a, b = typeof(x), typeof(y)
+    if a.dtype != b.dtype and dtypes.ExtendedDType in map(_family, (a.dtype, b.dtype)):
+        raise TypeError(f"{name} does not accept dtypes {a.dtype.name}, {b.dtype.name}.")
+    found = adjust(
+        *dtypes.lattice_result(((a.dtype, a.weak_type), (b.dtype, b.weak_type)))
+    )
+    return cast(x, a, *found), cast(y, b, *found)
+
+
+def _family(dtype: Any) -> Any:
+    return dtypes.ExtendedDType if isinstance(dtype, dtypes.ExtendedDType) else np.dtype
+
+
+def cast(x: Any, aval: ShapedArray, dtype: Any, weak_type: bool) -> Any:
+    """An operand in a dtype and weakness."""
+    if type(x) is Literal:
+        x = x.val
+    elif not is_scalar_literal(x):
+        return convert(x, dtype, weak_type)
+    check_range(x, aval)
+    with np.errstate(over="ignore"):
+        value = np.asarray(x).astype(aval.dtype).astype(dtype)[()]
+    return Literal(value, ShapedArray((), dtype, weak_type))
+
+
+def same_rank(name: str, x: Any, y: Any) -> tuple[Any, Any]:
+    """Two operands of which the one of lower rank got leading axes of size 1; scalars get none."""
+    a, b = typeof(x).shape, typeof(y).shape
+    if len(a) == len(b) or not a or not b:
+        return x, y
+    for d, e in zip(reversed(a), reversed(b)):
+        if d != e and d != 1 and e != 1:
+            raise ValueError(f"Incompatible shapes for broadcasting: shapes={[a, b]}")
+    if state.numpy_rank_promotion != "allow":
+        _report(name, a, b)
+    rank = max(len(a), len(b))
+    return _raised(x, a, rank), _raised(y, b, rank)
+
+
+def _raised(x: Any, shape: tuple[int, ...], rank: int) -> Any:
+    missing = rank - len(shape)
+    if not missing:
+        return x
+    return broadcast_in_dim(x, (1,) * missing + shape, tuple(range(missing, rank)))
+
+
+def _report(name: str, a: tuple[int, ...], b: tuple[int, ...]) -> None:
+    if state.numpy_rank_promotion == "warn":
+        warnings.warn(
+            f"Following NumPy automatic rank promotion for {name} on shapes {a} {b}. Set the "
+            "numpy_rank_promotion option to 'allow' to turn this warning off.",
+            stacklevel=6,
+        )
+        return
+    raise ValueError(
+        f"Operands could not be broadcast together for {name} on shapes {a} {b} and with the "
+        "config option numpy_rank_promotion='raise'. Give both the same rank, for example with "
+        "x[None, :], or set the option to 'allow'."
+    )
+
+
+def is_operand(x: Any) -> bool:
+    """Whether operators take a value: arrays, tracers, NumPy's arrays and scalars, numbers."""
+    return isinstance(x, (Array, np.ndarray, np.generic, int, float, complex, Literal)) or hasattr(
+        x, "__jax_array__"
+    )

@@ -1,0 +1,257 @@
+"""The same elements in other shapes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from .._ir.avals import ShapedArray
+from .._ir.primitive import Primitive, abstract, batch, lower
+from .._lower.lazy import hlo, mlir
+from .._trace.array import Array
+from .._trace.core import typeof
+from .._transform.batching import move_axis
+from .broadcasting import broadcast_in_dim
+from .families import linear, sum_axes
+from .permuting import transpose
+from .shapes import canonical_axis, canonical_shape, inserted, int_tuple, past, tail_of, without
+
+ArrayLike = Any
+
+reshape_p: Final = Primitive("reshape")
+squeeze_p: Final = Primitive("squeeze")
+tile_p: Final = Primitive("tile")
+
+
+def reshape(
+    operand: ArrayLike,
+    new_sizes: Sequence[int],
+    dimensions: Sequence[int] | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
+    """The elements of an array, in row-major order, in another shape.
+
+    Args:
+      operand: array with as many elements as the new shape.
+      new_sizes: the new shape; a size cannot be left open with -1.
+      dimensions: order in which the operand's axes are read, if not the usual one.
+
+    Raises:
+      TypeError: if the numbers of elements differ, or ``dimensions`` is not a permutation.
+
+    >>> reshape(np.arange(4), (2, 2)).tolist()
+    [[0, 1], [2, 3]]
+    >>> reshape(np.arange(4).reshape(2, 2), (4,), (1, 0)).tolist()
+    [0, 2, 1, 3]
+    """
+    if hasattr(new_sizes, "__index__") and not hasattr(new_sizes, "__len__"):
+        new_sizes = (new_sizes,)
+    try:
+        sizes = canonical_shape(new_sizes)
+    except TypeError as e:
+        if "nonnegative" in str(e):
+            raise TypeError(
+                f"reshape new_sizes must all be positive, got {tuple(new_sizes)}."
+            ) from None
+        raise
+    order = None if dimensions is None else int_tuple("reshape", "dimensions", dimensions)
+    aval = typeof(operand)
+    if order == tuple(range(aval.ndim)):
+        order = None
+    if order is None and aval.shape == sizes and isinstance(operand, Array):
+        return operand
+    return reshape_p.bind(operand, new_sizes=sizes, dimensions=order, sharding=out_sharding)
+
+
+@reshape_p.rule(abstract)
+def _(x, *, new_sizes, dimensions, sharding):
+    if math.prod(new_sizes) != x.size:
+        raise TypeError(
+            f"reshape total size must be unchanged, got new_sizes {new_sizes} for shape {x.shape}: "
+            f"number of output elements ({math.prod(new_sizes)}) doesn't match expected number of "
+            f"elements ({x.size})."
+        )
+    if dimensions is not None and sorted(dimensions) != list(range(x.ndim)):
+        raise TypeError(
+            "reshape dimensions must be a permutation of operand dimensions, got dimensions "
+            f"{dimensions} for shape {x.shape}."
+        )
+    return ShapedArray(new_sizes, x.dtype, x.weak_type)
+
+
+@reshape_p.rule(lower)
+def _(ctx, x, *, new_sizes, dimensions, sharding):
+    if dimensions is not None:
+        n = len(dimensions)
+        x = hlo.transpose(x, mlir.i64s((*dimensions, *range(n, n + len(tail_of(ctx.in_avals[0]))))))
+    return hlo.reshape(mlir.type_of(ctx.out_avals[0]), x)
+
+
+def _reshape_back(ct, x: ShapedArray, *, new_sizes, dimensions, sharding):
+    if dimensions is None:
+        return reshape(ct, x.shape)
+    return transpose(reshape(ct, [x.shape[d] for d in dimensions]), np.argsort(dimensions))
+
+
+linear(reshape_p, _reshape_back)
+
+
+@reshape_p.rule(batch)
+def _(axis, args, dims, *, new_sizes, dimensions, sharding):
+    x = move_axis(args[0], dims[0], 0, axis.size)
+    order = None if dimensions is None else (0, *past(0, dimensions))
+    out = reshape_p.bind(
+        x, new_sizes=(axis.size, *new_sizes), dimensions=order, sharding=sharding
+    )
+    return out, 0
+
+
+def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
+    """The array without some axes of size 1.
+
+    Args:
+      dimensions: axes to leave out; negative ones count from the back.
+
+    Raises:
+      ValueError: if an axis does not exist, is named twice or has another size.
+
+    >>> squeeze(np.ones((1, 3)), (0,)).shape
+    (3,)
+    """
+    ndim = typeof(array).ndim
+    axes = tuple([canonical_axis(d, ndim) for d in int_tuple("squeeze", "dimensions", dimensions)])
+    if not axes and isinstance(array, Array):
+        return array
+    return squeeze_p.bind(array, dimensions=axes)
+
+
+@squeeze_p.rule(abstract)
+def _(x, *, dimensions):
+    if len(set(dimensions)) != len(dimensions):
+        raise ValueError(f"dimensions are not unique: {dimensions}")
+    if any(x.shape[d] != 1 for d in dimensions):
+        raise ValueError(
+            "cannot select an axis to squeeze out which has size not equal to one, got "
+            f"shape={x.shape} and dimensions={dimensions}"
+        )
+    return ShapedArray(without(x.shape, dimensions), x.dtype, x.weak_type)
+
+
+@squeeze_p.rule(lower)
+def _(ctx, x, *, dimensions):
+    return hlo.reshape(mlir.type_of(ctx.out_avals[0]), x)
+
+
+linear(squeeze_p, lambda ct, x, *, dimensions: expand_dims(ct, dimensions))
+
+
+@squeeze_p.rule(batch)
+def _(axis, args, dims, *, dimensions):
+    (dim,) = dims
+    out = squeeze(args[0], past(dim, dimensions))
+    return out, dim - sum(d < dim for d in dimensions)
+
+
+def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
+    """The array with axes of size 1 added.
+
+    Args:
+      dimensions: where the result has its new axes; negative ones count from the back.
+
+    Raises:
+      ValueError: if an axis is out of range or named twice.
+
+    >>> expand_dims(np.ones(3), (0, 2)).shape
+    (1, 3, 1)
+    """
+    shape = typeof(array).shape
+    given = tuple(dimensions)
+    ndim = len(shape) + len(set(given))
+    axes = {canonical_axis(d, ndim) for d in given}
+    if len(axes) != len(given):
+        raise ValueError(f"repeated axis in lax.expand_dims: {given}")
+    old = iter(shape)
+    sizes = [1 if i in axes else next(old) for i in range(ndim)]
+    return broadcast_in_dim(array, sizes, without(range(ndim), axes))
+
+
+def collapse(
+    operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None
+) -> Array:
+    """The array with a range of neighbouring axes joined into one.
+
+    Args:
+      start_dimension: first axis of the range.
+      stop_dimension: the axis after the last one; the range runs to the end by default.
+
+    Raises:
+      ValueError: if the range is not one.
+
+    >>> collapse(np.ones((2, 3, 4)), 1).shape
+    (2, 12)
+    """
+    shape = typeof(operand).shape
+    start, stop, _ = slice(start_dimension, stop_dimension).indices(len(shape))
+    if stop < start:
+        raise ValueError(
+            f"Invalid dimension range passed to collapse: {shape}"
+            f"[{start_dimension}:{stop_dimension}]"
+        )
+    return reshape(operand, (*shape[:start], math.prod(shape[start:stop]), *shape[stop:]))
+
+
+def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
+    """The array laid beside itself, ``reps[i]`` times along axis ``i``.
+
+    Raises:
+      TypeError: if there is not one count for each axis, or one is negative.
+
+    >>> tile(np.arange(2), (2,)).tolist()
+    [0, 1, 0, 1]
+    """
+    return tile_p.bind(operand, reps=int_tuple("tile", "reps", reps))
+
+
+@tile_p.rule(abstract)
+def _(x, *, reps):
+    if len(reps) != x.ndim:
+        raise TypeError(
+            f"reps length must be equal to the ndim of x, got len(reps)={len(reps)} and "
+            f"x.ndim={x.ndim}."
+        )
+    if any(r < 0 for r in reps):
+        raise TypeError(f"tile reps must have every element be nonnegative, got {reps}.")
+    return ShapedArray(tuple([n * r for n, r in zip(x.shape, reps)]), x.dtype, x.weak_type)
+
+
+def _interleaved(reps, shape) -> tuple[int, ...]:
+    """Each count before its axis."""
+    return tuple([v for pair in zip(reps, shape) for v in pair])
+
+
+@tile_p.rule(lower)
+def _(ctx, x, *, reps):
+    n, aval = len(reps), ctx.in_avals[0]
+    tail = tail_of(aval)
+    element = mlir.type_of(aval).element_type
+    shape = (*_interleaved(reps, aval.shape), *tail)
+    dims = (*range(1, 2 * n, 2), *range(2 * n, 2 * n + len(tail)))
+    tall = hlo.broadcast_in_dim(mlir.ir.RankedTensorType.get(shape, element), x, mlir.i64s(dims))
+    return hlo.reshape(mlir.type_of(ctx.out_avals[0]), tall)
+
+
+def _tile_back(ct, x: ShapedArray, *, reps):
+    apart = reshape(ct, _interleaved(reps, x.shape))
+    return sum_axes(apart, tuple(range(0, 2 * len(reps), 2)))
+
+
+linear(tile_p, _tile_back)
+
+
+@tile_p.rule(batch)
+def _(axis, args, dims, *, reps):
+    return tile_p.bind(args[0], reps=inserted(reps, dims[0], 1)), dims[0]

@@ -1,0 +1,116 @@
+"""Rounding to integers and what it leaves over; neighbours; finiteness."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any, Final
+
+import numpy as np
+
+from .._ir.primitive import Primitive
+from .._lower.lazy import chlo, hlo
+from .._trace.array import Array
+from .arithmetic import div, mul, neg
+from .families import binary, derivatives, elementwise, no_derivative, short_road, unary
+from .magnitude import abs, sign
+
+ArrayLike = Any
+
+_FLOAT: Final = ("float",)
+
+
+class RoundingMethod(enum.IntEnum):
+    """Where numbers halfway between two integers go."""
+
+    AWAY_FROM_ZERO = 0
+    TO_NEAREST_EVEN = 1
+
+
+floor_p: Final = unary("floor", _FLOAT, lambda ctx, x: hlo.floor(x))
+ceil_p: Final = unary("ceil", _FLOAT, lambda ctx, x: hlo.ceil(x))
+round_p: Final = Primitive("round")
+is_finite_p: Final = unary(
+    "is_finite", _FLOAT, lambda ctx, x: hlo.is_finite(x), lambda dtype: np.dtype(np.bool_)
+)
+
+
+def _emit_round(ctx, x, *, rounding_method):
+    if rounding_method is RoundingMethod.AWAY_FROM_ZERO:
+        return hlo.round_nearest_afz(x)
+    return hlo.round_nearest_even(x)
+
+
+elementwise(round_p, _emit_round, _FLOAT)
+
+for _prim in (floor_p, ceil_p, round_p, is_finite_p):
+    no_derivative(_prim)
+
+
+@short_road(floor_p)
+def floor(x: ArrayLike) -> Array:
+    """The greatest integers not above the elements, as floats; the derivative is zero."""
+    return floor_p.bind(x)
+
+
+@short_road(ceil_p)
+def ceil(x: ArrayLike) -> Array:
+    """The least integers not below the elements, as floats; the derivative is zero."""
+    return ceil_p.bind(x)
+
+
+def round(
+    x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO
+) -> Array:
+    """The nearest integers, as floats; the derivative is zero.
+
+    Args:
+      rounding_method: where halves go: away from zero, or to the even neighbour.
+
+    >>> round(np.array([0.5, 1.5, 2.5], np.float32)).tolist()
+    [1.0, 2.0, 3.0]
+    >>> round(np.array([0.5, 1.5, 2.5], np.float32), RoundingMethod.TO_NEAREST_EVEN).tolist()
+    [0.0, 2.0, 2.0]
+    """
+    return round_p.bind(x, rounding_method=RoundingMethod(rounding_method))
+
+
+@short_road(is_finite_p)
+def is_finite(x: ArrayLike) -> Array:
+    """Whether elements are neither infinite nor NaN."""
+    return is_finite_p.bind(x)
+
+
+rem_p: Final = binary("rem", ("integer", "float"), lambda x, y: hlo.remainder(x, y))
+
+
+@short_road(rem_p)
+def rem(x: ArrayLike, y: ArrayLike) -> Array:
+    """What division toward zero leaves over; it has the sign of ``x``.
+
+    An integer is its own remainder modulo 0. Dtypes and shapes are as for :func:`add`.
+
+    >>> rem(np.array([7, -7]), np.array([3, 3])).tolist()
+    [1, -1]
+    """
+    return rem_p.bind(x, y)
+
+
+derivatives(
+    rem_p,
+    lambda g, out, x, y: g,
+    lambda g, out, x, y: mul(neg(g), mul(sign(div(x, y)), floor(abs(div(x, y))))),
+)
+
+nextafter_p: Final = binary("nextafter", _FLOAT, lambda x, y: chlo.next_after(x, y))
+
+
+@short_road(nextafter_p)
+def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
+    """The floats next to those of ``x1`` in the direction of those of ``x2``.
+
+    The derivative is that of ``x1``.
+    """
+    return nextafter_p.bind(x1, x2)
+
+
+derivatives(nextafter_p, lambda g, out, x, y: g, None)

@@ -1,0 +1,251 @@
+"""Sorted arrays and the greatest elements."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from .._ir import dtypes
+from .._ir.avals import ShapedArray
+from .._ir.primitive import Primitive, abstract, batch, jvp, lower
+from .._lower.lazy import chlo, hlo, ir, mlir
+from .._trace.array import Array
+from .._trace.core import typeof
+from .._transform.batching import move_axis
+from .._transform.symbolic import Zero
+from .broadcasting import broadcasted_iota
+from .comparison import compare
+from .families import accepts
+from .gather import gather
+from .index_numbers import GatherDimensionNumbers, GatherScatterMode
+from .reshaping import expand_dims
+from .shapes import canonical_axis, without
+
+ArrayLike = Any
+
+sort_p: Final = Primitive("sort", multiple_results=True)
+top_k_p: Final = Primitive("top_k", multiple_results=True)
+
+
+def sort(
+    operand: Array | Sequence[Array],
+    dimension: int = -1,
+    is_stable: bool = True,
+    num_keys: int = 1,
+) -> Any:
+    """The elements in ascending order along an axis; of several arrays, all in the order of the keys.
+
+    Args:
+      operand: an array, or several of one shape.
+      dimension: the axis.
+      is_stable: whether elements with equal keys keep their order.
+      num_keys: how many of the arrays, from the first, are keys: later ones decide between equals.
+
+    Returns:
+      A sorted array, or a tuple of them.
+
+    Zeros of both signs are equal, NaN comes last, and complex numbers are ordered by their real,
+    then by their imaginary part. The derivative follows the elements to their places.
+
+    Raises:
+      TypeError: if there is no array, or the shapes differ.
+      ValueError: if the axis or the number of keys is out of range.
+
+    >>> sort(np.array([2, 3, 1])).tolist()
+    [1, 2, 3]
+    """
+    single = not isinstance(operand, (list, tuple))
+    operands = [operand] if single else list(operand)
+    if not operands:
+        raise TypeError("Sort requires at least one operand")
+    if single and num_keys != 1:
+        raise ValueError(f"num_keys={num_keys} must equal 1 for a single operand.")
+    if not 1 <= num_keys <= len(operands):
+        raise ValueError(f"num_keys={num_keys} must be between 1 and len(operand)={len(operands)}")
+    axis = canonical_axis(dimension, typeof(operands[0]).ndim)
+    outs = sort_p.bind(
+        *operands, dimension=axis, is_stable=bool(is_stable), num_keys=operator.index(num_keys)
+    )
+    return outs[0] if single else tuple(outs)
+
+
+def sort_key_val(
+    keys: Array, values: ArrayLike, dimension: int = -1, is_stable: bool = True
+) -> tuple[Array, Array]:
+    """Keys in ascending order along an axis, and values in the same order; see :func:`sort`.
+
+    >>> [x.tolist() for x in sort_key_val(np.array([2, 1]), np.array([5, 6]))]
+    [[1, 2], [6, 5]]
+    """
+    k, v = sort((keys, values), dimension, is_stable, 1)
+    return k, v
+
+
+@sort_p.rule(abstract)
+def _(*xs, dimension, is_stable, num_keys):
+    if any(x.shape != xs[0].shape for x in xs):
+        raise TypeError(
+            f"Arguments to sort must have equal shapes, got: {' '.join(str(x.shape) for x in xs)}"
+        )
+    for x in xs[:num_keys]:
+        if isinstance(x.dtype, dtypes.ExtendedDType):
+            raise TypeError(f"sort does not accept keys of dtype {x.dtype.name}")
+    return list(xs)
+
+
+def _ordered_before(x, y, dtype):
+    """Whether one key comes before another, and whether they are equal."""
+    if accepts(dtype, ("complex",)):
+        part = np.dtype(np.float64 if dtype == np.complex128 else np.float32)
+        less, equal = _ordered_before(hlo.real(x), hlo.real(y), part)
+        less_im, equal_im = _ordered_before(hlo.imag(x), hlo.imag(y), part)
+        return hlo.or_(less, hlo.and_(equal, less_im)), hlo.and_(equal, equal_im)
+    if accepts(dtype, ("float",)):
+        x, y = _canonical(x, dtype), _canonical(y, dtype)
+        return compare("LT", x, y, dtype, total=True), compare("EQ", x, y, dtype, total=True)
+    return compare("LT", x, y, dtype), compare("EQ", x, y, dtype)
+
+
+def _canonical(x, dtype):
+    """One zero and one NaN, so that the total order of bits is the order of keys."""
+    zero, nan = (mlir.constant(np.asarray(v).astype(dtype)) for v in (0.0, np.nan))
+    x = hlo.select(compare("EQ", x, zero, dtype), zero, x)
+    return hlo.select(compare("NE", x, x, dtype), nan, x)
+
+
+@sort_p.rule(lower)
+def _(ctx, *xs, dimension, is_stable, num_keys):
+    avals = ctx.in_avals
+    op = hlo.SortOp(
+        [mlir.type_of(a) for a in avals],
+        xs,
+        dimension=mlir.i64(dimension),
+        is_stable=ir.BoolAttr.get(is_stable),
+    )
+    scalars = [mlir.tensor_type((), a.dtype) for a in avals for _ in range(2)]
+    block = op.comparator.blocks.append(*scalars)
+    with ir.InsertionPoint(block):
+        args = list(block.arguments)
+        before = None
+        for i in reversed(range(num_keys)):
+            less, equal = _ordered_before(args[2 * i], args[2 * i + 1], avals[i].dtype)
+            before = less if before is None else hlo.or_(less, hlo.and_(equal, before))
+        hlo.return_([before])
+    return list(op.results)
+
+
+def _take_along(x: Any, indices: Any, axis: int) -> Array:
+    """Elements at positions along an axis, which are known to exist."""
+    n = typeof(x).ndim
+    others = without(range(n), (axis,))
+    numbers = GatherDimensionNumbers((), (axis,), (axis,), others, others)
+    return gather(
+        x,
+        expand_dims(indices, (n,)),
+        numbers,
+        (1,) * n,
+        mode=GatherScatterMode.PROMISE_IN_BOUNDS,
+    )
+
+
+@sort_p.rule(jvp)
+def _(primals, tangents, *, dimension, **params):
+    if all(type(t) is Zero for t in tangents):
+        outs = sort_p.bind(*primals, dimension=dimension, **params)
+        return outs, [Zero.like(o) for o in outs]
+    shape = typeof(primals[0]).shape
+    places = broadcasted_iota(np.uint32 if shape[dimension] < 2**32 else np.uint64, shape, dimension)
+    *outs, order = sort_p.bind(*primals, places, dimension=dimension, **params)
+    return outs, [
+        Zero.like(o) if type(t) is Zero else _take_along(t, order, dimension)
+        for o, t in zip(outs, tangents)
+    ]
+
+
+@sort_p.rule(batch)
+def _(axis, args, dims, *, dimension, **params):
+    at = next(d for d in dims if d is not None)
+    moved = [move_axis(x, d, at, axis.size) for x, d in zip(args, dims)]
+    outs = sort_p.bind(*moved, dimension=dimension + (dimension >= at), **params)
+    return outs, [at] * len(outs)
+
+
+def top_k(
+    operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True
+) -> tuple[Array, Array]:
+    """The ``k`` greatest elements along an axis, in descending order, and their positions.
+
+    Args:
+      operand: real numbers or booleans. NaN counts as greatest.
+      k: how many.
+      axis: the axis.
+      is_stable: whether of equal elements the first ones are taken, in their order.
+
+    The derivative follows the elements that are taken.
+
+    Raises:
+      ValueError: if there are not that many, or the operand is complex.
+
+    >>> [x.tolist() for x in top_k(np.array([1, 3, 2]), 2)]
+    [[3, 2], [1, 2]]
+    """
+    ndim = typeof(operand).ndim
+    axis = canonical_axis(axis, ndim)
+    try:
+        k = operator.index(k)
+    except TypeError as e:
+        raise TypeError(
+            f"k argument to top_k must be an integer: Shapes must be 1D sequences of concrete "
+            f"values of integer type, got {k!r}."
+        ) from e
+    if k < 0:
+        raise ValueError(f"k argument to top_k must be nonnegative, got {k}")
+    values, places = top_k_p.bind(operand, k=k, axis=axis, is_stable=bool(is_stable))
+    return values, places
+
+
+@top_k_p.rule(abstract)
+def _(x, *, k, axis, is_stable):
+    if accepts(x.dtype, ("complex",)):
+        raise ValueError("top_k is not compatible with complex inputs.")
+    if k > x.shape[axis]:
+        raise ValueError(
+            "k argument to top_k must be no larger than size along axis; got "
+            f"k={k} with shape={list(x.shape)} and axis={axis}"
+        )
+    shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
+    return [x.update(shape=shape), ShapedArray(shape, np.dtype(np.int32))]
+
+
+@top_k_p.rule(lower)
+def _(ctx, x, *, k, axis, is_stable):
+    aval = ctx.in_avals[0]
+    last = aval.ndim - 1
+    if axis != last:
+        order = [*without(range(aval.ndim), (axis,)), axis]
+        x = hlo.transpose(x, mlir.i64s(order))
+    outs = list(chlo.top_k(x, mlir.i64(k)))
+    if axis != last:
+        back = [*range(axis), last, *range(axis, last)]
+        outs = [hlo.transpose(o, mlir.i64s(back)) for o in outs]
+    return outs
+
+
+@top_k_p.rule(jvp)
+def _(primals, tangents, *, axis, **params):
+    (x,), (t,) = primals, tangents
+    values, places = top_k_p.bind(x, axis=axis, **params)
+    none = Zero.like(places)
+    if type(t) is Zero:
+        return [values, places], [Zero.like(values), none]
+    return [values, places], [_take_along(t, places, axis), none]
+
+
+@top_k_p.rule(batch)
+def _(mapped, args, dims, *, axis, **params):
+    (dim,) = dims
+    outs = top_k_p.bind(args[0], axis=axis + (axis >= dim), **params)
+    return outs, [dim, dim]

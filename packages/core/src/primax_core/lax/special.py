@@ -1,0 +1,74 @@
+"""The error function and its relatives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+from .._ir import dtypes
+from .._lower.lazy import chlo, hlo, mlir
+from .._trace.array import Array
+from .accuracy import accurate, check_accuracy
+from .arithmetic import mul, neg, square
+from .exponential import exp
+from .families import derivatives, scalar_like, short_road, unary
+
+ArrayLike = Any
+
+_FLOAT: Final = ("float",)
+
+
+
+def _in_float32(op: str) -> Callable:
+    """A CHLO operation, which for floats of 8 bits and fewer is computed in ``float32``."""
+
+    def emit(ctx, x, *_):
+        aval = ctx.in_avals[0]
+        if aval.dtype.itemsize > 1:
+            return getattr(chlo, op)(x)
+        wide = getattr(chlo, op)(hlo.convert(mlir.tensor_type(aval.shape, dtypes.f32), x))
+        return hlo.convert(mlir.type_of(aval), wide)
+
+    return emit
+
+
+erf_p: Final = unary("erf", _FLOAT, _in_float32("erf"))
+erfc_p: Final = accurate("erfc", _FLOAT, _in_float32("erfc"))
+erf_inv_p: Final = unary("erf_inv", _FLOAT, _in_float32("erf_inv"))
+
+
+@short_road(erf_p)
+def erf(x: ArrayLike) -> Array:
+    """The error function ``2/√π ∫ exp(-t²) dt`` from 0 to each element.
+
+    >>> float(erf(0.0))
+    0.0
+    """
+    return erf_p.bind(x)
+
+
+@short_road(erfc_p, accuracy=None)
+def erfc(x: ArrayLike, *, accuracy: Any = None) -> Array:
+    """``1 - erf(x)``, accurate for large elements; ``accuracy`` as for :func:`exp`."""
+    check_accuracy(accuracy)
+    return erfc_p.bind(x, accuracy=accuracy)
+
+
+@short_road(erf_inv_p)
+def erf_inv(x: ArrayLike) -> Array:
+    """Numbers whose error functions the elements are; NaN outside [-1, 1]."""
+    return erf_inv_p.bind(x)
+
+
+def _bell(x: Any) -> Any:
+    return exp(neg(square(x)))
+
+
+_PEAK: Final = 2 / math.sqrt(math.pi)
+
+derivatives(erf_p, lambda g, out, x: mul(scalar_like(x, _PEAK), mul(g, _bell(x))))
+derivatives(erfc_p, lambda g, out, x, **_: mul(scalar_like(x, -_PEAK), mul(g, _bell(x))))
+derivatives(
+    erf_inv_p, lambda g, out, x: mul(scalar_like(x, 1 / _PEAK), mul(g, exp(square(out))))
+)

@@ -1,0 +1,54 @@
+"""``stop_gradient``: a value that differentiation does not look behind."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from .._base import pytree
+from .._ir import dtypes
+from .._ir.primitive import Primitive, abstract, batch, lower
+from .._trace.core import Tracer, typeof
+from .families import no_derivative
+
+stop_gradient_p: Final = Primitive("stop_gradient")
+
+
+def stop_gradient(x: Any) -> Any:
+    """The same values, with zero derivative; integers pass through.
+
+    Args:
+      x: a pytree of arrays.
+
+    >>> from primax_core import grad
+    >>> float(grad(lambda x: stop_gradient(x) * x)(3.0))
+    3.0
+    """
+    return pytree.tree_map(cut_off, x)
+
+
+def cut_off(x: Any) -> Any:
+    """One array without its derivative."""
+    aval = typeof(x)
+    if not dtypes.issubdtype(aval.dtype, np.inexact) or not isinstance(x, Tracer):
+        return x
+    return stop_gradient_p.bind(x)
+
+
+@stop_gradient_p.rule(abstract)
+def _(x):
+    return x
+
+
+@stop_gradient_p.rule(lower)
+def _(ctx, x):
+    return x
+
+
+no_derivative(stop_gradient_p)
+
+
+@stop_gradient_p.rule(batch)
+def _(axis, args, dims):
+    return stop_gradient_p.bind(*args), dims[0]

@@ -1,0 +1,171 @@
+"""Trigonometric and hyperbolic functions and their inverses."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from .._ir import dtypes
+from .._lower.lazy import chlo, hlo
+from .._trace.array import Array
+from .._trace.core import typeof
+from .accuracy import accurate, check_accuracy, operation
+from .arithmetic import add, div, mul, neg, one_minus_square, square, sub
+from .comparison import gt
+from .exponential import rsqrt
+from .families import binary, derivatives, filled, full_like, scalar_like, short_road, unary
+from .magnitude import abs, complex, imag, real
+from .selection import select
+
+ArrayLike = Any
+
+_INEXACT: Final = ("inexact",)
+
+
+def _emit_asin(ctx, x):
+    if dtypes.issubdtype(ctx.in_avals[0].dtype, np.complexfloating):
+        return chlo.asin(x)
+    one = filled(ctx, 1)
+    return hlo.atan2(x, hlo.sqrt(hlo.multiply(hlo.subtract(one, x), hlo.add(one, x))))
+
+
+sin_p: Final = accurate("sin", _INEXACT, operation("sine"))
+cos_p: Final = accurate("cos", _INEXACT, operation("cosine"))
+tan_p: Final = accurate("tan", _INEXACT, operation("tan"))
+asin_p: Final = unary("asin", _INEXACT, _emit_asin)
+acos_p: Final = unary("acos", _INEXACT, lambda ctx, x: chlo.acos(x))
+atan_p: Final = unary("atan", _INEXACT, lambda ctx, x: chlo.atan(x))
+atan2_p: Final = binary("atan2", _INEXACT, lambda x, y: hlo.atan2(x, y))
+sinh_p: Final = unary("sinh", _INEXACT, lambda ctx, x: chlo.sinh(x))
+cosh_p: Final = unary("cosh", _INEXACT, lambda ctx, x: chlo.cosh(x))
+tanh_p: Final = accurate("tanh", _INEXACT, operation("tanh"))
+asinh_p: Final = unary("asinh", _INEXACT, lambda ctx, x: chlo.asinh(x))
+acosh_p: Final = unary("acosh", _INEXACT, lambda ctx, x: chlo.acosh(x))
+atanh_p: Final = unary("atanh", _INEXACT, lambda ctx, x: chlo.atanh(x))
+
+
+@short_road(sin_p, accuracy=None)
+def sin(x: ArrayLike, *, accuracy: Any = None) -> Array:
+    """Sines of elements, in radians; ``accuracy`` as for :func:`exp`."""
+    check_accuracy(accuracy)
+    return sin_p.bind(x, accuracy=accuracy)
+
+
+@short_road(cos_p, accuracy=None)
+def cos(x: ArrayLike, *, accuracy: Any = None) -> Array:
+    """Cosines of elements, in radians; ``accuracy`` as for :func:`exp`."""
+    check_accuracy(accuracy)
+    return cos_p.bind(x, accuracy=accuracy)
+
+
+@short_road(tan_p, accuracy=None)
+def tan(x: ArrayLike, *, accuracy: Any = None) -> Array:
+    """Tangents of elements, in radians; ``accuracy`` as for :func:`exp`."""
+    check_accuracy(accuracy)
+    return tan_p.bind(x, accuracy=accuracy)
+
+
+@short_road(asin_p)
+def asin(x: ArrayLike) -> Array:
+    """Angles whose sines the elements are, from -π/2 to π/2; NaN outside [-1, 1]."""
+    return asin_p.bind(x)
+
+
+@short_road(acos_p)
+def acos(x: ArrayLike) -> Array:
+    """Angles whose cosines the elements are, from 0 to π; NaN outside [-1, 1]."""
+    return acos_p.bind(x)
+
+
+@short_road(atan_p)
+def atan(x: ArrayLike) -> Array:
+    """Angles whose tangents the elements are, from -π/2 to π/2."""
+    return atan_p.bind(x)
+
+
+@short_road(atan2_p)
+def atan2(x: ArrayLike, y: ArrayLike) -> Array:
+    """Angles of the points with ordinates ``x`` and abscissas ``y``, from -π to π.
+
+    >>> atan2(np.float32(1), np.float32(0)).item() * 2  # doctest: +ELLIPSIS
+    3.14159...
+    """
+    return atan2_p.bind(x, y)
+
+
+@short_road(sinh_p)
+def sinh(x: ArrayLike) -> Array:
+    """Hyperbolic sines of elements."""
+    return sinh_p.bind(x)
+
+
+@short_road(cosh_p)
+def cosh(x: ArrayLike) -> Array:
+    """Hyperbolic cosines of elements."""
+    return cosh_p.bind(x)
+
+
+@short_road(tanh_p, accuracy=None)
+def tanh(x: ArrayLike, *, accuracy: Any = None) -> Array:
+    """Hyperbolic tangents of elements; ``accuracy`` as for :func:`exp`."""
+    check_accuracy(accuracy)
+    return tanh_p.bind(x, accuracy=accuracy)
+
+
+@short_road(asinh_p)
+def asinh(x: ArrayLike) -> Array:
+    """Numbers whose hyperbolic sines the elements are."""
+    return asinh_p.bind(x)
+
+
+@short_road(acosh_p)
+def acosh(x: ArrayLike) -> Array:
+    """Nonnegative numbers whose hyperbolic cosines the elements are; NaN below 1."""
+    return acosh_p.bind(x)
+
+
+@short_road(atanh_p)
+def atanh(x: ArrayLike) -> Array:
+    """Numbers whose hyperbolic tangents the elements are; NaN outside [-1, 1]."""
+    return atanh_p.bind(x)
+
+
+def _one(x: Any) -> Any:
+    return scalar_like(x, 1)
+
+
+def _asinh_slope(x: Any) -> Any:
+    """``1 / sqrt(1 + x²)``, where the square would overflow by way of smaller numbers."""
+    dtype = typeof(x).dtype
+    if dtypes.issubdtype(dtype, np.complexfloating):
+        a, b = real(x), imag(x)
+        return rsqrt(
+            complex(add(square(a), one_minus_square(b)), mul(scalar_like(a, 2), mul(a, b)))
+        )
+    half = dtypes.finfo(dtype).maxexp // 2
+    scale = select(
+        gt(abs(x), scalar_like(x, 2.0 ** (half - 2))), full_like(x, 2.0**-half), full_like(x, 1)
+    )
+    return mul(scale, rsqrt(add(square(mul(x, scale)), square(scale))))
+
+
+derivatives(sin_p, lambda g, out, x, **_: mul(g, cos(x)))
+derivatives(cos_p, lambda g, out, x, **_: neg(mul(g, sin(x))))
+derivatives(tan_p, lambda g, out, x, **_: mul(g, add(_one(out), square(out))))
+derivatives(asin_p, lambda g, out, x: mul(g, rsqrt(one_minus_square(x))))
+derivatives(acos_p, lambda g, out, x: mul(g, neg(rsqrt(one_minus_square(x)))))
+derivatives(atan_p, lambda g, out, x: div(g, add(_one(x), square(x))))
+derivatives(
+    atan2_p,
+    lambda g, out, x, y: mul(g, div(y, add(square(x), square(y)))),
+    lambda g, out, x, y: mul(g, div(neg(x), add(square(x), square(y)))),
+)
+derivatives(sinh_p, lambda g, out, x: mul(g, cosh(x)))
+derivatives(cosh_p, lambda g, out, x: mul(g, sinh(x)))
+derivatives(tanh_p, lambda g, out, x, **_: mul(g, one_minus_square(out)))
+derivatives(asinh_p, lambda g, out, x: mul(g, _asinh_slope(x)))
+derivatives(
+    acosh_p, lambda g, out, x: mul(g, mul(rsqrt(sub(x, _one(x))), rsqrt(add(x, _one(x)))))
+)
+derivatives(atanh_p, lambda g, out, x: div(g, one_minus_square(x)))
