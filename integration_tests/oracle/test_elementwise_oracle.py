@@ -6,10 +6,11 @@ import warnings
 import jax
 import ml_dtypes
 import numpy as np
-import primax_core as px
 import pytest
 from agreement import same, same_text
 from jax import lax as theirs
+
+import primax_core as px
 from primax_core._base.config import enable_x64
 from primax_core.lax import (
     arithmetic,
@@ -42,8 +43,8 @@ for page in PAGES:
         if callable(value) and getattr(value, "__module__", "") == page.__name__:
             setattr(ours, name, staticmethod(value))
 
-INEXACT = """exp exp2 expm1 log log2 log1p logistic sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh
-asinh acosh atanh square neg one_minus_square reciprocal abs sign""".split()
+INEXACT = """exp exp2 expm1 log log2 log1p logistic sqrt rsqrt sin cos tan asin acos atan sinh cosh
+tanh asinh acosh atanh square neg one_minus_square reciprocal abs sign""".split()
 FLOAT = "cbrt floor ceil round is_finite erf erfc erf_inv".split()
 COMPLEX = "real imag conj".split()
 SIGNED = "neg abs sign square bitwise_not population_count clz".split()
@@ -79,9 +80,7 @@ def forward(api, fun):
 def second(api, fun):
     def call(*args):
         half = len(args) // 2
-        return api.jvp(
-            lambda *a: api.jvp(fun, a, args[half:])[1], args[:half], args[half:]
-        )[1]
+        return api.jvp(lambda *a: api.jvp(fun, a, args[half:])[1], args[:half], args[half:])[1]
 
     return call
 
@@ -106,7 +105,10 @@ def backward_of(names):
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16", "float8_e5m2"])
 def test_values_of_floats(dtype):
-    compare(INEXACT + FLOAT, value, np.array(SPECIAL).astype(dtype))
+    names = INEXACT + FLOAT
+    if dtype == "float8_e5m2":
+        names.remove("erfc")  # the reference does not compile it
+    compare(names, value, np.array(SPECIAL).astype(dtype))
 
 
 def test_values_of_complex_numbers():
@@ -163,7 +165,9 @@ def test_complex_cotangents():
     z = np.array([0.3 + 0.2j, 0j, 1.5 - 0.3j], np.complex64)
     ct = np.array([1, 1j, 2 - 1j], np.complex64)
     for names, c in ((["exp", "conj", "sign", "sqrt"], ct), (["real", "imag", "abs"], ct.real)):
-        mine = px.jit(lambda z, c: [px.vjp(getattr(ours, n), z)[1](c)[0] for n in names])(z, c)  # noqa: B023
+        mine = px.jit(
+            lambda z, c: [px.vjp(getattr(ours, n), z)[1](c)[0] for n in names]  # noqa: B023
+        )(z, c)
         reference = jax.jit(
             lambda z, c: [jax.vjp(getattr(theirs, n), z)[1](c)[0] for n in names]  # noqa: B023
         )
@@ -237,8 +241,8 @@ def test_power_with_integers():
     compare(["pow"], value, x, y)
     compare(["pow"], lambda api, f: lambda x, y: api.jvp(lambda x: f(x, y), (x,), (x,))[1], x, y)
     for exponent in (-3, -1, 0, 1, 2, 3, 4, 7, 10):
-        a = px.jvp(lambda x: ours.integer_pow(x, exponent), (x,), (x + 1,))
-        b = jax.jvp(lambda x: theirs.integer_pow(x, exponent), (x,), (x + 1,))
+        a = px.jvp(lambda x, n=exponent: ours.integer_pow(x, n), (x,), (x + 1,))
+        b = jax.jvp(lambda x, n=exponent: theirs.integer_pow(x, n), (x,), (x + 1,))
         same(a, b, str(exponent))
 
 
@@ -319,16 +323,9 @@ def test_batches_of_select(axes):
 def test_derivatives_of_select_and_clamp():
     which = np.array([True, False, True])
     a, b, c = (np.array(v, np.float32) for v in ([1, 2, 3], [4, 5, 6], [2, 0, 3]))
-    for fun in ("select",):
-        f, g = getattr(ours, fun), getattr(theirs, fun)
-        same(
-            px.jvp(lambda a, b: f(which, a, b), (a, b), (c, a)),
-            jax.jvp(lambda a, b: g(which, a, b), (a, b), (c, a)),
-        )
-        same(
-            px.vjp(lambda a, b: f(which, a, b), a, b)[1](c),
-            jax.vjp(lambda a, b: g(which, a, b), a, b)[1](c),
-        )
+    f, g = (lambda a, b, L=L: L.select(which, a, b) for L in (ours, theirs))
+    same(px.jvp(f, (a, b), (c, a)), jax.jvp(g, (a, b), (c, a)))
+    same(px.vjp(f, a, b)[1](c), jax.vjp(g, a, b)[1](c))
     x = np.array([0, 1, 2, 3, 4, np.nan], np.float32)
     low, high = np.full_like(x, 1), np.full_like(x, 3)
     t = (x + 1, x + 2, x + 3)
@@ -339,8 +336,8 @@ def test_derivatives_of_select_and_clamp():
 
 # Conversion
 
-CONVERTED = """bool int4 uint4 int8 uint8 int16 uint16 int32 uint32 float8_e4m3fn float8_e5m2 bfloat16
-float16 float32 complex64""".split()
+CONVERTED = """bool int4 uint4 int8 uint8 int16 uint16 int32 uint32 float8_e4m3fn float8_e5m2
+bfloat16 float16 float32 complex64""".split()
 
 
 @pytest.mark.parametrize("old", CONVERTED)
@@ -365,10 +362,8 @@ def test_conversion_of_weak_values_and_its_derivatives():
     same(ours.convert_element_type(3, "bfloat16"), theirs.convert_element_type(3, "bfloat16"))
     x, z = np.linspace(0, 2, 4).astype("f"), np.array([1 + 2j, 3 - 1j, 0, 1j], np.complex64)
     for d, ct in (("bfloat16", x.astype(ml_dtypes.bfloat16)), ("complex64", z)):
-        same(
-            px.vjp(lambda x: ours.convert_element_type(x, d), x)[1](ct),
-            jax.vjp(lambda x: theirs.convert_element_type(x, d), x)[1](ct),
-        )
+        f, g = (lambda x, L=L, d=d: L.convert_element_type(x, d) for L in (ours, theirs))
+        same(px.vjp(f, x)[1](ct), jax.vjp(g, x)[1](ct))
 
 
 @pytest.mark.parametrize(
@@ -464,7 +459,7 @@ WRONG = [
 @pytest.mark.parametrize("wrong", range(len(WRONG)))
 def test_errors(wrong):
     x, i = np.ones(3, np.float32), np.ones(3, np.int32)
-    with pytest.raises(Exception) as reference:  # noqa: PT011
+    with pytest.raises(Exception) as reference:
         WRONG[wrong](theirs, x, i)
     with pytest.raises(reference.type) as mine:
         WRONG[wrong](ours, x, i)

@@ -5,7 +5,6 @@ from ._base.errors import (
     InconclusiveDimensionOperation as InconclusiveDimensionOperation,
     JAXIndexError as JAXIndexError,
     JaxprTypeError as JaxprTypeError,
-    JaxRuntimeError as JaxRuntimeError,
     JAXTypeError as JAXTypeError,
     KeyReuseError as KeyReuseError,
     LeakedTracerError as LeakedTracerError,
@@ -16,3 +15,4 @@ from ._base.errors import (
     TracingRecursionError as TracingRecursionError,
     UnexpectedTracerError as UnexpectedTracerError,
 )
+from ._runtime.errors import JaxRuntimeError as JaxRuntimeError

@@ -12,8 +12,9 @@ from .._base import pytree, source
 from .._base.config import state
 from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._lower.lazy import compile_jaxpr, lowering
-from .._runtime.devices import Device, SingleDeviceSharding, devices
+from .._runtime.devices import Device, devices
 from .._runtime.dispatch import Executable, explain_failure
+from .._runtime.sharding import SingleDeviceSharding
 from .._transform.staged import Staged, Traced
 from .arguments import as_tuple, check_callable, debug_info, name_of
 from .stages import Lowered, Traced as TracedStage

@@ -7,9 +7,13 @@ it; the functions with the documented parameter names are in `pytree`.
 
 from __future__ import annotations
 
+import os
 from typing import Any, Final
 
-from jaxlib import _jax
+# XLA's information messages at the start of a client; read when jaxlib is first imported.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
+
+from jaxlib import _jax  # noqa: E402
 
 _native: Final = _jax.pytree
 

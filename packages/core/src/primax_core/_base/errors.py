@@ -7,15 +7,7 @@ its shape and dtype) and ``tracer._origin()``, a text that says where the tracer
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-
-    class JaxRuntimeError(RuntimeError):
-        """XLA refused to compile a program, or failed while running it. Defined by jaxlib."""
-
-else:
-    from jaxlib._jax import JaxRuntimeError as JaxRuntimeError
+from typing import Any
 
 DOCS_PAGE = "docs/errors.md"
 

@@ -10,10 +10,11 @@ from typing import Any
 
 from .._base.config import state
 from .._ir.jaxpr import Jaxpr
-from .._runtime import devices as _devices
 from .._runtime.array import Spec, spec_of
+from .._runtime.devices import check_not_forked, platform_of
 from .._runtime.dispatch import Executable, as_operand, device_of
 from .._runtime.jaxlib_versions import _jax
+from .._runtime.sharding import device_assignment
 from .context import context, ir
 from .module import Lowered, lower_module
 
@@ -21,14 +22,6 @@ logger = logging.getLogger("primax_core")
 
 # Loaded programs by the hash of their module: programs traced anew but equal share one.
 _loaded: dict[tuple, Any] = {}
-
-
-def platform_of(device) -> str:
-    """The platform name lowering rules are chosen by."""
-    name = device.platform
-    if name == "gpu":
-        return "rocm" if "rocm" in device.client.platform_version.lower() else "cuda"
-    return name
 
 
 def compile_jaxpr(
@@ -68,6 +61,7 @@ def load(
 
 def compile_module(lowered: Lowered, devs: tuple, compiler_options: tuple = ()):
     """jaxlib's loaded executable of a module on some devices."""
+    check_not_forked()
     options = make_options(devs, compiler_options)
     client = devs[0].client
     module = lowered.module
@@ -112,7 +106,7 @@ def make_options(devs: tuple, overrides: tuple = ()):
     options = _jax.CompileOptions()
     options.num_replicas = 1
     options.num_partitions = n
-    options.device_assignment = _devices.device_assignment(devs)
+    options.device_assignment = device_assignment(devs)
     build = options.executable_build_options
     build.num_replicas = 1
     build.num_partitions = n

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,13 @@ from .._base.config import state
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._trace.array import Array
-from . import devices as _devices
-from .devices import SingleDeviceSharding
-from .jaxlib_versions import _jax, result_handler, to_host
+from . import devices as _devices, interchange
+from .array_text import deleted_text, format_of, repr_of
+from .buffers import copy_raw, move_raw, put_raw
+from .errors import JaxRuntimeError
+from .jaxlib_versions import export_capsule, result_handler, start_copies_to_host, to_host
+from .shards import Shard
+from .sharding import Sharding, SingleDeviceSharding
 
 
 class Spec:
@@ -21,12 +26,13 @@ class Spec:
 
     __slots__ = ("aval", "sharding", "committed", "wrap", "handler", "__weakref__")
 
-    def __init__(self, aval: ShapedArray, sharding, committed: bool):
+    def __init__(self, aval: ShapedArray, sharding: Sharding, committed: bool):
         self.aval = aval
         self.sharding = sharding
         self.committed = committed
         self.wrap = _wrapper(self)
-        self.handler = result_handler(physical(aval), sharding._raw).wrap(self.wrap)
+        stored = physical(aval)
+        self.handler = result_handler(stored, sharding._jaxlib(stored.ndim)).wrap(self.wrap)
 
     def __repr__(self):
         return f"Spec({self.aval}, {self.sharding}, committed={self.committed})"
@@ -35,7 +41,7 @@ class Spec:
 _specs: dict[tuple, Spec] = {}
 
 
-def spec_of(aval: ShapedArray, sharding, committed: bool) -> Spec:
+def spec_of(aval: ShapedArray, sharding: Sharding, committed: bool) -> Spec:
     """The interned spec."""
     key = (aval, sharding, committed)
     found = _specs.get(key)
@@ -43,10 +49,15 @@ def spec_of(aval: ShapedArray, sharding, committed: bool) -> Spec:
 
 
 def physical(aval: ShapedArray) -> ShapedArray:
-    """The type of the buffer that holds an array; extended dtypes add axes to the shape."""
+    """The type of the buffer that holds an array.
+
+    Extended dtypes add axes to the shape, and ``float0``, which has no values, is held as booleans.
+    """
     dtype = aval.dtype
     if isinstance(dtype, dtypes.ExtendedDType):
         return dtype.physical_aval(aval)
+    if dtype == dtypes.float0:
+        return ShapedArray(aval.shape, dtypes.bool_)
     return aval
 
 
@@ -81,7 +92,7 @@ class ArrayImpl(Array):
     # Placement
 
     @property
-    def sharding(self):
+    def sharding(self) -> Sharding:
         """How the array lies on devices."""
         return self._spec.sharding
 
@@ -92,19 +103,19 @@ class ArrayImpl(Array):
 
     _committed = committed
 
-    def devices(self) -> set:
+    def devices(self) -> set[_devices.Device]:
         """The devices that hold a part of the array."""
-        return set(self._spec.sharding.device_set)
+        return self._spec.sharding.device_set
 
     @property
-    def device(self):
+    def device(self) -> _devices.Device | Sharding:
         """The device, or the sharding where there are several."""
-        found = self._spec.sharding.device_set
-        return next(iter(found)) if len(found) == 1 else self._spec.sharding
+        sharding = self._spec.sharding
+        return sharding._devices[0] if sharding.num_devices == 1 else sharding
 
     def platform(self) -> str:
         """Name of the platform the array lies on."""
-        return next(iter(self._spec.sharding.device_set)).platform
+        return self._spec.sharding._devices[0].platform
 
     @property
     def is_fully_addressable(self) -> bool:
@@ -115,6 +126,30 @@ class ArrayImpl(Array):
     def is_fully_replicated(self) -> bool:
         """Whether every device holds the whole array."""
         return self._spec.sharding.is_fully_replicated
+
+    @property
+    def addressable_shards(self) -> list[Shard]:
+        """The parts that the devices of this process hold."""
+        self._check_alive()
+        sharding, shape = self._spec.sharding, self._spec.aval.shape
+        if sharding.num_devices == 1:
+            return [Shard(sharding._devices[0], sharding, shape, self)]
+        value = to_host(self._buf)
+        return [
+            Shard(d, sharding, shape, put(value[index], SingleDeviceSharding(d)))
+            for d, index in sharding.addressable_devices_indices_map(shape).items()
+        ]
+
+    @property
+    def global_shards(self) -> list[Shard]:
+        """The parts on all devices, without data where another process holds them."""
+        own = {s.device: s for s in self.addressable_shards}
+        sharding, shape = self._spec.sharding, self._spec.aval.shape
+        return [own.get(d) or Shard(d, sharding, shape) for d in sharding._devices]
+
+    def addressable_data(self, index: int) -> ArrayImpl:
+        """The part on one of this process's devices, as an array on that device."""
+        return self.addressable_shards[index].data
 
     # Life
 
@@ -129,42 +164,62 @@ class ArrayImpl(Array):
 
     def is_ready(self) -> bool:
         """Whether the value has been computed."""
-        self._check_alive()
+        self._check_alive(JaxRuntimeError)
         return self._buf.is_ready()
 
-    def block_until_ready(self):
+    def block_until_ready(self) -> ArrayImpl:
         """Wait until the value has been computed; returns the array. Errors surface here."""
-        self._check_alive()
+        self._check_alive(JaxRuntimeError)
         self._buf.block_until_ready()
         return self
 
     def copy_to_host_async(self) -> None:
         """Start the transfer to the host that a later conversion to NumPy waits for."""
         self._check_alive()
-        if hasattr(_jax, "batched_copy_to_host_async"):
-            _jax.batched_copy_to_host_async([self._buf])
+        start_copies_to_host([self._buf])
 
-    def _check_alive(self) -> None:
+    def clone(self) -> ArrayImpl:
+        """Another array object over the same buffer."""
+        self._check_alive()
+        return self._spec.wrap(self._buf.clone())
+
+    def on_device_size_in_bytes(self) -> int:
+        """Bytes that the array takes on its devices, which may differ from ``nbytes``."""
+        self._check_alive(JaxRuntimeError)
+        return self._buf.on_device_size_in_bytes()
+
+    @property
+    def traceback(self) -> Any:
+        """Where the array was made, if jaxlib was told to record that; else ``None``."""
+        return self._buf.traceback
+
+    def _check_alive(self, error: type[Exception] = RuntimeError) -> None:
         if self._buf.is_deleted():
-            raise RuntimeError(f"Array has been deleted with shape={self._spec.aval.str_short()}.")
+            raise error(deleted_text(self._spec.aval))
 
     # Values
 
     @property
-    def _value(self) -> np.ndarray:
-        """The values on the host; read-only, and sharing memory where that is possible."""
+    def _stored(self) -> np.ndarray:
+        """What the buffer holds; read-only, and sharing memory where that is possible."""
         self._check_alive()
-        aval = self._spec.aval
-        if isinstance(aval.dtype, dtypes.ExtendedDType):
-            raise TypeError(
-                f"an array with dtype {aval.dtype.name} has no NumPy values; "
-                "for random keys use random.key_data(keys)"
-            )
         value = to_host(self._buf)
-        if value.dtype != aval.dtype:
-            value = value.view(aval.dtype)
         value.flags.writeable = False
         return value
+
+    @property
+    def _value(self) -> np.ndarray:
+        """The values on the host; read-only, and sharing memory where that is possible."""
+        dtype = self._spec.aval.dtype
+        if isinstance(dtype, dtypes.ExtendedDType):
+            raise TypeError(
+                f"an array with dtype {dtype.name} has no NumPy values; "
+                "for random keys use random.key_data(keys)"
+            )
+        value = self._stored
+        if value.dtype == dtype:
+            return value
+        return np.zeros(value.shape, dtype) if dtype == dtypes.float0 else value.view(dtype)
 
     def __array__(self, dtype=None, copy=None):
         value = self._value
@@ -174,24 +229,65 @@ class ArrayImpl(Array):
             return value.astype(dtype)
         return value.copy() if copy else value
 
+    def __buffer__(self, flags):
+        # Called from Python 3.12 on. On 3.11 only classes written in C have a buffer: write
+        # memoryview(np.asarray(x)).
+        self._check_alive()
+        if isinstance(self.dtype, dtypes.ExtendedDType):
+            raise BufferError(f"an array with dtype {self.dtype.name} has no buffer")
+        return memoryview(self._buf)
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        self._check_alive()
+        spec = self._spec
+        interchange.check_exportable(spec.sharding, spec.aval.dtype, dl_device)
+        buf = copy_raw(self._buf, spec.sharding) if copy else self._buf
+        if spec.sharding._devices[0].platform == "cpu":
+            stream = None
+            buf.block_until_ready()
+        return export_capsule(buf, stream, max_version, bool(copy))
+
+    def __dlpack_device__(self):
+        return interchange.dlpack_device(self._spec.sharding)
+
+    def unsafe_buffer_pointer(self) -> int:
+        """Address of the first byte; invalid as soon as the array is gone."""
+        self._check_alive(JaxRuntimeError)
+        return interchange.address_of(self._buf)
+
+    def item(self, *args):
+        """One element as a Python scalar."""
+        if not args and self._spec.aval.size != 1:
+            raise ValueError("can only convert an array of size 1 to a Python scalar")
+        return self._value.item(*args)
+
+    def tolist(self):
+        """The elements as nested lists of Python scalars."""
+        return self._value.tolist()
+
+    def tobytes(self, order="C") -> bytes:
+        """The elements' bytes in row-major order, or in column-major order for ``"F"``."""
+        return self._value.tobytes(order)
+
     def __bool__(self):
-        if self._spec.aval.size != 1:
+        aval = self._spec.aval
+        if aval.size != 1:
             raise ValueError(
                 "The truth value of an array with more than one element is ambiguous. "
                 "Use a.any() or a.all()"
-                if self._spec.aval.size
+                if aval.size
                 else "The truth value of an empty array is ambiguous. "
                 "Use `array.size > 0` to check that an array is not empty."
             )
         return bool(self._value.item())
 
     def _scalar(self):
-        if self._spec.aval.ndim:
+        aval = self._spec.aval
+        if aval.ndim:
             raise TypeError(
-                "Only scalar arrays can be converted to Python scalars; got arr.ndim="
-                f"{self._spec.aval.ndim}"
+                f"Only scalar arrays can be converted to Python scalars; got arr.ndim={aval.ndim}"
             )
-        return self._value[()]
+        return self._value.item()
 
     def __int__(self):
         return int(self._scalar())
@@ -208,29 +304,30 @@ class ArrayImpl(Array):
             raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
         return int(self._value[()])
 
-    def item(self, *args):
-        """One element as a Python scalar."""
-        if not args and self._spec.aval.size != 1:
-            raise ValueError("can only convert an array of size 1 to a Python scalar")
-        return self._value.item(*args)
+    def __iter__(self) -> Iterator[ArrayImpl]:
+        if not self._spec.aval.ndim:
+            raise TypeError("iteration over a 0-d array")
+        return self._rows()
 
-    def tolist(self):
-        """The elements as nested lists."""
-        return self._value.tolist()
-
-    def tobytes(self, order="C") -> bytes:
-        """The elements' bytes in row-major order."""
-        return self._value.tobytes(order)
+    def _rows(self) -> Iterator[ArrayImpl]:
+        # One read and many small puts: as fast as slicing on the device, and no program is compiled.
+        aval = self._spec.aval
+        aval = aval.update(shape=aval.shape[1:])
+        sharding = self._spec.sharding
+        if sharding.num_devices != 1:
+            sharding = default_sharding()
+        spec = spec_of(aval, sharding, self._spec.committed)
+        stored = physical(aval)
+        for row in self._stored:
+            yield spec.wrap(put_raw(np.asarray(row, stored.dtype), stored, sharding))
 
     def __hash__(self):
         raise TypeError(f"unhashable type: {type(self).__name__!r}")
 
-    def __buffer__(self, flags):
-        self._check_alive()
-        return memoryview(self._buf)
+    # Copies
 
     def __reduce__(self):
-        return _restore, (self._value.copy(), self._spec.aval.weak_type)
+        return _restored, (self._stored.copy(), self._spec.aval)
 
     def __copy__(self):
         return copy_array(self)
@@ -238,30 +335,13 @@ class ArrayImpl(Array):
     def __deepcopy__(self, memo):
         return copy_array(self)
 
-    def unsafe_buffer_pointer(self) -> int:
-        """Address of the first byte; invalid as soon as the array is gone."""
-        self._check_alive()
-        return memoryview_address(self._buf)
-
     # Text
 
     def __repr__(self):
         aval = self._spec.aval
         if isinstance(aval.dtype, dtypes.ExtendedDType):
             return aval.dtype.repr_of(self)
-        value = self._value
-        notes = [f"dtype={aval.dtype.name}"]
-        if aval.weak_type:
-            notes.append("weak_type=True")
-        if not aval.size:
-            return f"Array([], shape={aval.shape}, {', '.join(notes)})"
-        body = np.array2string(value, separator=", ", prefix="Array(")
-        line = body[body.rfind("\n") + 1 :]
-        tail = f", {', '.join(notes)})"
-        start = len(line) + (len("Array(") if "\n" not in body else 0)
-        if start + len(tail) > np.get_printoptions()["linewidth"]:
-            tail = "," + "\n" + " " * len("Array(") + tail[2:]
-        return f"Array({body}{tail}"
+        return repr_of(aval, self._value)
 
     def __str__(self):
         if isinstance(self._spec.aval.dtype, dtypes.ExtendedDType):
@@ -269,21 +349,14 @@ class ArrayImpl(Array):
         return str(self._value)
 
     def __format__(self, spec):
-        if not self._spec.aval.ndim:
-            return format(self._value[()], spec)
-        if spec:
-            raise TypeError("unsupported format string passed to Array.__format__")
-        return str(self)
+        if isinstance(self._spec.aval.dtype, dtypes.ExtendedDType):
+            return format(repr(self), spec)
+        return format_of(self._value, spec)
 
 
-def memoryview_address(buf) -> int:
-    """Address of a raw buffer's memory."""
-    return to_host(buf).__array_interface__["data"][0]
-
-
-def _restore(value: np.ndarray, weak_type: bool) -> ArrayImpl:
-    array = put(value)
-    return retyped(array, array.aval.update(weak_type=weak_type))
+def _restored(stored: np.ndarray, aval: ShapedArray) -> ArrayImpl:
+    sharding = default_sharding()
+    return spec_of(aval, sharding, False).wrap(put_raw(stored, physical(aval), sharding))
 
 
 def retyped(array: ArrayImpl, aval: ShapedArray) -> ArrayImpl:
@@ -294,30 +367,32 @@ def retyped(array: ArrayImpl, aval: ShapedArray) -> ArrayImpl:
 
 # Transfers
 
-_SEMANTICS = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 
+def put(x: Any, sharding: Sharding | None = None, aval: ShapedArray | None = None) -> ArrayImpl:
+    """An array from NumPy values, copied; committed when a sharding is given.
 
-def put(x: Any, sharding=None, aval: ShapedArray | None = None) -> ArrayImpl:
-    """An array from NumPy values, copied; committed when a sharding is given."""
+    Args:
+      aval: the type of the array, to which the values are converted; by default theirs, with
+        64-bit types narrowed where these are off.
+
+    Raises:
+      TypeError: if arrays cannot have the values' dtype.
+    """
     committed = sharding is not None
     if sharding is None:
         sharding = default_sharding()
-    value = np.asarray(x) if aval is None else np.asarray(x, physical(aval).dtype)
-    dtype = dtypes.canonicalize_dtype(value.dtype)
-    if value.dtype != dtype:
-        value = value.astype(dtype)
-    if not value.dtype.isnative:
-        value = value.astype(value.dtype.newbyteorder("="))
     if aval is None:
+        value = np.asarray(x)
+        dtype = value.dtype if value.dtype.isnative else value.dtype.newbyteorder("=")
+        dtype = dtypes.canonicalize_dtype(dtype)
+        dtypes.check_valid_dtype(dtype, x)
         aval = ShapedArray(value.shape, dtype)
-    spec = spec_of(aval, sharding, committed)
-    if not isinstance(sharding, SingleDeviceSharding):
-        return spec.wrap(sharding._put(value, physical(aval)))
-    buf = _jax.batched_device_put(
-        physical(aval), sharding._raw, [value], [sharding._device],
-        committed=True, host_buffer_semantics=_SEMANTICS, enable_x64=True,
-    )  # fmt: skip
-    return spec.wrap(buf)
+    else:
+        value = np.asarray(x)
+    stored = physical(aval)
+    if value.dtype != stored.dtype:
+        value = value.astype(stored.dtype)
+    return spec_of(aval, sharding, committed).wrap(put_raw(value, stored, sharding))
 
 
 def default_sharding() -> SingleDeviceSharding:
@@ -332,28 +407,17 @@ def default_sharding() -> SingleDeviceSharding:
 _default_shardings: dict[Any, SingleDeviceSharding] = {}
 
 
-def move(array: ArrayImpl, sharding, committed: bool = True) -> ArrayImpl:
+def move(array: ArrayImpl, sharding: Sharding, committed: bool = True) -> ArrayImpl:
     """The array on another device; the same buffer where it lies there already."""
     array._check_alive()
     spec = array._spec
+    target = spec_of(spec.aval, sharding, committed)
     if spec.sharding is sharding:
-        return spec_of(spec.aval, sharding, committed).wrap(array._buf)
-    if isinstance(sharding, SingleDeviceSharding) and isinstance(
-        spec.sharding, SingleDeviceSharding
-    ):
-        target = sharding._device
-        if target.client is spec.sharding._device.client:
-            (buf,) = _jax.batched_copy_array_to_devices_with_sharding(
-                [array._buf], [sharding._device_list], [sharding._raw],
-                [_jax.ArrayCopySemantics.REUSE_INPUT],
-            )  # fmt: skip
-            return spec_of(spec.aval, sharding, committed).wrap(buf)
-    moved = put(to_host(array._buf), sharding, spec.aval)
-    return moved if committed else spec_of(spec.aval, sharding, False).wrap(moved._buf)
+        return target.wrap(array._buf)
+    return target.wrap(move_raw(array._buf, physical(spec.aval), spec.sharding, sharding))
 
 
 def copy_array(array: ArrayImpl) -> ArrayImpl:
-    """A new buffer with the same values."""
+    """A new buffer with the same values in the same place."""
     array._check_alive()
-    moved = put(to_host(array._buf), array._spec.sharding, array._spec.aval)
-    return array._spec.wrap(moved._buf)
+    return array._spec.wrap(copy_raw(array._buf, array._spec.sharding))

@@ -2,87 +2,170 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import Any
 
-import numpy as np
-
-from .._base.config import config, state
-from .jaxlib_versions import GSPMDSharding, HloSharding, _jax
+from .._base.config import config, on_update, read_global, state
+from . import plugins
+from .jaxlib_versions import _jax
 
 Device = _jax.Device
 Client = _jax.Client
 
 _lock = threading.RLock()
-_clients: dict[str, Any] = {}
 _shared_cpu_client: Any = None
+_forked = False
+
+# Clients by platform, the default one first. Replaced as a whole, never changed, so that readers
+# need no lock.
+_clients: dict[str, Any] = {}
 
 
-def _make_cpu_client():
-    n = config.num_cpu_devices
-    kwargs = {"num_devices": n} if n and n > 0 else {}
-    return _jax.get_tfrt_cpu_client(asynchronous=True, **kwargs)
+# Clients
 
 
-def share_cpu_client(client) -> None:
+def share_cpu_client(client: Client) -> None:
     """Use another copy's CPU client, so that both see the same devices.
 
     Raises:
       RuntimeError: if this copy has already started its own.
     """
+    global _shared_cpu_client
     with _lock:
-        if "cpu" in _clients:
+        if _clients:
             raise RuntimeError("the CPU client has started already; share it before any use")
-        _clients["cpu"] = client
+        _shared_cpu_client = client
 
 
 def clients() -> dict[str, Any]:
     """All clients by platform, started on first use; the default backend is first."""
-    if not _clients or "cpu" not in _clients:
+    global _clients
+    if not _clients:
         with _lock:
-            _start_clients()
+            if not _clients:
+                _clients = _start_clients()
     return _clients
 
 
-def _start_clients() -> None:
-    if "cpu" in _clients and len(_clients) > 1:
-        return
-    from . import plugins
-
+def _start_clients() -> dict[str, Any]:
     wanted = [p.strip() for p in (config.platforms or "").split(",") if p.strip()]
-    started = plugins.start(wanted)
-    cpu = _clients.get("cpu") or _make_cpu_client()
-    _clients.clear()
-    if wanted:
-        found = {**started, "cpu": cpu}
-        for name in wanted:
-            for alias in plugins.platforms_named(name):
-                if alias in found:
-                    _clients[alias] = found[alias]
-        if not _clients:
+    found = plugins.start(wanted)
+    found["cpu"] = _shared_cpu_client or _make_cpu_client()
+    if not wanted:
+        return found
+    chosen = {}
+    for name in wanted:
+        for alias in plugins.platforms_named(name):
+            if alias in found:
+                chosen[alias] = found[alias]
+    if not chosen:
+        raise RuntimeError(
+            f"no platform of {wanted} could be started; available: {sorted(found)}. "
+            "Change the option `platforms` or install the plugin."
+        )
+    chosen.setdefault("cpu", found["cpu"])  # where values from the host are read and callbacks run
+    return chosen
+
+
+def _make_cpu_client() -> Client:
+    n = read_global("num_cpu_devices")
+    kwargs = {"num_devices": n} if n > 0 else {}
+    return _jax.get_tfrt_cpu_client(asynchronous=config.cpu_enable_async_dispatch, **kwargs)
+
+
+def _refuse_when_started(option: str):
+    def listener(value: Any) -> None:
+        if _clients and value != read_global(option):
             raise RuntimeError(
-                f"no platform of {wanted} could be started; available: {sorted(found)}. "
-                "Change the option `platforms` or install the plugin."
+                f"{option} must be set before the devices are first used, and they are in use "
+                f"already: set it right after the import, or with the environment variable "
+                f"PRIMAX_{option.upper()}={value}"
             )
-        _clients.setdefault("cpu", cpu)
-        return
-    _clients.update(started)
-    _clients["cpu"] = cpu
+
+    return listener
 
 
-def client_of(name: str | None = None):
+on_update("num_cpu_devices", _refuse_when_started("num_cpu_devices"))
+
+
+def client_of(name: str | None = None) -> Client:
     """The client of a platform, of the default one without a name."""
     found = clients()
     if name is None:
         return next(iter(found.values()))
-    from . import plugins
-
-    for alias in plugins.platforms_named(name):
+    aliases = plugins.platforms_named(name)
+    for alias in aliases:
         if alias in found:
             return found[alias]
-    raise RuntimeError(
-        f"Unknown backend {name!r}: the available platforms are {', '.join(sorted(found))}."
-    )
+    present = ", ".join(sorted(found))
+    if len(aliases) > 1:
+        raise RuntimeError(
+            f"Unknown backend: '{name}' requested, but no platforms that are instances of {name} "
+            f"are present. Platforms present are: {present}"
+        )
+    raise RuntimeError(f"Unknown backend {name}. Available backends are {sorted(found)}")
+
+
+# After os.fork the child has none of the threads that XLA compiles and computes with.
+
+
+def _after_fork() -> None:
+    global _forked
+    _forked = bool(_clients)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def check_not_forked() -> None:
+    """Raise in a process that was forked while the devices were in use: compiling would hang.
+
+    Raises:
+      RuntimeError: in such a process.
+    """
+    if _forked:
+        raise RuntimeError(
+            "this process was forked from one that had used its devices already. XLA's threads do "
+            "not survive os.fork, so compiling would hang here. Start the process with "
+            "multiprocessing.get_context('spawn') (or 'forkserver'), or fork before the first "
+            "operation."
+        )
+
+
+# Devices
+
+
+class DeviceList(list):
+    """A list of devices that says which there are when an index is out of range."""
+
+    __slots__ = ()
+
+    def __getitem__(self, index):
+        try:
+            return super().__getitem__(index)
+        except IndexError:
+            raise IndexError(_out_of_range(self, index)) from None
+
+
+def _out_of_range(devices: list, index: int) -> str:
+    platform = devices[0].platform if devices else "cpu"
+    text = f"there is no {platform} device number {index}: the devices are {list(devices)}"
+    if platform == "cpu":
+        text += (
+            ". For more CPU devices set the option num_cpu_devices before the first operation, "
+            "for example with the environment variable PRIMAX_NUM_CPU_DEVICES=8"
+        )
+    return text
+
+
+def platform_of(device: Device) -> str:
+    """``cpu``, ``cuda``, ``rocm`` or ``tpu``: the name that lowering rules are chosen by."""
+    name = device.platform
+    if name == "gpu":
+        return "rocm" if "rocm" in device.client.platform_version.lower() else "cuda"
+    return name
 
 
 def default_backend() -> str:
@@ -90,19 +173,35 @@ def default_backend() -> str:
     return client_of().platform
 
 
-def devices(backend: str | None = None) -> list:
-    """All devices of a platform (of the default one without a name)."""
-    return list(client_of(backend).devices())
+def devices(backend: str | None = None) -> list[Device]:
+    """All devices of a platform (of the default one without a name).
+
+    Raises:
+      RuntimeError: if there is no such platform.
+    """
+    return DeviceList(client_of(backend).devices())
 
 
-def local_devices(process_index: int | None = None, backend: str | None = None, host_id=None):
-    """The devices of this process, or of another one."""
+def local_devices(
+    process_index: int | None = None,
+    backend: str | None = None,
+    host_id: int | None = None,
+) -> list[Device]:
+    """The devices of this process, or of another one; ``host_id`` is an older name of its index.
+
+    Raises:
+      RuntimeError: if there is no such platform.
+      ValueError: if there is no such process.
+    """
     client = client_of(backend)
-    index = client.process_index() if process_index is None else process_index
-    found = [d for d in client.devices() if d.process_index == index]
-    if not found and index != client.process_index():
-        raise ValueError(f"Unknown process_index {index}")
-    return found
+    index = process_index if process_index is not None else host_id
+    if index is None:
+        index = client.process_index()
+    elif index not in process_indices(backend):
+        raise ValueError(
+            f"Unknown process_index {index}: the processes are {process_indices(backend)}"
+        )
+    return DeviceList([d for d in client.devices() if d.process_index == index])
 
 
 def device_count(backend: str | None = None) -> int:
@@ -130,120 +229,52 @@ def process_indices(backend: str | None = None) -> list[int]:
     return sorted({d.process_index for d in client_of(backend).devices()})
 
 
-def default_device():
-    """The device that uncommitted values live on."""
+def device_from_id(platform: str, device_id: int) -> Device:
+    """The device with an id.
+
+    Raises:
+      ValueError: if the platform has no such device here.
+    """
+    found = devices(platform)
+    for device in found:
+        if device.id == device_id:
+            return device
+    raise ValueError(_out_of_range(found, device_id))
+
+
+def default_device() -> Device:
+    """The device that uncommitted values live on.
+
+    Raises:
+      ValueError: if the option ``default_device`` is neither a device nor a platform's name.
+    """
     chosen = state.default_device
     if chosen is None:
         return _first_device()
+    if isinstance(chosen, Device):
+        return chosen
     if isinstance(chosen, str):
-        return local_devices(None, chosen)[0]
-    return chosen
+        try:
+            return local_devices(None, chosen)[0]
+        except RuntimeError as e:
+            raise ValueError(_not_a_default(chosen)) from e
+    device = getattr(chosen, "_device", None)  # a SingleDeviceSharding
+    if isinstance(device, Device):
+        return device
+    raise ValueError(_not_a_default(chosen))
 
 
-_first: list = []
+def _not_a_default(chosen: Any) -> str:
+    return (
+        "the option default_device takes a device (e.g. primax.devices('cpu')[0]) or the name of "
+        f"one of the platforms {sorted(clients())}, got: {chosen!r}"
+    )
 
 
-def _first_device():
+_first: list[Device] = []
+
+
+def _first_device() -> Device:
     if not _first:
         _first.append(local_devices()[0])
     return _first[0]
-
-
-class SingleDeviceSharding:
-    """The whole array on one device.
-
-    Implements the Sharding protocol that executables and transfers use: ``device_set``,
-    ``memory_kind``, ``is_fully_replicated``, ``is_fully_addressable``, ``shard_shape``,
-    ``devices_indices_map``, ``_hlo_sharding(ndim)`` and ``_raw`` (the object that jaxlib is given).
-    """
-
-    __slots__ = ("_device", "memory_kind", "_raw", "_device_list", "__weakref__")
-
-    _made: dict = {}
-
-    def __new__(cls, device, *, memory_kind: str | None = None):
-        key = (device, memory_kind)
-        found = cls._made.get(key)
-        if found is not None:
-            return found
-        if not isinstance(device, Device):
-            raise TypeError(
-                f"SingleDeviceSharding needs a device, got {device!r} of type {type(device)}; "
-                "see primax.devices()"
-            )
-        self = object.__new__(cls)
-        self._device = device
-        self.memory_kind = memory_kind
-        self._device_list = _jax.DeviceList((device,))
-        replicated = HloSharding.replicate()
-        self._raw = (
-            GSPMDSharding((device,), replicated, memory_kind=memory_kind)
-            if memory_kind
-            else GSPMDSharding((device,), replicated)
-        )
-        return cls._made.setdefault(key, self)
-
-    @property
-    def device_set(self) -> set:
-        """The devices that hold a part."""
-        return {self._device}
-
-    @property
-    def is_fully_replicated(self) -> bool:
-        """Whether every device holds the whole array."""
-        return True
-
-    @property
-    def is_fully_addressable(self) -> bool:
-        """Whether all devices belong to this process."""
-        return self._device.process_index == self._device.client.process_index()
-
-    @property
-    def addressable_devices(self) -> set:
-        """The devices of this process among them."""
-        return {self._device} if self.is_fully_addressable else set()
-
-    @property
-    def num_devices(self) -> int:
-        """Number of devices."""
-        return 1
-
-    def shard_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Shape of the part on one device."""
-        return tuple(shape)
-
-    def devices_indices_map(self, shape: tuple[int, ...]) -> dict:
-        """Which part of an array of this shape each device holds."""
-        return {self._device: (slice(None),) * len(shape)}
-
-    addressable_devices_indices_map = devices_indices_map
-
-    def is_equivalent_to(self, other, ndim: int) -> bool:
-        """Whether an array of ``ndim`` axes lies the same way under both."""
-        return self is other
-
-    def with_memory_kind(self, kind: str) -> SingleDeviceSharding:
-        """The same device, another kind of memory."""
-        return SingleDeviceSharding(self._device, memory_kind=kind)
-
-    def _hlo_sharding(self, ndim: int):
-        return HloSharding.replicate()
-
-    def __reduce__(self):
-        return _sharding_of_device_id, (self._device.platform, self._device.id, self.memory_kind)
-
-    def __repr__(self):
-        kind = self.memory_kind or "device"
-        return f"SingleDeviceSharding(device={self._device!r}, memory_kind={kind})"
-
-
-def _sharding_of_device_id(platform, device_id, memory_kind):
-    for d in devices(platform):
-        if d.id == device_id:
-            return SingleDeviceSharding(d, memory_kind=memory_kind)
-    return SingleDeviceSharding(_first_device(), memory_kind=memory_kind)
-
-
-def device_assignment(devs) -> Any:
-    """jaxlib's device assignment of one computation over these devices."""
-    return _jax.DeviceAssignment.create(np.array([[d.id for d in devs]], np.int32))

@@ -11,10 +11,15 @@ import numpy as np
 from .._base.config import state
 from .._ir import primitive as kinds
 from .._ir.jaxpr import Jaxpr, Literal
-from .._ir.primitive import Primitive, install_eager
-from .._trace.core import Tracer, check_live, install_runner, typeof
-from .._trace.staging import stage
-from .array import ArrayImpl, Spec, default_sharding, move, put, spec_of
+from .._ir.primitive import Primitive, RuleKind, install_eager
+from .._trace.core import Tracer, check_live, install_runner, set_trace, typeof
+from .._trace.staging import eval_jaxpr, stage
+from .array import ArrayImpl, Spec, default_sharding, move, put
+from .array_text import deleted_text
+
+run = RuleKind("run", "(*arrays, **params) -> array")
+"""What an operation does eagerly in Python, for those that XLA does not compute: moving an array
+to a device, say. It gets concrete arrays, and is optional."""
 
 
 class Executable:
@@ -88,9 +93,9 @@ def explain_failure(error, args, name: str) -> None:
     for i, a in enumerate(args):
         if a._buf.is_deleted():
             raise RuntimeError(
-                f"Array has been deleted with shape={a._spec.aval.str_short()}. It is argument "
-                f"number {i} of {name or 'the operation'}: it was donated to an earlier call or "
-                "deleted. Use the result of that call, or do not donate it."
+                f"{deleted_text(a._spec.aval)} It is argument number {i} of "
+                f"{name or 'the operation'}: it was donated to an earlier call or deleted. Use the "
+                "result of that call, or do not donate it."
             ) from error
 
 
@@ -117,22 +122,17 @@ def as_operand(x: Any) -> ArrayImpl:
     aval = typeof(x)
     if not aval.shape and isinstance(x, np.generic):
         return _scalar(x, aval, kind)
-    array = put(x)
-    return array if array._spec.aval is aval else _retype(array, aval)
-
-
-def _retype(array, aval):
-    return spec_of(aval, array._spec.sharding, array._spec.committed).wrap(array._buf)
+    return put(x, aval=aval)
 
 
 def _scalar(x, aval, kind) -> ArrayImpl:
     # -0.0 equals 0.0 and True equals 1, so the sign and the type are part of the key.
     try:
-        sign = math.copysign(1.0, x) if x == 0 and aval.dtype.kind == "f" else 0
+        sign = math.copysign(1.0, x) if x == 0 and aval.dtype.kind not in "iubc" else 0
         key = (kind, x, sign, aval, state.key)
         found = _scalars.get(key)
     except TypeError:
-        return _retype(put(x, aval=aval), aval)
+        return put(x, aval=aval)
     if found is None or found._buf.is_deleted():
         check_range(x, aval)
         with np.errstate(over="ignore"):
@@ -142,6 +142,11 @@ def _scalar(x, aval, kind) -> ArrayImpl:
                 _scalars.clear()
             _scalars[key] = found
     return found
+
+
+def kept_scalars() -> list[ArrayImpl]:
+    """The arrays that stand for Python and NumPy scalars met so far."""
+    return list(_scalars.values())
 
 
 def check_range(x, aval) -> None:
@@ -189,8 +194,38 @@ def run_eagerly(jaxpr: Jaxpr, args: Sequence) -> list:
     return exe(args)
 
 
-def _executable_of(jaxpr: Jaxpr, specs) -> Executable:
+class Stepwise:
+    """Runs a program operation by operation, since some of them do not run inside XLA."""
+
+    __slots__ = ("jaxpr",)
+
+    def __init__(self, jaxpr: Jaxpr):
+        self.jaxpr = jaxpr
+
+    def __call__(self, args: Sequence[ArrayImpl]) -> list[ArrayImpl]:
+        with set_trace(None):
+            return [as_operand(x) for x in eval_jaxpr(self.jaxpr, args)]
+
+
+class Runner:
+    """Runs one operation in Python."""
+
+    __slots__ = ("rule", "params", "single")
+
+    def __init__(self, prim: Primitive, params: dict):
+        self.rule = prim.rules[run]
+        self.params = params
+        self.single = not prim.multiple_results
+
+    def __call__(self, args: Sequence[ArrayImpl]) -> list[ArrayImpl]:
+        out = self.rule(*args, **self.params)
+        return [out] if self.single else out
+
+
+def _executable_of(jaxpr: Jaxpr, specs) -> Executable | Stepwise:
     eqns = jaxpr.eqns
+    if any(run in eqn.primitive.rules for eqn in eqns):
+        return Stepwise(jaxpr)
     if len(eqns) == 1 and not jaxpr.consts:
         # A program that is one operation shares that operation's executable.
         eqn = eqns[0]
@@ -247,12 +282,16 @@ def evaluate(prim: Primitive, args: Sequence, params: dict):
             f"parameters of primitive {prim.name} must be hashable, got {params}"
         ) from e
     if exe is None:
-        jaxpr = stage(
-            lambda *a: _listed(prim, prim.bind(*a, **params)), [s.aval for s in specs]
-        )
-        exe = cache[key] = compile_jaxpr(jaxpr, specs, name=prim.name)
+        exe = cache[key] = _runner_of(prim, params, specs)
     out = exe(args)
     return out if prim.multiple_results else out[0]
+
+
+def _runner_of(prim: Primitive, params: dict, specs) -> Executable | Runner:
+    if run in prim.rules:
+        return Runner(prim, params)
+    jaxpr = stage(lambda *a: _listed(prim, prim.bind(*a, **params)), [s.aval for s in specs])
+    return compile_jaxpr(jaxpr, specs, name=prim.name)
 
 
 def _listed(prim, out):
@@ -265,22 +304,24 @@ def device_of(specs: Sequence[Spec]):
     Raises:
       ValueError: if committed arguments lie on different devices.
     """
-    chosen = None
+    chosen, first = None, 0
     for i, s in enumerate(specs):
         if s.committed:
-            if chosen is not None and s.sharding.device_set != chosen.sharding.device_set:
-                raise ValueError(
-                    "Received incompatible devices for one computation: got an argument of type "
-                    f"{chosen.aval.str_short()} on {_listing(chosen)} and argument {i} of type "
-                    f"{s.aval.str_short()} on {_listing(s)}. Move one of them with device_put."
-                )
-            if chosen is None or s.sharding.num_devices > 1:
-                chosen = s
-    return chosen.sharding if chosen is not None else default_sharding()
+            if chosen is None:
+                chosen, first = s, i
+            elif s.sharding._devices != chosen.sharding._devices:
+                if s.sharding.device_set != chosen.sharding.device_set:
+                    raise ValueError(
+                        "Received incompatible devices for one computation: got "
+                        f"{_placed(first, chosen)} and {_placed(i, s)}. Move one of them with "
+                        "device_put."
+                    )
+    return chosen.sharding._computing() if chosen is not None else default_sharding()
 
 
-def _listing(spec) -> str:
-    return ", ".join(sorted(str(d) for d in spec.sharding.device_set))
+def _placed(i: int, spec: Spec) -> str:
+    where = ", ".join(map(str, spec.sharding._devices))
+    return f"argument {i} of type {spec.aval.strip_weak_type()} on {where}"
 
 
 install_eager(evaluate)

@@ -3,51 +3,102 @@
 from __future__ import annotations
 
 import os
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
+from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
-from jaxlib import _jax, xla_client
-from jaxlib import version as _version
 
-JAXLIB_VERSION: tuple[int, ...] = tuple(
+from .._ir import dtypes
+
+# XLA's information messages at the start of a client; read when jaxlib is first imported.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
+
+from jaxlib import _jax, version as _version, xla_client  # noqa: E402
+
+from .capsules import host_view  # noqa: E402
+from .packed import read_packed  # noqa: E402
+
+JAXLIB_VERSION: Final[tuple[int, ...]] = tuple(
     int(p) for p in _version.__version__.split(".")[:3] if p.isdigit()
 )
 OLDEST, TOO_NEW = (0, 10, 2), (0, 13)
 
-if not OLDEST <= JAXLIB_VERSION < TOO_NEW:
-    raise ImportError(
-        f"primax-core works with jaxlib >= 0.10.2 and < 0.13, but jaxlib "
-        f"{_version.__version__} is installed: pip install 'jaxlib>=0.10.2,<0.13'"
-    )
 
-_HANDLERS_TAKE_CHECKS = JAXLIB_VERSION < (0, 11)
-HAS_HOST_COPY = JAXLIB_VERSION >= (0, 11)
+def check_version(found: tuple[int, ...]) -> None:
+    """Raise ``ImportError`` for a jaxlib that the core does not work with."""
+    if not OLDEST <= found < TOO_NEW:
+        raise ImportError(
+            f"primax-core works with jaxlib >= 0.10.2 and < 0.13, but jaxlib "
+            f"{'.'.join(map(str, found))} is installed: pip install 'jaxlib>=0.10.2,<0.13'"
+        )
+
+
+check_version(JAXLIB_VERSION)
+
+_FIRST: Final = JAXLIB_VERSION < (0, 11)
 
 HloSharding = xla_client.HloSharding
 GSPMDSharding = _jax.GSPMDSharding
-XlaRuntimeError = _jax.JaxRuntimeError if hasattr(_jax, "JaxRuntimeError") else RuntimeError
+JaxRuntimeError = _jax.JaxRuntimeError
+
+# Element types that the installed jaxlib cannot hold.
+UNKNOWN_DTYPES: Final[frozenset] = frozenset(
+    d for d in dtypes.narrow_floats if _FIRST and d.name.startswith("float6")
+)
 
 
-def result_handler(aval, sharding):
+def result_handler(aval, sharding) -> Any:
     """jaxlib's handler that makes one raw array of an executable's output."""
-    if _HANDLERS_TAKE_CHECKS:
+    if _FIRST:
         return _jax.array_result_handler(aval, sharding, True, True)
     return _jax.array_result_handler(aval, sharding, True)
 
 
+# What NumPy reads through the buffer protocol of a raw array on a CPU.
+_NATIVE: Final[frozenset] = frozenset(map(np.dtype, "?bhilqBHILQefdFD"))
+_PACKED: Final[frozenset] = frozenset(
+    d for d in dtypes.all_dtypes if d not in _NATIVE and dtypes.itemsize_bits(d) < 8
+)
+
+
 def to_host(buf) -> np.ndarray:
-    """The values of a raw array of any dtype, as a NumPy array that may share its memory."""
-    try:
-        return np.asarray(memoryview(buf))
-    except (ValueError, TypeError, BufferError, NotImplementedError):
-        pass
-    if HAS_HOST_COPY:
+    """The values of a raw array of any dtype, as a NumPy array that may share its memory.
+
+    The array must be alive. What is returned stays valid when the raw array is deleted.
+    """
+    dtype = buf.aval.dtype
+    if dtype in _NATIVE:
+        try:
+            return np.asarray(memoryview(buf))
+        except BufferError:  # on an accelerator, or on several devices
+            pass
+    if not _FIRST:
         return buf._to_np_array_did_copy()[0]
-    return _host_through_dlpack(buf)
+    return _to_host_first(buf, dtype)
 
 
-def _host_through_dlpack(buf) -> np.ndarray:
-    from .dlpack import host_view
+def _to_host_first(buf, dtype) -> np.ndarray:
+    """``to_host`` on jaxlib 0.10, whose own way to NumPy imports jax."""
+    if buf.platform() != "cpu":
+        return buf._single_device_array_to_np_array_did_copy()[0]
+    if dtype in _PACKED:
+        return read_packed(buf, result_handler)
+    return host_view(_jax.buffer_to_dlpack_managed_tensor(buf.clone()), buf.aval.shape, dtype)
 
-    return host_view(_jax.buffer_to_dlpack_managed_tensor(buf), buf.shape, buf.dtype)
+
+def start_copies_to_host(bufs: Sequence) -> None:
+    """Start the transfers of raw arrays to the host, where jaxlib can do so."""
+    if not _FIRST:
+        _jax.batched_copy_to_host_async(list(bufs))
+
+
+def export_capsule(buf, stream: int | None, max_version: tuple[int, int] | None, copied: bool):
+    """A DLPack capsule that shares the memory of a raw array.
+
+    It is made of a clone: deleting an array of which a capsule lives ends the process.
+    """
+    if _FIRST or JAXLIB_VERSION < (0, 12):
+        return _jax.buffer_to_dlpack_managed_tensor(buf.clone(), stream)
+    return _jax.buffer_to_dlpack_managed_tensor(
+        buf.clone(), stream, max_version=max_version, copied=copied
+    )

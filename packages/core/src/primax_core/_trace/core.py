@@ -167,13 +167,23 @@ def register_value_type(cls: type, aval_of: Callable[[Any], ShapedArray]) -> Non
 
 
 def _numpy_aval(x) -> ShapedArray:
-    dtype = dtypes.canonicalize_dtype(x.dtype)
-    if dtype.kind in "OSUMm" and dtype != dtypes.float0:
-        raise TypeError(
-            f"Value {x!r} with dtype {x.dtype} is not a valid JAX array type. Only arrays of "
-            "numeric types are supported."
-        )
+    dtype = x.dtype
+    if dtype.isnative:
+        dtype = dtypes.canonicalize_dtype(dtype)
+    else:  # the values are put in this machine's order when they become an array
+        dtype = dtypes.canonicalize_dtype(dtype.newbyteorder("="))
+    if dtype.char in "OSUMmVgG" or type(x) not in _type_of and hasattr(x, "mask"):
+        _check_numpy(x, dtype)
     return ShapedArray(x.shape, dtype)
+
+
+def _check_numpy(x, dtype) -> None:
+    dtypes.check_valid_dtype(dtype, x)
+    if hasattr(x, "mask"):
+        raise ValueError(
+            "numpy masked arrays are not supported as direct inputs to JAX functions. Use "
+            "arr.filled() to convert the value to a standard numpy array."
+        )
 
 
 def _scalar_aval(kind):

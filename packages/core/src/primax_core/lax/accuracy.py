@@ -64,9 +64,7 @@ def result_accuracy(accuracy: Any) -> Any:
 def check_accuracy(accuracy: Any) -> None:
     """Refuse what is no accuracy."""
     if accuracy is not None and not isinstance(accuracy, (AccuracyMode, Tolerance)):
-        raise TypeError(
-            f"accuracy must be None, an AccuracyMode or a Tolerance, got {accuracy!r}"
-        )
+        raise TypeError(f"accuracy must be None, an AccuracyMode or a Tolerance, got {accuracy!r}")
 
 
 def accurate(name: str, kinds: Sequence[str], emit: Callable) -> Primitive:

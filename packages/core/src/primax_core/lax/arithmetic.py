@@ -18,8 +18,8 @@ from .._transform.symbolic import Zero, add_any_p, is_linear
 from .comparison import compare, eq, gt
 from .conversion import convert, converted
 from .families import (
-    check_dtypes,
     binary,
+    check_dtypes,
     derivatives,
     elementwise,
     elementwise_batching,

@@ -71,9 +71,7 @@ def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
 @convert_element_type_p.rule(abstract)
 def _(x, *, new_dtype, weak_type, sharding=None):
     extended = dtypes.ExtendedDType
-    if x.dtype != new_dtype and (
-        isinstance(x.dtype, extended) or isinstance(new_dtype, extended)
-    ):
+    if x.dtype != new_dtype and (isinstance(x.dtype, extended) or isinstance(new_dtype, extended)):
         raise ValueError(f"Cannot convert_element_type from {x.dtype.name} to {new_dtype.name}")
     return ShapedArray(x.shape, new_dtype, weak_type)
 

@@ -91,9 +91,7 @@ def remainder(x, y):
     if _is(y, np.integer):
         y = _choose(eq(y, _zero(y)), full_like(y, 1), y)
     left = rem(x, y)
-    below = bitwise_and(
-        ne(lt(left, _zero(left)), lt(y, _zero(y))), ne(left, _zero(left))
-    )
+    below = bitwise_and(ne(lt(left, _zero(left)), lt(y, _zero(y))), ne(left, _zero(left)))
     return _choose(below, add(left, y), left)
 
 

@@ -23,11 +23,11 @@ from .broadcasting import broadcast_in_dim, full, full_like
 from .comparison import lt
 from .conversion import convert
 from .families import accepts, same_dtypes
-from .gather import gather
+from .gathering import gather
 from .index_numbers import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from .joining import concatenate
 from .reshaping import expand_dims, squeeze
-from .scatter import scatter
+from .scattering import scatter
 from .selection import select_n
 from .shapes import canonical_axis, canonical_shape, inserted, tail_of, without
 from .slicing import index_in_dim

@@ -52,9 +52,7 @@ def _emit_log2(ctx, x, accuracy):
     # Part by part, so that an infinite part does not turn the other into NaN.
     part = np.finfo(dtype).dtype
     factor = mlir.full(np.asarray(1 / _LN2, part), shape)
-    return hlo.complex(
-        hlo.multiply(hlo.real(y), factor), hlo.multiply(hlo.imag(y), factor)
-    )
+    return hlo.complex(hlo.multiply(hlo.real(y), factor), hlo.multiply(hlo.imag(y), factor))
 
 
 def _emit_logistic(ctx, x, accuracy):
@@ -133,9 +131,7 @@ derivatives(expm1_p, lambda g, out, x, **_: mul(g, exp(x)))
 derivatives(log_p, lambda g, out, x, **_: div(g, x))
 derivatives(log2_p, lambda g, out, x, **_: div(g, mul(x, scalar_like(x, _LN2))))
 derivatives(log1p_p, lambda g, out, x, **_: div(g, add(x, scalar_like(x, 1))))
-derivatives(
-    logistic_p, lambda g, out, x, **_: mul(g, mul(out, sub(scalar_like(out, 1), out)))
-)
+derivatives(logistic_p, lambda g, out, x, **_: mul(g, mul(out, sub(scalar_like(out, 1), out))))
 
 # Roots
 

@@ -321,7 +321,7 @@ _structure: dict[str, Callable] = {}
 
 
 def install_structure(broadcast: Callable, sum_axes: Callable) -> None:
-    """Called by the pages of ``broadcast_in_dim`` and ``reduce_sum``, which elementwise rules use."""
+    """Called by the pages of ``broadcast_in_dim`` and ``reduce_sum``, which rules here use."""
     _structure["broadcast_in_dim"] = broadcast
     _structure["sum"] = sum_axes
 
@@ -376,4 +376,3 @@ def remember(prim: Primitive, args: Sequence, static: tuple) -> None:
 def takes_all(exe: Any) -> bool:
     """Whether an executable takes the buffers of its arguments, all of them and nothing else."""
     return exe.kept is None and not (exe.consts or exe.moves or exe.donated)
-

@@ -123,7 +123,8 @@ def check_indices(op: str, operand: ShapedArray, indices: ShapedArray, index_map
         )
     for i, d in enumerate(index_map):
         if not 0 <= d < operand.ndim:
-            raise TypeError(f"Invalid {name} in {op} op; domain is [0, {operand.ndim}), got: {i}->{d}.")
+            mapping = f"{name} mapping" if op == "Scatter" else name
+            raise TypeError(f"Invalid {mapping}; domain is [0, {operand.ndim}), got: {i}->{d}.")
     check_axes(op, name, index_map, operand.ndim, ordered=False)
 
 

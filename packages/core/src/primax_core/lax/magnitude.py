@@ -89,8 +89,8 @@ def _(x, y):
 def _check_part(name: str, dtype: Any, where: str = "", more: str = "") -> None:
     if dtype not in _COMPLEX_OF:
         raise TypeError(
-            f"{name} does not accept dtype {dtype.name}{where}. Accepted dtypes{where} are subtypes "
-            f"of float32, float64{more}."
+            f"{name} does not accept dtype {dtype.name}{where}. Accepted dtypes{where} are "
+            f"subtypes of float32, float64{more}."
         )
 
 

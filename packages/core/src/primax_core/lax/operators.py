@@ -1,7 +1,7 @@
 """Operators of arrays: ``+``, ``<``, ``abs`` and the like, with promotion and broadcasting.
 
-Each is one compiled call when evaluated eagerly, found by the types of its operands on the short road.
-Inside a trace its operations are written one by one.
+Each is one compiled call when evaluated eagerly, found by the types of its operands on the short
+road. Inside a trace its operations are written one by one.
 """
 
 from __future__ import annotations
@@ -18,11 +18,7 @@ from .._runtime.dispatch import as_operand
 from .._trace.array import Array, register_method
 from .._trace.core import typeof
 from .._transform.staged import library_function
-from . import arithmetic as ar
-from . import bitwise as bits
-from . import comparison as cmp
-from . import division
-from . import magnitude as mag
+from . import arithmetic as ar, bitwise as bits, comparison as cmp, division, magnitude as mag
 from .conversion import convert
 from .exponential import pow
 from .families import scalar_like, takes_all
@@ -30,8 +26,7 @@ from .joining import split
 from .magnitude import imag, real
 from .promotion import any_number, inexact, is_operand, no_bool, promoted, same_rank
 from .reshaping import squeeze
-from .rounding import RoundingMethod
-from .rounding import round as round_to_integers
+from .rounding import RoundingMethod, round as round_to_integers
 from .selection import select
 
 _SEQUENCES: Final = (list, tuple, set, dict, str)
@@ -55,17 +50,20 @@ def _scalar_array(x: Any, kind: type) -> ArrayImpl:
     return found
 
 
-def _operator(name: str, symbol: str, general: Callable, equality: bool = False):
+def _operator(
+    name: str, symbol: str, general: Callable, equality: bool = False, single: bool = True
+) -> tuple[Callable, Callable]:
     """The methods of an operator and of its reflection.
 
     Args:
       name: what the operator is called in messages and compiled programs.
       general: ``(x, y) -> array`` on operands of any kind; it may be traced.
       equality: whether values that are no operands are unequal to every array.
+      single: whether there is one result.
     """
     general.__name__ = general.__qualname__ = name
     front = library_function(general)
-    roads = front.staged.entries
+    roads = front.staged.entries if single else {}
 
     def slow(x, y, other):
         """Evaluate on any operands; ``other`` is the one that need not be an array."""
@@ -131,9 +129,9 @@ def _ordered(compare: Callable) -> Callable:
     def compute(x, y):
         if not dtypes.issubdtype(typeof(x).dtype, np.complexfloating):
             return compare(x, y)
-        parts = real(x), real(y)
-        ties, by_imag, by_real = cmp.eq(*parts), compare(imag(x), imag(y)), compare(*parts)
-        return select(ties, by_imag, by_real)
+        ties = cmp.eq(real(x), real(y))
+        by_imag = compare(imag(x), imag(y))
+        return select(ties, by_imag, compare(real(x), real(y)))
 
     return compute
 
@@ -173,19 +171,15 @@ _COMPARISONS: Final = (
 def _power(x, y):
     """``x ** y`` where the exponent is not known."""
     a, b = typeof(x), typeof(y)
-    integers = dtypes.issubdtype(b.dtype, np.integer)
-    dtype, weak_type = no_bool(
-        *dtypes.lattice_result(((a.dtype, a.weak_type), (b.dtype, b.weak_type)))
-    )
-    if integers and dtypes.issubdtype(dtype, np.inexact):
-        y_cast = y  # pow takes integers, whose derivative it knows better
-        x, _ = promoted("power", x, y, no_bool)
-    else:
-        x, y_cast = promoted("power", x, y, no_bool)
-    x, y_cast = same_rank("power", x, y_cast)
+    pair = ((a.dtype, a.weak_type), (b.dtype, b.weak_type))
+    dtype, _ = no_bool(*dtypes.lattice_result(pair))
     if dtypes.issubdtype(dtype, np.integer):
-        return division.integer_power(x, y_cast)
-    return pow(x, y_cast)
+        x, y = promoted("power", x, y, lambda *found: (no_bool(*found)[0], False))
+        return division.integer_power(*same_rank("power", x, y))
+    x, inexact_y = promoted("power", x, y)
+    if not dtypes.issubdtype(b.dtype, np.integer):
+        y = inexact_y  # integers stay: pow knows their derivative better
+    return pow(*same_rank("power", x, y))
 
 
 _power_method, _power_reflected = _operator("power", "** or pow()", _power)
@@ -206,7 +200,7 @@ def _known_integer(x: Any) -> int | None:
 def _integer_power_of(x: Any, exponent: int) -> Array:
     aval = typeof(x)
     if aval.dtype == np.bool_:
-        x = convert(x, dtypes.default_int())
+        x = convert(x, dtypes.i32)
     out = ar.integer_pow(x, exponent)
     if state.trace is None and type(x) is ArrayImpl:
         exe = ar.integer_pow_p.executables.get((state.key, (("y", exponent),), x._spec))
@@ -274,7 +268,9 @@ def rounded_to(x: Any, decimals: int) -> Array:
     """
     dtype = typeof(x).dtype
     if dtype == np.bool_:
-        raise ValueError("data type dtype('bool') not compatible with finfo: booleans have no decimals")
+        raise ValueError(
+            "data type dtype('bool') not compatible with finfo: booleans have no decimals"
+        )
     if dtypes.issubdtype(dtype, np.integer):
         if decimals < 0:
             raise NotImplementedError("integer np.round not implemented for decimals < 0")
@@ -336,7 +332,8 @@ def _iterate(x):
 
 def _register() -> None:
     for name, symbol, method, compute, adjust in _ARITHMETIC:
-        forward, backward = _operator(name, symbol, _binary(name, compute, adjust))
+        general = _binary(name, compute, adjust)
+        forward, backward = _operator(name, symbol, general, single=name != "divmod")
         register_method(f"__{method}__", forward)
         register_method(f"__r{method}__", backward)
     for name, symbol, method, compute in _COMPARISONS:

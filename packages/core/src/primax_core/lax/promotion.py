@@ -29,7 +29,7 @@ def any_number(dtype: Any, weak_type: bool) -> DTypeAndWeakness:
 
 def no_bool(dtype: Any, weak_type: bool) -> DTypeAndWeakness:
     """Booleans count as integers."""
-    return (dtypes.default_int(), False) if dtype == np.bool_ else (dtype, weak_type)
+    return (dtypes.i32, False) if dtype == np.bool_ else (dtype, weak_type)
 
 
 def inexact(dtype: Any, weak_type: bool) -> DTypeAndWeakness:
@@ -47,9 +47,7 @@ def promoted(name: str, x: Any, y: Any, adjust: Adjust = any_number) -> tuple[An
     a, b = typeof(x), typeof(y)
     if a.dtype != b.dtype and dtypes.ExtendedDType in map(_family, (a.dtype, b.dtype)):
         raise TypeError(f"{name} does not accept dtypes {a.dtype.name}, {b.dtype.name}.")
-    found = adjust(
-        *dtypes.lattice_result(((a.dtype, a.weak_type), (b.dtype, b.weak_type)))
-    )
+    found = adjust(*dtypes.lattice_result(((a.dtype, a.weak_type), (b.dtype, b.weak_type))))
     return cast(x, a, *found), cast(y, b, *found)
 
 

@@ -240,7 +240,7 @@ def least(dtype: Any) -> Any:
     if accepts(dtype, ("integer",)):
         return dtypes.iinfo(dtype).min
     if accepts(dtype, ("complex",)):
-        return complex(-np.inf, -np.inf)
+        return complex(-np.inf, 0)
     return _infinity(dtype, -1)
 
 
@@ -251,7 +251,7 @@ def greatest(dtype: Any) -> Any:
     if accepts(dtype, ("integer",)):
         return dtypes.iinfo(dtype).max
     if accepts(dtype, ("complex",)):
-        return complex(np.inf, np.inf)
+        return complex(np.inf, 0)
     return _infinity(dtype, 1)
 
 

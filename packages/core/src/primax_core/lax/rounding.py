@@ -58,9 +58,7 @@ def ceil(x: ArrayLike) -> Array:
     return ceil_p.bind(x)
 
 
-def round(
-    x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO
-) -> Array:
+def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
     """The nearest integers, as floats; the derivative is zero.
 
     Args:

@@ -59,9 +59,8 @@ def _(which, *cases):
     same_dtypes("select", cases)
     shape = cases[0].shape
     if any(c.shape != shape for c in cases):
-        raise TypeError(
-            f"select cases must have the same shapes, got [{', '.join(str(c.shape) for c in cases)}]."
-        )
+        shapes = ", ".join(str(c.shape) for c in cases)
+        raise TypeError(f"select cases must have the same shapes, got [{shapes}].")
     if which.dtype == np.bool_:
         if len(cases) > 2:
             raise TypeError("select with boolean `which` cannot have > 2 cases.")

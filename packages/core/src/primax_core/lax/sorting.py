@@ -19,7 +19,7 @@ from .._transform.symbolic import Zero
 from .broadcasting import broadcasted_iota
 from .comparison import compare
 from .families import accepts
-from .gather import gather
+from .gathering import gather
 from .index_numbers import GatherDimensionNumbers, GatherScatterMode
 from .reshaping import expand_dims
 from .shapes import canonical_axis, without
@@ -146,7 +146,7 @@ def _take_along(x: Any, indices: Any, axis: int) -> Array:
         x,
         expand_dims(indices, (n,)),
         numbers,
-        (1,) * n,
+        [min(1, size) for size in typeof(x).shape],
         mode=GatherScatterMode.PROMISE_IN_BOUNDS,
     )
 

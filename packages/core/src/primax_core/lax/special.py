@@ -19,7 +19,6 @@ ArrayLike = Any
 _FLOAT: Final = ("float",)
 
 
-
 def _in_float32(op: str) -> Callable:
     """A CHLO operation, which for floats of 8 bits and fewer is computed in ``float32``."""
 
@@ -69,6 +68,4 @@ _PEAK: Final = 2 / math.sqrt(math.pi)
 
 derivatives(erf_p, lambda g, out, x: mul(scalar_like(x, _PEAK), mul(g, _bell(x))))
 derivatives(erfc_p, lambda g, out, x, **_: mul(scalar_like(x, -_PEAK), mul(g, _bell(x))))
-derivatives(
-    erf_inv_p, lambda g, out, x: mul(scalar_like(x, 1 / _PEAK), mul(g, exp(square(out))))
-)
+derivatives(erf_inv_p, lambda g, out, x: mul(scalar_like(x, 1 / _PEAK), mul(g, exp(square(out)))))

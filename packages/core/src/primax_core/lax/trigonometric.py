@@ -165,7 +165,5 @@ derivatives(sinh_p, lambda g, out, x: mul(g, cosh(x)))
 derivatives(cosh_p, lambda g, out, x: mul(g, sinh(x)))
 derivatives(tanh_p, lambda g, out, x, **_: mul(g, one_minus_square(out)))
 derivatives(asinh_p, lambda g, out, x: mul(g, _asinh_slope(x)))
-derivatives(
-    acosh_p, lambda g, out, x: mul(g, mul(rsqrt(sub(x, _one(x))), rsqrt(add(x, _one(x)))))
-)
+derivatives(acosh_p, lambda g, out, x: mul(g, mul(rsqrt(sub(x, _one(x))), rsqrt(add(x, _one(x))))))
 derivatives(atanh_p, lambda g, out, x: div(g, one_minus_square(x)))

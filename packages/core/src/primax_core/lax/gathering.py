@@ -132,12 +132,14 @@ def _(x, indices, *, dimension_numbers, slice_sizes, **_):
                 f"Slice size at index {i} in gather op is out of range, must be within "
                 f"[0, {size} + 1), got {n}."
             )
-    for kind, axes in (("collapse slice", collapsed), ("have operand batching", x_batch)):
+    for kind, axes in (
+        ("collapse slice dims with bound 1", collapsed),
+        ("have operand batching dims with bound 0/1", x_batch),
+    ):
         for i, d in enumerate(axes):
             if slice_sizes[d] > 1:
                 raise TypeError(
-                    f"Gather op can only {kind} dims with bound 0/1, but bound is "
-                    f"{slice_sizes[d]} for index {d} at position {i}."
+                    f"Gather op can only {kind}, but bound is {slice_sizes[d]} for index {d} at position {i}."
                 )
     window = without(slice_sizes, (*collapsed, *x_batch))
     if len(window) != len(offset):
@@ -148,10 +150,10 @@ def _(x, indices, *, dimension_numbers, slice_sizes, **_):
             f"operand_batching_dims={x_batch}."
         )
     ndim = len(offset) + indices.ndim - 1
-    for d in offset:
+    for i, d in enumerate(offset):
         if not 0 <= d < ndim:
             raise TypeError(
-                f"Offset dimension {d} in gather op is out of bounds; got {d}, but should have "
+                f"Offset dimension {i} in gather op is out of bounds; got {d}, but should have "
                 f"been in [0, {ndim})"
             )
     check_axes("gather", "offset_dims", offset, ndim)

@@ -20,7 +20,7 @@ from . import arithmetic as b
 from .broadcasting import broadcast_in_dim, broadcasted_iota, full, full_like
 from .comparison import eq
 from .families import same_dtypes
-from .gather import bounds, gather, gather_p, wide_indices
+from .gathering import bounds, gather, gather_p, wide_indices
 from .index_numbers import (
     GatherDimensionNumbers,
     GatherScatterMode,

@@ -1,0 +1,152 @@
+"""Moving trees of values to devices and back, and waiting for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._base import pytree
+from .._base.config import state
+from .._base.tree_prefix import flatten_axes
+from .._ir import dtypes
+from .._runtime.array import ArrayImpl
+from .._runtime.devices import Device
+from .._runtime.jaxlib_versions import start_copies_to_host
+from .._runtime.live import live_arrays as live_arrays
+from .._runtime.sharding import Sharding
+from .._trace.core import Tracer
+from ..lax.placement import ArrayCopySemantics, Place, Space, moved, place
+
+_flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
+
+
+def device_put(
+    x: Any,
+    device: Any = None,
+    *,
+    src: Any = None,
+    donate: Any = False,
+    may_alias: Any = None,
+) -> Any:
+    """A tree of values as arrays on a device.
+
+    Args:
+      x: a tree of arrays, NumPy arrays and numbers.
+      device: a device, a sharding, a kind of memory (`memory.Space`) or ``None``, or a prefix of
+        the tree with those as leaves. Arrays given a place are *committed*: computations with them
+        run there. ``None`` leaves arrays where they are, and puts other values, uncommitted, on the
+        default device.
+      src: where the values come from, like ``device``; cotangents are sent back there. By default
+        where they lie.
+      donate: the memory of the operand may be taken over; a hint. True or false, or a prefix of the
+        tree.
+      may_alias: the result may share the operand's memory: by default it does where it can.
+        ``False`` copies.
+
+    Raises:
+      TypeError: if a leaf is no array or number.
+      ValueError: if a place is none, or the prefix does not fit the tree.
+
+    >>> import numpy as np
+    >>> device_put({"a": np.arange(3), "b": 1.0})
+    {'a': Array([0, 1, 2], dtype=int32), 'b': Array(1., dtype=float32, weak_type=True)}
+    """
+    leaves, tree = _flatten(x)
+    devices = _places("device_put device", tree, device)
+    srcs = _places("device_put src", tree, src)
+    semantics = [
+        _semantics(d, a)
+        for d, a in zip(
+            flatten_axes("device_put donate", tree, donate),
+            flatten_axes("device_put may_alias", tree, may_alias),
+        )
+    ]
+    if state.trace is None and not any(isinstance(leaf, Tracer) for leaf in leaves):
+        return _unflatten(tree, map(moved, leaves, devices, semantics))
+    if not leaves:
+        return x
+    srcs = [_source(leaf, d, s) for leaf, d, s in zip(leaves, devices, srcs)]
+    return _unflatten(tree, place(leaves, devices, srcs, semantics))
+
+
+def _places(name: str, tree, given: Any) -> list[Place]:
+    if given is None or isinstance(given, (Device, Sharding, Space)):
+        return [given] * tree.num_leaves
+    found = flatten_axes(name, tree, given)
+    for p in found:
+        if p is not None and not isinstance(p, (Device, Sharding, Space)):
+            raise ValueError(
+                f"{name} takes a device, a sharding, a memory.Space or None, or a tree of these; "
+                f"got {p!r} of type {type(p)}. See primax.devices()"
+            )
+    return found
+
+
+def _semantics(donate: bool, may_alias: bool | None) -> ArrayCopySemantics:
+    if donate and may_alias:
+        raise ValueError("may_alias and donate cannot be True at the same time.")
+    if donate:
+        return ArrayCopySemantics.DONATE_INPUT
+    if may_alias is False:
+        return ArrayCopySemantics.ALWAYS_COPY
+    return ArrayCopySemantics.REUSE_INPUT
+
+
+def _source(leaf: Any, device: Place, src: Place) -> Place:
+    if src is not None or device is None:
+        return src
+    value = leaf._concrete() if isinstance(leaf, Tracer) else leaf
+    return value.sharding if isinstance(value, ArrayImpl) else None
+
+
+def device_get(x: Any) -> Any:
+    """A tree of values on the host: arrays become NumPy arrays, all else stays as it is.
+
+    The transfers of all leaves are started before the first one is waited for. What is returned may
+    share memory with the array and is read-only.
+
+    >>> device_get({"a": device_put(1.5), "b": 2})
+    {'a': array(1.5, dtype=float32), 'b': 2}
+    """
+    leaves, tree = _flatten(x)
+    _start_copies(leaves)
+    return _unflatten(tree, map(_on_host, leaves))
+
+
+def _on_host(leaf: Any) -> Any:
+    if isinstance(leaf, ArrayImpl):
+        return leaf if isinstance(leaf.dtype, dtypes.ExtendedDType) else leaf._value
+    if isinstance(leaf, (Tracer, np.ndarray)) or not hasattr(leaf, "__array__"):
+        return leaf
+    return np.asarray(leaf)
+
+
+def _start_copies(leaves: list[Any]) -> None:
+    arrays = [a for a in leaves if isinstance(a, ArrayImpl)]
+    for a in arrays:
+        a._check_alive()
+    remote = [a._buf for a in arrays if a.platform() != "cpu"]
+    if remote:
+        start_copies_to_host(remote)
+
+
+def block_until_ready(x: Any) -> Any:
+    """Wait until all arrays of a tree have been computed; returns the tree.
+
+    Errors of the computations surface here. Leaves that are no arrays are passed over.
+    """
+    for leaf in _flatten(x)[0]:
+        wait = getattr(leaf, "block_until_ready", None)
+        if wait is not None:
+            wait()
+    return x
+
+
+def copy_to_host_async(x: Any) -> Any:
+    """Start the transfer of all arrays of a tree to the host; returns the tree.
+
+    A later conversion to NumPy waits for the transfers to end.
+    """
+    _start_copies(_flatten(x)[0])
+    return x

@@ -1,0 +1,69 @@
+"""Raw jaxlib arrays: put, copied, moved. Types are checked here, since jaxlib checks nothing."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from .._ir.avals import ShapedArray
+from .jaxlib_versions import UNKNOWN_DTYPES, _jax, to_host
+from .sharding import Sharding, SingleDeviceSharding
+
+_COPIED: Final = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+_SHARED: Final = _jax.HostBufferSemantics.ZERO_COPY
+_REUSE: Final = _jax.ArrayCopySemantics.REUSE_INPUT
+_COPY: Final = _jax.ArrayCopySemantics.ALWAYS_COPY
+
+
+def put_raw(
+    value: np.ndarray, aval: ShapedArray, sharding: Sharding, *, share: bool = False
+) -> Any:
+    """A raw array with the values of a NumPy array of exactly the type ``aval``.
+
+    Args:
+      share: use NumPy's memory where it is aligned well enough, instead of a copy. Nobody may
+        write to it afterwards.
+    """
+    if value.shape != aval.shape or value.dtype != aval.dtype:
+        raise TypeError(
+            f"values of type {value.dtype}{list(value.shape)} cannot fill an array of type {aval}"
+        )
+    if UNKNOWN_DTYPES and value.dtype in UNKNOWN_DTYPES:
+        raise TypeError(
+            f"arrays of {value.dtype.name} need a newer jaxlib: pip install 'jaxlib>=0.11'"
+        )
+    if type(sharding) is SingleDeviceSharding:
+        values, devices = [value], [sharding._device]
+    else:
+        places = sharding.addressable_devices_indices_map(value.shape)
+        devices = list(places)
+        values = [np.ascontiguousarray(value[index]) for index in places.values()]
+    return _jax.batched_device_put(
+        aval, sharding._jaxlib(aval.ndim), values, devices, committed=True,
+        host_buffer_semantics=_SHARED if share else _COPIED, enable_x64=True,
+    )  # fmt: skip
+
+
+def copy_raw(buf: Any, sharding: Sharding) -> Any:
+    """Another raw array with the same values in the same place."""
+    return _copied(buf, sharding, _COPY)
+
+
+def move_raw(buf: Any, aval: ShapedArray, source: Sharding, target: Sharding) -> Any:
+    """A raw array elsewhere; it may share the memory of the first where that is the same place."""
+    if (
+        type(source) is SingleDeviceSharding
+        and type(target) is SingleDeviceSharding
+        and source._device.client is target._device.client
+    ):
+        return _copied(buf, target, _REUSE)
+    return put_raw(to_host(buf), aval, target)
+
+
+def _copied(buf, target, semantics):
+    # Donating the input of a copy between devices crashes, whatever the version.
+    (copy,) = _jax.batched_copy_array_to_devices_with_sharding(
+        [buf], [target._device_list()], [target._jaxlib(buf.aval.ndim)], [semantics]
+    )
+    return copy

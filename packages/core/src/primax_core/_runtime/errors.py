@@ -1,0 +1,13 @@
+"""The error class that jaxlib defines and raises."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+
+    class JaxRuntimeError(RuntimeError):
+        """XLA refused to compile a program, or failed while running it. Defined by jaxlib."""
+
+else:
+    from .jaxlib_versions import JaxRuntimeError as JaxRuntimeError

@@ -1,0 +1,59 @@
+"""Reading arrays of sub-byte elements on jaxlib 0.10, which gives NumPy no access to them.
+
+A compiled conversion to a byte-sized type goes first; it is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from jaxlib import _jax
+
+from .._ir.avals import ShapedArray
+
+# MLIR's name of the type, that of the type it is read as, and that type.
+_SIGNED, _UNSIGNED, _FLOAT = ("i8", np.int8), ("ui8", np.uint8), ("f32", np.float32)
+_READ_AS = {
+    "int2": ("i2", *_SIGNED),
+    "int4": ("i4", *_SIGNED),
+    "uint2": ("ui2", *_UNSIGNED),
+    "uint4": ("ui4", *_UNSIGNED),
+    "float4_e2m1fn": ("f4E2M1FN", *_FLOAT),
+}
+
+_readers: dict[tuple, tuple[Any, Any]] = {}
+
+
+def read_packed(buf: Any, result_handler: Callable) -> np.ndarray:
+    """The values of a raw array on one CPU device, converted there first."""
+    aval, sharding = buf.aval, buf._sharding
+    key = (aval.shape, aval.dtype, sharding._internal_device_list)
+    found = _readers.get(key)
+    if found is None:
+        found = _readers[key] = _make_reader(aval, sharding, result_handler)
+    executable, handler = found
+    (wide,) = executable.execute_sharded([buf]).consume_with_handlers([handler])
+    return np.asarray(memoryview(wide)).astype(aval.dtype)
+
+
+def _make_reader(aval, sharding, result_handler):
+    if aval.dtype.name not in _READ_AS:
+        raise TypeError(f"arrays of {aval.dtype.name} cannot be read with this jaxlib")
+    narrow, wide, dtype = _READ_AS[aval.dtype.name]
+    dims = "".join(f"{d}x" for d in aval.shape)
+    text = f"""module {{
+      func.func @main(%x: tensor<{dims}{narrow}>) -> tensor<{dims}{wide}> {{
+        %y = stablehlo.convert %x : (tensor<{dims}{narrow}>) -> tensor<{dims}{wide}>
+        return %y : tensor<{dims}{wide}>
+      }}
+    }}"""
+    (device,) = sharding._internal_device_list
+    options = _jax.CompileOptions()
+    options.num_replicas = options.num_partitions = 1
+    options.device_assignment = _jax.DeviceAssignment.create(np.array([[device.id]], np.int32))
+    executable = device.client.compile_and_load(
+        text.encode(), sharding._internal_device_list, options
+    )
+    return executable, result_handler(ShapedArray(aval.shape, np.dtype(dtype)), sharding)

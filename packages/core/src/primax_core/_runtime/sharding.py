@@ -1,0 +1,238 @@
+"""How arrays lie on devices: the protocol, and the core's own implementation of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from .devices import Device, device_from_id
+from .jaxlib_versions import GSPMDSharding, HloSharding, _jax
+
+Index = tuple[slice, ...]
+Shape = tuple[int, ...]
+
+
+class Sharding(ABC):
+    """How an array lies on devices.
+
+    Equal shardings are one object: a subclass interns its instances in ``__new__``, so that caches
+    compare by identity. What a subclass has to give is abstract here, and what follows from that is
+    not to be overridden:
+
+    - *the user* asks for the properties and methods without an underscore;
+    - *transfers* ask `_devices`, `devices_indices_map` and `_jaxlib`;
+    - *executables* ask `_devices` for the order of their devices, `_hlo_sharding` to compare what
+      XLA chose, and `_jaxlib` to wrap results;
+    - *lowering* asks `_sdy`.
+    """
+
+    __slots__ = ("_by_rank", "__weakref__")
+
+    _by_rank: dict[int, Any]
+
+    # Abstract
+
+    @property
+    @abstractmethod
+    def _devices(self) -> tuple[Device, ...]:
+        """The devices, in the order of partitions."""
+
+    @property
+    @abstractmethod
+    def memory_kind(self) -> str | None:
+        """The kind of memory that holds the parts: ``device``, ``pinned_host`` ..."""
+
+    @property
+    @abstractmethod
+    def is_fully_replicated(self) -> bool:
+        """Whether every device holds the whole array."""
+
+    @abstractmethod
+    def devices_indices_map(self, global_shape: Shape) -> dict[Device, Index]:
+        """Which part of an array of this shape each device holds."""
+
+    @abstractmethod
+    def with_memory_kind(self, kind: str) -> Sharding:
+        """The same devices, another kind of memory."""
+
+    @abstractmethod
+    def _hlo_sharding(self, ndim: int) -> Any:
+        """XLA's description for an array of ``ndim`` axes."""
+
+    @abstractmethod
+    def _sdy(self, ndim: int) -> str | None:
+        """The text of the Shardy attribute of a value of ``ndim`` axes, ``None`` for no attribute."""
+
+    # What follows
+
+    @property
+    def device_set(self) -> set[Device]:
+        """The devices that hold a part."""
+        return set(self._devices)
+
+    @property
+    def num_devices(self) -> int:
+        """Number of devices."""
+        return len(self._devices)
+
+    @property
+    def addressable_devices(self) -> set[Device]:
+        """The devices of this process among them."""
+        return {d for d in self._devices if d.process_index == d.client.process_index()}
+
+    @property
+    def has_addressable_devices(self) -> bool:
+        """Whether this process holds a part."""
+        return bool(self.addressable_devices)
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether all devices belong to this process."""
+        return len(self.addressable_devices) == len(self._devices)
+
+    def addressable_devices_indices_map(self, global_shape: Shape) -> dict[Device, Index]:
+        """Which part of an array of this shape each device of this process holds."""
+        own = self.addressable_devices
+        return {d: i for d, i in self.devices_indices_map(global_shape).items() if d in own}
+
+    def shard_shape(self, global_shape: Shape) -> Shape:
+        """Shape of the part on one device."""
+        index = next(iter(self.devices_indices_map(tuple(global_shape)).values()))
+        return tuple(len(range(*s.indices(d))) for s, d in zip(index, global_shape, strict=True))
+
+    def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
+        """Whether an array of ``ndim`` axes lies the same way under both."""
+        return self is other or (
+            self._devices == other._devices
+            and self.memory_kind == other.memory_kind
+            and self._hlo_sharding(ndim) == other._hlo_sharding(ndim)
+        )
+
+    def _jaxlib(self, ndim: int) -> Any:
+        """The object that jaxlib is given for arrays of ``ndim`` axes."""
+        found = self._by_rank.get(ndim)
+        if found is None:
+            found = self._by_rank[ndim] = self._make_jaxlib(ndim)
+        return found
+
+    def _make_jaxlib(self, ndim: int):
+        devices, tiling = self._devices, self._hlo_sharding(ndim)
+        if not devices:  # aborts the process in jaxlib
+            raise ValueError(f"{self} has no devices")
+        if self._on_default_memory():
+            return GSPMDSharding(devices, tiling)
+        return GSPMDSharding(devices, tiling, memory_kind=self.memory_kind)
+
+    def _on_default_memory(self) -> bool:
+        return self.memory_kind in (None, default_memory_kind(self._devices[0]))
+
+    def _computing(self) -> Sharding:
+        """The same devices with the kind of memory that programs work in."""
+        if self._on_default_memory():
+            return self
+        return self.with_memory_kind(default_memory_kind(self._devices[0]))
+
+    def _device_list(self) -> Any:
+        return _jax.DeviceList(self._devices)
+
+
+class SingleDeviceSharding(Sharding):
+    """The whole array on one device.
+
+    >>> from primax_core import devices
+    >>> SingleDeviceSharding(devices()[0])
+    SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)
+    """
+
+    __slots__ = ("_device", "_memory_kind")
+
+    _made: dict[tuple[Device, str | None], SingleDeviceSharding] = {}
+
+    def __new__(cls, device: Device, *, memory_kind: str | None = None) -> SingleDeviceSharding:
+        found = cls._made.get((device, memory_kind))
+        if found is not None:
+            return found
+        if not isinstance(device, Device):
+            raise TypeError(
+                f"SingleDeviceSharding needs a device, got {device!r} of type {type(device)}; "
+                "see primax.devices()"
+            )
+        default = default_memory_kind(device)
+        kind = default if memory_kind is None else _checked_kind(device, memory_kind)
+        self = object.__new__(cls)
+        self._device, self._memory_kind, self._by_rank = device, kind, {}
+        self = cls._made.setdefault((device, kind), self)
+        return cls._made.setdefault((device, memory_kind), self)
+
+    @property
+    def _devices(self):
+        return (self._device,)
+
+    @property
+    def memory_kind(self):
+        """The kind of memory that holds the array."""
+        return self._memory_kind
+
+    @property
+    def is_fully_replicated(self):
+        """Whether every device holds the whole array: it does."""
+        return True
+
+    def devices_indices_map(self, global_shape):
+        """Which part of an array of this shape the device holds: all of it."""
+        return {self._device: (slice(None),) * len(global_shape)}
+
+    def with_memory_kind(self, kind):
+        """The same device, another kind of memory."""
+        return SingleDeviceSharding(self._device, memory_kind=kind)
+
+    def _hlo_sharding(self, ndim):
+        return HloSharding.replicate()
+
+    def _sdy(self, ndim):
+        return None
+
+    def __reduce__(self):
+        kind = None if self._on_default_memory() else self._memory_kind
+        return _restored, (self._device.platform, self._device.id, kind)
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __repr__(self):
+        return f"SingleDeviceSharding(device={self._device!r}, memory_kind={self._memory_kind})"
+
+
+def _restored(platform: str, device_id: int, memory_kind: str | None) -> SingleDeviceSharding:
+    return SingleDeviceSharding(device_from_id(platform, device_id), memory_kind=memory_kind)
+
+
+def default_memory_kind(device: Device) -> str | None:
+    """The kind of memory that programs on a device work in."""
+    try:
+        return device.default_memory().kind
+    except RuntimeError:  # a device that is only compiled for
+        return None
+
+
+def _checked_kind(device: Device, kind: str) -> str:
+    known = [m.kind for m in device.addressable_memories()]
+    if kind not in known:
+        name = device.device_kind
+        raise ValueError(
+            f"Could not find memory addressable by device {name}. Device {name} can address the "
+            f"following memory kinds: {', '.join(sorted(known))}. Got memory kind: {kind}"
+        )
+    return kind
+
+
+def device_assignment(devices: tuple[Device, ...]) -> Any:
+    """jaxlib's device assignment of one computation over these devices."""
+    if not devices:  # aborts the process in jaxlib
+        raise ValueError("a computation needs at least one device")
+    return _jax.DeviceAssignment.create(np.array([[d.id for d in devices]], np.int32))

@@ -1,0 +1,66 @@
+"""The parts of an array that lie on each device."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .devices import Device
+    from .sharding import Index, Sharding
+
+
+class Shard:
+    """The part of an array that one device holds.
+
+    Args:
+      device: where it lies.
+      sharding: how the whole array lies on devices.
+      global_shape: shape of the whole array.
+      data: the part as an array on that device, ``None`` where another process holds it.
+    """
+
+    __slots__ = ("_device", "_sharding", "_global_shape", "_data")
+
+    def __init__(
+        self,
+        device: Device,
+        sharding: Sharding,
+        global_shape: tuple[int, ...],
+        data: Any = None,
+    ):
+        self._device = device
+        self._sharding = sharding
+        self._global_shape = tuple(global_shape)
+        self._data = data
+
+    @property
+    def device(self) -> Device:
+        """Where the part lies."""
+        return self._device
+
+    @property
+    def index(self) -> Index:
+        """Which part it is: a slice for each axis of the whole array."""
+        return self._indices()[self._device]
+
+    @property
+    def replica_id(self) -> int:
+        """How many devices before this one, in the sharding's order, hold the same part."""
+        indices = self._indices()
+        own = indices[self._device]
+        before = list(indices)[: list(indices).index(self._device)]
+        return sum(indices[d] == own for d in before)
+
+    @property
+    def data(self) -> Any:
+        """The part as an array on its device, ``None`` where another process holds it."""
+        return self._data
+
+    def _indices(self):
+        return self._sharding.devices_indices_map(self._global_shape)
+
+    def __repr__(self):
+        return (
+            f"Shard(device={self.device!r}, index={self.index}, replica_id={self.replica_id}, "
+            f"data={self.data})"
+        )

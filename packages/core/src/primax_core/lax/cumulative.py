@@ -1,0 +1,240 @@
+"""Running sums, products, extrema and log-sum-exps along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from .._ir import dtypes
+from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
+from .._trace.array import Array
+from .._trace.core import typeof
+from .._transform.jvp import jvp_of
+from .._transform.symbolic import Zero
+from . import arithmetic as b
+from .comparison import eq, ne
+from .conversion import convert
+from .exponential import exp, log1p
+from .families import accepts, full_like
+from .joining import concatenate
+from .magnitude import abs
+from .permuting import rev
+from .reducing import only
+from .selection import select_n
+from .slicing import pad, slice_in_dim
+
+ArrayLike = Any
+
+cumsum_p: Final = Primitive("cumsum")
+cumprod_p: Final = Primitive("cumprod")
+cummax_p: Final = Primitive("cummax")
+cummin_p: Final = Primitive("cummin")
+cumlogsumexp_p: Final = Primitive("cumlogsumexp")
+
+
+def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
+    """Sum of the elements up to each position along an axis, or from it on with ``reverse``.
+
+    Args:
+      operand: numbers; floats narrower than 32 bits are summed in ``float32``.
+      axis: nonnegative axis.
+
+    Raises:
+      ValueError: if there is no such axis.
+      TypeError: if the operand does not hold numbers.
+
+    >>> cumsum(np.array([1, 2, 3])).tolist()
+    [1, 3, 6]
+    """
+    return _bind(cumsum_p, operand, axis, reverse)
+
+
+def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
+    """Product of the elements up to each position along an axis; otherwise as :func:`cumsum`."""
+    return _bind(cumprod_p, operand, axis, reverse)
+
+
+def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
+    """The greatest element up to each position along an axis; otherwise as :func:`cumsum`.
+
+    Neighbouring elements that are equally great share the derivative equally.
+
+    >>> cummax(np.array([1, 3, 2])).tolist()
+    [1, 3, 3]
+    """
+    return _bind(cummax_p, operand, axis, reverse)
+
+
+def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
+    """The least element up to each position along an axis; otherwise as :func:`cummax`."""
+    return _bind(cummin_p, operand, axis, reverse)
+
+
+def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
+    """Logarithm of the sum of the exponentials up to each position along an axis.
+
+    Computed without overflow. The operand holds floats or complex numbers; otherwise as
+    :func:`cumsum`.
+    """
+    return _bind(cumlogsumexp_p, operand, axis, reverse)
+
+
+def _bind(prim: Primitive, operand: Any, axis: int, reverse: bool) -> Array:
+    shape = typeof(operand).shape
+    if axis < 0:
+        raise ValueError(f"XLA operations do not allow negative axes: {prim.name} got axis={axis}")
+    if axis >= len(shape):
+        raise ValueError(f"axis {axis} is out of bounds for array of shape {shape}")
+    return prim.bind(operand, axis=int(axis), reverse=bool(reverse))
+
+
+# The algorithm: combine neighbours, scan the pairs, fill in the places between (Blelloch,
+# "Prefix sums and their applications", 1990).
+
+Combine = Callable[[list, list], list]
+
+
+def prefixes(combine: Combine, xs: list, axis: int) -> list:
+    """Running results of an associative function of lists of arrays along an axis."""
+    n = typeof(xs[0]).shape[axis]
+    if n < 2:
+        return xs
+
+    def every(x, start, limit, step=2):
+        return slice_in_dim(x, start, limit, step, axis)
+
+    even = n - n % 2
+    pairs = combine([every(x, 0, even) for x in xs], [every(x, 1, even) for x in xs])
+    odd = prefixes(combine, pairs, axis)
+    if n > 2:
+        before = odd if n % 2 else [every(x, 0, n // 2 - 1, 1) for x in odd]
+        between = combine(before, [every(x, 2, n) for x in xs])
+        firsts = [concatenate([every(x, 0, 1, 1), y], axis) for x, y in zip(xs, between)]
+    else:
+        firsts = [every(x, 0, 1, 1) for x in xs]
+    return [_interleaved(x, y, axis, n) for x, y in zip(firsts, odd)]
+
+
+def _interleaved(x: Any, y: Any, axis: int, n: int) -> Array:
+    """Elements of two arrays in turn, ``n`` in all."""
+    aval = typeof(x)
+    zero = np.zeros((), aval.dtype)[()]
+
+    def spread(z, low, high):
+        config = [(0, 0, 0)] * aval.ndim
+        config[axis] = (low, high, 1)
+        return pad(z, zero, config)
+
+    return b.add(spread(x, 0, 1 - n % 2), spread(y, 1, n % 2))
+
+
+def _scanned(combine: Combine, xs: list, axis: int, reverse: bool) -> list:
+    if reverse:
+        xs = [rev(x, (axis,)) for x in xs]
+    outs = prefixes(combine, xs, axis)
+    return [rev(x, (axis,)) for x in outs] if reverse else outs
+
+
+def _with_tangents(op: Callable) -> Combine:
+    """An operation on lists ``[value, tangent]``."""
+
+    def combine(x, y):
+        outs, tangents = jvp_of(lambda p, q: [op(p, q)], [x[0], y[0]], [x[1], y[1]])
+        return [*outs, *tangents]
+
+    return combine
+
+
+def _cumulative(
+    prim: Primitive, kinds: tuple[str, ...], op: Callable, linearized: Combine | None, wide: bool
+) -> None:
+    """Type, lowering, derivative and batching of a cumulative operation.
+
+    Args:
+      op: associative function of two arrays.
+      linearized: the same on lists ``[value, tangent]``.
+      wide: whether floats narrower than 32 bits are combined in ``float32``.
+    """
+    check = only(*kinds)
+
+    @prim.rule(abstract)
+    def _(x, *, axis, reverse):
+        check(prim.name, x.dtype)
+        return x
+
+    @prim.rule(lower)
+    def _(ctx, x, *, axis, reverse):
+        dtype = ctx.in_avals[0].dtype
+
+        def run(x):
+            narrow = wide and accepts(dtype, ("float",)) and dtypes.itemsize_bits(dtype) < 32
+            y = convert(x, np.dtype(np.float32)) if narrow else x
+            (out,) = _scanned(lambda p, q: [op(p[0], q[0])], [y], axis, reverse)
+            return convert(out, dtype) if narrow else out
+
+        return ctx.call(run, x)
+
+    if linearized is not None:
+
+        @prim.rule(jvp)
+        def _(primals, tangents, *, axis, reverse):
+            if type(tangents[0]) is Zero:
+                out = prim.bind(*primals, axis=axis, reverse=reverse)
+                return out, Zero.like(out)
+            out, tangent = _scanned(linearized, [*primals, *tangents], axis, reverse)
+            return out, tangent
+
+    @prim.rule(batch)
+    def _(mapped, args, dims, *, axis, reverse):
+        (dim,) = dims
+        return prim.bind(args[0], axis=axis + (axis >= dim), reverse=reverse), dim
+
+
+def _log_add_exp(x: Any, y: Any) -> Array:
+    """``log(exp(x) + exp(y))``."""
+    if accepts(typeof(x).dtype, ("complex",)):
+        return _complex_log_add_exp(x, y)
+    difference = b.sub(x, y)
+    plain = b.add(b.max(x, y), log1p(exp(b.neg(abs(difference)))))
+    return select_n(ne(difference, difference), plain, b.add(x, y))
+
+
+def _complex_log_add_exp(x: Any, y: Any) -> Array:
+    # The order of complex numbers starts with the real part, so the exponential is bounded.
+    greater, lesser = b.max(x, y), b.min(x, y)
+    infinite = eq(lesser, full_like(lesser, -np.inf))
+    change = log1p(exp(b.sub(lesser, greater)))
+    return select_n(infinite, b.add(greater, change), greater)
+
+
+def _finite(x: Any) -> Any:
+    """Infinity replaced by zero, so that differences of results that overflowed are numbers."""
+    return select_n(eq(x, full_like(x, np.inf)), x, full_like(x, 0))
+
+
+def _log_add_exp_with_tangents(x: Sequence, y: Sequence) -> list:
+    out = _log_add_exp(x[0], y[0])
+    parts = [b.mul(t, exp(b.sub(_finite(v), _finite(out)))) for v, t in (x, y)]
+    return [out, b.add(*parts)]
+
+
+_cumulative(cumsum_p, ("number",), b.add, None, True)
+_cumulative(cumprod_p, ("number",), b.mul, _with_tangents(b.mul), True)
+_cumulative(cummax_p, ("number",), b.max, _with_tangents(b.max), False)
+_cumulative(cummin_p, ("number",), b.min, _with_tangents(b.min), False)
+_cumulative(cumlogsumexp_p, ("inexact",), _log_add_exp, _log_add_exp_with_tangents, True)
+
+
+@cumsum_p.rule(jvp)
+def _(primals, tangents, *, axis, reverse):
+    out = cumsum_p.bind(*primals, axis=axis, reverse=reverse)
+    if type(tangents[0]) is Zero:
+        return out, Zero.like(out)
+    return out, cumsum_p.bind(*tangents, axis=axis, reverse=reverse)
+
+
+@cumsum_p.rule(transpose)
+def _(ct, x, *, axis, reverse):
+    return [cumsum_p.bind(ct, axis=axis, reverse=not reverse)]

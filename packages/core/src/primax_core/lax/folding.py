@@ -1,0 +1,319 @@
+"""Reductions along axes by any associative function, and by products."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from .._base import pytree
+from .._ir import dtypes
+from .._ir.avals import ShapedArray
+from .._ir.jaxpr import Jaxpr
+from .._ir.primitive import Primitive, abstract, batch, jvp, lower
+from .._trace.array import Array
+from .._trace.core import Tracer, typeof
+from .._trace.staging import eval_jaxpr, has_tracers, stage
+from .._transform.batching import Axis, batch_of, move_axis
+from .._transform.jvp import jvp_of
+from .._transform.symbolic import Zero
+from . import arithmetic as b
+from .bitwise import bitwise_and, bitwise_or, bitwise_xor
+from .broadcasting import broadcast_in_dim
+from .families import accepts
+from .joining import concatenate
+from .permuting import transpose
+from .reducing import (
+    axis_reducer,
+    emit_reduce,
+    greatest,
+    least,
+    only,
+    reduce_and,
+    reduce_max,
+    reduce_min,
+    reduce_or,
+    reduce_sum,
+    reduce_xor,
+    reduced_shape,
+)
+from .reshaping import reshape, squeeze
+from .shapes import int_tuple, past, without
+from .slicing import slice_in_dim
+
+ArrayLike = Any
+
+reduce_prod_p: Final = Primitive("reduce_prod")
+
+
+def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
+    """Product of the elements along some axes.
+
+    Floats narrower than 32 bits are multiplied in ``float32``. The derivative by an element is the
+    product of the others, also where some are zero.
+
+    Raises:
+      ValueError: if an axis does not exist or is named twice.
+      TypeError: if the operand does not hold numbers.
+
+    >>> reduce_prod(np.array([2, 3]), (0,)).tolist()
+    6
+    """
+    return reduce_prod_p.bind(operand, axes=int_tuple("reduce_prod", "axes", axes))
+
+
+axis_reducer(reduce_prod_p, only("number"), b.mul, lambda dtype: 1, widen=True)
+
+
+def by_pairs(combine: Callable[[list, list], list], xs: list) -> list:
+    """Results of combining arrays along their first axis, which is not empty, neighbours first."""
+    n = typeof(xs[0]).shape[0]
+    while n > 1:
+        even = n - n % 2
+        left = [slice_in_dim(x, 0, even, 2) for x in xs]
+        right = [slice_in_dim(x, 1, even, 2) for x in xs]
+        rest = [slice_in_dim(x, even, n) for x in xs]
+        xs = combine(left, right)
+        if n % 2:
+            xs = [concatenate([x, r], 0) for x, r in zip(xs, rest)]
+        n = n // 2 + n % 2
+    return [squeeze(x, (0,)) for x in xs]
+
+
+def _rows(x: Any, axes: tuple[int, ...]) -> Array:
+    """Some axes joined to a first one."""
+    shape = typeof(x).shape
+    kept = without(range(len(shape)), axes)
+    n = math.prod([shape[a] for a in axes])
+    return reshape(transpose(x, (*axes, *kept)), (n, *[shape[k] for k in kept]))
+
+
+@reduce_prod_p.rule(jvp)
+def _(primals, tangents, *, axes):
+    (x,), (t,) = primals, tangents
+    out = reduce_prod_p.bind(x, axes=axes)
+    if type(t) is Zero or not typeof(x).size:
+        return out, Zero.like(out)
+
+    def tree(x):
+        return by_pairs(lambda p, q: [b.mul(p[0], q[0])], [_rows(x, axes)])
+
+    return out, jvp_of(tree, [x], [t])[1][0]
+
+
+# Any function
+
+reduce_p: Final = Primitive(
+    "reduce", multiple_results=True, cache_on=lambda params: params["jaxpr"].cache
+)
+
+_MONOIDS: Final[dict[Callable, tuple[Callable, Callable]]] = {
+    b.add: (reduce_sum, lambda dtype: 0 if dtype != np.bool_ else None),
+    b.mul: (reduce_prod, lambda dtype: 1 if dtype != np.bool_ else None),
+    b.max: (reduce_max, least),
+    b.min: (reduce_min, greatest),
+    bitwise_and: (reduce_and, lambda dtype: -1 if dtype != np.bool_ else True),
+    bitwise_or: (reduce_or, lambda dtype: 0),
+    bitwise_xor: (reduce_xor, lambda dtype: 0),
+}
+
+
+def reduce(
+    operands: Any,
+    init_values: Any,
+    computation: Callable[[Any, Any], Any],
+    dimensions: Sequence[int],
+    out_sharding: Any = None,
+) -> Any:
+    """Elements along some axes combined by an associative function.
+
+    Args:
+      operands: an array, or a pytree of arrays of one shape.
+      init_values: scalars of the same structure and dtypes, which the function leaves other
+        elements as they are with; they may be combined any number of times.
+      computation: function of two scalars (or pytrees of them) that gives their combination.
+      dimensions: nonnegative axes to reduce.
+
+    The derivative needs the order of combination not to matter. A known function of this library
+    with its neutral element becomes the reduction of its own.
+
+    Raises:
+      ValueError: if structures, shapes or axes do not fit, or an initial value is no scalar.
+      TypeError: if the function changes dtypes, or uses values that are being traced.
+
+    >>> import primax_core.lax.arithmetic as ops
+    >>> reduce(np.array([1, 2, 3]), 0, ops.add, (0,)).tolist()
+    6
+    """
+    leaves, tree = pytree.tree_flatten(operands)
+    inits, init_tree = pytree.tree_flatten(init_values)
+    if tree != init_tree:
+        raise ValueError(
+            "Operands must have the same tree structure as init_values: "
+            f"{tree} vs. {init_tree}"
+        )
+    axes = int_tuple("reduce", "dimensions", dimensions)
+    avals = [typeof(x) for x in leaves]
+    inits = [as_init(i, a.dtype) for i, a in zip(inits, avals)]
+    if len(leaves) == 1:
+        known = _MONOIDS.get(computation) if is_hashable(computation) else None
+        if known is not None and is_number(inits[0], known[1](avals[0].dtype)):
+            return tree.unflatten([known[0](leaves[0], axes)])
+    jaxpr = reducer_program("reduce", computation, tree, avals)
+    outs = reduce_p.bind(
+        *leaves, *inits, computation=computation, jaxpr=jaxpr, dimensions=axes
+    )
+    return tree.unflatten(outs)
+
+
+def is_hashable(x: Any) -> bool:
+    try:
+        hash(x)
+    except TypeError:
+        return False
+    return True
+
+
+def is_number(value: Any, wanted: Any) -> bool:
+    """Whether a concrete scalar is a given number."""
+    if isinstance(value, Tracer) or wanted is None or np.shape(value) != ():
+        return False
+    return bool(np.asarray(value) == wanted)
+
+
+def as_init(value: Any, dtype: Any) -> Any:
+    """An initial value; Python numbers take the operand's dtype, infinities its extreme integers."""
+    if not isinstance(value, (bool, int, float, complex)):
+        return value
+    if isinstance(value, float) and accepts(dtype, ("integer",)) and math.isinf(value):
+        info = dtypes.iinfo(dtype)
+        value = info.max if value > 0 else info.min
+    return np.asarray(value).astype(dtype)[()]
+
+
+_programs: dict[tuple, Jaxpr] = {}
+_PROGRAMS_KEPT = 512
+
+
+def reducer_program(name: str, computation: Callable, tree: Any, avals: Sequence) -> Jaxpr:
+    """The program of a function that combines two trees of scalars, remembered."""
+    scalars = [ShapedArray((), a.dtype) for a in avals]
+    key = (computation, tree, *scalars)
+    found = _programs.get(key) if is_hashable(computation) else None
+    if found is not None:
+        return found
+
+    def flat(*xs):
+        half = len(xs) // 2
+        out = computation(tree.unflatten(xs[:half]), tree.unflatten(xs[half:]))
+        outs, out_tree = pytree.tree_flatten(out)
+        if out_tree != tree:
+            raise ValueError(
+                f"the function given to {name} must return the structure of its arguments: got "
+                f"{out_tree}, expected {tree}"
+            )
+        return outs
+
+    program = stage(flat, [*scalars, *scalars])
+    got = [v.aval.strip_weak_type() for v in program.outvars]
+    if got != scalars:
+        raise TypeError(
+            f"the function given to {name} must return scalars of the operands' dtypes: got "
+            f"{[str(a) for a in got]}, expected {[str(a) for a in scalars]}"
+        )
+    if has_tracers(program.consts):
+        raise TypeError(
+            f"the function given to {name} uses values that are being traced; pass constants, or "
+            "make them operands"
+        )
+    if is_hashable(computation):
+        if len(_programs) >= _PROGRAMS_KEPT:
+            _programs.clear()
+        _programs[key] = program
+    return program
+
+
+@reduce_p.rule(abstract)
+def _(*args, computation, jaxpr, dimensions):
+    xs, inits = args[: len(args) // 2], args[len(args) // 2 :]
+    if any(i.shape for i in inits):
+        raise ValueError(f"reduce found non-scalar initial value: {[i.shape for i in inits]}")
+    if any(x.shape != xs[0].shape for x in xs):
+        raise ValueError(
+            f"reduce operands must have equal shapes, got {', '.join(str(x.shape) for x in xs)}"
+        )
+    for x, i in zip(xs, inits):
+        if x.dtype != i.dtype:
+            raise TypeError(
+                "reduce operands and initial values must have the same dtypes, got "
+                f"{x.dtype.name} and {i.dtype.name}."
+            )
+    shape = reduced_shape(xs[0], dimensions)
+    return [ShapedArray(shape, x.dtype, x.weak_type and i.weak_type) for x, i in zip(xs, inits)]
+
+
+def region(ctx, jaxpr: Jaxpr) -> Callable[[list, list], list]:
+    """The body of a reduction from its program."""
+
+    def body(acc, element):
+        avals = [v.aval for v in jaxpr.invars]
+        return ctx.call(lambda *xs: eval_jaxpr(jaxpr, xs), *acc, *element, in_avals=avals)
+
+    return body
+
+
+@reduce_p.rule(lower)
+def _(ctx, *args, computation, jaxpr, dimensions):
+    half = len(args) // 2
+    return emit_reduce(args[:half], args[half:], dimensions, region(ctx, jaxpr))
+
+
+def elementwise(jaxpr: Jaxpr) -> Callable[[list, list], list]:
+    """A program of scalars as a function of lists of arrays of one shape."""
+
+    def combine(xs, ys):
+        shape = typeof(xs[0]).shape
+        n = math.prod(shape)
+        flat = [reshape(z, (n,)) for z in (*xs, *ys)]
+        outs, dims = batch_of(
+            lambda *zs: eval_jaxpr(jaxpr, zs), flat, [0] * len(flat), Axis(n)
+        )
+        return [reshape(move_axis(o, d, 0, n), shape) for o, d in zip(outs, dims)]
+
+    return combine
+
+
+def _expanded(args: Sequence, jaxpr: Jaxpr, dimensions: tuple[int, ...]) -> list:
+    """The reduction by operations that have derivatives and batches."""
+    half = len(args) // 2
+    rows = [_rows(x, dimensions) for x in args[:half]]
+    shape = typeof(rows[0]).shape[1:]
+    inits = [broadcast_in_dim(i, shape, ()) for i in args[half:]]
+    if not typeof(rows[0]).shape[0]:
+        return inits
+    combine = elementwise(jaxpr)
+    return combine(inits, by_pairs(combine, rows))
+
+
+@reduce_p.rule(jvp)
+def _(primals, tangents, *, jaxpr, dimensions, **params):
+    outs = reduce_p.bind(*primals, jaxpr=jaxpr, dimensions=dimensions, **params)
+    given = [None if type(t) is Zero else t for t in tangents]
+    found = jvp_of(lambda *a: _expanded(a, jaxpr, dimensions), primals, given)[1]
+    return outs, [Zero.like(o) if t is None else t for o, t in zip(outs, found)]
+
+
+@reduce_p.rule(batch)
+def _(axis, args, dims, *, jaxpr, dimensions, **params):
+    half = len(args) // 2
+    if all(d is None for d in dims[half:]):
+        at = next(d for d in dims if d is not None)
+        moved = [move_axis(x, d, at, axis.size) for x, d in zip(args[:half], dims)]
+        outs = reduce_p.bind(
+            *moved, *args[half:], jaxpr=jaxpr, dimensions=past(at, dimensions), **params
+        )
+        return outs, [at - sum(d < at for d in dimensions)] * half
+    outs, out_dims = batch_of(lambda *a: _expanded(a, jaxpr, dimensions), args, dims, axis)
+    return outs, out_dims

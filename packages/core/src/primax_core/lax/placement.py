@@ -1,0 +1,177 @@
+"""Moving arrays between devices and kinds of memory."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import Any, Final
+
+from .._ir import dtypes
+from .._ir.primitive import Primitive, abstract, batch, dce, jvp, lower, transpose
+from .._runtime.array import ArrayImpl, copy_array, default_sharding, move, put, spec_of
+from .._runtime.devices import Device
+from .._runtime.dispatch import as_operand, check_range, run
+from .._runtime.sharding import Sharding, SingleDeviceSharding, default_memory_kind
+from .._trace.array import Array, register_method
+from .._trace.core import typeof
+from .._transform.symbolic import Zero
+
+device_put_p: Final = Primitive("device_put", multiple_results=True)
+
+
+class ArrayCopySemantics(enum.Enum):
+    """What a move may do with the memory of its operand."""
+
+    REUSE_INPUT = "reuse"
+    ALWAYS_COPY = "copy"
+    DONATE_INPUT = "donate"
+
+    __repr__ = enum.Enum.__str__
+
+
+class Space(enum.Enum):
+    """A kind of memory, named without saying of which device."""
+
+    Device = "device"
+    Host = "host"
+    Any = "any"
+
+    def __str__(self):
+        return f"MemorySpace.{self.name}"
+
+    __repr__ = __str__
+
+
+Place = Device | Sharding | Space | None
+
+
+def place(
+    operands: Sequence[Any],
+    devices: Sequence[Place],
+    srcs: Sequence[Place],
+    copy_semantics: Sequence[ArrayCopySemantics],
+) -> list[Array]:
+    """Move arrays: each to a device, sharding or kind of memory, or nowhere for ``None``.
+
+    Under a transformation this is an operation like others; compiled, it is the identity, since a
+    program runs where its arguments lie.
+    """
+    return device_put_p.bind(
+        *operands,
+        devices=tuple(devices),
+        srcs=tuple(srcs),
+        copy_semantics=tuple(copy_semantics),
+    )
+
+
+@device_put_p.rule(abstract)
+def _(*avals, **_):
+    return list(avals)
+
+
+@device_put_p.rule(lower)
+def _(ctx, *values, **_):
+    return list(values)
+
+
+@device_put_p.rule(run)
+def _(*arrays, devices, srcs, copy_semantics):
+    return [moved(*given) for given in zip(arrays, devices, copy_semantics)]
+
+
+def moved(x: Any, device: Place, semantics: ArrayCopySemantics) -> Any:
+    """One concrete value, where it is wanted; an array even where it was none."""
+    if isinstance(x, ArrayImpl):
+        x._check_alive()
+        if device is None:
+            return _anew(x, semantics)
+        target = _sharding_for(device, x.sharding)
+        if target is x.sharding and semantics is not ArrayCopySemantics.REUSE_INPUT:
+            x = _anew(x, semantics)
+        return move(x, target)
+    aval = typeof(x)
+    if aval.dtype == dtypes.float0:
+        return x
+    if not hasattr(x, "dtype"):
+        check_range(x, aval)
+        if hasattr(x, "__jax_array__"):
+            return moved(as_operand(x), device, semantics)
+    return put(x, None if device is None else _sharding_for(device, default_sharding()), aval)
+
+
+def _anew(x: ArrayImpl, semantics: ArrayCopySemantics) -> ArrayImpl:
+    if semantics is ArrayCopySemantics.REUSE_INPUT:
+        return x
+    return copy_array(x) if semantics is ArrayCopySemantics.ALWAYS_COPY else x._spec.wrap(x._buf)
+
+
+def _sharding_for(device: Place, own: Sharding) -> Sharding:
+    """What a place stands for, for an array that lies like ``own``."""
+    if isinstance(device, Sharding):
+        return device
+    if isinstance(device, Space):
+        if device is Space.Any:
+            return own
+        kind = "pinned_host" if device is Space.Host else default_memory_kind(own._devices[0])
+        return own.with_memory_kind(kind)
+    return SingleDeviceSharding(device)
+
+
+# Moving is linear: tangents go where the values go, and cotangents back.
+
+
+@device_put_p.rule(jvp)
+def _(primals, tangents, **params):
+    outs = device_put_p.bind(*primals, **params)
+    given = [i for i, t in enumerate(tangents) if type(t) is not Zero]
+    found: list[Any] = [Zero(typeof(o).tangent_aval()) for o in outs]
+    if given:
+        some = {name: tuple(values[i] for i in given) for name, values in params.items()}
+        for i, t in zip(given, device_put_p.bind(*(tangents[i] for i in given), **some)):
+            found[i] = t
+    return outs, found
+
+
+@device_put_p.rule(transpose)
+def _(cts, *operands, devices, srcs, copy_semantics):
+    given = [i for i, ct in enumerate(cts) if type(ct) is not Zero]
+    found: list[Any] = [None] * len(cts)
+    if given:
+        back = place(
+            [cts[i] for i in given],
+            [srcs[i] for i in given],
+            [devices[i] for i in given],
+            [copy_semantics[i] for i in given],
+        )
+        for i, ct in zip(given, back):
+            found[i] = ct
+    return found
+
+
+@device_put_p.rule(batch)
+def _(axis, args, dims, **params):
+    return device_put_p.bind(*args, **params), list(dims)
+
+
+@device_put_p.rule(dce)
+def _(used, eqn):
+    if not any(used):
+        return [False] * len(eqn.invars), None
+    kept = [i for i, u in enumerate(used) if u]
+    new = eqn.replace(
+        invars=[eqn.invars[i] for i in kept],
+        outvars=[eqn.outvars[i] for i in kept],
+        params={name: tuple(values[i] for i in kept) for name, values in eqn.params.items()},
+    )
+    return list(used), new
+
+
+def _to_device(self: Array, device: Device | Sharding, *, stream: int | None = None) -> Array:
+    """The array on another device."""
+    if stream is not None:
+        raise NotImplementedError("to_device takes no stream: results are ordered by themselves")
+    (out,) = place([self], [device], [None], [ArrayCopySemantics.REUSE_INPUT])
+    return out
+
+
+register_method("to_device", _to_device)

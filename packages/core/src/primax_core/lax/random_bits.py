@@ -1,0 +1,232 @@
+"""Random bits."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+
+from .._ir import dtypes
+from .._ir.avals import ShapedArray
+from .._ir.primitive import Primitive, abstract, batch, lower
+from .._lower.lazy import hlo, mlir
+from .._trace.array import Array
+from .._transform.batching import at_front
+from .conversion import converted
+from .families import (
+    accepts,
+    elementwise_batching,
+    elementwise_lowering,
+    joint_shape,
+    no_derivative,
+    weak,
+)
+from .joining import concatenate
+from .reshaping import expand_dims
+from .shapes import canonical_shape
+from .slicing import index_in_dim, slice_in_dim
+
+ArrayLike = Any
+DTypeLike = Any
+
+# threefry2x32
+
+threefry2x32_p: Final = Primitive("threefry2x32", multiple_results=True)
+no_derivative(threefry2x32_p)
+
+
+@threefry2x32_p.rule(abstract)
+def _(*avals):
+    if any(a.dtype != dtypes.u32 for a in avals):
+        raise TypeError(
+            "Arguments to threefry2x32 must have uint32 type, got "
+            f"{', '.join(a.str_short() for a in avals)}."
+        )
+    aval = ShapedArray(joint_shape("threefry2x32", avals), dtypes.u32)
+    return [aval, aval]
+
+
+_PARITY: Final = 0x1BD11BDA
+_ROTATIONS: Final = ((13, 15, 26, 6), (17, 29, 16, 24))
+
+
+def _emit_threefry(ctx, k1, k2, x1, x2):
+    """The cipher of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011)."""
+    shape = ctx.out_avals[0].shape
+
+    @cache
+    def number(n: int):
+        return mlir.full(np.uint32(n), shape)
+
+    keys = (k1, k2, hlo.xor(hlo.xor(k1, k2), number(_PARITY)))
+    x1, x2 = hlo.add(x1, keys[0]), hlo.add(x2, keys[1])
+    for group in range(5):
+        for r in _ROTATIONS[group % 2]:
+            x1 = hlo.add(x1, x2)
+            rotated = hlo.or_(
+                hlo.shift_left(x2, number(r)), hlo.shift_right_logical(x2, number(32 - r))
+            )
+            x2 = hlo.xor(x1, rotated)
+        x1 = hlo.add(x1, keys[(group + 1) % 3])
+        x2 = hlo.add(hlo.add(x2, keys[(group + 2) % 3]), number(group + 1))
+    return [x1, x2]
+
+
+elementwise_lowering(threefry2x32_p, _emit_threefry)
+elementwise_batching(threefry2x32_p)
+
+
+# rng_bit_generator
+
+
+class RandomAlgorithm(enum.IntEnum):
+    """Generators of random bits; ``RNG_DEFAULT`` is the platform's fastest."""
+
+    RNG_DEFAULT = 0
+    RNG_THREE_FRY = 1
+    RNG_PHILOX = 2
+
+    def __str__(self):
+        return self.name
+
+
+rng_bit_generator_p: Final = Primitive("rng_bit_generator", multiple_results=True)
+no_derivative(rng_bit_generator_p)
+
+
+def rng_bit_generator(
+    key: ArrayLike,
+    shape: Sequence[int],
+    dtype: DTypeLike = np.uint32,
+    algorithm: RandomAlgorithm = RandomAlgorithm.RNG_DEFAULT,
+    *,
+    out_sharding: Any = None,
+) -> Sequence[Array]:
+    """Random bits from a platform's own generator, and the state to go on with.
+
+    Args:
+      key: the state: ``uint32[4]``, or ``uint64[2]``.
+      shape: shape of the bits.
+      dtype: an unsigned integer type of 8 to 64 bits.
+      algorithm: the generator. Bits for one key are the same on all calls with one jaxlib on one
+        platform; only ``RNG_PHILOX`` and ``RNG_THREE_FRY`` are the same across platforms.
+
+    Returns:
+      The new state and the bits. Under ``vmap`` all bits come from the state of the first example.
+
+    Raises:
+      TypeError: if the dtype is not an unsigned integer, or the state not as above.
+
+    >>> state, bits = rng_bit_generator(np.arange(4, dtype=np.uint32), (2, 3))
+    >>> bits.shape, state.shape
+    ((2, 3), (4,))
+    """
+    return rng_bit_generator_p.bind(
+        key,
+        shape=canonical_shape(shape, "rng_bit_generator"),
+        dtype=dtypes.canonicalize_user_dtype(dtype, "rng_bit_generator"),
+        algorithm=RandomAlgorithm(algorithm),
+        out_sharding=out_sharding,
+    )
+
+
+@rng_bit_generator_p.rule(abstract)
+def _(key, *, shape, dtype, algorithm, out_sharding):
+    if dtype not in (dtypes.u8, dtypes.u16, dtypes.u32, dtypes.u64):
+        raise TypeError(
+            f"rng_bit_generator: unsupported dtype {dtype.name}. It makes uint8, uint16, uint32 "
+            "and uint64; convert their bits with bitcast_convert_type."
+        )
+    if (key.dtype, key.shape) not in ((dtypes.u32, (4,)), (dtypes.u64, (2,))):
+        raise TypeError(
+            "rng_bit_generator key must be an array of type uint32[4] or uint64[2], got "
+            f"{key}."
+        )
+    return [key.strip_weak_type(), ShapedArray(shape, dtype)]
+
+
+@rng_bit_generator_p.rule(lower)
+def _(ctx, key, *, shape, dtype, algorithm, out_sharding):
+    (aval,) = ctx.in_avals
+    state = mlir.tensor_type((2,), dtypes.u64)
+    if aval.dtype == dtypes.u32:
+        pairs = hlo.reshape(mlir.tensor_type((2, 2), dtypes.u32), key)
+        key = hlo.bitcast_convert(state, pairs)
+    # Narrow elements take a whole word each.
+    made = dtypes.u64 if dtype == dtypes.u64 else dtypes.u32
+    name = algorithm.name.removeprefix("RNG_")
+    new, bits = hlo.rng_bit_generator(
+        state, mlir.tensor_type(shape, made), hlo.RngAlgorithmAttr.get(name), key
+    )
+    if aval.dtype == dtypes.u32:
+        pairs = hlo.bitcast_convert(mlir.tensor_type((2, 2), dtypes.u32), new)
+        new = hlo.reshape(mlir.type_of(aval), pairs)
+    return [new, converted(ctx, bits, made, dtype, shape)]
+
+
+@rng_bit_generator_p.rule(batch)
+def _(axis, args, dims, *, shape, **params):
+    keys = at_front(args[0], dims[0], axis.size)
+    first = index_in_dim(keys, 0, keepdims=False)
+    new, bits = rng_bit_generator_p.bind(first, shape=(axis.size, *shape), **params)
+    rest = slice_in_dim(keys, 1, axis.size)
+    return [concatenate([expand_dims(new, (0,)), rest], 0), bits], [0, 0]
+
+
+# rng_uniform
+
+rng_uniform_p: Final = Primitive("rng_uniform")
+no_derivative(rng_uniform_p)
+
+
+def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Sequence[int]) -> Array:
+    """Numbers drawn uniformly from ``[a, b)`` with the platform's hidden state.
+
+    Each call draws other numbers, and the state cannot be set: for anything that is to be
+    repeated use keys.
+
+    Args:
+      a, b: scalars of one integer or float dtype.
+
+    Raises:
+      ValueError: if they are not scalars or differ in dtype.
+
+    >>> rng_uniform(0.0, 1.0, (3,)).shape
+    (3,)
+    """
+    return rng_uniform_p.bind(a, b, shape=canonical_shape(shape, "rng_uniform"))
+
+
+@rng_uniform_p.rule(abstract)
+def _(a, b, *, shape):
+    if a.dtype != b.dtype:
+        raise ValueError(
+            "Arguments to rng_uniform must have identical dtypes, got "
+            f"{a.dtype.name} and {b.dtype.name}."
+        )
+    if a.shape or b.shape:
+        raise ValueError(
+            f"Arguments to rng_uniform must be scalars; got shapes {a.shape} and {b.shape}."
+        )
+    if not accepts(a.dtype, ("integer", "float")):
+        raise TypeError(
+            f"rng_uniform does not accept dtype {a.dtype.name}. Accepted dtypes are subtypes of "
+            "integer, floating."
+        )
+    return ShapedArray(shape, a.dtype, weak((a, b)))
+
+
+@rng_uniform_p.rule(lower)
+def _(ctx, a, b, *, shape):
+    sizes = mlir.constant(np.array(shape, np.int64))
+    return hlo.rng(a, b, sizes, hlo.RngDistributionAttr.get("UNIFORM"))
+
+
+rng_uniform_p.unsupported(
+    batch,
+    "its bounds are scalars and its state is hidden. Draw an array of the batch's shape outside "
+    "of vmap, or use rng_bit_generator",
+)

@@ -1,0 +1,566 @@
+"""Reductions over windows that slide along an array.
+
+A window is described by five parameters, each with an element for each axis of the array: its size,
+the distance between windows, how the array is padded, and the distances between elements of the
+array (with nothing in between) and between those of a window.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from .._base import pytree
+from .._ir.avals import ShapedArray
+from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
+from .._lower.lazy import hlo, ir, mlir
+from .._trace.array import Array
+from .._trace.core import Tracer, typeof
+from .._transform.batching import batch_of, move_axis
+from .._transform.jvp import jvp_of
+from .._transform.symbolic import Zero, add_tangents
+from . import arithmetic as b
+from .broadcasting import full_like
+from .comparison import compare, eq, ge_p, le_p
+from .conv_numbers import dilated, int_pairs, is_pairs, padtype_to_pads, strided
+from .families import accepts, check_kind, linear
+from .folding import reduce_p, reducer_program, region
+from .joining import concatenate
+from .reducing import greatest, least
+from .reshaping import expand_dims
+from .selection import select_n
+from .shapes import inserted, int_tuple
+from .slicing import pad
+from .slicing import slice as slice_of
+
+ArrayLike = Any
+Padding = str | Sequence[tuple[int, int]]
+Window = dict[str, Any]
+
+reduce_window_p: Final = Primitive(
+    "reduce_window", multiple_results=True, cache_on=lambda params: params["jaxpr"].cache
+)
+reduce_window_sum_p: Final = Primitive("reduce_window_sum")
+reduce_window_max_p: Final = Primitive("reduce_window_max")
+reduce_window_min_p: Final = Primitive("reduce_window_min")
+select_and_gather_add_p: Final = Primitive("select_and_gather_add")
+select_and_scatter_add_p: Final = Primitive("select_and_scatter_add")
+
+
+def reduce_window(
+    operand: Any,
+    init_value: Any,
+    computation: Callable[[Any, Any], Any],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int] | None = None,
+    padding: Padding = "VALID",
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> Any:
+    """The elements in each position of a sliding window combined by an associative function.
+
+    Args:
+      operand: an array, or a pytree of arrays of one shape.
+      init_value: scalars of the same structure and dtypes: what windows start with, and what fills
+        padding and the gaps between dilated elements.
+      computation: function of two scalars (or pytrees of them) that gives their combination.
+      window_dimensions: size of the window along each axis.
+      window_strides: distance between windows, 1 by default.
+      padding: ``"VALID"``, ``"SAME"`` or ``"SAME_LOWER"`` (see :func:`padtype_to_pads`), or how
+        many elements to add before and after each axis.
+      base_dilation: distance between the operand's elements, 1 by default.
+      window_dilation: distance between a window's elements, 1 by default.
+
+    Sums, maxima and minima (by this library's functions, with their neutral elements) are
+    operations of their own. Derivatives of a maximum or minimum go to one element of each window.
+
+    Raises:
+      TypeError: if the window does not fit the operand's number of axes, or dtypes differ.
+      ValueError: if the structures differ.
+
+    >>> import primax_core.lax.arithmetic as ops
+    >>> reduce_window(np.arange(5), 0, ops.add, (2,)).tolist()
+    [1, 3, 5, 7]
+    """
+    leaves, tree = pytree.tree_flatten(operand)
+    inits, init_tree = pytree.tree_flatten(init_value)
+    if tree != init_tree:
+        raise ValueError(
+            f"Operands must have the same tree structure as init_values: {tree} vs. {init_tree}"
+        )
+    if not leaves:
+        raise ValueError("reduce_window must have at least one operand.")
+    avals = [typeof(x) for x in leaves]
+    inits = [_as_init(i, a.dtype) for i, a in zip(inits, avals)]
+    window = _window(
+        avals[0].shape, window_dimensions, window_strides, padding, base_dilation, window_dilation
+    )
+    known = _known(computation, avals[0].dtype, inits[0]) if len(leaves) == 1 else None
+    if known is not None:
+        return tree.unflatten([known.bind(leaves[0], **window)])
+    jaxpr = reducer_program("reduce_window", computation, tree, avals)
+    outs = reduce_window_p.bind(*leaves, *inits, jaxpr=jaxpr, consts=(), **window)
+    return tree.unflatten(outs)
+
+
+def _as_init(value: Any, dtype: Any) -> Any:
+    """An initial value; Python numbers take the operand's dtype, infinities its extreme integers."""
+    if isinstance(value, float) and math.isinf(value) and accepts(dtype, ("integer",)):
+        value = (greatest if value > 0 else least)(dtype)
+    if isinstance(value, (bool, int, float, complex)):
+        return np.asarray(value).astype(dtype)[()]
+    return value
+
+
+def _known(computation: Callable, dtype: Any, init: Any) -> Primitive | None:
+    """The operation for a function with its neutral element."""
+    if isinstance(init, Tracer) or np.shape(init) != ():
+        return None
+    for fun, prim, neutral in (
+        (b.add, reduce_window_sum_p, 0 if accepts(dtype, ("number",)) else None),
+        (b.max, reduce_window_max_p, least(dtype)),
+        (b.min, reduce_window_min_p, greatest(dtype)),
+    ):
+        if computation is fun and neutral is not None:
+            return prim if bool(np.asarray(init) == neutral) else None
+    return None
+
+
+# Parameters and types
+
+
+def _window(shape, sizes, strides, padding, base, within) -> Window:
+    """The five parameters, checked against the operand's shape."""
+    name = "reduce_window"
+    n = len(shape)
+    sizes = int_tuple(name, "window_dimensions", sizes)
+    if len(sizes) != n:
+        raise TypeError(
+            f"{name} got the wrong number of window_dimensions for operand: got operand shape "
+            f"{shape} with window_dimensions {sizes}."
+        )
+    rows = {"window_strides": strides, "base_dilation": base, "window_dilation": within}
+    window: Window = {"window_dimensions": sizes}
+    for what, given in rows.items():
+        window[what] = (1,) * n if given is None else int_tuple(name, what, given)
+        if len(window[what]) != n:
+            raise TypeError(
+                f"{name} got inconsistent {what} and window_dimensions: got {what} "
+                f"{window[what]} and window_dimensions {sizes}."
+            )
+    for what in ("window_dimensions", "window_strides"):
+        if any(v <= 0 for v in window[what]):
+            raise TypeError(
+                f"{name} {what} must have every element be strictly positive, got {window[what]}."
+            )
+    for what in ("base_dilation", "window_dilation"):
+        if any(v <= 0 for v in window[what]):
+            raise TypeError(f"All dilations must be positive, got {window[what]}.")
+    if isinstance(padding, str):
+        pads: Any = padtype_to_pads(
+            list(map(dilated, shape, window["base_dilation"])),
+            list(map(dilated, sizes, window["window_dilation"])),
+            window["window_strides"],
+            padding,
+        )
+    elif is_pairs(padding) and len(padding) == n:
+        pads = padding
+    else:
+        raise ValueError(
+            f"{name} padding must be a string or a (low, high) pair for each of the {n} axes, got "
+            f"{padding}"
+        )
+    window["padding"] = int_pairs(name, pads)
+    return window
+
+
+def reduce_window_shape_tuple(
+    operand_shape: Sequence[int],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> tuple[int, ...]:
+    """The shape of a reduction over windows: how many of them fit along each axis.
+
+    >>> reduce_window_shape_tuple((7,), (3,), (2,), ((1, 0),))
+    (3,)
+    """
+    ones = (1,) * len(operand_shape)
+    rows = zip(
+        operand_shape, window_dimensions, window_strides, padding,
+        ones if base_dilation is None else base_dilation,
+        ones if window_dilation is None else window_dilation,
+        strict=True,
+    )  # fmt: skip
+    return tuple([
+        strided(dilated(n, base) + low + high, dilated(w, within), stride)
+        for n, w, stride, (low, high), base, within in rows
+    ])  # fmt: skip
+
+
+def window_shape(aval: ShapedArray, window: Window) -> tuple[int, ...]:
+    """The shape of a reduction of a value over windows."""
+    return reduce_window_shape_tuple(
+        aval.shape, window["window_dimensions"], window["window_strides"], window["padding"],
+        window["base_dilation"], window["window_dilation"],
+    )  # fmt: skip
+
+
+_ALONG: Final = {
+    "window_dimensions": 1,
+    "window_strides": 1,
+    "padding": (0, 0),
+    "base_dilation": 1,
+    "window_dilation": 1,
+}
+
+
+def with_mapped_axis(params: dict[str, Any], dim: int) -> dict[str, Any]:
+    """Parameters for an operand with one axis more, along which nothing is combined."""
+    return {
+        name: inserted(value, dim, _ALONG[name]) if name in _ALONG else value
+        for name, value in params.items()
+    }
+
+
+def emit_windows(ctx, values: Sequence, inits: Sequence, window: Window, body: Callable) -> list:
+    """A ``reduce_window`` of several operands, of the result types of the current equation."""
+    shape = ctx.out_avals[0].shape
+    elements = [ir.RankedTensorType(v.type).element_type for v in values]
+    op = hlo.ReduceWindowOp(
+        [ir.RankedTensorType.get(shape, e) for e in elements],
+        values,
+        inits,
+        mlir.i64s(window["window_dimensions"]),
+        window_strides=mlir.i64s(window["window_strides"]),
+        base_dilations=mlir.i64s(window["base_dilation"]),
+        window_dilations=mlir.i64s(window["window_dilation"]),
+        padding=ir.DenseElementsAttr.get(np.array(window["padding"], np.int64).reshape(-1, 2)),
+    )
+    scalars = [ir.RankedTensorType.get((), e) for e in elements]
+    block = op.body.blocks.append(*scalars, *scalars)
+    with ir.InsertionPoint(block):
+        args = list(block.arguments)
+        hlo.return_(body(args[: len(values)], args[len(values) :]))
+    return list(op.results)
+
+
+# Any function
+
+
+@reduce_window_p.rule(abstract)
+def _(*args, jaxpr, consts, **window):
+    half = len(args) // 2
+    xs, inits = args[:half], args[half:]
+    if any(x.shape != xs[0].shape for x in xs):
+        raise TypeError(
+            "reduce_window operands must have equal shapes, got "
+            f"{', '.join(str(x.shape) for x in xs)}."
+        )
+    if any(i.shape for i in inits):
+        raise TypeError(
+            "reduce_window expected init_values to be scalars but init_values have shapes "
+            f"{[i.shape for i in inits]}."
+        )
+    if any(x.dtype != i.dtype for x, i in zip(xs, inits)):
+        raise TypeError(
+            "reduce_window got inconsistent dtypes for operands and init_values: got operand "
+            f"dtypes {[x.dtype.name for x in xs]} and init_value dtypes "
+            f"{[i.dtype.name for i in inits]}."
+        )
+    return [ShapedArray(window_shape(x, window), x.dtype) for x in xs]
+
+
+@reduce_window_p.rule(lower)
+def _(ctx, *args, jaxpr, consts, **window):
+    half = len(args) // 2
+    return emit_windows(ctx, args[:half], args[half:], window, region(ctx, jaxpr))
+
+
+def window_elements(x: Any, fill: Any, window: Window) -> list[Array]:
+    """For each place in a window, the elements that stand there in all windows."""
+    pads = [(low, high, d - 1) for (low, high), d in zip(window["padding"], window["base_dilation"])]
+    counts = window_shape(typeof(x), window)
+    x = pad(x, fill, pads)
+    strides = window["window_strides"]
+    found = []
+    for starts in _places(window):
+        limits = [s + dilated(c, stride) for s, c, stride in zip(starts, counts, strides)]
+        found.append(slice_of(x, starts, limits, strides))
+    return found
+
+
+def _places(window: Window) -> list[list[int]]:
+    """Where each element of a window stands, from the window's first one."""
+    within = window["window_dilation"]
+    return [
+        [p * d for p, d in zip(place, within)]
+        for place in itertools.product(*map(range, window["window_dimensions"]))
+    ]
+
+
+def _as_reduction(args: Sequence, jaxpr, window: Window) -> list:
+    """The same by an ordinary reduction, which has derivatives and batches of everything."""
+    half = len(args) // 2
+    stacked = [
+        concatenate([expand_dims(e, (0,)) for e in window_elements(x, init, window)], 0)
+        for x, init in zip(args[:half], args[half:])
+    ]
+    return reduce_p.bind(
+        *stacked, *args[half:], computation=None, jaxpr=jaxpr, dimensions=(0,)
+    )
+
+
+@reduce_window_p.rule(jvp)
+def _(primals, tangents, *, jaxpr, consts, **window):
+    outs = reduce_window_p.bind(*primals, jaxpr=jaxpr, consts=consts, **window)
+    given = [None if type(t) is Zero else t for t in tangents]
+    found = jvp_of(lambda *a: _as_reduction(a, jaxpr, window), primals, given)[1]
+    return outs, [Zero.like(o) if t is None else t for o, t in zip(outs, found)]
+
+
+@reduce_window_p.rule(batch)
+def _(axis, args, dims, *, jaxpr, consts, **window):
+    half = len(args) // 2
+    if any(d is not None for d in dims[half:]):
+        outs, out_dims = batch_of(lambda *a: _as_reduction(a, jaxpr, window), args, dims, axis)
+        return outs, out_dims
+    at = next(d for d in dims if d is not None)
+    moved = [move_axis(x, d, at, axis.size) for x, d in zip(args[:half], dims)]
+    outs = reduce_window_p.bind(
+        *moved, *args[half:], jaxpr=jaxpr, consts=consts, **with_mapped_axis(window, at)
+    )
+    return outs, [at] * half
+
+
+# Sums and extrema
+
+
+def _window_reducer(
+    prim: Primitive, kinds: Sequence[str], op: Callable, neutral: Callable[[Any], Any]
+) -> None:
+    """Type, lowering and batching of a known reduction over windows."""
+
+    @prim.rule(abstract)
+    def _(x, **window):
+        check_kind(prim.name, x.dtype, kinds)
+        return ShapedArray(window_shape(x, window), x.dtype, x.weak_type)
+
+    @prim.rule(lower)
+    def _(ctx, x, **window):
+        init = mlir.constant(np.asarray(neutral(ctx.in_avals[0].dtype), ctx.in_avals[0].dtype))
+        (out,) = emit_windows(
+            ctx, [x], [init], window, lambda p, q: ctx.call(lambda u, v: [op(u, v)], *p, *q,
+                                                            in_avals=_scalars(ctx))
+        )  # fmt: skip
+        return out
+
+    @prim.rule(batch)
+    def _(axis, args, dims, **window):
+        return prim.bind(args[0], **with_mapped_axis(window, dims[0])), dims[0]
+
+
+def _scalars(ctx) -> list[ShapedArray]:
+    aval = ShapedArray((), ctx.in_avals[0].dtype)
+    return [aval, aval]
+
+
+_window_reducer(reduce_window_sum_p, ("number",), b.add, lambda dtype: 0)
+_window_reducer(reduce_window_max_p, ("number", "bool"), b.max, least)
+_window_reducer(reduce_window_min_p, ("number", "bool"), b.min, greatest)
+
+
+def _extremum_jvp(prim: Primitive, select_prim: Primitive) -> None:
+    @prim.rule(jvp)
+    def _(primals, tangents, **window):
+        ((x,), (t,)) = primals, tangents
+        out = prim.bind(x, **window)
+        if type(t) is Zero:
+            return out, Zero.like(out)
+        return out, select_and_gather_add_p.bind(t, x, select_prim=select_prim, **window)
+
+
+_extremum_jvp(reduce_window_max_p, ge_p)
+_extremum_jvp(reduce_window_min_p, le_p)
+
+
+def back_pads(shape: Sequence[int], counts: Sequence[int], window: Window) -> list:
+    """``pad`` configuration that puts values of windows where the windows' last elements stand."""
+    pads = []
+    for n, c, w, stride, (low, _), base, within in zip(
+        shape, counts, window["window_dimensions"], window["window_strides"], window["padding"],
+        window["base_dilation"], window["window_dilation"],
+    ):  # fmt: skip
+        first = dilated(w, within) - 1 - low
+        pads.append((first, dilated(n, base) + low - dilated(c, stride), stride - 1))
+    return pads
+
+
+def _sum_back(ct, x: ShapedArray, **window):
+    """Each element gets the sum of the windows that it is in."""
+    zero = np.zeros((), x.dtype)[()]
+    spread = pad(ct, zero, back_pads(x.shape, typeof(ct).shape, window))
+    n = x.ndim
+    return reduce_window_sum_p.bind(
+        spread,
+        window_dimensions=window["window_dimensions"],
+        window_strides=window["base_dilation"],
+        padding=((0, 0),) * n,
+        base_dilation=(1,) * n,
+        window_dilation=window["window_dilation"],
+    )
+
+
+linear(reduce_window_sum_p, _sum_back)
+
+
+# Gathering and scattering at the elements that a comparison selects
+
+_DIRECTIONS: Final = {ge_p: "GE", le_p: "LE"}
+
+
+def _worst(select_prim: Primitive, dtype: Any) -> Any:
+    """The value that is selected last."""
+    return np.asarray((least if select_prim is ge_p else greatest)(dtype), dtype)[()]
+
+
+def _linear_in_first(prim: Primitive, transpose_rule: Callable) -> None:
+    """Derivatives of an operation whose second operand only decides what is selected."""
+
+    @prim.rule(jvp)
+    def _(primals, tangents, **params):
+        out = prim.bind(*primals, **params)
+        if type(tangents[0]) is Zero:
+            return out, Zero.like(out)
+        return out, prim.bind(tangents[0], primals[1], **params)
+
+    @prim.rule(transpose)
+    def _(ct, values, selector, **params):
+        if type(ct) is Zero:
+            return [None, None]
+        return [transpose_rule(ct, values.aval, selector, **params), None]
+
+    @prim.rule(batch)
+    def _(axis, args, dims, **params):
+        at = next(d for d in dims if d is not None)
+        values, selector = (move_axis(x, d, at, axis.size) for x, d in zip(args, dims))
+        return prim.bind(values, selector, **with_mapped_axis(params, at)), at
+
+
+@select_and_gather_add_p.rule(abstract)
+def _(values, selector, *, select_prim, **window):
+    check_kind("select_and_gather_add", selector.dtype, ("integer", "float", "bool"), 1)
+    if values.shape != selector.shape:
+        raise TypeError(
+            "select_and_gather_add operands must have equal shapes, got "
+            f"{values.shape} and {selector.shape}."
+        )
+    return ShapedArray(window_shape(selector, window), values.dtype)
+
+
+@select_and_gather_add_p.rule(lower)
+def _(ctx, values, selector, *, select_prim, **window):
+    dtypes_in = [a.dtype for a in ctx.in_avals]
+    inits = [np.zeros((), dtypes_in[0]), _worst(select_prim, dtypes_in[1])]
+
+    def body(p, q):
+        first = compare(_DIRECTIONS[select_prim], p[1], q[1], dtypes_in[1])
+        return [hlo.select(first, u, v) for u, v in zip(p, q)]
+
+    return emit_windows(ctx, [values, selector], list(map(mlir.constant, inits)), window, body)[0]
+
+
+@select_and_scatter_add_p.rule(abstract)
+def _(source, selector, *, select_prim, window_dimensions, window_strides, padding):
+    check_kind("select_and_scatter_add", selector.dtype, ("integer", "float", "bool"), 1)
+    expected = reduce_window_shape_tuple(
+        selector.shape, window_dimensions, window_strides, padding
+    )
+    if source.shape != expected:
+        raise TypeError(
+            f"select_and_scatter_add source must have one element for each window, {expected}, got "
+            f"{source.shape}."
+        )
+    return ShapedArray(selector.shape, source.dtype)
+
+
+@select_and_scatter_add_p.rule(lower)
+def _(ctx, source, selector, *, select_prim, window_dimensions, window_strides, padding):
+    aval, dtype = ctx.in_avals[1], ctx.in_avals[1].dtype
+    # The selection is told of no padding, since the values that it pads with may be selected.
+    low, high = [p[0] for p in padding], [p[1] for p in padding]
+    zeros = [0] * aval.ndim
+
+    def padded(x, fill, low, high):
+        return hlo.pad(x, mlir.constant(fill), mlir.i64s(low), mlir.i64s(high), mlir.i64s(zeros))
+
+    selector = padded(selector, _worst(select_prim, dtype), low, high)
+    shape = [n + a + z for n, a, z in zip(aval.shape, low, high)]
+    zero = np.zeros((), ctx.out_avals[0].dtype)
+    op = hlo.SelectAndScatterOp(
+        mlir.tensor_type(tuple(shape), ctx.out_avals[0].dtype),
+        selector,
+        source,
+        mlir.constant(zero),
+        window_dimensions=mlir.i64s(window_dimensions),
+        window_strides=mlir.i64s(window_strides),
+        padding=ir.DenseElementsAttr.get(np.zeros((aval.ndim, 2), np.int64)),
+    )
+    selected, added = mlir.tensor_type((), dtype), mlir.tensor_type((), ctx.out_avals[0].dtype)
+    block = op.select.blocks.append(selected, selected)
+    with ir.InsertionPoint(block):
+        hlo.return_([compare(_DIRECTIONS[select_prim], *block.arguments, dtype)])
+    block = op.scatter.blocks.append(added, added)
+    with ir.InsertionPoint(block):
+        hlo.return_([hlo.add(*block.arguments)])
+    return padded(op.result, zero, [-n for n in low], [-n for n in high])
+
+
+def _scatter(ct, aval: ShapedArray, selector, *, select_prim, **window):
+    plain = (1,) * aval.ndim
+    if window["base_dilation"] != plain or window["window_dilation"] != plain:
+        return _scatter_at_places(ct, aval, selector, select_prim, window)
+    rest = {name: window[name] for name in ("window_dimensions", "window_strides", "padding")}
+    return select_and_scatter_add_p.bind(ct, selector, select_prim=select_prim, **rest)
+
+
+def _gather(ct, aval: ShapedArray, selector, **params):
+    plain = (1,) * typeof(selector).ndim
+    return select_and_gather_add_p.bind(
+        ct, selector, base_dilation=plain, window_dilation=plain, **params
+    )
+
+
+def _scatter_at_places(ct, aval: ShapedArray, selector, select_prim, window: Window) -> Any:
+    """The same for dilated windows: what each place in the window adds to the array."""
+    worst = _worst(select_prim, typeof(selector).dtype)
+    elements = window_elements(selector, worst, window)
+    best = full_like(elements[0], worst)
+    chosen = full_like(elements[0], -1, np.int32)
+    for k, element in enumerate(elements):
+        first = select_prim.bind(best, element)
+        best = select_n(first, element, best)
+        chosen = select_n(first, full_like(chosen, k), chosen)
+    zero = np.zeros((), aval.dtype)[()]
+    total: Any = Zero(aval)
+    for k, starts in enumerate(_places(window)):
+        part = select_n(eq(chosen, np.int32(k)), full_like(ct, 0), ct)
+        config = []
+        for start, n, c, stride, (low, high), base in zip(
+            starts, aval.shape, typeof(ct).shape, window["window_strides"], window["padding"],
+            window["base_dilation"],
+        ):  # fmt: skip
+            behind = dilated(n, base) + low + high - start - dilated(c, stride)
+            config.append((start - low, behind - high, stride - 1))
+        total = add_tangents(total, pad(part, zero, config))
+    return slice_of(total, (0,) * aval.ndim, typeof(total).shape, window["base_dilation"])
+
+
+_linear_in_first(select_and_gather_add_p, _scatter)
+_linear_in_first(select_and_scatter_add_p, _gather)

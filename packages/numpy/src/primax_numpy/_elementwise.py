@@ -1,0 +1,164 @@
+"""Elementwise functions with NumPy's promotion and broadcasting."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from primax_core import lax
+from primax_core.extend import (
+    Array,
+    any_number,
+    cast,
+    dtypes,
+    inexact,
+    library_function,
+    promoted,
+    typeof,
+)
+
+from ._checks import check_arrays
+
+
+def _float_function(name: str, op: Callable, doc: str) -> Callable[[Any], Array]:
+    """A function of one operand that turns integers into floats."""
+
+    def general(x):
+        check_arrays(name, x)
+        aval = typeof(x)
+        dtype, weak = inexact(aval.dtype, aval.weak_type)
+        return op(x if dtype == aval.dtype else cast(x, aval, dtype, weak))
+
+    general.__name__ = name
+    general.__doc__ = doc
+    return library_function(general)
+
+
+exp = _float_function("exp", lax.exp, "Exponential of each element; integers become floats.")
+expm1 = _float_function("expm1", lax.expm1, "``exp(x) - 1``, accurate near zero.")
+log = _float_function("log", lax.log, "Natural logarithm of each element.")
+log1p = _float_function("log1p", lax.log1p, "``log(1 + x)``, accurate near zero.")
+sin = _float_function("sin", lax.sin, "Sine of each element, in radians.")
+cos = _float_function("cos", lax.cos, "Cosine of each element, in radians.")
+tan = _float_function("tan", lax.tan, "Tangent of each element, in radians.")
+tanh = _float_function("tanh", lax.tanh, "Hyperbolic tangent of each element.")
+sqrt = _float_function("sqrt", lax.sqrt, "Non-negative square root of each element.")
+
+
+def _operator_function(name: str, op: Callable, doc: str) -> Callable[[Any, Any], Array]:
+    """A function that is one of the arrays' operators."""
+
+    def general(x, y, /):
+        check_arrays(name, x, y)
+        if not isinstance(x, Array) and not isinstance(y, Array):
+            x = lax.asarray(x)
+        return op(x, y)
+
+    general.__name__ = general.__qualname__ = name
+    general.__doc__ = doc
+    return general
+
+
+add = _operator_function("add", operator.add, "``x + y``.")
+subtract = _operator_function("subtract", operator.sub, "``x - y``.")
+multiply = _operator_function("multiply", operator.mul, "``x * y``.")
+divide = _operator_function("divide", operator.truediv, "``x / y``; integers become floats.")
+power = _operator_function("power", operator.pow, "``x ** y``.")
+equal = _operator_function("equal", operator.eq, "``x == y``, elementwise.")
+greater = _operator_function("greater", operator.gt, "``x > y``, elementwise.")
+less = _operator_function("less", operator.lt, "``x < y``, elementwise.")
+
+
+def negative(x: Any, /) -> Array:
+    """``-x``."""
+    check_arrays("negative", x)
+    return lax.neg(x)
+
+
+def abs(x: Any, /) -> Array:
+    """Absolute value of each element; real for complex ones."""
+    check_arrays("abs", x)
+    return lax.abs(x)
+
+
+def square(x: Any, /) -> Array:
+    """``x * x``."""
+    check_arrays("square", x)
+    return lax.integer_pow(x, 2) if typeof(x).dtype != np.bool_ else multiply(x, x)
+
+
+def broadcast_together(*xs: Any) -> list:
+    """Operands repeated to their common shape."""
+    shape = np.broadcast_shapes(*(typeof(x).shape for x in xs))
+    n = len(shape)
+    return [
+        x
+        if typeof(x).shape == shape
+        else lax.broadcast_in_dim(x, shape, tuple(range(n - typeof(x).ndim, n)))
+        for x in xs
+    ]
+
+
+def _extremum(name: str, op: Callable, doc: str) -> Callable[[Any, Any], Array]:
+    def general(x, y, /):
+        check_arrays(name, x, y)
+        x, y = promoted(name, x, y, any_number)
+        if typeof(x).shape != typeof(y).shape:
+            x, y = broadcast_together(x, y)
+        return op(x, y)
+
+    general.__name__ = general.__qualname__ = name
+    general.__doc__ = doc
+    return library_function(general)
+
+
+maximum = _extremum("maximum", lax.max, "The larger of two elements; NaN if either is.")
+minimum = _extremum("minimum", lax.min, "The smaller of two elements; NaN if either is.")
+
+
+def clip(arr: Any, /, min: Any = None, max: Any = None) -> Array:
+    """Elements brought into ``[min, max]``; where ``min > max`` the result is ``max``."""
+    check_arrays("clip", arr)
+    if min is not None:
+        arr = maximum(arr, min)
+    if max is not None:
+        arr = minimum(arr, max)
+    return arr
+
+
+def isnan(x: Any, /) -> Array:
+    """Whether each element is not a number."""
+    check_arrays("isnan", x)
+    return lax.ne(x, x)
+
+
+def isfinite(x: Any, /) -> Array:
+    """Whether each element is neither infinite nor NaN."""
+    check_arrays("isfinite", x)
+    if not dtypes.issubdtype(typeof(x).dtype, np.floating):
+        return lax.full_like(x, True, np.dtype(bool))
+    return lax.is_finite(x)
+
+
+@library_function
+def _select(condition, x, y):
+    if typeof(condition).dtype != np.bool_:
+        condition = lax.ne(condition, np.zeros((), typeof(condition).dtype)[()])
+    x, y = promoted("where", x, y, any_number)
+    if not typeof(condition).shape:
+        x, y = broadcast_together(x, y)
+    else:
+        condition, x, y = broadcast_together(condition, x, y)
+    return lax.select(condition, x, y)
+
+
+def where(condition: Any, x: Any, y: Any, /) -> Array:
+    """Elements of ``x`` where the condition holds, else of ``y``, broadcast together.
+
+    The derivative of the unselected operand is zero, but if its own derivative is infinite the
+    product is NaN: guard the operand itself in such cases.
+    """
+    check_arrays("where", condition, x, y)
+    return _select(condition, x, y)

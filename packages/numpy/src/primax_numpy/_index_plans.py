@@ -1,0 +1,165 @@
+"""Index expressions, taken apart once into a static plan and the values it needs.
+
+A plan has an entry for each part of an index, in order:
+
+- ``("slice", start, stop, step)``: a slice of one axis with known bounds;
+- ``("all",)``: a whole axis;
+- ``("new",)``: a new axis;
+- ``("at", i)``: a known position, inside a trace;
+- ``("scalar", k)`` and ``("array", k)``: positions given by operand number ``k``.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, NamedTuple
+
+import numpy as np
+from primax_core.errors import NonConcreteBooleanIndexError
+from primax_core.extend import Array, Tracer, dtypes, state, typeof
+
+
+class Plan(NamedTuple):
+    """The static part of an index."""
+
+    parts: tuple[tuple, ...]
+
+
+def plan_of(index: Any, shape: tuple[int, ...]) -> tuple[Plan, list]:
+    """The plan of an index into an array of a shape, and its operands.
+
+    Raises:
+      IndexError: for too many indices, wrong masks and bounds that are traced.
+      TypeError: for indices that are no integers, booleans, slices, ``...``, ``None`` or arrays.
+    """
+    entries = index if type(index) is tuple else (index,)
+    if isinstance(index, list):
+        raise TypeError(
+            "Using a non-tuple sequence for multidimensional indexing is not allowed; use "
+            f"`arr[array(seq)]` instead of `arr[seq]`: got {index!r}"
+        )
+    expanded = _without_masks(entries)
+    used = sum(1 for e in expanded if e is not None and e is not Ellipsis and not _is_flag(e))
+    if used > len(shape):
+        raise IndexError(
+            f"Too many indices: array is {len(shape)}-dimensional, but {used} were indexed"
+        )
+    if sum(1 for e in expanded if e is Ellipsis) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    if not any(e is Ellipsis for e in expanded):
+        expanded = [*expanded, Ellipsis]
+    parts: list[tuple] = []
+    operands: list[Any] = []
+    axis = 0
+    for position, e in enumerate(expanded):
+        if e is Ellipsis:
+            fill = len(shape) - used
+            parts.extend([("all",)] * fill)
+            axis += fill
+        elif e is None:
+            parts.append(("new",))
+        elif _is_flag(e):
+            # A boolean scalar is a mask of no axes: an axis of size 1 or 0.
+            parts.append(("new",))
+            if not e:
+                parts.append(("none",))
+        else:
+            parts.append(_part(e, shape[axis], axis, position, operands))
+            axis += 1
+    return Plan(tuple(parts)), operands
+
+
+def _is_flag(e: Any) -> bool:
+    return isinstance(e, (bool, np.bool_))
+
+
+def _without_masks(entries: tuple) -> list:
+    found: list[Any] = []
+    for i, e in enumerate(entries):
+        is_array = isinstance(e, (Array, np.ndarray, list))
+        if isinstance(e, list):
+            e = np.asarray(e, dtype=None if e else np.int32)
+        if is_array and np.dtype(bool) == getattr(e, "dtype", None):
+            if isinstance(e, Tracer):
+                raise NonConcreteBooleanIndexError(e)
+            mask = np.asarray(e)
+            if not mask.ndim:
+                found.append(bool(mask))
+                continue
+            found.extend(_Mask(part, mask.shape[k], i) for k, part in enumerate(mask.nonzero()))
+        else:
+            found.append(e)
+    return found
+
+
+class _Mask(NamedTuple):
+    """Positions that a mask of known length selects along one axis."""
+
+    where: np.ndarray
+    length: int
+    position: int
+
+
+def _part(e: Any, size: int, axis: int, position: int, operands: list) -> tuple:
+    if isinstance(e, _Mask):
+        if e.length != size:
+            raise IndexError(
+                f"boolean index did not match shape of indexed array in index {e.position}: got "
+                f"({e.length},), expected [{size}]"
+            )
+        operands.append(e.where.astype(np.int32))
+        return ("array", len(operands) - 1)
+    if isinstance(e, slice):
+        return _slice_part(e, size, position)
+    if isinstance(e, (int, np.integer)):
+        return _known_position(int(e), size, operands)
+    if isinstance(e, (Array, np.ndarray)):
+        aval = typeof(e)
+        if not dtypes.issubdtype(aval.dtype, np.integer):
+            raise TypeError(
+                "Indexer must have integer or boolean type, got indexer with type "
+                f"{aval.dtype.name} at position {position}, indexer value {e}"
+            )
+        operands.append(e)
+        return ("scalar" if not aval.ndim else "array", len(operands) - 1)
+    if isinstance(e, (float, complex, np.inexact)):
+        raise TypeError(
+            "Indexer must have integer or boolean type, got indexer with type "
+            f"{np.asarray(e).dtype} at position {position}, indexer value {e}"
+        )
+    if isinstance(e, str):
+        raise TypeError(f"JAX does not support string indexing; got idx={e!r}")
+    if hasattr(e, "__index__"):
+        return _known_position(operator.index(e), size, operands)
+    raise IndexError(
+        "only integers, slices (`:`), ellipsis (`...`), None and integer or boolean arrays are "
+        f"valid indices, got {e!r}"
+    )
+
+
+def _known_position(i: int, size: int, operands: list) -> tuple:
+    if state.trace is not None:
+        # Out of bounds the nearest element is taken.
+        i = i + size if i < 0 else i
+        return ("at", min(max(i, 0), max(size - 1, 0)))
+    # One program serves all positions.
+    operands.append(np.int32(i) if -(2**31) <= i < 2**31 else np.int64(i))
+    return ("scalar", len(operands) - 1)
+
+
+def _slice_part(e: slice, size: int, position: int) -> tuple:
+    bounds = []
+    for bound in (e.start, e.stop, e.step):
+        if isinstance(bound, Tracer):
+            raise IndexError(
+                "Array slice indices must have static start/stop/step to be used with NumPy "
+                f"indexing syntax. Got {e} at position {position}. To index a statically sized "
+                "array at a dynamic position, try lax.dynamic_slice/dynamic_update_slice."
+            )
+        if bound is not None and not hasattr(bound, "__index__"):
+            raise TypeError(f"slice indices must be integers or None, got {e}")
+        bounds.append(None if bound is None else operator.index(bound))
+    start, stop, step = slice(*bounds).indices(size)
+    if step == 1 and start == 0 and stop >= size:
+        return ("all",)
+    return ("slice", start, max(start, stop) if step > 0 else stop, step)

@@ -1,0 +1,95 @@
+"""Primax: composable transformations of array functions, compiled by XLA.
+
+The facade over Primax's wheels, with the module paths that programs written for JAX expect. Parts that
+live in optional wheels are imported when they are first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from primax_core import Array as Array
+from primax_core import Device as Device
+from primax_core import ShapeDtypeStruct as ShapeDtypeStruct
+from primax_core import block_until_ready as block_until_ready
+from primax_core import checking_leaks as checking_leaks
+from primax_core import checkpoint as checkpoint
+from primax_core import checkpoint_policies as checkpoint_policies
+from primax_core import clear_caches as clear_caches
+from primax_core import closure_convert as closure_convert
+from primax_core import config as config
+from primax_core import copy_to_host_async as copy_to_host_async
+from primax_core import custom_gradient as custom_gradient
+from primax_core import custom_jvp as custom_jvp
+from primax_core import custom_vjp as custom_vjp
+from primax_core import debug_infs as debug_infs
+from primax_core import debug_nans as debug_nans
+from primax_core import default_backend as default_backend
+from primax_core import default_device as default_device
+from primax_core import default_matmul_precision as default_matmul_precision
+from primax_core import device_count as device_count
+from primax_core import device_get as device_get
+from primax_core import device_put as device_put
+from primax_core import devices as devices
+from primax_core import disable_jit as disable_jit
+from primax_core import dtypes as dtypes
+from primax_core import enable_checks as enable_checks
+from primax_core import enable_x64 as enable_x64
+from primax_core import ensure_compile_time_eval as ensure_compile_time_eval
+from primax_core import errors as errors
+from primax_core import eval_shape as eval_shape
+from primax_core import explain_cache_misses as explain_cache_misses
+from primax_core import float0 as float0
+from primax_core import grad as grad
+from primax_core import hessian as hessian
+from primax_core import jacfwd as jacfwd
+from primax_core import jacobian as jacobian
+from primax_core import jacrev as jacrev
+from primax_core import jit as jit
+from primax_core import jvp as jvp
+from primax_core import lax as lax
+from primax_core import linear_transpose as linear_transpose
+from primax_core import linearize as linearize
+from primax_core import live_arrays as live_arrays
+from primax_core import local_device_count as local_device_count
+from primax_core import local_devices as local_devices
+from primax_core import log_compiles as log_compiles
+from primax_core import make_jaxpr as make_jaxpr
+from primax_core import named_call as named_call
+from primax_core import named_scope as named_scope
+from primax_core import numpy_dtype_promotion as numpy_dtype_promotion
+from primax_core import numpy_rank_promotion as numpy_rank_promotion
+from primax_core import process_count as process_count
+from primax_core import process_index as process_index
+from primax_core import process_indices as process_indices
+from primax_core import remat as remat
+from primax_core import threefry_partitionable as threefry_partitionable
+from primax_core import tree as tree
+from primax_core import tree_util as tree_util
+from primax_core import typeof as typeof
+from primax_core import value_and_grad as value_and_grad
+from primax_core import vjp as vjp
+from primax_core import vmap as vmap
+
+from . import _array_methods as _array_methods
+from . import _modules as _modules
+
+if TYPE_CHECKING:
+    from . import numpy as numpy
+    from . import random as random
+
+__version__ = "0.1.0"
+
+_LAZY = ("numpy", "random")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        from importlib import import_module
+
+        return import_module(f".{name}", __name__)
+    raise AttributeError(f"module 'primax' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})
