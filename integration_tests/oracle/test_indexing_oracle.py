@@ -1,5 +1,7 @@
 """Gathers and scatters against the real jax."""
 
+import itertools
+
 import jax
 import ml_dtypes
 import numpy as np
@@ -62,7 +64,7 @@ def test_gather_out_of_bounds(layout, mode):
     check(*make, [x, outside(i)], f"{layout} {mode}", batches=False)
 
 
-@pytest.mark.parametrize("index_dtype", ["int8", "uint8", "int16", "uint32", "int32"])
+@pytest.mark.parametrize("index_dtype", ["int8", "uint8", "uint32"])
 @pytest.mark.parametrize("mode", ["clip", "fill"])
 def test_index_dtypes(index_dtype, mode):
     x, _, numbers, sizes = LAYOUTS["rows"]
@@ -73,12 +75,12 @@ def test_index_dtypes(index_dtype, mode):
 
 
 @pytest.mark.parametrize(
-    "dtype", ["bool", "int8", "uint8", "int4", "float16", "bfloat16", "complex64", "float8_e5m2"]
+    "dtype", ["bool", "int8", "int4", "bfloat16", "complex64"]
 )
 def test_dtypes(dtype):
     dtype = np.dtype(getattr(ml_dtypes, dtype, dtype))
     x, i, numbers, sizes = LAYOUTS["rows"]
-    for mode in MODES[:3]:
+    for mode in MODES[2:3]:
         make = [gathering(L, numbers, sizes, mode=mode) for L in (ours, theirs)]
         check_values(*make, [x.astype(dtype), outside(i)], f"{dtype} {mode}")
         for name in KINDS:
@@ -111,22 +113,27 @@ def updates_for(x, i, numbers, sizes):
     ])  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("layout", LAYOUTS)
+SCATTERS = [
+    *itertools.product(LAYOUTS, ["scatter", "scatter_add"]),
+    *itertools.product(["windows", "steps", "duplicates"], KINDS[2:]),
+]
+
+
+@pytest.mark.parametrize("layout, kind", SCATTERS)
 def test_scatter(layout, kind):
     x, i, numbers, sizes = LAYOUTS[layout]
     u = updates_for(x, i, numbers, sizes)
     make = [scattering(L, kind, numbers) for L in (ours, theirs)]
     mul = kind == "scatter_mul"
-    full = layout == "steps turned" or (layout, kind) == ("windows", "scatter")
+    full = kind == "scatter" and layout in ("steps turned", "windows")
     check(*make, [x, i, u], f"{layout} {kind}", derivatives=not mul, batches=full)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("mode", ["clip", "fill", "promise_in_bounds"])
+@pytest.mark.parametrize("kind", ["scatter", "scatter_add", "scatter_mul", "scatter_max"])
+@pytest.mark.parametrize("mode", ["clip", "fill"])
 def test_scatter_out_of_bounds(kind, mode):
     x, i, numbers, sizes = LAYOUTS["windows"]
-    i = np.array([[9, 0], [1, 1], [3, -2]], "i") if mode != "promise_in_bounds" else i
+    i = np.array([[9, 0], [1, 1], [3, -2]], "i")
     u = updates_for(x, i, numbers, sizes)
     make = [scattering(L, kind, numbers, mode=mode) for L in (ours, theirs)]
     check(*make, [x, i, u], f"{kind} {mode}", derivatives=kind != "scatter_mul", batches=False)
@@ -219,6 +226,18 @@ def test_scatter_errors(numbers, change):
     make = [scattering(L, "scatter_add", numbers) for L in (ours, theirs)]
     loose = "i" in change or "i" == str(change.get("u", X).dtype)[0] or numbers[0] == (1, 0)
     check_error(*make, [X, change.get("i", IDX), change.get("u", U)], "" if loose else None)
+
+
+def test_index_take():
+    x, i, j = f(5, 3, 4), np.array([0, -1, 7], "i"), np.array([2, -2, 3], "i")
+    for axes, idxs in (((0,), (i,)), ((2, 0), (j, i)), ((0, 2), (i, j))):
+        check(
+            lambda x, *idxs, axes=axes: ours.index_take(x, idxs, axes),
+            lambda x, *idxs, axes=axes: theirs.index_take(x, idxs, axes),
+            [x, *idxs],
+            printed=False,
+            batches=len(axes) == 1,
+        )
 
 
 def test_modes():

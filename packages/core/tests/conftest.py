@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import no_jax
@@ -9,6 +10,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 no_jax.install()
+
+# Moves between devices are tested too; read when the library is imported.
+os.environ.setdefault("PRIMAX_NUM_CPU_DEVICES", "4")
 
 settings.register_profile(
     "primax", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]

@@ -46,7 +46,7 @@ def _masked(x: Any, where: Any, neutral: Any) -> Any:
 
 
 def _sum_like(name: str, reduce: Callable, combine: Callable, neutral: int, doc: str) -> Callable:
-    def general(a, initial, where, *, axes, dtype, keepdims):
+    def general(a, initial=None, where=None, *, axes, dtype, keepdims):
         x = lax.convert_element_type(a, dtype)
         out = reduce(_masked(x, where, neutral), axes)
         if initial is not None:
@@ -66,9 +66,10 @@ def _sum_like(name: str, reduce: Callable, combine: Callable, neutral: int, doc:
         wanted = wanted_dtype(dtype, name)
         if wanted is None:
             wanted = _int_sum_dtype(aval.dtype) if promote_integers else aval.dtype
-        return inline(
-            a, initial, where, axes=axes_of(axis, aval.ndim), dtype=wanted, keepdims=bool(keepdims)
-        )
+        axes = axes_of(axis, aval.ndim)
+        if initial is None and where is None:
+            return inline(a, axes=axes, dtype=wanted, keepdims=bool(keepdims))
+        return inline(a, initial, where, axes=axes, dtype=wanted, keepdims=bool(keepdims))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
@@ -86,7 +87,7 @@ prod = _sum_like(
 
 
 def _extreme(name: str, reduce: Callable, combine: Callable, doc: str) -> Callable:
-    def general(a, initial, where, *, axes, keepdims):
+    def general(a, initial=None, where=None, *, axes, keepdims):
         x = _strong(a)
         if where is not None:
             x = lax.select(
@@ -123,6 +124,8 @@ def _extreme(name: str, reduce: Callable, combine: Callable, doc: str) -> Callab
                 raise ValueError(
                     f"zero-size array to reduction operation {name} which has no identity"
                 )
+        if initial is None and where is None:
+            return inline(a, axes=axes, keepdims=bool(keepdims))
         return inline(a, initial, where, axes=axes, keepdims=bool(keepdims))
 
     function.__name__ = function.__qualname__ = name

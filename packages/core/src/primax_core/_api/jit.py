@@ -12,6 +12,7 @@ from .._base import pytree, source
 from .._base.config import state
 from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._lower.lazy import compile_jaxpr, lowering
+from .._runtime.array import ArrayImpl
 from .._runtime.devices import Device, devices
 from .._runtime.dispatch import Executable, explain_failure
 from .._runtime.sharding import SingleDeviceSharding
@@ -65,7 +66,7 @@ class JitFunction:
         _wrappers.add(self)
 
     def __call__(self, *args, **kwargs):
-        if state.trace is None and not kwargs:
+        if state.trace is None and not kwargs and args and type(args[0]) is ArrayImpl:
             try:
                 entry = self._entries[(state.key, *[a._spec for a in args])]
             except (KeyError, AttributeError):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from . import dtypes
 from .jaxpr import DropVar, Eqn, Jaxpr, Literal, Var, jaxprs_in
 
 WIDTH = 80
@@ -190,5 +191,6 @@ def _same(default, value) -> bool:
 
 def _literal(val) -> str:
     if isinstance(val, (np.generic, np.ndarray)):
-        val = val.item() if val.dtype.kind in "biufc" else val
+        kind = dtypes.kind_of(val.dtype)
+        val = float(val) if kind == "f" else int(val) if kind in "iu" else val.item()
     return str(val)

@@ -139,21 +139,6 @@ def dense(value: np.ndarray) -> ir.Attribute:
     dtype = value.dtype
     element = element_type(dtype)
     shape = value.shape
-    if dtype == np.bool_:
-        if value.size > 1 or shape == ():
-            packed = np.packbits(value.reshape(-1), bitorder="little")
-            if value.size == 1 or value.all() or not value.any():
-                flat = value.reshape(-1)[:1]
-                attr = ir.DenseElementsAttr.get_splat(
-                    ir.RankedTensorType.get(shape, element, loc=unknown_location),
-                    ir.BoolAttr.get(bool(flat[0]), context),
-                )
-                return attr
-            return ir.DenseElementsAttr.get(packed, type=element, shape=list(shape), context=context)
-        return ir.DenseElementsAttr.get(
-            np.packbits(value.reshape(-1), bitorder="little"), type=element, shape=list(shape),
-            context=context,
-        )  # fmt: skip
     if dtype.itemsize == 1 and dtype.kind == "V" or dtype in _PACKED:
         value = value.astype(np.int8) if dtype.name.startswith("int") else value
         value = value.astype(np.uint8) if dtype.name.startswith("uint") else value

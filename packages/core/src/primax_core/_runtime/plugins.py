@@ -7,10 +7,10 @@ import importlib.util
 import os
 import pathlib
 import sys
-import warnings
 from typing import Any
 
-from .jaxlib_versions import _jax, xla_client
+from .._base.source import warn
+from .jaxlib_versions import JAXLIB_VERSION, _jax, xla_client
 
 _ALIASES = {
     "gpu": ("cuda", "rocm", "gpu"),
@@ -26,76 +26,88 @@ def platforms_named(name: str) -> tuple[str, ...]:
     return _ALIASES.get(name, (name,))
 
 
+class Unavailable(Exception):
+    """A plugin is installed, but what it drives is not there."""
+
+
 def start(wanted: list[str]) -> dict[str, Any]:
-    """Clients of the installed plugins, by platform; a plugin that fails warns and is left out.
+    """Clients of the installed plugins, by platform.
+
+    A plugin whose hardware is missing is passed over, and one that fails warns, unless its platform
+    was asked for.
 
     Args:
       wanted: platforms asked for; when not empty, others are not started.
+
+    Raises:
+      RuntimeError: if a platform that was asked for has a plugin that cannot be started.
     """
     found: dict[str, Any] = {}
     if wanted and all(w == "cpu" for w in wanted):
         return found
     for name, module in _entry_points():
-        platform = "cuda" if "cuda" in name else "tpu" if "tpu" in name else name
+        platform = platform_in(name)
+        starter = _STARTERS.get(platform)
+        if starter is None or platform in found:
+            continue
         if wanted and not any(platform in platforms_named(w) for w in wanted):
             continue
-        if platform in found:
-            continue
-        starter = _STARTERS.get(platform)
-        if starter is None:
-            continue
         try:
-            client = starter(module)
-        except Exception as e:  # noqa: BLE001 - a broken plugin must not stop the CPU
+            found[platform] = starter(module)
+        except Exception as e:  # a broken plugin must not stop the CPU
             if wanted:
                 raise RuntimeError(f"platform {platform} could not be started: {e}") from e
-            warnings.warn(
-                f"plugin {name} ({platform}) is installed but could not be started: {e}. "
-                'Computing on the CPU; set the option platforms="cpu" to silence this.',
-                stacklevel=2,
-            )
-            continue
-        if client is not None:
-            found[platform] = client
+            if not isinstance(e, Unavailable):
+                warn(
+                    f"plugin {name} ({platform}) is installed but could not be started: {e}. "
+                    'Computing on the CPU; set the option platforms="cpu" to silence this.'
+                )
     return found
 
 
+def platform_in(entry_point: str) -> str:
+    """The platform that an entry point's name speaks of: ``xla_cuda13`` is ``cuda``."""
+    return next((p for p in ("cuda", "rocm", "tpu") if p in entry_point), entry_point)
+
+
 def _entry_points() -> list[tuple[str, str]]:
+    """Names and modules of the installed plugins."""
     # Reading the metadata of every installed distribution takes tens of milliseconds, so look
     # first whether anything that could hold a plugin is on the path.
-    if not _may_have_plugins():
-        return []
-    from importlib.metadata import entry_points
+    names = _names_on_path()
+    found = []
+    if "jax_plugins" in names or any(n.startswith(("jax_cuda", "jax_rocm")) for n in names):
+        from importlib.metadata import entry_points
 
-    return [(e.name, e.value) for e in entry_points(group="jax_plugins")]
+        found = [(e.name, e.module) for e in entry_points(group="jax_plugins")]
+    if "libtpu" in names:  # which declares no entry point
+        found.append(("tpu", "libtpu"))
+    return found
 
 
-def _may_have_plugins() -> bool:
+def _names_on_path() -> set[str]:
+    names: set[str] = set()
     for entry in sys.path:
         try:
-            names = os.listdir(entry or ".")
+            names.update(os.listdir(entry or "."))
         except OSError:
             continue
-        for n in names:
-            if n == "jax_plugins" or n == "libtpu" or n.startswith(("jax_cuda", "jax_rocm")):
-                return True
-    return False
+    return names
+
+
+def _private_name(platform: str) -> str:
+    """What a plugin is loaded as: copies of this library, and jax, each use their own name."""
+    return f"{__name__.partition('.')[0]}_{platform}"
 
 
 def _start_cuda(module: str):
-    spec = importlib.util.find_spec(module)
-    if spec is None or spec.origin is None:
-        return None
-    folder = pathlib.Path(spec.origin).parent
-    library = folder / "xla_cuda_plugin.so"
-    if not library.exists():
-        return None
+    library = _beside(module, "xla_cuda_plugin.so")
     if not _has_nvidia_device():
-        return None
+        raise Unavailable("no NVIDIA device or driver was found on this machine")
     version = 13 if "13" in module else 12
-    _check_version(f"jax_cuda{version}_pjrt")
+    check_plugin_version(f"jax_cuda{version}_pjrt", _installed_version(f"jax_cuda{version}_pjrt"))
     _load_nvidia_libraries(version)
-    name = "primax_cuda"
+    name = _private_name("cuda")
     api = _jax.load_pjrt_plugin(name, str(library), None)
     from jaxlib import _profiler
 
@@ -107,25 +119,43 @@ def _start_cuda(module: str):
     return client
 
 
+def _beside(module: str, file: str) -> pathlib.Path:
+    """A file in the folder of a module, which is found but not imported."""
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
+        raise Unavailable(f"module {module} is not installed")
+    path = pathlib.Path(spec.origin).parent / file
+    if not path.exists():
+        raise Unavailable(f"{path} does not exist")
+    return path
+
+
 def _has_nvidia_device() -> bool:
     return any(
         os.path.exists(p) for p in ("/dev/nvidia0", "/dev/nvidiactl", "/dev/dxg", "/proc/driver/nvidia")
     )
 
 
-def _check_version(distribution: str) -> None:
+def _installed_version(distribution: str) -> str | None:
     from importlib.metadata import PackageNotFoundError, version
 
-    from jaxlib import version as jaxlib_version
-
     try:
-        found = version(distribution)
+        return version(distribution)
     except PackageNotFoundError:
-        return
-    if found != jaxlib_version.__version__:
+        return None
+
+
+def check_plugin_version(distribution: str, found: str | None) -> None:
+    """Refuse a plugin that was not made for this jaxlib: nothing else would notice.
+
+    Raises:
+      RuntimeError: if the first three numbers of the versions differ.
+    """
+    own = ".".join(map(str, JAXLIB_VERSION))
+    if found is not None and found.split(".")[:3] != own.split("."):
         raise RuntimeError(
-            f"{distribution} {found} does not belong to jaxlib {jaxlib_version.__version__}: "
-            f"pip install {distribution}=={jaxlib_version.__version__}"
+            f"{distribution} {found} does not belong to jaxlib {own}: "
+            f"pip install '{distribution}=={own}.*'"
         )
 
 
@@ -174,25 +204,15 @@ def _register_cuda_targets(api, version: int) -> None:
             module = importlib.import_module(f"{package}.{part}")
         except ImportError:
             continue
-        registrations = module.registrations()
-        for targets in registrations.values():
-            for target in targets:
-                key, value, *api_version = target
-                extension.register_custom_call_target(
-                    api, key, value, "CUDA", api_version[0] if api_version else 0
-                )
+        for key, value, *_ in module.registrations().get("CUDA", ()):
+            extension.register_custom_call_target(api, key, value, "CUDA", 1)
 
 
 def _start_tpu(module: str):
-    spec = importlib.util.find_spec("libtpu")
-    if spec is None or spec.origin is None:
-        return None
-    library = pathlib.Path(spec.origin).parent / "libtpu.so"
-    if not library.exists() or not any(
-        os.path.exists(p) for p in ("/dev/accel0", "/dev/vfio/0", "/dev/vfio/vfio")
-    ):
-        return None
-    name = "primax_tpu"
+    library = _beside("libtpu", "libtpu.so")
+    if not any(map(os.path.exists, ("/dev/accel0", "/dev/vfio/0", "/dev/vfio/vfio"))):
+        raise Unavailable("no TPU was found on this machine")
+    name = _private_name("tpu")
     _jax.load_pjrt_plugin(name, str(library), None)
     _jax.initialize_pjrt_plugin(name)
     return _jax.get_c_api_client(name, {}, None, None)

@@ -129,6 +129,9 @@ def typeof(x: Any) -> ShapedArray:
     Raises:
       TypeError: if ``x`` is not an array, a scalar or a tracer.
     """
+    of_class = _type_of.get(type(x))
+    if of_class is not None:
+        return of_class(x)
     try:
         return x.aval
     except AttributeError:
@@ -187,8 +190,12 @@ def _check_numpy(x, dtype) -> None:
 
 
 def _scalar_aval(kind):
+    wide, narrow = np.dtype(kind), dtypes.narrowed(np.dtype(kind))
+    is_weak = kind is not np.bool_
+    known = {True: ShapedArray((), wide, is_weak), False: ShapedArray((), narrow, is_weak)}
+
     def aval_of(x):
-        return ShapedArray((), dtypes.canonicalize_dtype(kind), kind is not np.bool_)
+        return known[state.enable_x64]
 
     return aval_of
 

@@ -34,6 +34,9 @@ class Axis:
         return f"Axis(size={self.size}, name={self.name!r})"
 
 
+_examples: dict[tuple, Any] = {}  # types of one example, by the batch's type and mapped axis
+
+
 class VmapTracer(Tracer):
     """One example of a batch."""
 
@@ -41,8 +44,12 @@ class VmapTracer(Tracer):
 
     def __init__(self, trace, value, dim: int):
         aval = typeof(value)
+        example = _examples.get((aval, dim))
+        if example is None:
+            shape = aval.shape[:dim] + aval.shape[dim + 1 :]
+            example = _examples[aval, dim] = aval.update(shape=shape)
         self._trace = trace
-        self.aval = aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1 :])
+        self.aval = example
         self.value = value
         self.dim = dim
 
@@ -80,15 +87,21 @@ class BatchTrace(Trace):
         if rule is not None:
             return rule(self, args, **params)
         values, dims = [], []
+        mapped = False
         for a in args:
-            v, d = self.parts(a)
-            values.append(v)
-            dims.append(d)
-        if not any(d is not None for d in dims) and not self.names_axis(prim, params):
+            if type(a) is VmapTracer and a._trace is self:
+                values.append(a.value)
+                dims.append(a.dim)
+                mapped = True
+            else:
+                values.append(self.parts(a)[0])
+                dims.append(None)
+        if not mapped and not self.names_axis(prim, params):
             out = bind_on(self.parent, prim, values, params)
             return out if prim.multiple_results else out[0]
-        avals = [typeof(v) for v in values]
-        jaxpr, out_dims = batch_piece(prim, params, avals, tuple(dims), self.axis)
+        jaxpr, out_dims = batch_piece(
+            prim, params, [typeof(v) for v in values], tuple(dims), self.axis
+        )
         outs = self.wrap(call_on(self.parent, jaxpr, values), out_dims)
         return outs if prim.multiple_results else outs[0]
 

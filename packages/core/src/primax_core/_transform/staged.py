@@ -64,7 +64,10 @@ class Staged:
       cache: programs by signature, possibly shared by several ``Staged`` of one function.
     """
 
-    __slots__ = ("fun", "name", "inline", "options", "compile", "traced", "entries", "debug", "on_miss")
+    __slots__ = (
+        "fun", "name", "inline", "options", "compile", "traced", "entries", "debug", "on_miss",
+        "short_roads",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -87,6 +90,7 @@ class Staged:
         self.entries: dict[Any, Entry] = {}
         self.debug = debug
         self.on_miss = on_miss
+        self.short_roads: dict[Any, Entry] = {}
 
     # Tracing
 
@@ -187,6 +191,7 @@ class Staged:
         """Forget programs and executables."""
         self.traced.clear()
         self.entries.clear()
+        self.short_roads.clear()
 
 
 def _any_tracer(leaves) -> bool:
@@ -254,35 +259,48 @@ def _compile_for(name: str):
     return lambda jaxpr, specs: dispatch.compile_jaxpr(jaxpr, specs, name=name)
 
 
+_SCALARS = frozenset((float, int, bool, complex))
+
+
 def make_front(staged: Staged, fun: Callable, static: frozenset) -> Callable:
     """The callable of a library function, with the short road for concrete arrays first."""
-    entries = staged.entries
+    short_roads: dict[Any, Entry] = {}
+    staged.short_roads = short_roads
 
     def call(*args, **kwargs):
-        if state.trace is None and not kwargs:
+        key, arrays = None, args
+        if state.trace is None:
             try:
-                entry = entries[(state.key, *[a._spec for a in args])]
-            except (KeyError, AttributeError):
-                pass
-            else:
+                specs = [a._spec for a in args]
+            except AttributeError:
+                arrays, specs = _numbers_as_arrays(args)
+            if specs is not None:
+                if kwargs:
+                    given = tuple(kwargs.values())
+                    key = (state.key, tuple(kwargs), given, tuple(map(type, given)), *specs)
+                else:
+                    key = (state.key, *specs)
                 try:
-                    return entry.execute([a._buf for a in args]).consume_with_handlers(
-                        entry.handlers
-                    )[0] if entry.single else _unflatten(entry.out_tree, entry.exe(args))
-                except Exception as e:
-                    explain_failure(e, args, staged.name)
-                    raise
-        if static and kwargs:
-            key = tuple([(n, type(v), v) for n, v in kwargs.items() if n in static])
-            bound = {n: v for n, v in kwargs.items() if n in static}
-            kwargs = {n: v for n, v in kwargs.items() if n not in static}
-
-            def fixed(*a, **k):
-                return fun(*a, **k, **bound)
-        else:
-            key, fixed = None, fun
-        leaves, in_tree = _flatten((args, kwargs))
-        return staged.call_flat(fixed, key, leaves, in_tree)
+                    entry = short_roads.get(key)
+                except TypeError:  # an array among the keyword arguments
+                    entry = key = None
+                if entry is not None:
+                    try:
+                        outs = entry.execute([a._buf for a in arrays]).consume_with_handlers(
+                            entry.handlers
+                        )
+                    except Exception as e:
+                        explain_failure(e, arrays, staged.name)
+                        raise
+                    return outs[0] if entry.single else _unflatten(entry.out_tree, outs)
+        static_key, fixed, open_kwargs = _bind_static(fun, kwargs, static)
+        leaves, in_tree = _flatten((args, open_kwargs))
+        out = staged.call_flat(fixed, static_key, leaves, in_tree)
+        if key is not None and len(leaves) == len(args):
+            entry = staged.entries.get((state.key, static_key, in_tree, *specs))
+            if entry is not None and entry.plain:
+                short_roads[key] = entry
+        return out
 
     call.__name__ = call.__qualname__ = fun.__name__
     call.__doc__ = fun.__doc__
@@ -290,3 +308,25 @@ def make_front(staged: Staged, fun: Callable, static: frozenset) -> Callable:
     call.__wrapped__ = fun
     call.staged = staged
     return call
+
+
+def _numbers_as_arrays(args: tuple):
+    """Arguments with Python numbers as arrays, and their specs; ``None`` if others are among them."""
+    arrays = [as_operand(a) if type(a) in _SCALARS else a for a in args]
+    try:
+        return arrays, [a._spec for a in arrays]
+    except AttributeError:
+        return args, None
+
+
+def _bind_static(fun: Callable, kwargs: dict, static: frozenset):
+    """A key for the static keyword arguments, the function with them bound, and the others."""
+    if not static or not kwargs:
+        return None, fun, kwargs
+    bound = {n: v for n, v in kwargs.items() if n in static}
+    key = tuple([(n, type(v), v) for n, v in bound.items()])
+
+    def fixed(*args, **others):
+        return fun(*args, **others, **bound)
+
+    return key, fixed, {n: v for n, v in kwargs.items() if n not in static}

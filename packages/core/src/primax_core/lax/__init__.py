@@ -169,6 +169,7 @@ from .folding import reduce_prod as reduce_prod
 from .folding import reduce_prod_p as reduce_prod_p
 from .gathering import gather as gather
 from .gathering import gather_p as gather_p
+from .gathering import index_take as index_take
 from .index_numbers import GatherDimensionNumbers as GatherDimensionNumbers
 from .index_numbers import GatherScatterMode as GatherScatterMode
 from .index_numbers import ScatterDimensionNumbers as ScatterDimensionNumbers
@@ -253,8 +254,6 @@ from .scattering import scatter_mul_p as scatter_mul_p
 from .scattering import scatter_p as scatter_p
 from .scattering import scatter_sub as scatter_sub
 from .scattering import scatter_sub_p as scatter_sub_p
-from .selecting_windows import select_and_gather_add_p as select_and_gather_add_p
-from .selecting_windows import select_and_scatter_add_p as select_and_scatter_add_p
 from .selection import clamp as clamp
 from .selection import clamp_p as clamp_p
 from .selection import select as select
@@ -311,3 +310,5 @@ from .windows import reduce_window_min_p as reduce_window_min_p
 from .windows import reduce_window_p as reduce_window_p
 from .windows import reduce_window_shape_tuple as reduce_window_shape_tuple
 from .windows import reduce_window_sum_p as reduce_window_sum_p
+from .windows import select_and_gather_add_p as select_and_gather_add_p
+from .windows import select_and_scatter_add_p as select_and_scatter_add_p

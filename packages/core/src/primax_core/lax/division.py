@@ -13,7 +13,7 @@ from .._transform.staged import library_function
 from .arithmetic import add, div, mul, sub
 from .bitwise import bitwise_and, shift_right_logical
 from .comparison import eq, lt, ne
-from .families import full_like, scalar_like, to_shape
+from .families import full_like, joint_shape, scalar_like, to_shape
 from .magnitude import sign
 from .rounding import rem, round
 from .selection import select
@@ -101,7 +101,8 @@ def integer_power(x, y):
 
     Only the 6 lowest bits of exponents count; a higher power of 2 has overflowed any dtype.
     """
-    one = full_like(add(x, y), 1)
+    shape = joint_shape("power", (typeof(x), typeof(y)))
+    one = to_shape(scalar_like(x, 1), shape)
     out = _choose(bitwise_and(eq(x, _zero(x)), ne(y, _zero(y))), full_like(one, 0), one)
     for i in range(6):
         if i:

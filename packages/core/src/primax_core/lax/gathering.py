@@ -15,7 +15,9 @@ from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.batching import move_axis
 from .._transform.symbolic import Zero
+from .broadcasting import broadcast_in_dim
 from .comparison import compare
+from .division import remainder
 from .index_numbers import (
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -25,6 +27,7 @@ from .index_numbers import (
     check_indices,
     hashable,
 )
+from .joining import concatenate
 from .reducing import emit_reduce
 from .shapes import inserted, int_tuple, past, tail_of, without
 
@@ -139,7 +142,8 @@ def _(x, indices, *, dimension_numbers, slice_sizes, **_):
         for i, d in enumerate(axes):
             if slice_sizes[d] > 1:
                 raise TypeError(
-                    f"Gather op can only {kind}, but bound is {slice_sizes[d]} for index {d} at position {i}."
+                    f"Gather op can only {kind}, but bound is {slice_sizes[d]} for index {d} at "
+                    f"position {i}."
                 )
     window = without(slice_sizes, (*collapsed, *x_batch))
     if len(window) != len(offset):
@@ -284,3 +288,39 @@ def _(axis, args, dims, *, dimension_numbers, slice_sizes, unique_indices, indic
         **params,
     )
     return out, at
+
+
+def index_take(src: Array, idxs: Sequence[Array], axes: Sequence[int]) -> Array:
+    """Parts of an array at positions along some axes, one index array for each of those.
+
+    Positions are taken modulo the axis, so that negative ones count from the end.
+
+    Args:
+      idxs: integer vectors of one length ``n``.
+      axes: distinct nonnegative axes, as many.
+
+    Returns:
+      Array of shape ``(n, *the other axes)``.
+
+    Raises:
+      ValueError: if there is not one index vector for each axis.
+      TypeError: if an axis does not exist or the indices are not integers.
+
+    >>> index_take(np.array([5, 6, 7]), (np.array([0, -1]),), (0,)).tolist()
+    [5, 7]
+    """
+    axes = int_tuple("index_take", "axes", axes)
+    shape = typeof(src).shape
+    if not idxs or len(idxs) != len(axes):
+        raise ValueError(
+            f"index_take requires an index vector for each axis, got {len(idxs)} for axes {axes}"
+        )
+    check_axes("index_take", "axes", axes, len(shape), ordered=False)
+    columns = [broadcast_in_dim(i, (*typeof(i).shape, 1), (0,)) for i in idxs]
+    vectors = concatenate(columns, 1)
+    sizes = np.asarray([shape[a] for a in axes], typeof(vectors).dtype)
+    positions = remainder(vectors, sizes[None, :])
+    offset = tuple(range(1, len(shape) - len(axes) + 1))
+    numbers = GatherDimensionNumbers(offset, tuple(sorted(axes)), axes)
+    window = [1 if d in axes else n for d, n in enumerate(shape)]
+    return gather(src, positions, numbers, window)

@@ -70,8 +70,8 @@ def reduce_window(
       computation: function of two scalars (or pytrees of them) that gives their combination.
       window_dimensions: size of the window along each axis.
       window_strides: distance between windows, 1 by default.
-      padding: ``"VALID"``, ``"SAME"`` or ``"SAME_LOWER"`` (see :func:`padtype_to_pads`), or how
-        many elements to add before and after each axis.
+      padding: ``"VALID"``, ``"SAME"`` or ``"SAME_LOWER"`` (see :func:`padtype_to_pads`, which is
+        told the sizes before dilation), or how many elements to add before and after each axis.
       base_dilation: distance between the operand's elements, 1 by default.
       window_dilation: distance between a window's elements, 1 by default.
 
@@ -162,7 +162,7 @@ def _window(shape, sizes, strides, padding, base, within) -> Window:
             raise TypeError(f"All dilations must be positive, got {window[what]}.")
     if isinstance(padding, str):
         pads: Any = padtype_to_pads(
-            list(map(dilated, shape, window["base_dilation"])),
+            shape,
             list(map(dilated, sizes, window["window_dilation"])),
             window["window_strides"],
             padding,
@@ -493,6 +493,9 @@ def _(source, selector, *, select_prim, window_dimensions, window_strides, paddi
 @select_and_scatter_add_p.rule(lower)
 def _(ctx, source, selector, *, select_prim, window_dimensions, window_strides, padding):
     aval, dtype = ctx.in_avals[1], ctx.in_avals[1].dtype
+    zero = np.zeros((), ctx.out_avals[0].dtype)
+    if not aval.ndim:
+        return source  # XLA ends the process
     # The selection is told of no padding, since the values that it pads with may be selected.
     low, high = [p[0] for p in padding], [p[1] for p in padding]
     zeros = [0] * aval.ndim
@@ -502,7 +505,6 @@ def _(ctx, source, selector, *, select_prim, window_dimensions, window_strides, 
 
     selector = padded(selector, _worst(select_prim, dtype), low, high)
     shape = [n + a + z for n, a, z in zip(aval.shape, low, high)]
-    zero = np.zeros((), ctx.out_avals[0].dtype)
     op = hlo.SelectAndScatterOp(
         mlir.tensor_type(tuple(shape), ctx.out_avals[0].dtype),
         selector,
