@@ -137,7 +137,9 @@ def test_algorithms_print_alike():
         jax.make_jaxpr(lambda a: lax.dot(a, a, precision=theirs))(x)
     )
     same(contracting.dot(x, x, precision=ours), lax.dot(x, x))
-    assert [p.name for p in precision.DotAlgorithmPreset] == [p.name for p in lax.DotAlgorithmPreset]
+    assert [p.name for p in precision.DotAlgorithmPreset] == [
+        p.name for p in lax.DotAlgorithmPreset
+    ]
     for mine, other in zip(precision.DotAlgorithmPreset, lax.DotAlgorithmPreset):
         assert (mine.supported_lhs_types, mine.accumulation_type, repr(mine), str(mine)) == (
             other.supported_lhs_types, other.accumulation_type, repr(other), str(other),

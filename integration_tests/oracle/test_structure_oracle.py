@@ -1,12 +1,12 @@
 """Broadcasts, permutations, reshapes, slices, joins and pads against the real jax."""
 
-import jax
 import ml_dtypes
 import numpy as np
 import pytest
 from jax import lax as theirs
-from primax_core import lax as ours
 from structure_compare import check, check_error, check_values
+
+from primax_core import lax as ours
 
 rng = np.random.default_rng(0)
 
@@ -20,13 +20,13 @@ def f(*shape, dtype="float32"):
     return np.asarray(values).astype(dtype)
 
 
-I = np.int32  # noqa: E741
+I = np.int32
 
 CASES = {
     "broadcast_in_dim": [
         (lambda L: lambda x: L.broadcast_in_dim(x, (2, 3, 4), (1, 2)), [f(3, 4)]),
         (lambda L: lambda x: L.broadcast_in_dim(x, (4, 2, 3), (2, 0)), [f(3, 4)],
-         dict(derivatives="forward")),  # the reference cannot transpose this
+         {"derivatives": "forward"}),  # the reference cannot transpose this
         (lambda L: lambda x: L.broadcast_in_dim(x, (2, 3, 4), (0, 2)), [f(2, 1)]),
         (lambda L: lambda x: L.broadcast_in_dim(x, (2, 3), ()), [f()]),
         (lambda L: lambda x: L.broadcast_in_dim(x, (3, 0), (0,)), [f(3)]),
@@ -63,7 +63,7 @@ CASES = {
         (lambda L: lambda x, y: L.concatenate([x, y], 1), [f(2, 3), f(2, 1)]),
         (lambda L: lambda x, y: L.concatenate([x, y, x], 0), [f(2), f(0)]),
         (lambda L: lambda x: L.concatenate([x], 0), [f(2)]),
-        (lambda L: lambda x: L.concatenate(x, 0), [f(2, 3)], dict(printed=False)),
+        (lambda L: lambda x: L.concatenate(x, 0), [f(2, 3)], {"printed": False}),
         (lambda L: lambda x: L.split(x, (1, 2), axis=0), [f(3, 2)]),
         (lambda L: lambda x: L.split(x, (0, 1, 1), axis=-1)[1:], [f(3, 2)]),
     ],
@@ -89,7 +89,7 @@ CASES = {
         (lambda L: lambda x, i: L.dynamic_slice(x, (i, 2), (2, 2)), [f(3, 4), I(-2)]),
         (lambda L: lambda x, i: L.dynamic_slice(x, (1, -2), (2, 2)), [f(3, 4), I(9)]),
         (lambda L: lambda x, i: L.dynamic_slice(x, i, (2, 2)), [f(3, 4), np.array([7, -1], I)],
-         dict(printed=False)),
+         {"printed": False}),
         (lambda L: lambda x, i: L.dynamic_slice(x, (i, i), (2, 2), allow_negative_indices=False),
          [f(3, 4), I(-1)]),
         (lambda L: lambda x, i: L.dynamic_slice(x, (i, i), (2, 2),
@@ -100,13 +100,13 @@ CASES = {
         (lambda L: lambda x: L.dynamic_slice(x, (), ()), [f()]),
         (lambda L: lambda x, i: L.dynamic_slice_in_dim(x, i, 2, axis=-1), [f(3, 4), I(1)]),
         (lambda L: lambda x, i: L.dynamic_index_in_dim(x, i, 1, False), [f(3, 4), I(-1)],
-         dict(printed=False)),
+         {"printed": False}),
         (lambda L: lambda x, u, i: L.dynamic_update_slice(x, u, (i, 0)), [f(3, 4), f(1, 3), I(1)]),
         (lambda L: lambda x, u, i: L.dynamic_update_slice(x, u, (i, i)), [f(3, 4), f(2, 3), I(9)]),
         (lambda L: lambda x, u, i: L.dynamic_update_slice_in_dim(x, u, i, -1),
          [f(3, 4), f(3, 2), I(-1)]),
         (lambda L: lambda x, u, i: L.dynamic_update_index_in_dim(x, u, i, 0),
-         [f(3, 4), f(4), I(1)], dict(printed=False)),
+         [f(3, 4), f(4), I(1)], {"printed": False}),
     ],
 }  # fmt: skip
 
@@ -123,13 +123,13 @@ def test_case(make, args, options):
     check(make(ours), make(theirs), args, **options)
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int4", "bfloat16", "complex64"])
 @pytest.mark.parametrize(
-    "dtype", ["bool", "int4", "bfloat16", "complex64"]
+    "group", ["broadcast_in_dim", "transpose", "reshape", "join", "pad", "slice"]
 )
-@pytest.mark.parametrize("group", ["broadcast_in_dim", "transpose", "reshape", "join", "pad", "slice"])
 def test_dtypes(group, dtype):
     dtype = np.dtype(getattr(ml_dtypes, dtype, dtype))
-    for make, args, *options in CASES[group]:
+    for make, args, *_ in CASES[group]:
         if "float32(1)" in str(make.__code__.co_names):
             continue
         cast = [a.astype(dtype) for a in args]
@@ -257,6 +257,11 @@ def test_errors(make):
 
     source = inspect.getsource(make)
     phrase = None
-    if "(0, 0), (1,))" in source or "np.zeros(2," in source or "(-1," in source and "full" in source:
+    if (
+        "(0, 0), (1,))" in source
+        or "np.zeros(2," in source
+        or "(-1," in source
+        and "full" in source
+    ):
         phrase = ""
     check_error(make(ours), make(theirs), [X, V], phrase)

@@ -1,4 +1,4 @@
-"""Running code in a process of its own, for what ends a process or must be said before the start."""
+"""Code in a process of its own, for what ends a process or must be said before the start."""
 
 from __future__ import annotations
 

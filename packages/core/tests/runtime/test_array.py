@@ -210,7 +210,7 @@ def test_items():
     x = f32(2, 3)
     assert x.item(4) == 4.0 and x.item(1, 2) == 5.0 and x.item(-1) == 5.0
     assert f32(1, 1).item() == 0.0
-    with pytest.raises(ValueError, match="^can only convert an array of size 1 to a Python scalar"):
+    with pytest.raises(ValueError, match=r"^can only convert an array of size 1 to a Python scalar"):
         x.item()
     with pytest.raises(IndexError):
         x.item(6)
@@ -224,7 +224,7 @@ def test_iteration():
     committed = device_put(b, devices()[1])
     assert all(x.committed and x.device == devices()[1] for x in committed)
     assert list(f32(0, 3)) == []
-    with pytest.raises(TypeError, match="^iteration over a 0-d array$"):
+    with pytest.raises(TypeError, match=r"^iteration over a 0-d array$"):
         iter(a)
     with pytest.raises(TypeError, match=r"^len\(\) of unsized object$"):
         len(a)

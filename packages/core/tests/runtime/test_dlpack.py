@@ -74,7 +74,7 @@ def test_export_options():
     assert shared.ctypes.data == x.unsafe_buffer_pointer() != copied.ctypes.data
     with pytest.raises(BufferError, match=r"device \(1, 0\) and cannot be exported to \(2, 0\)"):
         x.__dlpack__(dl_device=(2, 0))
-    with pytest.raises(BufferError, match="^dtype int4 has no DLPack equivalent$"):
+    with pytest.raises(BufferError, match=r"^dtype int4 has no DLPack equivalent$"):
         put(np.ones(2, ml_dtypes.int4)).__dlpack__()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from primax_core import device_put, lax
-from primax_core.extend import Array, Literal, ShapedArray, Tracer, dtypes, state, typeof
+from primax_core.extend import Array, Literal, ShapedArray, Tracer, dtypes, finished, typeof
 
 from ._checks import wanted_dtype
 
@@ -56,6 +56,8 @@ def lax_copy(x: Array) -> Array:
 def _as_array(a: Any, dtype: Any) -> Array:
     if isinstance(a, Array):
         return a
+    if isinstance(a, Literal):
+        return _placed_as(a.val, a.aval)
     if a is None:
         raise ValueError("None is not a valid value for jnp.array")
     if hasattr(a, "__jax_array__"):
@@ -96,10 +98,9 @@ def _placed(value: np.ndarray) -> Array:
     return device_put(value)
 
 
-def _placed_as(value: np.ndarray, aval: ShapedArray) -> Array:
-    if state.trace is not None:
-        return lax.full((), Literal(value.astype(aval.dtype)[()], aval))
-    return device_put(Literal(value.astype(aval.dtype)[()], aval))
+def _placed_as(value: Any, aval: ShapedArray) -> Array:
+    """The array of a number, of a given weakness."""
+    return finished(Literal(np.asarray(value).astype(aval.dtype)[()], aval))
 
 
 def _from_sequence(a: Any, dtype: Any) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import ml_dtypes
@@ -91,9 +92,18 @@ def tensor_type(shape: tuple[int, ...], dtype) -> ir.Type:
     key = (shape, dtype)
     found = _tensor_types.get(key)
     if found is None:
+        _check_size(shape, dtype)
         found = ir.RankedTensorType.get(shape, element_type(dtype), loc=unknown_location)
         _tensor_types[key] = found
     return found
+
+
+def _check_size(shape: tuple[int, ...], dtype) -> None:
+    # jaxlib 0.10 ends the process for such a shape.
+    if math.prod(max(d, 1) for d in shape) * dtype.itemsize >= 2**63:
+        raise ValueError(
+            f"an array of shape {shape} and dtype {dtype.name} has more bytes than can be addressed"
+        )
 
 
 def type_of(aval) -> ir.Type:
@@ -103,6 +113,13 @@ def type_of(aval) -> ir.Type:
         aval = dtype.physical_aval(aval)
         dtype = aval.dtype
     return tensor_type(aval.shape, dtype)
+
+
+def zeros_of(aval) -> ir.Value:
+    """An array of zeros of an aval; extended dtypes show their buffers."""
+    if isinstance(aval.dtype, dtypes.ExtendedDType):
+        aval = aval.dtype.physical_aval(aval)
+    return full(np.zeros((), aval.dtype)[()], aval.shape)
 
 
 # Attributes

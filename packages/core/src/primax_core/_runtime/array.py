@@ -16,8 +16,8 @@ from .array_text import deleted_text, format_of, repr_of
 from .buffers import copy_raw, move_raw, put_raw
 from .errors import JaxRuntimeError
 from .jaxlib_versions import export_capsule, result_handler, start_copies_to_host, to_host
-from .shards import Shard
 from .sharding import Sharding, SingleDeviceSharding
+from .shards import Shard
 
 
 class Spec:
@@ -233,8 +233,9 @@ class ArrayImpl(Array):
         # Called from Python 3.12 on. On 3.11 only classes written in C have a buffer: write
         # memoryview(np.asarray(x)).
         self._check_alive()
-        if isinstance(self.dtype, dtypes.ExtendedDType):
-            raise BufferError(f"an array with dtype {self.dtype.name} has no buffer")
+        aval = self._spec.aval
+        if physical(aval) is not aval:
+            raise BufferError(f"an array of type {aval} has no buffer")
         return memoryview(self._buf)
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
@@ -257,9 +258,10 @@ class ArrayImpl(Array):
 
     def item(self, *args):
         """One element as a Python scalar."""
-        if not args and self._spec.aval.size != 1:
+        value = self._value
+        if not args and value.size != 1:
             raise ValueError("can only convert an array of size 1 to a Python scalar")
-        return self._value.item(*args)
+        return value.item(*args)
 
     def tolist(self):
         """The elements as nested lists of Python scalars."""
@@ -310,7 +312,7 @@ class ArrayImpl(Array):
         return self._rows()
 
     def _rows(self) -> Iterator[ArrayImpl]:
-        # One read and many small puts: as fast as slicing on the device, and no program is compiled.
+        # One read and many small puts: as fast as slicing on the device, and nothing is compiled.
         aval = self._spec.aval
         aval = aval.update(shape=aval.shape[1:])
         sharding = self._spec.sharding

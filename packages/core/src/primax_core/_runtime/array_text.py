@@ -13,18 +13,16 @@ _OPEN = "Array("
 
 def repr_of(aval: ShapedArray, value: np.ndarray) -> str:
     """``Array([0., 1.], dtype=float32)``."""
-    notes = [f"dtype={aval.dtype.name}"]
-    if aval.weak_type:
-        notes.append("weak_type=True")
-    if not aval.size:
-        return f"{_OPEN}[], shape={aval.shape}, {', '.join(notes)})"
-    body = np.array2string(value, separator=", ", prefix=_OPEN, suffix=",")
-    tail = f"{', '.join(notes)})"
-    last = body.rpartition("\n")[2]
-    used = len(last) + (0 if "\n" in body else len(_OPEN))
-    if used + len(", ") + len(tail) > np.get_printoptions()["linewidth"]:
-        return f"{_OPEN}{body},\n{' ' * len(_OPEN)}{tail}"
-    return f"{_OPEN}{body}, {tail}"
+    tail = f"dtype={aval.dtype.name}{', weak_type=True' if aval.weak_type else ''})"
+    if aval.size:
+        body = np.array2string(value, separator=", ", prefix=_OPEN, suffix=",")
+    else:
+        body = f"[], shape={aval.shape}"
+    last = body[body.rfind("\n") + 1 :]
+    # Where the dtype does not fit, JAX pads with spaces instead of beginning a line as NumPy does,
+    # and doctests everywhere show that.
+    fits = len(last) + len(tail) + 3 <= np.get_printoptions()["linewidth"]
+    return f"{_OPEN}{body},{' ' if fits else ' ' * len(_OPEN)}{tail}"
 
 
 def format_of(value: np.ndarray, spec: str) -> str:

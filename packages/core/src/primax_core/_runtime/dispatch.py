@@ -16,6 +16,7 @@ from .._trace.core import Tracer, check_live, install_runner, set_trace, typeof
 from .._trace.staging import eval_jaxpr, stage
 from .array import ArrayImpl, Spec, default_sharding, move, put
 from .array_text import deleted_text
+from .errors import JaxRuntimeError
 
 run = RuleKind("run", "(*arrays, **params) -> array")
 """What an operation does eagerly in Python, for those that XLA does not compute: moving an array
@@ -49,7 +50,9 @@ class Executable:
         self.handlers = [s.handler for s in out_specs]
         self.in_shardings = in_shardings
         self.moves = [
-            (i, s) for i, (spec, s) in enumerate(zip(in_specs, in_shardings)) if spec.sharding is not s
+            (i, s)
+            for i, (spec, s) in enumerate(zip(in_specs, in_shardings))
+            if spec.sharding is not s
         ]
         self.donated = donated
         self.name = name
@@ -80,7 +83,7 @@ class Executable:
         for i, a in enumerate(args):
             other = seen.setdefault(id(a._buf), i)
             if other != i and (i in self.donated or other in self.donated):
-                raise ValueError(
+                raise JaxRuntimeError(
                     f"argument {min(i, other)} of {self.name} is donated, but the same buffer is "
                     f"also argument {max(i, other)}: donate neither, or pass a copy"
                 )

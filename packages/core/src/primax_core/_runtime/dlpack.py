@@ -99,7 +99,9 @@ def _from_own(x: ArrayImpl, target: Sharding | None, copy: bool | None) -> Array
 def _from_host(x: Any, target: Sharding | None, copy: bool | None) -> ArrayImpl:
     if target is None:
         here = default_device()
-        target = SingleDeviceSharding(here if here.platform == "cpu" else local_devices(None, "cpu")[0])
+        target = SingleDeviceSharding(
+            here if here.platform == "cpu" else local_devices(None, "cpu")[0]
+        )
     view = host_view(_capsule(x, {}))
     aval = ShapedArray(view.shape, dtypes.canonicalize_dtype(view.dtype))
     on_cpu = target._devices[0].platform == "cpu" and target.num_devices == 1

@@ -53,9 +53,7 @@ def dlpack_device(sharding: Sharding) -> tuple[DLDeviceType, int]:
     raise BufferError(f"DLPack has no name for devices of platform {platform}")
 
 
-def check_exportable(
-    sharding: Sharding, dtype: Any, dl_device: tuple[int, int] | None
-) -> None:
+def check_exportable(sharding: Sharding, dtype: Any, dl_device: tuple[int, int] | None) -> None:
     """Refuse what a DLPack capsule cannot say.
 
     Raises:

@@ -13,10 +13,10 @@ from .._ir import dtypes
 # XLA's information messages at the start of a client; read when jaxlib is first imported.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
-from jaxlib import _jax, version as _version, xla_client  # noqa: E402
+from jaxlib import _jax, version as _version, xla_client
 
-from .capsules import host_view  # noqa: E402
-from .packed import read_packed  # noqa: E402
+from .capsules import host_view
+from .packed import read_packed
 
 JAXLIB_VERSION: Final[tuple[int, ...]] = tuple(
     int(p) for p in _version.__version__.split(".")[:3] if p.isdigit()

@@ -109,14 +109,18 @@ def _start_cuda(module: str):
     _load_nvidia_libraries(version)
     name = _private_name("cuda")
     api = _jax.load_pjrt_plugin(name, str(library), None)
-    from jaxlib import _profiler
-
-    _profiler.register_plugin_profiler(api)
+    _register_profiler(api)
     _jax.initialize_pjrt_plugin(name)
     options = xla_client.generate_pjrt_gpu_plugin_options()
     client = _jax.get_c_api_client(name, options, None, None)
     _register_cuda_targets(api, version)
     return client
+
+
+def _register_profiler(api) -> None:
+    from jaxlib import _profiler
+
+    _profiler.register_plugin_profiler(api)
 
 
 def _beside(module: str, file: str) -> pathlib.Path:
@@ -131,9 +135,8 @@ def _beside(module: str, file: str) -> pathlib.Path:
 
 
 def _has_nvidia_device() -> bool:
-    return any(
-        os.path.exists(p) for p in ("/dev/nvidia0", "/dev/nvidiactl", "/dev/dxg", "/proc/driver/nvidia")
-    )
+    nodes = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/dxg", "/proc/driver/nvidia")
+    return any(map(os.path.exists, nodes))
 
 
 def _installed_version(distribution: str) -> str | None:

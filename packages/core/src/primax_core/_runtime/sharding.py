@@ -63,7 +63,7 @@ class Sharding(ABC):
 
     @abstractmethod
     def _sdy(self, ndim: int) -> str | None:
-        """The text of the Shardy attribute of a value of ``ndim`` axes, ``None`` for no attribute."""
+        """The text of the Shardy attribute of a value of ``ndim`` axes, ``None`` for none."""
 
     # What follows
 

@@ -28,6 +28,7 @@ from .._trace.core import Tracer as Tracer
 from .._trace.core import typeof as typeof
 from .._trace.staging import eval_jaxpr as eval_jaxpr
 from .._transform.batching import Axis as Axis
+from .._transform.presenting import finished as finished
 from .._transform.staged import library_function as library_function
 from .._transform.symbolic import Linear as Linear
 from .._transform.symbolic import Zero as Zero

@@ -25,7 +25,7 @@ from .families import (
     elementwise_batching,
     elementwise_lowering,
     filled,
-    full_like,
+    full_of,
     joint_shape,
     linear,
     scalar_like,
@@ -335,11 +335,12 @@ def min(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def _share(larger: Any, smaller: Any, out: Any) -> Any:
-    """1 where the one is larger, 1/2 where they are equal, 0 elsewhere."""
-    shape = typeof(out).shape
+    """1 where the one is larger, 1/2 where they are equal, 0 elsewhere; of strong dtype."""
+    aval = typeof(out).strip_weak_type()
+    shape = aval.shape
     above = to_shape(gt(larger, smaller), shape)
     level = to_shape(eq(larger, smaller), shape)
-    one, zero, half = (full_like(out, v) for v in (1, 0, 0.5))
+    one, zero, half = (full_of(aval, v) for v in (1, 0, 0.5))
     return select(above, one, select(level, half, zero))
 
 

@@ -167,8 +167,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
             if d != 1:
                 if found[i] not in (1, d):
                     raise ValueError(
-                        "Incompatible shapes for broadcasting: shapes="
-                        f"{[tuple(s) for s in shapes]}"
+                        f"Incompatible shapes for broadcasting: shapes={[tuple(s) for s in shapes]}"
                     )
                 found[i] = int(d)
     return tuple(found)
@@ -302,9 +301,7 @@ def _placed(x: Array, sharding: Any) -> Array:
     return move(x, sharding)
 
 
-install_zeros(
-    lambda aval: _filled(0, ShapedArray((), aval.dtype, aval.weak_type), aval.shape)
-)
+install_zeros(lambda aval: _filled(0, ShapedArray((), aval.dtype, aval.weak_type), aval.shape))
 
 
 # Counting

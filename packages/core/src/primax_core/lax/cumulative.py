@@ -14,6 +14,8 @@ from .._trace.core import typeof
 from .._transform.jvp import jvp_of
 from .._transform.symbolic import Zero
 from . import arithmetic as b
+from .bitwise import bitwise_or
+from .broadcasting import broadcast_in_dim
 from .comparison import eq, ne
 from .conversion import convert
 from .exponential import exp, log1p
@@ -22,8 +24,11 @@ from .joining import concatenate
 from .magnitude import abs
 from .permuting import rev
 from .reducing import only
+from .reshaping import reshape, squeeze
 from .selection import select_n
+from .shapes import inserted, without
 from .slicing import pad, slice_in_dim
+from .windows import reduce_window_max_p, reduce_window_min_p, reduce_window_sum_p
 
 ArrayLike = Any
 
@@ -127,7 +132,8 @@ def _interleaved(x: Any, y: Any, axis: int, n: int) -> Array:
         config[axis] = (low, high, 1)
         return pad(z, zero, config)
 
-    return b.add(spread(x, 0, 1 - n % 2), spread(y, 1, n % 2))
+    join = bitwise_or if aval.dtype == np.bool_ else b.add
+    return join(spread(x, 0, 1 - n % 2), spread(y, 1, n % 2))
 
 
 def _scanned(combine: Combine, xs: list, axis: int, reverse: bool) -> list:
@@ -147,8 +153,80 @@ def _with_tangents(op: Callable) -> Combine:
     return combine
 
 
+# Compiled, fewer and larger steps are better: blocks, and the blocks' results in blocks again.
+
+
+def _in_blocks(size: int, within: Callable, op: Callable, x: Any, axis: int) -> Array:
+    """Running results of an associative function of two arrays.
+
+    Args:
+      within: ``(x, axis)``: the same for the axis of a block.
+    """
+    shape = typeof(x).shape
+    n = shape[axis]
+    if n <= size:
+        return within(x, axis)
+    blocks = -(-n // size)
+    padded = inserted(shape[:axis] + shape[axis + 1 :], axis, blocks * size)
+    # What is behind the last element matters to none before it.
+    x = _shifted(x, axis, 0, blocks * size - n)
+    x = reshape(x, (*shape[:axis], blocks, size, *shape[axis + 1 :]))
+    inner = within(x, axis + 1)
+    lasts = squeeze(slice_in_dim(inner, size - 1, size, 1, axis + 1), (axis + 1,))
+    before = _shifted(_in_blocks(size, within, op, lasts, axis), axis, 1, -1)
+    every = typeof(inner).shape
+    before = broadcast_in_dim(before, every, without(range(len(every)), (axis + 1,)))
+    out = op(before, inner)
+    # The first block has nothing before it.
+    first = slice_in_dim(inner, 0, 1, 1, axis)
+    out = concatenate([first, slice_in_dim(out, 1, blocks, 1, axis)], axis)
+    return slice_in_dim(reshape(out, padded), 0, n, 1, axis)
+
+
+def _shifted(x: Any, axis: int, low: int, high: int) -> Array:
+    """The array with elements added before and after an axis, or taken away."""
+    aval = typeof(x)
+    config = [(0, 0, 0)] * aval.ndim
+    config[axis] = (low, high, 0)
+    return pad(x, np.zeros((), aval.dtype)[()], config)
+
+
+def _by_window(prim: Primitive) -> Callable:
+    """Running results by windows that end at each element."""
+
+    def within(x, axis):
+        shape = typeof(x).shape
+        ones = (1,) * len(shape)
+        sizes, pads = list(ones), [(0, 0)] * len(shape)
+        sizes[axis], pads[axis] = max(shape[axis], 1), (max(shape[axis], 1) - 1, 0)
+        return prim.bind(
+            x, window_dimensions=tuple(sizes), window_strides=ones, padding=tuple(pads),
+            base_dilation=ones, window_dilation=ones,
+        )  # fmt: skip
+
+    return within
+
+
+def _by_steps(op: Callable) -> Callable:
+    """Running results one after the other."""
+
+    def within(x, axis):
+        n = typeof(x).shape[axis]
+        found = [slice_in_dim(x, i, i + 1, 1, axis) for i in range(n)]
+        for i in range(1, n):
+            found[i] = op(found[i - 1], found[i])
+        return concatenate(found, axis) if n > 1 else x
+
+    return within
+
+
 def _cumulative(
-    prim: Primitive, kinds: tuple[str, ...], op: Callable, linearized: Combine | None, wide: bool
+    prim: Primitive,
+    kinds: tuple[str, ...],
+    op: Callable,
+    linearized: Combine | None,
+    wide: bool,
+    blocks: tuple[int, Callable],
 ) -> None:
     """Type, lowering, derivative and batching of a cumulative operation.
 
@@ -156,6 +234,7 @@ def _cumulative(
       op: associative function of two arrays.
       linearized: the same on lists ``[value, tangent]``.
       wide: whether floats narrower than 32 bits are combined in ``float32``.
+      blocks: size of the blocks that the axis is compiled in, and how their results are computed.
     """
     check = only(*kinds)
 
@@ -171,7 +250,9 @@ def _cumulative(
         def run(x):
             narrow = wide and accepts(dtype, ("float",)) and dtypes.itemsize_bits(dtype) < 32
             y = convert(x, np.dtype(np.float32)) if narrow else x
-            (out,) = _scanned(lambda p, q: [op(p[0], q[0])], [y], axis, reverse)
+            y = rev(y, (axis,)) if reverse else y
+            out = _in_blocks(*blocks, op, y, axis)
+            out = rev(out, (axis,)) if reverse else out
             return convert(out, dtype) if narrow else out
 
         return ctx.call(run, x)
@@ -220,11 +301,20 @@ def _log_add_exp_with_tangents(x: Sequence, y: Sequence) -> list:
     return [out, b.add(*parts)]
 
 
-_cumulative(cumsum_p, ("number",), b.add, None, True)
-_cumulative(cumprod_p, ("number",), b.mul, _with_tangents(b.mul), True)
-_cumulative(cummax_p, ("number",), b.max, _with_tangents(b.max), False)
-_cumulative(cummin_p, ("number",), b.min, _with_tangents(b.min), False)
-_cumulative(cumlogsumexp_p, ("inexact",), _log_add_exp, _log_add_exp_with_tangents, True)
+# Measured on a CPU: windows of 16 compile like a window of the whole axis, and run faster.
+_SUMS: Final = (16, _by_window(reduce_window_sum_p))
+_PRODUCTS: Final = (4, _by_steps(b.mul))
+_MAXIMA: Final = (16, _by_window(reduce_window_max_p))
+_MINIMA: Final = (16, _by_window(reduce_window_min_p))
+_LOGS: Final = (4, _by_steps(_log_add_exp))
+
+_cumulative(cumsum_p, ("number",), b.add, None, True, _SUMS)
+_cumulative(cumprod_p, ("number",), b.mul, _with_tangents(b.mul), True, _PRODUCTS)
+_cumulative(cummax_p, ("number",), b.max, _with_tangents(b.max), False, _MAXIMA)
+_cumulative(cummin_p, ("number",), b.min, _with_tangents(b.min), False, _MINIMA)
+_cumulative(
+    cumlogsumexp_p, ("inexact",), _log_add_exp, _log_add_exp_with_tangents, True, _LOGS
+)
 
 
 @cumsum_p.rule(jvp)

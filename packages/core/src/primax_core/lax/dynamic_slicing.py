@@ -10,16 +10,15 @@ import numpy as np
 
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
-from .._ir.jaxpr import Literal
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
 from .._lower.lazy import hlo, mlir
 from .._trace.array import Array
-from .._trace.core import Tracer, typeof
+from .._trace.core import typeof
 from .._transform.batching import move_axis
 from .._transform.staged import library_function
 from .._transform.symbolic import Zero, instantiate, is_linear
 from . import arithmetic as b
-from .broadcasting import broadcast_in_dim, full, full_like
+from .broadcasting import full
 from .comparison import lt
 from .conversion import convert
 from .families import accepts, same_dtypes
@@ -29,7 +28,7 @@ from .joining import concatenate
 from .reshaping import expand_dims, squeeze
 from .scattering import scatter
 from .selection import select_n
-from .shapes import canonical_axis, canonical_shape, inserted, tail_of, without
+from .shapes import canonical_axis, canonical_shape, inserted, tail_of
 from .slicing import index_in_dim
 
 ArrayLike = Any
@@ -108,20 +107,34 @@ def _indices(name: str, shape, given: Any, allow_negative: Any) -> tuple[list, t
     )
     if len(allowed) != len(shape):
         raise ValueError(
-            f"{name} allow_negative_indices must be one bool, or one for each of {len(shape)} axes, "
-            f"got {allowed}"
+            f"{name} allow_negative_indices must be one bool, or one for each of {len(shape)} "
+            f"axes, got {allowed}"
         )
-    _check_index_types(name, [typeof(i) for i in indices])
+    avals = [typeof(i) for i in indices]
+    _check_index_types(name, avals)
     wrap = []
     for i, (index, n, ok) in enumerate(zip(indices, shape, allowed)):
-        dtype = typeof(index).dtype
         if isinstance(index, (int, np.integer)):
-            value = int(index) + n if ok and index < 0 else int(index)
-            indices[i] = dtype.type(value)
+            indices[i] = int(index) + n if ok and index < 0 else int(index)
             wrap.append(False)
         else:
-            wrap.append(bool(ok) and dtypes.issubdtype(dtype, np.signedinteger))
+            wrap.append(bool(ok) and dtypes.issubdtype(avals[0].dtype, np.signedinteger))
+    if avals:
+        indices = _of_one_dtype(indices, shape, avals[0].dtype)
     return indices, tuple(wrap)
+
+
+def _of_one_dtype(indices: list, shape, dtype: Any) -> list:
+    """Python integers in the dtype of the indices; all of them wider if that is too narrow."""
+    info = dtypes.iinfo(dtype)
+    if any(type(i) is int and not info.min <= i <= info.max for i in indices):
+        if dtypes.itemsize_bits(dtype) < 32:
+            dtype = np.dtype(np.int32)
+            indices = [i if type(i) is int else convert(i, dtype) for i in indices]
+        # A slice is moved inside anyhow, so starts beyond the array can be moved to its ends.
+        low = max(-1, info.min)
+        indices = [max(low, min(i, n)) if type(i) is int else i for i, n in zip(indices, shape)]
+    return [dtype.type(i) if type(i) is int else i for i in indices]
 
 
 def _check_index_types(name: str, avals: Sequence[ShapedArray]) -> None:
@@ -255,9 +268,7 @@ def _zero_index(indices: Sequence) -> Any:
 
 def _index_vectors(indices: Sequence, dims: Sequence, axis) -> Array:
     """Mapped scalar indices as the vectors of a gather."""
-    columns = [
-        expand_dims(move_axis(i, d, 0, axis.size), (1,)) for i, d in zip(indices, dims)
-    ]
+    columns = [expand_dims(move_axis(i, d, 0, axis.size), (1,)) for i, d in zip(indices, dims)]
     return concatenate(columns, 1)
 
 
@@ -352,7 +363,9 @@ def _(axis, args, dims):
     if all(d is None for d in i_dims):
         at = x_dim if x_dim is not None else u_dim
         x, update = move_axis(x, x_dim, at, axis.size), move_axis(update, u_dim, at, axis.size)
-        return dynamic_update_slice_p.bind(x, update, *inserted(indices, at, _zero_index(indices))), at
+        return dynamic_update_slice_p.bind(
+            x, update, *inserted(indices, at, _zero_index(indices))
+        ), at
     x, update = move_axis(x, x_dim, 0, axis.size), move_axis(update, u_dim, 0, axis.size)
     axes = tuple(range(1, len(indices) + 1))
     out = scatter(

@@ -281,9 +281,14 @@ def scalar_like(x: Any, value: Any) -> Literal:
 
 def full_like(x: Any, value: Any) -> Any:
     """An array of one value, with the shape, dtype and weakness of ``x``."""
-    fill = scalar_like(x, value)
-    shape = typeof(x).shape
-    return broadcast_in_dim(fill, shape, ()) if shape else fill
+    return full_of(typeof(x), value)
+
+
+def full_of(aval: ShapedArray, value: Any) -> Any:
+    """An array of one value, of a type."""
+    scalar = ShapedArray((), aval.dtype, aval.weak_type)
+    fill = Literal(np.asarray(value).astype(aval.dtype)[()], scalar)
+    return broadcast_in_dim(fill, aval.shape, ()) if aval.shape else fill
 
 
 def to_shape(x: Any, shape: tuple[int, ...]) -> Any:

@@ -151,8 +151,7 @@ def reduce(
     inits, init_tree = pytree.tree_flatten(init_values)
     if tree != init_tree:
         raise ValueError(
-            "Operands must have the same tree structure as init_values: "
-            f"{tree} vs. {init_tree}"
+            f"Operands must have the same tree structure as init_values: {tree} vs. {init_tree}"
         )
     axes = int_tuple("reduce", "dimensions", dimensions)
     avals = [typeof(x) for x in leaves]
@@ -162,9 +161,7 @@ def reduce(
         if known is not None and is_number(inits[0], known[1](avals[0].dtype)):
             return tree.unflatten([known[0](leaves[0], axes)])
     jaxpr = reducer_program("reduce", computation, tree, avals)
-    outs = reduce_p.bind(
-        *leaves, *inits, computation=computation, jaxpr=jaxpr, dimensions=axes
-    )
+    outs = reduce_p.bind(*leaves, *inits, computation=computation, jaxpr=jaxpr, dimensions=axes)
     return tree.unflatten(outs)
 
 
@@ -184,7 +181,7 @@ def is_number(value: Any, wanted: Any) -> bool:
 
 
 def as_init(value: Any, dtype: Any) -> Any:
-    """An initial value; Python numbers take the operand's dtype, infinities its extreme integers."""
+    """An initial value; Python numbers take a dtype, infinities its extreme integers."""
     if not isinstance(value, (bool, int, float, complex)):
         return value
     if isinstance(value, float) and accepts(dtype, ("integer",)) and math.isinf(value):
@@ -277,9 +274,7 @@ def elementwise(jaxpr: Jaxpr) -> Callable[[list, list], list]:
         shape = typeof(xs[0]).shape
         n = math.prod(shape)
         flat = [reshape(z, (n,)) for z in (*xs, *ys)]
-        outs, dims = batch_of(
-            lambda *zs: eval_jaxpr(jaxpr, zs), flat, [0] * len(flat), Axis(n)
-        )
+        outs, dims = batch_of(lambda *zs: eval_jaxpr(jaxpr, zs), flat, [0] * len(flat), Axis(n))
         return [reshape(move_axis(o, d, 0, n), shape) for o, d in zip(outs, dims)]
 
     return combine

@@ -197,7 +197,9 @@ def _(
     inside = _inside(indices, i_aval.shape, i_dtype, upper)
     shape = (*out_aval.shape, *tail)
     batch_axes = without(range(out_aval.ndim), offset)
-    inside = hlo.broadcast_in_dim(mlir.tensor_type(shape, np.dtype(bool)), inside, mlir.i64s(batch_axes))
+    inside = hlo.broadcast_in_dim(
+        mlir.tensor_type(shape, np.dtype(bool)), inside, mlir.i64s(batch_axes)
+    )
     dtype = physical_dtype(out_aval)
     with np.errstate(all="ignore"):
         filler = mlir.full(np.asarray(fill_value or 0).astype(dtype), shape)
@@ -216,7 +218,9 @@ def wide_indices(indices, aval: ShapedArray) -> tuple[Any, Any]:
     dtype = aval.dtype
     if dtypes.itemsize_bits(dtype) >= 32:
         return indices, dtype
-    return hlo.convert(mlir.tensor_type(aval.shape, np.dtype(np.int32)), indices), np.dtype(np.int32)
+    return hlo.convert(mlir.tensor_type(aval.shape, np.dtype(np.int32)), indices), np.dtype(
+        np.int32
+    )
 
 
 def _inside(indices, shape, dtype, upper: Sequence[int]):
@@ -252,7 +256,17 @@ def _(primals, tangents, *, fill_value, mode, **params):
 
 
 @gather_p.rule(batch)
-def _(axis, args, dims, *, dimension_numbers, slice_sizes, unique_indices, indices_are_sorted, **params):
+def _(
+    axis,
+    args,
+    dims,
+    *,
+    dimension_numbers,
+    slice_sizes,
+    unique_indices,
+    indices_are_sorted,
+    **params,
+):
     (x, indices), (x_dim, i_dim) = args, dims
     offset, collapsed, index_map, x_batch, i_batch = dimension_numbers
     if i_dim is None:

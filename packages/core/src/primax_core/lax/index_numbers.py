@@ -105,7 +105,9 @@ def hashable(numbers: Any) -> Any:
 # Checks. Each raises TypeError.
 
 
-def check_indices(op: str, operand: ShapedArray, indices: ShapedArray, index_map, name: str) -> None:
+def check_indices(
+    op: str, operand: ShapedArray, indices: ShapedArray, index_map, name: str
+) -> None:
     """Refuse index vectors that do not point into the operand."""
     if not accepts(indices.dtype, ("integer",)):
         raise ValueError(f"{op} indices must have an integer type, got {indices.dtype.name}")
@@ -142,7 +144,9 @@ def check_axes(op: str, name: str, axes, ndim: int, ordered: bool = True) -> Non
 def check_disjoint(op: str, name: str, axes, other_name: str, others) -> None:
     """Refuse axes that play two parts."""
     if set(axes) & set(others):
-        raise TypeError(f"{name} and {other_name} in {op} op must be disjoint; got: {axes} and {others}.")
+        raise TypeError(
+            f"{name} and {other_name} in {op} op must be disjoint; got: {axes} and {others}."
+        )
 
 
 def check_batching(

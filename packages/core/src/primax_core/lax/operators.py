@@ -30,6 +30,7 @@ from .rounding import RoundingMethod, round as round_to_integers
 from .selection import select
 
 _SEQUENCES: Final = (list, tuple, set, dict, str)
+_OPERANDS: Final = (Array, int, float, np.ndarray, np.generic)
 _SCALARS: Final = frozenset(
     (bool, int, float, np.bool_, np.float32, np.float64, np.int32, np.int64)
 )
@@ -74,9 +75,7 @@ def _operator(
                     f"{type(y).__name__!r}"
                 )
             return NotImplemented
-        if not isinstance(other, (Array, np.ndarray, np.generic)) and hasattr(
-            other, "__jax_array__"
-        ):
+        if not isinstance(other, _OPERANDS) and hasattr(other, "__jax_array__"):
             x, y = (v.__jax_array__() if v is other else v for v in (x, y))
         return (front if state.trace is None else general)(x, y)
 

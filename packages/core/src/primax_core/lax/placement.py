@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from .._ir import dtypes
 from .._ir.primitive import Primitive, abstract, batch, dce, jvp, lower, transpose
-from .._runtime.array import ArrayImpl, copy_array, default_sharding, move, put, spec_of
+from .._runtime.array import ArrayImpl, copy_array, default_sharding, move, put
 from .._runtime.devices import Device
 from .._runtime.dispatch import as_operand, check_range, run
 from .._runtime.sharding import Sharding, SingleDeviceSharding, default_memory_kind

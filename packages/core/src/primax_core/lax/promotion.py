@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -45,6 +45,9 @@ def promoted(name: str, x: Any, y: Any, adjust: Adjust = any_number) -> tuple[An
     Scalars are converted in Python and become literals of the program that is being traced.
     """
     a, b = typeof(x), typeof(y)
+    if a.dtype == b.dtype and a.weak_type == b.weak_type and isinstance(x, Array):
+        if isinstance(y, Array) and adjust(a.dtype, a.weak_type) == (a.dtype, a.weak_type):
+            return x, y
     if a.dtype != b.dtype and dtypes.ExtendedDType in map(_family, (a.dtype, b.dtype)):
         raise TypeError(f"{name} does not accept dtypes {a.dtype.name}, {b.dtype.name}.")
     found = adjust(*dtypes.lattice_result(((a.dtype, a.weak_type), (b.dtype, b.weak_type))))
@@ -59,12 +62,30 @@ def cast(x: Any, aval: ShapedArray, dtype: Any, weak_type: bool) -> Any:
     """An operand in a dtype and weakness."""
     if type(x) is Literal:
         x = x.val
+    elif isinstance(x, Array):
+        if aval.dtype == dtype and aval.weak_type == weak_type:
+            return x
+        return convert(x, dtype, weak_type)
     elif not is_scalar_literal(x):
         return convert(x, dtype, weak_type)
-    check_range(x, aval)
-    with np.errstate(over="ignore"):
-        value = np.asarray(x).astype(aval.dtype).astype(dtype)[()]
-    return Literal(value, ShapedArray((), dtype, weak_type))
+    kind = type(x)
+    # 0.0 and -0.0 are equal keys but for their text; arrays and complex numbers are not kept.
+    key = (kind, x if x else repr(x), aval, dtype, weak_type) if kind in (int, float) else None
+    literal = _literals.get(key)
+    if literal is None:
+        check_range(x, aval)
+        with np.errstate(over="ignore"):
+            value = np.asarray(x).astype(aval.dtype).astype(dtype)[()]
+        literal = Literal(value, ShapedArray((), dtype, weak_type))
+        if key is not None:
+            if len(_literals) >= _LITERALS_KEPT:
+                _literals.clear()
+            _literals[key] = literal
+    return literal
+
+
+_LITERALS_KEPT: Final = 1024
+_literals: dict[Any, Literal] = {}
 
 
 def same_rank(name: str, x: Any, y: Any) -> tuple[Any, Any]:
@@ -105,6 +126,6 @@ def _report(name: str, a: tuple[int, ...], b: tuple[int, ...]) -> None:
 
 def is_operand(x: Any) -> bool:
     """Whether operators take a value: arrays, tracers, NumPy's arrays and scalars, numbers."""
-    return isinstance(x, (Array, np.ndarray, np.generic, int, float, complex, Literal)) or hasattr(
+    return isinstance(x, (Array, int, float, complex, np.ndarray, np.generic, Literal)) or hasattr(
         x, "__jax_array__"
     )

@@ -104,9 +104,7 @@ linear(reshape_p, _reshape_back)
 def _(axis, args, dims, *, new_sizes, dimensions, sharding):
     x = move_axis(args[0], dims[0], 0, axis.size)
     order = None if dimensions is None else (0, *past(0, dimensions))
-    out = reshape_p.bind(
-        x, new_sizes=(axis.size, *new_sizes), dimensions=order, sharding=sharding
-    )
+    out = reshape_p.bind(x, new_sizes=(axis.size, *new_sizes), dimensions=order, sharding=sharding)
     return out, 0
 
 
@@ -179,9 +177,7 @@ def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     return broadcast_in_dim(array, sizes, without(range(ndim), axes))
 
 
-def collapse(
-    operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None
-) -> Array:
+def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
     """The array with a range of neighbouring axes joined into one.
 
     Args:

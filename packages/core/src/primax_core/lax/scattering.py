@@ -181,8 +181,8 @@ def scatter_apply(
     program = stage(lambda x, _: [func(x)], [scalar, scalar])
     if has_tracers(program.consts):
         raise TypeError(
-            "the function given to scatter_apply uses values that are being traced; pass constants, "
-            "or gather, compute and scatter"
+            "the function given to scatter_apply uses values that are being traced; pass "
+            "constants, or gather, compute and scatter"
         )
     if [v.aval.strip_weak_type() for v in program.outvars] != [scalar]:
         raise TypeError(
@@ -314,7 +314,9 @@ def _batch_scatter(prim: Primitive) -> None:
             x,
             indices,
             updates,
-            dimension_numbers=ScatterDimensionNumbers(window, inserted, index_map, x_batch, i_batch),
+            dimension_numbers=ScatterDimensionNumbers(
+                window, inserted, index_map, x_batch, i_batch
+            ),
             unique_indices=unique_indices,
             indices_are_sorted=indices_are_sorted,
             **params,
@@ -436,7 +438,9 @@ def _(primals, tangents, *, update_jaxpr, **params):
     # Numbers scattered the same way tell which update won; the others get no derivative.
     place, winner = _winners(x, indices, updates, params)
     kept = select_n(eq(place, np.uint32(0)), full_like(tx, 0), tx)
-    won = select_n(eq(_windows_of(place, indices, winner.shape, params), winner), full_like(tu, 0), tu)
+    won = select_n(
+        eq(_windows_of(place, indices, winner.shape, params), winner), full_like(tu, 0), tu
+    )
     return out, _add_at(kept, indices, won, params)
 
 

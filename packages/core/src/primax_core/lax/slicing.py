@@ -26,7 +26,7 @@ slice_p: Final = Primitive("slice")
 pad_p: Final = Primitive("pad")
 
 
-def slice(  # noqa: A001
+def slice(
     operand: ArrayLike,
     start_indices: Sequence[int],
     limit_indices: Sequence[int],
@@ -150,9 +150,7 @@ def slice_in_dim(
     return slice(operand, starts, limits, strides)
 
 
-def index_in_dim(
-    operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True
-) -> Array:
+def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """The part of an array at one static position along an axis, which stays as size 1 if wanted.
 
     Raises:
@@ -209,7 +207,9 @@ def _(x, value, *, padding_config):
             f"{x.dtype.name} and {value.dtype.name}."
         )
     if value.shape:
-        raise ValueError(f"padding_value must be a scalar; got np.shape(padding_value)={value.shape}")
+        raise ValueError(
+            f"padding_value must be a scalar; got np.shape(padding_value)={value.shape}"
+        )
     if len(padding_config) != x.ndim:
         raise ValueError(
             "length of padding_config must equal the number of axes of operand, got padding_config "

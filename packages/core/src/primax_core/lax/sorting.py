@@ -36,7 +36,7 @@ def sort(
     is_stable: bool = True,
     num_keys: int = 1,
 ) -> Any:
-    """The elements in ascending order along an axis; of several arrays, all in the order of the keys.
+    """The elements in ascending order along an axis; several arrays in the order of the keys.
 
     Args:
       operand: an array, or several of one shape.
@@ -157,7 +157,9 @@ def _(primals, tangents, *, dimension, **params):
         outs = sort_p.bind(*primals, dimension=dimension, **params)
         return outs, [Zero.like(o) for o in outs]
     shape = typeof(primals[0]).shape
-    places = broadcasted_iota(np.uint32 if shape[dimension] < 2**32 else np.uint64, shape, dimension)
+    places = broadcasted_iota(
+        np.uint32 if shape[dimension] < 2**32 else np.uint64, shape, dimension
+    )
     *outs, order = sort_p.bind(*primals, places, dimension=dimension, **params)
     return outs, [
         Zero.like(o) if type(t) is Zero else _take_along(t, order, dimension)

@@ -67,22 +67,23 @@ def parameter_name(fun: Callable, i: int) -> str:
     return f"args[{i}]"
 
 
-def promote_weak(values: Sequence, wanted: Sequence[ShapedArray]) -> list | None:
-    """Weak initial values as the types that the body gives; ``None`` if nothing changes."""
+def promote_weak(
+    values: Sequence, avals: Sequence[ShapedArray], wanted: Sequence[ShapedArray]
+) -> tuple[list, list[ShapedArray]] | None:
+    """Weak initial values and their types as the body gives them; ``None`` if nothing changes.
+
+    A value that only becomes strong stays as it is; its type is what the body sees.
+    """
     changed = False
-    found = []
-    for x, w in zip(values, wanted):
-        a = typeof(x)
-        if a.weak_type and a.shape == w.shape and a.dtype != w.dtype:
-            x, changed = convert_element_type(x, w.dtype), True
-        elif a.weak_type and not w.weak_type and a.shape == w.shape:
-            x, changed = _strong(x, a), True
+    found, types = [], []
+    for x, a, w in zip(values, avals, wanted):
+        if a.weak_type and a.shape == w.shape and (a.dtype != w.dtype or not w.weak_type):
+            if a.dtype != w.dtype:
+                x = convert_element_type(x, w.dtype)
+            a, changed = a.update(dtype=w.dtype, weak_type=False), True
         found.append(x)
-    return found if changed else None
-
-
-def _strong(x: Any, aval: ShapedArray):
-    return convert_element_type(x, aval.dtype)
+        types.append(a)
+    return (found, types) if changed else None
 
 
 def check_carry(

@@ -6,6 +6,8 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from ..._base import pytree
 from ..._base.config import state
 from ..._ir.avals import ShapedArray
@@ -88,20 +90,19 @@ def scan(
     x_avals = [a.update(shape=a.shape[1:]) for a in xs_avals]
     in_tree = _flatten((init, _unflatten(xs_tree, x_avals)))[1]
 
-    def traced(leaves):
-        avals = [typeof(c) for c in leaves]
-        return trace_body(f, in_tree, [*avals, *x_avals], "scan"), avals
+    def traced(avals):
+        return trace_body(f, in_tree, [*avals, *x_avals], "scan")
 
-    body, carry_avals = traced(init_leaves)
+    carry_avals = [typeof(c) for c in init_leaves]
+    body = traced(carry_avals)
     _check_pair(body, f)
-    children = body.out_tree.children()
-    carry_out_tree, y_tree = children
+    carry_out_tree, y_tree = body.out_tree.children()
     n_carry = carry_out_tree.num_leaves
     if carry_out_tree == init_tree:
-        promoted = promote_weak(init_leaves, body.jaxpr.out_avals[:n_carry])
+        promoted = promote_weak(init_leaves, carry_avals, body.jaxpr.out_avals[:n_carry])
         if promoted is not None:
-            init_leaves = promoted
-            body, carry_avals = traced(init_leaves)
+            init_leaves, carry_avals = promoted
+            body = traced(carry_avals)
             n_carry = body.out_tree.children()[0].num_leaves
     check_carry(
         "scan body", parameter_name(f, 0), init_tree, carry_avals,
@@ -209,11 +210,10 @@ def _(ctx, *values, jaxpr, length, reverse, unroll, num_consts, num_carry, **_):
     init = values[num_consts : num_consts + num_carry]
     xs = values[num_consts + num_carry :]
     y_avals = ctx.out_avals[num_carry:]
-    y_types = [mlir.type_of(a) for a in y_avals]
     if length == 0:
-        return [*init, *(_uninitialized(t) for t in y_types)]
+        return [*init, *(mlir.zeros_of(a) for a in y_avals)]
     if unroll >= length:
-        return _straight(ctx, jaxpr, length, reverse, consts, init, xs, y_types)
+        return _straight(ctx, jaxpr, length, reverse, consts, init, xs, len(y_avals))
 
     steps, rest = divmod(length, unroll)
 
@@ -226,7 +226,7 @@ def _(ctx, *values, jaxpr, length, reverse, unroll, num_consts, num_carry, **_):
             carry, ys = _step(ctx, jaxpr, consts, carry, xs, ys, at)
         return carry, ys
 
-    ys = [_uninitialized(t) for t in y_types]
+    ys = [mlir.zeros_of(a) for a in y_avals]
     carry, ys = _while(steps, list(init), ys, body)
     for k in range(steps * unroll, length):
         at = mlir_i32(length - 1 - k if reverse else k)
@@ -236,8 +236,6 @@ def _(ctx, *values, jaxpr, length, reverse, unroll, num_consts, num_carry, **_):
 
 def mlir_i32(value: int):
     """An i32 constant."""
-    import numpy as np
-
     return mlir.constant(np.int32(value))
 
 
@@ -251,33 +249,6 @@ def _plus(i, n: int):
 
 def _minus(n: int, i):
     return hlo.subtract(mlir_i32(n), i)
-
-
-def _uninitialized(tensor_type):
-    import numpy as np
-
-    element = tensor_type.element_type
-    attr = (
-        mlir.dense(np.zeros((), np.bool_))
-        if str(element) == "i1"
-        else None
-    )
-    if attr is not None:
-        zero = hlo.constant(attr)
-    else:
-        zero_type = ir.RankedTensorType.get([], element)
-        zero = hlo.constant(ir.DenseElementsAttr.get_splat(zero_type, _zero_attr(element)))
-    if not tensor_type.shape:
-        return zero
-    return hlo.broadcast_in_dim(tensor_type, zero, mlir.i64s([]))
-
-
-def _zero_attr(element):
-    if isinstance(element, ir.IntegerType):
-        return ir.IntegerAttr.get(element, 0)
-    if isinstance(element, ir.ComplexType):
-        return ir.Attribute.parse(f"#complex.number<:{element.element_type} 0.0, 0.0>")
-    return ir.FloatAttr.get(element, 0.0)
 
 
 def _while(steps: int, carry: list, ys: list, body: Callable):
@@ -325,9 +296,9 @@ def _store(y, value, at):
     return hlo.dynamic_update_slice(y, row, [at, *[zero] * (len(shape) - 1)])
 
 
-def _straight(ctx, jaxpr, length, reverse, consts, carry, xs, y_types):
+def _straight(ctx, jaxpr, length, reverse, consts, carry, xs, n_ys: int):
     """All steps written out."""
-    rows: list[list] = [[] for _ in y_types]
+    rows: list[list] = [[] for _ in range(n_ys)]
     n = len(carry)
     for k in reversed(range(length)) if reverse else range(length):
         slices = []
@@ -546,8 +517,10 @@ def _depends_on(jaxpr: Jaxpr, roots: Sequence[Var]) -> set:
 
 @scan_p.rule(transpose)
 def _(cts, *args, jaxpr, num_consts, num_carry, length, reverse, **params):
-    linear = [is_linear(a) for a in args]
-    const_lin, carry_lin, xs_lin = _split(linear, num_consts, num_carry)
+    given = [is_linear(a) for a in args]
+    const_lin, _, xs_lin = _split(given, num_consts, num_carry)
+    carry_lin = _linear_carries(jaxpr, given, num_consts, num_carry)
+    linear = [*const_lin, *carry_lin, *xs_lin]
     if not all(carry_lin):
         return _transpose_mixed(
             cts, args, jaxpr=jaxpr, num_consts=num_consts, num_carry=num_carry, length=length,
@@ -573,9 +546,23 @@ def _(cts, *args, jaxpr, num_consts, num_carry, length, reverse, **params):
     ct_consts, ct_init, ct_xs = iter(outs[:n]), outs[n : n + num_carry], iter(outs[n + num_carry :])
     return [
         *(next(ct_consts) if m else None for m in const_lin),
-        *ct_init,
+        *(c if m else None for c, m in zip(ct_init, given[num_consts:])),
         *(next(ct_xs) if m else None for m in xs_lin),
     ]
+
+
+def _linear_carries(jaxpr: Jaxpr, given: Sequence[bool], nc: int, ni: int) -> list[bool]:
+    """Which carries the loop makes depend on linear arguments, even if they start as constants.
+
+    Such a start is a summand that transposition ignores.
+    """
+
+    def grow(carry):
+        marks = [*given[:nc], *carry, *given[nc + ni :]]
+        found = _depends_on(jaxpr, [v for v, m in zip(jaxpr.invars, marks) if m])
+        return [type(v) is Var and v in found for v in jaxpr.outvars[:ni]]
+
+    return fixpoint(list(given[nc : nc + ni]), grow)
 
 
 def _transposed_body(jaxpr, linear, ys_given, num_consts, num_carry) -> Jaxpr:

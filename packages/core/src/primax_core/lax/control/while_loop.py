@@ -76,20 +76,19 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
     leaves, tree = _flatten(init_val)
     in_tree = _flatten((init_val,))[1]
 
-    def traced(values):
-        avals = [typeof(x) for x in values]
+    def traced(avals):
         return (
-            avals,
             trace_body(cond_fun, in_tree, avals, "while_cond"),
             trace_body(body_fun, in_tree, avals, "while_loop"),
         )
 
-    avals, cond, body = traced(leaves)
+    avals = [typeof(x) for x in leaves]
+    cond, body = traced(avals)
     if body.out_tree == tree:
-        promoted = promote_weak(leaves, body.jaxpr.out_avals)
+        promoted = promote_weak(leaves, avals, body.jaxpr.out_avals)
         if promoted is not None:
-            leaves = promoted
-            avals, cond, body = traced(leaves)
+            leaves, avals = promoted
+            cond, body = traced(avals)
     outs = cond.jaxpr.out_avals
     if cond.out_tree != _LEAF or outs[0].shape != () or outs[0].dtype != np.bool_:
         raise TypeError(

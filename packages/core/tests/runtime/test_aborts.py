@@ -1,0 +1,88 @@
+"""What ends the process in jaxlib is refused before it gets there. Each case has a process of its
+own, so that one that does end it is seen."""
+
+import pytest
+from processes import run
+
+PREAMBLE = """
+import numpy as np
+from primax_core import jit, lax
+from primax_core._api.transfer import device_put
+from primax_core._runtime.array import put
+from primax_core._runtime.devices import devices
+from primax_core._runtime import sharding
+"""
+
+CASES = {
+    "no devices": "sharding.device_assignment(())",
+    "copy of a deleted array": "x.delete(); x.__copy__()",
+    "clone of a deleted array": "x.delete(); x.clone()",
+    "move of a deleted array": "x.delete(); device_put(x, devices()[1])",
+    "export of a deleted array": "x.delete(); x.__dlpack__()",
+    "address of a deleted array": "x.delete(); x.unsafe_buffer_pointer()",
+    "operation on a deleted array": "x.delete(); x + x",
+    "jit on a deleted array": "f = jit(lambda x: x + 1); f(x); x.delete(); f(x)",
+    "donated twice": "jit(lambda a, b: a + b, donate_argnums=(0, 1))(x, x)",
+    "donated and used": "jit(lambda a, b: a + b, donate_argnums=0)(x, x)",
+    "donated again": "f = jit(lambda a: a + 1, donate_argnums=0); f(x); f(x)",
+    "deleted and donated": "x.delete(); jit(lambda a: a + 1, donate_argnums=0)(x)",
+    "deleted on another device": "y = device_put(x, devices()[1]); y.delete(); y + x",
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_refused(case):
+    code = f"""
+x = put(np.arange(3, dtype=np.float32))
+try:
+    {CASES[case]}
+except (RuntimeError, ValueError) as error:
+    print("refused:", error)
+"""
+    assert run(PREAMBLE + code, PRIMAX_NUM_CPU_DEVICES="2").startswith("refused: ")
+
+
+def test_shapes_beyond_64_bits():
+    code = """
+try:
+    jit(lambda: lax.broadcast_in_dim(np.float32(0), (2**40, 2**40), ()))()
+except (ValueError, TypeError, RuntimeError) as error:
+    print("refused:", error)
+"""
+    assert run(PREAMBLE + code).startswith("refused: ")
+
+
+def test_donation_beside_other_users_of_the_memory():
+    code = """
+x = put(np.arange(1000, dtype=np.float32))
+view, capsule, y, z = np.asarray(x), np.from_dlpack(x), x.clone(), device_put(x, devices()[0])
+out = jit(lambda x: x * 2, donate_argnums=0)(x)
+assert (view == np.arange(1000)).all() and (capsule == np.arange(1000)).all()
+assert (np.asarray(out) == 2 * np.arange(1000)).all()
+del x, y, z, capsule
+out.delete()
+print("fine")
+"""
+    assert run(PREAMBLE + code) == "fine"
+
+
+def test_text_for_donating_and_using_one_buffer():
+    code = """
+from primax_core.errors import JaxRuntimeError
+x = put(np.arange(3, dtype=np.float32))
+try:
+    jit(lambda a, b: a + b, donate_argnums=1)(x, x)
+except JaxRuntimeError as error:
+    print(error)
+"""
+    assert "is donated, but the same buffer is also argument" in run(PREAMBLE + code)
+
+
+def test_donating_moves():
+    code = """
+x = put(np.arange(1000, dtype=np.float32))
+y = device_put(x, devices()[1], donate=True)
+assert (np.asarray(y) == np.arange(1000)).all()
+print("fine")
+"""
+    assert run(PREAMBLE + code, PRIMAX_NUM_CPU_DEVICES="2") == "fine"
