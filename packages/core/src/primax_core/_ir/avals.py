@@ -80,6 +80,9 @@ class ShapedArray:
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapedArray({self.dtype.name}[{','.join(map(str, self.shape))}]{weak})"
 
+    def __bool__(self):
+        return True  # though it has a length
+
     def __len__(self):
         if not self.shape:
             raise TypeError("len() of unsized object")

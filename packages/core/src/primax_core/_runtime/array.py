@@ -11,6 +11,7 @@ from .._base.config import state
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._trace.array import Array
+from .._trace.core import ODD_CHARS
 from . import devices as _devices, interchange
 from .array_text import deleted_text, format_of, repr_of
 from .buffers import copy_raw, move_raw, put_raw
@@ -24,14 +25,14 @@ class Spec:
     """All that caches need to know of a concrete array: its aval, where it lies, whether it must
     stay there. Interned, so keys made of specs compare by identity."""
 
-    __slots__ = ("aval", "sharding", "committed", "wrap", "handler", "__weakref__")
+    __slots__ = ("aval", "sharding", "committed", "stored", "wrap", "handler", "__weakref__")
 
     def __init__(self, aval: ShapedArray, sharding: Sharding, committed: bool):
         self.aval = aval
         self.sharding = sharding
         self.committed = committed
         self.wrap = _wrapper(self)
-        stored = physical(aval)
+        self.stored = stored = physical(aval)
         self.handler = result_handler(stored, sharding._jaxlib(stored.ndim)).wrap(self.wrap)
 
     def __repr__(self):
@@ -233,9 +234,8 @@ class ArrayImpl(Array):
         # Called from Python 3.12 on. On 3.11 only classes written in C have a buffer: write
         # memoryview(np.asarray(x)).
         self._check_alive()
-        aval = self._spec.aval
-        if physical(aval) is not aval:
-            raise BufferError(f"an array of type {aval} has no buffer")
+        if self._spec.stored is not self._spec.aval:
+            raise BufferError(f"an array of type {self._spec.aval} has no buffer")
         return memoryview(self._buf)
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
@@ -319,7 +319,7 @@ class ArrayImpl(Array):
         if sharding.num_devices != 1:
             sharding = default_sharding()
         spec = spec_of(aval, sharding, self._spec.committed)
-        stored = physical(aval)
+        stored = spec.stored
         for row in self._stored:
             yield spec.wrap(put_raw(np.asarray(row, stored.dtype), stored, sharding))
 
@@ -358,7 +358,8 @@ class ArrayImpl(Array):
 
 def _restored(stored: np.ndarray, aval: ShapedArray) -> ArrayImpl:
     sharding = default_sharding()
-    return spec_of(aval, sharding, False).wrap(put_raw(stored, physical(aval), sharding))
+    spec = spec_of(aval, sharding, False)
+    return spec.wrap(put_raw(stored, spec.stored, sharding))
 
 
 def retyped(array: ArrayImpl, aval: ShapedArray) -> ArrayImpl:
@@ -383,18 +384,18 @@ def put(x: Any, sharding: Sharding | None = None, aval: ShapedArray | None = Non
     committed = sharding is not None
     if sharding is None:
         sharding = default_sharding()
+    value = np.asarray(x)
     if aval is None:
-        value = np.asarray(x)
-        dtype = value.dtype if value.dtype.isnative else value.dtype.newbyteorder("=")
-        dtype = dtypes.canonicalize_dtype(dtype)
-        dtypes.check_valid_dtype(dtype, x)
+        dtype = value.dtype
+        dtype = dtypes.canonicalize_dtype(dtype if dtype.isnative else dtype.newbyteorder("="))
+        if dtype.char in ODD_CHARS:
+            dtypes.check_valid_dtype(dtype, x)
         aval = ShapedArray(value.shape, dtype)
-    else:
-        value = np.asarray(x)
-    stored = physical(aval)
-    if value.dtype != stored.dtype:
+    spec = spec_of(aval, sharding, committed)
+    stored = spec.stored
+    if value.dtype is not stored.dtype and value.dtype != stored.dtype:
         value = value.astype(stored.dtype)
-    return spec_of(aval, sharding, committed).wrap(put_raw(value, stored, sharding))
+    return spec.wrap(put_raw(value, stored, sharding))
 
 
 def default_sharding() -> SingleDeviceSharding:
@@ -416,7 +417,7 @@ def move(array: ArrayImpl, sharding: Sharding, committed: bool = True) -> ArrayI
     target = spec_of(spec.aval, sharding, committed)
     if spec.sharding is sharding:
         return target.wrap(array._buf)
-    return target.wrap(move_raw(array._buf, physical(spec.aval), spec.sharding, sharding))
+    return target.wrap(move_raw(array._buf, spec.stored, spec.sharding, sharding))
 
 
 def copy_array(array: ArrayImpl) -> ArrayImpl:

@@ -25,13 +25,14 @@ def put_raw(
       share: use NumPy's memory where it is aligned well enough, instead of a copy. Nobody may
         write to it afterwards.
     """
-    if value.shape != aval.shape or value.dtype != aval.dtype:
+    dtype = value.dtype
+    if value.shape != aval.shape or dtype is not aval.dtype and dtype != aval.dtype:
         raise TypeError(
-            f"values of type {value.dtype}{list(value.shape)} cannot fill an array of type {aval}"
+            f"values of type {dtype}{list(value.shape)} cannot fill an array of type {aval}"
         )
-    if UNKNOWN_DTYPES and value.dtype in UNKNOWN_DTYPES:
+    if UNKNOWN_DTYPES and dtype in UNKNOWN_DTYPES:
         raise TypeError(
-            f"arrays of {value.dtype.name} need a newer jaxlib: pip install 'jaxlib>=0.11'"
+            f"arrays of {dtype.name} need a newer jaxlib: pip install 'jaxlib>=0.11'"
         )
     if type(sharding) is SingleDeviceSharding:
         values, devices = [value], [sharding._device]

@@ -169,13 +169,18 @@ def register_value_type(cls: type, aval_of: Callable[[Any], ShapedArray]) -> Non
     _type_of[cls] = aval_of
 
 
+# What NumPy calls the dtypes that may be no array's: objects, texts, times, structures, and the
+# long double, whose letters some of ours share.
+ODD_CHARS = frozenset("OSUMmVgG")
+
+
 def _numpy_aval(x) -> ShapedArray:
     dtype = x.dtype
     if dtype.isnative:
         dtype = dtypes.canonicalize_dtype(dtype)
     else:  # the values are put in this machine's order when they become an array
         dtype = dtypes.canonicalize_dtype(dtype.newbyteorder("="))
-    if dtype.char in "OSUMmVgG" or type(x) not in _type_of and hasattr(x, "mask"):
+    if dtype.char in ODD_CHARS or type(x) not in _type_of and hasattr(x, "mask"):
         _check_numpy(x, dtype)
     return ShapedArray(x.shape, dtype)
 

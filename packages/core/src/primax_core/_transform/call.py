@@ -18,6 +18,7 @@ from .._ir.primitive import (
 )
 from .._ir.printer import hide_defaults
 from .._lower.lazy import lowering, mlir
+from .._trace.core import typeof
 from .._trace.staging import stage
 from .batching import batch_jaxpr
 from .dce import dce_jaxpr
@@ -55,7 +56,7 @@ def _(ctx, *values, jaxpr, name, inline=False, **_):
 
 @jit_p.rule(jvp)
 def _(primals, tangents, *, jaxpr, **params):
-    mask = tuple(type(t) is not Zero for t in tangents)
+    mask = tuple(None if type(t) is Zero else typeof(t) for t in tangents)
     program, out_mask = jvp_jaxpr(jaxpr, mask)
     given = [t for t in tangents if type(t) is not Zero]
     outs = call_jaxpr(program, [*primals, *given], params)
@@ -85,7 +86,7 @@ def _(primals, mask, *, jaxpr, **params):
 @jit_p.rule(transpose)
 def _(cts, *args, jaxpr, **params):
     linear = tuple(is_linear(a) for a in args)
-    ct_mask = tuple(type(c) is not Zero for c in cts)
+    ct_mask = tuple(None if type(c) is Zero else typeof(c) for c in cts)
     program, out_mask = transpose_jaxpr(jaxpr, linear, ct_mask)
     known = [a for a in args if not is_linear(a)]
     found = iter(call_jaxpr(program, [*known, *(c for c in cts if type(c) is not Zero)], params))

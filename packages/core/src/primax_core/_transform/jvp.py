@@ -59,7 +59,7 @@ class JVPTrace(Trace):
         for a in args:
             p, t = self.parts(a)
             primals.append(p)
-            mask.append(t is not None)
+            mask.append(None if t is None else typeof(t))
             if t is not None:
                 tangents.append(t)
         if not tangents:
@@ -73,7 +73,7 @@ class JVPTrace(Trace):
 
     def call(self, jaxpr: Jaxpr, args: Sequence, name=None) -> list:
         parts = [self.parts(a) for a in args]
-        mask = tuple(t is not None for _, t in parts)
+        mask = tuple(None if t is None else typeof(t) for _, t in parts)
         primals = [p for p, _ in parts]
         if not any(mask):
             return call_on(self.parent, jaxpr, primals, name)
@@ -90,8 +90,11 @@ class JVPTrace(Trace):
         ]
 
 
-def jvp_piece(prim: Primitive, params: dict, avals: list, mask: tuple[bool, ...]):
-    """Program ``(*primals, *tangents) -> (*outs, *out_tangents)`` and which outs have tangents."""
+def jvp_piece(prim: Primitive, params: dict, avals: list, mask: tuple):
+    """Program ``(*primals, *tangents) -> (*outs, *out_tangents)`` and which outs have tangents.
+
+    ``mask`` holds the types of the tangents, ``None`` where they are zero.
+    """
 
     def make():
         rule = prim.require(kinds.jvp, "forward-mode differentiation")
@@ -109,15 +112,20 @@ def jvp_piece(prim: Primitive, params: dict, avals: list, mask: tuple[bool, ...]
             out_mask.extend(type(t) is not Zero for t in tangents_out)
             return [*outs, *(t for t in tangents_out if type(t) is not Zero)]
 
-        tangent_avals = [a.tangent_aval() for a, m in zip(avals, mask) if m]
+        tangent_avals = [m for m in mask if m is not None]
         jaxpr = stage(run, [*avals, *tangent_avals])
         return jaxpr, tuple(out_mask)
 
     return remembered("jvp", prim, params, (tuple(avals), mask), make)
 
 
-def jvp_jaxpr(jaxpr: Jaxpr, mask: tuple[bool, ...], instantiate_outs: tuple[bool, ...] | bool = False):
-    """Forward-mode program of a program; ``instantiate_outs`` forces tangents for some results."""
+def jvp_jaxpr(jaxpr: Jaxpr, mask: tuple, instantiate_outs: tuple[bool, ...] | bool = False):
+    """Forward-mode program of a program, and which results have tangents.
+
+    Args:
+      mask: for each argument false if its tangent is zero, else true or the tangent's type.
+      instantiate_outs: results that get a tangent in any case.
+    """
 
     def make():
         out_mask: list[bool] = []
@@ -139,7 +147,9 @@ def jvp_jaxpr(jaxpr: Jaxpr, mask: tuple[bool, ...], instantiate_outs: tuple[bool
             out_mask.extend(t is not None for t in out_tangents)
             return [*outs, *(t for t in out_tangents if t is not None)]
 
-        tangent_avals = [v.aval.tangent_aval() for v, m in zip(jaxpr.invars, mask) if m]
+        tangent_avals = [
+            v.aval.tangent_aval() if m is True else m for v, m in zip(jaxpr.invars, mask) if m
+        ]
         result = stage(run, [*jaxpr.in_avals, *tangent_avals], jaxpr.debug_info)
         return result, tuple(out_mask)
 

@@ -95,7 +95,7 @@ def _results(value) -> list:
 
 @remat_p.rule(jvp)
 def _(primals, tangents, *, jaxpr, **params):
-    mask = tuple(type(t) is not Zero for t in tangents)
+    mask = tuple(None if type(t) is Zero else typeof(t) for t in tangents)
     program, out_mask = jvp_jaxpr(jaxpr, mask)
     given = [t for t in tangents if type(t) is not Zero]
     outs = remat_p.bind(*primals, *given, jaxpr=program, **params)
@@ -223,7 +223,7 @@ def inlined(jaxpr: Jaxpr) -> Jaxpr:
 @remat_p.rule(transpose)
 def _(cts, *args, jaxpr, policy, prevent_cse, differentiated):
     linear = tuple(is_linear(a) for a in args)
-    ct_mask = tuple(type(c) is not Zero for c in cts)
+    ct_mask = tuple(None if type(c) is Zero else typeof(c) for c in cts)
     program, out_mask = transpose_jaxpr(jaxpr, linear, ct_mask)
     known = [a for a in args if not is_linear(a)]
     found = iter(

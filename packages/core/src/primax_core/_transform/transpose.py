@@ -8,7 +8,7 @@ from typing import Any
 from .._base.config import state
 from .._ir import primitive as kinds
 from .._ir.jaxpr import Jaxpr, Literal, Var
-from .._trace.core import bind_on, call_on
+from .._trace.core import bind_on, call_on, typeof
 from .._trace.staging import stage
 from .linearize import Node, Tangent
 from .pieces import remembered, remembered_on
@@ -20,15 +20,15 @@ def run_tape_backwards(tape: Sequence[Node], out_cts: dict[Tangent, Any], ins: S
     cts: dict[Tangent, Any] = dict(out_cts)
     for node in reversed(tape):
         given = [cts.pop(t, None) for t in node.outputs]
-        mask = tuple([c is not None for c in given])
-        if True not in mask:
+        ct_types = tuple([None if c is None else typeof(c) for c in given])
+        if not any(ct_types):
             continue
         if node.backward is not None:
             found = node.backward(node.residuals, given)
             pairs = [(t, c) for t, c in zip(node.inputs, found) if c is not None]
         else:
             linear = (False,) * len(node.residuals) + (True,) * len(node.inputs)
-            jaxpr, out_mask = transpose_jaxpr(node.jaxpr, linear, mask)
+            jaxpr, out_mask = transpose_jaxpr(node.jaxpr, linear, ct_types)
             out_mask = out_mask[len(node.residuals) :]
             operands = [*node.residuals, *(c for c in given if c is not None)]
             found = iter(call_on(state.trace, jaxpr, operands))
@@ -42,14 +42,14 @@ def run_tape_backwards(tape: Sequence[Node], out_cts: dict[Tangent, Any], ins: S
 def transpose_jaxpr(
     jaxpr: Jaxpr,
     linear: tuple[bool, ...],
-    ct_mask: tuple[bool, ...],
+    ct_mask: tuple[Any, ...],
     instantiate_outs: bool = False,
 ):
     """Program ``(*known, *cotangents) -> (*cotangents of the linear inputs)``.
 
     ``linear`` marks the arguments that the program is linear in, the others are known. Only results
-    marked in ``ct_mask`` have cotangents. Also returned: which arguments get one (all linear
-    ones with ``instantiate_outs``).
+    marked in ``ct_mask`` have cotangents, of the result's type or of the type that stands as the
+    mark. Also returned: which arguments get one (all linear ones with ``instantiate_outs``).
     """
 
     def make():
@@ -69,7 +69,9 @@ def transpose_jaxpr(
             return [c for c, m in zip(found, out_mask) if m]
 
         known_avals = [v.aval for v, is_lin in zip(jaxpr.invars, linear) if not is_lin]
-        ct_avals = [v.aval for v, m in zip(jaxpr.outvars, ct_mask) if m]
+        ct_avals = [
+            v.aval.tangent_aval() if m is True else m for v, m in zip(jaxpr.outvars, ct_mask) if m
+        ]
         result = stage(run, [*known_avals, *ct_avals], jaxpr.debug_info)
         return result, tuple(out_mask)
 
@@ -122,17 +124,19 @@ def transpose_eqn(eqn, linear_args: tuple[bool, ...], values: Sequence, cts: Seq
     direct = prim.rules.get(kinds.backward)
     if direct is not None:
         return direct(cts, values, linear_args, [v.aval for v in eqn.invars], **params)
-    avals = tuple(v.aval for v in eqn.invars)
-    ct_mask = tuple(c is not None for c in cts)
+    avals = tuple(
+        v.aval if is_lin else typeof(x) for v, x, is_lin in zip(eqn.invars, values, linear_args)
+    )
+    ct_types = tuple(None if c is None else typeof(c) for c in cts)
     out_avals = tuple(v.aval for v in eqn.outvars)
-    jaxpr, out_mask = transpose_piece(prim, params, avals, linear_args, out_avals, ct_mask)
+    jaxpr, out_mask = transpose_piece(prim, params, avals, linear_args, out_avals, ct_types)
     operands = [v for v, is_lin in zip(values, linear_args) if not is_lin]
     operands.extend(c for c in cts if c is not None)
     found = iter(call_on(state.trace, jaxpr, operands))
     return [next(found) if m else None for m in out_mask]
 
 
-def transpose_piece(prim, params, avals, linear_args, out_avals, ct_mask):
+def transpose_piece(prim, params, avals, linear_args, out_avals, ct_types):
     """Program ``(*known operands, *cotangents) -> cotangents`` of one operation."""
 
     def make():
@@ -144,7 +148,7 @@ def transpose_piece(prim, params, avals, linear_args, out_avals, ct_mask):
             operands = [
                 Linear(a) if is_lin else next(given) for a, is_lin in zip(avals, linear_args)
             ]
-            cts = [next(given) if m else Zero(a) for m, a in zip(ct_mask, out_avals)]
+            cts = [next(given) if m else Zero(a) for m, a in zip(ct_types, out_avals)]
             found = rule(cts if prim.multiple_results else cts[0], *operands, **params)
             found = [None if c is None or type(c) is Zero or not lin else c
                      for c, lin in zip(found, linear_args, strict=True)]  # fmt: skip
@@ -152,11 +156,10 @@ def transpose_piece(prim, params, avals, linear_args, out_avals, ct_mask):
             return [c for c in found if c is not None]
 
         known = [a for a, is_lin in zip(avals, linear_args) if not is_lin]
-        given = [a for a, m in zip(out_avals, ct_mask) if m]
-        jaxpr = stage(run, [*known, *given])
+        jaxpr = stage(run, [*known, *(a for a in ct_types if a is not None)])
         return jaxpr, tuple(out_mask)
 
-    return remembered("transpose", prim, params, (avals, linear_args, out_avals, ct_mask), make)
+    return remembered("transpose", prim, params, (avals, linear_args, out_avals, ct_types), make)
 
 
 def instantiated(cts: Sequence, avals: Sequence) -> list:

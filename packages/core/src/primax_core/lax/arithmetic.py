@@ -155,7 +155,8 @@ derivatives(
 def _(ct, x, y, **_):
     def cotangent(known, aval, product):
         known = convert(known, typeof(ct).dtype, typeof(known).weak_type)
-        return convert(sum_to(product(known), aval), aval.dtype, aval.weak_type)
+        found = sum_to(product(known), aval)
+        return found if typeof(found).dtype == aval.dtype else convert(found, aval.dtype)
 
     return [
         cotangent(y, x.aval, lambda y: mul(ct, y)) if is_linear(x) else None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -23,12 +23,12 @@ from .families import accepts, full_like
 from .joining import concatenate
 from .magnitude import abs
 from .permuting import rev
-from .reducing import only
+from .reducing import greatest, least, only
 from .reshaping import reshape, squeeze
 from .selection import select_n
-from .shapes import inserted, without
+from .shapes import without
 from .slicing import pad, slice_in_dim
-from .windows import reduce_window_max_p, reduce_window_min_p, reduce_window_sum_p
+from .windows import reduce_window
 
 ArrayLike = Any
 
@@ -156,68 +156,65 @@ def _with_tangents(op: Callable) -> Combine:
 # Compiled, fewer and larger steps are better: blocks, and the blocks' results in blocks again.
 
 
-def _in_blocks(size: int, within: Callable, op: Callable, x: Any, axis: int) -> Array:
-    """Running results of an associative function of two arrays.
+class _Blocks(NamedTuple):
+    """How a cumulative operation is compiled.
 
-    Args:
-      within: ``(x, axis)``: the same for the axis of a block.
+    Attributes:
+      size: number of elements in a block.
+      within: ``(op, neutral, x, axis, reverse)``: running results along the axis of a block.
+      neutral: from a dtype to the operation's neutral element.
     """
-    shape = typeof(x).shape
-    n = shape[axis]
-    if n <= size:
-        return within(x, axis)
-    blocks = -(-n // size)
-    padded = inserted(shape[:axis] + shape[axis + 1 :], axis, blocks * size)
-    # What is behind the last element matters to none before it.
-    x = _shifted(x, axis, 0, blocks * size - n)
-    x = reshape(x, (*shape[:axis], blocks, size, *shape[axis + 1 :]))
-    inner = within(x, axis + 1)
-    lasts = squeeze(slice_in_dim(inner, size - 1, size, 1, axis + 1), (axis + 1,))
-    before = _shifted(_in_blocks(size, within, op, lasts, axis), axis, 1, -1)
-    every = typeof(inner).shape
-    before = broadcast_in_dim(before, every, without(range(len(every)), (axis + 1,)))
-    out = op(before, inner)
-    # The first block has nothing before it.
-    first = slice_in_dim(inner, 0, 1, 1, axis)
-    out = concatenate([first, slice_in_dim(out, 1, blocks, 1, axis)], axis)
-    return slice_in_dim(reshape(out, padded), 0, n, 1, axis)
+
+    size: int
+    within: Callable
+    neutral: Callable[[Any], Any]
+
+    def run(self, op: Callable, x: Any, axis: int, reverse: bool) -> Array:
+        """Running results of an associative function of two arrays."""
+        shape, dtype = typeof(x).shape, typeof(x).dtype
+        neutral = np.asarray(self.neutral(dtype), dtype)[()]
+        n, size = shape[axis], self.size
+        if n <= size:
+            return self.within(op, neutral, x, axis, reverse)
+        blocks = -(-n // size)
+        x = _shifted(x, axis, 0, blocks * size - n, neutral)
+        padded = typeof(x).shape
+        x = reshape(x, (*shape[:axis], blocks, size, *shape[axis + 1 :]))
+        inner = self.within(op, neutral, x, axis + 1, reverse)
+        last = 0 if reverse else size - 1
+        whole = squeeze(slice_in_dim(inner, last, last + 1, 1, axis + 1), (axis + 1,))
+        others = self.run(op, whole, axis, reverse)
+        others = _shifted(others, axis, *((-1, 1) if reverse else (1, -1)), neutral)
+        every = typeof(inner).shape
+        others = broadcast_in_dim(others, every, without(range(len(every)), (axis + 1,)))
+        return slice_in_dim(reshape(op(others, inner), padded), 0, n, 1, axis)
 
 
-def _shifted(x: Any, axis: int, low: int, high: int) -> Array:
+def _shifted(x: Any, axis: int, low: int, high: int, fill: Any) -> Array:
     """The array with elements added before and after an axis, or taken away."""
-    aval = typeof(x)
-    config = [(0, 0, 0)] * aval.ndim
+    config = [(0, 0, 0)] * typeof(x).ndim
     config[axis] = (low, high, 0)
-    return pad(x, np.zeros((), aval.dtype)[()], config)
+    return pad(x, fill, config)
 
 
-def _by_window(prim: Primitive) -> Callable:
+def _by_window(op: Callable, neutral: Any, x: Any, axis: int, reverse: bool) -> Array:
     """Running results by windows that end at each element."""
-
-    def within(x, axis):
-        shape = typeof(x).shape
-        ones = (1,) * len(shape)
-        sizes, pads = list(ones), [(0, 0)] * len(shape)
-        sizes[axis], pads[axis] = max(shape[axis], 1), (max(shape[axis], 1) - 1, 0)
-        return prim.bind(
-            x, window_dimensions=tuple(sizes), window_strides=ones, padding=tuple(pads),
-            base_dilation=ones, window_dilation=ones,
-        )  # fmt: skip
-
-    return within
+    shape = typeof(x).shape
+    if not shape[axis]:
+        return x
+    sizes, pads = [1] * len(shape), [(0, 0)] * len(shape)
+    sizes[axis], rest = shape[axis], shape[axis] - 1
+    pads[axis] = (0, rest) if reverse else (rest, 0)
+    return reduce_window(x, neutral, op, sizes, None, pads)
 
 
-def _by_steps(op: Callable) -> Callable:
+def _by_steps(op: Callable, neutral: Any, x: Any, axis: int, reverse: bool) -> Array:
     """Running results one after the other."""
-
-    def within(x, axis):
-        n = typeof(x).shape[axis]
-        found = [slice_in_dim(x, i, i + 1, 1, axis) for i in range(n)]
-        for i in range(1, n):
-            found[i] = op(found[i - 1], found[i])
-        return concatenate(found, axis) if n > 1 else x
-
-    return within
+    n = typeof(x).shape[axis]
+    found = [slice_in_dim(x, i, i + 1, 1, axis) for i in range(n)]
+    for i in reversed(range(n - 1)) if reverse else range(1, n):
+        found[i] = op(found[i + 1 if reverse else i - 1], found[i])
+    return concatenate(found, axis) if n > 1 else x
 
 
 def _cumulative(
@@ -226,7 +223,7 @@ def _cumulative(
     op: Callable,
     linearized: Combine | None,
     wide: bool,
-    blocks: tuple[int, Callable],
+    blocks: _Blocks,
 ) -> None:
     """Type, lowering, derivative and batching of a cumulative operation.
 
@@ -234,7 +231,7 @@ def _cumulative(
       op: associative function of two arrays.
       linearized: the same on lists ``[value, tangent]``.
       wide: whether floats narrower than 32 bits are combined in ``float32``.
-      blocks: size of the blocks that the axis is compiled in, and how their results are computed.
+      blocks: how it is compiled.
     """
     check = only(*kinds)
 
@@ -250,9 +247,7 @@ def _cumulative(
         def run(x):
             narrow = wide and accepts(dtype, ("float",)) and dtypes.itemsize_bits(dtype) < 32
             y = convert(x, np.dtype(np.float32)) if narrow else x
-            y = rev(y, (axis,)) if reverse else y
-            out = _in_blocks(*blocks, op, y, axis)
-            out = rev(out, (axis,)) if reverse else out
+            out = blocks.run(op, y, axis, reverse)
             return convert(out, dtype) if narrow else out
 
         return ctx.call(run, x)
@@ -301,12 +296,13 @@ def _log_add_exp_with_tangents(x: Sequence, y: Sequence) -> list:
     return [out, b.add(*parts)]
 
 
-# Measured on a CPU: windows of 16 compile like a window of the whole axis, and run faster.
-_SUMS: Final = (16, _by_window(reduce_window_sum_p))
-_PRODUCTS: Final = (4, _by_steps(b.mul))
-_MAXIMA: Final = (16, _by_window(reduce_window_max_p))
-_MINIMA: Final = (16, _by_window(reduce_window_min_p))
-_LOGS: Final = (4, _by_steps(_log_add_exp))
+# Measured on a CPU: windows of 16 compile like a window of the whole axis, run faster, and round
+# alike. For an operation that is costly itself, most steps are best saved.
+_SUMS: Final = _Blocks(16, _by_window, lambda dtype: 0)
+_PRODUCTS: Final = _Blocks(16, _by_window, lambda dtype: 1)
+_MAXIMA: Final = _Blocks(16, _by_window, least)
+_MINIMA: Final = _Blocks(16, _by_window, greatest)
+_LOGS: Final = _Blocks(4, _by_steps, least)
 
 _cumulative(cumsum_p, ("number",), b.add, None, True, _SUMS)
 _cumulative(cumprod_p, ("number",), b.mul, _with_tangents(b.mul), True, _PRODUCTS)

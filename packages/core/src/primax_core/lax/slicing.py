@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
 from .._lower.lazy import hlo, mlir
@@ -201,6 +202,8 @@ def pad(
 
 @pad_p.rule(abstract)
 def _(x, value, *, padding_config):
+    if isinstance(x.dtype, dtypes.ExtendedDType):
+        raise TypeError(f"pad does not accept dtype {x.dtype.name}; use concatenate")
     if x.dtype != value.dtype:
         raise TypeError(
             "pad operand and padding_value must be same dtype: got "

@@ -90,9 +90,12 @@ def _(*xs, dimension, is_stable, num_keys):
         raise TypeError(
             f"Arguments to sort must have equal shapes, got: {' '.join(str(x.shape) for x in xs)}"
         )
-    for x in xs[:num_keys]:
+    for x in xs:
         if isinstance(x.dtype, dtypes.ExtendedDType):
-            raise TypeError(f"sort does not accept keys of dtype {x.dtype.name}")
+            raise TypeError(
+                f"sort does not accept operands of dtype {x.dtype.name}: sort positions "
+                "(lax.iota) in their place, and take the elements at the result"
+            )
     return list(xs)
 
 
