@@ -210,7 +210,9 @@ def test_items():
     x = f32(2, 3)
     assert x.item(4) == 4.0 and x.item(1, 2) == 5.0 and x.item(-1) == 5.0
     assert f32(1, 1).item() == 0.0
-    with pytest.raises(ValueError, match=r"^can only convert an array of size 1 to a Python scalar"):
+    with pytest.raises(
+        ValueError, match=r"^can only convert an array of size 1 to a Python scalar"
+    ):
         x.item()
     with pytest.raises(IndexError):
         x.item(6)

@@ -10,6 +10,7 @@ import numpy as np
 from .._base import pytree
 from .._base.config import state
 from .._ir import dtypes
+from .._ir.avals import ShapedArray
 from .._runtime.array import put
 from .._trace.core import set_trace, typeof
 from ..lax.reshaping import reshape
@@ -184,11 +185,15 @@ _kept: dict[tuple, list] = {}
 
 def basis(leaves: Sequence, tree):
     """The standard basis of a tree of arrays, along a new first axis; kept while it is small."""
-    key = (state.key, *[typeof(x).strip_weak_type() for x in leaves])
+    avals = [typeof(x) for x in leaves]
+    key = (state.key, *avals)
     found = _kept.get(key)
     if found is None:
         with set_trace(None):
-            found = [put(block) for block in directions_of(leaves)]
+            found = [
+                put(block, aval=ShapedArray(block.shape, block.dtype, a.weak_type))
+                for block, a in zip(directions_of(leaves), avals)
+            ]
         if sum(f.size for f in found) <= 1 << 16:
             _kept[key] = found
     return tree_unflatten(tree, found)

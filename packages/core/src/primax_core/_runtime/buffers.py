@@ -31,9 +31,7 @@ def put_raw(
             f"values of type {dtype}{list(value.shape)} cannot fill an array of type {aval}"
         )
     if UNKNOWN_DTYPES and dtype in UNKNOWN_DTYPES:
-        raise TypeError(
-            f"arrays of {dtype.name} need a newer jaxlib: pip install 'jaxlib>=0.11'"
-        )
+        raise TypeError(f"arrays of {dtype.name} need a newer jaxlib: pip install 'jaxlib>=0.11'")
     if type(sharding) is SingleDeviceSharding:
         values, devices = [value], [sharding._device]
     else:

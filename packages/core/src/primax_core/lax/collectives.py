@@ -20,6 +20,7 @@ from .._transform.symbolic import Zero, instantiate
 from .arithmetic import add, div, mul
 from .broadcasting import broadcast_in_dim, iota
 from .conversion import convert_element_type
+from .families import scalar_like
 from .joining import concatenate
 from .permuting import transpose as transpose_array
 from .reducing import reduce_max, reduce_min, reduce_sum
@@ -102,7 +103,7 @@ def _divide(x, n: int):
     aval = typeof(x)
     if not np.issubdtype(aval.dtype, np.inexact) and aval.dtype.kind in "iub":
         x = convert_element_type(x, np.float32 if aval.dtype.itemsize <= 4 else np.float64)
-    return div(x, np.asarray(n, typeof(x).dtype)[()])
+    return div(x, scalar_like(x, n))
 
 
 def pmax(x: Any, axis_name: AxisName, *, axis_index_groups=None) -> Any:

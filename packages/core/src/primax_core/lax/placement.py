@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from .._ir import dtypes
 from .._ir.primitive import Primitive, abstract, batch, dce, jvp, lower, transpose
@@ -42,7 +42,7 @@ class Space(enum.Enum):
     __repr__ = __str__
 
 
-Place = Device | Sharding | Space | None
+Place: TypeAlias = Device | Sharding | Space | None
 
 
 def place(

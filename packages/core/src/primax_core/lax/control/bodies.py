@@ -12,9 +12,9 @@ from ..._ir.avals import ShapedArray
 from ..._ir.jaxpr import DebugInfo, Jaxpr
 from ..._trace.axes import axis_env
 from ..._trace.core import typeof
-from ..._trace.staging import close_over, eval_jaxpr, has_tracers, stage
+from ..._trace.staging import close_over, has_tracers
 from ..._transform.staged import trace_function
-from ..conversion import convert, convert_element_type
+from ..conversion import convert_element_type
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
 _traced: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
@@ -42,7 +42,8 @@ def trace_body(fun: Callable, in_tree, avals: Sequence[ShapedArray], what: str) 
     found = cache.get(key)
     if found is not None:
         return found
-    info = DebugInfo(what, getattr(fun, "__name__", type(fun).__name__), *_where(fun))
+    name = getattr(fun, "__name__", type(fun).__name__)
+    info = DebugInfo(what, name, *_where(fun), _argument_names(fun, in_tree), None)
     tree = _flatten((_unflatten(in_tree, [0] * in_tree.num_leaves), {}))[1]
     traced = trace_function(fun, tree, avals, info)
     if traced.consts:
@@ -59,6 +60,14 @@ def _where(fun) -> tuple[str | None, int | None]:
     return (code.co_filename, code.co_firstlineno) if code is not None else (None, None)
 
 
+def _argument_names(fun: Callable, in_tree) -> tuple[str, ...]:
+    return tuple(
+        parameter_name(fun, i) + path
+        for i, arg in enumerate(in_tree.children())
+        for path in leaf_paths(arg)
+    )
+
+
 def parameter_name(fun: Callable, i: int) -> str:
     """The name of a function's ``i``-th parameter, for messages."""
     code = getattr(fun, "__code__", None)
@@ -67,23 +76,19 @@ def parameter_name(fun: Callable, i: int) -> str:
     return f"args[{i}]"
 
 
-def promote_weak(
-    values: Sequence, avals: Sequence[ShapedArray], wanted: Sequence[ShapedArray]
-) -> tuple[list, list[ShapedArray]] | None:
-    """Weak initial values and their types as the body gives them; ``None`` if nothing changes.
+def promote_weak(values: Sequence, wanted: Sequence[ShapedArray]) -> list | None:
+    """Weak initial values as the dtypes that the body gives; ``None`` if nothing changes.
 
-    A value that only becomes strong stays as it is; its type is what the body sees.
+    A weak value of the dtype that the body gives stays weak, whatever the body's weakness.
     """
     changed = False
-    found, types = [], []
-    for x, a, w in zip(values, avals, wanted):
-        if a.weak_type and a.shape == w.shape and (a.dtype != w.dtype or not w.weak_type):
-            if a.dtype != w.dtype:
-                x = convert_element_type(x, w.dtype)
-            a, changed = a.update(dtype=w.dtype, weak_type=False), True
+    found = []
+    for x, w in zip(values, wanted):
+        a = typeof(x)
+        if a.weak_type and a.shape == w.shape and a.dtype != w.dtype:
+            x, changed = convert_element_type(x, w.dtype), True
         found.append(x)
-        types.append(a)
-    return (found, types) if changed else None
+    return found if changed else None
 
 
 def check_carry(
@@ -94,66 +99,91 @@ def check_carry(
     Raises:
       TypeError: naming each component that differs, both types, and how to mend it.
     """
-    ins = _with_paths(in_tree)
     if in_tree != out_tree:
-        problems = [
-            p.error(name).args[0].split("\n", 1)[-1].strip()
-            for p in pytree.prefix_errors(
-                _unflatten(in_tree, list(in_avals)), _unflatten(out_tree, list(out_avals))
-            )
+        lines = [
+            f"the input carry {'component ' if path else ''}{name}{path} is {a} but the "
+            f"corresponding component of the carry output is {b}, so {why}"
+            for path, a, b, why in structure_differences(in_tree, out_tree)
         ]
         raise TypeError(
             f"{what} function carry input and carry output must have the same pytree structure, "
-            f"but they differ:\n\nThe input carry {name} has structure {in_tree} but the "
-            f"corresponding output carry has structure {out_tree}"
-            + (": " + "; ".join(problems[:3]) if problems else "")
-            + ".\n\nRevise the function so that the carry output has the same pytree structure as "
-            "the carry input."
+            f"but they differ:\n\n{_sentences(lines)}\n\nRevise the function so that the carry "
+            "output has the same pytree structure as the carry input."
         )
-    wrong = [
-        (f"{name}{path}", a, b)
-        for path, a, b in zip(ins, in_avals, out_avals)
+    lines = [
+        f"the input carry {'component ' if path else ''}{name}{path} has type "
+        f"{a.strip_weak_type()} but the corresponding output carry component has type "
+        f"{b.strip_weak_type()}, so the {differing(a, b)} do not match"
+        for path, a, b in zip(leaf_paths(in_tree), in_avals, out_avals)
         if a.shape != b.shape or a.dtype != b.dtype
     ]
-    if wrong:
-        lines = [
-            f"The input carry {'component ' if path != name else ''}{path} has type "
-            f"{a.strip_weak_type()} but the corresponding output carry component has type "
-            f"{b.strip_weak_type()}, so the {_difference(a, b)}."
-            for path, a, b in wrong
-        ]
-        text = lines[0] if len(lines) == 1 else "\n".join(f"  * {line}" for line in lines)
+    if lines:
         raise TypeError(
             f"{what} function carry input and carry output must have equal types, but they "
-            f"differ:\n\n{text}\n\nRevise the function so that all output types match the "
-            "corresponding input types."
+            f"differ:\n\n{_sentences(lines)}\n\nRevise the function so that all output types "
+            "match the corresponding input types."
         )
 
 
-def _difference(a: ShapedArray, b: ShapedArray) -> str:
+def _sentences(lines: Sequence[str]) -> str:
+    """One statement as a sentence, several as a list."""
+    if len(lines) == 1:
+        return f"{lines[0][0].upper()}{lines[0][1:]}."
+    return ";\n".join(f"  * {line}" for line in lines) + "."
+
+
+def differing(a: ShapedArray, b: ShapedArray) -> str:
+    """What differs between two types: ``shapes``, ``dtypes`` or both."""
     if a.shape != b.shape and a.dtype != b.dtype:
-        return "shapes and dtypes do not match"
-    return "shapes do not match" if a.shape != b.shape else "dtypes do not match"
+        return "shapes and dtypes"
+    return "shapes" if a.shape != b.shape else "dtypes"
 
 
-def _with_paths(tree) -> list[str]:
+def structure_differences(a, b, path: str = "") -> list[tuple[str, str, str, str]]:
+    """Where two tree structures differ: the path, what stands there in each, and why.
+
+    Both come down from the root together; below a difference nothing is compared.
+    """
+    if a == b:
+        return []
+    data_a, data_b = a.node_data(), b.node_data()
+    kind_a, kind_b = data_a and data_a[0], data_b and data_b[0]
+    if kind_a is not kind_b:
+        return [(path, _node_text(a), _node_text(b), "their Python types differ")]
+    parts_a, parts_b = a.children(), b.children()
+    if len(parts_a) != len(parts_b):
+        why = f"the numbers of children do not match ({len(parts_a)} and {len(parts_b)})"
+    elif data_a[1] != data_b[1]:
+        why = f"their metadata differ: {data_a[1]!r} and {data_b[1]!r}"
+    else:
+        return [
+            found
+            for key, x, y in zip(_child_keys(a), parts_a, parts_b)
+            for found in structure_differences(x, y, path + str(key))
+        ]
+    if kind_a is dict:
+        odd = sorted(map(repr, set(data_a[1]) ^ set(data_b[1])))
+        why += f"; keys of only one of them: {', '.join(odd)}"
+    return [(path, _node_text(a), _node_text(b), why)]
+
+
+def _child_keys(tree) -> list:
+    node = _unflatten(tree, list(range(tree.num_leaves)))
+    return [key for key, _ in pytree.flatten_one_level_with_keys(node)[0]]
+
+
+def _node_text(tree) -> str:
+    data = tree.node_data()
+    if data is None:
+        return "None" if tree.num_nodes == 1 and not tree.num_leaves else "a pytree leaf"
+    n = len(tree.children())
+    return f"a {data[0]} with {n} {'child' if n == 1 else 'children'}"
+
+
+def leaf_paths(tree) -> list[str]:
+    """A path for every leaf of a structure."""
     leaves = pytree.tree_leaves_with_path(_unflatten(tree, list(range(tree.num_leaves))))
     return [pytree.keystr(path) for path, _ in leaves]
-
-
-def same_types(jaxpr: Jaxpr, n: int, wanted: Sequence[ShapedArray]) -> Jaxpr:
-    """The program with its first results of exactly the wanted weakness."""
-    outs = jaxpr.out_avals[:n]
-    if all(a is w for a, w in zip(outs, wanted)):
-        return jaxpr
-    def run(*args):
-        found = eval_jaxpr(jaxpr, args)
-        return [
-            x if a is w else convert(x, w.dtype, w.weak_type)
-            for x, a, w in zip(found, outs, wanted)
-        ] + found[n:]
-
-    return stage(run, jaxpr.in_avals, jaxpr.debug_info)
 
 
 def permuted(jaxpr: Jaxpr, ins: Sequence[int], outs: Sequence[int]) -> Jaxpr:

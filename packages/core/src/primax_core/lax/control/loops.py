@@ -60,8 +60,8 @@ def fori_loop(
         start, stop = np.asarray(lower).item(), np.asarray(upper).item()
         length = max(int(np.ceil(stop - start)), 0)
 
-        def step(carry, _):
-            i, val = carry
+        def step(loop_carry, _):
+            i, val = loop_carry
             return (add(i, np.ones((), dtype)), body_fun(i, val)), None
 
         first = np.asarray(lower).astype(dtype)[()]

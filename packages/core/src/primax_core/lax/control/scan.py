@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..._base import pytree
+from ..._base import errors, pytree
 from ..._base.config import state
 from ..._ir.avals import ShapedArray
 from ..._ir.jaxpr import Jaxpr, Literal, Var
@@ -37,7 +37,14 @@ from ..._transform.transpose import transpose_jaxpr
 from ..dynamic_slicing import dynamic_index_in_dim
 from ..joining import concatenate
 from ..reshaping import expand_dims
-from .bodies import check_carry, fixpoint, parameter_name, permuted, promote_weak, same_types, trace_body
+from .bodies import (
+    check_carry,
+    fixpoint,
+    parameter_name,
+    permuted,
+    promote_weak,
+    trace_body,
+)
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
@@ -108,12 +115,8 @@ def scan(
         "scan body", parameter_name(f, 0), init_tree, carry_avals,
         body.out_tree.children()[0], body.jaxpr.out_avals[:n_carry],
     )  # fmt: skip
-    jaxpr = remembered_on(
-        body.jaxpr, "carry types", tuple(carry_avals),
-        lambda: same_types(body.jaxpr, n_carry, carry_avals),
-    )  # fmt: skip
     out = scan_p.bind(
-        *body.consts, *init_leaves, *xs_leaves, jaxpr=jaxpr, length=n, reverse=bool(reverse),
+        *body.consts, *init_leaves, *xs_leaves, jaxpr=body.jaxpr, length=n, reverse=bool(reverse),
         unroll=_checked_unroll(unroll, n), num_consts=len(body.consts), num_carry=n_carry,
     )  # fmt: skip
     return _unflatten(init_tree, out[:n_carry]), _unflatten(y_tree, out[n_carry:])
@@ -135,13 +138,11 @@ def _scan_length(leaves: Sequence, length: Any) -> int:
         if not shape:
             raise ValueError(
                 "scan got value with no leading axis to scan over: "
-                f"{', '.join(typeof(v).str_short() for v in leaves if not typeof(v).shape)}"
+                f"{', '.join(str(typeof(v)) for v in leaves if not typeof(v).shape)}"
             )
         sizes.append(shape[0])
     if length is not None:
-        if isinstance(length, Tracer):
-            length = length.__index__()
-        length = int(length)
+        length = _concrete_length(length)
         if any(s != length for s in sizes):
             raise ValueError(
                 f"scan got `length` argument of {length} which disagrees with leading axis sizes "
@@ -155,6 +156,19 @@ def _scan_length(leaves: Sequence, length: Any) -> int:
             "scan got values with different leading axis sizes: " + ", ".join(map(str, sizes)) + "."
         )
     return sizes[0]
+
+
+def _concrete_length(length: Any) -> int:
+    if isinstance(length, Tracer):
+        raise errors.ConcretizationTypeError(
+            length,
+            "The `length` argument to `scan` expects a concrete `int` value. For scan-like "
+            "iteration with a dynamic length, use `while_loop` or `fori_loop`.",
+        )
+    length = int(length)
+    if length < 0:
+        raise ValueError(f"scan got a negative `length`: {length}.")
+    return length
 
 
 def _checked_unroll(unroll: Any, length: int) -> int:
@@ -589,9 +603,7 @@ def _transposed_body(jaxpr, linear, ys_given, num_consts, num_carry) -> Jaxpr:
         return [*added, *found[n_lc:]]
 
     avals = [*known_c, *lin_c, *carry_avals, *ct_y, *known_x]
-    body = stage(run, avals, jaxpr.debug_info)
-    wanted = [*lin_c, *carry_avals]
-    return same_types(body, len(wanted), wanted)
+    return stage(run, avals, jaxpr.debug_info)
 
 
 def _transpose_mixed(cts, args, **params):
