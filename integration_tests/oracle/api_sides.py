@@ -13,6 +13,7 @@ import jax.custom_batching
 import jax.custom_derivatives
 import jax.flatten_util
 import numpy as np
+
 import primax_core as px
 import primax_core.ad_checkpoint
 import primax_core.custom_batching

@@ -3,10 +3,11 @@
 import jax
 import ml_dtypes
 import numpy as np
-import primax_core as px
 import pytest
 from agreement import check, same, values
 from jax import lax
+
+import primax_core as px
 from primax_core.lax import contracting, precision
 
 BF16 = ml_dtypes.bfloat16

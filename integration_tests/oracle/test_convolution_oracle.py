@@ -5,10 +5,11 @@ import itertools
 import jax
 import ml_dtypes
 import numpy as np
-import primax_core as px
 import pytest
 from agreement import check, same, same_text, values
 from jax import lax
+
+import primax_core as px
 from primax_core.lax import conv_numbers, convolution
 
 F = np.float32
@@ -50,8 +51,8 @@ def test_parameters(x, k, strides, padding, options):
 )
 @pytest.mark.parametrize("options", [{}, {"feature_group_count": 2}, {"batch_group_count": 2}])
 def test_layouts(layout, options):
-    sizes = {"N": 2, "C": 4, "O": 4, "I": 4 // options.get("feature_group_count", 1), "H": 5, "W": 4}
-    kernel = {**sizes, "H": 2, "W": 3}
+    sizes = {"N": 2, "C": 4, "H": 5, "W": 4}
+    kernel = {"O": 4, "I": 4 // options.get("feature_group_count", 1), "H": 2, "W": 3}
     spec = layout or ("NCHW", "OIHW", "NCHW")
     x = values([sizes[c] for c in spec[0]], F)
     k = values([kernel[c] for c in spec[1]], F, 1)
@@ -124,11 +125,10 @@ def test_dimension_numbers_and_shapes():
     x, k = (4, 3, 8, 9), (4, 3, 3, 2)
     for args in [((1, 2), "SAME", 2), ((2, 1), ((0, 1), (0, 0)), 1)]:
         assert conv_numbers.conv_shape_tuple(x, k, *args) == lax.conv_shape_tuple(x, k, *args)
-    for pads, name in itertools.product(
-        ("SAME", "VALID", ((1, 1), (0, 0))), ("conv_general_shape_tuple", "conv_transpose_shape_tuple")
-    ):
+    for pads in ("SAME", "VALID", ((1, 1), (0, 0))):
         args = (x, k, (2, 1), pads, ("NCHW", "OIHW", "NHWC"))
-        assert getattr(conv_numbers, name)(*args) == getattr(lax, name)(*args)
+        for name in ("conv_general_shape_tuple", "conv_transpose_shape_tuple"):
+            assert getattr(conv_numbers, name)(*args) == getattr(lax, name)(*args)
 
 
 X, K = (2, 3, 8, 9), (4, 3, 3, 2)

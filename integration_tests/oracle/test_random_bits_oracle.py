@@ -4,11 +4,12 @@ import itertools
 
 import jax
 import numpy as np
-import primax_core as px
 import pytest
 from agreement import check, check_batches, same, same_text
 from jax import lax
 from jax.extend.core.primitives import threefry2x32_p as reference_p
+
+import primax_core as px
 from primax_core._base import config
 from primax_core.lax import random_bits
 

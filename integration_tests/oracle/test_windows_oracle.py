@@ -5,11 +5,12 @@ import itertools
 import jax
 import ml_dtypes
 import numpy as np
-import primax_core as px
 import pytest
 from agreement import check, same, values
 from jax import lax
-from primax_core.lax import arithmetic, bitwise, windows
+
+import primax_core as px
+from primax_core.lax import arithmetic, bitwise, reducing, windows
 
 F = np.float32
 BF16 = ml_dtypes.bfloat16
@@ -104,10 +105,8 @@ def test_ties_and_nans(name):
 @pytest.mark.parametrize("dtype", [BF16, np.float16, np.int8, np.uint8, np.int32, np.complex64])
 @pytest.mark.parametrize("name", KNOWN)
 def test_dtypes(name, dtype):
-    init = np.asarray(
-        0 if name == "add" else (windows.least if name == "max" else windows.greatest)(np.dtype(dtype)),
-        dtype,
-    )[()]
+    neutral = {"add": lambda d: 0, "max": reducing.least, "min": reducing.greatest}[name]
+    init = np.asarray(neutral(np.dtype(dtype)), dtype)[()]
     plain = dtype is not np.complex64 or name == "add"
     check(*both(init, name, (2,)), values((6,), dtype), batch=False, diff=plain)
 

@@ -1,8 +1,13 @@
 """primax-core: composable transformations of array functions, compiled by XLA."""
 
+from . import ad_checkpoint as ad_checkpoint
+from . import custom_batching as custom_batching
+from . import custom_derivatives as custom_derivatives
 from . import dtypes as dtypes
 from . import errors as errors
+from . import flatten_util as flatten_util
 from . import lax as lax
+from . import stages as stages
 from . import tree as tree
 from . import tree_util as tree_util
 from ._api.checkpoint import checkpoint as checkpoint
@@ -24,6 +29,7 @@ from ._api.jacobians import jacrev as jacrev
 from ._api.jit import clear_caches as clear_caches
 from ._api.jit import jit as jit
 from ._api.shape_struct import ShapeDtypeStruct as ShapeDtypeStruct
+from ._api.split_vjp import fwd_and_bwd as fwd_and_bwd
 from ._api.tracing import eval_shape as eval_shape
 from ._api.tracing import make_jaxpr as make_jaxpr
 from ._api.tracing import named_call as named_call

@@ -3,7 +3,7 @@
 Importing the package also gives arrays their methods and indexing.
 """
 
-from primax_core import Array as ndarray
+from primax_core import Array
 
 from . import _methods as _methods
 from . import random as random
@@ -88,3 +88,5 @@ from ._types import uint8 as uint8
 from ._types import uint16 as uint16
 from ._types import uint32 as uint32
 from ._types import uint64 as uint64
+
+ndarray = Array

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any
+from collections.abc import Iterator
+from copy import copy as copy_of
+from typing import Any, Final
 
 import numpy as np
+
 from primax_core import device_put, lax
-from primax_core.extend import Array, Literal, ShapedArray, Tracer, dtypes, finished, typeof
+from primax_core.extend import (
+    Array,
+    Literal,
+    ShapedArray,
+    Tracer,
+    dtypes,
+    finished,
+    library_function,
+    typeof,
+)
 
-from ._checks import wanted_dtype
+from ._checks import check_arrays, one_axis, wanted_dtype
 
-_FLOAT = dtypes.default_float
+_FLOAT: Final = dtypes.default_float
 
 
 def _shape(shape: Any) -> tuple[int, ...]:
@@ -20,7 +32,12 @@ def _shape(shape: Any) -> tuple[int, ...]:
 
 
 def asarray(
-    a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None, device: Any = None
+    a: Any,
+    dtype: Any = None,
+    order: str | None = None,
+    *,
+    copy: bool | None = None,
+    device: Any = None,
 ) -> Array:
     """An array of the same values; arrays are returned as they are.
 
@@ -38,19 +55,18 @@ def asarray(
     Array([1., 2.], dtype=float32)
     """
     if order not in (None, "C", "A", "K"):
-        raise NotImplementedError("Only implemented for order in {None, 'C', 'A', 'K'}.")
+        raise NotImplementedError("arrays have no memory order: use None, 'C', 'A' or 'K'")
     wanted = wanted_dtype(dtype, "asarray")
     out = _as_array(a, wanted)
     if wanted is not None and (out.dtype != wanted or out.weak_type):
         out = lax.convert_element_type(out, wanted)
     if device is not None:
         return device_put(out, device)
-    return lax_copy(out) if copy and out is a else out
+    return _copied(out) if copy and out is a else out
 
 
-def lax_copy(x: Array) -> Array:
-    """A new array of the same values."""
-    return x if isinstance(x, Tracer) else x.__copy__()
+def _copied(x: Array) -> Array:
+    return x if isinstance(x, Tracer) else copy_of(x)
 
 
 def _as_array(a: Any, dtype: Any) -> Array:
@@ -109,7 +125,7 @@ def _from_sequence(a: Any, dtype: Any) -> Array:
         value = np.array(a) if leaves else np.zeros(np.shape(a), _FLOAT())
         value = _checked(value)
         if dtype is None and not any(isinstance(x, (np.ndarray, np.generic)) for x in leaves):
-            value = value.astype(dtypes.canonicalize_dtype(value.dtype)) if value.dtype.kind in "fc" else _fitting(value)
+            value = _fitting(value)
         elif dtype is not None and value.dtype.kind in "iu" and np.issubdtype(dtype, np.integer):
             value = np.array(a, dtype)
         return _placed(value)
@@ -119,14 +135,16 @@ def _from_sequence(a: Any, dtype: Any) -> Array:
         raise ValueError(
             f"the elements of a nested sequence must have one shape, got {sorted(shapes)}"
         )
-    joint, _ = dtypes.lattice_result(
-        tuple((typeof(p).dtype, typeof(p).weak_type) for p in parts)
-    )
+    avals = [typeof(p) for p in parts]
+    joint, _ = dtypes.lattice_result(tuple([(p.dtype, p.weak_type) for p in avals]))
     rows = [lax.expand_dims(lax.convert_element_type(p, joint), (0,)) for p in parts]
     return lax.concatenate(rows, 0)
 
 
 def _fitting(value: np.ndarray) -> np.ndarray:
+    """Values of Python numbers in their default dtype."""
+    if value.dtype.kind in "fc":
+        return value.astype(dtypes.canonicalize_dtype(value.dtype))
     if value.dtype.kind in "iu":
         target = dtypes.default_int()
         info = np.iinfo(target)
@@ -137,7 +155,7 @@ def _fitting(value: np.ndarray) -> np.ndarray:
     return value
 
 
-def _leaves(a: Any):
+def _leaves(a: Any) -> Iterator[Any]:
     for x in a:
         if isinstance(x, (list, tuple)):
             yield from _leaves(x)
@@ -210,7 +228,9 @@ def full_like(
     return out if device is None else device_put(out, device)
 
 
-def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, *, device: Any = None) -> Array:
+def eye(
+    N: int, M: int | None = None, k: int = 0, dtype: Any = None, *, device: Any = None
+) -> Array:
     """Ones on a diagonal, zeros elsewhere.
 
     Args:
@@ -274,28 +294,54 @@ def linspace(
     num = operator.index(num)
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
-    wanted = wanted_dtype(dtype, "linspace")
-    computed, _ = dtypes.lattice_result(
-        (*((typeof(v).dtype, typeof(v).weak_type) for v in (start, stop)), (_FLOAT(), True))
-    )
-    a = asarray(start, computed)
-    b = asarray(stop, computed)
+    check_arrays("linspace", start, stop)
+    bounds = [typeof(start), typeof(stop)]
+    pairs = [(b.dtype, b.weak_type) for b in bounds]
+    computed, _ = dtypes.lattice_result((*pairs, (_FLOAT(), True)))
+    wanted = wanted_dtype(dtype, "linspace") or computed
+    rank = len(np.broadcast_shapes(*[b.shape for b in bounds]))
+    numbers, step = _linspace(
+        start, stop, num=num, endpoint=bool(endpoint), computed=computed, dtype=wanted,
+        axis=one_axis(axis, rank + 1),
+    )  # fmt: skip
+    out = (numbers, step) if retstep else numbers
+    return out if device is None else device_put(out, device)
+
+
+def _linspace_of(start, stop, *, num, endpoint, computed, dtype, axis):
+    a = lax.convert_element_type(start, computed)
+    b = lax.convert_element_type(stop, computed)
     shape = np.broadcast_shapes(a.shape, b.shape)
-    steps = num - 1 if endpoint else num
-    step = (b - a) / steps if steps > 0 else full(shape, np.nan, computed)
-    ramp = lax.iota(computed, num) / np.asarray(max(steps, 1), computed)[()]
-    ramp = lax.reshape(ramp, (num,) + (1,) * len(shape))
-    out = a * (np.ones((), computed)[()] - ramp) + b * ramp
-    out = lax.broadcast_in_dim(out, (num, *shape), tuple(range(1 + len(shape))))
+    a, b = (lax.broadcast_in_dim(v, shape, _last(v.ndim, len(shape))) for v in (a, b))
+    gaps = num - 1 if endpoint else num
+    # A step of one sample is the distance itself, and that of none is not a number.
+    step = (b - a) / gaps if gaps > 0 else lax.full(shape, np.nan, computed)
+    count = gaps if num > 1 else num
+    real = dtypes.finfo(computed).dtype
+    places = lax.reshape(lax.iota(real, count), (count,) + (1,) * len(shape))
+    ramp = lax.convert_element_type(places / np.asarray(max(gaps, 1), real)[()], computed)
+    one = np.ones((), computed)[()]
+    ascent = (b / np.asarray(max(gaps, 1), computed)[()]) * lax.convert_element_type(
+        places, computed
+    )
+    out = a * (one - ramp) + ascent
     if endpoint and num > 1:
-        last = lax.broadcast_in_dim(b, (1, *shape), tuple(range(1 + len(shape) - b.ndim, 1 + len(shape))))
-        out = lax.concatenate([lax.slice_in_dim(out, 0, num - 1), last], 0)
+        out = lax.concatenate([out, lax.expand_dims(b, (0,))], 0)
     if axis:
         order = list(range(1, out.ndim))
-        order.insert(axis % out.ndim, 0)
+        order.insert(axis, 0)
         out = lax.transpose(out, tuple(order))
-    if wanted is not None:
-        out = lax.convert_element_type(
-            lax.floor(out) if np.issubdtype(wanted, np.integer) else out, wanted
-        )
-    return (out, step) if retstep else out
+    if dtypes.issubdtype(dtype, np.integer):
+        out = lax.floor(out)
+    return lax.convert_element_type(out, dtype), step
+
+
+_linspace_of.__name__ = "linspace"
+_linspace = library_function(
+    _linspace_of, static_argnames=("num", "endpoint", "computed", "dtype", "axis")
+)
+
+
+def _last(n: int, rank: int) -> tuple[int, ...]:
+    """The last ``n`` of ``rank`` axes."""
+    return tuple(range(rank - n, rank))

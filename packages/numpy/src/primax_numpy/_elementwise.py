@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
 from primax_core import lax
 from primax_core.extend import (
     Array,
@@ -20,6 +21,7 @@ from primax_core.extend import (
 )
 
 from ._checks import check_arrays
+from ._creation import asarray
 
 
 def _float_function(name: str, op: Callable, doc: str) -> Callable[[Any], Array]:
@@ -53,7 +55,7 @@ def _operator_function(name: str, op: Callable, doc: str) -> Callable[[Any, Any]
     def general(x, y, /):
         check_arrays(name, x, y)
         if not isinstance(x, Array) and not isinstance(y, Array):
-            x = lax.asarray(x)
+            x = asarray(x)
         return op(x, y)
 
     general.__name__ = general.__qualname__ = name
@@ -83,10 +85,15 @@ def abs(x: Any, /) -> Array:
     return lax.abs(x)
 
 
+@library_function
+def _square(x):
+    check_arrays("square", x)
+    return lax.mul(x, x) if typeof(x).dtype == np.bool_ else lax.integer_pow(x, 2)
+
+
 def square(x: Any, /) -> Array:
     """``x * x``."""
-    check_arrays("square", x)
-    return lax.integer_pow(x, 2) if typeof(x).dtype != np.bool_ else multiply(x, x)
+    return _square(x)
 
 
 def broadcast_together(*xs: Any) -> list:
@@ -118,14 +125,21 @@ maximum = _extremum("maximum", lax.max, "The larger of two elements; NaN if eith
 minimum = _extremum("minimum", lax.min, "The smaller of two elements; NaN if either is.")
 
 
+@library_function
+def _clip(arr, low, high):
+    if low is not None:
+        arr = maximum(arr, low)
+    return arr if high is None else minimum(arr, high)
+
+
 def clip(arr: Any, /, min: Any = None, max: Any = None) -> Array:
     """Elements brought into ``[min, max]``; where ``min > max`` the result is ``max``."""
-    check_arrays("clip", arr)
-    if min is not None:
-        arr = maximum(arr, min)
-    if max is not None:
-        arr = minimum(arr, max)
-    return arr
+    if min is None or max is None:
+        check_arrays("clip", arr)
+        if min is max:
+            return asarray(arr)
+        return minimum(arr, max) if min is None else maximum(arr, min)
+    return _clip(arr, min, max)
 
 
 def isnan(x: Any, /) -> Array:
@@ -144,6 +158,7 @@ def isfinite(x: Any, /) -> Array:
 
 @library_function
 def _select(condition, x, y):
+    check_arrays("where", condition, x, y)
     if typeof(condition).dtype != np.bool_:
         condition = lax.ne(condition, np.zeros((), typeof(condition).dtype)[()])
     x, y = promoted("where", x, y, any_number)
@@ -160,5 +175,4 @@ def where(condition: Any, x: Any, y: Any, /) -> Array:
     The derivative of the unselected operand is zero, but if its own derivative is infinite the
     product is NaN: guard the operand itself in such cases.
     """
-    check_arrays("where", condition, x, y)
     return _select(condition, x, y)

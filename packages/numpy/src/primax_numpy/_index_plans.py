@@ -4,17 +4,19 @@ A plan has an entry for each part of an index, in order:
 
 - ``("slice", start, stop, step)``: a slice of one axis with known bounds;
 - ``("all",)``: a whole axis;
-- ``("new",)``: a new axis;
-- ``("at", i)``: a known position, inside a trace;
+- ``("new",)`` and ``("none",)``: a new axis, and that the one before it is empty;
+- ``("at", i)``: a known position as it was given, inside a trace;
 - ``("scalar", k)`` and ``("array", k)``: positions given by operand number ``k``.
 """
 
 from __future__ import annotations
 
 import operator
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+
+from primax_core import device_put
 from primax_core.errors import NonConcreteBooleanIndexError
 from primax_core.extend import Array, Tracer, dtypes, state, typeof
 
@@ -22,33 +24,24 @@ from primax_core.extend import Array, Tracer, dtypes, state, typeof
 class Plan(NamedTuple):
     """The static part of an index."""
 
-    parts: tuple[tuple, ...]
+    parts: tuple[tuple[Any, ...], ...]
 
 
-def plan_of(index: Any, shape: tuple[int, ...]) -> tuple[Plan, list]:
+def plan_of(index: Any, shape: tuple[int, ...]) -> tuple[Plan, list[Any]]:
     """The plan of an index into an array of a shape, and its operands.
 
     Raises:
       IndexError: for too many indices, wrong masks and bounds that are traced.
       TypeError: for indices that are no integers, booleans, slices, ``...``, ``None`` or arrays.
+      OverflowError: for Python integers that no index can hold.
     """
-    entries = index if type(index) is tuple else (index,)
-    if isinstance(index, list):
-        raise TypeError(
-            "Using a non-tuple sequence for multidimensional indexing is not allowed; use "
-            f"`arr[array(seq)]` instead of `arr[seq]`: got {index!r}"
-        )
-    expanded = _without_masks(entries)
+    expanded = _entries_of(index)
     used = sum(1 for e in expanded if e is not None and e is not Ellipsis and not _is_flag(e))
     if used > len(shape):
         raise IndexError(
             f"Too many indices: array is {len(shape)}-dimensional, but {used} were indexed"
         )
-    if sum(1 for e in expanded if e is Ellipsis) > 1:
-        raise IndexError("an index can only have a single ellipsis ('...')")
-    if not any(e is Ellipsis for e in expanded):
-        expanded = [*expanded, Ellipsis]
-    parts: list[tuple] = []
+    parts: list[tuple[Any, ...]] = []
     operands: list[Any] = []
     axis = 0
     for position, e in enumerate(expanded):
@@ -69,15 +62,30 @@ def plan_of(index: Any, shape: tuple[int, ...]) -> tuple[Plan, list]:
     return Plan(tuple(parts)), operands
 
 
+def _entries_of(index: Any) -> list[Any]:
+    """The parts of an index with masks taken apart, one of which is ``...``."""
+    entries = index if type(index) is tuple else (index,)
+    if isinstance(index, list):
+        raise TypeError(
+            "Using a non-tuple sequence for multidimensional indexing is not allowed; use "
+            f"`arr[array(seq)]` instead of `arr[seq]`: got {index!r}"
+        )
+    expanded = _without_masks(entries)
+    ellipses = sum(1 for e in expanded if e is Ellipsis)
+    if ellipses > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    return expanded if ellipses else [*expanded, Ellipsis]
+
+
 def _is_flag(e: Any) -> bool:
     return isinstance(e, (bool, np.bool_))
 
 
-def _without_masks(entries: tuple) -> list:
+def _without_masks(entries: tuple[Any, ...]) -> list[Any]:
     found: list[Any] = []
     for i, e in enumerate(entries):
-        is_array = isinstance(e, (Array, np.ndarray, list))
-        if isinstance(e, list):
+        is_array = isinstance(e, (Array, np.ndarray, list, tuple))
+        if isinstance(e, (list, tuple)):
             e = np.asarray(e, dtype=None if e else np.int32)
         if is_array and np.dtype(bool) == getattr(e, "dtype", None):
             if isinstance(e, Tracer):
@@ -100,7 +108,7 @@ class _Mask(NamedTuple):
     position: int
 
 
-def _part(e: Any, size: int, axis: int, position: int, operands: list) -> tuple:
+def _part(e: Any, size: int, axis: int, position: int, operands: list[Any]) -> tuple[Any, ...]:
     if isinstance(e, _Mask):
         if e.length != size:
             raise IndexError(
@@ -112,7 +120,7 @@ def _part(e: Any, size: int, axis: int, position: int, operands: list) -> tuple:
     if isinstance(e, slice):
         return _slice_part(e, size, position)
     if isinstance(e, (int, np.integer)):
-        return _known_position(int(e), size, operands)
+        return _known_position(int(e), size, axis, operands)
     if isinstance(e, (Array, np.ndarray)):
         aval = typeof(e)
         if not dtypes.issubdtype(aval.dtype, np.integer):
@@ -130,24 +138,42 @@ def _part(e: Any, size: int, axis: int, position: int, operands: list) -> tuple:
     if isinstance(e, str):
         raise TypeError(f"JAX does not support string indexing; got idx={e!r}")
     if hasattr(e, "__index__"):
-        return _known_position(operator.index(e), size, operands)
+        return _known_position(operator.index(e), size, axis, operands)
     raise IndexError(
         "only integers, slices (`:`), ellipsis (`...`), None and integer or boolean arrays are "
         f"valid indices, got {e!r}"
     )
 
 
-def _known_position(i: int, size: int, operands: list) -> tuple:
+def _known_position(i: int, size: int, axis: int, operands: list[Any]) -> tuple[Any, ...]:
+    if not size:
+        raise IndexError(f"index is out of bounds for axis {axis} with size 0")
     if state.trace is not None:
-        # Out of bounds the nearest element is taken.
-        i = i + size if i < 0 else i
-        return ("at", min(max(i, 0), max(size - 1, 0)))
+        return ("at", i)
     # One program serves all positions.
-    operands.append(np.int32(i) if -(2**31) <= i < 2**31 else np.int64(i))
+    operands.append(position_array(i))
     return ("scalar", len(operands) - 1)
 
 
-def _slice_part(e: slice, size: int, position: int) -> tuple:
+_positions: dict[tuple[Any, int], Array] = {}
+_POSITIONS_KEPT: Final = 4096
+
+
+def position_array(i: int) -> Array:
+    """The array of a known position, remembered."""
+    key = (state.key, i)
+    found = _positions.get(key)
+    if found is None:
+        if not -(2**31) <= i < 2**31 and not state.enable_x64:
+            raise OverflowError(f"Python int {i} too large to convert to int32")
+        found = device_put(np.int32(i) if -(2**31) <= i < 2**31 else np.int64(i))
+        if len(_positions) >= _POSITIONS_KEPT:
+            _positions.clear()
+        _positions[key] = found
+    return found
+
+
+def _slice_part(e: slice, size: int, position: int) -> tuple[Any, ...]:
     bounds = []
     for bound in (e.start, e.stop, e.step):
         if isinstance(bound, Tracer):
@@ -162,4 +188,4 @@ def _slice_part(e: slice, size: int, position: int) -> tuple:
     start, stop, step = slice(*bounds).indices(size)
     if step == 1 and start == 0 and stop >= size:
         return ("all",)
-    return ("slice", start, max(start, stop) if step > 0 else stop, step)
+    return ("slice", start, max(start, stop) if step > 0 else min(start, stop), step)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
 from primax_core import lax
 from primax_core.extend import Array, is_operand, register_method, typeof
 
 from . import _elementwise, _products, _reductions, _shapes
 from ._checks import wanted_dtype
-from ._indexing import at, getitem
+from ._reading import getitem
+from ._updating import at
 
 
 def astype(self: Array, dtype: Any, copy: bool = False, device: Any = None) -> Array:
@@ -80,7 +82,7 @@ _METHODS: dict[str, Any] = {
     "clip": _elementwise.clip,
     **{
         name: getattr(_reductions, name)
-        for name in ("sum", "prod", "max", "min", "mean", "var", "std", "all", "any", "argmax", "argmin")
+        for name in "sum prod max min mean var std all any argmax argmin".split()
     },
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
 from primax_core import lax
 from primax_core.extend import Array, any_number, library_function, promoted, typeof
 
@@ -19,9 +20,7 @@ def _matmul_of(a, b, *, precision, preferred):
         # No batch of matrices on the right: one contraction does it.
         contract = ((x.ndim - 1,), (0 if b_vector else y.ndim - 2,))
         if a_vector and y.ndim > 2:
-            out = lax.dot_general(
-                b, a, (((y.ndim - 2,), (0,)), ((), ())), precision, preferred
-            )
+            out = lax.dot_general(b, a, (((y.ndim - 2,), (0,)), ((), ())), precision, preferred)
             return out
         if b_vector or y.ndim == 2:
             return lax.dot_general(a, b, (contract, ((), ())), precision, preferred)
@@ -59,7 +58,9 @@ def matmul(
     x, y = typeof(a), typeof(b)
     for i, t in enumerate((x, y)):
         if not t.ndim:
-            raise ValueError(f"matmul input operand {i} must have ndim at least 1, but it has ndim 0")
+            raise ValueError(
+                f"matmul input operand {i} must have ndim at least 1, but it has ndim 0"
+            )
     k = y.shape[0] if y.ndim == 1 else y.shape[-2]
     if x.shape[-1] != k:
         raise TypeError(

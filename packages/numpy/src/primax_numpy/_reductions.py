@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
 from primax_core import lax
-from primax_core.extend import Array, dtypes, library_function, typeof
+from primax_core.extend import Array, ShortRoads, dtypes, library_function, typeof
 
 from ._checks import axes_of, check_arrays, check_out, one_axis, wanted_dtype
 
@@ -19,6 +20,12 @@ def _kept(out: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
 def _strong(x: Any) -> Any:
     aval = typeof(x)
     return lax.convert_element_type(x, aval.dtype) if aval.weak_type else x
+
+
+def _short_key(axis: Any, keepdims: Any) -> Any:
+    """A key for everyday arguments: no axis or one, and a flag."""
+    simple = (axis is None or type(axis) is int) and type(keepdims) is bool
+    return (axis, keepdims) if simple else None
 
 
 def _int_sum_dtype(dtype: Any) -> Any:
@@ -34,15 +41,20 @@ def _int_sum_dtype(dtype: Any) -> Any:
     return dtype if dtype.itemsize >= wide.itemsize else wide
 
 
-def _masked(x: Any, where: Any, neutral: Any) -> Any:
+def _masked(x: Any, where: Any, fill: Any) -> Any:
+    """``x`` where the mask holds, elsewhere a scalar."""
     if where is None:
         return x
     aval = typeof(x)
-    fill = lax.full(aval.shape, neutral, aval.dtype)
-    mask = lax.broadcast_in_dim(
-        where, aval.shape, tuple(range(aval.ndim - typeof(where).ndim, aval.ndim))
-    )
-    return lax.select(mask, x, fill)
+    filled = lax.full(aval.shape, lax.convert_element_type(fill, aval.dtype))
+    return lax.select(_spread(where, aval.shape), x, filled)
+
+
+def _spread(mask: Any, shape: tuple[int, ...]) -> Any:
+    """A mask broadcast to a shape."""
+    rank = typeof(mask).ndim
+    mask = lax.convert_element_type(mask, np.bool_)
+    return lax.broadcast_in_dim(mask, shape, tuple(range(len(shape) - rank, len(shape))))
 
 
 def _sum_like(name: str, reduce: Callable, combine: Callable, neutral: int, doc: str) -> Callable:
@@ -55,21 +67,28 @@ def _sum_like(name: str, reduce: Callable, combine: Callable, neutral: int, doc:
 
     general.__name__ = name
     inline = library_function(general, static_argnames=("axes", "dtype", "keepdims"))
+    roads = ShortRoads(inline)
 
     def function(
         a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
         initial: Any = None, where: Any = None, promote_integers: bool = True,
     ) -> Array:  # fmt: skip
+        simple = initial is where is dtype is out is None and promote_integers
+        key = _short_key(axis, keepdims) if simple else None
+        if key is not None:
+            found: Array | None = roads.quick(key, a)
+            if found is not None:
+                return found
         check_arrays(name, a)
         check_out(name, out)
         aval = typeof(a)
         wanted = wanted_dtype(dtype, name)
         if wanted is None:
             wanted = _int_sum_dtype(aval.dtype) if promote_integers else aval.dtype
-        axes = axes_of(axis, aval.ndim)
-        if initial is None and where is None:
-            return inline(a, axes=axes, dtype=wanted, keepdims=bool(keepdims))
-        return inline(a, initial, where, axes=axes, dtype=wanted, keepdims=bool(keepdims))
+        static = {"axes": axes_of(axis, aval.ndim), "dtype": wanted, "keepdims": bool(keepdims)}
+        if key is not None:
+            return roads.slow(key, (a,), **static)
+        return inline(a, initial, where, **static)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
@@ -89,53 +108,45 @@ prod = _sum_like(
 def _extreme(name: str, reduce: Callable, combine: Callable, doc: str) -> Callable:
     def general(a, initial=None, where=None, *, axes, keepdims):
         x = _strong(a)
-        if where is not None:
-            x = lax.select(
-                lax.broadcast_in_dim(
-                    where, typeof(x).shape,
-                    tuple(range(typeof(x).ndim - typeof(where).ndim, typeof(x).ndim)),
-                ),
-                x,
-                lax.broadcast_in_dim(
-                    lax.convert_element_type(initial, typeof(x).dtype), typeof(x).shape, ()
-                ),
-            )  # fmt: skip
-        out = reduce(x, axes)
+        out = reduce(_masked(x, where, initial), axes)
         if initial is not None:
             out = combine(out, lax.convert_element_type(initial, typeof(out).dtype))
         return _kept(out, axes, keepdims)
 
     general.__name__ = name
     inline = library_function(general, static_argnames=("axes", "keepdims"))
+    roads = ShortRoads(inline)
 
     def function(
         a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
         where: Any = None,
     ) -> Array:  # fmt: skip
+        key = _short_key(axis, keepdims) if initial is where is out is None else None
+        if key is not None:
+            found: Array | None = roads.quick(key, a)
+            if found is not None:
+                return found
         check_arrays(name, a)
         check_out(name, out)
         aval = typeof(a)
         axes = axes_of(axis, aval.ndim)
         if initial is None:
             if where is not None:
-                raise ValueError(f"reduction operation {name} does not have an identity, so to use "
-                                 "a where mask one has to specify 'initial'")
-            if any_zero(aval.shape, axes):
+                raise ValueError(
+                    f"reduction operation {name} does not have an identity, so to use a where "
+                    "mask one has to specify 'initial'"
+                )
+            if 0 in [aval.shape[i] for i in axes]:
                 raise ValueError(
                     f"zero-size array to reduction operation {name} which has no identity"
                 )
-        if initial is None and where is None:
-            return inline(a, axes=axes, keepdims=bool(keepdims))
+        if key is not None:
+            return roads.slow(key, (a,), axes=axes, keepdims=bool(keepdims))
         return inline(a, initial, where, axes=axes, keepdims=bool(keepdims))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     return function
-
-
-def any_zero(shape: tuple[int, ...], axes: tuple[int, ...]) -> bool:
-    """Whether some reduced axis is empty."""
-    return 0 in [shape[i] for i in axes]
 
 
 max = _extreme("max", lax.reduce_max, lax.max, "Largest element over axes; NaN if one is NaN.")
@@ -235,7 +246,8 @@ def mean(
     wanted = wanted_dtype(dtype, "mean") or _float_of(aval.dtype)
     axes = axes_of(axis, aval.ndim)
     if where is not None:
-        count = sum(lax.broadcast_in_dim(where, aval.shape, tuple(range(aval.ndim - typeof(where).ndim, aval.ndim))), axes, dtype=wanted, keepdims=keepdims)
+        mask = _spread(where, aval.shape)
+        count = sum(mask, axes, dtype=wanted, keepdims=keepdims)
         return sum(a, axes, dtype=wanted, keepdims=keepdims, where=where) / count
     return _mean(a, axes=axes, dtype=wanted, keepdims=bool(keepdims))
 
@@ -244,11 +256,12 @@ def _var_of(a, *, axes, dtype, keepdims, ddof):
     n = _count(typeof(a).shape, axes)
     wide = dtypes.f32 if dtype in (dtypes.f16, dtypes.bf16) else dtype
     x = lax.convert_element_type(a, wide)
-    centre = lax.expand_dims(
-        lax.div(lax.reduce_sum(x, axes), np.asarray(n).astype(wide)[()]), axes
-    )
+    centre = lax.expand_dims(lax.div(lax.reduce_sum(x, axes), np.asarray(n).astype(wide)[()]), axes)
     d = lax.sub(x, lax.broadcast_in_dim(centre, typeof(x).shape, tuple(range(typeof(x).ndim))))
-    squares = lax.real(lax.mul(d, lax.conj(d))) if dtypes.issubdtype(wide, np.complexfloating) else lax.mul(d, d)
+    if dtypes.issubdtype(wide, np.complexfloating):
+        squares = lax.real(lax.mul(d, lax.conj(d)))
+    else:
+        squares = lax.mul(d, d)
     total = lax.reduce_sum(squares, axes)
     real = typeof(total).dtype
     out = lax.div(total, np.asarray(n - ddof).astype(real)[()])
@@ -269,9 +282,7 @@ def var(
     check_out("var", out)
     aval = typeof(a)
     wanted = wanted_dtype(dtype, "var") or _float_of(aval.dtype)
-    return _var(
-        a, axes=axes_of(axis, aval.ndim), dtype=wanted, keepdims=bool(keepdims), ddof=ddof
-    )
+    return _var(a, axes=axes_of(axis, aval.ndim), dtype=wanted, keepdims=bool(keepdims), ddof=ddof)
 
 
 def std(

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
-from primax_core import lax
-from primax_core.extend import Array, Tracer, cast, dtypes, typeof
 
-from ._checks import axes_of, check_arrays, one_axis
+from primax_core import lax
+from primax_core.extend import (
+    Array,
+    ShortRoads,
+    Tracer,
+    cast,
+    dtypes,
+    library_function,
+    typeof,
+)
+
+from ._checks import axes_of, check_arrays, check_out, one_axis, wanted_dtype
 from ._creation import asarray
 
 
@@ -20,6 +29,11 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
     Raises:
       TypeError: if the shape is traced or does not fit.
     """
+    simple = order == "C" and type(shape) is tuple and _plain(shape)
+    if simple:
+        found: Array | None = _reshaping.quick(shape, a)
+        if found is not None:
+            return found
     check_arrays("reshape", a)
     aval = typeof(a)
     target = resolved_shape(shape, aval)
@@ -32,7 +46,24 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
         raise ValueError(f"Unexpected value for 'order' argument: {order}.")
     if target == aval.shape and isinstance(a, Array):
         return a
+    if simple:
+        return _reshaping.slow(shape, (a,), shape=target)
     return lax.reshape(a, target)
+
+
+def _plain(sizes: tuple[Any, ...]) -> bool:
+    for d in sizes:
+        if type(d) is not int:
+            return False
+    return True
+
+
+def _reshape_of(x, *, shape):
+    return lax.reshape(x, shape)
+
+
+_reshape_of.__name__ = "reshape"
+_reshaping: Final = ShortRoads(library_function(_reshape_of, static_argnames=("shape",)))
 
 
 def resolved_shape(shape: Any, aval: Any) -> tuple[int, ...]:
@@ -124,23 +155,21 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
     except ValueError:
         fits = False
     if not fits:
-        raise ValueError(f"Incompatible shapes for broadcasting: {x.shape} and requested shape {target}")
+        raise ValueError(
+            f"Incompatible shapes for broadcasting: {x.shape} and requested shape {target}"
+        )
     if x.shape == target:
         return x
     return lax.broadcast_in_dim(x, target, tuple(range(len(target) - x.ndim, len(target))))
 
 
-def _alike(arrays: Any, name: str) -> list:
-    """Arrays of one dtype from a sequence of arrays and numbers."""
-    if isinstance(arrays, (list, tuple)) and not len(arrays):
-        raise ValueError("Need at least one array to concatenate.")
-    if isinstance(arrays, (Array, np.ndarray)):
-        arrays = [arrays[i] for i in range(arrays.shape[0])]
-    check_arrays(name, *arrays)
-    avals = [typeof(a) for a in arrays]
-    dtype, weak = dtypes.lattice_result(tuple((a.dtype, a.weak_type) for a in avals))
-    return [asarray(cast(x, a, dtype, weak)) if not isinstance(x, Array) or x.dtype != dtype else x
-            for x, a in zip(arrays, avals)]  # fmt: skip
+def _alike(arrays: Sequence[Any], dtype: Any) -> list[Any]:
+    """Operands in one dtype: the one asked for, or the one that they promote to."""
+    if dtype is not None:
+        return [lax.convert_element_type(x, dtype) for x in arrays]
+    avals = [typeof(x) for x in arrays]
+    joint, weak = dtypes.lattice_result(tuple([(a.dtype, a.weak_type) for a in avals]))
+    return [cast(x, a, joint, weak) for x, a in zip(arrays, avals)]
 
 
 def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
@@ -152,19 +181,54 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
     """
     if axis is None:
         return concatenate([ravel(a) for a in arrays], 0, dtype)
-    parts = _alike(arrays, "concatenate")
-    if dtype is not None:
-        parts = [asarray(p, dtype) for p in parts]
-    if not parts[0].ndim:
-        raise ValueError("Zero-dimensional arrays cannot be concatenated.")
-    return lax.concatenate(parts, one_axis(axis, parts[0].ndim))
+    return _joined(_concatenation, arrays, axis, dtype)
 
 
 def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Array:
-    """Arrays of one shape joined along a new axis."""
-    parts = _alike(arrays, "stack")
-    shapes = {p.shape for p in parts}
+    """Arrays of one shape joined along a new axis.
+
+    Raises:
+      ValueError: without arrays, or if their shapes differ.
+    """
+    check_out("stack", out)
+    return _joined(_stacking, arrays, axis, dtype)
+
+
+def _joined(roads: ShortRoads, arrays: Any, axis: int, dtype: Any) -> Array:
+    if type(arrays) in (list, tuple) and type(axis) is int and dtype is None:
+        found: Array | None = roads.quick(axis, *arrays)
+        if found is not None:
+            return found
+    elif isinstance(arrays, (Array, np.ndarray)):
+        arrays = [arrays[i] for i in range(arrays.shape[0])]
+    parts = tuple(arrays)
+    check_arrays(roads.function.__name__, *parts)
+    wanted = wanted_dtype(dtype, roads.function.__name__)
+    return roads.slow(axis, parts, axis=axis, dtype=wanted)
+
+
+def _concatenate_of(*arrays, axis, dtype):
+    if not arrays:
+        raise ValueError("Need at least one array to concatenate.")
+    parts = _alike(arrays, dtype)
+    if not typeof(parts[0]).ndim:
+        raise ValueError("Zero-dimensional arrays cannot be concatenated.")
+    return lax.concatenate(parts, one_axis(axis, typeof(parts[0]).ndim))
+
+
+def _stack_of(*arrays, axis, dtype):
+    if not arrays:
+        raise ValueError("Need at least one array to stack.")
+    shapes = {typeof(x).shape for x in arrays}
     if len(shapes) > 1:
         raise ValueError(f"All input arrays must have the same shape, got {sorted(shapes)}.")
-    at = one_axis(axis, parts[0].ndim + 1)
-    return concatenate([lax.expand_dims(p, (at,)) for p in parts], at, dtype)
+    at = one_axis(axis, typeof(arrays[0]).ndim + 1)
+    rows = [lax.expand_dims(x, (at,)) for x in _alike(arrays, dtype)]
+    return lax.concatenate(rows, at)
+
+
+_concatenate_of.__name__ = "concatenate"
+_stack_of.__name__ = "stack"
+_JOINING: Final = ("axis", "dtype")
+_concatenation: Final = ShortRoads(library_function(_concatenate_of, static_argnames=_JOINING))
+_stacking: Final = ShortRoads(library_function(_stack_of, static_argnames=_JOINING))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import ml_dtypes
 import numpy as np
+
 from primax_core.extend import Array, dtypes
 
 from ._creation import asarray
@@ -38,7 +38,7 @@ def _scalar_type(scalar: Any) -> Any:
 bool_ = _scalar_type(np.bool_)
 int8, int16, int32, int64 = (_scalar_type(f"int{n}") for n in (8, 16, 32, 64))
 uint8, uint16, uint32, uint64 = (_scalar_type(f"uint{n}") for n in (8, 16, 32, 64))
-bfloat16 = _scalar_type(ml_dtypes.bfloat16)
+bfloat16 = _scalar_type(dtypes.bf16)
 float16, float32, float64 = (_scalar_type(f"float{n}") for n in (16, 32, 64))
 complex64, complex128 = (_scalar_type(f"complex{n}") for n in (64, 128))
 

@@ -137,6 +137,34 @@ def checked_argnums(argnums: Any, n_args: int, what: str) -> tuple[int, ...]:
     return tuple(found)
 
 
+def resolve_keywords(fun: Callable, args: tuple, kwargs: dict) -> tuple:
+    """Keyword arguments put at their positions, defaults filled in.
+
+    Raises:
+      TypeError: if that cannot be done.
+    """
+    import inspect
+
+    try:
+        signature = inspect.signature(fun)
+    except (ValueError, TypeError):
+        if kwargs:
+            raise TypeError(
+                f"{name_of(fun)} has no signature to resolve keyword arguments with: pass them by "
+                "position"
+            ) from None
+        return args
+    bound = signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    if bound.kwargs:
+        raise TypeError(
+            f"The keyword arguments {', '.join(bound.kwargs)} could not be resolved to positions; "
+            "custom rules take positional arguments only. Check the keyword-only arguments of "
+            f"{name_of(fun)}."
+        )
+    return bound.args
+
+
 def describe(fun: Callable) -> str:
     """``f at file.py:12``."""
     return source.summarize_function(fun)

@@ -8,6 +8,7 @@ from typing import Any
 
 from .._base import pytree, source
 from .._base.config import state
+from .._base.source import api_boundary
 from .._ir.jaxpr import Var
 from .._trace.core import set_trace, typeof
 from .._trace.staging import StagingTrace
@@ -46,6 +47,7 @@ def checkpoint(
     nums, names = as_tuple(static_argnums), as_tuple(static_argnames)
     staged = Staged(fun, name_of(fun))
 
+    @api_boundary
     @wraps(fun)
     def checkpointed(*args, **kwargs):
         fixed = {i % len(args): args[i] for i in nums} if args else {}
@@ -57,23 +59,21 @@ def checkpoint(
             full = [fixed[i] if i in fixed else next(given) for i in range(n)]
             return fun(*full, **others, **named)
 
-        key: Any = None
-        try:
-            key = (tuple(sorted(fixed.items())), tuple(sorted(named.items())))
-            hash(key)
-        except TypeError as e:
-            raise ValueError(
-                "static arguments of a checkpointed function must be hashable, got "
-                f"{[*fixed.values(), *named.values()]}"
-            ) from e
+        key = (
+            tuple([(i, type(v), v) for i, v in fixed.items()]),
+            tuple([(k, type(v), v) for k, v in sorted(named.items())]),
+        )
+        known = staged if _hashable(key) else Staged(fun, name_of(fun))
         rest = tuple(a for i, a in enumerate(args) if i not in fixed)
         others = {k: v for k, v in kwargs.items() if k not in named}
         leaves, in_tree = _flatten((rest, others))
-        staged.debug = lambda tree, _: debug_info(
-            fun, "checkpoint / remat", *(_unflatten(tree, [0] * tree.num_leaves) if tree else ((), {}))
+        known.debug = lambda tree, _: debug_info(
+            fun,
+            "checkpoint / remat",
+            *(_unflatten(tree, [0] * tree.num_leaves) if tree else ((), {})),
         )
-        avals = [staged.aval_of(x, i) for i, x in enumerate(leaves)]
-        traced = staged.trace(bound, key, in_tree, avals)
+        avals = [known.aval_of(x, i, in_tree) for i, x in enumerate(leaves)]
+        traced = known.trace(bound, key if known is staged else None, in_tree, avals)
         outs = remat_p.bind(
             *traced.consts, *leaves, jaxpr=traced.jaxpr, prevent_cse=prevent_cse,
             differentiated=False, policy=policy,
@@ -81,6 +81,14 @@ def checkpoint(
         return _unflatten(traced.out_tree, [finished(o) for o in outs])
 
     return checkpointed
+
+
+def _hashable(x: Any) -> bool:
+    try:
+        hash(x)
+    except TypeError:
+        return False
+    return True
 
 
 remat = checkpoint

@@ -9,39 +9,17 @@ from typing import Any
 import numpy as np
 
 from .._base import errors, pytree
+from .._base.source import api_boundary
 from .._ir import dtypes
 from .._trace.core import Tracer, typeof
 from .._transform.custom_jvp import CustomJVP, SymbolicZero
 from .._transform.custom_vjp import CustomVJP, PerturbedValue
 from .._transform.symbolic import Zero, add_tangents, zeros
 from .._transform.presenting import finished
-from .arguments import as_tuple, check_callable, describe, name_of
+from .arguments import as_tuple, check_callable, describe, name_of, resolve_keywords
 from .closures import closed_program
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
-
-
-def _resolve(fun: Callable, args: tuple, kwargs: dict) -> tuple:
-    """Keyword arguments put at their positions, defaults filled in."""
-    import inspect
-
-    try:
-        signature = inspect.signature(fun)
-    except (ValueError, TypeError):
-        if kwargs:
-            raise TypeError(
-                f"{name_of(fun)} has no signature to resolve keyword arguments with: pass them by "
-                "position"
-            ) from None
-        return args
-    bound = signature.bind(*args, **kwargs)
-    bound.apply_defaults()
-    if bound.kwargs:
-        raise TypeError(
-            "keyword arguments could not be resolved to positions; custom rules take positional "
-            f"arguments only. Check the keyword-only arguments of {name_of(fun)}."
-        )
-    return bound.args
 
 
 class _CustomFunction:
@@ -162,12 +140,13 @@ class custom_jvp(_CustomFunction):
 
         self.defjvp(rule)
 
+    @api_boundary
     def __call__(self, *args, **kwargs):
         if self.jvp is None:
             raise AttributeError(
                 f"No JVP defined for custom_jvp function {name_of(self.fun)} using defjvp."
             )
-        args = _resolve(self.fun, args, kwargs)
+        args = resolve_keywords(self.fun, args, kwargs)
         nums, fixed, rest = self._split(args)
         closed = self._closed(nums, fixed, len(args))
         leaves, in_tree = _flatten(tuple(rest))
@@ -186,6 +165,7 @@ class custom_jvp(_CustomFunction):
             )
             return _checked_jvp_outputs(pair, trees, jvp_rule, self.fun)
 
+        rule.__name__ = name_of(jvp_rule)
         outs = CustomJVP(flat, rule, name_of(self.fun), self.symbolic_zeros).call(leaves)
         return _unflatten(trees[0], [finished(o) for o in outs])
 
@@ -278,12 +258,13 @@ class custom_vjp(_CustomFunction):
         self.fwd, self.bwd = fwd, bwd
         self.symbolic_zeros, self.optimize_remat = symbolic_zeros, optimize_remat
 
+    @api_boundary
     def __call__(self, *args, **kwargs):
         if self.fwd is None or self.bwd is None:
             raise AttributeError(
                 f"No VJP defined for custom_vjp function {name_of(self.fun)} using defvjp."
             )
-        args = _resolve(self.fun, args, kwargs)
+        args = resolve_keywords(self.fun, args, kwargs)
         nums, fixed, rest = self._split(args)
         self._check_nondiff(fixed, "custom_vjp")
         closed = self._closed(nums, fixed, len(args))
@@ -307,6 +288,7 @@ class custom_vjp(_CustomFunction):
             return _checked_bwd_outputs(found, in_tree, leaves_avals, bwd_fun, self.fun)
 
         leaves_avals = [typeof(x) for x in leaves]
+        fwd.__name__, bwd.__name__ = name_of(fwd_fun), name_of(bwd_fun)
         outs = CustomVJP(flat, fwd, bwd, name_of(self.fun), self.symbolic_zeros).call(leaves)
         return _unflatten(trees["out"], [finished(o) for o in outs])
 
@@ -438,3 +420,18 @@ pytree.register_pytree_node(
     lambda s: (s.consts, (s.program, s.n_args)),
     lambda aux, consts: _Saved(aux[0], list(consts), aux[1]),
 )
+
+
+def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
+    """The zero tangent of a value, as rules return it.
+
+    Args:
+      symbolic_zeros: give a ``SymbolicZero`` instead of an array.
+    """
+    aval = typeof(val).tangent_aval()
+    return SymbolicZero(aval) if symbolic_zeros else finished(zeros(aval))
+
+
+def custom_vjp_primal_tree_values(tree: Any) -> Any:
+    """The values of a tree of arguments that a forward rule with ``symbolic_zeros`` received."""
+    return pytree.tree_map(_without_mark, tree, is_leaf=lambda x: type(x) is PerturbedValue)

@@ -9,7 +9,9 @@ import numpy as np
 
 from .._base import pytree
 from .._base.config import state
+from .._base.source import api_boundary
 from .._ir import dtypes
+from .._ir.jaxpr import Jaxpr
 from .._trace.core import call_on, set_trace, typeof
 from .._trace.staging import close_over, stage
 from .._transform.jvp import JVPTrace, JVPTracer
@@ -17,12 +19,13 @@ from .._transform.linearize import tape_to_jaxpr
 from .._transform.symbolic import Zero, instantiate
 from .._transform.transpose import transpose_jaxpr
 from .._transform.presenting import finished
-from .arguments import check_callable, debug_info
+from .arguments import check_callable, debug_info, describe
 from .vjp import differentiable, output_aval, pull_back, split_aux
 
 tree_flatten, tree_unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
 
+@api_boundary
 def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = False) -> Any:
     """Value of a function and its derivative along tangents.
 
@@ -51,7 +54,7 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
             f"tree structure {in_tree} whereas tangents have tree structure {tangent_tree}."
         )
     parent = state.trace
-    trace = JVPTrace(parent)
+    trace = JVPTrace(parent, fun)
     ins = [
         _with_tangent(trace, p, t, i) for i, (p, t) in enumerate(zip(leaves, tangent_leaves))
     ]
@@ -102,6 +105,7 @@ def _dtype_name(dtype) -> str:
     return "float0" if dtype == dtypes.float0 else dtype.name
 
 
+@api_boundary
 def linearize(fun: Callable, *primals, has_aux: bool = False, in_nzs=None) -> Any:
     """Value of a function, and its derivative there as a function that may be called many times.
 
@@ -142,6 +146,7 @@ class _Linearized:
     def __hash__(self):
         return hash(self.key[:2])
 
+    @api_boundary
     def __call__(self, consts, *tangents):
         jaxpr, out_mask, out_avals, in_avals, in_tree, out_tree = self.key
         leaves, tree = tree_flatten(tangents)
@@ -160,8 +165,8 @@ class _Linearized:
             if got is None or got.shape != expected.shape or got.dtype != expected.dtype:
                 raise ValueError(
                     "linearized function called on tangent values inconsistent with the original "
-                    f"primal values: got {'float0' if got is None else got.str_short()} for "
-                    f"primal {aval.str_short()}"
+                    f"primal values: got {'float0' if got is None else got.strip_weak_type()} for "
+                    f"primal {aval.strip_weak_type()}"
                 )
             given.append(t)
         found = iter(call_on(state.trace, jaxpr, [*consts, *given]))
@@ -172,6 +177,7 @@ class _Linearized:
         return tree_unflatten(out_tree, outs)
 
 
+@api_boundary
 def linear_transpose(fun: Callable, *primals, reduce_axes=()) -> Callable:
     """The transpose of a function that is linear in its arguments.
 
@@ -214,20 +220,36 @@ def linear_transpose(fun: Callable, *primals, reduce_axes=()) -> Callable:
                 f"dtype {o.dtype.name}"
             )
 
+    @api_boundary
     def transposed(ct):
         cts, tree = tree_flatten(ct)
         if tree != out_tree:
-            raise TypeError(f"cotangent tree does not match function output, expected {out_tree} but got {tree}")
+            raise TypeError(
+                f"cotangent tree does not match function output, expected {out_tree} but got {tree}"
+            )
         for c, aval in zip(cts, out_avals):
             got = typeof(c)
             if got.shape != aval.shape or got.dtype != aval.dtype:
                 raise TypeError(
-                    "linear_transpose cotangents must match function outputs: got "
-                    f"{got.str_short()}, expected {aval.str_short()}"
+                    "cotangent type does not match function output, expected "
+                    f"{aval.strip_weak_type()} but got {got.strip_weak_type()}"
                 )
-        linear = (False,) * len(consts) + (True,) * len(avals)
-        program, out_mask = transpose_jaxpr(jaxpr, linear, (True,) * len(cts), True)
+        program = _transposed(fun, jaxpr, len(consts), tuple(typeof(c) for c in cts))
         found = call_on(state.trace, program, [*consts, *cts])
         return tree_unflatten(in_tree, [finished(c) for c in found])
 
     return transposed
+
+
+def _transposed(fun: Callable, jaxpr: Jaxpr, n_consts: int, ct_types: tuple) -> Jaxpr:
+    """The transposed program; refuses one that is not linear in its arguments."""
+    n = len(jaxpr.invars) - n_consts
+    linear = (False,) * n_consts + (True,) * n
+    try:
+        return transpose_jaxpr(jaxpr, linear, ct_types, True)[0]
+    except (TypeError, AttributeError, AssertionError) as e:
+        raise TypeError(
+            f"linear_transpose needs a function that is linear in its arguments, and "
+            f"{describe(fun)} is not: an operation combines several of them, or one with itself. "
+            "Use linearize or vjp for the derivative of a function that is not linear."
+        ) from e

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._base import pytree
+from .._base.source import api_boundary
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import Literal
@@ -44,6 +45,7 @@ def value_and_grad(
     """
     check_callable(fun)
 
+    @api_boundary
     @wraps(fun)
     def value_and_grad_fun(*args, **kwargs):
         nums = checked_argnums(argnums, len(args), "grad")
@@ -86,6 +88,7 @@ def grad(
     """
     both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
 
+    @api_boundary
     @wraps(fun)
     def grad_fun(*args, **kwargs):
         value, grads = both(*args, **kwargs)
@@ -143,13 +146,13 @@ def _check_grad_output(value, pullback: VJP, holomorphic: bool, name: str) -> Sh
             f"{name} requires real-valued outputs (output dtype that is a sub-dtype of "
             f"np.floating), but got {aval.dtype.name}. For holomorphic differentiation, pass "
             "holomorphic=True. For differentiation of non-holomorphic functions involving complex "
-            "outputs, use jax.vjp directly."
+            "outputs, use vjp directly."
         )
     elif not dtypes.issubdtype(aval.dtype, np.floating):
         raise TypeError(
             f"{name} requires real-valued outputs (output dtype that is a sub-dtype of "
             f"np.floating), but got {aval.dtype.name}. For differentiation of functions with "
-            "integer outputs, use jax.vjp directly."
+            "integer outputs, use vjp directly."
         )
     return aval
 

@@ -9,12 +9,15 @@ import numpy as np
 
 from .._base import pytree
 from .._base.config import state
+from .._base.source import api_boundary
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._runtime.array import put
 from .._trace.core import set_trace, typeof
-from ..lax.reshaping import reshape
+from .._transform.presenting import finished
+from .._transform.symbolic import zeros
 from ..lax.joining import split
+from ..lax.reshaping import reshape
 from .arguments import Closed, check_callable, checked_argnums
 from .forward import jvp
 from .grad import check_grad_input
@@ -38,6 +41,7 @@ def jacfwd(
     """
     check_callable(fun)
 
+    @api_boundary
     @wraps(fun)
     def jacobian(*args, **kwargs):
         nums = checked_argnums(argnums, len(args), "jacfwd")
@@ -61,10 +65,18 @@ def jacfwd(
             parts = tree_unflatten(in_tree, split_basis(column, leaves, -1))
             return parts if several else parts[0]
 
+        columns = pytree.tree_map(_zeros_for_integers, value, columns)
         jac = pytree.tree_map(of_leaf, columns)
         return (jac, result[2]) if has_aux else jac
 
     return jacobian
+
+
+def _zeros_for_integers(x, directions):
+    """Derivatives of or by an integer: zeros of its dtype where differentiation gives ``float0``."""
+    if not isinstance(directions, np.ndarray) or directions.dtype != dtypes.float0:
+        return directions
+    return finished(zeros(typeof(x).update(shape=directions.shape)))
 
 
 def _check_holomorphic_outputs(value, holomorphic: bool) -> None:
@@ -82,14 +94,15 @@ def _check_jacfwd_input(x, holomorphic: bool) -> None:
     if holomorphic:
         if not dtypes.issubdtype(dtype, np.complexfloating):
             raise TypeError(
-                f"jacfwd with holomorphic=True requires inputs with complex dtype, but got {dtype.name}."
+                "jacfwd with holomorphic=True requires inputs with complex dtype, but got "
+                f"{dtype.name}."
             )
     elif not dtypes.issubdtype(dtype, np.floating):
         raise TypeError(
             "jacfwd requires real-valued inputs (input dtype that is a sub-dtype of np.floating), "
             f"but got {dtype.name}. For holomorphic differentiation, pass holomorphic=True. For "
             "differentiation of non-holomorphic functions involving complex inputs or integer "
-            "inputs, use jax.jvp directly."
+            "inputs, use jvp directly."
         )
 
 
@@ -109,6 +122,7 @@ def jacrev(
     """
     check_callable(fun)
 
+    @api_boundary
     @wraps(fun)
     def jacobian(*args, **kwargs):
         nums = checked_argnums(argnums, len(args), "jacrev")
@@ -121,6 +135,7 @@ def jacrev(
         for o in leaves:
             _check_jacrev_output(o, holomorphic)
         rows = vmap(pullback)(basis(leaves, out_tree))
+        rows = pytree.tree_map(_zeros_for_integers, diff_args, rows)
         row_leaves, row_tree = tree_flatten(rows)
         parts = [split_basis(r, leaves, 0) for r in row_leaves]
         per_result = [
@@ -139,14 +154,15 @@ def _check_jacrev_output(o, holomorphic: bool) -> None:
     if holomorphic:
         if not dtypes.issubdtype(dtype, np.complexfloating):
             raise TypeError(
-                f"jacrev with holomorphic=True requires outputs with complex dtype, but got {dtype.name}."
+                "jacrev with holomorphic=True requires outputs with complex dtype, but got "
+                f"{dtype.name}."
             )
     elif not dtypes.issubdtype(dtype, np.floating):
         raise TypeError(
             "jacrev requires real-valued outputs (output dtype that is a sub-dtype of "
             f"np.floating), but got {dtype.name}. For holomorphic differentiation, pass "
             "holomorphic=True. For differentiation of non-holomorphic functions involving complex "
-            "outputs, use jax.vjp directly."
+            "outputs, use vjp directly."
         )
 
 

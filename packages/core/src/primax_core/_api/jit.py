@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial, update_wrapper
 from typing import Any
 
-from .._base import pytree, source
+from .._base import log, pytree, source
 from .._base.config import state
 from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._lower.lazy import compile_jaxpr, lowering
@@ -20,7 +19,6 @@ from .._transform.staged import Staged, Traced
 from .arguments import as_tuple, check_callable, debug_info, name_of
 from .stages import Lowered, Traced as TracedStage
 
-logger = logging.getLogger("primax_core")
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
 
@@ -95,7 +93,11 @@ class JitFunction:
             else:
                 outs = entry.exe(leaves)
                 return outs[0] if entry.single else entry.out_tree.unflatten(outs)
-        return self._staged.call_flat(fun, static_key, leaves, in_tree)
+        try:
+            return self._staged.call_flat(fun, static_key, leaves, in_tree)
+        except Exception as e:
+            source.fold_traceback(e)
+            raise
 
     def __get__(self, instance, owner=None):
         return self if instance is None else partial(self, instance)
@@ -128,12 +130,13 @@ class JitFunction:
 
     # Ahead of time
 
+    @source.api_boundary
     def trace(self, *args, **kwargs) -> TracedStage:
         """The program for arguments of these types (arrays or ``ShapeDtypeStruct``)."""
         fun, static_key, args, kwargs = self._bind_static(args, kwargs)
         leaves, in_tree = _flatten((args, kwargs))
         staged = self._staged
-        avals = [staged.aval_of(x, i) for i, x in enumerate(leaves)]
+        avals = [staged.aval_of(x, i, in_tree, static_key) for i, x in enumerate(leaves)]
         traced = staged.trace(fun, static_key, in_tree, avals)
         return TracedStage(
             traced, in_tree, avals, staged.name, partial(_lower_traced, staged, traced, in_tree),
@@ -195,6 +198,17 @@ class _JitStaged(Staged):
             for i, *_ in static_key[0]:
                 args.insert(i, None)
         return debug_info(self.fun, "jit", tuple(args), kwargs)
+
+    def operand(self, x, i: int, in_tree=None, static_key=None):
+        """A concrete array for an argument."""
+        try:
+            return super().operand(x, i, in_tree, static_key)
+        except OverflowError as e:
+            raise OverflowError(
+                "An overflow was encountered while parsing an argument to a jitted computation, "
+                f"whose argument is at {self.argument_name(i, in_tree, static_key)}: {e}. Pass a smaller "
+                "value, a float or a NumPy array, or mark the argument as static."
+            ) from None
 
     def donated(self, in_tree) -> tuple[int, ...]:
         """Flat indices of the donated leaves."""
@@ -281,7 +295,7 @@ def _explain_miss(staged: Staged, key: tuple, avals: Sequence) -> None:
             if a is not b
         ]
         why = "arguments have new types: " + "; ".join(changed)
-    logger.warning("%s because %s", head, why)
+    log.warning("%s because %s", head, why)
 
 
 def jit(
@@ -350,9 +364,15 @@ def _make_options(
         both = set(snames) & set(dnames) or set(snums) & set(dnums)
         if both:
             raise ValueError(
-                f"static and donated arguments must be different, but {sorted(both)} are both"
+                "static_argnames and donate_argnames cannot intersect: the arguments "
+                f"{', '.join(map(str, sorted(both)))} are both static and donated"
             )
     if device is not None or backend is not None:
+        source.warn(
+            "the arguments device and backend of jit are deprecated: move the function's arguments "
+            "with device_put, or give in_shardings",
+            DeprecationWarning,
+        )
         if device is not None and backend is not None:
             raise ValueError("give device or backend, not both")
         target = device if device is not None else devices(backend)[0]

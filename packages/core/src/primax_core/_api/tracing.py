@@ -9,6 +9,7 @@ from typing import Any
 
 from .._base import pytree
 from .._base.config import state
+from .._base.source import api_boundary
 from .._ir.jaxpr import Jaxpr
 from .._trace.axes import extend_axis_env
 from .._trace.core import typeof
@@ -37,6 +38,7 @@ def make_jaxpr(
     """
     check_callable(fun)
 
+    @api_boundary
     @wraps(fun)
     def jaxpr_of(*args, **kwargs) -> Jaxpr | tuple[Jaxpr, Any]:
         nums = {i % len(args) for i in as_tuple(static_argnums)} if args else set()
@@ -89,6 +91,7 @@ class _axes:
             m.__exit__(*exc)
 
 
+@api_boundary
 def eval_shape(fun: Callable, *args, **kwargs) -> Any:
     """Shapes and dtypes of what ``fun`` would return, without computing.
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._base import pytree
+from .._base.source import api_boundary
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import Literal
@@ -50,6 +51,7 @@ class VJP:
         ins = [t for t in self._ins if t is not None]
         return tape_to_jaxpr(self._out_avals, self._outs, self._tape, ins)[0]
 
+    @api_boundary
     def __call__(self, out_ct, *extra):
         if extra:
             raise TypeError(
@@ -59,8 +61,9 @@ class VJP:
         cts, tree = tree_flatten(out_ct)
         if tree != self.out_tree:
             raise ValueError(
-                "unexpected tree structure of argument to vjp function: got "
-                f"{tree}, but expected to match {self.out_tree}"
+                "unexpected tree structure. The cotangents given to a function that `vjp` returned "
+                "must have the structure of the differentiated function's result: got "
+                f"{tree}, but expected {self.out_tree}"
             )
         given = {}
         for i, (t, ct, aval) in enumerate(zip(self._outs, cts, self._out_avals)):
@@ -151,7 +154,8 @@ def check_cotangent(ct: Any, aval: ShapedArray, index: int) -> None:
         if expected.dtype != dtypes.float0 or ct.shape != expected.shape:
             raise ValueError(
                 "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
-                f"float0{list(ct.shape)}, but expected {expected.str_short()} for result {index}"
+                f"float0{list(ct.shape)}, but expected {expected.strip_weak_type()} for result "
+                f"number {index}"
             )
         return
     if expected.dtype == dtypes.float0:
@@ -159,11 +163,12 @@ def check_cotangent(ct: Any, aval: ShapedArray, index: int) -> None:
     if got.shape != expected.shape or got.dtype != expected.dtype:
         raise ValueError(
             "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
-            f"{got.str_short()}, but expected {expected.str_short()} because the corresponding "
-            f"result (number {index}) of the differentiated function has that type"
+            f"{got.strip_weak_type()}, but expected {expected.strip_weak_type()} because the "
+            f"corresponding result (number {index}) of the differentiated function has that type"
         )
 
 
+@api_boundary
 def vjp(
     fun: Callable, *primals, has_aux: bool = False, reduce_axes=(), saveable_args=True, in_nzs=None
 ) -> Any:
@@ -205,7 +210,7 @@ def pull_back(fun: Callable, primals: tuple, has_aux: bool):
         found.extend((out_tree, len(outs), aux_tree))
         return [*outs, *aux_leaves]
 
-    outs, tangents, trace, ins = linearize_of(flat, leaves, mask)
+    outs, tangents, trace, ins = linearize_of(flat, leaves, mask, fun)
     out_tree, n, aux_tree = found
     aux = tree_unflatten(aux_tree, [finished(a) for a in outs[n:]]) if has_aux else None
     outs, tangents = outs[:n], tangents[:n]

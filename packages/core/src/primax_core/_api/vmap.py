@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Any
 
 from .._base import pytree
+from .._base.source import api_boundary
 from .._trace.core import typeof
 from .._transform.batching import Axis, batch_of, move_axis
 from .._transform.presenting import finished
@@ -45,7 +46,7 @@ def vmap(
     check_callable(fun)
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
-    if not (in_axes is None or type(in_axes) in (int, tuple) or hasattr(in_axes, "__index__")):
+    if type(in_axes) not in (int, tuple, type(None)) and not _is_position(in_axes):
         raise TypeError(
             "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
             f"positional arguments passed to the function, but got {in_axes}."
@@ -53,6 +54,7 @@ def vmap(
     _check_axis_leaves(in_axes, "in_axes")
     _check_axis_leaves(out_axes, "out_axes")
 
+    @api_boundary
     @wraps(fun)
     def vmapped(*args, **kwargs):
         if type(in_axes) is tuple and len(in_axes) != len(args):
@@ -70,11 +72,13 @@ def vmap(
         leaves, in_tree = tree_flatten((args, kwargs))
         if not leaves and axis_size is None:
             raise ValueError(
-                "vmap wrapped function must be passed at least one argument containing an array, "
-                f"got empty *args={args} and **kwargs={kwargs}"
+                "vmap wrapped function must be passed at least one argument containing an array or "
+                f"axis_size must be specified, got empty *args={args} and **kwargs={kwargs}"
             )
         dims = flat_axes(in_axes, in_tree, args, kwargs)
-        dims = [_canonical_in(x, d, fun, args, kwargs, i) for i, (x, d) in enumerate(zip(leaves, dims))]
+        dims = [
+            _canonical_in(x, d, fun, args, kwargs, i) for i, (x, d) in enumerate(zip(leaves, dims))
+        ]
         size = mapped_size(leaves, dims, axis_size, fun, args, kwargs)
         axis = Axis(size, axis_name, spmd_axis_name)
         trees: list = []
@@ -85,23 +89,26 @@ def vmap(
             trees.append(tree)
             return outs
 
-        outs, out_dims = batch_of(flat, leaves, dims, axis, f" over {_name(fun)}")
+        outs, out_dims = batch_of(flat, leaves, dims, axis, fun)
         wanted = flat_out_axes(out_axes, trees[0])
         return tree_unflatten(
             trees[0],
-            [_place(o, d, w, size, i) for i, (o, d, w) in enumerate(zip(outs, out_dims, wanted))],
+            [
+                _place(o, d, w, size, i, trees[0])
+                for i, (o, d, w) in enumerate(zip(outs, out_dims, wanted))
+            ],
         )
 
     return vmapped
 
 
-def _name(fun) -> str:
-    return getattr(fun, "__name__", type(fun).__name__)
+def _is_position(x: Any) -> bool:
+    return hasattr(x, "__index__") and not isinstance(x, bool)
 
 
 def _check_axis_leaves(axes: Any, what: str) -> None:
     for leaf in tree_flatten(axes)[0]:
-        if not hasattr(leaf, "__index__"):
+        if not _is_position(leaf):
             raise TypeError(
                 f"vmap {what} must be an int, None, or (nested) container with those types as "
                 f"leaves, but got {axes}."
@@ -112,21 +119,16 @@ def flat_axes(in_axes: Any, in_tree, args: tuple, kwargs: dict) -> list:
     """One axis or ``None`` for every leaf of ``(args, kwargs)``."""
     if type(in_axes) is int:
         return [in_axes] * in_tree.num_leaves
-    return pytree.flatten_axes("vmap in_axes", in_tree, (in_axes, 0))
+    args_tree, kwargs_tree = in_tree.children()
+    found = pytree.flatten_axes("vmap in_axes", args_tree, in_axes)
+    return found + [0] * kwargs_tree.num_leaves
 
 
 def flat_out_axes(out_axes: Any, out_tree) -> list:
     """One axis or ``None`` for every leaf of the result."""
     if type(out_axes) is int or out_axes is None:
         return [out_axes] * out_tree.num_leaves
-    if isinstance(out_axes, list):
-        out_axes = tuple(out_axes) if not _is_list(out_tree) else out_axes
     return pytree.flatten_axes("vmap out_axes", out_tree, out_axes)
-
-
-def _is_list(tree) -> bool:
-    data = tree.node_data()
-    return data is not None and data[0] is list
 
 
 def _canonical_in(x, dim, fun, args, kwargs, i: int):
@@ -179,12 +181,13 @@ def mapped_size(leaves, dims, axis_size, fun, args, kwargs) -> int:
     )
 
 
-def _place(out, dim, wanted, size: int, i: int):
+def _place(out, dim, wanted, size: int, i: int, tree):
     """A result with its mapped axis where it is wanted."""
     if wanted is None:
         if dim is not None:
+            paths = pytree.tree_leaves_with_path(tree_unflatten(tree, range(tree.num_leaves)))
             raise ValueError(
-                f"at vmap out_axes[{i}], got axis spec None but output was batched on axis {dim}; "
+                f"at vmap out_axes{pytree.keystr(paths[i][0])}, got axis spec None but output was batched on axis {dim}; "
                 "out_axes=None is only for results that do not depend on mapped arguments"
             )
         return finished(out)

@@ -105,6 +105,8 @@ class _State(threading.local):
     """The current trace; belongs to the ``_trace`` floor. ``None`` is the eager context."""
     name_stack: tuple[str, ...] = ()
     """The enclosing ``named_scope`` names, outermost first."""
+    source: Any = None
+    """The place of the equation that is interpreted; ``None`` while the user's code runs."""
 
     def __init__(self) -> None:
         values = self.__dict__
@@ -112,6 +114,7 @@ class _State(threading.local):
             values.update(_globals)
             values["trace"] = None
             values["name_stack"] = ()
+            values["source"] = None
             values["_thread"] = thread = _Thread(values)
             _refresh_keys(values)
             _threads.add(thread)

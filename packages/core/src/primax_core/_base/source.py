@@ -6,15 +6,17 @@ offset; `locate` turns them into a file, a line and a column when somebody asks.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import types
 import warnings
-from collections.abc import Iterator
-from functools import lru_cache
-from typing import Any, Final, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from .config import state
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 Source: TypeAlias = tuple[types.CodeType, int]
 """A place in the user's code: the code object and the offset of the instruction running in it."""
@@ -72,7 +74,10 @@ def _classify(filename: str) -> bool:
 
 
 def capture() -> Source | None:
-    """The innermost place on the call stack that is not in the library."""
+    """The place of the equation that is interpreted, or else the innermost one on the call stack
+    that is not in the library."""
+    if state.source is not None:
+        return state.source
     frame: types.FrameType | None = sys._getframe(1)
     known = _is_internal
     while frame is not None:
@@ -98,7 +103,7 @@ def capture_stack(limit: int) -> tuple[Source, ...]:
     return tuple(found)
 
 
-@lru_cache(maxsize=1024)
+@functools.lru_cache(maxsize=1024)
 def _positions(code: types.CodeType) -> list[tuple[int | None, int | None, int | None, int | None]]:
     return list(code.co_positions())
 
@@ -211,6 +216,20 @@ def fold_traceback(error: BaseException) -> None:
     error.__traceback__ = folded
     if mode == "remove_frames":
         _add_note(error)
+
+
+def api_boundary(fun: _F) -> _F:
+    """Decorator of a public function: errors leave it without the library's own frames."""
+
+    @functools.wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return fun(*args, **kwargs)
+        except Exception as error:
+            fold_traceback(error)
+            raise
+
+    return call  # type: ignore[return-value]
 
 
 _NOTE: Final = (

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 import time
 from collections.abc import Sequence
 from typing import Any
 
+from .._base import log
 from .._base.config import state
 from .._ir.jaxpr import Jaxpr
 from .._runtime.array import Spec, spec_of
@@ -18,7 +18,6 @@ from .._runtime.sharding import device_assignment
 from .context import context, ir
 from .module import Lowered, lower_module
 
-logger = logging.getLogger("primax_core")
 
 # Loaded programs by the hash of their module: programs traced anew but equal share one.
 _loaded: dict[tuple, Any] = {}
@@ -79,7 +78,7 @@ def compile_module(lowered: Lowered, devs: tuple, compiler_options: tuple = ()):
             raw = client.compile_and_load(bytecode, _jax.DeviceList(devs), options)
             _loaded[key] = raw
     if state.log_compiles:
-        logger.warning(
+        log.warning(
             "Finished XLA compilation of %s in %.9f sec",
             f"jit({lowered.name})",
             time.perf_counter() - started,

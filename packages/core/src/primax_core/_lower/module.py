@@ -21,12 +21,13 @@ class LoweringContext:
       in_avals, out_avals: types of the operands and results of the current equation.
       platform: ``cpu``, ``cuda``, ``rocm`` or ``tpu``.
       platform_kinds: rule kinds to try for this platform, most special first.
-      shardings_in_use: whether the module is partitioned over devices.
+      broadcasts: values of the current block that were repeated to a shape, by value and shape.
     """
 
     __slots__ = (
         "module", "platform", "in_avals", "out_avals", "platform_kinds", "functions",
-        "names", "callbacks", "eqn", "num_partitions", "hoisted",
+        "names", "callbacks", "eqn", "num_partitions", "hoisted", "broadcasts", "_rules",
+        "_programs",
     )  # fmt: skip
 
     def __init__(self, module: ir.Module, platform: str, num_partitions: int = 1):
@@ -37,6 +38,9 @@ class LoweringContext:
         self.callbacks: list[Callable] = []
         self.num_partitions = num_partitions
         self.hoisted: dict[int, ir.Value] = {}
+        self.broadcasts: dict[tuple, ir.Value] = {}
+        self._rules: dict[Any, Callable] = {}
+        self._programs: dict[tuple, tuple] = {}
         special = (kinds.lower.on(platform),)
         if platform in ("cuda", "rocm"):
             special += (kinds.lower.on("gpu"),)
@@ -44,11 +48,17 @@ class LoweringContext:
 
     def rule(self, prim) -> Callable:
         """The lowering rule of a primitive on this platform."""
-        for kind in self.platform_kinds:
-            rule = prim.rules.get(kind)
-            if rule is not None and type(rule) is not kinds.Unsupported:
-                return rule
-        return prim.require(kinds.lower, f"compiling for {self.platform}")
+        found = self._rules.get(prim)
+        if found is None:
+            for kind in self.platform_kinds:
+                rule = prim.rules.get(kind)
+                if rule is not None and type(rule) is not kinds.Unsupported:
+                    found = rule
+                    break
+            else:
+                found = prim.require(kinds.lower, f"compiling for {self.platform}")
+            self._rules[prim] = found
+        return found
 
     def call(self, fun: Callable, *values: ir.Value, in_avals=None):
         """Lower a function of lax operations in place, on values of the current equation.
@@ -60,16 +70,13 @@ class LoweringContext:
         Returns:
           A value, or a list where ``fun`` returns a list or tuple.
         """
-        single: list[bool] = []
-
-        def flat(*args):
-            out = fun(*args)
-            single.append(not isinstance(out, (list, tuple)))
-            return [out] if single[-1] else list(out)
-
-        jaxpr = stage(flat, self.in_avals if in_avals is None else in_avals)
+        avals = tuple(self.in_avals if in_avals is None else in_avals)
+        found = self._programs.get((fun, avals))
+        if found is None:
+            found = self._programs[fun, avals] = _program_of(fun, avals)
+        jaxpr, single = found
         outs = lower_body(self, jaxpr, values)
-        return outs[0] if single[-1] else outs
+        return outs[0] if single else outs
 
     def function(self, jaxpr: Jaxpr, name: str, keep_inputs: bool = True):
         """The private function for a program; the same program gives the same function."""
@@ -89,6 +96,18 @@ class LoweringContext:
         return name
 
 
+def _program_of(fun: Callable, avals: Sequence) -> tuple[Jaxpr, bool]:
+    """The program of a function of arrays, and whether it has a bare result."""
+    single: list[bool] = []
+
+    def flat(*args):
+        out = fun(*args)
+        single.append(not isinstance(out, (list, tuple)))
+        return [out] if single[-1] else list(out)
+
+    return stage(flat, avals), single[-1]
+
+
 def lower_body(ctx: LoweringContext, jaxpr: Jaxpr, args: Sequence[ir.Value]) -> list[ir.Value]:
     """Emit the equations of a program at the current insertion point."""
     env: dict[Any, ir.Value] = dict(zip(jaxpr.invars, args))
@@ -105,40 +124,56 @@ def lower_body(ctx: LoweringContext, jaxpr: Jaxpr, args: Sequence[ir.Value]) -> 
             return value
         return env[v]
 
-    saved = ctx.in_avals, ctx.out_avals, ctx.eqn
+    saved = ctx.in_avals, ctx.out_avals, ctx.eqn, ctx.broadcasts
+    ctx.broadcasts = {}
+    rules = ctx._rules
     for eqn in live_eqns(jaxpr):
-        ctx.in_avals = [v.aval for v in eqn.invars]
+        operands, in_avals = [], []
+        for v in eqn.invars:
+            in_avals.append(v.aval)
+            operands.append(read(v) if type(v) is Literal else env[v])
+        ctx.in_avals = in_avals
         ctx.out_avals = [v.aval for v in eqn.outvars]
         ctx.eqn = eqn
-        operands = [read(v) for v in eqn.invars]
+        rule = rules.get(eqn.primitive) or ctx.rule(eqn.primitive)
         if eqn.ctx:
             with ir.Location.name("/".join(eqn.ctx), context=context):
-                out = ctx.rule(eqn.primitive)(ctx, *operands, **eqn.params)
+                out = rule(ctx, *operands, **eqn.params)
         else:
-            out = ctx.rule(eqn.primitive)(ctx, *operands, **eqn.params)
+            out = rule(ctx, *operands, **eqn.params)
         if eqn.primitive.multiple_results:
             for v, value in zip(eqn.outvars, out, strict=True):
                 env[v] = value
         else:
             env[eqn.outvars[0]] = out
-    ctx.in_avals, ctx.out_avals, ctx.eqn = saved
+    ctx.in_avals, ctx.out_avals, ctx.eqn, ctx.broadcasts = saved
     return [read(v) for v in jaxpr.outvars]
 
 
 def live_eqns(jaxpr: Jaxpr) -> list:
     """The equations whose results or effects are needed, in order."""
+    return _liveness(jaxpr)[0]
+
+
+def _liveness(jaxpr: Jaxpr) -> tuple[list, set]:
+    """The live equations, and the variables that they and the results read."""
     found = jaxpr.cache.get("live")
     if found is not None:
         return found
     needed = {v for v in jaxpr.outvars if type(v) is Var}
     kept = []
     for eqn in reversed(jaxpr.eqns):
-        if must_stay(eqn.effects) or any(v in needed for v in eqn.outvars):
-            kept.append(eqn)
-            needed.update(v for v in eqn.invars if type(v) is Var)
+        for v in eqn.outvars:
+            if v in needed:
+                break
+        else:
+            if not must_stay(eqn.effects):
+                continue
+        kept.append(eqn)
+        needed.update(eqn.invars)
     kept.reverse()
-    jaxpr.cache["live"] = kept
-    return kept
+    jaxpr.cache["live"] = kept, needed
+    return kept, needed
 
 
 def _const_value(ctx: LoweringContext, const) -> ir.Value:
@@ -222,7 +257,7 @@ def lower_module(
         ctx.in_avals = ctx.out_avals = ctx.eqn = None
         ctx.names.add("main")
         jaxpr = inline_consts(jaxpr)
-        used = _used_inputs(jaxpr)
+        used = _liveness(jaxpr)[1]
         kept = None
         if not keep_unused:
             kept = [i for i, v in enumerate(jaxpr.invars) if v in used]
@@ -292,16 +327,9 @@ def _hoists(const) -> bool:
     return hasattr(const, "_spec") and const.size > INLINE_CONSTANT_SIZE
 
 
-def _used_inputs(jaxpr: Jaxpr) -> set:
-    used = {v for v in jaxpr.outvars if type(v) is Var}
-    for eqn in live_eqns(jaxpr):
-        used.update(v for v in eqn.invars if type(v) is Var)
-    return used
-
-
 def inline_consts(jaxpr: Jaxpr) -> Jaxpr:
     """A program whose sub-programs have no large array constants: those become its own."""
-    if not any(_has_array_consts(eqn.params) for eqn in jaxpr.eqns):
+    if not any(_has_array_consts(e.params) for e in jaxpr.eqns if e.primitive.cache_on):
         return jaxpr
     consts: dict[int, tuple[Var, Any]] = {}
     eqns = [_lift_consts(eqn, consts) for eqn in jaxpr.eqns]
@@ -317,7 +345,7 @@ def _has_array_consts(params) -> bool:
     if type(sub) is not Jaxpr:
         return False
     return any(_hoists(c) for c in sub.consts) or any(
-        _has_array_consts(e.params) for e in sub.eqns
+        _has_array_consts(e.params) for e in sub.eqns if e.primitive.cache_on
     )
 
 

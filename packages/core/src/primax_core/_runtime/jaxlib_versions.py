@@ -13,7 +13,7 @@ from .._ir import dtypes
 # XLA's information messages at the start of a client; read when jaxlib is first imported.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
-from jaxlib import _jax, version as _version, xla_client
+from jaxlib import _hlo, _jax, version as _version
 
 from .capsules import host_view
 from .packed import read_packed
@@ -37,7 +37,7 @@ check_version(JAXLIB_VERSION)
 
 _FIRST: Final = JAXLIB_VERSION < (0, 11)
 
-HloSharding = xla_client.HloSharding
+HloSharding = _hlo.HloSharding
 GSPMDSharding = _jax.GSPMDSharding
 JaxRuntimeError = _jax.JaxRuntimeError
 

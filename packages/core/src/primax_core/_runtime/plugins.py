@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from .._base.source import warn
-from .jaxlib_versions import JAXLIB_VERSION, _jax, xla_client
+from .jaxlib_versions import JAXLIB_VERSION, _jax
 
 _ALIASES = {
     "gpu": ("cuda", "rocm", "gpu"),
@@ -111,6 +111,8 @@ def _start_cuda(module: str):
     api = _jax.load_pjrt_plugin(name, str(library), None)
     _register_profiler(api)
     _jax.initialize_pjrt_plugin(name)
+    from jaxlib import xla_client  # needs the logging module, which nothing else here does
+
     options = xla_client.generate_pjrt_gpu_plugin_options()
     client = _jax.get_c_api_client(name, options, None, None)
     _register_cuda_targets(api, version)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._base import errors
+from .._base import errors, source
 from .._base.config import state
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
@@ -74,8 +74,8 @@ class Tracer(Array):
         return int(self._concrete_or_raise(errors.TracerIntegerConversionError).__index__())
 
     def __array__(self, *args, **kwargs):
-        value = self._concrete_or_raise(errors.TracerArrayConversionError)
-        return np.asarray(value, *args, **kwargs)
+        # Not even a known value: NumPy would compute with it behind the transformation's back.
+        raise errors.TracerArrayConversionError(self)
 
     def __hash__(self):
         raise TypeError(f"unhashable type: {type(self).__name__!r}")
@@ -271,6 +271,13 @@ def install_runner(fun: Callable[[Jaxpr, list], list]) -> None:
     """Called once by the runtime, which compiles and runs programs when no trace is active."""
     global run_eagerly
     run_eagerly = fun
+
+
+def made_by(what: str, fun: Callable | None, inner: Any) -> str:
+    """Where a tracer came from: the transformation, its function, and what is inside the tracer."""
+    text = f"It was made by {what} of {source.summarize_function(fun)}." if fun else ""
+    within = inner._origin() if isinstance(inner, Tracer) else ""
+    return "\n".join(filter(None, (text, within)))
 
 
 def check_live(tracer: Tracer) -> None:

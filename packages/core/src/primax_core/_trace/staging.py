@@ -137,6 +137,7 @@ class StagingTrace(Trace):
             )
         append, scope = self.eqns.append, state.name_stack
         here = source.capture()
+        located = jaxpr.debug_info.filename is not None  # a program of the user's has places
         for eqn in jaxpr.eqns:
             invars = [v if type(v) is Literal else env[v] for v in eqn.invars]
             outvars = []
@@ -144,9 +145,8 @@ class StagingTrace(Trace):
                 env[v] = w = Var(v.aval)
                 outvars.append(w)
             ctx = scope + eqn.ctx if eqn.ctx else scope
-            append(
-                Eqn(eqn.primitive, invars, outvars, eqn.params, eqn.effects, here, ctx)
-            )
+            place = eqn.source_info or here if located else here
+            append(Eqn(eqn.primitive, invars, outvars, eqn.params, eqn.effects, place, ctx))
         out = []
         for v in jaxpr.outvars:
             atom = v if type(v) is Literal else env[v]
@@ -306,15 +306,18 @@ def eval_jaxpr(jaxpr: Jaxpr, args: Sequence) -> list:
     """
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, jaxpr.consts))
     env.update(zip(jaxpr.invars, args))
-    saved = state.name_stack
+    saved, place = state.name_stack, state.source
+    located = jaxpr.debug_info.filename is not None
     for eqn in jaxpr.eqns:
         values = [v if type(v) is Literal else env[v] for v in eqn.invars]
         if eqn.ctx:
             state.name_stack = saved + eqn.ctx
+        if located:
+            state.source = eqn.source_info
         try:
             out = eqn.primitive.bind(*values, **eqn.params)
         finally:
-            state.name_stack = saved
+            state.name_stack, state.source = saved, place
         if eqn.primitive.multiple_results:
             env.update(zip(eqn.outvars, out))
         else:

@@ -10,7 +10,16 @@ from .._ir import primitive as kinds
 from .._ir.jaxpr import Jaxpr
 from .._ir.primitive import Primitive
 from .._trace.axes import extend_axis_env, named_axes_of
-from .._trace.core import Trace, Tracer, bind_on, call_on, check_live, set_trace, typeof
+from .._trace.core import (
+    Trace,
+    Tracer,
+    bind_on,
+    call_on,
+    check_live,
+    made_by,
+    set_trace,
+    typeof,
+)
 from .._trace.staging import eval_jaxpr, stage
 from .pieces import remembered, remembered_on
 
@@ -57,22 +66,18 @@ class VmapTracer(Tracer):
         return f"VmapTracer(aval={self.aval}, batched={typeof(self.value)})"
 
     def _origin(self):
-        where = self._trace.where
-        made = f"It is an example of the batch that vmap maps{where}."
-        if isinstance(self.value, Tracer):
-            return made + "\n" + self.value._origin()
-        return made
+        return made_by("vmap", self._trace.of, self.value)
 
 
 class BatchTrace(Trace):
     """Applies operations to whole batches."""
 
-    __slots__ = ("axis", "where")
+    __slots__ = ("axis", "of")
 
-    def __init__(self, parent: Trace | None, axis: Axis, where: str = ""):
+    def __init__(self, parent: Trace | None, axis: Axis, of: Callable | None = None):
         super().__init__(parent)
         self.axis = axis
-        self.where = where
+        self.of = of
 
     def parts(self, x) -> tuple[Any, int | None]:
         """The batch and its mapped axis; ``None`` for what is the same in all examples."""
@@ -189,9 +194,14 @@ def batched_aval(aval, dim: int | None, size: int):
     return aval.update(shape=(*aval.shape[:dim], size, *aval.shape[dim:]))
 
 
-def batch_of(fun: Callable, values: Sequence, dims: Sequence, axis: Axis, where: str = ""):
-    """Run a function of flat values on batches: results and their mapped axes."""
-    trace = BatchTrace(state.trace, axis, where)
+def batch_of(
+    fun: Callable, values: Sequence, dims: Sequence, axis: Axis, of: Callable | None = None
+):
+    """Run a function of flat values on batches: results and their mapped axes.
+
+    ``of`` is the user's function, named in error messages.
+    """
+    trace = BatchTrace(state.trace, axis, of)
     args = [v if d is None else VmapTracer(trace, v, d) for v, d in zip(values, dims)]
     try:
         with set_trace(trace), extend_axis_env(axis.name, axis.size):

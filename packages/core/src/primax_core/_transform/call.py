@@ -56,7 +56,7 @@ def _(ctx, *values, jaxpr, name, inline=False, **_):
 
 @jit_p.rule(jvp)
 def _(primals, tangents, *, jaxpr, **params):
-    mask = tuple(None if type(t) is Zero else typeof(t) for t in tangents)
+    mask = tuple(type(t) is not Zero for t in tangents)
     program, out_mask = jvp_jaxpr(jaxpr, mask)
     given = [t for t in tangents if type(t) is not Zero]
     outs = call_jaxpr(program, [*primals, *given], params)

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from .._base.config import state
 from .._ir.primitive import Primitive, abstract, dce, effects, lower, process
+from .._ir.printer import hide_defaults
 from .._lower.lazy import lowering
-from .._trace.core import Trace, Tracer, check_live, set_trace, typeof
+from .._trace.core import Trace, Tracer, check_live, run_eagerly, set_trace, typeof
 from .._trace.staging import StagingTrace, close_over, eval_jaxpr, stage
 from .batching import BatchTrace, batch_of, move_axis
 from .jvp import JVPTrace, JVPTracer
@@ -19,6 +20,9 @@ from .symbolic import Zero, instantiate
 custom_jvp_call_p: Final = Primitive(
     "custom_jvp_call", multiple_results=True, cache_on=lambda params: params["call_jaxpr"].cache
 )
+
+
+hide_defaults("custom_jvp_call", num_consts=0)
 
 
 class SymbolicZero:
@@ -240,8 +244,6 @@ def _(trace, args, *, name, call_jaxpr, jvp, symbolic_zeros, num_consts):
         lambda *a: eval_jaxpr(call_jaxpr, a), jvp, name, symbolic_zeros, call_jaxpr, num_consts
     )
     if trace is None:
-        from .._trace.core import run_eagerly
-
         return run_eagerly(call_jaxpr, list(args))
     return custom._under(trace, args)
 

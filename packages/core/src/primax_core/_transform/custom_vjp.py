@@ -18,6 +18,7 @@ from .._ir.primitive import (
     lower,
     process,
 )
+from .._ir.printer import hide_defaults
 from .._lower.lazy import lowering
 from .._trace.core import Trace, Tracer, check_live, run_eagerly, set_trace, typeof
 from .._trace.staging import StagingTrace, close_over, eval_jaxpr, stage
@@ -32,6 +33,9 @@ custom_vjp_call_p: Final = Primitive(
     "custom_vjp_call", multiple_results=True, cache_on=lambda params: params["call_jaxpr"].cache
 )
 custom_lin_p: Final = Primitive("custom_lin", multiple_results=True)
+
+
+hide_defaults("custom_vjp_call", num_consts=0)
 
 
 class PerturbedValue:

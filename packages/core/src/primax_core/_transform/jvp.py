@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._ir import primitive as kinds
 from .._ir.jaxpr import Jaxpr
 from .._ir.primitive import Primitive
-from .._trace.core import Trace, Tracer, bind_on, call_on, check_live, typeof
+from .._trace.core import (
+    Trace,
+    Tracer,
+    bind_on,
+    call_on,
+    check_live,
+    made_by,
+    set_trace,
+    typeof,
+)
 from .._trace.staging import eval_jaxpr, stage
-from .._trace.core import set_trace
 from .pieces import remembered, remembered_on
 from .symbolic import Zero, instantiate
 
@@ -34,14 +42,17 @@ class JVPTracer(Tracer):
         return value._concrete() if isinstance(value, Tracer) else value
 
     def _origin(self):
-        value = self.primal
-        return value._origin() if isinstance(value, Tracer) else ""
+        return made_by("forward-mode differentiation", self._trace.of, self.primal)
 
 
 class JVPTrace(Trace):
     """Carries tangents along with values."""
 
-    __slots__ = ()
+    __slots__ = ("of",)
+
+    def __init__(self, parent: Trace | None, of: Callable | None = None):
+        super().__init__(parent)
+        self.of = of
 
     def parts(self, x) -> tuple[Any, Any]:
         """Primal and tangent (or ``None``) of an operand."""
@@ -59,7 +70,7 @@ class JVPTrace(Trace):
         for a in args:
             p, t = self.parts(a)
             primals.append(p)
-            mask.append(None if t is None else typeof(t))
+            mask.append(t is not None)
             if t is not None:
                 tangents.append(t)
         if not tangents:
@@ -73,7 +84,7 @@ class JVPTrace(Trace):
 
     def call(self, jaxpr: Jaxpr, args: Sequence, name=None) -> list:
         parts = [self.parts(a) for a in args]
-        mask = tuple(None if t is None else typeof(t) for _, t in parts)
+        mask = tuple(t is not None for _, t in parts)
         primals = [p for p, _ in parts]
         if not any(mask):
             return call_on(self.parent, jaxpr, primals, name)
@@ -90,11 +101,8 @@ class JVPTrace(Trace):
         ]
 
 
-def jvp_piece(prim: Primitive, params: dict, avals: list, mask: tuple):
-    """Program ``(*primals, *tangents) -> (*outs, *out_tangents)`` and which outs have tangents.
-
-    ``mask`` holds the types of the tangents, ``None`` where they are zero.
-    """
+def jvp_piece(prim: Primitive, params: dict, avals: list, mask: tuple[bool, ...]):
+    """Program ``(*primals, *tangents) -> (*outs, *out_tangents)`` and which outs have tangents."""
 
     def make():
         rule = prim.require(kinds.jvp, "forward-mode differentiation")
@@ -112,18 +120,18 @@ def jvp_piece(prim: Primitive, params: dict, avals: list, mask: tuple):
             out_mask.extend(type(t) is not Zero for t in tangents_out)
             return [*outs, *(t for t in tangents_out if type(t) is not Zero)]
 
-        tangent_avals = [m for m in mask if m is not None]
+        tangent_avals = [a.tangent_aval() for a, m in zip(avals, mask) if m]
         jaxpr = stage(run, [*avals, *tangent_avals])
         return jaxpr, tuple(out_mask)
 
     return remembered("jvp", prim, params, (tuple(avals), mask), make)
 
 
-def jvp_jaxpr(jaxpr: Jaxpr, mask: tuple, instantiate_outs: tuple[bool, ...] | bool = False):
+def jvp_jaxpr(jaxpr: Jaxpr, mask: tuple[bool, ...], instantiate_outs: tuple[bool, ...] | bool = False):
     """Forward-mode program of a program, and which results have tangents.
 
     Args:
-      mask: for each argument false if its tangent is zero, else true or the tangent's type.
+      mask: which arguments have a tangent that may not be zero.
       instantiate_outs: results that get a tangent in any case.
     """
 
@@ -147,9 +155,7 @@ def jvp_jaxpr(jaxpr: Jaxpr, mask: tuple, instantiate_outs: tuple[bool, ...] | bo
             out_mask.extend(t is not None for t in out_tangents)
             return [*outs, *(t for t in out_tangents if t is not None)]
 
-        tangent_avals = [
-            v.aval.tangent_aval() if m is True else m for v, m in zip(jaxpr.invars, mask) if m
-        ]
+        tangent_avals = [v.aval.tangent_aval() for v, m in zip(jaxpr.invars, mask) if m]
         result = stage(run, [*jaxpr.in_avals, *tangent_avals], jaxpr.debug_info)
         return result, tuple(out_mask)
 

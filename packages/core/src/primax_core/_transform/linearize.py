@@ -14,7 +14,16 @@ from .._base.config import state
 from .._ir import primitive as kinds
 from .._ir.jaxpr import Jaxpr, Var
 from .._ir.primitive import Primitive
-from .._trace.core import Trace, Tracer, bind_on, call_on, check_live, set_trace, typeof
+from .._trace.core import (
+    Trace,
+    Tracer,
+    bind_on,
+    call_on,
+    check_live,
+    made_by,
+    set_trace,
+    typeof,
+)
 from .._trace.staging import JitTracer, StagingTrace, eval_jaxpr
 from .pieces import remembered, remembered_on
 from .symbolic import Zero, instantiate
@@ -69,18 +78,18 @@ class GradTracer(Tracer):
         return value._concrete() if isinstance(value, Tracer) else value
 
     def _origin(self):
-        value = self.primal
-        return value._origin() if isinstance(value, Tracer) else ""
+        return made_by("reverse-mode differentiation", self._trace.of, self.primal)
 
 
 class LinearizeTrace(Trace):
     """Computes values under its parent and records linear programs on a tape."""
 
-    __slots__ = ("tape",)
+    __slots__ = ("tape", "of")
 
-    def __init__(self, parent):
+    def __init__(self, parent, of: Callable | None = None):
         super().__init__(parent)
         self.tape: list[Node] = []
+        self.of = of
 
     def parts(self, x) -> tuple[Any, Tangent | None]:
         """The value, and its linear quantity or ``None``."""
@@ -197,7 +206,11 @@ def linear_piece(prim: Primitive, params: dict, avals: list, mask: tuple[bool, .
     def make():
         rule = prim.rules.get(kinds.linearize)
         if rule is not None and type(rule) is not kinds.Unsupported:
-            return build_piece(lambda *primals: rule(primals, mask, **params), avals, mask)
+            held = params.get("jaxpr")
+            return build_piece(
+                lambda *primals: rule(primals, mask, **params), avals, mask,
+                held.debug_info if held is not None else None,
+            )  # fmt: skip
         rule = prim.require(kinds.jvp, "differentiation")
 
         def linearized(*primals):
@@ -311,9 +324,14 @@ def linearize_jaxpr(
     return remembered_on(jaxpr, "linearize", (mask, instantiate_outs), make)
 
 
-def linearize_of(fun: Callable, primals: Sequence, mask: Sequence[bool]):
-    """Run a function of flat values: results, their linear quantities, the trace, the inputs'."""
-    trace = LinearizeTrace(state.trace)
+def linearize_of(
+    fun: Callable, primals: Sequence, mask: Sequence[bool], of: Callable | None = None
+):
+    """Run a function of flat values: results, their linear quantities, the trace, the inputs'.
+
+    ``of`` is the user's function, named in error messages.
+    """
+    trace = LinearizeTrace(state.trace, of)
     ins: list[Tangent] = []
     args = []
     for p, m in zip(primals, mask):

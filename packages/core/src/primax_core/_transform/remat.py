@@ -19,13 +19,13 @@ from .._ir.primitive import (
     transpose,
 )
 from .._lower.lazy import hlo, lowering
-from .._trace.core import call_on, typeof
-from .._trace.staging import stage
+from .._trace.core import typeof
+from .._trace.staging import eval_jaxpr, stage
 from .batching import batch_jaxpr
 from .call import jit_p
 from .dce import dce_jaxpr
 from .jvp import jvp_jaxpr
-from .linearize import GradTracer, linearize_of, tape_to_jaxpr
+from .linearize import linearize_jaxpr
 from .pieces import remembered_on
 from .symbolic import Zero, is_linear
 from .transpose import transpose_jaxpr
@@ -95,7 +95,7 @@ def _results(value) -> list:
 
 @remat_p.rule(jvp)
 def _(primals, tangents, *, jaxpr, **params):
-    mask = tuple(None if type(t) is Zero else typeof(t) for t in tangents)
+    mask = tuple(type(t) is not Zero for t in tangents)
     program, out_mask = jvp_jaxpr(jaxpr, mask)
     given = [t for t in tangents if type(t) is not Zero]
     outs = remat_p.bind(*primals, *given, jaxpr=program, **params)
@@ -111,7 +111,7 @@ def _(primals, mask, *, jaxpr, policy, prevent_cse, differentiated):
     plan = remembered_on(
         jaxpr, "remat", (tuple(mask), policy), lambda: _RematPlan(jaxpr, policy, tuple(mask))
     )
-    found = call_on(state.trace, plan.forward, list(primals))
+    found = eval_jaxpr(plan.forward, primals)
     n = len(jaxpr.outvars)
     outs, saved = found[:n], found[n:]
     inputs = [p for p, k in zip(primals, plan.kept_inputs) if k]
@@ -138,52 +138,33 @@ class _RematPlan:
     """
 
     def __init__(self, jaxpr: Jaxpr, policy, mask: tuple[bool, ...]):
-        jaxpr = inlined(jaxpr)
-        saved = [
-            v for eqn in jaxpr.eqns if saves(policy, eqn) for v in eqn.outvars
-        ]
-        n = len(jaxpr.invars)
-        out_mask: list[bool] = []
+        # Policies also decide over what only the derivative needs, such as the cosine of a sine.
+        piece = linearize_jaxpr(inlined(jaxpr), mask)
+        whole, n_outs = piece.forward, piece.n_outs
+        saved_eqns = [e for e in whole.eqns if saves(policy, e)]
+        saved = [v for e in saved_eqns for v in e.outvars]
+        places = {"in": whole.invars, "out": whole.outvars, "extra": whole.outvars[n_outs:]}
+        again = whole.replace(
+            invars=[*whole.invars, *saved],
+            outvars=[places[where][i] for where, i in piece.residuals],
+            eqns=[e for e in whole.eqns if e not in saved_eqns],
+        )
+        n = len(whole.invars) + len(saved)
 
         def run(*args):
-            inputs, kept = args[:n], dict(zip(saved, args[n : n + len(saved)]))
-            tangents = args[n + len(saved) :]
-            outs, out_ts, trace, ins = linearize_of(
-                lambda *a: _eval_with(jaxpr, a, kept), inputs, mask
-            )
-            linear, found = tape_to_jaxpr(outs, out_ts, trace.tape, ins)
-            out_mask[:] = found
-            return call_on(state.trace, linear, tangents)
+            if piece.linear is None:
+                return []
+            return eval_jaxpr(piece.linear, [*eval_jaxpr(again, args[:n]), *args[n:]])
 
         tangent_avals = [v.aval.tangent_aval() for v, m in zip(jaxpr.invars, mask) if m]
-        avals = [*jaxpr.in_avals, *(v.aval for v in saved), *tangent_avals]
-        whole = stage(run, avals, jaxpr.debug_info)
-        keep = (*[False] * (n + len(saved)), *[True] * len(tangent_avals))
-        self.linear, used = dce_jaxpr(whole, (True,) * len(whole.outvars), keep)
-        self.kept_inputs = used[:n]
-        needed = [v for v, u in zip(saved, used[n:]) if u]
-        self.forward = jaxpr.replace(outvars=[*jaxpr.outvars, *needed])
-        self.out_mask = out_mask
-
-
-def _eval_with(jaxpr: Jaxpr, args: Sequence, kept: dict[Any, Any]) -> list:
-    """Evaluate, taking the values of some variables from outside but their tangents from here."""
-    env: dict[Any, Any] = dict(zip(jaxpr.constvars, jaxpr.consts))
-    env.update(zip(jaxpr.invars, args))
-    trace = state.trace
-    for eqn in jaxpr.eqns:
-        values = [v if type(v) is Literal else env[v] for v in eqn.invars]
-        out = eqn.primitive.bind(*values, **eqn.params)
-        outs = out if eqn.primitive.multiple_results else [out]
-        for v, o in zip(eqn.outvars, outs):
-            if v in kept:
-                o = (
-                    GradTracer(trace, kept[v], o.tangent)
-                    if type(o) is GradTracer and o._trace is trace
-                    else kept[v]
-                )
-            env[v] = o
-    return [v if type(v) is Literal else env[v] for v in jaxpr.outvars]
+        linear = stage(run, [*again.in_avals, *tangent_avals], jaxpr.debug_info)
+        keep = (*[False] * n, *[True] * len(tangent_avals))
+        self.linear, used = dce_jaxpr(linear, (True,) * len(linear.outvars), keep)
+        self.kept_inputs = used[: len(whole.invars)]
+        needed = [v for v, u in zip(saved, used[len(whole.invars) :]) if u]
+        forward = whole.replace(outvars=[*whole.outvars[:n_outs], *needed])
+        self.forward, _ = dce_jaxpr(forward, (True,) * len(forward.outvars), True)
+        self.out_mask = piece.out_mask
 
 
 def inlined(jaxpr: Jaxpr) -> Jaxpr:

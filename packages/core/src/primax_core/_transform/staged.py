@@ -118,7 +118,8 @@ class Staged:
         """Call on flat arguments, under whatever trace is active."""
         if state.trace is None and not _any_tracer(leaves):
             return self.call_eager(fun, static_key, leaves, in_tree)
-        traced = self.trace(fun, static_key, in_tree, [self.aval_of(x, i) for i, x in enumerate(leaves)])
+        avals = [self.aval_of(x, i, in_tree, static_key) for i, x in enumerate(leaves)]
+        traced = self.trace(fun, static_key, in_tree, avals)
         return _unflatten(traced.out_tree, self.call_traced(traced, leaves))
 
     def call_traced(self, traced: Traced, leaves: Sequence) -> list:
@@ -131,7 +132,7 @@ class Staged:
 
     def call_eager(self, fun, static_key, leaves: Sequence, in_tree):
         """Call on concrete values."""
-        arrays = [self.operand(x, i) for i, x in enumerate(leaves)]
+        arrays = [self.operand(x, i, in_tree, static_key) for i, x in enumerate(leaves)]
         key = (state.key, static_key, in_tree, *[a._spec for a in arrays])
         entry = self.entries.get(key)
         if entry is None:
@@ -161,30 +162,33 @@ class Staged:
             exe = jaxpr.cache[key] = self.compile(jaxpr, specs)
         return exe
 
-    def operand(self, x, i: int):
+    def operand(self, x, i: int, in_tree=None, static_key=None):
         """A concrete array for an argument."""
         try:
             return as_operand(x)
         except TypeError as e:
             if isinstance(e, errors.UnexpectedTracerError):
                 raise
-            raise self._bad_argument(x, i) from e
+            raise self._bad_argument(x, i, in_tree, static_key) from e
 
-    def aval_of(self, x, i: int):
+    def aval_of(self, x, i: int, in_tree=None, static_key=None):
         """The type of an argument."""
         try:
             return typeof(x)
         except TypeError as e:
-            raise self._bad_argument(x, i) from e
+            raise self._bad_argument(x, i, in_tree, static_key) from e
 
-    def _bad_argument(self, x, i: int) -> TypeError:
-        info = self._debug_info(None, None)
-        names = info.arg_names
-        path = f" at path {names[i]}" if names and i < len(names) else f" as leaf number {i}"
+    def argument_name(self, i: int, in_tree, static_key) -> str:
+        """How messages call an argument: ``path params['w']``."""
+        names = self._debug_info(in_tree, static_key).arg_names or ()
+        return f"path {names[i]}" if i < len(names) else f"position {i}"
+
+    def _bad_argument(self, x, i: int, in_tree, static_key) -> TypeError:
         return TypeError(
             f"Error interpreting argument to {source.summarize_function(self.fun)} as an abstract "
-            f"array. The problematic value is of type {type(x)} and was passed to the function"
-            f"{path}. Arguments must be arrays, numbers or pytrees of them; mark others as static."
+            f"array. The problematic value is of type {type(x)} and was passed to the function at "
+            f"{self.argument_name(i, in_tree, static_key)}. Arguments must be arrays, numbers or "
+            "pytrees of them; mark others as static."
         )
 
     def clear(self) -> None:

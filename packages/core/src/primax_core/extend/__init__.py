@@ -38,3 +38,4 @@ from ..lax.promotion import inexact as inexact
 from ..lax.promotion import is_operand as is_operand
 from ..lax.promotion import promoted as promoted
 from ..lax.promotion import same_rank as same_rank
+from .short_roads import ShortRoads as ShortRoads

@@ -30,8 +30,7 @@ from .conv_numbers import (
 )
 from .conversion import convert
 from .families import check_kind, weak
-from .permuting import rev
-from .permuting import transpose as transpose_axes
+from .permuting import rev, transpose as transpose_axes
 from .precision import PrecisionLike, canonical_precision, precision_attr
 from .reshaping import reshape
 from .shapes import int_tuple
@@ -362,7 +361,7 @@ def _check_preferred(dtype: Any, preferred: Any) -> None:
 
 @conv_general_dilated_p.rule(lower)
 def _(ctx, x, k, *, precision, preferred_element_type, out_sharding, **layout):
-    (xa, ka), (oa,) = ctx.in_avals, ctx.out_avals
+    xa, oa = ctx.in_avals[0], ctx.out_avals[0]
     attrs = _attributes(layout, precision)
 
     def emit(x, k, dtype):
@@ -496,7 +495,7 @@ def _kernel_cotangent(ct, x, aval: ShapedArray, *, window_strides, padding, lhs_
 
 
 def _wider(ct, other) -> Any:
-    """The dtype in which a cotangent meets an operand, which is narrower if a type was preferred."""
+    """The dtype in which a cotangent meets an operand, narrower if a result type was preferred."""
     a, b = typeof(ct).dtype, typeof(other).dtype
     return a if dtypes.itemsize_bits(a) >= dtypes.itemsize_bits(b) else b
 

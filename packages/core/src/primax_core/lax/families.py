@@ -163,16 +163,24 @@ def binary(
 def same_shapes(ctx, values: Sequence) -> Sequence:
     """Operands repeated to the shape of the result."""
     shape = ctx.out_avals[0].shape
-    if all(a.shape == shape for a in ctx.in_avals):
+    for a in ctx.in_avals:
+        if a.shape != shape:
+            break
+    else:
         return values
     return [
-        v
-        if a.shape == shape
-        else hlo.broadcast_in_dim(
-            mlir.tensor_type(shape, a.dtype), v, mlir.i64s(range(len(a.shape)))
-        )
-        for v, a in zip(values, ctx.in_avals)
+        v if a.shape == shape else _repeated(ctx, v, a, shape) for v, a in zip(values, ctx.in_avals)
     ]
+
+
+def _repeated(ctx, value: Any, aval: ShapedArray, shape: tuple[int, ...]) -> Any:
+    """A value repeated to a shape, once in a block."""
+    found = ctx.broadcasts.get((value, shape))
+    if found is None:
+        found = ctx.broadcasts[value, shape] = hlo.broadcast_in_dim(
+            mlir.tensor_type(shape, aval.dtype), value, mlir.i64s(range(aval.ndim))
+        )
+    return found
 
 
 def filled(ctx, value: Any) -> Any:

@@ -75,8 +75,8 @@ class DotAlgorithm(NamedTuple):
 class DotAlgorithmPreset(enum.Enum):
     """The algorithms that hardware offers, named ``LHS_RHS_ACCUMULATION``.
 
-    ``X3``, ``X6`` and ``X9`` tell how many products of parts of the operands are summed. Operands of
-    other dtypes are converted, and the result is converted back.
+    ``X3``, ``X6`` and ``X9`` tell how many products of parts of the operands are summed. Operands
+    of other dtypes are converted, and the result is converted back.
     """
 
     DEFAULT = enum.auto()
@@ -287,6 +287,6 @@ def _same_as_presets() -> list[DotAlgorithm]:
 
 def _unsupported(precision: Any, platform: str) -> ValueError:
     return ValueError(
-        f"The precision '{precision}' is not supported by dot_general on {platform.upper()}. It has "
-        f"{', '.join(sorted(_ON_CPU))}; or leave the choice to it with a lax.Precision."
+        f"The precision '{precision}' is not supported by dot_general on {platform.upper()}, which "
+        f"has {', '.join(sorted(_ON_CPU))}. Or leave the choice to it with a lax.Precision."
     )

@@ -141,10 +141,10 @@ def reduced_shape(x: ShapedArray, axes: tuple[int, ...]) -> tuple[int, ...]:
 
 def emit_reduce(values: Sequence, inits: Sequence, axes: Sequence[int], body: Callable) -> list:
     """A ``reduce`` of several operands; ``body`` combines accumulators with elements."""
+    scalars = [i.type for i in inits]
     types = [ir.RankedTensorType(v.type) for v in values]
     results = [ir.RankedTensorType.get(without(t.shape, axes), t.element_type) for t in types]
     op = hlo.ReduceOp(results, values, inits, mlir.i64s(axes))
-    scalars = [ir.RankedTensorType.get((), t.element_type) for t in types]
     block = op.body.blocks.append(*scalars, *scalars)
     with ir.InsertionPoint(block):
         args = list(block.arguments)

@@ -9,6 +9,7 @@ import numpy as np
 from .._base import pytree
 from .._ir import dtypes
 from .._ir.primitive import Primitive, abstract, batch, lower
+from .._runtime.dispatch import as_operand
 from .._trace.core import Tracer, typeof
 from .families import no_derivative
 
@@ -31,7 +32,9 @@ def stop_gradient(x: Any) -> Any:
 def cut_off(x: Any) -> Any:
     """One array without its derivative."""
     aval = typeof(x)
-    if not dtypes.issubdtype(aval.dtype, np.inexact) or not isinstance(x, Tracer):
+    if not isinstance(x, Tracer):
+        return as_operand(x) if isinstance(x, (np.ndarray, np.generic)) else x
+    if not dtypes.issubdtype(aval.dtype, np.inexact):
         return x
     return stop_gradient_p.bind(x)
 

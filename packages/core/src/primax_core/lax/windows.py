@@ -34,8 +34,7 @@ from .reducing import greatest, least
 from .reshaping import expand_dims
 from .selection import select_n
 from .shapes import inserted, int_tuple
-from .slicing import pad
-from .slicing import slice as slice_of
+from .slicing import pad, slice as slice_of
 
 ArrayLike = Any
 Padding = str | Sequence[tuple[int, int]]
@@ -66,7 +65,8 @@ def reduce_window(
     Args:
       operand: an array, or a pytree of arrays of one shape.
       init_value: scalars of the same structure and dtypes: what windows start with, and what fills
-        padding and the gaps between dilated elements.
+        padding and the gaps between dilated elements. They may enter a result any number of times,
+        and so should not change it.
       computation: function of two scalars (or pytrees of them) that gives their combination.
       window_dimensions: size of the window along each axis.
       window_strides: distance between windows, 1 by default.
@@ -108,7 +108,7 @@ def reduce_window(
 
 
 def _as_init(value: Any, dtype: Any) -> Any:
-    """An initial value; Python numbers take the operand's dtype, infinities its extreme integers."""
+    """An initial value; Python numbers take the operand's dtype, infinities extreme integers."""
     if isinstance(value, float) and math.isinf(value) and accepts(dtype, ("integer",)):
         value = (greatest if value > 0 else least)(dtype)
     if isinstance(value, (bool, int, float, complex)):
@@ -285,7 +285,8 @@ def _(ctx, *args, jaxpr, consts, **window):
 
 def window_elements(x: Any, fill: Any, window: Window) -> list[Array]:
     """For each place in a window, the elements that stand there in all windows."""
-    pads = [(low, high, d - 1) for (low, high), d in zip(window["padding"], window["base_dilation"])]
+    gaps = [d - 1 for d in window["base_dilation"]]
+    pads = [(low, high, gap) for (low, high), gap in zip(window["padding"], gaps)]
     counts = window_shape(typeof(x), window)
     x = pad(x, fill, pads)
     strides = window["window_strides"]

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+
 from primax_core import lax
 from primax_core.extend import Array, Tracer, dtypes, library_function, state, typeof
 
@@ -154,5 +155,7 @@ def fold_in(key: Any, data: Any) -> Array:
             raise OverflowError(f"Python integer {data} out of bounds for uint32")
         data = np.uint32(data)
     if not isinstance(data, Tracer) and np.ndim(data):
-        raise TypeError(f"fold_in accepts a scalar, but was given an array of shape {np.shape(data)}")
+        raise TypeError(
+            f"fold_in accepts a scalar, but was given an array of shape {np.shape(data)}"
+        )
     return _fold(key, data)

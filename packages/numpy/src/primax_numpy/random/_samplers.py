@@ -9,9 +9,11 @@ import math
 from typing import Any
 
 import numpy as np
+
 from primax_core import lax
 from primax_core.extend import Array, dtypes, library_function, typeof
 
+from .._checks import wanted_dtype
 from .._creation import asarray
 from ._keys import block, check_key, counters, split
 
@@ -48,7 +50,7 @@ def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = No
       ValueError: if the dtype is not an unsigned integer.
     """
     check_key("bits", key)
-    found = dtypes.default_uint() if dtype is None else dtypes.canonicalize_user_dtype(dtype, "bits")
+    found = wanted_dtype(dtype, "bits") or dtypes.default_uint()
     if not np.issubdtype(found, np.unsignedinteger):
         raise ValueError(f"dtype argument to `bits` must be an unsigned int dtype, got {found}")
     return _bits(key, shape=_shape(shape), width=found.itemsize * 8)
@@ -91,7 +93,7 @@ _uniform = library_function(_uniform_of, static_argnames=("shape", "dtype"))
 
 
 def _float_dtype(dtype: Any, name: str):
-    found = dtypes.default_float() if dtype is None else dtypes.canonicalize_user_dtype(dtype, name)
+    found = wanted_dtype(dtype, name) or dtypes.default_float()
     if not dtypes.issubdtype(found, np.floating):
         raise ValueError(f"dtype argument to `{name}` must be a float dtype, got {found}")
     return found
@@ -123,7 +125,8 @@ def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
 
 
 def _bernoulli_of(key, p, *, shape):
-    draws = uniform_floats(key, shape, typeof(p).dtype, np.zeros((), typeof(p).dtype)[()], np.ones((), typeof(p).dtype)[()])
+    dtype = typeof(p).dtype
+    draws = uniform_floats(key, shape, dtype, np.zeros((), dtype)[()], np.ones((), dtype)[()])
     return lax.lt(draws, _to(_leading(p, len(shape)), shape))
 
 
@@ -176,5 +179,3 @@ def permutation(
     # Enough rounds that equal sort keys do not bias the order.
     rounds = math.ceil(3 * math.log(max(1, x.size)) / math.log(2**32 - 1))
     return _shuffled(key, x, axis=axis, rounds=rounds)
-
-

@@ -76,19 +76,22 @@ def parameter_name(fun: Callable, i: int) -> str:
     return f"args[{i}]"
 
 
-def promote_weak(values: Sequence, wanted: Sequence[ShapedArray]) -> list | None:
-    """Weak initial values as the dtypes that the body gives; ``None`` if nothing changes.
+def promote_weak(
+    values: Sequence, avals: Sequence[ShapedArray], wanted: Sequence[ShapedArray]
+) -> tuple[list, list[ShapedArray]] | None:
+    """Weak initial values and their types with the body's dtypes; ``None`` if nothing changes.
 
     A weak value of the dtype that the body gives stays weak, whatever the body's weakness.
     """
     changed = False
-    found = []
-    for x, w in zip(values, wanted):
-        a = typeof(x)
+    found, types = [], []
+    for x, a, w in zip(values, avals, wanted):
         if a.weak_type and a.shape == w.shape and a.dtype != w.dtype:
-            x, changed = convert_element_type(x, w.dtype), True
+            x, a = convert_element_type(x, w.dtype), a.update(dtype=w.dtype, weak_type=False)
+            changed = True
         found.append(x)
-    return found if changed else None
+        types.append(a)
+    return (found, types) if changed else None
 
 
 def check_carry(
@@ -107,7 +110,7 @@ def check_carry(
         ]
         raise TypeError(
             f"{what} function carry input and carry output must have the same pytree structure, "
-            f"but they differ:\n\n{_sentences(lines)}\n\nRevise the function so that the carry "
+            f"but they differ:\n\n{sentences(lines)}\n\nRevise the function so that the carry "
             "output has the same pytree structure as the carry input."
         )
     lines = [
@@ -120,12 +123,12 @@ def check_carry(
     if lines:
         raise TypeError(
             f"{what} function carry input and carry output must have equal types, but they "
-            f"differ:\n\n{_sentences(lines)}\n\nRevise the function so that all output types "
+            f"differ:\n\n{sentences(lines)}\n\nRevise the function so that all output types "
             "match the corresponding input types."
         )
 
 
-def _sentences(lines: Sequence[str]) -> str:
+def sentences(lines: Sequence[str]) -> str:
     """One statement as a sentence, several as a list."""
     if len(lines) == 1:
         return f"{lines[0][0].upper()}{lines[0][1:]}."

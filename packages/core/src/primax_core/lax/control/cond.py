@@ -9,6 +9,7 @@ import numpy as np
 
 from ..._base import pytree
 from ..._base.config import state
+from ..._base.source import api_boundary
 from ..._ir import dtypes
 from ..._ir.avals import ShapedArray
 from ..._ir.jaxpr import Jaxpr
@@ -38,7 +39,7 @@ from ..comparison import eq, ne
 from ..conversion import convert, convert_element_type
 from ..selection import clamp, select_n
 from ..stopping import cut_off
-from .bodies import Body, trace_body
+from .bodies import Body, differing, leaf_paths, sentences, structure_differences, trace_body
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
@@ -54,7 +55,14 @@ class _NotGiven:
 _NOT_GIVEN: Any = _NotGiven()
 
 
-def cond(pred: Any, true_fun: Callable, false_fun: Callable, *operands: Any, operand: Any = _NOT_GIVEN):
+@api_boundary
+def cond(
+    pred: Any,
+    true_fun: Callable,
+    false_fun: Callable,
+    *operands: Any,
+    operand: Any = _NOT_GIVEN,
+) -> Any:
     """``true_fun(*operands)`` if ``pred`` else ``false_fun(*operands)``; only one of them runs.
 
     Args:
@@ -94,7 +102,7 @@ def cond(pred: Any, true_fun: Callable, false_fun: Callable, *operands: Any, ope
     if aval.dtype != np.bool_:
         pred = ne(pred, np.zeros((), aval.dtype))
     index = convert_element_type(pred, np.int32)
-    return _bind(index, [false_fun, true_fun], operands, ("false_fun", "true_fun"))
+    return _bind("cond", index, [false_fun, true_fun], operands, ("false_fun", "true_fun"))
 
 
 def _two_operands(pred, true_operand, true_fun, false_operand, false_fun):
@@ -106,7 +114,10 @@ def _two_operands(pred, true_operand, true_fun, false_operand, false_fun):
     )
 
 
-def switch(index: Any, branches: Sequence[Callable], *operands: Any, operand: Any = _NOT_GIVEN):
+@api_boundary
+def switch(
+    index: Any, branches: Sequence[Callable], *operands: Any, operand: Any = _NOT_GIVEN
+) -> Any:
     """``branches[index](*operands)``, the index clamped to the branches there are.
 
     Raises:
@@ -125,7 +136,7 @@ def switch(index: Any, branches: Sequence[Callable], *operands: Any, operand: An
     branches = list(branches)
     aval = _scalar_type(index, "Branch index must be scalar")
     if not dtypes.issubdtype(aval.dtype, np.integer):
-        raise TypeError(f"Index type must be an integer, got {aval.strip_weak_type()}.")
+        raise TypeError(f"Index type must be an integer, got {index} as {aval.dtype.name}.")
     if not branches:
         raise ValueError("Empty branch sequence")
     if len(branches) == 1:
@@ -134,7 +145,8 @@ def switch(index: Any, branches: Sequence[Callable], *operands: Any, operand: An
         return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
     index = convert_element_type(index, np.int32)
     index = clamp(np.int32(0), index, np.int32(len(branches) - 1))
-    return _bind(index, branches, operands, tuple(f"branch {i}" for i in range(len(branches))))
+    names = tuple(f"branch {i}" for i in range(len(branches)))
+    return _bind("switch", index, branches, operands, names)
 
 
 def _scalar_type(x: Any, message: str) -> ShapedArray:
@@ -147,11 +159,11 @@ def _scalar_type(x: Any, message: str) -> ShapedArray:
     return aval
 
 
-def _bind(index, funs: Sequence[Callable], operands: tuple, names: tuple[str, ...]):
+def _bind(what: str, index, funs: Sequence[Callable], operands: tuple, names: tuple[str, ...]):
     leaves, in_tree = _flatten(operands)
     avals = [typeof(x) for x in leaves]
-    bodies = [trace_body(f, in_tree, avals, "cond") for f in funs]
-    _check_branches(bodies, names)
+    bodies = [trace_body(f, in_tree, avals, what) for f in funs]
+    _check_branches(what, bodies, names)
     n_consts = [len(b.consts) for b in bodies]
     key = (tuple(n_consts), *(b.jaxpr for b in bodies[1:]))
     branches = remembered_on(
@@ -187,35 +199,41 @@ def _with_all_consts(bodies: Sequence[Body], avals: Sequence[ShapedArray]) -> tu
     return tuple(found)
 
 
-def _check_branches(bodies: Sequence[Body], names: tuple[str, ...]) -> None:
-    first = bodies[0] if names[0] != "false_fun" else bodies[1]
-    first_name = names[0] if names[0] != "false_fun" else names[1]
-    for b, name in zip(bodies, names):
-        if b is first:
-            continue
+def _check_branches(what: str, bodies: Sequence[Body], names: tuple[str, ...]) -> None:
+    """Compare the results of all branches with those of the first (of ``cond``: ``true_fun``)."""
+    pairs = list(zip(bodies, names))
+    if what == "cond":
+        pairs.reverse()
+    (first, first_name), *others = pairs
+    for b, name in others:
+        lines = []
         if b.out_tree != first.out_tree:
-            raise TypeError(
-                "cond branch outputs must have the same pytree structure, but they differ:\n\n"
-                f"{first_name} output is {first.out_tree} but {name} output is {b.out_tree}.\n\n"
-                "Revise the branches so that they return the same structure."
-            )
-        wrong = []
-        paths = pytree.tree_leaves_with_path(
-            _unflatten(b.out_tree, list(range(b.out_tree.num_leaves)))
-        )
-        for (path, _), x, y in zip(paths, first.jaxpr.out_avals, b.jaxpr.out_avals):
-            if x.shape != y.shape or x.dtype != y.dtype:
-                where = f" at path {pytree.keystr(path)}" if path else ""
-                wrong.append(
-                    f"the output of {first_name}{where} has type {x.strip_weak_type()} but the "
-                    f"corresponding output of {name} has type {y.strip_weak_type()}"
+            problem = f"{what} branch outputs must have the same pytree structure, but they differ:"
+            mend = "have the same pytree structure"
+            for path, x, y, why in structure_differences(first.out_tree, b.out_tree):
+                at = f" at path {path}" if path else ""
+                lines.append(
+                    f"the output of {first_name}{at} is {x} but the output of {name}{at} is {y}, "
+                    f"so {why}"
                 )
-        if wrong:
+        else:
+            problem = f"{what} branches must have equal output types but they differ."
+            mend = "have equal output types"
+            for path, x, y in zip(
+                leaf_paths(b.out_tree), first.jaxpr.out_avals, b.jaxpr.out_avals
+            ):
+                if x.shape != y.shape or x.dtype != y.dtype:
+                    at = f" at path {path}" if path else ""
+                    lines.append(
+                        f"the output of {first_name}{at} has type {x.strip_weak_type()} but the "
+                        f"corresponding output of {name} has type {y.strip_weak_type()}, so the "
+                        f"{differing(x, y)} do not match"
+                    )
+        if lines:
             raise TypeError(
-                "cond branches must have equal output types but they differ.\n\n"
-                f"{first_name} is {first.info.func_src_info}, {name} is {b.info.func_src_info}; "
-                + "; ".join(wrong)
-                + ".\n\nRevise the branches so that all results have the same types."
+                f"{problem}\n\n{first_name} is {first.info.func_src_info}\n{name} is "
+                f"{b.info.func_src_info}\n\n{sentences(lines)}\n\nRevise {first_name} and/or "
+                f"{name} so that they {mend}."
             )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._base import pytree
 from ..._base.config import state
-from ..._ir import dtypes
+from ..._base.source import api_boundary
 from ..._trace.core import Tracer, typeof
 from ..._transform.batching import Axis, batch_of, move_axis
 from ..arithmetic import add
@@ -24,6 +24,7 @@ from .while_loop import while_loop
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
 
+@api_boundary
 def fori_loop(
     lower: Any, upper: Any, body_fun: Callable, init_val: Any, *, unroll: int | bool | None = None
 ) -> Any:
@@ -45,63 +46,61 @@ def fori_loop(
     """
     if not callable(body_fun):
         raise TypeError("lax.fori_loop: body_fun argument should be callable.")
-    lower_aval, upper_aval = typeof(lower), typeof(upper)
-    for name, aval in (("lower", lower_aval), ("upper", upper_aval)):
-        if aval.shape:
-            raise TypeError(f"{name} bound of fori_loop must be a scalar, got shape {aval.shape}")
-    dtype = _bound_dtype(lower, upper, lower_aval, upper_aval)
-    concrete = not isinstance(lower, Tracer) and not isinstance(upper, Tracer)
-    if state.disable_jit and state.trace is None and concrete:
-        val = init_val
-        for i in range(int(lower), int(upper)):
-            val = body_fun(i, val)
-        return val
-    if concrete:
-        start, stop = np.asarray(lower).item(), np.asarray(upper).item()
-        length = max(int(np.ceil(stop - start)), 0)
-
-        def step(loop_carry, _):
-            i, val = loop_carry
-            return (add(i, np.ones((), dtype)), body_fun(i, val)), None
-
-        first = np.asarray(lower).astype(dtype)[()]
-        (_, out), _ = scan(
-            _named(step, body_fun), (first, init_val), None, length=length,
-            unroll=1 if unroll is None else unroll,
-        )  # fmt: skip
-        return out
+    for name, bound in (("lower", lower), ("upper", upper)):
+        if typeof(bound).shape:
+            raise TypeError(
+                f"{name} bound of fori_loop must be a scalar, got shape {typeof(bound).shape}"
+            )
+    lower, upper = _of_one_dtype(lower, upper)
+    if not isinstance(lower, Tracer) and not isinstance(upper, Tracer):
+        return _counted(int(lower), int(upper), body_fun, init_val, 1 if unroll is None else unroll)
     if unroll is not None and unroll is not False and unroll != 1:
         raise ValueError(
             "Can only use `unroll` in `fori_loop` if the loop bounds are statically known."
         )
 
-    def test(carry):
-        i, stop, _ = carry
+    def test(loop_carry):
+        i, stop, _ = loop_carry
         return lt(i, stop)
 
     def body(loop_carry):
         i, stop, val = loop_carry
-        return add(i, np.ones((), dtype)), stop, body_fun(i, val)
+        return add(i, np.ones((), i.dtype)), stop, body_fun(i, val)
 
-    start = convert_element_type(lower, dtype)
-    stop = convert_element_type(upper, dtype)
-    return while_loop(test, body, (start, stop, init_val))[2]
+    return while_loop(test, _named(body, body_fun), (lower, upper, init_val))[2]
 
 
-def _bound_dtype(lower, upper, lower_aval, upper_aval):
-    weak_l, weak_u = lower_aval.weak_type, upper_aval.weak_type
-    if lower_aval.dtype == upper_aval.dtype:
-        return lower_aval.dtype
-    if weak_l != weak_u:
-        # A Python integer beside an array of a narrower type: both become the default integer.
-        strong = upper_aval.dtype if weak_l else lower_aval.dtype
-        found, _ = dtypes.lattice_result(((lower_aval.dtype, weak_l), (upper_aval.dtype, weak_u)))
-        if dtypes.issubdtype(strong, np.integer):
-            return np.promote_types(found, lower_aval.dtype if weak_l else upper_aval.dtype)
-    raise TypeError(
-        "lower and upper arguments to fori_loop must have equal types, got "
-        f"{lower_aval.dtype.name} and {upper_aval.dtype.name}"
+def _counted(start: int, stop: int, body_fun: Callable, init_val: Any, unroll: int | bool) -> Any:
+    """A loop with known bounds; its index is a weak integer, as a Python integer is."""
+    if state.disable_jit and state.trace is None:
+        val = init_val
+        for i in range(start, stop):
+            val = body_fun(i, val)
+        return val
+
+    def step(loop_carry, _):
+        i, val = loop_carry
+        return (add(i, 1), body_fun(i, val)), None
+
+    (_, out), _ = scan(
+        _named(step, body_fun), (start, init_val), None, length=max(stop - start, 0), unroll=unroll
     )
+    return out
+
+
+def _of_one_dtype(lower: Any, upper: Any) -> tuple[Any, Any]:
+    """The bounds; one that is weak takes the dtype of the other."""
+    a, b = typeof(lower), typeof(upper)
+    if a.dtype == b.dtype:
+        return lower, upper
+    if a.weak_type == b.weak_type:
+        raise TypeError(
+            "lower and upper arguments to fori_loop must have equal types, got "
+            f"{a.dtype.name} and {b.dtype.name}"
+        )
+    if a.weak_type:
+        return convert_element_type(lower, b.dtype), upper
+    return lower, convert_element_type(upper, a.dtype)
 
 
 def _named(step: Callable, fun: Callable) -> Callable:
@@ -109,6 +108,7 @@ def _named(step: Callable, fun: Callable) -> Callable:
     return step
 
 
+@api_boundary
 def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:  # noqa: A001
     """``f`` of each slice of ``xs`` along the leading axis, one after the other, stacked.
 

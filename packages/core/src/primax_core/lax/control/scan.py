@@ -10,6 +10,7 @@ import numpy as np
 
 from ..._base import errors, pytree
 from ..._base.config import state
+from ..._base.source import api_boundary
 from ..._ir.avals import ShapedArray
 from ..._ir.jaxpr import Jaxpr, Literal, Var
 from ..._ir.primitive import (
@@ -34,6 +35,7 @@ from ..._transform.linearize import linearize_jaxpr
 from ..._transform.pieces import remembered_on
 from ..._transform.symbolic import Zero, add_tangents, instantiate, is_linear, zeros
 from ..._transform.transpose import transpose_jaxpr
+from ..conversion import convert
 from ..dynamic_slicing import dynamic_index_in_dim
 from ..joining import concatenate
 from ..reshaping import expand_dims
@@ -54,6 +56,7 @@ scan_p: Final = Primitive(
 hide_defaults("scan", _split_transpose=False)
 
 
+@api_boundary
 def scan(
     f: Callable,
     init: Any,
@@ -543,9 +546,10 @@ def _(cts, *args, jaxpr, num_consts, num_carry, length, reverse, **params):
     ct_carry = [instantiate(c) for c in cts[:num_carry]]
     ct_ys = cts[num_carry:]
     ys_given = tuple(type(c) is not Zero for c in ct_ys)
+    ct_types = tuple(typeof(c) for c in ct_carry)
     program = remembered_on(
-        jaxpr, "scan transpose", (tuple(linear), ys_given, num_consts, num_carry),
-        lambda: _transposed_body(jaxpr, linear, ys_given, num_consts, num_carry),
+        jaxpr, "scan transpose", (tuple(linear), ys_given, ct_types, num_consts),
+        lambda: _transposed_body(jaxpr, linear, ys_given, ct_types, num_consts),
     )  # fmt: skip
     consts, _, xs = _split(args, num_consts, num_carry)
     known_consts = [a for a in consts if not is_linear(a)]
@@ -579,14 +583,15 @@ def _linear_carries(jaxpr: Jaxpr, given: Sequence[bool], nc: int, ni: int) -> li
     return fixpoint(list(given[nc : nc + ni]), grow)
 
 
-def _transposed_body(jaxpr, linear, ys_given, num_consts, num_carry) -> Jaxpr:
+def _transposed_body(jaxpr, linear, ys_given, carry_avals, num_consts) -> Jaxpr:
     """``(known consts, const sums, ct carry, ct ys, known xs) -> (sums, ct carry, ct xs)``."""
+    num_carry = len(carry_avals)
     const_lin, _, xs_lin = _split(linear, num_consts, num_carry)
     back, _ = transpose_jaxpr(
-        jaxpr, tuple(linear), (*[True] * num_carry, *ys_given), instantiate_outs=True
+        jaxpr, tuple(linear), (*carry_avals, *ys_given), instantiate_outs=True
     )
     in_avals = jaxpr.in_avals
-    const_avals, carry_avals, x_avals = _split(in_avals, num_consts, num_carry)
+    const_avals, _, x_avals = _split(in_avals, num_consts, num_carry)
     known_c = [a for a, m in zip(const_avals, const_lin) if not m]
     lin_c = [a.tangent_aval() for a, m in zip(const_avals, const_lin) if m]
     known_x = [a for a, m in zip(x_avals, xs_lin) if not m]
@@ -600,7 +605,9 @@ def _transposed_body(jaxpr, linear, ys_given, num_consts, num_carry) -> Jaxpr:
         ct_ys, kx = rest[:n_y], rest[n_y:]
         found = eval_jaxpr(back, [*kc, *kx, *ct_carry, *ct_ys])
         added = [add_tangents(s, c) for s, c in zip(sums, found[:n_lc])]
-        return [*added, *found[n_lc:]]
+        back_carry = found[n_lc : n_lc + num_carry]
+        matched = [convert(c, a.dtype, a.weak_type) for c, a in zip(back_carry, carry_avals)]
+        return [*added, *matched, *found[n_lc + num_carry :]]
 
     avals = [*known_c, *lin_c, *carry_avals, *ct_y, *known_x]
     return stage(run, avals, jaxpr.debug_info)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..._base import pytree
 from ..._base.config import state
+from ..._base.source import api_boundary
 from ..._ir.jaxpr import Jaxpr
 from ..._ir.primitive import (
     Primitive,
@@ -22,7 +23,8 @@ from ..._ir.primitive import (
     transpose,
 )
 from ..._lower.lazy import hlo, ir, lowering, mlir
-from ..._trace.core import typeof
+from ..._runtime.dispatch import as_operand
+from ..._trace.core import Tracer, typeof
 from ..._trace.staging import eval_jaxpr, stage
 from ..._transform.batching import batch_jaxpr, move_axis
 from ..._transform.dce import dce_jaxpr
@@ -37,7 +39,6 @@ from .bodies import (
     parameter_name,
     permuted,
     promote_weak,
-    same_types,
     trace_body,
 )
 
@@ -48,6 +49,7 @@ while_p: Final = Primitive(
 )
 
 
+@api_boundary
 def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
     """Apply ``body_fun`` to a value as long as ``cond_fun`` of it is true.
 
@@ -69,7 +71,7 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
     if not (callable(cond_fun) and callable(body_fun)):
         raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")
     if state.disable_jit and state.trace is None:
-        value = init_val
+        value = pytree.tree_map(_as_array, init_val)
         while cond_fun(value):
             value = body_fun(value)
         return value
@@ -100,17 +102,18 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
         "while_loop body", parameter_name(body_fun, 0), tree, avals, body.out_tree,
         body.jaxpr.out_avals,
     )  # fmt: skip
-    body_jaxpr = remembered_on(
-        body.jaxpr, "carry types", tuple(avals), lambda: same_types(body.jaxpr, len(avals), avals)
-    )
     out = while_p.bind(
-        *cond.consts, *body.consts, *leaves, cond_jaxpr=cond.jaxpr, body_jaxpr=body_jaxpr,
+        *cond.consts, *body.consts, *leaves, cond_jaxpr=cond.jaxpr, body_jaxpr=body.jaxpr,
         cond_nconsts=len(cond.consts), body_nconsts=len(body.consts),
     )  # fmt: skip
     return _unflatten(tree, out)
 
 
 _LEAF = _flatten(0)[1]
+
+
+def _as_array(x: Any):
+    return x if isinstance(x, Tracer) else as_operand(x)
 
 
 def _split(values: Sequence, nc: int, nb: int):

@@ -1,0 +1,87 @@
+"""The jaxpr checker: a wrong pass fails at its own door."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import primitive as kinds
+from .avals import ShapedArray
+from .jaxpr import DropVar, Eqn, Jaxpr, Literal, Var, jaxprs_in
+
+
+class JaxprCheckError(TypeError):
+    """A program is not well formed."""
+
+
+def check_jaxpr(jaxpr: Jaxpr) -> None:
+    """Check that a program is well formed.
+
+    Every variable is bound once and before it is read; constants and their variables, and the types
+    that equations claim for their results and those their rules give, agree; the programs that
+    equations hold are well formed too.
+
+    Raises:
+      JaxprCheckError: naming the first equation that is wrong.
+    """
+    bound: set[Any] = set()
+
+    def bind(v: Any, where: str) -> None:
+        if not isinstance(v, Var):
+            raise JaxprCheckError(f"{where} binds {v!r}, which is not a variable")
+        if v in bound:
+            raise JaxprCheckError(f"{where} binds {v!r} a second time")
+        bound.add(v)
+
+    def read(v: Any, where: str) -> None:
+        if type(v) is Literal:
+            return
+        if v not in bound:
+            raise JaxprCheckError(f"{where} reads {v!r}, which is not bound before")
+
+    if len(jaxpr.constvars) != len(jaxpr.consts):
+        raise JaxprCheckError(
+            f"{len(jaxpr.constvars)} variables of constants for {len(jaxpr.consts)} constants"
+        )
+    for v in jaxpr.constvars:
+        bind(v, "the header (constants)")
+    for v in jaxpr.invars:
+        bind(v, "the header (arguments)")
+    for i, eqn in enumerate(jaxpr.eqns):
+        where = f"equation {i} ({eqn.primitive.name})"
+        for v in eqn.invars:
+            read(v, where)
+        _check_types(eqn, where)
+        for sub in jaxprs_in(eqn.params):
+            try:
+                check_jaxpr(sub)
+            except JaxprCheckError as e:
+                raise JaxprCheckError(f"in a program of {where}: {e}") from None
+        for v in eqn.outvars:
+            if type(v) is not DropVar:
+                bind(v, where)
+    for v in jaxpr.outvars:
+        read(v, "the result")
+
+
+def _check_types(eqn: Eqn, where: str) -> None:
+    rule = eqn.primitive.rules.get(kinds.abstract)
+    if rule is None or type(rule) is kinds.Unsupported:
+        raise JaxprCheckError(f"{where} has no abstract rule")
+    found = rule(*[v.aval for v in eqn.invars], **eqn.params)
+    avals = list(found) if eqn.primitive.multiple_results else [found]
+    if len(avals) != len(eqn.outvars):
+        raise JaxprCheckError(
+            f"{where} has {len(eqn.outvars)} results, but its rule gives {len(avals)}"
+        )
+    for v, a in zip(eqn.outvars, avals):
+        if not _same(v.aval, a):
+            raise JaxprCheckError(
+                f"{where} claims the type {v.aval} for a result whose type is {a}"
+            )
+
+
+def _same(claimed: Any, found: Any) -> bool:
+    """Equal up to weakness: a derived program may be spliced in where an operand is strong."""
+    if isinstance(claimed, ShapedArray) and isinstance(found, ShapedArray):
+        return claimed.shape == found.shape and claimed.dtype == found.dtype
+    return claimed == found

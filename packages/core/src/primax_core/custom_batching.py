@@ -1,0 +1,6 @@
+"""Functions that say themselves how ``vmap`` maps them."""
+
+from ._api.custom_batching import (
+    custom_vmap as custom_vmap,
+    sequential_vmap as sequential_vmap,
+)

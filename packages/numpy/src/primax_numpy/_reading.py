@@ -1,0 +1,301 @@
+"""Reading with indices: ``x[...]`` and ``x.at[...].get()``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.extend import Array, ShortRoads, dtypes, library_function, state, typeof
+
+from ._index_plans import Plan, plan_of, position_array
+
+_MODES: Final[dict[str | None, Any]] = {
+    None: None,
+    "clip": lax.GatherScatterMode.CLIP,
+    "fill": lax.GatherScatterMode.FILL_OR_DROP,
+    "drop": lax.GatherScatterMode.FILL_OR_DROP,
+    "promise_in_bounds": lax.GatherScatterMode.PROMISE_IN_BOUNDS,
+}
+
+
+def mode_of(mode: Any) -> Any:
+    """The gather mode of a name.
+
+    Raises:
+      ValueError: for an unknown name.
+    """
+    if isinstance(mode, lax.GatherScatterMode):
+        return mode
+    if mode not in _MODES:
+        raise ValueError(
+            f"Unknown gather mode {mode!r}: use one of {sorted(m for m in _MODES if m)}"
+        )
+    return _MODES[mode]
+
+
+def getitem(x: Array, index: Any) -> Array:
+    """``x[index]`` with NumPy's meaning; positions out of bounds take the nearest element."""
+    road = _short_key(index) if state.trace is None else None
+    if road is not None:
+        out: Array | None = _roads.quick(road[0], x, *road[1])
+        if out is not None:
+            return out
+    plan, operands = plan_of(index, x.shape)
+    if all(p[0] == "all" for p in plan.parts):
+        return x
+    if road is None:
+        return take(x, operands, plan)
+    return _roads.slow(road[0], (x, *operands), plan=plan, mode=None, fill_value=None)
+
+
+def _short_key(index: Any) -> tuple[Any, Sequence[Array]] | None:
+    """A key for indices of integers and slices with known bounds, and the positions' arrays."""
+    kind = type(index)
+    if kind is int:
+        return int, (position_array(index),)
+    if kind is slice:
+        key = _slice_key(index)
+        return None if key is None else (key, ())
+    if kind is not tuple:
+        return None
+    keys: list[Any] = []
+    positions: list[Array] = []
+    for e in index:
+        kind = type(e)
+        if kind is int:
+            keys.append(int)
+            positions.append(position_array(e))
+        elif kind is slice:
+            key = _slice_key(e)
+            if key is None:
+                return None
+            keys.append(key)
+        elif e is None or e is Ellipsis:
+            keys.append(e)
+        else:
+            return None
+    return tuple(keys), positions
+
+
+_BOUNDS: Final = (int, type(None))
+
+
+def _slice_key(s: slice) -> tuple[Any, Any, Any] | None:
+    start, stop, step = s.start, s.stop, s.step
+    if type(start) in _BOUNDS and type(stop) in _BOUNDS and type(step) in _BOUNDS:
+        return start, stop, step
+    return None
+
+
+def take(
+    x: Array,
+    operands: Sequence[Any],
+    plan: Plan,
+    *,
+    mode: Any = None,
+    fill_value: Any = None,
+    sorted_: bool = False,
+    unique: bool = False,
+    wrap: bool = True,
+) -> Array:
+    """The elements that a plan names.
+
+    Args:
+      mode: what positions out of bounds give; by default the nearest element.
+      sorted_, unique: promises about the positions.
+      wrap: whether negative positions count from the end.
+    """
+    return _take(
+        x, *operands, plan=plan, mode=mode, fill_value=fill_value, sorted_=sorted_,
+        unique=unique, wrap=wrap,
+    )  # fmt: skip
+
+
+def _take_of(x, *operands, plan, mode, fill_value, sorted_=False, unique=False, wrap=True):
+    if not any(p[0] == "array" for p in plan.parts) and mode is None and wrap:
+        return _basic(x, operands, plan)
+    x, parts = _slices_first(x, plan)
+    if all(p[0] == "all" for p in parts):
+        return x
+    return _gathered(x, operands, parts, mode, fill_value, sorted_, unique, wrap)
+
+
+_take_of.__name__ = "getitem"
+_take = library_function(
+    _take_of, static_argnames=("plan", "mode", "fill_value", "sorted_", "unique", "wrap")
+)
+_roads: Final = ShortRoads(_take)
+
+
+def _basic(x, operands, plan: Plan):
+    """Slices and single positions: slicing, then dropping and adding axes."""
+    shape = typeof(x).shape
+    starts: list[Any] = []
+    sizes, strides, drop, flip = [], [], [], []
+    axis, dynamic = 0, False
+    for part in plan.parts:
+        kind = part[0]
+        if kind in ("new", "none"):
+            continue
+        start, size, stride = 0, shape[axis], 1
+        if kind == "slice":
+            start, size, stride, reverse = _forward(part)
+            if reverse:
+                flip.append(axis)
+        elif kind == "at":
+            start, size = _nearest(part[1], shape[axis]), 1
+            drop.append(axis)
+        elif kind == "scalar":
+            start, size, dynamic = operands[part[1]], 1, True
+            drop.append(axis)
+            if not shape[axis]:
+                raise IndexError(f"index is out of bounds for axis {axis} with size 0")
+        starts.append(start)
+        sizes.append(size)
+        strides.append(stride)
+        axis += 1
+    if dynamic:
+        x = _dynamic(x, starts, sizes, strides)
+    elif tuple(sizes) != shape or any(s != 1 for s in strides):
+        stops = [s + (n - 1) * k + 1 if n else s for s, n, k in zip(starts, sizes, strides)]
+        x = lax.slice(x, starts, stops, None if all(k == 1 for k in strides) else strides)
+    if flip:
+        x = lax.rev(x, tuple(flip))
+    if drop:
+        x = lax.squeeze(x, tuple(drop))
+    return _with_new_axes(x, plan)
+
+
+def _nearest(i: int, size: int) -> int:
+    """A known position counted from the start, inside the axis."""
+    return min(max(i + size if i < 0 else i, 0), size - 1)
+
+
+def _forward(part: tuple[Any, ...]) -> tuple[int, int, int, bool]:
+    """First position, number, stride of a slice read forward, and whether to reverse it."""
+    _, start, stop, step = part
+    n = len(range(start, stop, step))
+    if step > 0:
+        return start, n, step, False
+    return (start + (n - 1) * step if n else 0), n, -step, True
+
+
+def _dynamic(x, starts, sizes, strides):
+    """Static slices first, then the window at computed positions."""
+    shape = typeof(x).shape
+    known = [not isinstance(s, int) or (n == d) for s, n, d in zip(starts, sizes, shape)]
+    if not all(known) or any(k != 1 for k in strides):
+        lo = [s if isinstance(s, int) else 0 for s in starts]
+        hi = [
+            (s + (n - 1) * k + 1 if n else s) if isinstance(s, int) else d
+            for s, n, k, d in zip(starts, sizes, strides, shape)
+        ]
+        x = lax.slice(x, lo, hi, strides)
+        starts = [0 if isinstance(s, int) else s for s in starts]
+    index = [np.int32(0) if isinstance(s, int) else as_position(s) for s in starts]
+    return lax.dynamic_slice(x, index, sizes)
+
+
+def as_position(s: Any) -> Any:
+    """Positions in one of the two index types."""
+    aval = typeof(s)
+    wide = np.dtype(np.int64) if aval.dtype.itemsize == 8 else np.dtype(np.int32)
+    return lax.convert_element_type(s, wide) if aval.dtype != wide or aval.weak_type else s
+
+
+def _with_new_axes(x, plan: Plan):
+    """New axes where the plan has them among the axes that are left."""
+    places, at = [], 0
+    empty = []
+    for part in plan.parts:
+        if part[0] == "new":
+            places.append(at)
+            at += 1
+        elif part[0] == "none":
+            empty.append(at - 1)
+        elif part[0] not in ("at", "scalar"):
+            at += 1
+    if places:
+        x = lax.expand_dims(x, tuple(places))
+    for axis in empty:
+        x = lax.slice_in_dim(x, 0, 0, axis=axis)
+    return x
+
+
+def _slices_first(x, plan: Plan):
+    """Apply slices and new axes; the rest of the plan names axes of the result."""
+    basic, parts = [], []
+    for part in plan.parts:
+        if part[0] in ("slice", "new", "all", "none"):
+            basic.append(part)
+            if part[0] != "none":
+                parts.append(("all",))
+        else:
+            basic.append(("all",))
+            parts.append(part)
+    return _basic(x, (), Plan(tuple(basic))), parts
+
+
+def _positions(x, operands, parts, wrap: bool):
+    """Index arrays of the advanced axes, broadcast together, and where their axes go."""
+    shape = typeof(x).shape
+    axes = [i for i, p in enumerate(parts) if p[0] != "all"]
+    arrays = [given_positions(parts[i], operands, shape[i], wrap) for i in axes]
+    joint = np.broadcast_shapes(*(typeof(a).shape for a in arrays))
+    n = len(joint)
+    together = [lax.broadcast_in_dim(a, joint, tuple(range(n - typeof(a).ndim, n))) for a in arrays]
+    wide = max((typeof(a).dtype for a in together), key=lambda d: d.itemsize)
+    rows = [lax.expand_dims(lax.convert_element_type(a, wide), (n,)) for a in together]
+    index = rows[0] if len(rows) == 1 else lax.concatenate(rows, n)
+    adjacent = axes == list(range(axes[0], axes[0] + len(axes)))
+    first = axes[0] if adjacent else 0
+    return axes, index, joint, first
+
+
+def given_positions(part: tuple[Any, ...], operands: Sequence[Any], size: int, wrap: bool) -> Any:
+    """Positions that a part of a plan gives, counted from the start of an axis of a size."""
+    a = np.asarray(part[1], np.int32) if part[0] == "at" else operands[part[1]]
+    return _wrapped(a, size) if wrap else as_position(a)
+
+
+def _wrapped(a, size: int):
+    """Negative positions counted from the end."""
+    if isinstance(a, np.ndarray):
+        wide = np.int64 if a.dtype.itemsize == 8 and state.enable_x64 else np.int32
+        a = a.astype(wide)
+        return np.where(a < 0, a + wide(size), a)
+    unsigned = dtypes.issubdtype(typeof(a).dtype, np.unsignedinteger)
+    a = as_position(a)
+    if unsigned:
+        return a
+    n = np.asarray(size, typeof(a).dtype)[()]
+    zero = np.zeros((), typeof(a).dtype)[()]
+    return lax.select(lax.lt(a, zero), lax.add(a, n), a)
+
+
+def _gathered(x, operands, parts, mode, fill_value, sorted_, unique, wrap):
+    axes, index, joint, first = _positions(x, operands, parts, wrap)
+    shape = typeof(x).shape
+    kept = [i for i in range(len(shape)) if i not in axes]
+    n = len(joint)
+    # The axes of the positions stand together at `first` among the kept ones.
+    before = sum(1 for i in kept if i < first)
+    offset = tuple(range(before)) + tuple(range(before + n, before + n + len(kept) - before))
+    numbers = lax.GatherDimensionNumbers(
+        offset_dims=offset, collapsed_slice_dims=tuple(axes), start_index_map=tuple(axes)
+    )
+    sizes = tuple(1 if i in axes else d for i, d in enumerate(shape))
+    result = tuple([shape[i] for i in kept])
+    result = result[:before] + joint + result[before:]
+    if 0 in result:
+        return lax.full(result, 0, typeof(x).dtype)
+    for i in axes:
+        if not shape[i]:
+            raise IndexError(f"index is out of bounds for axis {i} with size 0")
+    return lax.gather(
+        x, index, numbers, sizes, unique_indices=unique, indices_are_sorted=sorted_,
+        mode=mode or lax.GatherScatterMode.PROMISE_IN_BOUNDS, fill_value=fill_value,
+    )  # fmt: skip

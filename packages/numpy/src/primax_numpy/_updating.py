@@ -1,0 +1,378 @@
+"""Copies of an array with some positions changed: ``x.at[...].set(values)`` and its relatives."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.extend import Array, cast, dtypes, is_operand, library_function, state, typeof
+
+from ._creation import asarray
+from ._index_plans import Plan, plan_of
+from ._reading import given_positions, mode_of, take
+
+
+class _At:
+    """``x.at``: gives the updates of the positions that it is indexed with."""
+
+    __slots__ = ("_array",)
+
+    def __init__(self, array: Array) -> None:
+        self._array = array
+
+    def __getitem__(self, index: Any) -> Updates:
+        return Updates(self._array, index)
+
+    def __repr__(self) -> str:
+        return f"_At({self._array!r})"
+
+
+class Updates:
+    """Copies of an array with some positions changed.
+
+    Every update takes ``values`` that broadcast to the shape of the positions, and the keyword
+    arguments ``indices_are_sorted`` and ``unique_indices`` (promises that may make it faster),
+    ``mode`` (positions out of bounds are left out, unless it is ``"clip"``) and
+    ``wrap_negative_indices`` (whether negative positions count from the end; true by default).
+
+    Values are computed with in the dtype that they and the array promote to, and the result has
+    the array's; a warning says when that loses more than precision.
+    """
+
+    __slots__ = ("_array", "_index")
+
+    def __init__(self, array: Array, index: Any) -> None:
+        self._array = array
+        self._index = index
+
+    def get(
+        self,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
+        fill_value: Any = None,
+        wrap_negative_indices: bool = True,
+        out_sharding: Any = None,
+    ) -> Array:
+        """The elements at the positions; ``mode`` tells what is given out of bounds."""
+        plan, operands = plan_of(self._index, self._array.shape)
+        return take(
+            self._array,
+            operands,
+            plan,
+            mode=mode_of(mode),
+            fill_value=fill_value,
+            sorted_=indices_are_sorted,
+            unique=unique_indices,
+            wrap=wrap_negative_indices,
+        )
+
+    def set(self, values: Any, **hints: Any) -> Array:
+        """``x[index] = values``; of repeated positions, one of the values is taken."""
+        return self._update(values, "set", hints)
+
+    def add(self, values: Any, **hints: Any) -> Array:
+        """``x[index] += values``; repeated positions add up."""
+        return self._update(values, "add", hints)
+
+    def subtract(self, values: Any, **hints: Any) -> Array:
+        """``x[index] -= values``; repeated positions add up."""
+        return self._update(values, "subtract", hints)
+
+    def multiply(self, values: Any, **hints: Any) -> Array:
+        """``x[index] *= values``; repeated positions are multiplied by each value."""
+        return self._update(values, "multiply", hints)
+
+    mul = multiply
+
+    def min(self, values: Any, **hints: Any) -> Array:
+        """``x[index] = minimum(x[index], values)``."""
+        return self._update(values, "min", hints)
+
+    def max(self, values: Any, **hints: Any) -> Array:
+        """``x[index] = maximum(x[index], values)``."""
+        return self._update(values, "max", hints)
+
+    def divide(self, values: Any, **hints: Any) -> Array:
+        """``x[index] /= values``."""
+        ones = lax.full_like(self._array, 1)
+        return self._array / Updates(ones, self._index).multiply(values, **hints)
+
+    def power(self, values: Any, **hints: Any) -> Array:
+        """``x[index] **= values``."""
+        ones = lax.full_like(self._array, 1)
+        return self._array ** Updates(ones, self._index).multiply(values, **hints)
+
+    def apply(self, func: Callable[[Array], Array], **hints: Any) -> Array:
+        """``x[index] = func(x[index])``, once for each time that a position is named.
+
+        Args:
+          func: an elementwise function that keeps the dtype. The result has no derivative.
+        """
+        static = _hints_of("apply", hints)
+        plan, operands = plan_of(self._index, self._array.shape)
+        zero = np.zeros((), self._array.dtype)
+        return _put_of(self._array, zero, *operands, plan=plan, how=func, **static)
+
+    def _update(self, values: Any, how: str, hints: dict[str, Any]) -> Array:
+        static = _hints_of(how, hints)
+        array = self._array
+        values = _operand_of(values, array.dtype)
+        plan, operands = plan_of(self._index, array.shape)
+        _warn_of_loss(array.aval, values)
+        return _put(array, values, *operands, plan=plan, how=how, **static)
+
+
+def _hints_of(how: str, hints: dict[str, Any]) -> dict[str, Any]:
+    """Keyword arguments of an update as static parameters.
+
+    Raises:
+      TypeError: for unknown ones.
+      ValueError: for an unknown mode.
+    """
+    if not hints:
+        return _NO_HINTS
+    given = dict(hints)
+    static = {
+        "mode": mode_of(given.pop("mode", None)),
+        "sorted_": bool(given.pop("indices_are_sorted", False)),
+        "unique": bool(given.pop("unique_indices", False)),
+        "wrap": bool(given.pop("wrap_negative_indices", True)),
+    }
+    given.pop("out_sharding", None)
+    for name in given:
+        raise TypeError(f"x.at[...].{how}() got an unexpected keyword argument {name!r}")
+    return static
+
+
+def _operand_of(values: Any, dtype: Any) -> Any:
+    if type(values) is int and not -(2**31) <= values < 2**31 and dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        return dtype.type(values) if info.min <= values <= info.max else values
+    return values if is_operand(values) else asarray(values)
+
+
+_NO_HINTS: Final = {"mode": None, "sorted_": False, "unique": False, "wrap": True}
+
+
+def _warn_of_loss(array: Any, values: Any) -> None:
+    given = typeof(values)
+    if given.dtype == array.dtype:
+        return
+    if type(values) is int and array.dtype.kind in "iu":
+        return
+    pair = ((array.dtype, array.weak_type), (given.dtype, given.weak_type))
+    if dtypes.lattice_result(pair)[0] != array.dtype:
+        warnings.warn(
+            "scatter inputs have incompatible types: cannot safely cast value from "
+            f"dtype={given.dtype} to dtype={array.dtype} with jax_numpy_dtype_promotion="
+            f"{state.numpy_dtype_promotion}: convert the values with astype, or the array",
+            FutureWarning,
+            stacklevel=4,
+        )
+
+
+_SCATTERS: Final[dict[str, Callable[..., Any]]] = {
+    "set": lax.scatter,
+    "add": lax.scatter_add,
+    "subtract": lax.scatter_sub,
+    "multiply": lax.scatter_mul,
+    "min": lax.scatter_min,
+    "max": lax.scatter_max,
+}
+
+
+def _put_of(x, values, *operands, plan: Plan, how, mode, sorted_, unique, wrap):
+    own, given = typeof(x), typeof(values)
+    dtype, weak = dtypes.lattice_result(
+        ((own.dtype, own.weak_type), (given.dtype, given.weak_type))
+    )
+    layout = _layout_of(plan, operands, own.shape, wrap)
+    if 0 in layout.result or 0 in own.shape:
+        return x
+    values = _fitted(cast(values, given, dtype, weak), layout.result)
+    out = cast(x, own, dtype, weak)
+    if how == "set" and mode is None and _is_window(plan, own.shape):
+        out = _window_set(out, values, plan)
+    else:
+        out = _scattered(out, values, layout, how, mode, sorted_, unique)
+    return cast(out, typeof(out), own.dtype, own.weak_type)
+
+
+_put_of.__name__ = "setitem"
+_put = library_function(
+    _put_of, static_argnames=("plan", "how", "mode", "sorted_", "unique", "wrap")
+)
+
+
+def _fitted(values, shape: tuple[int, ...]):
+    """Values broadcast to the shape of the positions.
+
+    Raises:
+      ValueError: if they have more axes, or sizes that do not fit.
+    """
+    have = typeof(values).shape
+    if have == shape:
+        return values
+    if len(have) > len(shape):
+        raise ValueError(
+            f"Cannot broadcast to shape with fewer dimensions: arr_shape={have} shape={shape}"
+        )
+    tail = shape[len(shape) - len(have) :]
+    if any(h not in (1, t) for h, t in zip(have, tail)):
+        raise ValueError(
+            f"Incompatible types for broadcasting: values of shape {have} cannot be put in "
+            f"positions of shape {shape}"
+        )
+    return lax.broadcast_in_dim(values, shape, tuple(range(len(shape) - len(have), len(shape))))
+
+
+# Windows
+
+
+def _is_window(plan: Plan, shape: tuple[int, ...]) -> bool:
+    """Whether all positions form one window that surely lies inside the array."""
+    axis = 0
+    for p in plan.parts:
+        if p[0] == "new":
+            continue
+        inside = (
+            p[0] == "all"
+            or (p[0] == "slice" and p[3] == 1)
+            or (p[0] == "at" and -shape[axis] <= p[1] < shape[axis])
+        )
+        if not inside:
+            return False
+        axis += 1
+    return True
+
+
+def _window_set(x, values, plan: Plan):
+    """Set a contiguous window."""
+    shape = typeof(x).shape
+    starts, sizes = [], []
+    axis = 0
+    for p in plan.parts:
+        if p[0] == "new":
+            continue
+        start, size = 0, shape[axis]
+        if p[0] == "slice":
+            start, size = p[1], p[2] - p[1]
+        elif p[0] == "at":
+            start, size = p[1] % shape[axis], 1
+        starts.append(np.int32(start))
+        sizes.append(size)
+        axis += 1
+    window = lax.reshape(values, tuple(sizes))
+    if tuple(sizes) == shape:
+        return window
+    return lax.dynamic_update_slice(x, window, starts)
+
+
+# The general update
+
+
+class _Layout(NamedTuple):
+    """What the positions of an update look like.
+
+    Attributes:
+      given: axes with their positions, which are broadcast together.
+      ranges: axes with the positions of a slice, each of which is an axis of the result.
+      joint: shape of the given positions together.
+      result: shape of all positions, as NumPy lays it out.
+      order: what each axis of the result is: a tuple of its kind and number, or ``"new"``.
+    """
+
+    given: list[tuple[int, Any]]
+    ranges: list[tuple[int, np.ndarray]]
+    joint: tuple[int, ...]
+    result: tuple[int, ...]
+    order: list[Any]
+
+
+def _layout_of(plan: Plan, operands: Sequence[Any], shape: tuple[int, ...], wrap: bool) -> _Layout:
+    given, ranges, kinds = [], [], []
+    empty = False
+    axis = 0
+    for p in plan.parts:
+        if p[0] == "none":
+            empty = True
+            continue
+        if p[0] == "new":
+            kinds.append("new")
+            continue
+        if p[0] == "all":
+            kinds.append(("all", axis))
+        elif p[0] == "slice":
+            ranges.append((axis, np.arange(*p[1:], dtype=np.int32)))
+            kinds.append(("range", axis))
+        else:
+            given.append((axis, given_positions(p, operands, shape[axis], wrap)))
+            kinds.append("given")
+        axis += 1
+    joint = np.broadcast_shapes(*(typeof(a).shape for _, a in given)) if given else ()
+    together = [("joint", k) for k in range(len(joint))]
+    at = [k for k, kind in enumerate(kinds) if kind == "given"]
+    order = [kind for kind in kinds if kind != "given"]
+    if at:
+        # Positions that are not side by side give their axes first.
+        first = at[0] if at == list(range(at[0], at[0] + len(at))) else 0
+        order[first:first] = together
+    lengths = {i: len(a) for i, a in ranges}
+    sizes = {"joint": lambda k: joint[k], "range": lengths.__getitem__, "all": shape.__getitem__}
+    result = tuple([1 if kind == "new" else sizes[kind[0]](kind[1]) for kind in order])
+    return _Layout(given, ranges, joint, (0,) if empty else result, order)
+
+
+def _scattered(x, values, layout: _Layout, how, mode, sorted_, unique):
+    """Every indexed axis gets an index; whole axes are windows."""
+    given, ranges, joint, _, order = layout
+    values = lax.squeeze(values, tuple(i for i, kind in enumerate(order) if kind == "new"))
+    order = [kind for kind in order if kind != "new"]
+    # Bring the values' axes into the order: index axes first, then windows.
+    target = [("joint", k) for k in range(len(joint))] + [("range", i) for i, _ in ranges]
+    windows = [kind for kind in order if kind[0] == "all"]
+    values = lax.transpose(values, tuple([order.index(k) for k in [*target, *windows]]))
+    axes = tuple([i for i, _ in given] + [i for i, _ in ranges])
+    index = _index_array(layout)
+    n = typeof(index).ndim - 1
+    numbers = lax.ScatterDimensionNumbers(
+        update_window_dims=tuple(range(n, n + len(windows))),
+        inserted_window_dims=tuple(sorted(axes)),
+        scatter_dims_to_operand_dims=axes,
+    )
+    hints = {
+        "indices_are_sorted": sorted_,
+        "unique_indices": unique,
+        "mode": mode or lax.GatherScatterMode.FILL_OR_DROP,
+    }
+    if callable(how):
+        update_shape = typeof(values).shape
+        return lax.scatter_apply(x, index, how, numbers, update_shape=update_shape, **hints)
+    return _SCATTERS[how](x, index, values, numbers, **hints)
+
+
+def _index_array(layout: _Layout):
+    """Positions of all indexed axes side by side: the given ones, then one axis for each range."""
+    given, ranges, joint, _, _ = layout
+    batch = joint + tuple(len(a) for _, a in ranges)
+    n = len(batch)
+    if not given and not ranges:
+        return lax.full((*batch, 0), 0, np.dtype(np.int32))
+    avals = [typeof(a) for _, a in [*given, *ranges]]
+    wide = max((aval.dtype for aval in avals), key=lambda d: d.itemsize)
+    dims = [tuple(range(len(joint) - typeof(a).ndim, len(joint))) for _, a in given]
+    dims += [(len(joint) + k,) for k in range(len(ranges))]
+    rows = [
+        lax.expand_dims(lax.broadcast_in_dim(lax.convert_element_type(a, wide), batch, at), (n,))
+        for (_, a), at in zip([*given, *ranges], dims)
+    ]
+    return rows[0] if len(rows) == 1 else lax.concatenate(rows, n)
+
+
+at: Final = property(_At, doc="Updates of a copy: ``x.at[index].set(values)`` and its relatives.")
