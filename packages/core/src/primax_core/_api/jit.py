@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial, update_wrapper
 from typing import Any
 
-from .._base import log, pytree, source
+from .._base import caches, log, pytree, source
 from .._base.config import state
 from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._lower.lazy import compile_jaxpr, lowering
@@ -33,7 +33,6 @@ UNSPECIFIED: Any = Unspecified()
 
 # Programs of a function live as long as the function, whichever jit made them.
 _programs: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
-_wrappers: weakref.WeakSet = weakref.WeakSet()
 
 
 class _Options:
@@ -61,7 +60,6 @@ class JitFunction:
         self._entries = self._staged.entries
         update_wrapper(self, fun, updated=())
         self.__wrapped__ = fun
-        _wrappers.add(self)
 
     def __call__(self, *args, **kwargs):
         if state.trace is None and not kwargs and args and type(args[0]) is ArrayImpl:
@@ -451,10 +449,10 @@ def _link(fun, nums: tuple[int, ...], names: tuple[str, ...], what: str):
 
 def clear_caches() -> None:
     """Forget all traced and compiled programs."""
-    for wrapper in list(_wrappers):
-        wrapper.clear_cache()
+    caches.clear_all()
     for shared in list(_programs.values()):
         for cache in shared.values():
             cache.clear()
+
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Callable
 from typing import Any
 
+from .._base import caches
 from .._base.config import state
 
 
@@ -63,6 +65,15 @@ class MissingRule(NotImplementedError):
     """A transformation met a primitive that has no rule for it."""
 
 
+_all: weakref.WeakSet[Primitive] = weakref.WeakSet()
+
+
+@caches.register
+def _forget_all() -> None:
+    for prim in list(_all):
+        prim.forget()
+
+
 class Primitive:
     """A named operation; what interpreters know about it is added by :meth:`rule`.
 
@@ -95,6 +106,7 @@ class Primitive:
         self.pieces: dict = {}
         self.types: dict = {}
         self.executables: dict = {}
+        _all.add(self)
 
     def __repr__(self):
         return self.name

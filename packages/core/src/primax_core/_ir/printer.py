@@ -160,7 +160,7 @@ class _Printer:
     def params(self, eqn: Eqn) -> list[tuple[str, list[str]]]:
         hidden = hidden_params.get(eqn.primitive.name, {})
         shown = []
-        for key in sorted(eqn.params):
+        for key in sorted(eqn.params, key=lambda k: (k != "name", k)):
             value = eqn.params[key]
             if key in hidden and _same(hidden[key], value):
                 continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,15 +13,16 @@ from .._base.config import state
 from .._ir.jaxpr import Jaxpr
 from .._runtime.array import Spec, spec_of
 from .._runtime.devices import check_not_forked, platform_of
-from .._runtime.dispatch import Executable, as_operand, device_of
+from .._runtime.dispatch import Executable, Loaded, as_operand, device_of
 from .._runtime.jaxlib_versions import _jax
 from .._runtime.sharding import device_assignment
 from .context import context, ir
 from .module import Lowered, lower_module
 
 
-# Loaded programs by the hash of their module: programs traced anew but equal share one.
-_loaded: dict[tuple, Any] = {}
+# Loaded programs by the hash of their module: programs traced anew but equal share one as long as
+# somebody uses it.
+_loaded: weakref.WeakValueDictionary[tuple, Loaded] = weakref.WeakValueDictionary()
 
 
 def compile_jaxpr(
@@ -34,8 +36,8 @@ def compile_jaxpr(
     sharding=None,
 ) -> Executable:
     """Compile a program for arguments of these types and places."""
+    committed = sharding is not None or any(s.committed for s in in_specs)
     sharding = device_of(in_specs) if sharding is None else sharding
-    committed = any(s.committed for s in in_specs)
     device = next(iter(sharding.device_set))
     lowered = lower_module(
         jaxpr, name, platform_of(device), donated=donated, keep_unused=keep_unused
@@ -47,18 +49,16 @@ def load(
     lowered: Lowered, jaxpr: Jaxpr, in_specs, sharding, committed, donated=(), compiler_options=()
 ) -> Executable:
     """Compile a lowered module and load it."""
-    raw = compile_module(lowered, (next(iter(sharding.device_set)),), compiler_options)
+    loaded = compile_module(lowered, (next(iter(sharding.device_set)),), compiler_options)
     out_specs = [spec_of(v.aval, sharding, committed) for v in jaxpr.outvars]
     consts = [as_operand(c)._buf for c in lowered.consts]
     in_shardings = [sharding] * len(in_specs)
-    exe = Executable(
-        raw, in_specs, in_shardings, out_specs, lowered.kept, consts, donated, lowered.name
+    return Executable(
+        loaded, in_specs, in_shardings, out_specs, lowered.kept, consts, donated, lowered.name
     )
-    exe.module_text = lowered
-    return exe
 
 
-def compile_module(lowered: Lowered, devs: tuple, compiler_options: tuple = ()):
+def compile_module(lowered: Lowered, devs: tuple, compiler_options: tuple = ()) -> Loaded:
     """jaxlib's loaded executable of a module on some devices."""
     check_not_forked()
     options = make_options(devs, compiler_options)
@@ -67,28 +67,25 @@ def compile_module(lowered: Lowered, devs: tuple, compiler_options: tuple = ()):
     started = time.perf_counter() if state.log_compiles else 0.0
     if lowered.callbacks:
         with context:
-            raw = client.compile_and_load(
-                module, _jax.DeviceList(devs), options, lowered.callbacks
+            loaded = Loaded(
+                client.compile_and_load(
+                    module, _jax.DeviceList(devs), options, lowered.callbacks
+                )
             )
     else:
         bytecode = _bytecode(module)
         key = (hashlib.blake2b(bytecode).digest(), devs, compiler_options)
-        raw = _loaded.get(key)
-        if raw is None:
-            raw = client.compile_and_load(bytecode, _jax.DeviceList(devs), options)
-            _loaded[key] = raw
+        loaded = _loaded.get(key)
+        if loaded is None:
+            loaded = Loaded(client.compile_and_load(bytecode, _jax.DeviceList(devs), options))
+            _loaded[key] = loaded
     if state.log_compiles:
         log.warning(
             "Finished XLA compilation of %s in %.9f sec",
             f"jit({lowered.name})",
             time.perf_counter() - started,
         )
-    return raw
-
-
-def clear() -> None:
-    """Forget loaded programs."""
-    _loaded.clear()
+    return loaded
 
 
 def _bytecode(module: ir.Module) -> bytes:
@@ -115,3 +112,14 @@ def make_options(devs: tuple, overrides: tuple = ()):
         options.env_option_overrides = list(overrides)
     return options
 
+
+def hlo_computation(lowered: Lowered):
+    """jaxlib's HLO computation of a lowered module."""
+    return _jax.mlir.mlir_module_to_xla_computation(
+        _bytecode(lowered.module), use_tuple_args=False, return_tuple=False
+    )
+
+
+def hlo_cost(lowered: Lowered, client) -> dict[str, float]:
+    """XLA's estimate of what a lowered module costs, before optimisation."""
+    return _jax.hlo_module_cost_analysis(client, hlo_computation(lowered).as_hlo_module())

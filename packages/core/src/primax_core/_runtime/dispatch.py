@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._base import caches
 from .._base.config import state
 from .._ir import primitive as kinds
 from .._ir.jaxpr import Jaxpr, Literal
@@ -23,6 +24,15 @@ run = RuleKind("run", "(*arrays, **params) -> array")
 to a device, say. It gets concrete arrays, and is optional."""
 
 
+class Loaded:
+    """jaxlib's loaded executable, in a form that can be referred to weakly."""
+
+    __slots__ = ("raw", "__weakref__")
+
+    def __init__(self, raw):
+        self.raw = raw
+
+
 class Executable:
     """A loaded program that takes and gives arrays.
 
@@ -34,16 +44,17 @@ class Executable:
     """
 
     __slots__ = (
-        "raw", "execute", "kept", "consts", "handlers", "out_specs", "in_shardings", "moves",
-        "donated", "checks", "module_text", "name", "has_callbacks", "jaxpr", "__weakref__",
+        "loaded", "raw", "execute", "kept", "consts", "handlers", "out_specs", "in_shardings",
+        "moves", "donated", "name",
     )  # fmt: skip
 
     def __init__(
-        self, raw, in_specs: Sequence[Spec], in_shardings, out_specs: Sequence[Spec], kept, consts,
-        donated=(), name="", module_text=None,
+        self, loaded: Loaded, in_specs: Sequence[Spec], in_shardings, out_specs: Sequence[Spec],
+        kept, consts, donated=(), name="",
     ):  # fmt: skip
-        self.raw = raw
-        self.execute = raw.execute_sharded
+        self.loaded = loaded
+        self.raw = loaded.raw
+        self.execute = loaded.raw.execute_sharded
         self.kept = kept
         self.consts = consts
         self.out_specs = out_specs
@@ -56,7 +67,6 @@ class Executable:
         ]
         self.donated = donated
         self.name = name
-        self.module_text = module_text
 
     def __call__(self, args: Sequence[ArrayImpl]) -> list[ArrayImpl]:
         """Run on arrays of the types and places the program was compiled for."""
@@ -106,6 +116,7 @@ def explain_failure(error, args, name: str) -> None:
 
 _scalars: dict[tuple, ArrayImpl] = {}
 _SCALARS_KEPT = 4096
+caches.register(_scalars.clear)
 
 
 def as_operand(x: Any) -> ArrayImpl:

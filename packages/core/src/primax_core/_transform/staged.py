@@ -8,10 +8,11 @@ remembered program is called, or spliced in if the function is *inline*. Otherwi
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._base import errors, pytree, source
+from .._base import caches, errors, pytree, source
 from .._base.config import state
 from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._runtime.dispatch import Executable, as_operand, explain_failure
@@ -52,6 +53,15 @@ class Entry:
 _LEAF = pytree.tree_structure(0)
 
 
+_all: weakref.WeakSet[Staged] = weakref.WeakSet()
+
+
+@caches.register
+def _clear_all() -> None:
+    for staged in list(_all):
+        staged.clear()
+
+
 class Staged:
     """A function with its programs and executables.
 
@@ -66,7 +76,7 @@ class Staged:
 
     __slots__ = (
         "fun", "name", "inline", "options", "compile", "traced", "entries", "debug", "on_miss",
-        "short_roads",
+        "short_roads", "__weakref__",
     )  # fmt: skip
 
     def __init__(
@@ -91,6 +101,7 @@ class Staged:
         self.debug = debug
         self.on_miss = on_miss
         self.short_roads: dict[Any, Entry] = {}
+        _all.add(self)
 
     # Tracing
 
