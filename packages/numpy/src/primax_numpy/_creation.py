@@ -25,6 +25,7 @@ from primax_core.extend import (
 from ._checks import check_arrays, one_axis, wanted_dtype
 
 _FLOAT: Final = dtypes.default_float
+_SEQUENCES: Final = (list, tuple, range)
 
 
 def _shape(shape: Any) -> tuple[int, ...]:
@@ -82,7 +83,7 @@ def _as_array(a: Any, dtype: Any) -> Array:
         return _scalar(a, dtype)
     if isinstance(a, (np.ndarray, np.generic)):
         return _placed(_checked(a))
-    if isinstance(a, (list, tuple)):
+    if isinstance(a, _SEQUENCES):
         return _from_sequence(a, dtype)
     if hasattr(a, "__array__") or hasattr(a, "__buffer__"):
         return _placed(_checked(np.asarray(a)))
@@ -157,7 +158,7 @@ def _fitting(value: np.ndarray) -> np.ndarray:
 
 def _leaves(a: Any) -> Iterator[Any]:
     for x in a:
-        if isinstance(x, (list, tuple)):
+        if isinstance(x, _SEQUENCES):
             yield from _leaves(x)
         else:
             if x is None:

@@ -195,9 +195,9 @@ def _index_of(name: str, op: Callable, doc: str) -> Callable:
         check_arrays(name, a)
         check_out(name, out)
         aval = typeof(a)
-        if not (aval.size if axis is None else aval.shape[axis]):
-            raise ValueError(f"attempt to get {name} of an empty sequence")
         found = None if axis is None else one_axis(axis, aval.ndim)
+        if not (aval.size if found is None else aval.shape[found]):
+            raise ValueError(f"attempt to get {name} of an empty sequence")
         return inline(a, axis=found, keepdims=bool(keepdims))
 
     function.__name__ = function.__qualname__ = name

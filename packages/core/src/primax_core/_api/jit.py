@@ -58,22 +58,31 @@ class JitFunction:
             cache = {}
         self._staged = _JitStaged(fun, options, cache)
         self._entries = self._staged.entries
+        self._trees = self._staged.short_roads
         update_wrapper(self, fun, updated=())
         self.__wrapped__ = fun
 
     def __call__(self, *args, **kwargs):
-        if state.trace is None and not kwargs and args and type(args[0]) is ArrayImpl:
+        if state.trace is None and not kwargs and args:
+            # The short roads: one array, arrays, a tree of arrays.
+            first, leaves, entry = args[0], args, None
             try:
-                entry = self._entries[(state.key, *[a._spec for a in args])]
-            except (KeyError, AttributeError):
-                pass
-            else:
+                if type(first) is not ArrayImpl:
+                    leaves, tree = _flatten(args)
+                    entry = self._trees.get((state.key, tree, *[a._spec for a in leaves]))
+                elif len(args) == 1:
+                    entry = self._entries.get((state.key, first._spec))
+                else:
+                    entry = self._entries.get((state.key, *[a._spec for a in args]))
+            except (AttributeError, ValueError):
+                pass  # something is no array; the slow road says what is wrong with it
+            if entry is not None:
                 try:
-                    outs = entry.execute([a._buf for a in args]).consume_with_handlers(
+                    outs = entry.execute([a._buf for a in leaves]).consume_with_handlers(
                         entry.handlers
                     )
                 except Exception as e:
-                    explain_failure(e, args, f"jit({self._staged.name})")
+                    explain_failure(e, leaves, f"jit({self._staged.name})")
                     raise
                 return outs[0] if entry.single else entry.out_tree.unflatten(outs)
         if state.disable_jit:
@@ -85,10 +94,13 @@ class JitFunction:
         leaves, in_tree = _flatten((args, kwargs))
         if state.trace is None:
             try:
-                entry = self._entries[(state.key, static_key, in_tree, *[x._spec for x in leaves])]
+                specs = [x._spec for x in leaves]
+                entry = self._entries[(state.key, static_key, in_tree, *specs)]
             except (KeyError, AttributeError):
                 pass
             else:
+                if entry.plain and static_key is None and not kwargs:
+                    self._trees[state.key, _flatten(args)[1], *specs] = entry
                 outs = entry.exe(leaves)
                 return outs[0] if entry.single else entry.out_tree.unflatten(outs)
         try:

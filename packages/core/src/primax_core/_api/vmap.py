@@ -6,8 +6,11 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+import numpy as np
+
 from .._base import pytree
 from .._base.source import api_boundary
+from .._ir.dtypes import float0
 from .._trace.core import typeof
 from .._transform.batching import Axis, batch_of, move_axis
 from .._transform.presenting import finished
@@ -194,4 +197,7 @@ def _place(out, dim, wanted, size: int, i: int, tree):
     rank = typeof(out).ndim + (dim is None)
     if not -rank <= wanted < rank:
         raise ValueError(f"axis {wanted} is out of bounds for array of dimension {rank}")
-    return finished(move_axis(out, dim, int(wanted) % rank, size))
+    wanted = int(wanted) % rank
+    if dim is None and isinstance(out, np.ndarray) and out.dtype == float0:
+        return np.zeros((*out.shape[:wanted], size, *out.shape[wanted:]), float0)
+    return finished(move_axis(out, dim, wanted, size))

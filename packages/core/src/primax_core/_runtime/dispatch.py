@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -140,10 +139,9 @@ def as_operand(x: Any) -> ArrayImpl:
 
 
 def _scalar(x, aval, kind) -> ArrayImpl:
-    # -0.0 equals 0.0 and True equals 1, so the sign and the type are part of the key.
+    # -0.0 equals 0.0 and True equals 1, so the text of zeros and the type are part of the key.
     try:
-        sign = math.copysign(1.0, x) if x == 0 and aval.dtype.kind not in "iubc" else 0
-        key = (kind, x, sign, aval, state.key)
+        key = (kind, x, aval, state.key) if x else (kind, repr(x), aval, state.key)
         found = _scalars.get(key)
     except TypeError:
         return put(x, aval=aval)

@@ -255,7 +255,11 @@ def check_outputs(outs: Sequence, tree, info: DebugInfo) -> None:
 
 
 def library_function(
-    fun: Callable, *, static_argnames: Sequence[str] = (), name: str | None = None
+    fun: Callable,
+    *,
+    static_argnames: Sequence[str] = (),
+    name: str | None = None,
+    check: Callable[..., None] | None = None,
 ) -> Callable:
     """A function of arrays that is one compiled call eagerly and is spliced into traces.
 
@@ -263,9 +267,10 @@ def library_function(
       fun: takes arrays (pytrees of them) positionally, and static parameters by the names in
         ``static_argnames`` as keyword-only arguments.
       static_argnames: parameters that are hashable values, not arrays.
+      check: called with the arguments, wherever they are not known to be arrays, to refuse others.
     """
     staged = Staged(fun, name or fun.__name__, inline=True, compile=_compile_for(name or fun.__name__))
-    return make_front(staged, fun, frozenset(static_argnames))
+    return make_front(staged, fun, frozenset(static_argnames), check)
 
 
 def _compile_for(name: str):
@@ -274,10 +279,12 @@ def _compile_for(name: str):
     return lambda jaxpr, specs: dispatch.compile_jaxpr(jaxpr, specs, name=name)
 
 
-_SCALARS = frozenset((float, int, bool, complex))
+_NUMBERS = frozenset((float, int, bool, complex))
 
 
-def make_front(staged: Staged, fun: Callable, static: frozenset) -> Callable:
+def make_front(
+    staged: Staged, fun: Callable, static: frozenset, check: Callable[..., None] | None = None
+) -> Callable:
     """The callable of a library function, with the short road for concrete arrays first."""
     short_roads: dict[Any, Entry] = {}
     staged.short_roads = short_roads
@@ -285,10 +292,13 @@ def make_front(staged: Staged, fun: Callable, static: frozenset) -> Callable:
     def call(*args, **kwargs):
         key, arrays = None, args
         if state.trace is None:
-            try:
-                specs = [a._spec for a in args]
-            except AttributeError:
+            if args and type(args[-1]) in _NUMBERS:
                 arrays, specs = _numbers_as_arrays(args)
+            else:
+                try:
+                    specs = [a._spec for a in args]
+                except AttributeError:
+                    arrays, specs = _numbers_as_arrays(args)
             if specs is not None:
                 if kwargs:
                     given = tuple(kwargs.values())
@@ -308,6 +318,8 @@ def make_front(staged: Staged, fun: Callable, static: frozenset) -> Callable:
                         explain_failure(e, arrays, staged.name)
                         raise
                     return outs[0] if entry.single else _unflatten(entry.out_tree, outs)
+        if check is not None:
+            check(*args)
         static_key, fixed, open_kwargs = _bind_static(fun, kwargs, static)
         leaves, in_tree = _flatten((args, open_kwargs))
         out = staged.call_flat(fixed, static_key, leaves, in_tree)
@@ -327,7 +339,7 @@ def make_front(staged: Staged, fun: Callable, static: frozenset) -> Callable:
 
 def _numbers_as_arrays(args: tuple):
     """Arguments with Python numbers as arrays, and their specs; ``None`` if others are among them."""
-    arrays = [as_operand(a) if type(a) in _SCALARS else a for a in args]
+    arrays = [as_operand(a) if type(a) in _NUMBERS else a for a in args]
     try:
         return arrays, [a._spec for a in arrays]
     except AttributeError:

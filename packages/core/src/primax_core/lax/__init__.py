@@ -24,6 +24,7 @@ from .arithmetic import square as square
 from .arithmetic import square_p as square_p
 from .arithmetic import sub as sub
 from .arithmetic import sub_p as sub_p
+from .associative import associative_scan as associative_scan
 from .bitwise import and_p as and_p
 from .bitwise import bitwise_and as bitwise_and
 from .bitwise import bitwise_not as bitwise_not

@@ -1,0 +1,328 @@
+"""``custom_jvp``, ``custom_vjp``, ``custom_gradient`` and ``closure_convert``."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import primax_core as px
+import pytest
+from differences import close
+from primax_core import custom_derivatives, lax
+
+F32 = np.float32
+X = np.array([0.3, -1.2, 2.0], F32)
+
+
+def marked_jvp(fun=lambda x: x * x, factor=3.0, **options):
+    """A function whose derivative is ``factor``, whatever it computes."""
+    f = px.custom_jvp(fun)
+    f.defjvp(lambda primals, tangents: (fun(*primals), factor * tangents[0]), **options)
+    return f
+
+
+def marked_vjp(fun=lambda x: x * x, factor=5.0, **options):
+    f = px.custom_vjp(fun)
+    f.defvjp(lambda *args: (fun(*args), None), lambda _, ct: (factor * ct,), **options)
+    return f
+
+
+WAYS = {
+    "grad": lambda f: px.grad(f)(2.0),
+    "jit of grad": lambda f: px.jit(px.grad(f))(2.0),
+    "grad of jit": lambda f: px.grad(px.jit(f))(2.0),
+    "jit of grad of jit": lambda f: px.jit(px.grad(px.jit(f)))(2.0),
+    "vmap of grad": lambda f: np.asarray(px.vmap(px.grad(f))(X))[0],
+    "grad of vmap": lambda f: np.asarray(
+        px.grad(lambda v: lax.reduce_sum(px.vmap(f)(v), (0,)))(X)
+    )[0],
+    "jacrev": lambda f: px.jacrev(f)(2.0),
+    "cond": lambda f: px.grad(lambda x: lax.cond(x > 1.0, f, lambda y: y, x))(2.0),
+    "checkpoint": lambda f: px.grad(px.checkpoint(f))(2.0),
+    "linearize": lambda f: px.linearize(f, 2.0)[1](1.0),
+    "closure": lambda f: px.grad(lambda x: px.jit(lambda: f(x))())(2.0),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_rule_of_custom_jvp_is_used(way):
+    assert float(WAYS[way](marked_jvp())) == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize("way", [w for w in WAYS if w != "linearize"])
+def test_the_rule_of_custom_vjp_is_used(way):
+    assert float(WAYS[way](marked_vjp())) == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize("make", [marked_jvp, marked_vjp])
+def test_values_are_the_functions(make):
+    f = make()
+    assert float(f(3.0)) == float(px.jit(f)(3.0)) == 9.0
+    np.testing.assert_allclose(px.vmap(f)(X), X * X, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("make", "factor"), [(marked_jvp, 9.0), (marked_vjp, 25.0)])
+def test_inside_a_scan(make, factor):
+    f = make()
+
+    def loop(x):
+        return lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0]
+
+    assert float(px.grad(loop)(2.0)) == factor
+    assert float(px.jit(px.grad(loop))(2.0)) == factor
+
+
+class TestCustomJvp:
+    def test_forward_mode(self):
+        f = marked_jvp()
+        assert float(px.jvp(f, (2.0,), (1.0,))[1]) == 3.0
+        assert float(px.jacfwd(f)(2.0)) == 3.0
+
+    def test_higher_order(self):
+        f = px.custom_jvp(lambda x: x * x)
+        f.defjvp(lambda p, t: (f(*p), 3.0 * p[0] * t[0]))
+        assert float(px.grad(f)(2.0)) == 6.0
+        assert float(px.grad(px.grad(f))(2.0)) == 3.0
+        assert float(px.hessian(f)(2.0)) == 3.0
+
+    def test_several_arguments_and_results(self):
+        f = px.custom_jvp(lambda x, y: {"s": x + y, "p": (x * y,)})
+
+        @f.defjvp
+        def rule(primals, tangents):
+            x, y = primals
+            dx, dy = tangents
+            return f(x, y), {"s": dx + dy, "p": (10.0 * dx,)}
+
+        _, dy = px.jvp(f, (2.0, 3.0), (1.0, 5.0))
+        assert (float(dy["s"]), float(dy["p"][0])) == (6.0, 10.0)
+
+    def test_nondiff_argnums_come_first(self):
+        @functools.partial(px.custom_jvp, nondiff_argnums=(1,))
+        def apply(x, g):
+            return g(x)
+
+        apply.defjvp(lambda g, p, t: (g(p[0]), 4.0 * t[0]))
+        assert float(px.grad(apply)(2.0, lax.sin)) == 4.0
+
+    def test_defjvps(self):
+        f = px.custom_jvp(lambda x, y: x * y)
+        f.defjvps(lambda t, out, x, y: 7.0 * t, None)
+        assert [float(g) for g in px.grad(f, (0, 1))(2.0, 3.0)] == [7.0, 0.0]
+
+    def test_keywords_are_resolved_to_positions(self):
+        f = px.custom_jvp(lambda x, y=2.0: x * y)
+        f.defjvp(lambda p, t: (p[0] * p[1], 3.0 * t[0] + t[1]))
+        assert float(px.grad(lambda x: f(y=x, x=1.0))(1.0)) == 1.0
+        assert float(px.grad(f)(1.0)) == 3.0
+
+    def test_symbolic_zeros(self):
+        seen = []
+        f = px.custom_jvp(lambda x, y: x * y)
+
+        def rule(primals, tangents):
+            seen.append([type(t).__name__ for t in tangents])
+            return f(*primals), 2.0 * tangents[0]
+
+        f.defjvp(rule, symbolic_zeros=True)
+        px.jvp(lambda x: f(x, 3.0), (2.0,), (1.0,))
+        assert seen[-1][1] == "SymbolicZero" and seen[-1][0] != "SymbolicZero"
+
+    def test_integer_arguments(self):
+        f = px.custom_jvp(lambda x, n: x * n)
+        f.defjvp(lambda p, t: (f(*p), 3.0 * t[0]))
+        assert float(px.grad(f)(2.0, 3)) == 3.0
+
+    def test_unperturbed_calls_skip_the_rule(self):
+        f = px.custom_jvp(lambda x: x * x)
+        f.defjvp(lambda p, t: pytest.fail("the rule was called"))
+        assert float(px.grad(lambda x: x + f(3.0))(1.0)) == 1.0
+
+    @pytest.mark.parametrize(
+        ("rule", "message"),
+        [
+            (lambda p, t: p[0], "must produce a pair"),
+            (lambda p, t: (p[0], None), "equal container"),
+            (lambda p, t: (p[0], (t[0],)), "equal container"),
+            (lambda p, t: (p[0], X), r"corresponding shapes and dtypes.*float32\[3\]"),
+            (lambda p, t: (p[0], np.int32(1)), r"corresponding shapes and dtypes.*int32\[\]"),
+        ],
+    )
+    def test_refuses_what_rules_return(self, rule, message):
+        f = px.custom_jvp(lambda x: x)
+        f.defjvp(rule)
+        with pytest.raises(TypeError, match=message):
+            px.grad(f)(1.0)
+
+    def test_without_a_rule(self):
+        f = px.custom_jvp(lambda x: x)
+        with pytest.raises(AttributeError, match="No JVP defined for custom_jvp function <lambda>"):
+            f(1.0)
+
+    def test_defjvps_with_nondiff_argnums(self):
+        f = px.custom_jvp(lambda x, n: x, nondiff_argnums=(1,))
+        with pytest.raises(TypeError, match="nondiff_argnums"):
+            f.defjvps(None)
+
+
+class TestCustomVjp:
+    def test_residuals_of_any_structure(self):
+        f = px.custom_vjp(lambda x, y: x * y)
+        f.defvjp(
+            lambda x, y: (x * y, {"x": x, "rest": [y, None]}),
+            lambda r, ct: (ct * r["rest"][0], 100.0 * ct * r["x"]),
+        )
+        assert [float(g) for g in px.grad(f, (0, 1))(2.0, 3.0)] == [3.0, 200.0]
+
+    def test_none_stands_for_zero(self):
+        f = px.custom_vjp(lambda p, q: p["a"] * q)
+        f.defvjp(lambda p, q: (p["a"] * q, q), lambda q, ct: ({"a": ct * q, "b": None}, None))
+        g, h = px.grad(f, (0, 1))({"a": 1.0, "b": 2.0}, 3.0)
+        assert (float(g["a"]), float(g["b"]), float(h)) == (3.0, 0.0, 0.0)
+        f.defvjp(lambda p, q: (p["a"] * q, q), lambda q, ct: (None, ct))
+        assert float(px.grad(f)({"a": 1.0, "b": 2.0}, 3.0)["a"]) == 0.0
+
+    def test_lists_are_taken_for_tuples(self):
+        f = px.custom_vjp(lambda x: x)
+        f.defvjp(lambda x: [x, x], lambda r, ct: [2.0 * ct])
+        assert float(px.grad(f)(1.0)) == 2.0
+
+    def test_nondiff_argnums(self):
+        @functools.partial(px.custom_vjp, nondiff_argnums=(0,))
+        def apply(g, x):
+            return g(x)
+
+        apply.defvjp(lambda g, x: (g(x), x), lambda g, x, ct: (ct * g(x),))
+        assert float(px.grad(lambda x: apply(lambda v: v * 2.0, x))(3.0)) == 6.0
+
+    def test_a_tracer_as_nondiff_argument(self):
+        f = px.custom_vjp(lambda n, x: n * x, nondiff_argnums=(0,))
+        f.defvjp(lambda n, x: (n * x, None), lambda n, r, ct: (ct,))
+        with pytest.raises(px.errors.UnexpectedTracerError, match="nondiff_argnums"):
+            px.jit(lambda n: f(n, 1.0))(2.0)
+
+    def test_second_order(self):
+        f = px.custom_vjp(lambda x: x * x)
+        f.defvjp(lambda x: (f(x), x), lambda x, ct: (5.0 * x * ct,))
+        assert float(px.grad(px.grad(f))(1.0)) == 5.0
+        assert float(px.hessian(f)(1.0)) == 5.0
+
+    def test_symbolic_zeros(self):
+        seen = []
+
+        def fwd(x, y):
+            seen.append((x.perturbed, y.perturbed))
+            assert isinstance(x, custom_derivatives.CustomVJPPrimal)
+            values = custom_derivatives.custom_vjp_primal_tree_values((x, y))
+            return (values[0] * values[1], values[0]), values
+
+        def bwd(values, cts):
+            seen.append([type(c).__name__ == "SymbolicZero" for c in cts])
+            return 7.0 * cts[0], None
+
+        f = px.custom_vjp(lambda x, y: (x * y, x))
+        f.defvjp(fwd, bwd, symbolic_zeros=True)
+        assert float(px.grad(lambda x: f(x, 3.0)[0])(2.0)) == 7.0
+        assert seen == [(True, False), [False, True]]
+
+    def test_without_cotangents_bwd_is_not_called(self):
+        f = px.custom_vjp(lambda x: x)
+        f.defvjp(lambda x: (x, None), lambda r, ct: pytest.fail("called"), symbolic_zeros=True)
+        assert float(px.grad(lambda x: x + 0.0 * lax.stop_gradient(f(x)))(1.0)) == 1.0
+
+    def test_integer_arguments(self):
+        f = px.custom_vjp(lambda x, n: x * n)
+        f.defvjp(lambda x, n: (x * n, n), lambda n, ct: (ct * n, None))
+        assert float(px.grad(f)(2.0, 3)) == 3.0
+
+    def test_forward_mode_is_refused(self):
+        f = marked_vjp()
+        for run in (lambda: px.jvp(f, (1.0,), (1.0,)), lambda: px.jacfwd(f)(1.0)):
+            with pytest.raises(TypeError, match=r"can't apply forward-mode autodiff \(jvp\)"):
+                run()
+
+    def test_optimize_remat_is_accepted(self):
+        f = marked_vjp(optimize_remat=True)
+        assert float(px.grad(px.checkpoint(f))(1.0)) == 5.0
+
+    @pytest.mark.parametrize(
+        ("fwd", "bwd", "error", "message"),
+        [
+            (lambda x: x, lambda r, c: (c,), TypeError, "fwd rule .* must produce a pair"),
+            (lambda x: (x, x), lambda r, c: c, TypeError, "bwd rule .* same container"),
+            (lambda x: (x, x), lambda r, c: None, TypeError, "bwd rule .* tuple of length 1"),
+            (lambda x: (x, x), lambda r, c: (c, c), TypeError, "bwd rule .* tuple of length 1"),
+            (lambda x: (x, x), lambda r, c: ((c,),), TypeError, "bwd rule .* same container"),
+            (lambda x: (x, x), lambda r, c: (X,), ValueError, r"shapes of the arguments.*float32\[3\]"),
+            (lambda x: (x, x), lambda r, c: ("a",), TypeError, "not a valid JAX type"),
+        ],
+    )
+    def test_refuses_what_rules_return(self, fwd, bwd, error, message):
+        f = px.custom_vjp(lambda x: x)
+        f.defvjp(fwd, bwd)
+        with pytest.raises(error, match=message):
+            px.grad(f)(1.0)
+
+    def test_without_rules(self):
+        f = px.custom_vjp(lambda x: x)
+        with pytest.raises(AttributeError, match="No VJP defined for custom_vjp function <lambda>"):
+            f(1.0)
+
+    def test_keyword_only_arguments_are_refused(self):
+        f = px.custom_vjp(lambda x, *, y: x * y)
+        f.defvjp(lambda x, y: (x * y, None), lambda r, c: (c, c))
+        with pytest.raises(TypeError, match="could not be resolved to positions"):
+            f(1.0, y=2.0)
+
+    def test_a_method(self):
+        class Layer:
+            k = 3.0
+
+            @functools.partial(px.custom_vjp, nondiff_argnums=(0,))
+            def apply(self, x):
+                return x * x
+
+            apply.defvjp(lambda self, x: (x * x, None), lambda self, r, ct: (self.k * ct,))
+
+        assert float(px.grad(Layer().apply)(2.0)) == 3.0
+
+
+class TestCustomGradient:
+    def test_a_tuple_or_a_bare_value(self):
+        f = px.custom_gradient(lambda x: (x * x, lambda g: (3.0 * g * x,)))
+        h = px.custom_gradient(lambda x: (x * x, lambda g: 3.0 * g * x))
+        assert float(px.grad(f)(2.0)) == float(px.grad(h)(2.0)) == 6.0
+        assert float(f(2.0)) == 4.0
+
+    def test_several_arguments_under_vmap_and_jit(self):
+        f = px.custom_gradient(lambda x, y: (x * y, lambda g: (g * y, 7.0 * g)))
+        g = px.jit(px.vmap(px.grad(f, (0, 1))))(X, 2 * X)
+        close(g[0], 2 * X, 1e-6)
+        close(g[1], np.full(3, 7.0), 1e-6)
+
+
+class TestClosureConvert:
+    def test_tracers_become_arguments(self):
+        def f(t):
+            converted, values = px.closure_convert(lambda y: lax.sin(y * t), 1.0)
+            assert len(values) == 1
+            return converted(2.0, *values)
+
+        assert float(px.grad(f)(F32(3))) == pytest.approx(2 * np.cos(6.0), rel=1e-5)
+
+    def test_constants_stay_inside(self):
+        converted, values = px.closure_convert(lambda y: y * X, 1.0)
+        assert values == []
+        np.testing.assert_allclose(converted(2.0), 2 * X)
+
+    def test_other_structures_are_refused(self):
+        converted, values = px.closure_convert(lambda y: y, 1.0)
+        with pytest.raises(TypeError, match="it was traced for"):
+            converted((1.0, 2.0), *values)
+
+
+def test_zero_from_primal():
+    assert float(custom_derivatives.zero_from_primal(1.5)) == 0.0
+    zero = custom_derivatives.zero_from_primal(X, symbolic_zeros=True)
+    assert isinstance(zero, custom_derivatives.SymbolicZero) and zero.shape == (3,)
+    assert custom_derivatives.zero_from_primal(3).dtype == px.float0

@@ -1,0 +1,391 @@
+"""Indexing and ``.at`` against NumPy, over generated shapes, dtypes and indices."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import primax_numpy as pnp
+import pytest
+from derivatives import check_batches, check_close, check_compiled, check_derivatives
+from hypothesis import given, settings, strategies as st
+from primax_core import Array, grad, jit, make_jaxpr
+from primax_core.errors import NonConcreteBooleanIndexError
+from primax_numpy import _reading
+
+# Few shapes: each new combination of shape and index compiles a program.
+SHAPES = [(), (1,), (4,), (3, 4), (2, 3, 4), (0, 3)]
+DTYPES = [np.float32, np.int32, np.bool_, np.complex64]
+
+
+def filled(shape: tuple[int, ...], dtype: Any = np.float32) -> np.ndarray:
+    """Different elements where the dtype has enough of them."""
+    size = int(np.prod(shape))
+    if dtype == np.bool_:
+        return (np.arange(size) % 3 == 0).reshape(shape)
+    return np.arange(1, size + 1).reshape(shape).astype(dtype)
+
+
+@st.composite
+def index_for(draw: st.DrawFn, shape: tuple[int, ...], masks: bool = True) -> Any:
+    """An index that NumPy takes for a shape."""
+    length = draw(st.integers(0, 3))
+    together = draw(st.sampled_from([(), (2,), (1, 2)]))
+    parts: list[Any] = []
+    for size in shape:
+        kinds = ["slice", "all"]
+        if size:
+            kinds += ["int", "array", "numpy scalar", "list"] + (["mask"] if masks else [])
+        kind = draw(st.sampled_from(kinds))
+        if kind in ("int", "numpy scalar"):
+            i = draw(st.integers(-size, size - 1))
+            parts.append(i if kind == "int" else np.int16(i))
+        elif kind == "slice":
+            bound = st.none() | st.integers(-size - 2, size + 2)
+            step = draw(st.none() | st.sampled_from([1, 2, -1, -2]))
+            parts.append(slice(draw(bound), draw(bound), step))
+        elif kind == "array" or kind == "mask":
+            count = int(np.prod(together))
+            chosen = draw(st.lists(st.integers(-size, size - 1), min_size=count, max_size=count))
+            parts.append(np.array(chosen, np.int32).reshape(together))
+        elif kind == "list":
+            parts.append([draw(st.integers(-size, size - 1))])
+        else:
+            parts.append(slice(None))
+    parts = parts[: max(length, 0)] if draw(st.booleans()) else parts
+    if draw(st.booleans()):
+        parts.insert(draw(st.integers(0, len(parts))), None)
+    if len(parts) < len(shape) or draw(st.booleans()):
+        parts.insert(draw(st.integers(0, len(parts))) if not _trailing(parts) else 0, Ellipsis)
+    if len(parts) == 1 and not isinstance(parts[0], list) and draw(st.booleans()):
+        return parts[0]
+    return tuple(parts)
+
+
+def _trailing(parts: list[Any]) -> bool:
+    """Whether the parts were cut, so that an ellipsis may move them to other axes."""
+    return any(isinstance(p, (int, np.integer, list, np.ndarray)) for p in parts)
+
+
+def numpy_takes(x: np.ndarray, index: Any) -> bool:
+    """Whether NumPy can evaluate the index."""
+    try:
+        x[index]
+    except IndexError:
+        return False
+    return True
+
+
+@settings(max_examples=150)
+@given(st.data())
+def test_reading_agrees_with_numpy(data: st.DataObject) -> None:
+    shape = data.draw(st.sampled_from(SHAPES))
+    x = filled(shape, data.draw(st.sampled_from(DTYPES)))
+    index = data.draw(index_for(shape).filter(lambda i: numpy_takes(x, i)))
+    expected = x[index]
+    found: Any = pnp.asarray(x)[index]
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
+
+
+@settings(max_examples=100)
+@given(st.data())
+def test_updates_agree_with_numpy(data: st.DataObject) -> None:
+    shape = data.draw(st.sampled_from(SHAPES))
+    x = filled(shape)
+    index = data.draw(index_for(shape).filter(lambda i: numpy_takes(x, i)))
+    method = data.draw(st.sampled_from(["set", "add", "multiply", "min", "max"]))
+    shape_of_values = x[index].shape if data.draw(st.booleans()) else ()
+    values = np.full(shape_of_values, 3, np.float32) * np.float32(1.5)
+    expected = x.copy()
+    if method == "set":
+        expected[index] = values
+    else:
+        how = {"add": np.add, "multiply": np.multiply, "min": np.minimum, "max": np.maximum}
+        how[method].at(expected, index, values)
+    found = getattr(pnp.asarray(x).at[index], method)(values)
+    check_close(found, expected)
+
+
+MASKS = [
+    ((4,), np.array([True, False, True, True])),
+    ((3, 4), np.array([True, False, True])),
+    ((3, 4), np.arange(12).reshape(3, 4) % 3 == 0),
+    ((3, 4), (slice(None), np.array([True, False, False, True]))),
+    ((3, 4), (1, np.array([True, False, False, True]))),
+    ((2, 3, 4), (np.array([[True, False, True], [False, True, True]]), 2)),
+    ((4,), np.zeros(4, bool)),
+    ((4,), True),
+    ((4,), False),
+    ((4,), np.True_),
+    ((), True),
+]
+
+
+@pytest.mark.parametrize(("shape", "mask"), MASKS)
+def test_masks(shape: tuple[int, ...], mask: Any) -> None:
+    x = filled(shape)
+    array: Any = pnp.asarray(x)
+    np.testing.assert_array_equal(array[mask], x[mask])
+    expected = x.copy()
+    expected[mask] = -1
+    np.testing.assert_array_equal(array.at[mask].set(-1), expected)
+    expected[mask] += 2
+    np.testing.assert_array_equal(array.at[mask].set(-1).at[mask].add(2), expected)
+
+
+# Out of bounds
+
+
+INDICES = [4, 9, -5, -9, -1]
+EXPECTED = {None: [4, 4, 1, 1, 4], "clip": [4, 4, 1, 1, 4], "fill": [0, 0, 0, 0, 4]}
+
+
+@pytest.mark.parametrize("mode", [None, "clip", "fill"])
+def test_reading_out_of_bounds(mode: str | None) -> None:
+    x: Any = pnp.asarray(np.float32([1, 2, 3, 4]))
+
+    def get(x: Any, i: Any) -> Array:
+        return x.at[i].get(mode=mode, fill_value=0)  # type: ignore[no-any-return]
+
+    for i, expected in zip(INDICES, EXPECTED[mode], strict=True):
+        assert get(x, i) == expected  # a known position
+        assert get(x, np.array([i], np.int8))[0] == expected
+        assert jit(get)(x, i) == expected  # a traced one
+        assert jit(lambda x, i=i: get(x, i))(x) == expected
+        if mode is None:
+            assert x[i] == expected and x[np.array([i])][0] == expected
+
+
+def test_fill_values() -> None:
+    for dtype, fill in [(np.float32, np.nan), (np.int32, -(2**31)), (np.uint8, 255), (bool, True)]:
+        found = pnp.ones(2, dtype).at[np.array([5])].get(mode="fill")
+        np.testing.assert_array_equal(found, np.array([fill], dtype))
+    assert pnp.ones(2).at[7].get(mode="fill", fill_value=3) == 3
+
+
+def test_updating_out_of_bounds() -> None:
+    x: Any = pnp.asarray(np.float32([1, 2, 3, 4]))
+    for i in (4, 9, -5, np.array([7]), np.array([-8])):
+        for change in (
+            lambda x, i: x.at[i].set(0),
+            lambda x, i: x.at[i].add(1, mode="drop"),
+        ):
+            np.testing.assert_array_equal(change(x, i), x)
+            np.testing.assert_array_equal(jit(change)(x, i), x)
+            np.testing.assert_array_equal(jit(lambda x, i=i, change=change: change(x, i))(x), x)
+    np.testing.assert_array_equal(x.at[9].set(0, mode="clip"), [1, 2, 3, 0])
+    np.testing.assert_array_equal(x.at[np.array([-9])].add(1, mode="clip"), [2, 2, 3, 4])
+
+
+def test_negative_positions_may_be_left_alone() -> None:
+    x: Any = pnp.asarray(np.float32([1, 2, 3, 4]))
+    assert x.at[-1].get(wrap_negative_indices=False) == 1
+    assert np.isnan(x.at[np.array([-1])].get(mode="fill", wrap_negative_indices=False)[0])
+    np.testing.assert_array_equal(x.at[-1].set(0, wrap_negative_indices=False), x)
+
+
+def test_small_index_types_reach_the_end() -> None:
+    x = pnp.arange(300)
+    assert x[np.int8(-1)] == 299 and x[np.array([-1], np.int8)][0] == 299
+    assert x[np.array([200], np.uint8)][0] == 200
+
+
+# Updates
+
+
+def test_repeated_positions() -> None:
+    x: Any = pnp.zeros(3)
+    twice = np.array([1, 1])
+    assert x.at[twice].add(1.0)[1] == 2
+    assert (x + 8).at[twice].multiply(2.0)[1] == 32
+    assert (x + 8).at[twice].divide(2.0)[1] == 2
+    assert x.at[twice].apply(lambda v: v + 1)[1] == 2
+    assert x.at[twice].subtract(np.float32([1, 2]))[1] == -3
+    np.testing.assert_array_equal((x + 3).at[1].power(2), [3, 9, 3])
+
+
+def test_reversed_and_strided_slices() -> None:
+    x: Any = pnp.arange(6)
+    np.testing.assert_array_equal(x.at[::-1].set(np.arange(6)), np.arange(6)[::-1])
+    np.testing.assert_array_equal(x.at[4::-2].add(np.int32([1, 2, 3])), [3, 1, 4, 3, 5, 5])
+    np.testing.assert_array_equal(x.at[5:2].set(9), np.arange(6))
+
+
+def test_dtype_of_updates_is_the_arrays() -> None:
+    x: Any = pnp.asarray([-3, 4])
+    with pytest.warns(FutureWarning, match="cannot safely cast value from dtype=float32"):
+        np.testing.assert_array_equal(x.at[0].add(1.7), [-1, 4])
+    assert pnp.zeros(1, np.uint8).at[0].add(-3)[0] == 253
+    assert pnp.zeros(1, np.uint32).at[0].set(2**32 - 1).tolist() == [2**32 - 1]
+    assert x.at[0].set(True)[0] == 1
+    assert pnp.full((2,), 1.0).at[0].set(np.float16(2)).weak_type is True
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "text"),
+    [
+        (lambda x: x.at[0].set(None), ValueError, "None is not a valid value"),
+        (lambda x: x.at[0].set("a"), TypeError, "not a valid JAX array type"),
+        (lambda x: x.at[0].set(1.0, bogus=1), TypeError, "unexpected keyword argument 'bogus'"),
+        (lambda x: x.at[0].set(1.0, mode="wrap"), ValueError, "Unknown gather mode 'wrap'"),
+        (lambda x: x.at[0].set(np.ones(2)), ValueError, "broadcast to shape with fewer dim"),
+        (lambda x: x.at[:2].set(np.ones(3)), ValueError, "Incompatible types for broadcasting"),
+        (lambda x: x.at[0].undo(), AttributeError, "undo"),
+        (lambda x: x.at[[0, 1]].set(1.0), TypeError, "non-tuple sequence"),
+        (lambda x: setattr(x, "at", 1), AttributeError, "at"),
+    ],
+)
+def test_errors_of_updates(change: Any, error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        change(pnp.ones(3))
+
+
+# Bad indices
+
+
+@pytest.mark.parametrize(
+    ("index", "error", "text"),
+    [
+        ([0, 1], TypeError, "non-tuple sequence"),
+        (1.0, TypeError, "integer or boolean type, got indexer with type float64 at position 0"),
+        (np.array([1.0]), TypeError, "got indexer with type float32"),
+        ("name", TypeError, "string indexing"),
+        ({}, IndexError, "valid indices"),
+        ((0, 0), IndexError, "Too many indices: array is 1-dimensional, but 2 were indexed"),
+        ((..., ...), IndexError, "single ellipsis"),
+        (slice(None, None, 0), ValueError, "step cannot be zero"),
+        (slice(0.5, 2), TypeError, "slice indices must be integers"),
+        (np.array([True, False]), IndexError, r"did not match .* got \(2,\), expected \[3\]"),
+        (2**40, OverflowError, "too large to convert to int32"),
+    ],
+)
+def test_errors_of_indices(index: Any, error: type[Exception], text: str) -> None:
+    for x in (pnp.ones(3), pnp.ones(3)):
+        with pytest.raises(error, match=text):
+            x[index]
+    if error is not OverflowError:
+        with pytest.raises(error, match=text):
+            jit(lambda x: x[index])(pnp.ones(3))
+
+
+def test_equal_keys_of_other_types_are_refused() -> None:
+    x: Any = pnp.arange(5)
+    assert x[1:3].shape == x[1:3].shape == (2,) and x[1] == 1
+    for bad in (1.0, slice(1.0, 3), slice(1, 3.0), (slice(1.0, 3),)):
+        with pytest.raises(TypeError):
+            x[bad]
+    assert x[True].shape == (1, 5)
+
+
+def test_masks_and_bounds_must_be_known() -> None:
+    x = pnp.arange(4.0)
+    with pytest.raises(NonConcreteBooleanIndexError):
+        jit(lambda x, m: x[m])(x, x > 1)
+    with pytest.raises(NonConcreteBooleanIndexError):
+        jit(lambda x, m: x.at[m].set(0))(x, x > 1)
+    with pytest.raises(IndexError, match="static start/stop/step"):
+        jit(lambda x, n: x[:n])(x, 2)
+    assert x[pnp.asarray(1) : pnp.asarray(3)].shape == (2,)
+
+
+def test_empty_axes() -> None:
+    x: Any = pnp.zeros((0, 3))
+    for index in (0, np.array([0])):
+        with pytest.raises(IndexError, match="out of bounds for axis 0 with size 0"):
+            x[index]
+    with pytest.raises(IndexError, match="out of bounds for axis 0 with size 0"):
+        jit(lambda x: x[0])(x)
+    assert x[np.array([], int)].shape == (0, 3) and x[:, np.array([0])].shape == (0, 1)
+    assert x.at[np.array([0])].set(1.0).shape == (0, 3)
+
+
+# Under transformations
+
+
+INDEXED = [
+    1,
+    slice(1, 3),
+    slice(None, None, -2),
+    (slice(None), 1),
+    (0, slice(1, 3), None),
+    np.array([2, 0, 2]),
+    (slice(None), np.array([[1, 3]])),
+    (np.array([0, 2]), np.array([3, 3])),
+    (-1, ..., 2),
+]
+
+
+@pytest.mark.parametrize("index", INDEXED, ids=repr)
+def test_indexing_under_transformations(index: Any) -> None:
+    x = filled((3, 4))
+
+    def get(x: Any) -> Array:
+        return pnp.asarray(x)[index]  # type: ignore[no-any-return]
+
+    def put(x: Any) -> Array:
+        return pnp.asarray(x).at[index].multiply(2.0, unique_indices=True)  # type: ignore[no-any-return]
+
+    check_compiled(get, x)
+    check_batches(get, x)
+    check_derivatives(get, x)
+    check_compiled(put, x)
+    check_batches(put, x)
+    shape = get(x).shape
+
+    def set_values(x: Any, v: Any) -> Array:
+        return pnp.asarray(x).at[index].add(v)  # type: ignore[no-any-return]
+
+    check_derivatives(set_values, x, np.ones(shape))
+
+
+def test_derivatives_of_set() -> None:
+    def put(x: Any, v: Any) -> Array:
+        return pnp.asarray(x).at[1:3].set(v) ** 2  # type: ignore[no-any-return]
+
+    check_derivatives(put, filled((4,)), np.float32([7, 8]))
+    assert grad(lambda x: x.at[9].set(5.0).sum())(pnp.ones(3)).tolist() == [1, 1, 1]
+
+
+def test_traced_positions() -> None:
+    x, i = pnp.asarray(filled((3, 4))), pnp.asarray(2)
+    for known, traced in [
+        (lambda x: x[2], lambda x, i: x[i]),
+        (lambda x: x[1:, 2], lambda x, i: x[1:, i]),
+        (lambda x: x[2, ::-1], lambda x, i: x[i, ::-1]),
+        (lambda x: x.at[2].set(0), lambda x, i: x.at[i].set(0)),
+        (lambda x: x.at[2, 1:3].add(1), lambda x, i: x.at[i, 1:3].add(1)),
+    ]:
+        np.testing.assert_array_equal(jit(traced)(x, i), known(x))
+        np.testing.assert_array_equal(jit(known)(x), known(x))
+
+
+def test_programs_of_simple_indices_are_slices() -> None:
+    names = lambda f: {str(e.primitive) for e in make_jaxpr(f)(pnp.zeros((3, 4))).eqns}
+    for fun in (lambda x: x[1], lambda x: x[1:2, ::2], lambda x: x[None, -1]):
+        assert not names(fun) & {"gather", "dynamic_slice"}
+    assert "gather" not in names(lambda x: x[x[0, 0].astype(int)])
+
+
+# The short road
+
+
+def test_one_program_serves_all_integers() -> None:
+    x: Any = pnp.asarray(filled((7, 3)))
+    assert x[0].tolist() == [1, 2, 3]
+    before = len(_reading._roads._found)
+    for i in itertools.chain(range(-9, 9)):
+        np.testing.assert_array_equal(x[i], filled((7, 3))[max(min(i, 6), -7)])
+    assert len(_reading._roads._found) == before
+
+
+def test_short_roads_are_taken() -> None:
+    x = pnp.asarray(filled((5, 4)))
+    for index in (1, slice(1, 3), (0, slice(None, 2)), (None, 1), (..., 2)):
+        first = x[index]
+        road = _reading._short_key(index)
+        assert road is not None
+        again = _reading._roads.quick(road[0], x, *road[1])
+        assert again is not None
+        np.testing.assert_array_equal(again, first)
