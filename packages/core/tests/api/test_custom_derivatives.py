@@ -203,7 +203,7 @@ class TestCustomVjp:
 
     def test_second_order(self):
         f = px.custom_vjp(lambda x: x * x)
-        f.defvjp(lambda x: (f(x), x), lambda x, ct: (5.0 * x * ct,))
+        f.defvjp(lambda x: (x * x, x), lambda x, ct: (5.0 * x * ct,))
         assert float(px.grad(px.grad(f))(1.0)) == 5.0
         assert float(px.hessian(f)(1.0)) == 5.0
 

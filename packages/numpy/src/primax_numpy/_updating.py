@@ -166,7 +166,7 @@ def _warn_of_loss(array: Any, values: Any) -> None:
         return
     if type(values) is int and array.dtype.kind in "iu":
         return
-    pair = ((array.dtype, array.weak_type), (given.dtype, given.weak_type))
+    pair = ((array.dtype, False), (given.dtype, given.weak_type))
     if dtypes.lattice_result(pair)[0] != array.dtype:
         warnings.warn(
             "scatter inputs have incompatible types: cannot safely cast value from "

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._base import caches
 from .._base.config import state
-from .._ir import primitive as kinds
+from .._ir import dtypes, primitive as kinds
 from .._ir.jaxpr import Jaxpr, Literal
 from .._ir.primitive import Primitive, RuleKind, install_eager
 from .._trace.core import Tracer, check_live, install_runner, set_trace, typeof
@@ -40,11 +40,14 @@ class Executable:
       consts: raw buffers that precede the arguments.
       moves: whether some argument lies elsewhere and has to be brought first.
       donated: indices of arguments whose buffers the program may overwrite.
+      checked: whether results are searched for NaNs or infinities.
+      plain: whether the program takes the buffers of its arguments, all of them and nothing else,
+        so that callers may run it without this class.
     """
 
     __slots__ = (
         "loaded", "raw", "execute", "kept", "consts", "handlers", "out_specs", "in_shardings",
-        "moves", "donated", "name",
+        "moves", "donated", "name", "checked", "plain",
     )  # fmt: skip
 
     def __init__(
@@ -66,6 +69,8 @@ class Executable:
         ]
         self.donated = donated
         self.name = name
+        self.checked = state.debug_nans or state.debug_infs
+        self.plain = kept is None and not (consts or self.moves or donated or self.checked)
 
     def __call__(self, args: Sequence[ArrayImpl]) -> list[ArrayImpl]:
         """Run on arrays of the types and places the program was compiled for."""
@@ -82,10 +87,13 @@ class Executable:
         if self.donated:
             self._check_donations(args)
         try:
-            return self.execute(bufs).consume_with_handlers(self.handlers)
+            outs = self.execute(bufs).consume_with_handlers(self.handlers)
         except Exception as e:
             explain_failure(e, args, self.name)
             raise
+        if self.checked:
+            check_values(outs, self.name)
+        return outs
 
     def _check_donations(self, args) -> None:
         seen = {}
@@ -98,6 +106,21 @@ class Executable:
                 )
             if a._buf.is_deleted():
                 explain_failure(None, args, self.name)
+
+
+def check_values(outs: Sequence[ArrayImpl], name: str) -> None:
+    """Refuse results that hold NaNs or infinities, as the options ``debug_nans`` and ``debug_infs`` ask.
+
+    Raises:
+      FloatingPointError: naming the operation.
+    """
+    for out in outs:
+        if dtypes.issubdtype(out.dtype, np.inexact):
+            values = np.asarray(out)
+            if state.debug_nans and np.isnan(values).any():
+                raise FloatingPointError(f"invalid value (nan) encountered in {name}")
+            if state.debug_infs and np.isinf(values).any():
+                raise FloatingPointError(f"invalid value (inf) encountered in {name}")
 
 
 def explain_failure(error, args, name: str) -> None:

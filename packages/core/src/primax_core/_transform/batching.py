@@ -7,7 +7,7 @@ from typing import Any
 
 from .._base.config import state
 from .._ir import primitive as kinds
-from .._ir.jaxpr import Jaxpr
+from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._ir.primitive import Primitive
 from .._trace.axes import extend_axis_env, named_axes_of
 from .._trace.core import (
@@ -151,7 +151,7 @@ def batch_piece(prim: Primitive, params: dict, avals: list, dims: tuple, axis: A
             return list(outs)
 
         with extend_axis_env(axis.name, axis.size):
-            jaxpr = stage(run, avals)
+            jaxpr = stage(run, avals, DebugInfo("vmap", prim.name))
         return jaxpr, tuple(out_dims)
 
     return remembered("batch", prim, params, (tuple(avals), dims, axis.key), make)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._ir import primitive as kinds
-from .._ir.jaxpr import Jaxpr
+from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._ir.primitive import Primitive
 from .._trace.core import (
     Trace,
@@ -121,7 +121,7 @@ def jvp_piece(prim: Primitive, params: dict, avals: list, mask: tuple[bool, ...]
             return [*outs, *(t for t in tangents_out if type(t) is not Zero)]
 
         tangent_avals = [a.tangent_aval() for a, m in zip(avals, mask) if m]
-        jaxpr = stage(run, [*avals, *tangent_avals])
+        jaxpr = stage(run, [*avals, *tangent_avals], DebugInfo("jvp", prim.name))
         return jaxpr, tuple(out_mask)
 
     return remembered("jvp", prim, params, (tuple(avals), mask), make)

@@ -12,7 +12,7 @@ from typing import Any
 
 from .._base.config import state
 from .._ir import primitive as kinds
-from .._ir.jaxpr import Jaxpr, Var
+from .._ir.jaxpr import DebugInfo, Jaxpr, Var
 from .._ir.primitive import Primitive
 from .._trace.core import (
     Trace,
@@ -204,6 +204,7 @@ def linear_piece(prim: Primitive, params: dict, avals: list, mask: tuple[bool, .
     """The linearized piece of one operation."""
 
     def make():
+        info = DebugInfo("linearize", prim.name)
         rule = prim.rules.get(kinds.linearize)
         if rule is not None and type(rule) is not kinds.Unsupported:
             held = params.get("jaxpr")
@@ -218,7 +219,7 @@ def linear_piece(prim: Primitive, params: dict, avals: list, mask: tuple[bool, .
                 lambda ps, ts: rule(ps, ts, **params), primals, mask, prim.multiple_results
             )
 
-        return build_piece(linearized, avals, mask)
+        return build_piece(linearized, avals, mask, info)
 
     return remembered("linearize", prim, params, (tuple(avals), mask), make)
 

@@ -45,7 +45,7 @@ class Entry:
         self.exe = exe
         self.execute = exe.execute
         self.handlers = exe.handlers
-        self.plain = exe.kept is None and not exe.consts and not exe.moves and not exe.donated
+        self.plain = exe.plain
         self.single = single
         self.out_tree = out_tree
 

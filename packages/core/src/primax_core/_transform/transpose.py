@@ -7,7 +7,7 @@ from typing import Any
 
 from .._base.config import state
 from .._ir import primitive as kinds
-from .._ir.jaxpr import Jaxpr, Literal, Var
+from .._ir.jaxpr import DebugInfo, Jaxpr, Literal, Var
 from .._trace.core import bind_on, call_on, typeof
 from .._trace.staging import stage
 from .linearize import Node, Tangent
@@ -156,7 +156,8 @@ def transpose_piece(prim, params, avals, linear_args, out_avals, ct_types):
             return [c for c in found if c is not None]
 
         known = [a for a, is_lin in zip(avals, linear_args) if not is_lin]
-        jaxpr = stage(run, [*known, *(a for a in ct_types if a is not None)])
+        avals_in = [*known, *(a for a in ct_types if a is not None)]
+        jaxpr = stage(run, avals_in, DebugInfo("transpose", prim.name))
         return jaxpr, tuple(out_mask)
 
     return remembered("transpose", prim, params, (avals, linear_args, out_avals, ct_types), make)

@@ -64,6 +64,7 @@ from .collectives import all_to_all_p as all_to_all_p
 from .collectives import axis_index as axis_index
 from .collectives import axis_index_p as axis_index_p
 from .collectives import axis_size as axis_size
+from .collectives import pbroadcast as pbroadcast
 from .collectives import pmax as pmax
 from .collectives import pmax_p as pmax_p
 from .collectives import pmean as pmean

@@ -146,6 +146,16 @@ def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
     return ppermute(x, axis_name, [(int(s), d) for d, s in enumerate(perm)])
 
 
+def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
+    """The value from one position along a named axis, at every position."""
+    size = axis_size(axis_name)
+    if not 0 <= source < size:
+        raise ValueError(f"pbroadcast source must lie in [0, {size}), got {source}")
+    return pytree.tree_map(
+        lambda v: index_in_dim(all_gather(v, axis_name), source, 0, keepdims=False), x
+    )
+
+
 def all_gather(
     x: Any, axis_name: AxisName, *, axis_index_groups=None, axis: int = 0, tiled: bool = False
 ) -> Any:

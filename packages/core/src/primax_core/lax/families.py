@@ -382,10 +382,5 @@ def remember(prim: Primitive, args: Sequence, static: tuple) -> None:
     except AttributeError:
         return
     exe = prim.executables.get((state.key, static, *specs))
-    if exe is not None and takes_all(exe):
+    if exe is not None and exe.plain:
         prim.executables[(state.key, *specs)] = (exe.execute, exe.handlers)
-
-
-def takes_all(exe: Any) -> bool:
-    """Whether an executable takes the buffers of its arguments, all of them and nothing else."""
-    return exe.kept is None and not (exe.consts or exe.moves or exe.donated)

@@ -21,7 +21,7 @@ from .._transform.staged import library_function
 from . import arithmetic as ar, bitwise as bits, comparison as cmp, division, magnitude as mag
 from .conversion import convert
 from .exponential import pow
-from .families import scalar_like, takes_all
+from .families import scalar_like
 from .joining import split
 from .magnitude import imag, real
 from .promotion import any_number, inexact, is_operand, no_bool, promoted, same_rank
@@ -203,7 +203,7 @@ def _integer_power_of(x: Any, exponent: int) -> Array:
     out = ar.integer_pow(x, exponent)
     if state.trace is None and type(x) is ArrayImpl:
         exe = ar.integer_pow_p.executables.get((state.key, (("y", exponent),), x._spec))
-        if exe is not None and takes_all(exe):
+        if exe is not None and exe.plain:
             if len(_power_roads) >= _SCALARS_KEPT:
                 _power_roads.clear()
             _power_roads[(state.key, x._spec, exponent)] = (exe.execute, exe.handlers)

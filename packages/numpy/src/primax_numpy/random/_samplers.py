@@ -6,6 +6,7 @@ Each sampler runs as one compiled program, also because the last bit of its resu
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, dtypes, library_function, typeof
 
-from .._checks import wanted_dtype
+from .._checks import one_axis, wanted_dtype
 from .._creation import asarray
 from ._keys import block, check_key, counters, split
 
@@ -164,14 +165,19 @@ def permutation(
 
     Args:
       independent: give every row along ``axis`` an order of its own.
+
+    Raises:
+      TypeError: if ``x`` is neither an integer nor an array.
+      ValueError: if the array has no such axis.
     """
     check_key("permutation", key)
-    if not hasattr(x, "shape") or not x.shape:
-        n = max(int(x), 0)
-        x = lax.iota(dtypes.default_int(), n)
+    if not np.ndim(x):
+        if not dtypes.issubdtype(typeof(x).dtype, np.integer):
+            raise TypeError("x must be an integer or at least 1-dimensional")
+        x = lax.iota(dtypes.default_int(), max(operator.index(x), 0))
         axis, independent = 0, False
     x = asarray(x)
-    axis = axis % x.ndim
+    axis = one_axis(axis, x.ndim)
     if not independent and x.ndim > 1:
         order = permutation(key, x.shape[axis])
         moved = [slice(None)] * axis
