@@ -4,6 +4,7 @@ Importing the package also gives arrays their methods and indexing.
 """
 
 from primax_core import Array
+from primax_core.extend import register_internal_path as _register
 
 from . import _methods as _methods
 from . import random as random
@@ -90,3 +91,6 @@ from ._types import uint32 as uint32
 from ._types import uint64 as uint64
 
 ndarray = Array
+
+# Errors and jaxprs show the caller's line, not one of this package.
+_register(__path__[0])

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 from primax_core import Array as Array
 from primax_core import Device as Device
 from primax_core import ShapeDtypeStruct as ShapeDtypeStruct
+from primax_core import ad_checkpoint as ad_checkpoint
 from primax_core import block_until_ready as block_until_ready
+from primax_core import check_tracer_leaks as check_tracer_leaks
 from primax_core import checking_leaks as checking_leaks
 from primax_core import checkpoint as checkpoint
 from primax_core import checkpoint_policies as checkpoint_policies
@@ -19,6 +21,8 @@ from primax_core import clear_caches as clear_caches
 from primax_core import closure_convert as closure_convert
 from primax_core import config as config
 from primax_core import copy_to_host_async as copy_to_host_async
+from primax_core import custom_batching as custom_batching
+from primax_core import custom_derivatives as custom_derivatives
 from primax_core import custom_gradient as custom_gradient
 from primax_core import custom_jvp as custom_jvp
 from primax_core import custom_vjp as custom_vjp
@@ -39,7 +43,10 @@ from primax_core import ensure_compile_time_eval as ensure_compile_time_eval
 from primax_core import errors as errors
 from primax_core import eval_shape as eval_shape
 from primax_core import explain_cache_misses as explain_cache_misses
+from primax_core import extend as extend
+from primax_core import flatten_util as flatten_util
 from primax_core import float0 as float0
+from primax_core import fwd_and_bwd as fwd_and_bwd
 from primax_core import grad as grad
 from primax_core import hessian as hessian
 from primax_core import jacfwd as jacfwd
@@ -63,6 +70,7 @@ from primax_core import process_count as process_count
 from primax_core import process_index as process_index
 from primax_core import process_indices as process_indices
 from primax_core import remat as remat
+from primax_core import stages as stages
 from primax_core import threefry_partitionable as threefry_partitionable
 from primax_core import tree as tree
 from primax_core import tree_util as tree_util
@@ -70,6 +78,8 @@ from primax_core import typeof as typeof
 from primax_core import value_and_grad as value_and_grad
 from primax_core import vjp as vjp
 from primax_core import vmap as vmap
+
+from primax_core.extend import register_internal_path as _register
 
 from . import _array_methods as _array_methods
 from . import _modules as _modules
@@ -93,3 +103,5 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_LAZY})
+
+_register(__path__[0])

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from primax_core.extend import Array, register_method
 
 from ._wheels import wheel
+
+_NAMES: Final = (
+    "__getitem__ __matmul__ __rmatmul__ at astype reshape transpose T mT real imag ravel flatten "
+    "squeeze swapaxes dot clip sum prod max min mean var std all any argmax argmin"
+).split()
 
 
 class _Loading:
@@ -18,14 +23,15 @@ class _Loading:
     def __get__(self, obj: Any, owner: type | None = None) -> Any:
         if obj is None:
             return self
-        wheel("primax_numpy", "numpy")
+        try:
+            wheel("primax_numpy", "numpy")
+        except ImportError as e:
+            if self.name.startswith("__"):
+                raise
+            # hasattr() asks arrays what they can do.
+            raise AttributeError(str(e), name=self.name, obj=obj) from e
         return getattr(obj, self.name)
 
-
-_NAMES = (
-    "__getitem__ __matmul__ __rmatmul__ at astype reshape transpose T mT real imag ravel flatten "
-    "squeeze swapaxes dot clip sum prod max min mean var std all any argmax argmin"
-).split()
 
 for _name in _NAMES:
     if _name not in Array.__dict__:

@@ -3,8 +3,23 @@
 from __future__ import annotations
 
 import sys
+from typing import Final
 
 import primax_core
 
-for _name in ("lax", "tree", "tree_util", "dtypes", "errors"):
+NAMES: Final = (
+    "ad_checkpoint",
+    "custom_batching",
+    "custom_derivatives",
+    "dtypes",
+    "errors",
+    "extend",
+    "flatten_util",
+    "lax",
+    "stages",
+    "tree",
+    "tree_util",
+)
+
+for _name in NAMES:
     sys.modules.setdefault(f"{__package__}.{_name}", getattr(primax_core, _name))

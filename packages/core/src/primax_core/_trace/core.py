@@ -286,6 +286,20 @@ def check_live(tracer: Tracer) -> None:
         raise errors.UnexpectedTracerError(_leak_message(tracer))
 
 
+def check_leaks(trace: Trace, name: str) -> None:
+    """Raise if a tracer of a trace that has ended is still held; for ``checking_leaks``.
+
+    The caller drops its own references first.
+    """
+    import gc
+
+    gc.collect()
+    leaked = [t for t in gc.get_referrers(trace) if isinstance(t, Tracer)]
+    if leaked:
+        shown = "\n".join(f"{t!r}. {t._origin()}" for t in leaked[:5])
+        raise errors.LeakedTracerError(f"Leaked trace {name}. Leaked tracer(s): {shown}")
+
+
 def _leak_message(tracer: Tracer) -> str:
     return (
         "Encountered an unexpected tracer. A function transformed by JAX had a side effect, "

@@ -23,7 +23,7 @@ from .._ir.jaxpr import (
     no_debug_info,
 )
 from .._ir.primitive import Primitive
-from .core import Trace, Tracer, check_live, set_trace, typeof
+from .core import Trace, Tracer, check_leaks, check_live, set_trace, typeof
 
 
 class JitTracer(Tracer):
@@ -257,31 +257,13 @@ def stage(
     finally:
         trace.live = False
     if state.check_tracer_leaks:
-        _check_leaks(trace, tracers)
+        del tracers, outs
+        check_leaks(trace, debug_info.func_src_info)
     if state.enable_checks:
         from .._ir.check import check_jaxpr
 
         check_jaxpr(jaxpr)
     return jaxpr
-
-
-def _check_leaks(trace: StagingTrace, tracers) -> None:
-    import gc
-    import weakref
-
-    ref = weakref.ref(trace)
-    info = trace.debug_info
-    del trace, tracers
-    gc.collect()
-    if ref() is not None:
-        leaked = [
-            t for t in gc.get_referrers(ref()) if isinstance(t, Tracer)
-        ]
-        if leaked:
-            raise errors.LeakedTracerError(
-                f"Leaked trace {info.func_src_info}. Leaked tracer(s): "
-                + ", ".join(f"{t!r}. {t._origin()}" for t in leaked[:5])
-            )
 
 
 def close_over(jaxpr: Jaxpr) -> tuple[Jaxpr, list]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .._base import source
 from .._base.config import state
 from .._ir import primitive as kinds
 from .._ir.jaxpr import DebugInfo, Jaxpr
@@ -14,6 +15,7 @@ from .._trace.core import (
     Trace,
     Tracer,
     bind_on,
+    check_leaks,
     call_on,
     check_live,
     made_by,
@@ -209,6 +211,9 @@ def batch_of(
         split = [trace.parts(o) for o in outs]
     finally:
         trace.live = False
+    if state.check_tracer_leaks:
+        del args, outs
+        check_leaks(trace, f"of vmap of {source.summarize_function(of or fun)}")
     return [v for v, _ in split], [d for _, d in split]
 
 

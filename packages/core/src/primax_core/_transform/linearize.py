@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .._base import source
 from .._base.config import state
 from .._ir import primitive as kinds
 from .._ir.jaxpr import DebugInfo, Jaxpr, Var
@@ -18,6 +19,7 @@ from .._trace.core import (
     Trace,
     Tracer,
     bind_on,
+    check_leaks,
     call_on,
     check_live,
     made_by,
@@ -348,6 +350,9 @@ def linearize_of(
         split = [trace.parts(o) for o in outs]
     finally:
         trace.live = False
+    if state.check_tracer_leaks:
+        del args, outs
+        check_leaks(trace, f"of differentiation of {source.summarize_function(of or fun)}")
     return [p for p, _ in split], [t for _, t in split], trace, ins
 
 

@@ -16,10 +16,11 @@ from .._ir.primitive import (
     jvp,
     linearize,
     lower,
+    save,
     transpose,
 )
 from .._lower.lazy import hlo, lowering
-from .._trace.core import typeof
+from .._trace.core import call_on, typeof
 from .._trace.staging import eval_jaxpr, stage
 from .batching import batch_jaxpr
 from .call import jit_p
@@ -141,15 +142,11 @@ class _RematPlan:
         # Policies also decide over what only the derivative needs, such as the cosine of a sine.
         piece = linearize_jaxpr(inlined(jaxpr), mask)
         whole, n_outs = piece.forward, piece.n_outs
-        saved_eqns = [e for e in whole.eqns if saves(policy, e)]
-        saved = [v for e in saved_eqns for v in e.outvars]
-        places = {"in": whole.invars, "out": whole.outvars, "extra": whole.outvars[n_outs:]}
-        again = whole.replace(
-            invars=[*whole.invars, *saved],
-            outvars=[places[where][i] for where, i in piece.residuals],
-            eqns=[e for e in whole.eqns if e not in saved_eqns],
-        )
-        n = len(whole.invars) + len(saved)
+        forward, again, n_saved = split_by_policy(whole, policy)
+        places = {"in": again.invars, "out": again.outvars, "extra": again.outvars[n_outs:]}
+        again = again.replace(outvars=[places[where][i] for where, i in piece.residuals])
+        n_in = len(whole.invars)
+        n = n_in + n_saved
 
         def run(*args):
             if piece.linear is None:
@@ -160,11 +157,42 @@ class _RematPlan:
         linear = stage(run, [*again.in_avals, *tangent_avals], jaxpr.debug_info)
         keep = (*[False] * n, *[True] * len(tangent_avals))
         self.linear, used = dce_jaxpr(linear, (True,) * len(linear.outvars), keep)
-        self.kept_inputs = used[: len(whole.invars)]
-        needed = [v for v, u in zip(saved, used[len(whole.invars) :]) if u]
-        forward = whole.replace(outvars=[*whole.outvars[:n_outs], *needed])
-        self.forward, _ = dce_jaxpr(forward, (True,) * len(forward.outvars), True)
+        self.kept_inputs = used[:n_in]
+        n_whole = len(whole.outvars)
+        needed = (*[True] * n_outs, *[False] * (n_whole - n_outs), *used[n_in:n])
+        self.forward, _ = dce_jaxpr(forward, needed, True)
         self.out_mask = piece.out_mask
+
+
+def split_by_policy(jaxpr: Jaxpr, policy) -> tuple[Jaxpr, Jaxpr, int]:
+    """A program with the values that a policy keeps as further results, the same program with those
+    values as further arguments, and how many they are."""
+    jaxpr = inlined(jaxpr)
+    forward: list[Eqn] = []
+    again: list[Eqn] = []
+    saved: list[Var] = []
+    taken: list[Var] = []
+    for eqn in jaxpr.eqns:
+        if saves(policy, eqn):
+            forward.append(eqn)
+            saved.extend(eqn.outvars)
+            taken.extend(eqn.outvars)
+            continue
+        rule = eqn.primitive.rules.get(save)
+        parts = rule(lambda body: split_by_policy(body, policy), eqn) if rule else None
+        if parts is None:
+            forward.append(eqn)
+            again.append(eqn)
+        else:
+            forward.append(parts[0])
+            again.append(parts[1])
+            saved.extend(parts[2])
+            taken.extend(parts[2])
+    return (
+        jaxpr.replace(eqns=forward, outvars=[*jaxpr.outvars, *saved]),
+        jaxpr.replace(eqns=again, invars=[*jaxpr.invars, *taken]),
+        len(saved),
+    )
 
 
 def inlined(jaxpr: Jaxpr) -> Jaxpr:

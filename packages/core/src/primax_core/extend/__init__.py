@@ -4,6 +4,7 @@ Everything here is public and documented. What it does not offer, the core does 
 """
 
 from .._base.config import state as state
+from .._base.source import register_internal_path as register_internal_path
 from .._ir import dtypes as dtypes
 from .._ir.avals import ShapedArray as ShapedArray
 from .._ir.jaxpr import Eqn as Eqn

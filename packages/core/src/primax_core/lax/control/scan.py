@@ -22,6 +22,7 @@ from ..._ir.primitive import (
     jvp,
     linearize,
     lower,
+    save,
     transpose,
 )
 from ..._ir.printer import hide_defaults
@@ -663,6 +664,24 @@ def _(axis, args, dims, *, jaxpr, num_consts, num_carry, **params):
     found = [0 if b else None for b in batched]
     found += [None if d is None else 1 for d in out_dims[num_carry:]]
     return outs, found
+
+
+# Rematerialization
+
+
+@scan_p.rule(save)
+def _(split, eqn):
+    jaxpr = eqn.params["jaxpr"]
+    forward, again, n = split(jaxpr)
+    if not n:
+        return None
+    length = eqn.params["length"]
+    kept = [Var(stacked(v.aval, length)) for v in forward.outvars[len(jaxpr.outvars) :]]
+    return (
+        eqn.replace(outvars=[*eqn.outvars, *kept], params={**eqn.params, "jaxpr": forward}),
+        eqn.replace(invars=[*eqn.invars, *kept], params={**eqn.params, "jaxpr": again}),
+        kept,
+    )
 
 
 # Dead code

@@ -6,10 +6,11 @@ import itertools
 from typing import Any
 
 import numpy as np
-import primax_numpy as pnp
 import pytest
-from derivatives import check_batches, check_close, check_compiled, check_derivatives
 from hypothesis import given, settings, strategies as st
+from numpy_checks import check_batches, check_close, check_compiled, check_derivatives
+
+import primax_numpy as pnp
 from primax_core import Array, grad, jit, make_jaxpr
 from primax_core.errors import NonConcreteBooleanIndexError
 from primax_numpy import _reading

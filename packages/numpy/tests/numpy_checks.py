@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
 from primax_core import Array, enable_x64, jit, jvp, vjp, vmap
 
 Function = Callable[..., Array]

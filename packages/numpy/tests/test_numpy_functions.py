@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import primax_numpy as pnp
 import pytest
-from derivatives import check_batches, check_close, check_compiled, check_derivatives
+from numpy_checks import check_batches, check_close, check_compiled, check_derivatives
+
+import primax_numpy as pnp
 from primax_core import Array, make_jaxpr
 
 rng = np.random.default_rng(0)
@@ -298,9 +299,7 @@ def test_joining() -> None:
     for _ in range(2):  # the second time on the short road
         for axis in (0, 1, -1):
             both = [pnp.asarray(x), pnp.asarray(y)]
-            np.testing.assert_array_equal(
-                pnp.concatenate(both, axis), np.concatenate([x, y], axis)
-            )
+            np.testing.assert_array_equal(pnp.concatenate(both, axis), np.concatenate([x, y], axis))
             np.testing.assert_array_equal(pnp.stack(both, axis), np.stack([x, y], axis))
     np.testing.assert_array_equal(pnp.concatenate([x, y], None), np.concatenate([x, y], None))
     np.testing.assert_array_equal(pnp.stack([1, 2.5, True]), np.stack([1, 2.5, 1]))

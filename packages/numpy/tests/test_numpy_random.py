@@ -6,8 +6,9 @@ import math
 from typing import Any
 
 import numpy as np
-import primax_numpy as pnp
 import pytest
+
+import primax_numpy as pnp
 from primax_core import Array, jit, vmap
 from primax_numpy import random
 

@@ -1,0 +1,61 @@
+"""The facade with every wheel installed: lazy imports, and the same objects under both names."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import primax
+import primax.numpy as jnp
+import primax_numpy
+from primax import random
+
+PROGRAMS = {
+    "attribute": "import primax; primax.numpy.arange(3)",
+    "statement": "import primax.numpy; primax.numpy.arange(3)",
+    "from": "from primax import numpy, random; numpy.arange(3); random.PRNGKey(0)",
+    "alias": "import primax.numpy as jnp; jnp.arange(3)",
+    "method": "import numpy, primax; assert primax.device_put(numpy.ones(3)).sum() == 3",
+    "index": "import numpy, primax; assert primax.device_put(numpy.arange(3))[1] == 1",
+    "update": "import numpy, primax; primax.device_put(numpy.arange(3)).at[1].set(5)",
+    "product": "import numpy, primax; x = primax.device_put(numpy.ones(3)); assert x @ x == 3",
+    "traced": "import numpy, primax; assert primax.jit(lambda x: x[0].sum())(numpy.ones(3)) == 1",
+    "core first": "import primax_core, primax; primax.numpy.ones(3).sum()",
+    "wheel first": "import primax_numpy, primax; primax.numpy.ones(3).sum()",
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_wheels_are_loaded_when_they_are_used(name: str) -> None:
+    subprocess.run([sys.executable, "-c", PROGRAMS[name]], check=True)
+
+
+def test_import_of_the_facade_loads_no_optional_wheel() -> None:
+    code = "import sys, primax; assert 'primax_numpy' not in sys.modules; dir(primax)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_names_are_the_wheels_own() -> None:
+    for name in primax_numpy.__dict__:
+        if not name.startswith("_"):
+            assert getattr(jnp, name) is getattr(primax_numpy, name)
+    assert random.normal is primax_numpy.random.normal
+    assert importlib.import_module("primax.random") is primax.random is random
+    assert jnp.ndarray is primax.Array
+
+
+def test_the_readmes_example() -> None:
+    def energy(x: primax.Array) -> primax.Array:
+        return jnp.sum(jnp.tanh(x) ** 2)
+
+    x = np.arange(3.0, dtype=np.float32)
+    slope = primax.jit(primax.grad(energy))
+    expected = 2 * np.tanh(x) * (1 - np.tanh(x) ** 2)
+    np.testing.assert_allclose(slope(x), expected, 1e-5, 1e-6)
+    rows = primax.vmap(slope)(jnp.stack([x, 2 * x]))
+    np.testing.assert_allclose(rows[0], expected, 1e-5, 1e-6)
+    assert "tanh" in str(primax.make_jaxpr(energy)(x))

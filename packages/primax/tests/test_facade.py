@@ -1,0 +1,77 @@
+"""The facade's names, and what it says of parts whose wheel is missing."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import primax
+import primax_core
+from primax._modules import NAMES
+
+alone = pytest.mark.skipif(
+    importlib.util.find_spec("primax_numpy") is not None, reason="the numpy wheel is installed"
+)
+
+
+def test_every_public_name_of_the_core_is_here() -> None:
+    names = {name for name in vars(primax_core) if not name.startswith("_")}
+    assert names <= set(vars(primax))
+    assert all(getattr(primax, name) is getattr(primax_core, name) for name in names)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_modules_of_the_core_are_importable_by_the_facades_names(name: str) -> None:
+    found = importlib.import_module(f"primax.{name}")
+    assert found is getattr(primax, name) is importlib.import_module(f"primax_core.{name}")
+
+
+def test_import_statements() -> None:
+    import primax.lax
+    from primax.lax import add, cond
+    from primax.tree_util import tree_map
+
+    assert primax.lax.add is add and callable(cond)
+    assert tree_map(lambda x: x + 1, {"a": 1}) == {"a": 2}
+
+
+def test_lazy_names_are_listed() -> None:
+    assert {"numpy", "random", "jit", "lax"} <= set(dir(primax))
+
+
+def test_version() -> None:
+    assert primax.__version__.count(".") == 2
+
+
+def test_import_starts_nothing() -> None:
+    code = (
+        "import sys, primax\n"
+        "heavy = {'primax_numpy', 'jaxlib.mlir', 'scipy', 'jax'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@alone
+def test_methods_name_the_wheel_that_brings_them() -> None:
+    x = primax.device_put(np.ones(3))
+    line = r"pip install .*primax\[numpy\]"
+    with pytest.raises(ImportError, match=line):
+        x[0]
+    with pytest.raises(ImportError, match=line):
+        x @ x
+    with pytest.raises(AttributeError, match=line):
+        x.sum()
+    assert not hasattr(x, "at") and not hasattr(x, "reshape")
+
+
+@alone
+def test_the_core_works_without_the_wheel() -> None:
+    x = primax.device_put(np.float32([1, 2]))
+    assert (x + x).tolist() == [2, 4]
+    assert primax.grad(lambda x: primax.lax.reduce_sum(x * x, (0,)))(x).tolist() == [2, 4]
