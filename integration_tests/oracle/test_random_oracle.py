@@ -9,9 +9,10 @@ import jax
 import jax.numpy as rnp
 import ml_dtypes
 import numpy as np
+import pytest
+
 import primax_core as px
 import primax_numpy as pnp
-import pytest
 
 Draw = Callable[[Any, Any], Any]
 BF16 = np.dtype(ml_dtypes.bfloat16)
@@ -43,9 +44,7 @@ DRAWS: dict[str, Draw] = {
     "permutation": lambda r, k: r.permutation(k, 10),
     "permutation of many": lambda r, k: r.permutation(k, 2100),
     "permutation of rows": lambda r, k: r.permutation(k, np.arange(30).reshape(10, 3)),
-    "permutation of columns": lambda r, k: r.permutation(
-        k, np.arange(30).reshape(3, 10), axis=1
-    ),
+    "permutation of columns": lambda r, k: r.permutation(k, np.arange(30).reshape(3, 10), axis=1),
     "permutation each": lambda r, k: r.permutation(
         k, np.arange(30).reshape(3, 10), axis=1, independent=True
     ),

@@ -254,7 +254,11 @@ class TestLeakChecking:
         assert f"Leaked trace leaky at {__file__}:{line}" in str(e.value)
         assert f"It was computed on line {__file__}:{line + 1}" in str(e.value)
 
-    @pytest.mark.parametrize("transform", [px.vmap, px.grad], ids=["vmap", "grad"])
+    @pytest.mark.parametrize(
+        "transform",
+        [px.vmap, px.grad, lambda f: lambda x: px.jvp(f, (x,), (x,))],
+        ids=["vmap", "grad", "jvp"],
+    )
     def test_of_other_transformations(self, transform):
         kept = []
 

@@ -82,17 +82,22 @@ def negative(x: Any, /) -> Array:
 def abs(x: Any, /) -> Array:
     """Absolute value of each element; real for complex ones."""
     check_arrays("abs", x)
+    dtype = typeof(x).dtype
+    if dtype == np.bool_ or dtypes.issubdtype(dtype, np.unsignedinteger):
+        return asarray(x)
     return lax.abs(x)
 
 
 @library_function
 def _square(x):
     check_arrays("square", x)
-    return lax.mul(x, x) if typeof(x).dtype == np.bool_ else lax.integer_pow(x, 2)
+    if typeof(x).dtype == np.bool_:
+        x = lax.convert_element_type(x, np.int32)
+    return lax.integer_pow(x, 2)
 
 
 def square(x: Any, /) -> Array:
-    """``x * x``."""
+    """``x * x``; booleans count as integers."""
     return _square(x)
 
 
@@ -151,7 +156,10 @@ def isnan(x: Any, /) -> Array:
 def isfinite(x: Any, /) -> Array:
     """Whether each element is neither infinite nor NaN."""
     check_arrays("isfinite", x)
-    if not dtypes.issubdtype(typeof(x).dtype, np.floating):
+    dtype = typeof(x).dtype
+    if dtypes.issubdtype(dtype, np.complexfloating):
+        return lax.bitwise_and(lax.is_finite(lax.real(x)), lax.is_finite(lax.imag(x)))
+    if not dtypes.issubdtype(dtype, np.floating):
         return lax.full_like(x, True, np.dtype(bool))
     return lax.is_finite(x)
 

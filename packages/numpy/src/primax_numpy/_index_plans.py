@@ -148,6 +148,7 @@ def _part(e: Any, size: int, axis: int, position: int, operands: list[Any]) -> t
 def _known_position(i: int, size: int, axis: int, operands: list[Any]) -> tuple[Any, ...]:
     if not size:
         raise IndexError(f"index is out of bounds for axis {axis} with size 0")
+    i = min(max(i, -_FAR), _FAR - 1)  # as far out of bounds, in the type of an index
     if state.trace is not None:
         return ("at", i)
     # One program serves all positions.
@@ -155,6 +156,7 @@ def _known_position(i: int, size: int, axis: int, operands: list[Any]) -> tuple[
     return ("scalar", len(operands) - 1)
 
 
+_FAR: Final = 2**31
 _positions: dict[tuple[Any, int], Array] = {}
 _POSITIONS_KEPT: Final = 4096
 
@@ -164,9 +166,9 @@ def position_array(i: int) -> Array:
     key = (state.key, i)
     found = _positions.get(key)
     if found is None:
-        if not -(2**31) <= i < 2**31 and not state.enable_x64:
+        if not -_FAR <= i < _FAR:
             raise OverflowError(f"Python int {i} too large to convert to int32")
-        found = device_put(np.int32(i) if -(2**31) <= i < 2**31 else np.int64(i))
+        found = device_put(np.int32(i))
         if len(_positions) >= _POSITIONS_KEPT:
             _positions.clear()
         _positions[key] = found

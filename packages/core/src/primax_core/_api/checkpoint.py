@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
 from typing import Any
 
 from .._base import pytree, source
 from .._base.config import state
-from .._base.source import api_boundary
+from .._base.source import api_boundary_of
 from .._ir.jaxpr import Var
 from .._trace.core import set_trace, typeof
 from .._trace.staging import StagingTrace
@@ -47,8 +46,7 @@ def checkpoint(
     nums, names = as_tuple(static_argnums), as_tuple(static_argnames)
     staged = Staged(fun, name_of(fun))
 
-    @api_boundary
-    @wraps(fun)
+    @api_boundary_of(fun)
     def checkpointed(*args, **kwargs):
         fixed = {i % len(args): args[i] for i in nums} if args else {}
         named = {k: v for k, v in kwargs.items() if k in names}

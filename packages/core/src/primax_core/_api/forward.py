@@ -12,7 +12,7 @@ from .._base.config import state
 from .._base.source import api_boundary
 from .._ir import dtypes
 from .._ir.jaxpr import Jaxpr
-from .._trace.core import call_on, set_trace, typeof
+from .._trace.core import call_on, check_leaks, set_trace, typeof
 from .._trace.staging import close_over, stage
 from .._transform.jvp import JVPTrace, JVPTracer
 from .._transform.linearize import tape_to_jaxpr
@@ -72,6 +72,9 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
         split = [trace.parts(o) for o in outs]
     finally:
         trace.live = False
+    if state.check_tracer_leaks:
+        del ins, out, outs
+        check_leaks(trace, f"of differentiation of {describe(fun)}")
     values = [finished(p) for p, _ in split]
     dots = [
         finished(instantiate(Zero(output_aval(p, fun).tangent_aval())) if t is None else t)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
 from typing import Any
 
 import numpy as np
 
 from .._base import pytree
-from .._base.source import api_boundary
+from .._base.source import api_boundary_of
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import Literal
@@ -45,8 +44,7 @@ def value_and_grad(
     """
     check_callable(fun)
 
-    @api_boundary
-    @wraps(fun)
+    @api_boundary_of(fun)
     def value_and_grad_fun(*args, **kwargs):
         nums = checked_argnums(argnums, len(args), "grad")
         closed = Closed(fun, args, nums, kwargs)
@@ -88,8 +86,7 @@ def grad(
     """
     both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
 
-    @api_boundary
-    @wraps(fun)
+    @api_boundary_of(fun)
     def grad_fun(*args, **kwargs):
         value, grads = both(*args, **kwargs)
         return (grads, value[1]) if has_aux else grads

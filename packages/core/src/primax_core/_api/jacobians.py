@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
 
 import numpy as np
 
 from .._base import pytree
 from .._base.config import state
-from .._base.source import api_boundary
+from .._base.source import api_boundary_of
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._runtime.array import put
@@ -41,8 +40,7 @@ def jacfwd(
     """
     check_callable(fun)
 
-    @api_boundary
-    @wraps(fun)
+    @api_boundary_of(fun)
     def jacobian(*args, **kwargs):
         nums = checked_argnums(argnums, len(args), "jacfwd")
         closed = Closed(fun, args, nums, kwargs)
@@ -122,8 +120,7 @@ def jacrev(
     """
     check_callable(fun)
 
-    @api_boundary
-    @wraps(fun)
+    @api_boundary_of(fun)
     def jacobian(*args, **kwargs):
         nums = checked_argnums(argnums, len(args), "jacrev")
         closed = Closed(fun, args, nums, kwargs)

@@ -63,47 +63,47 @@ class JitFunction:
         self.__wrapped__ = fun
 
     def __call__(self, *args, **kwargs):
-        if state.trace is None and not kwargs and args:
-            # The short roads: one array, arrays, a tree of arrays.
-            first, leaves, entry = args[0], args, None
-            try:
-                if type(first) is not ArrayImpl:
-                    leaves, tree = _flatten(args)
-                    entry = self._trees.get((state.key, tree, *[a._spec for a in leaves]))
-                elif len(args) == 1:
-                    entry = self._entries.get((state.key, first._spec))
-                else:
-                    entry = self._entries.get((state.key, *[a._spec for a in args]))
-            except (AttributeError, ValueError):
-                pass  # something is no array; the slow road says what is wrong with it
-            if entry is not None:
-                try:
-                    outs = entry.execute([a._buf for a in leaves]).consume_with_handlers(
-                        entry.handlers
-                    )
-                except Exception as e:
-                    explain_failure(e, leaves, f"jit({self._staged.name})")
-                    raise
-                return outs[0] if entry.single else entry.out_tree.unflatten(outs)
-        if state.disable_jit:
-            return self._fun(*args, **kwargs)
-        if self._has_static or kwargs:
-            fun, static_key, args, kwargs = self._bind_static(args, kwargs)
-        else:
-            fun, static_key = self._fun, None
-        leaves, in_tree = _flatten((args, kwargs))
-        if state.trace is None:
-            try:
-                specs = [x._spec for x in leaves]
-                entry = self._entries[(state.key, static_key, in_tree, *specs)]
-            except (KeyError, AttributeError):
-                pass
-            else:
-                if entry.plain and static_key is None and not kwargs:
-                    self._trees[state.key, _flatten(args)[1], *specs] = entry
-                outs = entry.exe(leaves)
-                return outs[0] if entry.single else entry.out_tree.unflatten(outs)
         try:
+            if state.trace is None and not kwargs and args:
+                # The short roads: one array, arrays, a tree of arrays.
+                first, leaves, entry = args[0], args, None
+                try:
+                    if type(first) is not ArrayImpl:
+                        leaves, tree = _flatten(args)
+                        entry = self._trees.get((state.key, tree, *[a._spec for a in leaves]))
+                    elif len(args) == 1:
+                        entry = self._entries.get((state.key, first._spec))
+                    else:
+                        entry = self._entries.get((state.key, *[a._spec for a in args]))
+                except (AttributeError, ValueError):
+                    pass  # something is no array; the slow road says what is wrong with it
+                if entry is not None:
+                    try:
+                        outs = entry.execute([a._buf for a in leaves]).consume_with_handlers(
+                            entry.handlers
+                        )
+                    except Exception as e:
+                        explain_failure(e, leaves, f"jit({self._staged.name})")
+                        raise
+                    return outs[0] if entry.single else entry.out_tree.unflatten(outs)
+            if state.disable_jit:
+                return self._fun(*args, **kwargs)
+            if self._has_static or kwargs:
+                fun, static_key, args, kwargs = self._bind_static(args, kwargs)
+            else:
+                fun, static_key = self._fun, None
+            leaves, in_tree = _flatten((args, kwargs))
+            if state.trace is None:
+                try:
+                    specs = [x._spec for x in leaves]
+                    entry = self._entries[(state.key, static_key, in_tree, *specs)]
+                except (KeyError, AttributeError):
+                    pass
+                else:
+                    if entry.plain and static_key is None and not kwargs:
+                        self._trees[state.key, _flatten(args)[1], *specs] = entry
+                    outs = entry.exe(leaves)
+                    return outs[0] if entry.single else entry.out_tree.unflatten(outs)
             return self._staged.call_flat(fun, static_key, leaves, in_tree)
         except Exception as e:
             source.fold_traceback(e)

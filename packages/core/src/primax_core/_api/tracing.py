@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ContextDecorator
-from functools import wraps
 from typing import Any
 
 from .._base import pytree
 from .._base.config import state
-from .._base.source import api_boundary
+from .._base.source import api_boundary, api_boundary_of
 from .._ir.jaxpr import Jaxpr
 from .._trace.axes import extend_axis_env
 from .._trace.core import typeof
@@ -38,8 +37,7 @@ def make_jaxpr(
     """
     check_callable(fun)
 
-    @api_boundary
-    @wraps(fun)
+    @api_boundary_of(fun)
     def jaxpr_of(*args, **kwargs) -> Jaxpr | tuple[Jaxpr, Any]:
         nums = {i % len(args) for i in as_tuple(static_argnums)} if args else set()
         traced_args = tuple(a for i, a in enumerate(args) if i not in nums)

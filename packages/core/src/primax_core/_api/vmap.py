@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
 import numpy as np
 
 from .._base import pytree
-from .._base.source import api_boundary
+from .._base.source import api_boundary_of
 from .._ir.dtypes import float0
 from .._trace.core import typeof
 from .._transform.batching import Axis, batch_of, move_axis
@@ -57,8 +56,7 @@ def vmap(
     _check_axis_leaves(in_axes, "in_axes")
     _check_axis_leaves(out_axes, "out_axes")
 
-    @api_boundary
-    @wraps(fun)
+    @api_boundary_of(fun)
     def vmapped(*args, **kwargs):
         if type(in_axes) is tuple and len(in_axes) != len(args):
             note = (

@@ -206,7 +206,7 @@ def fold_traceback(error: BaseException) -> None:
         return
     entries = list(_entries(error.__traceback__))
     kept = [entry for entry in entries if not is_internal(entry.tb_frame.f_code)]
-    if entries and is_internal(entries[-1].tb_frame.f_code) and not _raised_on_purpose(entries[-1]):
+    if entries and not _on_purpose(error, entries[-1]):
         kept.append(entries[-1])
     if len(kept) == len(entries):
         return
@@ -232,6 +232,22 @@ def api_boundary(fun: _F) -> _F:
     return call  # type: ignore[return-value]
 
 
+def api_boundary_of(fun: Callable[..., Any]) -> Callable[[_F], _F]:
+    """Decorator of a transformed function: it looks like ``fun``, and is an :func:`api_boundary`."""
+
+    def decorate(transformed: _F) -> _F:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return transformed(*args, **kwargs)
+            except Exception as error:
+                fold_traceback(error)
+                raise
+
+        return functools.update_wrapper(call, fun)  # type: ignore[return-value]
+
+    return decorate
+
+
 _NOTE: Final = (
     "The library's own frames were removed from this traceback. To see them, set the option "
     "traceback_filtering, or PRIMAX_TRACEBACK_FILTERING, to off."
@@ -255,7 +271,19 @@ def _hide_frames(error: BaseException) -> None:
             entry.tb_frame.f_locals["__tracebackhide__"] = True
 
 
-def _raised_on_purpose(entry: types.TracebackType) -> bool:
-    from opcode import opmap  # only when an error is reported
+def _on_purpose(error: BaseException, last: types.TracebackType) -> bool:
+    """Whether the error is the user's, or one that the library raised by a ``raise`` statement.
 
-    return entry.tb_frame.f_code.co_code[entry.tb_lasti] == opmap["RAISE_VARARGS"]
+    An inner boundary may have taken the frame that tells, so the answer stays with the error.
+    """
+    known: bool | None = getattr(error, "_primax_on_purpose", None)
+    if known is None:
+        from opcode import opmap  # only when an error is reported
+
+        code = last.tb_frame.f_code
+        known = not is_internal(code) or code.co_code[last.tb_lasti] == opmap["RAISE_VARARGS"]
+        try:
+            error._primax_on_purpose = known  # type: ignore[attr-defined]
+        except AttributeError:
+            pass
+    return known

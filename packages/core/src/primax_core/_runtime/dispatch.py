@@ -280,13 +280,20 @@ def _executable_of(jaxpr: Jaxpr, specs) -> Executable | Stepwise:
 
 def _operands(args) -> tuple[list, Tracer | None]:
     """Concrete operands, and a live tracer if there is one among them."""
+    found = []
     for a in args:
-        if isinstance(a, Tracer):
+        kind = type(a)
+        if kind is ArrayImpl:
+            found.append(a)
+        elif kind is Literal:
+            found.append(_scalar(a.val, a.aval, kind))
+        elif isinstance(a, Tracer):
             check_live(a)
-            return list(args), max(
-                (t for t in args if isinstance(t, Tracer)), key=lambda t: _depth(t._trace)
-            )
-    return [as_operand(a) for a in args], None
+            tracers = [t for t in args if isinstance(t, Tracer)]
+            return list(args), max(tracers, key=lambda t: _depth(t._trace))
+        else:
+            found.append(as_operand(a))
+    return found, None
 
 
 def _depth(trace) -> int:

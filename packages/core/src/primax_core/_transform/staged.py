@@ -318,11 +318,15 @@ def make_front(
                         explain_failure(e, arrays, staged.name)
                         raise
                     return outs[0] if entry.single else _unflatten(entry.out_tree, outs)
-        if check is not None:
-            check(*args)
-        static_key, fixed, open_kwargs = _bind_static(fun, kwargs, static)
-        leaves, in_tree = _flatten((args, open_kwargs))
-        out = staged.call_flat(fixed, static_key, leaves, in_tree)
+        try:
+            if check is not None:
+                check(*args)
+            static_key, fixed, open_kwargs = _bind_static(fun, kwargs, static)
+            leaves, in_tree = _flatten((args, open_kwargs))
+            out = staged.call_flat(fixed, static_key, leaves, in_tree)
+        except Exception as e:
+            source.fold_traceback(e)
+            raise
         if key is not None and len(leaves) == len(args):
             entry = staged.entries.get((state.key, static_key, in_tree, *specs))
             if entry is not None and entry.plain:

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from .._base.config import state
+from .._base.source import api_boundary
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import Literal
@@ -365,10 +366,16 @@ def short_road(prim: Primitive, **defaults: Any) -> Callable[[_F], _F]:
                     except Exception as e:
                         explain_failure(e, args, prim.name)
                         raise
-                out = fun(*args)
-                remember(prim, args, static)
-                return out
-            return fun(*args, **params)
+                return slow(args)
+            return plain(*args, **params)
+
+        plain = api_boundary(fun)
+
+        @api_boundary
+        def slow(args):
+            out = fun(*args)
+            remember(prim, args, static)
+            return out
 
         return call  # type: ignore[return-value]
 

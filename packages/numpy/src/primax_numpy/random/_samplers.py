@@ -136,12 +136,28 @@ _bernoulli = library_function(_bernoulli_of, static_argnames=("shape",))
 
 
 def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Array:
-    """True with probability ``p``, elementwise."""
+    """True with probability ``p``, elementwise.
+
+    Raises:
+      TypeError: if ``p`` is not of a floating dtype.
+      ValueError: if it does not broadcast to ``shape``.
+    """
     check_key("bernoulli", key)
     p = asarray(p)
     if not np.issubdtype(p.dtype, np.floating):
         raise TypeError("bernoulli probability `p` must have a floating dtype")
-    return _bernoulli(key, p, shape=p.shape if shape is None else _shape(shape))
+    target = p.shape if shape is None else _shape(shape)
+    if p.shape != target and not _fits(p.shape, target):
+        raise ValueError(f"bernoulli: p of shape {p.shape} does not broadcast to {target}")
+    return _bernoulli(key, p, shape=target)
+
+
+def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    """Whether a shape broadcasts to another."""
+    try:
+        return np.broadcast_shapes(shape, target) == target
+    except ValueError:
+        return False
 
 
 def _shuffled_of(key, x, *, axis, rounds):

@@ -178,7 +178,9 @@ def _child_keys(tree) -> list:
 def _node_text(tree) -> str:
     data = tree.node_data()
     if data is None:
-        return "None" if tree.num_nodes == 1 and not tree.num_leaves else "a pytree leaf"
+        return "a pytree leaf"
+    if data[0] is type(None):
+        return "None"
     n = len(tree.children())
     return f"a {data[0]} with {n} {'child' if n == 1 else 'children'}"
 
