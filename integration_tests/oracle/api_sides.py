@@ -15,17 +15,7 @@ import jax.flatten_util
 import numpy as np
 
 import primax_core as px
-import primax_core.ad_checkpoint
-import primax_core.custom_batching
-import primax_core.custom_derivatives
-import primax_core.flatten_util
-from primax_core.errors import (
-    ConcretizationTypeError,
-    TracerArrayConversionError,
-    TracerBoolConversionError,
-    TracerIntegerConversionError,
-    UnexpectedTracerError,
-)
+from primax_core import errors
 
 _NAMES: Final = (
     "jit grad value_and_grad vjp jvp linearize linear_transpose jacfwd jacrev hessian custom_jvp "
@@ -40,44 +30,65 @@ def _side(library: Any) -> SimpleNamespace:
     side.custom_vmap = library.custom_batching.custom_vmap
     side.sequential_vmap = library.custom_batching.sequential_vmap
     side.checkpoint_name = library.ad_checkpoint.checkpoint_name
+    side.print_saved_residuals = library.ad_checkpoint.print_saved_residuals
     side.ravel_pytree = library.flatten_util.ravel_pytree
     side.zero_from_primal = library.custom_derivatives.zero_from_primal
+    side.Array = library.Array
+    side.array = lambda x: library.device_put(np.asarray(x))
     return side
 
 
 OURS: Final = _side(px)
 THEIRS: Final = _side(jax)
-OURS.array, OURS.Array = (lambda x: px.device_put(np.asarray(x))), px.Array
-THEIRS.array, THEIRS.Array = (lambda x: jax.device_put(np.asarray(x))), jax.Array
 
-_CLASSES: Final = {
-    cls.__name__: (cls, getattr(jax.errors, cls.__name__))
-    for cls in (
-        ConcretizationTypeError,
-        TracerArrayConversionError,
-        TracerBoolConversionError,
-        TracerIntegerConversionError,
-        UnexpectedTracerError,
-    )
-}
+Case = Callable[[SimpleNamespace], Any]
 
 
-def error_of(case: Callable, side: SimpleNamespace) -> BaseException:
-    """The error that a case raises."""
+def same_results(case: Case) -> None:
+    """Assert that a case gives the same tree, shapes, dtypes, weakness and values on both sides."""
+    ours, our_tree = jax.tree.flatten(case(OURS))
+    theirs, their_tree = jax.tree.flatten(case(THEIRS))
+    assert our_tree == their_tree, f"{our_tree} and {their_tree}"
+    for i, (o, t) in enumerate(zip(ours, theirs)):
+        if isinstance(t, (str, type)):
+            assert o == t, f"leaf {i}: {o!r} and {t!r}"
+            continue
+        assert np.shape(o) == np.shape(t), f"leaf {i}: shapes {np.shape(o)} and {np.shape(t)}"
+        if isinstance(t, (int, float, complex, np.generic)):
+            # The reference hands some numbers through, plain or as scalars that know a dtype.
+            assert complex(np.asarray(o)) == complex(t), f"leaf {i}"
+            continue
+        assert o.dtype == t.dtype, f"leaf {i}: dtypes {o.dtype} and {t.dtype}"
+        weak = bool(getattr(o, "weak_type", False)), bool(getattr(t, "weak_type", False))
+        assert weak[0] == weak[1], f"leaf {i}: weak types {weak}"
+        if o.dtype != jax.dtypes.float0:
+            a, b = np.asarray(o), np.asarray(t)
+            if a.dtype.kind == "V":
+                a, b = a.astype(np.float32), b.astype(np.float32)
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6, err_msg=f"leaf {i}")
+
+
+def same_error(case: Case, wanted: type | str, phrases: tuple[str, ...]) -> None:
+    """Assert that a case fails alike on both sides.
+
+    Args:
+      wanted: a builtin class, or the name of one of the tracer errors.
+      phrases: what both messages contain, however they are broken into lines.
+    """
+    for side, ours in ((OURS, True), (THEIRS, False)):
+        error = _error_of(case, side)
+        cls = wanted
+        if isinstance(wanted, str):
+            cls = getattr(errors if ours else jax.errors, wanted)
+        assert isinstance(error, cls), f"{type(error).__name__}: {error}"
+        text = re.sub(r"\s+", " ", str(error))
+        for phrase in phrases:
+            assert phrase in text, f"{phrase!r} is not in {text!r}"
+
+
+def _error_of(case: Case, side: SimpleNamespace) -> Exception:
     try:
         case(side)
     except Exception as error:
         return error
     raise AssertionError("no error was raised")
-
-
-def check_class(error: BaseException, wanted: type | str, ours: bool) -> None:
-    """Assert the class of an error: a builtin one, or one of the tracer errors by its name."""
-    cls = _CLASSES[wanted][0 if ours else 1] if isinstance(wanted, str) else wanted
-    assert isinstance(error, cls), f"{type(error).__name__}: {error}"
-
-
-def check_phrase(error: BaseException, phrase: str) -> None:
-    """Assert that a message contains a phrase, however it is broken into lines."""
-    text = re.sub(r"\s+", " ", str(error))
-    assert phrase in text, f"{phrase!r} is not in: {text}"

@@ -3,6 +3,7 @@
 from . import ad_checkpoint as ad_checkpoint
 from . import custom_batching as custom_batching
 from . import custom_derivatives as custom_derivatives
+from . import dlpack as dlpack
 from . import dtypes as dtypes
 from . import errors as errors
 from . import flatten_util as flatten_util
@@ -66,6 +67,7 @@ from ._runtime.devices import process_count as process_count
 from ._runtime.devices import process_index as process_index
 from ._runtime.devices import process_indices as process_indices
 from ._runtime.live import live_arrays as live_arrays
+from ._runtime.shards import Shard as Shard
 from ._trace.array import Array as Array
 from ._trace.core import ensure_compile_time_eval as ensure_compile_time_eval
 from ._trace.core import typeof as typeof

@@ -12,7 +12,6 @@ from ._transform.custom_jvp import (
     SymbolicZero as SymbolicZero,
     custom_jvp_call_p as custom_jvp_call_p,
 )
-from ._transform.custom_vjp import (
-    PerturbedValue as CustomVJPPrimal,
-    custom_vjp_call_p as custom_vjp_call_p,
-)
+from ._transform.custom_vjp import PerturbedValue, custom_vjp_call_p as custom_vjp_call_p
+
+CustomVJPPrimal = PerturbedValue

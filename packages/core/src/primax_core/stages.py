@@ -1,9 +1,11 @@
 """The stages of a compiled function: traced, lowered, compiled."""
 
-from ._api.jit import JitFunction as Wrapped
+from ._api.jit import JitFunction
 from ._api.stages import (
     ArgInfo as ArgInfo,
     Compiled as Compiled,
     Lowered as Lowered,
     Traced as Traced,
 )
+
+Wrapped = JitFunction

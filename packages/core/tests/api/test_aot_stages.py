@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import primax_core as px
 import pytest
+
+import primax_core as px
 from primax_core import lax, stages
 
 F32 = np.float32

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import primax_core as px
 import pytest
 from differences import close
+
+import primax_core as px
 from primax_core import lax
 from primax_core.ad_checkpoint import checkpoint_name, print_saved_residuals
 

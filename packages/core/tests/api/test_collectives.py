@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import primax_core as px
 import pytest
+
+import primax_core as px
 from primax_core import lax
 
 F32 = np.float32
@@ -160,7 +161,11 @@ def test_inside_jit_scan_and_cond():
     [
         (lambda x: lax.psum(x, "j"), NameError, "Found an unbound axis name: j.*in scope: i"),
         (lambda x: lax.axis_index("j"), NameError, "Found an unbound axis name: j"),
-        (lambda x: lax.psum(x, "i", axis_index_groups=[[0], [1, 2]]), NotImplementedError, "groups"),
+        (
+            lambda x: lax.psum(x, "i", axis_index_groups=[[0], [1, 2]]),
+            NotImplementedError,
+            "groups",
+        ),
         (lambda x: lax.ppermute(x, "i", [(0, 1), (0, 2)]), ValueError, "sources must be unique"),
         (lambda x: lax.ppermute(x, "i", [(0, 7)]), ValueError, r"lie in \[0, 3\)"),
         (lambda x: lax.pshuffle(x, "i", [2, 0, 0]), ValueError, "does not represent a permutation"),
@@ -172,14 +177,14 @@ def test_refusals(f, error, message):
 
 
 def test_shapes_that_do_not_fit():
-    with pytest.raises(ValueError, match="to equal x.shape\\[split_axis\\], but they are 2 and 3"):
+    with pytest.raises(ValueError, match=r"to equal x.shape\[split_axis\], but they are 2 and 3"):
         over(lambda x: lax.all_to_all(x, "i", 0, 0), X23)
     with pytest.raises(ValueError, match="cannot be divided over the named axis i of size 2"):
         over(lambda x: lax.psum_scatter(x, "i"), X23)
 
 
 def test_outside_of_vmap():
-    with pytest.raises(NameError, match="unbound axis name: i.*in scope: none"):
+    with pytest.raises(NameError, match=r"unbound axis name: i.*in scope: none"):
         lax.psum(1.0, "i")
     with pytest.raises(NameError, match="unbound axis name: i"):
         px.jit(lambda x: lax.psum(x, "i"))(1.0)

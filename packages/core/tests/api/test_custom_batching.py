@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import primax_core as px
 import pytest
+
+import primax_core as px
 from primax_core import lax
 from primax_core.custom_batching import custom_vmap, sequential_vmap
 
@@ -91,7 +92,7 @@ def test_forward_mode():
     f = product()
     y, dy = px.jvp(f, (2.0, 3.0), (1.0, 0.0))
     assert (float(y), float(dy)) == (6.0, 3.0)
-    y, dy = px.jvp(px.vmap(f), (X3, X3), (X3, X3))
+    _, dy = px.jvp(px.vmap(f), (X3, X3), (X3, X3))
     np.testing.assert_array_equal(dy, 2 * X3 * X3 * 100)
     y, dy = px.vmap(lambda x: px.jvp(f, (x, F32(2)), (F32(1), F32(0))))(X3)
     np.testing.assert_array_equal(y, X3 * 200)
@@ -101,7 +102,7 @@ def test_forward_mode():
 def test_forward_mode_with_integer_results():
     f = custom_vmap(lambda x: (x, 3))
     f.def_vmap(lambda n, marks, x: ((x, 3), (True, False)))
-    y, dy = px.vmap(lambda x: px.jvp(f, (x,), (x,)))(X3)
+    _, dy = px.vmap(lambda x: px.jvp(f, (x,), (x,)))(X3)
     np.testing.assert_array_equal(dy[0], X3)
     assert dy[1].dtype == px.float0
 
@@ -114,7 +115,7 @@ def test_a_derivative_mapped_only_along_the_tangent():
 
 def test_reverse_mode_is_refused():
     for run in (px.grad(product()), px.jit(px.grad(product()))):
-        with pytest.raises(ValueError, match="Reverse-mode .* custom_vmap function f.*custom_vjp"):
+        with pytest.raises(ValueError, match=r"Reverse-mode .* custom_vmap function f.*custom_vjp"):
             run(2.0, 3.0)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 
 import numpy as np
-import primax_core as px
 import pytest
 from differences import close
+
+import primax_core as px
 from primax_core import custom_derivatives, lax
 
 F32 = np.float32
@@ -33,9 +34,9 @@ WAYS = {
     "grad of jit": lambda f: px.grad(px.jit(f))(2.0),
     "jit of grad of jit": lambda f: px.jit(px.grad(px.jit(f)))(2.0),
     "vmap of grad": lambda f: np.asarray(px.vmap(px.grad(f))(X))[0],
-    "grad of vmap": lambda f: np.asarray(
-        px.grad(lambda v: lax.reduce_sum(px.vmap(f)(v), (0,)))(X)
-    )[0],
+    "grad of vmap": lambda f: np.asarray(px.grad(lambda v: lax.reduce_sum(px.vmap(f)(v), (0,)))(X))[
+        0
+    ],
     "jacrev": lambda f: px.jacrev(f)(2.0),
     "cond": lambda f: px.grad(lambda x: lax.cond(x > 1.0, f, lambda y: y, x))(2.0),
     "checkpoint": lambda f: px.grad(px.checkpoint(f))(2.0),
@@ -253,7 +254,12 @@ class TestCustomVjp:
             (lambda x: (x, x), lambda r, c: None, TypeError, "bwd rule .* tuple of length 1"),
             (lambda x: (x, x), lambda r, c: (c, c), TypeError, "bwd rule .* tuple of length 1"),
             (lambda x: (x, x), lambda r, c: ((c,),), TypeError, "bwd rule .* same container"),
-            (lambda x: (x, x), lambda r, c: (X,), ValueError, r"shapes of the arguments.*float32\[3\]"),
+            (
+                lambda x: (x, x),
+                lambda r, c: (X,),
+                ValueError,
+                r"shapes of the arguments.*float32\[3\]",
+            ),
             (lambda x: (x, x), lambda r, c: ("a",), TypeError, "not a valid JAX type"),
         ],
     )

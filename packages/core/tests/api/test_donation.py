@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import primax_core as px
 import pytest
+
+import primax_core as px
 
 F32 = np.float32
 
@@ -88,7 +89,7 @@ def test_a_donated_array_used_again():
 def test_the_same_buffer_donated_and_used():
     x = array()
     f = px.jit(lambda x, y: x + y, donate_argnums=0)
-    with pytest.raises(px.errors.JaxRuntimeError, match="argument 0 .* is donated.*argument 1"):
+    with pytest.raises(px.errors.JaxRuntimeError, match=r"argument 0 .* is donated.*argument 1"):
         f(x, x)
     assert not x.is_deleted()
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import primax_core as px
 import pytest
 from differences import close, gradient
+
+import primax_core as px
 from primax_core import lax
 
 F32 = np.float32

@@ -8,8 +8,9 @@ import logging
 import weakref
 
 import numpy as np
-import primax_core as px
 import pytest
+
+import primax_core as px
 from primax_core import lax
 
 F32 = np.float32

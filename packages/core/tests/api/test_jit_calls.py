@@ -7,8 +7,9 @@ import functools
 from typing import Any, NamedTuple
 
 import numpy as np
-import primax_core as px
 import pytest
+
+import primax_core as px
 from primax_core import lax, tree_util
 
 F32 = np.float32

@@ -6,8 +6,9 @@ import functools
 import re
 
 import numpy as np
-import primax_core as px
 import pytest
+
+import primax_core as px
 from primax_core import lax
 from primax_core.ad_checkpoint import checkpoint_name
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import primax_core as px
 import pytest
 from differences import close, slope
+
+import primax_core as px
 from primax_core import lax, tree_util
 
 F32 = np.float32
@@ -51,7 +52,7 @@ class TestVjp:
         close(px.vmap(lambda f: f(1.0)[0])(pulls), np.cos(X), 1e-6)
 
     def test_attributes(self):
-        y, pull = px.vjp(lambda p: p["a"] * 2.0, {"a": 1.0})
+        _, pull = px.vjp(lambda p: p["a"] * 2.0, {"a": 1.0})
         assert str(pull.out_tree) == "PyTreeDef(*)"
         assert str(pull.in_tree) == "PyTreeDef(({'a': *},))"
         assert "mul" in str(pull.jaxpr)
@@ -138,7 +139,12 @@ class TestJvp:
         [
             (2.0, 1.0, TypeError, "must be tuples or lists; found float and float"),
             ((2.0, 3.0), (1.0,), TypeError, "must have the same tree structure"),
-            ((2.0,), (np.float16(1),), TypeError, "expected tangent dtype float32, but got .*float16"),
+            (
+                (2.0,),
+                (np.float16(1),),
+                TypeError,
+                "expected tangent dtype float32, but got .*float16",
+            ),
             ((2,), (1,), TypeError, "tangent dtype must be float0"),
             ((X,), (1.0,), ValueError, "different primal and tangent shapes"),
             (("a",), (1.0,), TypeError, "not a valid JAX type"),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import primax_core as px
 import pytest
+
+import primax_core as px
 from primax_core import lax
 
 F32 = np.float32
@@ -132,8 +133,18 @@ def test_keyword_arguments_are_mentioned_where_the_length_is_wrong():
     [
         (lambda x: x, 2, ValueError, "axis 2 is out of bounds for array of dimension 1"),
         (lambda x: x, -2, ValueError, "axis -2 is out of bounds for array of dimension 1"),
-        (lambda x: x, None, ValueError, "at vmap out_axes, got axis spec None but output was batched"),
-        (lambda x: (1.0, x), (None, None), ValueError, r"at vmap out_axes\[1\], got axis spec None"),
+        (
+            lambda x: x,
+            None,
+            ValueError,
+            "at vmap out_axes, got axis spec None but output was batched",
+        ),
+        (
+            lambda x: (1.0, x),
+            (None, None),
+            ValueError,
+            r"at vmap out_axes\[1\], got axis spec None",
+        ),
         (lambda x: {"k": x}, None, ValueError, r"at vmap out_axes\['k'\], got axis spec None"),
         (lambda x: (x, x), (0, 0, 0), ValueError, "out_axes specification must be a tree prefix"),
         (lambda x: "s", 0, TypeError, "not a valid JAX type"),
@@ -237,5 +248,7 @@ class TestControlFlow:
 
 def test_values_are_not_known_inside():
     for f in (lambda x: x if x > 0 else -x, lambda x: x * float(x), lambda x: np.sin(x)):
-        with pytest.raises(px.errors.JAXTypeError, match="made by vmap of <lambda> at .*test_vmap"):
+        with pytest.raises(
+            px.errors.JAXTypeError, match=r"made by vmap of <lambda> at .*test_vmap"
+        ):
             px.vmap(f)(X3)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import primax_core as px
 import pytest
+
+import primax_core as px
 from primax_core import lax
 
 F32 = np.float32
@@ -43,7 +44,9 @@ class TestCond:
         assert float(lax.cond(False, lambda: 1.0, lambda: 2.0)) == 2.0
         assert float(lax.cond(True, 1.0, up, 5.0, down)) == 2.0
         assert float(lax.cond(False, 1.0, up, 5.0, down)) == 4.0
-        assert float(lax.cond(True, lambda a, b: a - b["k"], lambda a, b: a, 3.0, {"k": 1.0})) == 2.0
+        assert (
+            float(lax.cond(True, lambda a, b: a - b["k"], lambda a, b: a, 3.0, {"k": 1.0})) == 2.0
+        )
 
     def test_trees_of_results(self):
         out = lax.cond(True, lambda: {"a": (X3, None)}, lambda: {"a": (2 * X3, None)})
@@ -120,7 +123,9 @@ class TestMismatchedBranches:
             "the output of true_fun at path ['c'] has type float32[3] but the corresponding output "
             "of false_fun has type float32[2], so the shapes do not match"
         ) in text
-        assert "at path ['d'] has type float32[]" in text and "has type int32[], so the dtypes" in text
+        assert (
+            "at path ['d'] has type float32[]" in text and "has type int32[], so the dtypes" in text
+        )
         assert "Revise true_fun and/or false_fun" in text
 
     def test_structures_side_by_side(self):
@@ -141,11 +146,13 @@ class TestMismatchedBranches:
             lax.cond(True, lambda: a, lambda: b)
 
     def test_results_that_are_no_arrays(self):
-        with pytest.raises(TypeError, match="traced for cond returned a value of type <class 'str'>"):
+        with pytest.raises(
+            TypeError, match="traced for cond returned a value of type <class 'str'>"
+        ):
             lax.cond(True, lambda: "a", lambda: "b")
 
     def test_of_switch(self):
-        with pytest.raises(TypeError, match="(?s)switch branches must .*branch 0 .*branch 1"):
+        with pytest.raises(TypeError, match=r"(?s)switch branches must .*branch 0 .*branch 1"):
             lax.switch(1, [lambda: X3, lambda: F32(1)])
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import primax_core as px
 import pytest
+
+import primax_core as px
 from primax_core import lax
 
 F32 = np.float32
@@ -57,7 +58,7 @@ class TestScan:
         assert a.tolist() == [1, 1, 1] and b.tolist() == [2.0, 2.0, 2.0]
 
     def test_a_body_may_return_a_list(self):
-        c, ys = lax.scan(lambda c, x: [c + x, x], F32(0), X3)
+        c, _ = lax.scan(lambda c, x: [c + x, x], F32(0), X3)
         assert float(c) == 3.0
 
     def test_closures_and_jit(self):
@@ -127,7 +128,9 @@ class TestScanDerivatives:
 
     def test_second_order(self):
         found = px.hessian(self.f)(F32(0.7), X3)
-        assert float(found) == pytest.approx(float(px.hessian(self.unrolled)(F32(0.7), X3)), rel=1e-4)
+        assert float(found) == pytest.approx(
+            float(px.hessian(self.unrolled)(F32(0.7), X3)), rel=1e-4
+        )
 
     @pytest.mark.parametrize("options", [{"reverse": True}, {"unroll": 2}, {"unroll": True}])
     def test_with_options(self, options):
@@ -143,7 +146,9 @@ class TestScanDerivatives:
 
     def test_integer_carries(self):
         def f(x):
-            return lax.scan(lambda c, _: ((c[0] + 1, c[1] * x), None), (0, F32(1)), None, length=3)[0][1]
+            return lax.scan(lambda c, _: ((c[0] + 1, c[1] * x), None), (0, F32(1)), None, length=3)[
+                0
+            ][1]
 
         assert float(px.grad(f)(F32(2))) == 12.0
 
@@ -164,15 +169,36 @@ class TestScanRefusals:
         ("f", "init", "xs", "options", "error", "message"),
         [
             (3, 0.0, X3, {}, TypeError, "f argument should be a callable"),
-            (running, 0.0, None, {}, ValueError, "no values to scan over and `length` not provided"),
+            (
+                running,
+                0.0,
+                None,
+                {},
+                ValueError,
+                "no values to scan over and `length` not provided",
+            ),
             (running, 0.0, 1.0, {}, ValueError, "no leading axis to scan over"),
             (running, 0.0, (X3, X7), {}, ValueError, "different leading axis sizes: 3, 7"),
             (running, 0.0, X3, {"length": 2}, ValueError, "`length` argument of 2 which disagrees"),
             (running, 0.0, None, {"length": -1}, ValueError, "negative `length`: -1"),
-            (running, 0.0, X3, {"unroll": -1}, ValueError, "`unroll` must be a `bool` or a non-neg"),
+            (
+                running,
+                0.0,
+                X3,
+                {"unroll": -1},
+                ValueError,
+                "`unroll` must be a `bool` or a non-neg",
+            ),
             (lambda c, x: c, 0.0, X3, {}, TypeError, "scan body output must be a pair"),
             (lambda c, x: (c, x, x), 0.0, X3, {}, TypeError, "scan body output must be a pair"),
-            (lambda c, x: (c, "s"), 0.0, X3, {}, TypeError, "returned a value of type <class 'str'>"),
+            (
+                lambda c, x: (c, "s"),
+                0.0,
+                X3,
+                {},
+                TypeError,
+                "returned a value of type <class 'str'>",
+            ),
             (running, "s", X3, {}, TypeError, "not a valid JAX type"),
         ],
     )
@@ -244,7 +270,9 @@ class TestWhile:
 
     def test_reverse_mode(self):
         f = px.grad(lambda x: lax.while_loop(lambda c: c < 10.0, lambda c: c * 2.0, x))
-        with pytest.raises(ValueError, match="Reverse-mode differentiation does not work for lax.while"):
+        with pytest.raises(
+            ValueError, match=r"Reverse-mode differentiation does not work for lax.while"
+        ):
             f(1.0)
 
     def test_reverse_mode_past_a_loop_of_constants(self):
@@ -264,8 +292,18 @@ class TestWhile:
         [
             (3, lambda c: c, 1.0, "body_fun and cond_fun arguments should be callable"),
             (lambda c: c, lambda c: c, 1, r"must return a boolean scalar, but got .*int32\[\]"),
-            (lambda c: c < 3, lambda c: c, X3, r"must return a boolean scalar, but got .*bool\[3\]"),
-            (lambda c: (c < 3,), lambda c: c, 1.0, r"must return a boolean scalar.*PyTreeDef\(\(\*,\)\)"),
+            (
+                lambda c: c < 3,
+                lambda c: c,
+                X3,
+                r"must return a boolean scalar, but got .*bool\[3\]",
+            ),
+            (
+                lambda c: (c < 3,),
+                lambda c: c,
+                1.0,
+                r"must return a boolean scalar.*PyTreeDef\(\(\*,\)\)",
+            ),
             (lambda c: c < 3, lambda c: (c, c), 1.0, "while_loop body .* same pytree structure"),
             (lambda c: c < 3, lambda c: c + 1.5, np.int32(1), "while_loop body .* equal types"),
             (lambda c: True, lambda c: X3, X7, r"c has type float32\[7\] .* float32\[3\]"),
@@ -321,11 +359,25 @@ class TestFori:
     @pytest.mark.parametrize(
         ("lower", "upper", "init", "body", "error", "message"),
         [
-            (np.int8(0), np.int16(3), 0.0, running, TypeError, "must have equal types, got int8 and"),
+            (
+                np.int8(0),
+                np.int16(3),
+                0.0,
+                running,
+                TypeError,
+                "must have equal types, got int8 and",
+            ),
             (0, 3.0, 0.0, running, TypeError, "must have equal types, got int32 and float32"),
             (0, X3, 0.0, running, TypeError, r"upper bound of fori_loop must be a scalar"),
             (0, 3, 0.0, 4, TypeError, "body_fun argument should be callable"),
-            (0, 3, np.int32(0), lambda i, c: c + 1.5, TypeError, r"loop_carry\[1\] has type int32\[\]"),
+            (
+                0,
+                3,
+                np.int32(0),
+                lambda i, c: c + 1.5,
+                TypeError,
+                r"loop_carry\[1\] has type int32\[\]",
+            ),
             (0, 3, 0.0, lambda i, c: (c, c), TypeError, r"loop_carry\[1\] is a pytree leaf"),
         ],
     )

@@ -31,9 +31,9 @@ def test_threefry_on_arrays():
     a, b = random_bits.threefry2x32_p.bind(U(0), U(42), np.zeros(2, U), counts)
     assert np.asarray(a).tolist() == [0x6D3E048F, 0x03D7B32D]
     assert np.asarray(b).tolist() == [0x1022172D, 0xADD083F4]
-    (a2, _) = px.vmap(
-        lambda k, c: random_bits.threefry2x32_p.bind(U(0), k, U(0), c), (None, 0)
-    )(U(42), counts)
+    (a2, _) = px.vmap(lambda k, c: random_bits.threefry2x32_p.bind(U(0), k, U(0), c), (None, 0))(
+        U(42), counts
+    )
     assert np.array_equal(a, a2)
     with pytest.raises(TypeError, match="uint32 type, got f32"):
         random_bits.threefry2x32_p.bind(*[np.float32(0)] * 4)

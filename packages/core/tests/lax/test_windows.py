@@ -42,9 +42,7 @@ def test_values_and_derivatives(fun, exact, init, layout):
     x = distinct(9)
 
     def run(x):
-        return windows.reduce_window(
-            x, init, fun, (size,), (stride,), [pads], (base,), (within,)
-        )
+        return windows.reduce_window(x, init, fun, (size,), (stride,), [pads], (base,), (within,))
 
     np.testing.assert_allclose(run(x), by_loops(x, init, exact, *layout), rtol=1e-5)
     if fun is not ar.mul:

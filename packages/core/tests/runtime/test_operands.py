@@ -111,7 +111,9 @@ def test_long_double(make):
         make(np.longdouble(1))
 
 
-@pytest.mark.parametrize("value", ["abc", b"x", object(), {1, 2}, range(3)], ids=lambda v: type(v).__name__)
+@pytest.mark.parametrize(
+    "value", ["abc", b"x", object(), {1, 2}, range(3)], ids=lambda v: type(v).__name__
+)
 def test_values_that_are_no_arrays(value):
     for maker in (as_operand, device_put):
         with pytest.raises(TypeError, match="not a valid JAX type"):

@@ -3,6 +3,8 @@
 Importing the package also gives arrays their methods and indexing.
 """
 
+from typing import TypeAlias
+
 from primax_core import Array
 from primax_core.extend import register_internal_path as _register
 
@@ -90,7 +92,7 @@ from ._types import uint16 as uint16
 from ._types import uint32 as uint32
 from ._types import uint64 as uint64
 
-ndarray = Array
+ndarray: TypeAlias = Array
 
 # Errors and jaxprs show the caller's line, not one of this package.
 _register(__path__[0])

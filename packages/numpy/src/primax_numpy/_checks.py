@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from primax_core.extend import dtypes, is_operand, typeof
+from primax_core.extend import dtypes, is_operand
 
 
 def check_arrays(name: str, *args: Any) -> None:
@@ -57,8 +57,3 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
 def wanted_dtype(dtype: Any, name: str) -> Any:
     """A dtype argument in canonical form, ``None`` if it was not given."""
     return None if dtype is None else dtypes.canonicalize_user_dtype(dtype, name)
-
-
-def aval_of(x: Any):
-    """The type of an operand."""
-    return typeof(x)

@@ -8,4 +8,4 @@ pi: float = math.pi
 e: float = math.e
 inf: float = math.inf
 nan: float = math.nan
-newaxis = None
+newaxis: None = None

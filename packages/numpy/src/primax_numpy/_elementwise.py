@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,8 +23,11 @@ from primax_core.extend import (
 from ._checks import check_arrays
 from ._creation import asarray
 
+_Unary: TypeAlias = Callable[[Any], Array]
+_Binary: TypeAlias = Callable[[Any, Any], Array]
 
-def _float_function(name: str, op: Callable, doc: str) -> Callable[[Any], Array]:
+
+def _float_function(name: str, op: Callable[..., Any], doc: str) -> _Unary:
     """A function of one operand that turns integers into floats."""
 
     def general(x):
@@ -38,18 +41,20 @@ def _float_function(name: str, op: Callable, doc: str) -> Callable[[Any], Array]
     return library_function(general)
 
 
-exp = _float_function("exp", lax.exp, "Exponential of each element; integers become floats.")
-expm1 = _float_function("expm1", lax.expm1, "``exp(x) - 1``, accurate near zero.")
-log = _float_function("log", lax.log, "Natural logarithm of each element.")
-log1p = _float_function("log1p", lax.log1p, "``log(1 + x)``, accurate near zero.")
-sin = _float_function("sin", lax.sin, "Sine of each element, in radians.")
-cos = _float_function("cos", lax.cos, "Cosine of each element, in radians.")
-tan = _float_function("tan", lax.tan, "Tangent of each element, in radians.")
-tanh = _float_function("tanh", lax.tanh, "Hyperbolic tangent of each element.")
-sqrt = _float_function("sqrt", lax.sqrt, "Non-negative square root of each element.")
+exp: _Unary = _float_function(
+    "exp", lax.exp, "Exponential of each element; integers become floats."
+)
+expm1: _Unary = _float_function("expm1", lax.expm1, "``exp(x) - 1``, accurate near zero.")
+log: _Unary = _float_function("log", lax.log, "Natural logarithm of each element.")
+log1p: _Unary = _float_function("log1p", lax.log1p, "``log(1 + x)``, accurate near zero.")
+sin: _Unary = _float_function("sin", lax.sin, "Sine of each element, in radians.")
+cos: _Unary = _float_function("cos", lax.cos, "Cosine of each element, in radians.")
+tan: _Unary = _float_function("tan", lax.tan, "Tangent of each element, in radians.")
+tanh: _Unary = _float_function("tanh", lax.tanh, "Hyperbolic tangent of each element.")
+sqrt: _Unary = _float_function("sqrt", lax.sqrt, "Non-negative square root of each element.")
 
 
-def _operator_function(name: str, op: Callable, doc: str) -> Callable[[Any, Any], Array]:
+def _operator_function(name: str, op: Callable[..., Any], doc: str) -> _Binary:
     """A function that is one of the arrays' operators."""
 
     def general(x, y, /):
@@ -63,14 +68,16 @@ def _operator_function(name: str, op: Callable, doc: str) -> Callable[[Any, Any]
     return general
 
 
-add = _operator_function("add", operator.add, "``x + y``.")
-subtract = _operator_function("subtract", operator.sub, "``x - y``.")
-multiply = _operator_function("multiply", operator.mul, "``x * y``.")
-divide = _operator_function("divide", operator.truediv, "``x / y``; integers become floats.")
-power = _operator_function("power", operator.pow, "``x ** y``.")
-equal = _operator_function("equal", operator.eq, "``x == y``, elementwise.")
-greater = _operator_function("greater", operator.gt, "``x > y``, elementwise.")
-less = _operator_function("less", operator.lt, "``x < y``, elementwise.")
+add: _Binary = _operator_function("add", operator.add, "``x + y``.")
+subtract: _Binary = _operator_function("subtract", operator.sub, "``x - y``.")
+multiply: _Binary = _operator_function("multiply", operator.mul, "``x * y``.")
+divide: _Binary = _operator_function(
+    "divide", operator.truediv, "``x / y``; integers become floats."
+)
+power: _Binary = _operator_function("power", operator.pow, "``x ** y``.")
+equal: _Binary = _operator_function("equal", operator.eq, "``x == y``, elementwise.")
+greater: _Binary = _operator_function("greater", operator.gt, "``x > y``, elementwise.")
+less: _Binary = _operator_function("less", operator.lt, "``x < y``, elementwise.")
 
 
 def negative(x: Any, /) -> Array:
@@ -101,7 +108,7 @@ def square(x: Any, /) -> Array:
     return _square(x)
 
 
-def broadcast_together(*xs: Any) -> list:
+def broadcast_together(*xs: Any) -> list[Any]:
     """Operands repeated to their common shape."""
     shape = np.broadcast_shapes(*(typeof(x).shape for x in xs))
     n = len(shape)
@@ -113,7 +120,7 @@ def broadcast_together(*xs: Any) -> list:
     ]
 
 
-def _extremum(name: str, op: Callable, doc: str) -> Callable[[Any, Any], Array]:
+def _extremum(name: str, op: Callable[..., Any], doc: str) -> _Binary:
     def general(x, y, /):
         check_arrays(name, x, y)
         x, y = promoted(name, x, y, any_number)
@@ -126,8 +133,8 @@ def _extremum(name: str, op: Callable, doc: str) -> Callable[[Any, Any], Array]:
     return library_function(general)
 
 
-maximum = _extremum("maximum", lax.max, "The larger of two elements; NaN if either is.")
-minimum = _extremum("minimum", lax.min, "The smaller of two elements; NaN if either is.")
+maximum: _Binary = _extremum("maximum", lax.max, "The larger of two elements; NaN if either is.")
+minimum: _Binary = _extremum("minimum", lax.min, "The smaller of two elements; NaN if either is.")
 
 
 @library_function

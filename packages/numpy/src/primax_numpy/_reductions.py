@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from primax_core import lax
 from primax_core.extend import Array, ShortRoads, dtypes, library_function, typeof
 
 from ._checks import axes_of, check_arrays, check_out, one_axis, wanted_dtype
+
+_Op: TypeAlias = Callable[..., Any]
+_Reduction: TypeAlias = Callable[..., Array]
 
 
 def _kept(out: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
@@ -57,7 +60,7 @@ def _spread(mask: Any, shape: tuple[int, ...]) -> Any:
     return lax.broadcast_in_dim(mask, shape, tuple(range(len(shape) - rank, len(shape))))
 
 
-def _sum_like(name: str, reduce: Callable, combine: Callable, neutral: int, doc: str) -> Callable:
+def _sum_like(name: str, reduce: _Op, combine: _Op, neutral: int, doc: str) -> _Reduction:
     def general(a, initial=None, where=None, *, axes, dtype, keepdims):
         x = lax.convert_element_type(a, dtype)
         out = reduce(_masked(x, where, neutral), axes)
@@ -95,17 +98,17 @@ def _sum_like(name: str, reduce: Callable, combine: Callable, neutral: int, doc:
     return function
 
 
-sum = _sum_like(
+sum: _Reduction = _sum_like(
     "sum", lax.reduce_sum, lax.add, 0,
     "Sum over axes (all by default). Integers are summed in the default integer type.",
 )  # fmt: skip
-prod = _sum_like(
+prod: _Reduction = _sum_like(
     "prod", lax.reduce_prod, lax.mul, 1,
     "Product over axes (all by default). Integers are multiplied in the default integer type.",
 )  # fmt: skip
 
 
-def _extreme(name: str, reduce: Callable, combine: Callable, doc: str) -> Callable:
+def _extreme(name: str, reduce: _Op, combine: _Op, doc: str) -> _Reduction:
     def general(a, initial=None, where=None, *, axes, keepdims):
         x = _strong(a)
         out = reduce(_masked(x, where, initial), axes)
@@ -149,11 +152,15 @@ def _extreme(name: str, reduce: Callable, combine: Callable, doc: str) -> Callab
     return function
 
 
-max = _extreme("max", lax.reduce_max, lax.max, "Largest element over axes; NaN if one is NaN.")
-min = _extreme("min", lax.reduce_min, lax.min, "Smallest element over axes; NaN if one is NaN.")
+max: _Reduction = _extreme(
+    "max", lax.reduce_max, lax.max, "Largest element over axes; NaN if one is NaN."
+)
+min: _Reduction = _extreme(
+    "min", lax.reduce_min, lax.min, "Smallest element over axes; NaN if one is NaN."
+)
 
 
-def _truth(name: str, reduce: Callable, doc: str) -> Callable:
+def _truth(name: str, reduce: _Op, doc: str) -> _Reduction:
     def general(a, *, axes, keepdims):
         x = a
         if typeof(x).dtype != np.bool_:
@@ -173,11 +180,11 @@ def _truth(name: str, reduce: Callable, doc: str) -> Callable:
     return function
 
 
-all = _truth("all", lax.reduce_and, "Whether all elements are true, over axes.")
-any = _truth("any", lax.reduce_or, "Whether some element is true, over axes.")
+all: _Reduction = _truth("all", lax.reduce_and, "Whether all elements are true, over axes.")
+any: _Reduction = _truth("any", lax.reduce_or, "Whether some element is true, over axes.")
 
 
-def _index_of(name: str, op: Callable, doc: str) -> Callable:
+def _index_of(name: str, op: _Op, doc: str) -> _Reduction:
     def general(a, *, axis, keepdims):
         x, shape = a, typeof(a).shape
         if axis is None:
@@ -205,8 +212,12 @@ def _index_of(name: str, op: Callable, doc: str) -> Callable:
     return function
 
 
-argmax = _index_of("argmax", lax.argmax, "Index of the largest element; the first NaN wins.")
-argmin = _index_of("argmin", lax.argmin, "Index of the smallest element; the first NaN wins.")
+argmax: _Reduction = _index_of(
+    "argmax", lax.argmax, "Index of the largest element; the first NaN wins."
+)
+argmin: _Reduction = _index_of(
+    "argmin", lax.argmin, "Index of the smallest element; the first NaN wins."
+)
 
 
 def _float_of(dtype: Any) -> Any:

@@ -12,7 +12,7 @@ from ._creation import asarray
 
 
 class _ScalarMeta(type):
-    dtype: np.dtype
+    dtype: np.dtype[Any]
 
     def __call__(cls, x: Any = 0) -> Array:
         return asarray(x, dtype=cls.dtype)
@@ -35,11 +35,18 @@ def _scalar_type(scalar: Any) -> Any:
     )
 
 
-bool_ = _scalar_type(np.bool_)
-int8, int16, int32, int64 = (_scalar_type(f"int{n}") for n in (8, 16, 32, 64))
-uint8, uint16, uint32, uint64 = (_scalar_type(f"uint{n}") for n in (8, 16, 32, 64))
-bfloat16 = _scalar_type(dtypes.bf16)
-float16, float32, float64 = (_scalar_type(f"float{n}") for n in (16, 32, 64))
-complex64, complex128 = (_scalar_type(f"complex{n}") for n in (64, 128))
-
-float0 = dtypes.float0
+bool_: Any = _scalar_type(np.bool_)
+int8: Any = _scalar_type("int8")
+int16: Any = _scalar_type("int16")
+int32: Any = _scalar_type("int32")
+int64: Any = _scalar_type("int64")
+uint8: Any = _scalar_type("uint8")
+uint16: Any = _scalar_type("uint16")
+uint32: Any = _scalar_type("uint32")
+uint64: Any = _scalar_type("uint64")
+bfloat16: Any = _scalar_type(dtypes.bf16)
+float16: Any = _scalar_type("float16")
+float32: Any = _scalar_type("float32")
+float64: Any = _scalar_type("float64")
+complex64: Any = _scalar_type("complex64")
+complex128: Any = _scalar_type("complex128")

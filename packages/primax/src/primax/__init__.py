@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from primax_core import Array as Array
 from primax_core import Device as Device
+from primax_core import Shard as Shard
 from primax_core import ShapeDtypeStruct as ShapeDtypeStruct
 from primax_core import ad_checkpoint as ad_checkpoint
 from primax_core import block_until_ready as block_until_ready
@@ -36,6 +37,7 @@ from primax_core import device_get as device_get
 from primax_core import device_put as device_put
 from primax_core import devices as devices
 from primax_core import disable_jit as disable_jit
+from primax_core import dlpack as dlpack
 from primax_core import dtypes as dtypes
 from primax_core import enable_checks as enable_checks
 from primax_core import enable_x64 as enable_x64

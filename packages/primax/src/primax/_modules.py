@@ -11,6 +11,7 @@ NAMES: Final = (
     "ad_checkpoint",
     "custom_batching",
     "custom_derivatives",
+    "dlpack",
     "dtypes",
     "errors",
     "extend",

@@ -50,7 +50,7 @@ def _where(fun: Callable) -> tuple[str | None, int | None]:
         getattr(fun, "__func__", None), "__code__", None
     )
     if code is None:
-        code = getattr(getattr(type(fun), "__call__", None), "__code__", None)
+        code = getattr(type(fun).__call__, "__code__", None)  # of a callable object
     return (code.co_filename, code.co_firstlineno) if code is not None else (None, None)
 
 

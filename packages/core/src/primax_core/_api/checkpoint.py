@@ -12,10 +12,10 @@ from .._ir.jaxpr import Var
 from .._trace.core import set_trace, typeof
 from .._trace.staging import StagingTrace
 from .._transform.linearize import linearize_of
+from .._transform.presenting import finished
 from .._transform.remat import Offloadable, Recompute, Saveable, name_p, remat_p
 from .._transform.staged import Staged
 from ..lax.contracting import dot_general_p
-from .._transform.presenting import finished
 from .arguments import as_tuple, check_callable, debug_info, leaf_names, name_of
 from .vjp import differentiable
 
@@ -185,7 +185,10 @@ def save_and_offload_only_these_names(
 
 
 class CheckpointPolicies:
-    """What ``checkpoint(policy=...)`` can be given; a policy is ``(primitive, *avals, **params) -> bool``."""
+    """What ``checkpoint(policy=...)`` can be given.
+
+    A policy is ``(primitive, *avals, **params) -> bool``: whether to keep the operation's results.
+    """
 
     everything_saveable = staticmethod(everything_saveable)
     nothing_saveable = staticmethod(nothing_saveable)
@@ -256,5 +259,3 @@ def print_saved_residuals(fun: Callable, *args, **kwargs) -> None:
     """Print a line for every value that reverse mode of ``fun`` keeps."""
     for aval, text in saved_residuals(fun, *args, **kwargs):
         print(f"{aval.str_short()} {text}")
-
-

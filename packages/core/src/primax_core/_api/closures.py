@@ -12,8 +12,8 @@ from .._base.config import state
 from .._ir import dtypes
 from .._trace.core import Tracer, call_on, typeof
 from .._trace.staging import close_over
-from .._transform.staged import Traced, trace_function
 from .._transform.presenting import finished
+from .._transform.staged import Traced, trace_function
 from .arguments import check_callable, debug_info
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
@@ -49,7 +49,10 @@ def closed_program(fun: Callable, *example_args) -> tuple[ClosedProgram, list]:
     """A function as a program of its arguments, and the values that it closes over."""
     leaves, in_tree = _flatten((example_args, {}))
     traced: Traced = trace_function(
-        fun, in_tree, [typeof(x) for x in leaves], debug_info(fun, "closure_convert", example_args, {})
+        fun,
+        in_tree,
+        [typeof(x) for x in leaves],
+        debug_info(fun, "closure_convert", example_args, {}),
     )
     if traced.consts:
         jaxpr, more = close_over(traced.jaxpr)
@@ -67,8 +70,8 @@ def closure_convert(fun: Callable, *example_args) -> tuple[Callable, list[Any]]:
       example_args: arguments of the types that it will be called with.
 
     Returns:
-      ``(converted, values)``: ``converted(*args, *values)`` computes ``fun(*args)``. Values that are
-      not being differentiated stay inside.
+      ``(converted, values)``: ``converted(*args, *values)`` computes ``fun(*args)``. Values that
+      are not being differentiated stay inside.
 
     >>> import numpy as np
     >>> converted, values = closure_convert(lambda x: x * 2.0, 1.0)

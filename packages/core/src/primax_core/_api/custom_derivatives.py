@@ -14,8 +14,8 @@ from .._ir import dtypes
 from .._trace.core import Tracer, typeof
 from .._transform.custom_jvp import CustomJVP, SymbolicZero
 from .._transform.custom_vjp import CustomVJP, PerturbedValue
-from .._transform.symbolic import Zero, add_tangents, zeros
 from .._transform.presenting import finished
+from .._transform.symbolic import Zero, add_tangents, zeros
 from .arguments import as_tuple, check_callable, describe, name_of, resolve_keywords
 from .closures import closed_program
 
@@ -66,8 +66,8 @@ class _CustomFunction:
             for leaf in _flatten(x)[0]:
                 if isinstance(leaf, Tracer) and kind == "custom_vjp":
                     raise errors.UnexpectedTracerError(
-                        f"Found a JAX Tracer object passed as an argument to a {kind} function in a "
-                        "position indicated by nondiff_argnums as non-differentiable. Tracers "
+                        f"Found a JAX Tracer object passed as an argument to a {kind} function in "
+                        "a position indicated by nondiff_argnums as non-differentiable. Tracers "
                         "cannot be passed there: pass it as a differentiable argument, and give a "
                         f"zero (None) cotangent for it.\n{leaf._origin()}"
                     )
@@ -92,8 +92,8 @@ class custom_jvp(_CustomFunction):
       fun: the function.
       nondiff_argnums: positions of arguments that are not differentiated, such as functions.
 
-    Give the rule with :meth:`defjvp`, as ``rule(*nondiff, primals, tangents) -> (out, tangent)``, or one
-    rule for each argument with :meth:`defjvps`.
+    Give the rule with :meth:`defjvp`, as ``rule(*nondiff, primals, tangents) -> (out, tangent)``,
+    or one rule for each argument with :meth:`defjvps`.
 
     >>> @custom_jvp
     ... def f(x):
@@ -160,9 +160,7 @@ class custom_jvp(_CustomFunction):
         jvp_rule = self.jvp
 
         def rule(primals, tangents):
-            pair = jvp_rule(
-                *fixed, _unflatten(in_tree, primals), _unflatten(in_tree, tangents)
-            )
+            pair = jvp_rule(*fixed, _unflatten(in_tree, primals), _unflatten(in_tree, tangents))
             return _checked_jvp_outputs(pair, trees, jvp_rule, self.fun)
 
         rule.__name__ = name_of(jvp_rule)
@@ -174,7 +172,8 @@ def _checked_jvp_outputs(pair, trees: list, rule: Callable, fun: Callable):
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise TypeError(
             f"Custom JVP rule {describe(rule)} for function {name_of(fun)} must produce a pair "
-            f"(list or tuple of length two) representing primal and tangent outputs, but got {pair}."
+            "(list or tuple of length two) representing primal and tangent outputs, but got "
+            f"{pair}."
         )
     out, out_dot = pair
     outs, tree = _flatten(out)
@@ -242,7 +241,11 @@ class custom_vjp(_CustomFunction):
         self.optimize_remat = False
 
     def defvjp(
-        self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False, optimize_remat: bool = False
+        self,
+        fwd: Callable,
+        bwd: Callable,
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
     ) -> None:
         """Set the rules.
 
@@ -297,8 +300,8 @@ def _checked_fwd_outputs(pair, trees: dict, fwd: Callable, fun: Callable):
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise TypeError(
             f"Custom VJP fwd rule {describe(fwd)} for function {name_of(fun)} must produce a pair "
-            "(list or tuple of length two) where the first element represents the primal output and "
-            f"the second element represents residuals, but got {pair}."
+            "(list or tuple of length two) where the first element represents the primal output "
+            f"and the second element represents residuals, but got {pair}."
         )
     outs, tree = _flatten(pair[0])
     residuals, trees["res"] = _flatten(pair[1])
@@ -332,7 +335,9 @@ def _checked_bwd_outputs(found, in_tree, avals: Sequence, bwd: Callable, fun: Ca
     dummy = object()
     try:
         full = pytree.broadcast_prefix(
-            pytree.tree_map(lambda x: dummy if x is None else x, found, is_leaf=lambda x: x is None),
+            pytree.tree_map(
+                lambda x: dummy if x is None else x, found, is_leaf=lambda x: x is None
+            ),
             _unflatten(in_tree, list(range(in_tree.num_leaves))),
             is_leaf=lambda x: x is dummy,
         )
@@ -372,7 +377,9 @@ def _stands_for_many(x, leaves, full) -> bool:
     return sum(1 for f in full if f is x) > sum(1 for leaf in leaves if leaf is x)
 
 
-def custom_gradient(fun: Callable | None = None, *, with_logs=False, remat=False, with_accums=None) -> Any:
+def custom_gradient(
+    fun: Callable | None = None, *, with_logs=False, remat=False, with_accums=None
+) -> Any:
     """A function that returns its value together with its vjp function.
 
     ``fun(*args)`` gives ``(value, vjp)``, where ``vjp(cotangent)`` gives one cotangent for each

@@ -16,9 +16,9 @@ from .._trace.core import call_on, check_leaks, set_trace, typeof
 from .._trace.staging import close_over, stage
 from .._transform.jvp import JVPTrace, JVPTracer
 from .._transform.linearize import tape_to_jaxpr
+from .._transform.presenting import finished
 from .._transform.symbolic import Zero, instantiate
 from .._transform.transpose import transpose_jaxpr
-from .._transform.presenting import finished
 from .arguments import check_callable, debug_info, describe
 from .vjp import differentiable, output_aval, pull_back, split_aux
 
@@ -55,9 +55,7 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
         )
     parent = state.trace
     trace = JVPTrace(parent, fun)
-    ins = [
-        _with_tangent(trace, p, t, i) for i, (p, t) in enumerate(zip(leaves, tangent_leaves))
-    ]
+    ins = [_with_tangent(trace, p, t, i) for i, (p, t) in enumerate(zip(leaves, tangent_leaves))]
     aux_parts: tuple = ()
     try:
         with set_trace(trace):
@@ -123,9 +121,7 @@ def linearize(fun: Callable, *primals, has_aux: bool = False, in_nzs=None) -> An
     check_callable(fun)
     out, pullback, aux = pull_back(fun, primals, has_aux)
     ins = [t for t in pullback._ins if t is not None]
-    linear, out_mask = tape_to_jaxpr(
-        pullback._out_avals, pullback._outs, pullback._tape, ins
-    )
+    linear, out_mask = tape_to_jaxpr(pullback._out_avals, pullback._outs, pullback._tape, ins)
     program, consts = close_over(linear)
     aux_data = (
         program, tuple(out_mask), tuple(pullback._out_avals), tuple(pullback._in_avals),
@@ -201,8 +197,7 @@ def linear_transpose(fun: Callable, *primals, reduce_axes=()) -> Callable:
     for a in avals:
         if not differentiable(a) and not dtypes.issubdtype(a.dtype, np.integer):
             raise TypeError(
-                "linear_transpose only supports [float or complex] inputs, but got "
-                f"{a.dtype.name}"
+                f"linear_transpose only supports [float or complex] inputs, but got {a.dtype.name}"
             )
     trees: list = []
 

@@ -103,8 +103,10 @@ def check_grad_input(x: Any, holomorphic: bool, allow_int: bool, name: str) -> N
                 f"{name} with holomorphic=True requires inputs with complex dtype, but got "
                 f"{dtype.name}."
             )
-    elif dtypes.issubdtype(dtype, dtypes.extended) or dtypes.issubdtype(dtype, np.integer) or (
-        dtype == np.bool_
+    elif (
+        dtypes.issubdtype(dtype, dtypes.extended)
+        or dtypes.issubdtype(dtype, np.integer)
+        or (dtype == np.bool_)
     ):
         if not allow_int or dtypes.issubdtype(dtype, dtypes.extended):
             raise TypeError(

@@ -27,7 +27,10 @@ tree_flatten, tree_unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
 
 def jacfwd(
-    fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+    fun: Callable,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
 ) -> Callable:
     """Jacobian of a function, one column at a time in forward mode: good for few inputs.
 
@@ -71,7 +74,7 @@ def jacfwd(
 
 
 def _zeros_for_integers(x, directions):
-    """Derivatives of or by an integer: zeros of its dtype where differentiation gives ``float0``."""
+    """Derivatives of or by an integer: zeros of its dtype instead of ``float0``."""
     if not isinstance(directions, np.ndarray) or directions.dtype != dtypes.float0:
         return directions
     return finished(zeros(typeof(x).update(shape=directions.shape)))
@@ -135,9 +138,7 @@ def jacrev(
         rows = pytree.tree_map(_zeros_for_integers, diff_args, rows)
         row_leaves, row_tree = tree_flatten(rows)
         parts = [split_basis(r, leaves, 0) for r in row_leaves]
-        per_result = [
-            tree_unflatten(row_tree, [p[i] for p in parts]) for i in range(len(leaves))
-        ]
+        per_result = [tree_unflatten(row_tree, [p[i] for p in parts]) for i in range(len(leaves))]
         if not isinstance(argnums, (tuple, list)):
             per_result = [p[0] for p in per_result]
         jac = tree_unflatten(out_tree, per_result)
@@ -167,7 +168,10 @@ jacobian = jacrev
 
 
 def hessian(
-    fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+    fun: Callable,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
 ) -> Callable:
     """Second derivatives: forward mode over reverse mode.
 

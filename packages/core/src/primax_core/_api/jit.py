@@ -193,7 +193,9 @@ class _JitStaged(Staged):
             fun,
             name_of(fun),
             inline=options.inline,
-            options={"compiler_options": options.compiler_options} if options.compiler_options else {},
+            options={"compiler_options": options.compiler_options}
+            if options.compiler_options
+            else {},
             cache=cache,
             on_miss=_explain_miss,
         )
@@ -216,8 +218,8 @@ class _JitStaged(Staged):
         except OverflowError as e:
             raise OverflowError(
                 "An overflow was encountered while parsing an argument to a jitted computation, "
-                f"whose argument is at {self.argument_name(i, in_tree, static_key)}: {e}. Pass a smaller "
-                "value, a float or a NumPy array, or mark the argument as static."
+                f"whose argument path is {self.argument_name(i, in_tree, static_key)}: {e}. Pass a "
+                "smaller value, a float or a NumPy array, or mark the argument as static."
             ) from None
 
     def donated(self, in_tree) -> tuple[int, ...]:
@@ -344,7 +346,7 @@ def jit(
 
     Raises:
       TypeError: if an argument or a result is not an array, or ``fun`` is not callable.
-      ValueError: for static arguments that cannot be hashed and options that do not fit the function.
+      ValueError: for static arguments that cannot be hashed, and for options that do not fit.
 
     >>> @jit
     ... def f(x, y):
@@ -433,7 +435,9 @@ def _link(fun, nums: tuple[int, ...], names: tuple[str, ...], what: str):
         return nums, names
     kinds = inspect.Parameter
     positional = [
-        p.name for p in parameters.values() if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)
+        p.name
+        for p in parameters.values()
+        if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)
     ]
     has_args = any(p.kind is kinds.VAR_POSITIONAL for p in parameters.values())
     has_kwargs = any(p.kind is kinds.VAR_KEYWORD for p in parameters.values())
@@ -451,9 +455,7 @@ def _link(fun, nums: tuple[int, ...], names: tuple[str, ...], what: str):
             f"not take these args. Its parameters are {list(parameters)}."
         )
     by_position = {positional[i] for i in nums if -n <= i < n}
-    by_position = {
-        p for p in by_position if parameters[p].kind is not kinds.POSITIONAL_ONLY
-    }
+    by_position = {p for p in by_position if parameters[p].kind is not kinds.POSITIONAL_ONLY}
     by_name = {positional.index(name) for name in names if name in positional}
     all_nums = tuple(sorted({i if i >= 0 or has_args else i + n for i in nums} | by_name))
     return all_nums, tuple(sorted(set(names) | by_position))
@@ -465,6 +467,3 @@ def clear_caches() -> None:
     for shared in list(_programs.values()):
         for cache in shared.values():
             cache.clear()
-
-
-

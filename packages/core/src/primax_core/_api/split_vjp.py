@@ -23,8 +23,8 @@ def fwd_and_bwd(
       jitted: compile both passes.
 
     Returns:
-      ``(fwd, bwd)``: ``fwd(*args, **kwargs)`` gives ``(value, residuals)`` (and ``aux`` after them),
-      and ``bwd(residuals, cotangent)`` the cotangents.
+      ``(fwd, bwd)``: ``fwd(*args, **kwargs)`` gives ``(value, residuals)`` (and ``aux`` after
+      them), and ``bwd(residuals, cotangent)`` the cotangents.
 
     >>> fwd, bwd = fwd_and_bwd(lambda x, y: x * y, argnums=(0, 1))
     >>> value, residuals = fwd(2.0, 3.0)

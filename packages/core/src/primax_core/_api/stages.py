@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-
 from .._base import pytree
 from .._base.config import state
 from .._ir.avals import ShapedArray
@@ -120,8 +119,8 @@ class Traced(Stage):
         name, donated, keep_unused, compiler_options, sharding = self._options()
         if any(isinstance(c, Tracer) for c in self._consts):
             raise ValueError(
-                f"{name} closes over tracers of an enclosing transformation, so it cannot be lowered "
-                "alone: pass those values as arguments"
+                f"{name} closes over tracers of an enclosing transformation, so it cannot be "
+                "lowered alone: pass those values as arguments"
             )
         if lowering_platforms:
             platform = lowering_platforms[0]
@@ -272,5 +271,3 @@ class Compiled(Stage):
 
     def __repr__(self):
         return f"Compiled({self._lowered._traced.fun_name})"
-
-

@@ -14,9 +14,9 @@ from .._ir.avals import ShapedArray
 from .._ir.jaxpr import Literal
 from .._trace.core import typeof
 from .._transform.linearize import Node, Tangent, linearize_of, tape_to_jaxpr
+from .._transform.presenting import finished
 from .._transform.symbolic import Zero, add_tangents, instantiate
 from .._transform.transpose import run_tape_backwards
-from .._transform.presenting import finished
 from .arguments import check_callable, describe, name_of
 
 tree_flatten, tree_unflatten = pytree.tree_flatten, pytree.tree_unflatten
@@ -25,7 +25,7 @@ tree_flatten, tree_unflatten = pytree.tree_flatten, pytree.tree_unflatten
 class VJP:
     """The function from cotangents to cotangents that ``vjp`` returns; a pytree of its residuals.
 
-    Calling it any number of times gives a tuple with one cotangent for each differentiated argument.
+    It may be called any number of times, and gives one cotangent for each argument.
     """
 
     def __init__(self, tape, outs, ins, in_avals, in_tree, out_avals, out_tree):
@@ -75,9 +75,7 @@ class VJP:
         results = []
         for t, aval in zip(self._ins, self._in_avals):
             ct = next(found) if t is not None else None
-            results.append(
-                finished(instantiate(Zero(aval.tangent_aval())) if ct is None else ct)
-            )
+            results.append(finished(instantiate(Zero(aval.tangent_aval())) if ct is None else ct))
         return tree_unflatten(self.in_tree, results)
 
     def __repr__(self):

@@ -188,8 +188,9 @@ def _place(out, dim, wanted, size: int, i: int, tree):
         if dim is not None:
             paths = pytree.tree_leaves_with_path(tree_unflatten(tree, range(tree.num_leaves)))
             raise ValueError(
-                f"at vmap out_axes{pytree.keystr(paths[i][0])}, got axis spec None but output was batched on axis {dim}; "
-                "out_axes=None is only for results that do not depend on mapped arguments"
+                f"at vmap out_axes{pytree.keystr(paths[i][0])}, got axis spec None but output was "
+                f"batched on axis {dim}; out_axes=None is only for results that do not depend on "
+                "mapped arguments"
             )
         return finished(out)
     rank = typeof(out).ndim + (dim is None)

@@ -48,7 +48,9 @@ linearize = RuleKind("linearize", "(primals, mask, **params) -> (outs, linear fu
 transpose = RuleKind("transpose", "(ct, *args, **params) -> cotangents")
 backward = RuleKind("backward", "(cts, values, linear, avals, **params) -> cotangents")
 batch = RuleKind("batch", "(axis, args, dims, **params) -> (out, out_dim)")
-save = RuleKind("save", "(split, eqn) -> (forward eqn, eqn that takes saved values, values) or None")
+save = RuleKind(
+    "save", "(split, eqn) -> (forward eqn, eqn that takes saved values, values) or None"
+)
 dce = RuleKind("dce", "(used_outputs, eqn) -> (used_inputs, new_eqn)")
 process = RuleKind("process", "(trace, args, **params) -> outs")
 

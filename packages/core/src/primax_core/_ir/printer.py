@@ -56,9 +56,7 @@ def _letters(n: int) -> str:
     return text
 
 
-def jaxpr_to_text(
-    jaxpr: Jaxpr, *, source_info: bool = False, name_stack: bool = False, **_
-) -> str:
+def jaxpr_to_text(jaxpr: Jaxpr, *, source_info: bool = False, name_stack: bool = False, **_) -> str:
     """The program as text.
 
     Args:
@@ -137,9 +135,7 @@ class _Printer:
         scope = f"[{'/'.join(eqn.ctx)}]" if self.name_stack and eqn.ctx else ""
         note = f" # {eqn.source_info}" if self.source_info and eqn.source_info else ""
         results = " ".join(
-            self.var(v, True)
-            if used is None or v in used
-            else f"_:{v.aval.str_short()}"
+            self.var(v, True) if used is None or v in used else f"_:{v.aval.str_short()}"
             for v in eqn.outvars
         )
         params = self.params(eqn)
@@ -186,7 +182,9 @@ class _Printer:
 
 
 def _same(default, value) -> bool:
-    return default is value or default is ALWAYS or (type(default) is type(value) and default == value)
+    return (
+        default is value or default is ALWAYS or (type(default) is type(value) and default == value)
+    )
 
 
 def _literal(val) -> str:

@@ -72,10 +72,9 @@ def _batched(trace: BatchTrace, args: Sequence, custom: CustomVmap) -> list:
             # Only values that the function closes over are mapped, and the rule has its own.
             dims = [None if i >= custom.num_consts else d for i, d in enumerate(dims)]
         size = trace.axis.size
-        given = [
-            v if d is None else move_axis(v, d, 0, size)
-            for v, d in zip(values, dims)
-        ][custom.num_consts :]
+        given = [v if d is None else move_axis(v, d, 0, size) for v, d in zip(values, dims)][
+            custom.num_consts :
+        ]
         batched = [d is not None for d in dims[custom.num_consts :]]
         outs, out_batched = custom.rule(size, batched, *given)
     return trace.wrap(outs, [0 if b else None for b in out_batched])
@@ -97,9 +96,9 @@ def _forward(trace: JVPTrace, args: Sequence, custom: CustomVmap) -> list:
 
 
 def _with_tangents(custom: CustomVmap, which: Sequence[int], n: int) -> CustomVmap:
-    """The derivative of a custom function, itself one: ``(*args, *tangents) -> (*outs, *tangents)``.
+    """The derivative of a custom function, itself one; its rule is the derivative of the rule.
 
-    ``which`` says what arguments have tangents; its batching rule is the derivative of the rule.
+    It is ``(*args, *tangents) -> (*outs, *tangents)``; ``which`` says what arguments have tangents.
     """
     n_consts = custom.num_consts
 

@@ -190,15 +190,15 @@ class Staged:
             raise self._bad_argument(x, i, in_tree, static_key) from e
 
     def argument_name(self, i: int, in_tree, static_key) -> str:
-        """How messages call an argument: ``path params['w']``."""
+        """How messages call an argument: ``params['w']``."""
         names = self._debug_info(in_tree, static_key).arg_names or ()
-        return f"path {names[i]}" if i < len(names) else f"position {i}"
+        return names[i] if i < len(names) else f"number {i}"
 
     def _bad_argument(self, x, i: int, in_tree, static_key) -> TypeError:
         return TypeError(
             f"Error interpreting argument to {source.summarize_function(self.fun)} as an abstract "
             f"array. The problematic value is of type {type(x)} and was passed to the function at "
-            f"{self.argument_name(i, in_tree, static_key)}. Arguments must be arrays, numbers or "
+            f"path {self.argument_name(i, in_tree, static_key)}. Arguments must be arrays, numbers or "
             "pytrees of them; mark others as static."
         )
 

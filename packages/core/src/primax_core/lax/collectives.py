@@ -94,7 +94,9 @@ def psum(x: Any, axis_name: AxisName, *, axis_index_groups=None) -> Any:
 def pmean(x: Any, axis_name: AxisName, *, axis_index_groups=None) -> Any:
     """Mean over a named axis."""
     size = axis_size(axis_name)
-    return pytree.tree_map(lambda s: _divide(s, size), psum(x, axis_name, axis_index_groups=axis_index_groups))
+    return pytree.tree_map(
+        lambda s: _divide(s, size), psum(x, axis_name, axis_index_groups=axis_index_groups)
+    )
 
 
 def _divide(x, n: int):
@@ -133,9 +135,7 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
             raise ValueError(f"ppermute {what} must be unique, got {perm}")
         if any(not 0 <= i < size for i in part):
             raise ValueError(f"ppermute {what} must lie in [0, {size}), got {perm}")
-    return pytree.tree_map(
-        lambda v: ppermute_p.bind(v, axis_name=_names(axis_name), perm=pairs), x
-    )
+    return pytree.tree_map(lambda v: ppermute_p.bind(v, axis_name=_names(axis_name), perm=pairs), x)
 
 
 def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
@@ -159,7 +159,7 @@ def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
 def all_gather(
     x: Any, axis_name: AxisName, *, axis_index_groups=None, axis: int = 0, tiled: bool = False
 ) -> Any:
-    """Values of all positions, stacked along a new axis (concatenated along ``axis`` if ``tiled``)."""
+    """Values of all positions, stacked along a new axis, or concatenated along it if ``tiled``."""
     _check_groups(axis_index_groups)
     size = axis_size(axis_name)
 
@@ -191,7 +191,8 @@ def all_to_all(
         if not tiled and aval.shape[split_axis] != size:
             raise ValueError(
                 "all_to_all requires the size of the mapped axis axis_name to equal "
-                f"x.shape[split_axis], but they are {size} and {aval.shape[split_axis]} respectively."
+                f"x.shape[split_axis], but they are {size} and {aval.shape[split_axis]} "
+                "respectively."
             )
         return all_to_all_p.bind(
             v, split_axis=split_axis % aval.ndim, concat_axis=concat_axis % aval.ndim,
@@ -216,7 +217,7 @@ def psum_scatter(
 
     def one(v):
         n = typeof(v).shape[scatter_dimension]
-        if (n % size if tiled else n != size):
+        if n % size if tiled else n != size:
             raise ValueError(
                 f"psum_scatter: axis {scatter_dimension} of size {n} cannot be divided over the "
                 f"named axis {axis_name} of size {size}"
@@ -356,9 +357,7 @@ def _reduction(prim: Primitive, reduce: Callable, of_constant: Callable) -> None
         return x, d
 
 
-_reduction(
-    psum_p, reduce_sum, lambda x, n: mul(x, np.asarray(n, typeof(x).dtype)[()])
-)
+_reduction(psum_p, reduce_sum, lambda x, n: mul(x, np.asarray(n, typeof(x).dtype)[()]))
 _reduction(pmax_p, reduce_max, lambda x, n: x)
 _reduction(pmin_p, reduce_min, lambda x, n: x)
 
@@ -453,5 +452,3 @@ _mapped(ppermute_p, _ppermute, ())
 _mapped(all_gather_p, _all_gather, ("all_gather_dimension",))
 _mapped(all_to_all_p, _all_to_all, ("split_axis", "concat_axis"))
 _mapped(reduce_scatter_p, _reduce_scatter, ("scatter_dimension",))
-
-

@@ -151,8 +151,7 @@ def padtype_to_pads(
         return [(0, 0)] * len(in_shape)
     if name not in ("SAME", "SAME_LOWER"):
         raise RuntimeError(
-            "Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got "
-            f"{padding}."
+            f"Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got {padding}."
         )
     pads = []
     for size, window, stride in zip(in_shape, window_shape, window_strides, strict=True):

@@ -340,9 +340,7 @@ def _check_preferred(dtype: Any, preferred: Any) -> None:
     )
     if dtype == np.bool_:
         return
-    if not any(
-        dtypes.issubdtype(dtype, a) and dtypes.issubdtype(preferred, b) for a, b in pairs
-    ):
+    if not any(dtypes.issubdtype(dtype, a) and dtypes.issubdtype(preferred, b) for a, b in pairs):
         raise TypeError(
             "Input type is incompatible with `preferred_element_type`. The compatible "
             "combinations of (input_type, preferred_element_type) are (integral, integral), "
@@ -513,9 +511,7 @@ def merged_axis(x: Any, source: int, target: int) -> Array:
     """One axis merged into another, outside it; ``target`` counts axes without ``source``."""
     x = move_axis(x, source, target, 0)
     shape = typeof(x).shape
-    return reshape(
-        x, (*shape[:target], shape[target] * shape[target + 1], *shape[target + 2 :])
-    )
+    return reshape(x, (*shape[:target], shape[target] * shape[target + 1], *shape[target + 2 :]))
 
 
 @conv_general_dilated_p.rule(batch)

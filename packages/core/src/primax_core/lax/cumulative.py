@@ -316,9 +316,7 @@ _cumulative(cumsum_p, ("number",), b.add, None, True, _SUMS)
 _cumulative(cumprod_p, ("number",), b.mul, _with_tangents(b.mul), True, _PRODUCTS)
 _cumulative(cummax_p, ("number",), b.max, _with_tangents(b.max), False, _MAXIMA)
 _cumulative(cummin_p, ("number",), b.min, _with_tangents(b.min), False, _MINIMA)
-_cumulative(
-    cumlogsumexp_p, ("inexact",), _log_add_exp, _log_add_exp_with_tangents, True, _LOGS
-)
+_cumulative(cumlogsumexp_p, ("inexact",), _log_add_exp, _log_add_exp_with_tangents, True, _LOGS)
 
 
 @cumsum_p.rule(jvp)

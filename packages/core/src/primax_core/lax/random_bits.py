@@ -142,8 +142,7 @@ def _(key, *, shape, dtype, algorithm, out_sharding):
         )
     if (key.dtype, key.shape) not in ((dtypes.u32, (4,)), (dtypes.u64, (2,))):
         raise TypeError(
-            "rng_bit_generator key must be an array of type uint32[4] or uint64[2], got "
-            f"{key}."
+            f"rng_bit_generator key must be an array of type uint32[4] or uint64[2], got {key}."
         )
     return [key.strip_weak_type(), ShapedArray(shape, dtype)]
 

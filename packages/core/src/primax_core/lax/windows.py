@@ -313,9 +313,7 @@ def _as_reduction(args: Sequence, jaxpr, window: Window) -> list:
         concatenate([expand_dims(e, (0,)) for e in window_elements(x, init, window)], 0)
         for x, init in zip(args[:half], args[half:])
     ]
-    return reduce_p.bind(
-        *stacked, *args[half:], computation=None, jaxpr=jaxpr, dimensions=(0,)
-    )
+    return reduce_p.bind(*stacked, *args[half:], computation=None, jaxpr=jaxpr, dimensions=(0,))
 
 
 @reduce_window_p.rule(jvp)
@@ -480,9 +478,7 @@ def _(ctx, values, selector, *, select_prim, **window):
 @select_and_scatter_add_p.rule(abstract)
 def _(source, selector, *, select_prim, window_dimensions, window_strides, padding):
     check_kind("select_and_scatter_add", selector.dtype, ("integer", "float", "bool"), 1)
-    expected = reduce_window_shape_tuple(
-        selector.shape, window_dimensions, window_strides, padding
-    )
+    expected = reduce_window_shape_tuple(selector.shape, window_dimensions, window_strides, padding)
     if source.shape != expected:
         raise TypeError(
             f"select_and_scatter_add source must have one element for each window, {expected}, got "

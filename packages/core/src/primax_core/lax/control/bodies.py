@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from ..._base import pytree
 from ..._base.config import state
 from ..._ir.avals import ShapedArray
 from ..._ir.jaxpr import DebugInfo, Jaxpr
 from ..._trace.axes import axis_env
-from ..._trace.core import typeof
 from ..._trace.staging import close_over, has_tracers
 from ..._transform.staged import trace_function
 from ..conversion import convert_element_type

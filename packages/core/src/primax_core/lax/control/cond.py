@@ -93,9 +93,7 @@ def cond(
     if pred is None:
         raise TypeError("cond predicate is None")
     aval = _scalar_type(pred, "Pred must be a scalar")
-    if not (
-        dtypes.issubdtype(aval.dtype, np.bool_) or dtypes.issubdtype(aval.dtype, np.number)
-    ):
+    if not (dtypes.issubdtype(aval.dtype, np.bool_) or dtypes.issubdtype(aval.dtype, np.number)):
         raise TypeError(f"Pred type must be either boolean or number, got {aval.dtype.name}.")
     if state.disable_jit and state.trace is None:
         return (true_fun if pred else false_fun)(*operands)
@@ -219,9 +217,7 @@ def _check_branches(what: str, bodies: Sequence[Body], names: tuple[str, ...]) -
         else:
             problem = f"{what} branches must have equal output types but they differ."
             mend = "have equal output types"
-            for path, x, y in zip(
-                leaf_paths(b.out_tree), first.jaxpr.out_avals, b.jaxpr.out_avals
-            ):
+            for path, x, y in zip(leaf_paths(b.out_tree), first.jaxpr.out_avals, b.jaxpr.out_avals):
                 if x.shape != y.shape or x.dtype != y.dtype:
                     at = f" at path {path}" if path else ""
                     lines.append(
@@ -314,14 +310,10 @@ class _LinearCond:
     """
 
     def __init__(self, pieces: Sequence, mask: tuple[bool, ...]):
-        self.operands = sorted(
-            {i for p in pieces for where, i in p.residuals if where == "in"}
-        )
+        self.operands = sorted({i for p in pieces for where, i in p.residuals if where == "in"})
         slots: list[ShapedArray] = []
         placed = [_place(p, slots) for p in pieces]
-        self.forward = tuple(
-            _forward_branch(p, slots, places) for p, places in zip(pieces, placed)
-        )
+        self.forward = tuple(_forward_branch(p, slots, places) for p, places in zip(pieces, placed))
         self.linear = tuple(
             _linear_branch(p, self.operands, slots, places, mask)
             for p, places in zip(pieces, placed)
@@ -356,7 +348,8 @@ def _forward_branch(piece, slots, places) -> Jaxpr:
             where, i = piece.residuals[r]
             rows[s] = _strong(found[i if where == "out" else piece.n_outs + i])
         return [
-            *found[: piece.n_outs], *(zeros(a) if v is None else v for v, a in zip(rows, slots))
+            *found[: piece.n_outs],
+            *(zeros(a) if v is None else v for v, a in zip(rows, slots)),
         ]
 
     return stage(run, piece.forward.in_avals, piece.forward.debug_info)
@@ -421,9 +414,7 @@ def _(axis, args, dims, *, branches):
     outs = []
     for values in zip(*results):
         aval = typeof(values[0])
-        which = (
-            predicate if aval.ndim == 1 else broadcast_in_dim(predicate, aval.shape, (0,))
-        )
+        which = predicate if aval.ndim == 1 else broadcast_in_dim(predicate, aval.shape, (0,))
         outs.append(select_n(which, *values))
     return outs, [0] * len(outs)
 
@@ -451,5 +442,3 @@ def _(used, eqn):
         params={"branches": new_branches},
     )
     return all_ins, new
-
-

@@ -109,7 +109,7 @@ def _named(step: Callable, fun: Callable) -> Callable:
 
 
 @api_boundary
-def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:  # noqa: A001
+def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
     """``f`` of each slice of ``xs`` along the leading axis, one after the other, stacked.
 
     Args:
@@ -143,9 +143,7 @@ def _map_batches(f: Callable, xs: Any, batch_size: int) -> Any:
         ]
         _, ys = scan(lambda _, x: ((), mapped(x)), (), _unflatten(tree, slabs))
         pieces.append(
-            pytree.tree_map(
-                lambda y: reshape(y, (whole * batch_size, *typeof(y).shape[2:])), ys
-            )
+            pytree.tree_map(lambda y: reshape(y, (whole * batch_size, *typeof(y).shape[2:])), ys)
         )
     if n % batch_size or not n:
         pieces.append(mapped(_unflatten(tree, part(whole * batch_size, n))))

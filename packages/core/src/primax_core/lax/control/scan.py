@@ -187,7 +187,9 @@ def _checked_unroll(unroll: Any, length: int) -> int:
 def _python_scan(f, init, leaves, tree, n: int, reverse: bool):
     carry, ys = init, []
     for i in reversed(range(n)) if reverse else range(n):
-        carry, y = f(carry, _unflatten(tree, [dynamic_index_in_dim(x, i, 0, keepdims=False) for x in leaves]))
+        carry, y = f(
+            carry, _unflatten(tree, [dynamic_index_in_dim(x, i, 0, keepdims=False) for x in leaves])
+        )
         ys.append(y)
     if reverse:
         ys.reverse()
@@ -233,7 +235,7 @@ def _(ctx, *values, jaxpr, length, reverse, unroll, num_consts, num_carry, **_):
     if unroll >= length:
         return _straight(ctx, jaxpr, length, reverse, consts, init, xs, len(y_avals))
 
-    steps, rest = divmod(length, unroll)
+    steps = length // unroll
 
     def body(i, carry, ys):
         first = _times(i, unroll)
@@ -301,9 +303,7 @@ def _step(ctx, jaxpr: Jaxpr, consts, carry, xs, ys, at):
 def _slice(x, at):
     shape = x.type.shape
     zero = mlir_i32(0)
-    part = hlo.dynamic_slice(
-        x, [at, *[zero] * (len(shape) - 1)], mlir.i64s([1, *shape[1:]])
-    )
+    part = hlo.dynamic_slice(x, [at, *[zero] * (len(shape) - 1)], mlir.i64s([1, *shape[1:]]))
     return hlo.reshape(ir.RankedTensorType.get(shape[1:], x.type.element_type), part)
 
 
@@ -363,9 +363,7 @@ def _(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
     mask = (*const_nz, *carry_nz, *xs_nz)
     body, out_nz = jvp_jaxpr(jaxpr, mask, (*carry_nz, *[False] * n_ys))
     ys_nz = out_nz[num_carry:]
-    tangents = [
-        instantiate(t) if m and type(t) is Zero else t for t, m in zip(tangents, mask)
-    ]
+    tangents = [instantiate(t) if m and type(t) is Zero else t for t, m in zip(tangents, mask)]
     n_in, n_out = len(jaxpr.invars), len(jaxpr.outvars)
     program = remembered_on(
         body, "scan jvp order", (num_consts, num_carry),
@@ -511,15 +509,13 @@ class _LinearScan:
             )[0]
         lin = piece.linear
         if lin is None:
-            lin = stage(lambda: [], [])
+            lin = stage(list, [])
         n_res = len(piece.residuals)
         n_t = len(lin.invars) - n_res
         tangents = list(range(n_res, n_res + n_t))
         # Tangents stand in the order constants, carries, xs.
         head, tail = tangents[: n_t - n_xs_t], tangents[n_t - n_xs_t :]
-        self.linear = permuted(
-            lin, [*fixed_at, *head, *step_at, *tail], range(len(lin.outvars))
-        )
+        self.linear = permuted(lin, [*fixed_at, *head, *step_at, *tail], range(len(lin.outvars)))
 
 
 def _depends_on(jaxpr: Jaxpr, roots: Sequence[Var]) -> set:
@@ -618,18 +614,16 @@ def _transpose_mixed(cts, args, **params):
     """Transpose where part of the carry is known, by way of the linearization at zero."""
     primals = [zeros(a.aval) if is_linear(a) else a for a in args]
     mask = tuple(is_linear(a) for a in args)
-    outs, linear, out_mask = scan_p.rules[linearize](primals, mask, **params)
+    _, linear, out_mask = scan_p.rules[linearize](primals, mask, **params)
     n = len(linear.consts)
     moved = linear.replace(constvars=[], consts=[], invars=[*linear.constvars, *linear.invars])
     given = [c for c, m in zip(cts, out_mask) if m]
     ct_mask = tuple(type(c) is not Zero for c in given)
-    program, got = transpose_jaxpr(
+    program, _ = transpose_jaxpr(
         moved, (False,) * n + (True,) * (len(moved.invars) - n), ct_mask, True
     )
     found = iter(
-        call_on(
-            state.trace, program, [*linear.consts, *(c for c in given if type(c) is not Zero)]
-        )
+        call_on(state.trace, program, [*linear.consts, *(c for c in given if type(c) is not Zero)])
     )
     return [next(found) if m else None for m in mask]
 
@@ -654,9 +648,7 @@ def _(axis, args, dims, *, jaxpr, num_consts, num_carry, **params):
     wanted += [None if d is None else 0 for d in natural[num_carry:]]
     program, out_dims = batch_jaxpr(jaxpr, in_dims, axis, tuple(wanted))
     consts, init, xs = _split(list(args), num_consts, num_carry)
-    init = [
-        move_axis(x, d, 0, axis.size) if b else x for x, d, b in zip(init, carry_d, batched)
-    ]
+    init = [move_axis(x, d, 0, axis.size) if b else x for x, d, b in zip(init, carry_d, batched)]
     xs = [x if d is None else move_axis(x, d, 1, axis.size) for x, d in zip(xs, xs_d)]
     outs = scan_p.bind(
         *consts, *init, *xs, jaxpr=program, num_consts=num_consts, num_carry=num_carry, **params
@@ -709,5 +701,3 @@ def _(used, eqn):
         effects=body.effects,
     )
     return list(ins), new
-
-

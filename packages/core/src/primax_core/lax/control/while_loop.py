@@ -201,9 +201,7 @@ def _(primals, tangents, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
         cond_jaxpr=test, body_jaxpr=program, cond_nconsts=cond_nconsts, body_nconsts=nb + nb_dot,
     )  # fmt: skip
     dots = iter(outs[n_out:])
-    return outs[:n_out], [
-        next(dots) if m else Zero.like(o) for o, m in zip(outs, carry_nz)
-    ]
+    return outs[:n_out], [next(dots) if m else Zero.like(o) for o, m in zip(outs, carry_nz)]
 
 
 @while_p.rule(linearize)
@@ -214,9 +212,7 @@ def _(primals, mask, **params):
 
     def linear(*tangents):
         given = iter(tangents)
-        full = [
-            next(given) if m else Zero(typeof(p).tangent_aval()) for p, m in zip(primals, mask)
-        ]
+        full = [next(given) if m else Zero(typeof(p).tangent_aval()) for p, m in zip(primals, mask)]
         _, dots = rule(list(primals), full, **params)
         out_mask.extend(type(t) is not Zero for t in dots)
         return [t for t in dots if type(t) is not Zero]
@@ -250,13 +246,9 @@ def _(axis, args, dims, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
     carry_dims = tuple(0 if b else None for b in batched)
     body, _ = batch_jaxpr(body_jaxpr, (*body_d, *carry_dims), axis, carry_dims)
     mapped_pred = pred_batched(batched)
-    cond, _ = batch_jaxpr(
-        cond_jaxpr, (*cond_d, *carry_dims), axis, (0,) if mapped_pred else None
-    )
+    cond, _ = batch_jaxpr(cond_jaxpr, (*cond_d, *carry_dims), axis, (0,) if mapped_pred else None)
     cond_consts, body_consts, init = _split(list(args), cond_nconsts, body_nconsts)
-    init = [
-        move_axis(x, d, 0, axis.size) if b else x for x, d, b in zip(init, carry_d, batched)
-    ]
+    init = [move_axis(x, d, 0, axis.size) if b else x for x, d, b in zip(init, carry_d, batched)]
     if mapped_pred:
         body = remembered_on(
             body, "frozen", (cond, body_nconsts), lambda: _freeze_ended(cond, body, cond_nconsts)
@@ -270,7 +262,7 @@ def _(axis, args, dims, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
 
 
 def _freeze_ended(cond: Jaxpr, body: Jaxpr, n_cond: int) -> Jaxpr:
-    """A body that changes only the examples whose condition holds; takes the condition's constants."""
+    """A body that changes only examples whose condition holds; takes the condition's constants."""
     n_carry = len(body.outvars)
     n_body = len(body.invars) - n_carry
 
