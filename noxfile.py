@@ -113,12 +113,34 @@ PARTS = [nox.param(w.distribution, id=w.name) for w in workspace.wheels().values
 def tests(session: nox.Session, part: str) -> None:
     """Test each built wheel with only its declared dependencies, then all of them together."""
     if part == "integration":
-        install(session, *EVERYTHING, also=TEST_TOOLS)
-        install_oracle(session)
-        pytest(session, "integration_tests")
+        integration(session, "python")
+        compare_with_newest(session)
         return
+    wheel = workspace.wheels()[part]
     install(session, part, also=TEST_TOOLS)
-    pytest(session, str(workspace.wheels()[part].folder / "tests"))
+    # The examples in docstrings are run where the wheel was installed.
+    examples = ["--doctest-modules", "--pyargs", wheel.package]
+    pytest(session, str(wheel.folder / "tests"), *examples)
+
+
+def integration(session: nox.Session, python: str, *folders: str, **pins: str) -> None:
+    """Tests of all wheels together, beside the real jax."""
+    versions = [f"{name}=={pin}" for name, pin in pins.items()]
+    install(session, *EVERYTHING, python=python, also=[*TEST_TOOLS, *versions])
+    install_oracle(session, python)
+    pytest(session, *(folders or ["integration_tests"]), python=python)
+
+
+def compare_with_newest(session: nox.Session) -> None:
+    """Compare with the newest reference too, where the default interpreter is too old for it."""
+    version, jaxlib = CORE_VERSIONS[2]
+    if sys.version_info >= tuple(map(int, version.split("."))):
+        return
+    if workspace.find_interpreter(version) is None:
+        session.log(f"Python {version} was not found: no comparison with jax {jaxlib}")
+        return
+    python = own_environment(session, version, "reference")
+    integration(session, python, "integration_tests/oracle", jaxlib=jaxlib)
 
 
 @nox.session(python=False)

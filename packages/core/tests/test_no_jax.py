@@ -44,5 +44,6 @@ def test_import_stays_light() -> None:
 def test_package_is_typed_and_small() -> None:
     package = Path(primax_core.__path__[0])
     assert (package / "py.typed").exists()
-    size = sum(f.stat().st_size for f in package.rglob("*") if "__pycache__" not in f.parts)
+    files = [f for f in package.rglob("*") if f.is_file() and "__pycache__" not in f.parts]
+    size = sum(f.stat().st_size for f in files)
     assert size < 1_000_000

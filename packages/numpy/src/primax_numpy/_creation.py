@@ -16,6 +16,7 @@ from primax_core.extend import (
     Literal,
     ShapedArray,
     Tracer,
+    as_operand,
     dtypes,
     finished,
     library_function,
@@ -82,16 +83,23 @@ def _as_array(a: Any, dtype: Any) -> Array:
     if isinstance(a, (bool, int, float, complex)):
         return _scalar(a, dtype)
     if isinstance(a, (np.ndarray, np.generic)):
-        return _placed(_checked(a))
+        return _placed(a, dtype)
     if isinstance(a, _SEQUENCES):
         return _from_sequence(a, dtype)
-    if hasattr(a, "__array__") or hasattr(a, "__buffer__"):
-        return _placed(_checked(np.asarray(a)))
+    if hasattr(a, "__array__") or _has_buffer(a):
+        return _placed(np.asarray(a), dtype)
     raise TypeError(f"Value {a!r} with type {type(a)} is not a valid JAX array type.")
 
 
-def _checked(a: Any) -> np.ndarray:
-    a = np.asarray(a)
+def _has_buffer(a: Any) -> bool:
+    try:
+        memoryview(a).release()
+    except TypeError:
+        return False
+    return True
+
+
+def _checked(a: Any) -> Any:
     if a.dtype.kind in "OSUMm":
         raise TypeError(
             f"Value {a!r} with dtype {a.dtype} is not a valid JAX array type. Only arrays of "
@@ -110,9 +118,14 @@ def _scalar(a: Any, dtype: Any) -> Array:
     return _placed_as(np.asarray(a, aval.dtype if dtype is None else None), aval)
 
 
-def _placed(value: np.ndarray) -> Array:
-    """The array of NumPy values; inside a trace, a constant of the program."""
-    return device_put(value)
+def _placed(value: Any, dtype: Any = None) -> Array:
+    """The array of NumPy values in a dtype; inside a trace, a constant of the program."""
+    value = _checked(value)
+    if dtype is not None and value.dtype != dtype:
+        with np.errstate(all="ignore"):
+            value = value.astype(dtype)
+    out: Array = as_operand(value)
+    return out
 
 
 def _placed_as(value: Any, aval: ShapedArray) -> Array:
@@ -129,7 +142,7 @@ def _from_sequence(a: Any, dtype: Any) -> Array:
             value = _fitting(value)
         elif dtype is not None and value.dtype.kind in "iu" and np.issubdtype(dtype, np.integer):
             value = np.array(a, dtype)
-        return _placed(value)
+        return _placed(value, dtype)
     parts = [x if isinstance(x, Array) else _as_array(x, dtype) for x in a]
     shapes = {p.shape for p in parts}
     if len(shapes) > 1:
@@ -271,7 +284,7 @@ def arange(
     if first == 0 and by == 1:
         out = lax.iota(wanted, length)
     else:
-        out = _placed(np.arange(length) * by + first).astype(wanted)
+        out = _placed(np.arange(length) * by + first, wanted)
     return out if device is None else device_put(out, device)
 
 

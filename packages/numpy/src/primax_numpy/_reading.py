@@ -59,6 +59,8 @@ def _short_key(index: Any) -> tuple[Any, Sequence[Array]] | None:
     if kind is slice:
         key = _slice_key(index)
         return None if key is None else (key, ())
+    if index is None:
+        return (None,), ()
     if kind is not tuple:
         return None
     keys: list[Any] = []

@@ -13,7 +13,7 @@ from typing import Any, Final
 # XLA's information messages at the start of a client; read when jaxlib is first imported.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
-from jaxlib import _jax  # noqa: E402
+from jaxlib import _jax
 
 _native: Final = _jax.pytree
 

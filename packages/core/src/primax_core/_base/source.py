@@ -92,6 +92,19 @@ def capture() -> Source | None:
     return None
 
 
+class in_users_code:
+    """Context manager: a function of the user's runs, whose operations have places of their own."""
+
+    __slots__ = ("saved",)
+
+    def __enter__(self):
+        self.saved = state.source
+        state.source = None
+
+    def __exit__(self, *exc: object):
+        state.source = self.saved
+
+
 def capture_stack(limit: int) -> tuple[Source, ...]:
     """Up to ``limit`` places on the call stack outside the library, innermost first."""
     found: list[Source] = []
@@ -233,7 +246,7 @@ def api_boundary(fun: _F) -> _F:
 
 
 def api_boundary_of(fun: Callable[..., Any]) -> Callable[[_F], _F]:
-    """Decorator of a transformed function: it looks like ``fun``, and is an :func:`api_boundary`."""
+    """Decorator of a transformed function: it looks like ``fun`` and is an :func:`api_boundary`."""
 
     def decorate(transformed: _F) -> _F:
         def call(*args: Any, **kwargs: Any) -> Any:

@@ -24,7 +24,7 @@ class LazyModule:
         if name.startswith("."):
             module = importlib.import_module(name, __package__)
         else:
-            from . import context as _  # registers the dialects
+            from . import context as _  # noqa: F401 - registers the dialects
 
             module = importlib.import_module(name)
         value = getattr(module, attribute)

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._ir import primitive as kinds
 from .._ir.effects import must_stay
-from .._ir.jaxpr import Jaxpr, Literal, Var
+from .._ir.jaxpr import Jaxpr, Literal, Var, jaxprs_in
 from .._trace.staging import stage
 from .context import constant, context, func, ir, type_of, unknown_location
 
@@ -22,11 +22,13 @@ class LoweringContext:
       platform: ``cpu``, ``cuda``, ``rocm`` or ``tpu``.
       platform_kinds: rule kinds to try for this platform, most special first.
       broadcasts: values of the current block that were repeated to a shape, by value and shape.
+      scope: the named scopes that the current equation stands in, with those of the equations
+        whose programs it belongs to.
     """
 
     __slots__ = (
         "module", "platform", "in_avals", "out_avals", "platform_kinds", "functions",
-        "names", "callbacks", "eqn", "num_partitions", "hoisted", "broadcasts", "_rules",
+        "names", "callbacks", "eqn", "num_partitions", "hoisted", "broadcasts", "scope", "_rules",
         "_programs",
     )  # fmt: skip
 
@@ -39,6 +41,7 @@ class LoweringContext:
         self.num_partitions = num_partitions
         self.hoisted: dict[int, ir.Value] = {}
         self.broadcasts: dict[tuple, ir.Value] = {}
+        self.scope: tuple[str, ...] = ()
         self._rules: dict[Any, Callable] = {}
         self._programs: dict[tuple, tuple] = {}
         special = (kinds.lower.on(platform),)
@@ -78,12 +81,17 @@ class LoweringContext:
         outs = lower_body(self, jaxpr, values)
         return outs[0] if single else outs
 
-    def function(self, jaxpr: Jaxpr, name: str, keep_inputs: bool = True):
-        """The private function for a program; the same program gives the same function."""
-        found = self.functions.get(jaxpr)
-        if found is None:
-            found = self.functions[jaxpr] = _private_function(self, jaxpr, self.unique(name))
-        return found
+    def call_program(self, jaxpr: Jaxpr, name: str, values: Sequence[ir.Value]) -> list[ir.Value]:
+        """Emit a call of a program; calls of the same program share one private function."""
+        consts = _large_consts(jaxpr)
+        function = self.functions.get(jaxpr)
+        if function is None:
+            function = _private_function(self, jaxpr, self.unique(name), consts)
+            self.functions[jaxpr] = function
+        callee = ir.FlatSymbolRefAttr.get(function.name.value, context=context)
+        operands = [_const_value(self, c) for c in consts.values()] if consts else []
+        operands.extend(values)
+        return list(func.CallOp(function.type.results, callee, operands).results)
 
     def unique(self, name: str) -> str:
         """A symbol name not used before."""
@@ -126,6 +134,7 @@ def lower_body(ctx: LoweringContext, jaxpr: Jaxpr, args: Sequence[ir.Value]) -> 
 
     saved = ctx.in_avals, ctx.out_avals, ctx.eqn, ctx.broadcasts
     ctx.broadcasts = {}
+    scope = ctx.scope
     rules = ctx._rules
     for eqn in live_eqns(jaxpr):
         operands, in_avals = [], []
@@ -136,9 +145,11 @@ def lower_body(ctx: LoweringContext, jaxpr: Jaxpr, args: Sequence[ir.Value]) -> 
         ctx.out_avals = [v.aval for v in eqn.outvars]
         ctx.eqn = eqn
         rule = rules.get(eqn.primitive) or ctx.rule(eqn.primitive)
-        if eqn.ctx:
-            with ir.Location.name("/".join(eqn.ctx), context=context):
+        if scope or eqn.ctx:
+            ctx.scope = scope + eqn.ctx
+            with ir.Location.name("/".join((*ctx.scope, eqn.primitive.name)), context=context):
                 out = rule(ctx, *operands, **eqn.params)
+            ctx.scope = scope
         else:
             out = rule(ctx, *operands, **eqn.params)
         if eqn.primitive.multiple_results:
@@ -189,25 +200,21 @@ def _const_value(ctx: LoweringContext, const) -> ir.Value:
     return constant(value.astype(dtype) if dtype != value.dtype else value)
 
 
-def _private_function(ctx: LoweringContext, jaxpr: Jaxpr, name: str):
-    in_types = [type_of(v.aval) for v in jaxpr.invars]
+def _private_function(ctx: LoweringContext, jaxpr: Jaxpr, name: str, consts: dict[int, Any]):
+    """A function that takes the program's large constants before its arguments."""
+    in_types = [type_of(c.aval) for c in consts.values()] + [type_of(v.aval) for v in jaxpr.invars]
     out_types = [type_of(v.aval) for v in jaxpr.outvars]
     function = func.FuncOp(
         name, (in_types, out_types), ip=ir.InsertionPoint(ctx.module.body), visibility="private"
     )
-    block = function.add_entry_block()
-    saved, ctx.hoisted = ctx.hoisted, {}
-    with ir.InsertionPoint(block):
-        outs = lower_body(ctx, jaxpr, list(block.arguments))
-        func.ReturnOp(outs)
-    ctx.hoisted = saved
+    arguments = list(function.add_entry_block().arguments)
+    saved = ctx.hoisted, ctx.scope
+    # XLA puts the scope of each call before those of the function's own operations.
+    ctx.hoisted, ctx.scope = dict(zip(consts, arguments)), ()
+    with ir.InsertionPoint(function.entry_block), unknown_location:
+        func.ReturnOp(lower_body(ctx, jaxpr, arguments[len(consts) :]))
+    ctx.hoisted, ctx.scope = saved
     return function
-
-
-def call_function(function, args: Sequence[ir.Value], out_types) -> list[ir.Value]:
-    """Emit a call of a private function."""
-    name = ir.FlatSymbolRefAttr.get(function.name.value, context=context)
-    return list(func.CallOp(out_types, name, list(args)).results)
 
 
 class Lowered:
@@ -256,7 +263,6 @@ def lower_module(
         ctx = LoweringContext(module, platform, num_partitions)
         ctx.in_avals = ctx.out_avals = ctx.eqn = None
         ctx.names.add("main")
-        jaxpr = inline_consts(jaxpr)
         used = _liveness(jaxpr)[1]
         kept = None
         if not keep_unused:
@@ -264,24 +270,21 @@ def lower_module(
             if len(kept) == len(jaxpr.invars):
                 kept = None
         inputs = jaxpr.invars if kept is None else [jaxpr.invars[i] for i in kept]
-        hoisted = [
-            (v, c) for v, c in zip(jaxpr.constvars, jaxpr.consts) if v in used and _hoists(c)
-        ]
-        in_types = [type_of(v.aval) for v, _ in hoisted] + [type_of(v.aval) for v in inputs]
+        consts = _large_consts(jaxpr)
+        in_types = [type_of(c.aval) for c in consts.values()] + [type_of(v.aval) for v in inputs]
         out_types = [type_of(v.aval) for v in jaxpr.outvars]
         main = func.FuncOp(
             "main", (in_types, out_types), ip=ir.InsertionPoint(module.body), visibility="public"
         )
-        _annotate(main, jaxpr, inputs, len(hoisted), donated, in_shardings, out_shardings, kept)
+        _annotate(main, jaxpr, inputs, len(consts), donated, in_shardings, out_shardings, kept)
         block = main.add_entry_block()
         with ir.InsertionPoint(block):
-            n = len(hoisted)
-            for (_, c), value in zip(hoisted, block.arguments):
-                ctx.hoisted[id(c)] = value
-            args: dict[Any, ir.Value] = dict(zip(inputs, list(block.arguments)[n:]))
+            arguments = list(block.arguments)
+            ctx.hoisted = dict(zip(consts, arguments))
+            args: dict[Any, ir.Value] = dict(zip(inputs, arguments[len(consts) :]))
             outs = lower_body(ctx, jaxpr, [args.get(v) for v in jaxpr.invars])
             func.ReturnOp(outs)
-        return Lowered(module, kept, [c for _, c in hoisted], ctx.callbacks, name)
+        return Lowered(module, kept, list(consts.values()), ctx.callbacks, name)
 
 
 def _annotate(main, jaxpr, inputs, n_consts, donated, in_shardings, out_shardings, kept) -> None:
@@ -289,9 +292,8 @@ def _annotate(main, jaxpr, inputs, n_consts, donated, in_shardings, out_sharding
     if donated:
         aliases = _aliases(jaxpr, donated)
         attrs = [ir.DictAttr.get({}) for _ in range(n_consts)]
-        for v in inputs:
+        for i in range(len(jaxpr.invars)) if kept is None else kept:
             entry = {}
-            i = jaxpr.invars.index(v)
             if i in donated:
                 if i in aliases:
                     entry["tf.aliasing_output"] = ir.IntegerAttr.get(
@@ -327,43 +329,17 @@ def _hoists(const) -> bool:
     return hasattr(const, "_spec") and const.size > INLINE_CONSTANT_SIZE
 
 
-def inline_consts(jaxpr: Jaxpr) -> Jaxpr:
-    """A program whose sub-programs have no large array constants: those become its own."""
-    if not any(_has_array_consts(e.params) for e in jaxpr.eqns if e.primitive.cache_on):
-        return jaxpr
-    consts: dict[int, tuple[Var, Any]] = {}
-    eqns = [_lift_consts(eqn, consts) for eqn in jaxpr.eqns]
-    return jaxpr.replace(
-        constvars=[*jaxpr.constvars, *(v for v, _ in consts.values())],
-        consts=[*jaxpr.consts, *(c for _, c in consts.values())],
-        eqns=eqns,
-    )
-
-
-def _has_array_consts(params) -> bool:
-    sub = params.get("jaxpr")
-    if type(sub) is not Jaxpr:
-        return False
-    return any(_hoists(c) for c in sub.consts) or any(
-        _has_array_consts(e.params) for e in sub.eqns if e.primitive.cache_on
-    )
-
-
-def _lift_consts(eqn, consts):
-    """Pass the array constants of a called program as leading arguments, where it is a jit."""
-    if eqn.primitive.name != "jit" or not _has_array_consts(eqn.params):
-        return eqn
-    sub = inline_consts(eqn.params["jaxpr"])
-    lifted = [(v, c) for v, c in zip(sub.constvars, sub.consts) if _hoists(c)]
-    rest = [(v, c) for v, c in zip(sub.constvars, sub.consts) if not _hoists(c)]
-    outer = []
-    for v, c in lifted:
-        if id(c) not in consts:
-            consts[id(c)] = (Var(v.aval), c)
-        outer.append(consts[id(c)][0])
-    sub = sub.replace(
-        constvars=[v for v, _ in rest],
-        consts=[c for _, c in rest],
-        invars=[*(v for v, _ in lifted), *sub.invars],
-    )
-    return eqn.replace(invars=[*outer, *eqn.invars], params={**eqn.params, "jaxpr": sub})
+def _large_consts(jaxpr: Jaxpr) -> dict[int, Any]:
+    """Array constants of a program, and of those it holds, that are passed to its function as
+    arguments; by identity."""
+    found = jaxpr.cache.get("large consts")
+    if found is None:
+        eqns, needed = _liveness(jaxpr)
+        pairs = zip(jaxpr.constvars, jaxpr.consts)
+        found = {id(c): c for v, c in pairs if v in needed and _hoists(c)}
+        for eqn in eqns:
+            if eqn.primitive.cache_on is not None:
+                for held in jaxprs_in(eqn.params):
+                    found.update(_large_consts(held))
+        jaxpr.cache["large consts"] = found
+    return found

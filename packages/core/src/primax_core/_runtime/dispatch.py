@@ -109,7 +109,7 @@ class Executable:
 
 
 def check_values(outs: Sequence[ArrayImpl], name: str) -> None:
-    """Refuse results that hold NaNs or infinities, as the options ``debug_nans`` and ``debug_infs`` ask.
+    """Refuse results with NaNs or infinities, as ``debug_nans`` and ``debug_infs`` ask.
 
     Raises:
       FloatingPointError: naming the operation.

@@ -1,7 +1,7 @@
 """``Array``: what arrays and tracers have in common.
 
-The class holds no behaviour of its own. Operators arrive from ``lax``, methods and indexing from the
-NumPy layer, both through :func:`register_method`; so they work on arrays and tracers alike.
+The class holds no behaviour of its own. Operators arrive from ``lax``, methods and indexing from
+the NumPy layer, both through :func:`register_method`; so they work on arrays and tracers alike.
 """
 
 from __future__ import annotations

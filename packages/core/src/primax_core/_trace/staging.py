@@ -52,9 +52,11 @@ class StagingTrace(Trace):
     """Appends each operation to a list of equations.
 
     Values from outside (arrays and tracers of enclosing traces) become constants of the program.
+    Equations get the scopes entered since the trace began: those outside belong to the equation
+    that calls the program.
     """
 
-    __slots__ = ("eqns", "const_vars", "consts", "debug_info", "invars", "key")
+    __slots__ = ("eqns", "const_vars", "consts", "debug_info", "invars", "key", "depth")
 
     tracer_name = "JitTracer"
 
@@ -66,6 +68,7 @@ class StagingTrace(Trace):
         self.invars: list[Var] = []
         self.debug_info = debug_info
         self.key = state.trace_key
+        self.depth = len(state.name_stack)
 
     # Values
 
@@ -118,9 +121,10 @@ class StagingTrace(Trace):
         ]
         out_avals, effects = infer(prim, [v.aval for v in invars], params)
         outvars = [Var(a) for a in out_avals]
-        self.eqns.append(
-            Eqn(prim, invars, outvars, params, effects, source.capture(), state.name_stack)
-        )
+        scope = state.name_stack
+        if scope:
+            scope = scope[self.depth :]
+        self.eqns.append(Eqn(prim, invars, outvars, params, effects, source.capture(), scope))
         if prim.multiple_results:
             return [JitTracer(self, v.aval, v) for v in outvars]
         var = outvars[0]
@@ -135,7 +139,7 @@ class StagingTrace(Trace):
             env[var] = (
                 arg._var if type(arg) is JitTracer and arg._trace is self else self.atom(arg)
             )
-        append, scope = self.eqns.append, state.name_stack
+        append, scope = self.eqns.append, state.name_stack[self.depth :]
         here = source.capture()
         located = jaxpr.debug_info.filename is not None  # a program of the user's has places
         for eqn in jaxpr.eqns:
@@ -288,20 +292,19 @@ def eval_jaxpr(jaxpr: Jaxpr, args: Sequence) -> list:
     """
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, jaxpr.consts))
     env.update(zip(jaxpr.invars, args))
-    saved, place = state.name_stack, state.source
+    scope, place = state.name_stack, state.source
     located = jaxpr.debug_info.filename is not None
-    for eqn in jaxpr.eqns:
-        values = [v if type(v) is Literal else env[v] for v in eqn.invars]
-        if eqn.ctx:
-            state.name_stack = saved + eqn.ctx
-        if located:
-            state.source = eqn.source_info
-        try:
+    try:
+        for eqn in jaxpr.eqns:
+            values = [v if type(v) is Literal else env[v] for v in eqn.invars]
+            state.name_stack = scope + eqn.ctx if eqn.ctx else scope
+            if located:
+                state.source = eqn.source_info
             out = eqn.primitive.bind(*values, **eqn.params)
-        finally:
-            state.name_stack, state.source = saved, place
-        if eqn.primitive.multiple_results:
-            env.update(zip(eqn.outvars, out))
-        else:
-            env[eqn.outvars[0]] = out
+            if eqn.primitive.multiple_results:
+                env.update(zip(eqn.outvars, out))
+            else:
+                env[eqn.outvars[0]] = out
+    finally:
+        state.name_stack, state.source = scope, place
     return [v if type(v) is Literal else env[v] for v in jaxpr.outvars]

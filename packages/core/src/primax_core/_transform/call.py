@@ -17,7 +17,7 @@ from .._ir.primitive import (
     transpose,
 )
 from .._ir.printer import hide_defaults
-from .._lower.lazy import lowering, mlir
+from .._lower.lazy import lowering
 from .._trace.core import typeof
 from .._trace.staging import stage
 from .batching import batch_jaxpr
@@ -50,8 +50,7 @@ def _(*avals, jaxpr, **_):
 def _(ctx, *values, jaxpr, name, inline=False, **_):
     if inline:
         return lowering.lower_body(ctx, jaxpr, values)
-    function = ctx.function(jaxpr, name)
-    return lowering.call_function(function, values, [mlir.type_of(a) for a in ctx.out_avals])
+    return ctx.call_program(jaxpr, name, values)
 
 
 @jit_p.rule(jvp)

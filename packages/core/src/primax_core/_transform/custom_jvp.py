@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from .._base import source
 from .._base.config import state
 from .._ir.primitive import Primitive, abstract, dce, effects, lower, process
 from .._ir.printer import hide_defaults
@@ -103,7 +104,8 @@ def _apply_rule(custom: CustomJVP, primals: Sequence, tangents: Sequence):
             )
         else:
             given.append(finished(t))
-    outs, dots = custom.rule([finished(p) for p in primals[n:]], given)
+    with source.in_users_code():
+        outs, dots = custom.rule([finished(p) for p in primals[n:]], given)
     return outs, [Zero(t.aval) if type(t) is SymbolicZero else t for t in dots]
 
 

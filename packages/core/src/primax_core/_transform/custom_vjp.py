@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from .._base import source
 from .._base.config import state
 from .._ir.jaxpr import Eqn, Jaxpr, Var
 from .._ir.primitive import (
@@ -98,7 +99,8 @@ class CustomVJP:
         args = list(primals[n:])
         if self.symbolic_zeros:
             args = [PerturbedValue(p, m) for p, m in zip(args, perturbed[n:])]
-        return self.fwd(*args)
+        with source.in_users_code():
+            return self.fwd(*args)
 
 
 def _linear_call(custom: CustomVJP, outs, residuals, primals, which: Sequence[int]):
@@ -153,7 +155,8 @@ def run_bwd(cts: Sequence, residuals, *, bwd, out_avals, in_avals, which, symbol
         given = [
             finished(instantiate(Zero(a)) if c is None else c) for c, a in zip(cts, out_avals)
         ]
-    found = bwd(list(residuals), given)
+    with source.in_users_code():
+        found = bwd(list(residuals), given)
     return [None if type(found[i]) in (Zero, SymbolicZero) else found[i] for i in which]
 
 

@@ -46,12 +46,14 @@ class Node:
     """One linear program on the tape.
 
     ``backward``, if given, takes ``(residuals, cotangents)`` with ``None`` for zero cotangents and
-    returns one cotangent (or ``None``) for each input; it replaces transposing ``jaxpr``.
+    returns one cotangent (or ``None``) for each input; it replaces transposing ``jaxpr``. ``at``
+    holds the named scopes and the place in the user's code that the node comes from, where a
+    program is being written.
     """
 
-    __slots__ = ("jaxpr", "residuals", "inputs", "outputs", "backward")
+    __slots__ = ("jaxpr", "residuals", "inputs", "outputs", "backward", "at")
 
-    def __init__(self, jaxpr: Jaxpr, residuals, inputs, backward=None):
+    def __init__(self, jaxpr: Jaxpr, residuals, inputs, backward=None, at=None):
         self.jaxpr = jaxpr
         self.residuals = residuals
         self.inputs: list[Tangent] = inputs
@@ -59,6 +61,7 @@ class Node:
         assert len(jaxpr.invars) == n, (len(jaxpr.invars), n)
         self.outputs = [Tangent(self, i, v.aval) for i, v in enumerate(jaxpr.outvars)]
         self.backward = backward
+        self.at = at
 
 
 class GradTracer(Tracer):
@@ -86,12 +89,15 @@ class GradTracer(Tracer):
 class LinearizeTrace(Trace):
     """Computes values under its parent and records linear programs on a tape."""
 
-    __slots__ = ("tape", "of")
+    __slots__ = ("tape", "of", "located")
 
     def __init__(self, parent, of: Callable | None = None):
         super().__init__(parent)
         self.tape: list[Node] = []
         self.of = of
+        while parent is not None and not isinstance(parent, StagingTrace):
+            parent = parent.parent
+        self.located = parent is not None
 
     def parts(self, x) -> tuple[Any, Tangent | None]:
         """The value, and its linear quantity or ``None``."""
@@ -139,8 +145,7 @@ class LinearizeTrace(Trace):
             primals[i] if where == "in" else outs[i] if where == "out" else extra[i]
             for where, i in piece.residuals
         ]
-        node = Node(piece.linear, residuals, tangents)
-        self.tape.append(node)
+        node = self.record(piece.linear, residuals, tangents)
         made = iter(node.outputs)
         return [
             GradTracer(self, o, next(made)) if m else o for o, m in zip(outs, piece.out_mask)
@@ -148,7 +153,8 @@ class LinearizeTrace(Trace):
 
     def record(self, jaxpr: Jaxpr, residuals, tangents, backward=None) -> Node:
         """Put a linear program on the tape."""
-        node = Node(jaxpr, residuals, tangents, backward)
+        at = (state.name_stack, source.capture()) if self.located else None
+        node = Node(jaxpr, residuals, tangents, backward, at)
         self.tape.append(node)
         return node
 
@@ -265,8 +271,9 @@ def build_piece(linearized: Callable, avals: Sequence, mask, debug_info=None) ->
     if not any(out_mask):
         return LinearPiece(forward, n_outs, [], None, tuple(out_mask))
     linear = linear.replace(
-        constvars=[], consts=[], invars=[*linear.constvars, *linear.invars]
-    )
+        constvars=[], consts=[], invars=[*linear.constvars, *linear.invars],
+        debug_info=trace.debug_info,
+    )  # fmt: skip
     return LinearPiece(forward, n_outs, places, linear, tuple(out_mask))
 
 
@@ -367,14 +374,17 @@ def tape_to_jaxpr(outs, tangents, tape, ins, instantiate_outs=None) -> tuple[Jax
             stack.extend(t.node for t in node.inputs if t.node is not None)
     writer = StagingTrace(state.trace)
     values: dict[Tangent, Any] = {t: writer.new_input(t.aval) for t in ins}
+    here = state.name_stack, state.source
     try:
         with set_trace(writer):
             for node in tape:
                 if node in used:
+                    state.name_stack, state.source = node.at or here
                     made = writer.call(
                         node.jaxpr, [*node.residuals, *(values[t] for t in node.inputs)]
                     )
                     values.update(zip(node.outputs, made))
+            state.name_stack, state.source = here
             results, out_mask = [], []
             for i, (o, t) in enumerate(zip(outs, tangents)):
                 forced = instantiate_outs is not None and instantiate_outs[i]
@@ -386,5 +396,6 @@ def tape_to_jaxpr(outs, tangents, tape, ins, instantiate_outs=None) -> tuple[Jax
             linear = writer.finish(results)
     finally:
         writer.live = False
+        state.name_stack, state.source = here
     return prune(linear), out_mask
 

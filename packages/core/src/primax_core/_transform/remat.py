@@ -220,7 +220,7 @@ def inlined(jaxpr: Jaxpr) -> Jaxpr:
         for inner in body.eqns:
             outvars = [Var(v.aval) for v in inner.outvars]
             new_ins = [v if type(v) is Literal else env[v] for v in inner.invars]
-            eqns.append(inner.replace(invars=new_ins, outvars=outvars))
+            eqns.append(inner.replace(invars=new_ins, outvars=outvars, ctx=eqn.ctx + inner.ctx))
             env.update(zip(inner.outvars, outvars))
         for v, w in zip(eqn.outvars, body.outvars):
             subst[v] = w if type(w) is Literal else env[w]

@@ -18,24 +18,30 @@ from .symbolic import Linear, Zero, add_tangents, instantiate
 def run_tape_backwards(tape: Sequence[Node], out_cts: dict[Tangent, Any], ins: Sequence[Tangent]):
     """Cotangents (``None`` where zero) of a tape's inputs, computed under the current trace."""
     cts: dict[Tangent, Any] = dict(out_cts)
-    for node in reversed(tape):
-        given = [cts.pop(t, None) for t in node.outputs]
-        ct_types = tuple([None if c is None else typeof(c) for c in given])
-        if not any(ct_types):
-            continue
-        if node.backward is not None:
-            found = node.backward(node.residuals, given)
-            pairs = [(t, c) for t, c in zip(node.inputs, found) if c is not None]
-        else:
-            linear = (False,) * len(node.residuals) + (True,) * len(node.inputs)
-            jaxpr, out_mask = transpose_jaxpr(node.jaxpr, linear, ct_types)
-            out_mask = out_mask[len(node.residuals) :]
-            operands = [*node.residuals, *(c for c in given if c is not None)]
-            found = iter(call_on(state.trace, jaxpr, operands))
-            pairs = [(t, next(found)) for t, m in zip(node.inputs, out_mask) if m]
-        for t, c in pairs:
-            old = cts.get(t)
-            cts[t] = c if old is None else add_tangents(old, c)
+    here = state.name_stack, state.source
+    try:
+        for node in reversed(tape):
+            given = [cts.pop(t, None) for t in node.outputs]
+            ct_types = tuple([None if c is None else typeof(c) for c in given])
+            if not any(ct_types):
+                continue
+            if node.at is not None:
+                state.name_stack, state.source = node.at
+            if node.backward is not None:
+                found = node.backward(node.residuals, given)
+                pairs = [(t, c) for t, c in zip(node.inputs, found) if c is not None]
+            else:
+                linear = (False,) * len(node.residuals) + (True,) * len(node.inputs)
+                jaxpr, out_mask = transpose_jaxpr(node.jaxpr, linear, ct_types)
+                out_mask = out_mask[len(node.residuals) :]
+                operands = [*node.residuals, *(c for c in given if c is not None)]
+                found = iter(call_on(state.trace, jaxpr, operands))
+                pairs = [(t, next(found)) for t, m in zip(node.inputs, out_mask) if m]
+            for t, c in pairs:
+                old = cts.get(t)
+                cts[t] = c if old is None else add_tangents(old, c)
+    finally:
+        state.name_stack, state.source = here
     return [cts.get(t) for t in ins]
 
 
@@ -83,6 +89,21 @@ def backward_pass(jaxpr: Jaxpr, linear: Sequence[bool], known: Sequence, cts: Se
 
     Equations that do not depend on linear inputs are computed forward first.
     """
+    here = state.name_stack, state.source
+    try:
+        return _backward_pass(jaxpr, linear, known, cts)
+    finally:
+        state.name_stack, state.source = here
+
+
+def _backward_pass(jaxpr: Jaxpr, linear: Sequence[bool], known: Sequence, cts: Sequence) -> list:
+    scope, located = state.name_stack, jaxpr.debug_info.filename is not None
+
+    def enter(eqn):
+        state.name_stack = scope + eqn.ctx if eqn.ctx else scope
+        if located:
+            state.source = eqn.source_info
+
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, jaxpr.consts))
     linear_vars: set[Any] = set()
     for v, is_lin, value in zip(jaxpr.invars, linear, known):
@@ -96,6 +117,7 @@ def backward_pass(jaxpr: Jaxpr, linear: Sequence[bool], known: Sequence, cts: Se
             linear_vars.update(eqn.outvars)
             backwards.append(eqn)
         else:
+            enter(eqn)
             values = [v if type(v) is Literal else env[v] for v in eqn.invars]
             outs = bind_on(state.trace, eqn.primitive, values, eqn.params)
             env.update(zip(eqn.outvars, outs))
@@ -107,6 +129,7 @@ def backward_pass(jaxpr: Jaxpr, linear: Sequence[bool], known: Sequence, cts: Se
         given = [ct_env.pop(v, None) for v in eqn.outvars]
         if all(c is None for c in given):
             continue
+        enter(eqn)
         linear_args = tuple(type(v) is Var and v in linear_vars for v in eqn.invars)
         values = [
             None if is_lin else v if type(v) is Literal else env[v]

@@ -23,6 +23,7 @@ from .._ir.primitive import linearize as linearize
 from .._ir.primitive import lower as lower
 from .._ir.primitive import transpose as transpose
 from .._ir.printer import hide_defaults as hide_defaults
+from .._runtime.dispatch import as_operand as as_operand
 from .._trace.array import Array as Array
 from .._trace.array import register_method as register_method
 from .._trace.core import Tracer as Tracer
