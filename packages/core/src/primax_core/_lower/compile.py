@@ -6,7 +6,6 @@ import hashlib
 import time
 import weakref
 from collections.abc import Sequence
-from typing import Any
 
 from .._base import log
 from .._base.config import state
@@ -18,7 +17,6 @@ from .._runtime.jaxlib_versions import _jax
 from .._runtime.sharding import device_assignment
 from .context import context, ir
 from .module import Lowered, lower_module
-
 
 # Loaded programs by the hash of their module: programs traced anew but equal share one as long as
 # somebody uses it.
@@ -68,9 +66,7 @@ def compile_module(lowered: Lowered, devs: tuple, compiler_options: tuple = ()) 
     if lowered.callbacks:
         with context:
             loaded = Loaded(
-                client.compile_and_load(
-                    module, _jax.DeviceList(devs), options, lowered.callbacks
-                )
+                client.compile_and_load(module, _jax.DeviceList(devs), options, lowered.callbacks)
             )
     else:
         bytecode = _bytecode(module)

@@ -215,6 +215,7 @@ _type_of[complex] = _scalar_aval(np.complex128)
 
 # The current trace
 
+
 class set_trace:
     """Context manager that makes a trace the current one."""
 

@@ -136,9 +136,7 @@ class StagingTrace(Trace):
         for var, const in zip(jaxpr.constvars, jaxpr.consts):
             env[var] = self.atom(const)
         for var, arg in zip(jaxpr.invars, args):
-            env[var] = (
-                arg._var if type(arg) is JitTracer and arg._trace is self else self.atom(arg)
-            )
+            env[var] = arg._var if type(arg) is JitTracer and arg._trace is self else self.atom(arg)
         append, scope = self.eqns.append, state.name_stack[self.depth :]
         here = source.capture()
         located = jaxpr.debug_info.filename is not None  # a program of the user's has places
@@ -274,9 +272,7 @@ def close_over(jaxpr: Jaxpr) -> tuple[Jaxpr, list]:
     """Move all constants to the front of the arguments; returns them beside the new program."""
     if not jaxpr.constvars:
         return jaxpr, []
-    moved = jaxpr.replace(
-        constvars=[], consts=[], invars=[*jaxpr.constvars, *jaxpr.invars]
-    )
+    moved = jaxpr.replace(constvars=[], consts=[], invars=[*jaxpr.constvars, *jaxpr.invars])
     return moved, jaxpr.consts
 
 

@@ -15,8 +15,8 @@ from .._trace.core import (
     Trace,
     Tracer,
     bind_on,
-    check_leaks,
     call_on,
+    check_leaks,
     check_live,
     made_by,
     set_trace,
@@ -243,5 +243,3 @@ def move_axis(x: Any, dim: int | None, target: int, size: int) -> Any:
 def at_front(x: Any, dim: int | None, size: int) -> Any:
     """The batch with its mapped axis first."""
     return move_axis(x, dim, 0, size)
-
-

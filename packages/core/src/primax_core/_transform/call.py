@@ -27,7 +27,9 @@ from .linearize import linearize_jaxpr
 from .symbolic import Zero, is_linear
 from .transpose import transpose_jaxpr
 
-jit_p: Final = Primitive("jit", multiple_results=True, cache_on=lambda params: params["jaxpr"].cache)
+jit_p: Final = Primitive(
+    "jit", multiple_results=True, cache_on=lambda params: params["jaxpr"].cache
+)
 hide_defaults("jit", inline=False, compiler_options=(), donated=())
 
 
@@ -73,7 +75,7 @@ def _(primals, mask, *, jaxpr, **params):
     found = call_jaxpr(piece.forward, primals, params)
     outs, extra = found[: piece.n_outs], found[piece.n_outs :]
     if piece.linear is None:
-        return outs, stage(lambda: [], []), piece.out_mask
+        return outs, stage(list, []), piece.out_mask
     sources = {"in": primals, "out": outs, "extra": extra}
     residuals = [sources[where][i] for where, i in piece.residuals]
     n = len(residuals)
@@ -110,5 +112,3 @@ def _(used, eqn):
         effects=jaxpr.effects,
     )
     return list(used_inputs), new
-
-

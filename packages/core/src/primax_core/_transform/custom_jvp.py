@@ -117,7 +117,10 @@ def _forward(trace: JVPTrace, args: Sequence, custom: CustomJVP) -> list:
         if all(t is None for t in tangents[custom.num_consts :]):
             return custom.call(primals)
         outs, dots = _apply_rule(custom, primals, tangents)
-    return [o if type(t) is Zero or _no_tangent(t) else JVPTracer(trace, o, t) for o, t in zip(outs, dots)]
+    return [
+        o if type(t) is Zero or _no_tangent(t) else JVPTracer(trace, o, t)
+        for o, t in zip(outs, dots)
+    ]
 
 
 def _no_tangent(t: Any) -> bool:
@@ -271,5 +274,3 @@ def _(used, eqn):
     if any(used) or eqn.effects:
         return [True] * len(eqn.invars), eqn
     return [False] * len(eqn.invars), None
-
-

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from .._base import source
 from .._base.config import state
@@ -26,8 +26,8 @@ from .._trace.staging import StagingTrace, close_over, eval_jaxpr, stage
 from .batching import BatchTrace, batch_of, move_axis, sum_axis
 from .custom_jvp import SymbolicZero
 from .jvp import JVPTrace, JVPTracer
-from .presenting import finished
 from .linearize import GradTracer, LinearizeTrace, TangentTrace
+from .presenting import finished
 from .symbolic import Zero, instantiate
 
 custom_vjp_call_p: Final = Primitive(
@@ -152,9 +152,7 @@ def run_bwd(cts: Sequence, residuals, *, bwd, out_avals, in_avals, which, symbol
             return [None] * len(which)
         given = [SymbolicZero(a) if c is None else finished(c) for c, a in zip(cts, out_avals)]
     else:
-        given = [
-            finished(instantiate(Zero(a)) if c is None else c) for c, a in zip(cts, out_avals)
-        ]
+        given = [finished(instantiate(Zero(a)) if c is None else c) for c, a in zip(cts, out_avals)]
     with source.in_users_code():
         found = bwd(list(residuals), given)
     return [None if type(found[i]) in (Zero, SymbolicZero) else found[i] for i in which]
@@ -171,9 +169,7 @@ def _forward(trace: JVPTrace, args: Sequence, custom: CustomVJP) -> list:
         outs, residuals = custom.run_fwd(primals, [t is not None for t in tangents])
         params = _linear_call(custom, outs, residuals, primals, which)
         dots = custom_lin_p.bind(*residuals, *(tangents[i] for i in which), **params)
-    return [
-        JVPTracer(trace, o, t) if _has_tangent(typeof(t)) else o for o, t in zip(outs, dots)
-    ]
+    return [JVPTracer(trace, o, t) if _has_tangent(typeof(t)) else o for o, t in zip(outs, dots)]
 
 
 def _batched(trace: BatchTrace, args: Sequence, custom: CustomVJP) -> list:
@@ -304,8 +300,8 @@ def _(used, eqn):
 # The linear part: it can be transposed and batched, not computed.
 
 _FORWARD_MODE = (
-    "can't apply forward-mode autodiff (jvp) to a custom_vjp function. Use reverse mode (grad, vjp, "
-    "jacrev), or define the function with custom_jvp."
+    "can't apply forward-mode autodiff (jvp) to a custom_vjp function. Use reverse mode (grad, "
+    "vjp, jacrev), or define the function with custom_jvp."
 )
 
 
@@ -343,9 +339,7 @@ def _(axis, args, dims, *, num_res, bwd, out_avals, in_avals, which, symbolic_ze
 
         def run(*xs):
             res, rest = xs[:num_res], iter(xs[num_res:])
-            full = [
-                SymbolicZero(a) if z else next(rest) for a, z in zip(out_avals, zero)
-            ]
+            full = [SymbolicZero(a) if z else next(rest) for a, z in zip(out_avals, zero)]
             found = bwd(list(res), full)
             missing[:] = [type(c) is Zero or type(c) is SymbolicZero for c in found]
             return [c for c, m in zip(found, missing) if not m]

@@ -96,9 +96,7 @@ class JVPTrace(Trace):
         """Results with their tangents, which follow the results in ``outs``."""
         n = len(out_mask)
         tangents = iter(outs[n:])
-        return [
-            JVPTracer(self, p, next(tangents)) if m else p for p, m in zip(outs[:n], out_mask)
-        ]
+        return [JVPTracer(self, p, next(tangents)) if m else p for p, m in zip(outs[:n], out_mask)]
 
 
 def jvp_piece(prim: Primitive, params: dict, avals: list, mask: tuple[bool, ...]):
@@ -111,9 +109,7 @@ def jvp_piece(prim: Primitive, params: dict, avals: list, mask: tuple[bool, ...]
         def run(*args):
             primals = list(args[: len(avals)])
             given = iter(args[len(avals) :])
-            tangents = [
-                next(given) if m else Zero(a.tangent_aval()) for m, a in zip(mask, avals)
-            ]
+            tangents = [next(given) if m else Zero(a.tangent_aval()) for m, a in zip(mask, avals)]
             outs, tangents_out = rule(primals, tangents, **params)
             if not prim.multiple_results:
                 outs, tangents_out = [outs], [tangents_out]
@@ -127,7 +123,9 @@ def jvp_piece(prim: Primitive, params: dict, avals: list, mask: tuple[bool, ...]
     return remembered("jvp", prim, params, (tuple(avals), mask), make)
 
 
-def jvp_jaxpr(jaxpr: Jaxpr, mask: tuple[bool, ...], instantiate_outs: tuple[bool, ...] | bool = False):
+def jvp_jaxpr(
+    jaxpr: Jaxpr, mask: tuple[bool, ...], instantiate_outs: tuple[bool, ...] | bool = False
+):
     """Forward-mode program of a program, and which results have tangents.
 
     Args:

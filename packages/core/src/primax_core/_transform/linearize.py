@@ -19,8 +19,8 @@ from .._trace.core import (
     Trace,
     Tracer,
     bind_on,
-    check_leaks,
     call_on,
+    check_leaks,
     check_live,
     made_by,
     set_trace,
@@ -32,7 +32,7 @@ from .symbolic import Zero, instantiate
 
 
 class Tangent:
-    """One linear quantity on the tape: result ``index`` of ``node``, or an input if that is None."""
+    """A linear quantity on the tape: result ``index`` of ``node``, or an input without a node."""
 
     __slots__ = ("node", "index", "aval")
 
@@ -76,7 +76,9 @@ class GradTracer(Tracer):
         self.tangent = tangent
 
     def __repr__(self):
-        return f"GradTracer(primal={self.primal!r}, typeof(tangent)={self.tangent.aval.str_short()})"
+        return (
+            f"GradTracer(primal={self.primal!r}, typeof(tangent)={self.tangent.aval.str_short()})"
+        )
 
     def _concrete(self):
         value = self.primal
@@ -147,9 +149,7 @@ class LinearizeTrace(Trace):
         ]
         node = self.record(piece.linear, residuals, tangents)
         made = iter(node.outputs)
-        return [
-            GradTracer(self, o, next(made)) if m else o for o, m in zip(outs, piece.out_mask)
-        ]
+        return [GradTracer(self, o, next(made)) if m else o for o, m in zip(outs, piece.out_mask)]
 
     def record(self, jaxpr: Jaxpr, residuals, tangents, backward=None) -> Node:
         """Put a linear program on the tape."""
@@ -311,9 +311,7 @@ def prune(jaxpr: Jaxpr) -> Jaxpr:
     pairs = [(v, c) for v, c in zip(jaxpr.constvars, jaxpr.consts) if v in needed]
     if len(kept) == len(jaxpr.eqns) and len(pairs) == len(jaxpr.consts):
         return jaxpr
-    return jaxpr.replace(
-        eqns=kept, constvars=[v for v, _ in pairs], consts=[c for _, c in pairs]
-    )
+    return jaxpr.replace(eqns=kept, constvars=[v for v, _ in pairs], consts=[c for _, c in pairs])
 
 
 def linearize_jaxpr(
@@ -398,4 +396,3 @@ def tape_to_jaxpr(outs, tangents, tape, ins, instantiate_outs=None) -> tuple[Jax
         writer.live = False
         state.name_stack, state.source = here
     return prune(linear), out_mask
-

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 from .._base.config import state
@@ -20,7 +20,7 @@ from .._ir.primitive import (
     transpose,
 )
 from .._lower.lazy import hlo, lowering
-from .._trace.core import call_on, typeof
+from .._trace.core import typeof
 from .._trace.staging import eval_jaxpr, stage
 from .batching import batch_jaxpr
 from .call import jit_p
@@ -102,9 +102,7 @@ def _(primals, tangents, *, jaxpr, **params):
     outs = remat_p.bind(*primals, *given, jaxpr=program, **params)
     n = len(jaxpr.outvars)
     rest = iter(outs[n:])
-    return outs[:n], [
-        next(rest) if m else Zero.like(o) for m, o in zip(out_mask, outs)
-    ]
+    return outs[:n], [next(rest) if m else Zero.like(o) for m, o in zip(out_mask, outs)]
 
 
 @remat_p.rule(linearize)
@@ -133,7 +131,7 @@ class _RematPlan:
     Attributes:
       forward: ``(*inputs) -> (*outs, *saved)``, with the values that the policy keeps and the
         linear part needs.
-      linear: ``(*kept inputs, *saved, *tangents) -> (*out tangents)``, which computes the rest again.
+      linear: ``(*kept inputs, *saved, *tangents) -> (*out tangents)``; computes the rest again.
       kept_inputs: which inputs the linear part reads.
       out_mask: which outs have tangents.
     """
@@ -237,9 +235,13 @@ def _(cts, *args, jaxpr, policy, prevent_cse, differentiated):
     known = [a for a in args if not is_linear(a)]
     found = iter(
         remat_p.bind(
-            *known, *(c for c in cts if type(c) is not Zero), jaxpr=program, policy=policy,
-            prevent_cse=prevent_cse, differentiated=True,
-        )  # fmt: skip
+            *known,
+            *(c for c in cts if type(c) is not Zero),
+            jaxpr=program,
+            policy=policy,
+            prevent_cse=prevent_cse,
+            differentiated=True,
+        )
     )
     return [next(found) if m else None for m in out_mask]
 
@@ -285,5 +287,3 @@ def _(primals, tangents, *, name):
 @name_p.rule(batch)
 def _(axis, args, dims, *, name):
     return name_p.bind(*args, name=name), dims[0]
-
-

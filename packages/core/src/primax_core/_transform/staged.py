@@ -139,7 +139,9 @@ class Staged:
         trace = state.trace
         if self.inline and trace is not None:
             return trace.call(traced.jaxpr, args, self.name)
-        return jit_p.bind(*args, jaxpr=traced.jaxpr, name=self.name, inline=self.inline, **self.options)
+        return jit_p.bind(
+            *args, jaxpr=traced.jaxpr, name=self.name, inline=self.inline, **self.options
+        )
 
     def call_eager(self, fun, static_key, leaves: Sequence, in_tree):
         """Call on concrete values."""
@@ -198,8 +200,8 @@ class Staged:
         return TypeError(
             f"Error interpreting argument to {source.summarize_function(self.fun)} as an abstract "
             f"array. The problematic value is of type {type(x)} and was passed to the function at "
-            f"path {self.argument_name(i, in_tree, static_key)}. Arguments must be arrays, numbers or "
-            "pytrees of them; mark others as static."
+            f"path {self.argument_name(i, in_tree, static_key)}. Arguments must be arrays, numbers "
+            "or pytrees of them; mark others as static."
         )
 
     def clear(self) -> None:
@@ -221,7 +223,7 @@ def _positional_arrays(in_tree, n: int) -> bool:
 
 
 def trace_function(fun: Callable, in_tree, avals: Sequence, info: DebugInfo) -> Traced:
-    """Trace a function of pytrees ``fun(*args, **kwargs)``, given the tree of ``(args, kwargs)``."""
+    """Trace a function of pytrees ``fun(*args, **kwargs)``; ``in_tree`` is that of both."""
     out_trees: list = []
 
     def flat(*leaves):
@@ -269,7 +271,9 @@ def library_function(
       static_argnames: parameters that are hashable values, not arrays.
       check: called with the arguments, wherever they are not known to be arrays, to refuse others.
     """
-    staged = Staged(fun, name or fun.__name__, inline=True, compile=_compile_for(name or fun.__name__))
+    staged = Staged(
+        fun, name or fun.__name__, inline=True, compile=_compile_for(name or fun.__name__)
+    )
     return make_front(staged, fun, frozenset(static_argnames), check)
 
 
@@ -342,7 +346,7 @@ def make_front(
 
 
 def _numbers_as_arrays(args: tuple):
-    """Arguments with Python numbers as arrays, and their specs; ``None`` if others are among them."""
+    """Arguments with Python numbers as arrays, and their specs; ``None`` where others are."""
     arrays = [as_operand(a) if type(a) in _NUMBERS else a for a in args]
     try:
         return arrays, [a._spec for a in arrays]

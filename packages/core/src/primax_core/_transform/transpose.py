@@ -69,9 +69,7 @@ def transpose_jaxpr(
             found = backward_pass(jaxpr, linear, known, cts)
             if instantiate_outs:
                 found = [instantiate(c) if is_lin else c for c, is_lin in zip(found, linear)]
-            out_mask.extend(
-                is_lin and type(c) is not Zero for c, is_lin in zip(found, linear)
-            )
+            out_mask.extend(is_lin and type(c) is not Zero for c, is_lin in zip(found, linear))
             return [c for c, m in zip(found, out_mask) if m]
 
         known_avals = [v.aval for v, is_lin in zip(jaxpr.invars, linear) if not is_lin]
@@ -188,7 +186,4 @@ def transpose_piece(prim, params, avals, linear_args, out_avals, ct_types):
 
 def instantiated(cts: Sequence, avals: Sequence) -> list:
     """Arrays for cotangents that may be ``None`` or symbolic."""
-    return [
-        instantiate(Zero(a)) if c is None else instantiate(c) for c, a in zip(cts, avals)
-    ]
-
+    return [instantiate(Zero(a)) if c is None else instantiate(c) for c, a in zip(cts, avals)]
