@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial, update_wrapper
 from typing import Any
@@ -13,7 +12,7 @@ from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._lower.lazy import compile_jaxpr, lowering
 from .._runtime.array import ArrayImpl
 from .._runtime.devices import Device, devices
-from .._runtime.dispatch import Executable, explain_failure
+from .._runtime.dispatch import Executable, collect_garbage, explain_failure, garbage_is_due
 from .._runtime.sharding import SingleDeviceSharding
 from .._transform.staged import Staged, Traced
 from .arguments import as_tuple, check_callable, debug_info, name_of
@@ -32,7 +31,7 @@ class Unspecified:
 UNSPECIFIED: Any = Unspecified()
 
 # Programs of a function live as long as the function, whichever jit made them.
-_programs: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+_programs = caches.OfFunctions()
 
 
 class _Options:
@@ -52,10 +51,9 @@ class JitFunction:
         self._options = options
         self._has_static = bool(options.static_argnums or options.static_argnames)
         try:
-            shared = _programs.setdefault(fun, {})
-            cache = shared.setdefault(options.key, {})
-        except TypeError:  # not weakly referable or not hashable
-            cache = {}
+            cache = _programs.of(fun).setdefault(options.key, caches.Bounded())
+        except TypeError:  # options that cannot be hashed
+            cache = caches.Bounded()
         self._staged = _JitStaged(fun, options, cache)
         self._entries = self._staged.entries
         self._trees = self._staged.short_roads
@@ -78,6 +76,8 @@ class JitFunction:
                 except (AttributeError, ValueError):
                     pass  # something is no array; the slow road says what is wrong with it
                 if entry is not None:
+                    if garbage_is_due():
+                        collect_garbage()
                     try:
                         outs = entry.execute([a._buf for a in leaves]).consume_with_handlers(
                             entry.handlers
@@ -464,6 +464,3 @@ def _link(fun, nums: tuple[int, ...], names: tuple[str, ...], what: str):
 def clear_caches() -> None:
     """Forget all traced and compiled programs."""
     caches.clear_all()
-    for shared in list(_programs.values()):
-        for cache in shared.values():
-            cache.clear()

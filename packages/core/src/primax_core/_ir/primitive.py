@@ -106,9 +106,9 @@ class Primitive:
         self.cache_on = cache_on
         self.rules: dict[RuleKind, Any] = {}
         self.home = sys._getframe(1).f_globals.get("__name__", "?")
-        self.pieces: dict = {}
-        self.types: dict = {}
-        self.executables: dict = {}
+        self.pieces: dict = caches.Bounded()
+        self.types: dict = caches.Bounded()
+        self.executables: dict = caches.Bounded()
         _all.add(self)
 
     def __repr__(self):

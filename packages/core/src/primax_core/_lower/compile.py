@@ -73,7 +73,8 @@ def compile_module(lowered: Lowered, devs: tuple, compiler_options: tuple = ()) 
         key = (hashlib.blake2b(bytecode).digest(), devs, compiler_options)
         loaded = _loaded.get(key)
         if loaded is None:
-            loaded = Loaded(client.compile_and_load(bytecode, _jax.DeviceList(devs), options))
+            # Not a DeviceList: iterating over one, jaxlib 0.10 gives its class an attribute.
+            loaded = Loaded(client.compile_and_load(bytecode, devs, options))
             _loaded[key] = loaded
     if state.log_compiles:
         log.warning(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._ir import primitive as kinds
+from .._ir.dtypes import canonicalize_dtype
 from .._ir.effects import must_stay
 from .._ir.jaxpr import Jaxpr, Literal, Var, jaxprs_in
 from .._trace.staging import stage
@@ -194,8 +195,6 @@ def _const_value(ctx: LoweringContext, const) -> ir.Value:
     if type(const) is Literal:
         return constant(const.val)
     value = const._buffer_value() if hasattr(const, "_buffer_value") else np.asarray(const)
-    from .._ir.dtypes import canonicalize_dtype
-
     dtype = canonicalize_dtype(value.dtype)
     return constant(value.astype(dtype) if dtype != value.dtype else value)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -17,10 +18,20 @@ from .._trace.staging import eval_jaxpr, stage
 from .array import ArrayImpl, Spec, default_sharding, move, put
 from .array_text import deleted_text
 from .errors import JaxRuntimeError
+from .jaxlib_versions import collect_garbage
 
 run = RuleKind("run", "(*arrays, **params) -> array")
 """What an operation does eagerly in Python, for those that XLA does not compute: moving an array
 to a device, say. It gets concrete arrays, and is optional."""
+
+
+_EXECUTIONS_BETWEEN_COLLECTIONS: Final = 256
+garbage_is_due: Final[Callable[[], bool]] = itertools.cycle(
+    (True,) + (False,) * (_EXECUTIONS_BETWEEN_COLLECTIONS - 1)
+).__next__
+"""Asked at each execution. jaxlib notes the Python stack of every one and may drop the note in a
+thread of its own, where it cannot be freed: it lies there until somebody calls
+``collect_garbage``."""
 
 
 class Loaded:
@@ -86,6 +97,8 @@ class Executable:
             bufs = self.consts + bufs
         if self.donated:
             self._check_donations(args)
+        if garbage_is_due():
+            collect_garbage()
         try:
             outs = self.execute(bufs).consume_with_handlers(self.handlers)
         except Exception as e:

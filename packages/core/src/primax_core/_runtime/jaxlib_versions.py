@@ -38,6 +38,7 @@ check_version(JAXLIB_VERSION)
 _FIRST: Final = JAXLIB_VERSION < (0, 11)
 
 HloSharding = _hlo.HloSharding
+collect_garbage = _jax.collect_garbage
 GSPMDSharding = _jax.GSPMDSharding
 JaxRuntimeError = _jax.JaxRuntimeError
 

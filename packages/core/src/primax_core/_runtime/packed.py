@@ -49,11 +49,10 @@ def _make_reader(aval, sharding, result_handler):
         return %y : tensor<{dims}{wide}>
       }}
     }}"""
-    (device,) = sharding._internal_device_list
+    device = sharding._internal_device_list[0]
     options = _jax.CompileOptions()
     options.num_replicas = options.num_partitions = 1
     options.device_assignment = _jax.DeviceAssignment.create(np.array([[device.id]], np.int32))
-    executable = device.client.compile_and_load(
-        text.encode(), sharding._internal_device_list, options
-    )
+    # Not a DeviceList: iterating over one, jaxlib 0.10 gives its class an attribute.
+    executable = device.client.compile_and_load(text.encode(), [device], options)
     return executable, result_handler(ShapedArray(aval.shape, np.dtype(dtype)), sharding)

@@ -11,6 +11,7 @@ from .._base import errors, source
 from .._base.config import state
 from .._ir import primitive as kinds
 from .._ir.avals import ShapedArray
+from .._ir.check import check_jaxpr
 from .._ir.effects import no_effects
 from .._ir.jaxpr import (
     DebugInfo,
@@ -262,8 +263,6 @@ def stage(
         del tracers, outs
         check_leaks(trace, debug_info.func_src_info)
     if state.enable_checks:
-        from .._ir.check import check_jaxpr
-
         check_jaxpr(jaxpr)
     return jaxpr
 

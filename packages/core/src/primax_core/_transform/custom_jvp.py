@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from .._base import source
 from .._base.config import state
+from .._ir.dtypes import float0
 from .._ir.primitive import Primitive, abstract, dce, effects, lower, process
 from .._ir.printer import hide_defaults
 from .._lower.lazy import lowering
@@ -124,8 +125,6 @@ def _forward(trace: JVPTrace, args: Sequence, custom: CustomJVP) -> list:
 
 
 def _no_tangent(t: Any) -> bool:
-    from .._ir.dtypes import float0
-
     return typeof(t).dtype == float0
 
 

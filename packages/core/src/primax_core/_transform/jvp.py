@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .._base.config import state
 from .._ir import primitive as kinds
 from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._ir.primitive import Primitive
@@ -162,8 +163,6 @@ def jvp_jaxpr(
 
 def jvp_of(fun, primals: Sequence, tangents: Sequence):
     """Run a function of flat values forward: results and tangents (``None`` where zero)."""
-    from .._base.config import state
-
     parent = state.trace
     trace = JVPTrace(parent)
     ins = [p if t is None else JVPTracer(trace, p, t) for p, t in zip(primals, tangents)]

@@ -15,7 +15,14 @@ from typing import Any
 from .._base import caches, errors, pytree, source
 from .._base.config import state
 from .._ir.jaxpr import DebugInfo, Jaxpr
-from .._runtime.dispatch import Executable, as_operand, explain_failure
+from .._runtime import dispatch
+from .._runtime.dispatch import (
+    Executable,
+    as_operand,
+    collect_garbage,
+    explain_failure,
+    garbage_is_due,
+)
 from .._trace.axes import axis_env
 from .._trace.core import Tracer, typeof
 from .._trace.staging import close_over, has_tracers, stage
@@ -96,11 +103,11 @@ class Staged:
         self.inline = inline
         self.options = options or {}
         self.compile = compile
-        self.traced: dict[Any, Traced] = {} if cache is None else cache
-        self.entries: dict[Any, Entry] = {}
+        self.traced: dict[Any, Traced] = caches.Bounded() if cache is None else cache
+        self.entries: dict[Any, Entry] = caches.Bounded()
         self.debug = debug
         self.on_miss = on_miss
-        self.short_roads: dict[Any, Entry] = {}
+        self.short_roads: dict[Any, Entry] = caches.Bounded()
         _all.add(self)
 
     # Tracing
@@ -278,8 +285,6 @@ def library_function(
 
 
 def _compile_for(name: str):
-    from .._runtime import dispatch
-
     return lambda jaxpr, specs: dispatch.compile_jaxpr(jaxpr, specs, name=name)
 
 
@@ -290,8 +295,7 @@ def make_front(
     staged: Staged, fun: Callable, static: frozenset, check: Callable[..., None] | None = None
 ) -> Callable:
     """The callable of a library function, with the short road for concrete arrays first."""
-    short_roads: dict[Any, Entry] = {}
-    staged.short_roads = short_roads
+    short_roads = staged.short_roads
 
     def call(*args, **kwargs):
         key, arrays = None, args
@@ -314,6 +318,8 @@ def make_front(
                 except TypeError:  # an array among the keyword arguments
                     entry = key = None
                 if entry is not None:
+                    if garbage_is_due():
+                        collect_garbage()
                     try:
                         outs = entry.execute([a._buf for a in arrays]).consume_with_handlers(
                             entry.handlers

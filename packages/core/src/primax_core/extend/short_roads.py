@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable
 from typing import Any, Final
 
 from .._base.config import state
+from .._runtime.dispatch import collect_garbage, garbage_is_due
 from .._trace.array import Array
 
 _KEPT: Final = 4096
@@ -50,6 +51,8 @@ class ShortRoads:
         try:
             road = self._found[state.key, key, *[x._spec for x in arrays]]
             bufs = [x._buf for x in arrays]
+            if garbage_is_due():
+                collect_garbage()
             return road.execute(bufs).consume_with_handlers(road.handlers)[0]
         except Exception:
             return None

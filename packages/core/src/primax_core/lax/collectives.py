@@ -12,10 +12,12 @@ from typing import Any, Final
 import numpy as np
 
 from .._base import pytree
+from .._ir.avals import ShapedArray
 from .._ir.effects import NamedAxisEffect
 from .._ir.primitive import Primitive, abstract, batch, effects, jvp, lower, transpose
 from .._trace.axes import axis_size_in_scope
 from .._trace.core import typeof
+from .._transform.batching import at_front
 from .._transform.symbolic import Zero, instantiate
 from .arithmetic import add, div, mul
 from .broadcasting import broadcast_in_dim, iota
@@ -248,8 +250,6 @@ for _p in (ppermute_p, all_gather_p, all_to_all_p, reduce_scatter_p, axis_index_
 
 @axis_index_p.rule(abstract)
 def _(*, axis_name):
-    from .._ir.avals import ShapedArray
-
     return ShapedArray((), np.dtype(np.int32))
 
 
@@ -380,8 +380,6 @@ def _mapped(prim: Primitive, on_front: Callable, shift: tuple[str, ...]) -> None
     @prim.rule(batch)
     def _(axis, args, dims, *, axis_name, **params):
         (x,), (d,) = args, dims
-        from .._transform.batching import at_front
-
         x = at_front(x, d, axis.size)
         if axis.name not in axis_name:
             moved = {k: params[k] + 1 for k in shift}

@@ -15,7 +15,7 @@ from .._ir.avals import ShapedArray
 from .._ir.jaxpr import Literal
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
 from .._lower.lazy import hlo, mlir
-from .._runtime.dispatch import explain_failure
+from .._runtime.dispatch import collect_garbage, explain_failure, garbage_is_due
 from .._trace.core import typeof
 from .._transform.batching import move_axis
 from .._transform.symbolic import Zero, add_tangents, is_linear
@@ -362,6 +362,8 @@ def short_road(prim: Primitive, **defaults: Any) -> Callable[[_F], _F]:
                     pass
                 else:
                     try:
+                        if garbage_is_due():
+                            collect_garbage()
                         return execute([a._buf for a in args]).consume_with_handlers(handlers)[0]
                     except Exception as e:
                         explain_failure(e, args, prim.name)

@@ -14,7 +14,7 @@ import numpy as np
 from .._base.config import state
 from .._ir import dtypes
 from .._runtime.array import ArrayImpl
-from .._runtime.dispatch import as_operand
+from .._runtime.dispatch import as_operand, collect_garbage, garbage_is_due
 from .._trace.array import Array, register_method
 from .._trace.core import typeof
 from .._transform.staged import library_function
@@ -86,6 +86,8 @@ def _operator(
                 y = _scalar_array(other, kind)
             try:
                 road = roads[(state.key, self._spec, y._spec)]
+                if garbage_is_due():
+                    collect_garbage()
                 return road.execute([self._buf, y._buf]).consume_with_handlers(road.handlers)[0]
             except Exception:
                 pass  # not met before, or failing; the slow road says why
@@ -98,6 +100,8 @@ def _operator(
                 y = _scalar_array(other, kind)
             try:
                 road = roads[(state.key, y._spec, self._spec)]
+                if garbage_is_due():
+                    collect_garbage()
                 return road.execute([y._buf, self._buf]).consume_with_handlers(road.handlers)[0]
             except Exception:
                 pass
@@ -214,6 +218,8 @@ def __pow__(self, other):
     if type(other) is int and state.trace is None:
         try:
             execute, handlers = _power_roads[(state.key, self._spec, other)]
+            if garbage_is_due():
+                collect_garbage()
             return execute([self._buf]).consume_with_handlers(handlers)[0]
         except Exception:
             pass

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Sequence
 
-from ..._base import pytree
+from ..._base import caches, pytree
 from ..._base.config import state
 from ..._ir.avals import ShapedArray
 from ..._ir.jaxpr import DebugInfo, Jaxpr
@@ -15,7 +14,7 @@ from ..._transform.staged import trace_function
 from ..conversion import convert_element_type
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
-_traced: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+_traced = caches.OfFunctions()
 
 
 class Body:
@@ -33,10 +32,7 @@ class Body:
 def trace_body(fun: Callable, in_tree, avals: Sequence[ShapedArray], what: str) -> Body:
     """Trace a function of positional arguments with this tree ``(arg, ...)``."""
     key = (state.trace_key, axis_env.key, in_tree, *avals)
-    try:
-        cache = _traced.setdefault(fun, {})
-    except TypeError:
-        cache = {}
+    cache = _traced.of(fun)
     found = cache.get(key)
     if found is not None:
         return found
