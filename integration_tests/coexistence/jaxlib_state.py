@@ -91,11 +91,7 @@ def _snapshot() -> dict[str, dict[str, Any]]:
         for name, value in vars(module).items():
             state[f"{module.__name__}.{name} itself"] = {name: value}
             if isinstance(value, type):
-                # The first iteration over an object puts the iterator's class into the object's
-                # class, whoever iterates: jaxlib's bindings do that themselves.
-                state[f"class {module.__name__}.{name}"] = {
-                    k: v for k, v in vars(value).items() if not k.endswith("_iterator")
-                }
+                state[f"class {module.__name__}.{name}"] = dict(vars(value))
     # Every Config object that takes part in jax's cache keys is named here from its birth on.
     state["config options"] = dict.fromkeys(map(str, _jax.config.trace_context_names()), True)
     state["copyreg"] = {str(key): value for key, value in copyreg.dispatch_table.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from . import primitive as kinds
@@ -18,7 +19,7 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
 
     Every variable is bound once and before it is read; constants and their variables, and the types
     that equations claim for their results and those their rules give, agree; the programs that
-    equations hold are well formed too.
+    equations hold are well formed too, and take what the equations pass.
 
     Raises:
       JaxprCheckError: naming the first equation that is wrong.
@@ -38,12 +39,17 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
         if v not in bound:
             raise JaxprCheckError(f"{where} reads {v!r}, which is not bound before")
 
+    if jaxpr.cache.get("checked"):
+        return
     if len(jaxpr.constvars) != len(jaxpr.consts):
         raise JaxprCheckError(
             f"{len(jaxpr.constvars)} variables of constants for {len(jaxpr.consts)} constants"
         )
-    for v in jaxpr.constvars:
+    for v, c in zip(jaxpr.constvars, jaxpr.consts):
         bind(v, "the header (constants)")
+        found = getattr(c, "aval", v.aval)
+        if not _same(v.aval, found):
+            raise JaxprCheckError(f"a constant of type {found} has a variable of type {v.aval}")
     for v in jaxpr.invars:
         bind(v, "the header (arguments)")
     for i, eqn in enumerate(jaxpr.eqns):
@@ -61,13 +67,21 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
                 bind(v, where)
     for v in jaxpr.outvars:
         read(v, "the result")
+    jaxpr.cache["checked"] = True
 
 
 def _check_types(eqn: Eqn, where: str) -> None:
     rule = eqn.primitive.rules.get(kinds.abstract)
     if rule is None or type(rule) is kinds.Unsupported:
         raise JaxprCheckError(f"{where} has no abstract rule")
-    found = rule(*[v.aval for v in eqn.invars], **eqn.params)
+    in_avals = [v.aval for v in eqn.invars]
+    check = eqn.primitive.rules.get(kinds.check)
+    if check is not None:
+        try:
+            check(*in_avals, **eqn.params)
+        except JaxprCheckError as e:
+            raise JaxprCheckError(f"{where}: {e}") from None
+    found = rule(*in_avals, **eqn.params)
     avals = list(found) if eqn.primitive.multiple_results else [found]
     if len(avals) != len(eqn.outvars):
         raise JaxprCheckError(
@@ -78,6 +92,19 @@ def _check_types(eqn: Eqn, where: str) -> None:
             raise JaxprCheckError(
                 f"{where} claims the type {v.aval} for a result whose type is {a}"
             )
+
+
+def check_types(what: str, given: Sequence, wanted: Sequence) -> None:
+    """Compare types of values with those that a program takes or gives.
+
+    Raises:
+      JaxprCheckError: saying what was compared.
+    """
+    if len(given) != len(wanted):
+        raise JaxprCheckError(f"{what}: {len(given)} where there must be {len(wanted)}")
+    for i, (a, b) in enumerate(zip(given, wanted)):
+        if not _same(b, a):
+            raise JaxprCheckError(f"{what}: number {i} has type {a} where it must have {b}")
 
 
 def _same(claimed: Any, found: Any) -> bool:

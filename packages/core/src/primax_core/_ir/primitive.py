@@ -51,6 +51,7 @@ batch = RuleKind("batch", "(axis, args, dims, **params) -> (out, out_dim)")
 save = RuleKind(
     "save", "(split, eqn) -> (forward eqn, eqn that takes saved values, values) or None"
 )
+check = RuleKind("check", "(*avals, **params) -> None, or JaxprCheckError")
 dce = RuleKind("dce", "(used_outputs, eqn) -> (used_inputs, new_eqn)")
 process = RuleKind("process", "(trace, args, **params) -> outs")
 

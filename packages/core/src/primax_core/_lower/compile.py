@@ -7,7 +7,7 @@ import time
 import weakref
 from collections.abc import Sequence
 
-from .._base import log
+from .._base import caches, log
 from .._base.config import state
 from .._ir.jaxpr import Jaxpr
 from .._runtime.array import Spec, spec_of
@@ -19,8 +19,12 @@ from .context import context, ir
 from .module import Lowered, lower_module
 
 # Loaded programs by the hash of their module: programs traced anew but equal share one as long as
-# somebody uses it.
+# somebody uses it. The latest are kept, so that a function made anew in each round of a loop is
+# compiled once.
 _loaded: weakref.WeakValueDictionary[tuple, Loaded] = weakref.WeakValueDictionary()
+_latest: dict[tuple, Loaded] = {}
+_LATEST_KEPT = 64
+caches.register(_latest.clear)
 
 
 def compile_jaxpr(
@@ -76,6 +80,10 @@ def compile_module(lowered: Lowered, devs: tuple, compiler_options: tuple = ()) 
             # Not a DeviceList: iterating over one, jaxlib 0.10 gives its class an attribute.
             loaded = Loaded(client.compile_and_load(bytecode, devs, options))
             _loaded[key] = loaded
+        _latest.pop(key, None)
+        _latest[key] = loaded
+        if len(_latest) > _LATEST_KEPT:
+            _latest.pop(next(iter(list(_latest))), None)
     if state.log_compiles:
         log.warning(
             "Finished XLA compilation of %s in %.9f sec",

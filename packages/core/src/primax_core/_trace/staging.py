@@ -163,10 +163,13 @@ class StagingTrace(Trace):
         outvars = [self.atom(x) for x in outs]
         self.live = False
         constvars = list(self.const_vars.values())
-        return Jaxpr(
+        jaxpr = Jaxpr(
             constvars, self.consts, self.invars, outvars, self.eqns,
             joined_effects(self.eqns), self.debug_info,
         )  # fmt: skip
+        if state.enable_checks:
+            check_jaxpr(jaxpr)
+        return jaxpr
 
     def describe(self, tracer: JitTracer) -> str:
         """Which arguments a tracer depends on, or which line made it."""
@@ -262,8 +265,6 @@ def stage(
     if state.check_tracer_leaks:
         del tracers, outs
         check_leaks(trace, debug_info.func_src_info)
-    if state.enable_checks:
-        check_jaxpr(jaxpr)
     return jaxpr
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from .._ir.check import check_types
 from .._ir.jaxpr import Jaxpr
 from .._ir.primitive import (
     Primitive,
     abstract,
     batch,
+    check,
     dce,
     effects,
     jvp,
@@ -41,6 +43,11 @@ def call_jaxpr(jaxpr: Jaxpr, args, like: dict) -> list:
 @jit_p.rule(abstract)
 def _(*avals, jaxpr, **_):
     return jaxpr.out_avals
+
+
+@jit_p.rule(check)
+def _(*avals, jaxpr, **_):
+    check_types("arguments", avals, jaxpr.in_avals)
 
 
 @jit_p.rule(effects)

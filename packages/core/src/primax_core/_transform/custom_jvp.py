@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from .._base import source
 from .._base.config import state
+from .._ir.check import check_types
 from .._ir.dtypes import float0
-from .._ir.primitive import Primitive, abstract, dce, effects, lower, process
+from .._ir.primitive import Primitive, abstract, check, dce, effects, lower, process
 from .._ir.printer import hide_defaults
 from .._lower.lazy import lowering
 from .._trace.core import Trace, Tracer, check_live, run_eagerly, set_trace, typeof
@@ -255,6 +256,11 @@ def _(trace, args, *, name, call_jaxpr, jvp, symbolic_zeros, num_consts):
 @custom_jvp_call_p.rule(abstract)
 def _(*avals, call_jaxpr, **_):
     return call_jaxpr.out_avals
+
+
+@custom_jvp_call_p.rule(check)
+def _(*avals, call_jaxpr, **_):
+    check_types("arguments", avals, call_jaxpr.in_avals)
 
 
 @custom_jvp_call_p.rule(effects)

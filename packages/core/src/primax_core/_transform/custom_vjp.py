@@ -7,12 +7,14 @@ from typing import Final
 
 from .._base import source
 from .._base.config import state
+from .._ir.check import check_types
 from .._ir.jaxpr import Eqn, Jaxpr, Var
 from .._ir.primitive import (
     Primitive,
     abstract,
     backward,
     batch,
+    check,
     dce,
     effects,
     jvp,
@@ -278,6 +280,11 @@ def _(trace, args, *, name, call_jaxpr, fwd, bwd, symbolic_zeros, num_consts):
 @custom_vjp_call_p.rule(abstract)
 def _(*avals, call_jaxpr, **_):
     return call_jaxpr.out_avals
+
+
+@custom_vjp_call_p.rule(check)
+def _(*avals, call_jaxpr, **_):
+    check_types("arguments", avals, call_jaxpr.in_avals)
 
 
 @custom_vjp_call_p.rule(effects)

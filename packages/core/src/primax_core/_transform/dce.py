@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from .._base.config import state
 from .._ir import primitive as kinds
+from .._ir.check import check_jaxpr
 from .._ir.effects import must_stay
 from .._ir.jaxpr import Jaxpr, Var
 from .pieces import remembered_on
@@ -45,6 +47,8 @@ def dce_jaxpr(
             outvars=outvars,
             eqns=eqns,
         )
+        if state.enable_checks:
+            check_jaxpr(new_jaxpr)
         return new_jaxpr, used_inputs
 
     return remembered_on(jaxpr, "dce", (used_outputs, keep_inputs), make)

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from .._base.config import state
+from .._ir.check import check_types
 from .._ir.jaxpr import Eqn, Jaxpr, Literal, Var
 from .._ir.primitive import (
     Primitive,
     abstract,
     batch,
+    check,
     dce,
     effects,
     jvp,
@@ -71,6 +73,11 @@ def saves(policy: Callable | None, eqn: Eqn) -> bool:
 @remat_p.rule(abstract)
 def _(*avals, jaxpr, **_):
     return jaxpr.out_avals
+
+
+@remat_p.rule(check)
+def _(*avals, jaxpr, **_):
+    check_types("arguments", avals, jaxpr.in_avals)
 
 
 @remat_p.rule(effects)

@@ -12,11 +12,13 @@ from ..._base.config import state
 from ..._base.source import api_boundary
 from ..._ir import dtypes
 from ..._ir.avals import ShapedArray
+from ..._ir.check import check_types
 from ..._ir.jaxpr import Jaxpr
 from ..._ir.primitive import (
     Primitive,
     abstract,
     batch,
+    check,
     dce,
     effects,
     jvp,
@@ -241,6 +243,13 @@ def _(index, *avals, branches):
     return branches[0].out_avals
 
 
+@cond_p.rule(check)
+def _(index, *avals, branches):
+    for i, branch in enumerate(branches):
+        check_types(f"operands of branch {i}", avals, branch.in_avals)
+        check_types(f"results of branch {i}", branch.out_avals, branches[0].out_avals)
+
+
 @cond_p.rule(effects)
 def _(*avals, branches):
     return frozenset().union(*(b.effects for b in branches))
@@ -328,7 +337,7 @@ def _place(piece, slots: list) -> dict[int, int]:
         if where == "in":
             continue
         var = piece.forward.outvars[i if where == "out" else piece.n_outs + i]
-        aval = var.aval.strip_weak_type()
+        aval = var.aval
         for s, slot in enumerate(slots):
             if slot is aval and s not in taken:
                 break
@@ -346,18 +355,13 @@ def _forward_branch(piece, slots, places) -> Jaxpr:
         rows: list[Any] = [None] * len(slots)
         for r, s in places.items():
             where, i = piece.residuals[r]
-            rows[s] = _strong(found[i if where == "out" else piece.n_outs + i])
+            rows[s] = found[i if where == "out" else piece.n_outs + i]
         return [
             *found[: piece.n_outs],
             *(zeros(a) if v is None else v for v, a in zip(rows, slots)),
         ]
 
     return stage(run, piece.forward.in_avals, piece.forward.debug_info)
-
-
-def _strong(x):
-    aval = typeof(x)
-    return convert(x, aval.dtype) if aval.weak_type else x
 
 
 def _linear_branch(piece, operands, slots, places, mask) -> Jaxpr:

@@ -12,11 +12,13 @@ from ..._base import errors, pytree
 from ..._base.config import state
 from ..._base.source import api_boundary
 from ..._ir.avals import ShapedArray
-from ..._ir.jaxpr import Jaxpr, Literal, Var
+from ..._ir.check import check_types
+from ..._ir.jaxpr import Eqn, Jaxpr, Literal, Var
 from ..._ir.primitive import (
     Primitive,
     abstract,
     batch,
+    check,
     dce,
     effects,
     jvp,
@@ -30,6 +32,7 @@ from ..._lower.lazy import hlo, ir, lowering, mlir
 from ..._trace.core import Tracer, call_on, typeof
 from ..._trace.staging import eval_jaxpr, stage
 from ..._transform.batching import batch_jaxpr, move_axis
+from ..._transform.call import jit_p
 from ..._transform.dce import dce_jaxpr
 from ..._transform.jvp import jvp_jaxpr
 from ..._transform.linearize import linearize_jaxpr
@@ -209,6 +212,16 @@ def _stack(parts):
 def _(*avals, jaxpr, length, num_carry, **_):
     outs = jaxpr.out_avals
     return [*outs[:num_carry], *(stacked(a, length) for a in outs[num_carry:])]
+
+
+@scan_p.rule(check)
+def _(*avals, jaxpr, length, num_consts, num_carry, **_):
+    consts, carry, xs = _split(list(avals), num_consts, num_carry)
+    for x in xs:
+        check_types("a stacked argument", [x], [stacked(x.update(shape=x.shape[1:]), length)])
+    slices = [x.update(shape=x.shape[1:]) for x in xs]
+    check_types("arguments of the body", [*consts, *carry, *slices], jaxpr.in_avals)
+    check_types("carries of the body", jaxpr.out_avals[:num_carry], carry)
 
 
 @scan_p.rule(effects)
@@ -470,7 +483,7 @@ class _LinearScan:
 
     def __init__(self, piece, num_consts: int, num_carry: int, n_xs_t: int):
         body = piece.forward
-        moving = _depends_on(body, body.invars[num_consts:])
+        moving = _changing(body, [False] * num_consts + [True] * (len(body.invars) - num_consts))
         n_outs = piece.n_outs
         self.fixed: list[tuple[str, int]] = []
         self.per_step: list[tuple[str, int]] = []
@@ -503,7 +516,8 @@ class _LinearScan:
         self.hoisted = None
         if hoisted_vars:
             whole = body.replace(invars=body.invars[:num_consts], outvars=hoisted_vars)
-            eqns = [e for e in body.eqns if not any(v in moving for v in e.outvars)]
+            eqns = [_unchanging_part(e, moving) for e in body.eqns]
+            eqns = [e for e in eqns if e is not None]
             self.hoisted = dce_jaxpr(
                 whole.replace(eqns=eqns), (True,) * len(hoisted_vars), keep_inputs=True
             )[0]
@@ -516,6 +530,31 @@ class _LinearScan:
         # Tangents stand in the order constants, carries, xs.
         head, tail = tangents[: n_t - n_xs_t], tangents[n_t - n_xs_t :]
         self.linear = permuted(lin, [*fixed_at, *head, *step_at, *tail], range(len(lin.outvars)))
+
+
+def _changing(jaxpr: Jaxpr, marks: Sequence[bool]) -> set:
+    """Variables of a body that change from step to step, as the marked arguments do; programs that
+    it calls are looked into."""
+    found = {v for v, m in zip(jaxpr.invars, marks) if m}
+    for eqn in jaxpr.eqns:
+        inner = [type(v) is Var and v in found for v in eqn.invars]
+        if eqn.effects:
+            found.update(eqn.outvars)
+        elif any(inner) and eqn.primitive is jit_p:
+            called = eqn.params["jaxpr"]
+            changing = _changing(called, inner)
+            found.update(v for v, w in zip(eqn.outvars, called.outvars) if w in changing)
+        elif any(inner):
+            found.update(eqn.outvars)
+    return found
+
+
+def _unchanging_part(eqn: Eqn, moving: set) -> Eqn | None:
+    """An equation with only the results that do not change from step to step."""
+    used = [v not in moving for v in eqn.outvars]
+    if all(used):
+        return eqn
+    return jit_p.rules[dce](used, eqn)[1] if any(used) else None
 
 
 def _depends_on(jaxpr: Jaxpr, roots: Sequence[Var]) -> set:

@@ -10,11 +10,13 @@ import numpy as np
 from ..._base import pytree
 from ..._base.config import state
 from ..._base.source import api_boundary
+from ..._ir.check import check_types
 from ..._ir.jaxpr import Jaxpr
 from ..._ir.primitive import (
     Primitive,
     abstract,
     batch,
+    check,
     dce,
     effects,
     jvp,
@@ -123,6 +125,14 @@ def _split(values: Sequence, nc: int, nb: int):
 @while_p.rule(abstract)
 def _(*avals, body_jaxpr, **_):
     return body_jaxpr.out_avals
+
+
+@while_p.rule(check)
+def _(*avals, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
+    cond_consts, body_consts, carry = _split(list(avals), cond_nconsts, body_nconsts)
+    check_types("arguments of the condition", [*cond_consts, *carry], cond_jaxpr.in_avals)
+    check_types("arguments of the body", [*body_consts, *carry], body_jaxpr.in_avals)
+    check_types("carries of the body", body_jaxpr.out_avals, carry)
 
 
 @while_p.rule(effects)
