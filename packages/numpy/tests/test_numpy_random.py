@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import primax_numpy as pnp
-from primax_core import Array, jit, vmap
+from primax_core import Array, jit, threefry_partitionable, vmap
 from primax_numpy import random
 
 KEY = random.PRNGKey(42)
@@ -133,3 +133,18 @@ def test_bits_are_independent_of_each_other() -> None:
 def test_errors(call: Any, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         call()
+
+
+def test_layout_without_partitioning() -> None:
+    """The layout of before partitionable keys, against known words."""
+    with threefry_partitionable(False):
+        key = random.PRNGKey(42)
+        bits = np.asarray(random.bits(key, (3,)))
+        assert [hex(w) for w in bits] == ["0x92fb20ea", "0x19a3f86f", "0xf38d913"]
+        small = np.asarray(random.bits(key, (3,), np.uint8))
+        assert [hex(w) for w in small] == ["0x8f", "0x4", "0x3e"]
+        keys = np.asarray(random.split(key))
+        assert [hex(w) for w in keys.ravel()] == [
+            "0x92fb20ea", "0xdb4c98db", "0xf38d913", "0xff68959",
+        ]  # fmt: skip
+    assert hex(int(random.bits(random.PRNGKey(42), (1,))[0])) == "0x7d1c13a2"

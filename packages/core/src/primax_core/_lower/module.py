@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from .._base import errors
 from .._ir import primitive as kinds
 from .._ir.dtypes import canonicalize_dtype
 from .._ir.effects import must_stay
 from .._ir.jaxpr import Jaxpr, Literal, Var, jaxprs_in
+from .._trace.core import Tracer
 from .._trace.staging import stage
 from .context import constant, context, func, ir, type_of, unknown_location
 
@@ -194,6 +196,12 @@ def _const_value(ctx: LoweringContext, const) -> ir.Value:
         return hoisted
     if type(const) is Literal:
         return constant(const.val)
+    if isinstance(const, Tracer):
+        raise errors.UnexpectedTracerError(
+            f"a program that is compiled has a constant that is being traced, {const!r}. A rule of "
+            "a custom derivative, or a function given to a transformation as an option, uses a "
+            f"value of an enclosing function: pass it as an argument.\n{const._origin()}"
+        )
     value = const._buffer_value() if hasattr(const, "_buffer_value") else np.asarray(const)
     dtype = canonicalize_dtype(value.dtype)
     return constant(value.astype(dtype) if dtype != value.dtype else value)

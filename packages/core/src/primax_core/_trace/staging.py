@@ -276,6 +276,15 @@ def close_over(jaxpr: Jaxpr) -> tuple[Jaxpr, list]:
     return moved, jaxpr.consts
 
 
+def without_tracers(jaxpr: Jaxpr, args: Sequence) -> tuple[Jaxpr, Sequence]:
+    """A program and its arguments, with its constants among them if some are tracers: a rule of a
+    custom derivative may close over values of an enclosing transformation."""
+    if not has_tracers(jaxpr.consts):
+        return jaxpr, args
+    moved, consts = close_over(jaxpr)
+    return moved, [*consts, *args]
+
+
 def has_tracers(values: Sequence) -> bool:
     """Whether some value is a tracer."""
     return any(isinstance(v, Tracer) for v in values)

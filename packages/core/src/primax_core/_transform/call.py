@@ -21,7 +21,7 @@ from .._ir.primitive import (
 from .._ir.printer import hide_defaults
 from .._lower.lazy import lowering
 from .._trace.core import typeof
-from .._trace.staging import stage
+from .._trace.staging import stage, without_tracers
 from .batching import batch_jaxpr
 from .dce import dce_jaxpr
 from .jvp import jvp_jaxpr
@@ -37,6 +37,7 @@ hide_defaults("jit", inline=False, compiler_options=(), donated=())
 
 def call_jaxpr(jaxpr: Jaxpr, args, like: dict) -> list:
     """Bind a program with the other parameters of a jit equation."""
+    jaxpr, args = without_tracers(jaxpr, args)
     return jit_p.bind(*args, **{**like, "jaxpr": jaxpr, "donated": ()})
 
 

@@ -23,7 +23,7 @@ from .._ir.primitive import (
 )
 from .._lower.lazy import hlo, lowering
 from .._trace.core import typeof
-from .._trace.staging import eval_jaxpr, stage
+from .._trace.staging import eval_jaxpr, stage, without_tracers
 from .batching import batch_jaxpr
 from .call import jit_p
 from .dce import dce_jaxpr
@@ -70,6 +70,11 @@ def saves(policy: Callable | None, eqn: Eqn) -> bool:
     return False
 
 
+def _call(jaxpr: Jaxpr, args: Sequence, **params) -> list:
+    jaxpr, args = without_tracers(jaxpr, args)
+    return remat_p.bind(*args, jaxpr=jaxpr, **params)
+
+
 @remat_p.rule(abstract)
 def _(*avals, jaxpr, **_):
     return jaxpr.out_avals
@@ -106,7 +111,7 @@ def _(primals, tangents, *, jaxpr, **params):
     mask = tuple(type(t) is not Zero for t in tangents)
     program, out_mask = jvp_jaxpr(jaxpr, mask)
     given = [t for t in tangents if type(t) is not Zero]
-    outs = remat_p.bind(*primals, *given, jaxpr=program, **params)
+    outs = _call(program, [*primals, *given], **params)
     n = len(jaxpr.outvars)
     rest = iter(outs[n:])
     return outs[:n], [next(rest) if m else Zero.like(o) for m, o in zip(out_mask, outs)]
@@ -123,8 +128,8 @@ def _(primals, mask, *, jaxpr, policy, prevent_cse, differentiated):
     inputs = [p for p, k in zip(primals, plan.kept_inputs) if k]
 
     def linear(*tangents):
-        return remat_p.bind(
-            *inputs, *saved, *tangents, jaxpr=plan.linear, policy=policy, prevent_cse=prevent_cse,
+        return _call(
+            plan.linear, [*inputs, *saved, *tangents], policy=policy, prevent_cse=prevent_cse,
             differentiated=True,
         )  # fmt: skip
 
@@ -241,10 +246,9 @@ def _(cts, *args, jaxpr, policy, prevent_cse, differentiated):
     program, out_mask = transpose_jaxpr(jaxpr, linear, ct_mask)
     known = [a for a in args if not is_linear(a)]
     found = iter(
-        remat_p.bind(
-            *known,
-            *(c for c in cts if type(c) is not Zero),
-            jaxpr=program,
+        _call(
+            program,
+            [*known, *(c for c in cts if type(c) is not Zero)],
             policy=policy,
             prevent_cse=prevent_cse,
             differentiated=True,
@@ -256,7 +260,7 @@ def _(cts, *args, jaxpr, policy, prevent_cse, differentiated):
 @remat_p.rule(batch)
 def _(axis, args, dims, *, jaxpr, **params):
     program, out_dims = batch_jaxpr(jaxpr, tuple(dims), axis)
-    return remat_p.bind(*args, jaxpr=program, **params), list(out_dims)
+    return _call(program, args, **params), list(out_dims)
 
 
 @remat_p.rule(dce)

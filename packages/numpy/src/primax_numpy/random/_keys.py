@@ -114,7 +114,21 @@ def block(key, high, low) -> tuple[Any, Any]:
     return lax.threefry2x32_p.bind(k0, k1, high, low)
 
 
+def hashed_counts(key, n: int) -> Any:
+    """Words for the counters 0 to ``n - 1`` in the layout without ``threefry_partitionable``: the
+    first half of the counters is hashed together with the second."""
+    padded = n + n % 2
+    counts = lax.iota(_U32, padded)
+    if n % 2:  # the padding is a zero, not the next counter
+        counts = lax.concatenate([lax.iota(_U32, n), lax.full((1,), 0, _U32)], 0)
+    half = padded // 2
+    a, b = block(key, lax.slice_in_dim(counts, 0, half), lax.slice_in_dim(counts, half, padded))
+    return lax.slice_in_dim(lax.concatenate([a, b], 0), 0, n)
+
+
 def _split_of(key, *, shape):
+    if not state.threefry_partitionable:
+        return lax.reshape(hashed_counts(key, 2 * math.prod(shape)), (*shape, 2))
     high, low = counters(shape)
     a, b = block(key, high, low)
     axis = len(shape)

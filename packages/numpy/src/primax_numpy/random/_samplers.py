@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, dtypes, library_function, typeof
+from primax_core.extend import Array, dtypes, library_function, state, typeof
 
 from .._checks import one_axis, wanted_dtype
 from .._creation import asarray
-from ._keys import block, check_key, counters, split
+from ._keys import block, check_key, counters, hashed_counts, split
 
 _UNSIGNED = {8: np.dtype("u1"), 16: np.dtype("u2"), 32: np.dtype("u4"), 64: np.dtype("u8")}
 
@@ -27,6 +27,8 @@ def _shape(shape: Any) -> tuple[int, ...]:
 
 def random_words(key, width: int, shape: tuple[int, ...]):
     """Unsigned integers of a width, one block of the generator for each."""
+    if not state.threefry_partitionable:
+        return _words_in_halves(key, width, shape)
     high, low = counters(shape)
     a, b = block(key, high, low)
     if width == 64:
@@ -34,6 +36,22 @@ def random_words(key, width: int, shape: tuple[int, ...]):
         return lax.bitwise_or(lax.shift_left(wide[0], np.uint64(32)), wide[1])
     mixed = lax.bitwise_xor(a, b)
     return mixed if width == 32 else lax.convert_element_type(mixed, _UNSIGNED[width])
+
+
+def _words_in_halves(key, width: int, shape: tuple[int, ...]):
+    """The same without ``threefry_partitionable``: all bits of every block are used."""
+    n = math.prod(shape)
+    words = hashed_counts(key, -(-width * n // 32))
+    if width == 64:
+        high, low = (
+            lax.convert_element_type(lax.slice_in_dim(words, i * n, (i + 1) * n), _UNSIGNED[64])
+            for i in range(2)
+        )
+        words = lax.bitwise_or(lax.shift_left(high, np.uint64(32)), low)
+    elif width < 32:
+        parts = lax.bitcast_convert_type(words, _UNSIGNED[width])  # low bits first
+        words = lax.slice_in_dim(lax.reshape(parts, (words.shape[0] * (32 // width),)), 0, n)
+    return lax.reshape(words, shape)
 
 
 def _bits_of(key, *, shape, width):
