@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -254,8 +254,32 @@ def bind_on(trace: Trace | None, prim: Primitive, args, params):
     return out if prim.multiple_results else [out]
 
 
+def close_over(jaxpr: Jaxpr) -> tuple[Jaxpr, list]:
+    """Move all constants to the front of the arguments; returns them beside the new program."""
+    if not jaxpr.constvars:
+        return jaxpr, []
+    moved = jaxpr.replace(constvars=[], consts=[], invars=[*jaxpr.constvars, *jaxpr.invars])
+    return moved, jaxpr.consts
+
+
+def without_tracers(jaxpr: Jaxpr, args: Sequence) -> tuple[Jaxpr, Sequence]:
+    """A program and its arguments, with its constants among them if some are tracers: a rule of a
+    custom derivative may close over values of an enclosing transformation."""
+    if not has_tracers(jaxpr.consts):
+        return jaxpr, args
+    moved, consts = close_over(jaxpr)
+    return moved, [*consts, *args]
+
+
+def has_tracers(values: Sequence) -> bool:
+    """Whether some value is a tracer."""
+    return any(isinstance(v, Tracer) for v in values)
+
+
 def call_on(trace: Trace | None, jaxpr: Jaxpr, args, name: str | None = None) -> list:
     """Run a program under a given trace."""
+    if jaxpr.consts:
+        jaxpr, args = without_tracers(jaxpr, args)
     if trace is None:
         return run_eagerly(jaxpr, args)
     return trace.call(jaxpr, args, name)

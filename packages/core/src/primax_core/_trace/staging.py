@@ -24,7 +24,17 @@ from .._ir.jaxpr import (
     no_debug_info,
 )
 from .._ir.primitive import Primitive
-from .core import Trace, Tracer, check_leaks, check_live, set_trace, typeof
+from .core import (
+    Trace,
+    Tracer,
+    check_leaks,
+    check_live,
+    close_over as close_over,
+    has_tracers as has_tracers,
+    set_trace,
+    typeof,
+    without_tracers as without_tracers,
+)
 
 
 class JitTracer(Tracer):
@@ -266,28 +276,6 @@ def stage(
         del tracers, outs
         check_leaks(trace, debug_info.func_src_info)
     return jaxpr
-
-
-def close_over(jaxpr: Jaxpr) -> tuple[Jaxpr, list]:
-    """Move all constants to the front of the arguments; returns them beside the new program."""
-    if not jaxpr.constvars:
-        return jaxpr, []
-    moved = jaxpr.replace(constvars=[], consts=[], invars=[*jaxpr.constvars, *jaxpr.invars])
-    return moved, jaxpr.consts
-
-
-def without_tracers(jaxpr: Jaxpr, args: Sequence) -> tuple[Jaxpr, Sequence]:
-    """A program and its arguments, with its constants among them if some are tracers: a rule of a
-    custom derivative may close over values of an enclosing transformation."""
-    if not has_tracers(jaxpr.consts):
-        return jaxpr, args
-    moved, consts = close_over(jaxpr)
-    return moved, [*consts, *args]
-
-
-def has_tracers(values: Sequence) -> bool:
-    """Whether some value is a tracer."""
-    return any(isinstance(v, Tracer) for v in values)
 
 
 def eval_jaxpr(jaxpr: Jaxpr, args: Sequence) -> list:

@@ -72,18 +72,29 @@ class VmapTracer(Tracer):
 
 
 class BatchTrace(Trace):
-    """Applies operations to whole batches."""
+    """Applies operations to whole batches.
 
-    __slots__ = ("axis", "of")
+    ``root`` is the trace that this one resumes, or itself: a custom rule is run after its function
+    was met, and what it closes over are examples of the same batch.
+    """
 
-    def __init__(self, parent: Trace | None, axis: Axis, of: Callable | None = None):
+    __slots__ = ("axis", "of", "root")
+
+    def __init__(
+        self,
+        parent: Trace | None,
+        axis: Axis,
+        of: Callable | None = None,
+        resumes: BatchTrace | None = None,
+    ):
         super().__init__(parent)
         self.axis = axis
         self.of = of
+        self.root: BatchTrace = self if resumes is None else resumes.root
 
     def parts(self, x) -> tuple[Any, int | None]:
         """The batch and its mapped axis; ``None`` for what is the same in all examples."""
-        if type(x) is VmapTracer and x._trace is self:
+        if type(x) is VmapTracer and x._trace.root is self.root:
             return x.value, x.dim
         if isinstance(x, Tracer):
             check_live(x)
@@ -101,8 +112,10 @@ class BatchTrace(Trace):
                 dims.append(a.dim)
                 mapped = True
             else:
-                values.append(self.parts(a)[0])
-                dims.append(None)
+                value, dim = self.parts(a)
+                values.append(value)
+                dims.append(dim)
+                mapped = mapped or dim is not None
         if not mapped and not self.names_axis(prim, params):
             out = bind_on(self.parent, prim, values, params)
             return out if prim.multiple_results else out[0]
@@ -197,13 +210,19 @@ def batched_aval(aval, dim: int | None, size: int):
 
 
 def batch_of(
-    fun: Callable, values: Sequence, dims: Sequence, axis: Axis, of: Callable | None = None
+    fun: Callable,
+    values: Sequence,
+    dims: Sequence,
+    axis: Axis,
+    of: Callable | None = None,
+    resumes: BatchTrace | None = None,
 ):
     """Run a function of flat values on batches: results and their mapped axes.
 
-    ``of`` is the user's function, named in error messages.
+    ``of`` is the user's function, named in error messages; ``resumes`` the trace whose examples
+    ``fun`` may close over.
     """
-    trace = BatchTrace(state.trace, axis, of)
+    trace = BatchTrace(state.trace, axis, of, resumes)
     args = [v if d is None else VmapTracer(trace, v, d) for v, d in zip(values, dims)]
     try:
         with set_trace(trace), extend_axis_env(axis.name, axis.size):

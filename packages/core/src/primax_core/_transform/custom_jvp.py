@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
-from .._base import source
+from .._base import errors, source
 from .._base.config import state
 from .._ir.check import check_types
 from .._ir.dtypes import float0
+from .._ir.jaxpr import Jaxpr
 from .._ir.primitive import Primitive, abstract, check, dce, effects, lower, process
 from .._ir.printer import hide_defaults
 from .._lower.lazy import lowering
@@ -19,6 +21,7 @@ from .jvp import JVPTrace, JVPTracer
 from .linearize import GradTracer, LinearizeTrace, TangentTrace, prune
 from .presenting import finished
 from .symbolic import Zero, instantiate
+from .transpose import backward_pass
 
 custom_jvp_call_p: Final = Primitive(
     "custom_jvp_call", multiple_results=True, cache_on=lambda params: params["call_jaxpr"].cache
@@ -111,14 +114,56 @@ def _apply_rule(custom: CustomJVP, primals: Sequence, tangents: Sequence):
     return outs, [Zero(t.aval) if type(t) is SymbolicZero else t for t in dots]
 
 
+def rule_applies(trace: Trace, custom: Any, tangents: Sequence) -> bool:
+    """Whether a custom function is differentiated by its rule, which covers its arguments only.
+
+    Raises:
+      UnexpectedTracerError: if a value it closes over is differentiated along with its arguments.
+    """
+    n = custom.num_consts
+    if all(t is None for t in tangents[:n]):
+        return True
+    if all(t is None for t in tangents[n:]):
+        return False
+    raise errors.UnexpectedTracerError(_closes_over(custom.name))
+
+
+class suspended:
+    """Context manager in which a custom rule must not use values of the trace that calls it."""
+
+    __slots__ = ("trace",)
+
+    def __init__(self, trace: Trace):
+        self.trace = trace
+
+    def __enter__(self):
+        self.trace.live = False
+
+    def __exit__(self, kind, error, where):
+        self.trace.live = True
+        if kind is errors.UnexpectedTracerError:
+            error.add_note(_closes_over("a function with a custom rule"))
+
+
+def _closes_over(name: str) -> str:
+    return (
+        f"{name} was differentiated with respect to its arguments while it closes over another "
+        "value that is differentiated. A custom rule covers only the arguments: pass that value as "
+        "an argument."
+    )
+
+
 def _forward(trace: JVPTrace, args: Sequence, custom: CustomJVP) -> list:
     parts = [trace.parts(a) for a in args]
     primals = [p for p, _ in parts]
     tangents = [t for _, t in parts]
+    if not rule_applies(trace, custom, tangents):
+        return custom.fun(*args)
     with set_trace(trace.parent):
-        if all(t is None for t in tangents[custom.num_consts :]):
+        if all(t is None for t in tangents):
             return custom.call(primals)
-        outs, dots = _apply_rule(custom, primals, tangents)
+        with suspended(trace):
+            outs, dots = _apply_rule(custom, primals, tangents)
     return [
         o if type(t) is Zero or _no_tangent(t) else JVPTracer(trace, o, t)
         for o, t in zip(outs, dots)
@@ -133,7 +178,9 @@ def _linearized(trace: LinearizeTrace, args: Sequence, custom: CustomJVP) -> lis
     parts = [trace.parts(a) for a in args]
     primals = [p for p, _ in parts]
     ins = [t for _, t in parts]
-    if all(t is None for t in ins[custom.num_consts :]):
+    if not rule_applies(trace, custom, ins):
+        return custom.fun(*args)
+    if all(t is None for t in ins):
         with set_trace(trace.parent):
             return custom.call(primals)
     writer = TangentTrace(trace.parent)
@@ -145,7 +192,7 @@ def _linearized(trace: LinearizeTrace, args: Sequence, custom: CustomJVP) -> lis
             used.append(t)
             tangents.append(writer.new_input(typeof(p).tangent_aval()))
     try:
-        with set_trace(writer):
+        with set_trace(writer), suspended(trace):
             outs, dots = _apply_rule(custom, primals, tangents)
             mask = [type(t) is not Zero and not _no_tangent(t) for t in dots]
             linear = writer.finish([t for t, m in zip(dots, mask) if m])
@@ -154,9 +201,19 @@ def _linearized(trace: LinearizeTrace, args: Sequence, custom: CustomJVP) -> lis
     if not any(mask):
         return outs
     linear, residuals = close_over(prune(linear))
-    node = trace.record(linear, residuals, used)
+    node = trace.record(linear, residuals, used, partial(_backwards, linear))
     made = iter(node.outputs)
     return [GradTracer(trace, o, next(made)) if m else o for o, m in zip(outs, mask)]
+
+
+def _backwards(linear: Jaxpr, residuals: Sequence, cts: Sequence) -> list:
+    """Transpose the tangents of one call. Their program was made for it, so its transpose is not
+    compiled or remembered: it runs operation by operation."""
+    n, k = len(residuals), len(linear.invars) - len(residuals)
+    given = [Zero(v.aval) if c is None else c for v, c in zip(linear.outvars, cts)]
+    known = [*residuals, *[None] * k]
+    found = backward_pass(linear, [False] * n + [True] * k, known, given)
+    return [None if type(c) is Zero else c for c in found[n:]]
 
 
 def _batched(trace: BatchTrace, args: Sequence, custom: CustomJVP) -> list:
@@ -166,7 +223,7 @@ def _batched(trace: BatchTrace, args: Sequence, custom: CustomJVP) -> list:
     out_dims: list = []
 
     def fun(*vs):
-        outs, ds = batch_of(custom.fun, vs, dims, axis)
+        outs, ds = batch_of(custom.fun, vs, dims, axis, resumes=trace)
         out_dims[:] = ds
         return outs
 
@@ -192,7 +249,7 @@ def _batched(trace: BatchTrace, args: Sequence, custom: CustomJVP) -> list:
 
         given = [None if type(a) is SymbolicZero else a for a in arrays]
         fill = [p if g is None else g for p, g in zip(primals, given)]
-        found, ds_out = batch_of(both, [*primals, *fill], [*ds, *tangent_dims], axis)
+        found, ds_out = batch_of(both, [*primals, *fill], [*ds, *tangent_dims], axis, resumes=trace)
         m, zero = shape[0]
         outs, rest = found[:m], iter(zip(found[m:], ds_out[m:]))
         # A result and its tangent must be mapped alike.

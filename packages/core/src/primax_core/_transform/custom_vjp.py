@@ -26,7 +26,7 @@ from .._lower.lazy import lowering
 from .._trace.core import Trace, Tracer, check_live, run_eagerly, set_trace, typeof
 from .._trace.staging import StagingTrace, close_over, eval_jaxpr, stage
 from .batching import BatchTrace, batch_of, move_axis, sum_axis
-from .custom_jvp import SymbolicZero
+from .custom_jvp import SymbolicZero, rule_applies, suspended
 from .jvp import JVPTrace, JVPTracer
 from .linearize import GradTracer, LinearizeTrace, TangentTrace
 from .presenting import finished
@@ -123,10 +123,13 @@ def _linearized(trace: LinearizeTrace, args: Sequence, custom: CustomVJP) -> lis
     primals, tangents = [p for p, _ in parts], [t for _, t in parts]
     n = custom.num_consts
     which = [i for i, t in enumerate(tangents) if t is not None and i >= n]
+    if not rule_applies(trace, custom, tangents):
+        return custom.fun(*args)
     with set_trace(trace.parent):
         if not which:
             return custom.call(primals)
-        outs, residuals = custom.run_fwd(primals, [t is not None for t in tangents])
+        with suspended(trace):
+            outs, residuals = custom.run_fwd(primals, [t is not None for t in tangents])
     params = _linear_call(custom, outs, residuals, primals, which)
     res_vars = [Var(typeof(r)) for r in residuals]
     in_vars = [Var(tangents[i].aval) for i in which]
@@ -165,10 +168,13 @@ def _forward(trace: JVPTrace, args: Sequence, custom: CustomVJP) -> list:
     primals, tangents = [p for p, _ in parts], [t for _, t in parts]
     n = custom.num_consts
     which = [i for i, t in enumerate(tangents) if t is not None and i >= n]
+    if not rule_applies(trace, custom, tangents):
+        return custom.fun(*args)
     with set_trace(trace.parent):
         if not which:
             return custom.call(primals)
-        outs, residuals = custom.run_fwd(primals, [t is not None for t in tangents])
+        with suspended(trace):
+            outs, residuals = custom.run_fwd(primals, [t is not None for t in tangents])
         params = _linear_call(custom, outs, residuals, primals, which)
         dots = custom_lin_p.bind(*residuals, *(tangents[i] for i in which), **params)
     return [JVPTracer(trace, o, t) if _has_tangent(typeof(t)) else o for o, t in zip(outs, dots)]
@@ -182,7 +188,7 @@ def _batched(trace: BatchTrace, args: Sequence, custom: CustomVJP) -> list:
     res_dims: list = []
 
     def fun(*vs):
-        outs, ds = batch_of(custom.fun, vs, dims, axis)
+        outs, ds = batch_of(custom.fun, vs, dims, axis, resumes=trace)
         out_dims[:] = ds
         return outs
 
@@ -198,7 +204,7 @@ def _batched(trace: BatchTrace, args: Sequence, custom: CustomVJP) -> list:
             count.append(len(outs))
             return [*outs, *residuals]
 
-        found, ds = batch_of(run, plain, dims[n:], axis)
+        found, ds = batch_of(run, plain, dims[n:], axis, resumes=trace)
         k = count[0]
         out_dims[:], res_dims[:] = ds[:k], ds[k:]
         return found[:k], found[k:]
@@ -219,7 +225,7 @@ def _batched(trace: BatchTrace, args: Sequence, custom: CustomVJP) -> list:
             missing[:] = [type(c) is Zero or type(c) is SymbolicZero for c in found]
             return [c for c, m in zip(found, missing) if not m]
 
-        found, ds = batch_of(run, [*residuals, *given], [*res_dims, *ct_dims], axis)
+        found, ds = batch_of(run, [*residuals, *given], [*res_dims, *ct_dims], axis, resumes=trace)
         pairs = iter(zip(found, ds))
         results = []
         for m, d, v in zip(missing, dims[n:], values[n:]):

@@ -156,22 +156,23 @@ class Staged:
         key = (state.key, static_key, in_tree, *[a._spec for a in arrays])
         entry = self.entries.get(key)
         if entry is None:
-            entry = self.make_entry(fun, static_key, arrays, in_tree, key)
+            traced = self.trace(fun, static_key, in_tree, [a.aval for a in arrays])
+            if traced.consts:  # it closes over values of a trace that is not the current one
+                return _unflatten(traced.out_tree, self.call_traced(traced, arrays))
+            entry = self.make_entry(traced, static_key, arrays, in_tree, key)
         outs = entry.exe(arrays)
         return outs[0] if entry.single else _unflatten(entry.out_tree, outs)
 
-    def make_entry(self, fun, static_key, arrays, in_tree, key) -> Entry:
-        """Trace and compile for a new signature."""
-        traced = self.trace(fun, static_key, in_tree, [a.aval for a in arrays])
+    def make_entry(self, traced: Traced, static_key, arrays, in_tree, key) -> Entry:
+        """Compile for a new signature."""
         specs = [a._spec for a in arrays]
         exe = self.executable(traced.jaxpr, specs, in_tree)
         entry = Entry(exe, traced.out_tree, traced.out_tree == _LEAF)
-        if not traced.consts:
-            self.entries[key] = entry
-            if static_key is None:
-                simple = _positional_arrays(in_tree, len(arrays))
-                if simple and entry.plain:
-                    self.entries[(state.key, *specs)] = entry
+        self.entries[key] = entry
+        if static_key is None:
+            simple = _positional_arrays(in_tree, len(arrays))
+            if simple and entry.plain:
+                self.entries[(state.key, *specs)] = entry
         return entry
 
     def executable(self, jaxpr: Jaxpr, specs, in_tree=None) -> Executable:
