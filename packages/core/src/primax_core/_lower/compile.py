@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from .._base import caches, log
 from .._base.config import state
 from .._ir.jaxpr import Jaxpr
+from .._runtime import custom_calls
 from .._runtime.array import Spec, spec_of
 from .._runtime.devices import check_not_forked, platform_of
 from .._runtime.dispatch import Executable, Loaded, as_operand, device_of
@@ -63,6 +64,7 @@ def load(
 def compile_module(lowered: Lowered, devs: tuple, compiler_options: tuple = ()) -> Loaded:
     """jaxlib's loaded executable of a module on some devices."""
     check_not_forked()
+    custom_calls.ensure(lowered.needs)
     options = make_options(devs, compiler_options)
     client = devs[0].client
     module = lowered.module

@@ -25,13 +25,14 @@ class LoweringContext:
       platform: ``cpu``, ``cuda``, ``rocm`` or ``tpu``.
       platform_kinds: rule kinds to try for this platform, most special first.
       broadcasts: values of the current block that were repeated to a shape, by value and shape.
+      needs: names of the native functions that the module calls, see ``_runtime.custom_calls``.
       scope: the named scopes that the current equation stands in, with those of the equations
         whose programs it belongs to.
     """
 
     __slots__ = (
         "module", "platform", "in_avals", "out_avals", "platform_kinds", "functions",
-        "names", "callbacks", "eqn", "num_partitions", "hoisted", "broadcasts", "scope", "_rules",
+        "names", "callbacks", "needs", "eqn", "num_partitions", "hoisted", "broadcasts", "scope", "_rules",
         "_programs",
     )  # fmt: skip
 
@@ -41,6 +42,7 @@ class LoweringContext:
         self.functions: dict[Any, Any] = {}
         self.names: set[str] = set()
         self.callbacks: list[Callable] = []
+        self.needs: set[str] = set()
         self.num_partitions = num_partitions
         self.hoisted: dict[int, ir.Value] = {}
         self.broadcasts: dict[tuple, ir.Value] = {}
@@ -227,13 +229,14 @@ def _private_function(ctx: LoweringContext, jaxpr: Jaxpr, name: str, consts: dic
 class Lowered:
     """A module and what is needed to run it."""
 
-    __slots__ = ("module", "kept", "consts", "callbacks", "name")
+    __slots__ = ("module", "kept", "consts", "callbacks", "needs", "name")
 
-    def __init__(self, module, kept, consts, callbacks, name):
+    def __init__(self, module, kept, consts, callbacks, needs, name):
         self.module = module
         self.kept = kept
         self.consts = consts
         self.callbacks = callbacks
+        self.needs = needs
         self.name = name
 
 
@@ -291,7 +294,9 @@ def lower_module(
             args: dict[Any, ir.Value] = dict(zip(inputs, arguments[len(consts) :]))
             outs = lower_body(ctx, jaxpr, [args.get(v) for v in jaxpr.invars])
             func.ReturnOp(outs)
-        return Lowered(module, kept, list(consts.values()), ctx.callbacks, name)
+        return Lowered(
+            module, kept, list(consts.values()), ctx.callbacks, frozenset(ctx.needs), name
+        )
 
 
 def _annotate(main, jaxpr, inputs, n_consts, donated, in_shardings, out_shardings, kept) -> None:
