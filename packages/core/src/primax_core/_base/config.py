@@ -183,6 +183,14 @@ def define(option: Option) -> ContextOption:
     return ContextOption(option)
 
 
+def renew_keys() -> None:
+    """Make all keys new, so that nothing remembered under the old ones is found again."""
+    with _lock:
+        _interned.clear()
+        for thread in list(_threads):
+            _refresh_keys(thread.values)
+
+
 def _option(name: str) -> Option:
     option = _options.get(name)
     if option is None:

@@ -71,8 +71,8 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
 
 
 def _check_types(eqn: Eqn, where: str) -> None:
-    rule = eqn.primitive.rules.get(kinds.abstract)
-    if rule is None or type(rule) is kinds.Unsupported:
+    rule = eqn.primitive.find(kinds.abstract)
+    if rule is None:
         raise JaxprCheckError(f"{where} has no abstract rule")
     in_avals = [v.aval for v in eqn.invars]
     check = eqn.primitive.rules.get(kinds.check)

@@ -1,4 +1,4 @@
-"""Primitives, rule kinds and the rules that join them."""
+"""Primitives: named operations, with what interpreters know about them."""
 
 from __future__ import annotations
 
@@ -8,66 +8,28 @@ from collections.abc import Callable
 from typing import Any
 
 from .._base import caches
-from .._base.config import state
-
-
-class RuleKind:
-    """What one interpreter wants to know of a primitive.
-
-    Args:
-      name: how error messages and documentation call it.
-      signature: the rule's signature in words, shown when a rule is missing.
-      arity: parameter names a rule must accept positionally; a starred name stands for any number.
-    """
-
-    __slots__ = ("name", "signature", "_platforms", "fallback")
-
-    def __init__(self, name: str, signature: str, fallback: Callable | None = None):
-        self.name = name
-        self.signature = signature
-        self.fallback = fallback
-        self._platforms: dict[str, RuleKind] = {}
-
-    def on(self, platform: str) -> RuleKind:
-        """The same kind for one platform (``lower.on("cuda")``)."""
-        kind = self._platforms.get(platform)
-        if kind is None:
-            kind = RuleKind(f'{self.name}.on("{platform}")', self.signature)
-            kind = self._platforms.setdefault(platform, kind)
-        return kind
-
-    def __repr__(self):
-        return f"RuleKind({self.name})"
-
-
-abstract = RuleKind("abstract", "(*avals, **params) -> aval")
-effects = RuleKind("effects", "(*avals, **params) -> frozenset of effects")
-lower = RuleKind("lower", "(ctx, *ir_values, **params) -> ir value")
-jvp = RuleKind("jvp", "(primals, tangents, **params) -> (out, tangent_out)")
-linearize = RuleKind("linearize", "(primals, mask, **params) -> (outs, linear function)")
-transpose = RuleKind("transpose", "(ct, *args, **params) -> cotangents")
-backward = RuleKind("backward", "(cts, values, linear, avals, **params) -> cotangents")
-batch = RuleKind("batch", "(axis, args, dims, **params) -> (out, out_dim)")
-save = RuleKind(
-    "save", "(split, eqn) -> (forward eqn, eqn that takes saved values, values) or None"
+from .._base.config import renew_keys, state
+from .rules import (
+    MissingRule as MissingRule,
+    R,
+    RuleKind as RuleKind,
+    RuleState,
+    Unsupported as Unsupported,
+    abstract as abstract,
+    backward as backward,
+    batch as batch,
+    check as check,
+    dce as dce,
+    effects as effects,
+    expand as expand,
+    jvp as jvp,
+    linearize as linearize,
+    lower as lower,
+    place_of,
+    process as process,
+    save as save,
+    transpose as transpose,
 )
-check = RuleKind("check", "(*avals, **params) -> None, or JaxprCheckError")
-dce = RuleKind("dce", "(used_outputs, eqn) -> (used_inputs, new_eqn)")
-process = RuleKind("process", "(trace, args, **params) -> outs")
-
-
-class Unsupported:
-    """A rule that is declared not to exist, with the reason."""
-
-    __slots__ = ("reason",)
-
-    def __init__(self, reason: str):
-        self.reason = reason
-
-
-class MissingRule(NotImplementedError):
-    """A transformation met a primitive that has no rule for it."""
-
 
 _all: weakref.WeakSet[Primitive] = weakref.WeakSet()
 
@@ -133,29 +95,40 @@ class Primitive:
 
     # Registration
 
-    def rule(self, kind: RuleKind, *, override: bool = False) -> Callable[[Callable], Callable]:
-        """Decorator that registers a function as this primitive's rule of ``kind``."""
+    def rule(self, kind: RuleKind[R], *, override: bool = False) -> Callable[[R], R]:
+        """Decorator that registers a function as this primitive's rule of ``kind``.
 
-        def register(fun: Callable) -> Callable:
-            if not isinstance(kind, RuleKind):
-                raise TypeError(f"expected a RuleKind, got {kind!r}")
-            if not callable(fun):
-                raise TypeError(f"a rule must be callable, got {fun!r}")
-            if kind in self.rules and not override:
-                raise ValueError(
-                    f"primitive {self.name} already has a rule for {kind.name}, from "
-                    f"{_where(self.rules[kind])}; pass override=True to replace it"
-                )
-            self.rules[kind] = fun
-            self.forget()
+        Raises:
+          TypeError: if the function cannot be called as the kind's signature says.
+          ValueError: if there is a rule already, and ``override`` is not set.
+        """
+        if not isinstance(kind, RuleKind):
+            raise TypeError(f"expected a RuleKind, got {kind!r}")
+
+        def register(fun: R) -> R:
+            kind.check(fun)
+            self._set(kind, fun, override)
             return fun
 
         return register
 
-    def unsupported(self, kind: RuleKind, reason: str) -> None:
+    def unsupported(self, kind: RuleKind, reason: str, *, override: bool = False) -> None:
         """Declare that this primitive has no rule of ``kind``, and why."""
-        self.rules[kind] = Unsupported(reason)
-        self.forget()
+        self._set(kind, Unsupported(reason), override)
+
+    def _set(self, kind: RuleKind, rule: Any, override: bool) -> None:
+        found = self.rules.get(kind)
+        if found is not None and not override:
+            what = "is declared not to have" if type(found) is Unsupported else "already has"
+            where = "" if type(found) is Unsupported else f", from {place_of(found)}"
+            raise ValueError(
+                f"primitive {self.name} {what} a rule for {kind.name}{where}; pass override=True "
+                "to replace it"
+            )
+        self.rules[kind] = rule
+        if found is not None or self.pieces or self.types or self.executables:
+            caches.clear_all()
+            renew_keys()
 
     def forget(self) -> None:
         """Drop everything derived from the rules."""
@@ -163,27 +136,46 @@ class Primitive:
         self.types.clear()
         self.executables.clear()
 
-    def require(self, kind: RuleKind, wanted_by: str = "") -> Callable:
-        """The rule of ``kind``, or an error that says how to write it."""
-        rule = self.rules.get(kind) or kind.fallback
+    # Lookup
+
+    def find(self, kind: RuleKind[R]) -> R | None:
+        """The rule of ``kind``, from the kind's fallback if need be; ``None`` if there is none."""
+        rule = self.rules.get(kind)
         if rule is None:
-            raise MissingRule(
-                f"primitive {self.name} (defined in {self.home}) has no {kind.name} rule"
-                f"{', which ' + wanted_by + ' needs' if wanted_by else ''}. Write one with\n"
-                f"  @{self.name}_p.rule({kind.name})\n"
-                f"  def _{kind.signature.split(' -> ')[0]}: ...   # returns"
-                f" {kind.signature.split(' -> ')[-1]}"
-            )
+            return None if kind.fallback is None else kind.fallback(self)
+        return None if type(rule) is Unsupported else rule
+
+    def state_of(self, kind: RuleKind) -> RuleState:
+        """Whether there is a rule of ``kind``, and where it comes from."""
+        rule = self.rules.get(kind)
         if type(rule) is Unsupported:
+            return RuleState.UNSUPPORTED
+        if rule is not None:
+            return RuleState.PRESENT
+        return RuleState.MISSING if self.find(kind) is None else RuleState.FALLBACK
+
+    def require(self, kind: RuleKind[R], wanted_by: str = "") -> R:
+        """The rule of ``kind``.
+
+        Raises:
+          MissingRule: saying how to write it, or why it is declared not to exist.
+        """
+        rule = self.find(kind)
+        if rule is not None:
+            return rule
+        declared = self.rules.get(kind)
+        if declared is not None:
             raise MissingRule(
-                f"primitive {self.name} does not support {wanted_by or kind.name}: {rule.reason}"
+                f"primitive {self.name} does not support {wanted_by or kind.name}: "
+                f"{declared.reason}"
             )
-        return rule
-
-
-def _where(rule) -> str:
-    code = getattr(getattr(rule, "__wrapped__", rule), "__code__", None)
-    return f"{code.co_filename}:{code.co_firstlineno}" if code else repr(rule)
+        arguments, _, result = kind.signature.partition(" -> ")
+        raise MissingRule(
+            f"primitive {self.name} (defined in {self.home}) has no {kind.name} rule"
+            f"{', which ' + wanted_by + ' needs' if wanted_by else ''}. Write one with\n"
+            f"  @{self.name}_p.rule({kind.name})\n"
+            f"  def _{arguments}: ...   # returns {result}"
+        )
 
 
 def _no_runtime(prim, args, params):

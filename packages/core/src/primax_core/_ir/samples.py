@@ -12,7 +12,7 @@ derivatives with differences. The rule runs when the kit asks for it, so it cost
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import ml_dtypes
@@ -23,7 +23,7 @@ from .primitive import RuleKind
 samples: Final = RuleKind("samples", "() -> iterable of Sample")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Operand:
     """The type of a sample's operand, and where its values are drawn from.
 
@@ -40,8 +40,16 @@ class Operand:
     make: Callable[[np.random.Generator, tuple[int, ...]], Any] | None = None
     weak_type: bool = False
 
+    def __repr__(self):
+        parts = [str(d) for d in self.shape]
+        usual = _usual.get(self.dtype)
+        for name, default in (("low", -2), ("high", 2), ("make", None), ("weak_type", False)):
+            value = getattr(self, name)
+            if value != (getattr(usual, name) if usual else default):
+                parts.append(f"{name}={value!r}")
+        return f"{_names.get(self.dtype, self.dtype.name)}({', '.join(parts)})"
 
-@dataclass(frozen=True)
+
 class Sample:
     """One call of a primitive: its operands and parameters.
 
@@ -54,33 +62,43 @@ class Sample:
       observe: what is compared where results are not unique (eigenvectors): a function of lax
         operations from the list of results to a list of arrays.
       tolerance: the relative error allowed, instead of the one for the dtype.
+      raises: the error that the call must raise, for samples of bad input.
       without: names of checks that do not apply, with the reason.
     """
 
-    operands: tuple = ()
-    params: dict[str, Any] = field(default_factory=dict)
-    call: Callable | None = None
-    observe: Callable[[Sequence], Sequence] | None = None
-    tolerance: float | None = None
-    without: dict[str, str] = field(default_factory=dict)
+    __slots__ = ("operands", "params", "call", "observe", "tolerance", "raises", "without")
 
     def __init__(self, *operands: Any, **params: Any):
-        object.__setattr__(self, "operands", operands)
-        object.__setattr__(self, "params", params)
-        object.__setattr__(self, "without", {})
+        self.operands = operands
+        self.params = params
+        self.call: Callable | None = None
+        self.observe: Callable[[Sequence], Sequence] | None = None
+        self.tolerance: float | None = None
+        self.raises: type[Exception] | None = None
+        self.without: dict[str, str] = {}
 
     def set(self, **options: Any) -> Sample:
-        """The sample with ``call``, ``observe``, ``tolerance`` or ``without`` set."""
-        new = object.__new__(Sample)
-        for name in ("operands", "params", "call", "observe", "tolerance", "without"):
-            object.__setattr__(new, name, options.pop(name, getattr(self, name)))
+        """A copy of the sample with some of its other attributes set."""
+        new = Sample(*self.operands, **self.params)
+        for name in self.__slots__[2:]:
+            setattr(new, name, options.pop(name, getattr(self, name)))
         if options:
             raise TypeError(f"a sample has no option {', '.join(options)}")
         return new
 
+    def __repr__(self):
+        parts = [*map(repr, self.operands), *(f"{k}={v!r}" for k, v in self.params.items())]
+        options = [f"{n}={v!r}" for n in self.__slots__[2:] if (v := getattr(self, n))]
+        return f"Sample({', '.join(parts)})" + (f".set({', '.join(options)})" if options else "")
 
-def _operands(dtype: Any, low: float, high: float) -> Callable[..., Operand]:
+
+_names: Final[dict[np.dtype, str]] = {}
+_usual: Final[dict[np.dtype, Operand]] = {}
+
+
+def _operands(name: str, dtype: Any, low: float, high: float) -> Callable[..., Operand]:
     plain = Operand(np.dtype(dtype), (), low, high)
+    _names[plain.dtype], _usual[plain.dtype] = name, plain
 
     def operand(*shape: int, **options: Any) -> Operand:
         return replace(plain, shape=shape, **options)
@@ -89,12 +107,12 @@ def _operands(dtype: Any, low: float, high: float) -> Callable[..., Operand]:
     return operand
 
 
-f32: Final = _operands(np.float32, -2, 2)
-f16: Final = _operands(np.float16, -2, 2)
-bf16: Final = _operands(ml_dtypes.bfloat16, -2, 2)
-c64: Final = _operands(np.complex64, -2, 2)
-i32: Final = _operands(np.int32, -9, 9)
-i8: Final = _operands(np.int8, -9, 9)
-u8: Final = _operands(np.uint8, 0, 9)
-u32: Final = _operands(np.uint32, 0, 9)
-b1: Final = _operands(np.bool_, 0, 1)
+f32: Final = _operands("f32", np.float32, -2, 2)
+f16: Final = _operands("f16", np.float16, -2, 2)
+bf16: Final = _operands("bf16", ml_dtypes.bfloat16, -2, 2)
+c64: Final = _operands("c64", np.complex64, -2, 2)
+i32: Final = _operands("i32", np.int32, -9, 9)
+i8: Final = _operands("i8", np.int8, -9, 9)
+u8: Final = _operands("u8", np.uint8, 0, 9)
+u32: Final = _operands("u32", np.uint32, 0, 9)
+b1: Final = _operands("b1", np.bool_, 0, 1)

@@ -241,7 +241,7 @@ def infer(prim: Primitive, in_avals: Sequence, params: dict) -> tuple[list, froz
         return found
     out = prim.require(kinds.abstract, "tracing")(*in_avals, **params)
     avals = list(out) if prim.multiple_results else [out]
-    rule = prim.rules.get(kinds.effects)
+    rule = prim.find(kinds.effects)
     effects = rule(*in_avals, **params) if rule is not None else no_effects
     cache[key] = result = (avals, effects)
     return result

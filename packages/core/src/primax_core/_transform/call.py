@@ -13,6 +13,7 @@ from .._ir.primitive import (
     check,
     dce,
     effects,
+    expand,
     jvp,
     linearize,
     lower,
@@ -21,7 +22,8 @@ from .._ir.primitive import (
 from .._ir.printer import hide_defaults
 from .._lower.lazy import lowering
 from .._trace.core import typeof
-from .._trace.staging import stage, without_tracers
+from .._trace.staging import eval_jaxpr, stage, without_tracers
+from . import expansion as expansion  # gives kinds their fallbacks
 from .batching import batch_jaxpr
 from .dce import dce_jaxpr
 from .jvp import jvp_jaxpr
@@ -44,6 +46,11 @@ def call_jaxpr(jaxpr: Jaxpr, args, like: dict) -> list:
 @jit_p.rule(abstract)
 def _(*avals, jaxpr, **_):
     return jaxpr.out_avals
+
+
+@jit_p.rule(expand)
+def _(*args, jaxpr, **_):
+    return eval_jaxpr(jaxpr, args)
 
 
 @jit_p.rule(check)

@@ -1,0 +1,110 @@
+"""Expansions: what a primitive with an ``expand`` rule stands for, in terms of other primitives.
+
+Where such a primitive has no rule of its own, its type, effects, lowering, derivative, transpose
+and batching are those of its expansion; other interpreters may ask for it with :func:`expanded`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from .._base.config import state
+from .._ir.jaxpr import DebugInfo, Jaxpr
+from .._ir.primitive import Primitive
+from .._ir.rules import abstract, batch, effects, expand, jvp, lower, transpose
+from .._lower.lazy import lowering
+from .._trace.core import call_on, typeof
+from .._trace.staging import stage
+from .batching import batch_jaxpr
+from .jvp import jvp_jaxpr
+from .pieces import remembered
+from .symbolic import Zero, is_linear
+from .transpose import transpose_jaxpr
+
+
+def expanded(prim: Primitive, avals: Sequence, params: dict[str, Any]) -> Jaxpr | None:
+    """The program that one application of a primitive stands for, if it has an expansion."""
+    rule = prim.find(expand)
+    if rule is None:
+        return None
+
+    def run(*args):
+        out = rule(*args, **params)
+        return list(out) if prim.multiple_results else [out]
+
+    def make():
+        return stage(run, avals, DebugInfo("expansion", prim.name))
+
+    return remembered("expand", prim, params, tuple(avals), make)
+
+
+def _by_expansion(rule: Callable) -> Callable[[Primitive], Callable | None]:
+    """The fallback of a kind: a rule that works on the expansion, for primitives that have one."""
+    return lambda prim: partial(rule, prim) if prim.find(expand) is not None else None
+
+
+def _shaped(prim: Primitive, outs: Sequence) -> Any:
+    return list(outs) if prim.multiple_results else outs[0]
+
+
+@abstract.falls_back
+@_by_expansion
+def _(prim, *avals, **params):
+    return _shaped(prim, expanded(prim, avals, params).out_avals)
+
+
+@effects.falls_back
+@_by_expansion
+def _(prim, *avals, **params):
+    return expanded(prim, avals, params).effects
+
+
+@lower.falls_back
+@_by_expansion
+def _(prim, ctx, *values, **params):
+    program = expanded(prim, ctx.in_avals, params)
+    return _shaped(prim, lowering.lower_body(ctx, program, values))
+
+
+@jvp.falls_back
+@_by_expansion
+def _(prim, primals, tangents, **params):
+    program = expanded(prim, [typeof(p) for p in primals], params)
+    mask = tuple(type(t) is not Zero for t in tangents)
+    forward, out_mask = jvp_jaxpr(program, mask)
+    given = [t for t in tangents if type(t) is not Zero]
+    found = call_on(state.trace, forward, [*primals, *given])
+    outs, rest = found[: len(out_mask)], iter(found[len(out_mask) :])
+    dots = [next(rest) if m else Zero.like(o) for m, o in zip(out_mask, outs)]
+    return _shaped(prim, outs), _shaped(prim, dots)
+
+
+@transpose.falls_back
+@_by_expansion
+def _(prim, ct, *args, **params):
+    avals = [a.aval if is_linear(a) else typeof(a) for a in args]
+    program = expanded(prim, avals, params)
+    cts = ct if prim.multiple_results else [ct]
+    linear = tuple(is_linear(a) for a in args)
+    ct_types = tuple(None if type(c) is Zero else typeof(c) for c in cts)
+    backward, out_mask = transpose_jaxpr(program, linear, ct_types)
+    operands = [a for a in args if not is_linear(a)]
+    operands.extend(c for c in cts if type(c) is not Zero)
+    found = iter(call_on(state.trace, backward, operands))
+    return [next(found) if m else None for m in out_mask]
+
+
+@batch.falls_back
+@_by_expansion
+def _(prim, axis, args, dims, **params):
+    avals = []
+    for a, d in zip(args, dims):
+        aval = typeof(a)
+        if d is not None:
+            aval = aval.update(shape=aval.shape[:d] + aval.shape[d + 1 :])
+        avals.append(aval)
+    program, out_dims = batch_jaxpr(expanded(prim, avals, params), tuple(dims), axis)
+    outs = call_on(state.trace, program, args)
+    return _shaped(prim, outs), _shaped(prim, out_dims)
