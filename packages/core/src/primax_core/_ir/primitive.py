@@ -40,12 +40,23 @@ def _forget_all() -> None:
         prim.forget()
 
 
+def known_primitives() -> list[Primitive]:
+    """Every primitive that exists now."""
+    return list(_all)
+
+
+def calling_module(depth: int) -> str:
+    """The name of the module whose function is ``depth`` calls up the stack."""
+    return sys._getframe(depth).f_globals.get("__name__", "?")
+
+
 class Primitive:
     """A named operation; what interpreters know about it is added by :meth:`rule`.
 
     Args:
       name: the name that jaxprs print.
       multiple_results: whether ``bind`` returns a list.
+      home: the module that the primitive belongs to, for errors; by default the caller's.
       cache_on: for primitives whose parameters hold jaxprs or functions: a function from the
         parameters to the dict in which derived programs are kept (usually a jaxpr's ``cache``),
         so that they die with it.
@@ -63,12 +74,18 @@ class Primitive:
         "__weakref__",
     )
 
-    def __init__(self, name: str, multiple_results: bool = False, cache_on: Callable | None = None):
+    def __init__(
+        self,
+        name: str,
+        multiple_results: bool = False,
+        cache_on: Callable | None = None,
+        home: str | None = None,
+    ):
         self.name = name
         self.multiple_results = multiple_results
         self.cache_on = cache_on
         self.rules: dict[RuleKind, Any] = {}
-        self.home = sys._getframe(1).f_globals.get("__name__", "?")
+        self.home = home or calling_module(2)
         self.pieces: dict = caches.Bounded()
         self.types: dict = caches.Bounded()
         self.executables: dict = caches.Bounded()

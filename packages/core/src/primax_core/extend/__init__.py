@@ -1,28 +1,56 @@
 """The door: what other wheels and third parties build on.
 
-Everything here is public and documented. What it does not offer, the core does not offer.
+Everything here is public, documented in ``docs/extending``, and versioned by :data:`API_VERSION`.
+What it does not offer, the core does not offer.
 """
 
-from .._base.config import state as state
-from .._base.source import register_internal_path as register_internal_path
+from typing import Final
+
+# Types, programs
 from .._ir import dtypes as dtypes
 from .._ir.avals import ShapedArray as ShapedArray
+from .._ir.check import JaxprCheckError as JaxprCheckError
+from .._ir.check import check_jaxpr as check_jaxpr
+from .._ir.effects import Effect as Effect
+from .._ir.jaxpr import DebugInfo as DebugInfo
+from .._ir.jaxpr import DropVar as DropVar
 from .._ir.jaxpr import Eqn as Eqn
 from .._ir.jaxpr import Jaxpr as Jaxpr
 from .._ir.jaxpr import Literal as Literal
 from .._ir.jaxpr import Var as Var
-from .._ir.primitive import MissingRule as MissingRule
-from .._ir.primitive import Primitive as Primitive
-from .._ir.primitive import RuleKind as RuleKind
-from .._ir.primitive import abstract as abstract
-from .._ir.primitive import batch as batch
-from .._ir.primitive import dce as dce
-from .._ir.primitive import effects as effects
-from .._ir.primitive import jvp as jvp
-from .._ir.primitive import linearize as linearize
-from .._ir.primitive import lower as lower
-from .._ir.primitive import transpose as transpose
+from .._ir.jaxpr import jaxprs_in as jaxprs_in
 from .._ir.printer import hide_defaults as hide_defaults
+from .._trace.core import typeof as typeof
+from .._trace.staging import eval_jaxpr as eval_jaxpr
+from .._transform.dce import dce_jaxpr as dce_jaxpr
+from .._transform.expansion import expanded as expanded
+from .programs import interpret as interpret
+from .programs import map_programs as map_programs
+from .programs import stage as stage
+from .programs import walk as walk
+
+# Primitives and kinds of rules
+from .._ir.primitive import Primitive as Primitive
+from .._ir.primitive import known_primitives as known_primitives
+from .._ir.rules import MissingRule as MissingRule
+from .._ir.rules import RuleKind as RuleKind
+from .._ir.rules import RuleState as RuleState
+from .._ir.rules import abstract as abstract
+from .._ir.rules import backward as backward
+from .._ir.rules import batch as batch
+from .._ir.rules import check as check
+from .._ir.rules import dce as dce
+from .._ir.rules import effects as effects
+from .._ir.rules import expand as expand
+from .._ir.rules import jvp as jvp
+from .._ir.rules import linearize as linearize
+from .._ir.rules import lower as lower
+from .._ir.rules import process as process
+from .._ir.rules import save as save
+from .._ir.rules import transpose as transpose
+from .._runtime.dispatch import run as run
+
+# Samples for the conformance kit
 from .._ir.samples import Operand as Operand
 from .._ir.samples import Sample as Sample
 from .._ir.samples import b1 as b1
@@ -35,17 +63,38 @@ from .._ir.samples import i32 as i32
 from .._ir.samples import samples as samples
 from .._ir.samples import u8 as u8
 from .._ir.samples import u32 as u32
-from .._runtime.dispatch import as_operand as as_operand
-from .._trace.array import Array as Array
-from .._trace.array import register_method as register_method
-from .._trace.core import Tracer as Tracer
-from .._trace.core import typeof as typeof
-from .._trace.staging import eval_jaxpr as eval_jaxpr
+
+# What rules work with
+from .._lower.lazy import chlo as chlo
+from .._lower.lazy import hlo as hlo
+from .._lower.lazy import ir as ir
+from .._lower.lazy import mlir as mlir
+from .._runtime.custom_calls import provides as provides_custom_calls
 from .._transform.batching import Axis as Axis
-from .._transform.presenting import finished as finished
-from .._transform.staged import library_function as library_function
+from .._transform.batching import move_axis as move_axis
 from .._transform.symbolic import Linear as Linear
 from .._transform.symbolic import Zero as Zero
+from .._transform.symbolic import add_tangents as add_tangents
+from .._transform.symbolic import instantiate as instantiate
+from .._transform.symbolic import is_linear as is_linear
+from .._transform.symbolic import is_zero as is_zero
+
+# Traces: interpreters that run while Python runs
+from .._trace.core import Trace as Trace
+from .._trace.core import Tracer as Tracer
+from .._trace.core import current_trace as current_trace
+from .._trace.core import register_value_type as register_value_type
+from .._trace.core import set_trace as set_trace
+
+# Arrays, library functions, places
+from .._base.config import state as state
+from .._base.source import register_internal_path as register_internal_path
+from .._runtime.dispatch import as_operand as as_operand
+from .._runtime.sharding import Sharding as Sharding
+from .._trace.array import Array as Array
+from .._trace.array import register_method as register_method
+from .._transform.presenting import finished as finished
+from .._transform.staged import library_function as library_function
 from ..lax.promotion import any_number as any_number
 from ..lax.promotion import cast as cast
 from ..lax.promotion import inexact as inexact
@@ -53,3 +102,7 @@ from ..lax.promotion import is_operand as is_operand
 from ..lax.promotion import promoted as promoted
 from ..lax.promotion import same_rank as same_rank
 from .short_roads import ShortRoads as ShortRoads
+
+API_VERSION: Final = (1, 0)
+"""Major and minor version of the door. What is here stays as it is within a major version; a minor
+one adds to it."""

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._ir.primitive import Primitive
+from .._ir.primitive import Primitive, calling_module
 from .._ir.printer import hide_defaults
 from .._lower.lazy import hlo
 from .families import elementwise
@@ -73,7 +73,7 @@ def accurate(name: str, kinds: Sequence[str], emit: Callable) -> Primitive:
     Args:
       emit: ``(ctx, value, attribute) -> value``; the attribute is ``None`` for the default.
     """
-    prim = Primitive(name)
+    prim = Primitive(name, home=calling_module(2))
 
     def emit_with(ctx, x, *, accuracy=None):
         return emit(ctx, x, result_accuracy(accuracy))

@@ -13,7 +13,7 @@ from .._base.source import api_boundary
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import Literal
-from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
+from .._ir.primitive import Primitive, abstract, batch, calling_module, jvp, lower, transpose
 from .._lower.lazy import hlo, mlir
 from .._runtime.dispatch import collect_garbage, explain_failure, garbage_is_due
 from .._trace.core import typeof
@@ -147,7 +147,7 @@ def unary(
     name: str, kinds: Sequence[str], emit: Callable, out_dtype: Callable | None = None
 ) -> Primitive:
     """An elementwise primitive of one operand; ``emit`` is ``(ctx, value, **params) -> value``."""
-    prim = Primitive(name)
+    prim = Primitive(name, home=calling_module(2))
     elementwise(prim, emit, kinds, out_dtype)
     return prim
 
@@ -156,7 +156,7 @@ def binary(
     name: str, kinds: Sequence[str], emit: Callable, out_dtype: Callable | None = None
 ) -> Primitive:
     """An elementwise primitive of two operands; ``emit`` is ``(x, y) -> value``."""
-    prim = Primitive(name)
+    prim = Primitive(name, home=calling_module(2))
     elementwise(prim, lambda ctx, x, y: emit(x, y), kinds, out_dtype)
     return prim
 

@@ -1,0 +1,83 @@
+"""Walking through programs, rewriting them, and interpreting them in another domain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from .._base.config import state
+from .._ir.avals import ShapedArray
+from .._ir.jaxpr import DebugInfo, Eqn, Jaxpr, Literal, jaxprs_in
+from .._trace.staging import stage as _stage
+
+
+def stage(fun: Callable[..., Sequence], avals: Sequence[ShapedArray], name: str = "fn") -> Jaxpr:
+    """The program of a function from arrays to a list of arrays.
+
+    Args:
+      avals: types of the arguments.
+      name: how the program calls itself in errors.
+
+    The constants of the program may be tracers of the traces that are active; see ``jaxpr.consts``.
+
+    >>> from primax_core import lax
+    >>> print(stage(lambda x: [lax.sin(x)], [ShapedArray((2,), np.dtype("float32"))]))
+    { lambda ; a:f32[2]. let b:f32[2] = sin a in (b,) }
+    """
+    return _stage(fun, avals, DebugInfo("a program", name), state.trace)
+
+
+def interpret(
+    jaxpr: Jaxpr,
+    args: Sequence,
+    step: Callable[[Eqn, list], Sequence],
+    constant: Callable[[Any], Any] = lambda x: x,
+) -> list:
+    """Run a program in another domain: what an interpreter does with jaxprs.
+
+    Args:
+      args: values of the domain, one for each argument of the program.
+      step: ``(eqn, values) -> values``: what one equation does; values of the domain, as many as
+        the equation has operands and results.
+      constant: the value of the domain that stands for an array (a constant, a literal).
+
+    Returns:
+      Values of the domain, one for each result.
+    """
+    env: dict[Any, Any] = {v: constant(c) for v, c in zip(jaxpr.constvars, jaxpr.consts)}
+    env.update(zip(jaxpr.invars, args, strict=True))
+    scope, place = state.name_stack, state.source
+
+    def read(v):
+        return constant(v.val) if type(v) is Literal else env[v]
+
+    try:
+        for eqn in jaxpr.eqns:
+            state.name_stack = scope + eqn.ctx
+            state.source = eqn.source_info or place
+            outs = step(eqn, [read(v) for v in eqn.invars])
+            env.update(zip(eqn.outvars, outs, strict=True))
+    finally:
+        state.name_stack, state.source = scope, place
+    return [read(v) for v in jaxpr.outvars]
+
+
+def walk(jaxpr: Jaxpr) -> Iterator[Eqn]:
+    """All equations of a program, those of the programs that equations hold after their holder."""
+    for eqn in jaxpr.eqns:
+        yield eqn
+        for held in jaxprs_in(eqn.params):
+            yield from walk(held)
+
+
+def map_programs(eqn: Eqn, fun: Callable[[Jaxpr], Jaxpr]) -> Eqn:
+    """The equation with each program that it holds replaced by ``fun`` of it."""
+
+    def mapped(value):
+        if type(value) is Jaxpr:
+            return fun(value)
+        if type(value) is tuple:
+            return tuple(map(mapped, value))
+        return value
+
+    return eqn.replace(params={k: mapped(v) for k, v in eqn.params.items()})

@@ -1,0 +1,21 @@
+"""Checks of derivatives and of primitives. No test runner is needed.
+
+:func:`check_grads` and its relatives compare derivatives of any function with differences.
+:func:`check_primitive` tries everything that a primitive promises on its samples;
+``primax_core.testing.pytest`` makes pytest tests of it.
+"""
+
+from .._ir.samples import Operand as Operand
+from .._ir.samples import Sample as Sample
+from .checks import CHECKS as CHECKS
+from .conformance import cases as cases
+from .conformance import check_primitive as check_primitive
+from .conformance import check_sample as check_sample
+from .conformance import find_primitive as find_primitive
+from .conformance import primitives_of as primitives_of
+from .gradients import check_grads as check_grads
+from .gradients import check_jvp as check_jvp
+from .gradients import check_vjp as check_vjp
+from .gradients import numerical_jvp as numerical_jvp
+from .verdicts import Report as Report
+from .verdicts import Verdict as Verdict

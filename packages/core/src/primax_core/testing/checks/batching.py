@@ -1,0 +1,112 @@
+"""Batching against a loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._api.vmap import vmap
+from ..._trace.core import typeof
+from ..calls import Call, Failure, NotApplicable, draw
+from ..tolerance import mismatches
+
+_SIZE = 2
+
+
+def check_batching(get: Callable[..., Call]) -> None:
+    """``vmap`` over every axis of every operand gives what a loop over the examples gives."""
+    call = get()
+    operands = call.sample.operands
+    if not call.drawn:
+        raise NotApplicable("no operand is drawn")
+    examples = [_example(call, k) for k in range(_SIZE)]
+    for dims in _ways(call):
+        mixed = [
+            [e if d is not None else a for a, e, d in zip(call.args, example, dims)]
+            for example in examples
+        ]
+        batch = [_stacked([e[i] for e in mixed], d) for i, d in enumerate(dims)]
+        found = vmap(call.fun, tuple(dims))(*batch)
+        singles = [call.fun(*m) for m in mixed]
+        _same(call, found, singles, f"mapped over axes {dims} of {len(operands)} operands")
+
+
+def _same(call: Call, found: Sequence, singles: Sequence[Sequence], how: str) -> None:
+    for k, expected in enumerate(singles):
+        text = mismatches([np.asarray(f)[k] for f in found], expected, call.sample.tolerance)
+        if text:
+            raise Failure(f"{how}, example {k}: {text}")
+    for i, (f, one) in enumerate(zip(found, singles[0])):
+        a, b = typeof(f), typeof(one)
+        if a.dtype != b.dtype or a.weak_type != b.weak_type:
+            raise Failure(f"{how}: result {i} has type {a}, that of one example {b}")
+
+
+def check_nested(get: Callable[..., Call]) -> None:
+    """``vmap`` of ``vmap``, over different operands where there are several."""
+    call = get()
+    if not call.drawn:
+        raise NotApplicable("no operand is drawn")
+    n = len(call.args)
+    inner = [0 if i == call.drawn[0] else None for i in range(n)]
+    outer = [0 if i == call.drawn[-1] else None for i in range(n)]
+    first, last = call.drawn[0], call.drawn[-1]
+    grid = [[list(call.args) for _ in range(_SIZE)] for _ in range(_SIZE)]
+    rng = np.random.default_rng(call.seed + 9)
+    with call.mode():
+        if first == last:
+            cells = [[_drawn(call, first, rng) for _ in range(_SIZE)] for _ in range(_SIZE)]
+            for a in range(_SIZE):
+                for b in range(_SIZE):
+                    grid[a][b][first] = cells[a][b]
+            batch = list(call.args)
+            batch[first] = np.stack([np.stack(row) for row in cells])
+        else:
+            xs = [_drawn(call, first, rng) for _ in range(_SIZE)]
+            ys = [_drawn(call, last, rng) for _ in range(_SIZE)]
+            for a in range(_SIZE):
+                for b in range(_SIZE):
+                    grid[a][b][first], grid[a][b][last] = xs[b], ys[a]
+            batch = list(call.args)
+            batch[first], batch[last] = np.stack(xs), np.stack(ys)
+    found = vmap(vmap(call.fun, tuple(inner)), tuple(outer))(*batch)
+    for a in range(_SIZE):
+        for b in range(_SIZE):
+            text = mismatches([np.asarray(f)[a, b] for f in found], call.fun(*grid[a][b]),
+                              call.sample.tolerance)  # fmt: skip
+            if text:
+                raise Failure(f"example {a, b}: {text}")
+
+
+def _drawn(call: Call, place: int, rng: np.random.Generator) -> np.ndarray:
+    return np.asarray(draw(call.sample.operands[place], rng, call.double))
+
+
+def _example(call: Call, k: int) -> list:
+    return call.draw(np.random.default_rng(call.seed + 100 + k))
+
+
+def _stacked(values: Sequence, dim: int | None) -> Any:
+    if dim is None:
+        return values[0]
+    stacked = np.stack([np.asarray(v) for v in values], dim)
+    if typeof(values[0]).weak_type:
+        from ...lax.conversion import convert
+
+        return convert(stacked, stacked.dtype, weak_type=True)
+    return stacked
+
+
+def _ways(call: Call) -> Iterator[list[int | None]]:
+    """Mapped axes to try: each axis of each operand alone, then all operands at once."""
+    n = len(call.args)
+    ranks = {i: np.ndim(call.args[i]) for i in call.drawn}
+    for i, rank in ranks.items():
+        for axis in range(rank + 1):
+            yield [axis if j == i else None for j in range(n)]
+    if len(ranks) > 1:
+        yield [0 if j in ranks else None for j in range(n)]
+        yield [ranks[j] if j in ranks else None for j in range(n)]
+        yield [ranks[j] * (k % 2) if j in ranks else None for k, j in enumerate(range(n))]

@@ -1,0 +1,53 @@
+"""Programs that hold the primitive: parameters, printing, checking, evaluating."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from ..._api.tracing import make_jaxpr
+from ..._ir.check import check_jaxpr
+from ..._ir.jaxpr import Eqn, Jaxpr, jaxprs_in
+from ..._trace.staging import eval_jaxpr
+from ..calls import Call, Failure
+from ..tolerance import mismatches
+
+
+def _eqns(jaxpr: Jaxpr) -> Iterator[Eqn]:
+    for eqn in jaxpr.eqns:
+        yield eqn
+        for held in jaxprs_in(eqn.params):
+            yield from _eqns(held)
+
+
+def check_parameters(get: Callable[..., Call]) -> None:
+    """The sample binds the primitive, whose parameters can be hashed and equal themselves."""
+    call = get()
+    jaxpr = make_jaxpr(call.raw)(*call.args)
+    found = [e for e in _eqns(jaxpr.jaxpr) if e.primitive is call.prim]
+    if not found:
+        raise Failure(f"the sample does not bind {call.prim.name}: {jaxpr}")
+    for eqn in found:
+        for name, value in eqn.params.items():
+            try:
+                same = hash(value) == hash(value) and value == value
+            except Exception as e:
+                raise Failure(
+                    f"parameter {name}={value!r} cannot be hashed and compared: {e}"
+                ) from e
+            if same is not True:
+                raise Failure(f"parameter {name}={value!r} does not equal itself")
+
+
+def check_programs(get: Callable[..., Call]) -> None:
+    """A program with the primitive prints, is well formed, and evaluates to the same results."""
+    call = get()
+    jaxpr = make_jaxpr(call.fun)(*call.args)
+    again = make_jaxpr(call.fun)(*call.args)
+    if str(jaxpr) != str(again):
+        raise Failure(f"two programs of one call print differently:\n{jaxpr}\n{again}")
+    program = jaxpr.jaxpr
+    program.cache.pop("checked", None)
+    check_jaxpr(program)
+    text = mismatches(eval_jaxpr(program, call.args), call.fun(*call.args), call.sample.tolerance)
+    if text:
+        raise Failure(f"the evaluated program against the call: {text}")

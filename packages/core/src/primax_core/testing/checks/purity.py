@@ -1,0 +1,118 @@
+"""Rules are functions of types: they see no values, change nothing, and always say the same."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from ..._api.forward import jvp
+from ..._api.tracing import make_jaxpr
+from ..._api.vjp import vjp
+from ..._api.vmap import vmap
+from ..._base import errors
+from ..._ir import rules as kinds
+from ..._trace.core import typeof
+from ..._trace.staging import stage
+from ..._transform.batching import Axis
+from ..._transform.symbolic import Zero
+from ..calls import Call, Failure
+from ..gradients import random_tangent
+
+_READS = (errors.ConcretizationTypeError, errors.TracerArrayConversionError,
+          errors.TracerIntegerConversionError)  # fmt: skip
+
+
+def check_purity(get: Callable[..., Call]) -> None:
+    """Every transformation gives the same program twice, made from nothing but types."""
+    call = get()
+    for how, program in _programs(call):
+        try:
+            first = str(program())
+        except kinds.MissingRule:
+            continue
+        except _READS as e:
+            raise Failure(f"the rule for {how} reads values: {str(e).splitlines()[0]}") from e
+        call.prim.forget()
+        second = str(program())
+        if first != second:
+            raise Failure(f"the rule for {how} gave two different programs:\n{first}\n{second}")
+
+
+def _programs(call: Call) -> Iterator[tuple[str, Callable]]:
+    """Programs of the call under each transformation."""
+    args, places = call.args, call.places
+    yield "evaluation", lambda: make_jaxpr(call.raw)(*args)
+    if places:
+        some = [args[i] for i in places]
+        rng = np.random.default_rng(0)
+        tangents = [random_tangent(x, rng) for x in some]
+        fun = call.of(places)
+        yield "jvp", lambda: make_jaxpr(lambda ps, ts: jvp(fun, ps, ts))(some, tangents)
+        if "transpose" not in call.sample.without:
+
+            def pulled(*xs):
+                outs, pullback = vjp(fun, *xs)
+                return pullback([random_tangent(o, rng) * 0 + 1 for o in outs])
+
+            yield "reverse mode", lambda: make_jaxpr(pulled)(*some)
+    if call.drawn and "batching" not in call.sample.without:
+        axes = tuple(0 if i in call.drawn else None for i in range(len(args)))
+        batch = [np.stack([np.asarray(a)] * 2) if i in call.drawn else a
+                 for i, a in enumerate(args)]  # fmt: skip
+        yield "vmap", lambda: make_jaxpr(vmap(call.raw, axes))(*batch)
+
+
+def check_mutation(get: Callable[..., Call]) -> None:
+    """Neither arguments nor parameters, nor the lists that rules are given, are changed."""
+    call = get()
+    args = [a.copy() if isinstance(a, np.ndarray) else a for a in call.args]
+    kept = [np.array(a) for a in args]
+    params = dict(call.params)
+    before = repr(params)
+    call.raw(*args)
+    for i, (a, b) in enumerate(zip(args, kept)):
+        if np.asarray(a).tobytes() != b.tobytes():
+            raise Failure(f"operand {i} was changed by the operation")
+    if call.sample.call is not None:
+        return
+    avals = [typeof(a) for a in args]
+    tangents = [a.tangent_aval() for a in avals]
+    prim = call.prim
+    given: list[tuple[str, list]] = []
+
+    def rule_of(kind):
+        return prim.find(kind)
+
+    rule = rule_of(kinds.jvp)
+    if rule is not None and call.places:
+
+        def forward(*xs):
+            n = len(avals)
+            ps = list(xs[:n])
+            ts = [xs[n + i] if i in call.places else Zero(t) for i, t in enumerate(tangents)]
+            given.append(("the primals of the jvp rule", (ps, list(ps))))
+            given.append(("the tangents of the jvp rule", (ts, list(ts))))
+            rule(ps, ts, **params)
+            return []
+
+        stage(forward, [*avals, *tangents])
+    batching = rule_of(kinds.batch)
+    if batching is not None and call.drawn and "batching" not in call.sample.without:
+
+        def batched(*xs):
+            values, dims = list(xs), [0 if i in call.drawn else None for i in range(len(xs))]
+            given.append(("the operands of the batching rule", (values, list(values))))
+            given.append(("the axes of the batching rule", (dims, list(dims))))
+            batching(Axis(2), values, dims, **params)
+            return []
+
+        stage(batched, [a.update(shape=(2, *a.shape)) if i in call.drawn else a
+                        for i, a in enumerate(avals)])  # fmt: skip
+    for what, (now, then) in given:
+        if len(now) != len(then) or any(a is not b for a, b in zip(now, then)):
+            raise Failure(f"{what} were changed by the rule")
+    if repr(params) != before:
+        raise Failure(f"the parameters were changed: {before} became {params!r}")
+    copy.copy(prim)

@@ -1,0 +1,213 @@
+"""Derivatives against central differences, and forward mode against reverse mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .._api.forward import jvp
+from .._api.vjp import vjp
+from .._base import pytree
+from .._ir import dtypes
+from .._trace.core import typeof
+from .tolerance import difference_step, gradient_tolerance, mismatch, wide
+
+_map, _leaves = pytree.tree_map, pytree.tree_leaves
+
+
+def check_grads(
+    f: Callable,
+    args: Sequence,
+    order: int,
+    modes: Sequence[str] = ("fwd", "rev"),
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float | None = None,
+) -> None:
+    """Check the derivatives of a function up to an order, in both modes and their mixtures.
+
+    Tangents and cotangents are drawn from a fixed seed. Arguments and results are pytrees of floats
+    or complex numbers; integers among them are left alone.
+
+    Args:
+      f: the function, called with ``*args``.
+      order: 1 checks derivatives, 2 those of derivatives, and so on.
+      modes: ``"fwd"`` and ``"rev"``, or one of them.
+      atol, rtol: errors allowed, absolute and relative to the largest value; by default those that
+        differences can promise in the dtype of the arguments.
+      eps: step of the differences, by default the cube root of the dtype's precision.
+
+    Raises:
+      AssertionError: naming the mode, the order and the greatest difference.
+      ValueError: for an unknown mode.
+
+    >>> from primax_core import lax
+    >>> check_grads(lax.sin, (np.float32(1.0),), order=2)
+    """
+    unknown = set(modes) - {"fwd", "rev"}
+    if unknown:
+        raise ValueError(f"modes are 'fwd' and 'rev', got {sorted(unknown)}")
+    _check(f, tuple(args), order, tuple(modes), (atol, rtol, eps), np.random.default_rng(0), "")
+
+
+def _check(f, args, order, modes, limits, rng, path: str) -> None:
+    atol, rtol, eps = limits
+    for mode in modes:
+        here = f"{path}{mode}"
+        if mode == "fwd":
+            check_jvp(f, partial(jvp, f), args, atol, rtol, eps, err_msg=here)
+            if order > 1:
+                tangents = _random_tangents(args, rng)
+                _check(
+                    lambda *xs, ts=tangents: jvp(f, xs, ts)[1],
+                    args, order - 1, modes, limits, rng, f"{here} then ",
+                )  # fmt: skip
+        else:
+            check_vjp(f, partial(vjp, f), args, atol, rtol, eps, err_msg=here)
+            if order > 1:
+                ct = _random_tangents(f(*args), rng)
+                _check(
+                    lambda *xs, ct=ct: _inexact(vjp(f, *xs)[1](ct), xs),
+                    args, order - 1, modes, limits, rng, f"{here} then ",
+                )  # fmt: skip
+
+
+def check_jvp(
+    f: Callable,
+    f_jvp: Callable,
+    args: Sequence,
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float | None = 1e-4,
+    err_msg: str = "",
+) -> None:
+    """Check a forward derivative ``f_jvp(primals, tangents) -> (out, tangent)`` by differences.
+
+    Arguments and errors as for :func:`check_grads`; ``err_msg`` is put before messages.
+
+    >>> from primax_core import lax
+    >>> check_jvp(lax.cos, lambda x, t: (lax.cos(*x), -lax.sin(*x) * t[0]), (np.float32(1.0),))
+    """
+    args = tuple(args)
+    tangents = _random_tangents(args, np.random.default_rng(0))
+    out, tangent = f_jvp(args, tangents)
+    expected = f(*args)
+    _compare(out, expected, atol, rtol, f"{err_msg}: value of the JVP", expected)
+    numeric = numerical_jvp(f, args, tangents, eps)
+    _compare(tangent, numeric, atol, rtol, f"{err_msg}: tangent of the JVP", args)
+
+
+def check_vjp(
+    f: Callable,
+    f_vjp: Callable,
+    args: Sequence,
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float | None = 1e-4,
+    err_msg: str = "",
+) -> None:
+    """Check a pullback ``f_vjp(*args) -> (out, pullback)`` by ``⟨J v, w⟩ = ⟨v, Jᵀ w⟩``.
+
+    ``J v`` comes from differences. Arguments and errors as for :func:`check_jvp`.
+
+    >>> from primax_core import lax
+    >>> def square_vjp(x):
+    ...     return x * x, lambda ct: (2 * x * ct,)
+    >>> check_vjp(lambda x: x * x, square_vjp, (np.float32(3.0),))
+    """
+    args = tuple(args)
+    rng = np.random.default_rng(0)
+    out, pullback = f_vjp(*args)
+    expected = f(*args)
+    _compare(out, expected, atol, rtol, f"{err_msg}: value of the VJP", expected)
+    tangents = _random_tangents(args, rng)
+    numeric = numerical_jvp(f, args, tangents, eps)
+    ct = _random_tangents(expected, rng)
+    left = inner_product(ct, numeric)
+    right = inner_product(tuple(pullback(ct)), tangents)
+    _compare(right, left, atol, rtol, f"{err_msg}: inner product with the VJP", args)
+
+
+def numerical_jvp(f: Callable, args: Sequence, tangents: Sequence, eps: float | None = None) -> Any:
+    """The derivative of a function along tangents, by central differences."""
+    step = difference_step(_narrowest(args)) if eps is None else eps
+
+    def moved(by: float):
+        return f(*_map(lambda x, t: _moved(x, t, by), tuple(args), tuple(tangents)))
+
+    return _map(lambda a, b: _slope(a, b, step), moved(step), moved(-step))
+
+
+def _moved(x: Any, t: Any, by: float) -> Any:
+    value = np.asarray(x)
+    if not is_inexact(value.dtype):
+        return x
+    return np.asarray(wide(value) + by * wide(t)).astype(value.dtype)
+
+
+def _slope(a: Any, b: Any, step: float) -> Any:
+    a, b = np.asarray(a), np.asarray(b)
+    if not is_inexact(a.dtype):
+        return np.zeros(a.shape, dtypes.float0)
+    return ((wide(a) - wide(b)) / (2 * step)).astype(a.dtype)
+
+
+def inner_product(xs: Any, ys: Any) -> float:
+    """Real part of the sum of products of leaves; integers count for nothing."""
+    total = 0.0
+    for x, y in zip(_leaves(xs), _leaves(ys), strict=True):
+        x, y = np.asarray(x), np.asarray(y)
+        if is_inexact(x.dtype) and is_inexact(y.dtype):
+            total += float(np.sum(wide(x) * wide(y)).real)
+    return total
+
+
+def is_inexact(dtype: Any) -> bool:
+    """Whether values of a dtype can be differentiated."""
+    return bool(dtype != dtypes.float0 and dtypes.issubdtype(dtype, np.inexact))
+
+
+def random_tangent(x: Any, rng: np.random.Generator) -> Any:
+    """A random tangent (or cotangent) for a value."""
+    aval = typeof(x)
+    if not is_inexact(aval.dtype):
+        return np.zeros(aval.shape, dtypes.float0)
+    drawn: Any = rng.standard_normal(aval.shape)
+    if dtypes.issubdtype(aval.dtype, np.complexfloating):
+        drawn = drawn + 1j * rng.standard_normal(aval.shape)
+    return np.asarray(drawn).astype(aval.dtype)
+
+
+def _random_tangents(tree: Any, rng: np.random.Generator) -> Any:
+    return _map(lambda x: random_tangent(x, rng), tree)
+
+
+def _inexact(cts: Any, args: Any) -> list:
+    """The cotangents of leaves that can be differentiated."""
+    pairs = zip(_leaves(cts), _leaves(args), strict=True)
+    return [c for c, x in pairs if is_inexact(typeof(x).dtype)]
+
+
+def _narrowest(tree: Any) -> Any:
+    """The least precise inexact dtype among leaves."""
+    found = [typeof(x).dtype for x in _leaves(tree)]
+    return max(
+        (d for d in found if is_inexact(d)), key=gradient_tolerance, default=np.dtype(np.float32)
+    )
+
+
+def _compare(found: Any, expected: Any, atol, rtol, what: str, like: Any) -> None:
+    usual = gradient_tolerance(_narrowest(like))
+    for a, b in zip(_leaves(found), _leaves(expected), strict=True):
+        if np.asarray(b).dtype == dtypes.float0:
+            continue
+        relative = usual if rtol is None else rtol
+        absolute = usual if atol is None else atol
+        size = np.abs(wide(b))
+        scale = max(1.0, float(np.nanmax(size))) if size.size else 1.0
+        text = mismatch(a, b, (absolute + relative * scale) / scale)
+        if text is not None:
+            raise AssertionError(f"{what.removeprefix(': ')}: {text}")
