@@ -9,6 +9,7 @@ from .._base import pytree, source
 from .._base.config import state
 from .._base.source import api_boundary_of
 from .._ir.jaxpr import Var
+from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._trace.core import set_trace, typeof
 from .._trace.staging import StagingTrace
 from .._transform.linearize import linearize_of
@@ -16,6 +17,7 @@ from .._transform.presenting import finished
 from .._transform.remat import Offloadable, Recompute, Saveable, name_p, remat_p
 from .._transform.staged import Staged
 from ..lax.contracting import dot_general_p
+from ..lax.trigonometric import sin
 from .arguments import as_tuple, check_callable, debug_info, leaf_names, name_of
 from .vjp import differentiable
 
@@ -259,3 +261,13 @@ def print_saved_residuals(fun: Callable, *args, **kwargs) -> None:
     """Print a line for every value that reverse mode of ``fun`` keeps."""
     for aval, text in saved_residuals(fun, *args, **kwargs):
         print(f"{aval.str_short()} {text}")
+
+
+@remat_p.rule(samples)
+def _():
+    again = checkpoint(lambda x, y: sin(sin(x) * y))
+    kept = checkpoint(again, policy=everything_saveable)
+    yield Sample(f32(3), f32(3)).set(call=again)
+    yield Sample(f32(2), f32(2)).set(call=kept)
+    yield Sample(c64(), c64()).set(call=again)
+    yield Sample(bf16(0, 2), bf16(0, 2)).set(call=again)

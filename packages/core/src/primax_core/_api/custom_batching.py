@@ -9,10 +9,12 @@ from typing import Any
 from .._base import pytree
 from .._base.config import state
 from .._base.source import api_boundary
+from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._runtime.dispatch import as_operand
 from .._trace.core import Tracer, typeof
-from .._transform.custom_vmap import CustomVmap
+from .._transform.custom_vmap import CustomVmap, custom_vmap_call_p
 from .._transform.presenting import finished
+from ..lax.broadcasting import broadcast
 from ..lax.control.loops import map as lax_map
 from .arguments import check_callable, describe, name_of, resolve_keywords
 
@@ -149,3 +151,20 @@ def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
         return out, pytree.tree_map(lambda _: True, out)
 
     return mapped
+
+
+@custom_vmap_call_p.rule(samples)
+def _():
+    @custom_vmap
+    def product(x, y):
+        return x * y
+
+    @product.def_vmap
+    def _(axis_size, in_batched, x, y):
+        a, b = (v if m else broadcast(v, (axis_size,)) for v, m in zip((x, y), in_batched))
+        return a * b, True
+
+    backwards = {"transpose": "it has no reverse mode"}
+    yield Sample(f32(3), f32(3)).set(call=product, without=backwards)
+    yield Sample(c64(), c64()).set(call=product, without=backwards)
+    yield Sample(bf16(0, 2), bf16(0, 2)).set(call=product, without=backwards)

@@ -11,9 +11,10 @@ import numpy as np
 from .._base import errors, pytree
 from .._base.source import api_boundary
 from .._ir import dtypes
+from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._trace.core import Tracer, typeof
-from .._transform.custom_jvp import CustomJVP, SymbolicZero
-from .._transform.custom_vjp import CustomVJP, PerturbedValue
+from .._transform.custom_jvp import CustomJVP, SymbolicZero, custom_jvp_call_p
+from .._transform.custom_vjp import CustomVJP, PerturbedValue, custom_vjp_call_p
 from .._transform.presenting import finished
 from .._transform.symbolic import Zero, add_tangents, zeros
 from .arguments import as_tuple, check_callable, describe, name_of, resolve_keywords
@@ -442,3 +443,29 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
 def custom_vjp_primal_tree_values(tree: Any) -> Any:
     """The values of a tree of arguments that a forward rule with ``symbolic_zeros`` received."""
     return pytree.tree_map(_without_mark, tree, is_leaf=lambda x: type(x) is PerturbedValue)
+
+
+@custom_jvp_call_p.rule(samples)
+def _():
+    @custom_jvp
+    def product(x, y):
+        return x * y
+
+    product.defjvps(lambda t, out, x, y: t * y, lambda t, out, x, y: x * t)
+    yield Sample(f32(3), f32(3)).set(call=product)
+    yield Sample(c64(), c64()).set(call=product)
+    yield Sample(bf16(0, 2), bf16(0, 2)).set(call=product)
+
+
+@custom_vjp_call_p.rule(samples)
+def _():
+    @custom_vjp
+    def product(x, y):
+        return x * y
+
+    product.defvjp(lambda x, y: (x * y, (x, y)), lambda saved, ct: (ct * saved[1], saved[0] * ct))
+    forward = dict.fromkeys(
+        ("jvp", "second order", "symbolic zeros"), "custom_vjp has no forward mode"
+    )
+    yield Sample(f32(3), f32(3)).set(call=product, without=forward)
+    yield Sample(bf16(0, 2), bf16(0, 2)).set(call=product, without=forward)

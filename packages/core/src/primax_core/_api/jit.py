@@ -9,7 +9,8 @@ from typing import Any
 from .._base import caches, log, pytree, source
 from .._base.config import state
 from .._ir.jaxpr import DebugInfo, Jaxpr
-from .._lower.lazy import compile_jaxpr, lowering
+from .._lower.compile import compile_jaxpr
+from .._lower.liveness import unusable_donations
 from .._runtime.array import ArrayImpl
 from .._runtime.devices import Device, devices
 from .._runtime.dispatch import Executable, collect_garbage, explain_failure, garbage_is_due
@@ -271,7 +272,7 @@ def _placement(o: _Options):
 
 
 def _warn_unusable(jaxpr: Jaxpr, donated: tuple[int, ...]) -> None:
-    unusable = lowering.unusable_donations(jaxpr, donated) if donated else []
+    unusable = unusable_donations(jaxpr, donated) if donated else []
     if unusable:
         shown = ", ".join(str(jaxpr.invars[i].aval.strip_weak_type()) for i in unusable)
         source.warn(

@@ -20,6 +20,7 @@ from .._ir.primitive import (
     transpose,
 )
 from .._ir.printer import hide_defaults
+from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._lower.lazy import lowering
 from .._trace.core import typeof
 from .._trace.staging import eval_jaxpr, stage, without_tracers
@@ -28,7 +29,7 @@ from .batching import batch_jaxpr
 from .dce import dce_jaxpr
 from .jvp import jvp_jaxpr
 from .linearize import linearize_jaxpr
-from .symbolic import Zero, is_linear
+from .symbolic import Zero, add_any_p, is_linear
 from .transpose import transpose_jaxpr
 
 jit_p: Final = Primitive(
@@ -127,3 +128,15 @@ def _(used, eqn):
         effects=jaxpr.effects,
     )
     return list(used_inputs), new
+
+
+def _called(x, y):
+    program = stage(lambda a, b: [add_any_p.bind(a, b), b], [typeof(x), typeof(y)])
+    return jit_p.bind(x, y, jaxpr=program, name="called", inline=False, donated=())
+
+
+@jit_p.rule(samples)
+def _():
+    yield Sample(f32(3), f32(3)).set(call=_called)
+    yield Sample(c64(), c64()).set(call=_called)
+    yield Sample(bf16(0, 2), bf16(0, 2)).set(call=_called)

@@ -22,6 +22,7 @@ from .._ir.primitive import (
     process,
 )
 from .._ir.printer import hide_defaults
+from .._ir.samples import samples
 from .._lower.lazy import lowering
 from .._trace.core import Trace, Tracer, check_live, run_eagerly, set_trace, typeof
 from .._trace.staging import StagingTrace, close_over, eval_jaxpr, stage
@@ -376,3 +377,6 @@ def _(axis, args, dims, *, num_res, bwd, out_avals, in_avals, which, symbolic_ze
 
 def _batch0(aval, size: int):
     return aval.update(shape=(size, *aval.shape))
+
+
+custom_lin_p.unsupported(samples, "it stands in linear programs only, and has no values")

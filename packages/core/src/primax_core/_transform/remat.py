@@ -21,6 +21,7 @@ from .._ir.primitive import (
     save,
     transpose,
 )
+from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._lower.lazy import hlo, lowering
 from .._trace.core import typeof
 from .._trace.staging import eval_jaxpr, stage, without_tracers
@@ -298,3 +299,10 @@ def _(primals, tangents, *, name):
 @name_p.rule(batch)
 def _(axis, args, dims, *, name):
     return name_p.bind(*args, name=name), dims[0]
+
+
+@name_p.rule(samples)
+def _():
+    yield Sample(f32(3), name="kept")
+    yield Sample(c64(), name="kept")
+    yield Sample(bf16(0, 2), name="kept")

@@ -9,6 +9,7 @@ import numpy as np
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive
+from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._trace.core import typeof
 
 
@@ -86,3 +87,10 @@ def add_tangents(x: Any, y: Any) -> Any:
     if typeof(x).dtype == dtypes.float0:
         return x
     return add_any_p.bind(x, y)
+
+
+@add_any_p.rule(samples)
+def _():
+    yield Sample(f32(3), f32(3))
+    yield Sample(c64(), c64())
+    yield Sample(bf16(0, 2), bf16(0, 2))

@@ -11,11 +11,12 @@ import numpy as np
 from .._ir import dtypes
 from .._ir.primitive import Primitive, abstract, jvp, transpose
 from .._ir.printer import hide_defaults
+from .._ir.samples import Sample, bf16, c64, f32, i32, samples
 from .._lower.lazy import chlo, hlo
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.symbolic import Zero, add_any_p, is_linear
-from .comparison import compare, eq, gt
+from .comparison import compare, eq
 from .conversion import convert, converted
 from .families import (
     binary,
@@ -24,6 +25,7 @@ from .families import (
     elementwise,
     elementwise_batching,
     elementwise_lowering,
+    elementwise_samples,
     filled,
     full_of,
     joint_shape,
@@ -335,23 +337,37 @@ def min(x: ArrayLike, y: ArrayLike) -> Array:
     return min_p.bind(x, y)
 
 
-def _share(larger: Any, smaller: Any, out: Any) -> Any:
-    """1 where the one is larger, 1/2 where they are equal, 0 elsewhere; of strong dtype."""
+def _share(chosen: Any, other: Any, out: Any) -> Any:
+    """1 where the result is ``chosen``, 1/2 where the operands are equal, 0 elsewhere; strong."""
     aval = typeof(out).strip_weak_type()
     shape = aval.shape
-    above = to_shape(gt(larger, smaller), shape)
-    level = to_shape(eq(larger, smaller), shape)
     one, zero, half = (full_of(aval, v) for v in (1, 0, 0.5))
-    return select(above, one, select(level, half, zero))
+    level = to_shape(eq(chosen, other), shape)
+    return select(level, half, select(eq(to_shape(chosen, shape), out), one, zero))
 
 
-derivatives(
-    max_p,
-    lambda g, out, x, y: mul(g, _share(x, y, out)),
-    lambda g, out, x, y: mul(g, _share(y, x, out)),
-)
-derivatives(
-    min_p,
-    lambda g, out, x, y: mul(g, _share(y, x, out)),
-    lambda g, out, x, y: mul(g, _share(x, y, out)),
-)
+for _prim in (max_p, min_p):
+    derivatives(
+        _prim,
+        lambda g, out, x, y: mul(g, _share(x, y, out)),
+        lambda g, out, x, y: mul(g, _share(y, x, out)),
+    )
+
+
+for _prim in (neg_p, square_p):
+    elementwise_samples(_prim, "fci")
+for _prim in (add_p, sub_p, mul_p):
+    elementwise_samples(_prim, "fci", arity=2)
+for _prim in (max_p, min_p):
+    elementwise_samples(_prim, "ficb", arity=2)
+elementwise_samples(div_p, "fc", arity=2, low=0.5)
+elementwise_samples(one_minus_square_p, "fc")
+
+
+@integer_pow_p.rule(samples)
+def _():
+    for exponent in (0, 1, 3, -2):
+        yield Sample(f32(3, low=0.5), y=exponent)
+    yield Sample(c64(2), y=2)
+    yield Sample(bf16(0, 2), y=3)
+    yield Sample(i32(2), y=3)

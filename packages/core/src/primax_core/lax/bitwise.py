@@ -8,7 +8,7 @@ from typing import Any, Final
 from .._ir.primitive import Primitive
 from .._lower.lazy import chlo, hlo
 from .._trace.array import Array
-from .families import binary, no_derivative, short_road, unary
+from .families import binary, elementwise_samples, no_derivative, short_road, unary
 
 ArrayLike = Any
 
@@ -121,3 +121,11 @@ def clz(x: ArrayLike) -> Array:
 def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The high half of the product of integers, computed in twice their width."""
     return mulhi_p.bind(x, y)
+
+
+for _prim in (and_p, or_p, xor_p):
+    elementwise_samples(_prim, "iub", arity=2)
+for _prim in (not_p, population_count_p, clz_p):
+    elementwise_samples(_prim, "iu")
+for _prim in (shift_left_p, shift_right_arithmetic_p, shift_right_logical_p, mulhi_p):
+    elementwise_samples(_prim, "iu", arity=2)

@@ -12,6 +12,7 @@ from .._ir.avals import ShapedArray
 from .._ir.jaxpr import Literal, is_scalar_literal
 from .._ir.primitive import Primitive, abstract, batch, lower
 from .._ir.printer import ALWAYS, hide_defaults
+from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._lower.lazy import hlo, mlir
 from .._runtime.array import ArrayImpl, move
 from .._trace.array import Array
@@ -356,3 +357,18 @@ def _(*, dtype, shape, dimension, sharding):
 @iota_p.rule(lower)
 def _(ctx, *, dtype, shape, dimension, sharding):
     return hlo.iota(mlir.tensor_type(shape, dtype), mlir.i64(dimension))
+
+
+@broadcast_in_dim_p.rule(samples)
+def _():
+    yield Sample(f32(), shape=(2, 3), broadcast_dimensions=(), sharding=None)
+    yield Sample(f32(3), shape=(2, 3), broadcast_dimensions=(1,), sharding=None)
+    yield Sample(f32(2, 1), shape=(2, 4, 3), broadcast_dimensions=(0, 2), sharding=None)
+    yield Sample(c64(0), shape=(2, 0), broadcast_dimensions=(1,), sharding=None)
+    yield Sample(bf16(2), shape=(2, 2), broadcast_dimensions=(0,), sharding=None)
+
+
+@iota_p.rule(samples)
+def _():
+    for dtype, shape, axis in ((np.int32, (4,), 0), (np.float32, (2, 3), 1), (np.uint8, (0, 2), 0)):
+        yield Sample(dtype=np.dtype(dtype), shape=shape, dimension=axis, sharding=None)

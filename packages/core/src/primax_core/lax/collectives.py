@@ -15,9 +15,10 @@ from .._base import pytree
 from .._ir.avals import ShapedArray
 from .._ir.effects import NamedAxisEffect
 from .._ir.primitive import Primitive, abstract, batch, effects, jvp, lower, transpose
+from .._ir.samples import Sample, c64, f32, i32, samples, u8
 from .._trace.axes import axis_size_in_scope
 from .._trace.core import typeof
-from .._transform.batching import at_front
+from .._transform.batching import Axis, at_front, batch_of
 from .._transform.symbolic import Zero, instantiate
 from .arithmetic import add, div, mul
 from .broadcasting import broadcast_in_dim, iota
@@ -41,18 +42,18 @@ reduce_scatter_p: Final = Primitive("reduce_scatter")
 axis_index_p: Final = Primitive("axis_index")
 
 
-def _names(axis_name: AxisName) -> tuple:
+def names_of(axis_name: AxisName) -> tuple:
     return tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
 
 
 def axis_size(axis_name: AxisName) -> int:
     """Size of a named axis (the product, for several)."""
-    return int(np.prod([axis_size_in_scope(n) for n in _names(axis_name)], dtype=np.int64))
+    return int(np.prod([axis_size_in_scope(n) for n in names_of(axis_name)], dtype=np.int64))
 
 
 def axis_index(axis_name: AxisName) -> Any:
     """Position along a named axis, a scalar int32."""
-    names = _names(axis_name)
+    names = names_of(axis_name)
     index: Any = None
     for n in names:
         size = axis_size_in_scope(n)
@@ -61,7 +62,7 @@ def axis_index(axis_name: AxisName) -> Any:
     return index
 
 
-def _check_groups(groups) -> None:
+def check_groups(groups) -> None:
     if groups is not None:
         raise NotImplementedError(
             "axis_index_groups are not supported over axes of vmap; reshape the axis and name the "
@@ -79,8 +80,8 @@ def psum(x: Any, axis_name: AxisName, *, axis_index_groups=None) -> Any:
     >>> vmap(lambda x: x / psum(x, "i"), axis_name="i")(np.array([1.0, 3.0])).tolist()
     [0.25, 0.75]
     """
-    _check_groups(axis_index_groups)
-    names = _names(axis_name)
+    check_groups(axis_index_groups)
+    names = names_of(axis_name)
     size = axis_size(names)
 
     def one(leaf):
@@ -112,19 +113,19 @@ def _divide(x, n: int):
 
 def pmax(x: Any, axis_name: AxisName, *, axis_index_groups=None) -> Any:
     """Maximum over a named axis. It has no derivative."""
-    _check_groups(axis_index_groups)
+    check_groups(axis_index_groups)
     axis_size(axis_name)
     return pytree.tree_map(
-        lambda v: pmax_p.bind(v, axes=_names(axis_name), axis_index_groups=None), x
+        lambda v: pmax_p.bind(v, axes=names_of(axis_name), axis_index_groups=None), x
     )
 
 
 def pmin(x: Any, axis_name: AxisName, *, axis_index_groups=None) -> Any:
     """Minimum over a named axis. It has no derivative."""
-    _check_groups(axis_index_groups)
+    check_groups(axis_index_groups)
     axis_size(axis_name)
     return pytree.tree_map(
-        lambda v: pmin_p.bind(v, axes=_names(axis_name), axis_index_groups=None), x
+        lambda v: pmin_p.bind(v, axes=names_of(axis_name), axis_index_groups=None), x
     )
 
 
@@ -137,7 +138,9 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
             raise ValueError(f"ppermute {what} must be unique, got {perm}")
         if any(not 0 <= i < size for i in part):
             raise ValueError(f"ppermute {what} must lie in [0, {size}), got {perm}")
-    return pytree.tree_map(lambda v: ppermute_p.bind(v, axis_name=_names(axis_name), perm=pairs), x)
+    return pytree.tree_map(
+        lambda v: ppermute_p.bind(v, axis_name=names_of(axis_name), perm=pairs), x
+    )
 
 
 def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
@@ -158,17 +161,30 @@ def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
     )
 
 
+_GATHERED: Final = ("varying", "invarying", "reduced")
+_CAST: Final = ("varying", "reduced", "unreduced")
+
+
 def all_gather(
-    x: Any, axis_name: AxisName, *, axis_index_groups=None, axis: int = 0, tiled: bool = False
-) -> Any:
-    """Values of all positions, stacked along a new axis, or concatenated along it if ``tiled``."""
-    _check_groups(axis_index_groups)
+    x: Any, axis_name: AxisName, *, axis_index_groups=None, axis: int = 0, tiled: bool = False,
+    to: str = "varying",
+) -> Any:  # fmt: skip
+    """Values of all positions, stacked along a new axis, or concatenated along it if ``tiled``.
+
+    ``to`` says what is known of the result where axes are those of a mesh: ``"varying"``,
+    ``"invarying"`` or ``"reduced"``; over axes of ``vmap`` it means nothing.
+    """
+    if to not in _GATHERED:
+        raise ValueError(
+            f"Got unexpected `to` value {to!r} for all_gather; it is one of {_GATHERED}"
+        )
+    check_groups(axis_index_groups)
     size = axis_size(axis_name)
 
     def one(v):
         rank = typeof(v).ndim + (0 if tiled else 1)
         return all_gather_p.bind(
-            v, all_gather_dimension=axis % rank if rank else 0, axis_name=_names(axis_name),
+            v, all_gather_dimension=axis % rank if rank else 0, axis_name=names_of(axis_name),
             axis_index_groups=None, axis_size=size, tiled=tiled,
         )  # fmt: skip
 
@@ -180,7 +196,7 @@ def all_to_all(
     tiled: bool = False,
 ) -> Any:  # fmt: skip
     """Split along one axis, send a part to each position, and join what arrives along another."""
-    _check_groups(axis_index_groups)
+    check_groups(axis_index_groups)
     size = axis_size(axis_name)
 
     def one(v):
@@ -198,7 +214,7 @@ def all_to_all(
             )
         return all_to_all_p.bind(
             v, split_axis=split_axis % aval.ndim, concat_axis=concat_axis % aval.ndim,
-            axis_name=_names(axis_name), axis_index_groups=None, axis_size=size, tiled=tiled,
+            axis_name=names_of(axis_name), axis_index_groups=None, axis_size=size, tiled=tiled,
         )  # fmt: skip
 
     return pytree.tree_map(one, x)
@@ -214,7 +230,7 @@ def psum_scatter(
     tiled: bool = False,
 ) -> Any:  # fmt: skip
     """Sum over a named axis, each position keeping its part along ``scatter_dimension``."""
-    _check_groups(axis_index_groups)
+    check_groups(axis_index_groups)
     size = axis_size(axis_name)
 
     def one(v):
@@ -225,11 +241,55 @@ def psum_scatter(
                 f"named axis {axis_name} of size {size}"
             )
         return reduce_scatter_p.bind(
-            v, axis_name=_names(axis_name), axis_index_groups=None, axis_size=size,
+            v, axis_name=names_of(axis_name), axis_index_groups=None, axis_size=size,
             scatter_dimension=scatter_dimension, tiled=tiled,
         )  # fmt: skip
 
     return pytree.tree_map(one, x)
+
+
+class Future:
+    """The result of a collective that was started: :meth:`done` waits for it."""
+
+    __slots__ = ("_result",)
+
+    def __init__(self, result: Any):
+        self._result = result
+
+    def done(self) -> Any:
+        """The result."""
+        return self._result
+
+    def __repr__(self):
+        return f"Future({self._result!r})"
+
+
+pytree.register_pytree_node(
+    Future, lambda f: ((f._result,), None), lambda _, children: Future(*children)
+)
+
+
+def psum_scatter_start(*args: Any, **kwargs: Any) -> Future:
+    """Begin a :func:`psum_scatter` of these arguments; ``.done()`` of the result gives its result.
+
+    What stands between the two may run meanwhile, where the compiler overlaps it.
+    """
+    return Future(psum_scatter(*args, **kwargs))
+
+
+def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
+    """The same values, said to vary over a named axis, or to be (un)reduced over it.
+
+    Over axes of ``vmap`` nothing has to be said, and the values are returned as they are.
+
+    Raises:
+      ValueError: if ``to`` is not ``"varying"``, ``"reduced"`` or ``"unreduced"``.
+      NameError: if the axis is not in scope.
+    """
+    if to not in _CAST:
+        raise ValueError(f"Got unexpected `to` value. Allowed `to` values are: {_CAST}, got {to!r}")
+    axis_size(axis_name)
+    return x
 
 
 # Types and effects
@@ -283,7 +343,7 @@ def _(x, *, scatter_dimension, axis_size, tiled, **_):
     return x.update(shape=tuple(shape))
 
 
-def _unbound(ctx, *_, **params):
+def unbound(ctx, *_, **params):
     names = params.get("axis_name", params.get("axes"))
     raise NameError(
         f"Found an unbound axis name: {names}. A collective was compiled outside of the vmap (or "
@@ -294,7 +354,7 @@ def _unbound(ctx, *_, **params):
 for _p in (
     psum_p, pmax_p, pmin_p, ppermute_p, all_gather_p, all_to_all_p, reduce_scatter_p, axis_index_p,
 ):  # fmt: skip
-    _p.rule(lower)(_unbound)
+    _p.rule(lower)(unbound)
 
 
 # Derivatives: all but the maxima are linear
@@ -450,3 +510,28 @@ _mapped(ppermute_p, _ppermute, ())
 _mapped(all_gather_p, _all_gather, ("all_gather_dimension",))
 _mapped(all_to_all_p, _all_to_all, ("split_axis", "concat_axis"))
 _mapped(reduce_scatter_p, _reduce_scatter, ("scatter_dimension",))
+
+
+def _collective_samples(prim: Primitive, fun: Callable, *operands: Any) -> None:
+    """Samples in which the last axis of the operand is mapped and named."""
+
+    gone = {"parameters": "nothing is left of an operation over a mapped axis"}
+
+    def mapped(x):
+        axis = Axis(typeof(x).shape[-1], "i")
+        return batch_of(lambda y: [fun(y)], [x], [typeof(x).ndim - 1], axis)[0]
+
+    @prim.rule(samples)
+    def _():
+        for operand in operands:
+            yield Sample(operand).set(call=mapped, without=gone)
+
+
+_collective_samples(psum_p, lambda x: psum(x, "i"), f32(2, 3), c64(3), i32(2))
+_collective_samples(pmax_p, lambda x: pmax(x, "i"), i32(2, 3), u8(3))
+_collective_samples(pmin_p, lambda x: pmin(x, "i"), i32(2, 3), u8(3))
+_collective_samples(ppermute_p, lambda x: ppermute(x, "i", [(0, 1), (1, 0)]), f32(2, 3), c64(2))
+_collective_samples(all_gather_p, lambda x: all_gather(x, "i"), f32(2, 3), f32(2))
+_collective_samples(all_to_all_p, lambda x: all_to_all(x, "i", 0, 1), f32(3, 2, 3))
+_collective_samples(reduce_scatter_p, lambda x: psum_scatter(x, "i"), f32(3, 3), f32(3, 2, 3))
+_collective_samples(axis_index_p, lambda x: x * axis_index("i"), f32(2, 3), f32(3))

@@ -15,6 +15,7 @@ from .._trace.array import Array
 from .families import (
     check_dtypes,
     elementwise_batching,
+    elementwise_samples,
     joint_shape,
     no_derivative,
     same_dtypes,
@@ -154,3 +155,11 @@ def gt(x: ArrayLike, y: ArrayLike) -> Array:
 def ge(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether elements of ``x`` are at least those of ``y``; false where one is NaN."""
     return ge_p.bind(x, y)
+
+
+for _prim in (eq_p, ne_p):
+    elementwise_samples(_prim, "ficb", arity=2)
+for _prim in (ge_p, gt_p, le_p, lt_p):
+    elementwise_samples(_prim, "fib", arity=2)
+for _prim in (eq_to_p, le_to_p, lt_to_p):
+    elementwise_samples(_prim, "f", arity=2)

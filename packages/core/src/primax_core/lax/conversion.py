@@ -12,6 +12,7 @@ from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
 from .._ir.printer import hide_defaults
+from .._ir.samples import Sample, bf16, c64, f32, i32, samples, u8
 from .._lower.lazy import hlo, mlir
 from .._runtime.dispatch import as_operand
 from .._trace.array import Array
@@ -235,3 +236,29 @@ def _(ctx, x, *, exponent_bits, mantissa_bits):
 
 linear(reduce_precision_p, lambda ct, aval, **params: reduce_precision_p.bind(ct, **params))
 elementwise_batching(reduce_precision_p)
+
+
+@convert_element_type_p.rule(samples)
+def _():
+    wide, narrow = np.dtype(np.float32), np.dtype(dtypes.bfloat16)
+    yield Sample(f32(3, 2), new_dtype=narrow, weak_type=False, sharding=None)
+    yield Sample(bf16(), new_dtype=wide, weak_type=True, sharding=None)
+    yield Sample(f32(0, 2), new_dtype=np.dtype(np.complex64), weak_type=False, sharding=None)
+    yield Sample(c64(3), new_dtype=wide, weak_type=False, sharding=None)
+    yield Sample(i32(3), new_dtype=wide, weak_type=False, sharding=None)
+    yield Sample(f32(3), new_dtype=np.dtype(np.int8), weak_type=False, sharding=None)
+
+
+@bitcast_convert_type_p.rule(samples)
+def _():
+    only = {"symbolic zeros": "there is no derivative"}
+    yield Sample(i32(3), new_dtype=np.dtype(np.uint32)).set(without=only)
+    yield Sample(i32(2), new_dtype=np.dtype(np.uint8)).set(without=only)
+    yield Sample(u8(2, 4), new_dtype=np.dtype(np.int32)).set(without=only)
+
+
+@reduce_precision_p.rule(samples)
+def _():
+    rounded = dict.fromkeys(("jvp", "transpose", "second order"), "tangents are rounded too")
+    yield Sample(f32(3, 2), exponent_bits=5, mantissa_bits=10).set(without=rounded)
+    yield Sample(bf16(0), exponent_bits=8, mantissa_bits=3)

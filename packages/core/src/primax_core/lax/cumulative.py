@@ -9,6 +9,7 @@ import numpy as np
 
 from .._ir import dtypes
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
+from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.jvp import jvp_of
@@ -330,3 +331,21 @@ def _(primals, tangents, *, axis, reverse):
 @cumsum_p.rule(transpose)
 def _(ct, x, *, axis, reverse):
     return [cumsum_p.bind(ct, axis=axis, reverse=not reverse)]
+
+
+def _cumulative_samples(prim: Primitive, complex_too: bool) -> None:
+    @prim.rule(samples)
+    def _():
+        yield Sample(f32(5), axis=0, reverse=False)
+        yield Sample(f32(3, 4), axis=1, reverse=True)
+        yield Sample(f32(0, 3), axis=0, reverse=False)
+        yield Sample(bf16(2, 0), axis=0, reverse=True)
+        yield Sample(bf16(4), axis=0, reverse=False).set(tolerance=0.05)
+        if complex_too:
+            yield Sample(c64(4), axis=0, reverse=False)
+
+
+for _prim in (cumsum_p, cumprod_p, cumlogsumexp_p):
+    _cumulative_samples(_prim, True)
+for _prim in (cummax_p, cummin_p):
+    _cumulative_samples(_prim, False)

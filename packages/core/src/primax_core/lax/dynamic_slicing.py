@@ -11,6 +11,7 @@ import numpy as np
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
+from .._ir.samples import Sample, bf16, c64, f32, i32, samples
 from .._lower.lazy import hlo, mlir
 from .._trace.array import Array
 from .._trace.core import typeof
@@ -491,3 +492,23 @@ def dynamic_update_index_in_dim(
     return dynamic_update_slice_in_dim(
         operand, update, index, axis, allow_negative_indices=allow_negative_indices
     )
+
+
+@dynamic_slice_p.rule(samples)
+def _():
+    start = i32(low=-1, high=4)
+    yield Sample(f32(5), start, slice_sizes=(2,))
+    yield Sample(f32(4, 3), start, start, slice_sizes=(2, 3))
+    yield Sample(c64(3, 2), start, start, slice_sizes=(1, 1))
+    yield Sample(bf16(3), start, slice_sizes=(0,))
+    yield Sample(f32(3), start, slice_sizes=(4,)).set(raises=TypeError)
+
+
+@dynamic_update_slice_p.rule(samples)
+def _():
+    start = i32(low=-1, high=4)
+    yield Sample(f32(5), f32(2), start)
+    yield Sample(f32(4, 3), f32(2, 3), start, start)
+    yield Sample(c64(3, 2), c64(1, 1), start, start)
+    yield Sample(bf16(3), bf16(0), start)
+    yield Sample(f32(3), f32(4), start).set(raises=TypeError)

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._ir import dtypes
 from .._ir.primitive import Primitive, abstract, jvp
+from .._ir.samples import Sample, bf16, c64, f32, i32, samples
 from .._lower.lazy import hlo, mlir
 from .._trace.array import Array
 from .._trace.core import typeof
@@ -22,6 +23,7 @@ from .families import (
     derivatives,
     elementwise_batching,
     elementwise_lowering,
+    elementwise_samples,
     filled,
     full_like,
     joint_shape,
@@ -234,3 +236,21 @@ def _by_base(x: Any, y: Any) -> Any:
     slope = mul(safe, pow(x, sub(y, full_like(y, 1))))
     none = to_shape(none, typeof(slope).shape)
     return select(none, full_like(slope, 0), slope)
+
+
+for _prim in (exp_p, exp2_p, expm1_p, logistic_p):
+    elementwise_samples(_prim, "fc", accuracy=None)
+for _prim in (log_p, log2_p, log1p_p, sqrt_p, rsqrt_p):
+    elementwise_samples(_prim, "fc", low=0.2, high=3, accuracy=None)
+elementwise_samples(cbrt_p, "f", low=0.2, high=3, accuracy=None)
+
+
+@pow_p.rule(samples)
+def _():
+    base = f32(3, low=0.2)
+    yield Sample(base, f32(3))
+    yield Sample(base, f32())
+    yield Sample(f32(low=0.2), f32(2, 2))
+    yield Sample(f32(3, low=-2, high=-0.2), i32(3, low=-2, high=3))
+    yield Sample(c64(2, low=0.2), c64(2))
+    yield Sample(bf16(0, 2), bf16(0, 2))

@@ -14,6 +14,7 @@ from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import Literal
 from .._ir.primitive import Primitive, abstract, batch, calling_module, jvp, lower, transpose
+from .._ir.samples import Sample, b1, bf16, c64, f32, i32, samples, u8
 from .._lower.lazy import hlo, mlir
 from .._runtime.dispatch import collect_garbage, explain_failure, garbage_is_due
 from .._trace.core import typeof
@@ -224,6 +225,42 @@ def _with_axis(x: Any, place: int) -> Any:
     shape = typeof(x).shape
     dims = tuple(i + (i >= place) for i in range(len(shape)))
     return broadcast_in_dim(x, (*shape[:place], 1, *shape[place:]), dims)
+
+
+# Samples
+
+
+def elementwise_samples(
+    prim: Primitive,
+    kinds: str,
+    arity: int = 1,
+    low: float = -2.0,
+    high: float = 2.0,
+    **params: Any,
+) -> None:
+    """Samples of an elementwise primitive.
+
+    Args:
+      kinds: letters of the dtypes to try: ``f`` for floats, ``c`` complex, ``i`` integers,
+        ``u`` unsigned ones, ``b`` booleans.
+      low, high: bounds of floats and complex numbers.
+    """
+
+    @prim.rule(samples)
+    def _():
+        for kind in kinds:
+            limits = {"low": low, "high": high} if kind in "fc" else {}
+            make = {"f": f32, "c": c64, "i": i32, "u": u8, "b": b1}[kind]
+            yield Sample(*(make(3, 2, **limits) for _ in range(arity)), **params)
+            yield Sample(*(make(**limits) for _ in range(arity)), **params)
+            if kind == "f":
+                yield Sample(*(bf16(4, **limits) for _ in range(arity)), **params)
+                yield Sample(*(f32(0, 3, **limits) for _ in range(arity)), **params)
+        if arity == 2:
+            make, limits = (f32, {"low": low, "high": high}) if "f" in kinds else (i32, {})
+            make, limits = (b1, {}) if kinds == "b" else (make, limits)
+            yield Sample(make(2, 3, **limits), make(**limits), **params)
+            yield Sample(make(2, 1, **limits), make(2, 3, **limits), **params)
 
 
 # Derivatives

@@ -13,6 +13,7 @@ from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import Jaxpr
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower
+from .._ir.samples import Sample, bf16, c64, f32, i32, samples
 from .._trace.array import Array
 from .._trace.core import Tracer, typeof
 from .._trace.staging import eval_jaxpr, has_tracers, stage
@@ -312,3 +313,29 @@ def _(axis, args, dims, *, jaxpr, dimensions, **params):
         return outs, [at - sum(d < at for d in dimensions)] * half
     outs, out_dims = batch_of(lambda *a: _expanded(a, jaxpr, dimensions), args, dims, axis)
     return outs, out_dims
+
+
+@reduce_prod_p.rule(samples)
+def _():
+    yield Sample(f32(4), axes=(0,))
+    yield Sample(f32(2, 3, 2), axes=(0, 2))
+    yield Sample(c64(3), axes=(0,))
+    yield Sample(bf16(0, 2), axes=(0,))
+
+
+@reduce_p.rule(samples)
+def _():
+    def sums(x, y):
+        return reduce((x, y), (np.float32(0), np.float32(1)), _sum_and_product, (0,))
+
+    yield Sample(f32(3, 2), f32(3, 2)).set(
+        call=sums, without=dict.fromkeys(_DIFFERENTIATED, "initial values are of float32")
+    )
+    yield Sample(i32(4), i32()).set(call=lambda x, y: reduce(x, y, lambda a, b: a + b, (0,)))
+
+
+def _sum_and_product(x, y):
+    return x[0] + y[0], x[1] * y[1]
+
+
+_DIFFERENTIATED: Final = ("jvp", "transpose", "second order", "symbolic zeros", "purity")

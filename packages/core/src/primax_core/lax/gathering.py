@@ -10,6 +10,7 @@ import numpy as np
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower
+from .._ir.samples import Sample, bf16, c64, f32, i32, samples
 from .._lower.lazy import hlo, ir, mlir
 from .._trace.array import Array
 from .._trace.core import typeof
@@ -338,3 +339,17 @@ def index_take(src: Array, idxs: Sequence[Array], axes: Sequence[int]) -> Array:
     numbers = GatherDimensionNumbers(offset, tuple(sorted(axes)), axes)
     window = [1 if d in axes else n for d, n in enumerate(shape)]
     return gather(src, positions, numbers, window)
+
+
+@gather_p.rule(samples)
+def _():
+    rows = GatherDimensionNumbers((1,), (0,), (0,))
+    index = i32(4, 1, low=0, high=2)
+    options = {"unique_indices": False, "indices_are_sorted": False, "fill_value": None}
+    clip, fill = GatherScatterMode.CLIP, GatherScatterMode.FILL_OR_DROP
+    for operand, mode in ((f32(3, 2), clip), (c64(3, 2), fill), (bf16(3, 0), clip)):
+        yield Sample(operand, index, dimension_numbers=rows, slice_sizes=(1, operand.shape[1]),
+                     mode=mode, **options)  # fmt: skip
+    window = GatherDimensionNumbers((0, 1), (), (0, 1))
+    yield Sample(f32(4, 5), i32(2, low=0, high=9), dimension_numbers=window, slice_sizes=(2, 3),
+                 mode=clip, **options)  # fmt: skip

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
+from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._lower.lazy import hlo, mlir
 from .._trace.array import Array
 from .._trace.core import typeof
@@ -155,3 +156,20 @@ def _(cts, x, *, sizes, axis):
 def _(mapped, args, dims, *, sizes, axis):
     (dim,) = dims
     return split_p.bind(args[0], sizes=sizes, axis=axis + (axis >= dim)), [dim] * len(sizes)
+
+
+@concatenate_p.rule(samples)
+def _():
+    yield Sample(f32(2, 3), f32(1, 3), dimension=0)
+    yield Sample(f32(2, 1), f32(2, 0), f32(2, 2), dimension=1)
+    yield Sample(c64(3), c64(1), dimension=0)
+    yield Sample(bf16(2), dimension=0)
+    yield Sample(f32(2, 3), f32(2, 2), dimension=0).set(raises=TypeError)
+
+
+@split_p.rule(samples)
+def _():
+    yield Sample(f32(5, 2), sizes=(2, 3), axis=0)
+    yield Sample(c64(2, 4), sizes=(1, 0, 3), axis=1)
+    yield Sample(bf16(3), sizes=(3,), axis=0)
+    yield Sample(f32(3), sizes=(1, 1), axis=0).set(raises=ValueError)

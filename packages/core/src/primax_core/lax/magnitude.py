@@ -9,6 +9,7 @@ import numpy as np
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, jvp, transpose
+from .._ir.samples import Sample, c64, f32, samples
 from .._lower.lazy import hlo
 from .._trace.array import Array
 from .._trace.core import typeof
@@ -20,6 +21,7 @@ from .families import (
     elementwise,
     elementwise_batching,
     elementwise_lowering,
+    elementwise_samples,
     filled,
     full_like,
     joint_shape,
@@ -216,3 +218,22 @@ def _(primals, tangents):
         return out, Zero.like(out)
     turn = div(imag(mul(conj(out), g)), _nonzero(abs(x)))
     return out, mul(out, complex(scalar_like(turn, 0), turn))
+
+
+for _prim in (real_p, imag_p):
+    elementwise_samples(_prim, "c")
+elementwise_samples(abs_p, "fci", low=0.1)
+elementwise_samples(sign_p, "fciu", low=0.1)
+
+
+@complex_p.rule(samples)
+def _():
+    yield Sample(f32(3), f32(3))
+    yield Sample(f32(), f32())
+    yield Sample(f32(0, 2), f32(0, 2))
+
+
+@conj_p.rule(samples)
+def _():
+    yield Sample(c64(3, 2), input_dtype=np.dtype(np.complex64))
+    yield Sample(f32(3), input_dtype=np.dtype(np.float32))

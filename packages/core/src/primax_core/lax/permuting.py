@@ -9,6 +9,7 @@ import numpy as np
 
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, lower
+from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._lower.lazy import hlo, mlir
 from .._trace.array import Array
 from .._trace.core import typeof
@@ -122,3 +123,18 @@ def _moveaxis(x: Any, source: int, target: int) -> Array:
 
 
 install_axis_ops(broadcast=_repeat, moveaxis=_moveaxis)
+
+
+@transpose_p.rule(samples)
+def _():
+    yield Sample(f32(2, 3), permutation=(1, 0))
+    yield Sample(f32(2, 3, 4), permutation=(1, 2, 0))
+    yield Sample(c64(), permutation=())
+    yield Sample(bf16(0, 2), permutation=(1, 0))
+
+
+@rev_p.rule(samples)
+def _():
+    yield Sample(f32(3), dimensions=(0,))
+    yield Sample(c64(2, 3), dimensions=(1, 0))
+    yield Sample(bf16(0, 2), dimensions=(0,))

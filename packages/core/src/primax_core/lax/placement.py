@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from .._ir import dtypes
 from .._ir.primitive import Primitive, abstract, batch, dce, jvp, lower, transpose
+from .._ir.samples import Sample, c64, f32, i32, samples
 from .._runtime.array import ArrayImpl, copy_array, default_sharding, move, put
 from .._runtime.devices import Device
 from .._runtime.dispatch import as_operand, check_range, run
@@ -175,3 +176,10 @@ def _to_device(self: Array, device: Device | Sharding, *, stream: int | None = N
 
 
 register_method("to_device", _to_device)
+
+
+@device_put_p.rule(samples)
+def _():
+    nowhere, copied = (None, None), (ArrayCopySemantics.ALWAYS_COPY,) * 2
+    yield Sample(f32(3), f32(), devices=nowhere, srcs=nowhere, copy_semantics=copied)
+    yield Sample(c64(0, 2), i32(), devices=nowhere, srcs=nowhere, copy_semantics=copied)

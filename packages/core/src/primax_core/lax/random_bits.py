@@ -12,6 +12,7 @@ import numpy as np
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, lower
+from .._ir.samples import Sample, f32, samples, u32
 from .._lower.lazy import hlo, mlir
 from .._trace.array import Array
 from .._transform.batching import at_front
@@ -229,3 +230,30 @@ rng_uniform_p.unsupported(
     "its bounds are scalars and its state is hidden. Draw an array of the batch's shape outside "
     "of vmap, or use rng_bit_generator",
 )
+
+
+@threefry2x32_p.rule(samples)
+def _():
+    yield Sample(u32(), u32(), u32(5), u32(5))
+    yield Sample(u32(3), u32(3), u32(3), u32(3))
+    yield Sample(u32(), u32(), u32(0), u32(0))
+
+
+@rng_bit_generator_p.rule(samples)
+def _():
+    options = {"dtype": np.dtype(np.uint32), "out_sharding": None}
+    together = dict.fromkeys(("batching", "nested batching"), "a batch draws from its first key")
+    for algorithm in (RandomAlgorithm.RNG_DEFAULT, RandomAlgorithm.RNG_THREE_FRY):
+        yield Sample(u32(4), shape=(3, 2), algorithm=algorithm, **options).set(without=together)
+    yield Sample(u32(4), shape=(0,), algorithm=RandomAlgorithm.RNG_PHILOX, **options).set(
+        without=together
+    )
+
+
+@rng_uniform_p.rule(samples)
+def _():
+    drawn = "each call draws other numbers"
+    without = dict.fromkeys(
+        ("compiled", "programs", "batching", "nested batching", "jvp", "transpose"), drawn
+    )
+    yield Sample(f32(high=0), f32(low=1), shape=(3,)).set(without=without)

@@ -13,6 +13,7 @@ import numpy as np
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower
+from .._ir.samples import Sample, b1, bf16, c64, f32, i32, samples
 from .._lower.lazy import hlo, ir, mlir
 from .._trace.array import Array
 from .._trace.core import typeof
@@ -361,3 +362,38 @@ def _position(prim: Primitive, direction: str, identity: Callable) -> None:
 
 _position(argmax_p, "GT", least)
 _position(argmin_p, "LT", greatest)
+
+
+def _reduction_samples(prim: Primitive, kinds: str) -> None:
+    extra = {"out_sharding": None} if prim in _SHARDED else {}
+
+    @prim.rule(samples)
+    def _():
+        for kind in kinds:
+            make: Any = {"f": f32, "c": c64, "i": i32, "b": b1, "h": bf16}[kind]
+            yield Sample(make(4), axes=(0,), **extra)
+            yield Sample(make(2, 3, 2), axes=(0, 2), **extra)
+        yield Sample(make(2, 3), axes=(), **extra)
+        yield Sample(make(3, 0), axes=(0,), **extra)
+
+
+_SHARDED: Final = (reduce_sum_p, reduce_max_p, reduce_min_p, reduce_and_p, reduce_or_p,
+                   reduce_xor_p)  # fmt: skip
+_reduction_samples(reduce_sum_p, "fcih")
+for _prim in (reduce_max_p, reduce_min_p):
+    _reduction_samples(_prim, "fih")
+for _prim in (reduce_and_p, reduce_or_p, reduce_xor_p):
+    _reduction_samples(_prim, "ib")
+
+
+def _place_samples(prim: Primitive) -> None:
+    @prim.rule(samples)
+    def _():
+        index = np.dtype(np.int32)
+        yield Sample(f32(4), axes=(0,), index_dtype=index)
+        yield Sample(i32(2, 3), axes=(1,), index_dtype=np.dtype(np.uint8))
+        yield Sample(bf16(0, 2), axes=(1,), index_dtype=index)
+
+
+for _prim in (argmax_p, argmin_p):
+    _place_samples(_prim)

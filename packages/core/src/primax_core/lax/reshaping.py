@@ -10,6 +10,7 @@ import numpy as np
 
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, lower
+from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._lower.lazy import hlo, mlir
 from .._trace.array import Array
 from .._trace.core import typeof
@@ -251,3 +252,27 @@ linear(tile_p, _tile_back)
 @tile_p.rule(batch)
 def _(axis, args, dims, *, reps):
     return tile_p.bind(args[0], reps=inserted(reps, dims[0], 1)), dims[0]
+
+
+@reshape_p.rule(samples)
+def _():
+    yield Sample(f32(2, 3), new_sizes=(3, 2), dimensions=None, sharding=None)
+    yield Sample(f32(2, 3), new_sizes=(6,), dimensions=(1, 0), sharding=None)
+    yield Sample(c64(), new_sizes=(1, 1), dimensions=None, sharding=None)
+    yield Sample(bf16(0, 3), new_sizes=(2, 0), dimensions=None, sharding=None)
+    yield Sample(f32(2, 3), new_sizes=(4,), dimensions=None, sharding=None).set(raises=TypeError)
+
+
+@squeeze_p.rule(samples)
+def _():
+    yield Sample(f32(1, 3, 1), dimensions=(0, 2))
+    yield Sample(c64(2, 1), dimensions=(1,))
+    yield Sample(bf16(1, 0), dimensions=(0,))
+
+
+@tile_p.rule(samples)
+def _():
+    yield Sample(f32(2, 3), reps=(2, 1))
+    yield Sample(c64(2), reps=(3,))
+    yield Sample(bf16(), reps=())
+    yield Sample(f32(2), reps=(0,))

@@ -8,10 +8,19 @@ from typing import Any, Final
 import numpy as np
 
 from .._ir.primitive import Primitive
+from .._ir.samples import Sample, bf16, f32, samples
 from .._lower.lazy import chlo, hlo
 from .._trace.array import Array
 from .arithmetic import div, mul, neg
-from .families import binary, derivatives, elementwise, no_derivative, short_road, unary
+from .families import (
+    binary,
+    derivatives,
+    elementwise,
+    elementwise_samples,
+    no_derivative,
+    short_road,
+    unary,
+)
 from .magnitude import abs, sign
 
 ArrayLike = Any
@@ -112,3 +121,16 @@ def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 
 derivatives(nextafter_p, lambda g, out, x, y: g, None)
+
+
+for _prim in (floor_p, ceil_p, is_finite_p):
+    elementwise_samples(_prim, "f")
+elementwise_samples(rem_p, "f", arity=2, low=0.7)
+elementwise_samples(nextafter_p, "f", arity=2)
+
+
+@round_p.rule(samples)
+def _():
+    for method in RoundingMethod:
+        yield Sample(f32(3, 2), rounding_method=method)
+    yield Sample(bf16(0, 2), rounding_method=RoundingMethod.TO_NEAREST_EVEN)

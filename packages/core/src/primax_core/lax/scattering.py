@@ -10,6 +10,7 @@ import numpy as np
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import Jaxpr
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
+from .._ir.samples import Sample, bf16, f32, i32, samples
 from .._lower.lazy import hlo, ir, mlir
 from .._trace.array import Array
 from .._trace.core import typeof
@@ -499,3 +500,31 @@ def _extremum_jvp(prim: Primitive) -> None:
 
 _extremum_jvp(scatter_min_p)
 _extremum_jvp(scatter_max_p)
+
+
+def _scatter_samples(prim: Primitive, fun: Callable, repeated: bool = True) -> None:
+    """Samples of whole rows, with different indices and with repeated ones outside bounds."""
+    rows = ScatterDimensionNumbers((1,), (0,), (0,))
+
+    def unique(x, indices, updates):
+        return fun(x, indices, updates, rows, unique_indices=True, mode=_Mode.CLIP)
+
+    def dropped(x, indices, updates):
+        return fun(x, indices, updates, rows, mode=_Mode.FILL_OR_DROP)
+
+    @prim.rule(samples)
+    def _():
+        different = i32(2, 1, make=lambda rng, shape: rng.permutation(3)[:2].reshape(shape))
+        yield Sample(f32(3, 2), different, f32(2, 2)).set(call=unique)
+        yield Sample(bf16(3, 0), different, bf16(2, 0)).set(call=unique)
+        if repeated:
+            index = i32(4, 1, low=-1, high=3)
+            yield Sample(f32(3, 2), index, f32(4, 2)).set(call=dropped)
+
+
+_scatter_samples(scatter_p, scatter)
+_scatter_samples(scatter_add_p, scatter_add)
+_scatter_samples(scatter_sub_p, scatter_sub)
+_scatter_samples(scatter_min_p, scatter_min)
+_scatter_samples(scatter_max_p, scatter_max)
+_scatter_samples(scatter_mul_p, scatter_mul, repeated=False)

@@ -9,6 +9,7 @@ import numpy as np
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
+from .._ir.samples import Sample, b1, bf16, c64, f32, i32, samples
 from .._lower.lazy import hlo, mlir
 from .._trace.array import Array
 from .._trace.core import typeof
@@ -207,3 +208,20 @@ def _(axis, args, dims):
         else:
             bounds.append(move_axis(bound, d, target, axis.size))
     return clamp_p.bind(bounds[0], x, bounds[1]), target
+
+
+@select_n_p.rule(samples)
+def _():
+    yield Sample(b1(3), f32(3), f32(3))
+    yield Sample(b1(), c64(2, 3), c64(2, 3))
+    yield Sample(i32(4, low=0, high=2), f32(4), f32(4), f32(4))
+    yield Sample(b1(0), bf16(0), bf16(0))
+    yield Sample(b1(2), f32(3), f32(3)).set(raises=TypeError)
+
+
+@clamp_p.rule(samples)
+def _():
+    yield Sample(f32(3, high=-1), f32(3), f32(3, low=1))
+    yield Sample(f32(high=-1), f32(2, 3), f32(low=1))
+    yield Sample(bf16(high=-1), bf16(0), bf16(low=1))
+    yield Sample(i32(high=-2), i32(3), i32(low=2))

@@ -10,6 +10,7 @@ import numpy as np
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
+from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._lower.lazy import hlo, mlir
 from .._trace.array import Array
 from .._trace.core import typeof
@@ -292,3 +293,20 @@ def _(axis, args, dims, *, padding_config):
     shape = typeof(padded).shape
     places = _padded_places(typeof(x).shape, config)
     return select_n(places, padded, broadcast_in_dim(value, shape, (at,))), at
+
+
+@slice_p.rule(samples)
+def _():
+    yield Sample(f32(5), start_indices=(1,), limit_indices=(4,), strides=None)
+    yield Sample(f32(4, 5), start_indices=(0, 1), limit_indices=(4, 5), strides=(3, 2))
+    yield Sample(bf16(3), start_indices=(2,), limit_indices=(2,), strides=None)
+    yield Sample(c64(3, 2), start_indices=(1, 0), limit_indices=(3, 2), strides=(1, 2))
+    yield Sample(f32(3), start_indices=(2,), limit_indices=(4,), strides=None).set(raises=TypeError)
+
+
+@pad_p.rule(samples)
+def _():
+    yield Sample(f32(3), f32(), padding_config=((1, 2, 0),))
+    yield Sample(f32(2, 3), f32(), padding_config=((0, 1, 1), (-1, 2, 2)))
+    yield Sample(c64(3), c64(), padding_config=((-1, -1, 0),))
+    yield Sample(bf16(0, 2), bf16(), padding_config=((1, 1, 3), (0, 0, 0)))

@@ -12,7 +12,7 @@ from .._trace.array import Array
 from .accuracy import accurate, check_accuracy
 from .arithmetic import mul, neg, square
 from .exponential import exp
-from .families import derivatives, scalar_like, short_road, unary
+from .families import derivatives, elementwise_samples, scalar_like, short_road, unary
 
 ArrayLike = Any
 
@@ -69,3 +69,8 @@ _PEAK: Final = 2 / math.sqrt(math.pi)
 derivatives(erf_p, lambda g, out, x: mul(scalar_like(x, _PEAK), mul(g, _bell(x))))
 derivatives(erfc_p, lambda g, out, x, **_: mul(scalar_like(x, -_PEAK), mul(g, _bell(x))))
 derivatives(erf_inv_p, lambda g, out, x: mul(scalar_like(x, 1 / _PEAK), mul(g, exp(square(out)))))
+
+
+elementwise_samples(erf_p, "f")
+elementwise_samples(erfc_p, "f", accuracy=None)
+elementwise_samples(erf_inv_p, "f", low=-0.9, high=0.9)

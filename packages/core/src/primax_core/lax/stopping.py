@@ -9,6 +9,7 @@ import numpy as np
 from .._base import pytree
 from .._ir import dtypes
 from .._ir.primitive import Primitive, abstract, batch, lower
+from .._ir.samples import Sample, c64, f32, i32, samples
 from .._runtime.dispatch import as_operand
 from .._trace.core import Tracer, typeof
 from .families import no_derivative
@@ -55,3 +56,13 @@ no_derivative(stop_gradient_p)
 @stop_gradient_p.rule(batch)
 def _(axis, args, dims):
     return stop_gradient_p.bind(*args), dims[0]
+
+
+@stop_gradient_p.rule(samples)
+def _():
+    stopped = dict.fromkeys(
+        ("jvp", "transpose", "second order"), "the derivative is zero, not that of the values"
+    )
+    yield Sample(f32(3)).set(without=stopped)
+    yield Sample(c64(0, 2)).set(without=stopped)
+    yield Sample(i32())

@@ -14,7 +14,16 @@ from .accuracy import accurate, check_accuracy, operation
 from .arithmetic import add, div, mul, neg, one_minus_square, square, sub
 from .comparison import gt
 from .exponential import rsqrt
-from .families import binary, derivatives, filled, full_like, scalar_like, short_road, unary
+from .families import (
+    binary,
+    derivatives,
+    elementwise_samples,
+    filled,
+    full_like,
+    scalar_like,
+    short_road,
+    unary,
+)
 from .magnitude import abs, complex, imag, real
 from .selection import select
 
@@ -167,3 +176,14 @@ derivatives(tanh_p, lambda g, out, x, **_: mul(g, one_minus_square(out)))
 derivatives(asinh_p, lambda g, out, x: mul(g, _asinh_slope(x)))
 derivatives(acosh_p, lambda g, out, x: mul(g, mul(rsqrt(sub(x, _one(x))), rsqrt(add(x, _one(x))))))
 derivatives(atanh_p, lambda g, out, x: div(g, one_minus_square(x)))
+
+
+for _prim in (sin_p, cos_p, tanh_p):
+    elementwise_samples(_prim, "fc", accuracy=None)
+elementwise_samples(tan_p, "fc", low=-1, high=1, accuracy=None)
+for _prim in (asin_p, acos_p, atanh_p):
+    elementwise_samples(_prim, "fc", low=-0.9, high=0.9)
+for _prim in (atan_p, sinh_p, cosh_p, asinh_p):
+    elementwise_samples(_prim, "fc", low=-0.9, high=0.9)
+elementwise_samples(acosh_p, "fc", low=1.1, high=3)
+elementwise_samples(atan2_p, "f", arity=2, low=0.2)

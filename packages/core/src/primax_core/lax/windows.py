@@ -17,6 +17,7 @@ import numpy as np
 from .._base import pytree
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
+from .._ir.samples import Sample, bf16, f32, i32, samples
 from .._lower.lazy import hlo, ir, mlir
 from .._trace.array import Array
 from .._trace.core import Tracer, typeof
@@ -563,3 +564,48 @@ def _scatter_at_places(ct, aval: ShapedArray, selector, select_prim, window: Win
 
 _linear_in_first(select_and_gather_add_p, _scatter)
 _linear_in_first(select_and_scatter_add_p, _gather)
+
+
+def _along(n: int, size: int, step: int = 1, pads: tuple[int, int] = (0, 0)) -> dict[str, Any]:
+    """Parameters of a window over the last of ``n`` axes."""
+    ones = (1,) * (n - 1)
+    return {
+        "window_dimensions": (*ones, size),
+        "window_strides": (*ones, step),
+        "padding": ((0, 0),) * (n - 1) + (pads,),
+    }
+
+
+def _window_samples(prim: Primitive) -> None:
+    @prim.rule(samples)
+    def _():
+        dilated = {"base_dilation": (1,), "window_dilation": (1,)}
+        yield Sample(f32(6), **_along(1, 3, 2, (1, 0)), **dilated)
+        yield Sample(f32(2, 5), **_along(2, 2), base_dilation=(1, 1), window_dilation=(1, 2))
+        yield Sample(bf16(4), **_along(1, 2), **dilated).set(tolerance=0.05)
+        yield Sample(i32(5), **_along(1, 2, 2), **dilated)
+
+
+for _prim in (reduce_window_sum_p, reduce_window_max_p, reduce_window_min_p):
+    _window_samples(_prim)
+
+
+@reduce_window_p.rule(samples)
+def _():
+    def twice_sum(x):
+        return reduce_window(x, np.int32(0), lambda a, b: a + b * 2, (2,), (1,), ((0, 0),))
+
+    yield Sample(i32(5)).set(call=twice_sum)
+
+
+@select_and_gather_add_p.rule(samples)
+def _():
+    dilated = {"base_dilation": (1,), "window_dilation": (1,)}
+    yield Sample(f32(6), f32(6), select_prim=ge_p, **_along(1, 3, 2), **dilated)
+    yield Sample(f32(5), f32(5), select_prim=le_p, **_along(1, 2), **dilated)
+
+
+@select_and_scatter_add_p.rule(samples)
+def _():
+    yield Sample(f32(2), f32(6), select_prim=ge_p, **_along(1, 3, 3))
+    yield Sample(f32(2, 4), f32(2, 5), select_prim=le_p, **_along(2, 2))

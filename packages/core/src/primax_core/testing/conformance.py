@@ -10,6 +10,7 @@ from typing import Any
 
 from .._base.config import enable_checks
 from .._ir.primitive import MissingRule, Primitive, known_primitives
+from .._ir.rules import RuleState
 from .._ir.samples import Sample, samples as samples_kind
 from . import verdicts as v
 from .calls import Call, NotApplicable
@@ -166,10 +167,14 @@ def primitives_of(package: ModuleType) -> list[Primitive]:
 
 
 def cases(prims: Iterable[Primitive], checks: Sequence[str] | None = None) -> list[tuple[Any, ...]]:
-    """Primitives × samples × checks, as arguments of :func:`check_sample`."""
+    """Primitives × samples × checks, as arguments of :func:`check_sample`.
+
+    Primitives that declare samples unsupported are left out; those without samples are an error.
+    """
     return [
         (prim, sample, i, check)
         for prim in prims
+        if prim.state_of(samples_kind) is not RuleState.UNSUPPORTED
         for i, sample in enumerate(prim.require(samples_kind, "the conformance kit")())
         for check in (CHECKS if checks is None else checks)
     ]

@@ -1,0 +1,23 @@
+"""Every primitive of the core under the conformance kit."""
+
+from __future__ import annotations
+
+import primax_core._api
+import primax_core._transform
+import primax_core.lax
+from primax_core.extend import RuleState, samples
+from primax_core.testing import primitives_of
+from primax_core.testing.pytest import conformance
+
+PRIMITIVES = [
+    *primitives_of(primax_core._transform),
+    *primitives_of(primax_core.lax),
+]
+SAMPLED = [p for p in PRIMITIVES if p.state_of(samples) is not RuleState.UNSUPPORTED]
+
+
+def test_every_primitive_has_samples():
+    assert [p.name for p in PRIMITIVES if p.state_of(samples) is RuleState.MISSING] == []
+
+
+test_primitives = conformance(*(p for p in SAMPLED if p.state_of(samples) is RuleState.PRESENT))
