@@ -1,0 +1,374 @@
+"""The conformance kit catches faults: each is planted in a copy of a good primitive, and the check
+that must find it is named."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from primax_core import lax
+from primax_core.extend import (
+    Primitive,
+    Sample,
+    ShapedArray,
+    Zero,
+    abstract,
+    add_tangents,
+    batch,
+    expand,
+    f32,
+    hlo,
+    instantiate,
+    jvp,
+    lower,
+    move_axis,
+    run,
+    samples,
+    transpose,
+    typeof,
+)
+from primax_core.testing import CHECKS, check_primitive
+
+
+def scaled_sum() -> Primitive:
+    """``factor`` times the sum of a matrix's rows, which is linear; all of its rules are right."""
+    p = Primitive("scaled_sum")
+
+    def total(x, axis, factor):
+        return lax.mul(
+            lax.reduce_sum(x, (axis,)), lax.full_like(lax.reduce_sum(x, (axis,)), factor)
+        )
+
+    @p.rule(abstract)
+    def _(x, *, axis, factor):
+        if x.dtype.kind != "f":
+            raise TypeError(f"scaled_sum takes floats, got {x.dtype}")
+        return x.update(shape=x.shape[:axis] + x.shape[axis + 1 :])
+
+    @p.rule(lower)
+    def _(ctx, x, *, axis, factor):
+        return ctx.call(lambda x: total(x, axis, factor), x)
+
+    @p.rule(jvp)
+    def _(primals, tangents, **params):
+        out = p.bind(*primals, **params)
+        if type(tangents[0]) is Zero:
+            return out, Zero.like(out)
+        return out, p.bind(*tangents, **params)
+
+    @p.rule(transpose)
+    def _(ct, x, *, axis, factor):
+        kept = tuple(i for i in range(x.aval.ndim) if i != axis)
+        scaled = lax.mul(ct, lax.full_like(ct, factor))
+        return [lax.broadcast_in_dim(scaled, x.aval.shape, kept)]
+
+    @p.rule(batch)
+    def _(mapped, args, dims, *, axis, factor):
+        (x,), (d,) = args, dims
+        axis = axis + (d <= axis)
+        return p.bind(x, axis=axis, factor=factor), d - (axis < d)
+
+    @p.rule(samples)
+    def _():
+        yield Sample(f32(3, 2), axis=0, factor=2.0)
+        yield Sample(f32(2, 0), axis=1, factor=-1.0)
+
+    return p
+
+
+def product_and_sum() -> Primitive:
+    """Two results of two operands; all of its rules are right."""
+    p = Primitive("product_and_sum", multiple_results=True)
+
+    @p.rule(abstract)
+    def _(x, y):
+        if x.shape != y.shape:
+            raise TypeError(f"shapes differ: {x.shape} and {y.shape}")
+        return [x.update(weak_type=x.weak_type and y.weak_type)] * 2
+
+    @p.rule(lower)
+    def _(ctx, x, y):
+        return [hlo.multiply(x, y), hlo.add(x, y)]
+
+    @p.rule(jvp)
+    def _(primals, tangents):
+        (x, y), (tx, ty) = primals, tangents
+        product = total = Zero.like(x)
+        if type(tx) is not Zero:
+            product, total = lax.mul(tx, y), tx
+        if type(ty) is not Zero:
+            product, total = add_tangents(product, lax.mul(x, ty)), add_tangents(total, ty)
+        return p.bind(x, y), [product, total]
+
+    @p.rule(batch)
+    def _(mapped, args, dims):
+        return p.bind(*(move_axis(x, d, 0, mapped.size) for x, d in zip(args, dims))), [0, 0]
+
+    @p.rule(samples)
+    def _():
+        yield Sample(f32(3, 2), f32(3, 2))
+        yield Sample(f32(), f32())
+
+    return p
+
+
+@pytest.mark.parametrize("make", [scaled_sum, product_and_sum])
+def test_good_primitives_pass(make):
+    report = check_primitive(make())
+    assert report.ok, str(report)
+    assert {v.check for v in report} == set(CHECKS)
+
+
+FAULTS = {}
+
+
+def fault(name: str, *caught_by: str, make=scaled_sum):
+    """Registers a function that plants a fault in a primitive, and the checks that must find it."""
+
+    def register(plant):
+        FAULTS[name] = (make, plant, caught_by)
+        return plant
+
+    return register
+
+
+@fault("wrong transpose", "transpose")
+def _(p):
+    good = p.rules[transpose]
+
+    @p.rule(transpose, override=True)
+    def _(ct, x, *, axis, factor):
+        return good(ct, x, axis=axis, factor=factor + 1)
+
+
+@fault("batching off by an axis", "batching")
+def _(p):
+    good = p.rules[batch]
+
+    @p.rule(batch, override=True)
+    def _(mapped, args, dims, *, axis, factor):
+        out, d = good(mapped, args, dims, axis=axis, factor=factor)
+        return out, min(d + 1, typeof(out).ndim - 1)
+
+
+@fault("batching ignores unmapped operands", "batching", "nested batching", make=product_and_sum)
+def _(p):
+    @p.rule(batch, override=True)
+    def _(mapped, args, dims):
+        d = next(d for d in dims if d is not None)
+        x, y = (a if e is not None else move_axis(lax.full_like(a, 1.0), None, d, mapped.size)
+                for a, e in zip(args, dims))  # fmt: skip
+        return p.bind(move_axis(x, d, 0, mapped.size), move_axis(y, d, 0, mapped.size)), [0, 0]
+
+
+@fault("wrong jvp", "jvp")
+def _(p):
+    @p.rule(jvp, override=True)
+    def _(primals, tangents, *, axis, factor):
+        out = p.bind(*primals, axis=axis, factor=factor)
+        if type(tangents[0]) is Zero:
+            return out, Zero.like(out)
+        return out, p.bind(*tangents, axis=axis, factor=1.0)
+
+
+@fault("jvp forgets a symbolic zero", "symbolic zeros", make=product_and_sum)
+def _(p):
+    good = p.rules[jvp]
+
+    @p.rule(jvp, override=True)
+    def _(primals, tangents):
+        outs, dots = good(primals, tangents)
+        if type(tangents[1]) is Zero:
+            dots = [lax.add(instantiate(dots[0]), primals[0]), dots[1]]
+        return outs, dots
+
+
+@fault("the jvp rule reads values", "purity")
+def _(p):
+    good = p.rules[jvp]
+
+    @p.rule(jvp, override=True)
+    def _(primals, tangents, **params):
+        if float(lax.reduce_sum(primals[0], (0, 1))) > 0:
+            return good(primals, tangents, **params)
+        return good(primals, tangents, **params)
+
+
+@fault("the batching rule depends on what it did before", "purity")
+def _(p):
+    good, count = p.rules[batch], []
+
+    @p.rule(batch, override=True)
+    def _(mapped, args, dims, *, axis, factor):
+        count.append(1)
+        return good(mapped, args, dims, axis=axis, factor=factor + len(count))
+
+
+@fault("wrong weak type", "weak type")
+def _(p):
+    good = p.rules[abstract]
+
+    @p.rule(abstract, override=True)
+    def _(x, **params):
+        return good(x, **params).update(weak_type=True)
+
+
+@fault("the abstract rule promises another dtype", "abstract")
+def _(p):
+    good = p.rules[abstract]
+
+    @p.rule(abstract, override=True)
+    def _(x, **params):
+        return good(x, **params).update(dtype=np.dtype(np.float16))
+
+
+@fault("the abstract rule promises another shape", "abstract")
+def _(p):
+    @p.rule(abstract, override=True)
+    def _(x, *, axis, factor):
+        return ShapedArray(x.shape[axis : axis + 1], x.dtype)
+
+
+@fault("the jvp rule changes its arguments", "mutation", make=product_and_sum)
+def _(p):
+    good = p.rules[jvp]
+
+    @p.rule(jvp, override=True)
+    def _(primals, tangents):
+        found = good(list(primals), list(tangents))
+        primals[0], tangents[1] = primals[1], tangents[0]
+        return found
+
+
+@fault("the batching rule changes its list of axes", "mutation", make=product_and_sum)
+def _(p):
+    good = p.rules[batch]
+
+    @p.rule(batch, override=True)
+    def _(mapped, args, dims):
+        found = good(mapped, list(args), list(dims))
+        dims.reverse()
+        args.reverse()
+        return found
+
+
+@fault("the operation writes into its operand", "mutation")
+def _(p):
+    def careless(x):
+        if isinstance(x, np.ndarray):
+            x += 1
+        return p.bind(x, axis=0, factor=2.0)
+
+    p.rule(samples, override=True)(lambda: [Sample(f32(3, 2)).set(call=careless)])
+
+
+@fault("compiled differs from eager", "compiled")
+def _(p):
+    @p.rule(run)
+    def _(x, *, axis, factor):
+        return lax.mul(lax.reduce_sum(x, (axis,)), np.float32(factor + 1))
+
+
+@fault("a parameter that cannot be hashed", "parameters")
+def _(p):
+    class Odd:
+        def __hash__(self):
+            return id(self)
+
+        def __eq__(self, other):
+            return False
+
+    p.rule(samples, override=True)(lambda: [Sample(f32(3, 2), axis=0, factor=Odd())])
+    p.rule(abstract, override=True)(lambda x, **_: x.update(shape=x.shape[1:]))
+    p.rule(lower, override=True)(lambda ctx, x, **_: ctx.call(lambda x: lax.reduce_sum(x, (0,)), x))
+
+
+@fault("the sample binds something else", "parameters")
+def _(p):
+    p.rule(samples, override=True)(lambda: [Sample(f32(2)).set(call=lax.sin)])
+
+
+@fault("bad input is accepted", "bad input")
+def _(p):
+    p.rule(samples, override=True)(
+        lambda: [Sample(f32(3, 2), axis=0, factor=2.0).set(raises=TypeError)]
+    )
+
+
+@fault("bad input raises something unnamed", "bad input")
+def _(p):
+    @p.rule(abstract, override=True)
+    def _(x, *, axis, factor):
+        raise KeyError
+
+    p.rule(samples, override=True)(
+        lambda: [Sample(f32(3, 2), axis=5, factor=2.0).set(raises=TypeError)]
+    )
+
+
+@fault("the lowering is that of another operation", "jvp", make=product_and_sum)
+def _(p):
+    @p.rule(lower, override=True)
+    def _(ctx, x, y):
+        return [hlo.multiply(x, x), hlo.add(x, y)]
+
+
+@fault("a missing rule", "batching", "nested batching")
+def _(p):
+    del p.rules[batch]
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_planted_faults_are_caught_by_the_named_check(name):
+    make, plant, caught_by = FAULTS[name]
+    p = make()
+    plant(p)
+    found = {v.check for v in check_primitive(p).failures}
+    assert set(caught_by) <= found, f"found by {found}"
+
+
+def test_a_failure_comes_with_python_that_repeats_it():
+    p = scaled_sum()
+    FAULTS["wrong jvp"][1](p)
+    (verdict, *_) = check_primitive(p, checks=["jvp"]).failures
+    assert "find_primitive('scaled_sum'" in verdict.reproduction
+    assert "check_sample(p, sample, 0, 'jvp', seed=0)" in verdict.reproduction
+    assert "against central differences" in verdict.detail
+
+
+def test_expected_failures_must_fail():
+    p = scaled_sum()
+    FAULTS["wrong jvp"][1](p)
+    assert check_primitive(p, checks=["jvp"], xfail={"jvp": "known"}).ok
+    stale = check_primitive(scaled_sum(), checks=["jvp"], xfail={"jvp": "known"})
+    assert [v.outcome for v in stale.failures] == ["passed, but was expected to fail"]
+
+
+def test_declared_absence_is_no_failure_but_a_missing_rule_is():
+    p = product_and_sum()
+    del p.rules[batch]
+    assert not check_primitive(p, checks=["batching"]).ok
+    p.unsupported(batch, "it is an example")
+    report = check_primitive(p, checks=["batching"])
+    assert report.ok and "it is an example" in report[0].detail
+
+
+def test_an_expansion_alone_makes_a_primitive_that_passes():
+    p = Primitive("doubled_sine")
+
+    @p.rule(expand)
+    def _(x, *, factor):
+        return lax.mul(lax.sin(x), lax.full_like(x, factor))
+
+    p.rule(samples)(lambda: [Sample(f32(3), factor=2.0), Sample(f32(), factor=1.0)])
+    report = check_primitive(p)
+    assert report.ok, str(report)
+
+
+def test_unknown_checks_and_missing_samples_are_refused():
+    with pytest.raises(ValueError, match="there is no check 'gradient'"):
+        check_primitive(lax.sin_p, checks=["gradient"])
+    with pytest.raises(NotImplementedError, match="has no samples rule"):
+        check_primitive(Primitive("bare"))
+    with pytest.raises(ValueError, match="no samples to try"):
+        check_primitive(lax.sin_p, [])
