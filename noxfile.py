@@ -128,6 +128,10 @@ def integration(session: nox.Session, python: str, *folders: str, **pins: str) -
     versions = [f"{name}=={pin}" for name, pin in pins.items()]
     install(session, *EVERYTHING, python=python, also=[*TEST_TOOLS, *versions])
     install_oracle(session, python)
+    examples = [
+        str(p.parent) for p in (ROOT / "integration_tests/thirdparty").glob("*/pyproject.toml")
+    ]
+    pip(session, python, "install", "--no-deps", *examples)
     pytest(session, *(folders or ["integration_tests"]), python=python)
 
 

@@ -11,7 +11,7 @@ from .._base.config import state
 from .._ir.check import check_types
 from .._ir.dtypes import float0
 from .._ir.jaxpr import Jaxpr
-from .._ir.primitive import Primitive, abstract, check, dce, effects, lower, process
+from .._ir.primitive import Primitive, abstract, check, dce, effects, expand, lower, process
 from .._ir.printer import hide_defaults
 from .._lower.lazy import lowering
 from .._trace.core import Trace, Tracer, check_live, run_eagerly, set_trace, typeof
@@ -313,6 +313,11 @@ def _(trace, args, *, name, call_jaxpr, jvp, symbolic_zeros, num_consts):
 @custom_jvp_call_p.rule(abstract)
 def _(*avals, call_jaxpr, **_):
     return call_jaxpr.out_avals
+
+
+@custom_jvp_call_p.rule(expand)
+def _(*args, call_jaxpr, **_):
+    return eval_jaxpr(call_jaxpr, args)
 
 
 @custom_jvp_call_p.rule(check)

@@ -17,6 +17,7 @@ from .._ir.primitive import (
     check,
     dce,
     effects,
+    expand,
     jvp,
     lower,
     process,
@@ -287,6 +288,11 @@ def _(trace, args, *, name, call_jaxpr, fwd, bwd, symbolic_zeros, num_consts):
 @custom_vjp_call_p.rule(abstract)
 def _(*avals, call_jaxpr, **_):
     return call_jaxpr.out_avals
+
+
+@custom_vjp_call_p.rule(expand)
+def _(*args, call_jaxpr, **_):
+    return eval_jaxpr(call_jaxpr, args)
 
 
 @custom_vjp_call_p.rule(check)

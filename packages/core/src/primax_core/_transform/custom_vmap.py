@@ -8,7 +8,7 @@ from typing import Any, Final
 from .._base.config import state
 from .._ir.check import check_types
 from .._ir.dtypes import float0
-from .._ir.primitive import Primitive, abstract, check, dce, effects, lower, process
+from .._ir.primitive import Primitive, abstract, check, dce, effects, expand, lower, process
 from .._ir.printer import hide_defaults
 from .._lower.lazy import lowering
 from .._trace.core import Trace, Tracer, check_live, run_eagerly, set_trace, typeof
@@ -199,6 +199,11 @@ def _(trace, args, *, call, rule, name, num_consts):
 @custom_vmap_call_p.rule(abstract)
 def _(*avals, call, **_):
     return call.out_avals
+
+
+@custom_vmap_call_p.rule(expand)
+def _(*args, call, **_):
+    return eval_jaxpr(call, args)
 
 
 @custom_vmap_call_p.rule(check)

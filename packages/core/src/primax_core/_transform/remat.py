@@ -15,6 +15,7 @@ from .._ir.primitive import (
     check,
     dce,
     effects,
+    expand,
     jvp,
     linearize,
     lower,
@@ -79,6 +80,11 @@ def _call(jaxpr: Jaxpr, args: Sequence, **params) -> list:
 @remat_p.rule(abstract)
 def _(*avals, jaxpr, **_):
     return jaxpr.out_avals
+
+
+@remat_p.rule(expand)
+def _(*args, jaxpr, **_):
+    return eval_jaxpr(jaxpr, args)
 
 
 @remat_p.rule(check)
