@@ -1,8 +1,8 @@
 """Steady time of every operation of ``lax`` against the reference's, at several sizes.
 
-``python -m integration_tests.benchmarks.operations [--only PART] [--jitted] [--json FILE]``. Both libraries
-run in one process, batch by batch in turn, so that a slow moment of the machine falls on both. Calls
-are eager unless ``--jitted`` is given; a batch ends by waiting for its last result.
+``python -m integration_tests.benchmarks.operations [--only PART] [--jitted] [--json FILE]``. Both
+libraries run in one process, batch by batch in turn, so that a slow moment of the machine falls on
+both. Calls are eager unless ``--jitted`` is given; a batch ends by waiting for its last result.
 """
 
 from __future__ import annotations
