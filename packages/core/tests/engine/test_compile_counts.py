@@ -73,7 +73,11 @@ def counts(monkeypatch):
 
     monkeypatch.setattr(compiling, "Loaded", Counted)
     monkeypatch.setattr(compiling, "lower_module", lower_module)
-    return found
+    # A program that is found on disk need not be lowered.
+    kept_on_disk = px.config.enable_compilation_cache
+    px.config.update("enable_compilation_cache", False)
+    yield found
+    px.config.update("enable_compilation_cache", kept_on_disk)
 
 
 @pytest.mark.parametrize("name", EAGER)

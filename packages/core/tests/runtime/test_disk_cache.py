@@ -132,10 +132,15 @@ def test_a_fetched_executable_can_be_inspected(tmp_path):
 # What is not kept
 
 
-@pytest.mark.parametrize("off", ["PRIMAX_ENABLE_COMPILATION_CACHE=0",
-                                 "PRIMAX_COMPILATION_CACHE_MAX_SIZE=0",
-                                 "PRIMAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=1000",
-                                 "PRIMAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=1000000"])  # fmt: skip
+@pytest.mark.parametrize(
+    "off",
+    [
+        "PRIMAX_ENABLE_COMPILATION_CACHE=0",
+        "PRIMAX_COMPILATION_CACHE_MAX_SIZE=0",
+        "PRIMAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=1000",
+        "PRIMAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=1000000",
+    ],
+)
 def test_switched_off(tmp_path, off):
     name, _, value = off.partition("=")
     report = process(tmp_path, **{name: value})
@@ -382,15 +387,17 @@ def test_the_folder_vanishes(tmp_path):
     assert len(kept(tmp_path / "home")) == 1  # made anew
 
 
-def test_a_full_disk(tmp_path):
-    code = """
+@pytest.mark.parametrize("error", ["OSError(28, 'No space left')", "MemoryError('no memory')"])
+def test_what_cannot_be_written_is_told_once(tmp_path, error):
+    code = f"""
     def write(*args):
-        raise OSError(28, "No space left on device")
+        raise {error}
     store.write = write
     report(lax.sin(np.float32(1)), lax.cos(np.float32(1)))
     """
     found = process(tmp_path, code)
-    assert len(found.said) == 1 and "No space left" in found.said[0]
+    assert len(found.values) == 2
+    assert len(found.said) == 1 and "kept" in found.said[0]
 
 
 @posix
@@ -489,3 +496,16 @@ def test_compilations_are_logged_for_fetched_programs_too(tmp_path):
     for _ in range(2):
         found = process(tmp_path, PRIMAX_LOG_COMPILES=1)
         assert any("Finished XLA compilation of jit(sin)" in line for line in found.said)
+
+
+def test_the_bound_holds_for_what_programs_write(tmp_path):
+    code = """
+    for i in range(12):
+        px.jit(lambda x, i=i: lax.sin(x) * float(i))(np.float32(1))
+        writer.finish()
+    report()
+    """
+    limit = 6 * 8192
+    process(tmp_path, code, PRIMAX_COMPILATION_CACHE_MAX_SIZE=limit)
+    assert 2 <= len(kept(tmp_path)) <= 6
+    assert sum(-(-p.stat().st_size // 4096) * 4096 for p in kept(tmp_path, "*")) <= limit

@@ -9,6 +9,7 @@ import time
 import zlib
 
 import pytest
+
 from primax_core._base.digest import digest
 from primax_core._runtime.disk import files, folder, store
 from primax_core._runtime.disk.files import Damaged, Entry

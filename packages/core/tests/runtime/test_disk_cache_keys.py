@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dis
+import functools
 import os
 
 import numpy as np
@@ -199,7 +201,11 @@ class Opaque:
 
 def test_what_has_no_key():
     assert key(_stranger().bind, X) is None
-    assert key(lambda x: lax.cond(lax.reduce_sum(x, (0, 1)) > 0, _stranger().bind, lambda x: x, x), X) is None
+    assert key(px.jit(_stranger().bind), X) is None
+    assert (
+        key(lambda x: lax.cond(lax.reduce_sum(x, (0, 1)) > 0, _stranger().bind, lambda x: x, x), X)
+        is None
+    )
     writer = programs._Writer({}, "cpu")
     for value in (Opaque(), lambda: 0, Opaque, object(), {1, 2}):
         with pytest.raises(programs.Unkeyable):
@@ -215,6 +221,28 @@ def test_a_replaced_rule_takes_all_keys_away(kind, monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr(programs, "stamp", lambda: ("sources",))
     assert key(lax.cos, X) is not None
+
+
+def test_a_wrapped_rule_is_a_strangers(monkeypatch):
+    original = lax.sin_p.rules[lower]
+
+    @functools.wraps(original)
+    def wrapped(ctx, x, **params):
+        return original(ctx, x, **params)
+
+    monkeypatch.setitem(lax.sin_p.rules, lower, wrapped)
+    assert key(lax.cos, X) is None
+
+
+def test_rules_do_not_read_what_they_say_they_do_not():
+    for prim in known_primitives():
+        for kind in programs._rule_kinds("cpu")[:-2]:
+            rule = prim.rules.get(kind)
+            if not programs._is_own(prim.home) or not hasattr(rule, "__code__"):
+                continue
+            if programs._parameters_read(rule) is not None:
+                read = {i.argval for i in dis.get_instructions(rule) if "LOAD" in i.opname}
+                assert "_" not in read, (prim, rule)
 
 
 def test_all_own_rules_are_known():

@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from primax_core import Array as Array
 from primax_core import Device as Device
-from primax_core import Shard as Shard
+from primax_core import Inline as Inline
 from primax_core import ShapeDtypeStruct as ShapeDtypeStruct
+from primax_core import Shard as Shard
 from primax_core import ad_checkpoint as ad_checkpoint
+from primax_core import allow_f16_reductions as allow_f16_reductions
+from primax_core import array_garbage_collection_guard as array_garbage_collection_guard
+from primax_core import auto_pcast as auto_pcast
 from primax_core import block_until_ready as block_until_ready
 from primax_core import check_tracer_leaks as check_tracer_leaks
 from primax_core import checking_leaks as checking_leaks
@@ -28,18 +32,23 @@ from primax_core import custom_gradient as custom_gradient
 from primax_core import custom_jvp as custom_jvp
 from primax_core import custom_vjp as custom_vjp
 from primax_core import debug_infs as debug_infs
+from primax_core import debug_key_reuse as debug_key_reuse
 from primax_core import debug_nans as debug_nans
 from primax_core import default_backend as default_backend
 from primax_core import default_device as default_device
 from primax_core import default_matmul_precision as default_matmul_precision
+from primax_core import default_prng_impl as default_prng_impl
 from primax_core import device_count as device_count
 from primax_core import device_get as device_get
 from primax_core import device_put as device_put
 from primax_core import devices as devices
 from primax_core import disable_jit as disable_jit
 from primax_core import dlpack as dlpack
+from primax_core import ds as ds
 from primax_core import dtypes as dtypes
+from primax_core import effects_barrier as effects_barrier
 from primax_core import enable_checks as enable_checks
+from primax_core import enable_custom_prng as enable_custom_prng
 from primax_core import enable_x64 as enable_x64
 from primax_core import ensure_compile_time_eval as ensure_compile_time_eval
 from primax_core import errors as errors
@@ -57,6 +66,7 @@ from primax_core import jacrev as jacrev
 from primax_core import jit as jit
 from primax_core import jvp as jvp
 from primax_core import lax as lax
+from primax_core import legacy_prng_key as legacy_prng_key
 from primax_core import linear_transpose as linear_transpose
 from primax_core import linearize as linearize
 from primax_core import live_arrays as live_arrays
@@ -64,19 +74,32 @@ from primax_core import local_device_count as local_device_count
 from primax_core import local_devices as local_devices
 from primax_core import log_compiles as log_compiles
 from primax_core import make_jaxpr as make_jaxpr
+from primax_core import make_user_context as make_user_context
+from primax_core import memory as memory
 from primax_core import named_call as named_call
 from primax_core import named_scope as named_scope
+from primax_core import no_execution as no_execution
+from primax_core import no_tracing as no_tracing
 from primax_core import numpy_dtype_promotion as numpy_dtype_promotion
 from primax_core import numpy_rank_promotion as numpy_rank_promotion
+from primax_core import print_environment_info as print_environment_info
 from primax_core import process_count as process_count
 from primax_core import process_index as process_index
 from primax_core import process_indices as process_indices
 from primax_core import remat as remat
+from primax_core import remove_size_one_mesh_axis_from_type as remove_size_one_mesh_axis_from_type
+from primax_core import softmax_custom_jvp as softmax_custom_jvp
 from primax_core import stages as stages
+from primax_core import thread_guard as thread_guard
 from primax_core import threefry_partitionable as threefry_partitionable
+from primax_core import transfer_guard as transfer_guard
+from primax_core import transfer_guard_device_to_device as transfer_guard_device_to_device
+from primax_core import transfer_guard_device_to_host as transfer_guard_device_to_host
+from primax_core import transfer_guard_host_to_device as transfer_guard_host_to_device
 from primax_core import tree as tree
 from primax_core import tree_util as tree_util
 from primax_core import typeof as typeof
+from primax_core import typing as typing
 from primax_core import value_and_grad as value_and_grad
 from primax_core import vjp as vjp
 from primax_core import vmap as vmap
@@ -85,6 +108,9 @@ from primax_core.extend import register_internal_path as _register
 
 from . import _array_methods as _array_methods
 from . import _modules as _modules
+from ._hosts import host_count as host_count
+from ._hosts import host_id as host_id
+from ._hosts import host_ids as host_ids
 
 if TYPE_CHECKING:
     from . import numpy as numpy

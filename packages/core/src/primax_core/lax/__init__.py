@@ -1,4 +1,11 @@
-"""Primitives, one page for each or for a family; the public names are those of the `lax` module."""
+"""Primitives, one page for each or for a family; the public names are those of the `lax` module.
+
+Pages that few programs need are imported when one of their names is first used.
+"""
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+from typing import Any as _Any
 
 from . import operators as operators
 from .accuracy import AccuracyMode as AccuracyMode
@@ -65,6 +72,7 @@ from .collectives import axis_index as axis_index
 from .collectives import axis_index_p as axis_index_p
 from .collectives import axis_size as axis_size
 from .collectives import pbroadcast as pbroadcast
+from .collectives import pcast as pcast
 from .collectives import pmax as pmax
 from .collectives import pmax_p as pmax_p
 from .collectives import pmean as pmean
@@ -76,6 +84,7 @@ from .collectives import pshuffle as pshuffle
 from .collectives import psum as psum
 from .collectives import psum_p as psum_p
 from .collectives import psum_scatter as psum_scatter
+from .collectives import psum_scatter_start as psum_scatter_start
 from .collectives import pswapaxes as pswapaxes
 from .comparison import eq as eq
 from .comparison import eq_p as eq_p
@@ -314,3 +323,152 @@ from .windows import reduce_window_shape_tuple as reduce_window_shape_tuple
 from .windows import reduce_window_sum_p as reduce_window_sum_p
 from .windows import select_and_gather_add_p as select_and_gather_add_p
 from .windows import select_and_scatter_add_p as select_and_scatter_add_p
+
+if TYPE_CHECKING:
+    from . import linalg as linalg
+    from .approximate import approx_max_k as approx_max_k
+    from .approximate import approx_min_k as approx_min_k
+    from .approximate import approx_top_k_p as approx_top_k_p
+    from .barrier import optimization_barrier as optimization_barrier
+    from .barrier import optimization_barrier_p as optimization_barrier_p
+    from .composite import composite as composite
+    from .constraints import sharding_constraint_p as sharding_constraint_p
+    from .constraints import with_sharding_constraint as with_sharding_constraint
+    from .control.linear_solve import custom_linear_solve as custom_linear_solve
+    from .control.linear_solve import linear_solve_p as linear_solve_p
+    from .control.platform import platform_dependent as platform_dependent
+    from .control.root import custom_root as custom_root
+    from .conv_patches import conv_general_dilated_local as conv_general_dilated_local
+    from .conv_patches import conv_general_dilated_patches as conv_general_dilated_patches
+    from .described import dtype as dtype
+    from .described import shape_as_value as shape_as_value
+    from .fourier import FftType as FftType
+    from .fourier import fft as fft
+    from .fourier import fft_p as fft_p
+    from .identities import copy_p as copy_p
+    from .identities import dce_sink as dce_sink
+    from .identities import stage as stage
+    from .identities import stage_p as stage_p
+    from .incomplete_beta import betainc as betainc
+    from .incomplete_beta import regularized_incomplete_beta_p as regularized_incomplete_beta_p
+    from .incomplete_gamma import igamma as igamma
+    from .incomplete_gamma import igamma_grad_a as igamma_grad_a
+    from .incomplete_gamma import igamma_grad_a_p as igamma_grad_a_p
+    from .incomplete_gamma import igamma_p as igamma_p
+    from .incomplete_gamma import igammac as igammac
+    from .incomplete_gamma import igammac_p as igammac_p
+    from .incomplete_gamma import random_gamma_grad as random_gamma_grad
+    from .polynomials import polynomial as polynomial
+    from .polynomials import polynomial_p as polynomial_p
+    from .ragged import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
+    from .ragged import ragged_dot as ragged_dot
+    from .ragged import ragged_dot_general as ragged_dot_general
+    from .ragged_exchange import ragged_all_to_all as ragged_all_to_all
+    from .ragged_exchange import ragged_all_to_all_p as ragged_all_to_all_p
+    from .scaled import scaled_dot as scaled_dot
+    from .stacking import stack as stack
+    from .stacking import stack_p as stack_p
+    from .stacking import unstack as unstack
+    from .stacking import unstack_p as unstack_p
+    from .tokens import after_all as after_all
+    from .tokens import after_all_p as after_all_p
+    from .tokens import create_token as create_token
+    from .tokens import create_token_p as create_token_p
+    from .window_scatter import select_and_scatter_p as select_and_scatter_p
+
+_PAGES = {
+    "linalg": (),
+    "approximate": (
+        "approx_max_k",
+        "approx_min_k",
+        "approx_top_k_p",
+    ),
+    "barrier": (
+        "optimization_barrier",
+        "optimization_barrier_p",
+    ),
+    "composite": ("composite",),
+    "constraints": (
+        "sharding_constraint_p",
+        "with_sharding_constraint",
+    ),
+    "control.linear_solve": (
+        "custom_linear_solve",
+        "linear_solve_p",
+    ),
+    "control.platform": ("platform_dependent",),
+    "control.root": ("custom_root",),
+    "conv_patches": (
+        "conv_general_dilated_local",
+        "conv_general_dilated_patches",
+    ),
+    "described": (
+        "dtype",
+        "shape_as_value",
+    ),
+    "fourier": (
+        "FftType",
+        "fft",
+        "fft_p",
+    ),
+    "identities": (
+        "copy_p",
+        "dce_sink",
+        "stage",
+        "stage_p",
+    ),
+    "incomplete_beta": (
+        "betainc",
+        "regularized_incomplete_beta_p",
+    ),
+    "incomplete_gamma": (
+        "igamma",
+        "igamma_grad_a",
+        "igamma_grad_a_p",
+        "igamma_p",
+        "igammac",
+        "igammac_p",
+        "random_gamma_grad",
+    ),
+    "polynomials": (
+        "polynomial",
+        "polynomial_p",
+    ),
+    "ragged": (
+        "RaggedDotDimensionNumbers",
+        "ragged_dot",
+        "ragged_dot_general",
+    ),
+    "ragged_exchange": (
+        "ragged_all_to_all",
+        "ragged_all_to_all_p",
+    ),
+    "scaled": ("scaled_dot",),
+    "stacking": (
+        "stack",
+        "stack_p",
+        "unstack",
+        "unstack_p",
+    ),
+    "tokens": (
+        "after_all",
+        "after_all_p",
+        "create_token",
+        "create_token_p",
+    ),
+    "window_scatter": ("select_and_scatter_p",),
+}
+_PAGE_OF = {name: page for page, names in _PAGES.items() for name in (*names, page)}
+
+
+def __getattr__(name: str) -> _Any:
+    page = _PAGE_OF.get(name)
+    if page is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = _import_module(f".{page}", __name__)
+    value = globals()[name] = module if name == page else getattr(module, name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PAGE_OF} - {"TYPE_CHECKING"})

@@ -1,0 +1,111 @@
+"""How linear algebra is lowered: by LAPACK on the CPU, by XLA's own operations where it has them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import primax_core as px
+from primax_core._ir.avals import ShapedArray
+from primax_core._ir.primitive import MissingRule
+from primax_core._lower import native
+from primax_core._lower.context import context, ir, unknown_location, zeros_of
+from primax_core._lower.module import lower_module
+from primax_core.lax import linalg
+
+SQUARE = np.ones((2, 3, 3), np.float32)
+VECTORS = np.ones((2, 3), np.float32)
+
+
+def lowered(platform, fun, *args):
+    return lower_module(px.make_jaxpr(fun)(*args), "f", platform)
+
+
+@pytest.mark.parametrize(
+    "fun, args, operation",
+    [
+        (linalg.cholesky, (SQUARE,), "stablehlo.cholesky"),
+        (linalg.triangular_solve, (SQUARE, SQUARE), "stablehlo.triangular_solve"),
+        (linalg.householder_product, (SQUARE, VECTORS), "stablehlo.triangular_solve"),
+        (linalg.ormqr, (SQUARE, VECTORS, SQUARE), "stablehlo.triangular_solve"),
+        (linalg.tridiagonal_solve, (VECTORS, VECTORS, VECTORS, SQUARE), "stablehlo.while"),
+        (linalg.symmetric_product, (SQUARE, SQUARE), "stablehlo.dot_general"),
+        (linalg.cholesky_update, (SQUARE[0], VECTORS[0]), "stablehlo.while"),
+    ],
+)
+@pytest.mark.parametrize("platform", ["cuda", "tpu"])
+def test_xla_has_it(fun, args, operation, platform):
+    module = lowered(platform, fun, *args)
+    assert operation in str(module.module)
+    assert "custom_call" not in str(module.module) and not module.needs
+
+
+@pytest.mark.parametrize("fun", [linalg.lu, linalg.qr, linalg.eigh, linalg.svd, linalg.schur])
+def test_xla_does_not_have_it(fun):
+    with pytest.raises(
+        MissingRule, match=r"does not support compiling for cuda: .*on the CPU only"
+    ):
+        lowered("cuda", fun, SQUARE)
+
+
+def test_programs_name_what_they_need():
+    assert lowered("cpu", linalg.lu, SQUARE).needs == {"lapack"}
+    assert lowered("cpu", linalg.lu, SQUARE[:0]).needs == frozenset()
+    assert lowered("cpu", linalg.triangular_solve, SQUARE, SQUARE).needs == {"lapack"}
+
+
+def test_narrow_floats_are_solved_in_wider_ones():
+    x = SQUARE.astype(ml_dtypes.bfloat16)
+    module = lowered("cpu", linalg.triangular_solve, x, x)
+    assert "tensor<2x3x3xf32>" in str(module.module) and not module.needs
+
+
+def test_lapack_is_loaded_when_a_program_calls_it():
+    code = """
+import sys
+import numpy as np
+import primax_core as px
+from primax_core.lax import linalg
+px.device_put(np.ones(2))
+loaded = [m for m in sys.modules if m.split(".")[0] in ("scipy", "jax") or "_lapack" in m]
+assert not loaded, loaded
+assert linalg.cholesky(np.eye(2, dtype=np.float32)).tolist() == [[1, 0], [0, 1]]
+assert any(m.split(".")[0] == "scipy" for m in sys.modules)
+assert "jax" not in sys.modules
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "value, text",
+    [
+        (True, "true"),
+        ("V", '"V"'),
+        (3, "3 : i64"),
+        (np.int32(3), "3 : i32"),
+        (np.uint8(76), "76 : ui8"),
+        (0.5, "5.000000e-01 : f64"),
+        (np.float32(0.5), "5.000000e-01 : f32"),
+    ],
+)
+def test_attributes_of_native_calls(value, text):
+    with context, unknown_location:
+        assert str(native.attribute(value)) == text
+        with pytest.raises(TypeError, match="no attributes of type list"):
+            native.attribute([1])
+
+
+def test_layouts_and_aliases_of_native_calls():
+    assert native.row_major(3) == (2, 1, 0)
+    assert native.column_major(2) == (0, 1) and native.column_major(4) == (2, 3, 1, 0)
+    aval = ShapedArray((2, 2), np.dtype(np.float32))
+    with context, unknown_location, ir.InsertionPoint(ir.Module.create().body):
+        (out,) = native.custom_call("f", [zeros_of(aval)], [aval], aliases={0: 0})
+        assert "output_tuple_indices = [], operand_index = 0" in str(out.owner)
+        two = native.custom_call("f", [out], [aval, aval], aliases={1: 0})
+        assert "output_tuple_indices = [1], operand_index = 0" in str(two[0].owner)

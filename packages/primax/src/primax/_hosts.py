@@ -1,0 +1,30 @@
+"""Names of earlier versions for the processes of a computation."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import primax_core
+
+
+def _renamed(old: str, new: str) -> Callable[..., Any]:
+    current = getattr(primax_core, new)
+
+    def call(backend: str | None = None) -> Any:
+        warnings.warn(
+            f"primax.{old} has been renamed to primax.{new}: please update your code.",
+            UserWarning,
+            stacklevel=2,
+        )
+        return current() if backend is None else current(backend)
+
+    call.__name__ = call.__qualname__ = old
+    call.__doc__ = f"An earlier name of :func:`primax.{new}`."
+    return call
+
+
+host_count = _renamed("host_count", "process_count")
+host_id = _renamed("host_id", "process_index")
+host_ids = _renamed("host_ids", "process_indices")
