@@ -217,6 +217,7 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
     return integer_pow_p.bind(x, y=operator.index(y))
 
 
+@short_road(integer_pow_p, y=-1)
 def reciprocal(x: ArrayLike) -> Array:
     """``1 / x`` for inexact elements."""
     return integer_pow(x, -1)

@@ -67,6 +67,7 @@ def ceil(x: ArrayLike) -> Array:
     return ceil_p.bind(x)
 
 
+@short_road(round_p, rounding_method=RoundingMethod.AWAY_FROM_ZERO)
 def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
     """The nearest integers, as floats; the derivative is zero.
 
