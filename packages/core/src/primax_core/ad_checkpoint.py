@@ -14,3 +14,5 @@ from ._transform.remat import (
     Saveable as Saveable,
     name_p as name_p,
 )
+
+checkpoint_name_fwd = checkpoint_name

@@ -13,5 +13,7 @@ from ._transform.custom_jvp import (
     custom_jvp_call_p as custom_jvp_call_p,
 )
 from ._transform.custom_vjp import PerturbedValue, custom_vjp_call_p as custom_vjp_call_p
+from ._transform.remat_opt import remat_opt_p as remat_opt_p
+from .lax.control.linear_call import linear_call as linear_call
 
 CustomVJPPrimal = PerturbedValue

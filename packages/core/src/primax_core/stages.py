@@ -1,5 +1,7 @@
 """The stages of a compiled function: traced, lowered, compiled."""
 
+from typing import Any
+
 from ._api.jit import JitFunction
 from ._api.stages import (
     ArgInfo as ArgInfo,
@@ -9,3 +11,4 @@ from ._api.stages import (
 )
 
 Wrapped = JitFunction
+CompilerOptions = dict[str, Any]

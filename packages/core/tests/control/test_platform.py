@@ -53,7 +53,7 @@ class TestPlatform:
         assert ran == ["cpu"]
 
     def test_no_branch(self):
-        with pytest.raises(NotImplementedError, match="no branch for platform cpu.*tpu"):
+        with pytest.raises(NotImplementedError, match=r"no branch for platform cpu.*tpu"):
             px.jit(lambda x: platform_dependent(x, tpu=lax.tan))(X)
         with pytest.raises(NotImplementedError, match="no branch for platform cpu"):
             platform_dependent(X, tpu=lax.tan)
@@ -87,7 +87,7 @@ class TestLinearCall:
         assert float(transposed(transposed(transposed(f)))(F32(1))) == 5.0
 
     def test_forward_mode_and_batches(self):
-        out, dot = px.jvp(divided, (F32(2), X), (F32(1), X))
+        _, dot = px.jvp(divided, (F32(2), X), (F32(1), X))
         np.testing.assert_allclose(dot, X / 2 - X / 4)
         np.testing.assert_allclose(px.vmap(divided)(X, X), [1.0, 1.0])
         np.testing.assert_allclose(px.vmap(px.grad(lambda x: divided(F32(2), x)))(X), [5.0, 5.0])

@@ -14,7 +14,7 @@ from primax_core.lax.control.linear_solve import custom_linear_solve
 from primax_core.lax.control.root import custom_root
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "lax"))
-from derivatives import check_derivatives  # noqa: E402
+from derivatives import check_derivatives
 
 F32 = np.float32
 A = np.array([[4.0, 1.0, 0.5], [0.5, 3.0, 1.0], [0.0, -1.0, 5.0]], F32)
@@ -57,9 +57,7 @@ class TestLinearSolve:
 
     @pytest.mark.parametrize("axes", [(0, None), (None, 1), (2, 0)])
     def test_batches(self, axes):
-        both = [
-            v if d is None else np.stack([v, v + F32(0.5)], d) for v, d in zip((A, B), axes)
-        ]
+        both = [v if d is None else np.stack([v, v + F32(0.5)], d) for v, d in zip((A, B), axes)]
         got = px.vmap(solve, axes)(*both)
         grads = px.jit(px.vmap(px.grad(lambda a, b: total(solve(a, b))), axes))(*both)
         for i in range(2):
@@ -71,9 +69,7 @@ class TestLinearSolve:
     def test_a_mapped_closure(self):
         # Only what matvec closes over is mapped; the right-hand side is shared.
         def f(d):
-            return custom_linear_solve(
-                lambda x: d * x, B, lambda _, b: b / d, lambda _, b: b / d
-            )
+            return custom_linear_solve(lambda x: d * x, B, lambda _, b: b / d, lambda _, b: b / d)
 
         ds = np.array([[1.0, 2.0, 4.0], [2.0, 2.0, 2.0]], F32)
         np.testing.assert_allclose(px.vmap(f)(ds), B / ds)
@@ -169,7 +165,7 @@ class TestRoot:
         # Through a jitted f: the jacobian of g must not depend on where it is taken.
         def f(a):
             def equation(x):
-                return lax.dot(A, x) + 0.1 * lax.sin(x) - a
+                return lax.dot(A.astype(a.dtype), x) + 0.1 * lax.sin(x) - a
 
             def solver(f, x):
                 return lax.fori_loop(0, 60, lambda _, x: x - 0.2 * f(x), x)
@@ -177,7 +173,7 @@ class TestRoot:
             def tangent_solve(g, y):
                 return lax.dot(inverse(px.jacobian(g)(y)), y)
 
-            return custom_root(px.jit(equation), B, solver, tangent_solve)
+            return custom_root(px.jit(equation), B.astype(a.dtype), solver, tangent_solve)
 
         check_derivatives(f, B, tolerance=1e-5)
         check_derivatives(px.grad(lambda a: total(f(a))), B, tolerance=1e-5)

@@ -1,4 +1,4 @@
-"""How linear algebra is lowered: by LAPACK on the CPU, by XLA's own operations where it has them."""
+"""How linear algebra is lowered: by LAPACK on the CPU, elsewhere by XLA where it can."""
 
 from __future__ import annotations
 

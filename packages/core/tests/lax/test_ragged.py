@@ -205,7 +205,10 @@ class TestScaledDot:
 
     def test_values(self):
         out = scaled_dot(self.X, self.Y, lhs_scale=self.S, rhs_scale=self.T)
-        assert out.dtype == ml_dtypes.bfloat16 and np.asarray(out).astype(float).tolist() == [[4.0] * 3] * 2
+        assert (
+            out.dtype == ml_dtypes.bfloat16
+            and np.asarray(out).astype(float).tolist() == [[4.0] * 3] * 2
+        )
         narrow = self.X.astype(ml_dtypes.float8_e4m3fn)
         out = scaled_dot(narrow, self.Y, preferred_element_type=np.float32)
         assert out.dtype == np.float32 and out.tolist() == [[4.0] * 3] * 2
@@ -216,7 +219,10 @@ class TestScaledDot:
         )
         dx, ds = px.grad(f, (0, 1))(self.X, self.S)
         assert dx.tolist() == [[1.5] * 4] * 2 and ds.tolist() == [[6.0] * 2] * 2
-        assert px.vmap(f, (0, None))(np.stack([self.X, 2 * self.X]), self.S).tolist() == [12.0, 24.0]
+        assert px.vmap(f, (0, None))(np.stack([self.X, 2 * self.X]), self.S).tolist() == [
+            12.0,
+            24.0,
+        ]
 
     @pytest.mark.parametrize(
         ("scale", "match"),

@@ -148,3 +148,7 @@ def test_log_sum_exp_does_not_overflow():
 def test_errors(call, error, phrase):
     with pytest.raises(error, match=phrase):
         call()
+
+
+def test_top_k_gives_a_list():
+    assert isinstance(lax.top_k(np.arange(3.0), 2), list)

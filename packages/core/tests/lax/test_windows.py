@@ -7,6 +7,7 @@ import pytest
 from derivatives import check_derivatives
 
 import primax_core as px
+from primax_core import lax
 from primax_core.lax import arithmetic as ar, windows
 
 rng = np.random.default_rng(0)
@@ -93,3 +94,55 @@ def test_errors():
             x, x, select_prim=windows.ge_p, window_dimensions=(2, 2), window_strides=(2, 2),
             padding=((0, 0), (0, 0)),
         )  # fmt: skip
+
+
+class TestAnyFunctionAtTheEdge:
+    """Padding and gaps have no part in derivatives: a neutral element may have none with itself."""
+
+    @staticmethod
+    def log_sum_exp(a, b):
+        return lax.max(a, b) + lax.log1p(lax.exp(-lax.abs(a - b)))
+
+    @pytest.mark.parametrize(
+        "options",
+        [{"padding": "SAME"}, {"padding": ((1, 0), (0, 1))}, {"base_dilation": (2, 1)}],
+        ids=str,
+    )
+    def test_derivatives(self, options):
+        x = np.random.default_rng(0).standard_normal((3, 4)).astype(np.float32)
+
+        window = {"window_dimensions": (2, 2), "window_strides": (1, 2), **options}
+
+        def pooled(x):
+            return lax.reduce_window(x, np.float32(-np.inf), self.log_sum_exp, **window)
+
+        def by_sums(x):
+            return lax.log(lax.reduce_window(lax.exp(x), 0.0, lax.add, **window))
+
+        np.testing.assert_allclose(pooled(x), by_sums(x), rtol=1e-5)
+        (out, dot), expected = px.jvp(pooled, (x,), (x + 1,)), px.jvp(by_sums, (x,), (x + 1,))[1]
+        np.testing.assert_allclose(dot, expected, rtol=1e-4)
+        ct = np.ones(out.shape, np.float32)
+        np.testing.assert_allclose(
+            px.vjp(pooled, x)[1](ct)[0], px.vjp(by_sums, x)[1](ct)[0], rtol=1e-4
+        )
+
+
+def test_a_reduction_of_no_axes_leaves_its_operand():
+    x = np.array([1.0, 5.0], np.float32)
+    f = lambda x: lax.reduce(x, np.float32(2), lax.max, ())
+    np.testing.assert_array_equal(f(x), x)
+    np.testing.assert_array_equal(px.jvp(f, (x,), (x,))[1], x)
+
+
+def test_programs_of_reductions_follow_the_settings():
+    from primax_core._base.config import enable_x64
+
+    def count(a, b):
+        return (a + b) * float(px.typeof(1.0).dtype.itemsize)
+
+    f = lambda: float(lax.reduce(np.ones(2, np.float32), np.float32(0), count, (0,)))
+    before = f()
+    with enable_x64(True):
+        assert f() != before
+    assert f() == before

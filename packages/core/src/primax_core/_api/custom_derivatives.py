@@ -16,6 +16,7 @@ from .._trace.core import Tracer, typeof
 from .._transform.custom_jvp import CustomJVP, SymbolicZero, custom_jvp_call_p
 from .._transform.custom_vjp import CustomVJP, PerturbedValue, custom_vjp_call_p
 from .._transform.presenting import finished
+from .._transform.remat_opt import optimized
 from .._transform.symbolic import Zero, add_tangents, zeros
 from .arguments import as_tuple, check_callable, describe, name_of, resolve_keywords
 from .closures import closed_program
@@ -256,9 +257,17 @@ class custom_vjp(_CustomFunction):
             differentiable argument; ``None`` stands for zero.
           symbolic_zeros: give ``fwd`` objects with ``.value`` and ``.perturbed``, and ``bwd``
             ``SymbolicZero`` where a cotangent is known to be zero.
-          optimize_remat: accepted for programs written for it; rematerialization never runs a
-            forward rule whose residuals are not needed.
+          optimize_remat: write the forward rule into programs as one operation, which becomes the
+            function itself where rematerialization does not need its residuals.
+
+        Raises:
+          NotImplementedError: for both options together.
         """
+        if symbolic_zeros and optimize_remat:
+            raise NotImplementedError(
+                "remat optimization for custom_vjp does not support symbolic zeros: a rule that is "
+                "written down once cannot depend on which arguments are differentiated"
+            )
         self.fwd, self.bwd = fwd, bwd
         self.symbolic_zeros, self.optimize_remat = symbolic_zeros, optimize_remat
 
@@ -293,7 +302,15 @@ class custom_vjp(_CustomFunction):
 
         leaves_avals = [typeof(x) for x in leaves]
         fwd.__name__, bwd.__name__ = name_of(fwd_fun), name_of(bwd_fun)
-        outs = CustomVJP(flat, fwd, bwd, name_of(self.fun), self.symbolic_zeros).call(leaves)
+        rule = fwd
+        if self.optimize_remat:
+
+            def rule(*flat_args):
+                return optimized(flat, fwd, flat_args)
+
+            rule.__name__ = fwd.__name__
+
+        outs = CustomVJP(flat, rule, bwd, name_of(self.fun), self.symbolic_zeros).call(leaves)
         return _unflatten(trees["out"], [finished(o) for o in outs])
 
 

@@ -21,11 +21,11 @@ _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
 
 @api_boundary
-def ravel_pytree(tree: Any) -> tuple[Any, Callable[[Any], Any]]:
+def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
     """All leaves of a tree in one vector, and the function that makes the tree of such a vector.
 
     Args:
-      tree: a pytree of arrays and numbers. Leaves of different dtypes are promoted to a common one,
+      pytree: a tree of arrays and numbers. Leaves of different dtypes are promoted to a common one,
         and get their own back.
 
     Returns:
@@ -36,7 +36,7 @@ def ravel_pytree(tree: Any) -> tuple[Any, Callable[[Any], Any]]:
     >>> vector.tolist(), float(unravel(vector * 2)["b"])
     ([1.0, 1.0, 3.0], 6.0)
     """
-    leaves, treedef = _flatten(tree)
+    leaves, treedef = _flatten(pytree)
     if not leaves:
         vector = moved(np.zeros(0, np.float32), None, ArrayCopySemantics.REUSE_INPUT)
         return vector, lambda v: _unflatten(treedef, [])

@@ -15,6 +15,7 @@ from .._runtime.array import ArrayImpl
 from .._runtime.devices import Device, devices
 from .._runtime.dispatch import Executable, collect_garbage, explain_failure, garbage_is_due
 from .._runtime.sharding import SingleDeviceSharding
+from .._transform.call import Inline
 from .._transform.staged import Staged, Traced
 from .arguments import as_tuple, check_callable, debug_info, name_of
 from .stages import Lowered, Traced as TracedStage
@@ -30,6 +31,8 @@ class Unspecified:
 
 
 UNSPECIFIED: Any = Unspecified()
+
+_INLINED = {Inline.JAX_EARLY: True, Inline.AUTO: False}
 
 # Programs of a function live as long as the function, whichever jit made them.
 _programs = caches.OfFunctions()
@@ -324,7 +327,7 @@ def jit(
     keep_unused: bool = False,
     device: Any = None,
     backend: str | None = None,
-    inline: bool = False,
+    inline: bool | Inline = False,
     compiler_options: dict[str, Any] | None = None,
 ) -> Any:
     """A function that is traced and compiled once for each signature of its arguments.
@@ -339,7 +342,8 @@ def jit(
         deleted by the call.
       keep_unused: give unused arguments to the executable too.
       device, backend: where to run; prefer ``device_put`` of the arguments.
-      inline: splice the program into enclosing jitted functions instead of calling it.
+      inline: splice the program into enclosing jitted functions instead of calling it; or an
+        ``Inline`` that says when that is done.
       compiler_options: XLA options for this function.
       in_shardings, out_shardings: how arguments and results lie on devices.
 
@@ -394,12 +398,12 @@ def _make_options(
         in_shardings = out_shardings = target
     o.static_argnums, o.static_argnames = snums, snames
     o.donate_argnums, o.donate_argnames = dnums, dnames
-    o.keep_unused, o.inline = keep_unused, inline
+    o.keep_unused, o.inline = keep_unused, _INLINED.get(inline, inline)
     o.compiler_options = tuple(sorted((compiler_options or {}).items()))
     o.in_shardings = None if in_shardings is UNSPECIFIED else _as_shardings(in_shardings)
     o.out_shardings = None if out_shardings is UNSPECIFIED else _as_shardings(out_shardings)
     o.key = (
-        snums, snames, dnums, dnames, keep_unused, inline, o.compiler_options,
+        snums, snames, dnums, dnames, keep_unused, o.inline, o.compiler_options,
         _tree_key(o.in_shardings), _tree_key(o.out_shardings),
     )  # fmt: skip
     return o

@@ -12,7 +12,7 @@ from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._lower.lazy import _compile, lowering
 from .._runtime.array import default_sharding, spec_of
 from .._runtime.devices import client_of
-from .._runtime.dispatch import as_operand
+from .._runtime.dispatch import as_operand, check_may_run
 from .._trace.core import Tracer, typeof
 from .shape_struct import ShapeDtypeStruct
 
@@ -219,6 +219,7 @@ class Compiled(Stage):
                 "jitted function itself."
             )
         self._check(leaves)
+        check_may_run(f"jit({self._lowered._traced.fun_name})")
         outs = self._exe([as_operand(x) for x in leaves])
         return _unflatten(self.out_tree, outs)
 

@@ -10,6 +10,7 @@ from .._base import pytree
 from .._base.config import state
 from .._base.tree_prefix import flatten_axes
 from .._ir import dtypes
+from .._runtime import guards
 from .._runtime.array import ArrayImpl
 from .._runtime.devices import Device
 from .._runtime.jaxlib_versions import start_copies_to_host
@@ -111,7 +112,8 @@ def device_get(x: Any) -> Any:
     """
     leaves, tree = _flatten(x)
     _start_copies(leaves)
-    return _unflatten(tree, map(_on_host, leaves))
+    with guards.checked("device_to_host"):
+        return _unflatten(tree, [_on_host(leaf) for leaf in leaves])
 
 
 def _on_host(leaf: Any) -> Any:

@@ -1,23 +1,29 @@
-"""StableHLO modules to executables."""
+"""Programs and StableHLO modules to executables."""
 
 from __future__ import annotations
 
-import hashlib
 import time
 import weakref
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from .._base import caches, log
 from .._base.config import state
+from .._base.digest import digest as digest_of
 from .._ir.jaxpr import Jaxpr
 from .._runtime import custom_calls
 from .._runtime.array import Spec, spec_of
 from .._runtime.devices import check_not_forked, platform_of
+from .._runtime.disk import executables as disk
 from .._runtime.dispatch import Executable, Loaded, as_operand, device_of
 from .._runtime.jaxlib_versions import _jax
 from .._runtime.sharding import device_assignment
-from .context import context, ir
-from .module import Lowered, lower_module
+from .lazy import lowering, mlir
+from .liveness import kept_inputs, large_consts
+from .programs import key_of
+
+if TYPE_CHECKING:
+    from .module import Lowered
 
 # Loaded programs by the hash of their module: programs traced anew but equal share one as long as
 # somebody uses it. The latest are kept, so that a function made anew in each round of a loop is
@@ -25,7 +31,10 @@ from .module import Lowered, lower_module
 _loaded: weakref.WeakValueDictionary[tuple, Loaded] = weakref.WeakValueDictionary()
 _latest: dict[tuple, Loaded] = {}
 _LATEST_KEPT = 64
+# The digests of modules that programs were seen to lower to, by the programs' keys and devices.
+_digests: dict[tuple, bytes] = caches.Bounded()
 caches.register(_latest.clear)
+caches.register(_digests.clear)
 
 
 def compile_jaxpr(
@@ -41,61 +50,139 @@ def compile_jaxpr(
     """Compile a program for arguments of these types and places."""
     committed = sharding is not None or any(s.committed for s in in_specs)
     sharding = device_of(in_specs) if sharding is None else sharding
-    device = next(iter(sharding.device_set))
-    lowered = lower_module(
-        jaxpr, name, platform_of(device), donated=donated, keep_unused=keep_unused
-    )
-    return load(lowered, jaxpr, in_specs, sharding, committed, donated, compiler_options)
+    devs = (next(iter(sharding.device_set)),)
+    platform = platform_of(devs[0])
+    key = key_of(jaxpr, name, platform, donated, keep_unused) if disk.is_on(devs) else None
+    loaded = None if key is None else _recall(key, devs, compiler_options, name)
+    if loaded is None:
+        lowered = lower_module(jaxpr, name, platform, donated=donated, keep_unused=keep_unused)
+        return load(lowered, jaxpr, in_specs, sharding, committed, donated, compiler_options, key)
+    kept = None if keep_unused else kept_inputs(jaxpr)
+    consts = list(large_consts(jaxpr).values())
+    return _executable(loaded, jaxpr, in_specs, sharding, committed, donated, name, kept, consts)
+
+
+def lower_module(jaxpr: Jaxpr, name: str, platform: str, **options: Any) -> Lowered:
+    """The StableHLO module of a program."""
+    return lowering.lower_module(jaxpr, name, platform, **options)
 
 
 def load(
-    lowered: Lowered, jaxpr: Jaxpr, in_specs, sharding, committed, donated=(), compiler_options=()
+    lowered: Lowered, jaxpr: Jaxpr, in_specs, sharding, committed, donated=(), compiler_options=(),
+    program: bytes | None = None,
+) -> Executable:  # fmt: skip
+    """Compile a lowered module and load it; ``program`` is its program's key, if there is one."""
+    devs = (next(iter(sharding.device_set)),)
+    loaded = compile_module(lowered, devs, compiler_options, program)
+    return _executable(
+        loaded, jaxpr, in_specs, sharding, committed, donated, lowered.name, lowered.kept,
+        lowered.consts,
+    )  # fmt: skip
+
+
+def _executable(
+    loaded: Loaded, jaxpr: Jaxpr, in_specs, sharding, committed, donated, name, kept, consts
 ) -> Executable:
-    """Compile a lowered module and load it."""
-    loaded = compile_module(lowered, (next(iter(sharding.device_set)),), compiler_options)
     out_specs = [spec_of(v.aval, sharding, committed) for v in jaxpr.outvars]
-    consts = [as_operand(c)._buf for c in lowered.consts]
+    bufs = [as_operand(c)._buf for c in consts]
     in_shardings = [sharding] * len(in_specs)
-    return Executable(
-        loaded, in_specs, in_shardings, out_specs, lowered.kept, consts, donated, lowered.name
-    )
+    return Executable(loaded, in_specs, in_shardings, out_specs, kept, bufs, donated, name)
 
 
-def compile_module(lowered: Lowered, devs: tuple, compiler_options: tuple = ()) -> Loaded:
+def compile_module(
+    lowered: Lowered, devs: tuple, compiler_options: tuple = (), program: bytes | None = None
+) -> Loaded:
     """jaxlib's loaded executable of a module on some devices."""
     check_not_forked()
     custom_calls.ensure(lowered.needs)
     options = make_options(devs, compiler_options)
-    client = devs[0].client
-    module = lowered.module
-    started = time.perf_counter() if state.log_compiles else 0.0
+    started = time.perf_counter()
     if lowered.callbacks:
-        with context:
+        with mlir.context:
             loaded = Loaded(
-                client.compile_and_load(module, _jax.DeviceList(devs), options, lowered.callbacks)
+                devs[0].client.compile_and_load(
+                    lowered.module, _jax.DeviceList(devs), options, lowered.callbacks
+                )
             )
     else:
-        bytecode = _bytecode(module)
-        key = (hashlib.blake2b(bytecode).digest(), devs, compiler_options)
-        loaded = _loaded.get(key)
+        bytecode = _bytecode(lowered.module)
+        digest = digest_of(bytecode)
+        loaded = _loaded.get((digest, devs, compiler_options))
         if loaded is None:
-            # Not a DeviceList: iterating over one, jaxlib 0.10 gives its class an attribute.
-            loaded = Loaded(client.compile_and_load(bytecode, devs, options))
-            _loaded[key] = loaded
-        _latest.pop(key, None)
-        _latest[key] = loaded
-        if len(_latest) > _LATEST_KEPT:
-            _latest.pop(next(iter(list(_latest))), None)
-    if state.log_compiles:
-        log.warning(
-            "Finished XLA compilation of %s in %.9f sec",
-            f"jit({lowered.name})",
-            time.perf_counter() - started,
-        )
+            loaded = _compile_or_fetch(lowered, bytecode, digest, devs, options)
+        _remember(loaded, digest, devs, compiler_options)
+        if program is not None:
+            _link(program, devs, digest)
+    _say_compiled(lowered.name, started)
     return loaded
 
 
-def _bytecode(module: ir.Module) -> bytes:
+def _compile_or_fetch(lowered: Lowered, bytecode: bytes, digest: bytes, devs, options) -> Loaded:
+    place = disk.place_of(digest, devs, options) if disk.is_on(devs) else None
+    raw = None if place is None else disk.fetch(place, devs, options)
+    if raw is not None:
+        return Loaded(raw)
+    started = time.perf_counter()
+    # Not a DeviceList: iterating over one, jaxlib 0.10 gives its class an attribute.
+    loaded = Loaded(devs[0].client.compile_and_load(bytecode, devs, options))
+    if place is not None:
+        seconds = time.perf_counter() - started
+        platform = platform_of(devs[0])
+        disk.keep(place, loaded, lowered.name, platform, lowered.needs, seconds)
+    return loaded
+
+
+def _recall(key: bytes, devs: tuple, compiler_options: tuple, name: str) -> Loaded | None:
+    """The executable of a program that was lowered before, here or in another process."""
+    check_not_forked()
+    started = time.perf_counter()
+    digest = _digests.get((key, devs))
+    if digest is None:
+        place = disk.link_place(key, devs)
+        digest = None if place is None else disk.link(place)
+        if digest is None:
+            return None
+        _digests[key, devs] = digest
+    loaded = _loaded.get((digest, devs, compiler_options))
+    if loaded is None:
+        options = make_options(devs, compiler_options)
+        place = disk.place_of(digest, devs, options)
+        raw = None if place is None else disk.fetch(place, devs, options)
+        if raw is None:
+            return None
+        loaded = Loaded(raw)
+    _remember(loaded, digest, devs, compiler_options)
+    _say_compiled(name, started)
+    return loaded
+
+
+def _link(program: bytes, devs: tuple, digest: bytes) -> None:
+    if _digests.get((program, devs)) != digest:
+        _digests[program, devs] = digest
+        place = disk.link_place(program, devs)
+        if place is not None:
+            disk.keep_link(place, digest)
+
+
+def _remember(loaded: Loaded, digest: bytes, devs: tuple, compiler_options: tuple) -> None:
+    key = (digest, devs, compiler_options)
+    _loaded[key] = loaded
+    _latest.pop(key, None)
+    _latest[key] = loaded
+    if len(_latest) > _LATEST_KEPT:
+        _latest.pop(next(iter(list(_latest))), None)
+
+
+def _say_compiled(name: str, started: float) -> None:
+    if state.log_compiles:
+        log.warning(
+            "Finished XLA compilation of %s in %.9f sec",
+            f"jit({name})",
+            time.perf_counter() - started,
+        )
+
+
+def _bytecode(module) -> bytes:
     import io
 
     out = io.BytesIO()

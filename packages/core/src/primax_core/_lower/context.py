@@ -8,12 +8,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 from jaxlib.mlir import ir
-from jaxlib.mlir._mlir_libs import _jax_mlir_ext
-from jaxlib.mlir.dialects import chlo, func, sdy, stablehlo
+from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
+from jaxlib.mlir.dialects import func, stablehlo
 
 from .._ir import dtypes
 
-__all__ = ["chlo", "func", "hlo", "ir", "sdy"]
+__all__ = ["func", "hlo", "ir"]
 
 hlo = stablehlo
 
@@ -25,7 +25,8 @@ def _make_context() -> ir.Context:
     context.append_dialect_registry(registry)
     context.enable_multithreading(False)
     context.load_all_available_dialects()
-    for dialect in (stablehlo, chlo, sdy):
+    # The Python classes of the others' operations are loaded by those who use them.
+    for dialect in (_stablehlo, _chlo, _sdy):
         dialect.register_dialect(context)
     return context
 

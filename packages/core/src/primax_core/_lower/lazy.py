@@ -1,8 +1,8 @@
 """MLIR on first use: importing the core must not load it.
 
 Primitives' pages import from here: ``hlo``, ``chlo``, ``ir`` are jaxlib's modules, ``mlir`` is
-:mod:`primax_core._lower.context` (types, attributes, constants). Each is loaded when one of its
-attributes is first read.
+:mod:`primax_core._lower.context` (types, attributes, constants), ``native`` calls native functions.
+Each is loaded when one of its attributes is first read.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ chlo: Any = LazyModule("jaxlib.mlir.dialects.chlo")
 ir: Any = LazyModule("jaxlib.mlir.ir")
 mlir: Any = LazyModule(".context")
 lowering: Any = LazyModule(".module")
+native: Any = LazyModule(".native")
 _compile: Any = LazyModule(".compile")
 
 

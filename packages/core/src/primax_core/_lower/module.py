@@ -10,11 +10,16 @@ import numpy as np
 from .._base import errors
 from .._ir import primitive as kinds
 from .._ir.dtypes import canonicalize_dtype
-from .._ir.effects import must_stay
-from .._ir.jaxpr import Jaxpr, Literal, Var, jaxprs_in
+from .._ir.jaxpr import Jaxpr, Literal
 from .._trace.core import Tracer
 from .._trace.staging import stage
 from .context import constant, context, func, ir, type_of, unknown_location
+from .liveness import (
+    aliases_of,
+    kept_inputs,
+    large_consts,
+    live_eqns,
+)
 
 
 class LoweringContext:
@@ -32,8 +37,8 @@ class LoweringContext:
 
     __slots__ = (
         "module", "platform", "in_avals", "out_avals", "platform_kinds", "functions",
-        "names", "callbacks", "needs", "eqn", "num_partitions", "hoisted", "broadcasts", "scope", "_rules",
-        "_programs",
+        "names", "callbacks", "needs", "eqn", "num_partitions", "hoisted", "broadcasts", "scope",
+        "_rules", "_programs",
     )  # fmt: skip
 
     def __init__(self, module: ir.Module, platform: str, num_partitions: int = 1):
@@ -88,15 +93,20 @@ class LoweringContext:
 
     def call_program(self, jaxpr: Jaxpr, name: str, values: Sequence[ir.Value]) -> list[ir.Value]:
         """Emit a call of a program; calls of the same program share one private function."""
-        consts = _large_consts(jaxpr)
+        types, callee, consts = self.private_function(jaxpr, name)
+        return list(func.CallOp(types, callee, [*consts, *values]).results)
+
+    def private_function(self, jaxpr: Jaxpr, name: str) -> tuple[list, ir.Attribute, list]:
+        """The function of a program in this module, written once: the types of its results, its
+        symbol, and the values that it takes before the program's arguments."""
+        consts = large_consts(jaxpr)
         function = self.functions.get(jaxpr)
         if function is None:
             function = _private_function(self, jaxpr, self.unique(name), consts)
             self.functions[jaxpr] = function
         callee = ir.FlatSymbolRefAttr.get(function.name.value, context=context)
         operands = [_const_value(self, c) for c in consts.values()] if consts else []
-        operands.extend(values)
-        return list(func.CallOp(function.type.results, callee, operands).results)
+        return function.type.results, callee, operands
 
     def unique(self, name: str) -> str:
         """A symbol name not used before."""
@@ -166,32 +176,6 @@ def lower_body(ctx: LoweringContext, jaxpr: Jaxpr, args: Sequence[ir.Value]) -> 
     return [read(v) for v in jaxpr.outvars]
 
 
-def live_eqns(jaxpr: Jaxpr) -> list:
-    """The equations whose results or effects are needed, in order."""
-    return _liveness(jaxpr)[0]
-
-
-def _liveness(jaxpr: Jaxpr) -> tuple[list, set]:
-    """The live equations, and the variables that they and the results read."""
-    found = jaxpr.cache.get("live")
-    if found is not None:
-        return found
-    needed = {v for v in jaxpr.outvars if type(v) is Var}
-    kept = []
-    for eqn in reversed(jaxpr.eqns):
-        for v in eqn.outvars:
-            if v in needed:
-                break
-        else:
-            if not must_stay(eqn.effects):
-                continue
-        kept.append(eqn)
-        needed.update(eqn.invars)
-    kept.reverse()
-    jaxpr.cache["live"] = kept, needed
-    return kept, needed
-
-
 def _const_value(ctx: LoweringContext, const) -> ir.Value:
     hoisted = ctx.hoisted.get(id(const))
     if hoisted is not None:
@@ -240,10 +224,6 @@ class Lowered:
         self.name = name
 
 
-# Array constants up to this many elements are written into the module, larger ones are arguments.
-INLINE_CONSTANT_SIZE = 16
-
-
 def lower_module(
     jaxpr: Jaxpr,
     name: str,
@@ -273,14 +253,9 @@ def lower_module(
         ctx = LoweringContext(module, platform, num_partitions)
         ctx.in_avals = ctx.out_avals = ctx.eqn = None
         ctx.names.add("main")
-        used = _liveness(jaxpr)[1]
-        kept = None
-        if not keep_unused:
-            kept = [i for i, v in enumerate(jaxpr.invars) if v in used]
-            if len(kept) == len(jaxpr.invars):
-                kept = None
+        kept = None if keep_unused else kept_inputs(jaxpr)
         inputs = jaxpr.invars if kept is None else [jaxpr.invars[i] for i in kept]
-        consts = _large_consts(jaxpr)
+        consts = large_consts(jaxpr)
         in_types = [type_of(c.aval) for c in consts.values()] + [type_of(v.aval) for v in inputs]
         out_types = [type_of(v.aval) for v in jaxpr.outvars]
         main = func.FuncOp(
@@ -302,7 +277,7 @@ def lower_module(
 def _annotate(main, jaxpr, inputs, n_consts, donated, in_shardings, out_shardings, kept) -> None:
     """Write donation and sharding attributes of ``main``."""
     if donated:
-        aliases = _aliases(jaxpr, donated)
+        aliases = aliases_of(jaxpr, donated)
         attrs = [ir.DictAttr.get({}) for _ in range(n_consts)]
         for i in range(len(jaxpr.invars)) if kept is None else kept:
             entry = {}
@@ -315,43 +290,3 @@ def _annotate(main, jaxpr, inputs, n_consts, donated, in_shardings, out_sharding
                     entry["jax.buffer_donor"] = ir.BoolAttr.get(True)
             attrs.append(ir.DictAttr.get(entry))
         main.arg_attrs = ir.ArrayAttr.get(attrs)
-
-
-def _aliases(jaxpr: Jaxpr, donated: Sequence[int]) -> dict[int, int]:
-    """Pairs each donated argument with a result of its type that is not taken yet."""
-    free: dict[Any, list[int]] = {}
-    for j, v in enumerate(jaxpr.outvars):
-        free.setdefault((v.aval.shape, v.aval.dtype), []).append(j)
-    found = {}
-    for i in donated:
-        aval = jaxpr.invars[i].aval
-        places = free.get((aval.shape, aval.dtype))
-        if places:
-            found[i] = places.pop(0)
-    return found
-
-
-def unusable_donations(jaxpr: Jaxpr, donated: Sequence[int]) -> list[int]:
-    """Donated arguments whose buffers no result can take over."""
-    aliases = _aliases(jaxpr, donated)
-    return [i for i in donated if i not in aliases]
-
-
-def _hoists(const) -> bool:
-    return hasattr(const, "_spec") and const.size > INLINE_CONSTANT_SIZE
-
-
-def _large_consts(jaxpr: Jaxpr) -> dict[int, Any]:
-    """Array constants of a program, and of those it holds, that are passed to its function as
-    arguments; by identity."""
-    found = jaxpr.cache.get("large consts")
-    if found is None:
-        eqns, needed = _liveness(jaxpr)
-        pairs = zip(jaxpr.constvars, jaxpr.consts)
-        found = {id(c): c for v, c in pairs if v in needed and _hoists(c)}
-        for eqn in eqns:
-            if eqn.primitive.cache_on is not None:
-                for held in jaxprs_in(eqn.params):
-                    found.update(_large_consts(held))
-        jaxpr.cache["large consts"] = found
-    return found

@@ -12,7 +12,7 @@ from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._trace.array import Array
 from .._trace.core import ODD_CHARS
-from . import devices as _devices, interchange
+from . import devices as _devices, guards, interchange
 from .array_text import deleted_text, format_of, repr_of
 from .buffers import copy_raw, move_raw, put_raw
 from .errors import JaxRuntimeError
@@ -204,6 +204,8 @@ class ArrayImpl(Array):
     def _stored(self) -> np.ndarray:
         """What the buffer holds; read-only, and sharing memory where that is possible."""
         self._check_alive()
+        if state.key not in guards.unguarded and self.platform() != "cpu":
+            guards.check("device_to_host", False, self._spec.aval, None)
         value = to_host(self._buf)
         value.flags.writeable = False
         return value
@@ -371,12 +373,18 @@ def retyped(array: ArrayImpl, aval: ShapedArray) -> ArrayImpl:
 # Transfers
 
 
-def put(x: Any, sharding: Sharding | None = None, aval: ShapedArray | None = None) -> ArrayImpl:
+def put(
+    x: Any,
+    sharding: Sharding | None = None,
+    aval: ShapedArray | None = None,
+    explicit: bool = False,
+) -> ArrayImpl:
     """An array from NumPy values, copied; committed when a sharding is given.
 
     Args:
       aval: the type of the array, to which the values are converted; by default theirs, with
         64-bit types narrowed where these are off.
+      explicit: whether the user asked for the transfer, which guards on transfers want to know.
 
     Raises:
       TypeError: if arrays cannot have the values' dtype.
@@ -392,6 +400,8 @@ def put(x: Any, sharding: Sharding | None = None, aval: ShapedArray | None = Non
             dtypes.check_valid_dtype(dtype, x)
         aval = ShapedArray(value.shape, dtype)
     spec = spec_of(aval, sharding, committed)
+    if state.key not in guards.unguarded:
+        guards.check("host_to_device", explicit, aval, sharding)
     stored = spec.stored
     if value.dtype is not stored.dtype and value.dtype != stored.dtype:
         value = value.astype(stored.dtype)
@@ -410,13 +420,17 @@ def default_sharding() -> SingleDeviceSharding:
 _default_shardings: dict[Any, SingleDeviceSharding] = {}
 
 
-def move(array: ArrayImpl, sharding: Sharding, committed: bool = True) -> ArrayImpl:
+def move(
+    array: ArrayImpl, sharding: Sharding, committed: bool = True, explicit: bool = True
+) -> ArrayImpl:
     """The array on another device; the same buffer where it lies there already."""
     array._check_alive()
     spec = array._spec
     target = spec_of(spec.aval, sharding, committed)
     if spec.sharding is sharding:
         return target.wrap(array._buf)
+    if state.key not in guards.unguarded and spec.sharding._devices != sharding._devices:
+        guards.check("device_to_device", explicit, spec.aval, sharding)
     return target.wrap(move_raw(array._buf, spec.stored, spec.sharding, sharding))
 
 

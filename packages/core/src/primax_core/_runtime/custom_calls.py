@@ -1,9 +1,9 @@
 """Native functions that compiled programs call, registered when a program first needs them.
 
-A lowering rule names what its custom calls need (``ctx.needs.add("lapack")``); the name goes with the
-module, with the executable and into the cache on disk, and :func:`ensure` runs before the program is
-compiled or loaded: XLA finds targets by name in a table of the process, and a program loaded from
-disk that calls a missing one crashes.
+A lowering rule names what its custom calls need (``ctx.needs.add("lapack")``); the name goes with
+the module, with the executable and into the cache on disk, and :func:`ensure` runs before the
+program is compiled or loaded: XLA finds targets by name in a table of the process, and a program
+loaded from disk that calls a missing one crashes.
 """
 
 from __future__ import annotations

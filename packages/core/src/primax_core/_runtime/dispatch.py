@@ -88,7 +88,7 @@ class Executable:
         if self.moves:
             args = list(args)
             for i, sharding in self.moves:
-                args[i] = move(args[i], sharding)
+                args[i] = move(args[i], sharding, explicit=False)
         if self.kept is None:
             bufs = [a._buf for a in args]
         else:
@@ -226,6 +226,18 @@ def install_compiler(fun: Callable) -> None:
 # Evaluation
 
 
+def check_may_run(name: str) -> None:
+    """Refuse to run a program, if ``no_execution`` is set.
+
+    It is asked where a program runs for the first time under the settings that are in effect, which
+    are part of the keys of all executables.
+    """
+    if state.no_execution:
+        raise RuntimeError(
+            f"JAX tried to execute function {name}, but the no_execution config option is set"
+        )
+
+
 def run_eagerly(jaxpr: Jaxpr, args: Sequence) -> list:
     """Compile a program once for each placement of its arguments, and run it."""
     try:
@@ -238,6 +250,7 @@ def run_eagerly(jaxpr: Jaxpr, args: Sequence) -> list:
     key = (state.key, *specs)
     exe = jaxpr.cache.get(key)
     if exe is None:
+        check_may_run(jaxpr.debug_info.name)
         exe = jaxpr.cache[key] = _executable_of(jaxpr, specs)
     return exe(args)
 
@@ -345,6 +358,7 @@ def evaluate(prim: Primitive, args: Sequence, params: dict):
 def _runner_of(prim: Primitive, params: dict, specs) -> Executable | Runner:
     if run in prim.rules:
         return Runner(prim, params)
+    check_may_run(prim.name)
     jaxpr = stage(lambda *a: _listed(prim, prim.bind(*a, **params)), [s.aval for s in specs])
     return compile_jaxpr(jaxpr, specs, name=prim.name)
 

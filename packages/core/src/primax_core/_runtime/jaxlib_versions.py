@@ -48,6 +48,30 @@ UNKNOWN_DTYPES: Final[frozenset] = frozenset(
 )
 
 
+def approximate_top_k_size(size: int, rank: int, k: int, recall: float, override: int) -> int:
+    """How many elements a TPU leaves of an axis, of which ``k`` are to be chosen."""
+    return _jax.approx_top_k_reduction_output_size(size, rank, k, recall, False, override)[0]
+
+
+def build() -> tuple:
+    """The version of jaxlib and the sizes of its libraries, which tell builds of it apart."""
+    folder = os.path.dirname(os.path.abspath(_jax.__file__))
+    names = [os.path.basename(_jax.__file__)]
+    names += (f"libjax_common{end}" for end in (".so", ".dylib", ".dll", ".pyd"))
+    sizes = []
+    for name in names:
+        try:
+            sizes.append((name, os.stat(os.path.join(folder, name)).st_size))
+        except OSError:
+            pass
+    return (_version.__version__, *sizes)
+
+
+def topology_fingerprint(devs: Sequence) -> int:
+    """What jaxlib knows of the devices and how they are connected, as a number."""
+    return _jax.get_topology_for_devices(list(devs)).fingerprint()
+
+
 def result_handler(aval, sharding) -> Any:
     """jaxlib's handler that makes one raw array of an executable's output."""
     if _FIRST:

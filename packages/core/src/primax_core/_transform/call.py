@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from typing import Final
 
 from .._ir.check import check_types
@@ -21,7 +22,7 @@ from .._ir.primitive import (
 )
 from .._ir.printer import hide_defaults
 from .._ir.samples import Sample, bf16, c64, f32, samples
-from .._lower.lazy import lowering
+from .._lower.lazy import ir, lowering
 from .._trace.core import typeof
 from .._trace.staging import eval_jaxpr, stage, without_tracers
 from . import expansion as expansion  # gives kinds their fallbacks
@@ -36,6 +37,20 @@ jit_p: Final = Primitive(
     "jit", multiple_results=True, cache_on=lambda params: params["jaxpr"].cache
 )
 hide_defaults("jit", inline=False, compiler_options=(), donated=())
+
+
+class Inline(enum.Enum):
+    """When the program of a jitted function is written out where another calls it.
+
+    ``JAX_EARLY``: when the other is traced. ``JAX_LATE``: when it is lowered. ``XLA_EARLY`` and
+    ``XLA_LATE``: by XLA, early or late among its passes. ``AUTO``: the library and XLA choose.
+    """
+
+    JAX_EARLY = "jax_early"
+    JAX_LATE = "jax_late"
+    XLA_EARLY = "xla_early"
+    XLA_LATE = "xla_late"
+    AUTO = "auto"
 
 
 def call_jaxpr(jaxpr: Jaxpr, args, like: dict) -> list:
@@ -66,9 +81,13 @@ def _(*avals, jaxpr, **_):
 
 @jit_p.rule(lower)
 def _(ctx, *values, jaxpr, name, inline=False, **_):
-    if inline:
+    if inline is True or inline is Inline.JAX_LATE:
         return lowering.lower_body(ctx, jaxpr, values)
-    return ctx.call_program(jaxpr, name, values)
+    outs = ctx.call_program(jaxpr, name, values)
+    if inline and outs:
+        when = ir.DictAttr.get({"inlineable": ir.StringAttr.get(inline.value)})
+        outs[0].owner.attributes["mhlo.frontend_attributes"] = when
+    return outs
 
 
 @jit_p.rule(jvp)

@@ -144,7 +144,7 @@ class Staged:
         """Call a program under the active trace."""
         args = [*traced.consts, *leaves] if traced.consts else leaves
         trace = state.trace
-        if self.inline and trace is not None:
+        if self.inline is True and trace is not None:
             return trace.call(traced.jaxpr, args, self.name)
         return jit_p.bind(
             *args, jaxpr=traced.jaxpr, name=self.name, inline=self.inline, **self.options
@@ -156,6 +156,7 @@ class Staged:
         key = (state.key, static_key, in_tree, *[a._spec for a in arrays])
         entry = self.entries.get(key)
         if entry is None:
+            dispatch.check_may_run(f"jit({self.name})")
             traced = self.trace(fun, static_key, in_tree, [a.aval for a in arrays])
             if traced.consts:  # it closes over values of a trace that is not the current one
                 return _unflatten(traced.out_tree, self.call_traced(traced, arrays))
@@ -232,6 +233,11 @@ def _positional_arrays(in_tree, n: int) -> bool:
 
 def trace_function(fun: Callable, in_tree, avals: Sequence, info: DebugInfo) -> Traced:
     """Trace a function of pytrees ``fun(*args, **kwargs)``; ``in_tree`` is that of both."""
+    if state.no_tracing:
+        raise RuntimeError(
+            f"re-tracing function {info.func_src_info} for `{info.traced_for}`, but 'no_tracing' "
+            "is set"
+        )
     out_trees: list = []
 
     def flat(*leaves):

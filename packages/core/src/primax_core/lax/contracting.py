@@ -11,6 +11,7 @@ from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
 from .._ir.printer import hide_defaults
+from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._lower.lazy import hlo, mlir
 from .._trace.array import Array
 from .._trace.core import typeof
@@ -18,7 +19,14 @@ from .._transform.symbolic import Zero, add_tangents, is_linear
 from .conversion import convert, converted
 from .families import check_kind, weak
 from .permuting import transpose as transpose_axes
-from .precision import PrecisionLike, canonical_precision, lowered_algorithm, precision_attr
+from .precision import (
+    DotAlgorithm,
+    DotAlgorithmPreset,
+    PrecisionLike,
+    canonical_precision,
+    lowered_algorithm,
+    precision_attr,
+)
 from .shapes import int_tuple, past, without
 
 ArrayLike = Any
@@ -66,9 +74,9 @@ def dot_general(
     return dot_general_p.bind(
         lhs,
         rhs,
-        dimension_numbers=_canonical_numbers(dimension_numbers),
+        dimension_numbers=canonical_numbers(dimension_numbers),
         precision=canonical_precision(precision),
-        preferred_element_type=_element_type(preferred_element_type),
+        preferred_element_type=element_type(preferred_element_type),
         out_sharding=out_sharding,
     )
 
@@ -139,7 +147,7 @@ class DimensionNumbers(tuple):
         return f"(({lc}, {rc}), ({lb}, {rb}))"
 
 
-def _canonical_numbers(numbers: Any) -> DimensionNumbers:
+def canonical_numbers(numbers: Any) -> DimensionNumbers:
     try:
         (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers
     except (TypeError, ValueError) as e:
@@ -158,7 +166,7 @@ def _numbers(lhs_contracting, rhs_contracting, lhs_batch, rhs_batch) -> Dimensio
     ))  # fmt: skip
 
 
-def _element_type(dtype: Any) -> Any:
+def element_type(dtype: Any) -> Any:
     return None if dtype is None else dtypes.canonicalize_user_dtype(dtype, "dot_general")
 
 
@@ -170,10 +178,10 @@ def _(x, y, *, dimension_numbers, precision, preferred_element_type, out_shardin
     for i, a in enumerate((x, y)):
         check_kind("dot_general", a.dtype, ("number", "bool"), i)
     (xc, yc), (xb, yb) = dimension_numbers
-    _check_numbers(x, y, xc, yc, xb, yb)
+    check_numbers(x, y, xc, yc, xb, yb)
     joint = common_dtype(x.dtype, y.dtype)
     if preferred_element_type is not None:
-        check_not_narrower(joint, preferred_element_type)
+        check_preferred(joint, preferred_element_type, precision)
     shape = (
         *[x.shape[a] for a in xb],
         *without(x.shape, (*xb, *xc)),
@@ -183,7 +191,7 @@ def _(x, y, *, dimension_numbers, precision, preferred_element_type, out_shardin
     return ShapedArray(shape, dtype, weak((x, y)))
 
 
-def _check_numbers(x: ShapedArray, y: ShapedArray, xc, yc, xb, yb) -> None:
+def check_numbers(x: ShapedArray, y: ShapedArray, xc, yc, xb, yb) -> None:
     """Refuse axes that do not exist, appear twice or do not fit their partners."""
     if len(xb) != len(yb):
         raise TypeError(
@@ -234,16 +242,22 @@ def _width(dtype) -> tuple:
     return kind, dtypes.itemsize_bits(dtype), below
 
 
-def check_not_narrower(dtype: Any, preferred: Any) -> None:
-    """Refuse sums in a narrower dtype, unless they are of floats."""
-    bits = dtypes.itemsize_bits(dtype)
+def check_preferred(dtype: Any, preferred: Any, precision: Any) -> None:
+    """Refuse sums in a narrower dtype, unless of floats or as an algorithm makes them."""
+    if isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)):
+        return
+    bits = _bits(dtype)
     if dtypes.issubdtype(dtype, np.complexfloating):
         bits //= 2
-    if not dtypes.issubdtype(dtype, np.floating) and dtypes.itemsize_bits(preferred) < bits:
+    if not dtypes.issubdtype(dtype, np.floating) and _bits(preferred) < bits:
         raise TypeError(
             "`preferred_element_type` must not be narrower than the original type, got "
             f"preferred_element_type of {preferred.name} for result type of {dtype.name}."
         )
+
+
+def _bits(dtype: Any) -> int:
+    return 1 if dtype == np.bool_ else dtypes.itemsize_bits(dtype)
 
 
 # Lowering
@@ -355,3 +369,22 @@ def _(axis, args, dims, *, dimension_numbers, **params):
 def _place(dim: int, contracting, stack) -> int:
     """Where an axis stands among those that are kept."""
     return dim - sum(a < dim for a in (*contracting, *stack))
+
+
+@dot_general_p.rule(samples)
+def _():
+    options = {"precision": None, "out_sharding": None}
+    f, c = np.dtype(np.float32), np.dtype(np.complex64)
+    matrices = (((1,), (0,)), ((), ()))
+    yield Sample(f32(2, 3), f32(3, 4), dimension_numbers=matrices, preferred_element_type=f,
+                 **options)  # fmt: skip
+    yield Sample(f32(2, 3, 4), f32(4, 2, 3), dimension_numbers=(((2, 1), (0, 2)), ((0,), (1,))),
+                 preferred_element_type=f, **options)  # fmt: skip
+    yield Sample(c64(3), c64(3), dimension_numbers=(((0,), (0,)), ((), ())),
+                 preferred_element_type=c, **options)  # fmt: skip
+    yield Sample(bf16(2, 0), bf16(0, 3), dimension_numbers=matrices, preferred_element_type=f,
+                 **options)  # fmt: skip
+    yield Sample(f32(2), f32(3), dimension_numbers=(((), ()), ((), ())),
+                 preferred_element_type=None, **options)  # fmt: skip
+    yield Sample(f32(2, 3), f32(4, 3), dimension_numbers=matrices, preferred_element_type=f,
+                 **options).set(raises=TypeError)  # fmt: skip

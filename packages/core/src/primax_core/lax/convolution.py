@@ -10,6 +10,7 @@ import numpy as np
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
+from .._ir.samples import Sample, c64, f32, samples
 from .._lower.lazy import hlo, ir, mlir
 from .._trace.array import Array
 from .._trace.core import typeof
@@ -347,6 +348,13 @@ def _check_preferred(dtype: Any, preferred: Any) -> None:
             "(integral, floating), (floating, floating), (complex, complex); got "
             f"({dtype.name}, {preferred.name})."
         )
+    if dtypes.issubdtype(dtype, np.signedinteger) and dtypes.issubdtype(
+        preferred, np.unsignedinteger
+    ):
+        raise TypeError(
+            "`preferred_element_type` must have the same signedness as the original type, got "
+            f"{preferred.name} for {dtype.name}."
+        )
     if dtypes.itemsize_bits(preferred) < dtypes.itemsize_bits(dtype):
         raise TypeError(
             "`preferred_element_type` must not be narrower than the original type, got "
@@ -553,3 +561,18 @@ def _merged_in_groups(x: Any, dim: int, target: int, groups: int) -> Array:
     shape = typeof(x).shape
     together = shape[target] * shape[target + 1] * shape[target + 2]
     return reshape(x, (*shape[:target], together, *shape[target + 3 :]))
+
+
+@conv_general_dilated_p.rule(samples)
+def _():
+    def sample(*operands, lhs_dilation=(1, 1), strides=(1, 1), pads=((0, 0), (0, 0)), groups=1,
+               batches=1, rhs_dilation=(1, 1)):  # fmt: skip
+        return Sample(*operands).set(call=lambda x, k: conv_general_dilated(
+            x, k, strides, pads, lhs_dilation, rhs_dilation, feature_group_count=groups,
+            batch_group_count=batches))  # fmt: skip
+
+    yield sample(f32(2, 2, 5, 4), f32(3, 2, 2, 2), strides=(2, 1), pads=((1, 0), (0, 1)))
+    yield sample(f32(1, 4, 5, 5), f32(4, 2, 3, 2), groups=2, rhs_dilation=(1, 2))
+    yield sample(f32(1, 1, 3, 3), f32(1, 1, 2, 2), lhs_dilation=(2, 1), pads=((1, 1), (0, 0)))
+    yield sample(f32(2, 1, 4, 4), f32(2, 1, 2, 2), batches=2)
+    yield sample(c64(1, 1, 3, 3), c64(1, 1, 2, 2))

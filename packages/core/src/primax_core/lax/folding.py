@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from .._base import pytree
+from .._base import caches, pytree
+from .._base.config import state
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import Jaxpr
@@ -193,12 +194,13 @@ def as_init(value: Any, dtype: Any) -> Any:
 
 _programs: dict[tuple, Jaxpr] = {}
 _PROGRAMS_KEPT = 512
+caches.register(_programs.clear)
 
 
 def reducer_program(name: str, computation: Callable, tree: Any, avals: Sequence) -> Jaxpr:
     """The program of a function that combines two trees of scalars, remembered."""
     scalars = [ShapedArray((), a.dtype) for a in avals]
-    key = (computation, tree, *scalars)
+    key = (state.trace_key, computation, tree, *scalars)
     found = _programs.get(key) if is_hashable(computation) else None
     if found is not None:
         return found
@@ -284,6 +286,8 @@ def elementwise(jaxpr: Jaxpr) -> Callable[[list, list], list]:
 def _expanded(args: Sequence, jaxpr: Jaxpr, dimensions: tuple[int, ...]) -> list:
     """The reduction by operations that have derivatives and batches."""
     half = len(args) // 2
+    if not dimensions:  # XLA leaves the operands as they are
+        return list(args[:half])
     rows = [_rows(x, dimensions) for x in args[:half]]
     shape = typeof(rows[0]).shape[1:]
     inits = [broadcast_in_dim(i, shape, ()) for i in args[half:]]

@@ -97,7 +97,8 @@ def moved(x: Any, device: Place, semantics: ArrayCopySemantics) -> Any:
         check_range(x, aval)
         if hasattr(x, "__jax_array__"):
             return moved(as_operand(x), device, semantics)
-    return put(x, None if device is None else _sharding_for(device, default_sharding()), aval)
+    target = None if device is None else _sharding_for(device, default_sharding())
+    return put(x, target, aval, explicit=True)
 
 
 def _anew(x: ArrayImpl, semantics: ArrayCopySemantics) -> ArrayImpl:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from .._base.config import state
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower
@@ -224,7 +225,17 @@ def repeat_along(x: Any, axes: tuple[int, ...], shape: tuple[int, ...]) -> Array
 
 # Sums
 
-axis_reducer(reduce_sum_p, only("number"), b.add, lambda dtype: 0, widen=True)
+
+def _summable(name: str, dtype: Any) -> None:
+    only("number")(name, dtype)
+    if not state.allow_f16_reductions and dtype in (dtypes.f16, dtypes.bf16):
+        raise ValueError(
+            f"{name} on an operand of dtype {dtype.name} is not allowed when "
+            "allow_f16_reductions=False: convert it to float32 first."
+        )
+
+
+axis_reducer(reduce_sum_p, _summable, b.add, lambda dtype: 0, widen=True)
 linear(reduce_sum_p, lambda ct, x, *, axes, out_sharding: repeat_along(ct, axes, x.shape))
 
 install_structure(broadcast_in_dim, reduce_sum)

@@ -11,6 +11,7 @@ import numpy as np
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower
+from .._ir.samples import Sample, bf16, c64, f32, i32, samples
 from .._lower.lazy import chlo, hlo, ir, mlir
 from .._trace.array import Array
 from .._trace.core import typeof
@@ -140,7 +141,7 @@ def _(ctx, *xs, dimension, is_stable, num_keys):
     return list(op.results)
 
 
-def _take_along(x: Any, indices: Any, axis: int) -> Array:
+def take_along(x: Any, indices: Any, axis: int) -> Array:
     """Elements at positions along an axis, which are known to exist."""
     n = typeof(x).ndim
     others = without(range(n), (axis,))
@@ -165,7 +166,7 @@ def _(primals, tangents, *, dimension, **params):
     )
     *outs, order = sort_p.bind(*primals, places, dimension=dimension, **params)
     return outs, [
-        Zero.like(o) if type(t) is Zero else _take_along(t, order, dimension)
+        Zero.like(o) if type(t) is Zero else take_along(t, order, dimension)
         for o, t in zip(outs, tangents)
     ]
 
@@ -178,9 +179,7 @@ def _(axis, args, dims, *, dimension, **params):
     return outs, [at] * len(outs)
 
 
-def top_k(
-    operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True
-) -> tuple[Array, Array]:
+def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True) -> list[Array]:
     """The ``k`` greatest elements along an axis, in descending order, and their positions.
 
     Args:
@@ -208,8 +207,7 @@ def top_k(
         ) from e
     if k < 0:
         raise ValueError(f"k argument to top_k must be nonnegative, got {k}")
-    values, places = top_k_p.bind(operand, k=k, axis=axis, is_stable=bool(is_stable))
-    return values, places
+    return top_k_p.bind(operand, k=k, axis=axis, is_stable=bool(is_stable))
 
 
 @top_k_p.rule(abstract)
@@ -246,7 +244,7 @@ def _(primals, tangents, *, axis, **params):
     none = Zero.like(places)
     if type(t) is Zero:
         return [values, places], [Zero.like(values), none]
-    return [values, places], [_take_along(t, places, axis), none]
+    return [values, places], [take_along(t, places, axis), none]
 
 
 @top_k_p.rule(batch)
@@ -254,3 +252,20 @@ def _(mapped, args, dims, *, axis, **params):
     (dim,) = dims
     outs = top_k_p.bind(args[0], axis=axis + (axis >= dim), **params)
     return outs, [dim, dim]
+
+
+@sort_p.rule(samples)
+def _():
+    yield Sample(f32(5), dimension=0, is_stable=True, num_keys=1)
+    yield Sample(f32(2, 4), f32(2, 4), dimension=1, is_stable=True, num_keys=1)
+    yield Sample(i32(4, 2, high=9), f32(4, 2), dimension=0, is_stable=True, num_keys=2)
+    yield Sample(bf16(0, 2), dimension=0, is_stable=False, num_keys=1)
+    yield Sample(c64(4), dimension=0, is_stable=True, num_keys=1)
+
+
+@top_k_p.rule(samples)
+def _():
+    yield Sample(f32(5), k=2, axis=0, is_stable=True)
+    yield Sample(f32(2, 4), k=4, axis=1, is_stable=True)
+    yield Sample(i32(3), k=1, axis=0, is_stable=True)
+    yield Sample(bf16(2, 3), k=0, axis=1, is_stable=True)

@@ -9,10 +9,13 @@ from typing import Any, Final
 from .._ir import dtypes
 from .._lower.lazy import chlo, hlo, mlir
 from .._trace.array import Array
+from .._trace.core import typeof
 from .accuracy import accurate, check_accuracy
-from .arithmetic import mul, neg, square
-from .exponential import exp
+from .arithmetic import add, mul, neg, square, sub
+from .conversion import convert, reduce_precision
+from .exponential import exp, expm1
 from .families import derivatives, elementwise_samples, scalar_like, short_road, unary
+from .selection import clamp
 
 ArrayLike = Any
 
@@ -61,7 +64,16 @@ def erf_inv(x: ArrayLike) -> Array:
 
 
 def _bell(x: Any) -> Any:
-    return exp(neg(square(x)))
+    """``exp(-x²)``, with the digits of the square that a product would lose."""
+    aval = typeof(x)
+    if aval.dtype.itemsize < 4:
+        return convert(_bell(convert(x, dtypes.f32)), aval.dtype, aval.weak_type)
+    double = aval.dtype == dtypes.f64
+    bound = 40.0 if double else 16.0  # where the result is 0
+    x = clamp(scalar_like(x, -bound), x, scalar_like(x, bound))
+    head = reduce_precision(x, 11 if double else 8, 25 if double else 11)
+    rest = mul(sub(head, x), add(head, x))
+    return mul(exp(neg(square(head))), add(scalar_like(x, 1), expm1(rest)))
 
 
 _PEAK: Final = 2 / math.sqrt(math.pi)

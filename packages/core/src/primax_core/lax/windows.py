@@ -25,14 +25,15 @@ from .._transform.batching import batch_of, move_axis
 from .._transform.jvp import jvp_of
 from .._transform.symbolic import Zero, add_tangents
 from . import arithmetic as b
-from .broadcasting import full_like
+from .bitwise import bitwise_and, bitwise_or
+from .broadcasting import broadcast_in_dim, full_like
 from .comparison import compare, eq, ge_p, le_p
 from .conv_numbers import dilated, int_pairs, is_pairs, padtype_to_pads, strided
 from .families import accepts, check_kind, linear
-from .folding import reduce_p, reducer_program, region
+from .folding import by_pairs, elementwise, reducer_program, region
 from .joining import concatenate
 from .reducing import greatest, least
-from .reshaping import expand_dims
+from .reshaping import expand_dims, reshape
 from .selection import select_n
 from .shapes import inserted, int_tuple
 from .slicing import pad, slice as slice_of
@@ -308,13 +309,38 @@ def _places(window: Window) -> list[list[int]]:
 
 
 def _as_reduction(args: Sequence, jaxpr, window: Window) -> list:
-    """The same by an ordinary reduction, which has derivatives and batches of everything."""
+    """The same by operations that have derivatives and batches of everything.
+
+    Padding and gaps are left out: a function may have no derivative where its neutral element
+    meets itself.
+    """
     half = len(args) // 2
-    stacked = [
-        concatenate([expand_dims(e, (0,)) for e in window_elements(x, init, window)], 0)
-        for x, init in zip(args[:half], args[half:])
-    ]
-    return reduce_p.bind(*stacked, *args[half:], computation=None, jaxpr=jaxpr, dimensions=(0,))
+    xs, inits = args[:half], args[half:]
+    if not typeof(xs[0]).size:
+        fills = inits
+    else:
+        first = (0,) * typeof(xs[0]).ndim
+        fills = [reshape(slice_of(x, first, (1,) * len(first)), ()) for x in xs]
+    stacked = [_stacked(window_elements(x, fill, window)) for x, fill in zip(xs, fills)]
+    real = _stacked(window_elements(full_like(xs[0], True, np.bool_), np.False_, window))
+    combine = elementwise(jaxpr)
+
+    def choose(mask, p, q):
+        return [select_n(mask, v, u) for u, v in zip(p, q)]
+
+    def join(p, q):
+        (*p, p_real), (*q, q_real) = p, q
+        both = combine(choose(p_real, p, q), choose(q_real, q, p))
+        either = choose(bitwise_and(p_real, q_real), both, choose(p_real, p, q))
+        return [*either, bitwise_or(p_real, q_real)]
+
+    *found, some = by_pairs(join, [*stacked, real])
+    full = [broadcast_in_dim(i, typeof(some).shape, ()) for i in inits]
+    return choose(some, combine(full, found), full)
+
+
+def _stacked(parts: Sequence) -> Array:
+    return concatenate([expand_dims(p, (0,)) for p in parts], 0)
 
 
 @reduce_window_p.rule(jvp)

@@ -26,6 +26,7 @@ from ..._ir.primitive import (
     lower,
     transpose,
 )
+from ..._ir.samples import Sample, b1, bf16, c64, f32, i32, samples
 from ..._lower.lazy import hlo, ir, lowering, mlir
 from ..._trace.core import typeof
 from ..._trace.staging import eval_jaxpr, stage
@@ -102,7 +103,7 @@ def cond(
     if aval.dtype != np.bool_:
         pred = ne(pred, np.zeros((), aval.dtype))
     index = convert_element_type(pred, np.int32)
-    return _bind("cond", index, [false_fun, true_fun], operands, ("false_fun", "true_fun"))
+    return bind_branches("cond", index, [false_fun, true_fun], operands, ("false_fun", "true_fun"))
 
 
 def _two_operands(pred, true_operand, true_fun, false_operand, false_fun):
@@ -146,7 +147,7 @@ def switch(
     index = convert_element_type(index, np.int32)
     index = clamp(np.int32(0), index, np.int32(len(branches) - 1))
     names = tuple(f"branch {i}" for i in range(len(branches)))
-    return _bind("switch", index, branches, operands, names)
+    return bind_branches("switch", index, branches, operands, names)
 
 
 def _scalar_type(x: Any, message: str) -> ShapedArray:
@@ -159,7 +160,15 @@ def _scalar_type(x: Any, message: str) -> ShapedArray:
     return aval
 
 
-def _bind(what: str, index, funs: Sequence[Callable], operands: tuple, names: tuple[str, ...]):
+def bind_branches(
+    what: str,
+    index: Any,
+    funs: Sequence[Callable],
+    operands: tuple,
+    names: tuple[str, ...],
+    **params: Any,
+) -> Any:
+    """Trace the branches, check that they agree, and bind the choice between them."""
     leaves, in_tree = _flatten(operands)
     avals = [typeof(x) for x in leaves]
     bodies = [trace_body(f, in_tree, avals, what) for f in funs]
@@ -170,7 +179,7 @@ def _bind(what: str, index, funs: Sequence[Callable], operands: tuple, names: tu
         bodies[0].jaxpr, "branches", key, lambda: _with_all_consts(bodies, avals)
     )
     consts = [c for b in bodies for c in b.consts]
-    outs = cond_p.bind(index, *consts, *leaves, branches=branches)
+    outs = cond_p.bind(index, *consts, *leaves, branches=branches, **params)
     return _unflatten(bodies[0].out_tree, outs)
 
 
@@ -239,24 +248,27 @@ def _check_branches(what: str, bodies: Sequence[Body], names: tuple[str, ...]) -
 
 
 @cond_p.rule(abstract)
-def _(index, *avals, branches):
+def _(index, *avals, branches, **_):
     return branches[0].out_avals
 
 
 @cond_p.rule(check)
-def _(index, *avals, branches):
+def _(index, *avals, branches, **_):
     for i, branch in enumerate(branches):
         check_types(f"operands of branch {i}", avals, branch.in_avals)
         check_types(f"results of branch {i}", branch.out_avals, branches[0].out_avals)
 
 
 @cond_p.rule(effects)
-def _(*avals, branches):
+def _(*avals, branches, **_):
     return frozenset().union(*(b.effects for b in branches))
 
 
 @cond_p.rule(lower)
-def _(ctx, index, *values, branches):
+def _(ctx, index, *values, branches, branches_platforms=None):
+    if branches_platforms is not None:
+        here = platform_position(branches_platforms, ctx.platform)
+        return lowering.lower_body(ctx, branches[here], values)
     out_types = [mlir.type_of(a) for a in ctx.out_avals]
     op = hlo.CaseOp(out_types, index=index, num_branches=len(branches))
     for region, jaxpr in zip(op.regions, branches):
@@ -266,16 +278,32 @@ def _(ctx, index, *values, branches):
     return list(op.results)
 
 
+def platform_position(platforms: Sequence, platform: str) -> int:
+    """Which branch is for a platform; one whose platforms are ``None`` is for all others.
+
+    Raises:
+      NotImplementedError: if none is.
+    """
+    for i, names in enumerate(platforms):
+        if names is None or platform in names:
+            return i
+    given = ", ".join(n for names in platforms for n in names) or "none"
+    raise NotImplementedError(
+        f"lax.platform_dependent has no branch for platform {platform}: there are branches for "
+        f"{given}. Add one, or a `default`."
+    )
+
+
 # Forward mode
 
 
 @cond_p.rule(jvp)
-def _(primals, tangents, *, branches):
+def _(primals, tangents, *, branches, **params):
     mask = tuple(type(t) is not Zero for t in tangents[1:])
     out_nz = _joined([jvp_jaxpr(b, mask)[1] for b in branches])
     programs = tuple(jvp_jaxpr(b, mask, out_nz)[0] for b in branches)
     given = [t for t, m in zip(tangents[1:], mask) if m]
-    outs = cond_p.bind(*primals, *given, branches=programs)
+    outs = cond_p.bind(*primals, *given, branches=programs, **params)
     n = len(branches[0].outvars)
     dots = iter(outs[n:])
     return outs[:n], [next(dots) if m else Zero.like(o) for o, m in zip(outs, out_nz)]
@@ -289,7 +317,7 @@ def _joined(masks: Sequence[Sequence[bool]]) -> tuple[bool, ...]:
 
 
 @cond_p.rule(linearize)
-def _(primals, mask, *, branches):
+def _(primals, mask, *, branches, **params):
     index, *operands = primals
     mask = tuple(mask[1:])
     out_nz = _joined([linearize_jaxpr(b, mask).out_mask for b in branches])
@@ -297,13 +325,13 @@ def _(primals, mask, *, branches):
         branches[0], "cond linearize", (mask, *branches[1:]),
         lambda: _LinearCond([linearize_jaxpr(b, mask, out_nz) for b in branches], mask),
     )  # fmt: skip
-    found = cond_p.bind(index, *operands, branches=plan.forward)
+    found = cond_p.bind(index, *operands, branches=plan.forward, **params)
     n = len(branches[0].outvars)
     outs, slots = found[:n], found[n:]
     residuals = [operands[i] for i in plan.operands] + list(slots)
 
     def linear(*tangents):
-        return cond_p.bind(index, *residuals, *tangents, branches=plan.linear)
+        return cond_p.bind(index, *residuals, *tangents, branches=plan.linear, **params)
 
     avals = [typeof(p).tangent_aval() for p, m in zip(operands, mask) if m]
     if not any(out_nz):
@@ -381,13 +409,13 @@ def _linear_branch(piece, operands, slots, places, mask) -> Jaxpr:
 
 
 @cond_p.rule(transpose)
-def _(cts, index, *operands, branches):
+def _(cts, index, *operands, branches, **params):
     linear = tuple(is_linear(o) for o in operands)
     ct_mask = tuple(type(c) is not Zero for c in cts)
     programs = tuple(transpose_jaxpr(b, linear, ct_mask, True)[0] for b in branches)
     known = [o for o in operands if not is_linear(o)]
     given = [c for c in cts if type(c) is not Zero]
-    found = iter(cond_p.bind(index, *known, *given, branches=programs))
+    found = iter(cond_p.bind(index, *known, *given, branches=programs, **params))
     return [None, *(next(found) if m else None for m in linear)]
 
 
@@ -395,14 +423,14 @@ def _(cts, index, *operands, branches):
 
 
 @cond_p.rule(batch)
-def _(axis, args, dims, *, branches):
+def _(axis, args, dims, *, branches, **params):
     (index, *operands), (index_d, *op_dims) = args, dims
     size = axis.size
     if index_d is None:
         found = [batch_jaxpr(b, tuple(op_dims), axis)[1] for b in branches]
         wanted = tuple(0 if any(d is not None for d in ds) else None for ds in zip(*found))
         programs = tuple(batch_jaxpr(b, tuple(op_dims), axis, wanted)[0] for b in branches)
-        outs = cond_p.bind(index, *operands, branches=programs)
+        outs = cond_p.bind(index, *operands, branches=programs, **params)
         return outs, list(wanted)
     # Every branch runs for every example. Operands of the examples that did not choose a branch
     # are cut off from differentiation, so that an infinite derivative there does no harm.
@@ -443,6 +471,18 @@ def _(used, eqn):
     new = eqn.replace(
         invars=[v for v, u in zip(eqn.invars, all_ins) if u],
         outvars=[v for v, u in zip(eqn.outvars, used) if u],
-        params={"branches": new_branches},
+        params={**eqn.params, "branches": new_branches},
     )
     return all_ins, new
+
+
+@cond_p.rule(samples)
+def _():
+    def chosen(i, x, y):
+        return switch(i, (lambda a, b: a * b, lambda a, b: a - b, lambda a, b: b * b), x, y)
+
+    yield Sample(i32(low=-1, high=3), f32(3), f32(3)).set(call=chosen)
+    yield Sample(i32(low=0, high=2), c64(), c64()).set(call=chosen)
+    yield Sample(b1(), bf16(0, 2)).set(
+        call=lambda p, x: cond(p, lambda a: [a, a * a], lambda a: [a * a, a], x)
+    )

@@ -28,6 +28,7 @@ from ..._ir.primitive import (
     transpose,
 )
 from ..._ir.printer import hide_defaults
+from ..._ir.samples import Sample, bf16, c64, f32, samples
 from ..._lower.lazy import hlo, ir, lowering, mlir
 from ..._trace.core import Tracer, call_on, typeof
 from ..._trace.staging import eval_jaxpr, stage
@@ -740,3 +741,21 @@ def _(used, eqn):
         effects=body.effects,
     )
     return list(ins), new
+
+
+@scan_p.rule(samples)
+def _():
+    def running(c, xs):
+        return scan(lambda c, x: (c * x + x, c * c), c, xs)
+
+    def known(c, xs):
+        return scan(lambda c, x: ((c[0] + 1, c[1] * x), c[1]), (np.int32(0), c), xs)[0][1]
+
+    def counted(c):
+        return scan(lambda c, _: (c * c * c, None), c, length=3, reverse=True)[0]
+
+    yield Sample(f32(2), f32(3, 2)).set(call=running)
+    yield Sample(c64(), c64(4)).set(call=running)
+    yield Sample(f32(), f32(3)).set(call=known)
+    yield Sample(f32(2, low=-1, high=1)).set(call=counted)
+    yield Sample(bf16(2), bf16(0, 2)).set(call=running)

@@ -24,6 +24,7 @@ from ..._ir.primitive import (
     lower,
     transpose,
 )
+from ..._ir.samples import Sample, bf16, c64, f32, i32, samples
 from ..._lower.lazy import hlo, ir, lowering, mlir
 from ..._runtime.dispatch import as_operand
 from ..._trace.core import Tracer, typeof
@@ -314,3 +315,14 @@ def _(used, eqn):
         },
     )  # fmt: skip
     return ins, new
+
+
+@while_p.rule(samples)
+def _():
+    def repeated(n, x):
+        return while_loop(lambda c: c[0] > 0, lambda c: (c[0] - 1, c[1] * x + c[1]), (n, x))[1]
+
+    backwards = dict.fromkeys(("transpose",), "loops of unknown length have no reverse mode")
+    yield Sample(i32(low=0, high=3), f32(3)).set(call=repeated, without=backwards)
+    yield Sample(i32(low=1, high=3), c64()).set(call=repeated, without=backwards)
+    yield Sample(i32(low=0, high=3), bf16(0, 2)).set(call=repeated, without=backwards)

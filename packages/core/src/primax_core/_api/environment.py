@@ -1,0 +1,49 @@
+"""What the library runs on, and waiting for it."""
+
+from __future__ import annotations
+
+import platform
+import sys
+
+import numpy as np
+
+from .._runtime.devices import local_devices, process_count
+from .._runtime.jaxlib_versions import build
+from .._runtime.live import live_arrays
+
+_ROOT = __name__.partition(".")[0]
+
+
+def print_environment_info(return_string: bool = False) -> str | None:
+    """Print versions and devices, as bug reports want them.
+
+    Args:
+      return_string: return the text instead.
+    """
+    devices = local_devices()
+    kinds = ", ".join(sorted({d.device_kind for d in devices}))
+    text = "\n".join((
+        f"primax: {sys.modules[_ROOT].__version__}",
+        f"jaxlib: {build()[0]}",
+        f"numpy:  {np.__version__}",
+        f"python: {sys.version}",
+        f"devices: {len(devices)} local, {kinds}",
+        f"process_count: {process_count()}",
+        f"platform: {platform.platform()}",
+    ))  # fmt: skip
+    if return_string:
+        return text
+    print(text)
+    return None
+
+
+def effects_barrier() -> None:
+    """Wait until everything that was started has ended, with what it does besides computing.
+
+    >>> effects_barrier()
+    """
+    for array in live_arrays():
+        try:
+            array.block_until_ready()
+        except RuntimeError:  # it was deleted meanwhile, or its computation failed: that has ended
+            continue

@@ -1,0 +1,102 @@
+"""Calls of native functions in StableHLO, by XLA's typed interface (``stablehlo.custom_call``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from jaxlib.mlir import ir
+
+from .context import hlo, i32, i64, tensor_type, type_of
+
+Aliases = Mapping[int, int]
+
+
+def attribute(value: Any) -> ir.Attribute:
+    """The attribute that a handler reads as this value.
+
+    Booleans, text and MLIR attributes are taken as they are; NumPy's integers and floats keep their
+    dtype, Python's are 64 bits wide.
+    """
+    if isinstance(value, ir.Attribute):
+        return value
+    if isinstance(value, (bool, np.bool_)):
+        return ir.BoolAttr.get(bool(value))
+    if isinstance(value, str):
+        return ir.StringAttr.get(value)
+    if isinstance(value, int):
+        return i64(value)
+    if isinstance(value, (float, np.floating, np.integer)):
+        element = tensor_type((), np.asarray(value).dtype).element_type
+        if isinstance(value, np.integer):
+            return ir.IntegerAttr.get(element, int(value))
+        return ir.FloatAttr.get(element, float(value))
+    raise TypeError(f"a native function has no attributes of type {type(value).__name__}")
+
+
+def row_major(rank: int) -> tuple[int, ...]:
+    """The layout in which the last axis varies fastest."""
+    return tuple(range(rank - 1, -1, -1))
+
+
+def column_major(rank: int) -> tuple[int, ...]:
+    """The layout of stacked matrices in which the axis of rows varies fastest."""
+    return (rank - 2, rank - 1, *range(rank - 3, -1, -1))
+
+
+def custom_call(
+    target: str,
+    operands: Sequence[ir.Value],
+    out_avals: Sequence[Any],
+    *,
+    attributes: Mapping[str, Any] | None = None,
+    operand_layouts: Sequence[Sequence[int]] | None = None,
+    result_layouts: Sequence[Sequence[int]] | None = None,
+    aliases: Aliases | None = None,
+    has_side_effect: bool = False,
+) -> list[ir.Value]:
+    """Call a registered function.
+
+    Args:
+      target: the name it is registered by.
+      out_avals: types of the results.
+      attributes: what the handler takes by name, see :func:`attribute`.
+      operand_layouts, result_layouts: the axes of each, fastest first; row-major by default.
+      aliases: results that take over the memory of operands: ``{result: operand}``.
+    """
+    types = [type_of(a) for a in out_avals]
+    if operand_layouts is None:
+        operand_layouts = [row_major(v.type.rank) for v in operands]
+    if result_layouts is None:
+        result_layouts = [row_major(t.rank) for t in types]
+    several = len(types) > 1
+    # The op has no results in a tuple: what the aliases call a tuple are the results themselves.
+    pairs = [
+        hlo.OutputOperandAlias.get(
+            output_tuple_indices=[out] if several else [],
+            operand_index=operand,
+            operand_tuple_indices=[],
+        )
+        for out, operand in (aliases or {}).items()
+    ]
+    op = hlo.CustomCallOp(
+        types,
+        list(operands),
+        call_target_name=ir.StringAttr.get(target),
+        has_side_effect=ir.BoolAttr.get(has_side_effect),
+        backend_config=ir.DictAttr.get({k: attribute(v) for k, v in (attributes or {}).items()}),
+        api_version=i32(4),
+        called_computations=ir.ArrayAttr.get([]),
+        operand_layouts=_layouts(operand_layouts),
+        result_layouts=_layouts(result_layouts),
+        output_operand_aliases=ir.ArrayAttr.get(pairs),
+    )
+    return list(op.results)
+
+
+def _layouts(orders: Sequence[Sequence[int]]) -> ir.Attribute:
+    index = ir.IndexType.get()
+    return ir.ArrayAttr.get(
+        [ir.DenseIntElementsAttr.get(np.asarray(o, np.int64), type=index) for o in orders]
+    )

@@ -1,0 +1,117 @@
+"""What a file of the cache holds.
+
+::
+
+    magic        8 bytes, with the version of this format
+    checksum    32 bytes: BLAKE2b of all that follows, keyed with the file's own key
+    about        4 bytes: length of a text about the program
+    packed       8 bytes: length of the executable as it lies here
+    plain        8 bytes: its length unpacked; equal to ``packed`` where it is not compressed
+    the text: name, platform, jaxlib, native functions needed; one a line
+    the executable
+
+A link (the program of a key that needed no lowering) is ``magic``, ``checksum`` and 32 bytes: the
+digest of the module.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Final
+
+from ..._base.digest import SIZE, digest
+
+EXECUTABLE: Final = b"PRMXexe1"
+LINK: Final = b"PRMXlnk1"
+_HEAD: Final = struct.Struct("<IQQ")
+_BODY: Final = 8 + SIZE
+# A small executable fills one block of the file system either way.
+_COMPRESSED_FROM: Final = 32 * 1024
+# What is claimed to be larger is damaged: it is not tried to find memory for it.
+_LARGEST: Final = 1 << 34
+
+
+class Damaged(ValueError):
+    """A file does not hold what was written."""
+
+
+class Entry:
+    """A kept executable.
+
+    Attributes:
+      name: of the program.
+      platform: ``cpu``, ``cuda`` ...
+      version: of jaxlib.
+      needs: names of the native functions it calls, see ``custom_calls``.
+      blob: jaxlib's serialised executable.
+    """
+
+    __slots__ = ("name", "platform", "version", "needs", "blob")
+
+    def __init__(self, name: str, platform: str, version: str, needs: Sequence[str], blob: bytes):
+        self.name = name
+        self.platform = platform
+        self.version = version
+        self.needs = tuple(needs)
+        self.blob = blob
+
+
+def pack(entry: Entry, key: bytes) -> bytes:
+    """The bytes of a file."""
+    lines = (entry.name, entry.platform, entry.version, "\0".join(entry.needs))
+    about = "\n".join(line.replace("\n", " ") for line in lines).encode()
+    blob = entry.blob
+    if len(blob) >= _COMPRESSED_FROM:
+        import zlib
+
+        packed = zlib.compress(blob, 1)
+        blob = packed if len(packed) < len(blob) else blob
+    body = b"".join((_HEAD.pack(len(about), len(blob), len(entry.blob)), about, blob))
+    return b"".join((EXECUTABLE, digest(body, key), body))
+
+
+def unpack(data: bytes, key: bytes) -> Entry:
+    """What the bytes of a file say.
+
+    Raises:
+      Damaged: if they are not what was written under this key.
+    """
+    body = _checked(data, key, EXECUTABLE)
+    about_size, packed, plain = _HEAD.unpack_from(body)
+    start = _HEAD.size + about_size
+    if start + packed != len(body) or plain > _LARGEST:
+        raise Damaged("its lengths do not add up")
+    blob = bytes(body[start:])
+    if packed != plain:
+        import zlib
+
+        blob = zlib.decompress(blob, bufsize=plain)
+        if len(blob) != plain:
+            raise Damaged("its lengths do not add up")
+    name, platform, version, needs = str(body[_HEAD.size : start], "utf-8").split("\n")
+    return Entry(name, platform, version, [n for n in needs.split("\0") if n], blob)
+
+
+def pack_link(target: bytes, key: bytes) -> bytes:
+    """The bytes of a link."""
+    return b"".join((LINK, digest(target, key), target))
+
+
+def unpack_link(data: bytes, key: bytes) -> bytes:
+    """The digest that a link leads to.
+
+    Raises:
+      Damaged: if it is not what was written under this key.
+    """
+    return bytes(_checked(data, key, LINK))
+
+
+def _checked(data: bytes, key: bytes, magic: bytes) -> memoryview:
+    view = memoryview(data)
+    body = view[_BODY:]
+    if view[:8] != magic:
+        raise Damaged("it begins otherwise than such a file")
+    if view[8:_BODY] != digest(body, key):
+        raise Damaged("its checksum is wrong")
+    return body

@@ -1,0 +1,134 @@
+"""``remat_opt``: a forward rule that turns into its function where nobody reads its residuals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from .._base.config import state
+from .._ir.check import check_types
+from .._ir.jaxpr import Eqn, Jaxpr
+from .._ir.primitive import Primitive, abstract, batch, check, dce, effects, jvp, lower
+from .._ir.samples import Sample, f32, samples
+from .._lower.lazy import lowering
+from .._trace.core import call_on, close_over, typeof
+from .._trace.staging import stage
+from .batching import batch_jaxpr
+from .call import jit_p
+from .jvp import jvp_jaxpr
+from .symbolic import Zero
+
+remat_opt_p: Final = Primitive(
+    "remat_opt", multiple_results=True, cache_on=lambda params: params["fwd_jaxpr"].cache
+)
+
+
+def optimized(fun: Callable, fwd: Callable, args: Sequence) -> tuple[list, list]:
+    """Results and residuals of a forward rule; in a program, as one equation.
+
+    Args:
+      fun: ``(*args) -> results``.
+      fwd: ``(*args) -> (results, residuals)``.
+    """
+    if state.trace is None:
+        return fwd(*args)
+    avals, counts = [typeof(a) for a in args], []
+
+    def flat(*xs):
+        outs, residuals = fwd(*xs)
+        counts.append(len(residuals))
+        return [*residuals, *outs]
+
+    forward, own = close_over(stage(flat, avals, parent=state.trace))
+    plain, other = close_over(stage(fun, avals, parent=state.trace))
+    num_res = counts[0]
+    found = remat_opt_p.bind(
+        *own, *other, *args, fwd_jaxpr=_with_room(forward, len(own), plain, len(other), True),
+        fun_jaxpr=_with_room(plain, len(other), forward, len(own), False), num_res=num_res,
+    )  # fmt: skip
+    return found[num_res:], found[:num_res]
+
+
+def _with_room(jaxpr: Jaxpr, n: int, other: Jaxpr, m: int, first: bool) -> Jaxpr:
+    """The program with arguments for the constants of both programs, of the forward rule first."""
+    own, rest = jaxpr.in_avals[:n], jaxpr.in_avals[n:]
+    more = other.in_avals[:m]
+    at = 0 if first else m
+
+    def run(*args):
+        return call_on(state.trace, jaxpr, [*args[at : at + n], *args[n + m :]])
+
+    return stage(run, [*own, *more, *rest] if first else [*more, *own, *rest], jaxpr.debug_info)
+
+
+@remat_opt_p.rule(abstract)
+def _(*avals, fwd_jaxpr, **_):
+    return fwd_jaxpr.out_avals
+
+
+@remat_opt_p.rule(check)
+def _(*avals, fwd_jaxpr, fun_jaxpr, num_res):
+    check_types("arguments", avals, fwd_jaxpr.in_avals)
+    check_types("arguments", avals, fun_jaxpr.in_avals)
+    check_types("results", fwd_jaxpr.out_avals[num_res:], fun_jaxpr.out_avals)
+
+
+@remat_opt_p.rule(effects)
+def _(*avals, fwd_jaxpr, **_):
+    return fwd_jaxpr.effects
+
+
+@remat_opt_p.rule(lower)
+def _(ctx, *values, fwd_jaxpr, **_):
+    return lowering.lower_body(ctx, fwd_jaxpr, values)
+
+
+@remat_opt_p.rule(jvp)
+def _(primals, tangents, *, fwd_jaxpr, **_):
+    mask = tuple(type(t) is not Zero for t in tangents)
+    program, out_mask = jvp_jaxpr(fwd_jaxpr, mask)
+    given = [t for t in tangents if type(t) is not Zero]
+    found = call_on(state.trace, program, [*primals, *given])
+    outs, dots = found[: len(out_mask)], iter(found[len(out_mask) :])
+    return outs, [next(dots) if m else Zero.like(o) for o, m in zip(outs, out_mask)]
+
+
+@remat_opt_p.rule(batch)
+def _(axis, args, dims, *, fwd_jaxpr, fun_jaxpr, num_res):
+    _, natural = batch_jaxpr(fwd_jaxpr, tuple(dims), axis)
+    _, plain = batch_jaxpr(fun_jaxpr, tuple(dims), axis)
+    mapped = [a is not None or b is not None for a, b in zip(natural[num_res:], plain)]
+    outs = tuple(0 if m else None for m in mapped)
+    wanted = (*natural[:num_res], *outs)
+    found = remat_opt_p.bind(
+        *args, fwd_jaxpr=batch_jaxpr(fwd_jaxpr, tuple(dims), axis, wanted)[0],
+        fun_jaxpr=batch_jaxpr(fun_jaxpr, tuple(dims), axis, outs)[0], num_res=num_res,
+    )  # fmt: skip
+    return found, list(wanted)
+
+
+@remat_opt_p.rule(dce)
+def _(used, eqn):
+    n = eqn.params["num_res"]
+    if not any(used) and not eqn.effects:
+        return [False] * len(eqn.invars), None
+    if any(used[:n]):
+        return [True] * len(eqn.invars), eqn
+    fun = eqn.params["fun_jaxpr"]
+    call = Eqn(
+        jit_p, eqn.invars, eqn.outvars[n:], {"jaxpr": fun, "name": "fun", "inline": True},
+        fun.effects, eqn.source_info, eqn.ctx,
+    )  # fmt: skip
+    return jit_p.rules[dce](used[n:], call)
+
+
+@remat_opt_p.rule(samples)
+def _():
+    def call(x):
+        def squared(x):
+            return [x * x]
+
+        outs, residuals = optimized(squared, lambda x: (squared(x), [x]), [x])
+        return [*outs, *residuals]
+
+    yield Sample(f32(3)).set(call=call)

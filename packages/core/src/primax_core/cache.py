@@ -1,0 +1,98 @@
+"""The cache of compiled programs on disk, on the command line.
+
+``python -m primax_core.cache`` with one of ``info``, ``list``, ``verify``, ``clear`` and ``path``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from ._base.config import state
+from ._runtime.disk import folder, store
+from ._runtime.disk.files import Entry
+
+__all__: list[str] = []
+
+
+def _info(path: str) -> int:
+    files = store.listing(path)
+    limit = state.compilation_cache_max_size
+    print(f"folder    {path}")
+    print(f"in use    {'yes' if state.enable_compilation_cache else 'no: switched off'}")
+    print(f"programs  {sum(f.name.endswith(store.EXECUTABLE) for f in files)}")
+    print(f"links     {sum(f.name.endswith(store.LINK) for f in files)}")
+    print(f"bytes     {sum(f.size for f in files)}")
+    print(f"at most   {store.DEFAULT_LIMIT if limit < 0 else limit}")
+    return 0
+
+
+def _list(path: str) -> int:
+    now = time.time()
+    for file, found in store.check(path):
+        if isinstance(found, bytes):
+            continue
+        age = f"{max(0.0, now - file.used) / 3600:9.1f} h"
+        if isinstance(found, Entry):
+            about = (
+                f"{found.platform} {found.version} {found.name} {' '.join(found.needs)}".rstrip()
+            )
+        else:
+            about = f"damaged: {found}"
+        print(f"{file.name[:12]} {file.size:10} {age}  {about}")
+    return 0
+
+
+def _verify(path: str) -> int:
+    count = damaged = 0
+    for file, found in store.check(path):
+        count += 1
+        if isinstance(found, str):
+            damaged += 1
+            print(f"{file.name}: {found}")
+    print(f"{count} files, {damaged} damaged")
+    return 1 if damaged else 0
+
+
+def _clear(path: str) -> int:
+    count, size = store.clear(path)
+    print(f"removed {count} files, {size} bytes")
+    return 0
+
+
+def _path(path: str) -> int:
+    print(path)
+    return 0
+
+
+_COMMANDS = {
+    "info": (_info, "where it is and how much it holds"),
+    "list": (_list, "the programs in it, the latest used first"),
+    "verify": (_verify, "read each file and check it; status 1 if one is damaged"),
+    "clear": (_clear, "remove all its files"),
+    "path": (_path, "print the folder"),
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a command; the exit status."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {__spec__.name}", description="The cache of compiled programs on disk."
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, (_, about) in _COMMANDS.items():
+        commands.add_parser(name, help=about, description=about)
+    chosen = parser.parse_args(arguments).command
+    try:
+        path = folder.location()
+        if path is None:
+            raise OSError("there is no home folder to keep it in; set PRIMAX_COMPILATION_CACHE_DIR")
+        return _COMMANDS[chosen][0](path)
+    except OSError as e:
+        print(f"error: {e}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,81 @@
+"""``optimization_barrier``: values that XLA computes before it goes on."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from .._base import pytree
+from .._base.source import api_boundary
+from .._ir.primitive import Primitive, abstract, batch, dce, jvp, lower, transpose
+from .._ir.samples import Sample, bf16, c64, f32, i32, samples
+from .._lower.lazy import hlo
+from .._transform.symbolic import Zero
+
+optimization_barrier_p: Final = Primitive("optimization_barrier", multiple_results=True)
+
+
+@api_boundary
+def optimization_barrier(operand: Any, /) -> Any:
+    """The same values, which the compiler may not look through.
+
+    All of them are computed before any use of a result, and what stands behind the barrier is not
+    merged with what stands before it. Derivatives and batches pass a barrier of their own.
+
+    Args:
+      operand: a pytree of arrays.
+
+    >>> [float(x) for x in optimization_barrier((1.0, 2.0))]
+    [1.0, 2.0]
+    """
+    leaves, tree = pytree.tree_flatten(operand)
+    return pytree.tree_unflatten(tree, _barrier(leaves))
+
+
+def _barrier(values: list) -> list:
+    return optimization_barrier_p.bind(*values) if values else []
+
+
+@optimization_barrier_p.rule(abstract)
+def _(*avals):
+    return list(avals)
+
+
+@optimization_barrier_p.rule(lower)
+def _(ctx, *values):
+    return list(hlo.OptimizationBarrierOp(values).results)
+
+
+@optimization_barrier_p.rule(jvp)
+def _(primals, tangents):
+    outs = optimization_barrier_p.bind(*primals)
+    given = iter(_barrier([t for t in tangents if type(t) is not Zero]))
+    return outs, [t if type(t) is Zero else next(given) for t in tangents]
+
+
+@optimization_barrier_p.rule(transpose)
+def _(cts, *operands):
+    given = iter(_barrier([c for c in cts if type(c) is not Zero]))
+    return [None if type(c) is Zero else next(given) for c in cts]
+
+
+@optimization_barrier_p.rule(batch)
+def _(axis, args, dims):
+    return optimization_barrier_p.bind(*args), list(dims)
+
+
+@optimization_barrier_p.rule(dce)
+def _(used, eqn):
+    # What is not read need not wait for the rest.
+    if not any(used):
+        return [False] * len(eqn.invars), None
+    return list(used), eqn.replace(
+        invars=[v for v, u in zip(eqn.invars, used) if u],
+        outvars=[v for v, u in zip(eqn.outvars, used) if u],
+    )
+
+
+@optimization_barrier_p.rule(samples)
+def _():
+    yield Sample(f32(3), bf16(0, 2))
+    yield Sample(f32())
+    yield Sample(c64(2), i32(2))

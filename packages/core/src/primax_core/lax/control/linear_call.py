@@ -1,0 +1,187 @@
+"""``linear_call``: a linear function with a transpose of its author's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from ..._base import pytree
+from ..._base.config import state
+from ..._base.source import api_boundary
+from ..._ir.check import check_types
+from ..._ir.primitive import (
+    Primitive,
+    abstract,
+    batch,
+    check,
+    effects,
+    jvp,
+    lower,
+    transpose,
+)
+from ..._ir.samples import Sample, f32, samples
+from ..._lower.lazy import lowering
+from ..._trace.core import call_on, typeof
+from ..._transform.batching import batch_jaxpr, move_axis
+from ..._transform.jvp import jvp_jaxpr
+from ..._transform.presenting import finished
+from ..._transform.symbolic import Zero, add_tangents, instantiate, is_linear
+from ..arithmetic import mul
+from ..conversion import convert
+from .bodies import trace_body
+
+_flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
+
+linear_call_p: Final = Primitive(
+    "linear_call", multiple_results=True, cache_on=lambda params: params["jaxprs"][0].cache
+)
+
+
+@api_boundary
+def linear_call(
+    fun: Callable, fun_transpose: Callable, residual_args: Any, linear_args: Any
+) -> Any:
+    """``fun(residual_args, linear_args)``, which reverse mode transposes by another function.
+
+    Args:
+      fun: linear in its second argument.
+      fun_transpose: ``fun_transpose(residual_args, cotangent)`` gives what is like
+        ``linear_args``. Its own transpose is ``fun``.
+      residual_args, linear_args: pytrees of arrays.
+
+    Raises:
+      TypeError: if the transpose gives another structure, or ``fun`` is not callable.
+      ValueError: if it gives other shapes or dtypes.
+
+    >>> from primax_core import grad
+    >>> scaled = lambda x: linear_call(lambda r, x: x * r, lambda r, ct: 7.0 * ct, 2.0, x)
+    >>> float(scaled(3.0)), float(grad(scaled)(3.0))
+    (6.0, 7.0)
+    """
+    for f in (fun, fun_transpose):
+        if not callable(f):
+            raise TypeError(f"linear_call takes two functions, got {f!r}")
+    res = _flatten(residual_args)[0]
+    lin, lin_tree = _flatten(linear_args)
+    res_avals, lin_avals = [typeof(x) for x in res], [typeof(x) for x in lin]
+    in_tree = _flatten((residual_args, linear_args))[1]
+    forward = trace_body(fun, in_tree, [*res_avals, *lin_avals], "linear_call")
+    out_avals = [a.tangent_aval() for a in forward.jaxpr.out_avals]
+
+    def checked(r, ct):
+        out = fun_transpose(r, ct)
+        outs, tree = _flatten(out)
+        if tree != lin_tree:
+            raise TypeError(
+                "transpose output pytree structure must match that of linear inputs, got output "
+                f"structure {tree} and input structure {lin_tree}."
+            )
+        for o, a in zip(outs, lin_avals):
+            got, wanted = typeof(o), a.tangent_aval()
+            if got.shape != wanted.shape or got.dtype != wanted.dtype:
+                raise ValueError(
+                    f"Expected cotangent type {wanted.strip_weak_type()} but got "
+                    f"{got.strip_weak_type()}"
+                )
+        return out
+
+    out = _unflatten(forward.out_tree, list(range(len(out_avals))))
+    back_tree = _flatten((residual_args, out))[1]
+    backward = trace_body(checked, back_tree, [*res_avals, *out_avals], "linear_call")
+    outs = linear_call_p.bind(
+        *forward.consts, *backward.consts, *res, *lin,
+        jaxprs=(forward.jaxpr, backward.jaxpr),
+        num_consts=(len(forward.consts), len(backward.consts)), num_res=len(res),
+    )  # fmt: skip
+    return _unflatten(forward.out_tree, [finished(o) for o in outs])
+
+
+def _split(values: Sequence, num_consts: tuple[int, int], num_res: int) -> tuple[list, ...]:
+    """Constants of both programs, residuals, linear operands."""
+    a, b = num_consts
+    values = list(values)
+    return values[:a], values[a : a + b], values[a + b : a + b + num_res], values[a + b + num_res :]
+
+
+def _typed(values: Sequence, jaxpr: Any) -> list:
+    """Tangents or cotangents with the types of a program's last arguments."""
+    avals = jaxpr.in_avals[len(jaxpr.in_avals) - len(values) :]
+    return [convert(instantiate(v), a.dtype, a.weak_type) for v, a in zip(values, avals)]
+
+
+@linear_call_p.rule(abstract)
+def _(*avals, jaxprs, **_):
+    return jaxprs[0].out_avals
+
+
+@linear_call_p.rule(check)
+def _(*avals, jaxprs, num_consts, num_res):
+    own, _, res, lin = _split(avals, num_consts, num_res)
+    check_types("operands", [*own, *res, *lin], jaxprs[0].in_avals)
+
+
+@linear_call_p.rule(effects)
+def _(*avals, jaxprs, **_):
+    return jaxprs[0].effects
+
+
+@linear_call_p.rule(lower)
+def _(ctx, *values, jaxprs, num_consts, num_res):
+    own, _, res, lin = _split(values, num_consts, num_res)
+    return lowering.lower_body(ctx, jaxprs[0], [*own, *res, *lin])
+
+
+@linear_call_p.rule(jvp)
+def _(primals, tangents, *, jaxprs, num_consts, num_res):
+    params = {"jaxprs": jaxprs, "num_consts": num_consts, "num_res": num_res}
+    outs = linear_call_p.bind(*primals, **params)
+    own, other, res, lin = _split(primals, num_consts, num_res)
+    own_t, _, res_t, lin_t = _split(tangents, num_consts, num_res)
+    dots: list[Any] = [Zero.like(o) for o in outs]
+    if any(type(t) is not Zero for t in lin_t):
+        given = _typed(lin_t, jaxprs[0])
+        dots = linear_call_p.bind(*own, *other, *res, *given, **params)
+    mask = tuple(type(t) is not Zero for t in (*own_t, *res_t))
+    if any(mask):
+        program, out_mask = jvp_jaxpr(jaxprs[0], (*mask, *[False] * len(lin)))
+        given = [t for t in (*own_t, *res_t) if type(t) is not Zero]
+        found = iter(call_on(state.trace, program, [*own, *res, *lin, *given])[len(outs) :])
+        dots = [add_tangents(d, next(found)) if m else d for d, m in zip(dots, out_mask)]
+    return outs, dots
+
+
+@linear_call_p.rule(transpose)
+def _(cts, *args, jaxprs, num_consts, num_res):
+    own, other, res, lin = _split(args, num_consts, num_res)
+    if any(is_linear(x) for x in (*own, *other, *res)):
+        raise TypeError("linear_call is linear in its linear arguments only, not in its residuals")
+    outs = linear_call_p.bind(
+        *other, *own, *res, *_typed(cts, jaxprs[1]), jaxprs=jaxprs[::-1],
+        num_consts=num_consts[::-1], num_res=num_res,
+    )  # fmt: skip
+    found = [c if is_linear(x) else None for c, x in zip(outs, lin)]
+    return [*[None] * (len(args) - len(lin)), *found]
+
+
+@linear_call_p.rule(batch)
+def _(axis, args, dims, *, jaxprs, num_consts, num_res):
+    own, other, res, lin = _split(args, num_consts, num_res)
+    own_d, other_d, res_d, lin_d = _split(dims, num_consts, num_res)
+    lin = [move_axis(x, d, 0, axis.size) for x, d in zip(lin, lin_d)]
+    outs = len(jaxprs[0].outvars)
+    programs = tuple(
+        batch_jaxpr(jaxpr, (*consts, *res_d, *[0] * n_in), axis, (0,) * n_out)[0]
+        for jaxpr, consts, n_in, n_out in (
+            (jaxprs[0], own_d, len(lin), outs), (jaxprs[1], other_d, outs, len(lin)),
+        )
+    )  # fmt: skip
+    found = linear_call_p.bind(
+        *own, *other, *res, *lin, jaxprs=programs, num_consts=num_consts, num_res=num_res
+    )
+    return found, [0] * outs
+
+
+@linear_call_p.rule(samples)
+def _():
+    yield Sample(f32(3), f32(3)).set(call=lambda r, x: linear_call(mul, mul, r, x))
+    yield Sample(f32(), f32(2)).set(call=lambda r, x: linear_call(mul, mul, r, x))

@@ -1,0 +1,116 @@
+"""The patches that a convolution sees, and convolutions with a kernel for each place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._trace.array import Array
+from .._trace.core import typeof
+from .broadcasting import broadcast_in_dim, broadcasted_iota
+from .comparison import eq
+from .contracting import dot_general
+from .conv_numbers import ConvGeneralDilatedDimensionNumbers, conv_dimension_numbers
+from .conversion import convert_element_type
+from .convolution import Padding, conv_general_dilated
+from .permuting import transpose
+from .precision import Precision, PrecisionLike, canonical_precision
+from .reshaping import reshape
+
+ArrayLike = Any
+DTypeLike = Any
+
+
+def conv_general_dilated_patches(
+    lhs: ArrayLike,
+    filter_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Padding,
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
+    """What a convolution with a window of this shape sees at each place, as features.
+
+    Args:
+      lhs: the input, see :func:`conv_general_dilated` for it and for the other arguments.
+      filter_shape: size of the window along each spatial axis.
+
+    Returns:
+      An array like a convolution's result, whose features are those of the input, and within each
+      of them the elements of the window in row-major order.
+
+    >>> x = np.array([[[1.0, 2.0, 3.0]]], np.float32)
+    >>> conv_general_dilated_patches(x, (2,), (1,), "VALID").tolist()
+    [[[1.0, 2.0], [2.0, 3.0]]]
+    """
+    window = tuple(filter_shape)
+    aval = typeof(lhs)
+    numbers = conv_dimension_numbers(aval.shape, (1, 1, *window), dimension_numbers)
+    features, size = aval.shape[numbers.lhs_spec[1]], math.prod(window)
+    # A kernel for each place in the window that is 1 there.
+    places = [broadcasted_iota(np.int32, (size, size), axis) for axis in (0, 1)]
+    kernel = convert_element_type(eq(*places), aval.dtype)
+    kernel = broadcast_in_dim(kernel, (features, size, size), (1, 2))
+    kernel = reshape(kernel, (features * size, 1, *window))
+    kernel = transpose(kernel, np.argsort(numbers.rhs_spec).tolist())
+    return conv_general_dilated(
+        lhs, kernel, window_strides, padding, lhs_dilation, rhs_dilation, numbers,
+        feature_group_count=features,
+        precision=None if precision is None else _of_first(precision),
+        preferred_element_type=preferred_element_type,
+    )  # fmt: skip
+
+
+def _of_first(precision: PrecisionLike) -> Any:
+    """The precision of the first operand, and the least one for a kernel of zeros and ones."""
+    found = canonical_precision(precision)
+    return (found[0], Precision.DEFAULT) if type(found) is tuple else found
+
+
+def conv_general_dilated_local(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    window_strides: Sequence[int],
+    padding: Padding,
+    filter_shape: Sequence[int],
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
+    precision: PrecisionLike = None,
+) -> Array:
+    """Convolution with a kernel of its own at each place of the result.
+
+    Args:
+      lhs: the input.
+      rhs: the kernels, laid out as ``dimension_numbers`` says: spatial axes of the sizes of the
+        result, and input features that count the input's features and the elements of the window,
+        in the order of :func:`conv_general_dilated_patches`.
+      filter_shape: size of the window along each spatial axis.
+
+    The other arguments are those of :func:`conv_general_dilated`.
+
+    Raises:
+      TypeError: if sizes do not fit.
+
+    >>> x = np.array([[[1.0, 2.0, 3.0]]], np.float32)
+    >>> kernels = np.array([[[1.0, 0.0], [0.0, 10.0]]], np.float32)  # out, patch, place
+    >>> conv_general_dilated_local(x, kernels, (1,), "VALID", (2,)).tolist()
+    [[[1.0, 30.0]]]
+    """
+    numbers = conv_dimension_numbers(typeof(lhs).shape, typeof(rhs).shape, dimension_numbers)
+    patches = conv_general_dilated_patches(
+        lhs, filter_shape, window_strides, padding, lhs_dilation, rhs_dilation, numbers, precision
+    )
+    batch, features, *places = numbers.out_spec
+    _, into, *kernel_places = numbers.rhs_spec
+    out = dot_general(
+        patches, rhs, (((features,), (into,)), (tuple(places), tuple(kernel_places))), precision
+    )
+    # Places first, then the batch and the features of the result.
+    return transpose(out, np.argsort((*places, batch, features)).tolist())

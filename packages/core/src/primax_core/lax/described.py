@@ -1,0 +1,41 @@
+"""What is known of values: their dtype, and shapes as arrays."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._ir import dtypes
+from .._runtime.array import put
+from .._trace.array import Array
+
+
+def dtype(x: Any) -> Any:
+    """The dtype that a value has as an array, or that a type stands for.
+
+    Raises:
+      TypeError: if it has none.
+      ValueError: for ``None``.
+
+    >>> dtype(1.0).name, dtype(np.int8).name
+    ('float32', 'int8')
+    """
+    if x is None:
+        raise ValueError(f"Invalid argument to dtype: {x}.")
+    return dtypes.dtype(x)
+
+
+def shape_as_value(shape: Sequence[int]) -> Array:
+    """A shape as an array of integers.
+
+    >>> shape_as_value((2, 3)).tolist()
+    [2, 3]
+    """
+    try:
+        sizes = [operator.index(d) for d in shape]
+    except TypeError as e:
+        raise TypeError(f"shape_as_value takes a sequence of integers, got {shape}: {e}") from None
+    return put(np.array(sizes, dtypes.default_int()))

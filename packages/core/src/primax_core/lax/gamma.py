@@ -1,0 +1,253 @@
+"""The gamma function: its logarithm, the derivatives of that, and Hurwitz's zeta function."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from .._ir.samples import Sample, bf16, f32, samples
+from .._trace.array import Array
+from .arithmetic import add
+from .families import (
+    elementwise_samples,
+    full_like,
+    scalar_like,
+    short_road,
+)
+from .rounding import round as nearest
+from .stirling import SHIFT, log_gamma_over, stirling
+from .wide import Real, Truth, exp, floor, horner, log, pow, rarely, where, wide
+
+ArrayLike = Any
+
+# Coefficients of sin(πr) / r and of cos(πr) by r².
+_SINE: Final = [(-1) ** k * math.pi ** (2 * k + 1) / math.factorial(2 * k + 1) for k in range(12)]
+_COSINE: Final = [(-1) ** k * math.pi ** (2 * k) / math.factorial(2 * k) for k in range(13)]
+_HALF_LOG: Final = (math.log(2 * math.pi) - 1) / 2
+_BERNOULLI: Final = (
+    1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798,
+    -174611 / 330,
+)  # fmt: skip
+
+
+def _from_integer(x: Real) -> Real:
+    """How far elements are from the nearest integers."""
+    return x - Real(nearest(x.x))
+
+
+# The logarithm
+
+
+def _log_gamma(precise: bool, x: Real) -> Real:
+    """From Stirling's series, and around the zeros at 1 and 2 from a Chebyshev series."""
+    left = x < 0.5
+    y = where(left, 1 - x, x)
+    # From [1/2, 3] to [1, 2], by a factor or a divisor, whose logarithm is small where it matters
+    near = where(y < 1, y, where(y > 2, y - 2, y - 1)).max(0).min(1)
+    middle = near * log_gamma_over(precise, near)
+    shift = SHIFT[precise]
+    few = y < shift
+    big = where(few, y + shift, y)
+    far = (big - 0.5) * (log(big) - 1) + (stirling(precise, big) + _HALF_LOG)
+    product: Any = 1.0
+    for i in range(shift):
+        product = (y + i) * product
+    value = where(y < 3, middle, far)
+    divided = (y < 1) | (y >= 3)
+    part = where(y < 3, where(y < 1, y, where(y > 2, y - 1, 1)), where(few, product, 1))
+    r = _from_integer(x)
+    mirror = math.pi / (abs(r) * horner(r * r, _SINE))
+    part_log = log(where(left, mirror * where(divided, part, 1 / part), part))
+    plain = where(divided, value - part_log, value + part_log)
+    value = where(left, part_log - value, plain)
+    return where(abs(x).equals(math.inf), math.inf, value)
+
+
+lgamma_p: Final = wide("lgamma", _log_gamma, 1, lambda x: digamma(x), short=True)
+
+
+@short_road(lgamma_p)
+def lgamma(x: ArrayLike) -> Array:
+    """The logarithm of the absolute value of the gamma function; infinite at its poles.
+
+    >>> round(float(lgamma(4.0)), 6)  # log(3!)
+    1.791759
+    """
+    return lgamma_p.bind(x)
+
+
+# Its first derivative
+
+
+def _digamma(precise: bool, x: Real) -> Real:
+    y = where(x < 0.5, 1 - x, x)
+    shift = SHIFT[precise]
+    few = y < shift
+    big = where(few, y + shift, y)
+    # Σ 1 / (y + i) as the derivative of a product, over it
+    product, slope = y, y * 0 + 1
+    for i in range(1, shift):
+        product, slope = product * (y + i), slope * (y + i) + product
+    inverse = 1 / big
+    terms = [-b / (2 * k) for k, b in enumerate(_BERNOULLI[: 7 if precise else 5], 1)]
+    square = inverse * inverse
+    value = log(big) - 0.5 * inverse + square * horner(square, terms)
+    value = where(few, value - slope / where(few, product, 1), value)
+    r = _from_integer(x)
+    square = r * r
+    cotangent = horner(square, _COSINE) / (r * horner(square, _SINE))
+    value = where(x < 0.5, value - math.pi * cotangent, value)
+    value = where((x < 0) & r.equals(0) | x.equals(-math.inf), math.nan, value)
+    return where(x.equals(0), -math.inf, value)
+
+
+digamma_p: Final = wide(
+    "digamma", _digamma, 1, lambda x: polygamma_p.bind(full_like(x, 1), x), short=True
+)
+
+
+@short_road(digamma_p)
+def digamma(x: ArrayLike) -> Array:
+    """The derivative of :func:`lgamma`; NaN at the negative poles, ``-inf`` at 0.
+
+    >>> round(float(digamma(1.0)), 6)  # minus Euler's constant
+    -0.577216
+    """
+    return digamma_p.bind(x)
+
+
+# Zeta
+
+
+def _power(x: Real, y: Real) -> Real:
+    """Good enough for narrow floats, and faster."""
+    return exp(log(x) * y)
+
+
+def _zeta_positive(precise: bool, s: Real, q: Real) -> Real:
+    """For ``s > 1`` and ``q > 0``, with the Euler-Maclaurin formula."""
+    first, terms = (10, 10) if precise else (6, 5)
+    raised = pow if precise else _power
+    total: Any = 0.0
+    for k in range(first):
+        total = raised(q + k, -s) + total
+    end = q + first
+    inverse = 1 / end
+    square = inverse * inverse
+    factor = s * inverse
+    rest = end / (s - 1) + 0.5
+    for j in range(1, terms + 1):
+        rest = rest + factor * (_BERNOULLI[j - 1] / math.factorial(2 * j))
+        factor = factor * (s + (2 * j - 1)) * (s + 2 * j) * square
+    return total + raised(end, -s) * rest
+
+
+def _is_integer(x: Real) -> Truth:
+    return x.equals(floor(x))
+
+
+def _zeta_reflected(precise: bool, s: Real, q: Real) -> Real:
+    """For ``q < 0`` and integers ``s``: the whole series, without what comes before ``q``."""
+    r = q - floor(q)
+    before = _zeta_positive(precise, s, 1 - r) - _zeta_positive(precise, s, 1 - q)
+    half = s * 0.5
+    return _zeta_positive(precise, s, r) + where(_is_integer(half), before, -before)
+
+
+def _zeta(precise: bool, s: Real, q: Real) -> Real:
+    left = (q < 0) & ~_is_integer(q) & _is_integer(s) & (s > 1)
+    positive = (q > 0) & (s > 1)
+    value = _zeta_positive(precise, where(positive, s, 2), where(positive, q, 1))
+    value = where(positive, value, math.nan)
+    other = rarely(
+        left, lambda s, q: _zeta_reflected(precise, s, q), where(left, s, 2), where(left, q, -0.5)
+    )
+    value = where(left, other, value)
+    pole = (q <= 0) & _is_integer(q) & _is_integer(s * 0.5) & (s > 1)
+    value = where(positive & q.equals(math.inf), 0, value)
+    return where(pole | s.equals(1), math.inf, value)
+
+
+zeta_p: Final = wide("zeta", _zeta, 2)
+
+
+@short_road(zeta_p)
+def zeta(x: ArrayLike, q: ArrayLike) -> Array:
+    """Hurwitz's zeta function, the sum of ``(q + k)^-x`` over ``k`` from 0 on.
+
+    Args:
+      x: floats of at least 1, where the result is infinite; below it is NaN.
+      q: floats. Where they are negative, ``x`` is an integer, or the result is NaN.
+
+    >>> round(float(zeta(2.0, 1.0)), 6)  # π²/6
+    1.644934
+    """
+    return zeta_p.bind(x, q)
+
+
+# Higher derivatives
+
+
+def _polygamma(precise: bool, m: Real, x: Real) -> Real:
+    zero = m.equals(0)
+    order = where(zero | (m < 0), 1, m)
+    shifted = order + SHIFT[precise]
+    product: Any = 1.0
+    for i in range(1, SHIFT[precise] + 1):
+        product = (order + i) * product
+    root = math.log(2 * math.pi) / 2
+    logarithm = (shifted + 0.5) * log(shifted) - shifted + (root + stirling(precise, shifted))
+    value = exp(logarithm) / product * _zeta(precise, order + 1, x)
+    value = where(_is_integer(order * 0.5), -value, value)
+    value = where(zero, rarely(zero, lambda m, x: _digamma(precise, x), m, x), value)
+    return where((m < 0) | ~_is_integer(m), math.nan, value)
+
+
+def _no_derivative(m: Any, x: Any) -> Any:
+    raise ValueError("polygamma gradient with respect to m is not supported")
+
+
+polygamma_p: Final = wide(
+    "polygamma",
+    _polygamma,
+    2,
+    _no_derivative,
+    lambda m, x: polygamma(add(m, scalar_like(m, 1)), x),
+)
+
+
+@short_road(polygamma_p)
+def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
+    """Derivatives of :func:`digamma`.
+
+    Args:
+      m: floats that are nonnegative integers, how often it is differentiated; else the result is
+        NaN.
+      x: floats.
+
+    Raises:
+      ValueError: when it is differentiated by ``m``.
+
+    >>> round(float(polygamma(1.0, 1.0)), 6)  # π²/6
+    1.644934
+    """
+    return polygamma_p.bind(m, x)
+
+
+elementwise_samples(lgamma_p, "f", low=0.3, high=6.0)
+elementwise_samples(digamma_p, "f", low=0.3, high=6.0)
+
+
+@zeta_p.rule(samples)
+def _():
+    yield Sample(f32(3, low=1.5, high=5), f32(3, low=0.5, high=5))
+    yield Sample(f32(low=1.5, high=5), f32(2, 2, low=0.5, high=5))
+    yield Sample(bf16(2, low=1.5, high=5), bf16(2, low=0.5, high=5))
+
+
+@polygamma_p.rule(samples)
+def _():
+    yield Sample(np.array([0, 1, 3], np.float32), f32(3, low=0.5, high=5))
+    yield Sample(np.float32(2), f32(2, 2, low=0.5, high=5))

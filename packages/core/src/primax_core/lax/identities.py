@@ -1,0 +1,160 @@
+"""Operations that change no value: they copy it, write it down, or keep what computes it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from .._base import pytree
+from .._base.source import api_boundary
+from .._ir.effects import Effect
+from .._ir.primitive import Primitive, abstract, batch, effects, jvp, lower, process
+from .._ir.samples import Sample, bf16, c64, f32, i32, samples
+from .._lower.lazy import native
+from .._runtime.dispatch import as_operand
+from .._trace.array import Array
+from .._trace.core import Tracer, bind_on, typeof
+from .._trace.staging import StagingTrace
+from .._transform.linearize import TangentTrace
+from .families import linear
+
+ArrayLike = Any
+
+copy_p: Final = Primitive("copy")
+stage_p: Final = Primitive("stage")
+dce_sink_p: Final = Primitive("dce_sink", multiple_results=True)
+
+
+# A copy: eagerly a buffer of its own
+
+
+@copy_p.rule(abstract)
+def _(x):
+    return x
+
+
+@copy_p.rule(lower)
+def _(ctx, x):
+    return x
+
+
+linear(copy_p, lambda ct, x: copy_p.bind(ct))
+
+
+@copy_p.rule(batch)
+def _(axis, args, dims):
+    return copy_p.bind(*args), dims[0]
+
+
+@copy_p.rule(samples)
+def _():
+    yield Sample(f32(2, 3))
+    yield Sample(bf16())
+    yield Sample(c64(0))
+    yield Sample(i32(2))
+
+
+# A value of the program that is being written
+
+
+@api_boundary
+def stage(x: ArrayLike, /) -> Array:
+    """The value as one of the current trace, or as an array where there is none.
+
+    Numbers and NumPy arrays become constants of the program that is being traced, so that what is
+    done with them is traced too.
+
+    >>> type(stage(1.0)).__name__
+    'ArrayImpl'
+    """
+    typeof(x)
+    return stage_p.bind(x)
+
+
+@stage_p.rule(process)
+def _(trace, args):
+    (x,) = args
+    if trace is None:
+        return x if isinstance(x, Tracer) else as_operand(x)
+    if isinstance(x, Tracer) and x._trace is trace:
+        return x
+    if isinstance(trace, StagingTrace) and not isinstance(trace, TangentTrace):
+        return trace.lift(x)
+    return bind_on(trace.parent, stage_p, [x], {})[0]
+
+
+@stage_p.rule(abstract)
+def _(x):
+    return x
+
+
+@stage_p.rule(samples)
+def _():
+    without = {"parameters": "it leaves no equation behind"}
+    yield Sample(f32(2, 3)).set(without=without)
+    yield Sample(i32()).set(without=without)
+
+
+# A use of values that nobody reads
+
+
+class SinkEffect(Effect):
+    """The operation is kept though it gives nothing."""
+
+    __slots__ = ()
+
+    def __eq__(self, other):
+        return type(other) is SinkEffect
+
+    def __hash__(self):
+        return hash(SinkEffect)
+
+    def __repr__(self):
+        return "Sink"
+
+
+_SINK: Final = frozenset({SinkEffect()})
+
+
+@api_boundary
+def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
+    """Keep what computes some values in the traced program, though nobody reads them.
+
+    Args:
+      val: a pytree of arrays.
+      prevent_mlir_dce: keep it in the compiled program too.
+    """
+    dce_sink_p.bind(*pytree.tree_leaves(val), prevent_mlir_dce=bool(prevent_mlir_dce))
+
+
+@dce_sink_p.rule(abstract)
+def _(*avals, prevent_mlir_dce):
+    return []
+
+
+@dce_sink_p.rule(effects)
+def _(*avals, prevent_mlir_dce):
+    return _SINK
+
+
+@dce_sink_p.rule(lower)
+def _(ctx, *values, prevent_mlir_dce):
+    if prevent_mlir_dce and values:
+        native.custom_call("dce_sink", values, [], has_side_effect=True)
+    return []
+
+
+@dce_sink_p.rule(jvp)
+def _(primals, tangents, **params):
+    dce_sink_p.bind(*primals, **params)
+    return [], []
+
+
+@dce_sink_p.rule(batch)
+def _(axis, args, dims, **params):
+    dce_sink_p.bind(*args, **params)
+    return [], []
+
+
+@dce_sink_p.rule(samples)
+def _():
+    yield Sample(f32(2), i32(), prevent_mlir_dce=False)

@@ -1,0 +1,247 @@
+"""Products of Householder reflections ``I - tau v v^H``.
+
+A product ``H_1 ... H_k`` is ``I - V T V^H``, with the reflections' vectors in the columns of ``V``
+and an upper triangular ``T`` for which ``T^-1 = diag(1/tau) + U``, ``U`` being ``V^H V`` above its
+diagonal: T. Joffrain et al., "Accumulating Householder transformations, revisited", ACM TOMS 32,
+2006. The rules use ``T = (I + D U)^-1 D`` with ``D = diag(tau)``, which holds for ``tau = 0`` too.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ..._ir.primitive import Primitive, abstract, jvp, lower, transpose
+from ..._ir.samples import Sample, c64, f32, samples
+from ..._trace.array import Array
+from ..._trace.core import typeof
+from ..._transform.jvp import jvp_of
+from ..._transform.symbolic import Zero, is_linear
+from ..arithmetic import add, mul, sub
+from ..conversion import convert
+from ..families import weak
+from . import lapack
+from .matrices import (
+    adjoint,
+    as_column,
+    batched_in_front,
+    check_batches,
+    check_operands,
+    columns,
+    conjugate,
+    eye_like,
+    eye_mask,
+    matmul,
+    rows,
+    tril,
+    triu,
+)
+from .triangular import triangular_solve
+
+ArrayLike = Any
+
+householder_product_p: Final = Primitive("householder_product")
+ormqr_p: Final = Primitive("ormqr")
+
+
+def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
+    """The first columns of a product of Householder reflections ``H_1 @ ... @ H_k``.
+
+    Args:
+      a: ``inexact[..., m, n]`` with ``m >= n``. Column ``i`` holds, below the diagonal, the vector
+        of reflection ``i``, whose elements above are zero and whose diagonal element is one.
+      taus: ``[..., k]`` with ``k <= n``; reflection ``i`` is ``I - taus[i] v v^H``.
+
+    Returns:
+      ``[..., m, n]``.
+
+    Raises:
+      TypeError: for other dtypes or numbers of axes.
+      ValueError: if the sizes do not fit.
+
+    >>> import numpy as np
+    >>> householder_product(np.zeros((2, 1)), np.array([2.0])).tolist()
+    [[-1.0], [-0.0]]
+    """
+    return householder_product_p.bind(a, taus)
+
+
+@householder_product_p.rule(abstract)
+def _(a, taus):
+    check_operands("householder_product", (a, taus), (2, 1))
+    check_batches("householder_product", (a, taus), (2, 1))
+    m, n = a.shape[-2:]
+    if m < n:
+        raise ValueError(
+            "The first argument to householder_product must have at least as many rows as "
+            f"columns, got shape {a.shape}"
+        )
+    if taus.shape[-1] > n:
+        raise ValueError(
+            "The second argument to householder_product must not have more rows than the minimum "
+            "of the first argument's rows and columns."
+        )
+    return a.update(weak_type=weak((a, taus)))
+
+
+def _product(a: Any, taus: Any) -> Array:
+    n = typeof(a).shape[-1]
+    vectors, triangle = _compact(a, taus)
+    inner = triangle(adjoint(rows(vectors, 0, n)), False)
+    return sub(convert(eye_mask(typeof(a).shape), typeof(a).dtype), matmul(vectors, inner))
+
+
+def _compact(a: Any, taus: Any):
+    """``V``, and what multiplies a matrix by ``T`` (or by ``T^H``)."""
+    k = typeof(taus).shape[-1]
+    a = columns(a, 0, k)
+    vectors = add(tril(a, -1), eye_like(a))
+    scale = as_column(taus)
+    inverse = mul(triu(matmul(adjoint(vectors), vectors), 1), scale)
+
+    def triangle(x, is_adjoint):
+        if is_adjoint:
+            x = triangular_solve(
+                inverse, x, left_side=True, transpose_a=True, conjugate_a=True, unit_diagonal=True
+            )
+            return mul(x, conjugate(scale))
+        return triangular_solve(inverse, mul(x, scale), left_side=True, unit_diagonal=True)
+
+    return vectors, triangle
+
+
+@householder_product_p.rule(lower)
+def _(ctx, a, taus):
+    return ctx.call(_product, a, taus)
+
+
+@householder_product_p.rule(lower.on("cpu"))
+def _(ctx, a, taus):
+    if any(v.size == 0 for v in ctx.in_avals):
+        return ctx.call(_product, a, taus)
+    operands = list(zip((a, taus), ctx.in_avals))
+    return lapack.call(ctx, "orgqr", operands, ctx.out_avals, {0: 0})[0]
+
+
+@householder_product_p.rule(jvp)
+def _(primals, tangents):
+    out = householder_product_p.bind(*primals)
+    given = [None if type(t) is Zero else t for t in tangents]
+    return out, jvp_of(lambda *args: [_product(*args)], primals, given)[1][0]
+
+
+batched_in_front(householder_product_p)
+
+
+@householder_product_p.rule(samples)
+def _():
+    yield Sample(f32(3, 2), f32(2))
+    yield Sample(f32(2, 3, 3), f32(2, 1))
+    yield Sample(f32(2, 0), f32(0))
+    yield Sample(c64(3, 2), c64(2))
+
+
+def ormqr(
+    a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True, transpose: bool = False
+) -> Array:
+    """A product of Householder reflections ``Q``, of which ``Q`` is not formed, times a matrix.
+
+    Args:
+      a, taus: the reflections, ``[..., r, n]`` and ``[..., k]``; see :func:`householder_product`.
+      c: ``[..., m, n]``, with ``m = r`` at the left, ``n = r`` at the right.
+      left: whether ``Q`` stands at the left of ``c``.
+      transpose: take the conjugate transpose of ``Q``.
+
+    Returns:
+      ``[..., m, n]``.
+
+    Raises:
+      TypeError: for other dtypes or numbers of axes.
+      ValueError: if the sizes do not fit.
+
+    >>> import numpy as np
+    >>> ormqr(np.zeros((2, 1)), np.array([2.0]), np.ones((2, 2))).tolist()
+    [[-1.0, -1.0], [1.0, 1.0]]
+    """
+    return ormqr_p.bind(a, taus, c, left=bool(left), transpose=bool(transpose))
+
+
+@ormqr_p.rule(abstract)
+def _(a, taus, c, *, left, transpose):
+    check_operands("ormqr", (a, taus, c), (2, 1, 2))
+    check_batches("ormqr", (a, taus, c), (2, 1, 2))
+    r = a.shape[-2]
+    if left and c.shape[-2] != r:
+        raise ValueError(
+            "ormqr with left=True expects c to have the same number of rows as the Householder "
+            f"matrix a. Got a shape {a.shape} and c shape {c.shape}."
+        )
+    if not left and c.shape[-1] != r:
+        raise ValueError(
+            "ormqr with left=False expects c to have the same number of columns as the "
+            f"Householder matrix a has rows. Got a shape {a.shape} and c shape {c.shape}."
+        )
+    if taus.shape[-1] > min(a.shape[-2:]):
+        raise ValueError(
+            "ormqr expects at most as many taus as the Householder matrix a has rows and columns. "
+            f"Got a shape {a.shape} and taus shape {taus.shape}."
+        )
+    return c.update(weak_type=weak((a, taus, c)))
+
+
+def _multiplied(a: Any, taus: Any, c: Any, left: bool, transpose: bool) -> Array:
+    vectors, triangle = _compact(a, taus)
+    if left:
+        return sub(c, matmul(vectors, triangle(matmul(adjoint(vectors), c), transpose)))
+    # C V T V^H is the adjoint of V T^H V^H C^H.
+    inner = triangle(matmul(adjoint(vectors), adjoint(c)), not transpose)
+    return sub(c, adjoint(matmul(vectors, inner)))
+
+
+@ormqr_p.rule(lower)
+def _ormqr_by_products(ctx, a, taus, c, *, left, transpose):
+    return ctx.call(lambda *args: _multiplied(*args, left, transpose), a, taus, c)
+
+
+@ormqr_p.rule(lower.on("cpu"))
+def _(ctx, a, taus, c, *, left, transpose):
+    if any(v.size == 0 for v in ctx.in_avals):
+        return _ormqr_by_products(ctx, a, taus, c, left=left, transpose=transpose)
+    k = ctx.in_avals[1].shape[-1]
+    a_aval = ctx.in_avals[0].update(shape=(*ctx.in_avals[0].shape[:-1], k))
+    # LAPACK is told the number of reflections by the number of columns.
+    a = ctx.call(lambda a: columns(a, 0, k), a, in_avals=ctx.in_avals[:1])
+    operands = [(a, a_aval), *list(zip((taus, c), ctx.in_avals[1:]))]
+    return lapack.call(
+        ctx, "ormqr", operands, ctx.out_avals, {0: 2}, left=left, transpose=transpose
+    )[0]
+
+
+@ormqr_p.rule(jvp)
+def _(primals, tangents, *, left, transpose):
+    a, taus, c = primals
+    out = ormqr_p.bind(a, taus, c, left=left, transpose=transpose)
+    given = [None if type(t) is Zero else t for t in tangents]
+    if given[0] is None and given[1] is None:
+        return out, ormqr_p.bind(a, taus, tangents[2], left=left, transpose=transpose)
+    found = jvp_of(lambda *args: [_multiplied(*args, left, transpose)], primals, given)
+    return out, found[1][0]
+
+
+@ormqr_p.rule(transpose)
+def _(ct, a, taus, c, *, left, transpose):
+    assert is_linear(c)
+    if type(ct) is Zero:
+        return [None, None, None]
+    found = ormqr_p.bind(a, taus, conjugate(ct), left=left, transpose=not transpose)
+    return [None, None, conjugate(found)]
+
+
+batched_in_front(ormqr_p)
+
+
+@ormqr_p.rule(samples)
+def _():
+    yield Sample(f32(3, 2), f32(2), f32(3, 4), left=True, transpose=False)
+    yield Sample(f32(2, 3, 3), f32(2, 2), f32(2, 4, 3), left=False, transpose=True)
+    yield Sample(f32(3, 2), f32(2), f32(3, 0), left=True, transpose=True)
+    yield Sample(c64(3, 2), c64(2), c64(3, 3), left=False, transpose=False)

@@ -1,0 +1,93 @@
+"""Calls of LAPACK in lowering rules for the CPU.
+
+E. Anderson et al., "LAPACK Users' Guide", third edition, SIAM 1999.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..._ir.avals import ShapedArray
+from ..._ir.primitive import Primitive, lower
+from ..._lower.lazy import hlo, mlir, native
+from ..._runtime import lapack as _provides_them  # noqa: F401
+
+_LETTERS: Final = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
+_NAMES_OF_COMPLEX: Final = {
+    "orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetrd",
+}  # fmt: skip
+
+
+def info_of(stack: tuple[int, ...]) -> ShapedArray:
+    """The type of what LAPACK says of each matrix of a stack: 0, or how it failed."""
+    return ShapedArray(stack, np.dtype(np.int32))
+
+
+def call(
+    ctx,
+    routine: str,
+    operands: Sequence[tuple[Any, ShapedArray]],
+    out_avals: Sequence[ShapedArray],
+    aliases: Mapping[int, int] | None = None,
+    **attributes: Any,
+) -> list:
+    """Call a routine on stacks of matrices, none of them empty.
+
+    Args:
+      routine: the name of the real routine, without the letter of the dtype.
+      operands: values with their types.
+      aliases: results that overwrite operands.
+      attributes: what jaxlib's wrapper takes; a string is one of LAPACK's letters.
+    """
+    dtype = operands[0][1].dtype
+    if dtype.kind == "c":
+        routine = _NAMES_OF_COMPLEX.get(routine, routine)
+    return call_target(
+        ctx, f"lapack_{_LETTERS[dtype.name]}{routine}_ffi", operands, out_avals, aliases,
+        {k: np.uint8(ord(v)) if isinstance(v, str) else v for k, v in attributes.items()},
+    )  # fmt: skip
+
+
+def call_target(ctx, target: str, operands, out_avals, aliases=None, attributes=None) -> list:
+    """Call one of jaxlib's functions; operands and results of the greatest rank hold matrices."""
+    ctx.needs.add("lapack")
+    rank = max(a.ndim for a in (*(a for _, a in operands), *out_avals))
+
+    def layout(aval):
+        return native.column_major(rank) if aval.ndim == rank else native.row_major(aval.ndim)
+
+    return native.custom_call(
+        target,
+        [v for v, _ in operands],
+        out_avals,
+        attributes=attributes,
+        operand_layouts=[layout(a) for _, a in operands],
+        result_layouts=[layout(a) for a in out_avals],
+        aliases=aliases,
+    )
+
+
+def transposed(value: Any, aval: ShapedArray) -> tuple[Any, ShapedArray]:
+    """Matrices with rows and columns exchanged; between row-major and column-major, no copy."""
+    n = aval.ndim
+    shape = (*aval.shape[:-2], aval.shape[-1], aval.shape[-2])
+    return hlo.transpose(value, mlir.i64s((*range(n - 2), n - 1, n - 2))), aval.update(shape=shape)
+
+
+def empties(ctx) -> list | None:
+    """Zeros for the results of the current equation if all of them are empty."""
+    if all(a.size == 0 for a in ctx.out_avals):
+        return [mlir.zeros_of(a) for a in ctx.out_avals]
+    return None
+
+
+def only_on_cpu(prim: Primitive) -> None:
+    """Declare that a primitive is computed by LAPACK, and has no algorithm for other platforms."""
+    prim.unsupported(
+        lower,
+        f"{prim.name} is computed by LAPACK, on the CPU only. Move the operand there with "
+        "device_put, or compute it in a pure_callback.",
+    )

@@ -1,0 +1,245 @@
+"""QR decompositions."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from ..._ir.avals import ShapedArray
+from ..._ir.primitive import Primitive, abstract, jvp, lower
+from ..._ir.samples import Sample, c64, f32, samples
+from ..._lower.lazy import hlo, mlir
+from ..._trace.array import Array
+from ..._trace.core import typeof
+from ..._transform.symbolic import Zero
+from ..arithmetic import add, mul, sub
+from ..families import full_like
+from ..joining import concatenate
+from ..magnitude import complex, imag
+from . import lapack
+from .householder import householder_product
+from .lu import solve_square
+from .matrices import (
+    adjoint,
+    batched_in_front,
+    check_operands,
+    columns,
+    eye_like,
+    is_complex,
+    matmul,
+    padded,
+    rows,
+    taken_rows,
+    transposed,
+    tril,
+    triu,
+)
+from .triangular import triangular_solve
+
+ArrayLike = Any
+
+qr_p: Final = Primitive("qr", multiple_results=True)
+geqrf_p: Final = Primitive("geqrf", multiple_results=True)
+geqp3_p: Final = Primitive("geqp3", multiple_results=True)
+_I32: Final = np.dtype(np.int32)
+
+
+def qr(
+    x: ArrayLike,
+    *,
+    pivoting: bool = False,
+    full_matrices: bool = True,
+    use_magma: bool | None = None,
+) -> tuple[Array, ...]:
+    """QR decomposition: ``x = Q @ R`` with orthonormal columns of ``Q`` and triangular ``R``.
+
+    Args:
+      x: ``inexact[..., m, n]`` of at least 32 bits.
+      pivoting: order the columns so that the diagonal of ``R`` decreases in size.
+      full_matrices: whether ``Q`` is square, or has ``k = min(m, n)`` columns.
+      use_magma: of no effect here.
+
+    Returns:
+      ``Q[..., m, m or k]`` and ``R[..., m or k, n]``; with ``pivoting`` also the order of the
+      columns ``p[..., n]``, int32: ``x[:, p] = Q @ R``.
+
+    Raises:
+      TypeError: for other dtypes, or less than two axes.
+
+    Derivatives exist where the first ``k`` columns are independent. Columns of ``Q`` beyond
+    those change as those of a product of Householder reflections do.
+
+    >>> q, r = qr(np.array([[0.0, 1.0], [2.0, 3.0]]))
+    >>> abs(r).tolist()
+    [[2.0, 3.0], [0.0, 1.0]]
+    """
+    outs = qr_p.bind(
+        x, pivoting=bool(pivoting), full_matrices=bool(full_matrices), use_magma=use_magma
+    )
+    return tuple(outs)
+
+
+@qr_p.rule(abstract)
+def _(x, *, pivoting, full_matrices, use_magma):
+    check_operands("qr", (x,), (2,))
+    *stack, m, n = x.shape
+    k = m if full_matrices else min(m, n)
+    outs = [x.update(shape=(*stack, m, k)), x.update(shape=(*stack, k, n))]
+    return [*outs, x.update(shape=(*stack, n), dtype=_I32)] if pivoting else outs
+
+
+@qr_p.rule(lower)
+def _(ctx, x, *, pivoting, full_matrices, use_magma):
+    def decompose(x):
+        m, n = typeof(x).shape[-2:]
+        factors, *order, taus = (geqp3_p if pivoting else geqrf_p).bind(x)
+        k = m if full_matrices else min(m, n)
+        reflections = padded(columns(factors, 0, min(n, k)), m, k)
+        r = padded(triu(rows(factors, 0, min(m, k))), k, n)
+        return [householder_product(reflections, taus), r, *order]
+
+    return ctx.call(decompose, x)
+
+
+@qr_p.rule(jvp)
+def _(primals, tangents, *, pivoting, full_matrices, use_magma):
+    """``Q^H dA R^-1`` is ``Q^H dQ``, which is skew-Hermitian, plus an upper triangular matrix.
+
+    Where there are more columns than rows this holds for the first ones, and ``dR`` follows.
+    """
+    outs = qr_p.bind(*primals, pivoting=pivoting, full_matrices=full_matrices, use_magma=use_magma)
+    (t,) = tangents
+    if type(t) is Zero:
+        return outs, [Zero.like(o) for o in outs]
+    q, r, *order = outs
+    if order:
+        t = transposed(taken_rows(transposed(t), order[0]))
+    m, n = typeof(t).shape[-2:]
+    k, size = min(m, n), typeof(q).shape[-1]
+    thin, top = columns(q, 0, k), rows(r, 0, k)
+    right = triangular_solve(columns(top, 0, k), columns(t, 0, k))
+    inside = matmul(adjoint(thin), right)
+    turn = _skew(inside)
+    tq = matmul(thin, turn)
+    if k < m:
+        tq = add(tq, sub(right, matmul(thin, inside)))
+    tr = triu(sub(matmul(adjoint(thin), t), matmul(turn, top)))
+    if size > k:
+        tq = concatenate([tq, _completion_tangent(thin, tq)], typeof(tq).ndim - 1)
+    return outs, [tq, padded(tr, size, n), *(Zero.like(o) for o in order)]
+
+
+def _skew(x: Any) -> Any:
+    """The skew-Hermitian matrix with the elements of ``x`` below the diagonal."""
+    below = tril(x, -1)
+    turn = sub(below, adjoint(below))
+    if not is_complex(typeof(x).dtype):
+        return turn
+    part = imag(x)
+    return add(turn, complex(full_like(part, 0), mul(part, eye_like(part))))
+
+
+def _completion_tangent(q: Any, tq: Any) -> Any:
+    """Tangent of the further columns that complete ``Q`` to a square matrix.
+
+    A product of reflections whose first columns are ``Q`` is ``I + Y Y_1^-H Y^H``: here ``Y`` is
+    ``Q`` less the identity, ``Y_1`` its square upper part. It follows from ``I - V T V^H``.
+    """
+    m, k = typeof(q).shape[-2:]
+    y = sub(q, eye_like(q))
+    head, ty_head = rows(y, 0, k), rows(tq, 0, k)
+    tail, ty_tail = rows(y, k, m), rows(tq, k, m)
+    solved = solve_square(adjoint(head), adjoint(tail))
+    change = sub(adjoint(ty_tail), matmul(adjoint(ty_head), solved))
+    return add(matmul(tq, solved), matmul(y, solve_square(adjoint(head), change)))
+
+
+batched_in_front(qr_p)
+
+
+@qr_p.rule(samples)
+def _():
+    plain = {"pivoting": False, "use_magma": None}
+    yield Sample(f32(3, 3), full_matrices=False, **plain)
+    yield Sample(f32(2, 4, 2), full_matrices=True, **plain)
+    yield Sample(f32(2, 3), full_matrices=False, **plain)
+    yield Sample(f32(3, 0), full_matrices=True, **plain)
+    yield Sample(f32(3, 3), full_matrices=False, pivoting=True, use_magma=None)
+    yield Sample(c64(4, 3), full_matrices=False, **plain)
+
+
+# What LAPACK gives: reflections, from which Q is made or applied
+
+
+def geqrf(a: ArrayLike) -> list[Array]:
+    """``R`` on and above the diagonal, Householder vectors below it, and their factors.
+
+    Args:
+      a: ``inexact[..., m, n]``.
+
+    Returns:
+      A matrix of this shape, and ``taus[..., min(m, n)]``: what `householder_product` takes.
+
+    It has no derivative; :func:`qr` has one.
+
+    >>> geqrf(np.array([[3.0], [4.0]]))[0].tolist()
+    [[-5.0], [0.5]]
+    """
+    return geqrf_p.bind(a)
+
+
+def geqp3(a: ArrayLike) -> list[Array]:
+    """As :func:`geqrf`, with pivoting: the matrix, the order of the columns, and the factors."""
+    return geqp3_p.bind(a)
+
+
+def _factored(x: ShapedArray) -> tuple[ShapedArray, ShapedArray]:
+    *stack, m, n = x.shape
+    return x, x.update(shape=(*stack, min(m, n)))
+
+
+@geqrf_p.rule(abstract)
+def _(x):
+    check_operands("geqrf", (x,), (2,))
+    return list(_factored(x))
+
+
+@geqp3_p.rule(abstract)
+def _(x):
+    check_operands("geqp3", (x,), (2,))
+    out, taus = _factored(x)
+    return [out, x.update(shape=(*x.shape[:-2], x.shape[-1]), dtype=_I32), taus]
+
+
+@geqrf_p.rule(lower.on("cpu"))
+def _(ctx, x):
+    if not ctx.out_avals[0].size:
+        return lapack.empties(ctx)
+    return lapack.call(ctx, "geqrf", [(x, ctx.in_avals[0])], ctx.out_avals, {0: 0})
+
+
+@geqp3_p.rule(lower.on("cpu"))
+def _(ctx, x):
+    out, order, _ = ctx.out_avals
+    if not out.size:
+        return [mlir.zeros_of(a) for a in ctx.out_avals]
+    free = mlir.zeros_of(order)
+    operands = [(x, ctx.in_avals[0]), (free, order)]
+    outs = lapack.call(ctx, "geqp3", operands, ctx.out_avals, {0: 0, 1: 1})
+    outs[1] = hlo.subtract(outs[1], mlir.full(np.int32(1), order.shape))
+    return outs
+
+
+for _prim in (geqrf_p, geqp3_p):
+    lapack.only_on_cpu(_prim)
+    batched_in_front(_prim)
+    _prim.unsupported(
+        jvp, f"the derivative of {_prim.name} is not defined; that of lax.linalg.qr is"
+    )
+
+    @_prim.rule(samples)
+    def _():
+        yield Sample(f32(3, 2))
+        yield Sample(c64(2, 2, 3))
+        yield Sample(f32(0, 3))

@@ -1,0 +1,288 @@
+"""Singular value decompositions."""
+
+from __future__ import annotations
+
+import enum
+import operator
+from typing import Any, Final
+
+import numpy as np
+
+from ..._ir.primitive import Primitive, abstract, jvp, lower
+from ..._ir.samples import Sample, c64, f32, samples
+from ..._lower.lazy import mlir
+from ..._trace.core import typeof
+from ..._transform.symbolic import Zero
+from ..arithmetic import add, div, mul, neg, sub
+from ..conversion import convert
+from ..families import full_like
+from ..joining import concatenate
+from ..selection import select_n
+from . import lapack
+from .eigh import inverse_gaps, subset_size
+from .matrices import (
+    adjoint,
+    as_column,
+    as_row,
+    batched_in_front,
+    check_operands,
+    columns,
+    diagonal,
+    eye_mask,
+    is_complex,
+    matmul,
+    nan_where_failed,
+    real_dtype,
+    real_part,
+    rows,
+    scale_columns,
+)
+
+ArrayLike = Any
+
+svd_p: Final = Primitive("svd", multiple_results=True)
+
+
+class SvdAlgorithm(enum.Enum):
+    """Algorithms for singular value decompositions.
+
+    On the CPU these are LAPACK's: ``DIVIDE_AND_CONQUER``, which is the default, and ``QR``.
+    """
+
+    DEFAULT = "default"
+    QR = "QR"
+    JACOBI = "Jacobi"
+    POLAR = "polar"
+    DIVIDE_AND_CONQUER = "divide_and_conquer"
+
+
+def svd(
+    x: ArrayLike,
+    *,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    subset_by_index: tuple[int, int] | None = None,
+    algorithm: SvdAlgorithm | None = None,
+) -> Any:
+    """Singular value decomposition: ``x = u @ diag(s) @ vh``.
+
+    Args:
+      x: ``inexact[..., m, n]`` of at least 32 bits.
+      full_matrices: whether ``u`` and ``vh`` are square, or hold ``k = min(m, n)`` vectors each.
+      compute_uv: whether singular vectors are wanted.
+      subset_by_index: ``(start, stop)``: only these singular values, counted in descending order,
+        and their vectors.
+      algorithm: on the CPU ``DEFAULT``, ``QR`` or ``DIVIDE_AND_CONQUER``.
+
+    Returns:
+      ``(u[..., m, m or k], s[..., k], vh[..., n or k, n])``, or ``s`` alone; ``s`` is real, not
+      negative and descending. NaN where the algorithm does not converge.
+
+    Raises:
+      TypeError: for other dtypes, or less than two axes.
+      ValueError: if there is no such subset, or it is asked for with ``full_matrices``.
+      NotImplementedError: if there is no such algorithm on the platform.
+
+    Where singular values are equal, their derivative holds for functions that treat them alike;
+    the derivative of singular vectors is not finite where theirs are equal, or zero in a matrix
+    that is not square. Vectors beyond the first ``k`` are taken not to turn among themselves.
+
+    >>> svd(np.array([[0.0, 2.0], [1.0, 0.0]]), compute_uv=False).tolist()
+    [2.0, 1.0]
+    """
+    if subset_by_index is not None:
+        start, stop = subset_by_index
+        subset_by_index = operator.index(start), operator.index(stop)
+        k = min(typeof(x).shape[-2:], default=0)
+        if full_matrices and subset_by_index != (0, k):
+            raise ValueError("full_matrices and subset_by_index cannot both be set")
+    outs = svd_p.bind(
+        x, full_matrices=bool(full_matrices), compute_uv=bool(compute_uv),
+        subset_by_index=subset_by_index,
+        algorithm=None if algorithm is None else SvdAlgorithm(algorithm),
+    )  # fmt: skip
+    if not compute_uv:
+        return outs[0]
+    s, u, vh = outs
+    return u, s, vh
+
+
+@svd_p.rule(abstract)
+def _(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
+    check_operands("svd", (x,), (2,))
+    *stack, m, n = x.shape
+    k = min(m, n)
+    size = subset_size(subset_by_index, k)
+    s = x.update(shape=(*stack, size), dtype=real_dtype(x.dtype))
+    if not compute_uv:
+        return [s]
+    wide = full_matrices and size == k
+    u = x.update(shape=(*stack, m, m if wide else size))
+    return [s, u, x.update(shape=(*stack, n if wide else size, n))]
+
+
+lapack.only_on_cpu(svd_p)
+_ROUTINES: Final = {
+    None: "gesdd",
+    SvdAlgorithm.DEFAULT: "gesdd",
+    SvdAlgorithm.DIVIDE_AND_CONQUER: "gesdd",
+    SvdAlgorithm.QR: "gesvd",
+}
+
+
+@svd_p.rule(lower.on("cpu"))
+def _(ctx, x, *, full_matrices, compute_uv, subset_by_index, algorithm):
+    routine = _ROUTINES.get(algorithm)
+    if routine is None:
+        raise NotImplementedError(
+            f"svd has no algorithm {algorithm.name} on the CPU: use SvdAlgorithm.DEFAULT, QR or "
+            "DIVIDE_AND_CONQUER"
+        )
+    (aval,) = ctx.in_avals
+    *stack, m, n = aval.shape
+    if not aval.size:
+        return _of_empty(ctx)
+    k = min(m, n)
+    mu, nv = (m, n) if full_matrices else (k, k)
+    types = [
+        aval,
+        aval.update(shape=(*stack, k), dtype=real_dtype(aval.dtype)),
+        aval.update(shape=(*stack, m, mu)),
+        aval.update(shape=(*stack, nv, n)),
+        lapack.info_of(tuple(stack)),
+    ]
+    mode = "N" if not compute_uv else "A" if full_matrices else "S"
+    found = lapack.call(ctx, routine, [(x, aval)], types, {0: 0}, mode=mode)
+
+    def finish(s, u, vh, info):
+        outs = nan_where_failed(info, *((s, u, vh) if compute_uv else (s,)))
+        return _subsets(outs, subset_by_index)
+
+    return ctx.call(finish, *found[1:], in_avals=types[1:])
+
+
+def _of_empty(ctx) -> list:
+    """Results for matrices without elements: the bases are any, so the identity."""
+    return [
+        mlir.zeros_of(a)
+        if i == 0
+        else mlir.constant(np.broadcast_to(np.eye(*a.shape[-2:], dtype=a.dtype), a.shape))
+        for i, a in enumerate(ctx.out_avals)
+    ]
+
+
+def _subsets(outs: list, subset: tuple[int, int] | None) -> list:
+    if subset in (None, (0, typeof(outs[0]).shape[-1])):
+        return list(outs)
+    return [f(x, *subset) for f, x in zip((columns, columns, rows), outs)]
+
+
+@svd_p.rule(jvp)
+def _(primals, tangents, *, full_matrices, compute_uv, subset_by_index, algorithm):
+    (x,), (t,) = primals, tangents
+    s, u, vh = svd_p.bind(
+        x, full_matrices=full_matrices and compute_uv, compute_uv=True, subset_by_index=None,
+        algorithm=algorithm,
+    )  # fmt: skip
+    outs = _subsets([s, u, vh] if compute_uv else [s], subset_by_index)
+    if type(t) is Zero:
+        return outs, [Zero.like(o) for o in outs]
+    k, v = typeof(s).shape[-1], adjoint(vh)
+    inside = matmul(adjoint(columns(u, 0, k)), matmul(t, columns(v, 0, k)))
+    changes = [real_part(diagonal(inside))]
+    if compute_uv:
+        left, right = _turns(inside, s)
+        changes.append(_basis_tangent(u, matmul(t, columns(v, 0, k)), left, s))
+        tv = _basis_tangent(v, matmul(adjoint(t), columns(u, 0, k)), right, s)
+        changes.append(adjoint(tv))
+    return outs, _subsets(changes, subset_by_index)
+
+
+def _turns(inside: Any, s: Any) -> tuple[Any, Any]:
+    """``U^H dU`` and ``V^H dV``, skew-Hermitian, from ``U^H dA V``.
+
+    ``U^H dA V = (U^H dU) S + dS - S (V^H dV)`` determines them, but for a common phase of the
+    vectors of each pair, which is given to ``U``: the Hermitian part of the left side is divided by
+    differences of singular values, the other one by sums.
+    """
+    dtype = typeof(inside).dtype
+    half = full_like(inside, 0.5)
+    even = mul(add(inside, adjoint(inside)), half)
+    odd = mul(sub(inside, adjoint(inside)), half)
+    even = mul(even, convert(inverse_gaps(s), dtype))
+    sums = add(as_row(s), as_column(s))
+    # A zero divisor on the diagonal belongs to a zero, unless the matrix is complex.
+    here = eye_mask(typeof(sums).shape)
+    if not is_complex(dtype):
+        sums = select_n(here, sums, full_like(sums, 1))
+    odd = div(odd, convert(sums, dtype))
+    left, right = add(even, odd), sub(even, odd)
+    if is_complex(dtype):
+        phase = select_n(here, full_like(odd, 0), odd)
+        return add(left, phase), add(right, phase)
+    return left, right
+
+
+def _basis_tangent(basis: Any, image: Any, turn: Any, s: Any) -> Any:
+    """Tangent of singular vectors on one side.
+
+    Args:
+      basis: all of the vectors that are wanted, ``[..., d, k]`` or ``[..., d, d]``.
+      image: ``dA V``, or for the other side ``dA^H U``.
+      turn: how the first ``k`` turn among themselves.
+    """
+    d, k = typeof(basis).shape[-2], typeof(s).shape[-1]
+    first = columns(basis, 0, k)
+    out = matmul(first, turn)
+    if d == k:
+        return out
+    outside = sub(image, matmul(first, matmul(adjoint(first), image)))
+    outside = scale_columns(outside, div(full_like(s, 1), s))
+    out = add(out, outside)
+    if typeof(basis).shape[-1] == k:
+        return out
+    rest = columns(basis, k, d)
+    others = matmul(first, adjoint(matmul(adjoint(rest), outside)))
+    return concatenate([out, neg(others)], typeof(out).ndim - 1)
+
+
+batched_in_front(svd_p)
+
+
+def _well_separated(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Matrices whose singular values are apart."""
+    x = rng.standard_normal(shape) + 1j * rng.standard_normal(shape)
+    return x + np.eye(*shape[-2:]) * (6.0 * np.arange(1, shape[-1] + 1))
+
+
+@svd_p.rule(samples)
+def _():
+    plain = {"algorithm": None, "subset_by_index": None, "compute_uv": True}
+
+    def real(*shape):
+        return f32(*shape, make=lambda rng, shape: _well_separated(rng, shape).real)
+
+    def free_of_gauge(outs):
+        s, u, vh = outs
+        k = typeof(s).shape[-1]
+        u, vh = columns(u, 0, k), rows(vh, 0, k)
+        weighted = scale_columns(u, mul(s, s))
+        return [s, matmul(weighted, vh), matmul(scale_columns(u, s), adjoint(u))]
+
+    def free_of_gauge_full(outs):
+        s, u, vh = outs
+        k = typeof(s).shape[-1]
+        spaces = [columns(u, k, typeof(u).shape[-1]), columns(adjoint(vh), k, typeof(vh).shape[-1])]
+        return [*free_of_gauge(outs), *(matmul(b, adjoint(b)) for b in spaces)]
+
+    yield Sample(real(3, 3), full_matrices=False, **plain).set(observe=free_of_gauge)
+    yield Sample(real(2, 4, 2), full_matrices=False, **plain).set(observe=free_of_gauge)
+    yield Sample(real(2, 3), full_matrices=True, **plain).set(observe=free_of_gauge_full)
+    yield Sample(real(3, 2), full_matrices=True, **plain).set(observe=free_of_gauge_full)
+    complex_one = c64(3, 2, make=_well_separated)
+    yield Sample(complex_one, full_matrices=False, **plain).set(observe=free_of_gauge)
+    yield Sample(f32(0, 2), full_matrices=True, **plain)
+    yield Sample(real(3, 2), full_matrices=False, **{**plain, "compute_uv": False})
+    yield Sample(real(3, 3), full_matrices=False, **{**plain, "subset_by_index": (0, 2)}).set(
+        observe=free_of_gauge
+    )

@@ -1,0 +1,106 @@
+"""Products of a matrix with its own transpose."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ..._ir.primitive import Primitive, abstract, jvp, lower
+from ..._ir.samples import Sample, f32, samples
+from ..._trace.array import Array
+from ..._transform.symbolic import Zero, add_tangents
+from ..arithmetic import add, mul
+from ..families import full_like, weak
+from .matrices import (
+    REAL,
+    batched_in_front,
+    check_batches,
+    check_operands,
+    matmul,
+    transposed,
+    tril,
+)
+
+ArrayLike = Any
+
+symmetric_product_p: Final = Primitive("symmetric_product")
+
+
+def symmetric_product(
+    a_matrix: ArrayLike,
+    c_matrix: ArrayLike,
+    *,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+    symmetrize_output: bool = False,
+) -> Array:
+    """``alpha * a @ a^T + beta * c``.
+
+    Args:
+      a_matrix: ``float[..., n, k]`` of at least 32 bits.
+      c_matrix: ``[..., n, n]``, symmetric.
+      alpha, beta: Python numbers.
+      symmetrize_output: repeat the lower triangle of the result above the diagonal; without it
+        only the lower triangle is promised.
+
+    Raises:
+      TypeError: for other dtypes or numbers of axes.
+      ValueError: if the sizes do not fit.
+
+    >>> import numpy as np
+    >>> symmetric_product(np.array([[1.0], [2.0]]), np.zeros((2, 2))).tolist()
+    [[1.0, 2.0], [2.0, 4.0]]
+    """
+    out = symmetric_product_p.bind(a_matrix, c_matrix, alpha=alpha, beta=beta)
+    if symmetrize_output:
+        out = add(tril(out), transposed(tril(out, -1)))
+    return out
+
+
+@symmetric_product_p.rule(abstract)
+def _(a, c, *, alpha, beta):
+    check_operands("symmetric_product", (a, c), (2, 2), REAL)
+    check_batches("symmetric_product", (a, c), (2, 2))
+    n = a.shape[-2]
+    if c.shape[-2:] != (n, n):
+        raise ValueError(
+            "symmetric_update expects a rectangular matrix of shape (m, n) and a square matrix of "
+            f"shape (n, n). Got shapes {a.shape} and {c.shape}."
+        )
+    return c.update(weak_type=weak((a, c)))
+
+
+def _scaled(x: Any, factor: Any) -> Any:
+    return mul(x, full_like(x, factor))
+
+
+@symmetric_product_p.rule(lower)
+def _(ctx, a, c, *, alpha, beta):
+    def product(a, c):
+        out = _scaled(matmul(a, transposed(a)), alpha)
+        # What is multiplied by zero may be NaN: it is not to be read.
+        return add(out, _scaled(c, beta)) if beta else out
+
+    return ctx.call(product, a, c)
+
+
+@symmetric_product_p.rule(jvp)
+def _(primals, tangents, *, alpha, beta):
+    (a, c), (ta, tc) = primals, tangents
+    out = symmetric_product_p.bind(a, c, alpha=alpha, beta=beta)
+    total: Any = Zero.like(out)
+    if type(ta) is not Zero:
+        half = _scaled(matmul(ta, transposed(a)), alpha)
+        total = add(half, transposed(half))
+    if type(tc) is not Zero:
+        total = add_tangents(total, _scaled(tc, beta))
+    return out, total
+
+
+batched_in_front(symmetric_product_p)
+
+
+@symmetric_product_p.rule(samples)
+def _():
+    yield Sample(f32(3, 2), f32(3, 3), alpha=1.0, beta=0.0)
+    yield Sample(f32(2, 3, 4), f32(2, 3, 3), alpha=2.0, beta=-0.5)
+    yield Sample(f32(2, 0), f32(2, 2), alpha=1.0, beta=1.0)

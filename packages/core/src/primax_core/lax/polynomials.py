@@ -1,0 +1,156 @@
+"""Polynomials."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from .._ir import dtypes
+from .._ir.avals import ShapedArray
+from .._ir.primitive import Primitive, abstract, jvp, lower, transpose
+from .._ir.printer import hide_defaults
+from .._ir.samples import Sample, bf16, c64, f32, samples
+from .._lower.lazy import hlo
+from .._runtime.dispatch import check_range
+from .._trace.array import Array
+from .._trace.core import typeof
+from .._transform.symbolic import Zero, add_tangents, instantiate, is_linear
+from .arithmetic import add, mul
+from .control.scan import scan
+from .conversion import convert_element_type
+from .families import (
+    check_dtypes,
+    elementwise_batching,
+    joint_shape,
+    same_shapes,
+    scalar_like,
+    sum_to,
+    to_shape,
+    weak,
+)
+from .joining import concatenate
+from .promotion import cast
+from .reshaping import expand_dims
+from .slicing import index_in_dim
+
+ArrayLike = Any
+
+polynomial_p: Final = Primitive("polynomial")
+hide_defaults("polynomial", unroll=None)
+
+# So many operations XLA compiles as fast as a loop.
+_STRAIGHT: Final = 64
+
+
+def polynomial(
+    x: ArrayLike, coeffs: ArrayLike | Sequence[ArrayLike], *, unroll: bool | int | None = None
+) -> Array:
+    """``coeffs[0] + coeffs[1] x + coeffs[2] x² + ...`` of each element, by Horner's rule.
+
+    Args:
+      x: numbers.
+      coeffs: an array whose first axis counts the coefficients, or a sequence of them; each is a
+        scalar or has the shape of ``x``. They are converted to the dtype of ``x``.
+      unroll: how many steps a turn of the loop makes; ``True`` for all, ``False`` for one. By
+        default short polynomials have no loop.
+
+    Raises:
+      TypeError: if ``x`` is boolean, or the shapes do not fit.
+
+    >>> float(polynomial(2.0, [1.0, 0.0, 3.0]))
+    13.0
+    """
+    dtype = typeof(x).dtype
+    if unroll is not None and not isinstance(unroll, (bool, int)):
+        raise TypeError(f"unroll must be None, a bool or an int, got {unroll!r}")
+    if isinstance(coeffs, (list, tuple)):
+        parts = list(coeffs)
+    elif not typeof(coeffs).shape:
+        raise TypeError("coeffs must be a sequence or an array with an axis that counts them")
+    else:
+        parts = [index_in_dim(coeffs, i, keepdims=False) for i in range(typeof(coeffs).shape[0])]
+    if not parts:
+        parts = [scalar_like(x, 0)]
+    return polynomial_p.bind(x, *[_converted(c, dtype) for c in parts], unroll=unroll)
+
+
+def _converted(coefficient: Any, dtype: Any) -> Any:
+    aval = typeof(coefficient)
+    if type(coefficient) is int and dtypes.issubdtype(dtype, np.integer):
+        check_range(coefficient, ShapedArray((), dtype))
+    lossy = dtypes.issubdtype(aval.dtype, np.complexfloating)
+    if lossy and not dtypes.issubdtype(dtype, np.complexfloating):
+        return convert_element_type(coefficient, dtype)  # warns that it drops imaginary parts
+    return cast(coefficient, aval, dtype, aval.weak_type)
+
+
+@polynomial_p.rule(abstract)
+def _(x, *coeffs, unroll=None):
+    avals = (x, *coeffs)
+    check_dtypes("polynomial", avals, ("number",))
+    return ShapedArray(joint_shape("polynomial", avals), x.dtype, weak(avals))
+
+
+elementwise_batching(polynomial_p)
+
+
+@polynomial_p.rule(lower)
+def _(ctx, x, *coeffs, unroll=None):
+    if unroll is True or unroll is None and len(coeffs) <= _STRAIGHT:
+        x, *coeffs = same_shapes(ctx, (x, *coeffs))
+        out = coeffs[-1]
+        for c in reversed(coeffs[:-1]):
+            out = hlo.add(hlo.multiply(out, x), c)
+        return out
+    shape = ctx.out_avals[0].shape
+
+    def looped(x, *coeffs):
+        if any(typeof(c).shape for c in coeffs):
+            coeffs = [to_shape(c, shape) for c in coeffs]
+        rows = concatenate([expand_dims(c, (0,)) for c in coeffs[:-1]], 0)
+        x, last = to_shape(x, shape), to_shape(coeffs[-1], shape)
+        steps = 16 if unroll is None else int(unroll) or 1
+        return scan(lambda out, c: (add(mul(out, x), c), None), last, rows, None, True, steps)[0]
+
+    return ctx.call(looped, x, *coeffs, in_avals=[a.strip_weak_type() for a in ctx.in_avals])
+
+
+@polynomial_p.rule(jvp)
+def _(primals, tangents, *, unroll=None):
+    x, *coeffs = primals
+    out = polynomial_p.bind(x, *coeffs, unroll=unroll)
+    shape = typeof(out).shape
+    total: Any = Zero.like(out)
+    if type(tangents[0]) is not Zero:
+        slopes = [mul(scalar_like(c, i), c) for i, c in enumerate(coeffs[1:], 1)]
+        slope = polynomial(x, slopes, unroll=unroll)
+        total = to_shape(mul(tangents[0], slope), shape)
+    if any(type(t) is not Zero for t in tangents[1:]):
+        part = polynomial_p.bind(x, *[instantiate(t) for t in tangents[1:]], unroll=unroll)
+        total = add_tangents(total, to_shape(part, shape))
+    return out, total
+
+
+@polynomial_p.rule(transpose)
+def _(ct, x, *coeffs, unroll=None):
+    """The polynomial is linear in its coefficients, whose cotangents are ``ct`` times powers."""
+    if type(ct) is Zero or is_linear(x):
+        return [None] * (1 + len(coeffs))
+    cts: list = [None]
+    for i, c in enumerate(coeffs):
+        if i:
+            ct = mul(ct, x)
+        cts.append(sum_to(ct, c.aval) if is_linear(c) else None)
+    return cts
+
+
+@polynomial_p.rule(samples)
+def _():
+    yield Sample(f32(4), f32(), f32(4), f32())
+    yield Sample(f32(), f32(weak_type=True), f32(2))
+    yield Sample(f32(2, 3), f32(2, 1), f32(1, 3), unroll=1)
+    yield Sample(f32(0), f32(), f32())
+    yield Sample(c64(3), c64(), c64(3))
+    yield Sample(bf16(3), bf16(), bf16())

@@ -1,0 +1,427 @@
+"""Products of arrays of which one axis is cut into groups of different sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from .._ir import dtypes
+from .._ir.avals import ShapedArray
+from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
+from .._ir.samples import Sample, bf16, f32, samples
+from .._trace.array import Array
+from .._trace.core import typeof
+from .._transform.batching import move_axis
+from .._transform.symbolic import Zero, add_tangents, is_linear
+from . import grouped
+from .broadcasting import broadcast_in_dim
+from .contracting import (
+    check_numbers,
+    check_preferred,
+    common_dtype,
+    dot_general,
+    element_type,
+)
+from .conversion import convert, convert_element_type
+from .families import check_kind, weak
+from .permuting import transpose as transpose_axes
+from .precision import PrecisionLike, canonical_precision
+from .shapes import int_tuple, past, without
+from .slicing import slice_in_dim
+
+ArrayLike = Any
+DTypeLike = Any
+
+ragged_dot_general_p: Final = Primitive("ragged_dot_general")
+
+
+@dataclass(frozen=True)
+class RaggedDotDimensionNumbers:
+    """Which axes of a ragged product are summed, paired as a batch, and cut into groups.
+
+    Attributes:
+      dot_dimension_numbers: as for :func:`dot_general`.
+      lhs_ragged_dimensions: the axis of ``lhs`` that is cut into groups, in a sequence.
+      rhs_group_dimensions: the axis of ``rhs`` that counts groups, in a sequence; empty unless the
+        ragged axis is one that the result keeps.
+    """
+
+    dot_dimension_numbers: Any
+    lhs_ragged_dimensions: Sequence[int]
+    rhs_group_dimensions: Sequence[int]
+
+    def __post_init__(self):
+        for name in ("lhs_ragged_dimensions", "rhs_group_dimensions"):
+            axes = int_tuple("RaggedDotDimensionNumbers", name, getattr(self, name))
+            object.__setattr__(self, name, axes)
+        numbers = tuple(
+            tuple(int_tuple("RaggedDotDimensionNumbers", "axes", axes) for axes in pair)
+            for pair in self.dot_dimension_numbers
+        )
+        object.__setattr__(self, "dot_dimension_numbers", numbers)
+
+
+_ROWS: Final = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
+
+
+def ragged_dot(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    group_sizes: ArrayLike,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    group_offset: ArrayLike | None = None,
+    out_sharding: Any = None,
+) -> Array:
+    """Groups of neighbouring rows, each multiplied by a matrix of its own.
+
+    Args:
+      lhs: ``[m, k]``.
+      rhs: ``[g, k, n]``, a matrix for each group.
+      group_sizes: ``integer[g]``: how many rows each group has. Rows past the last group give 0.
+      precision, preferred_element_type: as for :func:`dot_general`.
+      group_offset: ``integer[1]``: the group that ``rhs[0]`` belongs to; then there may be more
+        groups than matrices, and rows of groups without one give 0.
+
+    Returns:
+      ``[m, n]``. It costs one multiplication by a matrix for each row, however many groups there
+      are, and is differentiable in both operands.
+
+    >>> x, w = np.ones((3, 2)), np.array([np.eye(2), 2 * np.eye(2)])
+    >>> ragged_dot(x, w, np.array([2, 1])).tolist()
+    [[1.0, 1.0], [1.0, 1.0], [2.0, 2.0]]
+    """
+    return ragged_dot_general(
+        lhs, rhs, group_sizes, _ROWS, precision, preferred_element_type, group_offset, out_sharding
+    )
+
+
+def ragged_dot_general(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    group_sizes: ArrayLike,
+    ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    group_offset: ArrayLike | None = None,
+    out_sharding: Any = None,
+) -> Array:
+    """:func:`dot_general` of arrays of which one axis is cut into groups, in one of three ways.
+
+    - The ragged axis of ``lhs`` is kept: each group of it meets its own part of ``rhs``, along the
+      group axis, which the result has not. Positions past the last group give 0.
+    - It is summed: each group gives a sum, and the groups are the result's first axis.
+    - It is a batch axis: the product is that of :func:`dot_general`.
+
+    Args:
+      group_sizes: ``integer[g]``, or with further axes in front: the batch axes, and those axes of
+        the ragged one's kind that stand before it.
+      group_offset: as for :func:`ragged_dot`.
+
+    Raises:
+      TypeError: if axes or sizes do not fit, or ``group_sizes`` does not hold integers.
+    """
+    if not isinstance(ragged_dot_dimension_numbers, RaggedDotDimensionNumbers):
+        raise TypeError(
+            "ragged_dot_general takes its axes as a RaggedDotDimensionNumbers, got "
+            f"{ragged_dot_dimension_numbers!r}"
+        )
+    if out_sharding is not None:
+        raise TypeError(
+            "`out_sharding` argument of ragged_dot_general only supports instances of "
+            f"`NamedSharding` or `PartitionSpec`. Got {out_sharding} of type: {type(out_sharding)}"
+        )
+    offsets = () if group_offset is None else (group_offset,)
+    return ragged_dot_general_p.bind(
+        lhs,
+        rhs,
+        group_sizes,
+        *offsets,
+        ragged_dot_dimension_numbers=ragged_dot_dimension_numbers,
+        precision=canonical_precision(precision),
+        preferred_element_type=element_type(preferred_element_type),
+    )
+
+
+class _Axes:
+    """The axes of a ragged product by their roles."""
+
+    def __init__(self, x_ndim: int, y_ndim: int, numbers: RaggedDotDimensionNumbers):
+        (self.xc, self.yc), (self.xb, self.yb) = numbers.dot_dimension_numbers
+        self.ragged = numbers.lhs_ragged_dimensions[0]
+        self.group = numbers.rhs_group_dimensions
+        self.xf = without(range(x_ndim), (*self.xb, *self.xc))
+        self.yf = without(range(y_ndim), (*self.yb, *self.yc, *self.group))
+        self.mode = (
+            "batch" if self.ragged in self.xb else "sum" if self.ragged in self.xc else "keep"
+        )
+
+    def prefix(self) -> tuple[int, ...]:
+        """The axes that group sizes may differ along, as axes of ``lhs``."""
+        kind = {"batch": (), "sum": self.xc, "keep": self.xf}[self.mode]
+        before = kind[: kind.index(self.ragged)] if kind else ()
+        stack = self.xb[: self.xb.index(self.ragged)] if self.mode == "batch" else self.xb
+        return (*stack, *before)
+
+
+@ragged_dot_general_p.rule(abstract)
+def _(x, y, sizes, *offset, ragged_dot_dimension_numbers, precision, preferred_element_type):
+    name = "ragged_dot_general"
+    for i, a in enumerate((x, y)):
+        check_kind(name, a.dtype, ("number", "bool"), i)
+    axes = _check_axes(x, y, ragged_dot_dimension_numbers)
+    if not dtypes.issubdtype(sizes.dtype, np.integer):
+        raise TypeError(f"{name} requires that group_sizes.dtype is subtype of np.integer.")
+    groups = sizes.shape[-1] if sizes.ndim else 0
+    prefix = tuple([x.shape[a] for a in axes.prefix()])
+    if sizes.ndim != 1 and sizes.shape != (*prefix, groups) or not sizes.ndim:
+        wanted = (*prefix, groups) if len(prefix) + 1 == sizes.ndim else (groups,)
+        raise TypeError(f"expected group_sizes to have shape {wanted}, got {sizes.shape}.")
+    if offset and (offset[0].shape != (1,) or not dtypes.issubdtype(offset[0].dtype, np.integer)):
+        raise TypeError(f"{name} takes a group_offset of type int32[1], got {offset[0]}.")
+    if axes.mode == "keep":
+        found = y.shape[axes.group[0]]
+        if found > groups if offset else found != groups:
+            raise TypeError(f"expected rhs group dimension size to be {groups}, got {found}.")
+    joint = common_dtype(x.dtype, y.dtype)
+    if preferred_element_type is not None:
+        check_preferred(joint, preferred_element_type, precision)
+    shape = (
+        *[x.shape[a] for a in axes.xb],
+        *[x.shape[a] for a in axes.xf],
+        *[y.shape[a] for a in axes.yf],
+    )
+    if axes.mode == "sum":
+        shape = (groups, *shape)
+    return ShapedArray(shape, preferred_element_type or joint, weak((x, y)))
+
+
+def _check_axes(x: ShapedArray, y: ShapedArray, numbers: RaggedDotDimensionNumbers) -> _Axes:
+    name = "ragged_dot_general"
+    ragged, group = numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions
+    (xc, yc), (xb, yb) = numbers.dot_dimension_numbers
+    check_numbers(x, y, xc, yc, xb, yb)
+    if len(ragged) != 1:
+        raise TypeError(f"{name} expects exactly one lhs ragged dimension.")
+    for what, side, axes, aval in (("ragged", "lhs", ragged, x), ("group", "rhs", group, y)):
+        if any(not 0 <= a < aval.ndim for a in axes):
+            raise TypeError(
+                f"{name} requires {side} {what} dimension numbers to be nonnegative and less than "
+                f"the number of axes of the {side} value, got {axes[0]} for {side} of rank "
+                f"{aval.ndim}."
+            )
+    if ragged[0] in (*xc, *xb):
+        if group:
+            raise TypeError(
+                f"{name} requires zero group dimensions in the rhs when lhs ragged dimension is "
+                "contracting or batch."
+            )
+    elif len(group) != 1:
+        raise TypeError(
+            f"{name} requires exactly one rhs group dimension when lhs ragged dimension is "
+            "noncontracting."
+        )
+    elif group[0] in (*yc, *yb):
+        raise TypeError(
+            f"{name} requires rhs group dimension numbers to be distinct from contracting and "
+            "batch dimensions."
+        )
+    return _Axes(x.ndim, y.ndim, numbers)
+
+
+# Lowering
+
+
+@ragged_dot_general_p.rule(lower)
+def _(ctx, *values, ragged_dot_dimension_numbers, **params):
+    # A loop over tiles saves work where operations run one after the other anyway.
+    tiles = ctx.platform == "cpu"
+
+    def product(x, y, sizes, *offset):
+        return _computed(x, y, sizes, offset, ragged_dot_dimension_numbers, params, tiles)
+
+    return ctx.call(product, *values)
+
+
+def _computed(x, y, sizes, offset, numbers, params, tiles: bool):
+    """The product by other operations."""
+    axes = _Axes(typeof(x).ndim, typeof(y).ndim, numbers)
+    if axes.mode == "batch":
+        return dot_general(x, y, numbers.dot_dimension_numbers, **params)
+    joint = common_dtype(typeof(x).dtype, typeof(y).dtype)
+    if joint != np.bool_ and typeof(x).dtype != typeof(y).dtype:
+        x, y = convert_element_type(x, joint), convert_element_type(y, joint)
+    n_local = typeof(y).shape[axes.group[0]] if axes.mode == "keep" else typeof(sizes).shape[-1]
+    bounds = grouped.bounds(sizes, offset, n_local)
+    rows = typeof(x).shape[axes.ragged]
+    if tiles and not axes.xb and typeof(sizes).ndim == 1 and n_local > 1 and rows:
+        return grouped.by_tiles(x, y, bounds, axes, params)
+    return grouped.by_masks(x, y, bounds, axes, axes.prefix(), params)
+
+
+# Derivatives
+
+
+@ragged_dot_general_p.rule(jvp)
+def _(primals, tangents, **params):
+    x, y, *sizes = primals
+    out = ragged_dot_general_p.bind(*primals, **params)
+    total: Any = Zero.like(out)
+    if total.aval.dtype == dtypes.float0:
+        return out, total
+    tx, ty = tangents[:2]
+    if type(tx) is not Zero:
+        total = ragged_dot_general_p.bind(tx, y, *sizes, **params)
+    if type(ty) is not Zero:
+        total = add_tangents(total, ragged_dot_general_p.bind(x, ty, *sizes, **params))
+    return out, total
+
+
+@ragged_dot_general_p.rule(transpose)
+def _(ct, x, y, *sizes, ragged_dot_dimension_numbers, **params):
+    rest = [None] * len(sizes)
+    if type(ct) is Zero:
+        return [None, None, *rest]
+    x_aval, y_aval = (v.aval if is_linear(v) else typeof(v) for v in (x, y))
+    axes = _Axes(x_aval.ndim, y_aval.ndim, ragged_dot_dimension_numbers)
+    rule = {"keep": _transposed_keep, "sum": _transposed_sum, "batch": _transposed_batch}[axes.mode]
+    if is_linear(x):
+        found, aval = rule(ct, axes, None, y, x_aval, sizes, params), x_aval
+    else:
+        found, aval = rule(ct, axes, x, None, y_aval, sizes, params), y_aval
+    found = convert(found, aval.dtype, aval.weak_type)
+    return [found, None, *rest] if is_linear(x) else [None, found, *rest]
+
+
+def _bind(x, y, sizes, pairs, ragged: int, group: tuple[int, ...], params: dict):
+    numbers = RaggedDotDimensionNumbers(pairs, (ragged,), group)
+    return ragged_dot_general_p.bind(x, y, *sizes, ragged_dot_dimension_numbers=numbers, **params)
+
+
+def _put(found, axes: Sequence[int]):
+    """The result with its axes where they stand in an operand."""
+    return transpose_axes(found, np.argsort(axes).tolist())
+
+
+def _paired(own: Sequence[int], others: Sequence[int]) -> list[int]:
+    """Summed axes of one operand in the order that their partners have as free axes."""
+    return [own[i] for i in sorted(range(len(own)), key=lambda i: others[i])]
+
+
+def _transposed_keep(ct, axes: _Axes, x, y, aval, sizes, params):
+    n, nf = len(axes.xb), len(axes.xf)
+    stack, kept = tuple(range(n)), tuple(range(n, n + nf))
+    if x is None:
+        last = tuple(range(n + nf, n + nf + len(axes.yf)))
+        at = n + axes.xf.index(axes.ragged)
+        pairs = ((last, axes.yf), (stack, axes.yb))
+        found = _bind(ct, y, sizes, pairs, at, axes.group, params)
+        return _put(found, (*axes.xb, *axes.xf, *_paired(axes.xc, axes.yc)))
+    pairs = ((axes.xf, kept), (axes.xb, stack))
+    found = _bind(x, ct, sizes, pairs, axes.ragged, (), params)
+    n_local = aval.shape[axes.group[0]]
+    if typeof(found).shape[0] != n_local:
+        found = slice_in_dim(found, 0, n_local, axis=0)
+    return _put(found, (*axes.group, *axes.yb, *_paired(axes.yc, axes.xc), *axes.yf))
+
+
+def _transposed_sum(ct, axes: _Axes, x, y, aval, sizes, params):
+    n, nf = len(axes.xb), len(axes.xf)
+    stack, kept = tuple(range(1, n + 1)), tuple(range(n + 1, n + 1 + nf))
+    last = tuple(range(n + 1 + nf, n + 1 + nf + len(axes.yf)))
+    if x is None:
+        place = axes.xc.index(axes.ragged)
+        other, b, c, f, free = y, axes.yb, axes.yc, axes.yf, last
+        back = (*axes.xb, *axes.xc, *axes.xf)
+    else:
+        place = axes.xc.index(axes.ragged)
+        other, b, c, f, free = x, axes.xb, axes.xc, axes.xf, kept
+        back = (*axes.yb, *axes.yc, *axes.yf)
+    # Summed axes in the order in which they are listed, which tells what stands before the ragged.
+    other = transpose_axes(other, (*b, *c, *f))
+    nc = len(c)
+    pairs = ((tuple(range(n + nc, n + nc + len(f))), free), (tuple(range(n)), stack))
+    found = _bind(other, ct, sizes, pairs, n + place, (0,), params)
+    return _put(found, back)
+
+
+def _transposed_batch(ct, axes: _Axes, x, y, aval, sizes, params):
+    n, nf = len(axes.xb), len(axes.xf)
+    stack, kept = tuple(range(n)), tuple(range(n, n + nf))
+    last = tuple(range(n + nf, n + nf + len(axes.yf)))
+    at = axes.xb.index(axes.ragged)
+    if x is None:
+        found = _bind(ct, y, sizes, ((last, axes.yf), (stack, axes.yb)), at, (), params)
+        return _put(found, (*axes.xb, *axes.xf, *_paired(axes.xc, axes.yc)))
+    found = _bind(ct, x, sizes, ((kept, axes.xf), (stack, axes.xb)), at, (), params)
+    return _put(found, (*axes.yb, *axes.yf, *_paired(axes.yc, axes.xc)))
+
+
+# Batching
+
+
+@ragged_dot_general_p.rule(batch)
+def _(axis, args, dims, *, ragged_dot_dimension_numbers, **params):
+    x, y, sizes, *offset = args
+    dx, dy, ds, *do = dims
+    numbers = ragged_dot_dimension_numbers
+    (xc, yc), (xb, yb) = numbers.dot_dimension_numbers
+    (ragged,), group = numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions
+    if do and do[0] is not None:
+        raise NotImplementedError(
+            "ragged_dot_general with a mapped group_offset: map group_sizes instead, cut to the "
+            "groups of each example"
+        )
+    axes = _Axes(typeof(x).ndim - (dx is not None), typeof(y).ndim - (dy is not None), numbers)
+    if dx is None and ds is None:
+        # One more axis of rhs that is kept; it stands last in the result if it does in rhs.
+        last = typeof(y).ndim - 1
+        y = move_axis(y, dy, last, axis.size)
+        out = ragged_dot_general_p.bind(
+            x, y, sizes, *offset, ragged_dot_dimension_numbers=numbers, **params
+        )
+        return out, typeof(out).ndim - 1
+    if dy is None and ds is None:
+        last = typeof(x).ndim - 1
+        x = move_axis(x, dx, last, axis.size)
+        out = ragged_dot_general_p.bind(
+            x, y, sizes, *offset, ragged_dot_dimension_numbers=numbers, **params
+        )
+        return out, (axes.mode == "sum") + len(axes.xb) + len(axes.xf)
+    x, y = (move_axis(v, d, 0, axis.size) for v, d in ((x, dx), (y, dy)))
+    shape = typeof(x).shape
+    n_sizes = typeof(sizes).ndim - (ds is not None)
+    prefix = [shape[a + 1] for a in axes.prefix()]
+    groups = typeof(sizes).shape[-1 if ds != n_sizes else 0]
+    if ds is not None or n_sizes > 1:
+        sizes = move_axis(sizes, ds, 0, axis.size)
+        if n_sizes == 1 and prefix:
+            full = (axis.size, *prefix, groups)
+            sizes = broadcast_in_dim(sizes, full, (0, len(full) - 1))
+    pairs = (
+        (past(0, xc), past(0, yc)),
+        ((0, *past(0, xb)), (0, *past(0, yb))),
+    )
+    out = _bind(x, y, (sizes, *offset), pairs, ragged + 1, past(0, group), params)
+    return out, 1 if axes.mode == "sum" else 0
+
+
+@ragged_dot_general_p.rule(samples)
+def _():
+    plain = {"precision": None, "preferred_element_type": None}
+    sizes = np.array([2, 1], np.int32)
+
+    def numbers(*pairs, ragged, group=()):
+        return RaggedDotDimensionNumbers(pairs, (ragged,), group)
+
+    rows = {"ragged_dot_dimension_numbers": _ROWS, **plain}
+    yield Sample(f32(4, 3), f32(2, 3, 2), sizes, **rows)
+    yield Sample(bf16(4, 3), bf16(2, 3, 2), sizes, **rows)
+    yield Sample(f32(0, 3), f32(2, 3, 2), sizes, **rows)
+    summed = numbers(((0,), (0,)), ((), ()), ragged=0)
+    yield Sample(f32(4, 3), f32(4, 2), sizes, ragged_dot_dimension_numbers=summed, **plain)
+    stack = numbers(((2,), (1,)), ((0,), (0,)), ragged=0)
+    yield Sample(f32(3, 2, 3), f32(3, 3, 2), sizes, ragged_dot_dimension_numbers=stack, **plain)

@@ -1,0 +1,130 @@
+"""Tokens: values without content, which order what is done with them."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from .._ir import dtypes
+from .._ir.avals import ShapedArray
+from .._ir.primitive import Primitive, abstract, batch, lower
+from .._ir.samples import Sample, samples
+from .._lower.lazy import hlo, mlir
+from .._trace.core import typeof
+from .families import no_derivative
+
+create_token_p: Final = Primitive("create_token")
+after_all_p: Final = Primitive("after_all")
+
+
+class token(dtypes.extended):
+    """Scalar class of tokens."""
+
+
+class TokenDType(dtypes.ExtendedDType):
+    """The dtype of tokens; they take no memory."""
+
+    __slots__ = ()
+    type = token
+    name = "token"
+    itemsize = 0
+
+    def physical_aval(self, aval: ShapedArray) -> ShapedArray:
+        """What holds tokens: an array without elements."""
+        return ShapedArray((*aval.shape, 0), np.dtype(np.bool_))
+
+    def repr_of(self, array: Any) -> str:
+        """The text of an array of tokens."""
+        return "Token()"
+
+    def __eq__(self, other):
+        return type(other) is TokenDType
+
+    def __hash__(self):
+        return hash(TokenDType)
+
+    def __repr__(self):
+        return self.name
+
+    __str__ = __repr__
+
+
+_TOKEN: Final = ShapedArray((), TokenDType())
+
+
+def create_token(_: Any = None) -> Any:
+    """A new token, which waits for nothing.
+
+    >>> create_token()
+    Token()
+    """
+    return create_token_p.bind()
+
+
+def after_all(*operands: Any) -> Any:
+    """A token that waits for others.
+
+    Raises:
+      TypeError: if an operand is not a token.
+
+    >>> after_all(create_token(), create_token())
+    Token()
+    """
+    for x in operands:
+        if not isinstance(typeof(x).dtype, TokenDType):
+            raise TypeError("Arguments to after_all must be tokens")
+    return after_all_p.bind(*operands)
+
+
+@create_token_p.rule(abstract)
+def _():
+    return _TOKEN
+
+
+@create_token_p.rule(lower)
+def _(ctx):
+    return mlir.zeros_of(_TOKEN)
+
+
+@after_all_p.rule(abstract)
+def _(*tokens):
+    return _TOKEN
+
+
+@after_all_p.rule(lower)
+def _(ctx, *tokens):
+    if not tokens:
+        return mlir.zeros_of(_TOKEN)
+    return hlo.OptimizationBarrierOp(tokens).results[0]
+
+
+no_derivative(create_token_p)
+no_derivative(after_all_p)
+
+
+@after_all_p.rule(batch)
+def _(axis, args, dims):
+    # Examples wait for each other: tokens that came from a batch are those of all of it.
+    return after_all_p.bind(*args), None
+
+
+create_token_p.unsupported(batch, "it has no operands that could be mapped")
+
+
+_UNSEEN: Final = {"abstract": "tokens have no values to compare"}
+
+
+def _nothing(outs: Any) -> list:
+    return []
+
+
+@create_token_p.rule(samples)
+def _():
+    yield Sample().set(observe=_nothing, without=_UNSEEN)
+
+
+@after_all_p.rule(samples)
+def _():
+    waiting = {"call": lambda: after_all(create_token(), create_token())}
+    yield Sample().set(**waiting, observe=_nothing, without=_UNSEEN)

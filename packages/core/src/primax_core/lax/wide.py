@@ -1,0 +1,320 @@
+"""Special functions computed in ``float64``, whatever the precision of their operands.
+
+What narrower floats ask for takes fewer terms there, and none of the care that cancellation would
+take in ``float32``. A TPU has no ``float64`` and computes in ``float32``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from typing import Any, Final
+
+import numpy as np
+
+from .._ir import dtypes
+from .._ir.avals import ShapedArray
+from .._ir.primitive import Primitive, jvp, lower
+from .._lower.lazy import hlo, mlir
+from .._trace.core import typeof
+from .._transform.jvp import jvp_of
+from .._transform.symbolic import Zero, add_tangents
+from . import arithmetic, comparison, exponential, magnitude, rounding
+from .bitwise import bitwise_and, bitwise_not, bitwise_or
+from .comparison import compare
+from .control.cond import cond
+from .control.while_loop import while_loop
+from .conversion import convert
+from .dynamic_slicing import dynamic_slice, dynamic_update_slice
+from .families import (
+    derivatives,
+    elementwise,
+    full_like,
+    full_of,
+    scalar_like,
+    to_shape,
+    unary,
+)
+from .reducing import reduce_or
+from .reshaping import reshape
+from .selection import clamp, select
+
+
+class Real:
+    """An array with operators; the numbers it is combined with are rounded to its dtype only."""
+
+    __slots__ = ("x",)
+
+    def __init__(self, x: Any):
+        self.x = x
+
+    def _of(self, other: Any) -> Any:
+        return other.x if type(other) is Real else scalar_like(self.x, other)
+
+    def __add__(self, other):
+        return Real(arithmetic.add(self.x, self._of(other)))
+
+    def __sub__(self, other):
+        return Real(arithmetic.sub(self.x, self._of(other)))
+
+    def __mul__(self, other):
+        return Real(arithmetic.mul(self.x, self._of(other)))
+
+    def __truediv__(self, other):
+        return Real(arithmetic.div(self.x, self._of(other)))
+
+    def __rsub__(self, other):
+        return Real(arithmetic.sub(self._of(other), self.x))
+
+    def __rtruediv__(self, other):
+        return Real(arithmetic.div(self._of(other), self.x))
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def __neg__(self):
+        return Real(arithmetic.neg(self.x))
+
+    def __lt__(self, other):
+        return Truth(comparison.lt(self.x, self._of(other)))
+
+    def __le__(self, other):
+        return Truth(comparison.le(self.x, self._of(other)))
+
+    def __gt__(self, other):
+        return Truth(comparison.gt(self.x, self._of(other)))
+
+    def __ge__(self, other):
+        return Truth(comparison.ge(self.x, self._of(other)))
+
+    def equals(self, other: Any) -> Truth:
+        """Where elements are equal."""
+        return Truth(comparison.eq(self.x, self._of(other)))
+
+    def isnan(self) -> Truth:
+        """Where elements are NaN."""
+        return Truth(comparison.ne(self.x, self.x))
+
+    def __abs__(self):
+        return Real(magnitude.abs(self.x))
+
+    def max(self, other: Any) -> Real:
+        """The greater of two."""
+        return Real(arithmetic.max(self.x, self._of(other)))
+
+    def min(self, other: Any) -> Real:
+        """The lesser of two."""
+        return Real(arithmetic.min(self.x, self._of(other)))
+
+    def power(self, n: int) -> Real:
+        """An integer power."""
+        return Real(arithmetic.integer_pow(self.x, n))
+
+
+class Truth:
+    """A boolean array with operators."""
+
+    __slots__ = ("x",)
+
+    def __init__(self, x: Any):
+        self.x = x
+
+    def __and__(self, other):
+        return Truth(bitwise_and(self.x, other.x))
+
+    def __or__(self, other):
+        return Truth(bitwise_or(self.x, other.x))
+
+    def __invert__(self):
+        return Truth(bitwise_not(self.x))
+
+
+def where(condition: Truth, yes: Real | float, no: Real | float, like: Real | None = None) -> Real:
+    """Elements of one or the other; where both are numbers, with the dtype of ``like``."""
+    like = like or (yes if type(yes) is Real else no)  # type: ignore[assignment]
+    shape = typeof(condition.x).shape
+    cases = [to_shape(like._of(v), shape) for v in (yes, no)]  # type: ignore[union-attr]
+    return Real(select(condition.x, *cases))
+
+
+def rarely(needed: Truth, fun: Callable[..., Real], *operands: Real) -> Real:
+    """A function of which some elements are needed, or, if none is, something else."""
+    some = reduce_or(needed.x, tuple(range(typeof(needed.x).ndim)))
+    arrays = [o.x for o in operands]
+    return Real(cond(some, lambda *xs: fun(*map(Real, xs)).x, lambda *xs: xs[0], *arrays))
+
+
+def _lifted(fun: Callable) -> Callable[[Real], Real]:
+    return lambda x: Real(fun(x.x))
+
+
+# XLA calls a library function for each logarithm in float64 on a CPU; this one is vectorized.
+_log_p: Final = unary("wide_log", ("float",), lambda ctx, x: hlo.log(x))
+derivatives(_log_p, lambda g, out, x: arithmetic.div(g, x))
+
+
+@_log_p.rule(lower.on("cpu"))
+def _(ctx, x):
+    if ctx.in_avals[0].dtype != dtypes.f64:
+        return hlo.log(x)
+    shape = ctx.in_avals[0].shape
+    kind = {d: mlir.tensor_type(shape, np.dtype(d)) for d in ("int64", "int32", "float64")}
+
+    def const(value, dtype=np.float64):
+        return mlir.full(np.asarray(value, dtype), shape)
+
+    # x = 2^k m, with m from the root of 1/2 to that of 2
+    root = int(np.sqrt(0.5).view(np.int64))
+    bits = hlo.bitcast_convert(kind["int64"], x)
+    biased = hlo.add(bits, const((1023 << 52) - root, np.int64))
+    biased = hlo.shift_right_logical(biased, const(52, np.int64))
+    k = hlo.subtract(biased, const(1023, np.int64))
+    m = hlo.subtract(bits, hlo.shift_left(k, const(52, np.int64)))
+    m = hlo.bitcast_convert(kind["float64"], m)
+    k = hlo.convert(kind["float64"], hlo.convert(kind["int32"], k))
+    s = hlo.divide(hlo.subtract(m, const(1)), hlo.add(m, const(1)))
+    z = hlo.multiply(s, s)
+    out = const(2 / 21)
+    for n in range(19, 1, -2):
+        out = hlo.add(hlo.multiply(out, z), const(2 / n))
+    out = hlo.add(hlo.multiply(s, hlo.multiply(z, out)), hlo.add(s, s))
+    out = hlo.add(hlo.multiply(k, const(math.log(2))), out)
+    small = compare("LT", x, const(np.finfo(np.float64).tiny), dtypes.f64)
+    out = hlo.select(small, const(-math.inf), out)
+    out = hlo.select(compare("EQ", x, const(math.inf), dtypes.f64), x, out)
+    negative = compare("LT", x, const(0), dtypes.f64)
+    out = hlo.select(negative, const(math.nan), out)
+    return hlo.select(compare("NE", x, x, dtypes.f64), x, out)
+
+
+log: Final = _lifted(_log_p.bind)
+log1p: Final = _lifted(exponential.log1p)
+exp: Final = _lifted(exponential.exp)
+expm1: Final = _lifted(exponential.expm1)
+sqrt: Final = _lifted(exponential.sqrt)
+floor: Final = _lifted(rounding.floor)
+
+
+def pow(x: Real, y: Real) -> Real:
+    """``x`` to the powers in ``y``."""
+    return Real(exponential.pow(x.x, y.x))
+
+
+def horner(x: Real, coefficients: Sequence[float]) -> Real:
+    """The polynomial with these coefficients, that of the lowest power first."""
+    out: Any = coefficients[-1]
+    for c in reversed(coefficients[:-1]):
+        out = x * out + c
+    return out
+
+
+def chebyshev(t: Real, coefficients: Sequence[float]) -> Real:
+    """A Chebyshev series on [-1, 1], by Clenshaw's recurrence."""
+    twice = t + t
+    last: Any = 0.0
+    out: Any = coefficients[-1]
+    for c in reversed(coefficients[1:-1]):
+        out, last = twice * out - last + c, out
+    return t * out - last + coefficients[0]
+
+
+# Primitives
+
+
+def wide(
+    name: str,
+    fun: Callable[..., Real],
+    operands: int,
+    *rules: Callable | None,
+    narrow: bool = False,
+    short: bool = False,
+) -> Primitive:
+    """An elementwise primitive of floats, computed by a function of :class:`Real` operands.
+
+    Args:
+      fun: ``(precise, *operands)``, in which ``precise`` tells whether all digits of ``float64``
+        are wanted, or only those of ``float32``. It is differentiated in forward mode.
+      rules: for each operand, what its tangent is multiplied by: a function of the operands, or
+        ``None`` for the derivative of ``fun``, which becomes a primitive of its own.
+      narrow: compute in ``float32`` what does not want all digits; derivatives are not.
+      short: the program becomes one loop when it is compiled, which large arrays may share.
+    """
+    prim = Primitive(name)
+
+    @cache
+    def program(precise: bool, work: Any, blocks: bool) -> Callable:
+        whole = _converting(_of_arrays(partial(fun, precise)), work)
+        return partial(_in_blocks, whole) if blocks else whole
+
+    def emit(ctx, *values):
+        shape, dtype = ctx.out_avals[0].shape, ctx.in_avals[0].dtype
+        precise = dtype == dtypes.f64
+        work = dtypes.f64
+        if not precise and (narrow or ctx.platform == "tpu"):
+            work = dtypes.f32
+        blocks = not short and ctx.platform == "cpu" and 8 * _BLOCK < math.prod(shape) < 2**31
+        avals = [ShapedArray(shape, dtype)] * operands
+        return ctx.call(program(precise, work, blocks), *values, in_avals=avals)
+
+    elementwise(prim, emit, ("float",))
+    slopes: dict[int, Primitive] = {}
+    rules = rules or (None,) * operands
+
+    def slope(i: int) -> Callable:
+        if i not in slopes:
+            slopes[i] = wide(f"{name}_d{i}", partial(_slope, fun, i), operands, short=short)
+        return slopes[i].bind
+
+    @prim.rule(jvp)
+    def _(primals, tangents):
+        out = prim.bind(*primals)
+        shape = typeof(out).shape
+        total: Any = Zero.like(out)
+        for i, (rule, t) in enumerate(zip(rules, tangents)):
+            if type(t) is not Zero:
+                factor = (rule or slope(i))(*primals)
+                total = add_tangents(total, to_shape(arithmetic.mul(t, factor), shape))
+        return out, total
+
+    return prim
+
+
+# So many elements, with all intermediate results, stay in the cache of a CPU's core.
+_BLOCK: Final = 1 << 14
+
+
+def _converting(fun: Callable, work: Any) -> Callable:
+    def call(*arrays):
+        return convert(fun(*[convert(a, work) for a in arrays]), typeof(arrays[0]).dtype)
+
+    return call
+
+
+def _in_blocks(fun: Callable, *arrays: Any) -> Any:
+    """An elementwise function of large arrays, block by block; the last two may overlap."""
+    shape = typeof(arrays[0]).shape
+    size = math.prod(shape)
+    flat = [reshape(a, (size,)) for a in arrays]
+
+    def block(state):
+        i, out = state
+        at = (clamp(scalar_like(i, 0), i, scalar_like(i, size - _BLOCK)),)
+        part = fun(*[dynamic_slice(a, at, (_BLOCK,)) for a in flat])
+        return arithmetic.add(i, scalar_like(i, _BLOCK)), dynamic_update_slice(out, part, at)
+
+    start = (full_of(ShapedArray((), dtypes.i32), 0), full_like(flat[0], 0))
+    done = while_loop(lambda s: comparison.lt(s[0], scalar_like(s[0], size)), block, start)
+    return reshape(done[1], shape)
+
+
+def _of_arrays(fun: Callable[..., Real]) -> Callable:
+    return lambda *arrays: fun(*map(Real, arrays)).x
+
+
+def _slope(fun: Callable[..., Real], i: int, precise: bool, *operands: Real) -> Real:
+    """The derivative of a function by one operand."""
+    arrays = [o.x for o in operands]
+    tangents = [full_like(a, 1) if j == i else None for j, a in enumerate(arrays)]
+    _, (tangent,) = jvp_of(lambda *xs: [_of_arrays(partial(fun, precise))(*xs)], arrays, tangents)
+    return Real(full_like(arrays[i], 0) if tangent is None else tangent)

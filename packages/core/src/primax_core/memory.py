@@ -1,0 +1,3 @@
+"""Kinds of memory."""
+
+from .lax.placement import Space as Space
