@@ -435,6 +435,19 @@ def test_a_place_that_is_no_folder_of_this_machine(tmp_path):
     assert len(found.said) == 1 and "not a folder of this machine" in found.said[0]
 
 
+def test_folders_that_cannot_be(tmp_path):
+    gone = tmp_path / "gone"
+    code = f"""
+    os.mkdir({str(gone)!r}); os.chdir({str(gone)!r}); os.rmdir({str(gone)!r})
+    px.config.update("compilation_cache_dir", "relative")
+    a = lax.sin(np.float32(1))
+    px.config.update("compilation_cache_dir", "/a" + chr(0) + "b")
+    report(a, lax.cos(np.float32(1)))
+    """
+    found = process(tmp_path, code)
+    assert len(found.values) == 2 and len(found.said) <= 1 and not kept(tmp_path)
+
+
 def test_a_chosen_folder(tmp_path):
     chosen = tmp_path / "chosen"
     process(tmp_path, PRIMAX_COMPILATION_CACHE_DIR=chosen)

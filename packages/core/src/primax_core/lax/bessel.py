@@ -58,8 +58,8 @@ def _order_1(precise: bool, x: Real) -> Real:
     return where(abs(x) <= 8, near * x * 0.5, where(x < 0, -beyond, beyond))
 
 
-bessel_i0e_p: Final = wide("bessel_i0e", _order_0, 1, narrow=True, short=True)
-bessel_i1e_p: Final = wide("bessel_i1e", _order_1, 1, narrow=True, short=True)
+bessel_i0e_p: Final = wide("bessel_i0e", _order_0, 1, orders=8, narrow=True, short=True)
+bessel_i1e_p: Final = wide("bessel_i1e", _order_1, 1, orders=8, narrow=True, short=True)
 
 
 @short_road(bessel_i0e_p)

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._ir.samples import Sample, bf16, f32, samples
 from .._trace.array import Array
-from .arithmetic import add
+from .arithmetic import add, mul, neg
 from .families import (
     elementwise_samples,
     full_like,
@@ -170,7 +170,11 @@ def _zeta(precise: bool, s: Real, q: Real) -> Real:
     return where(pole | s.equals(1), math.inf, value)
 
 
-zeta_p: Final = wide("zeta", _zeta, 2)
+def _by_q(s: Any, q: Any) -> Any:
+    return mul(neg(s), zeta(add(s, scalar_like(s, 1)), q))
+
+
+zeta_p: Final = wide("zeta", _zeta, 2, None, _by_q)
 
 
 @short_road(zeta_p)

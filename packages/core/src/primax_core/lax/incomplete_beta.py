@@ -18,15 +18,16 @@ from .._ir import dtypes
 from .._ir.samples import Sample, bf16, f32, samples
 from .._trace.array import Array
 from .._trace.core import typeof
-from . import arithmetic
+from . import arithmetic, exponential
 from .comparison import gt
 from .control.while_loop import while_loop
 from .conversion import convert
 from .families import scalar_like, short_road
+from .gamma import digamma
 from .reducing import reduce_max
 from .special import erfc
 from .stirling import SHIFT, deviance, log_gamma_over, stirling, stirling_slope
-from .wide import Real, exp, expm1, log, log1p, rarely, sqrt, where, wide
+from .wide import Real, exp, expm1, log, log1p, rarely, slope_of, sqrt, where, wide
 
 ArrayLike = Any
 
@@ -213,9 +214,39 @@ def _density(precise: bool, a: Real, b: Real, x: Real) -> Real:
     return where((a > 0) & (b > 0) & (x >= 0) & (x <= 1), value, math.nan)
 
 
-_density_p: Final = wide("beta_density", _density, 3)
+def _score(a: Any, b: Any, part: Any) -> Any:
+    """The derivative of the density's logarithm by ``a``, where ``part`` is ``x``."""
+    both = digamma(arithmetic.add(a, b))
+    return arithmetic.add(exponential.log(part), arithmetic.sub(both, digamma(a)))
+
+
+def _decline(a: Any, b: Any, x: Any) -> Any:
+    """That by ``x``."""
+    one = scalar_like(x, 1)
+    left = arithmetic.div(arithmetic.sub(a, one), x)
+    return arithmetic.sub(left, arithmetic.div(arithmetic.sub(b, one), arithmetic.sub(one, x)))
+
+
+def _density_times(factor: Any) -> Any:
+    return lambda a, b, x: arithmetic.mul(density_p.bind(a, b, x), factor(a, b, x))
+
+
+_by_a: Final = _density_times(_score)
+_by_b: Final = _density_times(lambda a, b, x: _score(b, a, arithmetic.sub(scalar_like(x, 1), x)))
+density_p: Final = wide("beta_density", _density, 3, _by_a, _by_b, _density_times(_decline))
+betainc_grad_a_p: Final = wide(
+    "betainc_grad_a", slope_of(_value, 0), 3, None, None, _by_a, orders=0
+)
+betainc_grad_b_p: Final = wide(
+    "betainc_grad_b", slope_of(_value, 1), 3, None, None, _by_b, orders=0
+)
 regularized_incomplete_beta_p: Final = wide(
-    "regularized_incomplete_beta", _value, 3, None, None, _density_p.bind
+    "regularized_incomplete_beta",
+    _value,
+    3,
+    betainc_grad_a_p.bind,
+    betainc_grad_b_p.bind,
+    density_p.bind,
 )
 
 
@@ -235,10 +266,13 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     return regularized_incomplete_beta_p.bind(a, b, x)
 
 
-@regularized_incomplete_beta_p.rule(samples)
-def _():
+def _samples():
     shapes, part = {"low": 0.4, "high": 5}, {"low": 0.1, "high": 0.9}
     yield Sample(f32(3, **shapes), f32(3, **shapes), f32(3, **part))
     yield Sample(f32(low=20, high=40), f32(2, 2, low=20, high=40), f32(**part))
     yield Sample(f32(0, **shapes), f32(**shapes), f32(**part))
     yield Sample(bf16(2, **shapes), bf16(2, **shapes), bf16(2, **part))
+
+
+for _prim in (regularized_incomplete_beta_p, density_p, betainc_grad_a_p, betainc_grad_b_p):
+    _prim.rule(samples)(_samples)

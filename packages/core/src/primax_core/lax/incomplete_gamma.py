@@ -22,9 +22,10 @@ from .._ir.samples import Sample, bf16, f32, samples
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.jvp import jvp_of
-from . import arithmetic
+from . import arithmetic, exponential
 from .conversion import convert
-from .families import full_like, short_road
+from .families import full_like, scalar_like, short_road
+from .gamma import digamma
 from .promotion import same_rank
 from .stirling import SHIFT, deviance, log_gamma_over, stirling
 from .wide import Real, Truth, chebyshev, exp, expm1, horner, log, rarely, sqrt, where, wide
@@ -211,15 +212,41 @@ def _sample_slope(precise: bool, a: Real, x: Real) -> Real:
     return _limits(a, x, -x / a * slope, 0, math.nan)
 
 
-_density_p: Final = wide("igamma_density", _density, 2)
-igamma_grad_a_p: Final = wide("igamma_grad_a", _slope, 2, None, None)
-igamma_p: Final = wide("igamma", _lower, 2, igamma_grad_a_p.bind, _density_p.bind)
-igammac_p: Final = wide(
-    "igammac", _upper, 2,
-    lambda a, x: arithmetic.neg(igamma_grad_a_p.bind(a, x)),
-    lambda a, x: arithmetic.neg(_density_p.bind(a, x)),
-)  # fmt: skip
-random_gamma_grad_p: Final = wide("random_gamma_grad", _sample_slope, 2)
+def _score(a: Any, x: Any) -> Any:
+    """The derivative of the density's logarithm by ``a``."""
+    return arithmetic.sub(exponential.log(x), digamma(a))
+
+
+def _decline(a: Any, x: Any) -> Any:
+    """That by ``x``."""
+    one = scalar_like(a, 1)
+    return arithmetic.sub(arithmetic.div(arithmetic.sub(a, one), x), one)
+
+
+def _density_times(factor: Any) -> Any:
+    return lambda a, x: arithmetic.mul(density_p.bind(a, x), factor(a, x))
+
+
+def _minus(fun: Any) -> Any:
+    return lambda *operands: arithmetic.neg(fun(*operands))
+
+
+def _slope_by_sample(a: Any, x: Any) -> Any:
+    moved = arithmetic.mul(random_gamma_grad_p.bind(a, x), _decline(a, x))
+    return arithmetic.neg(arithmetic.add(_score(a, x), moved))
+
+
+density_p: Final = wide(
+    "gamma_density",
+    _density,
+    2,
+    _density_times(_score),
+    _density_times(_decline),
+)
+igamma_grad_a_p: Final = wide("igamma_grad_a", _slope, 2, None, _density_times(_score))
+igamma_p: Final = wide("igamma", _lower, 2, igamma_grad_a_p.bind, density_p.bind)
+igammac_p: Final = wide("igammac", _upper, 2, _minus(igamma_grad_a_p.bind), _minus(density_p.bind))
+random_gamma_grad_p: Final = wide("random_gamma_grad", _sample_slope, 2, None, _slope_by_sample)
 
 
 @short_road(igamma_p)
@@ -288,7 +315,7 @@ def _both(prim, *shapes):
 
 
 _positive: Final = {"low": 0.3, "high": 4}
-for _prim in (igamma_p, igammac_p, igamma_grad_a_p, random_gamma_grad_p, _density_p):
+for _prim in (igamma_p, igammac_p, igamma_grad_a_p, random_gamma_grad_p, density_p):
     _both(
         _prim,
         (f32(3, **_positive), f32(3, low=0.5, high=20)),

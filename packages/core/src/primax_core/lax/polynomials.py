@@ -98,7 +98,7 @@ elementwise_batching(polynomial_p)
 
 @polynomial_p.rule(lower)
 def _(ctx, x, *coeffs, unroll=None):
-    if unroll is True or unroll is None and len(coeffs) <= _STRAIGHT:
+    if unroll is True or len(coeffs) <= (_STRAIGHT if unroll is None else 1):
         x, *coeffs = same_shapes(ctx, (x, *coeffs))
         out = coeffs[-1]
         for c in reversed(coeffs[:-1]):

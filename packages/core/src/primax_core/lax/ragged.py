@@ -37,6 +37,8 @@ DTypeLike = Any
 
 ragged_dot_general_p: Final = Primitive("ragged_dot_general")
 
+_FEW: Final = 256  # rows of all masked copies, up to which one product is as fast as a loop
+
 
 @dataclass(frozen=True)
 class RaggedDotDimensionNumbers:
@@ -256,8 +258,8 @@ def _computed(x, y, sizes, offset, numbers, params, tiles: bool):
         x, y = convert_element_type(x, joint), convert_element_type(y, joint)
     n_local = typeof(y).shape[axes.group[0]] if axes.mode == "keep" else typeof(sizes).shape[-1]
     bounds = grouped.bounds(sizes, offset, n_local)
-    rows = typeof(x).shape[axes.ragged]
-    if tiles and not axes.xb and typeof(sizes).ndim == 1 and n_local > 1 and rows:
+    many = n_local > 1 and typeof(x).shape[axes.ragged] * n_local > _FEW
+    if tiles and many and not axes.xb and typeof(sizes).ndim == 1:
         return grouped.by_tiles(x, y, bounds, axes, params)
     return grouped.by_masks(x, y, bounds, axes, axes.prefix(), params)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
-from .._ir.primitive import Primitive, jvp, lower
+from .._ir.primitive import MissingRule, Primitive, jvp, lower
 from .._lower.lazy import hlo, mlir
 from .._trace.core import typeof
 from .._transform.jvp import jvp_of
@@ -227,6 +227,7 @@ def wide(
     fun: Callable[..., Real],
     operands: int,
     *rules: Callable | None,
+    orders: int = 1,
     narrow: bool = False,
     short: bool = False,
 ) -> Primitive:
@@ -237,6 +238,7 @@ def wide(
         are wanted, or only those of ``float32``. It is differentiated in forward mode.
       rules: for each operand, what its tangent is multiplied by: a function of the operands, or
         ``None`` for the derivative of ``fun``, which becomes a primitive of its own.
+      orders: how often ``fun`` may be differentiated.
       narrow: compute in ``float32`` what does not want all digits; derivatives are not.
       short: the program becomes one loop when it is compiled, which large arrays may share.
     """
@@ -262,8 +264,14 @@ def wide(
     rules = rules or (None,) * operands
 
     def slope(i: int) -> Callable:
+        if not orders:
+            raise MissingRule(
+                f"primitive {name} does not support differentiation by operand {i}: it is itself "
+                "such a derivative, and higher orders are not implemented"
+            )
         if i not in slopes:
-            slopes[i] = wide(f"{name}_d{i}", partial(_slope, fun, i), operands, short=short)
+            part = slope_of(fun, i)
+            slopes[i] = wide(f"{name}_d{i}", part, operands, orders=orders - 1, short=short)
         return slopes[i].bind
 
     @prim.rule(jvp)
@@ -312,9 +320,14 @@ def _of_arrays(fun: Callable[..., Real]) -> Callable:
     return lambda *arrays: fun(*map(Real, arrays)).x
 
 
-def _slope(fun: Callable[..., Real], i: int, precise: bool, *operands: Real) -> Real:
-    """The derivative of a function by one operand."""
-    arrays = [o.x for o in operands]
-    tangents = [full_like(a, 1) if j == i else None for j, a in enumerate(arrays)]
-    _, (tangent,) = jvp_of(lambda *xs: [_of_arrays(partial(fun, precise))(*xs)], arrays, tangents)
-    return Real(full_like(arrays[i], 0) if tangent is None else tangent)
+def slope_of(fun: Callable[..., Real], i: int) -> Callable[..., Real]:
+    """The derivative of a function for :func:`wide` by one operand."""
+
+    def slope(precise: bool, *operands: Real) -> Real:
+        arrays = [o.x for o in operands]
+        tangents = [full_like(a, 1) if j == i else None for j, a in enumerate(arrays)]
+        run = _of_arrays(partial(fun, precise))
+        _, (tangent,) = jvp_of(lambda *xs: [run(*xs)], arrays, tangents)
+        return Real(full_like(arrays[i], 0) if tangent is None else tangent)
+
+    return slope

@@ -39,7 +39,9 @@ def path() -> str | None:
         return folder.location()
     except Unsafe as e:
         trouble.warn("The cache of compiled programs is not used: %s.", e)
-        return None
+    except OSError:  # a relative folder, and the current one is gone
+        pass
+    return None
 
 
 def place_of(digest: bytes, devs: tuple, options: Any) -> Place | None:
@@ -100,7 +102,7 @@ def _read(where: str, key: bytes, suffix: str) -> bytes | None:
         return store.read(where, key, suffix)
     except Unsafe as e:
         trouble.warn("The cache of compiled programs is not used: %s.", e)
-    except OSError:
+    except (OSError, ValueError):  # a name that no folder can have
         pass
     return None
 
