@@ -56,6 +56,8 @@ def program(ns: Any) -> dict[str, Callable[[], Any]]:
     pair = register(ns)
     return {
         "eager": lambda: lax.add(lax.sin(x), x),
+        "lapack": lambda: lax.linalg.lu(x[:, :3])[0],
+        "compiled lapack": lambda: ns.jit(lambda a: lax.linalg.qr(a)[1])(x),
         "bfloat16": lambda: lax.mul(x.astype(ml_dtypes.bfloat16), x.astype(ml_dtypes.bfloat16)),
         "jit": lambda: ns.jit(loss)(x),
         "grad": lambda: ns.grad(loss)(x),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 from jaxlib.mlir import ir
-from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
+from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _stablehlo
 from jaxlib.mlir.dialects import func, stablehlo
 
 from .._ir import dtypes
@@ -25,13 +26,26 @@ def _make_context() -> ir.Context:
     context.append_dialect_registry(registry)
     context.enable_multithreading(False)
     context.load_all_available_dialects()
-    # The Python classes of the others' operations are loaded by those who use them.
-    for dialect in (_stablehlo, _chlo, _sdy):
+    # The Python classes of CHLO's operations are loaded by those who use them.
+    for dialect in (_stablehlo, _chlo):
         dialect.register_dialect(context)
     return context
 
 
 context: ir.Context = _make_context()
+
+
+@cache
+def sdy() -> Any:
+    """jaxlib's module of the sharding dialect, which is registered on first use."""
+    # Not by its extension, as CHLO: imported before the module, that leaves the module without
+    # half of its names, for everybody in the process.
+    from jaxlib.mlir.dialects import sdy
+
+    sdy.register_dialect(context)
+    return sdy
+
+
 unknown_location: ir.Location = ir.Location.unknown(context)
 
 _element_types: dict[Any, Any] = {}

@@ -331,6 +331,10 @@ if TYPE_CHECKING:
     from .approximate import approx_top_k_p as approx_top_k_p
     from .barrier import optimization_barrier as optimization_barrier
     from .barrier import optimization_barrier_p as optimization_barrier_p
+    from .bessel import bessel_i0e as bessel_i0e
+    from .bessel import bessel_i0e_p as bessel_i0e_p
+    from .bessel import bessel_i1e as bessel_i1e
+    from .bessel import bessel_i1e_p as bessel_i1e_p
     from .composite import composite as composite
     from .constraints import sharding_constraint_p as sharding_constraint_p
     from .constraints import with_sharding_constraint as with_sharding_constraint
@@ -345,6 +349,14 @@ if TYPE_CHECKING:
     from .fourier import FftType as FftType
     from .fourier import fft as fft
     from .fourier import fft_p as fft_p
+    from .gamma import digamma as digamma
+    from .gamma import digamma_p as digamma_p
+    from .gamma import lgamma as lgamma
+    from .gamma import lgamma_p as lgamma_p
+    from .gamma import polygamma as polygamma
+    from .gamma import polygamma_p as polygamma_p
+    from .gamma import zeta as zeta
+    from .gamma import zeta_p as zeta_p
     from .identities import copy_p as copy_p
     from .identities import dce_sink as dce_sink
     from .identities import stage as stage
@@ -387,6 +399,12 @@ _PAGES = {
         "optimization_barrier",
         "optimization_barrier_p",
     ),
+    "bessel": (
+        "bessel_i0e",
+        "bessel_i0e_p",
+        "bessel_i1e",
+        "bessel_i1e_p",
+    ),
     "composite": ("composite",),
     "constraints": (
         "sharding_constraint_p",
@@ -410,6 +428,16 @@ _PAGES = {
         "FftType",
         "fft",
         "fft_p",
+    ),
+    "gamma": (
+        "digamma",
+        "digamma_p",
+        "lgamma",
+        "lgamma_p",
+        "polygamma",
+        "polygamma_p",
+        "zeta",
+        "zeta_p",
     ),
     "identities": (
         "copy_p",

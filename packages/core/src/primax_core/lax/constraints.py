@@ -71,7 +71,7 @@ def _(ctx, x, *, sharding, unconstrained_dims):
     text = sharding._sdy(ctx.in_avals[0].ndim)
     if text is None:
         return x
-    return mlir.sdy.sharding_constraint(x, ir.Attribute.parse(text))
+    return mlir.sdy().sharding_constraint(x, ir.Attribute.parse(text))
 
 
 @sharding_constraint_p.rule(run)
