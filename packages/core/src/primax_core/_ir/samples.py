@@ -12,7 +12,6 @@ derivatives with differences. The rule runs when the kit asks for it, so it cost
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import ml_dtypes
@@ -23,7 +22,6 @@ from .primitive import RuleKind
 samples: Final = RuleKind("samples", "() -> iterable of Sample")
 
 
-@dataclass(frozen=True, repr=False)
 class Operand:
     """The type of a sample's operand, and where its values are drawn from.
 
@@ -33,19 +31,31 @@ class Operand:
       weak_type: whether the operand is weakly typed.
     """
 
-    dtype: np.dtype
-    shape: tuple[int, ...] = ()
-    low: float = -2.0
-    high: float = 2.0
-    make: Callable[[np.random.Generator, tuple[int, ...]], Any] | None = None
-    weak_type: bool = False
+    __slots__ = ("dtype", "shape", "low", "high", "make", "weak_type")
+
+    def __init__(
+        self,
+        dtype: Any,
+        shape: tuple[int, ...] = (),
+        low: float = -2.0,
+        high: float = 2.0,
+        make: Callable[[np.random.Generator, tuple[int, ...]], Any] | None = None,
+        weak_type: bool = False,
+    ):
+        self.dtype = np.dtype(dtype)
+        self.shape = shape
+        self.low = low
+        self.high = high
+        self.make = make
+        self.weak_type = weak_type
 
     def __repr__(self):
         parts = [str(d) for d in self.shape]
-        usual = _usual.get(self.dtype)
-        for name, default in (("low", -2), ("high", 2), ("make", None), ("weak_type", False)):
+        low, high = _usual.get(self.dtype, (-2, 2))
+        usual = (("low", low), ("high", high), ("make", None), ("weak_type", False))
+        for name, default in usual:
             value = getattr(self, name)
-            if value != (getattr(usual, name) if usual else default):
+            if value != default:
                 parts.append(f"{name}={value!r}")
         return f"{_names.get(self.dtype, self.dtype.name)}({', '.join(parts)})"
 
@@ -93,17 +103,17 @@ class Sample:
 
 
 _names: Final[dict[np.dtype, str]] = {}
-_usual: Final[dict[np.dtype, Operand]] = {}
+_usual: Final[dict[np.dtype, tuple[float, float]]] = {}
 
 
 def _operands(name: str, dtype: Any, low: float, high: float) -> Callable[..., Operand]:
-    plain = Operand(np.dtype(dtype), (), low, high)
-    _names[plain.dtype], _usual[plain.dtype] = name, plain
+    dtype = np.dtype(dtype)
+    _names[dtype], _usual[dtype] = name, (low, high)
 
     def operand(*shape: int, **options: Any) -> Operand:
-        return replace(plain, shape=shape, **options)
+        return Operand(dtype, shape, **{"low": low, "high": high, **options})
 
-    operand.__doc__ = f"An operand of dtype {np.dtype(dtype).name} and a shape, with options."
+    operand.__doc__ = f"An operand of dtype {dtype.name} and a shape, with options."
     return operand
 
 
