@@ -1,5 +1,7 @@
 """Checks of derivatives, under the name that JAX users know; see :mod:`primax_core.testing`."""
 
-from .testing.gradients import check_grads as check_grads
-from .testing.gradients import check_jvp as check_jvp
-from .testing.gradients import check_vjp as check_vjp
+from .testing.gradients import (
+    check_grads as check_grads,
+    check_jvp as check_jvp,
+    check_vjp as check_vjp,
+)

@@ -189,7 +189,7 @@ from primax_core._ir.primitive import Primitive, abstract, lower
 from primax_core._runtime import custom_calls
 from primax_core._lower.lazy import hlo
 if os.environ.get("PROVIDED"):
-    @custom_calls.provides("something native")
+    @custom_calls.provides_custom_calls("something native")
     def _():
         assert not done["fetched"], "registered after the executable was loaded"
         print("registered")

@@ -16,7 +16,7 @@ _done: set[str] = set()
 _lock = threading.RLock()
 
 
-def provides(name: str) -> Callable[[Callable[[], None]], Callable[[], None]]:
+def provides_custom_calls(name: str) -> Callable[[Callable[[], None]], Callable[[], None]]:
     """Decorator of the function that registers what ``name`` stands for; it runs once."""
 
     def register(fun: Callable[[], None]) -> Callable[[], None]:

@@ -6,7 +6,7 @@ from . import custom_calls
 from .jaxlib_versions import _jax
 
 
-@custom_calls.provides("lapack")
+@custom_calls.provides_custom_calls("lapack")
 def _register() -> None:
     from jaxlib.cpu import _lapack  # not with this page: it is needed by few programs
 

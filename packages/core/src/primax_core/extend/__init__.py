@@ -69,7 +69,7 @@ from .._lower.lazy import chlo as chlo
 from .._lower.lazy import hlo as hlo
 from .._lower.lazy import ir as ir
 from .._lower.lazy import mlir as mlir
-from .._runtime.custom_calls import provides as provides_custom_calls
+from .._runtime.custom_calls import provides_custom_calls as provides_custom_calls
 from .._transform.batching import Axis as Axis
 from .._transform.batching import move_axis as move_axis
 from .._transform.symbolic import Linear as Linear

@@ -16,6 +16,7 @@ import numpy as np
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.primitive import MissingRule, Primitive, jvp, lower
+from .._ir.samples import samples
 from .._lower.lazy import hlo, mlir
 from .._trace.core import typeof
 from .._transform.jvp import jvp_of
@@ -154,6 +155,9 @@ _log_p: Final = unary("wide_log", ("float",), lambda ctx, x: hlo.log(x))
 derivatives(_log_p, lambda g, out, x: arithmetic.div(g, x))
 
 
+_log_p.unsupported(samples, "the functions that are computed with it have samples")
+
+
 @_log_p.rule(lower.on("cpu"))
 def _(ctx, x):
     if ctx.in_avals[0].dtype != dtypes.f64:
@@ -272,6 +276,7 @@ def wide(
         if i not in slopes:
             part = slope_of(fun, i)
             slopes[i] = wide(f"{name}_d{i}", part, operands, orders=orders - 1, short=short)
+            slopes[i].unsupported(samples, f"the kit reaches it by way of {name}")
         return slopes[i].bind
 
     @prim.rule(jvp)
