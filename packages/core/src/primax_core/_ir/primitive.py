@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from .._base import caches
 from .._base.config import renew_keys, state
@@ -78,32 +78,32 @@ class Primitive:
         self,
         name: str,
         multiple_results: bool = False,
-        cache_on: Callable | None = None,
+        cache_on: Callable[..., dict[Any, Any]] | None = None,
         home: str | None = None,
     ):
-        self.name = name
-        self.multiple_results = multiple_results
-        self.cache_on = cache_on
-        self.rules: dict[RuleKind, Any] = {}
-        self.home = home or calling_module(2)
-        self.pieces: dict = caches.Bounded()
-        self.types: dict = caches.Bounded()
-        self.executables: dict = caches.Bounded()
+        self.name: str = name
+        self.multiple_results: bool = multiple_results
+        self.cache_on: Callable[..., dict[Any, Any]] | None = cache_on
+        self.rules: dict[RuleKind[Any], Any] = {}
+        self.home: str = home or calling_module(2)
+        self.pieces: dict[Any, Any] = caches.Bounded()
+        self.types: dict[Any, Any] = caches.Bounded()
+        self.executables: dict[Any, Any] = caches.Bounded()
         _all.add(self)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.name
 
-    def __reduce__(self):
+    def __reduce__(self) -> NoReturn:
         raise TypeError(f"primitive {self.name} cannot be pickled")
 
-    def __copy__(self):
+    def __copy__(self) -> Primitive:
         return self
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: Any) -> Primitive:
         return self
 
-    def bind(self, *args, **params):
+    def bind(self, *args: Any, **params: Any) -> Any:
         """Apply the primitive under the current trace, or eagerly if there is none."""
         trace = state.trace
         if trace is None:
@@ -129,11 +129,11 @@ class Primitive:
 
         return register
 
-    def unsupported(self, kind: RuleKind, reason: str, *, override: bool = False) -> None:
+    def unsupported(self, kind: RuleKind[Any], reason: str, *, override: bool = False) -> None:
         """Declare that this primitive has no rule of ``kind``, and why."""
         self._set(kind, Unsupported(reason), override)
 
-    def _set(self, kind: RuleKind, rule: Any, override: bool) -> None:
+    def _set(self, kind: RuleKind[Any], rule: Any, override: bool) -> None:
         found = self.rules.get(kind)
         if found is not None and not override:
             what = "is declared not to have" if type(found) is Unsupported else "already has"
@@ -162,7 +162,7 @@ class Primitive:
             return None if kind.fallback is None else kind.fallback(self)
         return None if type(rule) is Unsupported else rule
 
-    def state_of(self, kind: RuleKind) -> RuleState:
+    def state_of(self, kind: RuleKind[Any]) -> RuleState:
         """Whether there is a rule of ``kind``, and where it comes from."""
         rule = self.rules.get(kind)
         if type(rule) is Unsupported:
@@ -199,10 +199,10 @@ def _no_runtime(prim, args, params):
     raise RuntimeError("no runtime is installed")
 
 
-eager: Callable = _no_runtime
+eager: Callable[..., Any] = _no_runtime
 
 
-def install_eager(fun: Callable) -> None:
+def install_eager(fun: Callable[..., Any]) -> None:
     """Called once by the runtime, which evaluates primitives when no trace is active."""
     global eager
     eager = fun

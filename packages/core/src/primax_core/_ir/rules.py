@@ -51,9 +51,9 @@ class RuleKind(Generic[R]):
         signature: str,
         fallback: Callable[[Primitive], R | None] | None = None,
     ):
-        self.name = name
-        self.signature = signature
-        self.fallback = fallback
+        self.name: str = name
+        self.signature: str = signature
+        self.fallback: Callable[[Primitive], R | None] | None = fallback
         self._platforms: dict[str, RuleKind[R]] = {}
         arguments = signature[1:].split(") ->")[0].split(", ")
         self._positional = sum(1 for a in arguments if a and a[0] != "*")
@@ -67,7 +67,9 @@ class RuleKind(Generic[R]):
             kind = self._platforms.setdefault(platform, kind)
         return kind
 
-    def falls_back(self, fallback: Callable[[Primitive], R | None]) -> Callable:
+    def falls_back(
+        self, fallback: Callable[[Primitive], R | None]
+    ) -> Callable[[Primitive], R | None]:
         """Decorator that sets the kind's fallback."""
         self.fallback = fallback
         return fallback
@@ -88,7 +90,7 @@ class RuleKind(Generic[R]):
                 f"{place_of(rule)} takes {_shown(least, most)} by position"
             )
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"RuleKind({self.name})"
 
 
@@ -129,7 +131,7 @@ class Unsupported:
     __slots__ = ("reason",)
 
     def __init__(self, reason: str):
-        self.reason = reason
+        self.reason: str = reason
 
 
 class MissingRule(NotImplementedError):
@@ -141,26 +143,26 @@ class MissingRule(NotImplementedError):
 Types = Callable[..., "ShapedArray | Sequence[ShapedArray]"]
 
 abstract: Final[RuleKind[Types]] = RuleKind("abstract", "(*avals, **params) -> aval")
-effects: Final[RuleKind[Callable[..., frozenset]]] = RuleKind(
+effects: Final[RuleKind[Callable[..., frozenset[Any]]]] = RuleKind(
     "effects", "(*avals, **params) -> frozenset of effects"
 )
 expand: Final[RuleKind[Callable[..., Any]]] = RuleKind("expand", "(*args, **params) -> out")
 lower: Final[RuleKind[Callable[..., Any]]] = RuleKind(
     "lower", "(ctx, *ir_values, **params) -> ir value"
 )
-jvp: Final[RuleKind[Callable[..., tuple]]] = RuleKind(
+jvp: Final[RuleKind[Callable[..., tuple[Any, ...]]]] = RuleKind(
     "jvp", "(primals, tangents, **params) -> (out, tangent_out)"
 )
-linearize: Final[RuleKind[Callable[..., tuple]]] = RuleKind(
+linearize: Final[RuleKind[Callable[..., tuple[Any, ...]]]] = RuleKind(
     "linearize", "(primals, mask, **params) -> (outs, linear program, mask of results)"
 )
-transpose: Final[RuleKind[Callable[..., Sequence]]] = RuleKind(
+transpose: Final[RuleKind[Callable[..., Sequence[Any]]]] = RuleKind(
     "transpose", "(ct, *args, **params) -> cotangents"
 )
-backward: Final[RuleKind[Callable[..., Sequence]]] = RuleKind(
+backward: Final[RuleKind[Callable[..., Sequence[Any]]]] = RuleKind(
     "backward", "(cts, values, linear, avals, **params) -> cotangents"
 )
-batch: Final[RuleKind[Callable[..., tuple]]] = RuleKind(
+batch: Final[RuleKind[Callable[..., tuple[Any, ...]]]] = RuleKind(
     "batch", "(axis, args, dims, **params) -> (out, out_dim)"
 )
 save: Final[RuleKind[Callable[..., Any]]] = RuleKind(
@@ -169,7 +171,7 @@ save: Final[RuleKind[Callable[..., Any]]] = RuleKind(
 check: Final[RuleKind[Callable[..., None]]] = RuleKind(
     "check", "(*avals, **params) -> None, or JaxprCheckError"
 )
-dce: Final[RuleKind[Callable[..., tuple]]] = RuleKind(
+dce: Final[RuleKind[Callable[..., tuple[Any, ...]]]] = RuleKind(
     "dce", "(used_outputs, eqn) -> (used_inputs, new_eqn)"
 )
 process: Final[RuleKind[Callable[..., Any]]] = RuleKind(

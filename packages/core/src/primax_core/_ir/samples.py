@@ -11,7 +11,7 @@ derivatives with differences. The rule runs when the kit asks for it, so it cost
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import ml_dtypes
@@ -19,7 +19,7 @@ import numpy as np
 
 from .primitive import RuleKind
 
-samples: Final = RuleKind("samples", "() -> iterable of Sample")
+samples: Final[RuleKind[Callable[[], Iterable[Sample]]]] = RuleKind("samples", "() -> iterable of Sample")
 
 
 class Operand:
@@ -81,8 +81,8 @@ class Sample:
     def __init__(self, *operands: Any, **params: Any):
         self.operands = operands
         self.params = params
-        self.call: Callable | None = None
-        self.observe: Callable[[Sequence], Sequence] | None = None
+        self.call: Callable[..., Any] | None = None
+        self.observe: Callable[[Sequence[Any]], Sequence[Any]] | None = None
         self.tolerance: float | None = None
         self.raises: type[Exception] | None = None
         self.without: dict[str, str] = {}

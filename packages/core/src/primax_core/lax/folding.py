@@ -265,7 +265,7 @@ def region(ctx, jaxpr: Jaxpr) -> Callable[[list, list], list]:
 
 
 @reduce_p.rule(lower)
-def _(ctx, *args, computation, jaxpr, dimensions):
+def _(ctx, *args, jaxpr, dimensions, **_):
     half = len(args) // 2
     return emit_reduce(args[:half], args[half:], dimensions, region(ctx, jaxpr))
 
