@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from rich.console import Console
 from rich.progress import track
@@ -156,6 +157,26 @@ for _axis in (0, 1):
 @operation("sort a vector")
 def _(ns, n):
     return ns.lax.sort, [floats(n)]
+
+
+@operation("argsort of a vector")
+def _(ns, n):
+    positions = np.arange(n, dtype=np.int32)
+    return lambda x, i: ns.lax.sort((x, i), num_keys=1), [floats(n), positions]
+
+
+for _dtype in (np.dtype(np.int32), np.dtype(ml_dtypes.bfloat16)):
+    OPERATIONS[f"sort a vector of {_dtype}"] = lambda ns, n, dtype=_dtype: (
+        ns.lax.sort, [np.asarray(1e4 * floats(n)).astype(dtype)])  # fmt: skip
+    OPERATIONS[f"top_k 10 of {_dtype}"] = lambda ns, n, dtype=_dtype: (
+        lambda x: ns.lax.top_k(x, 10),
+        [np.asarray(1e4 * floats(*square(n))).astype(dtype)],
+    )
+
+
+@operation("top_k of half a vector")
+def _(ns, n):
+    return lambda x: ns.lax.top_k(x, n // 2), [floats(n)]
 
 
 @operation("cumsum of a vector")
@@ -304,6 +325,48 @@ def _(ns, n):
         return ns.lax.conv_transpose(x, k, (2, 2), "SAME", dimension_numbers=numbers)
 
     return run, [_image(n // 4, 8), floats(8, 8, 3, 3)]
+
+
+# (batch, channels, groups, side of the kernel): the images have about ``n`` elements.
+_CONVOLUTIONS = {
+    "batch of 8": (8, 16, 1, 3),
+    "pointwise": (8, 32, 1, 1),
+    "one channel 5x5": (1, 1, 1, 5),
+    "grouped 4": (8, 32, 4, 3),
+    "depthwise": (8, 32, 32, 3),
+    "depthwise 7x7": (8, 32, 32, 7),
+}
+_LAYOUTS = {"NCHW": ("NCHW", "OIHW", "NCHW"), "NHWC": ("NHWC", "HWIO", "NHWC")}
+
+
+def _convolution(ns: Namespace, n: int, shape: tuple[int, ...], layout: str, part: str):
+    """A convolution, or its gradient by the input or by the kernel."""
+    batch, channels, groups, window = shape
+    side = max(4, int((n / batch / channels) ** 0.5))
+    x = floats(batch, channels, side, side)
+    k = floats(channels, channels // groups, window, window)
+    if layout == "NHWC":
+        x, k = x.transpose(0, 2, 3, 1), k.transpose(2, 3, 1, 0)
+
+    def run(x, k):
+        return ns.lax.conv_general_dilated(
+            x, k, (1, 1), "SAME", dimension_numbers=_LAYOUTS[layout], feature_group_count=groups
+        )
+
+    if part == "forward":
+        return run, [x, k]
+    if part == "by input":
+        return lambda k, g: ns.jax.linear_transpose(lambda x: run(x, k), x)(g)[0], [k, x]
+    return lambda x, g: ns.jax.linear_transpose(lambda k: run(x, k), k)(g)[0], [x, x]
+
+
+for _name, _shape in _CONVOLUTIONS.items():
+    for _layout in _LAYOUTS:
+        for _part in ("forward", "by input", "by kernel"):
+            OPERATIONS[f"convolution {_name} {_layout} {_part}"] = (
+                lambda ns, n, shape=_shape, layout=_layout, part=_part: _convolution(
+                    ns, n, shape, layout, part)
+            )  # fmt: skip
 
 
 @operation("convolution over a line")

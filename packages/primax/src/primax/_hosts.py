@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import primax_core
 
@@ -25,6 +25,6 @@ def _renamed(old: str, new: str) -> Callable[..., Any]:
     return call
 
 
-host_count = _renamed("host_count", "process_count")
-host_id = _renamed("host_id", "process_index")
-host_ids = _renamed("host_ids", "process_indices")
+host_count: Final = _renamed("host_count", "process_count")
+host_id: Final = _renamed("host_id", "process_index")
+host_ids: Final = _renamed("host_ids", "process_indices")

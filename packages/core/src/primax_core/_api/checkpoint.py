@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 from .._base import pytree, source
 from .._base.config import state
 from .._base.source import api_boundary_of
 from .._ir.jaxpr import Var
+from .._ir.primitive import Primitive
 from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._trace.core import set_trace, typeof
 from .._trace.staging import StagingTrace
@@ -25,13 +26,13 @@ _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
 
 def checkpoint(
-    fun: Callable,
+    fun: Callable[..., Any],
     *,
     prevent_cse: bool = True,
     policy: Callable[..., Any] | None = None,
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Sequence[str] = (),
-) -> Callable:
+) -> Callable[..., Any]:
     """The function, computing its intermediate values again when it is differentiated in reverse.
 
     Args:
@@ -101,23 +102,25 @@ def checkpoint_name(x: Any, name: str) -> Any:
 
 # Policies
 
+Policy: TypeAlias = Callable[..., Any]
 
-def everything_saveable(*_, **__) -> bool:
+
+def everything_saveable(*_: Any, **__: Any) -> bool:
     """Keep every value."""
     return True
 
 
-def nothing_saveable(*_, **__) -> bool:
+def nothing_saveable(*_: Any, **__: Any) -> bool:
     """Keep no value."""
     return False
 
 
-def dots_saveable(prim, *_, **__) -> bool:
+def dots_saveable(prim: Primitive, *_: Any, **__: Any) -> bool:
     """Keep results of matrix multiplications and convolutions."""
     return prim is dot_general_p or prim.name == "conv_general_dilated"
 
 
-def dots_with_no_batch_dims_saveable(prim, *_, **params) -> bool:
+def dots_with_no_batch_dims_saveable(prim: Primitive, *_: Any, **params: Any) -> bool:
     """Keep results of matrix multiplications without batch dimensions."""
     if prim is dot_general_p:
         (_, _), (lhs_batch, rhs_batch) = params["dimension_numbers"]
@@ -125,7 +128,7 @@ def dots_with_no_batch_dims_saveable(prim, *_, **params) -> bool:
     return False
 
 
-def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Callable:
+def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
     """Keep results of unbatched matrix multiplications in another kind of memory."""
 
     def policy(prim, *_, **params):
@@ -136,25 +139,25 @@ def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Callab
     return policy
 
 
-def save_anything_except_these_names(*names_not_to_save: str) -> Callable:
+def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
     """Keep every value but those named."""
     names = frozenset(names_not_to_save)
     return lambda prim, *_, **params: not (prim is name_p and params["name"] in names)
 
 
-def save_any_names_but_these(*names_not_to_save: str) -> Callable:
+def save_any_names_but_these(*names_not_to_save: str) -> Policy:
     """Keep every named value but those."""
     names = frozenset(names_not_to_save)
     return lambda prim, *_, **params: prim is name_p and params["name"] not in names
 
 
-def save_only_these_names(*names_which_can_be_saved: str) -> Callable:
+def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
     """Keep only values with these names."""
     names = frozenset(names_which_can_be_saved)
     return lambda prim, *_, **params: prim is name_p and params["name"] in names
 
 
-def save_from_both_policies(policy_1: Callable, policy_2: Callable) -> Callable:
+def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
     """Keep what either policy keeps."""
 
     def policy(prim, *args, **params):
@@ -169,7 +172,7 @@ def save_and_offload_only_these_names(
     names_which_can_be_offloaded: Sequence[str],
     offload_src: str,
     offload_dst: str,
-) -> Callable:
+) -> Policy:
     """Keep some named values where they are and others in another kind of memory."""
     saved, offloaded = set(names_which_can_be_saved), set(names_which_can_be_offloaded)
     both = saved & offloaded
@@ -192,27 +195,33 @@ class CheckpointPolicies:
     A policy is ``(primitive, *avals, **params) -> bool``: whether to keep the operation's results.
     """
 
-    everything_saveable = staticmethod(everything_saveable)
-    nothing_saveable = staticmethod(nothing_saveable)
-    dots_saveable = staticmethod(dots_saveable)
-    checkpoint_dots = staticmethod(dots_saveable)
-    dots_with_no_batch_dims_saveable = staticmethod(dots_with_no_batch_dims_saveable)
-    checkpoint_dots_with_no_batch_dims = staticmethod(dots_with_no_batch_dims_saveable)
-    offload_dot_with_no_batch_dims = staticmethod(offload_dot_with_no_batch_dims)
-    save_anything_except_these_names = staticmethod(save_anything_except_these_names)
-    save_any_names_but_these = staticmethod(save_any_names_but_these)
-    save_only_these_names = staticmethod(save_only_these_names)
-    save_from_both_policies = staticmethod(save_from_both_policies)
-    save_and_offload_only_these_names = staticmethod(save_and_offload_only_these_names)
+    everything_saveable: Policy = staticmethod(everything_saveable)
+    nothing_saveable: Policy = staticmethod(nothing_saveable)
+    dots_saveable: Policy = staticmethod(dots_saveable)
+    checkpoint_dots: Policy = staticmethod(dots_saveable)
+    dots_with_no_batch_dims_saveable: Policy = staticmethod(dots_with_no_batch_dims_saveable)
+    checkpoint_dots_with_no_batch_dims: Policy = staticmethod(dots_with_no_batch_dims_saveable)
+    offload_dot_with_no_batch_dims: Callable[..., Policy] = staticmethod(
+        offload_dot_with_no_batch_dims
+    )
+    save_anything_except_these_names: Callable[..., Policy] = staticmethod(
+        save_anything_except_these_names
+    )
+    save_any_names_but_these: Callable[..., Policy] = staticmethod(save_any_names_but_these)
+    save_only_these_names: Callable[..., Policy] = staticmethod(save_only_these_names)
+    save_from_both_policies: Callable[..., Policy] = staticmethod(save_from_both_policies)
+    save_and_offload_only_these_names: Callable[..., Policy] = staticmethod(
+        save_and_offload_only_these_names
+    )
 
 
-checkpoint_policies = CheckpointPolicies()
+checkpoint_policies: Final = CheckpointPolicies()
 
 
 # Looking at residuals
 
 
-def saved_residuals(fun: Callable, *args, **kwargs) -> list[tuple[Any, str]]:
+def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tuple[Any, str]]:
     """Types and origins of the values that reverse mode of ``fun`` keeps."""
     leaves, in_tree = _flatten((args, kwargs))
     names = leaf_names(fun, args, kwargs)
@@ -257,7 +266,7 @@ def _needed(tape, tangents):
     return [n for n in tape if n in used]
 
 
-def print_saved_residuals(fun: Callable, *args, **kwargs) -> None:
+def print_saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
     """Print a line for every value that reverse mode of ``fun`` keeps."""
     for aval, text in saved_residuals(fun, *args, **kwargs):
         print(f"{aval.str_short()} {text}")

@@ -45,7 +45,7 @@ class ClosedProgram:
         return _unflatten(self.out_tree, [finished(o) for o in outs])
 
 
-def closed_program(fun: Callable, *example_args) -> tuple[ClosedProgram, list]:
+def closed_program(fun: Callable[..., Any], *example_args) -> tuple[ClosedProgram, list[Any]]:
     """A function as a program of its arguments, and the values that it closes over."""
     leaves, in_tree = _flatten((example_args, {}))
     traced: Traced = trace_function(
@@ -62,7 +62,9 @@ def closed_program(fun: Callable, *example_args) -> tuple[ClosedProgram, list]:
     return ClosedProgram(jaxpr, in_tree, traced.out_tree), list(consts)
 
 
-def closure_convert(fun: Callable, *example_args) -> tuple[Callable, list[Any]]:
+def closure_convert(
+    fun: Callable[..., Any], *example_args: Any
+) -> tuple[Callable[..., Any], list[Any]]:
     """A function without a closure over tracers, and the values it needs instead.
 
     Args:

@@ -27,7 +27,12 @@ _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
 class _CustomFunction:
     """What custom_jvp and custom_vjp have in common."""
 
-    def __init__(self, fun: Callable, nondiff_argnums=(), nondiff_argnames=()):
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        nondiff_argnums: int | Sequence[int] = (),
+        nondiff_argnames: str | Sequence[str] = (),
+    ):
         check_callable(fun)
         update_wrapper(self, fun)
         self.fun = fun
@@ -40,7 +45,7 @@ class _CustomFunction:
             nums += tuple(parameters.index(n) for n in names)
         self.nondiff_argnums = nums
 
-    def __get__(self, instance, owner=None):
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is None:
             return self
         return _Bound(self, instance)
@@ -106,22 +111,27 @@ class custom_jvp(_CustomFunction):
     10.0
     """
 
-    def __init__(self, fun, nondiff_argnums=(), nondiff_argnames=()):
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        nondiff_argnums: int | Sequence[int] = (),
+        nondiff_argnames: str | Sequence[str] = (),
+    ):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.jvp: Callable | None = None
         self.symbolic_zeros = False
 
-    def defjvp(self, jvp: Callable, symbolic_zeros: bool = False) -> Callable:
+    def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
         """Set the rule; returns it, so that it can be used as a decorator.
 
         Args:
           symbolic_zeros: pass ``SymbolicZero`` for tangents that are known to be zero.
         """
         self.jvp = jvp
-        self.symbolic_zeros = symbolic_zeros
+        self.symbolic_zeros: bool = symbolic_zeros
         return jvp
 
-    def defjvps(self, *jvps: Callable | None) -> None:
+    def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
         """Set a rule ``(tangent, out, *primals) -> tangent of out`` for each argument.
 
         ``None`` stands for a zero derivative.
@@ -143,7 +153,7 @@ class custom_jvp(_CustomFunction):
         self.defjvp(rule)
 
     @api_boundary
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.jvp is None:
             raise AttributeError(
                 f"No JVP defined for custom_jvp function {name_of(self.fun)} using defjvp."
@@ -235,17 +245,22 @@ class custom_vjp(_CustomFunction):
     5.0
     """
 
-    def __init__(self, fun, nondiff_argnums=(), nondiff_argnames=()):
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        nondiff_argnums: int | Sequence[int] = (),
+        nondiff_argnames: str | Sequence[str] = (),
+    ):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.fwd: Callable | None = None
         self.bwd: Callable | None = None
-        self.symbolic_zeros = False
-        self.optimize_remat = False
+        self.symbolic_zeros: bool = False
+        self.optimize_remat: bool = False
 
     def defvjp(
         self,
-        fwd: Callable,
-        bwd: Callable,
+        fwd: Callable[..., Any],
+        bwd: Callable[..., Any],
         symbolic_zeros: bool = False,
         optimize_remat: bool = False,
     ) -> None:
@@ -272,7 +287,7 @@ class custom_vjp(_CustomFunction):
         self.symbolic_zeros, self.optimize_remat = symbolic_zeros, optimize_remat
 
     @api_boundary
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.fwd is None or self.bwd is None:
             raise AttributeError(
                 f"No VJP defined for custom_vjp function {name_of(self.fun)} using defvjp."
@@ -396,7 +411,11 @@ def _stands_for_many(x, leaves, full) -> bool:
 
 
 def custom_gradient(
-    fun: Callable | None = None, *, with_logs=False, remat=False, with_accums=None
+    fun: Callable[..., Any] | None = None,
+    *,
+    with_logs: bool = False,
+    remat: bool = False,
+    with_accums: Any = None,
 ) -> Any:
     """A function that returns its value together with its vjp function.
 

@@ -26,7 +26,9 @@ tree_flatten, tree_unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
 
 @api_boundary
-def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = False) -> Any:
+def jvp(
+    fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
+) -> Any:
     """Value of a function and its derivative along tangents.
 
     Args:
@@ -107,7 +109,12 @@ def _dtype_name(dtype) -> str:
 
 
 @api_boundary
-def linearize(fun: Callable, *primals, has_aux: bool = False, in_nzs=None) -> Any:
+def linearize(
+    fun: Callable[..., Any],
+    *primals: Any,
+    has_aux: bool = False,
+    in_nzs: Sequence[bool] | None = None,
+) -> Any:
     """Value of a function, and its derivative there as a function that may be called many times.
 
     Returns:
@@ -177,7 +184,9 @@ class _Linearized:
 
 
 @api_boundary
-def linear_transpose(fun: Callable, *primals, reduce_axes=()) -> Callable:
+def linear_transpose(
+    fun: Callable[..., Any], *primals: Any, reduce_axes: Sequence[Any] = ()
+) -> Callable[..., Any]:
     """The transpose of a function that is linear in its arguments.
 
     Args:

@@ -20,13 +20,13 @@ tree_flatten = pytree.tree_flatten
 
 
 def value_and_grad(
-    fun: Callable,
+    fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-    reduce_axes=(),
-) -> Callable:
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[..., Any]:
     """A function that gives the value of ``fun`` and its gradient.
 
     Args:
@@ -72,13 +72,13 @@ def _one_of(aval: ShapedArray) -> Literal:
 
 
 def grad(
-    fun: Callable,
+    fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-    reduce_axes=(),
-) -> Callable:
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[..., Any]:
     """A function that gives the gradient of ``fun``; arguments as :func:`value_and_grad`.
 
     >>> float(grad(lambda x: x * x * x)(2.0))

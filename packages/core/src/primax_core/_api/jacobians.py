@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -27,11 +28,11 @@ tree_flatten, tree_unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
 
 def jacfwd(
-    fun: Callable,
+    fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
-) -> Callable:
+) -> Callable[..., Any]:
     """Jacobian of a function, one column at a time in forward mode: good for few inputs.
 
     Returns:
@@ -108,12 +109,12 @@ def _check_jacfwd_input(x, holomorphic: bool) -> None:
 
 
 def jacrev(
-    fun: Callable,
+    fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-) -> Callable:
+) -> Callable[..., Any]:
     """Jacobian of a function, one row at a time in reverse mode: good for few results.
 
     Results are laid out as by :func:`jacfwd`.
@@ -168,11 +169,11 @@ jacobian = jacrev
 
 
 def hessian(
-    fun: Callable,
+    fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
-) -> Callable:
+) -> Callable[..., Any]:
     """Second derivatives: forward mode over reverse mode.
 
     >>> float(hessian(lambda x: x * x * x)(2.0))
@@ -184,7 +185,7 @@ def hessian(
     )  # fmt: skip
 
 
-def directions_of(leaves: Sequence) -> list[np.ndarray]:
+def directions_of(leaves: Sequence[Any]) -> list[np.ndarray]:
     """Rows of an identity matrix, cut and shaped like the leaves."""
     avals = [typeof(x) for x in leaves]
     total = sum(a.size for a in avals)
@@ -200,7 +201,7 @@ def directions_of(leaves: Sequence) -> list[np.ndarray]:
 _kept: dict[tuple, list] = {}
 
 
-def basis(leaves: Sequence, tree):
+def basis(leaves: Sequence[Any], tree):
     """The standard basis of a tree of arrays, along a new first axis; kept while it is small."""
     avals = [typeof(x) for x in leaves]
     key = (state.key, *avals)
@@ -216,7 +217,7 @@ def basis(leaves: Sequence, tree):
     return tree_unflatten(tree, found)
 
 
-def split_basis(x, leaves: Sequence, axis: int) -> list:
+def split_basis(x, leaves: Sequence[Any], axis: int) -> list[Any]:
     """Cut the axis of basis directions into parts of the leaves' shapes."""
     avals = [typeof(leaf) for leaf in leaves]
     shape = typeof(x).shape

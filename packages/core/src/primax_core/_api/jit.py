@@ -50,7 +50,7 @@ class _Options:
 class JitFunction:
     """A compiled function, as :func:`jit` returns it."""
 
-    def __init__(self, fun: Callable, options: _Options):
+    def __init__(self, fun: Callable[..., Any], options: _Options):
         self._fun = fun
         self._options = options
         self._has_static = bool(options.static_argnums or options.static_argnames)
@@ -64,7 +64,7 @@ class JitFunction:
         update_wrapper(self, fun, updated=())
         self.__wrapped__ = fun
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             if state.trace is None and not kwargs and args:
                 # The short roads: one array, arrays, a tree of arrays.
@@ -113,10 +113,10 @@ class JitFunction:
             source.fold_traceback(e)
             raise
 
-    def __get__(self, instance, owner=None):
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else partial(self, instance)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<PjitFunction of {self._fun!r}>"
 
     def _bind_static(self, args: tuple, kwargs: dict):
@@ -145,7 +145,7 @@ class JitFunction:
     # Ahead of time
 
     @source.api_boundary
-    def trace(self, *args, **kwargs) -> TracedStage:
+    def trace(self, *args: Any, **kwargs: Any) -> TracedStage:
         """The program for arguments of these types (arrays or ``ShapeDtypeStruct``)."""
         fun, static_key, args, kwargs = self._bind_static(args, kwargs)
         leaves, in_tree = _flatten((args, kwargs))
@@ -157,11 +157,11 @@ class JitFunction:
             donated=staged.donated(in_tree), debug_info=traced.jaxpr.debug_info,
         )  # fmt: skip
 
-    def lower(self, *args, **kwargs) -> Lowered:
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """The program as StableHLO for arguments of these types."""
         return self.trace(*args, **kwargs).lower()
 
-    def eval_shape(self, *args, **kwargs):
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """Shapes and dtypes of the results, without computing."""
         return self.trace(*args, **kwargs).out_info
 

@@ -33,16 +33,16 @@ class ShapeDtypeStruct:
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
         try:
-            self.shape = tuple(int(d) for d in shape)
+            self.shape: tuple[int, ...] = tuple(int(d) for d in shape)
         except TypeError:
             raise TypeError(
                 f"ShapeDtypeStruct: shape must be a sequence of integers, got {shape!r}"
             ) from None
-        self.dtype = dtypes.canonicalize_user_dtype(dtype, "ShapeDtypeStruct")
-        self.sharding = sharding
-        self.weak_type = weak_type
-        self.manual_axis_type = manual_axis_type
-        self.is_ref = is_ref
+        self.dtype: Any = dtypes.canonicalize_user_dtype(dtype, "ShapeDtypeStruct")
+        self.sharding: Any = sharding
+        self.weak_type: bool = weak_type
+        self.manual_axis_type: Any = manual_axis_type
+        self.is_ref: bool = is_ref
 
     @property
     def aval(self) -> ShapedArray:
@@ -60,11 +60,11 @@ class ShapeDtypeStruct:
         return math.prod(self.shape)
 
     @property
-    def format(self):
+    def format(self) -> Any:
         """The layout, not known here."""
         return None
 
-    def update(self, **changes) -> ShapeDtypeStruct:
+    def update(self, **changes: Any) -> ShapeDtypeStruct:
         """A copy with some fields changed."""
         fields = {n: getattr(self, n) for n in self.__slots__}
         fields.update(changes)
@@ -82,15 +82,15 @@ class ShapeDtypeStruct:
             raise TypeError("len() of unsized object")
         return self.shape[0]
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if type(other) is not ShapeDtypeStruct:
             return False
         return all(getattr(self, n) == getattr(other, n) for n in self.__slots__)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((self.shape, self.dtype, self.weak_type))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         notes = "".join(
             f", {n}={getattr(self, n)!r}"
             for n in ("sharding", "weak_type", "is_ref")

@@ -22,7 +22,9 @@ class Slice:
     def __init__(self, start: Any, size: Any, stride: int = 1):
         if not isinstance(stride, Tracer) and stride < 0:
             raise ValueError("`stride` must be >= 0.")
-        self.start, self.size, self.stride = start, size, stride
+        self.start: Any = start
+        self.size: Any = size
+        self.stride: int = stride
 
     @property
     def is_dynamic_start(self) -> bool:
@@ -42,13 +44,13 @@ class Slice:
             raise ValueError(f"slice must have a step of 1 or more (found: {step})")
         return cls(start, max((stop - start + step - 1) // step, 0), step)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         parts = (self.start, self.size, self.stride)
         return type(other) is Slice and parts == (other.start, other.size, other.stride)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: Any = None  # type: ignore[assignment]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Slice(start={self.start!r}, size={self.size!r}, stride={self.stride!r})"
 
 

@@ -26,27 +26,27 @@ class ArgInfo:
 
     def __init__(self, _aval: ShapedArray, donated: bool):
         self._aval = _aval
-        self.donated = donated
+        self.donated: bool = donated
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, ...]:
         """Sizes of the axes."""
         return self._aval.shape
 
     @property
-    def dtype(self):
+    def dtype(self) -> Any:
         """Type of the elements."""
         return self._aval.dtype
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return (
             type(other) is ArgInfo and self._aval is other._aval and self.donated == other.donated
         )
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((self._aval, self.donated))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"ArgInfo(_aval={self._aval!r}, donated={self.donated})"
 
 
@@ -66,13 +66,13 @@ class Stage:
     _donated: tuple[int, ...]
 
     @property
-    def args_info(self):
+    def args_info(self) -> Any:
         """A tree of :class:`ArgInfo` like the arguments ``(args, kwargs)``."""
         infos = [ArgInfo(a, i in self._donated) for i, a in enumerate(self._avals)]
         return _unflatten(self.in_tree, infos)
 
     @property
-    def out_info(self):
+    def out_info(self) -> Any:
         """A tree of ``ShapeDtypeStruct`` like the result."""
         return _unflatten(self.out_tree, [out_struct(a) for a in self._out_avals])
 
@@ -86,12 +86,14 @@ class Traced(Stage):
     """A traced function: its jaxpr, and the way on to :class:`Lowered`."""
 
     def __init__(
-        self, traced, in_tree, avals, name: str, options: Callable, donated=(),
+        self, traced: Any, in_tree: Any, avals: Sequence[ShapedArray], name: str,
+        options: Callable[..., Any], donated: tuple[int, ...] = (),
         debug_info: DebugInfo | None = None,
     ):  # fmt: skip
         self.jaxpr: Jaxpr = traced.jaxpr
         self._consts = list(traced.consts)
-        self.in_tree, self.out_tree = in_tree, traced.out_tree
+        self.in_tree: Any = in_tree
+        self.out_tree: Any = traced.out_tree
         self._avals = avals
         self._out_avals = traced.jaxpr.out_avals
         self.fun_name = name
@@ -100,21 +102,21 @@ class Traced(Stage):
         self.debug_info = debug_info
 
     @property
-    def in_avals(self):
+    def in_avals(self) -> Any:
         """Types of the arguments, in their tree."""
         return _unflatten(self.in_tree, list(self._avals))
 
     @property
-    def out_avals(self):
+    def out_avals(self) -> Any:
         """Types of the results, in their tree."""
         return _unflatten(self.out_tree, list(self._out_avals))
 
     @property
-    def effects(self) -> frozenset:
+    def effects(self) -> frozenset[Any]:
         """Effects of the program."""
         return self.jaxpr.effects
 
-    def lower(self, *, lowering_platforms: tuple[str, ...] | None = None, **_) -> Lowered:
+    def lower(self, *, lowering_platforms: tuple[str, ...] | None = None, **_: Any) -> Lowered:
         """The program as StableHLO, for the default platform or the first one named."""
         name, donated, keep_unused, compiler_options, sharding = self._options()
         if any(isinstance(c, Tracer) for c in self._consts):
@@ -132,24 +134,27 @@ class Traced(Stage):
         )
         return Lowered(self, module, compiler_options, sharding, keep_unused)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Traced({self.fun_name})"
 
 
 class Lowered(Stage):
     """A lowered function: its StableHLO, and the way on to :class:`Compiled`."""
 
-    def __init__(self, traced: Traced, module, compiler_options, sharding, keep_unused):
+    def __init__(
+        self, traced: Traced, module: Any, compiler_options: Any, sharding: Any, keep_unused: bool
+    ):
         self._traced = traced
         self._module = module
         self._compiler_options = compiler_options
         self._sharding = sharding
-        self.in_tree, self.out_tree = traced.in_tree, traced.out_tree
+        self.in_tree: Any = traced.in_tree
+        self.out_tree: Any = traced.out_tree
         self._avals, self._out_avals = traced._avals, traced._out_avals
         self._donated = traced._donated
 
     @property
-    def in_avals(self):
+    def in_avals(self) -> Any:
         """Types of the arguments, in their tree."""
         return self._traced.in_avals
 
@@ -161,7 +166,7 @@ class Lowered(Stage):
             return self.compiler_ir("hlo").as_hlo_text()
         raise ValueError(f"unknown dialect: {dialect}")
 
-    def compiler_ir(self, dialect: str | None = None):
+    def compiler_ir(self, dialect: str | None = None) -> Any:
         """The module as jaxlib's object."""
         if dialect in (None, "stablehlo", "mhlo"):
             return self._module.module
@@ -186,26 +191,27 @@ class Lowered(Stage):
         )  # fmt: skip
         return Compiled(self, exe)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Lowered({self._traced.fun_name})"
 
 
 class Compiled(Stage):
     """A compiled function; call it with arguments of exactly the types it was compiled for."""
 
-    def __init__(self, lowered: Lowered, exe):
+    def __init__(self, lowered: Lowered, exe: Any):
         self._lowered = lowered
         self._exe = exe
-        self.in_tree, self.out_tree = lowered.in_tree, lowered.out_tree
+        self.in_tree: Any = lowered.in_tree
+        self.out_tree: Any = lowered.out_tree
         self._avals, self._out_avals = lowered._avals, lowered._out_avals
         self._donated = lowered._donated
 
     @property
-    def in_avals(self):
+    def in_avals(self) -> Any:
         """Types of the arguments, in their tree."""
         return self._lowered.in_avals
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves, tree = _flatten((args, kwargs))
         if tree != self.in_tree:
             raise TypeError(
@@ -223,7 +229,7 @@ class Compiled(Stage):
         outs = self._exe([as_operand(x) for x in leaves])
         return _unflatten(self.out_tree, outs)
 
-    call = __call__
+    call: Callable[..., Any] = __call__
 
     def _check(self, leaves) -> None:
         info = self._lowered._traced.debug_info
@@ -252,23 +258,23 @@ class Compiled(Stage):
         found = self._exe.raw.cost_analysis()
         return found[0] if isinstance(found, list) else found
 
-    def memory_analysis(self):
+    def memory_analysis(self) -> Any:
         """Sizes of arguments, results, temporaries and code, or ``None`` where not known."""
         return self._exe.raw.get_compiled_memory_stats()
 
-    def runtime_executable(self):
+    def runtime_executable(self) -> Any:
         """jaxlib's executable."""
         return self._exe.raw
 
     @property
-    def input_shardings(self):
+    def input_shardings(self) -> Any:
         """Shardings of the arguments ``(args, kwargs)``."""
         return _unflatten(self.in_tree, list(self._exe.in_shardings))
 
     @property
-    def output_shardings(self):
+    def output_shardings(self) -> Any:
         """Shardings of the results."""
         return _unflatten(self.out_tree, [s.sharding for s in self._exe.out_specs])
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Compiled({self._lowered._traced.fun_name})"

@@ -20,7 +20,7 @@ _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
 
 def make_jaxpr(
-    fun: Callable,
+    fun: Callable[..., Any],
     static_argnums: int | Sequence[int] = (),
     axis_env: Sequence[tuple[Any, int]] | None = None,
     return_shape: bool = False,
@@ -90,7 +90,7 @@ class _axes:
 
 
 @api_boundary
-def eval_shape(fun: Callable, *args, **kwargs) -> Any:
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Shapes and dtypes of what ``fun`` would return, without computing.
 
     Args:
@@ -125,16 +125,16 @@ class named_scope(ContextDecorator):
     def _recreate_cm(self):
         return named_scope(self.name)
 
-    def __enter__(self):
+    def __enter__(self) -> named_scope:
         self._saved.append(state.name_stack)
         state.name_stack = (*state.name_stack, self.name)
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         state.name_stack = self._saved.pop()
 
 
-def named_call(fun: Callable, *, name: str | None = None) -> Callable:
+def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
     """The function under :func:`named_scope` of its name."""
     check_callable(fun)
     return named_scope(name or name_of(fun))(fun)

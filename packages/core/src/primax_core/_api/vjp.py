@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,7 @@ class VJP:
         self.out_tree = out_tree
 
     @property
-    def opaque_residuals(self) -> list:
+    def opaque_residuals(self) -> list[Any]:
         """The values that were saved for the backward pass."""
         return [r for node in self._tape for r in node.residuals]
 
@@ -168,7 +168,12 @@ def check_cotangent(ct: Any, aval: ShapedArray, index: int) -> None:
 
 @api_boundary
 def vjp(
-    fun: Callable, *primals, has_aux: bool = False, reduce_axes=(), saveable_args=True, in_nzs=None
+    fun: Callable[..., Any],
+    *primals: Any,
+    has_aux: bool = False,
+    reduce_axes: Sequence[Any] = (),
+    saveable_args: bool = True,
+    in_nzs: Sequence[bool] | None = None,
 ) -> Any:
     """Value of a function, and the function from cotangents of results to those of arguments.
 
@@ -190,7 +195,7 @@ def vjp(
     return (out, pullback, aux) if has_aux else (out, pullback)
 
 
-def pull_back(fun: Callable, primals: tuple, has_aux: bool):
+def pull_back(fun: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool):
     """Value, pullback and auxiliary part of a function."""
     leaves, in_tree = tree_flatten(primals)
     in_avals = [input_aval(x, fun) for x in leaves]
@@ -246,7 +251,7 @@ def differentiable(aval: ShapedArray) -> bool:
     return dtypes.issubdtype(aval.dtype, np.inexact)
 
 
-def split_aux(out: Any, fun: Callable):
+def split_aux(out: Any, fun: Callable[..., Any]):
     """The value and the auxiliary part of what a function returned."""
     if not isinstance(out, (tuple, list)) or len(out) != 2:
         raise TypeError(

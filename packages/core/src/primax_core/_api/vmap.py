@@ -19,14 +19,14 @@ tree_flatten, tree_unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
 
 def vmap(
-    fun: Callable,
+    fun: Callable[..., Any],
     in_axes: Any = 0,
     out_axes: Any = 0,
     axis_name: Any = None,
     axis_size: int | None = None,
     spmd_axis_name: Any = None,
     sum_match: bool = False,
-) -> Callable:
+) -> Callable[..., Any]:
     """A function that applies ``fun`` to each slice of its arguments, all at once.
 
     Args:
@@ -116,7 +116,7 @@ def _check_axis_leaves(axes: Any, what: str) -> None:
             )
 
 
-def flat_axes(in_axes: Any, in_tree, args: tuple, kwargs: dict) -> list:
+def flat_axes(in_axes: Any, in_tree, args: tuple[Any, ...], kwargs: dict[Any, Any]) -> list[Any]:
     """One axis or ``None`` for every leaf of ``(args, kwargs)``."""
     if type(in_axes) is int:
         return [in_axes] * in_tree.num_leaves
@@ -125,7 +125,7 @@ def flat_axes(in_axes: Any, in_tree, args: tuple, kwargs: dict) -> list:
     return found + [0] * kwargs_tree.num_leaves
 
 
-def flat_out_axes(out_axes: Any, out_tree) -> list:
+def flat_out_axes(out_axes: Any, out_tree) -> list[Any]:
     """One axis or ``None`` for every leaf of the result."""
     if type(out_axes) is int or out_axes is None:
         return [out_axes] * out_tree.num_leaves

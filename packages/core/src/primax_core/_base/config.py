@@ -48,7 +48,7 @@ class TraceKey:
     __slots__ = ("__weakref__", "values")
 
     def __init__(self, values: tuple[Any, ...]) -> None:
-        self.values = values
+        self.values: tuple[Any, ...] = values
 
     def __repr__(self) -> str:
         return f"TraceKey({_differences(_trace_names, self.values)})"
@@ -63,15 +63,16 @@ class DispatchKey:
     __slots__ = ("__weakref__", "moves", "trace", "values")
 
     def __init__(self, trace: TraceKey, values: tuple[Any, ...]) -> None:
-        self.trace = trace
-        self.values = values
+        self.trace: TraceKey = trace
+        self.values: tuple[Any, ...] = values
         self.moves: dict[tuple[str, Any], DispatchKey] = {}  # the keys one changed option away
 
     def __repr__(self) -> str:
         own = _differences(_dispatch_names, self.values)
         return f"DispatchKey({', '.join(filter(None, (repr(self.trace), own)))})"
 
-    __reduce__ = TraceKey.__reduce__
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("configuration keys belong to one process and cannot be pickled")
 
 
 def _differences(names: list[str], values: tuple[Any, ...]) -> str:

@@ -40,13 +40,13 @@ class Option:
         choices: tuple[str, ...] | None = None,
         optional: bool = False,
     ) -> None:
-        self.name = name
-        self.kind = kind
-        self.default = default
-        self.scope = scope
-        self.doc = doc
-        self.choices = choices
-        self.optional = optional or default is None
+        self.name: str = name
+        self.kind: type = kind
+        self.default: Any = default
+        self.scope: str = scope
+        self.doc: str = doc
+        self.choices: tuple[str, ...] | None = choices
+        self.optional: bool = optional or default is None
 
     @property
     def env_var(self) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -26,7 +27,9 @@ class ShapedArray:
     ndim: int
     size: int
 
-    def __new__(cls, shape, dtype, weak_type=False, sharding=None):
+    def __new__(
+        cls, shape: Sequence[int], dtype: Any, weak_type: bool = False, sharding: Any = None
+    ) -> ShapedArray:
         key = (cls, shape, dtype, weak_type, sharding)
         try:
             return _interned[key]
@@ -49,10 +52,10 @@ class ShapedArray:
             object.__setattr__(self, name, value)
         return _interned.setdefault((cls, shape, dtype, weak_type, sharding), self)
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise AttributeError(f"ShapedArray is immutable: cannot set {name!r}; use .update(...)")
 
-    def update(self, **changes) -> ShapedArray:
+    def update(self, **changes: Any) -> ShapedArray:
         """A copy with some fields changed."""
         fields = {n: getattr(self, n) for n in ("shape", "dtype", "weak_type", "sharding")}
         fields.update(changes)
@@ -72,29 +75,29 @@ class ShapedArray:
         """``f32[2,3]``."""
         return f"{dtypes.short_name(self.dtype)}[{','.join(map(str, self.shape))}]"
 
-    def __str__(self):
+    def __str__(self) -> str:
         weak = "~" if self.weak_type else ""
         return f"{weak}{self.dtype.name}[{','.join(map(str, self.shape))}]"
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapedArray({self.dtype.name}[{','.join(map(str, self.shape))}]{weak})"
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return True  # though it has a length
 
-    def __len__(self):
+    def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of unsized object")
         return self.shape[0]
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return ShapedArray, (self.shape, self.dtype, self.weak_type, self.sharding)
 
-    def __copy__(self):
+    def __copy__(self) -> ShapedArray:
         return self
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: Any) -> ShapedArray:
         return self
 
 

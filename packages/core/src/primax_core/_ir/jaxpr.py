@@ -17,10 +17,10 @@ class Var:
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval):
-        self.aval = aval
+    def __init__(self, aval: ShapedArray):
+        self.aval: ShapedArray = aval
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Var(id={id(self)}):{self.aval.str_short()}"
 
 
@@ -29,7 +29,7 @@ class DropVar(Var):
 
     __slots__ = ()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "_"
 
 
@@ -38,11 +38,11 @@ class Literal:
 
     __slots__ = ("val", "aval")
 
-    def __init__(self, val, aval):
-        self.val = val
-        self.aval = aval
+    def __init__(self, val: Any, aval: ShapedArray):
+        self.val: Any = val
+        self.aval: ShapedArray = aval
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Literal({self.val})"
 
 
@@ -55,23 +55,30 @@ class Eqn:
     __slots__ = ("primitive", "invars", "outvars", "params", "effects", "source_info", "ctx")
 
     def __init__(
-        self, primitive, invars, outvars, params, effects=no_effects, source_info=None, ctx=()
+        self,
+        primitive: Primitive,
+        invars: Sequence[Atom],
+        outvars: Sequence[Var],
+        params: dict[str, Any],
+        effects: frozenset[Any] = no_effects,
+        source_info: Any = None,
+        ctx: tuple[str, ...] = (),
     ):
         self.primitive: Primitive = primitive
         self.invars: Sequence[Atom] = invars
         self.outvars: Sequence[Var] = outvars
         self.params: dict[str, Any] = params
-        self.effects = effects
-        self.source_info = source_info
-        self.ctx = ctx  # the stack of named scopes, a tuple of strings
+        self.effects: frozenset[Any] = effects
+        self.source_info: Any = source_info
+        self.ctx: tuple[str, ...] = ctx  # the stack of named scopes, a tuple of strings
 
-    def replace(self, **changes) -> Eqn:
+    def replace(self, **changes: Any) -> Eqn:
         """A copy with some fields changed."""
         fields = {n: getattr(self, n) for n in Eqn.__slots__}
         fields.update(changes)
         return Eqn(**fields)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         from .printer import eqn_to_text
 
         return eqn_to_text(self)
@@ -122,17 +129,17 @@ class Jaxpr:
         invars: Sequence[Var],
         outvars: Sequence[Atom],
         eqns: Sequence[Eqn],
-        effects: frozenset | None = None,
+        effects: frozenset[Any] | None = None,
         debug_info: DebugInfo = no_debug_info,
     ):
-        self.constvars = list(constvars)
-        self.consts = list(consts)
-        self.invars = list(invars)
-        self.outvars = list(outvars)
-        self.eqns = list(eqns)
-        self.effects = joined_effects(eqns) if effects is None else effects
-        self.debug_info = debug_info
-        self.cache: dict = {}
+        self.constvars: list[Var] = list(constvars)
+        self.consts: list[Any] = list(consts)
+        self.invars: list[Var] = list(invars)
+        self.outvars: list[Atom] = list(outvars)
+        self.eqns: list[Eqn] = list(eqns)
+        self.effects: frozenset[Any] = joined_effects(eqns) if effects is None else effects
+        self.debug_info: DebugInfo = debug_info
+        self.cache: dict[Any, Any] = {}
 
     @property
     def jaxpr(self) -> Jaxpr:
@@ -154,7 +161,7 @@ class Jaxpr:
         """Types of the results."""
         return [v.aval for v in self.outvars]
 
-    def replace(self, **changes) -> Jaxpr:
+    def replace(self, **changes: Any) -> Jaxpr:
         """A copy with some fields changed and an empty cache."""
         fields = {n: getattr(self, n) for n in Jaxpr.__slots__[:7]}
         if "eqns" in changes and "effects" not in changes:
@@ -166,13 +173,13 @@ class Jaxpr:
         """``f`` applied to the program."""
         return f(self)
 
-    def pretty_print(self, **options) -> str:
+    def pretty_print(self, **options: Any) -> str:
         """The program as text; see :func:`primax_core._ir.printer.jaxpr_to_text`."""
         from .printer import jaxpr_to_text
 
         return jaxpr_to_text(self, **options)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.pretty_print()
 
     __repr__ = __str__

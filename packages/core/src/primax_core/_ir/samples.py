@@ -19,7 +19,9 @@ import numpy as np
 
 from .primitive import RuleKind
 
-samples: Final[RuleKind[Callable[[], Iterable[Sample]]]] = RuleKind("samples", "() -> iterable of Sample")
+samples: Final[RuleKind[Callable[[], Iterable[Sample]]]] = RuleKind(
+    "samples", "() -> iterable of Sample"
+)
 
 
 class Operand:
@@ -42,14 +44,14 @@ class Operand:
         make: Callable[[np.random.Generator, tuple[int, ...]], Any] | None = None,
         weak_type: bool = False,
     ):
-        self.dtype = np.dtype(dtype)
-        self.shape = shape
-        self.low = low
-        self.high = high
-        self.make = make
-        self.weak_type = weak_type
+        self.dtype: np.dtype[Any] = np.dtype(dtype)
+        self.shape: tuple[int, ...] = shape
+        self.low: float = low
+        self.high: float = high
+        self.make: Callable[[np.random.Generator, tuple[int, ...]], Any] | None = make
+        self.weak_type: bool = weak_type
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         parts = [str(d) for d in self.shape]
         low, high = _usual.get(self.dtype, (-2, 2))
         usual = (("low", low), ("high", high), ("make", None), ("weak_type", False))
@@ -79,8 +81,8 @@ class Sample:
     __slots__ = ("operands", "params", "call", "observe", "tolerance", "raises", "without")
 
     def __init__(self, *operands: Any, **params: Any):
-        self.operands = operands
-        self.params = params
+        self.operands: tuple[Any, ...] = operands
+        self.params: dict[str, Any] = params
         self.call: Callable[..., Any] | None = None
         self.observe: Callable[[Sequence[Any]], Sequence[Any]] | None = None
         self.tolerance: float | None = None
@@ -96,7 +98,7 @@ class Sample:
             raise TypeError(f"a sample has no option {', '.join(options)}")
         return new
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         parts = [*map(repr, self.operands), *(f"{k}={v!r}" for k, v in self.params.items())]
         options = [f"{n}={v!r}" for n in self.__slots__[2:] if (v := getattr(self, n))]
         return f"Sample({', '.join(parts)})" + (f".set({', '.join(options)})" if options else "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -224,7 +224,7 @@ class ArrayImpl(Array):
             return value
         return np.zeros(value.shape, dtype) if dtype == dtypes.float0 else value.view(dtype)
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         value = self._value
         if dtype is not None and np.dtype(dtype) != value.dtype:
             if copy is False:
@@ -232,7 +232,7 @@ class ArrayImpl(Array):
             return value.astype(dtype)
         return value.copy() if copy else value
 
-    def __buffer__(self, flags):
+    def __buffer__(self, flags: int) -> memoryview:
         # Called from Python 3.12 on. On 3.11 only classes written in C have a buffer: write
         # memoryview(np.asarray(x)).
         self._check_alive()
@@ -240,7 +240,14 @@ class ArrayImpl(Array):
             raise BufferError(f"an array of type {self._spec.aval} has no buffer")
         return memoryview(self._buf)
 
-    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[Any, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
         self._check_alive()
         spec = self._spec
         interchange.check_exportable(spec.sharding, spec.aval.dtype, dl_device)
@@ -250,7 +257,7 @@ class ArrayImpl(Array):
             buf.block_until_ready()
         return export_capsule(buf, stream, max_version, bool(copy))
 
-    def __dlpack_device__(self):
+    def __dlpack_device__(self) -> tuple[Any, int]:
         return interchange.dlpack_device(self._spec.sharding)
 
     def unsafe_buffer_pointer(self) -> int:
@@ -258,22 +265,22 @@ class ArrayImpl(Array):
         self._check_alive(JaxRuntimeError)
         return interchange.address_of(self._buf)
 
-    def item(self, *args):
+    def item(self, *args: Any) -> Any:
         """One element as a Python scalar."""
         value = self._value
         if not args and value.size != 1:
             raise ValueError("can only convert an array of size 1 to a Python scalar")
         return value.item(*args)
 
-    def tolist(self):
+    def tolist(self) -> Any:
         """The elements as nested lists of Python scalars."""
         return self._value.tolist()
 
-    def tobytes(self, order="C") -> bytes:
+    def tobytes(self, order: Literal["C", "F"] = "C") -> bytes:
         """The elements' bytes in row-major order, or in column-major order for ``"F"``."""
         return self._value.tobytes(order)
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         aval = self._spec.aval
         if aval.size != 1:
             raise ValueError(
@@ -293,16 +300,16 @@ class ArrayImpl(Array):
             )
         return self._value.item()
 
-    def __int__(self):
+    def __int__(self) -> int:
         return int(self._scalar())
 
-    def __float__(self):
+    def __float__(self) -> float:
         return float(self._scalar())
 
-    def __complex__(self):
+    def __complex__(self) -> complex:
         return complex(self._scalar())
 
-    def __index__(self):
+    def __index__(self) -> int:
         aval = self._spec.aval
         if aval.ndim or aval.dtype.kind not in "iu":
             raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
@@ -325,34 +332,34 @@ class ArrayImpl(Array):
         for row in self._stored:
             yield spec.wrap(put_raw(np.asarray(row, stored.dtype), stored, sharding))
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         raise TypeError(f"unhashable type: {type(self).__name__!r}")
 
     # Copies
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self._stored.copy(), self._spec.aval)
 
-    def __copy__(self):
+    def __copy__(self) -> ArrayImpl:
         return copy_array(self)
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: Any) -> ArrayImpl:
         return copy_array(self)
 
     # Text
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         aval = self._spec.aval
         if isinstance(aval.dtype, dtypes.ExtendedDType):
             return aval.dtype.repr_of(self)
         return repr_of(aval, self._value)
 
-    def __str__(self):
+    def __str__(self) -> str:
         if isinstance(self._spec.aval.dtype, dtypes.ExtendedDType):
             return repr(self)
         return str(self._value)
 
-    def __format__(self, spec):
+    def __format__(self, spec: str) -> str:
         if isinstance(self._spec.aval.dtype, dtypes.ExtendedDType):
             return format(repr(self), spec)
         return format_of(self._value, spec)

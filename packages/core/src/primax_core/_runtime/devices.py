@@ -4,14 +4,30 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._base.config import config, on_update, read_global, state
 from . import plugins
 from .jaxlib_versions import _jax
 
-Device = _jax.Device
-Client = _jax.Client
+Client: TypeAlias = Any
+
+if TYPE_CHECKING:  # jaxlib tells type checkers nothing
+
+    class Device:
+        """A device: what runs programs and holds arrays."""
+
+        id: int
+        platform: str
+        device_kind: str
+        process_index: int
+        local_hardware_id: int
+        client: Any
+
+        def __getattr__(self, name: str) -> Any: ...
+
+else:
+    Device = _jax.Device
 
 _lock = threading.RLock()
 _shared_cpu_client: Any = None

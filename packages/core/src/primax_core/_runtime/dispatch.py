@@ -20,7 +20,7 @@ from .array_text import deleted_text
 from .errors import JaxRuntimeError
 from .jaxlib_versions import collect_garbage
 
-run = RuleKind("run", "(*arrays, **params) -> array")
+run: Final[RuleKind[Callable[..., Any]]] = RuleKind("run", "(*arrays, **params) -> array")
 """What an operation does eagerly in Python, for those that XLA does not compute: moving an array
 to a device, say. It gets concrete arrays, and is optional."""
 

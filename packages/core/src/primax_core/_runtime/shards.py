@@ -59,7 +59,7 @@ class Shard:
     def _indices(self):
         return self._sharding.devices_indices_map(self._global_shape)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"Shard(device={self.device!r}, index={self.index}, replica_id={self.replica_id}, "
             f"data={self.data})"

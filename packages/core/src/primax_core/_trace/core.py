@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -29,14 +29,14 @@ class Trace:
     kind = "trace"
 
     def __init__(self, parent: Trace | None):
-        self.parent = parent
-        self.live = True
+        self.parent: Trace | None = parent
+        self.live: bool = True
 
-    def process(self, prim: Primitive, args: tuple, params: dict[str, Any]):
+    def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Interpret one application of a primitive."""
         raise NotImplementedError
 
-    def call(self, jaxpr: Jaxpr, args: list, name: str | None = None) -> list:
+    def call(self, jaxpr: Jaxpr, args: list[Any], name: str | None = None) -> list[Any]:
         """Interpret a program."""
         raise NotImplementedError
 
@@ -51,7 +51,7 @@ class Tracer(Array):
 
     # The class attributes that the properties of Array read.
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         if self.aval.size != 1:
             raise ValueError(
                 "The truth value of an array with more than one element is ambiguous. "
@@ -61,46 +61,46 @@ class Tracer(Array):
             )
         return bool(self._concrete_or_raise(errors.TracerBoolConversionError))
 
-    def __int__(self):
+    def __int__(self) -> int:
         return int(self._concrete_or_raise(errors.ConcretizationTypeError, "int"))
 
-    def __float__(self):
+    def __float__(self) -> float:
         return float(self._concrete_or_raise(errors.ConcretizationTypeError, "float"))
 
-    def __complex__(self):
+    def __complex__(self) -> complex:
         return complex(self._concrete_or_raise(errors.ConcretizationTypeError, "complex"))
 
-    def __index__(self):
+    def __index__(self) -> int:
         return int(self._concrete_or_raise(errors.TracerIntegerConversionError).__index__())
 
-    def __array__(self, *args, **kwargs):
+    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
         # Not even a known value: NumPy would compute with it behind the transformation's back.
         raise errors.TracerArrayConversionError(self)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         raise TypeError(f"unhashable type: {type(self).__name__!r}")
 
-    def __format__(self, spec):
+    def __format__(self, spec: str) -> str:
         if not spec:
             return repr(self)
         raise TypeError(f"unsupported format string passed to {type(self).__name__}.__format__")
 
-    def item(self, *args):
+    def item(self, *args: Any) -> Any:
         """The value as a Python scalar: tracers have none, so this raises."""
         value = self._concrete_or_raise(errors.ConcretizationTypeError, "item")
         return value.item(*args)
 
-    def tolist(self):
+    def tolist(self) -> Any:
         """The values as nested lists: tracers have none, so this raises."""
         return self._concrete_or_raise(errors.ConcretizationTypeError, "tolist").tolist()
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: Any) -> Tracer:
         return self
 
-    def __copy__(self):
+    def __copy__(self) -> Tracer:
         return self
 
-    def __reduce__(self):
+    def __reduce__(self) -> NoReturn:
         raise errors.ConcretizationTypeError(self)
 
     def _concrete_or_raise(self, error, context: str = "") -> Any:
@@ -222,13 +222,13 @@ class set_trace:
     __slots__ = ("trace", "saved")
 
     def __init__(self, trace: Trace | None):
-        self.trace = trace
+        self.trace: Trace | None = trace
 
-    def __enter__(self):
-        self.saved = state.trace
+    def __enter__(self) -> None:
+        self.saved: Any = state.trace
         state.trace = self.trace
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         state.trace = self.saved
 
 

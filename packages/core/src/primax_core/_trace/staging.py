@@ -278,7 +278,7 @@ def stage(
     return jaxpr
 
 
-def eval_jaxpr(jaxpr: Jaxpr, args: Sequence) -> list:
+def eval_jaxpr(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
     """Run a program equation by equation under the current trace.
 
     Literals are passed on as they are, since they carry their weakness, and may be results.

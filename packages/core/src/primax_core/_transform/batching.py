@@ -32,16 +32,16 @@ class Axis:
     __slots__ = ("size", "name", "spmd_name")
 
     def __init__(self, size: int, name: Any = None, spmd_name: Any = None):
-        self.size = size
-        self.name = name
-        self.spmd_name = spmd_name
+        self.size: int = size
+        self.name: Any = name
+        self.spmd_name: Any = spmd_name
 
     @property
-    def key(self) -> tuple:
+    def key(self) -> tuple[Any, ...]:
         """What tells batched programs of different axes apart."""
         return (self.size, self.name, self.spmd_name)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Axis(size={self.size}, name={self.name!r})"
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from .._base import errors, source
 from .._base.config import state
+from .._ir.avals import ShapedArray
 from .._ir.check import check_types
 from .._ir.dtypes import float0
 from .._ir.jaxpr import Jaxpr
@@ -36,25 +37,25 @@ class SymbolicZero:
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval):
-        self.aval = aval
+    def __init__(self, aval: ShapedArray):
+        self.aval: ShapedArray = aval
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, ...]:
         """Sizes of the axes."""
         return self.aval.shape
 
     @property
-    def dtype(self):
+    def dtype(self) -> Any:
         """Type of the elements."""
         return self.aval.dtype
 
     @property
-    def ndim(self):
+    def ndim(self) -> int:
         """Number of axes."""
         return self.aval.ndim
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"SymbolicZero({self.aval})"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from .._base import source
 from .._base.config import state
@@ -48,11 +48,11 @@ class PerturbedValue:
 
     __slots__ = ("value", "perturbed")
 
-    def __init__(self, value, perturbed: bool):
-        self.value = value
-        self.perturbed = perturbed
+    def __init__(self, value: Any, perturbed: bool):
+        self.value: Any = value
+        self.perturbed: bool = perturbed
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"CustomVJPPrimal(value={self.value!r}, perturbed={self.perturbed})"
 
 

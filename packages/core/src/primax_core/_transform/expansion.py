@@ -24,7 +24,7 @@ from .symbolic import Zero, is_linear
 from .transpose import transpose_jaxpr
 
 
-def expanded(prim: Primitive, avals: Sequence, params: dict[str, Any]) -> Jaxpr | None:
+def expanded(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> Jaxpr | None:
     """The program that one application of a primitive stands for, if it has an expansion."""
     rule = prim.find(expand)
     if rule is None:

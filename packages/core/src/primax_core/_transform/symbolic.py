@@ -19,9 +19,9 @@ class Zero:
     __slots__ = ("aval",)
 
     def __init__(self, aval: ShapedArray):
-        self.aval = aval
+        self.aval: ShapedArray = aval
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Zero({self.aval})"
 
     @staticmethod
@@ -36,9 +36,9 @@ class Linear:
     __slots__ = ("aval",)
 
     def __init__(self, aval: ShapedArray):
-        self.aval = aval
+        self.aval: ShapedArray = aval
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Linear({self.aval})"
 
 

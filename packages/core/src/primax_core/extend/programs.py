@@ -11,7 +11,9 @@ from .._ir.jaxpr import DebugInfo, Eqn, Jaxpr, Literal, jaxprs_in
 from .._trace.staging import stage as _stage
 
 
-def stage(fun: Callable[..., Sequence], avals: Sequence[ShapedArray], name: str = "fn") -> Jaxpr:
+def stage(
+    fun: Callable[..., Sequence[Any]], avals: Sequence[ShapedArray], name: str = "fn"
+) -> Jaxpr:
     """The program of a function from arrays to a list of arrays.
 
     Args:
@@ -29,10 +31,10 @@ def stage(fun: Callable[..., Sequence], avals: Sequence[ShapedArray], name: str 
 
 def interpret(
     jaxpr: Jaxpr,
-    args: Sequence,
-    step: Callable[[Eqn, list], Sequence],
+    args: Sequence[Any],
+    step: Callable[[Eqn, list[Any]], Sequence[Any]],
     constant: Callable[[Any], Any] = lambda x: x,
-) -> list:
+) -> list[Any]:
     """Run a program in another domain: what an interpreter does with jaxprs.
 
     Args:

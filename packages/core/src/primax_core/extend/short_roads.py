@@ -36,7 +36,7 @@ class ShortRoads:
     __slots__ = ("_found", "function")
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
+        self.function: Callable[..., Any] = function
         self._found: dict[Any, Any] = {}
 
     def quick(self, key: Hashable, *arrays: Any) -> Any:

@@ -35,20 +35,20 @@ class Tolerance:
             raise ValueError("Tolerances must be non-negative.")
         if not (atol or rtol or ulps):
             raise ValueError("At least one of atol, rtol and ulps must be set.")
-        self.atol = float(atol)
-        self.rtol = float(rtol)
-        self.ulps = int(ulps)
+        self.atol: float = float(atol)
+        self.rtol: float = float(rtol)
+        self.ulps: int = int(ulps)
 
     def _key(self) -> tuple:
         return (self.atol, self.rtol, self.ulps)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return type(other) is Tolerance and self._key() == other._key()
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self._key())
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Tolerance(atol={self.atol}, rtol={self.rtol}, ulps={self.ulps})"
 
 
@@ -67,7 +67,7 @@ def check_accuracy(accuracy: Any) -> None:
         raise TypeError(f"accuracy must be None, an AccuracyMode or a Tolerance, got {accuracy!r}")
 
 
-def accurate(name: str, kinds: Sequence[str], emit: Callable) -> Primitive:
+def accurate(name: str, kinds: Sequence[str], emit: Callable[..., Any]) -> Primitive:
     """An elementwise primitive of one operand that takes an ``accuracy``.
 
     Args:
@@ -83,7 +83,7 @@ def accurate(name: str, kinds: Sequence[str], emit: Callable) -> Primitive:
     return prim
 
 
-def operation(name: str) -> Callable:
+def operation(name: str) -> Callable[..., Any]:
     """``emit`` for a StableHLO operation that takes an accuracy."""
 
     def emit(ctx, x, attribute):

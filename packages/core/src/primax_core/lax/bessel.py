@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from .._trace.array import Array
 from .families import elementwise_samples, short_road
-from .wide import Real, chebyshev, exp, horner, sqrt, where, wide
+from .wide import Real, chebyshev, exp, horner, sign, sqrt, where, wide
 
 ArrayLike = Any
 
@@ -41,7 +41,7 @@ _TERMS: Final = {True: (24, 23), False: (16, 9)}
 def _of_order(n: int, large: Sequence[float], precise: bool, x: Real) -> tuple[Real, Real]:
     """``exp(-|x|) I(|x|)`` over ``(|x| / 2)^n`` where it is small, and as it is beyond."""
     few, many = _TERMS[precise]
-    size = abs(x)
+    size = x * sign(x)  # whose derivative at 0 is 0
     half = size.min(8) * 0.5
     powers = [1 / (math.factorial(k) * math.factorial(k + n)) for k in range(few)]
     beyond = chebyshev(16 / size.max(8) - 1, large[:many]) / sqrt(size)

@@ -7,7 +7,7 @@ the distributed wheel gives them their meaning.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from .reshaping import reshape
 from .slicing import index_in_dim
 
 AxisName = Any
+Groups: TypeAlias = Sequence[Sequence[int]] | None
 
 psum_p: Final = Primitive("psum", multiple_results=False)
 pmax_p: Final = Primitive("pmax")
@@ -42,7 +43,7 @@ reduce_scatter_p: Final = Primitive("reduce_scatter")
 axis_index_p: Final = Primitive("axis_index")
 
 
-def names_of(axis_name: AxisName) -> tuple:
+def names_of(axis_name: AxisName) -> tuple[Any, ...]:
     return tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
 
 
@@ -62,7 +63,7 @@ def axis_index(axis_name: AxisName) -> Any:
     return index
 
 
-def check_groups(groups) -> None:
+def check_groups(groups: Groups) -> None:
     if groups is not None:
         raise NotImplementedError(
             "axis_index_groups are not supported over axes of vmap; reshape the axis and name the "
@@ -70,7 +71,7 @@ def check_groups(groups) -> None:
         )
 
 
-def psum(x: Any, axis_name: AxisName, *, axis_index_groups=None) -> Any:
+def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
     """Sum over a named axis; the result is the same at every position.
 
     Python numbers are multiplied by the axis size at once.
@@ -94,7 +95,7 @@ def psum(x: Any, axis_name: AxisName, *, axis_index_groups=None) -> Any:
     return pytree.tree_map(one, x)
 
 
-def pmean(x: Any, axis_name: AxisName, *, axis_index_groups=None) -> Any:
+def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
     """Mean over a named axis."""
     size = axis_size(axis_name)
     return pytree.tree_map(
@@ -111,7 +112,7 @@ def _divide(x, n: int):
     return div(x, scalar_like(x, n))
 
 
-def pmax(x: Any, axis_name: AxisName, *, axis_index_groups=None) -> Any:
+def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
     """Maximum over a named axis. It has no derivative."""
     check_groups(axis_index_groups)
     axis_size(axis_name)
@@ -120,7 +121,7 @@ def pmax(x: Any, axis_name: AxisName, *, axis_index_groups=None) -> Any:
     )
 
 
-def pmin(x: Any, axis_name: AxisName, *, axis_index_groups=None) -> Any:
+def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
     """Minimum over a named axis. It has no derivative."""
     check_groups(axis_index_groups)
     axis_size(axis_name)
@@ -166,8 +167,8 @@ _CAST: Final = ("varying", "reduced", "unreduced")
 
 
 def all_gather(
-    x: Any, axis_name: AxisName, *, axis_index_groups=None, axis: int = 0, tiled: bool = False,
-    to: str = "varying",
+    x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None, axis: int = 0,
+    tiled: bool = False, to: str = "varying",
 ) -> Any:  # fmt: skip
     """Values of all positions, stacked along a new axis, or concatenated along it if ``tiled``.
 
@@ -192,8 +193,8 @@ def all_gather(
 
 
 def all_to_all(
-    x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *, axis_index_groups=None,
-    tiled: bool = False,
+    x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *,
+    axis_index_groups: Groups = None, tiled: bool = False,
 ) -> Any:  # fmt: skip
     """Split along one axis, send a part to each position, and join what arrives along another."""
     check_groups(axis_index_groups)
@@ -220,13 +221,13 @@ def all_to_all(
     return pytree.tree_map(one, x)
 
 
-def pswapaxes(x: Any, axis_name: AxisName, axis: int, *, axis_index_groups=None) -> Any:
+def pswapaxes(x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Groups = None) -> Any:
     """Swap a named axis with an array axis of the same size."""
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 
 def psum_scatter(
-    x: Any, axis_name: AxisName, *, scatter_dimension: int = 0, axis_index_groups=None,
+    x: Any, axis_name: AxisName, *, scatter_dimension: int = 0, axis_index_groups: Groups = None,
     tiled: bool = False,
 ) -> Any:  # fmt: skip
     """Sum over a named axis, each position keeping its part along ``scatter_dimension``."""
@@ -260,7 +261,7 @@ class Future:
         """The result."""
         return self._result
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Future({self._result!r})"
 
 
@@ -343,7 +344,7 @@ def _(x, *, scatter_dimension, axis_size, tiled, **_):
     return x.update(shape=tuple(shape))
 
 
-def unbound(ctx, *_, **params):
+def unbound(ctx: Any, *_: Any, **params: Any) -> NoReturn:
     names = params.get("axis_name", params.get("axes"))
     raise NameError(
         f"Found an unbound axis name: {names}. A collective was compiled outside of the vmap (or "

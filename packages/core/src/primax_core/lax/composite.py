@@ -35,7 +35,7 @@ _NO_JVP: Final = (
 )
 
 
-def composite(decomposition: Callable, name: str, version: int = 0) -> Callable:
+def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:
     """A function that is lowered to a named operation, beside what it is made of.
 
     A backend that knows the name may compute it in its own way; others compute the decomposition,
@@ -161,8 +161,13 @@ def _attribute(value: Any) -> Any:
 
 
 def emit_composite(
-    ctx, values: Sequence, name: str, attributes: dict, version: int, jaxpr: Jaxpr
-) -> list:
+    ctx: Any,
+    values: Sequence[Any],
+    name: str,
+    attributes: dict[Any, Any],
+    version: int,
+    jaxpr: Jaxpr,
+) -> list[Any]:
     """The named operation for a program, whose function is written beside it."""
     if not _NAMESPACED.fullmatch(name):
         raise ValueError(

@@ -142,7 +142,7 @@ class DimensionNumbers(tuple):
 
     __slots__ = ()
 
-    def __str__(self):
+    def __str__(self) -> str:
         (lc, rc), (lb, rb) = ([list(axes) for axes in pair] for pair in self)
         return f"(({lc}, {rc}), ({lb}, {rb}))"
 
@@ -191,7 +191,14 @@ def _(x, y, *, dimension_numbers, precision, preferred_element_type, out_shardin
     return ShapedArray(shape, dtype, weak((x, y)))
 
 
-def check_numbers(x: ShapedArray, y: ShapedArray, xc, yc, xb, yb) -> None:
+def check_numbers(
+    x: ShapedArray,
+    y: ShapedArray,
+    xc: Sequence[int],
+    yc: Sequence[int],
+    xb: Sequence[int],
+    yb: Sequence[int],
+) -> None:
     """Refuse axes that do not exist, appear twice or do not fit their partners."""
     if len(xb) != len(yb):
         raise TypeError(
@@ -306,7 +313,9 @@ def _(primals, tangents, **params):
     return bilinear_jvp(dot_general_p, primals, tangents, params)
 
 
-def bilinear_jvp(prim: Primitive, primals, tangents, params):
+def bilinear_jvp(
+    prim: Primitive, primals: Sequence[Any], tangents: Sequence[Any], params: dict[str, Any]
+) -> tuple[Any, Any]:
     """Forward derivative of an operation that is linear in each of two operands."""
     (x, y), (tx, ty) = primals, tangents
     out = prim.bind(x, y, **params)

@@ -168,7 +168,7 @@ def is_pairs(padding: Any) -> bool:
     )
 
 
-def int_pairs(name: str, padding: Sequence) -> tuple[tuple[int, int], ...]:
+def int_pairs(name: str, padding: Sequence[Any]) -> tuple[tuple[int, int], ...]:
     """Pairs as a parameter."""
     return tuple([int_tuple(name, "padding", p) for p in padding])  # type: ignore[misc]
 

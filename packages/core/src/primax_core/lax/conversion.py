@@ -83,7 +83,7 @@ def _(ctx, x, *, new_dtype, **_):
     return converted(ctx, x, aval.dtype, new_dtype, aval.shape)
 
 
-def converted(ctx, x: Any, old: Any, new: Any, shape: tuple[int, ...]) -> Any:
+def converted(ctx: Any, x: Any, old: Any, new: Any, shape: tuple[int, ...]) -> Any:
     """A value of a lowered program in another dtype."""
     if old == new:
         return x

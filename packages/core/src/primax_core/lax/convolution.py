@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +18,7 @@ from .._trace.core import typeof
 from .._transform.batching import move_axis
 from .._transform.symbolic import Zero, is_linear, zeros
 from .contracting import bilinear_jvp
+from .conv_groups import form_on_cpu, merged_axis, split_axis
 from .conv_numbers import (
     ConvDimensionNumbers,
     ConvGeneralDilatedDimensionNumbers,
@@ -366,7 +368,7 @@ def _check_preferred(dtype: Any, preferred: Any) -> None:
 
 
 @conv_general_dilated_p.rule(lower)
-def _(ctx, x, k, *, precision, preferred_element_type, out_sharding, **layout):
+def _convolution(ctx, x, k, *, precision, preferred_element_type, out_sharding, **layout):
     xa, oa = ctx.in_avals[0], ctx.out_avals[0]
     attrs = _attributes(layout, precision)
 
@@ -382,6 +384,20 @@ def _(ctx, x, k, *, precision, preferred_element_type, out_sharding, **layout):
     second = emit(a, hlo.subtract(d, c), part)
     third = emit(b, hlo.add(c, d), part)
     return hlo.complex(hlo.subtract(first, third), hlo.add(first, second))
+
+
+@conv_general_dilated_p.rule(lower.on("cpu"))
+def _(ctx, x, k, *, precision, preferred_element_type, out_sharding, **layout):
+    params = {
+        "precision": precision,
+        "preferred_element_type": preferred_element_type,
+        "out_sharding": out_sharding,
+    }
+    convolve = partial(conv_general_dilated_p.bind, **params)
+    form = form_on_cpu(convolve, *ctx.in_avals, ctx.out_avals[0], layout)
+    if form is None:
+        return _convolution(ctx, x, k, **params, **layout)
+    return ctx.call(form, x, k)
 
 
 def _attributes(layout: dict[str, Any], precision) -> dict[str, Any]:
@@ -507,19 +523,6 @@ def _wider(ct, other) -> Any:
 
 
 # Batching
-
-
-def split_axis(x: Any, axis: int, parts: int) -> Array:
-    """An axis as two: ``parts`` and what is left of it."""
-    shape = typeof(x).shape
-    return reshape(x, (*shape[:axis], parts, shape[axis] // parts, *shape[axis + 1 :]))
-
-
-def merged_axis(x: Any, source: int, target: int) -> Array:
-    """One axis merged into another, outside it; ``target`` counts axes without ``source``."""
-    x = move_axis(x, source, target, 0)
-    shape = typeof(x).shape
-    return reshape(x, (*shape[:target], shape[target] * shape[target + 1], *shape[target + 2 :]))
 
 
 @conv_general_dilated_p.rule(batch)

@@ -162,7 +162,7 @@ def binary(
     return prim
 
 
-def same_shapes(ctx, values: Sequence) -> Sequence:
+def same_shapes(ctx: Any, values: Sequence[Any]) -> Sequence[Any]:
     """Operands repeated to the shape of the result."""
     shape = ctx.out_avals[0].shape
     for a in ctx.in_avals:
@@ -185,7 +185,7 @@ def _repeated(ctx, value: Any, aval: ShapedArray, shape: tuple[int, ...]) -> Any
     return found
 
 
-def filled(ctx, value: Any) -> Any:
+def filled(ctx: Any, value: Any) -> Any:
     """A constant of the shape and dtype of the first operand, for use in a lowering rule."""
     aval = ctx.in_avals[0]
     return mlir.full(np.asarray(value).astype(aval.dtype), ctx.out_avals[0].shape)
@@ -421,7 +421,7 @@ def short_road(prim: Primitive, **defaults: Any) -> Callable[[_F], _F]:
     return decorate
 
 
-def remember(prim: Primitive, args: Sequence, static: tuple) -> None:
+def remember(prim: Primitive, args: Sequence[Any], static: tuple[Any, ...]) -> None:
     """Keep the executable that has just run where the short road looks for it."""
     try:
         specs = [a._spec for a in args]

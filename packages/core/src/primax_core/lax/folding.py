@@ -69,7 +69,7 @@ def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
 axis_reducer(reduce_prod_p, only("number"), b.mul, lambda dtype: 1, widen=True)
 
 
-def by_pairs(combine: Callable[[list, list], list], xs: list) -> list:
+def by_pairs(combine: Callable[[list[Any], list[Any]], list[Any]], xs: list[Any]) -> list[Any]:
     """Results of combining arrays along their first axis, which is not empty, neighbours first."""
     n = typeof(xs[0]).shape[0]
     while n > 1:
@@ -197,7 +197,9 @@ _PROGRAMS_KEPT = 512
 caches.register(_programs.clear)
 
 
-def reducer_program(name: str, computation: Callable, tree: Any, avals: Sequence) -> Jaxpr:
+def reducer_program(
+    name: str, computation: Callable[..., Any], tree: Any, avals: Sequence[Any]
+) -> Jaxpr:
     """The program of a function that combines two trees of scalars, remembered."""
     scalars = [ShapedArray((), a.dtype) for a in avals]
     key = (state.trace_key, computation, tree, *scalars)
@@ -254,7 +256,7 @@ def _(*args, computation, jaxpr, dimensions):
     return [ShapedArray(shape, x.dtype, x.weak_type and i.weak_type) for x, i in zip(xs, inits)]
 
 
-def region(ctx, jaxpr: Jaxpr) -> Callable[[list, list], list]:
+def region(ctx: Any, jaxpr: Jaxpr) -> Callable[[list[Any], list[Any]], list[Any]]:
     """The body of a reduction from its program."""
 
     def body(acc, element):
@@ -270,7 +272,7 @@ def _(ctx, *args, jaxpr, dimensions, **_):
     return emit_reduce(args[:half], args[half:], dimensions, region(ctx, jaxpr))
 
 
-def elementwise(jaxpr: Jaxpr) -> Callable[[list, list], list]:
+def elementwise(jaxpr: Jaxpr) -> Callable[[list[Any], list[Any]], list[Any]]:
     """A program of scalars as a function of lists of arrays of one shape."""
 
     def combine(xs, ys):

@@ -69,7 +69,7 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
     if kind is FftType.RFFT and accepts(aval.dtype, ("complex",)):
         raise ValueError("only real valued inputs supported for rfft")
     if not lengths:
-        return convert(x, aval.dtype, aval.weak_type)
+        return convert(x, aval.dtype)
     return fft_p.bind(convert(x, _operand_dtype(aval, kind)), fft_type=kind, fft_lengths=lengths)
 
 

@@ -214,7 +214,7 @@ def physical_dtype(aval: ShapedArray) -> Any:
     return aval.dtype
 
 
-def wide_indices(indices, aval: ShapedArray) -> tuple[Any, Any]:
+def wide_indices(indices: Any, aval: ShapedArray) -> tuple[Any, Any]:
     """Indices of at least 32 bits, so that they can be compared with any axis, and their dtype."""
     dtype = aval.dtype
     if dtypes.itemsize_bits(dtype) >= 32:
@@ -237,7 +237,7 @@ def _inside(indices, shape, dtype, upper: Sequence[int]):
     return all_
 
 
-def bounds(upper: Sequence[int], shape, dtype):
+def bounds(upper: Sequence[int], shape: Sequence[int], dtype: Any) -> Any:
     """Upper bounds of the components of index vectors, for indices of a shape."""
     top = np.iinfo(dtype).max
     values = np.asarray([min(u, top) for u in upper], dtype)

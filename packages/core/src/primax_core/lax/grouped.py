@@ -34,7 +34,7 @@ from .slicing import pad
 _TILES: Final = (32, 64)
 
 
-def bounds(sizes: Any, offset: Sequence, n_local: int) -> tuple[Any, Any]:
+def bounds(sizes: Any, offset: Sequence[Any], n_local: int) -> tuple[Any, Any]:
     """Where each group starts and ends: all, or ``n_local`` of them from ``offset`` on."""
     if typeof(sizes).dtype.itemsize < 4:
         sizes = convert_element_type(sizes, np.int32)
@@ -58,7 +58,14 @@ def _zero(dtype: Any) -> Any:
     return np.zeros((), dtype)[()]
 
 
-def by_masks(x: Any, y: Any, limits: tuple, axes: Any, prefix: tuple[int, ...], params: dict):
+def by_masks(
+    x: Any,
+    y: Any,
+    limits: tuple[Any, ...],
+    axes: Any,
+    prefix: tuple[int, ...],
+    params: dict[Any, Any],
+) -> Any:
     """A copy of ``x`` for each group, zero outside of it, and one ordinary product."""
     starts, ends = limits
     shape = typeof(x).shape
@@ -84,7 +91,7 @@ def by_masks(x: Any, y: Any, limits: tuple, axes: Any, prefix: tuple[int, ...], 
     return transpose(out, (n, *range(n), *range(n + 1, typeof(out).ndim)))
 
 
-def by_tiles(x: Any, y: Any, limits: tuple, axes: Any, params: dict) -> Any:
+def by_tiles(x: Any, y: Any, limits: tuple[Any, ...], axes: Any, params: dict[Any, Any]) -> Any:
     """A loop over tiles of rows, each of one group."""
     rows, n_groups = typeof(x).shape[axes.ragged], typeof(limits[0]).shape[0]
     small, large = _TILES

@@ -102,13 +102,13 @@ class SinkEffect(Effect):
 
     __slots__ = ()
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return type(other) is SinkEffect
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(SinkEffect)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "Sink"
 
 

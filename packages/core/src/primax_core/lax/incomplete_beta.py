@@ -198,7 +198,7 @@ def _inside(precise: bool, a: Real, b: Real, x: Real) -> Real:
     part = common * where(flip, a / b, 1) * _fraction(precise, p, q, z, w)
     value = where(flip, 1 - part, part)
     small = where(series, b, 0.5)
-    rare = rarely(series, lambda *xs: _complement(precise, *xs), a.min(1e300), small, y)
+    rare = rarely(series, lambda *xs: _complement(precise, *xs), a, small, y)
     value = where(series, rare, value)
     enormous = a.min(b) > _ENORMOUS
     return where(enormous, rarely(enormous, _uniform, a, b, x, pieces.energy), value)
@@ -269,8 +269,7 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
 def _samples():
     shapes, part = {"low": 0.4, "high": 5}, {"low": 0.1, "high": 0.9}
     yield Sample(f32(3, **shapes), f32(3, **shapes), f32(3, **part))
-    yield Sample(f32(low=20, high=40), f32(2, low=20, high=40), f32(**part))
-    yield Sample(bf16(2, **shapes), bf16(2, **shapes), bf16(2, **part))
+    yield Sample(bf16(low=20, high=40), bf16(2, low=20, high=40), bf16(**part))
 
 
 for _prim in (regularized_incomplete_beta_p, density_p, betainc_grad_a_p, betainc_grad_b_p):

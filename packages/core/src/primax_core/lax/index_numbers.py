@@ -106,7 +106,7 @@ def hashable(numbers: Any) -> Any:
 
 
 def check_indices(
-    op: str, operand: ShapedArray, indices: ShapedArray, index_map, name: str
+    op: str, operand: ShapedArray, indices: ShapedArray, index_map: Sequence[int], name: str
 ) -> None:
     """Refuse index vectors that do not point into the operand."""
     if not accepts(indices.dtype, ("integer",)):
@@ -130,7 +130,7 @@ def check_indices(
     check_axes(op, name, index_map, operand.ndim, ordered=False)
 
 
-def check_axes(op: str, name: str, axes, ndim: int, ordered: bool = True) -> None:
+def check_axes(op: str, name: str, axes: Sequence[int], ndim: int, ordered: bool = True) -> None:
     """Refuse axes that are not sorted, not distinct or out of range."""
     if ordered and list(axes) != sorted(axes):
         raise TypeError(f"{name} in {op} op must be sorted; got {axes}")
@@ -141,7 +141,9 @@ def check_axes(op: str, name: str, axes, ndim: int, ordered: bool = True) -> Non
             raise TypeError(f"Invalid {name} set in {op} op; valid range is [0, {ndim}); got: {d}.")
 
 
-def check_disjoint(op: str, name: str, axes, other_name: str, others) -> None:
+def check_disjoint(
+    op: str, name: str, axes: Sequence[int], other_name: str, others: Sequence[int]
+) -> None:
     """Refuse axes that play two parts."""
     if set(axes) & set(others):
         raise TypeError(
@@ -150,7 +152,12 @@ def check_disjoint(op: str, name: str, axes, other_name: str, others) -> None:
 
 
 def check_batching(
-    op: str, operand: ShapedArray, indices: ShapedArray, operand_dims, index_dims, names
+    op: str,
+    operand: ShapedArray,
+    indices: ShapedArray,
+    operand_dims: Sequence[int],
+    index_dims: Sequence[int],
+    names: Sequence[str],
 ) -> None:
     """Refuse axes in step that do not match."""
     check_axes(op, names[0], operand_dims, operand.ndim)

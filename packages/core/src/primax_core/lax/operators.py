@@ -6,7 +6,7 @@ road. Inside a trace its operations are written one by one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -214,7 +214,7 @@ def _integer_power_of(x: Any, exponent: int) -> Array:
     return out
 
 
-def __pow__(self, other):
+def __pow__(self: Any, other: Any) -> Any:
     if type(other) is int and state.trace is None:
         try:
             execute, handlers = _power_roads[(state.key, self._spec, other)]
@@ -229,7 +229,7 @@ def __pow__(self, other):
     return _power_method(self, other)
 
 
-def __rpow__(self, other):
+def __rpow__(self: Array, other: Any) -> Any:
     if is_operand(other):
         exponent = _known_integer(self)
         if exponent is not None:
@@ -240,26 +240,26 @@ def __rpow__(self, other):
 # Operators of one operand
 
 
-def __neg__(self):
+def __neg__(self: Array) -> Array:
     return ar.neg(self)
 
 
-def __pos__(self):
+def __pos__(self: Array) -> Array:
     return self
 
 
-def __abs__(self):
+def __abs__(self: Array) -> Array:
     dtype = self.aval.dtype
     if dtype == np.bool_ or dtypes.issubdtype(dtype, np.unsignedinteger):
         return self
     return mag.abs(self)
 
 
-def __invert__(self):
+def __invert__(self: Array) -> Array:
     return bits.bitwise_not(self)
 
 
-def __round__(self, ndigits=None):
+def __round__(self: Array, ndigits: int | None = None) -> Array:
     rounded = rounded_to(self, 0 if ndigits is None else ndigits)
     return convert(rounded, dtypes.default_int()) if ndigits is None else rounded
 
@@ -320,7 +320,7 @@ _chunks = library_function(_chunks_of, static_argnames=("size",), name="chunks")
 _ROWS_AT_ONCE: Final = 100
 
 
-def __iter__(self):
+def __iter__(self: Array) -> Iterator[Array]:
     if not self.aval.shape:
         raise TypeError("iteration over a 0-d array")
     return _iterate(self)

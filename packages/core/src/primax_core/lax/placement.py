@@ -37,10 +37,11 @@ class Space(enum.Enum):
     Host = "host"
     Any = "any"
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"MemorySpace.{self.name}"
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return str(self)
 
 
 Place: TypeAlias = Device | Sharding | Space | None

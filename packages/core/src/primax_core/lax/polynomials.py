@@ -33,7 +33,7 @@ from .families import (
 from .joining import concatenate
 from .promotion import cast
 from .reshaping import expand_dims
-from .slicing import index_in_dim
+from .stacking import unstack
 
 ArrayLike = Any
 
@@ -70,7 +70,7 @@ def polynomial(
     elif not typeof(coeffs).shape:
         raise TypeError("coeffs must be a sequence or an array with an axis that counts them")
     else:
-        parts = [index_in_dim(coeffs, i, keepdims=False) for i in range(typeof(coeffs).shape[0])]
+        parts = list(unstack(coeffs))
     if not parts:
         parts = [scalar_like(x, 0)]
     return polynomial_p.bind(x, *[_converted(c, dtype) for c in parts], unroll=unroll)

@@ -32,10 +32,10 @@ class Precision(enum.Enum):
     def _missing_(cls, value):
         return cls.__members__.get(_NAMES.get(value, ""))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}.{self.name}"
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.name
 
 
@@ -96,10 +96,10 @@ class DotAlgorithmPreset(enum.Enum):
     F32_F32_F32 = enum.auto()
     F64_F64_F64 = enum.auto()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}.{self.name}"
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.name
 
     @property

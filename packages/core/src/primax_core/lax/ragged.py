@@ -55,7 +55,7 @@ class RaggedDotDimensionNumbers:
     lhs_ragged_dimensions: Sequence[int]
     rhs_group_dimensions: Sequence[int]
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("lhs_ragged_dimensions", "rhs_group_dimensions"):
             axes = int_tuple("RaggedDotDimensionNumbers", name, getattr(self, name))
             object.__setattr__(self, name, axes)

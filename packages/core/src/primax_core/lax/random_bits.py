@@ -90,7 +90,7 @@ class RandomAlgorithm(enum.IntEnum):
     RNG_THREE_FRY = 1
     RNG_PHILOX = 2
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.name
 
 

@@ -141,7 +141,9 @@ def reduced_shape(x: ShapedArray, axes: tuple[int, ...]) -> tuple[int, ...]:
     return without(x.shape, axes)
 
 
-def emit_reduce(values: Sequence, inits: Sequence, axes: Sequence[int], body: Callable) -> list:
+def emit_reduce(
+    values: Sequence[Any], inits: Sequence[Any], axes: Sequence[int], body: Callable[..., Any]
+) -> list[Any]:
     """A ``reduce`` of several operands; ``body`` combines accumulators with elements."""
     scalars = [i.type for i in inits]
     types = [ir.RankedTensorType(v.type) for v in values]
@@ -157,7 +159,7 @@ def emit_reduce(values: Sequence, inits: Sequence, axes: Sequence[int], body: Ca
 def axis_reducer(
     prim: Primitive,
     check: Callable[[str, Any], None],
-    op: Callable,
+    op: Callable[..., Any],
     identity: Callable[[Any], Any],
     widen: bool = False,
 ) -> None:

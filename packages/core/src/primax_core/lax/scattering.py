@@ -112,7 +112,9 @@ def scatter(
     )  # fmt: skip
 
 
-def _variant(prim: Primitive, op: Callable, name: str, does: str, more: str = "") -> Callable:
+def _variant(
+    prim: Primitive, op: Callable, name: str, does: str, more: str = ""
+) -> Callable[..., Array]:
     """One of the functions that combine updates with what is there."""
 
     def combining(
@@ -139,17 +141,19 @@ def _variant(prim: Primitive, op: Callable, name: str, does: str, more: str = ""
     return combining
 
 
-scatter_add = _variant(scatter_add_p, b.add, "scatter_add", "updates added to windows")
-scatter_sub = _variant(scatter_sub_p, b.sub, "scatter_sub", "updates subtracted from windows")
-scatter_mul = _variant(
+scatter_add: Final = _variant(scatter_add_p, b.add, "scatter_add", "updates added to windows")
+scatter_sub: Final = _variant(
+    scatter_sub_p, b.sub, "scatter_sub", "updates subtracted from windows"
+)
+scatter_mul: Final = _variant(
     scatter_mul_p, b.mul, "scatter_mul", "windows multiplied by updates",
     "\n    The derivative by the updates needs ``unique_indices=True``.",
 )  # fmt: skip
-scatter_min = _variant(
+scatter_min: Final = _variant(
     scatter_min_p, b.min, "scatter_min", "each element of a window and its update's lesser one",
     "\n    Elements that are equally small share the derivative equally.",
 )  # fmt: skip
-scatter_max = _variant(
+scatter_max: Final = _variant(
     scatter_max_p, b.max, "scatter_max", "each element of a window and its update's greater one",
     "\n    Elements that are equally large share the derivative equally.",
 )  # fmt: skip

@@ -75,13 +75,13 @@ def tail_of(aval: ShapedArray) -> tuple[int, ...]:
     return ()
 
 
-def without(values: Sequence, drop: Iterable[int]) -> tuple:
+def without(values: Sequence[Any], drop: Iterable[int]) -> tuple[Any, ...]:
     """The elements at positions that are not in ``drop``."""
     dropped = set(drop)
     return tuple([v for i, v in enumerate(values) if i not in dropped])
 
 
-def inserted(values: Sequence, at: int, value: Any) -> tuple:
+def inserted(values: Sequence[Any], at: int, value: Any) -> tuple[Any, ...]:
     """A copy with one element more."""
     return (*values[:at], value, *values[at:])
 

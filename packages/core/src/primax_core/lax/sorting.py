@@ -17,13 +17,17 @@ from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.batching import move_axis
 from .._transform.symbolic import Zero
+from .bitwise import bitwise_not
 from .broadcasting import broadcasted_iota
 from .comparison import compare
+from .conversion import convert
 from .families import accepts
 from .gathering import gather
 from .index_numbers import GatherDimensionNumbers, GatherScatterMode
 from .reshaping import expand_dims
 from .shapes import canonical_axis, without
+from .slicing import slice_in_dim
+from .sort_keys import floats_of, order_key, packable, total_order_key, with_positions
 
 ArrayLike = Any
 
@@ -121,7 +125,7 @@ def _canonical(x, dtype):
 
 
 @sort_p.rule(lower)
-def _(ctx, *xs, dimension, is_stable, num_keys):
+def _sorted(ctx, *xs, dimension, is_stable, num_keys):
     avals = ctx.in_avals
     op = hlo.SortOp(
         [mlir.type_of(a) for a in avals],
@@ -139,6 +143,37 @@ def _(ctx, *xs, dimension, is_stable, num_keys):
             before = less if before is None else hlo.or_(less, hlo.and_(equal, before))
         hlo.return_([before])
     return list(op.results)
+
+
+# Smaller arrays of floats, and of others, are sorted as fast in the plain way.
+_FEW_FLOATS: Final = 512
+_FEW_OTHERS: Final = 4096
+
+
+@sort_p.rule(lower.on("cpu"))
+def _(ctx, *xs, dimension, num_keys, **params):
+    avals = ctx.in_avals
+    dtypes_of_keys = [a.dtype for a in avals[:num_keys]]
+    packed = num_keys == 1 and packable(dtypes_of_keys[0])
+    if any(accepts(d, ("float",)) for d in dtypes_of_keys):
+        few = _FEW_FLOATS
+    else:
+        few = _FEW_OTHERS if packed and len(avals) > 1 else np.inf
+    complex_too = any(accepts(d, ("complex",)) for d in dtypes_of_keys)
+    if complex_too or avals[0].size < few or avals[0].shape[dimension] >= 2**31:
+        return _sorted(ctx, *xs, dimension=dimension, num_keys=num_keys, **params)
+
+    def run(*xs):
+        keys = [order_key(x) for x in xs[:num_keys]]
+        if packed:
+            keys = [with_positions(keys[0], dimension)]
+        else:
+            keys.append(broadcasted_iota(np.int32, avals[0].shape, dimension))
+        *_, last = sort_p.bind(*keys, dimension=dimension, num_keys=num_keys, **params)
+        order = convert(last, np.dtype(np.int32))
+        return [take_along(x, order, dimension) for x in xs]
+
+    return ctx.call(run, *xs)
 
 
 def take_along(x: Any, indices: Any, axis: int) -> Array:
@@ -224,7 +259,7 @@ def _(x, *, k, axis, is_stable):
 
 
 @top_k_p.rule(lower)
-def _(ctx, x, *, k, axis, is_stable):
+def _greatest(ctx, x, *, k, axis, is_stable):
     aval = ctx.in_avals[0]
     last = aval.ndim - 1
     if axis != last:
@@ -235,6 +270,30 @@ def _(ctx, x, *, k, axis, is_stable):
         back = [*range(axis), last, *range(axis, last)]
         outs = [hlo.transpose(o, mlir.i64s(back)) for o in outs]
     return outs
+
+
+@top_k_p.rule(lower.on("cpu"))
+def _(ctx, x, *, k, axis, is_stable):
+    aval = ctx.in_avals[0]
+    n = aval.shape[axis]
+    # Few of many floats of 32 bits are selected by native code, of others by sorting all.
+    many = 4 * k >= n and aval.size >= _FEW_OTHERS
+    params = {"axis": axis, "is_stable": is_stable}
+    fast = aval.dtype == np.float32 and not many
+    if fast or not k or aval.size < _FEW_FLOATS or not packable(aval.dtype) or n >= 2**31:
+        return _greatest(ctx, x, k=k, **params)
+
+    def run(x):
+        key = total_order_key(x)
+        if many:
+            key = with_positions(bitwise_not(key), axis)
+            (last,) = sort_p.bind(key, dimension=axis, is_stable=True, num_keys=1)
+            places = convert(slice_in_dim(last, 0, k, 1, axis), np.dtype(np.int32))
+        else:
+            places = top_k_p.bind(floats_of(key), k=k, **params)[1]
+        return [take_along(x, places, axis), places]
+
+    return ctx.call(run, x)
 
 
 @top_k_p.rule(jvp)

@@ -26,7 +26,7 @@ class TokenDType(dtypes.ExtendedDType):
     """The dtype of tokens; they take no memory."""
 
     __slots__ = ()
-    type = token
+    type: Any = token
     name = "token"
     itemsize = 0
 
@@ -38,13 +38,13 @@ class TokenDType(dtypes.ExtendedDType):
         """The text of an array of tokens."""
         return "Token()"
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return type(other) is TokenDType
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(TokenDType)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.name
 
     __str__ = __repr__

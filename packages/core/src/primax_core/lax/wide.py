@@ -48,45 +48,45 @@ class Real:
     __slots__ = ("x",)
 
     def __init__(self, x: Any):
-        self.x = x
+        self.x: Any = x
 
     def _of(self, other: Any) -> Any:
         return other.x if type(other) is Real else scalar_like(self.x, other)
 
-    def __add__(self, other):
+    def __add__(self, other: Any) -> Real:
         return Real(arithmetic.add(self.x, self._of(other)))
 
-    def __sub__(self, other):
+    def __sub__(self, other: Any) -> Real:
         return Real(arithmetic.sub(self.x, self._of(other)))
 
-    def __mul__(self, other):
+    def __mul__(self, other: Any) -> Real:
         return Real(arithmetic.mul(self.x, self._of(other)))
 
-    def __truediv__(self, other):
+    def __truediv__(self, other: Any) -> Real:
         return Real(arithmetic.div(self.x, self._of(other)))
 
-    def __rsub__(self, other):
+    def __rsub__(self, other: Any) -> Real:
         return Real(arithmetic.sub(self._of(other), self.x))
 
-    def __rtruediv__(self, other):
+    def __rtruediv__(self, other: Any) -> Real:
         return Real(arithmetic.div(self._of(other), self.x))
 
     __radd__ = __add__
     __rmul__ = __mul__
 
-    def __neg__(self):
+    def __neg__(self) -> Real:
         return Real(arithmetic.neg(self.x))
 
-    def __lt__(self, other):
+    def __lt__(self, other: Any) -> Truth:
         return Truth(comparison.lt(self.x, self._of(other)))
 
-    def __le__(self, other):
+    def __le__(self, other: Any) -> Truth:
         return Truth(comparison.le(self.x, self._of(other)))
 
-    def __gt__(self, other):
+    def __gt__(self, other: Any) -> Truth:
         return Truth(comparison.gt(self.x, self._of(other)))
 
-    def __ge__(self, other):
+    def __ge__(self, other: Any) -> Truth:
         return Truth(comparison.ge(self.x, self._of(other)))
 
     def equals(self, other: Any) -> Truth:
@@ -97,7 +97,7 @@ class Real:
         """Where elements are NaN."""
         return Truth(comparison.ne(self.x, self.x))
 
-    def __abs__(self):
+    def __abs__(self) -> Real:
         return Real(magnitude.abs(self.x))
 
     def max(self, other: Any) -> Real:
@@ -119,15 +119,15 @@ class Truth:
     __slots__ = ("x",)
 
     def __init__(self, x: Any):
-        self.x = x
+        self.x: Any = x
 
-    def __and__(self, other):
+    def __and__(self, other: Truth) -> Truth:
         return Truth(bitwise_and(self.x, other.x))
 
-    def __or__(self, other):
+    def __or__(self, other: Truth) -> Truth:
         return Truth(bitwise_or(self.x, other.x))
 
-    def __invert__(self):
+    def __invert__(self) -> Truth:
         return Truth(bitwise_not(self.x))
 
 
@@ -153,8 +153,6 @@ def _lifted(fun: Callable) -> Callable[[Real], Real]:
 # XLA calls a library function for each logarithm in float64 on a CPU; this one is vectorized.
 _log_p: Final = unary("wide_log", ("float",), lambda ctx, x: hlo.log(x))
 derivatives(_log_p, lambda g, out, x: arithmetic.div(g, x))
-
-
 _log_p.unsupported(samples, "the functions that are computed with it have samples")
 
 
@@ -198,6 +196,7 @@ exp: Final = _lifted(exponential.exp)
 expm1: Final = _lifted(exponential.expm1)
 sqrt: Final = _lifted(exponential.sqrt)
 floor: Final = _lifted(rounding.floor)
+sign: Final = _lifted(magnitude.sign)
 
 
 def pow(x: Real, y: Real) -> Real:
@@ -259,7 +258,8 @@ def wide(
         work = dtypes.f64
         if not precise and (narrow or ctx.platform == "tpu"):
             work = dtypes.f32
-        blocks = not short and ctx.platform == "cpu" and 8 * _BLOCK < math.prod(shape) < 2**31
+        size = math.prod(shape)
+        blocks = not short and ctx.platform == "cpu" and 8 * _BLOCK < size < 2**31 - _BLOCK
         avals = [ShapedArray(shape, dtype)] * operands
         return ctx.call(program(precise, work, blocks), *values, in_avals=avals)
 

@@ -231,7 +231,9 @@ def with_mapped_axis(params: dict[str, Any], dim: int) -> dict[str, Any]:
     }
 
 
-def emit_windows(ctx, values: Sequence, inits: Sequence, window: Window, body: Callable) -> list:
+def emit_windows(
+    ctx: Any, values: Sequence[Any], inits: Sequence[Any], window: Window, body: Callable[..., Any]
+) -> list[Any]:
     """A ``reduce_window`` of several operands, of the result types of the current equation."""
     shape = ctx.out_avals[0].shape
     elements = [ir.RankedTensorType(v.type).element_type for v in values]
@@ -416,7 +418,7 @@ _extremum_jvp(reduce_window_max_p, ge_p)
 _extremum_jvp(reduce_window_min_p, le_p)
 
 
-def back_pads(shape: Sequence[int], counts: Sequence[int], window: Window) -> list:
+def back_pads(shape: Sequence[int], counts: Sequence[int], window: Window) -> list[Any]:
     """``pad`` configuration that puts values of windows where the windows' last elements stand."""
     pads = []
     for n, c, w, stride, (low, _), base, within in zip(

@@ -9,7 +9,7 @@ from typing import Any, Final
 import ml_dtypes
 import numpy as np
 
-from .._base.config import enable_x64
+from .._base.config import Override, enable_x64
 from .._ir import dtypes
 from .._ir.primitive import Primitive
 from .._ir.samples import Operand, Sample
@@ -59,17 +59,19 @@ class Call:
         self.sample = sample
         self.double = double
         self.seed = seed
-        self.params = {k: widened(v) for k, v in sample.params.items()} if double else sample.params
+        self.params: dict[str, Any] = (
+            {k: widened(v) for k, v in sample.params.items()} if double else sample.params
+        )
 
-    def mode(self):
+    def mode(self) -> Override:
         """Context in which the operands keep their dtypes."""
         return enable_x64(self.double or any(_is_64(a) for a in self.sample.operands))
 
     @cached_property
-    def args(self) -> list:
+    def args(self) -> list[Any]:
         return self.draw(np.random.default_rng(self.seed))
 
-    def draw(self, rng: np.random.Generator) -> list:
+    def draw(self, rng: np.random.Generator) -> list[Any]:
         """Values for the operands."""
         with self.mode():
             return [
@@ -87,7 +89,7 @@ class Call:
     def places(self) -> list[int]:
         return [i for i in self.drawn if is_inexact(self.sample.operands[i].dtype)]
 
-    def raw(self, *args) -> list:
+    def raw(self, *args: Any) -> list[Any]:
         """The primitive's results on these operands."""
         if self.sample.call is not None:
             out = self.sample.call(*args)
@@ -95,7 +97,7 @@ class Call:
         out = self.prim.bind(*args, **self.params)
         return list(out) if self.prim.multiple_results else [out]
 
-    def fun(self, *args) -> list:
+    def fun(self, *args: Any) -> list[Any]:
         """What is compared: the results, or what the sample observes of them."""
         outs = self.raw(*args)
         return list(self.sample.observe(outs)) if self.sample.observe else outs

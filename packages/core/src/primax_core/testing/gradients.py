@@ -20,8 +20,8 @@ _DIRECTIONS: Final = 3
 
 
 def check_grads(
-    f: Callable,
-    args: Sequence,
+    f: Callable[..., Any],
+    args: Sequence[Any],
     order: int,
     modes: Sequence[str] = ("fwd", "rev"),
     atol: float | None = None,
@@ -77,9 +77,9 @@ def _check(f, args, order, modes, limits, rng, path: str) -> None:
 
 
 def check_jvp(
-    f: Callable,
-    f_jvp: Callable,
-    args: Sequence,
+    f: Callable[..., Any],
+    f_jvp: Callable[..., Any],
+    args: Sequence[Any],
     atol: float | None = None,
     rtol: float | None = None,
     eps: float | None = 1e-4,
@@ -102,9 +102,9 @@ def check_jvp(
 
 
 def check_vjp(
-    f: Callable,
-    f_vjp: Callable,
-    args: Sequence,
+    f: Callable[..., Any],
+    f_vjp: Callable[..., Any],
+    args: Sequence[Any],
     atol: float | None = None,
     rtol: float | None = None,
     eps: float | None = 1e-4,
@@ -133,7 +133,9 @@ def check_vjp(
         _compare(right, left, atol, rtol, f"{err_msg}: inner product with the VJP", args)
 
 
-def numerical_jvp(f: Callable, args: Sequence, tangents: Sequence, eps: float | None = None) -> Any:
+def numerical_jvp(
+    f: Callable[..., Any], args: Sequence[Any], tangents: Sequence[Any], eps: float | None = None
+) -> Any:
     """The derivative of a function along tangents, by central differences."""
     step = difference_step(_narrowest(args)) if eps is None else eps
 

@@ -80,7 +80,9 @@ def mismatch(found: Any, expected: Any, tolerance: float) -> str | None:
     return f"{a[at]} where {b[at]} is expected{where} (tolerance {tolerance * scale:.1e})"
 
 
-def mismatches(found: Sequence, expected: Sequence, tolerance: float | None = None) -> str | None:
+def mismatches(
+    found: Sequence[Any], expected: Sequence[Any], tolerance: float | None = None
+) -> str | None:
     """How two lists of arrays differ, or ``None``; tolerances are those of the dtypes."""
     if len(found) != len(expected):
         return f"{len(found)} results where {len(expected)} are expected"

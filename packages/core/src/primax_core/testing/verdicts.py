@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 PASSED: Final = "passed"
 FAILED: Final = "failed"
@@ -37,7 +37,7 @@ class Verdict:
         """Whether nothing is wrong."""
         return self.outcome not in _BAD
 
-    def __str__(self):
+    def __str__(self) -> str:
         text = f"{self.primitive}, sample {self.sample}, {self.check}: {self.outcome}"
         if self.detail:
             text += f": {self.detail}"
@@ -46,16 +46,16 @@ class Verdict:
         return text
 
 
-class Report(Sequence):
+class Report(Sequence[Verdict]):
     """The verdicts on a primitive."""
 
     def __init__(self, verdicts: Sequence[Verdict]):
         self._verdicts = tuple(verdicts)
 
-    def __getitem__(self, i):
+    def __getitem__(self, i: Any) -> Any:
         return self._verdicts[i]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._verdicts)
 
     def __iter__(self) -> Iterator[Verdict]:
@@ -76,7 +76,7 @@ class Report(Sequence):
         if not self.ok:
             raise AssertionError(str(self))
 
-    def __str__(self):
+    def __str__(self) -> str:
         counts: dict[str, int] = {}
         for v in self._verdicts:
             counts[v.outcome] = counts.get(v.outcome, 0) + 1

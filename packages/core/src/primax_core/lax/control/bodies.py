@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from ..._base import caches, pytree
 from ..._base.config import state
@@ -22,14 +23,16 @@ class Body:
 
     __slots__ = ("jaxpr", "consts", "out_tree", "info")
 
-    def __init__(self, jaxpr: Jaxpr, consts: Sequence, out_tree, info: DebugInfo):
-        self.jaxpr = jaxpr
-        self.consts = consts
-        self.out_tree = out_tree
-        self.info = info
+    def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any], out_tree: Any, info: DebugInfo):
+        self.jaxpr: Jaxpr = jaxpr
+        self.consts: Sequence[Any] = consts
+        self.out_tree: Any = out_tree
+        self.info: DebugInfo = info
 
 
-def trace_body(fun: Callable, in_tree, avals: Sequence[ShapedArray], what: str) -> Body:
+def trace_body(
+    fun: Callable[..., Any], in_tree: Any, avals: Sequence[ShapedArray], what: str
+) -> Body:
     """Trace a function of positional arguments with this tree ``(arg, ...)``."""
     key = (state.trace_key, axis_env.key, in_tree, *avals)
     cache = _traced.of(fun)
@@ -71,8 +74,8 @@ def parameter_name(fun: Callable, i: int) -> str:
 
 
 def promote_weak(
-    values: Sequence, avals: Sequence[ShapedArray], wanted: Sequence[ShapedArray]
-) -> tuple[list, list[ShapedArray]] | None:
+    values: Sequence[Any], avals: Sequence[ShapedArray], wanted: Sequence[ShapedArray]
+) -> tuple[list[Any], list[ShapedArray]] | None:
     """Weak initial values and their types with the body's dtypes; ``None`` if nothing changes.
 
     A weak value of the dtype that the body gives stays weak, whatever the body's weakness.
@@ -89,7 +92,12 @@ def promote_weak(
 
 
 def check_carry(
-    what: str, name: str, in_tree, in_avals: Sequence, out_tree, out_avals: Sequence
+    what: str,
+    name: str,
+    in_tree: Any,
+    in_avals: Sequence[Any],
+    out_tree: Any,
+    out_avals: Sequence[Any],
 ) -> None:
     """Compare the types that a body takes and gives.
 
@@ -136,7 +144,7 @@ def differing(a: ShapedArray, b: ShapedArray) -> str:
     return "shapes" if a.shape != b.shape else "dtypes"
 
 
-def structure_differences(a, b, path: str = "") -> list[tuple[str, str, str, str]]:
+def structure_differences(a: Any, b: Any, path: str = "") -> list[tuple[str, str, str, str]]:
     """Where two tree structures differ: the path, what stands there in each, and why.
 
     Both come down from the root together; below a difference nothing is compared.
@@ -179,7 +187,7 @@ def _node_text(tree) -> str:
     return f"a {data[0]} with {n} {'child' if n == 1 else 'children'}"
 
 
-def leaf_paths(tree) -> list[str]:
+def leaf_paths(tree: Any) -> list[str]:
     """A path for every leaf of a structure."""
     leaves = pytree.tree_leaves_with_path(_unflatten(tree, list(range(tree.num_leaves))))
     return [pytree.keystr(path) for path, _ in leaves]

@@ -61,8 +61,8 @@ _NOT_GIVEN: Any = _NotGiven()
 @api_boundary
 def cond(
     pred: Any,
-    true_fun: Callable,
-    false_fun: Callable,
+    true_fun: Callable[..., Any],
+    false_fun: Callable[..., Any],
     *operands: Any,
     operand: Any = _NOT_GIVEN,
 ) -> Any:
@@ -117,7 +117,7 @@ def _two_operands(pred, true_operand, true_fun, false_operand, false_fun):
 
 @api_boundary
 def switch(
-    index: Any, branches: Sequence[Callable], *operands: Any, operand: Any = _NOT_GIVEN
+    index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _NOT_GIVEN
 ) -> Any:
     """``branches[index](*operands)``, the index clamped to the branches there are.
 
@@ -163,8 +163,8 @@ def _scalar_type(x: Any, message: str) -> ShapedArray:
 def bind_branches(
     what: str,
     index: Any,
-    funs: Sequence[Callable],
-    operands: tuple,
+    funs: Sequence[Callable[..., Any]],
+    operands: tuple[Any, ...],
     names: tuple[str, ...],
     **params: Any,
 ) -> Any:
@@ -278,7 +278,7 @@ def _(ctx, index, *values, branches, branches_platforms=None):
     return list(op.results)
 
 
-def platform_position(platforms: Sequence, platform: str) -> int:
+def platform_position(platforms: Sequence[Any], platform: str) -> int:
     """Which branch is for a platform; one whose platforms are ``None`` is for all others.
 
     Raises:

@@ -39,7 +39,7 @@ linear_call_p: Final = Primitive(
 
 @api_boundary
 def linear_call(
-    fun: Callable, fun_transpose: Callable, residual_args: Any, linear_args: Any
+    fun: Callable[..., Any], fun_transpose: Callable[..., Any], residual_args: Any, linear_args: Any
 ) -> Any:
     """``fun(residual_args, linear_args)``, which reverse mode transposes by another function.
 

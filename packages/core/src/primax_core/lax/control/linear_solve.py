@@ -45,10 +45,10 @@ linear_solve_p: Final = Primitive(
 
 @api_boundary
 def custom_linear_solve(
-    matvec: Callable,
+    matvec: Callable[..., Any],
     b: Any,
-    solve: Callable,
-    transpose_solve: Callable | None = None,
+    solve: Callable[..., Any],
+    transpose_solve: Callable[..., Any] | None = None,
     symmetric: bool = False,
     has_aux: bool = False,
 ) -> Any:
@@ -129,7 +129,7 @@ def _checked(
     return checked
 
 
-def check_solution(name: str, out: Any, tree: Any, avals: Sequence, what: str) -> None:
+def check_solution(name: str, out: Any, tree: Any, avals: Sequence[Any], what: str) -> None:
     """Refuse the result of a user's function if it has not the structure and shapes of another."""
     outs, out_tree = _flatten(out)
     if out_tree != tree:

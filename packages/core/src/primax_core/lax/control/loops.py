@@ -26,7 +26,12 @@ _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
 @api_boundary
 def fori_loop(
-    lower: Any, upper: Any, body_fun: Callable, init_val: Any, *, unroll: int | bool | None = None
+    lower: Any,
+    upper: Any,
+    body_fun: Callable[..., Any],
+    init_val: Any,
+    *,
+    unroll: int | bool | None = None,
 ) -> Any:
     """``val = body_fun(i, val)`` for each ``i`` from ``lower`` up to, not including, ``upper``.
 
@@ -109,7 +114,7 @@ def _named(step: Callable, fun: Callable) -> Callable:
 
 
 @api_boundary
-def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
+def map(f: Callable[..., Any], xs: Any, *, batch_size: int | None = None) -> Any:
     """``f`` of each slice of ``xs`` along the leading axis, one after the other, stacked.
 
     Args:

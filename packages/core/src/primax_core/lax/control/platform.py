@@ -24,7 +24,7 @@ platform_index_p: Final = Primitive("platform_index")
 
 @api_boundary
 def platform_dependent(
-    *args: Any, default: Callable | None = None, **per_platform: Callable
+    *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
 ) -> Any:
     """The result of the function that is for the platform the program is compiled for.
 

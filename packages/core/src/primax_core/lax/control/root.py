@@ -25,7 +25,11 @@ _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
 @api_boundary
 def custom_root(
-    f: Callable, initial_guess: Any, solve: Callable, tangent_solve: Callable, has_aux: bool = False
+    f: Callable[..., Any],
+    initial_guess: Any,
+    solve: Callable[..., Any],
+    tangent_solve: Callable[..., Any],
+    has_aux: bool = False,
 ) -> Any:
     """A root of ``f``, found by ``solve`` and differentiated by what ``f`` closes over.
 

@@ -63,7 +63,7 @@ hide_defaults("scan", _split_transpose=False)
 
 @api_boundary
 def scan(
-    f: Callable,
+    f: Callable[..., Any],
     init: Any,
     xs: Any = None,
     length: int | None = None,
@@ -268,7 +268,7 @@ def _(ctx, *values, jaxpr, length, reverse, unroll, num_consts, num_carry, **_):
     return [*carry, *ys]
 
 
-def mlir_i32(value: int):
+def mlir_i32(value: int) -> Any:
     """An i32 constant."""
     return mlir.constant(np.int32(value))
 

@@ -53,7 +53,7 @@ while_p: Final = Primitive(
 
 
 @api_boundary
-def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
+def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_val: Any) -> Any:
     """Apply ``body_fun`` to a value as long as ``cond_fun`` of it is true.
 
     Args:

@@ -27,13 +27,13 @@ def info_of(stack: tuple[int, ...]) -> ShapedArray:
 
 
 def call(
-    ctx,
+    ctx: Any,
     routine: str,
     operands: Sequence[tuple[Any, ShapedArray]],
     out_avals: Sequence[ShapedArray],
     aliases: Mapping[int, int] | None = None,
     **attributes: Any,
-) -> list:
+) -> list[Any]:
     """Call a routine on stacks of matrices, none of them empty.
 
     Args:
@@ -51,7 +51,14 @@ def call(
     )  # fmt: skip
 
 
-def call_target(ctx, target: str, operands, out_avals, aliases=None, attributes=None) -> list:
+def call_target(
+    ctx: Any,
+    target: str,
+    operands: Sequence[tuple[Any, ShapedArray]],
+    out_avals: Sequence[ShapedArray],
+    aliases: Mapping[int, int] | None = None,
+    attributes: dict[str, Any] | None = None,
+) -> list[Any]:
     """Call one of jaxlib's functions; operands and results of the greatest rank hold matrices."""
     ctx.needs.add("lapack")
     rank = max(a.ndim for a in (*(a for _, a in operands), *out_avals))
@@ -77,7 +84,7 @@ def transposed(value: Any, aval: ShapedArray) -> tuple[Any, ShapedArray]:
     return hlo.transpose(value, mlir.i64s((*range(n - 2), n - 1, n - 2))), aval.update(shape=shape)
 
 
-def empties(ctx) -> list | None:
+def empties(ctx: Any) -> list[Any] | None:
     """Zeros for the results of the current equation if all of them are empty."""
     if all(a.size == 0 for a in ctx.out_avals):
         return [mlir.zeros_of(a) for a in ctx.out_avals]

@@ -35,7 +35,7 @@ NUMBERS: Final = (*REAL, np.dtype(np.complex64), np.dtype(np.complex128))
 
 
 def check_operands(
-    name: str, avals: Sequence[ShapedArray], ranks: Sequence[int], accepted: Sequence = NUMBERS
+    name: str, avals: Sequence[ShapedArray], ranks: Sequence[int], accepted: Sequence[Any] = NUMBERS
 ) -> None:
     """Refuse operands of other dtypes, of different ones, and of too few axes.
 
@@ -233,7 +233,7 @@ def taken_rows(x: Any, order: Any) -> Any:
     return gather(x, expand_dims(order, (row + 1,)), numbers, sizes, mode=mode)
 
 
-def nan_where_failed(info: Any, *outs: Any) -> list:
+def nan_where_failed(info: Any, *outs: Any) -> list[Any]:
     """Results of LAPACK, NaN where it says that it failed."""
     ok = eq(info, full_like(info, 0))
     depth = typeof(info).ndim

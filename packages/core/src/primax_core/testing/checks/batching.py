@@ -16,7 +16,10 @@ _SIZE = 2
 
 
 def check_batching(get: Callable[..., Call]) -> None:
-    """``vmap`` over every axis of every operand gives what a loop over the examples gives."""
+    """``vmap`` over every axis of every operand gives what a loop over the examples gives.
+
+    Every axis, where there is one operand; see :func:`_ways`.
+    """
     call = get()
     operands = call.sample.operands
     if not call.drawn:
@@ -100,13 +103,15 @@ def _stacked(values: Sequence, dim: int | None) -> Any:
 
 
 def _ways(call: Call) -> Iterator[list[int | None]]:
-    """Mapped axes to try: each axis of each operand alone, then all operands at once."""
+    """Mapped axes to try: each axis of each operand alone, then all operands at once.
+
+    Where there are several operands, those between the first and the last axis are left out.
+    """
     n = len(call.args)
     ranks = {i: np.ndim(call.args[i]) for i in call.drawn}
     for i, rank in ranks.items():
-        for axis in range(rank + 1):
+        for axis in range(rank + 1) if len(ranks) == 1 else sorted({0, rank}):
             yield [axis if j == i else None for j in range(n)]
     if len(ranks) > 1:
         yield [0 if j in ranks else None for j in range(n)]
-        yield [ranks[j] if j in ranks else None for j in range(n)]
-        yield [ranks[j] * (k % 2) if j in ranks else None for k, j in enumerate(range(n))]
+        yield [ranks[j] * (j % 2 == 0) if j in ranks else None for j in range(n)]
