@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from primax_core import config
+from primax_core import enable_x64
 from primax_core.lax import sort, top_k
 
 RNG = np.random.default_rng(1)
@@ -83,7 +83,7 @@ def test_sorts_wide_keys(dtype):
     x = np.concatenate([RNG.integers(0, 9, 5000).astype(dtype), np.array([0, 2**60], dtype)])
     if dtype == np.float64:
         x[:6] = np.nan, -0.0, 0.0, -np.inf, 1e-310, -1e-310
-    with config.enable_x64(True):
+    with enable_x64(True):
         found, places = sort((x, np.arange(x.size)))
     order = np.argsort(x, kind="stable")
     np.testing.assert_array_equal(places, order)

@@ -16,7 +16,7 @@ from .._lower.lazy import chlo, hlo
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.symbolic import Zero, add_any_p, is_linear
-from .comparison import compare, eq
+from .comparison import compare, eq, gt
 from .conversion import convert, converted
 from .families import (
     binary,
@@ -338,21 +338,31 @@ def min(x: ArrayLike, y: ArrayLike) -> Array:
     return min_p.bind(x, y)
 
 
-def _share(chosen: Any, other: Any, out: Any) -> Any:
-    """1 where the result is ``chosen``, 1/2 where the operands are equal, 0 elsewhere; strong."""
+def _share(larger: Any, smaller: Any, chosen: Any, out: Any) -> Any:
+    """1 where the one is larger, 1/2 where they are equal, 0 elsewhere; of strong dtype.
+
+    Complex numbers, which are not compared, count as larger where they are the result.
+    """
     aval = typeof(out).strip_weak_type()
     shape = aval.shape
+    level = to_shape(eq(larger, smaller), shape)
     one, zero, half = (full_of(aval, v) for v in (1, 0, 0.5))
-    level = to_shape(eq(chosen, other), shape)
-    return select(level, half, select(eq(to_shape(chosen, shape), out), one, zero))
+    if dtypes.issubdtype(aval.dtype, np.complexfloating):
+        return select(level, half, select(eq(to_shape(chosen, shape), out), one, zero))
+    above = to_shape(gt(larger, smaller), shape)
+    return select(above, one, select(level, half, zero))
 
 
-for _prim in (max_p, min_p):
-    derivatives(
-        _prim,
-        lambda g, out, x, y: mul(g, _share(x, y, out)),
-        lambda g, out, x, y: mul(g, _share(y, x, out)),
-    )
+derivatives(
+    max_p,
+    lambda g, out, x, y: mul(g, _share(x, y, x, out)),
+    lambda g, out, x, y: mul(g, _share(y, x, y, out)),
+)
+derivatives(
+    min_p,
+    lambda g, out, x, y: mul(g, _share(y, x, x, out)),
+    lambda g, out, x, y: mul(g, _share(x, y, y, out)),
+)
 
 
 for _prim in (neg_p, square_p):
