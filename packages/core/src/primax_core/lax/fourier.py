@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 import math
 import operator
 from collections.abc import Sequence
@@ -65,12 +66,11 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
     """
     kind = _type_of(fft_type)
     lengths = _lengths_of(fft_lengths)
-    aval = typeof(x)
-    if kind is FftType.RFFT and accepts(aval.dtype, ("complex",)):
-        raise ValueError("only real valued inputs supported for rfft")
+    given = typeof(x).dtype
+    dtype = _operand_dtype(given, kind)
     if not lengths:
-        return convert(x, aval.dtype)
-    return fft_p.bind(convert(x, _operand_dtype(aval, kind)), fft_type=kind, fft_lengths=lengths)
+        return convert(x, given)
+    return fft_p.bind(convert(x, dtype), fft_type=kind, fft_lengths=lengths)
 
 
 def _type_of(fft_type: Any) -> FftType:
@@ -93,10 +93,14 @@ def _lengths_of(fft_lengths: Any) -> tuple[int, ...]:
         raise TypeError(f"fft_lengths must be a sequence of integers, got {fft_lengths!r}") from e
 
 
-def _operand_dtype(aval: ShapedArray, kind: FftType) -> Any:
-    if kind is FftType.RFFT and accepts(aval.dtype, ("float",)):
-        return aval.dtype
-    wide = dtypes.itemsize_bits(aval.dtype) == (128 if accepts(aval.dtype, ("complex",)) else 64)
+@functools.cache
+def _operand_dtype(dtype: Any, kind: FftType) -> Any:
+    complex_too = accepts(dtype, ("complex",))
+    if kind is FftType.RFFT and complex_too:
+        raise ValueError("only real valued inputs supported for rfft")
+    if kind is FftType.RFFT and accepts(dtype, ("float",)):
+        return dtype
+    wide = dtypes.itemsize_bits(dtype) == (128 if complex_too else 64)
     if kind is FftType.RFFT:
         return dtypes.f64 if wide else dtypes.f32
     return np.dtype(np.complex128 if wide else np.complex64)
