@@ -345,11 +345,12 @@ def _share(larger: Any, smaller: Any, chosen: Any, out: Any) -> Any:
     """
     aval = typeof(out).strip_weak_type()
     shape = aval.shape
+    is_complex = dtypes.issubdtype(aval.dtype, np.complexfloating)
+    above = to_shape(eq(chosen, out) if is_complex else gt(larger, smaller), shape)
     level = to_shape(eq(larger, smaller), shape)
     one, zero, half = (full_of(aval, v) for v in (1, 0, 0.5))
-    if dtypes.issubdtype(aval.dtype, np.complexfloating):
-        return select(level, half, select(eq(to_shape(chosen, shape), out), one, zero))
-    above = to_shape(gt(larger, smaller), shape)
+    if is_complex:
+        return select(level, half, select(above, one, zero))
     return select(above, one, select(level, half, zero))
 
 
