@@ -9,10 +9,9 @@ from typing import Any, Final
 from .._base import errors, source
 from .._base.config import state
 from .._ir.avals import ShapedArray
-from .._ir.check import check_types
 from .._ir.dtypes import float0
 from .._ir.jaxpr import Jaxpr
-from .._ir.primitive import Primitive, abstract, check, dce, effects, expand, lower, process
+from .._ir.primitive import Primitive, lower, process
 from .._ir.printer import hide_defaults
 from .._lower.lazy import lowering
 from .._trace.core import Trace, Tracer, check_live, run_eagerly, set_trace, typeof
@@ -23,6 +22,7 @@ from .linearize import GradTracer, LinearizeTrace, TangentTrace, prune
 from .presenting import finished
 from .symbolic import Zero, instantiate
 from .transpose import backward_pass
+from .whole_calls import calls_whole
 
 custom_jvp_call_p: Final = Primitive(
     "custom_jvp_call", multiple_results=True, cache_on=lambda params: params["call_jaxpr"].cache
@@ -311,34 +311,9 @@ def _(trace, args, *, name, call_jaxpr, jvp, symbolic_zeros, num_consts):
     return custom._under(trace, args)
 
 
-@custom_jvp_call_p.rule(abstract)
-def _(*avals, call_jaxpr, **_):
-    return call_jaxpr.out_avals
-
-
-@custom_jvp_call_p.rule(expand)
-def _(*args, call_jaxpr, **_):
-    return eval_jaxpr(call_jaxpr, args)
-
-
-@custom_jvp_call_p.rule(check)
-def _(*avals, call_jaxpr, **_):
-    check_types("arguments", avals, call_jaxpr.in_avals)
-
-
-@custom_jvp_call_p.rule(effects)
-def _(*avals, call_jaxpr, **_):
-    return call_jaxpr.effects
+calls_whole(custom_jvp_call_p, "call_jaxpr")
 
 
 @custom_jvp_call_p.rule(lower)
 def _(ctx, *values, call_jaxpr, **_):
     return lowering.lower_body(ctx, call_jaxpr, values)
-
-
-@custom_jvp_call_p.rule(dce)
-def _(used, eqn):
-    # The rule needs all arguments and gives all results, so a call stays whole or goes.
-    if any(used) or eqn.effects:
-        return [True] * len(eqn.invars), eqn
-    return [False] * len(eqn.invars), None

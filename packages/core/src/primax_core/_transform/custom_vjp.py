@@ -7,17 +7,12 @@ from typing import Any, Final
 
 from .._base import source
 from .._base.config import state
-from .._ir.check import check_types
 from .._ir.jaxpr import Eqn, Jaxpr, Var
 from .._ir.primitive import (
     Primitive,
     abstract,
     backward,
     batch,
-    check,
-    dce,
-    effects,
-    expand,
     jvp,
     lower,
     process,
@@ -33,6 +28,7 @@ from .jvp import JVPTrace, JVPTracer
 from .linearize import GradTracer, LinearizeTrace, TangentTrace
 from .presenting import finished
 from .symbolic import Zero, instantiate
+from .whole_calls import calls_whole
 
 custom_vjp_call_p: Final = Primitive(
     "custom_vjp_call", multiple_results=True, cache_on=lambda params: params["call_jaxpr"].cache
@@ -285,36 +281,12 @@ def _(trace, args, *, name, call_jaxpr, fwd, bwd, symbolic_zeros, num_consts):
     return custom.under(trace, args)
 
 
-@custom_vjp_call_p.rule(abstract)
-def _(*avals, call_jaxpr, **_):
-    return call_jaxpr.out_avals
-
-
-@custom_vjp_call_p.rule(expand)
-def _(*args, call_jaxpr, **_):
-    return eval_jaxpr(call_jaxpr, args)
-
-
-@custom_vjp_call_p.rule(check)
-def _(*avals, call_jaxpr, **_):
-    check_types("arguments", avals, call_jaxpr.in_avals)
-
-
-@custom_vjp_call_p.rule(effects)
-def _(*avals, call_jaxpr, **_):
-    return call_jaxpr.effects
+calls_whole(custom_vjp_call_p, "call_jaxpr")
 
 
 @custom_vjp_call_p.rule(lower)
 def _(ctx, *values, call_jaxpr, **_):
     return lowering.lower_body(ctx, call_jaxpr, values)
-
-
-@custom_vjp_call_p.rule(dce)
-def _(used, eqn):
-    if any(used) or eqn.effects:
-        return [True] * len(eqn.invars), eqn
-    return [False] * len(eqn.invars), None
 
 
 # The linear part: it can be transposed and batched, not computed.

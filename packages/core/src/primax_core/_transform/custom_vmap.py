@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from .._base.config import state
-from .._ir.check import check_types
 from .._ir.dtypes import float0
-from .._ir.primitive import Primitive, abstract, check, dce, effects, expand, lower, process
+from .._ir.primitive import Primitive, lower, process
 from .._ir.printer import hide_defaults
 from .._lower.lazy import lowering
 from .._trace.core import Trace, Tracer, check_live, run_eagerly, set_trace, typeof
@@ -17,6 +16,7 @@ from .batching import BatchTrace, move_axis
 from .jvp import JVPTrace, JVPTracer, jvp_of
 from .linearize import LinearizeTrace, TangentTrace
 from .symbolic import Zero, instantiate
+from .whole_calls import calls_whole
 
 custom_vmap_call_p: Final = Primitive(
     "custom_vmap_call", multiple_results=True, cache_on=lambda params: params["call"].cache
@@ -196,34 +196,9 @@ def _(trace, args, *, call, rule, name, num_consts):
     return custom.under(trace, args)
 
 
-@custom_vmap_call_p.rule(abstract)
-def _(*avals, call, **_):
-    return call.out_avals
-
-
-@custom_vmap_call_p.rule(expand)
-def _(*args, call, **_):
-    return eval_jaxpr(call, args)
-
-
-@custom_vmap_call_p.rule(check)
-def _(*avals, call, **_):
-    check_types("arguments", avals, call.in_avals)
-
-
-@custom_vmap_call_p.rule(effects)
-def _(*avals, call, **_):
-    return call.effects
+calls_whole(custom_vmap_call_p, "call")
 
 
 @custom_vmap_call_p.rule(lower)
 def _(ctx, *values, call, **_):
     return lowering.lower_body(ctx, call, values)
-
-
-@custom_vmap_call_p.rule(dce)
-def _(used, eqn):
-    # The rule needs all arguments and gives all results, so a call stays whole or goes.
-    if any(used) or eqn.effects:
-        return [True] * len(eqn.invars), eqn
-    return [False] * len(eqn.invars), None

@@ -1,0 +1,45 @@
+"""Rules of primitives that call a program as a whole: functions with custom rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._ir.check import check_types
+from .._ir.jaxpr import Jaxpr
+from .._ir.primitive import Primitive, abstract, check, dce, effects, expand
+from .._trace.staging import eval_jaxpr
+
+
+def calls_whole(prim: Primitive, held: str) -> None:
+    """Type, check, effects, expansion and dead-code rule of a call.
+
+    Args:
+      held: the parameter that holds the program.
+    """
+
+    def program(params: dict[str, Any]) -> Jaxpr:
+        found: Jaxpr = params[held]
+        return found
+
+    @prim.rule(abstract)
+    def _(*avals, **params):
+        return program(params).out_avals
+
+    @prim.rule(expand)
+    def _(*args, **params):
+        return eval_jaxpr(program(params), args)
+
+    @prim.rule(check)
+    def _(*avals, **params):
+        check_types("arguments", avals, program(params).in_avals)
+
+    @prim.rule(effects)
+    def _(*avals, **params):
+        return program(params).effects
+
+    @prim.rule(dce)
+    def _(used, eqn):
+        # The custom rule needs all arguments and gives all results: the call stays whole or goes.
+        if any(used) or eqn.effects:
+            return [True] * len(eqn.invars), eqn
+        return [False] * len(eqn.invars), None
