@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..._api.jit import jit
 from ..._api.vmap import vmap
+from ..._ir.rules import MissingRule
 from ..._trace.core import typeof
 from ..calls import Call, Failure, NotApplicable, draw
 from ..tolerance import mismatches
@@ -21,19 +23,37 @@ def check_batching(get: Callable[..., Call]) -> None:
     Every axis, where there is one operand; see :func:`_ways`.
     """
     call = get()
-    operands = call.sample.operands
     if not call.drawn:
         raise NotApplicable("no operand is drawn")
     examples = [_example(call, k) for k in range(_SIZE)]
-    for dims in _ways(call):
-        mixed = [
-            [e if d is not None else a for a, e, d in zip(call.args, example, dims)]
-            for example in examples
-        ]
-        batch = [_stacked([e[i] for e in mixed], d) for i, d in enumerate(dims)]
-        found = vmap(call.fun, tuple(dims))(*batch)
-        singles = [call.fun(*m) for m in mixed]
-        _same(call, found, singles, f"mapped over axes {dims} of {len(operands)} operands")
+    ways = list(_ways(call))
+    mixed = [
+        [[e if d is not None else a for a, e, d in zip(call.args, ex, dims)] for ex in examples]
+        for dims in ways
+    ]
+    batches = [
+        [_stacked([args[i] for args in rows], d) for i, d in enumerate(dims)]
+        for rows, dims in zip(mixed, ways)
+    ]
+
+    def all_ways(batches):  # one program for all: compiling is what takes the time
+        return [_mapped(call, dims, batch) for dims, batch in zip(ways, batches)]
+
+    for dims, rows, found in zip(ways, mixed, jit(all_ways)(batches)):
+        _same(call, found, [call.fun(*args) for args in rows], _shown(call, dims))
+
+
+def _shown(call: Call, dims: Sequence) -> str:
+    return f"mapped over axes {dims} of {len(call.args)} operands"
+
+
+def _mapped(call: Call, dims: Sequence, batch: Sequence) -> list:
+    try:
+        return list(vmap(call.fun, tuple(dims))(*batch))
+    except MissingRule:
+        raise
+    except Exception as e:
+        raise Failure(f"{_shown(call, dims)}: {type(e).__name__}: {e}") from e
 
 
 def _same(call: Call, found: Sequence, singles: Sequence[Sequence], how: str) -> None:
@@ -74,7 +94,7 @@ def check_nested(get: Callable[..., Call]) -> None:
                     grid[a][b][first], grid[a][b][last] = xs[b], ys[a]
             batch = list(call.args)
             batch[first], batch[last] = np.stack(xs), np.stack(ys)
-    found = vmap(vmap(call.fun, tuple(inner)), tuple(outer))(*batch)
+    found = jit(vmap(vmap(call.fun, tuple(inner)), tuple(outer)))(*batch)
     for a in range(_SIZE):
         for b in range(_SIZE):
             text = mismatches([np.asarray(f)[a, b] for f in found], call.fun(*grid[a][b]),

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from ..._api.forward import jvp
+from ..._api.jit import jit
 from ..._api.vjp import vjp
 from ..._trace.core import typeof
+from ...lax.arithmetic import mul
+from ...lax.families import full_like
 from ..calls import Call, Failure, NotApplicable
 from ..gradients import inner_product, numerical_jvp, random_tangent
 from ..tolerance import mismatches, wide
 
 _TOLERANCE = 2e-6
+_ROUNDING = 1e-10
 
 
 class _Setup:
@@ -23,6 +27,8 @@ class _Setup:
         self.call = call = get(double=True)
         if not call.places:
             raise NotApplicable("no operand can be differentiated")
+        if all(call.sample.operands[i].dtype.itemsize == 2 for i in call.places):
+            raise NotApplicable("in double precision the sample is like the wider ones")
         self.places = call.places
         self.primals = tuple(call.args[i] for i in self.places)
         self.fun = call.of(self.places)
@@ -49,8 +55,8 @@ class _Setup:
 def check_jvp(get: Callable[..., Call]) -> None:
     """The forward derivative is that of central differences, and has the results' types."""
     s = _Setup(get)
-    outs, dots = jvp(s.fun, s.primals, s.tangents)
-    s.same("the value that comes with the derivative", outs, s.outs, 1e-12)
+    outs, dots = jit(lambda xs, ts: jvp(s.fun, xs, ts))(s.primals, s.tangents)
+    s.same("the value that comes with the derivative", outs, s.outs, _ROUNDING)
     for out, dot in zip(outs, dots):
         if typeof(dot).shape != typeof(out).shape or typeof(dot).dtype != typeof(out).dtype:
             raise Failure(f"a result of type {typeof(out)} has a tangent of type {typeof(dot)}")
@@ -60,14 +66,18 @@ def check_jvp(get: Callable[..., Call]) -> None:
 def check_transpose(get: Callable[..., Call]) -> None:
     """``⟨J v, w⟩ = ⟨v, Jᵀ w⟩``."""
     s = _Setup(get)
-    precision = 1e-10
-    if "jvp" in s.call.sample.without:
-        dots, precision = numerical_jvp(s.fun, s.primals, s.tangents), s.tolerance
-    else:
-        _, dots = jvp(s.fun, s.primals, s.tangents)
-    outs, pullback = vjp(s.fun, *s.primals)
-    s.same("the value that comes with the pullback", outs, s.outs, 1e-12)
-    cts = pullback(s.cts)
+    forward = "jvp" not in s.call.sample.without
+
+    @jit
+    def both(xs, ts, cts):
+        outs, pullback = vjp(s.fun, *xs)
+        return jvp(s.fun, xs, ts)[1] if forward else None, outs, pullback(cts)
+
+    dots, outs, cts = both(s.primals, s.tangents, s.cts)
+    if not forward:
+        dots = numerical_jvp(s.fun, s.primals, s.tangents)
+    precision = 1e-10 if forward else s.tolerance
+    s.same("the value that comes with the pullback", outs, s.outs, _ROUNDING)
     for x, ct in zip(s.primals, cts):
         if typeof(ct).shape != typeof(x).shape or typeof(ct).dtype != typeof(x).dtype:
             raise Failure(f"an operand of type {typeof(x)} has a cotangent of type {typeof(ct)}")
@@ -83,25 +93,31 @@ def check_second_order(get: Callable[..., Call]) -> None:
     def slope(*xs):
         return jvp(s.fun, xs, s.tangents)[1]
 
-    ways = s.random(s.primals)
-    _, second = jvp(slope, s.primals, ways)
-    loose = max(2e-5, s.tolerance)
-    s.same("forward of forward against differences", second,
-           numerical_jvp(slope, s.primals, ways), loose)  # fmt: skip
-    if "transpose" in s.call.sample.without:
-        return
-    left = inner_product(s.cts, second)
-    _, pullback = vjp(slope, *s.primals)
-    right = inner_product(list(pullback(s.cts)), list(ways))
-    scale = 1e-9 * max(1.0, sum(float(np.abs(wide(d)).sum()) for d in second))
-    s.same_number("reverse of forward against forward of forward", right, left, scale)
-
     def pulled(*xs):
         return vjp(s.fun, *xs)[1](s.cts)
 
-    _, moved = jvp(pulled, s.primals, ways)
-    s.same_number("forward of reverse against forward of forward",
-                  inner_product(list(moved), list(s.tangents)), left, scale)  # fmt: skip
+    reverse = "transpose" not in s.call.sample.without
+
+    @jit
+    def seconds(xs, ways):
+        forward = jvp(slope, xs, ways)[1]
+        if not reverse:
+            return forward, None, None
+        return forward, vjp(slope, *xs)[1](s.cts), jvp(pulled, xs, ways)[1]
+
+    ways = s.random(s.primals)
+    second, back, moved = seconds(s.primals, ways)
+    loose = max(2e-5, s.tolerance)
+    numeric = numerical_jvp(jit(slope), s.primals, ways)
+    s.same("forward of forward against differences", second, numeric, loose)
+    if not reverse:
+        return
+    left = inner_product(s.cts, second)
+    scale = 1e-9 * max(1.0, sum(float(np.abs(wide(d)).sum()) for d in second))
+    right = inner_product(list(back), list(ways))
+    s.same_number("reverse of forward against forward of forward", right, left, scale)
+    right = inner_product(list(moved), list(s.tangents))
+    s.same_number("forward of reverse against forward of forward", right, left, scale)
 
 
 def check_zeros(get: Callable[..., Call]) -> None:
@@ -110,20 +126,33 @@ def check_zeros(get: Callable[..., Call]) -> None:
     if len(s.places) == 1 and len(s.outs) == 1:
         raise NotApplicable("there is one operand and one result")
     reverse = "transpose" not in s.call.sample.without
-    whole = vjp(s.fun, *s.primals)[1] if reverse else None
-    for k, place in enumerate(s.places):
-        alone = s.call.of([place])
-        only = [s.tangents[k]]
-        filled = [t if i == k else np.zeros_like(t) for i, t in enumerate(s.tangents)]
-        s.same(f"tangent of operand {place} alone", jvp(alone, [s.primals[k]], only)[1],
-               jvp(s.fun, s.primals, tuple(filled))[1], 1e-11)  # fmt: skip
-        if whole is not None:
-            s.same(f"cotangent of operand {place} alone",
-                   vjp(alone, s.primals[k])[1](s.cts), [whole(s.cts)[k]], 1e-11)  # fmt: skip
-    if whole is None or len(s.outs) == 1:
-        return
-    for k in range(len(s.outs)):
-        one = s.call.of(s.places, lambda outs, k=k: [outs[k]])
-        filled = [c if i == k else np.zeros_like(c) for i, c in enumerate(s.cts)]
-        s.same(f"cotangents of result {k} alone", vjp(one, *s.primals)[1]([s.cts[k]]),
-               whole(filled), 1e-11)  # fmt: skip
+    results = range(len(s.outs)) if reverse and len(s.outs) > 1 else ()
+
+    @jit
+    def all_pairs(xs, tangents, cts):
+        whole = vjp(s.fun, *xs)[1] if reverse else None
+        pairs = []
+        for k, place in enumerate(s.places):
+            alone = s.call.of([place])
+            filled = _others_zero(tangents, k)
+            pairs.append((jvp(alone, [xs[k]], [tangents[k]])[1], jvp(s.fun, xs, filled)[1]))
+            if whole is not None:
+                pairs.append((vjp(alone, xs[k])[1](cts), [whole(cts)[k]]))
+        for k in results:
+            one = s.call.of(s.places, lambda outs, k=k: [outs[k]])
+            pairs.append((vjp(one, *xs)[1]([cts[k]]), whole(list(_others_zero(cts, k)))))
+        return pairs
+
+    named = []
+    for place in s.places:
+        named.append(f"tangent of operand {place} alone")
+        if reverse:
+            named.append(f"cotangent of operand {place} alone")
+    named.extend(f"cotangents of result {k} alone" for k in results)
+    for what, (found, expected) in zip(named, all_pairs(s.primals, s.tangents, s.cts), strict=True):
+        s.same(what, found, expected, _ROUNDING)
+
+
+def _others_zero(values: Sequence, k: int) -> tuple:
+    """All values but one replaced by zeros that are not known to be zeros."""
+    return tuple(v if i == k else mul(v, full_like(v, 0)) for i, v in enumerate(values))
