@@ -283,3 +283,19 @@ def test_short_road_gives_what_the_long_one_gives():
     gone.delete()
     with pytest.raises(RuntimeError, match="deleted"):
         ar.add(gone, x)
+
+
+@pytest.mark.parametrize(
+    "fun, name, similar",
+    [
+        (lax.max, "max", "maximum"),
+        (lax.sub, "sub", "subtract"),
+        (lax.lt, "lt", "less"),
+        (lax.igamma, "igamma", None),
+    ],
+)
+def test_mixed_dtypes_are_refused_with_a_hint_that_is_true(fun, name, similar):
+    with pytest.raises(TypeError, match=f"lax.{name} requires arguments to have the same") as e:
+        fun(np.ones(2, np.float32), np.ones(2, np.float16))
+    assert ("Tip" in str(e.value)) == (similar is not None)
+    assert similar is None or f"jnp.{similar} is a similar function" in str(e.value)

@@ -66,14 +66,29 @@ def check_kind(name: str, dtype: Any, kinds: Sequence[str], position: int | None
         )
 
 
+# Functions of the NumPy layer that are like a primitive's but promote their arguments.
+_PROMOTING: Final = {
+    "add": "add", "sub": "subtract", "mul": "multiply", "div": "divide", "rem": "remainder",
+    "max": "maximum", "min": "minimum", "pow": "power", "atan2": "arctan2",
+    "nextafter": "nextafter", "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal",
+    "gt": "greater", "ge": "greater_equal", "and": "bitwise_and", "or": "bitwise_or",
+    "xor": "bitwise_xor", "shift_left": "left_shift", "shift_right_arithmetic": "right_shift",
+    "shift_right_logical": "right_shift",
+}  # fmt: skip
+
+
 def same_dtypes(name: str, avals: Sequence[ShapedArray]) -> None:
     """Refuse operands of different dtypes."""
     first = avals[0].dtype
     if any(a.dtype != first for a in avals):
+        similar = _PROMOTING.get(name)
+        tip = (
+            f" (Tip: jnp.{similar} is a similar function that does automatic type promotion on "
+            "inputs)."
+        )
         raise TypeError(
             f"lax.{name} requires arguments to have the same dtypes, got "
-            f"{', '.join(a.dtype.name for a in avals)}. (Tip: jnp.{name} is a similar function "
-            "that does automatic type promotion on inputs)."
+            f"{', '.join(a.dtype.name for a in avals)}.{tip if similar else ''}"
         )
 
 
