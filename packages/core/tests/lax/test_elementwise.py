@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import primax_core as px
+from primax_core import lax
 from primax_core._base.config import enable_x64
 from primax_core.lax import (
     arithmetic as ar,
