@@ -300,3 +300,17 @@ def test_mixed_dtypes_are_refused_with_a_hint_that_is_true(fun, name, similar):
         fun(np.ones(2, np.float32), np.ones(2, np.float16))
     assert ("Tip" in str(e.value)) == (similar is not None)
     assert similar is None or f"jnp.{similar} is a similar function" in str(e.value)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "uint32", "int64", "uint64"])
+def test_high_halves_of_products(dtype):
+    info, rng = np.iinfo(dtype), np.random.default_rng(0)
+    x, y = (rng.integers(info.min, info.max, 200, dtype, endpoint=True) for _ in range(2))
+    x[:4], y[:4] = (
+        (info.min, info.min, info.max, info.max),
+        (info.min, info.max, info.min, info.max),
+    )
+    with enable_x64(True):
+        found = lax.mulhi(x, y)
+    expected = [int(a) * int(b) >> info.bits for a, b in zip(x, y)]
+    assert np.asarray(found).tolist() == expected and found.dtype == dtype

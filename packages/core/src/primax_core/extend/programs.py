@@ -22,6 +22,7 @@ def stage(
 
     The constants of the program may be tracers of the traces that are active; see ``jaxpr.consts``.
 
+    >>> import numpy as np
     >>> from primax_core import lax
     >>> print(stage(lambda x: [lax.sin(x)], [ShapedArray((2,), np.dtype("float32"))]))
     { lambda ; a:f32[2]. let b:f32[2] = sin a in (b,) }

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+import numpy as np
+
+from .._ir import dtypes
 from .._ir.primitive import Primitive
-from .._lower.lazy import chlo, hlo
+from .._lower.lazy import hlo, mlir
 from .._trace.array import Array
-from .families import binary, elementwise_samples, no_derivative, short_road, unary
+from .families import binary, elementwise, elementwise_samples, no_derivative, short_road, unary
 
 ArrayLike = Any
 
@@ -42,7 +45,51 @@ shift_right_logical_p: Final = _binary(
 )
 population_count_p: Final = _unary("population_count", _INTEGER, lambda x: hlo.popcnt(x))
 clz_p: Final = _unary("clz", _INTEGER, lambda x: hlo.count_leading_zeros(x))
-mulhi_p: Final = _binary("mulhi", _INTEGER, lambda x, y: chlo.mulhi(x, y))
+
+
+def _emit_mulhi(ctx, x, y):
+    """By wider integers; of 64 bits by halves. XLA has an operation, which jaxlib 0.10's CPU
+    compiler cannot fuse with others."""
+    (aval,) = ctx.out_avals
+    bits, signed = dtypes.itemsize_bits(aval.dtype), dtypes.issubdtype(aval.dtype, np.signedinteger)
+    shift = hlo.shift_right_arithmetic if signed else hlo.shift_right_logical
+    if bits < 64:
+        dtype = np.dtype(np.int64 if signed else np.uint64)
+        wide = mlir.tensor_type(aval.shape, dtype)
+        product = hlo.multiply(hlo.convert(wide, x), hlo.convert(wide, y))
+        places = mlir.full(np.asarray(bits, dtype), aval.shape)
+        return hlo.convert(mlir.type_of(aval), shift(product, places))
+    if not signed:
+        return _mulhi_by_halves(x, y, aval.shape)
+    unsigned = mlir.tensor_type(aval.shape, np.dtype(np.uint64))
+    high = _mulhi_by_halves(
+        hlo.bitcast_convert(unsigned, x), hlo.bitcast_convert(unsigned, y), aval.shape
+    )
+    sign = mlir.full(np.int64(63), aval.shape)
+    for a, b in ((x, y), (y, x)):  # a negative operand counts as 2^64 more than it is
+        excess = hlo.and_(hlo.shift_right_arithmetic(a, sign), b)
+        high = hlo.subtract(high, hlo.bitcast_convert(unsigned, excess))
+    return hlo.bitcast_convert(mlir.type_of(aval), high)
+
+
+def _mulhi_by_halves(x: Any, y: Any, shape: tuple[int, ...]) -> Any:
+    """Knuth, "The Art of Computer Programming", volume 2, algorithm 4.3.1 M for two digits."""
+    half, mask = mlir.full(np.uint64(32), shape), mlir.full(np.uint64(0xFFFFFFFF), shape)
+
+    def high(v):
+        return hlo.shift_right_logical(v, half)
+
+    def low(v):
+        return hlo.and_(v, mask)
+
+    first = high(hlo.multiply(low(x), low(y)))
+    second = hlo.add(hlo.multiply(high(x), low(y)), first)
+    third = hlo.add(hlo.multiply(low(x), high(y)), low(second))
+    return hlo.add(hlo.add(hlo.multiply(high(x), high(y)), high(second)), high(third))
+
+
+mulhi_p: Final = _without_derivative(Primitive("mulhi"))
+elementwise(mulhi_p, _emit_mulhi, _INTEGER)
 
 
 @short_road(and_p)
