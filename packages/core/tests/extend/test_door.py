@@ -44,14 +44,14 @@ X = np.arange(1.0, 4.0, dtype=np.float32)
 
 # Taking a name away, or changing what one means, takes a new major version.
 VERSION_1_0 = """
-API_VERSION Array Axis DebugInfo DropVar Effect Eqn Jaxpr JaxprCheckError Linear Literal MissingRule
-Operand Primitive RuleKind RuleState Sample ShapedArray Sharding ShortRoads Trace Tracer Var Zero
-abstract add_tangents any_number as_operand b1 backward batch bf16 c64 cast check check_jaxpr chlo
-current_trace dce dce_jaxpr dtypes effects eval_jaxpr expand expanded f16 f32 finished hide_defaults
-hlo i32 i8 inexact instantiate interpret ir is_linear is_operand is_zero jaxprs_in jvp
-known_primitives library_function linearize lower map_programs mlir move_axis process promoted
-provides_custom_calls register_internal_path register_method register_value_type run same_rank
-samples save set_trace stage state transpose typeof u32 u8 walk
+API_VERSION Array Axis DebugInfo DropVar Effect Eqn Jaxpr JaxprCheckError Linear Literal
+MissingRule Operand Primitive RuleKind RuleState Sample ShapedArray Sharding ShortRoads Trace
+Tracer UnsupportedRule Var Zero abstract add_tangents any_number as_operand b1 backward batch bf16
+c64 cast check check_jaxpr chlo current_trace dce dce_jaxpr dtypes effects eval_jaxpr expand
+expanded f16 f32 finished hide_defaults hlo i32 i8 inexact instantiate interpret ir is_linear
+is_operand is_zero jaxprs_in jvp known_primitives library_function linearize lower map_programs
+mlir move_axis process promoted provides_custom_calls register_internal_path register_method
+register_value_type run same_rank samples save set_trace stage state transpose typeof u32 u8 walk
 """.split()
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from derivatives import check_derivatives
+from matrices import matrix
 
 import primax_core as px
 from primax_core import lax
@@ -20,14 +21,6 @@ EMPTY = [(0, 0), (0, 3, 3), (2, 0, 0)]
 def double():
     with enable_x64(True):
         yield
-
-
-def matrix(*shape, dtype=np.float64, seed=0):
-    rng = np.random.default_rng(seed)
-    x = rng.standard_normal(shape)
-    if np.dtype(dtype).kind == "c":
-        x = x + 1j * rng.standard_normal(shape)
-    return x.astype(dtype)
 
 
 def adjoint(x):

@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from derivatives import check_derivatives
+from matrices import matrix
 
 import primax_core as px
 from primax_core import lax
@@ -25,14 +26,6 @@ householder, qr, tridiagonal = (
 def double():
     with enable_x64(True):
         yield
-
-
-def matrix(*shape, dtype=np.float64, seed=0):
-    rng = np.random.default_rng(seed)
-    x = rng.standard_normal(shape)
-    if np.dtype(dtype).kind == "c":
-        x = x + 1j * rng.standard_normal(shape)
-    return x.astype(dtype)
 
 
 def dominant(*shape, dtype=np.float64):

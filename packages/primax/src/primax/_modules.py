@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Final
 
 import primax_core
@@ -21,14 +20,10 @@ NAMES: Final = (
     "lax",
     "memory",
     "stages",
+    "test_util",
     "tree",
     "tree_util",
     "typing",
 )
 
-for _name in NAMES:
-    sys.modules.setdefault(f"{__package__}.{_name}", getattr(primax_core, _name))
-
-_aliases.install(
-    {f"{__package__}.{name}": f"{primax_core.__name__}.{name}" for name in (*NAMES, "test_util")}
-)
+_aliases.install({f"{__package__}.{name}": f"{primax_core.__name__}.{name}" for name in NAMES})

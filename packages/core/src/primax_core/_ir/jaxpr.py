@@ -11,6 +11,13 @@ from .avals import ShapedArray
 from .effects import no_effects
 from .primitive import Primitive
 
+_texts: dict[str, Callable[..., str]] = {}
+
+
+def install_printer(jaxpr_to_text: Callable[..., str], eqn_to_text: Callable[..., str]) -> None:
+    """Called once by the printer, which stands after this page."""
+    _texts.update(jaxpr=jaxpr_to_text, eqn=eqn_to_text)
+
 
 class Var:
     """A variable; identity is its name."""
@@ -79,9 +86,7 @@ class Eqn:
         return Eqn(**fields)
 
     def __repr__(self) -> str:
-        from .printer import eqn_to_text
-
-        return eqn_to_text(self)
+        return _texts["eqn"](self)
 
 
 class DebugInfo(NamedTuple):
@@ -175,9 +180,7 @@ class Jaxpr:
 
     def pretty_print(self, **options: Any) -> str:
         """The program as text; see :func:`primax_core._ir.printer.jaxpr_to_text`."""
-        from .printer import jaxpr_to_text
-
-        return jaxpr_to_text(self, **options)
+        return _texts["jaxpr"](self, **options)
 
     def __str__(self) -> str:
         return self.pretty_print()

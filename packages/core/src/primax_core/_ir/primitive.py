@@ -15,6 +15,7 @@ from .rules import (
     RuleKind as RuleKind,
     RuleState,
     Unsupported as Unsupported,
+    UnsupportedRule,
     abstract as abstract,
     backward as backward,
     batch as batch,
@@ -182,7 +183,7 @@ class Primitive:
             return rule
         declared = self.rules.get(kind)
         if declared is not None:
-            raise MissingRule(
+            raise UnsupportedRule(
                 f"primitive {self.name} does not support {wanted_by or kind.name}: "
                 f"{declared.reason}"
             )

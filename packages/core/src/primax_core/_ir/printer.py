@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import dtypes
-from .jaxpr import DropVar, Eqn, Jaxpr, Literal, Var, jaxprs_in
+from .jaxpr import DropVar, Eqn, Jaxpr, Literal, Var, install_printer, jaxprs_in
 
 WIDTH = 80
 
@@ -192,3 +192,6 @@ def _literal(val) -> str:
         kind = dtypes.kind_of(val.dtype)
         val = float(val) if kind == "f" else int(val) if kind in "iu" else val.item()
     return str(val)
+
+
+install_printer(jaxpr_to_text, eqn_to_text)

@@ -138,6 +138,10 @@ class MissingRule(NotImplementedError):
     """An interpreter met a primitive that has no rule for it."""
 
 
+class UnsupportedRule(MissingRule):
+    """The rule is declared not to exist."""
+
+
 # The core's kinds. A list stands wherever a primitive has several results.
 
 Types = Callable[..., "ShapedArray | Sequence[ShapedArray]"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import time
 import weakref
 from collections.abc import Sequence
@@ -183,8 +184,6 @@ def _say_compiled(name: str, started: float) -> None:
 
 
 def _bytecode(module) -> bytes:
-    import io
-
     out = io.BytesIO()
     module.operation.write_bytecode(file=out)
     return out.getvalue()

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import time
+from functools import cache
 from typing import Final
 
 import ml_dtypes
 import numpy as np
+
+from .._base.digest import digest
 
 ROOT: Final = __name__.partition(".")[0]
 """The package that this is part of; another one in a vendored copy."""
@@ -17,14 +20,15 @@ ROOT: Final = __name__.partition(".")[0]
 _STARTED: Final = time.time_ns() - 10 * 10**9
 
 
-def stamp() -> tuple | None:
-    """Equal in two processes only if they have imported the same sources.
+@cache
+def stamp() -> bytes | None:
+    """A digest that is equal in two processes only if they have imported the same sources.
 
     It holds what a version control system looks at to find out which files changed: names, sizes,
     times of writing and of change, and inodes. The last two cannot be forged without the clock.
     ``None`` while the files may differ from what was imported, or where there are no files.
     """
-    return _stamp
+    return None if _stamp is None else digest(repr(_stamp).encode())
 
 
 def _take(started: int) -> tuple | None:

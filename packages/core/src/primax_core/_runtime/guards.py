@@ -10,12 +10,13 @@ import threading
 from contextlib import contextmanager
 from typing import Any, Final
 
-from .._base import log
+from .._base import caches, log
 from .._base.config import state
 from .errors import JaxRuntimeError
 
 unguarded: Final[set[Any]] = set()
 """Settings (keys of ``state``) that are known to guard nothing."""
+caches.register(unguarded.clear)
 
 
 class _Checked(threading.local):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -53,6 +54,7 @@ def approximate_top_k_size(size: int, rank: int, k: int, recall: float, override
     return _jax.approx_top_k_reduction_output_size(size, rank, k, recall, False, override)[0]
 
 
+@cache
 def build() -> tuple:
     """The version of jaxlib and the sizes of its libraries, which tell builds of it apart."""
     folder = os.path.dirname(os.path.abspath(_jax.__file__))

@@ -5,16 +5,11 @@ from __future__ import annotations
 import enum
 from typing import Final
 
-from .._ir.check import check_types
 from .._ir.jaxpr import Jaxpr
 from .._ir.primitive import (
     Primitive,
-    abstract,
     batch,
-    check,
     dce,
-    effects,
-    expand,
     jvp,
     linearize,
     lower,
@@ -24,10 +19,11 @@ from .._ir.printer import hide_defaults
 from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._lower.lazy import ir, lowering
 from .._trace.core import typeof
-from .._trace.staging import eval_jaxpr, stage, without_tracers
+from .._trace.staging import stage, without_tracers
 from . import expansion as expansion  # gives kinds their fallbacks
 from .batching import batch_jaxpr
 from .dce import dce_jaxpr
+from .held_programs import calls_program
 from .jvp import jvp_jaxpr
 from .linearize import linearize_jaxpr
 from .symbolic import Zero, add_any_p, is_linear
@@ -59,24 +55,7 @@ def call_jaxpr(jaxpr: Jaxpr, args, like: dict) -> list:
     return jit_p.bind(*args, **{**like, "jaxpr": jaxpr, "donated": ()})
 
 
-@jit_p.rule(abstract)
-def _(*avals, jaxpr, **_):
-    return jaxpr.out_avals
-
-
-@jit_p.rule(expand)
-def _(*args, jaxpr, **_):
-    return eval_jaxpr(jaxpr, args)
-
-
-@jit_p.rule(check)
-def _(*avals, jaxpr, **_):
-    check_types("arguments", avals, jaxpr.in_avals)
-
-
-@jit_p.rule(effects)
-def _(*avals, jaxpr, **_):
-    return jaxpr.effects
+calls_program(jit_p, "jaxpr")
 
 
 @jit_p.rule(lower)

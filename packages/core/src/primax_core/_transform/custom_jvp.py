@@ -17,12 +17,12 @@ from .._lower.lazy import lowering
 from .._trace.core import Trace, Tracer, check_live, run_eagerly, set_trace, typeof
 from .._trace.staging import StagingTrace, close_over, eval_jaxpr, stage
 from .batching import BatchTrace, batch_of, move_axis
+from .held_programs import calls_whole
 from .jvp import JVPTrace, JVPTracer
 from .linearize import GradTracer, LinearizeTrace, TangentTrace, prune
 from .presenting import finished
 from .symbolic import Zero, instantiate
 from .transpose import backward_pass
-from .whole_calls import calls_whole
 
 custom_jvp_call_p: Final = Primitive(
     "custom_jvp_call", multiple_results=True, cache_on=lambda params: params["call_jaxpr"].cache

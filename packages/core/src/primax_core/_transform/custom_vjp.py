@@ -24,11 +24,11 @@ from .._trace.core import Trace, Tracer, check_live, run_eagerly, set_trace, typ
 from .._trace.staging import StagingTrace, close_over, eval_jaxpr, stage
 from .batching import BatchTrace, batch_of, move_axis, sum_axis
 from .custom_jvp import SymbolicZero, rule_applies, suspended
+from .held_programs import calls_whole
 from .jvp import JVPTrace, JVPTracer
 from .linearize import GradTracer, LinearizeTrace, TangentTrace
 from .presenting import finished
 from .symbolic import Zero, instantiate
-from .whole_calls import calls_whole
 
 custom_vjp_call_p: Final = Primitive(
     "custom_vjp_call", multiple_results=True, cache_on=lambda params: params["call_jaxpr"].cache

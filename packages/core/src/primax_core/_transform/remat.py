@@ -6,16 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from .._base.config import state
-from .._ir.check import check_types
 from .._ir.jaxpr import Eqn, Jaxpr, Literal, Var
 from .._ir.primitive import (
     Primitive,
     abstract,
     batch,
-    check,
     dce,
-    effects,
-    expand,
     jvp,
     linearize,
     lower,
@@ -29,6 +25,7 @@ from .._trace.staging import eval_jaxpr, stage, without_tracers
 from .batching import batch_jaxpr
 from .call import jit_p
 from .dce import dce_jaxpr
+from .held_programs import calls_program
 from .jvp import jvp_jaxpr
 from .linearize import linearize_jaxpr
 from .pieces import remembered_on
@@ -77,40 +74,15 @@ def _call(jaxpr: Jaxpr, args: Sequence, **params) -> list:
     return remat_p.bind(*args, jaxpr=jaxpr, **params)
 
 
-@remat_p.rule(abstract)
-def _(*avals, jaxpr, **_):
-    return jaxpr.out_avals
-
-
-@remat_p.rule(expand)
-def _(*args, jaxpr, **_):
-    return eval_jaxpr(jaxpr, args)
-
-
-@remat_p.rule(check)
-def _(*avals, jaxpr, **_):
-    check_types("arguments", avals, jaxpr.in_avals)
-
-
-@remat_p.rule(effects)
-def _(*avals, jaxpr, **_):
-    return jaxpr.effects
+calls_program(remat_p, "jaxpr")
 
 
 @remat_p.rule(lower)
 def _(ctx, *values, jaxpr, differentiated, prevent_cse, **_):
     if differentiated and prevent_cse and values:
         # Without the barrier XLA would find the first computation and keep its values after all.
-        values = hlo.optimization_barrier(list(values))
-        values = list(values) if isinstance(values, (list, tuple)) else _results(values)
+        values = list(hlo.OptimizationBarrierOp(list(values)).results)
     return lowering.lower_body(ctx, jaxpr, values)
-
-
-def _results(value) -> list:
-    try:
-        return list(value)
-    except TypeError:
-        return [value]
 
 
 @remat_p.rule(jvp)

@@ -35,6 +35,7 @@ from .._ir.primitive import known_primitives as known_primitives
 from .._ir.rules import MissingRule as MissingRule
 from .._ir.rules import RuleKind as RuleKind
 from .._ir.rules import RuleState as RuleState
+from .._ir.rules import UnsupportedRule as UnsupportedRule
 from .._ir.rules import abstract as abstract
 from .._ir.rules import backward as backward
 from .._ir.rules import batch as batch

@@ -11,14 +11,14 @@ import numpy as np
 from .._base import errors, pytree
 from .._base.config import state
 from .._base.source import api_boundary
-from .._ir.check import check_types
 from .._ir.jaxpr import DebugInfo, Jaxpr
-from .._ir.primitive import Primitive, abstract, batch, check, effects, jvp, lower, transpose
+from .._ir.primitive import Primitive, batch, jvp, lower, transpose
 from .._ir.samples import Sample, f32, samples
 from .._lower.lazy import hlo, ir, mlir
 from .._trace.core import Tracer, call_on, typeof
 from .._trace.staging import eval_jaxpr, has_tracers
 from .._transform.batching import batch_jaxpr
+from .._transform.held_programs import calls_program
 from .._transform.staged import trace_function
 from .trigonometric import cos, sin
 
@@ -186,19 +186,7 @@ def emit_composite(
     return list(op.results)
 
 
-@composite_p.rule(abstract)
-def _(*avals, call_jaxpr, **_):
-    return call_jaxpr.out_avals
-
-
-@composite_p.rule(check)
-def _(*avals, call_jaxpr, **_):
-    check_types("arguments", avals, call_jaxpr.in_avals)
-
-
-@composite_p.rule(effects)
-def _(*avals, call_jaxpr, **_):
-    return call_jaxpr.effects
+calls_program(composite_p, "call_jaxpr")
 
 
 @composite_p.rule(lower)

@@ -15,7 +15,8 @@ import numpy as np
 
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
-from .._ir.primitive import MissingRule, Primitive, jvp, lower
+from .._ir.primitive import Primitive, jvp, lower
+from .._ir.rules import UnsupportedRule
 from .._ir.samples import samples
 from .._lower.lazy import hlo, mlir
 from .._trace.core import typeof
@@ -269,7 +270,7 @@ def wide(
 
     def slope(i: int) -> Callable:
         if not orders:
-            raise MissingRule(
+            raise UnsupportedRule(
                 f"primitive {name} does not support differentiation by operand {i}: it is itself "
                 "such a derivative, and higher orders are not implemented"
             )

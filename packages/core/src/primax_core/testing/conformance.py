@@ -9,11 +9,11 @@ from types import ModuleType
 from typing import Any
 
 from .._base.config import enable_checks
-from .._ir.primitive import MissingRule, Primitive, known_primitives
-from .._ir.rules import RuleState
+from .._ir.primitive import Primitive, known_primitives
+from .._ir.rules import RuleState, UnsupportedRule
 from .._ir.samples import Sample, samples as samples_kind
 from . import verdicts as v
-from .calls import Call, NotApplicable
+from .calls import Call, Failure, NotApplicable
 from .checks import CHECKS
 from .verdicts import Report, Verdict
 
@@ -100,14 +100,10 @@ def check_sample(
             CHECKS[check](get)
     except NotApplicable as e:
         return verdict(v.SKIPPED, str(e))
-    except MissingRule as e:
-        if "does not support" in str(e):
-            return verdict(v.UNSUPPORTED, str(e))
-        return verdict(
-            v.FAILED, str(e), _reproduction(prim, sample, index, check, seed, registered)
-        )
+    except UnsupportedRule as e:
+        return verdict(v.UNSUPPORTED, str(e))
     except Exception as e:
-        text = str(e) if type(e).__name__ == "Failure" else f"{type(e).__name__}: {e}"
+        text = str(e) if isinstance(e, Failure) else f"{type(e).__name__}: {e}"
         return verdict(v.FAILED, text, _reproduction(prim, sample, index, check, seed, registered))
     return verdict(v.PASSED)
 

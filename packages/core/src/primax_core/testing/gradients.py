@@ -171,7 +171,7 @@ def inner_product(xs: Any, ys: Any) -> float:
 
 def is_inexact(dtype: Any) -> bool:
     """Whether values of a dtype can be differentiated."""
-    return bool(dtype != dtypes.float0 and dtypes.issubdtype(dtype, np.inexact))
+    return bool(dtypes.issubdtype(dtype, np.inexact))
 
 
 def random_tangent(x: Any, rng: np.random.Generator) -> Any:

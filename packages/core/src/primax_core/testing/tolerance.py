@@ -3,52 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import ml_dtypes
 import numpy as np
 
 from .._ir import dtypes
 
-_VALUES: Final[dict[Any, float]] = {
-    np.dtype(np.float64): 1e-12,
-    np.dtype(np.complex128): 1e-12,
-    np.dtype(np.float32): 2e-5,
-    np.dtype(np.complex64): 2e-5,
-    np.dtype(np.float16): 4e-3,
-    np.dtype(ml_dtypes.bfloat16): 3e-2,
+
+class _Limits(NamedTuple):
+    """How far equal computations may differ, how far derivatives may be from differences, and the
+    step of central differences: about the cube root of the dtype's precision."""
+
+    value: float
+    gradient: float
+    step: float
+
+
+# Complex numbers have the limits of their parts.
+_LIMITS: Final[dict[np.dtype, _Limits]] = {
+    np.dtype(np.float64): _Limits(1e-12, 1e-5, 6e-6),
+    np.dtype(np.float32): _Limits(2e-5, 2e-2, 5e-3),
+    np.dtype(np.float16): _Limits(4e-3, 1e-1, 5e-2),
+    np.dtype(ml_dtypes.bfloat16): _Limits(3e-2, 2e-1, 5e-2),
 }
-_GRADIENTS: Final[dict[Any, float]] = {
-    np.dtype(np.float64): 1e-5,
-    np.dtype(np.complex128): 1e-5,
-    np.dtype(np.float32): 2e-2,
-    np.dtype(np.complex64): 2e-2,
-    np.dtype(np.float16): 1e-1,
-    np.dtype(ml_dtypes.bfloat16): 2e-1,
-}
-_STEPS: Final[dict[Any, float]] = {
-    np.dtype(np.float64): 6e-6,
-    np.dtype(np.complex128): 6e-6,
-    np.dtype(np.float32): 5e-3,
-    np.dtype(np.complex64): 5e-3,
-}
+_NARROW: Final = _Limits(0.25, 0.25, 5e-2)
+
+
+def _limits(dtype: Any) -> _Limits:
+    dtype = np.dtype(dtype)
+    return _LIMITS.get(np.finfo(dtype).dtype if dtype.kind == "c" else dtype, _NARROW)
 
 
 def value_tolerance(dtype: Any) -> float:
     """How far equal computations may differ relative to the largest of the compared values."""
-    if not dtypes.issubdtype(dtype, np.inexact):
-        return 0.0
-    return _VALUES.get(np.dtype(dtype), 0.25)
+    return _limits(dtype).value if dtypes.issubdtype(dtype, np.inexact) else 0.0
 
 
 def gradient_tolerance(dtype: Any) -> float:
     """How far derivatives may be from differences computed in a dtype."""
-    return _GRADIENTS.get(np.dtype(dtype), 0.25)
+    return _limits(dtype).gradient
 
 
 def difference_step(dtype: Any) -> float:
-    """The step of central differences: about the cube root of the dtype's precision."""
-    return _STEPS.get(np.dtype(dtype), 5e-2)
+    """The step of central differences."""
+    return _limits(dtype).step
 
 
 def wide(x: Any) -> np.ndarray:

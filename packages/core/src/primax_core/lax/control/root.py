@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..._base import pytree
@@ -17,7 +17,7 @@ from ..._transform.linearize import linearize_of, tape_to_jaxpr
 from ..._transform.symbolic import Zero, instantiate
 from ..arithmetic import neg
 from ..conversion import convert
-from .bodies import trace_body
+from .bodies import Body, trace_body
 from .linear_solve import check_solution
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
@@ -67,66 +67,70 @@ def custom_root(
 
     def checked_solve(x):
         out = solve(f, x)
-        root = out
-        if has_aux:
-            if not isinstance(out, tuple) or len(out) != 2:
-                raise ValueError(
-                    f"solve() produced a pytree with structure {_flatten(out)[1]}, but a pytree "
-                    "tuple with auxiliary output was expected because has_aux was set to True."
-                )
-            root = out[0]
+        root = _root_of(out) if has_aux else out
         check_solution("solve", root, tree, avals, "initial_guess")
         return out
-
-    f_body = trace_body(checked_f, in_tree, avals, "custom_root")
-    solver = trace_body(checked_solve, in_tree, avals, "custom_root")
-    root_avals = solver.jaxpr.out_avals[: len(avals)]
 
     def linear_step(x, y):
         found = tangent_solve(_derivative_at(f, x, tree), y)
         check_solution("tangent_solve", found, tree, avals, "x")
         return found
 
-    step_avals = [a.strip_weak_type() for a in root_avals] * 2
+    f_body = trace_body(checked_f, in_tree, avals, "custom_root")
+    solver = trace_body(checked_solve, in_tree, avals, "custom_root")
+    step_avals = [a.strip_weak_type() for a in solver.jaxpr.out_avals[: len(avals)]] * 2
     step_tree = _flatten((initial_guess, initial_guess))[1]
     step = trace_body(linear_step, step_tree, step_avals, "custom_root")
+    operands = [*f_body.consts, *solver.consts, *step.consts, *guess]
+    outs = _differentiated(f_body, solver, step, step_avals).call(operands)
+    return _unflatten(solver.out_tree, outs)
+
+
+def _root_of(out: Any) -> Any:
+    """The root in a result of ``solve`` that has more."""
+    if not isinstance(out, tuple) or len(out) != 2:
+        raise ValueError(
+            f"solve() produced a pytree with structure {_flatten(out)[1]}, but a pytree "
+            "tuple with auxiliary output was expected because has_aux was set to True."
+        )
+    return out[0]
+
+
+def _differentiated(f: Body, solver: Body, step: Body, step_avals: Sequence) -> CustomJVP:
+    """The solver with its derivative, as a function of the bodies' constants and the guess."""
+    n = len(step_avals) // 2
+    nf, ns, nt = (len(body.consts) for body in (f, solver, step))
     # The derivative of a linear function does not depend on where it is taken, and a program
     # that says so only after dead code is gone could not be transposed.
-    step_program = dce_jaxpr(step.jaxpr, (True,) * len(avals), True)[0]
-    nf, ns = len(f_body.consts), len(solver.consts)
-    nt = len(step.consts)
-
-    def split(values):
-        return values[:nf], values[nf : nf + ns], values[nf + ns : nf + ns + nt]
+    step_program = dce_jaxpr(step.jaxpr, (True,) * n, True)[0]
 
     def run(*args):
-        return call_on(state.trace, solver.jaxpr, [*split(args)[1], *args[nf + ns + nt :]])
+        return call_on(state.trace, solver.jaxpr, [*args[nf : nf + ns], *args[nf + ns + nt :]])
 
     def rule(primals, tangents):
-        outs = CustomJVP(run, rule, "custom_root", True).call(primals)
-        x = outs[: len(avals)]
-        f_consts, _, step_consts = split(primals)
-        dots = [None if type(t) is SymbolicZero else t for t in split(tangents)[0]]
+        outs = custom.call(primals)
+        x = outs[:n]
+        dots = [None if type(t) is SymbolicZero else t for t in tangents[:nf]]
         none = [SymbolicZero(typeof(o).tangent_aval()) for o in outs]
         if all(t is None for t in dots):
             return outs, none
         mask = tuple(t is not None for t in dots)
-        program, out_mask = jvp_jaxpr(f_body.jaxpr, (*mask, *[False] * len(x)))
+        program, out_mask = jvp_jaxpr(f.jaxpr, (*mask, *[False] * n))
         given = [t for t in dots if t is not None]
-        found = eval_jaxpr(program, [*f_consts, *x, *given])[len(x) :]
+        found = eval_jaxpr(program, [*primals[:nf], *x, *given])[n:]
         if not found:
             return outs, none
         moved = iter(found)
         rhs = [neg(next(moved)) if m else instantiate(Zero.like(v)) for m, v in zip(out_mask, x)]
         given = [convert(v, a.dtype, a.weak_type) for v, a in zip((*x, *rhs), step_avals)]
+        step_consts = primals[nf + ns : nf + ns + nt]
         solved = call_on(state.trace, step_program, [*step_consts, *given])
-        wanted = [z.aval for z in none[: len(x)]]
+        wanted = [z.aval for z in none[:n]]
         solved = [convert(t, a.dtype, a.weak_type) for t, a in zip(solved, wanted)]
-        return outs, [*solved, *none[len(x) :]]
+        return outs, [*solved, *none[n:]]
 
-    operands = [*f_body.consts, *solver.consts, *step.consts, *guess]
-    outs = CustomJVP(run, rule, "custom_root", True).call(operands)
-    return _unflatten(solver.out_tree, outs)
+    custom = CustomJVP(run, rule, "custom_root", True)
+    return custom
 
 
 def _derivative_at(f: Callable, x: Any, tree: Any) -> Callable:

@@ -13,7 +13,7 @@ from ..._base.config import state
 from ..._base.source import api_boundary
 from ..._ir.avals import ShapedArray
 from ..._ir.check import check_types
-from ..._ir.jaxpr import Eqn, Jaxpr, Literal, Var
+from ..._ir.jaxpr import Jaxpr, Var
 from ..._ir.primitive import (
     Primitive,
     abstract,
@@ -29,11 +29,10 @@ from ..._ir.primitive import (
 )
 from ..._ir.printer import hide_defaults
 from ..._ir.samples import Sample, bf16, c64, f32, samples
-from ..._lower.lazy import hlo, ir, lowering, mlir
+from ..._lower.lazy import mlir
 from ..._trace.core import Tracer, call_on, typeof
 from ..._trace.staging import eval_jaxpr, stage
 from ..._transform.batching import batch_jaxpr, move_axis
-from ..._transform.call import jit_p
 from ..._transform.dce import dce_jaxpr
 from ..._transform.jvp import jvp_jaxpr
 from ..._transform.linearize import linearize_jaxpr
@@ -52,6 +51,8 @@ from .bodies import (
     promote_weak,
     trace_body,
 )
+from .scan_loop import emit_loop, emit_steps
+from .scan_residuals import LinearScan
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
@@ -247,113 +248,9 @@ def _(ctx, *values, jaxpr, length, reverse, unroll, num_consts, num_carry, **_):
     if length == 0:
         return [*init, *(mlir.zeros_of(a) for a in y_avals)]
     if unroll >= length:
-        return _straight(ctx, jaxpr, length, reverse, consts, init, xs, len(y_avals))
-
-    steps = length // unroll
-
-    def body(i, carry, ys):
-        first = _times(i, unroll)
-        for k in range(unroll):
-            at = _plus(first, k)
-            if reverse:
-                at = _minus(length - 1, at)
-            carry, ys = _step(ctx, jaxpr, consts, carry, xs, ys, at)
-        return carry, ys
-
+        return emit_steps(ctx, jaxpr, length, reverse, consts, init, xs, len(y_avals))
     ys = [mlir.zeros_of(a) for a in y_avals]
-    carry, ys = _while(steps, list(init), ys, body)
-    for k in range(steps * unroll, length):
-        at = mlir_i32(length - 1 - k if reverse else k)
-        carry, ys = _step(ctx, jaxpr, consts, carry, xs, ys, at)
-    return [*carry, *ys]
-
-
-def mlir_i32(value: int) -> Any:
-    """An i32 constant."""
-    return mlir.constant(np.int32(value))
-
-
-def _times(i, n: int):
-    return i if n == 1 else hlo.multiply(i, mlir_i32(n))
-
-
-def _plus(i, n: int):
-    return i if n == 0 else hlo.add(i, mlir_i32(n))
-
-
-def _minus(n: int, i):
-    return hlo.subtract(mlir_i32(n), i)
-
-
-def _while(steps: int, carry: list, ys: list, body: Callable):
-    """A counted loop; what the body reads from outside is captured, not carried."""
-    n = len(carry)
-    init = [mlir_i32(0), *carry, *ys]
-    types = [v.type for v in init]
-    loop = hlo.WhileOp(types, init)
-    test = loop.regions[0].blocks.append(*types)
-    with ir.InsertionPoint(test):
-        hlo.return_([hlo.compare(test.arguments[0], mlir_i32(steps), _direction("LT"))])
-    block = loop.regions[1].blocks.append(*types)
-    with ir.InsertionPoint(block):
-        i, *state_in = list(block.arguments)
-        carry_out, ys_out = body(i, state_in[:n], state_in[n:])
-        hlo.return_([hlo.add(i, mlir_i32(1)), *carry_out, *ys_out])
-    results = list(loop.results)[1:]
-    return results[:n], results[n:]
-
-
-def _direction(name: str):
-    return hlo.ComparisonDirectionAttr.get(name)
-
-
-def _step(ctx, jaxpr: Jaxpr, consts, carry, xs, ys, at):
-    n = len(carry)
-    slices = [_slice(x, at) for x in xs]
-    outs = lowering.lower_body(ctx, jaxpr, [*consts, *carry, *slices])
-    return outs[:n], [_store(y, v, at) for y, v in zip(ys, outs[n:])]
-
-
-def _slice(x, at):
-    shape = x.type.shape
-    zero = mlir_i32(0)
-    part = hlo.dynamic_slice(x, [at, *[zero] * (len(shape) - 1)], mlir.i64s([1, *shape[1:]]))
-    return hlo.reshape(ir.RankedTensorType.get(shape[1:], x.type.element_type), part)
-
-
-def _store(y, value, at):
-    shape = y.type.shape
-    zero = mlir_i32(0)
-    row = hlo.reshape(ir.RankedTensorType.get([1, *shape[1:]], y.type.element_type), value)
-    return hlo.dynamic_update_slice(y, row, [at, *[zero] * (len(shape) - 1)])
-
-
-def _straight(ctx, jaxpr, length, reverse, consts, carry, xs, n_ys: int):
-    """All steps written out."""
-    rows: list[list] = [[] for _ in range(n_ys)]
-    n = len(carry)
-    for k in reversed(range(length)) if reverse else range(length):
-        slices = []
-        for x in xs:
-            shape = x.type.shape
-            part = hlo.slice(
-                x, mlir.i64s([k, *[0] * (len(shape) - 1)]),
-                mlir.i64s([k + 1, *shape[1:]]), mlir.i64s([1] * len(shape)),
-            )  # fmt: skip
-            slices.append(
-                hlo.reshape(ir.RankedTensorType.get(shape[1:], x.type.element_type), part)
-            )
-        outs = lowering.lower_body(ctx, jaxpr, [*consts, *carry, *slices])
-        carry = outs[:n]
-        for row, v in zip(rows, outs[n:]):
-            shape = [1, *v.type.shape]
-            row.append(hlo.reshape(ir.RankedTensorType.get(shape, v.type.element_type), v))
-    ys = []
-    for row in rows:
-        if reverse:
-            row.reverse()
-        ys.append(hlo.concatenate(row, mlir.i64(0)) if len(row) > 1 else row[0])
-    return [*carry, *ys]
+    return emit_loop(ctx, jaxpr, length, reverse, unroll, consts, init, xs, ys)
 
 
 # Forward mode
@@ -435,7 +332,7 @@ def _(primals, mask, *, jaxpr, num_consts, num_carry, length, **params):
     piece = linearize_jaxpr(jaxpr, full, (*full_carry, *[False] * n_ys))
     plan = remembered_on(
         jaxpr, "scan linearize", (full, num_consts, num_carry),
-        lambda: _LinearScan(piece, num_consts, num_carry, sum(xs_nz)),
+        lambda: LinearScan(piece, num_consts, num_carry, sum(xs_nz)),
     )  # fmt: skip
     consts, init, xs = _split(primals, num_consts, num_carry)
     found = scan_p.bind(
@@ -468,94 +365,6 @@ def _(primals, mask, *, jaxpr, num_consts, num_carry, length, **params):
 
     avals = [typeof(p).tangent_aval() for p, m in zip(primals, mask) if m]
     return outs, stage(linear, avals, parent=state.trace), piece.out_mask
-
-
-class _LinearScan:
-    """How a linearized body becomes two scans.
-
-    Attributes:
-      forward: the body with the per-step residuals as further results.
-      hoisted: program from the constants to the residuals that do not change from step to step.
-      fixed: where each unchanging residual comes from: a constant, or ``hoisted``.
-      per_step: where each per-step residual comes from: ``xs``, ``ys``, or an extra result.
-      linear: the linear body: ``(fixed, const tangents, carry tangents, per-step residuals,
-        xs tangents) -> (carry tangents, ys tangents)``.
-    """
-
-    def __init__(self, piece, num_consts: int, num_carry: int, n_xs_t: int):
-        body = piece.forward
-        moving = _changing(body, [False] * num_consts + [True] * (len(body.invars) - num_consts))
-        n_outs = piece.n_outs
-        self.fixed: list[tuple[str, int]] = []
-        self.per_step: list[tuple[str, int]] = []
-        hoisted_vars: list[Any] = []
-        extra_vars: list[Any] = []
-        fixed_at, step_at = [], []
-        for r, (where, i) in enumerate(piece.residuals):
-            var = (
-                body.invars[i] if where == "in"
-                else body.outvars[i] if where == "out"
-                else body.outvars[n_outs + i]
-            )  # fmt: skip
-            if where == "in" and i < num_consts:
-                self.fixed.append(("const", i))
-                fixed_at.append(r)
-            elif type(var) is Literal or var not in moving:
-                self.fixed.append(("hoisted", len(hoisted_vars)))
-                hoisted_vars.append(var)
-                fixed_at.append(r)
-            else:
-                if where == "in" and i >= num_consts + num_carry:
-                    self.per_step.append(("xs", i - num_consts - num_carry))
-                elif where == "out" and i >= num_carry:
-                    self.per_step.append(("ys", i))
-                else:
-                    self.per_step.append(("extra", len(extra_vars)))
-                    extra_vars.append(var)
-                step_at.append(r)
-        self.forward = body.replace(outvars=[*body.outvars[:n_outs], *extra_vars])
-        self.hoisted = None
-        if hoisted_vars:
-            whole = body.replace(invars=body.invars[:num_consts], outvars=hoisted_vars)
-            eqns = [_unchanging_part(e, moving) for e in body.eqns]
-            eqns = [e for e in eqns if e is not None]
-            self.hoisted = dce_jaxpr(
-                whole.replace(eqns=eqns), (True,) * len(hoisted_vars), keep_inputs=True
-            )[0]
-        lin = piece.linear
-        if lin is None:
-            lin = stage(list, [])
-        n_res = len(piece.residuals)
-        n_t = len(lin.invars) - n_res
-        tangents = list(range(n_res, n_res + n_t))
-        # Tangents stand in the order constants, carries, xs.
-        head, tail = tangents[: n_t - n_xs_t], tangents[n_t - n_xs_t :]
-        self.linear = permuted(lin, [*fixed_at, *head, *step_at, *tail], range(len(lin.outvars)))
-
-
-def _changing(jaxpr: Jaxpr, marks: Sequence[bool]) -> set:
-    """Variables of a body that change from step to step, as the marked arguments do; programs that
-    it calls are looked into."""
-    found = {v for v, m in zip(jaxpr.invars, marks) if m}
-    for eqn in jaxpr.eqns:
-        inner = [type(v) is Var and v in found for v in eqn.invars]
-        if eqn.effects:
-            found.update(eqn.outvars)
-        elif any(inner) and eqn.primitive is jit_p:
-            called = eqn.params["jaxpr"]
-            changing = _changing(called, inner)
-            found.update(v for v, w in zip(eqn.outvars, called.outvars) if w in changing)
-        elif any(inner):
-            found.update(eqn.outvars)
-    return found
-
-
-def _unchanging_part(eqn: Eqn, moving: set) -> Eqn | None:
-    """An equation with only the results that do not change from step to step."""
-    used = [v not in moving for v in eqn.outvars]
-    if all(used):
-        return eqn
-    return jit_p.rules[dce](used, eqn)[1] if any(used) else None
 
 
 def _depends_on(jaxpr: Jaxpr, roots: Sequence[Var]) -> set:

@@ -11,6 +11,7 @@ from ..._api.jit import jit
 from ..._api.vmap import vmap
 from ..._ir.rules import MissingRule
 from ..._trace.core import typeof
+from ...lax.conversion import convert
 from ..calls import Call, Failure, NotApplicable, draw
 from ..tolerance import mismatches
 
@@ -115,11 +116,7 @@ def _stacked(values: Sequence, dim: int | None) -> Any:
     if dim is None:
         return values[0]
     stacked = np.stack([np.asarray(v) for v in values], dim)
-    if typeof(values[0]).weak_type:
-        from ...lax.conversion import convert
-
-        return convert(stacked, stacked.dtype, weak_type=True)
-    return stacked
+    return convert(stacked, stacked.dtype, typeof(values[0]).weak_type)
 
 
 def _ways(call: Call) -> Iterator[list[int | None]]:

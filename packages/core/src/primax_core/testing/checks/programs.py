@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from ..._api.tracing import make_jaxpr
 from ..._ir.check import check_jaxpr
-from ..._ir.jaxpr import Eqn, Jaxpr, jaxprs_in
 from ..._trace.staging import eval_jaxpr
+from ...extend.programs import walk
 from ..calls import Call, Failure
 from ..tolerance import mismatches
-
-
-def _eqns(jaxpr: Jaxpr) -> Iterator[Eqn]:
-    for eqn in jaxpr.eqns:
-        yield eqn
-        for held in jaxprs_in(eqn.params):
-            yield from _eqns(held)
 
 
 def check_parameters(get: Callable[..., Call]) -> None:
     """The sample binds the primitive, whose parameters can be hashed and equal themselves."""
     call = get()
     jaxpr = make_jaxpr(call.raw)(*call.args)
-    found = [e for e in _eqns(jaxpr.jaxpr) if e.primitive is call.prim]
+    found = [e for e in walk(jaxpr.jaxpr) if e.primitive is call.prim]
     if not found:
         raise Failure(f"the sample does not bind {call.prim.name}: {jaxpr}")
     for eqn in found:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -78,42 +77,50 @@ def check_mutation(get: Callable[..., Call]) -> None:
             raise Failure(f"operand {i} was changed by the operation")
     if call.sample.call is not None:
         return
-    avals = [typeof(a) for a in args]
-    tangents = [a.tangent_aval() for a in avals]
-    prim = call.prim
-    given: list[tuple[str, list]] = []
-
-    def rule_of(kind):
-        return prim.find(kind)
-
-    rule = rule_of(kinds.jvp)
-    if rule is not None and call.places:
-
-        def forward(*xs):
-            n = len(avals)
-            ps = list(xs[:n])
-            ts = [xs[n + i] if i in call.places else Zero(t) for i, t in enumerate(tangents)]
-            given.append(("the primals of the jvp rule", (ps, list(ps))))
-            given.append(("the tangents of the jvp rule", (ts, list(ts))))
-            rule(ps, ts, **params)
-            return []
-
-        stage(forward, [*avals, *tangents])
-    batching = rule_of(kinds.batch)
-    if batching is not None and call.drawn and "batching" not in call.sample.without:
-
-        def batched(*xs):
-            values, dims = list(xs), [0 if i in call.drawn else None for i in range(len(xs))]
-            given.append(("the operands of the batching rule", (values, list(values))))
-            given.append(("the axes of the batching rule", (dims, list(dims))))
-            batching(Axis(2), values, dims, **params)
-            return []
-
-        stage(batched, [a.update(shape=(2, *a.shape)) if i in call.drawn else a
-                        for i, a in enumerate(avals)])  # fmt: skip
-    for what, (now, then) in given:
+    for what, now, then in _lists_given(call, [typeof(a) for a in args], params):
         if len(now) != len(then) or any(a is not b for a, b in zip(now, then)):
             raise Failure(f"{what} were changed by the rule")
     if repr(params) != before:
         raise Failure(f"the parameters were changed: {before} became {params!r}")
-    copy.copy(prim)
+
+
+def _lists_given(call: Call, avals: Sequence, params: dict) -> Iterator[tuple[str, list, list]]:
+    """The lists that the rules were given, after they ran, with what was in them before."""
+    given: list[tuple[str, list, list]] = []
+
+    def give(what: str, values: list) -> list:
+        given.append((what, values, list(values)))
+        return values
+
+    forward, batching = call.prim.find(kinds.jvp), call.prim.find(kinds.batch)
+    if forward is not None and call.places:
+        tangents = [a.tangent_aval() for a in avals]
+
+        def run_forward(*xs):
+            primals, dots = xs[: len(avals)], xs[len(avals) :]
+            dots = [t if i in call.places else Zero(t.aval) for i, t in enumerate(dots)]
+            forward(
+                give("the primals of the jvp rule", list(primals)),
+                give("the tangents of the jvp rule", dots),
+                **params,
+            )
+            return []
+
+        stage(run_forward, [*avals, *tangents])
+    if batching is not None and call.drawn and "batching" not in call.sample.without:
+
+        def run_batching(*xs):
+            dims: list = [0 if i in call.drawn else None for i in range(len(xs))]
+            batching(
+                Axis(2),
+                give("the operands of the batching rule", list(xs)),
+                give("the axes of the batching rule", dims),
+                **params,
+            )
+            return []
+
+        mapped = [
+            a.update(shape=(2, *a.shape)) if i in call.drawn else a for i, a in enumerate(avals)
+        ]
+        stage(run_batching, mapped)
+    yield from given

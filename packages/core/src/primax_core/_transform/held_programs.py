@@ -1,4 +1,4 @@
-"""Rules of primitives that call a program as a whole: functions with custom rules."""
+"""Rules that primitives have in common which hold a program and call it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from .._ir.primitive import Primitive, abstract, check, dce, effects, expand
 from .._trace.staging import eval_jaxpr
 
 
-def calls_whole(prim: Primitive, held: str) -> None:
-    """Type, check, effects, expansion and dead-code rule of a call.
+def calls_program(prim: Primitive, held: str) -> None:
+    """Type, check, effects and expansion of a call: those of the program.
 
     Args:
       held: the parameter that holds the program.
@@ -36,6 +36,11 @@ def calls_whole(prim: Primitive, held: str) -> None:
     @prim.rule(effects)
     def _(*avals, **params):
         return program(params).effects
+
+
+def calls_whole(prim: Primitive, held: str) -> None:
+    """The rules of :func:`calls_program`, and the dead-code rule of functions with custom rules."""
+    calls_program(prim, held)
 
     @prim.rule(dce)
     def _(used, eqn):
