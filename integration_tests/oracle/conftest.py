@@ -5,12 +5,17 @@ as on Python 3.11, only what has not changed since is compared.
 """
 
 import os
+import sys
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 import pytest
 
 os.environ.setdefault("JAX_NUM_CPU_DEVICES", "4")
 os.environ.setdefault("PRIMAX_NUM_CPU_DEVICES", "4")
+
+# The cases of the wheels' own tests are compared with the reference too.
+sys.path.append(str(Path(__file__).resolve().parents[2] / "packages/numpy/tests"))
 
 SINCE = (0, 12)
 UNCHANGED = {"test_array_oracle", "test_dtypes_oracle", "test_tree_oracle"}

@@ -1,15 +1,18 @@
 """primax-numpy: NumPy's functions on arrays that can be traced, and random numbers.
 
-Importing the package also gives arrays their methods and indexing.
+Importing the package also gives arrays their methods and indexing. Pages that few programs need are
+imported when one of their names is first used.
 """
 
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+from typing import Any as _Any
 from typing import TypeAlias
 
 from primax_core import Array
 from primax_core.extend import register_internal_path as _register
 
 from . import _methods as _methods
-from . import random as random
 from ._constants import e as e
 from ._constants import inf as inf
 from ._constants import nan as nan
@@ -52,9 +55,11 @@ from ._elementwise import subtract as subtract
 from ._elementwise import tan as tan
 from ._elementwise import tanh as tanh
 from ._elementwise import where as where
+from ._methods import astype as astype
 from ._products import dot as dot
 from ._products import matmul as matmul
 from ._products import outer as outer
+from ._reading import take as take
 from ._reductions import all as all
 from ._reductions import any as any
 from ._reductions import argmax as argmax
@@ -78,21 +83,46 @@ from ._shapes import swapaxes as swapaxes
 from ._shapes import transpose as transpose
 from ._types import bfloat16 as bfloat16
 from ._types import bool_ as bool_
-from ._types import complex64 as complex64
 from ._types import complex128 as complex128
+from ._types import complex64 as complex64
 from ._types import float16 as float16
 from ._types import float32 as float32
 from ._types import float64 as float64
-from ._types import int8 as int8
 from ._types import int16 as int16
 from ._types import int32 as int32
 from ._types import int64 as int64
-from ._types import uint8 as uint8
+from ._types import int8 as int8
 from ._types import uint16 as uint16
 from ._types import uint32 as uint32
 from ._types import uint64 as uint64
+from ._types import uint8 as uint8
+
+if TYPE_CHECKING:
+    from . import fft as fft
+    from . import linalg as linalg
+    from . import random as random
 
 ndarray: TypeAlias = Array
 
 # Errors and jaxprs show the caller's line, not one of this package.
 _register(__path__[0])
+
+_PAGES: dict[str, tuple[str, ...]] = {
+    "fft": (),
+    "linalg": (),
+    "random": (),
+}
+_PAGE_OF = {name: page for page, names in _PAGES.items() for name in (*names, page)}
+
+
+def __getattr__(name: str) -> _Any:
+    page = _PAGE_OF.get(name)
+    if page is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = _import_module(f".{page}", __name__)
+    value = globals()[name] = module if name == page else getattr(module, name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PAGE_OF} - {"TYPE_CHECKING", "TypeAlias"})

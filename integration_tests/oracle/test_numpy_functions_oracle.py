@@ -1,0 +1,99 @@
+"""The cases of the NumPy layer against the reference: values, dtypes, weak types, derivatives, and
+the same for operands of every dtype; where the reference refuses, so do we."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import jax.numpy as rnp
+import ml_dtypes
+import numpy as np
+import pytest
+from agreement import same
+from function_cases import Case, all_cases
+from function_checks import observed, over_operands, tolerance
+
+import primax_core as px
+import primax_numpy as pnp
+from primax_core.extend import dtypes
+
+CASES = [c for c in all_cases() if not c.differs]
+NAMES = [f"{n}-{c.name}" for n, c in enumerate(CASES)]
+DTYPES = [
+    np.bool_, np.int8, np.uint8, np.int32, np.uint32, np.float16, ml_dtypes.bfloat16, np.float32,
+    np.complex64, ml_dtypes.float8_e4m3fn,
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def compared(case: Case, args: tuple[Any, ...], rtol: float | None) -> None:
+    """Both libraries give the same, or both refuse."""
+    ours, theirs = _sides(case)
+    try:
+        expected = theirs(*args)
+    except Exception as e:
+        with pytest.raises((TypeError, ValueError, NotImplementedError, IndexError, type(e))):
+            ours(*args)
+        return
+    found = ours(*args)
+    if not case.weakness:
+        found, expected = px.tree.map(np.asarray, found), jax.tree.map(np.asarray, expected)
+    same(found, expected, repr(case), rtol)
+
+
+def _sides(case: Case) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    return observed(case, pnp, case.on(pnp)), observed(case, rnp, case.on(rnp))
+
+
+@pytest.mark.parametrize("case", CASES, ids=NAMES)
+def test_values_types_and_derivatives(case: Case) -> None:
+    args = case.draw()
+    compared(case, args, case.tolerance)
+    floating = any(dtypes.issubdtype(o.dtype, np.inexact) for o in case.operands())
+    if not case.order or not floating:
+        return
+    ours, theirs = _sides(case)
+    expected = _gradients(jax, case, args, theirs)
+    found = _gradients(px, case, args, ours)
+    limit = case.tolerance or 1e-4
+    same(px.tree.map(np.asarray, found), jax.tree.map(np.asarray, expected), repr(case), limit)
+
+
+def _gradients(module: Any, case: Case, args: tuple[Any, ...], fun: Callable[..., Any]) -> Any:
+    """Cotangents of all float operands for cotangents of ones."""
+
+    def pulled(of_spots: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*some: Any) -> Any:
+            out, pullback = module.vjp(of_spots, *some)
+            ones = jax.tree.map(
+                lambda o: (
+                    np.ones(o.shape, o.dtype)
+                    if dtypes.issubdtype(o.dtype, np.inexact)
+                    else np.zeros(o.shape, jax.dtypes.float0)
+                ),
+                out,
+            )
+            return [c for c in jax.tree.leaves(pullback(ones)) if c.dtype != jax.dtypes.float0]
+
+        return run
+
+    return over_operands(case, args, pulled)(fun)
+
+
+VARIED = [c for c in CASES if c.vary and c.operands()]
+
+
+@pytest.mark.parametrize("case", VARIED, ids=[f"{n}-{c.name}" for n, c in enumerate(VARIED)])
+def test_dtypes(case: Case) -> None:
+    for dtype in DTYPES:
+        limit = case.tolerance or tolerance(np.dtype(dtype))
+        compared(case, case.draw(dtype), max(limit, 1e-4))

@@ -1,0 +1,32 @@
+"""How functions are declared: the part that works on arrays, compiled as one program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from primax_core.extend import library_function
+
+
+def compiled(*static: str, name: str | None = None) -> Callable[[Callable[..., Any]], Any]:
+    """Make a function of arrays one compiled call eagerly, and one spliced program in traces.
+
+    The function takes arrays (pytrees of them) positionally and the static parameters, hashable
+    values, as keywords. A public function checks its arguments, brings them into one form, so that
+    calls that mean the same share a program, and calls it::
+
+        @compiled("axis")
+        def _ptp(a, *, axis): ...
+
+        def ptp(a, axis=None, out=None, keepdims=False): ...
+
+    Args:
+      static: the names of the static parameters.
+      name: what the program is called, by default the function without its underscore.
+    """
+
+    def declare(fun: Callable[..., Any]) -> Any:
+        fun.__name__ = name or fun.__name__.strip("_")
+        return library_function(fun, static_argnames=static)
+
+    return declare

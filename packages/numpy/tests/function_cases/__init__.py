@@ -1,0 +1,15 @@
+"""Cases of every function, by area. :func:`all_cases` gathers them."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+from .case import Case as Case
+from .case import case as case
+
+
+def all_cases() -> list[Case]:
+    """The ``CASES`` of every module of this folder."""
+    names = sorted(m.name for m in pkgutil.iter_modules(__path__) if m.name != "case")
+    return [c for n in names for c in importlib.import_module(f"{__name__}.{n}").CASES]
