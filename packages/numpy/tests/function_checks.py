@@ -36,7 +36,9 @@ def difference(found: Any, expected: Any, limit: float | None) -> str | None:
         if x.shape != y.shape:
             return f"shape {x.shape} where {y.shape} is expected"
         scale = float(np.max(np.abs(np.where(np.isfinite(y), y, 0)), initial=0.0))
-        if not np.allclose(x, y, allowed, allowed * scale, equal_nan=True):
+        with np.errstate(invalid="ignore"):
+            close = np.allclose(x, y, allowed, allowed * scale, equal_nan=True)
+        if not close:
             return f"{x} where {y} is expected (tolerance {allowed})"
     return None
 

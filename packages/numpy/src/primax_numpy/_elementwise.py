@@ -1,140 +1,24 @@
-"""Elementwise functions with NumPy's promotion and broadcasting."""
+"""Choices between elements: by conditions, between bounds, the larger or smaller."""
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import (
-    Array,
-    any_number,
-    cast,
-    dtypes,
-    inexact,
-    library_function,
-    promoted,
-    typeof,
-)
+from primax_core.extend import Array, any_number, library_function, promoted, typeof
 
 from ._checks import check_arrays
 from ._creation import asarray
+from ._functions import elementwise
+from ._logic import truth
+from ._numpy_ufuncs import maximum, minimum
+from ._positions import nonzero
+from ._promotion import broadcast_together, is_complex, pair
 
-_Unary: TypeAlias = Callable[[Any], Array]
-_Binary: TypeAlias = Callable[[Any, Any], Array]
-
-
-def _float_function(name: str, op: Callable[..., Any], doc: str) -> _Unary:
-    """A function of one operand that turns integers into floats."""
-
-    def general(x):
-        check_arrays(name, x)
-        aval = typeof(x)
-        dtype, weak = inexact(aval.dtype, aval.weak_type)
-        return op(x if dtype == aval.dtype else cast(x, aval, dtype, weak))
-
-    general.__name__ = name
-    general.__doc__ = doc
-    return library_function(general)
-
-
-exp: _Unary = _float_function(
-    "exp", lax.exp, "Exponential of each element; integers become floats."
-)
-expm1: _Unary = _float_function("expm1", lax.expm1, "``exp(x) - 1``, accurate near zero.")
-log: _Unary = _float_function("log", lax.log, "Natural logarithm of each element.")
-log1p: _Unary = _float_function("log1p", lax.log1p, "``log(1 + x)``, accurate near zero.")
-sin: _Unary = _float_function("sin", lax.sin, "Sine of each element, in radians.")
-cos: _Unary = _float_function("cos", lax.cos, "Cosine of each element, in radians.")
-tan: _Unary = _float_function("tan", lax.tan, "Tangent of each element, in radians.")
-tanh: _Unary = _float_function("tanh", lax.tanh, "Hyperbolic tangent of each element.")
-sqrt: _Unary = _float_function("sqrt", lax.sqrt, "Non-negative square root of each element.")
-
-
-def _operator_function(name: str, op: Callable[..., Any], doc: str) -> _Binary:
-    """A function that is one of the arrays' operators."""
-
-    def general(x, y, /):
-        check_arrays(name, x, y)
-        if not isinstance(x, Array) and not isinstance(y, Array):
-            x = asarray(x)
-        return op(x, y)
-
-    general.__name__ = general.__qualname__ = name
-    general.__doc__ = doc
-    return general
-
-
-add: _Binary = _operator_function("add", operator.add, "``x + y``.")
-subtract: _Binary = _operator_function("subtract", operator.sub, "``x - y``.")
-multiply: _Binary = _operator_function("multiply", operator.mul, "``x * y``.")
-divide: _Binary = _operator_function(
-    "divide", operator.truediv, "``x / y``; integers become floats."
-)
-power: _Binary = _operator_function("power", operator.pow, "``x ** y``.")
-equal: _Binary = _operator_function("equal", operator.eq, "``x == y``, elementwise.")
-greater: _Binary = _operator_function("greater", operator.gt, "``x > y``, elementwise.")
-less: _Binary = _operator_function("less", operator.lt, "``x < y``, elementwise.")
-
-
-def negative(x: Any, /) -> Array:
-    """``-x``."""
-    check_arrays("negative", x)
-    return lax.neg(x)
-
-
-def abs(x: Any, /) -> Array:
-    """Absolute value of each element; real for complex ones."""
-    check_arrays("abs", x)
-    dtype = typeof(x).dtype
-    if dtype == np.bool_ or dtypes.issubdtype(dtype, np.unsignedinteger):
-        return asarray(x)
-    return lax.abs(x)
-
-
-@library_function
-def _square(x):
-    check_arrays("square", x)
-    if typeof(x).dtype == np.bool_:
-        x = lax.convert_element_type(x, np.int32)
-    return lax.integer_pow(x, 2)
-
-
-def square(x: Any, /) -> Array:
-    """``x * x``; booleans count as integers."""
-    return _square(x)
-
-
-def broadcast_together(*xs: Any) -> list[Any]:
-    """Operands repeated to their common shape."""
-    shape = np.broadcast_shapes(*(typeof(x).shape for x in xs))
-    n = len(shape)
-    return [
-        x
-        if typeof(x).shape == shape
-        else lax.broadcast_in_dim(x, shape, tuple(range(n - typeof(x).ndim, n)))
-        for x in xs
-    ]
-
-
-def _extremum(name: str, op: Callable[..., Any], doc: str) -> _Binary:
-    def general(x, y, /):
-        check_arrays(name, x, y)
-        x, y = promoted(name, x, y, any_number)
-        if typeof(x).shape != typeof(y).shape:
-            x, y = broadcast_together(x, y)
-        return op(x, y)
-
-    general.__name__ = general.__qualname__ = name
-    general.__doc__ = doc
-    return library_function(general)
-
-
-maximum: _Binary = _extremum("maximum", lax.max, "The larger of two elements; NaN if either is.")
-minimum: _Binary = _extremum("minimum", lax.min, "The smaller of two elements; NaN if either is.")
+# Bounds
 
 
 @library_function
@@ -144,38 +28,54 @@ def _clip(arr, low, high):
     return arr if high is None else minimum(arr, high)
 
 
-def clip(arr: Any, /, min: Any = None, max: Any = None) -> Array:
-    """Elements brought into ``[min, max]``; where ``min > max`` the result is ``max``."""
+def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
+    """Elements brought into ``[min, max]``; where ``min > max`` the result is ``max``.
+
+    Raises:
+      ValueError: for complex numbers, which have no order.
+
+    >>> clip(np.array([-3, 0, 3]), -1, 1).tolist()
+    [-1, 0, 1]
+    """
+    if arr is None:
+        raise ValueError("No input was provided to the clip function.")
+    given = [v for v in (arr, min, max) if v is not None]
+    check_arrays("clip", *given)
+    if any(is_complex(v) for v in given):
+        raise ValueError(
+            "Clip received a complex value either through the input or the min/max keywords. "
+            "Complex values have no ordering and cannot be clipped: take their real or imaginary "
+            "parts."
+        )
+    if min is None and max is None:
+        return asarray(arr)
     if min is None or max is None:
-        check_arrays("clip", arr)
-        if min is max:
-            return asarray(arr)
         return minimum(arr, max) if min is None else maximum(arr, min)
     return _clip(arr, min, max)
 
 
-def isnan(x: Any, /) -> Array:
-    """Whether each element is not a number."""
-    check_arrays("isnan", x)
-    return lax.ne(x, x)
+@elementwise
+def fmax(x1: Any, x2: Any) -> Array:
+    """The larger of two elements; NaN only if both are."""
+    x, y = broadcast_together(*pair("fmax", x1, x2))
+    second: Any = x <= y
+    return lax.select(lax.bitwise_or(second, x != x), y, x)
 
 
-def isfinite(x: Any, /) -> Array:
-    """Whether each element is neither infinite nor NaN."""
-    check_arrays("isfinite", x)
-    dtype = typeof(x).dtype
-    if dtypes.issubdtype(dtype, np.complexfloating):
-        return lax.bitwise_and(lax.is_finite(lax.real(x)), lax.is_finite(lax.imag(x)))
-    if not dtypes.issubdtype(dtype, np.floating):
-        return lax.full_like(x, True, np.dtype(bool))
-    return lax.is_finite(x)
+@elementwise
+def fmin(x1: Any, x2: Any) -> Array:
+    """The smaller of two elements; NaN only if both are."""
+    x, y = broadcast_together(*pair("fmin", x1, x2))
+    second: Any = x >= y
+    return lax.select(lax.bitwise_or(second, x != x), y, x)
 
 
-@library_function
-def _select(condition, x, y):
-    check_arrays("where", condition, x, y)
-    if typeof(condition).dtype != np.bool_:
-        condition = lax.ne(condition, np.zeros((), typeof(condition).dtype)[()])
+# Conditions
+
+
+def chosen(condition: Any, x: Any, y: Any) -> Any:
+    """Elements of ``x`` where a condition holds, else of ``y``, promoted and broadcast."""
+    condition = truth(condition)
     x, y = promoted("where", x, y, any_number)
     if not typeof(condition).shape:
         x, y = broadcast_together(x, y)
@@ -184,10 +84,94 @@ def _select(condition, x, y):
     return lax.select(condition, x, y)
 
 
-def where(condition: Any, x: Any, y: Any, /) -> Array:
+@library_function
+def _select(condition, x, y):
+    check_arrays("where", condition, x, y)
+    return chosen(condition, x, y)
+
+
+_select.__name__ = "where"
+
+
+def where(
+    condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None,
+    fill_value: Any = None,
+) -> Any:  # fmt: skip
     """Elements of ``x`` where the condition holds, else of ``y``, broadcast together.
 
-    The derivative of the unselected operand is zero, but if its own derivative is infinite the
-    product is NaN: guard the operand itself in such cases.
+    With the condition alone, the indices where it holds, one array for each axis, as
+    :func:`nonzero` gives them.
+
+    The derivative of the operand that is not chosen is zero, but if its own derivative is infinite
+    the product is NaN: guard the operand itself in such cases.
+
+    Args:
+      size: for indices: how many to give. It must be known under ``jit``.
+      fill_value: for indices: what fills up those that are missing, 0 by default.
+
+    >>> where(np.array([True, False]), 1, np.array([2, 3])).tolist()
+    [1, 3]
     """
+    if x is None and y is None:
+        return nonzero(condition, size=size, fill_value=fill_value)
+    if size is not None or fill_value is not None:
+        raise ValueError("size and fill_value arguments cannot be used in three-term where function.")
     return _select(condition, x, y)
+
+
+@library_function
+def _first_of(conditions, choices, default):
+    for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
+        default = chosen(condition, choice, default)
+    return default
+
+
+_first_of.__name__ = "select"
+
+
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:
+    """Elements of the choice that belongs to the first condition that holds.
+
+    Args:
+      condlist: conditions, arrays that broadcast with the choices.
+      choicelist: as many arrays or numbers.
+      default: what stands where no condition holds.
+
+    Raises:
+      ValueError: if there are no conditions, or not as many choices.
+
+    >>> x = np.arange(4)
+    >>> select([x < 1, x > 2], [x - 10, x * 10], default=7).tolist()
+    [-10, 7, 7, 30]
+    """
+    conditions, choices = list(condlist), list(choicelist)
+    if len(conditions) != len(choices):
+        raise ValueError(
+            f"condlist must have length equal to choicelist ({len(conditions)} vs {len(choices)})"
+        )
+    if not conditions:
+        raise ValueError("condlist must be non-empty")
+    check_arrays("select", *conditions, *choices, default)
+    for i, condition in enumerate(conditions):
+        dtype = typeof(condition).dtype
+        if dtype != np.bool_ and dtype.kind not in "iuf":
+            raise TypeError(f"select: condition {i} must be boolean, got dtype {dtype.name}")
+    return _first_of(conditions, choices, default)
+
+
+# Shapes
+
+
+def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+    """The shape that shapes broadcast to.
+
+    Args:
+      shapes: tuples of sizes, or sizes of single axes.
+
+    Raises:
+      ValueError: if they do not fit together.
+
+    >>> broadcast_shapes((2, 1), (3,), ())
+    (2, 3)
+    """
+    return lax.broadcast_shapes(*[s if isinstance(s, (tuple, list)) else (s,) for s in shapes])

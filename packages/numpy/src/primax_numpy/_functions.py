@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from primax_core.extend import library_function
+
+from ._checks import check_arrays
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def compiled(*static: str, name: str | None = None) -> Callable[[Callable[..., Any]], Any]:
@@ -30,3 +35,12 @@ def compiled(*static: str, name: str | None = None) -> Callable[[Callable[..., A
         return library_function(fun, static_argnames=static)
 
     return declare
+
+
+def elementwise(fun: _F) -> _F:
+    """Make a public function whose arguments are all arrays one compiled call, as it stands.
+
+    Arguments that are neither arrays nor numbers are refused in its name.
+    """
+    front: Any = library_function(fun, check=partial(check_arrays, fun.__name__))
+    return front

@@ -6,7 +6,8 @@ A plan has an entry for each part of an index, in order:
 - ``("all",)``: a whole axis;
 - ``("new",)`` and ``("none",)``: a new axis, and that the one before it is empty;
 - ``("at", i)``: a known position as it was given, inside a trace;
-- ``("scalar", k)`` and ``("array", k)``: positions given by operand number ``k``.
+- ``("scalar", k)`` and ``("array", k)``: positions given by operand number ``k``;
+- ``("window", k, size)``: ``size`` elements from the position given by operand number ``k`` on.
 """
 
 from __future__ import annotations
@@ -16,9 +17,12 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from primax_core import device_put
+from primax_core import device_put, ds, lax
 from primax_core.errors import NonConcreteBooleanIndexError
 from primax_core.extend import Array, Tracer, dtypes, state, typeof
+
+
+_DYNAMIC_SLICE: Final = type(ds(0, 1))
 
 
 class Plan(NamedTuple):
@@ -119,6 +123,8 @@ def _part(e: Any, size: int, axis: int, position: int, operands: list[Any]) -> t
         return ("array", len(operands) - 1)
     if isinstance(e, slice):
         return _slice_part(e, size, position)
+    if isinstance(e, _DYNAMIC_SLICE):
+        return _window_part(e, size, position, operands)
     if isinstance(e, (int, np.integer)):
         return _known_position(int(e), size, axis, operands)
     if isinstance(e, (Array, np.ndarray)):
@@ -191,3 +197,32 @@ def _slice_part(e: slice, size: int, position: int) -> tuple[Any, ...]:
     if step == 1 and start == 0 and stop >= size:
         return ("all",)
     return ("slice", start, max(start, stop) if step > 0 else min(start, stop), step)
+
+
+def _window_part(e: Any, size: int, position: int, operands: list[Any]) -> tuple[Any, ...]:
+    """The part of a slice by start and size."""
+    for what, value in (("size", e.size), ("stride", e.stride)):
+        if isinstance(value, Tracer) or not hasattr(value, "__index__"):
+            raise TypeError(
+                f"the {what} of a slice must be an integer known while tracing, since it gives a "
+                f"shape: got {e} at position {position}"
+            )
+    count, stride = operator.index(e.size), operator.index(e.stride)
+    if isinstance(e.start, int):
+        return _slice_part(slice(e.start, e.start + count * stride, stride), size, position)
+    aval = typeof(e.start)
+    if aval.ndim or not dtypes.issubdtype(aval.dtype, np.integer):
+        raise TypeError(
+            f"the start of a slice must be an integer, got {aval} in {e} at position {position}"
+        )
+    if stride != 1:
+        steps = lax.iota(np.dtype(np.int32), count) * np.int32(stride)
+        operands.append(steps + lax.convert_element_type(e.start, np.dtype(np.int32)))
+        return ("array", len(operands) - 1)
+    if count > size:
+        raise IndexError(
+            f"a slice of {count} elements does not fit an axis of size {size}: got {e} at position "
+            f"{position}"
+        )
+    operands.append(e.start)
+    return ("window", len(operands) - 1, count)

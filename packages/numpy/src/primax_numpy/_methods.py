@@ -2,31 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any, Final
 
-import numpy as np
-
-from primax_core import lax
 from primax_core.extend import Array, is_operand, register_method, typeof
 
-from . import _elementwise, _products, _reductions, _shapes
-from ._checks import wanted_dtype
+from . import (
+    _creation,
+    _cumulative,
+    _elementwise,
+    _joining,
+    _logic,
+    _positions,
+    _products,
+    _reductions,
+    _rounding,
+    _searching,
+    _shapes,
+    _sorting,
+    _splitting,
+    _statistics,
+    _taking,
+    _triangles,
+    _viewing,
+)
 from ._reading import getitem
 from ._updating import at
 
 
-def astype(self: Array, dtype: Any, copy: bool = False, device: Any = None) -> Array:
+def _astype(self: Array, dtype: Any, copy: bool = False, device: Any = None) -> Array:
     """The elements converted to another dtype; the array itself if it has it already."""
-    wanted = wanted_dtype(float if dtype is None else dtype, "astype")
-    if self.dtype == wanted and not self.weak_type:
-        return self
-    return lax.convert_element_type(self, wanted)
+    return _creation.astype(self, dtype, copy=copy, device=device)
 
 
-def _reshape(self: Array, *args: Any, order: str = "C", out_sharding: Any = None) -> Array:
+def _reshape(
+    self: Array, *args: Any, order: str = "C", copy: bool | None = None, out_sharding: Any = None
+) -> Array:
     """The same elements in another shape, given as a tuple or as separate sizes."""
-    shape = args[0] if len(args) == 1 and not hasattr(args[0], "__index__") else args
-    return _shapes.reshape(self, shape, order)
+    simple = len(args) == 1 and (type(args[0]) is tuple or not hasattr(args[0], "__index__"))
+    shape = args[0] if simple else args
+    return _shapes.reshape(self, shape, order, copy=copy, out_sharding=out_sharding)
 
 
 def _transpose(self: Array, *args: Any) -> Array:
@@ -37,6 +53,24 @@ def _transpose(self: Array, *args: Any) -> Array:
     return _shapes.transpose(self, axes)
 
 
+def _flatten(self: Array, order: str = "C", *, out_sharding: Any = None) -> Array:
+    """All elements along one axis."""
+    return _shapes.ravel(self, order, out_sharding=out_sharding)
+
+
+def _compress(
+    self: Array, condition: Any, axis: int | None = None, *, out: None = None,
+    size: int | None = None, fill_value: Any = 0,
+) -> Array:  # fmt: skip
+    """The rows along an axis where a condition holds."""
+    return _positions.compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
+
+
+def _copy(self: Array) -> Array:
+    """A new array with the same values."""
+    return _creation.copy(self)
+
+
 def _matmul(self: Array, other: Any) -> Any:
     return _products.matmul(self, other) if is_operand(other) else NotImplemented
 
@@ -45,46 +79,74 @@ def _rmatmul(self: Array, other: Any) -> Any:
     return _products.matmul(other, self) if is_operand(other) else NotImplemented
 
 
-def _matrix_transposed(self: Array) -> Array:
-    if self.ndim < 2:
-        raise ValueError(f"matrix transpose needs at least 2 axes, got shape {self.shape}")
-    return _shapes.swapaxes(self, -1, -2)
+def _contains(self: Array, item: Any) -> bool:
+    found = self == item
+    return found if isinstance(found, bool) else bool(_reductions.any(found))
 
 
-def _imag(self: Array) -> Array:
-    aval = typeof(self)
-    if np.issubdtype(aval.dtype, np.complexfloating):
-        return lax.imag(self)
-    return lax.full_like(self, 0)
+def _rows(self: Array) -> Iterator[Array]:
+    if not typeof(self).ndim:
+        raise TypeError("iteration over a 0-d array")
+    return iter(_splitting.unstack(self))
 
 
-def _real(self: Array) -> Array:
-    return lax.real(self) if np.issubdtype(self.dtype, np.complexfloating) else self
+def _flat(self: Array) -> Any:
+    raise NotImplementedError("arrays have no .flat: use .flatten(), or .ravel()[i]")
 
 
-_METHODS: dict[str, Any] = {
+def _namespace(self: Array, *, api_version: str | None = None) -> Any:
+    """The module of the Python array API standard that arrays belong to."""
+    if api_version not in (None, *_STANDARDS):
+        raise ValueError(
+            f"the array API standard of {api_version!r} is not supported: use one of {_STANDARDS}"
+        )
+    return import_module(__package__)
+
+
+_STANDARDS: Final = ("2021.12", "2022.12", "2023.12", "2024.12")
+
+_METHODS: Final[dict[str, Any]] = {
     "__getitem__": getitem,
     "__matmul__": _matmul,
     "__rmatmul__": _rmatmul,
+    "__contains__": _contains,
+    "__iter__": _rows,
+    "__array_namespace__": _namespace,
     "at": at,
-    "astype": astype,
+    "flat": property(_flat, doc="Not supported; raises an error that says what to use."),
+    "T": property(_shapes.transpose, doc="The axes reversed."),
+    "mT": property(_shapes.matrix_transpose, doc="The last two axes exchanged."),
+    "real": property(_logic.real, doc="Real part."),
+    "imag": property(_logic.imag, doc="Imaginary part."),
+    "astype": _astype,
     "reshape": _reshape,
     "transpose": _transpose,
-    "T": property(_shapes.transpose, doc="The axes reversed."),
-    "mT": property(_matrix_transposed, doc="The last two axes exchanged."),
-    "real": property(_real, doc="Real part."),
-    "imag": property(_imag, doc="Imaginary part."),
-    "ravel": _shapes.ravel,
-    "flatten": _shapes.ravel,
-    "squeeze": _shapes.squeeze,
-    "swapaxes": _shapes.swapaxes,
+    "flatten": _flatten,
+    "compress": _compress,
+    "copy": _copy,
+    "view": _viewing.view,
+    "byteswap": _viewing.byteswap,
     "dot": _products.dot,
     "clip": _elementwise.clip,
-    **{
-        name: getattr(_reductions, name)
-        for name in "sum prod max min mean var std all any argmax argmin".split()
-    },
+    "conj": _logic.conj,
+    "conjugate": _logic.conj,
+    "nonzero": _positions.nonzero,
+    "repeat": _joining.repeat,
+    "round": _rounding.round,
+    "searchsorted": _searching.searchsorted,
 }
+_FUNCTIONS: Final = {
+    _shapes: "ravel squeeze swapaxes",
+    _taking: "take choose",
+    _triangles: "diagonal trace",
+    _reductions: "sum prod max min all any argmax argmin ptp",
+    _statistics: "mean var std",
+    _cumulative: "cumsum cumprod",
+    _sorting: "sort argsort argpartition",
+}
+_METHODS.update(
+    {name: getattr(page, name) for page, names in _FUNCTIONS.items() for name in names.split()}
+)
 
 for _name, _value in _METHODS.items():
     register_method(_name, _value, override=True)

@@ -1,39 +1,49 @@
-"""Products of vectors and matrices."""
+"""Products of vectors, matrices and tensors."""
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, any_number, library_function, promoted, typeof
+from primax_core.extend import Array, any_number, dtypes, promoted, typeof
 
-from ._checks import check_arrays
+from ._checks import axes_of, check_arrays, check_out, one_axis
+from ._functions import compiled
+
+Dimensions = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
 
 
-def _matmul_of(a, b, *, precision, preferred):
+@compiled("dimensions", "conjugate", "order", "precision", "preferred", name="dot")
+def _contracted(a, b, *, dimensions, conjugate=False, order=None, precision=None, preferred=None):
+    """One ``dot_general`` of promoted operands, the first conjugated if asked, axes in an order."""
+    a, b = promoted("dot", a, b, any_number)
+    if conjugate and dtypes.issubdtype(typeof(a).dtype, np.complexfloating):
+        a = lax.conj(a)
+    out = lax.dot_general(a, b, dimensions, precision, preferred)
+    return out if order is None else lax.transpose(out, order)
+
+
+@compiled("precision", "preferred", name="matmul")
+def _matmul(a, b, *, precision, preferred):
     a, b = promoted("matmul", a, b, any_number)
     x, y = typeof(a), typeof(b)
-    a_vector, b_vector = x.ndim == 1, y.ndim == 1
-    if a_vector or b_vector or y.ndim == 2:
-        # No batch of matrices on the right: one contraction does it.
-        contract = ((x.ndim - 1,), (0 if b_vector else y.ndim - 2,))
-        if a_vector and y.ndim > 2:
-            out = lax.dot_general(b, a, (((y.ndim - 2,), (0,)), ((), ())), precision, preferred)
-            return out
-        if b_vector or y.ndim == 2:
-            return lax.dot_general(a, b, (contract, ((), ())), precision, preferred)
+    if x.ndim == 1 or y.ndim <= 2:
+        # No batch on one side: one contraction does it.
+        row = x.ndim == 1 and y.ndim > 2
+        if row:
+            return lax.dot_general(b, a, (((y.ndim - 2,), (0,)), ((), ())), precision, preferred)
+        contract = ((x.ndim - 1,), (0 if y.ndim == 1 else y.ndim - 2,))
+        return lax.dot_general(a, b, (contract, ((), ())), precision, preferred)
     batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     n = len(batch)
     a = _to_batch(a, batch, x.shape[-2:])
     b = _to_batch(b, batch, y.shape[-2:])
     dims = (((n + 1,), (n,)), (tuple(range(n)), tuple(range(n))))
     return lax.dot_general(a, b, dims, precision, preferred)
-
-
-_matmul_of.__name__ = "matmul"
-_matmul = library_function(_matmul_of, static_argnames=("precision", "preferred"))
 
 
 def _to_batch(x: Any, batch: tuple[int, ...], tail: tuple[int, ...]) -> Any:
@@ -50,9 +60,18 @@ def matmul(
 ) -> Array:  # fmt: skip
     """Matrix product over the last two axes, the others broadcast; vectors are rows or columns.
 
+    Args:
+      a: shape ``(..., n, k)`` or ``(k,)``.
+      b: shape ``(..., k, m)`` or ``(k,)``.
+      precision: a `primax.lax.Precision`, a pair of them, or a name.
+      preferred_element_type: dtype of the sums and of the result.
+
     Raises:
-      ValueError: for scalars.
+      ValueError: for scalars, or if the batch axes do not broadcast.
       TypeError: if the contracted sizes differ.
+
+    >>> matmul(np.eye(2), np.float32([1, 2]))
+    Array([1., 2.], dtype=float32)
     """
     check_arrays("matmul", a, b)
     x, y = typeof(a), typeof(b)
@@ -61,35 +80,322 @@ def matmul(
             raise ValueError(
                 f"matmul input operand {i} must have ndim at least 1, but it has ndim 0"
             )
-    k = y.shape[0] if y.ndim == 1 else y.shape[-2]
-    if x.shape[-1] != k:
+    _check_sizes("matmul", x, y, x.shape[-1], y.shape[0] if y.ndim == 1 else y.shape[-2])
+    if x.ndim > 2 and y.ndim > 2:
+        _joint_batch("matmul", x, y, 2, 2)
+    return _matmul(a, b, precision=precision, preferred=_wanted(preferred_element_type))
+
+
+def _wanted(preferred: Any) -> Any:
+    return None if preferred is None else dtypes.canonicalize_dtype(preferred)
+
+
+def _check_sizes(name: str, x: Any, y: Any, m: int, n: int) -> None:
+    if m != n:
         raise TypeError(
-            f"matmul got incompatible shapes for contraction: {x.shape} and {y.shape}: the last "
-            f"axis of the first has size {x.shape[-1]}, the contracted axis of the second {k}"
+            f"{name} got incompatible shapes for contraction: {x.shape} and {y.shape}: the summed "
+            f"axis of the first has size {m}, that of the second {n}"
         )
-    return _matmul(a, b, precision=precision, preferred=preferred_element_type)
+
+
+def _joint_batch(name: str, x: Any, y: Any, m: int, n: int) -> tuple[int, ...]:
+    """The shape that all but the last axes broadcast to."""
+    try:
+        return np.broadcast_shapes(x.shape[: x.ndim - m], y.shape[: y.ndim - n])
+    except ValueError:
+        raise ValueError(
+            f"Incompatible types for {name} arguments: the leading axes of shapes {x.shape} and "
+            f"{y.shape} do not broadcast"
+        ) from None
+
+
+@compiled()
+def _scaled(a, b):
+    a, b = promoted("dot", a, b, any_number)
+    return (lax.bitwise_and if typeof(a).dtype == np.bool_ else lax.mul)(a, b)
 
 
 def dot(
     a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """Sum over the last axis of ``a`` and the second last of ``b``; a product for scalars."""
+    """Sum over the last axis of ``a`` and the second last of ``b``; a product for scalars.
+
+    Raises:
+      TypeError: if the summed sizes differ.
+    """
     check_arrays("dot", a, b)
     x, y = typeof(a), typeof(b)
+    preferred = _wanted(preferred_element_type)
     if not x.ndim or not y.ndim:
-        return lax.mul(*promoted("dot", a, b, any_number))
-    if y.ndim <= 2 and x.ndim <= 2:
-        return matmul(a, b, precision=precision, preferred_element_type=preferred_element_type)
-    a, b = promoted("dot", a, b, any_number)
-    contract = ((x.ndim - 1,), (y.ndim - 2 if y.ndim > 1 else 0,))
-    return lax.dot_general(a, b, (contract, ((), ())), precision, preferred_element_type)
+        out = _scaled(a, b)
+        return out if preferred is None else lax.convert_element_type(out, preferred)
+    axis = max(y.ndim - 2, 0)
+    _check_sizes("dot", x, y, x.shape[-1], y.shape[axis])
+    dims = (((x.ndim - 1,), (axis,)), ((), ()))
+    return _contracted(a, b, dimensions=dims, precision=precision, preferred=preferred)
+
+
+def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
+    """Sum over the last axes of both; a product for scalars.
+
+    Raises:
+      TypeError: if the last sizes differ.
+    """
+    check_arrays("inner", a, b)
+    x, y = typeof(a), typeof(b)
+    if not x.ndim or not y.ndim:
+        return dot(a, b, preferred_element_type=preferred_element_type)
+    _check_sizes("inner", x, y, x.shape[-1], y.shape[-1])
+    dims = (((x.ndim - 1,), (y.ndim - 1,)), ((), ()))
+    preferred = _wanted(preferred_element_type)
+    return _contracted(a, b, dimensions=dims, precision=precision, preferred=preferred)
+
+
+def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
+    """Sum of products of all elements, those of ``a`` conjugated.
+
+    Raises:
+      TypeError: if the numbers of elements differ.
+    """
+    check_arrays("vdot", a, b)
+    x, y = typeof(a), typeof(b)
+    _check_sizes("vdot", x, y, x.size, y.size)
+    return _vdot(a, b, precision=precision, preferred=_wanted(preferred_element_type))
+
+
+@compiled("precision", "preferred")
+def _vdot(a, b, *, precision, preferred):
+    a, b = (lax.reshape(v, (typeof(v).size,)) for v in (a, b))
+    dims = (((0,), (0,)), ((), ()))
+    return _contracted(
+        a, b, dimensions=dims, conjugate=True, precision=precision, preferred=preferred
+    )
+
+
+def vecdot(
+    x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Array:  # fmt: skip
+    """Sum of products along one axis, the first conjugated; the other axes broadcast.
+
+    Raises:
+      ValueError: for scalars, or if the sizes along the axis differ.
+    """
+    check_arrays("vecdot", x1, x2)
+    x, y = typeof(x1), typeof(x2)
+    if not x.ndim or not y.ndim:
+        raise ValueError(f"vecdot needs at least one axis, got shapes {x.shape} and {y.shape}")
+    i, j = one_axis(axis, x.ndim), one_axis(axis, y.ndim)
+    if x.shape[i] != y.shape[j]:
+        raise ValueError(f"vecdot: axes must match; got shapes {x.shape} and {y.shape}, {axis=}")
+    preferred = _wanted(preferred_element_type)
+    return _vecdot(x1, x2, axes=(i, j), precision=precision, preferred=preferred)
+
+
+@compiled("axes", "precision", "preferred")
+def _vecdot(a, b, *, axes, precision, preferred):
+    a, b = promoted("vecdot", a, b, any_number)
+    a, b = (_last(v, i) for v, i in zip((a, b), axes))
+    x, y = typeof(a), typeof(b)
+    batch = _joint_batch("vecdot", x, y, 1, 1)
+    a, b = (_to_batch(v, batch, x.shape[-1:]) for v in (a, b))
+    n = len(batch)
+    dims = (((n,), (n,)), (tuple(range(n)), tuple(range(n))))
+    return _contracted(
+        a, b, dimensions=dims, conjugate=True, precision=precision, preferred=preferred
+    )
+
+
+def _last(x: Any, axis: int) -> Any:
+    n = typeof(x).ndim
+    return lax.transpose(x, (*[i for i in range(n) if i != axis], axis))
+
+
+def matvec(x1: Any, x2: Any, /) -> Array:
+    """Matrices ``(..., n, k)`` times vectors ``(..., k)``.
+
+    Raises:
+      ValueError: if there are too few axes, or sizes do not fit.
+    """
+    check_arrays("matvec", x1, x2)
+    _check_core("matvec", typeof(x1), typeof(x2), 2, 1)
+    return _matvec(x1, x2)
+
+
+def vecmat(x1: Any, x2: Any, /) -> Array:
+    """Vectors ``(..., k)``, conjugated, times matrices ``(..., k, m)``.
+
+    Raises:
+      ValueError: if there are too few axes, or sizes do not fit.
+    """
+    check_arrays("vecmat", x1, x2)
+    _check_core("vecmat", typeof(x1), typeof(x2), 1, 2)
+    return _vecmat(x1, x2)
+
+
+def _check_core(name: str, x: Any, y: Any, m: int, n: int) -> None:
+    if x.ndim < m or y.ndim < n:
+        raise ValueError(
+            f"{name} needs at least {m} axes and {n} axes, got shapes {x.shape} and {y.shape}"
+        )
+    sizes = x.shape[-1], y.shape[-n]
+    if sizes[0] != sizes[1]:
+        raise ValueError(
+            f"{name}: inconsistent size for the summed axis: {sizes[0]} vs {sizes[1]} in shapes "
+            f"{x.shape} and {y.shape}"
+        )
+    _joint_batch(name, x, y, m, n)
+
+
+@compiled()
+def _matvec(a, b):
+    a, b = promoted("matvec", a, b, any_number)
+    x, y = typeof(a), typeof(b)
+    batch = _joint_batch("matvec", x, y, 2, 1)
+    n = len(batch)
+    a, b = _to_batch(a, batch, x.shape[-2:]), _to_batch(b, batch, y.shape[-1:])
+    return lax.dot_general(a, b, (((n + 1,), (n,)), (tuple(range(n)), tuple(range(n)))))
+
+
+@compiled()
+def _vecmat(a, b):
+    a, b = promoted("vecmat", a, b, any_number)
+    if dtypes.issubdtype(typeof(a).dtype, np.complexfloating):
+        a = lax.conj(a)
+    x, y = typeof(a), typeof(b)
+    batch = _joint_batch("vecmat", x, y, 1, 2)
+    n = len(batch)
+    a, b = _to_batch(a, batch, x.shape[-1:]), _to_batch(b, batch, y.shape[-2:])
+    return lax.dot_general(a, b, (((n,), (n,)), (tuple(range(n)), tuple(range(n)))))
+
+
+def tensordot(
+    a: Any, b: Any, axes: Any = 2, *, precision: Any = None, preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Array:  # fmt: skip
+    """Sum of products over several axes of both.
+
+    Args:
+      axes: how many, the last of ``a`` and the first of ``b``; or a pair of axes, or of lists.
+
+    Raises:
+      TypeError: if the axes are of another form, repeated, or of different sizes.
+    """
+    check_arrays("tensordot", a, b)
+    x, y = typeof(a), typeof(b)
+    first, second = _pair_of_axes(axes, x, y)
+    for i, j in zip(first, second):
+        _check_sizes("tensordot", x, y, x.shape[i], y.shape[j])
+    dims = ((first, second), ((), ()))
+    preferred = _wanted(preferred_element_type)
+    return _contracted(a, b, dimensions=dims, precision=precision, preferred=preferred)
+
+
+def _pair_of_axes(axes: Any, x: Any, y: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    if hasattr(axes, "__index__"):
+        n = operator.index(axes)
+        if n < 0 or n > min(x.ndim, y.ndim):
+            raise TypeError(
+                f"Number of tensordot axes (axes {n}) exceeds input ranks ({x.shape} and {y.shape})"
+            )
+        return tuple(range(x.ndim - n, x.ndim)), tuple(range(n))
+    if isinstance(axes, (tuple, list)) and len(axes) == 2:
+        pair = [(e,) if hasattr(e, "__index__") else e for e in axes]
+        if all(isinstance(e, (tuple, list)) for e in pair):
+            if len(pair[0]) != len(pair[1]):
+                raise TypeError(f"tensordot: both arrays need as many axes, got {axes}")
+            try:
+                return axes_of(pair[0], x.ndim), axes_of(pair[1], y.ndim)
+            except ValueError as e:
+                raise TypeError(f"tensordot of shapes {x.shape} and {y.shape}: {e}") from None
+    raise TypeError(
+        "tensordot axes argument must be an int, a pair of ints, or a pair of lists/tuples of "
+        f"ints, got {axes!r}"
+    )
 
 
 def outer(a: Any, b: Any, out: None = None) -> Array:
-    """Products of all pairs of elements."""
+    """Products of all pairs of elements, shape ``(a.size, b.size)``."""
     check_arrays("outer", a, b)
+    check_out("outer", out)
+    return _outer(a, b)
+
+
+@compiled()
+def _outer(a, b):
     a, b = promoted("outer", a, b, any_number)
-    x = lax.reshape(a, (typeof(a).size,))
-    y = lax.reshape(b, (typeof(b).size,))
-    return lax.dot_general(x, y, (((), ()), ((), ())))
+    m, n = typeof(a).size, typeof(b).size
+    x = lax.broadcast_in_dim(lax.reshape(a, (m,)), (m, n), (0,))
+    y = lax.broadcast_in_dim(lax.reshape(b, (n,)), (m, n), (1,))
+    return (lax.bitwise_and if typeof(a).dtype == np.bool_ else lax.mul)(x, y)
+
+
+def kron(a: Any, b: Any) -> Array:
+    """Kronecker product: blocks of ``b`` scaled by the elements of ``a``.
+
+    >>> kron(np.int32([1, 10]), np.int32([1, 2]))
+    Array([ 1,  2, 10, 20], dtype=int32)
+    """
+    check_arrays("kron", a, b)
+    return _kron(a, b)
+
+
+@compiled()
+def _kron(a, b):
+    a, b = promoted("kron", a, b, any_number)
+    n = max(typeof(a).ndim, typeof(b).ndim)
+    p, q = ((1,) * (n - typeof(v).ndim) + typeof(v).shape for v in (a, b))
+    a = lax.reshape(a, [d for i in p for d in (i, 1)])
+    b = lax.reshape(b, [d for i in q for d in (1, i)])
+    shape = [d for pair in zip(p, q) for d in pair]
+    x, y = (lax.broadcast_in_dim(v, shape, tuple(range(2 * n))) for v in (a, b))
+    out = (lax.bitwise_and if typeof(x).dtype == np.bool_ else lax.mul)(x, y)
+    return lax.reshape(out, tuple([i * j for i, j in zip(p, q)]))
+
+
+def cross(
+    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> Array:
+    """Vector products of vectors with three components; the other axes broadcast.
+
+    Args:
+      axisa, axisb, axisc: where the components of ``a``, ``b`` and the result lie; ``axis`` sets
+        all three.
+
+    Raises:
+      ValueError: if an axis does not have three elements.
+    """
+    check_arrays("cross", a, b)
+    x, y = typeof(a), typeof(b)
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    axes = one_axis(axisa, x.ndim), one_axis(axisb, y.ndim)
+    for t, i in zip((x, y), axes):
+        if not t.ndim or t.shape[i] != 3:
+            raise ValueError(
+                f"Dimension must be 3 for cross product, got shapes {x.shape} and {y.shape} with "
+                f"axes {axes}: append zeros to vectors of the plane"
+            )
+    rank = max(x.ndim, y.ndim)
+    return _cross(a, b, axes=axes, axis=one_axis(axisc, rank))
+
+
+@compiled("axes", "axis")
+def _cross(a, b, *, axes, axis):
+    a, b = promoted("cross", a, b, any_number)
+    a, b = (_last(v, i) for v, i in zip((a, b), axes))
+    shape = np.broadcast_shapes(typeof(a).shape, typeof(b).shape)
+    n = len(shape)
+    x, y = (
+        [
+            lax.slice_in_dim(_to_batch(v, shape[:-1], (3,)), i, i + 1, axis=n - 1)
+            for i in range(3)
+        ]
+        for v in (a, b)
+    )  # fmt: skip
+    parts = [lax.sub(lax.mul(x[i], y[j]), lax.mul(x[j], y[i])) for i, j in ((1, 2), (2, 0), (0, 1))]
+    out = lax.concatenate(parts, n - 1)
+    order = list(range(n - 1))
+    order.insert(axis, n - 1)
+    return lax.transpose(out, tuple(order))

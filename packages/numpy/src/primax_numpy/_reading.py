@@ -8,8 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, ShortRoads, dtypes, library_function, state, typeof
+from primax_core.extend import Array, ShortRoads, dtypes, state, typeof
 
+from ._functions import compiled
 from ._index_plans import Plan, plan_of, position_array
 
 _MODES: Final[dict[str | None, Any]] = {
@@ -47,7 +48,7 @@ def getitem(x: Array, index: Any) -> Array:
     if all(p[0] == "all" for p in plan.parts):
         return x
     if road is None:
-        return take(x, operands, plan)
+        return planned(x, operands, plan)
     return _roads.slow(road[0], (x, *operands), plan=plan, mode=None, fill_value=None)
 
 
@@ -92,7 +93,7 @@ def _slice_key(s: slice) -> tuple[Any, Any, Any] | None:
     return None
 
 
-def take(
+def planned(
     x: Array,
     operands: Sequence[Any],
     plan: Plan,
@@ -116,19 +117,25 @@ def take(
     )  # fmt: skip
 
 
-def _take_of(x, *operands, plan, mode, fill_value, sorted_=False, unique=False, wrap=True):
-    if not any(p[0] == "array" for p in plan.parts) and mode is None and wrap:
+_COMPUTED: Final = frozenset(("at", "scalar", "window"))
+_MOVED: Final = (lax.GatherScatterMode.CLIP, lax.GatherScatterMode.PROMISE_IN_BOUNDS)
+
+
+@compiled("plan", "mode", "fill_value", "sorted_", "unique", "wrap", name="getitem")
+def _take(x, *operands, plan, mode, fill_value, sorted_=False, unique=False, wrap=True):
+    kinds = {p[0] for p in plan.parts}
+    slices = "array" not in kinds and (wrap or not kinds & _COMPUTED)
+    # Slices move positions inside, which other modes do not.
+    if slices and (mode is None or mode in _MOVED or not kinds & _COMPUTED):
         return _basic(x, operands, plan)
+    if "window" in kinds:
+        x, plan = _windows_first(x, plan, operands, mode, fill_value, wrap)
     x, parts = _slices_first(x, plan)
     if all(p[0] == "all" for p in parts):
         return x
     return _gathered(x, operands, parts, mode, fill_value, sorted_, unique, wrap)
 
 
-_take_of.__name__ = "getitem"
-_take = library_function(
-    _take_of, static_argnames=("plan", "mode", "fill_value", "sorted_", "unique", "wrap")
-)
 _roads: Final = ShortRoads(_take)
 
 
@@ -150,6 +157,8 @@ def _basic(x, operands, plan: Plan):
         elif kind == "at":
             start, size = _nearest(part[1], shape[axis]), 1
             drop.append(axis)
+        elif kind == "window":
+            start, size, dynamic = operands[part[1]], part[2], True
         elif kind == "scalar":
             start, size, dynamic = operands[part[1]], 1, True
             drop.append(axis)
@@ -241,6 +250,41 @@ def _slices_first(x, plan: Plan):
     return _basic(x, (), Plan(tuple(basic))), parts
 
 
+def _windows_first(x, plan: Plan, operands, mode, fill_value, wrap: bool):
+    """Apply slices with computed starts; the rest of the plan names axes of the result."""
+    parts, axis = [], 0
+    for part in plan.parts:
+        if part[0] == "window":
+            n, size = typeof(x).shape[axis], part[2]
+            start = given_positions(part, operands, n, wrap)
+            if mode == lax.GatherScatterMode.FILL_OR_DROP:
+                places = lax.add(start, lax.iota(typeof(start).dtype, size))
+                x = _filled_rows(x, places, axis, start, fill_value)
+            else:
+                x = lax.dynamic_slice_in_dim(x, start, size, axis, allow_negative_indices=False)
+            part = ("all",)
+        parts.append(part)
+        axis += part[0] not in ("new", "none")
+    return x, Plan(tuple(parts))
+
+
+def _filled_rows(x, places, axis: int, start, fill_value):
+    """Rows at evenly spaced positions; all are filled if not all lie inside."""
+    shape, count = typeof(x).shape, typeof(places).shape[0]
+    last = lax.full_like(start, shape[axis] - count)
+    fits = lax.bitwise_and(lax.ge(start, lax.full_like(start, 0)), lax.le(start, last))
+    fits = lax.broadcast_in_dim(fits, (count,), ())
+    places = lax.select(fits, places, lax.full_like(places, shape[axis]))
+    numbers = lax.GatherDimensionNumbers(
+        offset_dims=tuple([i for i in range(len(shape)) if i != axis]),
+        collapsed_slice_dims=(axis,),
+        start_index_map=(axis,),
+    )
+    sizes = tuple([1 if i == axis else d for i, d in enumerate(shape)])
+    index = lax.expand_dims(places, (1,))
+    return lax.gather(x, index, numbers, sizes, mode="fill", fill_value=fill_value)
+
+
 def _positions(x, operands, parts, wrap: bool):
     """Index arrays of the advanced axes, broadcast together, and where their axes go."""
     shape = typeof(x).shape
@@ -260,10 +304,10 @@ def _positions(x, operands, parts, wrap: bool):
 def given_positions(part: tuple[Any, ...], operands: Sequence[Any], size: int, wrap: bool) -> Any:
     """Positions that a part of a plan gives, counted from the start of an axis of a size."""
     a = np.asarray(part[1], np.int32) if part[0] == "at" else operands[part[1]]
-    return _wrapped(a, size) if wrap else as_position(a)
+    return counted_from_start(a, size) if wrap else as_position(a)
 
 
-def _wrapped(a, size: int):
+def counted_from_start(a, size: int):
     """Negative positions counted from the end."""
     if isinstance(a, np.ndarray):
         wide = np.int64 if a.dtype.itemsize == 8 and state.enable_x64 else np.int32

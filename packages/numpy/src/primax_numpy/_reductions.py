@@ -1,4 +1,4 @@
-"""Reductions over axes."""
+"""Reductions over axes: sums, products, extrema, truth, and the places of extrema."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, ShortRoads, dtypes, library_function, typeof
+from primax_core.extend import Array, ShortRoads, dtypes, typeof
 
 from ._checks import axes_of, check_arrays, check_out, one_axis, wanted_dtype
+from ._functions import compiled
+from ._reducing import (
+    check_initial,
+    check_where,
+    int_sum_dtype,
+    is_complex,
+    kept,
+    masked,
+    strong,
+    wide_of,
+)
 
 _Op: TypeAlias = Callable[..., Any]
-_Reduction: TypeAlias = Callable[..., Array]
-
-
-def _kept(out: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
-    return lax.expand_dims(out, axes) if keepdims and axes else out
-
-
-def _strong(x: Any) -> Any:
-    aval = typeof(x)
-    return lax.convert_element_type(x, aval.dtype) if aval.weak_type else x
 
 
 def _short_key(axis: Any, keepdims: Any) -> Any:
@@ -31,274 +32,349 @@ def _short_key(axis: Any, keepdims: Any) -> Any:
     return (axis, keepdims) if simple else None
 
 
-def _int_sum_dtype(dtype: Any) -> Any:
-    """Integers are summed in the default integer of their signedness."""
-    if dtype == np.bool_:
-        return dtypes.default_int()
-    if dtypes.issubdtype(dtype, np.unsignedinteger):
-        wide = dtypes.default_uint()
-    elif dtypes.issubdtype(dtype, np.integer):
-        wide = dtypes.default_int()
-    else:
-        return dtype
-    return dtype if dtype.itemsize >= wide.itemsize else wide
+def _total_of(name: str, reduce: _Op, combine: _Op, truth: _Op, neutral: int) -> ShortRoads:
+    """The compiled part of sums and products; ``truth`` is what they are for booleans."""
 
-
-def _masked(x: Any, where: Any, fill: Any) -> Any:
-    """``x`` where the mask holds, elsewhere a scalar."""
-    if where is None:
-        return x
-    aval = typeof(x)
-    filled = lax.full(aval.shape, lax.convert_element_type(fill, aval.dtype))
-    return lax.select(_spread(where, aval.shape), x, filled)
-
-
-def _spread(mask: Any, shape: tuple[int, ...]) -> Any:
-    """A mask broadcast to a shape."""
-    rank = typeof(mask).ndim
-    mask = lax.convert_element_type(mask, np.bool_)
-    return lax.broadcast_in_dim(mask, shape, tuple(range(len(shape) - rank, len(shape))))
-
-
-def _sum_like(name: str, reduce: _Op, combine: _Op, neutral: int, doc: str) -> _Reduction:
+    @compiled("axes", "dtype", "keepdims", name=name)
     def general(a, initial=None, where=None, *, axes, dtype, keepdims):
-        x = lax.convert_element_type(a, dtype)
-        out = reduce(_masked(x, where, neutral), axes)
+        x = masked(lax.convert_element_type(a, dtype), where, neutral)
+        wide = wide_of(dtype)
+        out = truth(x, axes) if dtype == np.bool_ else reduce(_as(x, wide), axes)
         if initial is not None:
-            out = combine(out, lax.convert_element_type(initial, typeof(out).dtype))
-        return _kept(out, axes, keepdims)
+            out = combine(out, _as(lax.convert_element_type(initial, dtype), wide))
+        return kept(_as(out, dtype), axes, keepdims)
 
-    general.__name__ = name
-    inline = library_function(general, static_argnames=("axes", "dtype", "keepdims"))
-    roads = ShortRoads(inline)
-
-    def function(
-        a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-        initial: Any = None, where: Any = None, promote_integers: bool = True,
-    ) -> Array:  # fmt: skip
-        simple = initial is where is dtype is out is None and promote_integers
-        key = _short_key(axis, keepdims) if simple else None
-        if key is not None:
-            found: Array | None = roads.quick(key, a)
-            if found is not None:
-                return found
-        check_arrays(name, a)
-        check_out(name, out)
-        aval = typeof(a)
-        wanted = wanted_dtype(dtype, name)
-        if wanted is None:
-            wanted = _int_sum_dtype(aval.dtype) if promote_integers else aval.dtype
-        static = {"axes": axes_of(axis, aval.ndim), "dtype": wanted, "keepdims": bool(keepdims)}
-        if key is not None:
-            return roads.slow(key, (a,), **static)
-        return inline(a, initial, where, **static)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return function
+    return ShortRoads(general)
 
 
-sum: _Reduction = _sum_like(
-    "sum", lax.reduce_sum, lax.add, 0,
-    "Sum over axes (all by default). Integers are summed in the default integer type.",
-)  # fmt: skip
-prod: _Reduction = _sum_like(
-    "prod", lax.reduce_prod, lax.mul, 1,
-    "Product over axes (all by default). Integers are multiplied in the default integer type.",
-)  # fmt: skip
+def _as(x: Any, dtype: Any) -> Any:
+    return x if typeof(x).dtype == dtype else lax.convert_element_type(x, dtype)
 
 
-def _extreme(name: str, reduce: _Op, combine: _Op, doc: str) -> _Reduction:
+def _total(
+    roads: ShortRoads, a: Any, axis: Any, dtype: Any, out: Any, keepdims: Any, initial: Any,
+    where: Any, promote_integers: bool,
+) -> Array:  # fmt: skip
+    simple = initial is where is dtype is out is None and promote_integers
+    key = _short_key(axis, keepdims) if simple else None
+    if key is not None:
+        found: Array | None = roads.quick(key, a)
+        if found is not None:
+            return found
+    name = roads.function.__name__
+    check_arrays(name, a)
+    check_out(name, out)
+    aval = typeof(a)
+    axes = axes_of(axis, aval.ndim)
+    wanted = wanted_dtype(dtype, name)
+    if wanted is None:
+        promote = promote_integers or aval.dtype == np.bool_
+        wanted = int_sum_dtype(aval.dtype) if promote else aval.dtype
+    static = {"axes": axes, "dtype": wanted, "keepdims": bool(keepdims)}
+    if key is not None:
+        return roads.slow(key, (a,), **static)
+    check_initial(name, initial)
+    check_where(name, where, aval.shape)
+    total: Array = roads.function(a, initial, where, **static)
+    return total
+
+
+_sum = _total_of("sum", lax.reduce_sum, lax.add, lax.reduce_or, 0)
+_prod = _total_of("prod", lax.reduce_prod, lax.mul, lax.reduce_and, 1)
+
+
+def sum(
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+    initial: Any = None, where: Any = None, promote_integers: bool = True,
+) -> Array:  # fmt: skip
+    """Sum over axes.
+
+    Args:
+      a: an array.
+      axis: an axis or several; all by default.
+      dtype: what is summed in; by default integers are summed in the default integer type of their
+        signedness, floats in their own (narrow ones are rounded once, at the end).
+      out: not supported.
+      keepdims: whether reduced axes are kept, with size 1.
+      initial: a number to start from.
+      where: a mask that broadcasts to ``a``; only elements where it holds count.
+      promote_integers: ``False`` sums narrow integers in their own dtype, where they may wrap.
+
+    >>> float(sum(np.array([1.0, 2.0]), initial=10.0))
+    13.0
+    """
+    return _total(_sum, a, axis, dtype, out, keepdims, initial, where, promote_integers)
+
+
+def prod(
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+    initial: Any = None, where: Any = None, promote_integers: bool = True,
+) -> Array:  # fmt: skip
+    """Product over axes; arguments as :func:`sum`.
+
+    >>> int(prod(np.array([2, 3, 4])))
+    24
+    """
+    return _total(_prod, a, axis, dtype, out, keepdims, initial, where, promote_integers)
+
+
+def _extreme_of(name: str, reduce: _Op, combine: _Op) -> ShortRoads:
+    @compiled("axes", "keepdims", name=name)
     def general(a, initial=None, where=None, *, axes, keepdims):
-        x = _strong(a)
-        out = reduce(_masked(x, where, initial), axes)
+        x = strong(a)
         if initial is not None:
-            out = combine(out, lax.convert_element_type(initial, typeof(out).dtype))
-        return _kept(out, axes, keepdims)
+            initial = lax.convert_element_type(initial, typeof(x).dtype)
+        out = reduce(masked(x, where, initial), axes)
+        if initial is not None:
+            out = combine(out, initial)
+        return kept(out, axes, keepdims)
 
-    general.__name__ = name
-    inline = library_function(general, static_argnames=("axes", "keepdims"))
-    roads = ShortRoads(inline)
-
-    def function(
-        a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-        where: Any = None,
-    ) -> Array:  # fmt: skip
-        key = _short_key(axis, keepdims) if initial is where is out is None else None
-        if key is not None:
-            found: Array | None = roads.quick(key, a)
-            if found is not None:
-                return found
-        check_arrays(name, a)
-        check_out(name, out)
-        aval = typeof(a)
-        axes = axes_of(axis, aval.ndim)
-        if initial is None:
-            if where is not None:
-                raise ValueError(
-                    f"reduction operation {name} does not have an identity, so to use a where "
-                    "mask one has to specify 'initial'"
-                )
-            if 0 in [aval.shape[i] for i in axes]:
-                raise ValueError(
-                    f"zero-size array to reduction operation {name} which has no identity"
-                )
-        if key is not None:
-            return roads.slow(key, (a,), axes=axes, keepdims=bool(keepdims))
-        return inline(a, initial, where, axes=axes, keepdims=bool(keepdims))
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return function
+    return ShortRoads(general)
 
 
-max: _Reduction = _extreme(
-    "max", lax.reduce_max, lax.max, "Largest element over axes; NaN if one is NaN."
-)
-min: _Reduction = _extreme(
-    "min", lax.reduce_min, lax.min, "Smallest element over axes; NaN if one is NaN."
-)
+def _check_not_empty(name: str, shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
+    if 0 in [shape[i] for i in axes]:
+        raise ValueError(
+            f"zero-size array to reduction operation {name} which has no identity: shape {shape}, "
+            f"axes {axes}"
+        )
 
 
-def _truth(name: str, reduce: _Op, doc: str) -> _Reduction:
-    def general(a, *, axes, keepdims):
-        x = a
-        if typeof(x).dtype != np.bool_:
-            x = lax.ne(x, np.zeros((), typeof(x).dtype)[()])
-        return _kept(reduce(x, axes), axes, keepdims)
-
-    general.__name__ = name
-    inline = library_function(general, static_argnames=("axes", "keepdims"))
-
-    def function(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Array:
-        check_arrays(name, a)
-        check_out(name, out)
-        return inline(a, axes=axes_of(axis, typeof(a).ndim), keepdims=bool(keepdims))
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return function
-
-
-all: _Reduction = _truth("all", lax.reduce_and, "Whether all elements are true, over axes.")
-any: _Reduction = _truth("any", lax.reduce_or, "Whether some element is true, over axes.")
-
-
-def _index_of(name: str, op: _Op, doc: str) -> _Reduction:
-    def general(a, *, axis, keepdims):
-        x, shape = a, typeof(a).shape
-        if axis is None:
-            x = lax.reshape(x, (typeof(a).size,))
-            out = op(x, 0, dtypes.default_int())
-            return lax.reshape(out, (1,) * len(shape)) if keepdims else out
-        return _kept(op(x, axis, dtypes.default_int()), (axis,), keepdims)
-
-    general.__name__ = name
-    inline = library_function(general, static_argnames=("axis", "keepdims"))
-
-    def function(
-        a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
-    ) -> Array:
-        check_arrays(name, a)
-        check_out(name, out)
-        aval = typeof(a)
-        found = None if axis is None else one_axis(axis, aval.ndim)
-        if not (aval.size if found is None else aval.shape[found]):
-            raise ValueError(f"attempt to get {name} of an empty sequence")
-        return inline(a, axis=found, keepdims=bool(keepdims))
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return function
+def _extreme(
+    roads: ShortRoads, a: Any, axis: Any, out: Any, keepdims: Any, initial: Any, where: Any
+) -> Array:
+    key = _short_key(axis, keepdims) if initial is where is out is None else None
+    if key is not None:
+        found: Array | None = roads.quick(key, a)
+        if found is not None:
+            return found
+    name = roads.function.__name__
+    check_arrays(name, a)
+    check_out(name, out)
+    aval = typeof(a)
+    axes = axes_of(axis, aval.ndim)
+    if initial is None:
+        if where is not None:
+            raise ValueError(
+                f"reduction operation {name} does not have an identity, so to use a where "
+                "mask one has to specify 'initial'"
+            )
+        _check_not_empty(name, aval.shape, axes)
+    if key is not None:
+        return roads.slow(key, (a,), axes=axes, keepdims=bool(keepdims))
+    check_initial(name, initial)
+    check_where(name, where, aval.shape)
+    extreme: Array = roads.function(a, initial, where, axes=axes, keepdims=bool(keepdims))
+    return extreme
 
 
-argmax: _Reduction = _index_of(
-    "argmax", lax.argmax, "Index of the largest element; the first NaN wins."
-)
-argmin: _Reduction = _index_of(
-    "argmin", lax.argmin, "Index of the smallest element; the first NaN wins."
-)
+_max = _extreme_of("max", lax.reduce_max, lax.max)
+_min = _extreme_of("min", lax.reduce_min, lax.min)
 
 
-def _float_of(dtype: Any) -> Any:
-    if dtypes.issubdtype(dtype, np.inexact):
-        return dtype
-    return dtypes.f64 if dtypes.itemsize_bits(dtype) == 64 else dtypes.f32
-
-
-def _count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
-    n = 1
-    for i in axes:
-        n *= shape[i]
-    return n
-
-
-def _mean_of(a, *, axes, dtype, keepdims):
-    n = _count(typeof(a).shape, axes)
-    # Half precision is summed in float32 and rounded once.
-    wide = dtypes.f32 if dtype in (dtypes.f16, dtypes.bf16) else dtype
-    total = lax.reduce_sum(lax.convert_element_type(a, wide), axes)
-    out = lax.div(total, np.asarray(n).astype(wide)[()])
-    return _kept(lax.convert_element_type(out, dtype), axes, keepdims)
-
-
-_mean_of.__name__ = "mean"
-_mean = library_function(_mean_of, static_argnames=("axes", "dtype", "keepdims"))
-
-
-def mean(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, *,
+def max(
+    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
     where: Any = None,
 ) -> Array:  # fmt: skip
-    """Arithmetic mean over axes (all by default); integers give floats."""
-    check_arrays("mean", a)
-    check_out("mean", out)
+    """Largest element over axes; NaN if one is NaN.
+
+    Complex numbers are compared by their real, then by their imaginary parts. Equal largest
+    elements share the derivative equally.
+
+    Args:
+      initial: the least value of the result; needed with ``where``, and for empty arrays.
+      where: a mask that broadcasts to ``a``; only elements where it holds count.
+
+    Raises:
+      ValueError: if there is no element and no ``initial``, or ``where`` without ``initial``.
+
+    >>> max(np.array([[1, 4], [3, 2]]), axis=1).tolist()
+    [4, 3]
+    """
+    return _extreme(_max, a, axis, out, keepdims, initial, where)
+
+
+def min(
+    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+    where: Any = None,
+) -> Array:  # fmt: skip
+    """Smallest element over axes; otherwise as :func:`max`."""
+    return _extreme(_min, a, axis, out, keepdims, initial, where)
+
+
+def amax(
+    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+    where: Any = None,
+) -> Array:  # fmt: skip
+    """The same as :func:`max`."""
+    return _extreme(_max, a, axis, out, keepdims, initial, where)
+
+
+def amin(
+    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+    where: Any = None,
+) -> Array:  # fmt: skip
+    """The same as :func:`min`."""
+    return _extreme(_min, a, axis, out, keepdims, initial, where)
+
+
+def minmax(
+    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+    where: Any = None,
+) -> tuple[Array, Array]:  # fmt: skip
+    """Smallest and largest element over axes; arguments as :func:`max`.
+
+    >>> [int(x) for x in minmax(np.array([3, 1, 2]))]
+    [1, 3]
+    """
+    check_arrays("minmax", a)
+    check_out("minmax", out)
+    low = _extreme(_min, a, axis, None, keepdims, initial, where)
+    return low, _extreme(_max, a, axis, None, keepdims, initial, where)
+
+
+@compiled("axes", "keepdims")
+def _ptp(a, *, axes, keepdims):
+    x = strong(a)
+    return kept(lax.sub(lax.reduce_max(x, axes), lax.reduce_min(x, axes)), axes, keepdims)
+
+
+def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Array:
+    """Largest less smallest element over axes; integers may wrap.
+
+    Raises:
+      TypeError: for booleans.
+      ValueError: if there is no element.
+    """
+    check_arrays("ptp", a)
+    check_out("ptp", out)
     aval = typeof(a)
-    wanted = wanted_dtype(dtype, "mean") or _float_of(aval.dtype)
+    if aval.dtype == np.bool_:
+        raise TypeError("ptp does not accept booleans: convert them to integers first")
     axes = axes_of(axis, aval.ndim)
-    if where is not None:
-        mask = _spread(where, aval.shape)
-        count = sum(mask, axes, dtype=wanted, keepdims=keepdims)
-        return sum(a, axes, dtype=wanted, keepdims=keepdims, where=where) / count
-    return _mean(a, axes=axes, dtype=wanted, keepdims=bool(keepdims))
+    _check_not_empty("ptp", aval.shape, axes)
+    spread: Array = _ptp(a, axes=axes, keepdims=bool(keepdims))
+    return spread
 
 
-def _var_of(a, *, axes, dtype, keepdims, ddof):
-    n = _count(typeof(a).shape, axes)
-    wide = dtypes.f32 if dtype in (dtypes.f16, dtypes.bf16) else dtype
-    x = lax.convert_element_type(a, wide)
-    centre = lax.expand_dims(lax.div(lax.reduce_sum(x, axes), np.asarray(n).astype(wide)[()]), axes)
-    d = lax.sub(x, lax.broadcast_in_dim(centre, typeof(x).shape, tuple(range(typeof(x).ndim))))
-    if dtypes.issubdtype(wide, np.complexfloating):
-        squares = lax.real(lax.mul(d, lax.conj(d)))
-    else:
-        squares = lax.mul(d, d)
-    total = lax.reduce_sum(squares, axes)
-    real = typeof(total).dtype
-    out = lax.div(total, np.asarray(n - ddof).astype(real)[()])
-    final = real if dtypes.issubdtype(dtype, np.complexfloating) else dtype
-    return _kept(lax.convert_element_type(out, final), axes, keepdims)
+def is_nonzero(x: Any) -> Array:
+    """Whether each element is not zero, as an array of booleans; NaN is not zero."""
+    dtype = typeof(x).dtype
+    return x if dtype == np.bool_ else lax.ne(x, np.zeros((), dtype)[()])
 
 
-_var_of.__name__ = "var"
-_var = library_function(_var_of, static_argnames=("axes", "dtype", "keepdims", "ddof"))
+@compiled("axes", "keepdims", name="all")
+def _all(a, where, *, axes, keepdims):
+    return kept(lax.reduce_and(masked(is_nonzero(a), where, True), axes), axes, keepdims)
 
 
-def var(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0,
-    keepdims: bool = False,
-) -> Array:  # fmt: skip
-    """Variance over axes: mean squared distance from the mean, with divisor ``n - ddof``."""
-    check_arrays("var", a)
-    check_out("var", out)
+@compiled("axes", "keepdims", name="any")
+def _any(a, where, *, axes, keepdims):
+    return kept(lax.reduce_or(masked(is_nonzero(a), where, False), axes), axes, keepdims)
+
+
+def _truth(fun: _Op, a: Any, axis: Any, out: Any, keepdims: Any, where: Any) -> Array:
+    name = fun.__name__
+    check_arrays(name, a)
+    check_out(name, out)
     aval = typeof(a)
-    wanted = wanted_dtype(dtype, "var") or _float_of(aval.dtype)
-    return _var(a, axes=axes_of(axis, aval.ndim), dtype=wanted, keepdims=bool(keepdims), ddof=ddof)
+    check_where(name, where, aval.shape)
+    truth: Array = fun(a, where, axes=axes_of(axis, aval.ndim), keepdims=bool(keepdims))
+    return truth
 
 
-def std(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0,
-    keepdims: bool = False,
-) -> Array:  # fmt: skip
-    """Standard deviation over axes: square root of :func:`var`."""
-    return lax.sqrt(var(a, axis, dtype, out, ddof, keepdims))
+def all(
+    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
+) -> Array:
+    """Whether all elements are nonzero, over axes; true where there is no element.
+
+    Args:
+      where: a mask that broadcasts to ``a``; only elements where it holds count.
+    """
+    return _truth(_all, a, axis, out, keepdims, where)
+
+
+def any(
+    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
+) -> Array:
+    """Whether some element is nonzero, over axes; false where there is none. See :func:`all`."""
+    return _truth(_any, a, axis, out, keepdims, where)
+
+
+@compiled("axes", "keepdims")
+def _count_nonzero(a, *, axes, keepdims):
+    ones = lax.convert_element_type(is_nonzero(a), dtypes.default_int())
+    return kept(lax.reduce_sum(ones, axes), axes, keepdims)
+
+
+def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Array:
+    """How many elements are not zero, over axes; NaN is not zero.
+
+    >>> int(count_nonzero(np.array([0.0, 2.0, np.nan])))
+    2
+    """
+    check_arrays("count_nonzero", a)
+    axes = axes_of(axis, typeof(a).ndim)
+    counts: Array = _count_nonzero(a, axes=axes, keepdims=bool(keepdims))
+    return counts
+
+
+def place_of(op: _Op, x: Any, axis: int | None, keepdims: bool) -> Array:
+    """Index of an extremum along an axis, or among all elements in order."""
+    shape = typeof(x).shape
+    if axis is None:
+        out = op(lax.reshape(x, (typeof(x).size,)), 0, dtypes.default_int())
+        return lax.reshape(out, (1,) * len(shape)) if keepdims else out
+    return kept(op(x, axis, dtypes.default_int()), (axis,), keepdims)
+
+
+@compiled("axis", "keepdims")
+def _argmax(a, *, axis, keepdims):
+    return place_of(lax.argmax, a, axis, keepdims)
+
+
+@compiled("axis", "keepdims")
+def _argmin(a, *, axis, keepdims):
+    return place_of(lax.argmin, a, axis, keepdims)
+
+
+def call_for_place(fun: _Op, a: Any, axis: Any, out: Any, keepdims: Any) -> Array:
+    """Check the arguments of a function that gives the place of an extremum, and call it."""
+    name = fun.__name__
+    check_arrays(name, a)
+    check_out(name, out)
+    aval = typeof(a)
+    if is_complex(aval.dtype):
+        raise TypeError(f"{name} does not accept dtype {aval.dtype.name}: take its abs or real")
+    found = None if axis is None else one_axis(axis, aval.ndim)
+    if not (aval.size if found is None else aval.shape[found]):
+        raise ValueError(f"attempt to get {name} of an empty sequence: shape {aval.shape}")
+    place: Array = fun(a, axis=found, keepdims=bool(keepdims))
+    return place
+
+
+def argmax(
+    a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
+    """Index of the largest element, the first of equals; the first NaN wins.
+
+    Args:
+      a: real numbers or booleans.
+      axis: along which axis; by default the index counts all elements in order.
+      keepdims: whether the reduced axes are kept, with size 1.
+
+    Raises:
+      TypeError: for complex numbers.
+      ValueError: if there is no element.
+
+    >>> argmax(np.array([[1, 5], [7, 2]]), axis=1).tolist()
+    [1, 0]
+    """
+    return call_for_place(_argmax, a, axis, out, keepdims)
+
+
+def argmin(
+    a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
+    """Index of the smallest element, the first of equals; otherwise as :func:`argmax`."""
+    return call_for_place(_argmin, a, axis, out, keepdims)

@@ -1,10 +1,24 @@
-"""Scalar types: dtypes that make arrays when they are called."""
+"""Scalar types, which make arrays when they are called; classes and limits of dtypes."""
 
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 import numpy as np
+from numpy import character as character
+from numpy import complexfloating as complexfloating
+from numpy import dtype as dtype
+from numpy import flexible as flexible
+from numpy import floating as floating
+from numpy import generic as generic
+from numpy import inexact as inexact
+from numpy import integer as integer
+from numpy import number as number
+from numpy import object_ as object_
+from numpy import signedinteger as signedinteger
+from numpy import unsignedinteger as unsignedinteger
+from numpy.exceptions import ComplexWarning as ComplexWarning
 
 from primax_core.extend import Array, dtypes
 
@@ -14,39 +28,193 @@ from ._creation import asarray
 class _ScalarMeta(type):
     dtype: np.dtype[Any]
 
-    def __call__(cls, x: Any = 0) -> Array:
+    def __call__(cls, x: Any) -> Array:
         return asarray(x, dtype=cls.dtype)
 
-    def __eq__(cls, other: Any) -> bool:
-        return cls is other or (not isinstance(other, _ScalarMeta) and cls.dtype == other)
+    def __eq__(cls, other: Any) -> builtins.bool:
+        return cls is other or (not isinstance(other, _ScalarMeta) and _same(cls.dtype, other))
+
+    def __ne__(cls, other: Any) -> builtins.bool:
+        return not cls == other
 
     def __hash__(cls) -> int:
         return hash(cls.dtype.type)
+
+    def __instancecheck__(cls, instance: Any) -> builtins.bool:
+        return isinstance(instance, cls.dtype.type)
 
     def __repr__(cls) -> str:
         return f"<class 'primax.numpy.{cls.__name__}'>"
 
 
+def _same(dtype: np.dtype[Any], other: Any) -> builtins.bool:
+    return other is dtype.type or (isinstance(other, np.dtype) and dtype == other)
+
+
 def _scalar_type(scalar: Any) -> Any:
     dtype = np.dtype(scalar)
-    name = "bool_" if dtype == np.bool_ else dtype.name
-    return _ScalarMeta(
-        name, (object,), {"dtype": dtype, "__doc__": f"Arrays of dtype {dtype.name}."}
-    )
+    text = f"Makes arrays of dtype {dtype.name} of numbers, and stands for the dtype."
+    content = {"dtype": dtype, "__doc__": text, "__module__": __package__}
+    return _ScalarMeta(dtype.name, (object,), content)
 
 
-bool_: Any = _scalar_type(np.bool_)
+class _MissingMeta(type):
+    @property
+    def dtype(cls) -> Any:
+        raise TypeError(f"the installed ml_dtypes has no {cls.__name__}: install a newer one")
+
+    def __call__(cls, x: Any) -> Array:
+        return cls.dtype
+
+
+def _if_known(name: str) -> Any:
+    """One of the scalar types of ml_dtypes, of which older versions have fewer."""
+    for dtype in dtypes.all_dtypes:
+        if dtype.name == name:
+            return _scalar_type(dtype)
+    return _MissingMeta(name, (object,), {"__module__": __package__})
+
+
+bool: Any = _scalar_type(np.bool_)
+bool_: Any = bool
+int1: Any = _if_known("int1")
+int2: Any = _if_known("int2")
+int4: Any = _if_known("int4")
 int8: Any = _scalar_type("int8")
 int16: Any = _scalar_type("int16")
 int32: Any = _scalar_type("int32")
 int64: Any = _scalar_type("int64")
+int_: Any = int64
+uint1: Any = _if_known("uint1")
+uint2: Any = _if_known("uint2")
+uint4: Any = _if_known("uint4")
 uint8: Any = _scalar_type("uint8")
 uint16: Any = _scalar_type("uint16")
 uint32: Any = _scalar_type("uint32")
 uint64: Any = _scalar_type("uint64")
+uint: Any = uint64
+float4_e2m1fn: Any = _if_known("float4_e2m1fn")
+float6_e2m3fn: Any = _if_known("float6_e2m3fn")
+float6_e3m2fn: Any = _if_known("float6_e3m2fn")
+float8_e3m4: Any = _if_known("float8_e3m4")
+float8_e4m3: Any = _if_known("float8_e4m3")
+float8_e4m3b11fnuz: Any = _if_known("float8_e4m3b11fnuz")
+float8_e4m3fn: Any = _if_known("float8_e4m3fn")
+float8_e4m3fnuz: Any = _if_known("float8_e4m3fnuz")
+float8_e5m2: Any = _if_known("float8_e5m2")
+float8_e5m2fnuz: Any = _if_known("float8_e5m2fnuz")
+float8_e8m0fnu: Any = _if_known("float8_e8m0fnu")
 bfloat16: Any = _scalar_type(dtypes.bf16)
 float16: Any = _scalar_type("float16")
 float32: Any = _scalar_type("float32")
+single: Any = float32
 float64: Any = _scalar_type("float64")
+double: Any = float64
+float_: Any = float64
 complex64: Any = _scalar_type("complex64")
+csingle: Any = complex64
 complex128: Any = _scalar_type("complex128")
+cdouble: Any = complex128
+complex_: Any = complex128
+
+# Limits
+
+finfo: Any = dtypes.finfo
+iinfo: Any = dtypes.iinfo
+
+# Classes and promotion
+
+
+def _matches(dtype: Any, kind: str) -> builtins.bool:
+    return any(dtypes.issubdtype(dtype, c) for c in _KINDS[kind])
+
+
+_KINDS: dict[str, tuple[Any, ...]] = {
+    "bool": (np.bool_,),
+    "signed integer": (np.signedinteger,),
+    "unsigned integer": (np.unsignedinteger,),
+    "integral": (np.integer,),
+    "real floating": (np.floating,),
+    "complex floating": (np.complexfloating,),
+    "numeric": (np.number,),
+}
+
+
+def isdtype(dtype: Any, kind: Any) -> builtins.bool:
+    """Whether a dtype, or that of an array, is of a kind.
+
+    Args:
+      kind: another dtype; one of ``"bool"``, ``"signed integer"``, ``"unsigned integer"``,
+        ``"integral"``, ``"real floating"``, ``"complex floating"``, ``"numeric"``; or a tuple of
+        these, of which any may hold.
+
+    Raises:
+      TypeError, ValueError: if ``kind`` is none of these.
+
+    >>> isdtype("bfloat16", ("real floating", "complex floating"))
+    True
+    """
+    found = dtypes.dtype_of(dtype)
+    if found == dtypes.float0:
+        found = None
+    options = kind if isinstance(kind, tuple) else (kind,)
+    return any([found is not None and _is_kind(found, k) for k in options])
+
+
+def _is_kind(dtype: Any, kind: Any) -> builtins.bool:
+    if isinstance(kind, str):
+        if kind in _KINDS:
+            return _matches(dtype, kind)
+        try:
+            return dtype == dtypes.as_dtype(kind)
+        except TypeError:
+            raise ValueError(
+                f"Unrecognized kind={kind!r} expected one of {list(_KINDS)}, or the name of a dtype"
+            ) from None
+    abstract = isinstance(kind, type) and issubclass(kind, np.generic) and kind in _ABSTRACT
+    if abstract or not (isinstance(kind, (type, np.dtype)) or hasattr(kind, "dtype")):
+        raise TypeError(f"Expected kind to be a dtype, string, or tuple; got {kind=}")
+    return dtype == dtypes.dtype_of(kind)
+
+
+_ABSTRACT = frozenset(
+    (character, complexfloating, flexible, floating, generic, inexact, integer, number,
+     signedinteger, unsignedinteger)
+)  # fmt: skip
+
+
+def can_cast(from_: Any, to: Any, casting: Any = "safe") -> builtins.bool:
+    """Whether values of a dtype may be converted to another, by NumPy's rules.
+
+    Args:
+      from_: a dtype or an array.
+      casting: ``"no"``, ``"equiv"``, ``"safe"``, ``"same_kind"`` or ``"unsafe"``.
+    """
+    return np.can_cast(from_, to, casting=casting)
+
+
+def issubdtype(arg1: Any, arg2: Any) -> builtins.bool:
+    """Whether a dtype or class of dtypes is below another, also for ``bfloat16`` and its like.
+
+    >>> issubdtype("bfloat16", floating)
+    True
+    """
+    return dtypes.issubdtype(arg1, arg2)
+
+
+def promote_types(a: Any, b: Any) -> np.dtype[Any]:
+    """The dtype that two dtypes promote to; 64-bit ones count even where they are not enabled.
+
+    >>> promote_types("int8", "uint8")
+    dtype('int16')
+    """
+    return dtypes.promote_types(a, b)
+
+
+def result_type(*args: Any) -> np.dtype[Any]:
+    """The dtype of an operation on arrays, numbers and dtypes; numbers give way to the others.
+
+    >>> result_type(np.int8(1), 2), result_type("bfloat16", 2.0)
+    (dtype('int8'), dtype(bfloat16))
+    """
+    return dtypes.result_type(*args)

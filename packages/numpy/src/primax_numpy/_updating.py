@@ -8,12 +8,14 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from primax_core import lax
-from primax_core.extend import Array, cast, dtypes, is_operand, library_function, state, typeof
+from primax_core import lax, vmap
+from primax_core.extend import Array, cast, dtypes, inexact, is_operand, state, typeof
 
 from ._creation import asarray
+from ._functions import compiled
 from ._index_plans import Plan, plan_of
-from ._reading import given_positions, mode_of, take
+from ._reading import given_positions, mode_of, planned
+from ._windows import changed, window_of
 
 
 class _At:
@@ -61,7 +63,7 @@ class Updates:
     ) -> Array:
         """The elements at the positions; ``mode`` tells what is given out of bounds."""
         plan, operands = plan_of(self._index, self._array.shape)
-        return take(
+        return planned(
             self._array,
             operands,
             plan,
@@ -99,25 +101,24 @@ class Updates:
         return self._update(values, "max", hints)
 
     def divide(self, values: Any, **hints: Any) -> Array:
-        """``x[index] /= values``."""
-        ones = lax.full_like(self._array, 1)
-        return self._array / Updates(ones, self._index).multiply(values, **hints)
+        """``x[index] /= values``; repeated positions are divided by each. Integers become floats."""
+        return self._update(values, "divide", hints)
 
     def power(self, values: Any, **hints: Any) -> Array:
-        """``x[index] **= values``."""
-        ones = lax.full_like(self._array, 1)
-        return self._array ** Updates(ones, self._index).multiply(values, **hints)
+        """``x[index] **= values``; repeated positions are raised to each."""
+        return self._update(values, "power", hints)
 
     def apply(self, func: Callable[[Array], Array], **hints: Any) -> Array:
         """``x[index] = func(x[index])``, once for each time that a position is named.
 
         Args:
-          func: an elementwise function that keeps the dtype. The result has no derivative.
+          func: a function of scalars. The result has no derivative where positions are given by
+            arrays.
         """
         static = _hints_of("apply", hints)
         plan, operands = plan_of(self._index, self._array.shape)
         zero = np.zeros((), self._array.dtype)
-        return _put_of(self._array, zero, *operands, plan=plan, how=func, **static)
+        return _changed_by(self._array, zero, operands, plan, func, **static)
 
     def _update(self, values: Any, how: str, hints: dict[str, Any]) -> Array:
         static = _hints_of(how, hints)
@@ -187,27 +188,70 @@ _SCATTERS: Final[dict[str, Callable[..., Any]]] = {
 }
 
 
-def _put_of(x, values, *operands, plan: Plan, how, mode, sorted_, unique, wrap):
+@compiled("plan", "how", "mode", "sorted_", "unique", "wrap", name="setitem")
+def _put(x, values, *operands, plan: Plan, how, mode, sorted_, unique, wrap):
     own, given = typeof(x), typeof(values)
-    dtype, weak = dtypes.lattice_result(
-        ((own.dtype, own.weak_type), (given.dtype, given.weak_type))
-    )
-    layout = _layout_of(plan, operands, own.shape, wrap)
-    if 0 in layout.result or 0 in own.shape:
+    result = own.dtype
+    if how == "divide":
+        result, _ = inexact(own.dtype, own.weak_type)
+    pair = ((own.dtype, own.weak_type), (given.dtype, given.weak_type))
+    # Elements that are set are not computed with, so the others keep their dtype.
+    dtype, weak = (own.dtype, False) if how == "set" else dtypes.lattice_result(pair)
+    if how == "divide":
+        dtype, weak = inexact(dtype, weak)
+    values = cast(values, given, dtype, weak)
+    out = _changed_by(
+        cast(x, own, dtype, weak and own.weak_type), values, operands, plan, how, mode=mode,
+        sorted_=sorted_, unique=unique, wrap=wrap,
+    )  # fmt: skip
+    return cast(out, typeof(out), result, own.weak_type)
+
+
+def _changed_by(x, values, operands, plan: Plan, how, *, mode, sorted_, unique, wrap):
+    """The array with positions changed: windows by slices, others by a scatter."""
+    shape = typeof(x).shape
+    layout = _layout_of(plan, operands, shape)
+    values = _fitted(values, layout.result)
+    if 0 in layout.result or 0 in shape:
         return x
-    values = _fitted(cast(values, given, dtype, weak), layout.result)
-    out = cast(x, own, dtype, weak)
-    if how == "set" and mode is None and _is_window(plan, own.shape):
-        out = _window_set(out, values, plan)
-    else:
-        out = _scattered(out, values, layout, how, mode, sorted_, unique)
-    return cast(out, typeof(out), own.dtype, own.weak_type)
+    window = window_of(plan, operands, shape, wrap)
+    if window is not None:
+        change = _of_scalars(how) if callable(how) else _CHANGES[how]
+        guarded = mode is None or mode == lax.GatherScatterMode.FILL_OR_DROP
+        return changed(x, values, window, change, guarded)
+    places = _places_of(layout, operands, shape, wrap)
+    hints = {"mode": mode, "sorted_": sorted_, "unique": unique}
+    if how in ("divide", "power"):
+        ones = lax.full_like(x, 1)
+        factors = _scattered(ones, values, layout, places, "multiply", **hints)
+        return x / factors if how == "divide" else x**factors
+    return _scattered(x, values, layout, places, how, **hints)
 
 
-_put_of.__name__ = "setitem"
-_put = library_function(
-    _put_of, static_argnames=("plan", "how", "mode", "sorted_", "unique", "wrap")
-)
+def _of_scalars(func: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    def change(old, values):
+        dtype = typeof(old).dtype
+        found = vmap(lambda v: lax.convert_element_type(func(v), dtype))(old.reshape(-1))
+        return lax.reshape(found, typeof(old).shape)
+
+    return change
+
+
+_CHANGES: Final[dict[str, Callable[..., Any] | None]] = {
+    "set": None,
+    "add": lax.add,
+    "subtract": lax.sub,
+    "multiply": lax.mul,
+    "divide": lambda x, y: x / y,
+    "power": lambda x, y: x**y,
+    "min": lax.min,
+    "max": lax.max,
+}
+
+
+def _shape_of(plan: Plan, operands: Sequence[Any], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of the positions."""
+    return _layout_of(plan, operands, shape, False).result
 
 
 def _fitted(values, shape: tuple[int, ...]):
@@ -232,48 +276,6 @@ def _fitted(values, shape: tuple[int, ...]):
     return lax.broadcast_in_dim(values, shape, tuple(range(len(shape) - len(have), len(shape))))
 
 
-# Windows
-
-
-def _is_window(plan: Plan, shape: tuple[int, ...]) -> bool:
-    """Whether all positions form one window that surely lies inside the array."""
-    axis = 0
-    for p in plan.parts:
-        if p[0] == "new":
-            continue
-        inside = (
-            p[0] == "all"
-            or (p[0] == "slice" and p[3] == 1)
-            or (p[0] == "at" and -shape[axis] <= p[1] < shape[axis])
-        )
-        if not inside:
-            return False
-        axis += 1
-    return True
-
-
-def _window_set(x, values, plan: Plan):
-    """Set a contiguous window."""
-    shape = typeof(x).shape
-    starts, sizes = [], []
-    axis = 0
-    for p in plan.parts:
-        if p[0] == "new":
-            continue
-        start, size = 0, shape[axis]
-        if p[0] == "slice":
-            start, size = p[1], p[2] - p[1]
-        elif p[0] == "at":
-            start, size = p[1] % shape[axis], 1
-        starts.append(np.int32(start))
-        sizes.append(size)
-        axis += 1
-    window = lax.reshape(values, tuple(sizes))
-    if tuple(sizes) == shape:
-        return window
-    return lax.dynamic_update_slice(x, window, starts)
-
-
 # The general update
 
 
@@ -281,22 +283,23 @@ class _Layout(NamedTuple):
     """What the positions of an update look like.
 
     Attributes:
-      given: axes with their positions, which are broadcast together.
-      ranges: axes with the positions of a slice, each of which is an axis of the result.
+      given: axes with the parts of the plan that give their positions, broadcast together.
+      ranges: axes with parts whose positions are evenly spaced, each an axis of the result.
       joint: shape of the given positions together.
       result: shape of all positions, as NumPy lays it out.
       order: what each axis of the result is: a tuple of its kind and number, or ``"new"``.
     """
 
     given: list[tuple[int, Any]]
-    ranges: list[tuple[int, np.ndarray]]
+    ranges: list[tuple[int, Any]]
     joint: tuple[int, ...]
     result: tuple[int, ...]
     order: list[Any]
 
 
-def _layout_of(plan: Plan, operands: Sequence[Any], shape: tuple[int, ...], wrap: bool) -> _Layout:
+def _layout_of(plan: Plan, operands: Sequence[Any], shape: tuple[int, ...]) -> _Layout:
     given, ranges, kinds = [], [], []
+    lengths: dict[int, int] = {}
     empty = False
     axis = 0
     for p in plan.parts:
@@ -308,14 +311,16 @@ def _layout_of(plan: Plan, operands: Sequence[Any], shape: tuple[int, ...], wrap
             continue
         if p[0] == "all":
             kinds.append(("all", axis))
-        elif p[0] == "slice":
-            ranges.append((axis, np.arange(*p[1:], dtype=np.int32)))
+        elif p[0] in ("slice", "window"):
+            ranges.append((axis, p))
+            lengths[axis] = p[2] if p[0] == "window" else len(range(*p[1:]))
             kinds.append(("range", axis))
         else:
-            given.append((axis, given_positions(p, operands, shape[axis], wrap)))
+            given.append((axis, p))
             kinds.append("given")
         axis += 1
-    joint = np.broadcast_shapes(*(typeof(a).shape for _, a in given)) if given else ()
+    shapes = [() if p[0] == "at" else typeof(operands[p[1]]).shape for _, p in given]
+    joint = np.broadcast_shapes(*shapes)
     together = [("joint", k) for k in range(len(joint))]
     at = [k for k, kind in enumerate(kinds) if kind == "given"]
     order = [kind for kind in kinds if kind != "given"]
@@ -323,13 +328,30 @@ def _layout_of(plan: Plan, operands: Sequence[Any], shape: tuple[int, ...], wrap
         # Positions that are not side by side give their axes first.
         first = at[0] if at == list(range(at[0], at[0] + len(at))) else 0
         order[first:first] = together
-    lengths = {i: len(a) for i, a in ranges}
-    sizes = {"joint": lambda k: joint[k], "range": lengths.__getitem__, "all": shape.__getitem__}
+    sizes = {"joint": joint.__getitem__, "range": lengths.__getitem__, "all": shape.__getitem__}
     result = tuple([1 if kind == "new" else sizes[kind[0]](kind[1]) for kind in order])
     return _Layout(given, ranges, joint, (0,) if empty else result, order)
 
 
-def _scattered(x, values, layout: _Layout, how, mode, sorted_, unique):
+def _places_of(layout: _Layout, operands: Sequence[Any], shape: tuple[int, ...], wrap: bool):
+    """The positions of the given axes, and of the evenly spaced ones."""
+    given = [given_positions(p, operands, shape[axis], wrap) for axis, p in layout.given]
+    ranges = []
+    for axis, p in layout.ranges:
+        if p[0] == "slice":
+            ranges.append(np.arange(*p[1:], dtype=np.int32))
+            continue
+        start = given_positions(p, operands, shape[axis], wrap)
+        places = lax.add(start, lax.iota(typeof(start).dtype, p[2]))
+        # A window that does not fit is outside as a whole.
+        last = lax.full_like(start, shape[axis] - p[2])
+        fits = lax.bitwise_and(lax.ge(start, lax.full_like(start, 0)), lax.le(start, last))
+        fits = lax.broadcast_in_dim(fits, (p[2],), ())
+        ranges.append(lax.select(fits, places, lax.full_like(places, shape[axis])))
+    return given, ranges
+
+
+def _scattered(x, values, layout: _Layout, places, how, *, mode, sorted_, unique):
     """Every indexed axis gets an index; whole axes are windows."""
     given, ranges, joint, _, order = layout
     values = lax.squeeze(values, tuple(i for i, kind in enumerate(order) if kind == "new"))
@@ -339,7 +361,7 @@ def _scattered(x, values, layout: _Layout, how, mode, sorted_, unique):
     windows = [kind for kind in order if kind[0] == "all"]
     values = lax.transpose(values, tuple([order.index(k) for k in [*target, *windows]]))
     axes = tuple([i for i, _ in given] + [i for i, _ in ranges])
-    index = _index_array(layout)
+    index = _index_array(places, joint)
     n = typeof(index).ndim - 1
     numbers = lax.ScatterDimensionNumbers(
         update_window_dims=tuple(range(n, n + len(windows))),
@@ -352,25 +374,29 @@ def _scattered(x, values, layout: _Layout, how, mode, sorted_, unique):
         "mode": mode or lax.GatherScatterMode.FILL_OR_DROP,
     }
     if callable(how):
+        dtype = typeof(x).dtype
+
+        def func(v):
+            return lax.convert_element_type(how(v), dtype)
+
         update_shape = typeof(values).shape
-        return lax.scatter_apply(x, index, how, numbers, update_shape=update_shape, **hints)
+        return lax.scatter_apply(x, index, func, numbers, update_shape=update_shape, **hints)
     return _SCATTERS[how](x, index, values, numbers, **hints)
 
 
-def _index_array(layout: _Layout):
+def _index_array(places, joint: tuple[int, ...]):
     """Positions of all indexed axes side by side: the given ones, then one axis for each range."""
-    given, ranges, joint, _, _ = layout
-    batch = joint + tuple(len(a) for _, a in ranges)
+    given, ranges = places
+    batch = joint + tuple([typeof(a).shape[0] for a in ranges])
     n = len(batch)
     if not given and not ranges:
         return lax.full((*batch, 0), 0, np.dtype(np.int32))
-    avals = [typeof(a) for _, a in [*given, *ranges]]
-    wide = max((aval.dtype for aval in avals), key=lambda d: d.itemsize)
-    dims = [tuple(range(len(joint) - typeof(a).ndim, len(joint))) for _, a in given]
+    wide = max((typeof(a).dtype for a in [*given, *ranges]), key=lambda d: d.itemsize)
+    dims = [tuple(range(len(joint) - typeof(a).ndim, len(joint))) for a in given]
     dims += [(len(joint) + k,) for k in range(len(ranges))]
     rows = [
         lax.expand_dims(lax.broadcast_in_dim(lax.convert_element_type(a, wide), batch, at), (n,))
-        for (_, a), at in zip([*given, *ranges], dims)
+        for a, at in zip([*given, *ranges], dims)
     ]
     return rows[0] if len(rows) == 1 else lax.concatenate(rows, n)
 

@@ -113,12 +113,14 @@ from ._hosts import host_id as host_id
 from ._hosts import host_ids as host_ids
 
 if TYPE_CHECKING:
+    from . import image as image
     from . import numpy as numpy
+    from . import ops as ops
     from . import random as random
 
 __version__ = "0.1.0"
 
-_LAZY = ("numpy", "random")
+_LAZY = tuple(_modules.OPTIONAL)
 
 
 def __getattr__(name: str) -> Any:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
+
+from ._wheels import wheel
 
 
 class AliasFinder(MetaPathFinder, Loader):
@@ -19,10 +20,12 @@ class AliasFinder(MetaPathFinder, Loader):
 
     Args:
       roots: from the name of a root to the name of the module that it stands for.
+      extras: from the name of an optional wheel's package to the extra that brings it.
     """
 
-    def __init__(self, roots: Mapping[str, str]) -> None:
+    def __init__(self, roots: Mapping[str, str], extras: Mapping[str, str]) -> None:
         self.roots = dict(roots)
+        self.extras = dict(extras)
 
     def real_name(self, name: str) -> str | None:
         """What a module's name stands for; ``None`` for modules that are what they are called."""
@@ -39,7 +42,7 @@ class AliasFinder(MetaPathFinder, Loader):
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         assert spec.origin is not None
-        module = import_module(spec.origin)
+        module = wheel(spec.origin, self.extras.get(spec.origin.partition(".")[0]))
         spec.loader_state = module.__spec__  # the import system is about to put the alias there
         return module
 
@@ -48,6 +51,6 @@ class AliasFinder(MetaPathFinder, Loader):
         module.__spec__ = spec.loader_state
 
 
-def install(roots: Mapping[str, str]) -> None:
+def install(roots: Mapping[str, str], extras: Mapping[str, str]) -> None:
     """Let ``import`` find modules below ``roots`` under their other names."""
-    sys.meta_path.insert(0, AliasFinder(roots))
+    sys.meta_path.insert(0, AliasFinder(roots, extras))

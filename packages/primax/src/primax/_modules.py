@@ -1,4 +1,8 @@
-"""The core's modules under the facade's names, so that ``import primax.lax`` works."""
+"""The wheels' modules under the facade's names, so that ``import primax.lax`` works.
+
+What stands for a module of an optional wheel is imported when it is first used; a missing wheel is
+named with the line that installs it. Type checkers read the ``.pyi`` files beside this one.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ import primax_core
 
 from . import _aliases
 
-NAMES: Final = (
+CORE: Final = (
     "ad_checkpoint",
     "custom_batching",
     "custom_derivatives",
@@ -26,4 +30,21 @@ NAMES: Final = (
     "typing",
 )
 
-_aliases.install({f"{__package__}.{name}": f"{primax_core.__name__}.{name}" for name in NAMES})
+OPTIONAL: Final = {
+    "image": "primax_numpy.image",
+    "numpy": "primax_numpy",
+    "ops": "primax_numpy.ops",
+    "random": "primax_numpy.random",
+}
+"""From names below the facade to modules of optional wheels."""
+
+EXTRAS: Final = {"primax_numpy": "numpy"}
+"""From optional wheels to the extras of the facade that bring them."""
+
+_aliases.install(
+    {
+        **{f"{__package__}.{name}": f"{primax_core.__name__}.{name}" for name in CORE},
+        **{f"{__package__}.{name}": module for name, module in OPTIONAL.items()},
+    },
+    EXTRAS,
+)

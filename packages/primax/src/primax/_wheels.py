@@ -6,8 +6,8 @@ from importlib import import_module
 from types import ModuleType
 
 
-def wheel(module: str, extra: str) -> ModuleType:
-    """A module of an optional wheel.
+def wheel(module: str, extra: str | None) -> ModuleType:
+    """A module of a wheel, which is optional if an extra brings it.
 
     Raises:
       ImportError: with the line that installs the wheel, if it is missing.
@@ -15,8 +15,9 @@ def wheel(module: str, extra: str) -> ModuleType:
     try:
         return import_module(module)
     except ModuleNotFoundError as e:
-        if e.name is not None and e.name.split(".")[0] == module.split(".")[0]:
+        package = module.partition(".")[0]
+        if extra is not None and e.name == package:
             raise ImportError(
-                f"{module} is not installed; get it with: pip install 'primax[{extra}]'"
+                f"{package} is not installed; get it with: pip install 'primax[{extra}]'"
             ) from e
         raise

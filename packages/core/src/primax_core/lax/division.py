@@ -10,13 +10,14 @@ from .._ir import dtypes
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.staged import library_function
-from .arithmetic import add, div, mul, sub
-from .bitwise import bitwise_and, shift_right_logical
+from .arithmetic import add, div, mul, neg, sub
+from .bitwise import bitwise_and, bitwise_or, shift_right_logical
 from .comparison import eq, lt, ne
 from .families import full_like, joint_shape, scalar_like, to_shape
-from .magnitude import sign
+from .magnitude import abs, sign
 from .rounding import rem, round
 from .selection import select
+from .stopping import stop_gradient
 
 
 def _is(x: Any, kind: type) -> bool:
@@ -52,7 +53,7 @@ def floor_divide(x: Any, y: Any) -> Array:
         return div(x, y)
     if _is(x, np.integer):
         return _integer_floor_divide(x, y)
-    return _float_divmod(x, y)[0]
+    return _float_floor_divide(x, y)
 
 
 def divided(x: Any, y: Any) -> tuple[Array, Array]:
@@ -77,9 +78,29 @@ def _float_divmod(x, y):
     exact = _choose(eq(y, _zero(y)), x, sub(x, left))
     quotient = div(exact, y)
     below = bitwise_and(ne(left, _zero(left)), ne(sign(y), sign(left)))
-    left = _choose(below, add(left, y), left)
-    quotient = _choose(below, sub(quotient, scalar_like(quotient, 1)), quotient)
-    return round(quotient), left
+    left = _with_sign_of(y, _choose(below, add(left, y), left))
+    quotient = round(_choose(below, sub(quotient, scalar_like(quotient, 1)), quotient))
+    # A quotient that rounds to 0 is 0.0; that of zero has the sign of the division.
+    quotient = _choose(eq(quotient, _zero(quotient)), _zero(quotient), quotient)
+    return _choose(eq(x, _zero(x)), div(x, y), quotient), left
+
+
+@library_function
+def _float_floor_divide(x, y):
+    """The quotient with infinity is that of the division, so that ``1.0 // -inf`` is -0.0.
+
+    The Python array API standard prefers this to Python's -1.0, which pairs with the remainder.
+    """
+    quotient, endless = div(x, y), scalar_like(x, np.inf)
+    infinite = bitwise_or(eq(abs(x), endless), eq(abs(y), endless))
+    return _choose(infinite, round(quotient), _float_divmod(x, y)[0])
+
+
+def _with_sign_of(y: Any, left: Any) -> Any:
+    """A remainder with the sign of the divisor, even if it is zero; the derivative is 1."""
+    nothing = stop_gradient(mul(left, left))  # 0.0, where it is used
+    signed = _choose(lt(y, _zero(y)), neg(add(neg(left), nothing)), add(left, nothing))
+    return _choose(eq(left, _zero(left)), signed, left)
 
 
 @library_function
@@ -88,11 +109,13 @@ def remainder(x, y):
 
     0 for integers modulo 0, NaN for floats modulo 0.
     """
-    if _is(y, np.integer):
+    whole = _is(y, np.integer)
+    if whole:
         y = _choose(eq(y, _zero(y)), full_like(y, 1), y)
     left = rem(x, y)
     below = bitwise_and(ne(lt(left, _zero(left)), lt(y, _zero(y))), ne(left, _zero(left)))
-    return _choose(below, add(left, y), left)
+    left = _choose(below, add(left, y), left)
+    return left if whole else _with_sign_of(y, left)
 
 
 @library_function

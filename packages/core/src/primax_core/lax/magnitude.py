@@ -16,6 +16,7 @@ from .._trace.core import typeof
 from .._transform.symbolic import Zero, instantiate, is_linear
 from .arithmetic import div, mul, neg
 from .comparison import compare, eq, ge
+from .complex_cases import abs_cases
 from .conversion import convert
 from .families import (
     elementwise,
@@ -156,7 +157,9 @@ linear(
 
 # Magnitude
 
-abs_p: Final = unary("abs", ("float", "complex", "signed"), lambda ctx, x: hlo.abs(x), _part_of)
+abs_p: Final = unary(
+    "abs", ("float", "complex", "signed"), abs_cases(lambda ctx, x: hlo.abs(x)), _part_of
+)
 
 
 @short_road(abs_p)

@@ -13,6 +13,18 @@ from .._trace.core import typeof
 from .accuracy import accurate, check_accuracy, operation
 from .arithmetic import add, div, mul, neg, one_minus_square, square, sub
 from .comparison import gt
+from .complex_cases import (
+    acos_cases,
+    acosh_cases,
+    asinh_cases,
+    atanh_cases,
+    cosh_cases,
+    exchanged,
+    mended,
+    sinh_cases,
+    tanh_cases,
+    turned,
+)
 from .exponential import rsqrt
 from .families import (
     binary,
@@ -39,19 +51,21 @@ def _emit_asin(ctx, x):
     return hlo.atan2(x, hlo.sqrt(hlo.multiply(hlo.subtract(one, x), hlo.add(one, x))))
 
 
-sin_p: Final = accurate("sin", _INEXACT, operation("sine"))
-cos_p: Final = accurate("cos", _INEXACT, operation("cosine"))
-tan_p: Final = accurate("tan", _INEXACT, operation("tan"))
-asin_p: Final = unary("asin", _INEXACT, _emit_asin)
-acos_p: Final = unary("acos", _INEXACT, lambda ctx, x: chlo.acos(x))
-atan_p: Final = unary("atan", _INEXACT, lambda ctx, x: chlo.atan(x))
+sin_p: Final = accurate("sin", _INEXACT, mended(operation("sine"), "odd", exchanged(sinh_cases)))
+cos_p: Final = accurate("cos", _INEXACT, mended(operation("cosine"), "even", turned(cosh_cases)))
+tan_p: Final = accurate("tan", _INEXACT, mended(operation("tan"), "odd", exchanged(tanh_cases)))
+asin_p: Final = unary("asin", _INEXACT, mended(_emit_asin, "odd", exchanged(asinh_cases)))
+acos_p: Final = unary("acos", _INEXACT, mended(lambda ctx, x: chlo.acos(x), "", acos_cases))
+atan_p: Final = unary(
+    "atan", _INEXACT, mended(lambda ctx, x: chlo.atan(x), "odd", exchanged(atanh_cases))
+)
 atan2_p: Final = binary("atan2", _INEXACT, lambda x, y: hlo.atan2(x, y))
-sinh_p: Final = unary("sinh", _INEXACT, lambda ctx, x: chlo.sinh(x))
-cosh_p: Final = unary("cosh", _INEXACT, lambda ctx, x: chlo.cosh(x))
-tanh_p: Final = accurate("tanh", _INEXACT, operation("tanh"))
-asinh_p: Final = unary("asinh", _INEXACT, lambda ctx, x: chlo.asinh(x))
-acosh_p: Final = unary("acosh", _INEXACT, lambda ctx, x: chlo.acosh(x))
-atanh_p: Final = unary("atanh", _INEXACT, lambda ctx, x: chlo.atanh(x))
+sinh_p: Final = unary("sinh", _INEXACT, mended(lambda ctx, x: chlo.sinh(x), "odd", sinh_cases))
+cosh_p: Final = unary("cosh", _INEXACT, mended(lambda ctx, x: chlo.cosh(x), "even", cosh_cases))
+tanh_p: Final = accurate("tanh", _INEXACT, mended(operation("tanh"), "odd", tanh_cases))
+asinh_p: Final = unary("asinh", _INEXACT, mended(lambda ctx, x: chlo.asinh(x), "odd", asinh_cases))
+acosh_p: Final = unary("acosh", _INEXACT, mended(lambda ctx, x: chlo.acosh(x), "", acosh_cases))
+atanh_p: Final = unary("atanh", _INEXACT, mended(lambda ctx, x: chlo.atanh(x), "odd", atanh_cases))
 
 
 @short_road(sin_p, accuracy=None)

@@ -1,175 +1,357 @@
-"""Raw threefry keys: two 32-bit words."""
+"""Keys: made from seeds, taken apart, and made into more keys."""
 
 from __future__ import annotations
 
-import math
-from typing import Any
+import operator
+import warnings
+from typing import Any, Final, NewType
 
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, Tracer, dtypes, library_function, state, typeof
+from primax_core.extend import Array, ShapedArray, Tracer, as_operand, dtypes, state, typeof
 
-_U32 = np.dtype(np.uint32)
+from .._functions import compiled
+from ._ciphers import U32
+from ._implementations import Implementation, default_implementation, implementation_of
+from ._key_types import (
+    KeyDType,
+    check_words,
+    dtype_of,
+    is_key_dtype,
+    random_bits_p,
+    random_clone_p,
+    random_fold_in_p,
+    random_seed_p,
+    random_split_p,
+    random_unwrap_p,
+    random_wrap_p,
+)
+from ._reuse import check_unused
+
+Key = NewType("Key", Array)
+"""An array of keys, for annotations."""
+
+# Inside compiled functions
 
 
-def PRNGKey(seed: Any, *, impl: str | None = None) -> Array:
-    """A key from an integer, as an array of two 32-bit words.
+def typed(key: Any) -> Any:
+    """A typed key; raw keys are of the default implementation."""
+    if is_key_dtype(typeof(key).dtype):
+        return key
+    return random_wrap_p.bind(key, impl=default_implementation())
+
+
+def children(key: Any, n: int) -> list[Any]:
+    """Keys made from one typed key."""
+    keys = random_split_p.bind(key, shape=(n,))
+    return [at(keys, i) for i in range(n)]
+
+
+def at(keys: Any, i: int) -> Any:
+    """One of a row of keys."""
+    return lax.index_in_dim(keys, i, 0, keepdims=False)
+
+
+def random_words(key: Any, width: int, shape: tuple[int, ...]) -> Any:
+    """Unsigned integers of a width, from a typed key."""
+    return random_bits_p.bind(key, bit_width=width, shape=shape)
+
+
+# Checks
+
+_accepted: Final[dict[tuple[Any, ShapedArray], bool]] = {}
+"""Types of single keys that need no further look, with the settings under which they do not."""
+
+
+def check_key(name: str, key: Any) -> None:
+    """Refuse what is not one key, typed or raw.
+
+    Raises:
+      TypeError: for what is no key.
+      ValueError: for an array of keys, and for raw keys where ``legacy_prng_key`` is ``"error"``.
+      KeyReuseError: for a key that was used, if ``debug_key_reuse`` is on.
+    """
+    try:
+        if (state.key, key.aval) in _accepted:
+            return
+    except AttributeError:
+        pass
+    shape = check_keys(name, key)
+    if shape:
+        raise ValueError(
+            f"{name} accepts a single key, but was given a key array of shape {shape} != (). Use "
+            "vmap for batching."
+        )
+    if state.debug_key_reuse:
+        check_unused(name, key)
+    elif isinstance(key, Array) and (state.legacy_prng_key == "allow" or not _is_raw(key)):
+        _accepted[state.key, typeof(key)] = True
+
+
+def _is_raw(key: Any) -> bool:
+    return not is_key_dtype(key.dtype)
+
+
+def check_keys(name: str, keys: Any) -> tuple[int, ...]:
+    """Refuse what are no keys; the shape of the array of keys otherwise."""
+    shape, dtype = getattr(keys, "shape", None), getattr(keys, "dtype", None)
+    if shape is None or dtype is None:
+        raise TypeError(f"{name}: expected a key, got {type(keys)}: make one with random.key")
+    if is_key_dtype(dtype):
+        return tuple(shape)
+    try:
+        check_words(keys, default_implementation())
+    except TypeError as e:
+        raise TypeError(f"{name}: {e}. Make keys with random.key.") from None
+    _report_raw(name)
+    return tuple(shape[:-1])
+
+
+def _report_raw(name: str) -> None:
+    if state.legacy_prng_key == "allow":
+        return
+    text = (
+        f"{name} was given a raw uint32 key. Make typed keys with random.key, or wrap the words "
+        "with random.wrap_key_data; raw keys are accepted if legacy_prng_key is 'allow'."
+    )
+    if state.legacy_prng_key == "error":
+        raise ValueError(text)
+    warnings.warn(text, UserWarning, stacklevel=4)
+
+
+# Seeds
+
+
+def _checked_seed(seed: Any) -> Any:
+    """A seed that is a scalar of an integer dtype, with the configured offset."""
+    if isinstance(seed, (int, np.bool_)):
+        seed = int(seed)
+        if not -(2**63) <= seed < 2**63:
+            raise OverflowError(f"Python int {seed} too large to convert to int64")
+        seed += state.random_seed_offset
+        if state.enable_x64:
+            return np.uint64(seed & 0xFFFFFFFFFFFFFFFF).astype(np.int64)
+        # The low word is the whole seed.
+        low = seed & 0xFFFFFFFF
+        return low if low < 2**31 else np.uint32(low)
+    if isinstance(seed, (float, complex, str, np.inexact)) or not hasattr(seed, "dtype"):
+        raise TypeError(f"PRNG key seed must be an integer; got {seed!r}")
+    dtype = seed.dtype
+    if is_key_dtype(dtype):
+        raise TypeError(
+            "PRNG key seed must be an integer; got a key: use it as it is, or make others from it "
+            "with split and fold_in"
+        )
+    if not dtypes.issubdtype(dtype, np.integer):
+        raise TypeError(f"PRNG key seed must be an integer; got an array of dtype {dtype.name}")
+    if np.shape(seed):
+        raise TypeError(
+            f"PRNG key seed must be a scalar; got an array of shape {np.shape(seed)}. Use vmap "
+            "for batching."
+        )
+    offset = state.random_seed_offset
+    return seed + np.asarray(offset).astype(dtype)[()] if offset else seed
+
+
+@compiled("impl", name="random_seed")
+def _seeded(seed: Any, *, impl: Implementation) -> Any:
+    return random_seed_p.bind(seed, impl=impl)
+
+
+@compiled("impl", name="random_seed")
+def _seeded_words(seed: Any, *, impl: Implementation) -> Any:
+    return random_unwrap_p.bind(random_seed_p.bind(seed, impl=impl))
+
+
+def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
+    """A key from an integer: an array of shape ``()`` whose dtype names its implementation.
 
     Args:
       seed: an integer scalar. Without 64-bit types only its low 32 bits count.
+      impl: name of the implementation (``"threefry2x32"``, ``"rbg"``, ``"unsafe_rbg"``,
+        ``"threefry4x32"``, ``"philox4x32"``, ``"philox2x32"``) or a key dtype; by default what the
+        option ``default_prng_impl`` says.
+      dtype: the same under another name.
 
     Raises:
       TypeError: for seeds that are no integers or no scalars.
       OverflowError: for Python integers outside of 64 bits.
+      ValueError: for unknown implementations, and if both ``impl`` and ``dtype`` are given.
+
+    >>> key(42)
+    Array((), dtype=key<fry>) overlaying:
+    [ 0 42]
+    """
+    out: Array = _seeded(_checked_seed(seed), impl=_chosen("key", impl, dtype))
+    return out
+
+
+def _chosen(name: str, impl: Any, dtype: Any) -> Implementation:
+    if impl is not None and dtype is not None:
+        raise ValueError(f"{name}: give the implementation as impl or as dtype, not as both")
+    return implementation_of(dtype if impl is None else impl)
+
+
+def PRNGKey(seed: Any, *, impl: Any = None) -> Array:
+    """A raw key from an integer: the words as an ordinary ``uint32`` array.
+
+    Arguments and errors as for :func:`key`, which is the better choice: typed keys know their
+    implementation, and are not mistaken for numbers. With the option ``enable_custom_prng`` this
+    gives typed keys too.
 
     >>> PRNGKey(0)
     Array([0, 0], dtype=uint32)
     """
-    if impl not in (None, "threefry2x32"):
-        raise ValueError(f"unknown key implementation {impl!r}: only 'threefry2x32' is available")
-    if isinstance(seed, (float, complex, str, np.inexact)) or not (
-        isinstance(seed, (int, np.integer)) or hasattr(seed, "dtype")
-    ):
-        raise TypeError(f"PRNG key seed must be an integer; got {seed!r}")
-    if isinstance(seed, (int, np.bool_)):
-        if not -(2**63) <= seed < 2**63:
-            raise OverflowError(f"Python int {seed} too large to convert to int64")
-        # Without 64-bit types the low word is the whole seed.
-        low = int(seed) & 0xFFFFFFFF
-        seed = np.int64(seed) if state.enable_x64 else np.uint32(low)
-    aval = typeof(seed)
-    if aval.ndim:
-        raise TypeError(f"PRNG key seed must be a scalar; got an array of shape {aval.shape}")
-    if not dtypes.issubdtype(aval.dtype, np.integer):
-        raise TypeError(f"PRNG key seed must be an integer; got {aval.dtype.name}")
-    return _seeded(seed)
+    make = _seeded if state.enable_custom_prng else _seeded_words
+    out: Array = make(_checked_seed(seed), impl=implementation_of(impl))
+    return out
 
 
-@library_function
-def _seeded(seed):
-    dtype = typeof(seed).dtype
-    low = lax.convert_element_type(seed, _U32)
-    if dtype.itemsize == 8:
-        high = lax.convert_element_type(
-            lax.shift_right_logical(seed, np.asarray(32, dtype)[()]), _U32
-        )
-    else:
-        high = np.uint32(0)
-    rows = [lax.reshape(lax.convert_element_type(w, _U32), (1,)) for w in (high, low)]
-    return lax.concatenate(rows, 0)
+# Words
 
 
-def check_key(name: str, key: Any) -> None:
-    """Refuse what is not one raw key.
+@compiled()
+def _key_data(keys: Any) -> Any:
+    return random_unwrap_p.bind(keys)
+
+
+@compiled("impl")
+def _wrap_key_data(words: Any, *, impl: Implementation) -> Any:
+    return random_wrap_p.bind(words, impl=impl)
+
+
+@compiled()
+def _clone(keys: Any) -> Any:
+    return random_clone_p.bind(keys)
+
+
+def key_data(keys: Any) -> Array:
+    """The words of keys: ``uint32[*keys.shape, words]``. Raw keys are returned as they are.
+
+    >>> key_data(key(3))
+    Array([0, 3], dtype=uint32)
+    """
+    check_keys("key_data", keys)
+    out: Array = as_operand(keys) if not isinstance(keys, Array) else keys
+    return _key_data(keys) if is_key_dtype(keys.dtype) else out
+
+
+def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Array:
+    """Keys from their words, the inverse of :func:`key_data`.
+
+    Args:
+      key_bits_array: ``uint32[..., words]``.
+      impl, dtype: the implementation, as for :func:`key`.
 
     Raises:
-      TypeError: for anything but an array of 32-bit words.
-      ValueError: for an array of keys.
+      TypeError: if the array has another dtype, or the wrong number of words on its last axis.
+
+    >>> wrap_key_data(np.array([0, 42], np.uint32)) == key(42)
+    Array(True, dtype=bool)
     """
-    if not hasattr(key, "shape") or not hasattr(key, "dtype"):
-        raise TypeError(f"{name}: expected a key, got {type(key)}: make one with random.PRNGKey")
-    if key.dtype != _U32 or not key.shape or key.shape[-1] != 2:
-        raise TypeError(
-            f"{name}: a raw key is a uint32 array of 2 words, got {key.dtype}{list(key.shape)}"
-        )
-    if len(key.shape) > 1:
-        raise ValueError(
-            f"{name} accepts a single key, but was given a key array of shape {key.shape[:-1]} != "
-            "(). Use vmap for batching."
-        )
+    chosen = _chosen("wrap_key_data", impl, dtype)
+    try:
+        check_words(key_bits_array, chosen)
+    except TypeError as e:
+        raise TypeError(f"wrap_key_data: {e}") from None
+    out: Array = _wrap_key_data(key_bits_array, impl=chosen)
+    return out
 
 
-def words(key) -> tuple[Any, Any]:
-    """The two words of a key."""
-    return (
-        lax.index_in_dim(key, 0, 0, keepdims=False), lax.index_in_dim(key, 1, 0, keepdims=False),
-    )  # fmt: skip
+def clone(key: Any) -> Array:
+    """The same keys again, for a use that ``debug_key_reuse`` shall not count as a second one."""
+    check_keys("clone", key)
+    out: Array = _clone(key)
+    return out
 
 
-def counters(shape: tuple[int, ...]) -> tuple[Any, Any]:
-    """High and low words of the row-major index of each element."""
-    size = math.prod(shape)
-    if size < 2**32:
-        low = lax.reshape(lax.iota(_U32, size), shape)
-        return lax.full(shape, 0, _U32), low
-    strides = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
-    high: Any = lax.full(shape, 0, _U32)
-    low = lax.full(shape, 0, _U32)
-    for i, s in enumerate(strides):
-        index = lax.broadcasted_iota(_U32, shape, i)
-        part_low = lax.mul(index, np.uint32(s & 0xFFFFFFFF))
-        part_high = lax.add(
-            lax.mulhi(index, np.uint32(s & 0xFFFFFFFF)), lax.mul(index, np.uint32(s >> 32))
-        )
-        total = lax.add(low, part_low)
-        carry = lax.convert_element_type(lax.lt(total, low), _U32)
-        high, low = lax.add(lax.add(high, part_high), carry), total
-    return high, low
+def key_impl(keys: Any) -> str:
+    """The name of the implementation of keys.
+
+    >>> key_impl(key(0, impl="rbg"))
+    'rbg'
+    """
+    check_keys("key_impl", keys)
+    dtype = keys.dtype
+    return (dtype.impl if isinstance(dtype, KeyDType) else default_implementation()).name
 
 
-def block(key, high, low) -> tuple[Any, Any]:
-    """Threefry-2x32 of the counters (Salmon et al., SC 2011)."""
-    k0, k1 = words(key)
-    return lax.threefry2x32_p.bind(k0, k1, high, low)
+def key_dtype(impl_spec: Any = None) -> Any:
+    """The dtype of the keys of an implementation, by default of the default one.
+
+    >>> key_dtype("rbg")
+    key<rbg>
+    """
+    return dtype_of(implementation_of(impl_spec))
 
 
-def hashed_counts(key, n: int) -> Any:
-    """Words for the counters 0 to ``n - 1`` in the layout without ``threefry_partitionable``: the
-    first half of the counters is hashed together with the second."""
-    padded = n + n % 2
-    counts = lax.iota(_U32, padded)
-    if n % 2:  # the padding is a zero, not the next counter
-        counts = lax.concatenate([lax.iota(_U32, n), lax.full((1,), 0, _U32)], 0)
-    half = padded // 2
-    a, b = block(key, lax.slice_in_dim(counts, 0, half), lax.slice_in_dim(counts, half, padded))
-    return lax.slice_in_dim(lax.concatenate([a, b], 0), 0, n)
+# More keys
 
 
-def _split_of(key, *, shape):
-    if not state.threefry_partitionable:
-        return lax.reshape(hashed_counts(key, 2 * math.prod(shape)), (*shape, 2))
-    high, low = counters(shape)
-    a, b = block(key, high, low)
-    axis = len(shape)
-    return lax.concatenate([lax.expand_dims(a, (axis,)), lax.expand_dims(b, (axis,))], axis)
-
-
-_split_of.__name__ = "random_split"
-_split = library_function(_split_of, static_argnames=("shape",))
+@compiled("shape", name="random_split")
+def _split(key: Any, *, shape: tuple[int, ...]) -> Any:
+    if is_key_dtype(typeof(key).dtype):
+        return random_split_p.bind(key, shape=shape)
+    return random_unwrap_p.bind(random_split_p.bind(typed(key), shape=shape))
 
 
 def split(key: Any, num: int | tuple[int, ...] = 2) -> Array:
     """Independent keys from one, which must not be used again.
 
     Args:
+      key: one key.
       num: how many, or the shape of an array of keys.
+
+    Returns:
+      Keys of the implementation of ``key``; words if it is raw.
+
+    Raises:
+      ValueError: for an array of keys (use ``vmap``), and for negative numbers.
     """
     check_key("split", key)
-    shape = (int(num),) if hasattr(num, "__index__") else tuple(int(n) for n in num)
-    return _split(key, shape=shape)
+    if type(num) is int:
+        shape: tuple[int, ...] = (num,)
+    elif hasattr(num, "__index__"):
+        shape = (operator.index(num),)
+    else:
+        shape = tuple(map(operator.index, num))
+    if shape and min(shape) < 0:
+        raise ValueError(f"split: the number of keys must not be negative, got {num}")
+    out: Array = _split(key, shape=shape)
+    return out
 
 
-@library_function
-def _fold(key, data):
-    a, b = block(key, np.uint32(0), lax.convert_element_type(data, _U32))
-    return lax.concatenate([lax.reshape(a, (1,)), lax.reshape(b, (1,))], 0)
+@compiled(name="random_fold_in")
+def _fold_in(key: Any, data: Any) -> Any:
+    data = lax.convert_element_type(data, U32)
+    if is_key_dtype(typeof(key).dtype):
+        return random_fold_in_p.bind(key, data)
+    return random_unwrap_p.bind(random_fold_in_p.bind(typed(key), data))
 
 
 def fold_in(key: Any, data: Any) -> Array:
-    """A key made from a key and an integer.
+    """A key made from a key and an integer; different integers make independent keys.
+
+    Args:
+      key: one key.
+      data: an integer scalar of 32 bits. Values of other types are converted to ``uint32``.
 
     Raises:
-      TypeError: if ``data`` is not a scalar.
+      TypeError: if ``data`` is not a scalar number.
       OverflowError: for Python integers outside of 32 unsigned bits.
     """
     check_key("fold_in", key)
     if isinstance(data, int):
         if not 0 <= data < 2**32:
             raise OverflowError(f"Python integer {data} out of bounds for uint32")
-        data = np.uint32(data)
-    if not isinstance(data, Tracer) and np.ndim(data):
+        data = np.uint32(data) if data >= 2**31 else int(data)
+    elif isinstance(data, str) or is_key_dtype(getattr(data, "dtype", None)):
+        raise TypeError(f"fold_in takes an integer as data, got {data!r}")
+    elif not isinstance(data, Tracer) and np.ndim(data) or isinstance(data, Tracer) and data.ndim:
         raise TypeError(
-            f"fold_in accepts a scalar, but was given an array of shape {np.shape(data)}"
+            f"fold_in accepts a scalar, but was given an array of shape {np.shape(data)} != (). "
+            "Use vmap for batching."
         )
-    return _fold(key, data)
+    out: Array = _fold_in(key, data)
+    return out

@@ -1,0 +1,265 @@
+"""Complex functions where a part of the operand is zero, infinite or NaN.
+
+XLA computes complex functions well, but for these. The functions below lower a function on the
+quadrant or half plane where no part is negative, mend it there, and go on by symmetry, as annex G
+of the C standard and the Python array API standard have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._ir import dtypes
+from .._lower.lazy import hlo, mlir
+from .comparison import compare
+
+_INTEGERS = {4: dtypes.i32, 8: dtypes.i64}
+
+Case = tuple[Any, Any, Any]
+Cases = Callable[["Parts", Any, Any], list[Case]]
+
+
+class Parts:
+    """Conditions on values of the dtype that parts of complex numbers have, and constants."""
+
+    def __init__(self, ctx: Any):
+        self.shape = ctx.out_avals[0].shape
+        self.dtype = np.finfo(ctx.in_avals[0].dtype).dtype
+
+    def number(self, value: float) -> Any:
+        """A constant."""
+        return mlir.full(np.asarray(value, self.dtype), self.shape)
+
+    def is_(self, x: Any, value: float) -> Any:
+        """Where a part has a value; infinities are positive here, and zeros equal."""
+        return compare("EQ", x, self.number(value), self.dtype)
+
+    def nan(self, x: Any) -> Any:
+        """Where a part is NaN."""
+        return compare("NE", x, x, self.dtype)
+
+    def odd(self, x: Any) -> Any:
+        """Where a part is infinite or NaN."""
+        return hlo.not_(hlo.is_finite(x))
+
+    def negative(self, x: Any) -> Any:
+        """Where a part has its sign bit set."""
+        whole = _INTEGERS[self.dtype.itemsize]
+        bits = hlo.bitcast_convert(mlir.tensor_type(self.shape, whole), x)
+        return compare("LT", bits, mlir.full(np.asarray(0, whole), self.shape), whole)
+
+
+def both(*conditions: Any) -> Any:
+    """Where all conditions hold."""
+    found = conditions[0]
+    for c in conditions[1:]:
+        found = hlo.and_(found, c)
+    return found
+
+
+def either(x: Any, y: Any) -> Any:
+    """Where one of two conditions holds."""
+    return hlo.or_(x, y)
+
+
+def mended(emit: Callable[..., Any], symmetry: str, cases: Cases) -> Callable[..., Any]:
+    """A lowering whose results for complex numbers are mended; others are as they are.
+
+    Args:
+      emit: ``(ctx, x, ...) -> value``.
+      symmetry: besides that of conjugates, which all functions have: ``"odd"``, ``"even"`` or
+        ``""``; then the real part keeps its sign.
+      cases: ``(Parts, a, b) -> [(condition, real part, imaginary part), ...]`` from parts that are
+        not negative; a result of ``None`` leaves a part as it is. Later cases win.
+    """
+
+    def emit_mended(ctx, x, *rest):
+        if not dtypes.issubdtype(ctx.in_avals[0].dtype, np.complexfloating):
+            return emit(ctx, x, *rest)
+        parts = Parts(ctx)
+        a, b = hlo.real(x), hlo.imag(x)
+        left, below = parts.negative(a), parts.negative(b)
+        if symmetry:
+            a = hlo.abs(a)
+        b = hlo.abs(b)
+        out = emit(ctx, hlo.complex(a, b), *rest)
+        u, v = hlo.real(out), hlo.imag(out)
+        for condition, new_u, new_v in cases(parts, a, b):
+            u = u if new_u is None else hlo.select(condition, new_u, u)
+            v = v if new_v is None else hlo.select(condition, new_v, v)
+        if symmetry == "odd":
+            u = hlo.select(left, hlo.negate(u), u)
+        if symmetry == "even":
+            below = hlo.xor(left, below)
+        return hlo.complex(u, hlo.select(below, hlo.negate(v), v))
+
+    return emit_mended
+
+
+def exchanged(cases: Cases) -> Cases:
+    """Cases of a circular function from those of the hyperbolic one: parts change places."""
+
+    def of_circular(parts: Parts, a: Any, b: Any) -> list[Case]:
+        return [(condition, v, u) for condition, u, v in cases(parts, b, a)]
+
+    return of_circular
+
+
+def turned(cases: Cases) -> Cases:
+    """Cases of the cosine from those of the hyperbolic one."""
+
+    def of_cosine(parts: Parts, a: Any, b: Any) -> list[Case]:
+        return [
+            (condition, u, None if v is None else hlo.negate(v))
+            for condition, u, v in cases(parts, b, a)
+        ]
+
+    return of_cosine
+
+
+_INF = float("inf")
+_NAN = float("nan")
+_PI = float(np.pi)
+
+
+def exp_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
+    """On a real line that is real; at both ends of it where the angle is unknown."""
+    number, unknown = parts.number, parts.odd(b)
+    return [
+        (parts.is_(b, 0), hlo.exponential(a), number(0)),
+        (both(parts.is_(a, _INF), unknown), number(_INF), number(_NAN)),
+        (both(parts.is_(a, -_INF), unknown), number(0), number(0)),
+    ]
+
+
+def expm1_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
+    """As :func:`exp_cases`."""
+    number, unknown = parts.number, parts.odd(b)
+    return [
+        (parts.is_(b, 0), hlo.exponential_minus_one(a), number(0)),
+        (both(parts.is_(a, _INF), unknown), number(_INF), number(_NAN)),
+        (both(parts.is_(a, -_INF), unknown), number(-1), number(0)),
+    ]
+
+
+def log_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
+    """Infinitely far, even if the angle is unknown."""
+    endless = either(parts.is_(hlo.abs(a), _INF), parts.is_(b, _INF))
+    unknown = either(parts.nan(a), parts.nan(b))
+    return [(both(endless, unknown), parts.number(_INF), parts.number(_NAN))]
+
+
+def sqrt_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
+    """Roots of real numbers, and of infinite ones."""
+    number, unknown = parts.number, parts.nan(b)
+    root, real = hlo.sqrt(hlo.abs(a)), parts.is_(b, 0)
+    positive = compare("GE", a, number(0), parts.dtype)
+    return [
+        (both(real, positive), root, number(0)),
+        (both(real, compare("LT", a, number(0), parts.dtype)), number(0), root),
+        (both(parts.is_(a, _INF), unknown), number(_INF), number(_NAN)),
+        (both(parts.is_(a, -_INF), unknown), number(_NAN), number(_INF)),
+        (parts.is_(b, _INF), number(_INF), number(_INF)),
+    ]
+
+
+def sinh_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
+    """On the axes, and infinitely far to the right."""
+    number, far, cos, sin = parts.number, parts.is_(a, _INF), hlo.cosine(b), hlo.sine(b)
+    return [
+        (parts.is_(a, 0), hlo.multiply(a, cos), sin),
+        (both(parts.is_(a, 0), parts.odd(b)), number(0), number(_NAN)),
+        (far, hlo.multiply(a, cos), hlo.multiply(a, sin)),
+        (both(far, parts.odd(b)), number(_INF), number(_NAN)),
+        (parts.is_(b, 0), None, number(0)),
+        (both(parts.is_(b, 0), far), number(_INF), number(0)),
+    ]
+
+
+def cosh_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
+    """On the axes, and infinitely far to the right."""
+    number, far, cos, sin = parts.number, parts.is_(a, _INF), hlo.cosine(b), hlo.sine(b)
+    return [
+        (parts.is_(a, 0), cos, hlo.multiply(a, sin)),
+        (both(parts.is_(a, 0), parts.odd(b)), number(_NAN), number(0)),
+        (far, hlo.multiply(a, cos), hlo.multiply(a, sin)),
+        (both(far, parts.odd(b)), number(_INF), number(_NAN)),
+        (parts.is_(b, 0), None, number(0)),
+        (both(parts.is_(b, 0), far), number(_INF), number(0)),
+    ]
+
+
+def tanh_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
+    """On the axes, and infinitely far to the right."""
+    number = parts.number
+    return [
+        (parts.is_(a, 0), number(0), None),
+        (both(parts.is_(a, 0), parts.odd(b)), number(0), number(_NAN)),
+        (parts.is_(b, 0), None, number(0)),
+        (parts.is_(a, _INF), number(1), number(0)),
+    ]
+
+
+def asinh_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
+    """On the real axis, and infinitely far."""
+    number, far, high = parts.number, parts.is_(a, _INF), parts.is_(b, _INF)
+    return [
+        (parts.is_(b, 0), None, number(0)),
+        (both(far, hlo.is_finite(b)), number(_INF), number(0)),
+        (both(hlo.is_finite(a), high), number(_INF), number(_PI / 2)),
+        (both(far, high), number(_INF), number(_PI / 4)),
+        (both(far, parts.nan(b)), number(_INF), number(_NAN)),
+        (both(parts.nan(a), high), number(_INF), number(_NAN)),
+    ]
+
+
+def atanh_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
+    """On the axes, and infinitely far."""
+    number, far, high = parts.number, parts.is_(a, _INF), parts.is_(b, _INF)
+    unknown = either(parts.nan(a), parts.nan(b))
+    real = both(parts.is_(b, 0), compare("LE", a, number(1), parts.dtype))
+    return [
+        (unknown, number(_NAN), number(_NAN)),
+        (either(parts.is_(a, 0), far), number(0), None),
+        (both(parts.is_(a, 0), parts.nan(b)), number(0), number(_NAN)),
+        (real, None, number(0)),
+        (both(far, hlo.not_(parts.nan(b))), number(0), number(_PI / 2)),
+        (high, number(0), number(_PI / 2)),
+    ]
+
+
+def acos_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
+    """On the imaginary axis, and infinitely far."""
+    number, unknown = parts.number, parts.nan(b)
+    return [
+        (both(parts.is_(a, 0), unknown), number(_PI / 2), number(_NAN)),
+        (both(parts.is_(hlo.abs(a), _INF), unknown), number(_NAN), number(-_INF)),
+        (both(parts.nan(a), parts.is_(b, _INF)), number(_NAN), number(-_INF)),
+    ]
+
+
+def acosh_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
+    """On the imaginary axis, and infinitely far."""
+    number, unknown = parts.number, parts.nan(b)
+    return [
+        (both(parts.is_(a, 0), unknown), number(_NAN), number(_PI / 2)),
+        (both(parts.is_(hlo.abs(a), _INF), unknown), number(_INF), number(_NAN)),
+        (both(parts.nan(a), parts.is_(b, _INF)), number(_INF), number(_NAN)),
+    ]
+
+
+def abs_cases(emit: Callable[..., Any]) -> Callable[..., Any]:
+    """A lowering of magnitudes: infinite where a part is, even if the other is NaN."""
+
+    def emit_mended(ctx, x):
+        out = emit(ctx, x)
+        if not dtypes.issubdtype(ctx.in_avals[0].dtype, np.complexfloating):
+            return out
+        parts = Parts(ctx)
+        endless = either(*(parts.is_(hlo.abs(p), _INF) for p in (hlo.real(x), hlo.imag(x))))
+        return hlo.select(endless, parts.number(_INF), out)
+
+    return emit_mended

@@ -1,0 +1,223 @@
+"""Quotients, remainders, powers, magnitudes and signs."""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.extend import Array, dtypes, typeof
+
+from ._checks import check_arrays
+from ._creation import asarray
+from ._functions import elementwise
+from ._promotion import as_inexact, as_real, broadcast_together, inexact_pair, pair
+
+
+def operate(name: str, op: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+    """An operator of arrays on any two operands."""
+    if isinstance(x, Array) and isinstance(y, Array):
+        return op(x, y)
+    check_arrays(name, x, y)
+    if not isinstance(x, Array) and not isinstance(y, Array):
+        x = asarray(x)
+    return op(x, y)
+
+
+# Quotients and remainders
+
+
+def divide(x1: Any, x2: Any, /) -> Array:
+    """``x1 / x2``; integers become floats."""
+    return operate("divide", operator.truediv, x1, x2)
+
+
+def true_divide(x1: Any, x2: Any, /) -> Array:
+    """``x1 / x2``; integers become floats."""
+    return operate("true_divide", operator.truediv, x1, x2)
+
+
+def floor_divide(x1: Any, x2: Any, /) -> Array:
+    """``x1 // x2``: quotients rounded toward minus infinity; the derivative is zero.
+
+    Raises:
+      TypeError: for complex numbers.
+    """
+    return operate("floor_divide", operator.floordiv, x1, x2)
+
+
+def remainder(x1: Any, x2: Any, /) -> Array:
+    """``x1 % x2``: what :func:`floor_divide` leaves over; it has the sign of ``x2``.
+
+    NaN for floats modulo 0, and 0 for integers modulo 0.
+
+    >>> remainder(-7, 3), remainder(7, -3)
+    (Array(2, dtype=int32, weak_type=True), Array(-2, dtype=int32, weak_type=True))
+    """
+    return operate("remainder", operator.mod, x1, x2)
+
+
+def mod(x1: Any, x2: Any, /) -> Array:
+    """``x1 % x2``: what :func:`floor_divide` leaves over; it has the sign of ``x2``."""
+    return operate("mod", operator.mod, x1, x2)
+
+
+def divmod(x1: Any, x2: Any, /) -> tuple[Array, Array]:
+    """``(x1 // x2, x1 % x2)``, computed together."""
+    return operate("divmod", builtins.divmod, x1, x2)
+
+
+def _no_bool(dtype: Any, weak_type: bool) -> tuple[Any, bool]:
+    return (dtypes.i32, False) if dtype == np.bool_ else (dtype, weak_type)
+
+
+@elementwise
+def fmod(x1: Any, x2: Any, /) -> Array:
+    """What division toward zero leaves over; it has the sign of ``x1``.
+
+    NaN for floats modulo 0, and 0 for integers modulo 0.
+
+    >>> fmod(-7, 3), fmod(7, -3)
+    (Array(-1, dtype=int32, weak_type=True), Array(1, dtype=int32, weak_type=True))
+    """
+    x, y = pair("fmod", x1, x2, _no_bool)
+    if dtypes.issubdtype(typeof(x).dtype, np.integer):
+        y = lax.select(y == 0, lax.full_like(y, 1), y)
+    return lax.rem(x, y)
+
+
+# Powers
+
+
+def power(x1: Any, x2: Any, /) -> Array:
+    """``x1 ** x2``.
+
+    Integers to powers of integers are integers, and wrap; a power that is known must not be
+    negative.
+
+    Raises:
+      TypeError: for integers to a negative Python number.
+    """
+    return operate("power", operator.pow, x1, x2)
+
+
+def pow(x1: Any, x2: Any, /) -> Array:
+    """``x1 ** x2``; another name of :func:`power`."""
+    return operate("pow", operator.pow, x1, x2)
+
+
+@elementwise
+def float_power(x: Any, y: Any, /) -> Array:
+    """``x ** y``, of floats even for integers."""
+    return lax.pow(*inexact_pair("float_power", x, y))
+
+
+@elementwise
+def square(x: Any, /) -> Array:
+    """``x * x``; booleans count as integers."""
+    if typeof(x).dtype == np.bool_:
+        x = lax.convert_element_type(x, np.int32)
+    return lax.integer_pow(x, 2)
+
+
+@elementwise
+def reciprocal(x: Any, /) -> Array:
+    """``1 / x``; integers become floats."""
+    return lax.integer_pow(as_inexact(x), -1)
+
+
+# Magnitudes and signs
+
+
+@elementwise
+def abs(x: Any, /) -> Array:
+    """Absolute value of each element; real for complex ones.
+
+    The derivative at 0 is 1. The least integer has no positive counterpart and stays.
+    """
+    dtype = typeof(x).dtype
+    if dtype == np.bool_ or dtypes.issubdtype(dtype, np.unsignedinteger):
+        return x
+    return lax.abs(x)
+
+
+absolute = abs
+
+
+@elementwise
+def fabs(x: Any, /) -> Array:
+    """Absolute value of each element as a float; complex numbers are refused."""
+    return lax.abs(as_real("fabs", x))
+
+
+@elementwise
+def positive(x: Any, /) -> Array:
+    """The elements as they are."""
+    return x
+
+
+@elementwise
+def sign(x: Any, /) -> Array:
+    """-1, 0 or 1 after the sign of each element, NaN for NaN; ``x / abs(x)`` of complex numbers."""
+    out = lax.sign(x)
+    if not dtypes.issubdtype(typeof(x).dtype, np.inexact):
+        return out
+    return lax.select(x == 0, lax.full_like(out, 0), out)  # and not -0.0
+
+
+# Divisors and multiples
+
+
+def _integers(name: str, x: Any, y: Any) -> tuple[Any, Any]:
+    x, y = pair(name, x, y)
+    if not dtypes.issubdtype(typeof(x).dtype, np.integer):
+        raise ValueError(f"Arguments to {name} must be integers, got {typeof(x).dtype.name}.")
+    x, y = broadcast_together(x, y)
+    if dtypes.issubdtype(typeof(x).dtype, np.unsignedinteger):
+        return x, y
+    return lax.abs(x), lax.abs(y)
+
+
+def _euclid(x: Any, y: Any) -> Any:
+    def step(pair: Any) -> Any:
+        a, b = pair
+        left = lax.rem(a, lax.select(b == 0, lax.full_like(b, 1), b))
+        return lax.select(b == 0, a, b), lax.select(b == 0, b, left)
+
+    def unfinished(pair: Any) -> Any:
+        return lax.reduce_or(pair[1] != 0, tuple(range(typeof(pair[1]).ndim)))
+
+    return lax.while_loop(unfinished, step, (x, y))[0]
+
+
+@elementwise
+def gcd(x1: Any, x2: Any) -> Array:
+    """Greatest common divisors of integers; they are not negative, and 0 only of two zeros.
+
+    Raises:
+      ValueError: for anything but integers.
+
+    >>> int(gcd(12, -18))
+    6
+    """
+    return _euclid(*_integers("gcd", x1, x2))
+
+
+@elementwise
+def lcm(x1: Any, x2: Any) -> Array:
+    """Least common multiples of integers; they are not negative, and 0 if an element is.
+
+    Raises:
+      ValueError: for anything but integers.
+
+    >>> int(lcm(12, -18))
+    36
+    """
+    x, y = _integers("lcm", x1, x2)
+    divisor: Any = _euclid(x, y)
+    safe = lax.select(divisor == 0, lax.full_like(divisor, 1), divisor)
+    return lax.div(x, safe) * y

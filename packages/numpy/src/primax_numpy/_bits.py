@@ -1,0 +1,152 @@
+"""Bits of integers: complements, shifts, counts, and packing."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.extend import Array, dtypes, typeof
+
+from ._arithmetic import operate
+from ._checks import check_arrays, one_axis
+from ._functions import compiled, elementwise
+
+
+@elementwise
+def invert(x: Any, /) -> Array:
+    """Each element with all bits flipped; the opposite of booleans."""
+    return lax.bitwise_not(x)
+
+
+bitwise_not = invert
+bitwise_invert = invert
+
+
+def left_shift(x: Any, y: Any, /) -> Array:
+    """``x << y``: bits moved toward higher places; 0 if ``y`` is negative or too large."""
+    return operate("left_shift", operator.lshift, x, y)
+
+
+def right_shift(x1: Any, x2: Any, /) -> Array:
+    """``x1 >> x2``: bits moved toward lower places; the sign of signed integers is kept."""
+    return operate("right_shift", operator.rshift, x1, x2)
+
+
+bitwise_left_shift = left_shift
+bitwise_right_shift = right_shift
+
+
+def _whole(dtype: Any) -> bool:
+    return dtype == np.bool_ or dtypes.issubdtype(dtype, np.integer)
+
+
+@elementwise
+def bitwise_count(x: Any, /) -> Array:
+    """How many bits of each element's absolute value are set, as ``uint8``."""
+    dtype = typeof(x).dtype
+    if not _whole(dtype):
+        raise TypeError(f"bitwise_count needs integers or booleans, got {dtype.name}")
+    if dtype == np.bool_:
+        return lax.convert_element_type(x, np.uint8)
+    if dtypes.issubdtype(dtype, np.signedinteger):
+        x = lax.abs(x)
+    return lax.convert_element_type(lax.population_count(x), np.uint8)
+
+
+def _check_order(bitorder: str) -> None:
+    if bitorder not in ("big", "little"):
+        raise ValueError(f"'order' must be either 'little' or 'big', got {bitorder!r}")
+
+
+def _places(bitorder: str) -> np.ndarray:
+    places = np.arange(8, dtype=np.uint8)
+    return places if bitorder == "little" else places[::-1]
+
+
+@compiled("axis", "bitorder")
+def _packbits(a, *, axis, bitorder):
+    bits = lax.convert_element_type(a != 0 if a.dtype != np.bool_ else a, np.uint8)
+    if axis is None:
+        bits, axis = lax.reshape(bits, (typeof(bits).size,)), 0
+    shape = typeof(bits).shape
+    missing = -shape[axis] % 8
+    edges = [(0, missing if i == axis else 0, 0) for i in range(len(shape))]
+    padded = lax.pad(bits, np.uint8(0), edges)
+    groups = (*shape[:axis], (shape[axis] + missing) // 8, 8, *shape[axis + 1 :])
+    place = lax.broadcast_in_dim(_places(bitorder), groups, (axis + 1,))
+    return lax.reduce_or(lax.shift_left(lax.reshape(padded, groups), place), (axis + 1,))
+
+
+def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
+    """Whether elements are not zero, eight of them in the bits of each ``uint8``.
+
+    Args:
+      a: integers or booleans.
+      axis: the axis of which eight elements make one; all elements in a row by default. Bits that
+        are missing at the end are 0.
+      bitorder: ``"big"`` puts the first element into the highest bit, ``"little"`` into the lowest.
+
+    >>> packbits(np.array([1, 0, 1])).tolist()
+    [160]
+    """
+    check_arrays("packbits", a)
+    aval = typeof(a)
+    if not _whole(aval.dtype):
+        raise TypeError(
+            f"packbits: expected an input array of integer or boolean data type, got "
+            f"{aval.dtype.name}"
+        )
+    _check_order(bitorder)
+    place = None if axis is None or not aval.shape else one_axis(axis, aval.ndim)
+    return _packbits(a, axis=place, bitorder=bitorder)
+
+
+@compiled("axis", "count", "bitorder")
+def _unpackbits(a, *, axis, count, bitorder):
+    if axis is None:
+        a, axis = lax.reshape(a, (typeof(a).size,)), 0
+    shape = typeof(a).shape
+    groups = (*shape[: axis + 1], 8, *shape[axis + 1 :])
+    kept = tuple(i for i in range(len(groups)) if i != axis + 1)
+    place = lax.broadcast_in_dim(_places(bitorder), groups, (axis + 1,))
+    bits = lax.shift_right_logical(lax.broadcast_in_dim(a, groups, kept), place)
+    bits = lax.bitwise_and(bits, np.uint8(1))
+    length = 8 * shape[axis]
+    out = lax.reshape(bits, (*shape[:axis], length, *shape[axis + 1 :]))
+    if count is None:
+        return out
+    wanted = count if count >= 0 else length + count
+    edges = [(0, wanted - length if i == axis else 0, 0) for i in range(len(shape))]
+    return lax.pad(out, np.uint8(0), edges)
+
+
+def unpackbits(
+    a: Any, axis: int | None = None, count: int | None = None, bitorder: str = "big"
+) -> Array:
+    """The bits of ``uint8`` elements as elements that are 0 or 1.
+
+    Args:
+      axis: the axis that becomes eight times as long; all elements in a row by default.
+      count: how many bits to give: of fewer the first, more are filled up with 0; a negative one
+        leaves out that many at the end.
+      bitorder: ``"big"`` gives the highest bit first, ``"little"`` the lowest.
+
+    >>> unpackbits(np.array([160], np.uint8), count=3).tolist()
+    [1, 0, 1]
+    """
+    check_arrays("unpackbits", a)
+    aval = typeof(a)
+    if aval.dtype != np.uint8:
+        raise TypeError(
+            f"unpackbits: expected an input array of unsigned byte data type, got {aval.dtype.name}"
+        )
+    _check_order(bitorder)
+    place = None if axis is None or not aval.shape else one_axis(axis, aval.ndim)
+    size = aval.size if place is None else aval.shape[place]
+    wanted = None if count is None else operator.index(count)
+    if wanted is not None and wanted < -8 * size:
+        raise ValueError(f"unpackbits: count={wanted} leaves out more than the {8 * size} bits")
+    return _unpackbits(a, axis=place, count=wanted, bitorder=bitorder)

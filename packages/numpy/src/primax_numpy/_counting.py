@@ -1,0 +1,94 @@
+"""How often each integer comes."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.errors import ConcretizationTypeError
+from primax_core.extend import Array, Tracer, dtypes, typeof
+
+from ._checks import check_arrays
+from ._functions import compiled
+
+
+def counts_at(places: Any, weights: Any, length: int, dtype: Any) -> Any:
+    """Sums of weights, or numbers of elements, at each place; places out of range are dropped."""
+    if weights is None:
+        weights = lax.full(typeof(places).shape, np.ones((), dtype)[()])
+    numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    start = lax.full((length,), np.zeros((), dtype)[()])
+    return lax.scatter_add(
+        start, lax.expand_dims(places, (1,)), weights, numbers, mode=lax.GatherScatterMode.FILL_OR_DROP
+    )
+
+
+@compiled("length", "dtype")
+def _bincount(x, weights, *, length, dtype):
+    kind = typeof(x).dtype
+    if kind == np.bool_ or dtypes.itemsize_bits(kind) < 32:
+        x = lax.convert_element_type(x, np.int32)
+    elif dtypes.issubdtype(kind, np.signedinteger):
+        x = lax.max(x, lax.full_like(x, 0))
+    return counts_at(x, weights, length, dtype)
+
+
+def bincount(
+    x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None,
+    out_sharding: Any = None,
+) -> Array:  # fmt: skip
+    """How often each of the integers ``0, 1, 2, ...`` comes in a vector.
+
+    Args:
+      x: a vector of integers; negative ones count as 0.
+      weights: what each element adds, instead of 1; of the shape of ``x``.
+      minlength: the least length of the result.
+      length: the length of the result, needed inside ``jit``; greater integers are left out. By
+        default one more than the greatest.
+      out_sharding: accepted for symmetry with creation functions; the result follows the operand.
+
+    Raises:
+      TypeError: if ``x`` does not hold integers.
+      ValueError: if it is no vector, or ``weights`` has another shape.
+      ConcretizationTypeError: inside ``jit``, without ``length``.
+
+    >>> bincount(np.array([1, 3, 1])).tolist()
+    [0, 2, 0, 1]
+    """
+    check_arrays("bincount", x)
+    aval = typeof(x)
+    if aval.dtype != np.bool_ and not dtypes.issubdtype(aval.dtype, np.integer):
+        raise TypeError(f"x argument to bincount must have an integer type; got {aval.dtype.name}")
+    if aval.ndim != 1:
+        raise ValueError(f"bincount: only 1-dimensional input supported, got shape {aval.shape}")
+    dtype = dtypes.default_int()
+    if weights is not None:
+        check_arrays("bincount", x, weights)
+        given = typeof(weights)
+        if given.shape != aval.shape:
+            raise ValueError(
+                f"bincount: weights must have the shape of x: got {given.shape} and {aval.shape}"
+            )
+        dtype = given.dtype
+        if dtype == np.bool_:
+            raise TypeError("bincount does not accept boolean weights: convert them to integers")
+    n = _known_length(x, operator.index(minlength)) if length is None else operator.index(length)
+    if n < 0:
+        raise ValueError(f"bincount: length must be nonnegative, got {n}")
+    counts: Array = _bincount(x, weights, length=n, dtype=dtype)
+    return counts
+
+
+def _known_length(x: Any, least: int) -> int:
+    if not typeof(x).size:
+        return max(least, 0)
+    if isinstance(x, Tracer):
+        raise ConcretizationTypeError(
+            x,
+            "How long the result of bincount is depends on values. Inside jit, vmap and other "
+            "transformations give it as a number: bincount(x, length=n).",
+        )
+    return max(int(np.asarray(x).max()) + 1, least, 1)

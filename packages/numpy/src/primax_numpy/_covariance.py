@@ -1,0 +1,255 @@
+"""Weighted averages, covariance and correlation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.extend import Array, any_number, dtypes, promoted, typeof
+
+from ._checks import axes_of, check_arrays, wanted_dtype
+from ._functions import compiled
+from ._reducing import (
+    broadcast,
+    count,
+    float_of,
+    is_complex,
+    kept,
+    real_of,
+    spread_back,
+    wide_of,
+)
+from ._statistics import mean, scalar
+
+
+@compiled("axes", "dims", "keepdims", "returned")
+def _weighted(a, weights, *, axes, dims, keepdims, returned):
+    """``dims`` are the axes of ``a`` that the weights' axes are."""
+    a, weights = promoted("average", a, weights, any_number)
+    shape = typeof(a).shape
+    dtype = float_of(typeof(a).dtype)
+    a, weights = (lax.convert_element_type(x, wide_of(dtype)) for x in (a, weights))
+    order = sorted(range(len(dims)), key=lambda i: dims[i])
+    weights = lax.transpose(weights, tuple(order))
+    weights = lax.broadcast_in_dim(weights, shape, tuple(sorted(dims)))
+    total = lax.reduce_sum(weights, axes)
+    average = lax.div(lax.reduce_sum(lax.mul(a, weights), axes), total)
+    out = kept(lax.convert_element_type(average, dtype), axes, keepdims)
+    return (out, kept(lax.convert_element_type(total, dtype), axes, keepdims)) if returned else out
+
+
+def average(
+    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, keepdims: bool = False
+) -> Any:
+    """Weighted mean over axes; NaN or infinite where the weights sum to zero.
+
+    Args:
+      a: an array; integers give floats.
+      axis: an axis or several; all by default.
+      weights: of the shape of ``a``, or of the sizes of the axes in the order they are given;
+        equal by default.
+      returned: whether the sum of the weights is returned too.
+      keepdims: whether the reduced axes are kept, with size 1.
+
+    Raises:
+      ValueError: if the weights have another shape.
+
+    >>> float(average(np.array([1.0, 4.0]), weights=np.array([2.0, 1.0])))
+    2.0
+    """
+    check_arrays("average", a)
+    shape = typeof(a).shape
+    axes = axes_of(axis, len(shape))
+    if weights is None:
+        out = mean(a, axis, keepdims=keepdims)
+        n = count(shape, axes)
+        return (out, lax.full(out.shape, scalar(n, out.dtype))) if returned else out
+    check_arrays("average", a, weights)
+    given = typeof(weights).shape
+    dims = tuple(range(len(shape)))
+    if given != shape:
+        if axis is None:
+            raise ValueError(
+                "Axis must be specified when shapes of a and weights differ: a has shape "
+                f"{shape}, weights {given}"
+            )
+        dims = axes
+        if given != tuple([shape[i] for i in axes]):
+            raise ValueError(
+                "Shape of weights must be consistent with shape of a along specified axis: a has "
+                f"shape {shape}, axes {axes}, weights have shape {given}"
+            )
+    return _weighted(
+        a, weights, axes=axes, dims=dims, keepdims=bool(keepdims), returned=bool(returned)
+    )
+
+
+def _observations(x: Any, rowvar: bool, dtype: Any) -> Any:
+    """Variables by observations."""
+    x = lax.convert_element_type(x, dtype)
+    if typeof(x).ndim < 2:
+        return lax.reshape(x, (1, typeof(x).size))
+    return x if rowvar or typeof(x).shape[0] == 1 else lax.transpose(x, (1, 0))
+
+
+@compiled("rowvar", "dtype", "ddof")
+def _cov(m, y, fweights, aweights, *, rowvar, dtype, ddof):
+    return _covariance(m, y, fweights, aweights, rowvar, dtype, ddof)
+
+
+def _covariance(m, y, fweights, aweights, rowvar, dtype, ddof):
+    wide = wide_of(dtype)
+    x = _observations(m, rowvar, wide)
+    if not typeof(x).shape[0]:
+        return lax.full((0, 0), scalar(0, dtype))
+    if y is not None:
+        x = lax.concatenate([x, _observations(y, rowvar, wide)], 0)
+    shape, real = typeof(x).shape, real_of(wide)
+    weights = _product_of_weights(fweights, aweights, real)
+    if weights is None:
+        total = scalar(shape[1], real)
+        divisor = np.maximum(total - scalar(ddof, real), scalar(0, real))
+        row = None
+    else:
+        total = lax.reduce_sum(weights, (0,))
+        less = scalar(ddof, real)
+        if aweights is not None and ddof:
+            squares = lax.mul(weights, lax.abs(lax.convert_element_type(aweights, real)))
+            less = lax.div(lax.mul(less, lax.reduce_sum(squares, (0,))), total)
+        divisor = lax.sub(total, less)
+        row = broadcast(lax.convert_element_type(weights, wide), shape)
+    weighted = x if row is None else lax.mul(x, row)
+    centre = lax.div(
+        lax.reduce_sum(weighted, (1,)),
+        broadcast(lax.convert_element_type(total, wide), shape[:1]),
+    )
+    d = lax.sub(x, spread_back(centre, (1,), shape))
+    right = lax.conj(d) if is_complex(wide) else d
+    products = lax.dot_general(d if row is None else lax.mul(d, row), right, (((1,), (1,)), ((), ())))
+    out = lax.div(products, broadcast(lax.convert_element_type(divisor, wide), typeof(products).shape))
+    out = lax.convert_element_type(out, dtype)
+    return lax.reshape(out, ()) if typeof(out).shape == (1, 1) else out
+
+
+def _product_of_weights(fweights: Any, aweights: Any, dtype: Any) -> Any:
+    found = [lax.abs(lax.convert_element_type(w, dtype)) for w in (fweights, aweights) if w is not None]
+    if not found:
+        return None
+    return found[0] if len(found) == 1 else lax.mul(*found)
+
+
+def _checked(name: str, m: Any, y: Any, rowvar: bool, dtype: Any) -> Any:
+    """Check the data of a covariance, and say what it is computed in."""
+    given = [m] if y is None else [m, y]
+    check_arrays(name, *given)
+    for argument, x in zip("my", given):
+        if typeof(x).ndim > 2:
+            raise ValueError(
+                f"{argument} has more than 2 dimensions: {name} got shape {typeof(x).shape}"
+            )
+    if y is not None:
+        sizes = [_samples(x, rowvar) for x in given]
+        if sizes[0] != sizes[1]:
+            raise ValueError(
+                f"{name}: the two arrays have different numbers of observations, {sizes[0]} and "
+                f"{sizes[1]}: shapes {typeof(m).shape} and {typeof(y).shape}"
+            )
+    wanted = wanted_dtype(dtype, name)
+    if wanted is not None:
+        return float_of(wanted)
+    pairs = tuple([(t.dtype, t.weak_type) for t in map(typeof, given)])
+    return float_of(dtypes.lattice_result(pairs)[0])
+
+
+def _samples(x: Any, rowvar: bool) -> int:
+    shape = typeof(x).shape
+    if len(shape) < 2:
+        return typeof(x).size
+    return shape[1] if rowvar or shape[0] == 1 else shape[0]
+
+
+def _check_weights(argument: str, weights: Any, n: int) -> None:
+    if weights is None:
+        return
+    check_arrays("cov", weights)
+    aval = typeof(weights)
+    if argument == "fweights" and not dtypes.issubdtype(aval.dtype, np.integer):
+        raise TypeError(f"fweights must be integer: cov got dtype {aval.dtype.name}")
+    if aval.ndim > 1:
+        raise RuntimeError(f"cannot handle multidimensional {argument}: cov got {aval.shape}")
+    if aval.size != n or not aval.ndim:
+        raise RuntimeError(
+            f"incompatible numbers of samples and {argument}: cov got {n} observations, and "
+            f"{argument} of shape {aval.shape}"
+        )
+
+
+def cov(
+    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None,
+    fweights: Any = None, aweights: Any = None, dtype: Any = None,
+) -> Array:  # fmt: skip
+    """Covariance matrix of variables of which each has a row of observations.
+
+    Args:
+      m: ``[variables, observations]``, or the observations of one variable.
+      y: further variables with as many observations.
+      rowvar: ``False`` if columns are variables.
+      bias: divide by the number of observations, not by one less.
+      ddof: what is subtracted from that number, instead of what ``bias`` says.
+      fweights: integers, how often each observation counts.
+      aweights: weights of the observations.
+      dtype: of the result.
+
+    Returns:
+      ``[variables, variables]``; a scalar for one variable.
+
+    >>> cov(np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])).tolist()
+    [[1.0, -1.0], [-1.0, 1.0]]
+    """
+    found = _checked("cov", m, y, rowvar, dtype)
+    if ddof is None:
+        ddof = 0 if bias else 1
+    n = _samples(m, rowvar)
+    _check_weights("fweights", fweights, n)
+    _check_weights("aweights", aweights, n)
+    matrix: Array = _cov(
+        m, y, fweights, aweights, rowvar=bool(rowvar), dtype=found, ddof=float(ddof)
+    )
+    return matrix
+
+
+@compiled("rowvar", "dtype")
+def _corrcoef(x, y, *, rowvar, dtype):
+    c = _covariance(x, y, None, None, rowvar, wide_of(dtype), 1.0)
+    if not typeof(c).ndim:
+        return lax.convert_element_type(lax.div(c, c), dtype)
+    shape = n = typeof(c).shape
+    places = lax.broadcasted_iota(np.int32, (n[0], 1), 0)
+    numbers = lax.GatherDimensionNumbers((), (0, 1), (0, 1))
+    pairs = lax.concatenate([places, places], 1)
+    variances = lax.gather(c, pairs, numbers, (min(1, n[0]),) * 2)
+    d = lax.convert_element_type(lax.sqrt(lax.real(variances)) if is_complex(dtype) else
+                                 lax.sqrt(variances), typeof(c).dtype)  # fmt: skip
+    c = lax.div(c, lax.broadcast_in_dim(d, shape, (0,)))
+    c = lax.div(c, lax.broadcast_in_dim(d, shape, (1,)))
+    if is_complex(dtype):
+        return lax.complex(_to_unit(lax.real(c)), _to_unit(lax.imag(c)))
+    return lax.convert_element_type(_to_unit(c), dtype)
+
+
+def _to_unit(x: Any) -> Any:
+    dtype = typeof(x).dtype
+    return lax.clamp(scalar(-1, dtype), x, scalar(1, dtype))
+
+
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Array:
+    """Correlation coefficients of variables, in ``[-1, 1]``; arguments as :func:`cov`.
+
+    >>> corrcoef(np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])).tolist()
+    [[1.0, -1.0], [-1.0, 1.0]]
+    """
+    found = _checked("corrcoef", x, y, rowvar, dtype)
+    coefficients: Array = _corrcoef(x, y, rowvar=bool(rowvar), dtype=found)
+    return coefficients

@@ -1,0 +1,164 @@
+"""Running sums and products along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.extend import Array, dtypes, typeof
+
+from ._checks import check_arrays, check_out, one_axis, wanted_dtype
+from ._functions import compiled
+from ._nan_reductions import without_nan
+from ._reducing import int_sum_dtype, is_inexact
+
+
+def _running(op: Callable[..., Any], fill: int | None, a: Any, axis: int | None, dtype: Any) -> Any:
+    x = a
+    if fill is not None and is_inexact(typeof(x).dtype):
+        x = without_nan(x, fill)
+    if dtype == np.bool_:  # as numbers, of which the result says whether they are zero
+        return lax.ne(_running(op, None, lax.convert_element_type(x, dtype), axis, np.int32), 0)
+    x = lax.convert_element_type(x, dtype)
+    if axis is None:
+        x = lax.reshape(x, (typeof(x).size,))
+    return op(x, axis or 0)
+
+
+@compiled("axis", "dtype")
+def _cumsum(a, *, axis, dtype):
+    return _running(lax.cumsum, None, a, axis, dtype)
+
+
+@compiled("axis", "dtype")
+def _cumprod(a, *, axis, dtype):
+    return _running(lax.cumprod, None, a, axis, dtype)
+
+
+@compiled("axis", "dtype")
+def _nancumsum(a, *, axis, dtype):
+    return _running(lax.cumsum, 0, a, axis, dtype)
+
+
+@compiled("axis", "dtype")
+def _nancumprod(a, *, axis, dtype):
+    return _running(lax.cumprod, 1, a, axis, dtype)
+
+
+def _call(fun: Callable[..., Array], a: Any, axis: Any, dtype: Any, out: Any) -> Array:
+    name = fun.__name__
+    check_arrays(name, a)
+    check_out(name, out)
+    aval = typeof(a)
+    found = None if axis is None else one_axis(axis, aval.ndim or 1)
+    if not aval.ndim:
+        found = None
+    wanted = wanted_dtype(dtype, name)
+    if wanted is None:
+        wanted = dtypes.default_int() if aval.dtype == np.bool_ else aval.dtype
+    return fun(a, axis=found, dtype=wanted)
+
+
+def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+    """Sum of the elements up to each position.
+
+    Args:
+      a: an array.
+      axis: along which axis; by default over all elements in order, as one axis.
+      dtype: what is summed in, by default the operand's (booleans: the default integer). Narrow
+        floats are summed in ``float32``.
+      out: not supported.
+
+    >>> cumsum(np.array([1, 2, 3])).tolist()
+    [1, 3, 6]
+    """
+    return _call(_cumsum, a, axis, dtype, out)
+
+
+def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+    """Product of the elements up to each position; arguments as :func:`cumsum`."""
+    return _call(_cumprod, a, axis, dtype, out)
+
+
+def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+    """Sum of the elements up to each position, NaN counting as 0; arguments as :func:`cumsum`.
+
+    >>> nancumsum(np.array([1.0, np.nan, 3.0])).tolist()
+    [1.0, 1.0, 4.0]
+    """
+    return _call(_nancumsum, a, axis, dtype, out)
+
+
+def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+    """Product of the elements up to each position, NaN counting as 1; see :func:`cumsum`."""
+    return _call(_nancumprod, a, axis, dtype, out)
+
+
+def _with_initial(op: Callable[..., Any], neutral: int, x: Any, axis: int, dtype: Any, first: bool):
+    out = _running(op, None, x, axis, dtype)
+    if not first:
+        return out
+    shape = typeof(x).shape
+    start = lax.full((*shape[:axis], 1, *shape[axis + 1 :]), np.asarray(neutral).astype(dtype)[()])
+    return lax.concatenate([start, out], axis)
+
+
+@compiled("axis", "dtype", "include_initial")
+def _cumulative_sum(x, *, axis, dtype, include_initial):
+    return _with_initial(lax.cumsum, 0, x, axis, dtype, include_initial)
+
+
+@compiled("axis", "dtype", "include_initial")
+def _cumulative_prod(x, *, axis, dtype, include_initial):
+    return _with_initial(lax.cumprod, 1, x, axis, dtype, include_initial)
+
+
+def _cumulative(fun: Callable[..., Array], x: Any, axis: Any, dtype: Any, first: bool) -> Array:
+    name = fun.__name__
+    check_arrays(name, x)
+    aval = typeof(x)
+    if not aval.ndim:
+        raise ValueError(f"{name}: the input must have an axis, got a scalar")
+    if axis is None:
+        if aval.ndim > 1:
+            raise ValueError(
+                f"{name}: the input has shape {aval.shape}, rank {aval.ndim}, so axis= must be "
+                "given; it is only optional for one-dimensional arrays"
+            )
+        axis = 0
+    wanted = wanted_dtype(dtype, name) or int_sum_dtype(aval.dtype)
+    at = one_axis(axis, aval.ndim)
+    return fun(x, axis=at, dtype=wanted, include_initial=bool(first))
+
+
+def cumulative_sum(
+    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Array:
+    """Sum of the elements up to each position along an axis.
+
+    Args:
+      x: an array with at least one axis.
+      axis: along which axis; needed if there are several.
+      dtype: what is summed in; by default as in :func:`sum`, so that narrow integers do not wrap.
+      include_initial: whether the result starts with a 0, and is one longer.
+
+    Raises:
+      ValueError: for scalars, and without ``axis`` for arrays of several axes.
+
+    >>> cumulative_sum(np.array([1, 2]), include_initial=True).tolist()
+    [0, 1, 3]
+    """
+    return _cumulative(_cumulative_sum, x, axis, dtype, include_initial)
+
+
+def cumulative_prod(
+    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Array:
+    """Product of the elements up to each position along an axis; the initial element is 1.
+
+    Otherwise as :func:`cumulative_sum`.
+    """
+    return _cumulative(_cumulative_prod, x, axis, dtype, include_initial)

@@ -1,0 +1,342 @@
+"""Differences, numerical derivatives and integrals along an axis."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.extend import Array, any_number, cast, dtypes, inexact, promoted, typeof
+
+from ._checks import axes_of, check_arrays, one_axis
+from ._creation import asarray
+from ._functions import compiled
+from ._reducing import broadcast, float_of, strong, wide_of
+from ._statistics import scalar
+
+
+def _joined(name: str, parts: Sequence[Any], axis: int) -> Any:
+    """Arrays along an axis, in the dtype that they promote to."""
+    avals = [typeof(p) for p in parts]
+    dtype, weak = dtypes.lattice_result(tuple([(t.dtype, t.weak_type) for t in avals]))
+    return lax.concatenate([cast(p, t, dtype, weak) for p, t in zip(parts, avals)], axis)
+
+
+def _edge(x: Any, shape: tuple[int, ...], axis: int) -> Any:
+    """What is put before or after an axis; a number becomes one layer."""
+    if typeof(x).ndim:
+        return x
+    shape = (*shape[:axis], 1, *shape[axis + 1 :])
+    return lax.broadcast_in_dim(x, shape, ())
+
+
+@compiled("n", "axis")
+def _diff(a, prepend, append, *, n, axis):
+    shape = typeof(a).shape
+    parts = [p if p is a else _edge(p, shape, axis) for p in (prepend, a, append) if p is not None]
+    x = _joined("diff", parts, axis) if len(parts) > 1 else a
+    op = lax.ne if typeof(x).dtype == np.bool_ else lax.sub
+    for _ in range(min(n, typeof(x).shape[axis])):
+        size = typeof(x).shape[axis]
+        x = op(
+            lax.slice_in_dim(x, min(1, size), size, axis=axis),
+            lax.slice_in_dim(x, 0, max(size - 1, 0), axis=axis),
+        )
+    return x
+
+
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
+    """Differences of neighbours along an axis, ``n`` times; of booleans whether they differ.
+
+    Args:
+      a: an array with at least one axis.
+      n: how often differences are taken; the axis is shorter by as much.
+      axis: along which axis.
+      prepend, append: numbers or arrays put before and after the axis first.
+
+    Raises:
+      ValueError: for scalars, negative ``n``, and edges of another shape.
+
+    >>> diff(np.array([1, 4, 9])).tolist()
+    [3, 5]
+    """
+    check_arrays("diff", *[x for x in (a, prepend, append) if x is not None])
+    shape = typeof(a).shape
+    if not shape:
+        raise ValueError("diff requires input that is at least one dimensional; got a scalar")
+    n = operator.index(n)
+    if n < 0:
+        raise ValueError(f"diff: order must be non-negative but got {n}")
+    axis = one_axis(axis, len(shape))
+    for name, edge in (("prepend", prepend), ("append", append)):
+        _check_edge(name, edge, shape, axis)
+    if n == 0:
+        return asarray(a)
+    differences: Array = _diff(a, prepend, append, n=n, axis=axis)
+    return differences
+
+
+def _check_edge(name: str, edge: Any, shape: tuple[int, ...], axis: int) -> None:
+    found = () if edge is None else typeof(edge).shape
+    if not found:
+        return
+    others = [i for i in range(len(shape)) if i != axis]
+    if len(found) != len(shape) or any(found[i] != shape[i] for i in others):
+        raise TypeError(
+            f"diff: {name} has shape {found}, and the array {shape}: only the sizes of axis {axis} "
+            "may differ"
+        )
+
+
+@compiled()
+def _ediff1d(ary, to_end, to_begin):
+    x = lax.reshape(ary, (typeof(ary).size,))
+    n = typeof(x).size
+    out = lax.sub(lax.slice_in_dim(x, min(1, n), n), lax.slice_in_dim(x, 0, max(n - 1, 0)))
+    dtype = typeof(out).dtype
+    ends = [
+        lax.reshape(lax.convert_element_type(e, dtype), (typeof(e).size,)) if e is not None else None
+        for e in (to_begin, to_end)
+    ]
+    parts = [p for p in (ends[0], out, ends[1]) if p is not None]
+    return lax.concatenate([strong(p) for p in parts], 0) if len(parts) > 1 else out
+
+
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
+    """Differences of neighbours among all elements in order.
+
+    Args:
+      to_end, to_begin: put behind and before the differences, in their dtype.
+
+    >>> ediff1d(np.array([1, 4, 9]), to_begin=0).tolist()
+    [0, 3, 5]
+    """
+    check_arrays("ediff1d", *[x for x in (ary, to_end, to_begin) if x is not None])
+    if typeof(ary).dtype == np.bool_:
+        raise TypeError("ediff1d does not accept booleans: convert them to integers first")
+    differences: Array = _ediff1d(ary, to_end, to_begin)
+    return differences
+
+
+def _layers(x: Any, axis: int, start: int, stop: int) -> Any:
+    n = typeof(x).shape[axis]
+    return lax.slice_in_dim(x, start + n * (start < 0), stop + n * (stop <= 0), axis=axis)
+
+
+def _evenly(f: Any, h: Any, axis: int, edge_order: int) -> Any:
+    """The derivative for a constant distance of neighbours."""
+    f2 = scalar(2, typeof(f).dtype)
+    centre = lax.div(lax.sub(_layers(f, axis, 2, 0), _layers(f, axis, 0, -2)), f2)
+    if edge_order == 1:
+        first = lax.sub(_layers(f, axis, 1, 2), _layers(f, axis, 0, 1))
+        last = lax.sub(_layers(f, axis, -1, 0), _layers(f, axis, -2, -1))
+    else:
+        first = _combined(f, axis, (-1.5, 2.0, -0.5), (0, 1, 2))
+        last = _combined(f, axis, (0.5, -2.0, 1.5), (-3, -2, -1))
+    out = lax.concatenate([first, centre, last], axis)
+    return lax.div(out, broadcast(h, typeof(out).shape)) if h is not None else out
+
+
+def _combined(f: Any, axis: int, factors: Sequence[Any], places: Sequence[int]) -> Any:
+    """A sum of layers with factors."""
+    total = None
+    for factor, place in zip(factors, places):
+        layer = _layers(f, axis, place, place + 1)
+        if isinstance(factor, float):
+            factor = scalar(factor, typeof(f).dtype)
+        else:
+            factor = lax.broadcast_in_dim(factor, typeof(layer).shape, ())
+        term = lax.mul(layer, factor)
+        total = term if total is None else lax.add(total, term)
+    return total
+
+
+def _unevenly(f: Any, x: Any, axis: int, edge_order: int) -> Any:
+    """The derivative at coordinates ``x``: that of the parabola through each three neighbours."""
+    n = typeof(f).shape[axis]
+    h = lax.sub(lax.slice_in_dim(x, 1, n), lax.slice_in_dim(x, 0, n - 1))
+    before, after = lax.slice_in_dim(h, 0, n - 2), lax.slice_in_dim(h, 1, n - 1)
+    both = lax.add(before, after)
+    shape = typeof(_layers(f, axis, 1, -1) if n > 2 else lax.slice_in_dim(f, 0, 0, axis=axis)).shape
+    a = lax.div(lax.neg(after), lax.mul(before, both))
+    b = lax.div(lax.sub(after, before), lax.mul(before, after))
+    c = lax.div(before, lax.mul(after, both))
+    parts = [(a, 0, -2), (b, 1, -1), (c, 2, 0)]
+    centre = None
+    for factor, start, stop in parts:
+        layers = _layers(f, axis, start, stop)
+        term = lax.mul(layers, lax.broadcast_in_dim(factor, shape, (axis,)))
+        centre = term if centre is None else lax.add(centre, term)
+    steps = [lax.squeeze(lax.slice_in_dim(h, i, i + 1), (0,)) for i in range(n - 1)[:2]]
+    ends = [lax.squeeze(lax.slice_in_dim(h, i, i + 1), (0,)) for i in range(n - 1)[-2:]]
+    if edge_order == 1:
+        one = scalar(1, typeof(h).dtype)
+        p, q = lax.div(one, steps[0]), lax.div(one, ends[-1])
+        first = _combined(f, axis, (lax.neg(p), p), (0, 1))
+        last = _combined(f, axis, (lax.neg(q), q), (-2, -1))
+    else:
+        first = _combined(f, axis, _at_end(steps[0], steps[1]), (0, 1, 2))
+        back = [lax.neg(v) for v in _at_end(ends[1], ends[0])]
+        last = _combined(f, axis, back[::-1], (-3, -2, -1))
+    return lax.concatenate([first, centre, last], axis)
+
+
+def _at_end(h: Any, k: Any) -> tuple[Any, Any, Any]:
+    """Factors of three elements, ``h`` and then ``k`` apart, for the derivative at the first."""
+    both = lax.add(h, k)
+    a = lax.neg(lax.div(lax.add(both, h), lax.mul(h, both)))
+    return a, lax.div(both, lax.mul(h, k)), lax.neg(lax.div(h, lax.mul(k, both)))
+
+
+@compiled("axes", "edge_order", "single")
+def _gradient(f, *spacings, axes, edge_order, single):
+    aval = typeof(f)
+    result = float_of(aval.dtype)
+    wide = wide_of(result)
+    f = lax.convert_element_type(f, wide)
+    out = []
+    for axis, h in zip(axes, spacings):
+        if h is not None:
+            h = lax.convert_element_type(h, wide)
+        if h is None or not typeof(h).ndim:
+            found = _evenly(f, h, axis, edge_order)
+        else:
+            found = _unevenly(f, h, axis, edge_order)
+        out.append(lax.convert_element_type(found, result))
+    return out[0] if single else out
+
+
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = None) -> Any:
+    """Numerical derivatives of samples along axes: differences of the neighbours on both sides.
+
+    Args:
+      f: samples; integers give floats.
+      varargs: nothing (neighbours are 1 apart), one distance for all axes, or for each axis a
+        distance or a vector of coordinates.
+      axis: an axis or several; all by default.
+      edge_order: 1 (default) or 2: the order of the one-sided differences at both ends.
+
+    Returns:
+      An array for one axis, else a list of arrays, all of the shape of ``f``.
+
+    Raises:
+      ValueError: for axes shorter than ``edge_order + 1``, and coordinates of another length.
+      TypeError: for a wrong number of distances.
+
+    >>> gradient(np.array([1.0, 2.0, 4.0])).tolist()
+    [1.0, 1.5, 2.0]
+    """
+    check_arrays("gradient", f, *varargs)
+    aval = typeof(f)
+    order = 1 if edge_order is None else operator.index(edge_order)
+    if order not in (1, 2):
+        raise ValueError(f"gradient: edge_order must be 1 or 2, got {edge_order}")
+    axes = axes_of(axis, aval.ndim)
+    for i in axes:
+        if aval.shape[i] < order + 1:
+            raise ValueError(
+                "Shape of array too small to calculate a numerical gradient: at least "
+                f"{order + 1} elements are required along axis {i} of shape {aval.shape}"
+            )
+    spacings = _spacings(varargs, axes, aval.shape)
+    if not axes:
+        return []
+    single = len(axes) == 1
+    return _gradient(f, *spacings, axes=axes, edge_order=order, single=single)
+
+
+def _spacings(given: tuple[Any, ...], axes: tuple[int, ...], shape: tuple[int, ...]) -> list[Any]:
+    if not given:
+        return [None] * len(axes)
+    if len(given) == 1 and (len(axes) != 1 or not typeof(given[0]).ndim):
+        given = given * len(axes)
+    if len(given) != len(axes):
+        raise TypeError(
+            f"gradient: invalid number of spacing arguments: {len(given)} for {len(axes)} axes"
+        )
+    for h, i in zip(given, axes):
+        found = typeof(h).shape
+        if len(found) > 1:
+            raise ValueError(f"gradient: distances must be numbers or vectors, got shape {found}")
+        if found and found[0] != shape[i]:
+            raise ValueError(
+                f"gradient: {found[0]} coordinates for axis {i} of size {shape[i]}: they must be "
+                "as many as samples"
+            )
+    return list(given)
+
+
+@compiled("axis")
+def _trapezoid(y, x, *, axis):
+    pair = [typeof(y)] if x is None else [typeof(y), typeof(x)]
+    dtype, weak = dtypes.lattice_result(tuple([(t.dtype, t.weak_type) for t in pair]))
+    result = inexact(dtype, weak)[0]
+    wide = wide_of(result)
+    y = lax.convert_element_type(y, wide)
+    n = typeof(y).shape[axis]
+    if n == 0:
+        shape = typeof(y).shape
+        return lax.full((*shape[:axis], *shape[axis + 1 :]), scalar(0, result))
+    sums = lax.add(
+        lax.slice_in_dim(y, 1, n, axis=axis), lax.slice_in_dim(y, 0, n - 1, axis=axis)
+    )
+    if x is not None:
+        x = lax.convert_element_type(x, wide)
+        at = axis if typeof(x).ndim == typeof(y).ndim else 0
+        at = at if typeof(x).ndim != 1 else 0
+        steps = lax.sub(lax.slice_in_dim(x, 1, n, axis=at), lax.slice_in_dim(x, 0, n - 1, axis=at))
+        if typeof(steps).ndim == 1:
+            steps = lax.broadcast_in_dim(steps, typeof(sums).shape, (axis,))
+        sums = lax.mul(sums, broadcast(steps, typeof(sums).shape))
+    total = lax.mul(lax.reduce_sum(sums, (axis,)), scalar(0.5, wide))
+    return lax.convert_element_type(total, result)
+
+
+@compiled("axis")
+def _trapezoid_evenly(y, dx, *, axis):
+    total = _trapezoid(y, None, axis=axis)
+    total, dx = promoted("trapezoid", total, dx, any_number)
+    return lax.mul(*([total, broadcast(dx, typeof(total).shape)]))
+
+
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
+    """Integral of samples along an axis by the trapezoidal rule.
+
+    Args:
+      y: samples; integers give floats.
+      x: where they were taken, of the shape of ``y`` or a vector along the axis.
+      dx: the distance of neighbours if ``x`` is not given.
+      axis: along which axis.
+
+    >>> float(trapezoid(np.array([1.0, 2.0, 3.0]), dx=2.0))
+    8.0
+    """
+    check_arrays("trapezoid", *[v for v in (y, x, dx) if v is not None])
+    shape = typeof(y).shape
+    axis = one_axis(axis, len(shape)) if shape else _no_axis(axis)
+    if x is None:
+        if isinstance(dx, (int, float)) and dx == 1:
+            total: Array = _trapezoid(y, None, axis=axis)
+        else:
+            total = _trapezoid_evenly(y, dx, axis=axis)
+        return total
+    given = typeof(x).shape
+    if given != (shape[axis],) and given != shape:
+        try:
+            fits = np.broadcast_shapes(given, shape) == shape and given[axis - len(shape)] == shape[axis]
+        except (ValueError, IndexError):
+            fits = False
+        if not fits:
+            raise ValueError(
+                f"trapezoid: x has shape {given}, and y {shape}: x must have the shape of y, or be "
+                f"a vector of {shape[axis]} coordinates"
+            )
+    total = _trapezoid(y, x, axis=axis)
+    return total
+
+
+def _no_axis(axis: Any) -> int:
+    raise ValueError(f"axis {axis} is out of bounds for array of dimension 0: trapezoid of a scalar")

@@ -1,0 +1,313 @@
+"""Einstein summation. opt_einsum finds the order of contractions; each is one ``dot_general``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.extend import Array, cast, dtypes, typeof
+
+from ._checks import check_arrays, check_out
+from ._functions import compiled
+
+
+class _Step(NamedTuple):
+    """Operands that are taken from the list, and the summation that they are replaced with."""
+
+    taken: tuple[int, ...]
+    inputs: tuple[str, ...]
+    output: str
+
+
+def einsum(
+    subscripts: Any, /, *operands: Any, out: None = None, optimize: Any = "auto",
+    precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None,
+) -> Array:  # fmt: skip
+    """Sum of products over named axes: ``einsum("ij,jk->ik", a, b)`` is the matrix product.
+
+    Args:
+      subscripts: a letter for each axis of each operand, ``...`` for axes that broadcast, and after
+        ``->`` those of the result; without ``->``, the letters that occur once, sorted. Operands
+        and lists of axis numbers in turn are taken too: ``einsum(a, [0, 1], b, [1, 2], [0, 2])``.
+      optimize: how the order of contractions of three or more operands is found: a name known to
+        opt_einsum (``"auto"``, ``"optimal"``, ``"greedy"``), ``False`` for left to right, a list.
+      precision, preferred_element_type: those of every contraction.
+
+    Raises:
+      ValueError: if subscripts and operands do not fit together.
+      TypeError: for operands that are no arrays.
+
+    >>> einsum("ii->i", np.float32([[1, 2], [3, 4]]))
+    Array([1., 4.], dtype=float32)
+    """
+    check_out("einsum", out)
+    text, arrays = _taken_apart(subscripts, operands)
+    check_arrays("einsum", *arrays)
+    shapes = tuple([typeof(x).shape for x in arrays])
+    steps = _steps(text, shapes, _hashable(optimize))
+    preferred = None if preferred_element_type is None else np.dtype(preferred_element_type)
+    if preferred is not None:
+        preferred = dtypes.canonicalize_dtype(preferred)
+    return _einsum(*arrays, steps=steps, precision=precision, preferred=preferred)
+
+
+def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> Any:
+    """The order in which :func:`einsum` contracts, and opt_einsum's description of it."""
+    import opt_einsum
+
+    text, arrays = _taken_apart(subscripts, operands)
+    shapes = [typeof(x).shape for x in arrays]
+    try:
+        return opt_einsum.contract_path(text, *shapes, shapes=True, optimize=optimize)
+    except (ValueError, KeyError) as e:
+        raise ValueError(f"einsum_path: {e}") from None
+
+
+def _hashable(optimize: Any) -> Any:
+    if isinstance(optimize, (list, tuple)):
+        return tuple([tuple(p) if isinstance(p, (list, tuple)) else p for p in optimize])
+    return optimize
+
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def _taken_apart(subscripts: Any, operands: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
+    """Subscripts as text, and the operands."""
+    if isinstance(subscripts, str):
+        text = subscripts.replace(" ", "")
+        wanted = len(text.split("->")[0].split(","))
+        if wanted != len(operands):
+            raise ValueError(
+                f"Number of einsum subscripts, {wanted}, must be equal to the number of operands, "
+                f"{len(operands)}."
+            )
+        return text, tuple(operands)
+    given = [subscripts, *operands]
+    result = given.pop() if len(given) % 2 else None
+    arrays, lists = given[::2], given[1::2]
+    text = ",".join(_letters_of(axes) for axes in lists)
+    return text if result is None else f"{text}->{_letters_of(result)}", tuple(arrays)
+
+
+def _letters_of(axes: Any) -> str:
+    try:
+        return "".join("..." if a is Ellipsis else _LETTERS[a] for a in axes)
+    except (TypeError, IndexError):
+        raise TypeError(
+            f"einsum: operands must alternate with lists of axis numbers below {len(_LETTERS)}, "
+            f"got {axes!r} as such a list"
+        ) from None
+
+
+@lru_cache(maxsize=4096)
+def _steps(text: str, shapes: tuple[tuple[int, ...], ...], optimize: Any) -> tuple[_Step, ...]:
+    """The contractions, in order."""
+    inputs, output = _explicit(text, shapes)
+    _check_sizes(text, inputs, shapes)
+    n = len(inputs)
+    if n <= 2:
+        return (_Step(tuple(range(n)), tuple(inputs), output),)
+    path = _path(inputs, output, shapes, optimize)
+    terms = list(inputs)
+    steps = []
+    for taken in path:
+        positions = tuple(sorted(taken, reverse=True))
+        parts = [terms.pop(i) for i in positions]
+        rest = set("".join(terms)) | set(output)
+        if terms:
+            kept = "".join(dict.fromkeys(c for c in "".join(parts) if c in rest))
+        else:
+            kept = output
+        for step in _pairwise(positions, parts, kept, rest):
+            steps.append(step)
+        terms.append(kept)
+    return tuple(steps)
+
+
+def _pairwise(positions, parts, kept, rest) -> list[_Step]:
+    """A contraction of more than two operands as several of two."""
+    if len(parts) <= 2:
+        return [_Step(positions, tuple(parts), kept)]
+    needed = rest | set("".join(parts[2:]))
+    joint = "".join(dict.fromkeys(c for c in parts[0] + parts[1] if c in needed))
+    # The result goes to the end of the list, behind the operands that are still to be taken.
+    first = _Step(positions[:2], tuple(parts[:2]), joint)
+    end = positions[0] - 1
+    return [first, *_pairwise((end, *positions[2:]), [joint, *parts[2:]], kept, rest)]
+
+
+def _path(inputs, output, shapes, optimize) -> Any:
+    if optimize is False:
+        return [(0, 1)] + [(0, len(inputs) - k) for k in range(2, len(inputs))]
+    import opt_einsum
+
+    try:
+        found, _ = opt_einsum.contract_path(
+            f"{','.join(inputs)}->{output}", *shapes, shapes=True,
+            optimize=[p for p in optimize if not isinstance(p, str)]
+            if isinstance(optimize, tuple)
+            else optimize,
+        )  # fmt: skip
+    except (ValueError, KeyError, TypeError) as e:
+        raise ValueError(f"einsum: cannot find a path with optimize={optimize!r}: {e}") from None
+    return found
+
+
+def _explicit(text: str, shapes: Sequence[tuple[int, ...]]) -> tuple[list[str], str]:
+    """Subscripts of each operand and of the result, with letters for the axes of ``...``."""
+    left, arrow, right = text.partition("->")
+    terms = left.split(",")
+    for c in text.replace("...", "").replace("->", "").replace(",", ""):
+        if not c.isalpha():
+            raise ValueError(f"einsum: character {c!r} in {text!r} is no letter and no sign")
+    spare = [c for c in _LETTERS if c not in text]
+    ranks = [len(s) - len(t.replace("...", "")) for t, s in zip(terms, shapes)]
+    for t, s, extra in zip(terms, shapes, ranks):
+        if extra < 0 or (extra and "..." not in t):
+            raise ValueError(
+                f"einsum: subscripts {t!r} of {text!r} do not fit an operand of shape {s}"
+            )
+    most = max([r for t, r in zip(terms, ranks) if "..." in t], default=0)
+    dots = "".join(spare[:most])
+    inputs = [t.replace("...", dots[most - r :] if r else "") for t, r in zip(terms, ranks)]
+    if arrow:
+        output = right.replace("...", dots)
+    else:
+        letters = left.replace("...", "").replace(",", "")
+        output = dots + "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
+    known = set("".join(inputs))
+    for c in output:
+        if c not in known:
+            raise ValueError(
+                f"einsum: output character {c!r} did not appear in the input, {text!r}"
+            )
+        if output.count(c) > 1:
+            raise ValueError(f"einsum: output character {c!r} appears twice in {text!r}")
+    return inputs, output
+
+
+def _check_sizes(text: str, inputs: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> None:
+    sizes: dict[str, int] = {}
+    for k, (term, shape) in enumerate(zip(inputs, shapes)):
+        for c, d in zip(term, shape):
+            known = sizes.setdefault(c, d)
+            if d not in (1, known) and known != 1:
+                raise ValueError(
+                    f"einsum: size of label {c!r} for operand {k} ({d}) does not match previous "
+                    f"terms ({known}) in {text!r} with shapes {list(shapes)}"
+                )
+            sizes[c] = max(known, d) if 0 not in (known, d) else 0
+
+
+@compiled("steps", "precision", "preferred")
+def _einsum(*operands, steps, precision, preferred):
+    avals = [typeof(x) for x in operands]
+    dtype, weak = dtypes.lattice_result(tuple([(a.dtype, a.weak_type) for a in avals]))
+    values = [cast(x, a, dtype, weak) for x, a in zip(operands, avals)]
+    for taken, inputs, output in steps:
+        if len(taken) > 1:
+            parts = [values[i] for i in taken]
+            for i in sorted(taken, reverse=True):
+                values.pop(i)
+        else:
+            parts = [values.pop(taken[0])]
+        sizes = _sizes(inputs, parts)
+        terms = [_own(x, t, output, inputs[1 - k : 2 - k], sizes)
+                 for k, (x, t) in enumerate(zip(parts, inputs))]  # fmt: skip
+        if len(terms) == 1:
+            values.append(_arranged(*terms[0], output))
+        else:
+            values.append(_joined(*terms[0], *terms[1], output, precision, preferred))
+    out = values[0]
+    if preferred is not None and typeof(out).dtype != preferred:
+        out = lax.convert_element_type(out, preferred)
+    return out
+
+
+def _sizes(inputs: Sequence[str], parts: Sequence[Any]) -> dict[str, int]:
+    """The size of each label, that of its largest axis (none if one is empty)."""
+    sizes: dict[str, int] = {}
+    for term, x in zip(inputs, parts):
+        for c, d in zip(term, typeof(x).shape):
+            known = sizes.get(c, d)
+            sizes[c] = max(known, d) if 0 not in (known, d) else 0
+    return sizes
+
+
+def _own(x, term: str, output: str, others: Sequence[str], sizes) -> tuple[Any, str]:
+    """An operand with each label once, and without those that only it has."""
+    other = "".join(others)
+    # Axes of size 1 broadcast: where the label is larger elsewhere, they are left out.
+    drop = [i for i, (c, d) in enumerate(zip(term, typeof(x).shape)) if d == 1 and sizes[c] != 1]
+    drop = [i for i in drop if term[i] in other or term.count(term[i]) > 1]
+    if drop:
+        x = lax.squeeze(x, tuple(drop))
+        term = "".join(c for i, c in enumerate(term) if i not in drop)
+    for c in dict.fromkeys(term):
+        while term.count(c) > 1:
+            x, term = _diagonal(x, term, c)
+    gone = tuple([i for i, c in enumerate(term) if c not in output and c not in other])
+    if gone:
+        reduce = lax.reduce_or if typeof(x).dtype == np.bool_ else lax.reduce_sum
+        x = reduce(x, gone)
+        term = "".join(c for i, c in enumerate(term) if i not in gone)
+    return x, term
+
+
+def _diagonal(x, term: str, c: str) -> tuple[Any, str]:
+    """The diagonal of the first two axes with a label: every ``n + 1``-th of their elements."""
+    i = term.index(c)
+    j = term.index(c, i + 1)
+    rest = [k for k in range(len(term)) if k not in (i, j)]
+    x = lax.transpose(x, (i, j, *rest))
+    n, tail = typeof(x).shape[0], typeof(x).shape[2:]
+    flat = lax.reshape(x, (n * n, *tail))
+    if n > 1:
+        last = [n * n, *tail]
+        flat = lax.slice(flat, [0] * len(last), last, [n + 1] + [1] * len(tail))
+    return flat, c + "".join(term[k] for k in rest)
+
+
+def _arranged(x, term: str, output: str):
+    """Axes in the order of the output."""
+    order = tuple([term.index(c) for c in output])
+    return x if order == tuple(range(len(order))) else lax.transpose(x, order)
+
+
+def _joined(a, s: str, b, t: str, output: str, precision, preferred):
+    """The contraction of two operands that share labels."""
+    both = [c for c in s if c in t]
+    batch = [c for c in output if c in both]
+    summed = [c for c in both if c not in output]
+    if not summed and preferred is None:
+        return _product(a, s, b, t, output)
+    free = "".join(c for c in s if c not in both), "".join(c for c in t if c not in both)
+    if "".join(batch) + free[0] + free[1] != output:
+        if "".join(batch) + free[1] + free[0] == output:
+            a, s, b, t, free = b, t, a, s, free[::-1]
+    dims = tuple(
+        tuple([tuple([term.index(c) for c in labels]) for term in (s, t)])
+        for labels in (summed, batch)
+    )
+    out = lax.dot_general(a, b, dims, precision, preferred)
+    return _arranged(out, "".join(batch) + free[0] + free[1], output)
+
+
+def _product(a, s: str, b, t: str, output: str):
+    """Without sums: an elementwise product."""
+    sizes = _sizes((s, t), (a, b))
+    shape = [sizes[c] for c in output]
+    x, y = (
+        lax.broadcast_in_dim(
+            _arranged(v, term, "".join(c for c in output if c in term)),
+            shape,
+            tuple([i for i, c in enumerate(output) if c in term]),
+        )
+        for v, term in ((a, s), (b, t))
+    )
+    return (lax.bitwise_and if typeof(x).dtype == np.bool_ else lax.mul)(x, y)

@@ -1,0 +1,99 @@
+"""Exponentials, logarithms, roots."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from primax_core import custom_jvp, lax
+from primax_core.extend import Array, typeof
+
+from ._functions import elementwise
+from ._promotion import as_inexact, as_real, is_complex, refuse_complex
+
+
+@elementwise
+def exp(x: Any, /) -> Array:
+    """Exponential of each element; integers become floats."""
+    return lax.exp(as_inexact(x))
+
+
+@elementwise
+def exp2(x: Any, /) -> Array:
+    """2 to the power of each element; integers become floats."""
+    return lax.exp2(as_inexact(x))
+
+
+@elementwise
+def expm1(x: Any, /) -> Array:
+    """``exp(x) - 1`` of each element, accurate near zero; integers become floats."""
+    return lax.expm1(as_inexact(x))
+
+
+@elementwise
+def log(x: Any, /) -> Array:
+    """Natural logarithm of each element, NaN of negative floats; integers become floats."""
+    return lax.log(as_inexact(x))
+
+
+@elementwise
+def log2(x: Any, /) -> Array:
+    """Logarithm to base 2 of each element, NaN of negative floats; integers become floats."""
+    return lax.log2(as_inexact(x))
+
+
+@elementwise
+def log10(x: Any, /) -> Array:
+    """Logarithm to base 10 of each element, NaN of negative floats; integers become floats."""
+    x = as_inexact(x)
+    found: Any = lax.log(x)
+    scale = 1 / math.log(10)
+    if is_complex(x):  # part by part, so that an infinite part does not turn the other into NaN
+        scaled = lax.complex(lax.real(found) * scale, lax.imag(found) * scale)
+    else:
+        scaled = found * scale
+    return lax.convert_element_type(scaled, typeof(x).dtype)
+
+
+@elementwise
+def log1p(x: Any, /) -> Array:
+    """``log(1 + x)`` of each element, accurate near zero; integers become floats."""
+    return lax.log1p(as_inexact(x))
+
+
+@elementwise
+def sqrt(x: Any, /) -> Array:
+    """Square root of each element, NaN of negative floats; integers become floats.
+
+    The root of a complex number has a real part that is not negative.
+    """
+    return lax.sqrt(as_inexact(x))
+
+
+@elementwise
+def cbrt(x: Any, /) -> Array:
+    """Real cube root of each element; integers become floats, complex numbers are refused."""
+    return lax.cbrt(as_real("cbrt", x))
+
+
+@elementwise
+def i0(x: Any) -> Array:
+    """Modified Bessel function of the first kind and order 0 of each element.
+
+    Raises:
+      ValueError: for complex numbers.
+    """
+    refuse_complex("i0", x)
+    return _bessel_0(as_inexact(x))
+
+
+@custom_jvp
+def _bessel_0(x: Any) -> Any:
+    return lax.exp(lax.abs(x)) * lax.bessel_i0e(x)
+
+
+@_bessel_0.defjvp
+def _(primals, tangents):
+    (x,), (t,) = primals, tangents
+    # The derivative is the function of order 1, whose own factors have none at 0.
+    return _bessel_0(x), t * (lax.exp(x * lax.sign(x)) * lax.bessel_i1e(x))

@@ -1,0 +1,208 @@
+"""Arrays of one value, and of ones on a diagonal."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.extend import Array, dtypes, is_operand, typeof
+
+from ._checks import check_arrays, wanted_dtype
+from ._creation import asarray, placed
+from ._functions import compiled
+
+_FLOAT: Final = dtypes.default_float
+
+
+def shape_argument(shape: Any) -> tuple[Any, ...]:
+    """A shape given as a size or a sequence of sizes, which are checked where they are used."""
+    if isinstance(shape, (tuple, list)):
+        return tuple(shape)
+    if hasattr(shape, "__index__") and not getattr(shape, "ndim", 0):
+        return (shape,)
+    if hasattr(shape, "__iter__") and not isinstance(shape, str):
+        return tuple(shape)
+    raise TypeError(
+        f"Shapes must be 1D sequences of concrete values of integer type, got {shape!r}."
+    )
+
+
+def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+    """An array of zeros, of floats by default.
+
+    Args:
+      shape: a size or a sequence of sizes, known while tracing.
+      device, out_sharding: where to put it.
+
+    >>> zeros((2, 1))
+    Array([[0.],
+           [0.]], dtype=float32)
+    """
+    wanted = wanted_dtype(dtype, "zeros") or _FLOAT()
+    return placed(lax.full(shape_argument(shape), 0, wanted), device, out_sharding)
+
+
+def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+    """An array of ones, of floats by default; arguments as :func:`zeros`."""
+    wanted = wanted_dtype(dtype, "ones") or _FLOAT()
+    return placed(lax.full(shape_argument(shape), 1, wanted), device, out_sharding)
+
+
+def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+    """An array whose values nobody may rely on (they are zeros); arguments as :func:`zeros`."""
+    wanted = wanted_dtype(dtype, "empty") or _FLOAT()
+    return placed(lax.full(shape_argument(shape), 0, wanted), device, out_sharding)
+
+
+def full(
+    shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Array:
+    """An array of one value.
+
+    Args:
+      fill_value: a number or an array that broadcasts to ``shape``.
+      dtype: by default that of ``fill_value``, weak if it is a number.
+    """
+    check_arrays("full", fill_value)
+    wanted = wanted_dtype(dtype, "full")
+    target = shape_argument(shape)
+    if np.ndim(fill_value) == 0:
+        out = lax.full(target, fill_value, wanted)
+    else:
+        out = _spread(asarray(fill_value, wanted), target)
+    return placed(out, device, out_sharding)
+
+
+def _spread(value: Array, shape: tuple[int, ...]) -> Array:
+    n = len(shape)
+    if value.ndim > n or any(
+        d not in (1, e) for d, e in zip(value.shape, shape[n - value.ndim :])
+    ):
+        raise ValueError(
+            f"full: a fill_value of shape {value.shape} does not broadcast to shape {shape}"
+        )
+    return lax.broadcast_in_dim(value, shape, tuple(range(n - value.ndim, n)))
+
+
+def zeros_like(
+    a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Array:
+    """Zeros of another array's shape and type.
+
+    Args:
+      a: an array, or anything with a ``shape`` and a ``dtype``.
+      dtype, shape: what to have instead.
+    """
+    return _like("zeros_like", a, 0, dtype, shape, device, out_sharding)
+
+
+def ones_like(
+    a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Array:
+    """Ones of another array's shape and type; arguments as :func:`zeros_like`."""
+    return _like("ones_like", a, 1, dtype, shape, device, out_sharding)
+
+
+def empty_like(
+    prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None
+) -> Array:
+    """An array of another's shape and type whose values nobody may rely on."""
+    return _like("empty_like", prototype, 0, dtype, shape, device, None)
+
+
+def full_like(
+    a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
+    out_sharding: Any = None,
+) -> Array:  # fmt: skip
+    """An array of one value, of another array's shape and type.
+
+    Args:
+      a: an array, or anything with a ``shape`` and a ``dtype``.
+      fill_value: a number, or an array that broadcasts to the shape.
+      dtype, shape: what to have instead.
+    """
+    return _like("full_like", a, fill_value, dtype, shape, device, out_sharding)
+
+
+def _like(
+    name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, out_sharding: Any
+) -> Array:
+    if not is_operand(a) and not (hasattr(a, "shape") and hasattr(a, "dtype")):
+        raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(a)} at position 0.")
+    check_arrays(name, value)
+    wanted = wanted_dtype(dtype, name)
+    target = None if shape is None else shape_argument(shape)
+    if np.ndim(value) == 0:
+        out = lax.full_like(a, value, wanted, target)
+    else:
+        out = _spread(
+            asarray(value, a.dtype if wanted is None else wanted),
+            tuple(a.shape) if target is None else target,
+        )
+    return placed(out, device, out_sharding)
+
+
+def eye(
+    N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None
+) -> Array:  # fmt: skip
+    """Ones on a diagonal, zeros elsewhere.
+
+    Args:
+      N, M: numbers of rows and columns (``M`` is ``N`` by default).
+      k: which diagonal; positive ones lie above the main one. It may be traced.
+
+    >>> eye(2, 3, 1, dtype=int)
+    Array([[0, 1, 0],
+           [0, 0, 1]], dtype=int32)
+    """
+    wanted = wanted_dtype(dtype, "eye") or _FLOAT()
+    return placed(_eye(_diagonal(k), shape=_matrix_shape("eye", N, M), dtype=wanted), device)
+
+
+def identity(n: Any, dtype: Any = None) -> Array:
+    """The square matrix of ones on the diagonal and zeros elsewhere."""
+    return eye(n, dtype=dtype)
+
+
+def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Array:
+    """Ones on and below a diagonal, zeros above it; arguments as :func:`eye`."""
+    wanted = wanted_dtype(dtype, "tri") or _FLOAT()
+    return _tri(_diagonal(k), shape=_matrix_shape("tri", N, M), dtype=wanted)
+
+
+def _matrix_shape(name: str, rows: Any, columns: Any) -> tuple[int, int]:
+    sizes = (rows, rows if columns is None else columns)
+    try:
+        found = (int(sizes[0].__index__()), int(sizes[1].__index__()))
+    except AttributeError:
+        raise TypeError(f"{name}: sizes must be integers known while tracing, got {sizes}") from None
+    if min(found) < 0:
+        raise ValueError(f"{name}: negative dimensions are not allowed, got {found}")
+    return found
+
+
+def _diagonal(k: Any) -> Any:
+    """The number of a diagonal as an operand."""
+    if type(k) is not int:
+        dtype = typeof(k).dtype
+        if not dtypes.issubdtype(dtype, np.integer) or typeof(k).ndim:
+            raise ValueError(f"k must be a scalar integer; got {k!r}")
+        return lax.convert_element_type(k, np.dtype(np.int32))
+    return np.int32(min(max(k, -(2**30)), 2**30))
+
+
+@compiled("shape", "dtype")
+def _eye(k, *, shape, dtype):
+    return lax.convert_element_type(lax.eq(*_rows_and_columns(k, shape)), dtype)
+
+
+@compiled("shape", "dtype")
+def _tri(k, *, shape, dtype):
+    return lax.convert_element_type(lax.ge(*_rows_and_columns(k, shape)), dtype)
+
+
+def _rows_and_columns(k, shape):
+    rows = lax.broadcasted_iota(np.int32, shape, 0)
+    return lax.add(rows, k), lax.broadcasted_iota(np.int32, shape, 1)

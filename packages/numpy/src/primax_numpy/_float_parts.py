@@ -1,0 +1,247 @@
+"""Signs, exponents and fractions of floating-point numbers, and their neighbours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.extend import Array, dtypes, library_function, typeof
+
+from ._checks import check_arrays, check_out
+from ._functions import elementwise
+from ._promotion import as_inexact, as_real, is_complex, real_pair, refuse_complex, repeated
+
+_INTEGERS = {1: np.dtype(np.int8), 2: dtypes.i16, 4: dtypes.i32, 8: dtypes.i64}
+
+
+def sign_bits(x: Any) -> Any:
+    """Whether floats have their sign bit set, as -0.0 has."""
+    return lax.bitcast_convert_type(x, _INTEGERS[typeof(x).dtype.itemsize]) < 0
+
+
+@elementwise
+def signbit(x: Any, /) -> Array:
+    """Whether each element has its sign bit set: it is negative, -0.0, or a NaN with a sign.
+
+    Raises:
+      ValueError: for complex numbers.
+    """
+    refuse_complex("signbit", x)
+    return sign_bits(as_inexact(x))
+
+
+@elementwise
+def copysign(x1: Any, x2: Any, /) -> Array:
+    """Magnitudes of ``x1`` with the signs of ``x2``; integers become floats."""
+    x, y = real_pair("copysign", x1, x2)
+    size = lax.abs(x)
+    shape = np.broadcast_shapes(typeof(x).shape, typeof(y).shape)
+    return _chosen(sign_bits(y), lax.neg(size), size, shape)
+
+
+def _chosen(condition: Any, x: Any, y: Any, shape: tuple[int, ...]) -> Any:
+    """Elements of ``x`` where a condition holds, else of ``y``, of operands of one rank."""
+    return lax.select(*[repeated(v, shape) for v in (condition, x, y)])
+
+
+@elementwise
+def nextafter(x: Any, y: Any, /) -> Array:
+    """The floats next to those of ``x`` in the direction of ``y``; integers become floats."""
+    return lax.nextafter(*real_pair("nextafter", x, y))
+
+
+@elementwise
+def heaviside(x1: Any, x2: Any, /) -> Array:
+    """0 where ``x1`` is negative, 1 where it is positive, ``x2`` where it is 0, NaN for NaN.
+
+    >>> heaviside(np.array([-2.0, 0.0, 2.0], np.float32), 0.5).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    x, y = real_pair("heaviside", x1, x2)
+    shape = np.broadcast_shapes(typeof(x).shape, typeof(y).shape)
+    x, y = repeated(x, shape), repeated(y, shape)
+    step = lax.select(x < 0, lax.full_like(x, 0), lax.full_like(x, 1))
+    known = lax.select(x == 0, y, step)
+    return lax.select(x != x, lax.full_like(x, np.nan), known)
+
+
+# Exponents. Numbers narrower than 32 bits are taken apart as float32, which holds them exactly.
+
+
+def _wide(x: Any) -> Any:
+    narrow = typeof(x).dtype.itemsize < 4
+    return lax.convert_element_type(x, dtypes.f32) if narrow else x
+
+
+def _bits(x: Any) -> tuple[Any, Any, int]:
+    """The bits of wide floats, their biased exponents, and the number of bits of mantissas."""
+    dtype = typeof(x).dtype
+    mantissa = dtypes.finfo(dtype).nmant
+    bits: Any = lax.bitcast_convert_type(x, _INTEGERS[dtype.itemsize])
+    mask = 0x7FF if mantissa == 52 else 0xFF
+    return bits, (bits >> mantissa) & mask, mantissa
+
+
+def _power_of_2(exponent: Any, dtype: Any) -> Any:
+    """2 to the power of exponents of normal floats."""
+    info = dtypes.finfo(dtype)
+    whole = _INTEGERS[dtype.itemsize]
+    biased: Any = lax.convert_element_type(exponent, whole) + (info.maxexp - 1)
+    return lax.bitcast_convert_type(biased << info.nmant, dtype)
+
+
+def _scaled(x: Any, exponent: Any) -> Any:
+    """Wide floats times powers of 2, in steps that are normal floats."""
+    dtype = typeof(x).dtype
+    top = int(dtypes.finfo(dtype).maxexp) - 1
+    left = lax.clamp(np.int32(-3 * top), exponent, np.int32(3 * top))
+    for _ in range(3):
+        step = lax.clamp(np.int32(1 - top), left, np.int32(top))
+        x, left = x * _power_of_2(step, dtype), left - step
+    return x
+
+
+@elementwise
+def ldexp(x1: Any, x2: Any, /) -> Array:
+    """``x1 * 2**x2`` for integers ``x2``, exact but where the result overflows or underflows.
+
+    Raises:
+      ValueError: for complex ``x1``, or ``x2`` that are no integers.
+    """
+    aval, exponent = typeof(x1), typeof(x2)
+    whole = dtypes.issubdtype(exponent.dtype, np.integer) or exponent.dtype == np.bool_
+    if is_complex(x1) or not whole:
+        raise ValueError(
+            f"ldexp not supported for input types {aval.dtype.name}, {exponent.dtype.name}: the "
+            "second operand must have an integer dtype, the first a real one."
+        )
+    x = as_inexact(x1)
+    dtype = typeof(x).dtype
+    x = lax.convert_element_type(x, dtype)
+    shape = np.broadcast_shapes(aval.shape, exponent.shape)
+    e = lax.convert_element_type(lax.clamp(*_bounds(x2)), np.int32)
+    out = _scaled(_wide(repeated(x, shape)), repeated(e, shape))
+    return lax.convert_element_type(out, dtype)
+
+
+def _bounds(exponent: Any) -> tuple[Any, Any, Any]:
+    """Exponents between bounds that any float has overflowed at, and which an int32 holds."""
+    if typeof(exponent).dtype == np.bool_:
+        exponent = lax.convert_element_type(exponent, np.int32)
+    info = dtypes.iinfo(typeof(exponent).dtype)
+    low, high = max(info.min, -10_000), min(info.max, 10_000)
+    return lax.full_like(exponent, low), exponent, lax.full_like(exponent, high)
+
+
+@elementwise
+def frexp(x: Any, /) -> tuple[Array, Array]:
+    """Mantissas, at least 1/2 and less than 1 in size, and exponents of 2, whose product ``x`` is.
+
+    0, infinities and NaN are their own mantissas. Integers become floats.
+
+    >>> frexp(np.float32(12))
+    (Array(0.75, dtype=float32), Array(4, dtype=int32))
+    """
+    x = as_real("frexp", x)
+    dtype = typeof(x).dtype
+    wide = lax.convert_element_type(_wide(x), typeof(_wide(x)).dtype)
+    _, biased, _ = _bits(wide)
+    top = int(dtypes.finfo(typeof(wide).dtype).maxexp)
+    odd = lax.bitwise_or(wide == 0, lax.bitwise_not(lax.is_finite(wide)))
+    exponent: Any = lax.convert_element_type(biased, np.int32) - (top - 2)
+    exponent = lax.select(odd, lax.full_like(exponent, 0), exponent)
+    mantissa = _scaled(wide, lax.neg(exponent))
+    return lax.convert_element_type(mantissa, dtype), exponent
+
+
+@elementwise
+def spacing(x: Any, /) -> Array:
+    """Distance from each element to the next float away from zero, with the element's sign.
+
+    NaN for infinities and NaN. Complex numbers are refused, and floats of 8 bits.
+    """
+    refuse_complex("spacing", x)
+    x = as_inexact(x)
+    dtype = typeof(x).dtype
+    if dtype.itemsize < 2:
+        raise NotImplementedError(f"spacing is not defined for dtype {dtype.name}")
+    whole, mantissa = _INTEGERS[dtype.itemsize], dtypes.finfo(dtype).nmant
+    bits: Any = lax.bitcast_convert_type(x, whole)
+    sign = bits & np.iinfo(whole).min
+    biased = (bits & np.iinfo(whole).max) >> mantissa
+    one = lax.full_like(bits, 1)
+    normal = lax.max(biased - mantissa, one) << mantissa
+    denormal = one << lax.max(biased - 1, lax.full_like(bits, 0))
+    gap = lax.select(biased > mantissa, normal, denormal) | sign
+    found = lax.bitcast_convert_type(gap, dtype)
+    return lax.select(lax.is_finite(x), found, lax.full_like(found, np.nan))
+
+
+# Whole and fractional parts
+
+
+@library_function
+def _modf(x):
+    x = as_real("modf", x)
+    negative = sign_bits(x)
+    size: Any = lax.select(negative, lax.neg(x), x)
+    whole = lax.floor(size)
+    part = lax.select(size == np.inf, lax.full_like(size, 0), size - whole)
+    return [lax.select(negative, lax.neg(v), v) for v in (part, whole)]
+
+
+def modf(x: Any, /, out: None = None) -> tuple[Array, Array]:
+    """Fractional and whole part of each element, both with its sign; integers become floats.
+
+    >>> modf(np.float32(-2.5))
+    (Array(-0.5, dtype=float32), Array(-2., dtype=float32))
+    """
+    check_arrays("modf", x)
+    check_out("modf", out)
+    part, whole = _modf(x)
+    return part, whole
+
+
+@library_function
+def _nan_to_num(x, nan, posinf, neginf):
+    dtype = typeof(x).dtype
+    if not dtypes.issubdtype(dtype, np.inexact):
+        return x
+    x = lax.convert_element_type(x, dtype)  # strongly typed
+    if is_complex(x):
+        parts = [_numbers(p, nan, posinf, neginf) for p in (lax.real(x), lax.imag(x))]
+        return lax.complex(*parts)
+    return _numbers(x, nan, posinf, neginf)
+
+
+def _numbers(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
+    dtype = typeof(x).dtype
+    info = dtypes.finfo(dtype)
+    given = [nan, info.max if posinf is None else posinf, info.min if neginf is None else neginf]
+    x, *new = _together(x, [lax.convert_element_type(v, dtype) for v in given])
+    for odd, value in zip((x != x, x == np.inf, x == -np.inf), new, strict=True):
+        x = lax.select(odd, value, x)
+    return x
+
+
+def _together(x: Any, others: list[Any]) -> list[Any]:
+    shape = np.broadcast_shapes(*[typeof(v).shape for v in (x, *others)])
+    return [repeated(v, shape) for v in (x, *others)]
+
+
+def nan_to_num(
+    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> Array:
+    """Elements with NaN and infinities replaced by numbers, also in parts of complex numbers.
+
+    Args:
+      copy: has no effect: arrays are never changed.
+      nan, posinf, neginf: what stands for NaN and the infinities; by default 0 and the largest and
+        least finite number.
+
+    The derivative is zero where an element is replaced.
+    """
+    check_arrays("nan_to_num", x)
+    return _nan_to_num(x, nan, posinf, neginf)

@@ -1,0 +1,366 @@
+"""How many elements fall in each of a row or a grid of bins."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.extend import Array, Tracer, dtypes, is_operand, typeof
+
+from ._checks import check_arrays
+from ._counting import counts_at
+from ._creation import asarray
+from ._functions import compiled
+from ._reducing import broadcast, float_of, is_complex, wide_of
+from ._searching import bisected
+from ._selecting import check_known, take_rows
+from ._statistics import scalar
+
+
+def _edges(a: Any, low: Any, high: Any, bins: int) -> Any:
+    """Edges of equal bins from the least to the greatest element, or between given numbers."""
+    dtype = typeof(a).dtype
+    if low is None:
+        if typeof(a).size:
+            axes = tuple(range(typeof(a).ndim))
+            low, high = lax.reduce_min(a, axes), lax.reduce_max(a, axes)
+        else:
+            low, high = scalar(0, dtype), scalar(1, dtype)
+    low, high = (lax.convert_element_type(v, dtype) for v in (low, high))
+    half = scalar(0.5, dtype)
+    same = lax.eq(low, high)
+    low, high = (
+        lax.select(same, lax.sub(low, half), low),
+        lax.select(same, lax.add(high, half), high),
+    )
+    steps = lax.convert_element_type(lax.iota(np.int32, bins + 1), dtype)
+    part = lax.div(steps, lax.full_like(steps, max(bins, 1)))
+    low, high = (broadcast(v, (bins + 1,)) for v in (low, high))
+    out = lax.add(lax.mul(low, lax.sub(lax.full_like(part, 1), part)), lax.mul(high, part))
+    last = lax.ge(part, lax.full_like(part, 1))
+    return lax.select(last, high, out) if bins else out
+
+
+def _bin_of(a: Any, edges: Any, equal: bool) -> Any:
+    """The number of each element's bin, or the number of bins if it falls in none."""
+    n = typeof(edges).shape[0] - 1
+    first, last = (lax.squeeze(lax.slice_in_dim(edges, i, i + 1), (0,)) for i in (0, n))
+    shape = typeof(a).shape
+    inside = lax.bitwise_and(lax.ge(a, broadcast(first, shape)), lax.le(a, broadcast(last, shape)))
+    if equal:
+        width = lax.sub(last, first)
+        where = lax.div(lax.sub(a, broadcast(first, shape)), broadcast(width, shape))
+        where = lax.convert_element_type(lax.mul(where, lax.full_like(where, n)), np.int32)
+        top = lax.full_like(where, n - 1)
+        where = lax.clamp(lax.full_like(where, 0), where, top)
+        # Rounding may have put it one bin off.
+        one = lax.full_like(where, 1)
+        below = lax.lt(a, take_rows(edges, where))
+        above = lax.ge(a, take_rows(edges, lax.add(where, one)))
+        above = lax.bitwise_and(above, lax.lt(where, top))
+        where = lax.select(below, lax.sub(where, one), lax.select(above, lax.add(where, one), where))
+    else:
+        where = bisected(edges, a, "right")
+        where = lax.min(lax.sub(where, lax.full_like(where, 1)), lax.full_like(where, n - 1))
+    return lax.select(inside, where, lax.full_like(where, n))
+
+
+def _flat(x: Any, dtype: Any) -> Any:
+    return lax.convert_element_type(lax.reshape(x, (typeof(x).size,)), dtype)
+
+
+def _per_width(counts: Any, edges: Sequence[Any]) -> Any:
+    """Counts divided by their sum and by the sizes of the bins."""
+    shape = typeof(counts).shape
+    total = lax.reduce_sum(counts, tuple(range(len(shape))))
+    counts = lax.div(counts, broadcast(total, shape))
+    for axis, e in enumerate(edges):
+        n = typeof(e).shape[0]
+        widths = lax.sub(lax.slice_in_dim(e, 1, n), lax.slice_in_dim(e, 0, n - 1))
+        widths = lax.convert_element_type(widths, typeof(counts).dtype)
+        counts = lax.div(counts, lax.broadcast_in_dim(widths, shape, (axis,)))
+    return counts
+
+
+@compiled("bins", "dtype", "density")
+def _histogram(a, weights, edges, low, high, *, bins, dtype, density):
+    wide = wide_of(dtype)
+    x = _flat(a, wide)
+    equal = edges is None
+    edges = _edges(x, low, high, bins) if equal else lax.convert_element_type(edges, wide)
+    if weights is not None:
+        weights = _flat(weights, wide)
+    n = typeof(edges).shape[0] - 1
+    if n < 1:
+        counts = lax.full((0,), scalar(0, wide))
+    else:
+        x, fixed = lax.stop_gradient(x), lax.stop_gradient(edges)
+        kind = dtypes.default_int() if weights is None else wide
+        counts = counts_at(_bin_of(x, fixed, equal), weights, n, kind)
+        counts = lax.convert_element_type(counts, wide)
+    if density:
+        counts = _per_width(counts, [edges])
+    return lax.convert_element_type(counts, dtype), lax.convert_element_type(edges, dtype)
+
+
+@compiled("bins", "dtype")
+def _bin_edges(a, low, high, *, bins, dtype):
+    edges = _edges(_flat(a, wide_of(dtype)), low, high, bins)
+    return lax.convert_element_type(edges, dtype)
+
+
+def _range_of(name: str, range: Any) -> tuple[Any, Any]:
+    if range is None:
+        return None, None
+    if is_operand(range):
+        if typeof(range).shape != (2,):
+            raise ValueError(
+                f"{name}: range must be None or two numbers, got shape {typeof(range).shape}"
+            )
+        return tuple(lax.index_in_dim(range, i, 0, keepdims=False) for i in (0, 1))
+    try:
+        low, high = range
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}: range must be None or two numbers, got {range}") from None
+    check_arrays(f"{name}'s range", low, high)
+    known = not isinstance(low, Tracer) and not isinstance(high, Tracer)
+    if known and np.ndim(low) == np.ndim(high) == 0 and not np.asarray(low <= high):
+        raise ValueError(f"{name}: range must ascend, got {low} and {high}")
+    return low, high
+
+
+def _check_edges(name: str, edges: Any) -> None:
+    aval = typeof(edges)
+    if aval.ndim != 1:
+        raise ValueError(f"{name}: bins must be a number or a vector of edges, got {aval.shape}")
+    if not isinstance(edges, Tracer):
+        known = np.asarray(edges)
+        if np.any(known[1:] < known[:-1]):
+            raise ValueError(f"{name}: bins must ascend, got {known}")
+
+
+def _by_rule(name: str, a: Any, bins: str, range: Any, weights: Any) -> Any:
+    """Edges that NumPy chooses by a rule that it has a name for."""
+    if weights is not None:
+        raise TypeError(f"{name}: bins={bins!r} does not go with weights; give a number of bins")
+    check_known(f"{name}(bins={bins!r})", a)
+    dtype = float_of(typeof(a).dtype)
+    return asarray(np.histogram_bin_edges(np.asarray(a), bins, range).astype(dtype))
+
+
+def _bins_of(name: str, bins: Any) -> tuple[int, Any]:
+    """A number of bins, or edges."""
+    if is_operand(bins) and typeof(bins).ndim:
+        _check_edges(name, bins)
+        return 0, bins
+    if not is_operand(bins):
+        raise TypeError(
+            f"{name}: bins must be a number, an array of edges or the name of a rule, got "
+            f"{type(bins)}"
+        )
+    n = operator.index(bins)
+    if n < 0:
+        raise ValueError(f"{name}: the number of bins must be positive, got {n}")
+    return n, None
+
+
+def _dtype_for(name: str, *arrays: Any) -> Any:
+    avals = [typeof(x) for x in arrays if x is not None]
+    dtype = float_of(dtypes.lattice_result(tuple([(t.dtype, t.weak_type) for t in avals]))[0])
+    if is_complex(dtype):
+        raise TypeError(f"{name} does not accept complex numbers: they have no order")
+    return dtype
+
+
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Array:
+    """The edges of the bins of :func:`histogram`, with its arguments.
+
+    >>> histogram_bin_edges(np.array([1.0, 3.0]), bins=2).tolist()
+    [1.0, 2.0, 3.0]
+    """
+    name = "histogram_bin_edges"
+    check_arrays(name, a)
+    if isinstance(bins, str):
+        found: Array = _by_rule(name, a, bins, range, weights)
+        return found
+    n, edges = _bins_of(name, bins)
+    dtype = _dtype_for(name, a, edges)
+    if edges is not None:
+        return lax.convert_element_type(edges, dtype)
+    low, high = _range_of(name, range)
+    found = _bin_edges(a, low, high, bins=n, dtype=dtype)
+    return found
+
+
+def histogram(
+    a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None,
+    out_sharding: Any = None,
+) -> tuple[Array, Array]:  # fmt: skip
+    """How many elements fall in each of a row of bins.
+
+    A bin holds its left edge, the last one both. What falls in none is left out.
+
+    Args:
+      a: an array, taken as a vector.
+      bins: a number of equal bins, or a vector of edges, or (where values are known) the name of a
+        rule that NumPy has for the number of bins, such as ``"auto"``.
+      range: the first and the last edge of equal bins; by default the least and the greatest
+        element.
+      weights: what each element adds, instead of 1; of the shape of ``a``.
+      density: divide by the sum of all and by the widths of the bins.
+      out_sharding: accepted for symmetry with creation functions; the result follows the operand.
+
+    Returns:
+      Counts and edges, both floats. If ``a`` holds NaN and no range is given, the edges are NaN and
+      nothing is counted.
+
+    Counts have derivatives with respect to weights only.
+
+    >>> counts, edges = histogram(np.array([1.0, 2.0, 2.0, 5.0]), bins=2)
+    >>> counts.tolist(), edges.tolist()
+    ([3.0, 1.0], [1.0, 3.0, 5.0])
+    """
+    check_arrays("histogram", a)
+    if weights is not None:
+        check_arrays("histogram", a, weights)
+        if typeof(weights).shape != typeof(a).shape:
+            raise ValueError(
+                "histogram: weights should have the same shape as a, got "
+                f"{typeof(weights).shape} and {typeof(a).shape}"
+            )
+    if isinstance(bins, str):
+        bins = _by_rule("histogram", a, bins, range, weights)
+    n, edges = _bins_of("histogram", bins)
+    dtype = _dtype_for("histogram", a, edges, weights)
+    low, high = (None, None) if edges is not None else _range_of("histogram", range)
+    counts, found = _histogram(
+        a, weights, edges, low, high, bins=n, dtype=dtype, density=bool(density)
+    )
+    return counts, found
+
+
+@compiled("bins", "dtype", "count_dtype", "density")
+def _histogramdd(sample, weights, edges, limits, *, bins, dtype, count_dtype, density):
+    wide = wide_of(dtype)
+    n = typeof(sample).shape[0]
+    places, found = None, []
+    inside = lax.full((n,), np.True_)
+    for i, (number, given, (low, high)) in enumerate(zip(bins, edges, limits)):
+        x = lax.slice_in_dim(sample, i, i + 1, axis=1)
+        x = _flat(x, wide)
+        e = _edges(x, low, high, number) if given is None else lax.convert_element_type(given, wide)
+        found.append(e)
+        size = typeof(e).shape[0] - 1
+        at = _bin_of(lax.stop_gradient(x), lax.stop_gradient(e), given is None)
+        inside = lax.bitwise_and(inside, lax.lt(at, lax.full_like(at, size)))
+        places = at if places is None else lax.add(lax.mul(places, lax.full_like(at, size)), at)
+    shape = tuple(typeof(e).shape[0] - 1 for e in found)
+    total = int(np.prod(shape))
+    places = lax.select(inside, places, lax.full_like(places, total))
+    summed = wide_of(count_dtype)
+    if weights is not None:
+        weights = lax.convert_element_type(weights, summed)
+    counts = lax.reshape(counts_at(places, weights, total, summed), shape)
+    if density:
+        counts = _per_width(lax.convert_element_type(counts, float_of(summed)), found)
+        count_dtype = float_of(count_dtype)
+    return (
+        lax.convert_element_type(counts, count_dtype),
+        [lax.convert_element_type(e, dtype) for e in found],
+    )
+
+
+def histogramdd(
+    sample: Any, bins: Any = 10, range: Any = None, weights: Any = None,
+    density: bool | None = None,
+) -> tuple[Array, list[Array]]:  # fmt: skip
+    """How many points fall in each bin of a grid.
+
+    Args:
+      sample: ``[points, axes]``.
+      bins: a number of equal bins for all axes, or for each axis a number or a vector of edges.
+      range: for each axis ``None`` or the first and last edge of equal bins.
+      weights: what each point adds, instead of 1.
+      density: divide by the sum of all and by the sizes of the bins.
+
+    Returns:
+      Counts, of integers without weights, and a list of the edges along each axis.
+
+    >>> counts, edges = histogramdd(np.array([[1.0, 1.0], [3.0, 2.0]]), bins=2)
+    >>> counts.tolist()
+    [[1, 0], [0, 1]]
+    """
+    return _on_grid("histogramdd", sample, bins, range, weights, density)
+
+
+def _on_grid(
+    name: str, sample: Any, bins: Any, range: Any, weights: Any, density: Any
+) -> tuple[Array, list[Array]]:
+    check_arrays(name, sample)
+    aval = typeof(sample)
+    if aval.ndim != 2:
+        raise ValueError(f"{name}: sample must have the axes [points, axes], got shape {aval.shape}")
+    n, rank = aval.shape
+    each = [bins] * rank if is_operand(bins) and not typeof(bins).ndim else list(bins)
+    if len(each) != rank:
+        raise ValueError(f"{name}: should be a bin for each dimension, got {len(each)} for {rank}")
+    ranges = [None] * rank if range is None else list(range)
+    if len(ranges) != rank:
+        raise ValueError(f"{name}: should be a range for each dimension, got {len(ranges)} for {rank}")
+    found = [_bins_of(name, b) for b in each]
+    limits = [_range_of(name, r) for r in ranges]
+    dtype = _dtype_for(name, sample)
+    counted = dtypes.default_int()
+    if weights is not None:
+        check_arrays(name, sample, weights)
+        if typeof(weights).shape != (n,):
+            raise ValueError(
+                f"{name}: should have one weight for each point, got {typeof(weights).shape} for {n}"
+            )
+        counted = _dtype_for(name, weights)
+    counts, edges = _histogramdd(
+        sample, weights, [e for _, e in found], limits, bins=tuple(b for b, _ in found), dtype=dtype,
+        count_dtype=counted, density=bool(density),
+    )  # fmt: skip
+    return counts, edges
+
+
+@compiled()
+def _pairs(x, y):
+    avals = [typeof(x), typeof(y)]
+    dtype, _ = dtypes.lattice_result(tuple([(t.dtype, t.weak_type) for t in avals]))
+    columns = [lax.expand_dims(lax.convert_element_type(v, dtype), (1,)) for v in (x, y)]
+    return lax.concatenate(columns, 1)
+
+
+def histogram2d(
+    x: Any, y: Any, bins: Any = 10, range: Any = None, weights: Any = None,
+    density: bool | None = None,
+) -> tuple[Array, Array, Array]:  # fmt: skip
+    """How many points of a plane fall in each bin of a grid.
+
+    Args:
+      x, y: vectors of coordinates.
+      bins: a number of equal bins or a vector of edges for both axes, or a pair of these.
+      range: ``((xmin, xmax), (ymin, ymax))``; by default what the points cover.
+      weights, density: as in :func:`histogramdd`.
+
+    Returns:
+      Counts, the edges along ``x`` and those along ``y``.
+    """
+    check_arrays("histogram2d", x, y)
+    shapes = [typeof(v).shape for v in (x, y)]
+    if shapes[0] != shapes[1] or len(shapes[0]) != 1:
+        raise ValueError(f"histogram2d: x and y must be vectors of one length, got {shapes}")
+    if not is_operand(bins) or typeof(bins).ndim:
+        length = typeof(bins).shape[0] if is_operand(bins) else len(bins)
+        if length not in (1, 2):
+            bins = [asarray(bins)] * 2
+        elif length == 1:
+            bins = [bins[0]] * 2
+    counts, edges = _on_grid("histogram2d", _pairs(x, y), bins, range, weights, density)
+    return counts, edges[0], edges[1]

@@ -1,0 +1,163 @@
+"""Piecewise linear interpolation, and angles without jumps."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.extend import Array, dtypes, typeof
+
+from ._checks import check_arrays, one_axis
+from ._creation import asarray
+from ._functions import compiled
+from ._promotion import is_complex, refuse_complex
+from ._searching import searchsorted
+
+
+def _at(x: Any, places: Any) -> Any:
+    return x.at[places].get(mode="promise_in_bounds")
+
+
+@compiled("extrapolate")
+def _interp(x, xp, fp, left, right, period, *, extrapolate):
+    if period is not None:
+        period = lax.abs(period)
+        x, xp = (v % period for v in (x, xp))
+        order = lax.sort([xp, lax.iota(np.int32, typeof(xp).size)], num_keys=1)[1]
+        xp, fp = _at(xp, order), _at(fp, order)
+        xp = lax.concatenate([xp[-1:] - period, xp, xp[:1] + period], 0)
+        fp = lax.concatenate([fp[-1:], fp, fp[:1]], 0)
+    n = typeof(xp).size
+    if n == 1:
+        return _outside(x, xp, fp, left, right, extrapolate, _full(x, fp[0]))
+    place: Any = searchsorted(xp, x, side="right")
+    place = lax.clamp(np.int32(1), place, np.int32(n - 1))
+    low, high = _at(xp, place - 1), _at(xp, place)
+    below, above = _at(fp, place - 1), _at(fp, place)
+    width: Any = high - low
+    flat = lax.abs(width) <= np.spacing(np.finfo(typeof(width).dtype).eps)
+    step = lax.convert_element_type(
+        lax.select(flat, lax.full_like(width, 0), x - low), typeof(below).dtype
+    )
+    width = lax.select(flat, lax.full_like(width, 1), width)
+    inside = below + step / lax.convert_element_type(width, typeof(below).dtype) * (above - below)
+    return _outside(x, xp, fp, left, right, extrapolate, inside)
+
+
+def _full(x: Any, value: Any) -> Any:
+    return lax.broadcast_in_dim(value, typeof(x).shape, ())
+
+
+def _outside(
+    x: Any, xp: Any, fp: Any, left: Any, right: Any, extrapolate: tuple[bool, bool], out: Any
+) -> Any:
+    for beyond, value, edge, along in (
+        (x < xp[0], left, fp[0], extrapolate[0]),
+        (x > xp[-1], right, fp[-1], extrapolate[1]),
+    ):
+        if not along:
+            edge = edge if value is None else lax.convert_element_type(value, typeof(fp).dtype)
+            out = lax.select(beyond, _full(x, edge), out)
+    return out
+
+
+def interp(
+    x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
+) -> Array:
+    """Values of the piecewise linear function through given points.
+
+    Its derivative at a point is the slope to the right of it, and zero outside.
+
+    Args:
+      x: where to evaluate it.
+      xp: ``float[n]``, abscissas of the points, increasing (in any order with ``period``).
+      fp: ``float[n]`` or ``complex[n]``, their ordinates.
+      left, right: values below ``xp[0]`` and above ``xp[-1]``, by default the ordinates there;
+        ``"extrapolate"`` continues the first or last piece.
+      period: repeat the points with this period.
+
+    Raises:
+      ValueError: if ``xp`` and ``fp`` are not vectors of one size, or hold no points.
+
+    >>> interp(0.5, np.array([0.0, 1.0]), np.array([10.0, 20.0])).item()
+    15.0
+    """
+    given = [v for v in (left, right, period) if v is not None and not isinstance(v, str)]
+    check_arrays("interp", x, xp, fp, *given)
+    for name, value in (("left", left), ("right", right)):
+        if isinstance(value, str) and value != "extrapolate":
+            raise ValueError(
+                f"the only valid string value of `{name}` is 'extrapolate', but got: {value!r}"
+            )
+    shapes = typeof(xp).shape, typeof(fp).shape
+    if shapes[0] != shapes[1] or len(shapes[0]) != 1:
+        raise ValueError(
+            "xp and fp must be one-dimensional arrays of equal size, got shapes "
+            f"{shapes[0]} and {shapes[1]}"
+        )
+    if not shapes[0][0]:
+        raise ValueError("interp: xp and fp hold no points")
+    if period is not None and typeof(period).ndim:
+        raise ValueError(f"period must be a scalar; got shape {typeof(period).shape}")
+    if period is not None and isinstance(period, (int, float)) and period == 0:
+        raise ValueError("period must be a non-zero value")
+    if is_complex(x) or is_complex(xp):
+        raise ValueError("jnp.interp: complex x values not supported.")
+    real = dtypes.result_type(x, xp, np.zeros((), dtypes.default_float()))
+    value_dtype = dtypes.result_type(fp, np.zeros((), dtypes.default_float()))
+    extrapolate = left == "extrapolate", right == "extrapolate"
+    x, xp, fp = asarray(x, real), asarray(xp, real), asarray(fp, value_dtype)
+    period = None if period is None else asarray(period, real)
+    left, right = (None if isinstance(v, str) else v for v in (left, right))
+    return _interp(x, xp, fp, left, right, period, extrapolate=extrapolate)
+
+
+@compiled("axis", "period")
+def _unwrap(p, discont, *, axis, period):
+    dtype = typeof(p).dtype
+    whole = dtypes.issubdtype(dtype, np.integer)
+    half: Any = period // 2 if whole else period / 2
+    n = typeof(p).shape[axis]
+    step: Any = lax.slice_in_dim(p, 1, n, axis=axis) - lax.slice_in_dim(p, 0, n - 1, axis=axis)
+    wrapped: Any = (step + half) % period - half
+    if not whole or period % 2 == 0:  # a jump by half a period keeps its direction
+        flips = lax.bitwise_and(wrapped == -half, step > 0)
+        wrapped = lax.select(flips, lax.full_like(wrapped, half), wrapped)
+    change: Any = wrapped - step
+    limit = half if discont is None else discont
+    change = lax.select(lax.abs(step) < limit, lax.full_like(change, 0), change)
+    total = lax.cumsum(change, axis)
+    first = lax.slice_in_dim(p, 0, 1, axis=axis)
+    rest = lax.slice_in_dim(p, 1, n, axis=axis) + total
+    return lax.concatenate([first, lax.convert_element_type(rest, dtype)], axis)
+
+
+def unwrap(p: Any, discont: Any = None, axis: int = -1, period: float = 2 * math.pi) -> Array:
+    """Angles shifted by whole periods such that neighbours differ by half a period at most.
+
+    Args:
+      p: the angles; integers stay integers if the period is one.
+      discont: only jumps at least as large are mended; half a period, which is the least, by
+        default.
+      axis: along which neighbours are compared.
+      period: the period.
+
+    >>> unwrap(np.array([0, 2, 5, 1]), period=6).tolist()
+    [0, 2, 5, 7]
+    """
+    check_arrays("unwrap", p)
+    refuse_complex("unwrap", p)
+    value = asarray(p)
+    if not value.ndim:
+        raise ValueError("unwrap: p must have at least one axis, got a scalar")
+    place = one_axis(axis, value.ndim)
+    whole = dtypes.issubdtype(value.dtype, np.integer) and isinstance(period, int)
+    if not whole and not dtypes.issubdtype(value.dtype, np.floating):
+        value = asarray(value, dtypes.result_type(value.dtype, dtypes.default_float()))
+    value = asarray(value, value.dtype)
+    if not value.shape[place]:
+        return value
+    return _unwrap(value, discont, axis=place, period=period)

@@ -1,0 +1,325 @@
+"""Arrays joined, repeated and laid side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.errors import ConcretizationTypeError
+from primax_core.extend import Array, ShortRoads, Tracer, cast, dtypes, typeof
+
+from ._checks import check_arrays, check_out, one_axis, wanted_dtype
+from ._creation import asarray, placed
+from ._functions import compiled
+from ._shapes import atleast_1d, atleast_2d, atleast_3d, ravel
+from ._taking import rows_at
+
+
+def _alike(arrays: Sequence[Any], dtype: Any) -> list[Any]:
+    """Operands in one dtype: the one asked for, or the one that they promote to."""
+    if dtype is not None:
+        return [lax.convert_element_type(x, dtype) for x in arrays]
+    avals = [typeof(x) for x in arrays]
+    if all(a.dtype == avals[0].dtype and isinstance(a.dtype, dtypes.ExtendedDType) for a in avals):
+        return list(arrays)
+    joint, weak = dtypes.lattice_result(tuple([(a.dtype, a.weak_type) for a in avals]))
+    return [cast(x, a, joint, weak) for x, a in zip(arrays, avals)]
+
+
+def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
+    """Arrays joined along an axis (flattened first for ``None``).
+
+    Args:
+      arrays: a sequence of arrays, or an array whose rows are joined.
+      dtype: of the result, by default the one that they promote to.
+
+    Raises:
+      ValueError: without arrays, or if an array has no such axis.
+      TypeError: if other sizes differ.
+    """
+    if axis is None:
+        return concatenate([ravel(a) for a in arrays], 0, dtype)
+    return _joined(_concatenation, arrays, axis, dtype)
+
+
+def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:
+    """Arrays joined along an axis; see :func:`concatenate`."""
+    return concatenate(arrays, axis)
+
+
+def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Array:
+    """Arrays of one shape joined along a new axis.
+
+    Raises:
+      ValueError: without arrays, or if their shapes differ.
+    """
+    check_out("stack", out)
+    return _joined(_stacking, arrays, axis, dtype)
+
+
+def _joined(roads: ShortRoads, arrays: Any, axis: int, dtype: Any) -> Array:
+    if type(arrays) in (list, tuple) and type(axis) is int and dtype is None:
+        found: Array | None = roads.quick(axis, *arrays)
+        if found is not None:
+            return found
+    name = roads.function.__name__
+    parts = _parts(name, arrays)
+    return roads.slow(axis, parts, axis=axis, dtype=wanted_dtype(dtype, name))
+
+
+def _parts(name: str, arrays: Any) -> tuple[Any, ...]:
+    """The arrays to join: those of a sequence, or the rows of an array."""
+    if isinstance(arrays, (Array, np.ndarray)):
+        parts = tuple([arrays[i] for i in range(arrays.shape[0])])
+    elif isinstance(arrays, (list, tuple)) or hasattr(arrays, "__iter__"):
+        parts = tuple(arrays)
+    else:
+        raise TypeError(f"{name} requires a sequence of arrays, got {type(arrays)}.")
+    check_arrays(name, *parts)
+    return parts
+
+
+_JOINING: Final = ("axis", "dtype")
+
+
+@compiled(*_JOINING)
+def _concatenate(*arrays, axis, dtype):
+    if not arrays:
+        raise ValueError("Need at least one array to concatenate.")
+    parts = _alike(arrays, dtype)
+    if not typeof(parts[0]).ndim:
+        raise ValueError("Zero-dimensional arrays cannot be concatenated.")
+    return lax.concatenate(parts, one_axis(axis, typeof(parts[0]).ndim))
+
+
+@compiled(*_JOINING)
+def _stack(*arrays, axis, dtype):
+    if not arrays:
+        raise ValueError("Need at least one array to stack.")
+    shapes = {typeof(x).shape for x in arrays}
+    if len(shapes) > 1:
+        raise ValueError(f"All input arrays must have the same shape, got {sorted(shapes)}.")
+    at = one_axis(axis, typeof(arrays[0]).ndim + 1)
+    rows = [lax.expand_dims(x, (at,)) for x in _alike(arrays, dtype)]
+    return lax.concatenate(rows, at)
+
+
+_concatenation: Final = ShortRoads(_concatenate)
+_stacking: Final = ShortRoads(_stack)
+
+
+def hstack(tup: Any, dtype: Any = None) -> Array:
+    """Arrays joined along the second axis; vectors and numbers along the first."""
+    return _side_by_side("hstack", tup, dtype, atleast_1d, 1)
+
+
+def vstack(tup: Any, dtype: Any = None) -> Array:
+    """Arrays joined along the first axis; vectors are rows."""
+    return _side_by_side("vstack", tup, dtype, atleast_2d, 0)
+
+
+def dstack(tup: Any, dtype: Any = None) -> Array:
+    """Arrays joined along the third axis; vectors and matrices get the axes that they lack."""
+    return _side_by_side("dstack", tup, dtype, atleast_3d, 2)
+
+
+def column_stack(tup: Any) -> Array:
+    """Arrays joined along the second axis; vectors are columns."""
+    return _side_by_side("column_stack", tup, None, None, 1)
+
+
+def _side_by_side(
+    name: str, tup: Any, dtype: Any, raised: Callable[..., Any] | None, axis: int
+) -> Array:
+    parts = _parts(name, tup)
+    if not parts:
+        raise ValueError(f"{name}: Need at least one array to concatenate.")
+    wanted = wanted_dtype(dtype, name)
+    return _stacked(*parts, raised=raised, axis=axis, dtype=wanted)
+
+
+@compiled("raised", "axis", "dtype")
+def _stacked(*parts, raised, axis, dtype):
+    if raised is None:
+        raised = _as_column
+    rows = [raised(x) for x in _alike(parts, dtype)]
+    return lax.concatenate(rows, min(axis, typeof(rows[0]).ndim - 1))
+
+
+def _as_column(x):
+    x = asarray(x)
+    return lax.reshape(x, (x.size, 1)) if x.ndim < 2 else x
+
+
+def append(arr: Any, values: Any, axis: int | None = None) -> Array:
+    """An array with values joined to its end along an axis (both flattened for ``None``)."""
+    check_arrays("append", arr, values)
+    return concatenate([arr, values], axis)
+
+
+def block(arrays: Any) -> Array:
+    """Arrays laid side by side as nested lists show them.
+
+    The innermost lists are joined along the last axis, those around them along the one before it,
+    and so on; arrays of less axes get new ones in front.
+
+    Raises:
+      ValueError: for empty lists, tuples, and lists nested unevenly.
+    """
+    return _block(arrays, depth=_depth(arrays))
+
+
+def _depth(arrays: Any) -> int:
+    if isinstance(arrays, tuple):
+        raise ValueError(f"block: takes lists, not tuples: got {arrays!r}")
+    if not isinstance(arrays, list):
+        check_arrays("block", arrays)
+        return 0
+    if not arrays:
+        raise ValueError("block: does not take empty lists")
+    depths = {_depth(a) for a in arrays}
+    if len(depths) > 1:
+        raise ValueError(f"block: Mismatched list depths: {sorted(depths)} in {arrays!r}")
+    return 1 + depths.pop()
+
+
+@compiled("depth")
+def _block(arrays, *, depth):
+    leaves: list[Any] = []
+    _collect(arrays, leaves)
+    rank = max(depth, *[typeof(x).ndim for x in leaves])
+    alike = iter(_alike(leaves, None))
+    return _laid(arrays, depth, rank, alike)
+
+
+def _collect(arrays: Any, leaves: list[Any]) -> None:
+    if isinstance(arrays, list):
+        for a in arrays:
+            _collect(a, leaves)
+    else:
+        leaves.append(arrays)
+
+
+def _laid(arrays, depth: int, rank: int, leaves):
+    if not isinstance(arrays, list):
+        x = asarray(next(leaves))
+        return lax.expand_dims(x, tuple(range(rank - x.ndim)))
+    return lax.concatenate([_laid(a, depth - 1, rank, leaves) for a in arrays], rank - depth)
+
+
+# Repeating
+
+
+def tile(A: Any, reps: Any) -> Array:
+    """An array repeated side by side.
+
+    Args:
+      reps: how often along each axis, of the last ones if there are less than axes; if there are
+        more, the array gets axes in front.
+    """
+    check_arrays("tile", A)
+    times = (reps,) if np.ndim(reps) == 0 else tuple(reps)
+    try:
+        given = tuple([int(r.__index__()) for r in times])
+    except AttributeError:
+        raise TypeError(f"tile: reps must be integers known while tracing, got {reps!r}") from None
+    if min(given, default=0) < 0:
+        raise ValueError(f"tile: reps must not be negative, got {given}")
+    return _tile(A, reps=given)
+
+
+@compiled("reps")
+def _tile(a, *, reps):
+    x = lax.expand_dims(a, tuple(range(max(len(reps) - typeof(a).ndim, 0))))
+    rank = typeof(x).ndim
+    full = (1,) * (rank - len(reps)) + reps
+    return lax.tile(x, full) if rank else x
+
+
+def repeat(
+    a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None,
+    out_sharding: Any = None,
+) -> Array:  # fmt: skip
+    """Each element, or row along an axis, several times in a row.
+
+    Args:
+      repeats: how often; one number, or one for each element along the axis.
+      axis: the axis; the array is flattened for ``None``.
+      total_repeat_length: size of the result along the axis: more is cut off, and the last
+        element fills what is missing. Needed where ``repeats`` is traced.
+      out_sharding: where to put the result.
+
+    Raises:
+      ConcretizationTypeError: if ``repeats`` is traced and ``total_repeat_length`` is not given.
+      ValueError: if ``repeats`` has another length, or is negative.
+    """
+    check_arrays("repeat", a, repeats)
+    kind = typeof(repeats).dtype
+    if kind != np.bool_ and not dtypes.issubdtype(kind, np.integer):
+        raise TypeError(f"repeat: repeats must be integers, got {repeats!r}")
+    x = asarray(a) if axis is not None and typeof(a).ndim else ravel(a)
+    at = one_axis(0 if axis is None else axis, x.ndim)
+    n = x.shape[at]
+    if not isinstance(repeats, Tracer):
+        out = _repeated(x, np.asarray(repeats), at, total_repeat_length)
+    elif total_repeat_length is None:
+        raise ConcretizationTypeError(
+            repeats,
+            "repeat: the size of the result must be known while tracing. Pass "
+            "total_repeat_length= for the sum of repeats, or repeats that are not traced.",
+        )
+    else:
+        _check_length(typeof(repeats).shape, n)
+        out = _repeat_traced(x, repeats, axis=at, total=int(total_repeat_length))
+    return placed(out, None, out_sharding)
+
+
+def _check_length(shape: tuple[int, ...], n: int) -> None:
+    if len(shape) > 1 or shape not in ((), (1,), (n,)):
+        raise ValueError(
+            f"repeat: repeats of shape {shape} do not fit an axis of size {n}: give one number or "
+            f"{n} of them"
+        )
+
+
+def _repeated(x: Array, repeats: np.ndarray, axis: int, total: int | None) -> Array:
+    n = x.shape[axis]
+    _check_length(repeats.shape, n)
+    if repeats.size and repeats.min() < 0:
+        raise ValueError(f"repeat: repeats may not be negative, got {repeats}")
+    if repeats.size == 1 and total is None:
+        return _repeat(x, times=int(repeats.item()), axis=axis)
+    if not n:
+        return x
+    rows = np.repeat(np.arange(n, dtype=np.int32), repeats.reshape(-1))
+    if total is not None:
+        missing = int(total) - len(rows)
+        rows = np.append(rows[: int(total)], np.full(max(missing, 0), n - 1, np.int32))
+    return rows_at(x, rows, axis=axis)
+
+
+@compiled("times", "axis")
+def _repeat(x, *, times, axis):
+    shape = typeof(x).shape
+    spread = (*shape[: axis + 1], times, *shape[axis + 1 :])
+    kept = tuple([i for i in range(len(spread)) if i != axis + 1])
+    out = lax.broadcast_in_dim(x, spread, kept)
+    return lax.reshape(out, (*shape[:axis], shape[axis] * times, *shape[axis + 1 :]))
+
+
+@compiled("axis", "total", name="repeat")
+def _repeat_traced(x, repeats, *, axis, total):
+    n = typeof(x).shape[axis]
+    if not n:
+        return x
+    index = np.dtype(np.int32)
+    times = lax.broadcast_in_dim(
+        lax.reshape(lax.convert_element_type(repeats, index), (typeof(repeats).size,)), (n,), (0,)
+    )
+    # The row at a place is the number of rows that end at or before it.
+    ends = lax.slice_in_dim(lax.cumsum(times), 0, n - 1)
+    starts = lax.full((total,), 0, index).at[ends].add(np.int32(1), indices_are_sorted=True)
+    return rows_at(x, lax.cumsum(starts), axis=axis)

@@ -1,0 +1,285 @@
+"""Comparisons, tests of elements, and equality of arrays."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.extend import Array, dtypes, inexact, typeof
+
+from ._arithmetic import operate
+from ._checks import check_arrays, check_out
+from ._creation import asarray
+from ._functions import compiled, elementwise
+from ._promotion import broadcast_together, is_complex, pair, refuse_complex
+
+# Comparisons
+
+
+def equal(x: Any, y: Any, /) -> Array:
+    """``x == y`` of each two elements."""
+    return operate("equal", operator.eq, x, y)
+
+
+def not_equal(x: Any, y: Any, /) -> Array:
+    """``x != y`` of each two elements."""
+    return operate("not_equal", operator.ne, x, y)
+
+
+def less(x: Any, y: Any, /) -> Array:
+    """``x < y`` of each two elements; complex numbers by real part, then by imaginary part."""
+    return operate("less", operator.lt, x, y)
+
+
+def less_equal(x: Any, y: Any, /) -> Array:
+    """``x <= y`` of each two elements; complex numbers by real part, then by imaginary part."""
+    return operate("less_equal", operator.le, x, y)
+
+
+def greater(x: Any, y: Any, /) -> Array:
+    """``x > y`` of each two elements; complex numbers by real part, then by imaginary part."""
+    return operate("greater", operator.gt, x, y)
+
+
+def greater_equal(x: Any, y: Any, /) -> Array:
+    """``x >= y`` of each two elements; complex numbers by real part, then by imaginary part."""
+    return operate("greater_equal", operator.ge, x, y)
+
+
+def truth(x: Any) -> Any:
+    """Whether elements are not zero; booleans as they are."""
+    return x if typeof(x).dtype == np.bool_ else x != 0
+
+
+@elementwise
+def logical_not(x: Any, /) -> Array:
+    """Whether each element is zero or ``False``."""
+    return lax.bitwise_not(truth(x))
+
+
+# Infinities and NaN
+
+
+@elementwise
+def isnan(x: Any, /) -> Array:
+    """Whether each element, or a part of a complex one, is not a number."""
+    return lax.ne(x, x)
+
+
+def _finite(x: Any) -> Any:
+    if is_complex(x):
+        return lax.bitwise_and(lax.is_finite(lax.real(x)), lax.is_finite(lax.imag(x)))
+    return lax.is_finite(x)
+
+
+@elementwise
+def isfinite(x: Any, /) -> Array:
+    """Whether each element is neither infinite nor NaN."""
+    if not dtypes.issubdtype(typeof(x).dtype, np.inexact):
+        return lax.full_like(x, True, np.dtype(np.bool_))
+    return _finite(x)
+
+
+def _is_infinite(x: Any) -> Any:
+    return lax.abs(x) == np.inf
+
+
+@elementwise
+def isinf(x: Any, /) -> Array:
+    """Whether each element, or a part of a complex one, is infinite."""
+    if is_complex(x):
+        found = lax.bitwise_or(_is_infinite(lax.real(x)), _is_infinite(lax.imag(x)))
+    elif dtypes.issubdtype(typeof(x).dtype, np.floating):
+        found = _is_infinite(x)
+    else:
+        return lax.full_like(x, False, np.dtype(np.bool_))
+    return lax.convert_element_type(found, np.bool_)
+
+
+@compiled("infinity")
+def _is_signed_infinity(x, *, infinity):
+    if not dtypes.issubdtype(typeof(x).dtype, np.floating):
+        return lax.full_like(x, False, np.dtype(np.bool_))
+    return lax.convert_element_type(x == infinity, np.bool_)
+
+
+def isposinf(x: Any, /, out: None = None) -> Array:
+    """Whether each element is positive infinity; complex numbers are refused."""
+    check_arrays("isposinf", x)
+    check_out("isposinf", out)
+    refuse_complex("isposinf", x)
+    return _is_signed_infinity(x, infinity=np.inf)
+
+
+def isneginf(x: Any, /, out: None = None) -> Array:
+    """Whether each element is negative infinity; complex numbers are refused."""
+    check_arrays("isneginf", x)
+    check_out("isneginf", out)
+    refuse_complex("isneginf", x)
+    return _is_signed_infinity(x, infinity=-np.inf)
+
+
+# Complex numbers
+
+
+@elementwise
+def iscomplex(x: Any) -> Array:
+    """Whether each element has an imaginary part other than zero."""
+    part = lax.imag(x) if is_complex(x) else lax.full_like(x, 0)
+    return lax.ne(part, lax.full_like(part, 0))
+
+
+@elementwise
+def isreal(x: Any) -> Array:
+    """Whether each element has an imaginary part of zero."""
+    part = lax.imag(x) if is_complex(x) else lax.full_like(x, 0)
+    return lax.eq(part, lax.full_like(part, 0))
+
+
+def iscomplexobj(x: Any) -> bool:
+    """Whether a value or its dtype is complex, whatever its elements.
+
+    >>> iscomplexobj(1.0), iscomplexobj([1.0, 2j])
+    (False, True)
+    """
+    if x is None:
+        return False
+    if not hasattr(x, "dtype"):
+        x = np.asarray(x)
+    return dtypes.issubdtype(x.dtype, np.complexfloating)
+
+
+def isrealobj(x: Any) -> bool:
+    """Whether neither a value nor its dtype is complex, whatever its elements."""
+    return not iscomplexobj(x)
+
+
+@elementwise
+def real(val: Any, /) -> Array:
+    """Real part of each element; real elements as they are."""
+    return lax.real(val) if is_complex(val) else val
+
+
+@elementwise
+def imag(val: Any, /) -> Array:
+    """Imaginary part of each element; zero for real elements."""
+    return lax.imag(val) if is_complex(val) else lax.full_like(val, 0)
+
+
+@elementwise
+def conj(x: Any, /) -> Array:
+    """Complex conjugate of each element; real elements as they are."""
+    return lax.conj(x) if is_complex(x) else x
+
+
+conjugate = conj
+
+# Closeness and equality
+
+
+def _close(a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:
+    x, y = pair("isclose", a, b)
+    equal: Any = x == y
+    whole = not dtypes.issubdtype(typeof(x).dtype, np.inexact)
+    x, y = pair("isclose", x, y, inexact)
+    real = typeof(lax.abs(x)).dtype
+    rtol, atol = (lax.convert_element_type(v, real) for v in (rtol, atol))
+    x, y, equal, rtol, atol = broadcast_together(x, y, equal, rtol, atol)
+    distance: Any = lax.abs(x - y)
+    if whole:  # different integers may be one float
+        distance = lax.max(distance, lax.convert_element_type(lax.bitwise_not(equal), real))
+    near = lax.bitwise_and(distance <= atol + rtol * lax.abs(y), _finite(y))
+    near = lax.bitwise_or(equal, lax.bitwise_and(near, _finite(x)))
+    if equal_nan:
+        near = lax.bitwise_or(near, lax.bitwise_and(x != x, y != y))
+    return lax.convert_element_type(near, np.bool_)
+
+
+@compiled("equal_nan")
+def _isclose(a, b, rtol, atol, *, equal_nan):
+    return _close(a, b, rtol, atol, equal_nan)
+
+
+@compiled("equal_nan")
+def _allclose(a, b, rtol, atol, *, equal_nan):
+    found = _close(a, b, rtol, atol, equal_nan)
+    return lax.reduce_and(found, tuple(range(typeof(found).ndim)))
+
+
+def isclose(
+    a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
+) -> Array:
+    """Whether ``abs(a - b) <= atol + rtol * abs(b)``, of each two elements.
+
+    Args:
+      rtol, atol: relative and absolute tolerance: numbers, or arrays that broadcast.
+      equal_nan: whether NaN is close to NaN. Infinities are close to themselves alone.
+    """
+    check_arrays("isclose", a, b, rtol, atol)
+    return _isclose(a, b, rtol, atol, equal_nan=bool(equal_nan))
+
+
+def allclose(
+    a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
+) -> Array:
+    """Whether all elements are close; arguments as for :func:`isclose`."""
+    check_arrays("allclose", a, b, rtol, atol)
+    return _allclose(a, b, rtol, atol, equal_nan=bool(equal_nan))
+
+
+@compiled("equal_nan")
+def _all_equal(a, b, *, equal_nan):
+    x, y = broadcast_together(*pair("array_equal", a, b))
+    same: Any = x == y
+    if equal_nan:
+        same = lax.bitwise_or(same, lax.bitwise_and(x != x, y != y))
+    found = lax.reduce_and(same, tuple(range(typeof(same).ndim)))
+    return lax.convert_element_type(found, np.bool_)
+
+
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
+    """Whether two arrays, or nested sequences, have one shape and equal elements.
+
+    Args:
+      equal_nan: whether NaN equals NaN.
+    """
+    a1, a2 = asarray(a1), asarray(a2)
+    if typeof(a1).shape != typeof(a2).shape:
+        return asarray(np.False_)
+    return _all_equal(a1, a2, equal_nan=bool(equal_nan))
+
+
+def array_equiv(a1: Any, a2: Any) -> Array:
+    """Whether two arrays, or nested sequences, have equal elements after broadcasting."""
+    a1, a2 = asarray(a1), asarray(a2)
+    try:
+        np.broadcast_shapes(typeof(a1).shape, typeof(a2).shape)
+    except ValueError:
+        return asarray(np.False_)
+    return _all_equal(a1, a2, equal_nan=False)
+
+
+# Kinds of values
+
+
+def isscalar(element: Any) -> bool:
+    """Whether a value is a number, a string, or an array without axes.
+
+    >>> isscalar(3), isscalar(np.zeros(())), isscalar([3])
+    (True, True, False)
+    """
+    if np.isscalar(element):
+        return True
+    return hasattr(element, "dtype") and getattr(element, "ndim", None) == 0
+
+
+def iterable(y: Any) -> bool:
+    """Whether a value can be iterated over; arrays without axes cannot."""
+    try:
+        iter(y)
+    except TypeError:
+        return False
+    return True

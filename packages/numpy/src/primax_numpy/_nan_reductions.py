@@ -1,0 +1,289 @@
+"""Reductions that leave out NaN."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.extend import Array, dtypes, typeof
+
+from . import _reductions as plain
+from ._checks import axes_of, check_arrays, check_out, wanted_dtype
+from ._functions import compiled
+from ._reducing import (
+    broadcast,
+    check_initial,
+    check_where,
+    float_of,
+    int_sum_dtype,
+    is_complex,
+    is_inexact,
+    kept,
+    masked,
+    strong,
+    wide_of,
+)
+from ._statistics import check_variance, counted, mean, quotient, std, var
+from ._statistics import _variance as variance_of
+
+
+def not_nan(x: Any) -> Array:
+    """Where elements are numbers."""
+    return lax.eq(x, x)
+
+
+def _counting(x: Any, where: Any) -> Any:
+    """The mask of elements that count: numbers, where the given mask holds."""
+    found = not_nan(x)
+    return found if where is None else lax.bitwise_and(found, broadcast(where, typeof(x).shape))
+
+
+def without_nan(x: Any, value: Any) -> Array:
+    """The elements with NaN replaced by a value."""
+    return lax.select(not_nan(x), x, lax.full_like(x, value))
+
+
+def _lowest(dtype: Any, sign: int) -> Any:
+    """The neutral element of maxima (``sign`` -1) or minima (1) of floats or complex numbers."""
+    return complex(sign * np.inf, sign * np.inf) if is_complex(dtype) else sign * np.inf
+
+
+def _extreme(reduce, combine, sign, a, initial, where, axes, keepdims):
+    x = strong(a)
+    dtype = typeof(x).dtype
+    mask = _counting(x, where)
+    neutral = np.asarray(_lowest(dtype, sign)).astype(dtype)[()]
+    if np.isnan(neutral):  # formats without infinity
+        neutral = np.asarray(sign * float(dtypes.finfo(dtype).max)).astype(dtype)[()]
+    out = reduce(masked(x, mask, neutral), axes)
+    if initial is None:
+        out = masked(out, lax.reduce_or(mask, axes), np.nan)
+    else:
+        out = combine(out, lax.convert_element_type(initial, dtype))
+    return kept(out, axes, keepdims)
+
+
+@compiled("axes", "keepdims")
+def _nanmax(a, initial, where, *, axes, keepdims):
+    return _extreme(lax.reduce_max, lax.max, -1, a, initial, where, axes, keepdims)
+
+
+@compiled("axes", "keepdims")
+def _nanmin(a, initial, where, *, axes, keepdims):
+    return _extreme(lax.reduce_min, lax.min, 1, a, initial, where, axes, keepdims)
+
+
+def _nan_extreme(fun, otherwise, a, axis, out, keepdims, initial, where) -> Array:
+    name = fun.__name__
+    check_arrays(name, a)
+    aval = typeof(a)
+    if not is_inexact(aval.dtype):
+        found: Array = otherwise(a, axis, out, keepdims, initial, where)
+        return found
+    check_out(name, out)
+    axes = axes_of(axis, aval.ndim)
+    if initial is None and where is not None:
+        raise ValueError(
+            f"reduction operation {name} does not have an identity, so to use a where mask one "
+            "has to specify 'initial'"
+        )
+    if initial is None and 0 in [aval.shape[i] for i in axes]:
+        raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
+    check_initial(name, initial)
+    check_where(name, where, aval.shape)
+    extreme: Array = fun(a, initial, where, axes=axes, keepdims=bool(keepdims))
+    return extreme
+
+
+def nanmax(
+    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+    where: Any = None,
+) -> Array:  # fmt: skip
+    """Largest element over axes that is not NaN; NaN where all are. Arguments as :func:`max`.
+
+    >>> float(nanmax(np.array([1.0, np.nan])))
+    1.0
+    """
+    return _nan_extreme(_nanmax, plain.max, a, axis, out, keepdims, initial, where)
+
+
+def nanmin(
+    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+    where: Any = None,
+) -> Array:  # fmt: skip
+    """Smallest element over axes that is not NaN; NaN where all are. Arguments as :func:`max`."""
+    return _nan_extreme(_nanmin, plain.min, a, axis, out, keepdims, initial, where)
+
+
+def _total(reduce, combine, neutral, a, initial, where, axes, dtype, keepdims):
+    wide = wide_of(dtype)
+    x = lax.convert_element_type(masked(a, _counting(a, where), neutral), dtype)
+    out = reduce(lax.convert_element_type(x, wide), axes)
+    if initial is not None:
+        out = combine(out, lax.convert_element_type(initial, wide))
+    return kept(lax.convert_element_type(out, dtype), axes, keepdims)
+
+
+@compiled("axes", "dtype", "keepdims")
+def _nansum(a, initial, where, *, axes, dtype, keepdims):
+    return _total(lax.reduce_sum, lax.add, 0, a, initial, where, axes, dtype, keepdims)
+
+
+@compiled("axes", "dtype", "keepdims")
+def _nanprod(a, initial, where, *, axes, dtype, keepdims):
+    return _total(lax.reduce_prod, lax.mul, 1, a, initial, where, axes, dtype, keepdims)
+
+
+def _nan_total(fun, otherwise, a, axis, dtype, out, keepdims, initial, where) -> Array:
+    name = fun.__name__
+    check_arrays(name, a)
+    aval = typeof(a)
+    if not is_inexact(aval.dtype):
+        found: Array = otherwise(a, axis, dtype, out, keepdims, initial, where)
+        return found
+    check_out(name, out)
+    wanted = wanted_dtype(dtype, name) or int_sum_dtype(aval.dtype)
+    if wanted == np.bool_:
+        raise TypeError(f"{name} does not accept dtype bool: use any or all")
+    check_initial(name, initial)
+    check_where(name, where, aval.shape)
+    axes = axes_of(axis, aval.ndim)
+    total: Array = fun(a, initial, where, axes=axes, dtype=wanted, keepdims=bool(keepdims))
+    return total
+
+
+def nansum(
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+    initial: Any = None, where: Any = None,
+) -> Array:  # fmt: skip
+    """Sum over axes of what is not NaN. Arguments as :func:`sum`.
+
+    The derivative with respect to an element that is NaN is zero.
+
+    >>> float(nansum(np.array([1.0, np.nan])))
+    1.0
+    """
+    return _nan_total(_nansum, plain.sum, a, axis, dtype, out, keepdims, initial, where)
+
+
+def nanprod(
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+    initial: Any = None, where: Any = None,
+) -> Array:  # fmt: skip
+    """Product over axes of what is not NaN. Arguments as :func:`sum`."""
+    return _nan_total(_nanprod, plain.prod, a, axis, dtype, out, keepdims, initial, where)
+
+
+@compiled("axes", "dtype", "keepdims")
+def _nanmean(a, where, *, axes, dtype, keepdims):
+    wide = wide_of(dtype)
+    mask = _counting(a, where)
+    x = lax.convert_element_type(masked(a, mask, 0), wide)
+    n = counted(mask, typeof(a).shape, axes, dtypes.f32 if wide == dtypes.f32 else float_of(wide))
+    out = quotient(lax.reduce_sum(x, axes), n)
+    return kept(lax.convert_element_type(out, dtype), axes, keepdims)
+
+
+def nanmean(
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+    where: Any = None,
+) -> Array:  # fmt: skip
+    """Mean over axes of what is not NaN; NaN where all are. Arguments as :func:`mean`.
+
+    >>> float(nanmean(np.array([1.0, np.nan, 3.0])))
+    2.0
+    """
+    check_arrays("nanmean", a)
+    aval = typeof(a)
+    if not is_inexact(aval.dtype):
+        return mean(a, axis, dtype, out, keepdims, where=where)
+    check_out("nanmean", out)
+    wanted = wanted_dtype(dtype, "nanmean") or aval.dtype
+    if not is_inexact(wanted):
+        raise ValueError(f"dtype argument to nanmean must be inexact; got {wanted.name}")
+    check_where("nanmean", where, aval.shape)
+    axes = axes_of(axis, aval.ndim)
+    average: Array = _nanmean(a, where, axes=axes, dtype=wanted, keepdims=bool(keepdims))
+    return average
+
+
+@compiled("axes", "dtype", "keepdims", "result")
+def _nanvar(a, where, centre, less, **static):
+    return variance_of(a, _counting(a, where), centre, less, **static)
+
+
+@compiled("axes", "dtype", "keepdims", "result")
+def _nanstd(a, where, centre, less, **static):
+    return lax.sqrt(variance_of(a, _counting(a, where), centre, less, **static))
+
+
+def nanvar(
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0,
+    keepdims: bool = False, where: Any = None, mean: Any = None,
+) -> Array:  # fmt: skip
+    """Variance over axes of what is not NaN. Arguments as :func:`var`.
+
+    >>> float(nanvar(np.array([1.0, np.nan, 3.0])))
+    1.0
+    """
+    static = check_variance("nanvar", a, axis, dtype, out, ddof, where, mean)
+    if not is_inexact(typeof(a).dtype):
+        return var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
+    variance: Array = _nanvar(a, where, mean, ddof, keepdims=bool(keepdims), **static)
+    return variance
+
+
+def nanstd(
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0,
+    keepdims: bool = False, where: Any = None, mean: Any = None,
+) -> Array:  # fmt: skip
+    """Standard deviation over axes of what is not NaN. Arguments as :func:`var`."""
+    static = check_variance("nanstd", a, axis, dtype, out, ddof, where, mean)
+    if not is_inexact(typeof(a).dtype):
+        return std(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
+    deviation: Array = _nanstd(a, where, mean, ddof, keepdims=bool(keepdims), **static)
+    return deviation
+
+
+def _nan_place(op, sign, a, axis, keepdims):
+    x = without_nan(a, sign * np.inf)
+    place = plain.place_of(op, x, axis, keepdims)
+    axes = tuple(range(typeof(a).ndim)) if axis is None else (axis,)
+    some = kept(lax.reduce_or(not_nan(a), axes), axes, keepdims)
+    return lax.select(some, place, lax.full_like(place, -1))
+
+
+@compiled("axis", "keepdims")
+def _nanargmax(a, *, axis, keepdims):
+    return _nan_place(lax.argmax, -1, a, axis, keepdims)
+
+
+@compiled("axis", "keepdims")
+def _nanargmin(a, *, axis, keepdims):
+    return _nan_place(lax.argmin, 1, a, axis, keepdims)
+
+
+def nanargmax(
+    a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
+    """Index of the largest element that is not NaN, or -1 where all are. See :func:`argmax`.
+
+    >>> int(nanargmax(np.array([1.0, np.nan, 3.0])))
+    2
+    """
+    check_arrays("nanargmax", a)
+    if not is_inexact(typeof(a).dtype):
+        return plain.argmax(a, axis, out, keepdims)
+    return plain.call_for_place(_nanargmax, a, axis, out, keepdims)
+
+
+def nanargmin(
+    a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
+    """Index of the smallest element that is not NaN, or -1 where all are. See :func:`argmax`."""
+    check_arrays("nanargmin", a)
+    if not is_inexact(typeof(a).dtype):
+        return plain.argmin(a, axis, out, keepdims)
+    return plain.call_for_place(_nanargmin, a, axis, out, keepdims)

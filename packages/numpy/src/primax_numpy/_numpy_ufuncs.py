@@ -1,0 +1,307 @@
+"""The ``ufunc`` objects: sums, products, extrema, logic of bits and truths, sums of exponentials."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.extend import Array, dtypes, typeof
+
+from . import _reductions
+from ._arithmetic import operate
+from ._checks import axes_of, wanted_dtype
+from ._functions import compiled, elementwise
+from ._logic import truth
+from ._promotion import as_inexact, broadcast_together, inexact_pair, is_complex, pair, repeated
+from ._ufuncs import ufunc
+
+_Method = Callable[..., Any]
+
+
+def _ufunc(nin: int, identity: Any = None, **methods: Any) -> Callable[[_Method], ufunc]:
+    """Make a function of arrays a ufunc."""
+    return lambda fun: ufunc(fun, nin, 1, identity=identity, call=fun, **methods)
+
+
+# Methods that many have in common
+
+
+def _updating(name: str) -> _Method:
+    def update(x: Any, indices: Any, b: Any) -> Array:
+        return getattr(x.at[indices], name)(b)
+
+    return update
+
+
+@compiled("op", "axis", "dtype")
+def _running(x, *, op, axis, dtype):
+    wanted = dtype or typeof(x).dtype
+    if wanted == np.bool_ and op in (lax.cumsum, lax.cumprod):
+        wanted = dtypes.default_int()
+    return op(lax.convert_element_type(x, wanted), axis)
+
+
+def _accumulating(op: _Method) -> _Method:
+    def accumulate(x: Any, axis: int, dtype: Any) -> Array:
+        return _running(x, op=op, axis=axis, dtype=dtype)
+
+    return accumulate
+
+
+@compiled("op", "axis", "dtype", "logical")
+def _scanned(x, *, op, axis, dtype, logical):
+    x = lax.convert_element_type(x, dtype or typeof(x).dtype)
+    if logical:
+        x = lax.convert_element_type(truth(x), np.bool_)
+    return lax.associative_scan(op, x, axis=axis)
+
+
+def _scanning(op: _Method, logical: bool = False) -> _Method:
+    def accumulate(x: Any, axis: int, dtype: Any) -> Array:
+        return _scanned(x, op=op, axis=axis, dtype=dtype, logical=logical)
+
+    return accumulate
+
+
+@compiled("name", "axes", "dtype", "keepdims")
+def _of_bits(a, initial, where, *, name, axes, dtype, keepdims):
+    reduce, combine, neutral = _BITS[name.rpartition("_")[2]]
+    if name.startswith("logical"):
+        a = lax.convert_element_type(truth(a), np.bool_)
+        initial = None if initial is None else truth(initial)
+    x = lax.convert_element_type(a, dtype or typeof(a).dtype)
+    if where is not None:
+        mask = repeated(where, typeof(x).shape)
+        x = lax.select(mask, x, lax.full_like(x, np.asarray(neutral).astype(typeof(x).dtype)))
+    out = reduce(x, axes)
+    if initial is not None:
+        out = combine(lax.convert_element_type(initial, typeof(out).dtype), out)
+    return lax.expand_dims(out, axes) if keepdims else out
+
+
+_BITS: dict[str, tuple[_Method, _Method, int]] = {
+    "and": (lax.reduce_and, lax.bitwise_and, -1),
+    "or": (lax.reduce_or, lax.bitwise_or, 0),
+    "xor": (lax.reduce_xor, lax.bitwise_xor, 0),
+}
+
+
+def _reducing_bits(name: str) -> _Method:
+    def reduce(a, axis, dtype, out, keepdims, initial, where):
+        return _of_bits(
+            a, initial, where, name=name, axes=axes_of(axis, typeof(a).ndim),
+            dtype=wanted_dtype(dtype, f"{name}.reduce"), keepdims=bool(keepdims),
+        )  # fmt: skip
+
+    return reduce
+
+
+def _reducing_extrema(reduction: _Method) -> _Method:
+    def reduce(a, axis, dtype, out, keepdims, initial, where):
+        if dtype is not None:
+            wanted = wanted_dtype(dtype, f"{reduction.__name__}.reduce")
+            a = lax.convert_element_type(a, wanted)
+        return reduction(a, axis, out, keepdims, initial, where)
+
+    return reduce
+
+
+# Arithmetic
+
+
+@_ufunc(
+    2, 0, reduce=_reductions.sum, accumulate=_accumulating(lax.cumsum), at=_updating("add")
+)
+def add(x: Any, y: Any, /) -> Any:
+    """``x + y``; of booleans whether either holds."""
+    return operate("add", operator.add, x, y)
+
+
+@_ufunc(2, at=_updating("subtract"))
+def subtract(x: Any, y: Any, /) -> Any:
+    """``x - y``; booleans are refused."""
+    return operate("subtract", operator.sub, x, y)
+
+
+@_ufunc(
+    2, 1, reduce=_reductions.prod, accumulate=_accumulating(lax.cumprod), at=_updating("multiply")
+)
+def multiply(x: Any, y: Any, /) -> Any:
+    """``x * y``; of booleans whether both hold."""
+    return operate("multiply", operator.mul, x, y)
+
+
+@_ufunc(1)
+@elementwise
+def negative(x: Any, /) -> Any:
+    """``-x``; unsigned integers wrap, booleans are refused."""
+    return lax.neg(x)
+
+
+@_ufunc(
+    2, reduce=_reducing_extrema(_reductions.max), accumulate=_accumulating(lax.cummax),
+    at=_updating("max"),
+)  # fmt: skip
+@elementwise
+def maximum(x: Any, y: Any, /) -> Any:
+    """The larger of two elements; NaN if either is."""
+    return lax.max(*pair("maximum", x, y))
+
+
+@_ufunc(
+    2, reduce=_reducing_extrema(_reductions.min), accumulate=_accumulating(lax.cummin),
+    at=_updating("min"),
+)  # fmt: skip
+@elementwise
+def minimum(x: Any, y: Any, /) -> Any:
+    """The smaller of two elements; NaN if either is."""
+    return lax.min(*pair("minimum", x, y))
+
+
+# Bits and truths
+
+
+@_ufunc(2, -1, reduce=_reducing_bits("bitwise_and"), accumulate=_scanning(lax.bitwise_and))
+def bitwise_and(x: Any, y: Any, /) -> Any:
+    """``x & y``: the bits that are set in both, of integers or booleans."""
+    return operate("bitwise_and", operator.and_, x, y)
+
+
+@_ufunc(2, 0, reduce=_reducing_bits("bitwise_or"), accumulate=_scanning(lax.bitwise_or))
+def bitwise_or(x: Any, y: Any, /) -> Any:
+    """``x | y``: the bits that are set in either, of integers or booleans."""
+    return operate("bitwise_or", operator.or_, x, y)
+
+
+@_ufunc(2, 0, reduce=_reducing_bits("bitwise_xor"), accumulate=_scanning(lax.bitwise_xor))
+def bitwise_xor(x: Any, y: Any, /) -> Any:
+    """``x ^ y``: the bits that are set in one but not both, of integers or booleans."""
+    return operate("bitwise_xor", operator.xor, x, y)
+
+
+def _truths(x: Any, y: Any) -> tuple[Any, Any]:
+    return pair("logical", truth(x), truth(y))
+
+
+@_ufunc(
+    2, True, reduce=_reducing_bits("logical_and"), accumulate=_scanning(lax.bitwise_and, True)
+)
+@elementwise
+def logical_and(x: Any, y: Any, /) -> Any:
+    """Whether neither of two elements is zero or ``False``."""
+    return lax.bitwise_and(*_truths(x, y))
+
+
+@_ufunc(2, False, reduce=_reducing_bits("logical_or"), accumulate=_scanning(lax.bitwise_or, True))
+@elementwise
+def logical_or(x: Any, y: Any, /) -> Any:
+    """Whether one of two elements is neither zero nor ``False``."""
+    return lax.bitwise_or(*_truths(x, y))
+
+
+@_ufunc(
+    2, False, reduce=_reducing_bits("logical_xor"), accumulate=_scanning(lax.bitwise_xor, True)
+)
+@elementwise
+def logical_xor(x: Any, y: Any, /) -> Any:
+    """Whether just one of two elements is zero or ``False``."""
+    return lax.bitwise_xor(*_truths(x, y))
+
+
+# Sums of exponentials
+
+
+def _log_sum(x: Any, y: Any, exp: _Method, scale: float) -> Any:
+    """``log(exp(x) + exp(y))``: the larger plus what the smaller adds to it."""
+    if is_complex(x):
+        x_first: Any = lax.real(x) >= lax.real(y)
+    else:
+        x_first = x >= y
+    high, low = lax.select(x_first, x, y), lax.select(x_first, y, x)
+    part = lax.real(high) if is_complex(x) else high
+    endless = lax.abs(part) == np.inf
+    known = lax.bitwise_and(endless, low == low)
+    gap = lax.select(known, lax.full_like(low, -np.inf), low - high)
+    alike = lax.bitwise_and(endless, low == high)
+    total = high + lax.log1p(exp(gap)) * scale
+    return lax.select(alike, high, total)
+
+
+@compiled("base", "axes", "keepdims")
+def _log_total(a, initial, where, *, base, axes, keepdims):
+    x = as_inexact(a)
+    x = lax.convert_element_type(x, typeof(x).dtype)
+    if base != math.e:
+        x = x * math.log(base)
+    if where is not None:
+        x = lax.select(repeated(where, typeof(x).shape), x, lax.full_like(x, -np.inf))
+    top = lax.stop_gradient(lax.reduce_max(lax.real(x) if is_complex(x) else x, axes))
+    top = lax.select(lax.is_finite(top), top, lax.full_like(top, 0))
+    wide = lax.expand_dims(lax.convert_element_type(top, typeof(x).dtype), axes)
+    out = lax.log(lax.reduce_sum(lax.exp(x - wide), axes))
+    out = out + lax.convert_element_type(top, typeof(x).dtype)
+    if base != math.e:
+        out = out / math.log(base)
+    if initial is not None:
+        start = repeated(lax.convert_element_type(initial, typeof(x).dtype), typeof(out).shape)
+        out = _log_sum(start, out, *_BASES[base])
+    return lax.expand_dims(out, axes) if keepdims else out
+
+
+def _reducing_logs(base: float) -> _Method:
+    def reduce(a, axis, dtype, out, keepdims, initial, where):
+        if dtype is not None:
+            a = lax.convert_element_type(a, wanted_dtype(dtype, "logaddexp.reduce"))
+        axes = axes_of(axis, typeof(a).ndim)
+        return _log_total(a, initial, where, base=base, axes=axes, keepdims=bool(keepdims))
+
+    return reduce
+
+
+@compiled("base", "axis", "dtype")
+def _running_logs(x, *, base, axis, dtype):
+    x = lax.convert_element_type(x, dtype or typeof(as_inexact(x)).dtype)
+    if base == math.e:
+        return lax.cumlogsumexp(x, axis)
+    return lax.cumlogsumexp(x * math.log(base), axis) / math.log(base)
+
+
+def _accumulating_logs(base: float) -> _Method:
+    def accumulate(x: Any, axis: int, dtype: Any) -> Array:
+        return _running_logs(x, base=base, axis=axis, dtype=dtype)
+
+    return accumulate
+
+
+_BASES: dict[float, tuple[_Method, float]] = {
+    math.e: (lax.exp, 1.0),
+    2.0: (lax.exp2, 1 / math.log(2)),
+}
+
+
+@_ufunc(
+    2, -math.inf, reduce=_reducing_logs(math.e), accumulate=_accumulating_logs(math.e)
+)
+@elementwise
+def logaddexp(x: Any, y: Any, /) -> Any:
+    """``log(exp(x) + exp(y))``, without overflow on the way; integers become floats."""
+    x, y = broadcast_together(*inexact_pair("logaddexp", x, y))
+    out: Any = _log_sum(x, y, *_BASES[math.e])
+    if not is_complex(out):
+        return out
+    angle: Any = lax.imag(out)
+    turns = lax.round(angle / (2 * math.pi), lax.RoundingMethod.TO_NEAREST_EVEN)
+    return lax.complex(lax.real(out), angle - turns * (2 * math.pi))
+
+
+@_ufunc(2, -math.inf, reduce=_reducing_logs(2.0), accumulate=_accumulating_logs(2.0))
+@elementwise
+def logaddexp2(x: Any, y: Any, /) -> Any:
+    """``log2(2**x + 2**y)``, without overflow on the way; integers become floats."""
+    x, y = broadcast_together(*inexact_pair("logaddexp2", x, y))
+    return _log_sum(x, y, *_BASES[2.0])

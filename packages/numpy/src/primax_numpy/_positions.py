@@ -1,0 +1,324 @@
+"""Positions of elements that are not zero, and numbers of positions in the flattened array."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.errors import ConcretizationTypeError
+from primax_core.extend import Array, Tracer, as_operand, dtypes, typeof
+
+from ._checks import check_arrays, check_out, one_axis, wanted_dtype
+from ._creation import asarray
+from ._functions import compiled
+from ._shapes import ravel
+from ._taking import check_range, modulo, positions_of, rows_at, truth
+
+
+def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
+    """Positions of the elements that are not zero, an array for each axis.
+
+    Args:
+      size: how many positions to give: more are cut off, and ``fill_value`` stands for those that
+        are missing. Needed while tracing, where the number of positions is not known.
+      fill_value: a number, or a tuple of one for each axis; 0 by default.
+
+    Raises:
+      ConcretizationTypeError: if ``a`` is traced and ``size`` is not given.
+      ValueError: if ``a`` has no axes.
+
+    >>> nonzero(np.array([0, 3, 0, 4]), size=3, fill_value=-1)
+    (Array([ 1,  3, -1], dtype=int32),)
+    """
+    check_arrays("nonzero", a)
+    if not typeof(a).ndim:
+        raise ValueError(
+            "Calling nonzero on 0d arrays is not allowed: use nonzero(atleast_1d(x)) instead."
+        )
+    return _positions("nonzero", a, size, fill_value)
+
+
+def _positions(name: str, a: Any, size: int | None, fill_value: Any) -> tuple[Array, ...]:
+    fills = _fills(name, fill_value, typeof(a).ndim)
+    if size is None:
+        if isinstance(a, Tracer):
+            raise ConcretizationTypeError(
+                a,
+                f"The size argument of {name} must be given while tracing, since the number of "
+                f"positions depends on values: {name}(x, size=n) with the most that there can be; "
+                "fill_value= says what stands for missing ones.",
+            )
+        found = np.asarray(a).nonzero()
+        return tuple([as_operand(p.astype(dtypes.default_int())) for p in found])
+    return tuple(_nonzero(a, size=_count(name, size), fills=fills))
+
+
+def _count(name: str, size: Any) -> int:
+    try:
+        return operator.index(size)
+    except TypeError as e:
+        raise TypeError(f"{name}: size must be an integer known while tracing, got {size!r}") from e
+
+
+def _fills(name: str, fill_value: Any, ndim: int) -> tuple[Any, ...]:
+    if fill_value is None:
+        return (0,) * ndim
+    if isinstance(fill_value, tuple):
+        if len(fill_value) != ndim:
+            raise ValueError(
+                f"{name}: fill_value tuple must have length equal to number of axes ({ndim}); got "
+                f"{len(fill_value)}"
+            )
+        given = fill_value
+    else:
+        given = (fill_value,) * ndim
+    if any(np.ndim(v) for v in given):
+        raise ValueError(f"{name}: fill_value must be a scalar or tuple of scalars; got {fill_value}")
+    return tuple([np.asarray(v).item() for v in given])
+
+
+@compiled("size", "fills")
+def _nonzero(a, *, size, fills):
+    shape, index = typeof(a).shape, dtypes.default_int()
+    n = typeof(a).size
+    flags = lax.reshape(truth(a), (n,))
+    if not n or not size:
+        return tuple([lax.full((size,), f, _type_of(f)) for f in fills])
+    number = lax.cumsum(lax.convert_element_type(flags, index))
+    # Each position goes to its number's place; those that are zero go outside.
+    place = lax.select(flags, number - index.type(1), lax.full_like(number, size))
+    where = lax.full((size,), 0, index).at[place].set(lax.iota(index, n), mode="drop")
+    missing = lax.ge(lax.iota(index, size), number[-1])
+    out = []
+    for axis, fill in enumerate(fills):
+        stride = math.prod(shape[axis + 1 :])
+        place = lax.rem(
+            lax.div(where, lax.full_like(where, stride)), lax.full_like(where, shape[axis])
+        )
+        dtype, _ = dtypes.lattice_result(((index, False), (_type_of(fill), True)))
+        filling = lax.full((size,), fill, dtype)
+        out.append(lax.select(missing, filling, lax.convert_element_type(place, dtype)))
+    return tuple(out)
+
+
+def _type_of(fill: Any) -> Any:
+    return typeof(fill).dtype if isinstance(fill, (float, complex)) else dtypes.default_int()
+
+
+def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+    """Positions of the elements that are not zero, a row for each; arguments as :func:`nonzero`."""
+    check_arrays("argwhere", a)
+    if not typeof(a).ndim:
+        if size is None and isinstance(a, Tracer):
+            _positions("argwhere", a, size, None)
+        count = int(bool(np.asarray(a))) if size is None else _count("argwhere", size)
+        return lax.full((count, 0), 0, dtypes.default_int())
+    found = _positions("argwhere", a, size, fill_value)
+    return _columns(*found)
+
+
+@compiled(name="argwhere")
+def _columns(*found):
+    return lax.concatenate([lax.expand_dims(p, (1,)) for p in found], 1)
+
+
+def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+    """Positions in the flattened array of the elements that are not zero; as :func:`nonzero`."""
+    check_arrays("flatnonzero", a)
+    return _positions("flatnonzero", ravel(a), size, fill_value)[0]
+
+
+def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Array:
+    """The elements of the flattened array where a condition holds.
+
+    Args:
+      condition: flattened; elements are true where they are not zero.
+      size: how many elements to give: more are cut off, and ``fill_value`` stands for missing
+        ones. Needed while tracing.
+
+    Raises:
+      ValueError: if the condition holds beyond the array's end.
+    """
+    check_arrays("extract", condition, arr)
+    return _compressed("extract", ravel(condition), ravel(arr), 0, size, fill_value)
+
+
+def compress(
+    condition: Any, a: Any, axis: int | None = None, *, size: int | None = None,
+    fill_value: Any = 0, out: None = None,
+) -> Array:  # fmt: skip
+    """The rows along an axis where a condition holds.
+
+    Args:
+      condition: one axis; elements are true where they are not zero. Rows beyond its end are left
+        out.
+      axis: the axis; the array is flattened for ``None``.
+      size: how many rows to give: more are cut off, and ``fill_value`` stands for missing ones.
+        Needed while tracing.
+
+    Raises:
+      ValueError: if the condition has several axes, or holds beyond the array's end.
+    """
+    check_arrays("compress", condition, a)
+    check_out("compress", out)
+    if typeof(condition).ndim != 1:
+        raise ValueError(
+            f"compress: condition must be a 1D array, got shape {typeof(condition).shape}"
+        )
+    x = ravel(a) if axis is None else asarray(a)
+    at = one_axis(0 if axis is None else axis, x.ndim)
+    return _compressed("compress", asarray(condition), x, at, size, fill_value)
+
+
+def _compressed(
+    name: str, condition: Array, x: Array, axis: int, size: int | None, fill_value: Any
+) -> Array:
+    n = x.shape[axis]
+    if size is not None and not 0 < _count(name, size) <= n:
+        raise ValueError(
+            f"{name}: size must be positive and not greater than the size of the axis; got "
+            f"size={size} for {n} elements"
+        )
+    if condition.shape[0] > n and not isinstance(condition, Tracer):
+        if np.asarray(condition)[n:].any():
+            raise ValueError(
+                f"{name}: condition of {condition.shape[0]} elements contains entries that are out "
+                f"of bounds of an axis of size {n}"
+            )
+    if size is None:
+        (rows,) = _positions(name, condition, None, None)
+        return rows_at(x, rows, axis=axis)
+    return _compress(condition, x, fill_value, axis=axis, size=_count(name, size))
+
+
+@compiled("axis", "size")
+def _compress(condition, x, fill_value, *, axis, size):
+    n = typeof(x).shape[axis]
+    flags = truth(condition)
+    flags = lax.slice_in_dim(flags, 0, min(n, flags.shape[0]))
+    shape = (*x.shape[:axis], size, *x.shape[axis + 1 :])
+    filling = lax.broadcast_in_dim(lax.convert_element_type(fill_value, x.dtype), shape, ())
+    if not flags.shape[0] or not size or not x.size:
+        return filling
+    (rows,) = _nonzero(flags, size=size, fills=(n,))
+    inside = lax.lt(rows, lax.full_like(rows, n))
+    safe = lax.select(inside, rows, lax.full_like(rows, 0))
+    mask = lax.broadcast_in_dim(inside, shape, (axis,))
+    return lax.select(mask, rows_at(x, safe, axis=axis), filling)
+
+
+# Numbers of positions
+
+
+def ravel_multi_index(
+    multi_index: Any, dims: Sequence[int], mode: str = "raise", order: str = "C", *,
+    dtype: Any = None,
+) -> Array:  # fmt: skip
+    """The numbers, in the flattened array, of positions given by an array for each axis.
+
+    Args:
+      multi_index: integers, an array for each axis; they are broadcast together.
+      dims: the shape of the array.
+      mode: what becomes of positions out of bounds: ``"raise"`` an error (they must be known),
+        ``"wrap"`` they count modulo the size, ``"clip"`` the nearest, ``"ignore"`` nothing.
+      order: ``"C"`` counts row by row, ``"F"`` column by column.
+      dtype: of the result; the default integer if not given.
+    """
+    parts = tuple(multi_index)
+    shape = tuple([operator.index(d) for d in dims])
+    if len(parts) != len(shape):
+        raise ValueError(
+            f"ravel_multi_index: {len(parts)} arrays of positions for an array of shape {shape}"
+        )
+    check_arrays("ravel_multi_index", *parts)
+    if mode not in ("raise", "wrap", "clip", "ignore"):
+        raise ValueError(f"invalid mode={mode!r}. Expected 'raise', 'wrap', 'clip', or 'ignore'.")
+    if order not in ("C", "F"):
+        raise ValueError(f"ravel_multi_index: order must be 'C' or 'F', got {order!r}")
+    for p in parts:
+        if not dtypes.issubdtype(typeof(p).dtype, np.integer):
+            raise ValueError(
+                f"ravel_multi_index: positions must be integers, got dtype {typeof(p).dtype}"
+            )
+    if mode == "raise":
+        for p, d in zip(parts, shape):
+            check_range("ravel_multi_index", p, d, "positions")
+    wanted = wanted_dtype(dtype, "ravel_multi_index") or _holding(parts, math.prod(shape))
+    return _ravel_multi_index(*parts, shape=shape, mode=mode, order=order, dtype=wanted)
+
+
+def _holding(parts: Sequence[Any], size: int) -> Any:
+    """The dtype that positions promote to, or the default where that is too narrow."""
+    avals = [typeof(p) for p in parts]
+    if not avals:
+        return dtypes.default_int()
+    dtype, _ = dtypes.lattice_result(tuple([(p.dtype, p.weak_type) for p in avals]))
+    return dtype if size - 1 <= dtypes.iinfo(dtype).max else dtypes.default_int()
+
+
+@compiled("shape", "mode", "order", "dtype")
+def _ravel_multi_index(*parts, shape, mode, order, dtype):
+    together = np.broadcast_shapes(*[typeof(p).shape for p in parts])
+    out = lax.full(together, 0, dtype)
+    axes = range(len(shape)) if order == "C" else range(len(shape) - 1, -1, -1)
+    for axis in axes:
+        p, n = parts[axis], shape[axis]
+        if mode == "wrap" and n:
+            p = modulo(p, n)
+        elif mode == "clip":
+            p = positions_of(p)
+            low, high = (lax.full_like(p, i, shape=()) for i in (0, max(n - 1, 0)))
+            p = lax.clamp(low, p, high)
+        p = lax.convert_element_type(p, dtype)
+        p = lax.broadcast_in_dim(p, together, tuple(range(len(together) - p.ndim, len(together))))
+        out = lax.add(lax.mul(out, lax.full_like(out, n)), p)
+    return out
+
+
+def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
+    """The positions, an array for each axis, of numbers in the flattened array.
+
+    Args:
+      indices: integers; negative ones count from the end, and those out of bounds give the
+        nearest position.
+      shape: the shape of the array.
+    """
+    check_arrays("unravel_index", indices)
+    sizes = (shape,) if hasattr(shape, "__index__") else tuple(shape)
+    given = tuple([operator.index(d) for d in sizes])
+    kind = typeof(indices).dtype
+    if kind != np.bool_ and not dtypes.issubdtype(kind, np.integer):
+        raise TypeError(f"unravel_index: indices must be integers, got {typeof(indices).dtype}")
+    return tuple(_unravel_index(indices, shape=given))
+
+
+@compiled("shape")
+def _unravel_index(indices, *, shape):
+    aval = typeof(indices)
+    total = math.prod(shape)
+    wide = lax.convert_element_type(indices, dtypes.default_int())
+    size = lax.full_like(wide, total)
+    if not dtypes.issubdtype(aval.dtype, np.unsignedinteger):
+        negative = lax.lt(wide, lax.full_like(wide, 0))
+        wide = lax.select(negative, lax.add(wide, size), wide)
+    low = lax.full_like(wide, 0, shape=())
+    rest = lax.clamp(low, wide, lax.full_like(wide, max(total - 1, 0), shape=()))
+    out = []
+    for n in reversed(shape):
+        divisor = lax.full_like(rest, max(n, 1))
+        found = lax.rem(rest, divisor)
+        rest = lax.div(rest, divisor)
+        out.append(cast_like(found, aval))
+    return tuple(reversed(out))
+
+
+def cast_like(x, aval):
+    """Integers in the dtype and weakness of others."""
+    if aval.dtype == typeof(x).dtype and not aval.weak_type:
+        return x
+    return lax.convert_element_type(x, aval.dtype)

@@ -1,0 +1,62 @@
+"""Arrays as text."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+
+
+def array_repr(
+    arr: Any,
+    max_line_width: int | None = None,
+    precision: int | None = None,
+    suppress_small: bool | None = None,
+) -> str:
+    """``repr(arr)`` with other options.
+
+    Args:
+      max_line_width: in characters.
+      precision: digits after the point.
+      suppress_small: write very small numbers as 0.
+    """
+    with _options(max_line_width, precision, suppress_small):
+        return repr(arr)
+
+
+def array_str(
+    a: Any,
+    max_line_width: int | None = None,
+    precision: int | None = None,
+    suppress_small: bool | None = None,
+) -> str:
+    """``str(a)`` with other options; arguments as :func:`array_repr`."""
+    with _options(max_line_width, precision, suppress_small):
+        return str(a)
+
+
+def _options(width: Any, precision: Any, suppress: Any) -> AbstractContextManager[Any]:
+    given = {"linewidth": width, "precision": precision, "suppress": suppress}
+    return np.printoptions(**{k: v for k, v in given.items() if v is not None})
+
+
+def printoptions(*args: Any, **kwargs: Any) -> AbstractContextManager[dict[str, Any]]:
+    """A context in which arrays are printed with other options, those of ``numpy.printoptions``.
+
+    >>> with printoptions(precision=2):
+    ...     print(np.array([1.2345]))
+    [1.23]
+    """
+    found: AbstractContextManager[dict[str, Any]] = np.printoptions(*args, **kwargs)
+    return found
+
+
+def get_printoptions() -> dict[str, Any]:
+    """The options with which arrays are printed; they are NumPy's."""
+    return dict(np.get_printoptions())
+
+
+def set_printoptions(*args: Any, **kwargs: Any) -> None:
+    """Change the options with which arrays are printed, those of ``numpy.set_printoptions``."""
+    np.set_printoptions(*args, **kwargs)

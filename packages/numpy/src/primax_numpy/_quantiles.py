@@ -1,0 +1,308 @@
+"""Quantiles, percentiles and medians."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.extend import Array, Tracer, dtypes, typeof
+
+from ._checks import axes_of, check_arrays
+from ._functions import compiled
+from ._quantile_places import METHODS, at_places, between, known_places, traced_places
+from ._reducing import broadcast, count, float_of, is_complex, wide_of
+from ._statistics import scalar
+
+
+def _rows(x: Any, axes: tuple[int, ...]) -> Any:
+    """The reduced axes as one, in the last place."""
+    aval = typeof(x)
+    others = [i for i in range(aval.ndim) if i not in axes]
+    x = lax.transpose(x, (*others, *axes)) if (*others, *axes) != tuple(range(aval.ndim)) else x
+    return lax.reshape(x, (*[aval.shape[i] for i in others], count(aval.shape, axes)))
+
+
+def _laid_out(out: Any, axes: tuple[int, ...], rank: int, keepdims: bool, single: bool) -> Any:
+    """``[..., q]`` with the quantiles first, or without them, and with kept axes."""
+    last = typeof(out).ndim - 1
+    if single:
+        out = lax.squeeze(out, (last,))
+    else:
+        out = lax.transpose(out, (last, *range(last)))
+    if keepdims and axes:
+        first = 0 if single else 1
+        out = lax.expand_dims(out, tuple([i + first for i in axes]))
+    return out
+
+
+def _sorted_rows(a: Any, axes: tuple[int, ...], dtype: Any) -> Any:
+    # Narrow floats keep their order in 32 bits, in which they are interpolated.
+    return lax.sort(_rows(lax.convert_element_type(a, wide_of(dtype)), axes))
+
+
+def _with_nan(out: Any, x: Any) -> Any:
+    """NaN for rows that hold NaN, which was sorted to their end."""
+    n = typeof(x).shape[-1]
+    last = lax.slice_in_dim(x, n - 1, n, axis=typeof(x).ndim - 1)
+    bad = broadcast(lax.ne(last, last), typeof(out).shape)
+    return lax.select(bad, lax.full_like(out, np.nan), out)
+
+
+@compiled("axes", "dtype", "keepdims", "single")
+def _quantile_at(a, i, w, *, axes, dtype, keepdims, single):
+    """Quantiles at known places."""
+    x = _sorted_rows(a, axes, dtype)
+    last = scalar(typeof(x).shape[-1] - 1, np.int32)
+    low = at_places(x, i)
+    high = at_places(x, lax.min(lax.add(i, scalar(1, np.int32)), last))
+    w = broadcast(lax.convert_element_type(w, typeof(x).dtype), typeof(low).shape)
+    out = lax.convert_element_type(_with_nan(between(low, high, w), x), dtype)
+    return _laid_out(out, axes, typeof(a).ndim, keepdims, single)
+
+
+@compiled("axes", "dtype", "keepdims", "method", "percent", "skip_nan")
+def _quantile(a, q, *, axes, dtype, keepdims, method, percent, skip_nan):
+    """Quantiles whose places are computed with them."""
+    x = _sorted_rows(a, axes, dtype)
+    rows = typeof(x).shape[:-1]
+    kind = dtypes.f64 if dtypes.f64 in (typeof(q).dtype, typeof(x).dtype) else dtypes.f32
+    single = not typeof(q).ndim
+    q = lax.reshape(lax.convert_element_type(q, kind), (typeof(q).size,))
+    if percent:
+        q = lax.div(q, scalar(100, kind))
+    n = typeof(x).shape[-1]
+    if skip_nan:
+        shape = (*rows, typeof(q).size)
+        ones = lax.convert_element_type(lax.eq(x, x), np.int32)
+        counts = lax.reduce_sum(ones, (len(rows),))
+        there = lax.broadcast_in_dim(counts, shape, tuple(range(len(rows))))
+        i, w = traced_places(broadcast(q, shape), lax.convert_element_type(there, kind), method)
+        last = lax.max(lax.sub(there, lax.full_like(there, 1)), lax.full_like(there, 0))
+    else:
+        i, w = traced_places(q, lax.full_like(q, n), method)
+        last = lax.full_like(i, n - 1)
+    low, high = at_places(x, i), at_places(x, lax.min(lax.add(i, lax.full_like(i, 1)), last))
+    w = broadcast(lax.convert_element_type(w, typeof(x).dtype), typeof(low).shape)
+    out = between(low, high, w)
+    out = out if skip_nan else _with_nan(out, x)
+    return _laid_out(lax.convert_element_type(out, dtype), axes, typeof(a).ndim, keepdims, single)
+
+
+@compiled("axes", "dims", "dtype", "keepdims", "percent", "skip_nan")
+def _weighted(a, q, weights, *, axes, dims, dtype, keepdims, percent, skip_nan):
+    """The least element up to which the weights sum to a fraction ``q`` of all."""
+    shape = typeof(a).shape
+    kind = dtypes.f64 if dtypes.f64 in (typeof(q).dtype, typeof(a).dtype) else dtypes.f32
+    order = sorted(range(len(dims)), key=lambda i: dims[i])
+    weights = lax.transpose(lax.convert_element_type(weights, kind), tuple(order))
+    weights = _rows(lax.broadcast_in_dim(weights, shape, tuple(sorted(dims))), axes)
+    x = _rows(lax.convert_element_type(a, wide_of(dtype)), axes)
+    if skip_nan:
+        weights = lax.select(lax.eq(x, x), weights, lax.full_like(weights, 0))
+    x, weights = lax.sort((x, weights), num_keys=1)
+    last = typeof(x).ndim - 1
+    sums = lax.cumsum(weights, last)
+    n = typeof(x).shape[-1]
+    total = lax.slice_in_dim(sums, n - 1, n, axis=last)
+    single = not typeof(q).ndim
+    q = lax.reshape(lax.convert_element_type(q, kind), (typeof(q).size,))
+    if percent:
+        q = lax.div(q, scalar(100, kind))
+    places = (*typeof(x).shape[:-1], typeof(q).size, n)
+    kept_axes = (*range(last), last + 1)
+    needed = lax.mul(
+        lax.broadcast_in_dim(q, places, (last,)),
+        lax.broadcast_in_dim(lax.squeeze(total, (last,)), places, tuple(range(last))),
+    )
+    every = lax.broadcast_in_dim(sums, places, kept_axes)
+    positive = lax.gt(every, lax.full_like(every, 0))
+    enough = lax.bitwise_and(lax.ge(every, needed), positive)
+    i = lax.argmax(enough, last + 1, np.int32)
+    i = lax.reshape(i, (typeof(i).size,)) if last == 0 else i
+    out = at_places(x, i)
+    out = out if skip_nan else _with_nan(out, x)
+    return _laid_out(lax.convert_element_type(out, dtype), axes, len(shape), keepdims, single)
+
+
+def _checked(name: str, a: Any, q: Any, axis: Any, out: Any, overwrite: Any) -> tuple[int, ...]:
+    check_arrays(name, a, q)
+    if overwrite or out is not None:
+        raise ValueError(f"{name} does not support overwrite_input=True or out: leave them out")
+    aval, level = typeof(a), typeof(q)
+    if is_complex(aval.dtype):
+        raise ValueError(f"{name} does not support complex input: its elements have no order")
+    if is_complex(level.dtype):
+        raise TypeError(f"{name}: q must be real, got dtype {level.dtype.name}")
+    if level.ndim > 1:
+        raise ValueError(f"{name}: q must have rank 0 or 1, got shape {level.shape}")
+    axes = axes_of(axis, aval.ndim)
+    if not count(aval.shape, axes):
+        raise ValueError(f"{name} of no element: shape {aval.shape}, axes {axes}")
+    return axes
+
+
+def _call(
+    name: str, a: Any, q: Any, axis: Any, out: Any, overwrite_input: Any, method: str,
+    keepdims: Any, weights: Any, percent: bool,
+) -> Array:  # fmt: skip
+    axes = _checked(name, a, q, axis, out, overwrite_input)
+    if method not in METHODS:
+        raise ValueError(f"{name}: method {method!r} is unknown: use one of {', '.join(METHODS)}")
+    dtype = float_of(typeof(a).dtype)
+    static = {"axes": axes, "dtype": dtype, "keepdims": bool(keepdims)}
+    skip_nan = name.startswith("nan")
+    if weights is not None:
+        dims = _weight_dims(name, a, weights, axis, axes, method)
+        return _weighted(a, q, weights, dims=dims, percent=percent, skip_nan=skip_nan, **static)
+    if skip_nan or isinstance(q, Tracer):
+        return _quantile(a, q, method=method, percent=percent, skip_nan=skip_nan, **static)
+    n = count(typeof(a).shape, axes)
+    if isinstance(q, (int, float)):
+        i, w = _places_of_number(float(q), n, method, percent)
+    else:
+        level = np.asarray(q).astype(np.float64).reshape(-1)
+        i, w = known_places(level / 100 if percent else level, n, method)
+        w = w.astype(np.float32) if dtype != dtypes.f64 else w
+    found: Array = _quantile_at(a, i, w, single=not typeof(q).ndim, **static)
+    return found
+
+
+@functools.lru_cache(256)
+def _places_of_number(q: float, n: int, method: str, percent: bool) -> tuple[Any, Any]:
+    i, w = known_places(np.asarray([q / 100 if percent else q]), n, method)
+    return i, w.astype(np.float32)
+
+
+def _weight_dims(
+    name: str, a: Any, weights: Any, axis: Any, axes: tuple[int, ...], method: str
+) -> tuple[int, ...]:
+    """The axes of ``a`` that the weights' axes are."""
+    if method != "inverted_cdf":
+        raise ValueError(
+            f"{name}: weights are supported by the method 'inverted_cdf' only, got {method!r}"
+        )
+    check_arrays(name, a, weights)
+    shape, given = typeof(a).shape, typeof(weights).shape
+    if given == shape:
+        return tuple(range(len(shape)))
+    if axis is None:
+        raise ValueError(
+            f"{name}: axis must be specified when shapes of a and weights differ: a has shape "
+            f"{shape}, weights {given}"
+        )
+    if given != tuple([shape[i] for i in axes]):
+        raise ValueError(
+            f"{name}: weights must have the sizes of the axes: a has shape {shape}, axes {axes}, "
+            f"weights have shape {given}"
+        )
+    return axes
+
+
+def quantile(
+    a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
+    method: str = "linear", keepdims: bool = False, *, weights: Any = None,
+) -> Array:  # fmt: skip
+    """Values below which given fractions of the elements lie.
+
+    Args:
+      a: real numbers; integers give floats. A row that holds NaN gives NaN.
+      q: a fraction in ``[0, 1]`` or a vector of them; others give the nearest end.
+      axis: an axis or several that are reduced; all by default.
+      out, overwrite_input: not supported.
+      method: what is taken between elements: one of ``linear``, ``lower``, ``higher``,
+        ``midpoint``, ``nearest``, ``inverted_cdf``, ``averaged_inverted_cdf``,
+        ``closest_observation``, ``interpolated_inverted_cdf``, ``hazen``, ``weibull``,
+        ``median_unbiased`` and ``normal_unbiased`` (Hyndman and Fan, 1996).
+      keepdims: whether the reduced axes are kept, with size 1.
+      weights: nonnegative weights of the elements, of the shape of ``a`` or of the sizes of the
+        axes; with ``method="inverted_cdf"``.
+
+    Returns:
+      For a vector ``q`` with the quantiles along a new first axis.
+
+    The derivative goes to the elements that are taken, and to ``q`` where the method interpolates.
+    Known fractions are turned into positions in double precision, traced ones in their own.
+
+    >>> quantile(np.array([1.0, 2.0, 3.0]), np.array([0.5, 0.75])).tolist()
+    [2.0, 2.5]
+    """
+    return _call("quantile", a, q, axis, out, overwrite_input, method, keepdims, weights, False)
+
+
+def percentile(
+    a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
+    method: str = "linear", keepdims: bool = False, *, weights: Any = None,
+    out_sharding: Any = None,
+) -> Array:  # fmt: skip
+    """:func:`quantile` with ``q`` in ``[0, 100]``.
+
+    Args:
+      out_sharding: accepted for symmetry with creation functions; the result follows the operand.
+    """
+    return _call("percentile", a, q, axis, out, overwrite_input, method, keepdims, weights, True)
+
+
+def nanquantile(
+    a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
+    method: str = "linear", keepdims: bool = False, *, weights: Any = None,
+) -> Array:  # fmt: skip
+    """:func:`quantile` of what is not NaN; NaN where all are.
+
+    >>> float(nanquantile(np.array([1.0, np.nan, 3.0]), 0.5))
+    2.0
+    """
+    return _call("nanquantile", a, q, axis, out, overwrite_input, method, keepdims, weights, False)
+
+
+def nanpercentile(
+    a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
+    method: str = "linear", keepdims: bool = False, *, weights: Any = None,
+) -> Array:  # fmt: skip
+    """:func:`percentile` of what is not NaN; NaN where all are."""
+    return _call("nanpercentile", a, q, axis, out, overwrite_input, method, keepdims, weights, True)
+
+
+@compiled("axes", "dtype", "keepdims")
+def _median(a, *, axes, dtype, keepdims):
+    x = _sorted_rows(a, axes, dtype)
+    n, last = typeof(x).shape[-1], typeof(x).ndim - 1
+    low = lax.slice_in_dim(x, (n - 1) // 2, (n - 1) // 2 + 1, axis=last)
+    if n % 2 == 0:
+        high = lax.slice_in_dim(x, n // 2, n // 2 + 1, axis=last)
+        half = lax.full_like(low, 0.5)
+        low = lax.add(lax.mul(low, half), lax.mul(high, half))
+    out = lax.convert_element_type(_with_nan(low, x), dtype)
+    return _laid_out(out, axes, typeof(a).ndim, keepdims, True)
+
+
+def median(
+    a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Array:  # fmt: skip
+    """The middle element in order, or the mean of the middle two, over axes.
+
+    Arguments as :func:`quantile`; integers give floats, NaN gives NaN.
+
+    >>> float(median(np.array([3, 1, 2, 10])))
+    2.5
+    """
+    axes = _checked("median", a, 0.5, axis, out, overwrite_input)
+    dtype = float_of(typeof(a).dtype)
+    middle: Array = _median(a, axes=axes, dtype=dtype, keepdims=bool(keepdims))
+    return middle
+
+
+def nanmedian(
+    a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Array:  # fmt: skip
+    """:func:`median` of what is not NaN; NaN where all are."""
+    axes = _checked("nanmedian", a, 0.5, axis, out, overwrite_input)
+    found: Array = _quantile(
+        a, 0.5, axes=axes, dtype=float_of(typeof(a).dtype), keepdims=bool(keepdims),
+        method="midpoint", percent=False, skip_nan=True,
+    )  # fmt: skip
+    return found

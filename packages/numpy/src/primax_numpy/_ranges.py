@@ -1,0 +1,236 @@
+"""Evenly spaced numbers."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any, Final
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.errors import ConcretizationTypeError
+from primax_core.extend import Array, Tracer, as_operand, dtypes, typeof
+
+from ._checks import check_arrays, one_axis, wanted_dtype
+from ._creation import placed
+from ._functions import compiled
+
+_FLOAT: Final = dtypes.default_float
+
+
+def arange(
+    start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None,
+    out_sharding: Any = None,
+) -> Array:  # fmt: skip
+    """Evenly spaced numbers from ``start`` (0 if only one is given) up to, not including, ``stop``.
+
+    Args:
+      start, stop, step: numbers known while tracing.
+      dtype: by default the one that they promote to.
+      device, out_sharding: where to put the array.
+
+    Raises:
+      ConcretizationTypeError: if a bound is traced: the length must be known.
+      ZeroDivisionError: if ``step`` is 0.
+      ValueError: for complex bounds.
+
+    >>> arange(3)
+    Array([0, 1, 2], dtype=int32)
+    """
+    wanted = wanted_dtype(dtype, "arange")
+    given = [v for v in (start, stop, step) if v is not None]
+    if stop is None:
+        start, stop = 0, start
+    first, last, by = (_known(v) for v in (start, stop, 1 if step is None else step))
+    if wanted is None:
+        wanted, _ = dtypes.lattice_result(
+            tuple([(typeof(v).dtype, typeof(v).weak_type) for v in given])
+        )
+    if wanted == np.bool_:
+        raise TypeError("arange has no booleans: give it a dtype of numbers, such as dtype=int")
+    length = max(math.ceil((last - first) / by), 0)
+    if first == 0 and by == 1:
+        out = lax.iota(wanted, length)
+    else:
+        out = _of_host(np.arange(length) * by + first, wanted)
+    return placed(out, device, out_sharding)
+
+
+def _known(v: Any) -> Any:
+    if isinstance(v, Tracer):
+        raise ConcretizationTypeError(
+            v,
+            "arange: the bounds must be known while tracing, since they give the length: take "
+            "them from shapes, or mark the arguments they come from as static (static_argnums)",
+        )
+    value = np.asarray(v).item()
+    if isinstance(value, complex):
+        raise ValueError(f"arange: bounds must be real, got {v!r}")
+    return value
+
+
+def _of_host(value: np.ndarray, dtype: Any) -> Array:
+    out: Array = as_operand(value.astype(dtype))
+    return out
+
+
+def linspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False,
+    dtype: Any = None, axis: int = 0, *, device: Any = None,
+) -> Any:  # fmt: skip
+    """``num`` evenly spaced numbers from ``start`` to ``stop``.
+
+    Args:
+      start, stop: numbers or arrays that broadcast together.
+      endpoint: whether ``stop`` is the last one.
+      retstep: give ``(numbers, step)``.
+      dtype: floats by default; integers are rounded down.
+      axis: where the new axis goes, for array bounds.
+
+    Raises:
+      ValueError: if ``num`` is negative.
+    """
+    numbers, step = _evenly("linspace", (start, stop), num, endpoint, dtype, axis)
+    return (placed(numbers, device), step) if retstep else placed(numbers, device)
+
+
+def _evenly(
+    name: str, bounds: tuple[Any, ...], num: Any, endpoint: Any, dtype: Any, axis: Any
+) -> Any:
+    static = _static(name, bounds, num, endpoint, dtype, axis)
+    return _SPACED[name](*bounds, **static)
+
+
+def _static(
+    name: str, bounds: tuple[Any, ...], num: Any, endpoint: Any, dtype: Any, axis: Any
+) -> dict[str, Any]:
+    """The static parameters of evenly spaced numbers."""
+    count = operator.index(num)
+    if count < 0:
+        raise ValueError(f"{name}: Number of samples, {count}, must be non-negative.")
+    check_arrays(name, *bounds)
+    avals = [typeof(b) for b in bounds]
+    pairs = [(b.dtype, b.weak_type) for b in avals]
+    computed, _ = dtypes.lattice_result((*pairs, (_FLOAT(), True)))
+    rank = len(np.broadcast_shapes(*[b.shape for b in avals[:2]]))
+    return {
+        "num": count,
+        "endpoint": bool(endpoint),
+        "computed": computed,
+        "dtype": wanted_dtype(dtype, name) or computed,
+        "axis": one_axis(axis, rank + 1),
+    }
+
+
+_STATIC: Final = ("num", "endpoint", "computed", "dtype", "axis")
+
+
+@compiled(*_STATIC)
+def _linspace(start, stop, *, num, endpoint, computed, dtype, axis):
+    a, b = _bounds(start, stop, computed)
+    gaps = num - 1 if endpoint else num
+    # A step of one sample is the distance itself, and that of none is not a number.
+    step = (b - a) / gaps if gaps > 0 else lax.full(a.shape, np.nan, computed)
+    out = _axis_last(_from_to(a, b, num, endpoint), axis)
+    if dtypes.issubdtype(dtype, np.integer):
+        out = lax.floor(out)
+    return lax.convert_element_type(out, dtype), step
+
+
+def _bounds(start, stop, computed):
+    shape = np.broadcast_shapes(typeof(start).shape, typeof(stop).shape)
+    pair = (lax.convert_element_type(v, computed) for v in (start, stop))
+    return [
+        lax.broadcast_in_dim(v, shape, tuple(range(len(shape) - v.ndim, len(shape)))) for v in pair
+    ]
+
+
+def _from_to(a, b, num: int, endpoint: bool):
+    """Evenly spaced numbers along a new first axis, of which the last is exact."""
+    gaps = max(num - 1 if endpoint else num, 1)
+    count = num - 1 if endpoint and num > 1 else num
+    real = dtypes.finfo(a.dtype).dtype
+    places = lax.reshape(lax.iota(real, count), (count,) + (1,) * a.ndim)
+    ramp = lax.convert_element_type(places / np.asarray(gaps, real)[()], a.dtype)
+    one = np.ones((), a.dtype)[()]
+    ascent = (b / np.asarray(gaps, a.dtype)[()]) * lax.convert_element_type(places, a.dtype)
+    out = a * (one - ramp) + ascent
+    if endpoint and num > 1:
+        out = lax.concatenate([out, lax.expand_dims(b, (0,))], 0)
+    return out
+
+
+def _axis_last(out, axis: int):
+    """The first axis moved to its place."""
+    if not axis:
+        return out
+    order = list(range(1, out.ndim))
+    order.insert(axis, 0)
+    return lax.transpose(out, tuple(order))
+
+
+def logspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0,
+    dtype: Any = None, axis: int = 0,
+) -> Array:  # fmt: skip
+    """Powers of ``base`` with exponents evenly spaced from ``start`` to ``stop``.
+
+    Arguments as :func:`linspace`; ``base`` may be an array that broadcasts with the bounds.
+
+    >>> logspace(0, 2, 3)
+    Array([  1.,  10., 100.], dtype=float32)
+    """
+    return _evenly("logspace", (start, stop, base), num, endpoint, dtype, axis)
+
+
+@compiled(*_STATIC)
+def _logspace(start, stop, base, *, num, endpoint, computed, dtype, axis):
+    exponents = _from_to(*_bounds(start, stop, computed), num, endpoint)
+    base = lax.convert_element_type(base, computed)
+    shape = np.broadcast_shapes(exponents.shape, base.shape)
+    pair = [
+        lax.broadcast_in_dim(v, shape, tuple(range(len(shape) - v.ndim, len(shape))))
+        for v in (base, exponents)
+    ]
+    return lax.convert_element_type(_axis_last(lax.pow(*pair), axis), dtype)
+
+
+def geomspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
+) -> Array:
+    """``num`` numbers from ``start`` to ``stop`` of which each is the same multiple of the last.
+
+    Arguments as :func:`linspace`. Real bounds of different signs, or of zero, give no numbers.
+
+    >>> geomspace(1, 8, 4)
+    Array([1., 2., 4., 8.], dtype=float32)
+    """
+    return _evenly("geomspace", (start, stop), num, endpoint, dtype, axis)
+
+
+@compiled(*_STATIC)
+def _geomspace(start, stop, *, num, endpoint, computed, dtype, axis):
+    a, b = _bounds(start, stop, computed)
+    sign = lax.sign(a)
+    if dtypes.issubdtype(computed, np.complexfloating):
+        log, power = lax.log, lax.exp
+    else:
+        log, power = lax.log2, lax.exp2
+    exponents = _from_to(log(a / sign), log(b / sign), num, endpoint)
+    out = power(exponents) * lax.expand_dims(sign, (0,))
+    # The bounds are exact, unless there is nothing between them.
+    if num > 0:
+        rows = [lax.expand_dims(_defined(a, out[0]), (0,)), out[1:]]
+        if endpoint and num > 1:
+            rows = [rows[0], out[1:-1], lax.expand_dims(_defined(b, out[-1]), (0,))]
+        out = lax.concatenate(rows, 0)
+    return lax.convert_element_type(_axis_last(out, axis), dtype)
+
+
+def _defined(bound, computed):
+    """The bound where the numbers computed from both are numbers."""
+    return lax.select(lax.eq(computed, computed), bound, computed)
+
+
+_SPACED: Final = {"linspace": _linspace, "logspace": _logspace, "geomspace": _geomspace}

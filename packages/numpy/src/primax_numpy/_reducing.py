@@ -1,0 +1,139 @@
+"""What reductions share: axes kept or dropped, masks, and the dtypes that they compute in."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.extend import Array, dtypes, is_operand, typeof
+
+
+def kept(out: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
+    """A reduced array, with the reduced axes of size 1 if they are kept."""
+    return lax.expand_dims(out, axes) if keepdims and axes else out
+
+
+def spread_back(x: Any, axes: tuple[int, ...], shape: tuple[int, ...]) -> Array:
+    """A reduced array repeated along the axes that it lost."""
+    return lax.broadcast_in_dim(x, shape, tuple(i for i in range(len(shape)) if i not in axes))
+
+
+def broadcast(x: Any, shape: tuple[int, ...]) -> Any:
+    """An array repeated along leading axes and axes of size 1."""
+    aval = typeof(x)
+    if aval.shape == shape:
+        return x
+    return lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - aval.ndim, len(shape))))
+
+
+def strong(x: Any) -> Any:
+    """The array without weakness of its type."""
+    aval = typeof(x)
+    return lax.convert_element_type(x, aval.dtype) if aval.weak_type else x
+
+
+def is_complex(dtype: Any) -> bool:
+    """Whether a dtype is complex."""
+    return bool(dtypes.issubdtype(dtype, np.complexfloating))
+
+
+def is_float(dtype: Any) -> bool:
+    """Whether a dtype is one of real floats."""
+    return bool(dtypes.issubdtype(dtype, np.floating))
+
+
+def is_inexact(dtype: Any) -> bool:
+    """Whether a dtype is one of real floats or complex."""
+    return bool(dtypes.issubdtype(dtype, np.inexact))
+
+
+def float_of(dtype: Any) -> Any:
+    """The dtype itself if it is of floats, else the floats that its integers become."""
+    if is_inexact(dtype):
+        return dtype
+    return dtypes.canonicalize_dtype(
+        dtypes.f64 if dtypes.itemsize_bits(dtype) == 64 else dtypes.f32
+    )
+
+
+def wide_of(dtype: Any) -> Any:
+    """What sums of a dtype are computed in: narrow floats are summed in 32 bits."""
+    narrow = is_float(dtype) and dtypes.itemsize_bits(dtype) < 32
+    return dtypes.f32 if narrow else dtype
+
+
+def real_of(dtype: Any) -> Any:
+    """The dtype of the parts of a complex one; others themselves."""
+    return np.finfo(dtype).dtype if is_complex(dtype) else dtype
+
+
+def int_sum_dtype(dtype: Any) -> Any:
+    """Integers are summed in the default integer of their signedness."""
+    if dtype == np.bool_:
+        return dtypes.default_int()
+    if dtypes.issubdtype(dtype, np.unsignedinteger):
+        wide = dtypes.default_uint()
+    elif dtypes.issubdtype(dtype, np.integer):
+        wide = dtypes.default_int()
+    else:
+        return dtype
+    if dtypes.itemsize_bits(dtype) < 8:
+        raise ValueError(
+            f"the sum of {dtype.name} has no dtype of its own: say which with dtype=, or convert "
+            "the operand first"
+        )
+    return dtype if dtype.itemsize >= wide.itemsize else wide
+
+
+def count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
+    """How many elements are reduced to one."""
+    return math.prod([shape[i] for i in axes])
+
+
+def masked(x: Any, where: Any, fill: Any) -> Any:
+    """``x`` where the mask holds, elsewhere a scalar."""
+    if where is None:
+        return x
+    aval = typeof(x)
+    filled = lax.full(aval.shape, lax.convert_element_type(fill, aval.dtype))
+    return lax.select(broadcast(where, aval.shape), x, filled)
+
+
+def check_where(name: str, where: Any, shape: tuple[int, ...]) -> None:
+    """Refuse a mask that is not boolean or does not broadcast to the operand.
+
+    Raises:
+      ValueError: naming the function, and the shapes.
+    """
+    if where is None:
+        return
+    found = typeof(where) if is_operand(where) else None
+    if found is None or found.dtype != np.bool_:
+        kind = type(where) if found is None else found.dtype.name
+        raise ValueError(f"{name}: where must be None or a boolean array, got {kind}")
+    tail = shape[len(shape) - found.ndim :] if found.ndim <= len(shape) else None
+    if tail is None or any(m not in (1, n) for m, n in zip(found.shape, tail)):
+        raise ValueError(
+            f"{name}: where has shape {found.shape}, which does not broadcast to the operand's "
+            f"shape {shape}"
+        )
+
+
+def check_initial(name: str, initial: Any) -> None:
+    """Refuse a start value that is not a number.
+
+    Raises:
+      TypeError: for what is no array or number.
+      ValueError: for arrays with axes.
+    """
+    if initial is None:
+        return
+    if not is_operand(initial):
+        raise TypeError(f"{name}: initial must be a number, got {type(initial)}")
+    if typeof(initial).ndim:
+        raise ValueError(
+            f"{name}: initial value must be a scalar, got an array of shape {typeof(initial).shape}"
+        )

@@ -1,0 +1,111 @@
+"""Rounding to integers and decimals."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.extend import Array, dtypes, typeof
+
+from ._checks import check_arrays, check_out
+from ._creation import asarray
+from ._functions import compiled, elementwise
+from ._promotion import as_inexact, is_complex, is_floating, refuse_complex
+
+_EVEN: Final = lax.RoundingMethod.TO_NEAREST_EVEN
+
+
+def _rounded(name: str, op: Callable[[Any], Any], x: Any) -> Any:
+    """Floats rounded; integers and booleans are whole already."""
+    refuse_complex(name, x, TypeError)
+    return op(x) if is_floating(x) else x
+
+
+@elementwise
+def floor(x: Any, /) -> Array:
+    """Greatest whole number not above each element, of its dtype; the derivative is zero."""
+    return _rounded("floor", lax.floor, x)
+
+
+@elementwise
+def ceil(x: Any, /) -> Array:
+    """Least whole number not below each element, of its dtype; the derivative is zero."""
+    return _rounded("ceil", lax.ceil, x)
+
+
+def toward_zero(x: Any) -> Any:
+    """Whole parts of floats, with their signs."""
+    return lax.select(x < 0, lax.ceil(x), lax.floor(x))
+
+
+@elementwise
+def trunc(x: Any) -> Array:
+    """Whole part of each element, of its dtype; the derivative is zero."""
+    return _rounded("trunc", toward_zero, x)
+
+
+@elementwise
+def rint(x: Any, /) -> Array:
+    """Nearest whole number to each element, halves to the even one; integers become floats."""
+    if not dtypes.issubdtype(typeof(x).dtype, np.inexact):
+        x = as_inexact(x)
+        return lax.convert_element_type(x, typeof(x).dtype)
+    return _to_decimals(x, 0)
+
+
+@compiled("decimals")
+def _round(a, *, decimals):
+    return _to_decimals(a, decimals)
+
+
+def _to_decimals(x: Any, decimals: int) -> Any:
+    aval = typeof(x)
+    if is_complex(x):
+        parts = lax.real(x), lax.imag(x)
+        return lax.complex(*[_to_decimals(p, decimals) for p in parts])
+    if not decimals:
+        return lax.round(x, _EVEN)
+    if aval.dtype == dtypes.f16:  # its largest number times a power of 10 overflows
+        x = lax.convert_element_type(x, dtypes.f32)
+    factor = 10.0 ** abs(decimals)
+    if decimals > 0:
+        out: Any = lax.round(x * factor, _EVEN) / factor
+    else:
+        out = lax.round(x / factor, _EVEN) * factor
+    return out if typeof(out).dtype == aval.dtype else lax.convert_element_type(out, aval.dtype)
+
+
+def round(a: Any, decimals: int = 0, out: None = None) -> Array:
+    """Elements rounded to a number of decimals, halves to the even neighbour.
+
+    Args:
+      decimals: negative ones round floats to tens, hundreds and so on.
+
+    Raises:
+      ValueError: for booleans.
+      NotImplementedError: for integers and negative ``decimals``.
+
+    >>> round(np.array([0.5, 1.5, 2.4375], np.float32), 2).tolist() == [0.5, 1.5, 2.440000057220459]
+    True
+    """
+    check_arrays("round", a)
+    check_out("round", out)
+    decimals = operator.index(decimals)
+    dtype = typeof(a).dtype
+    if dtype == np.bool_:
+        raise ValueError("round does not support booleans: they have no decimals")
+    if dtypes.issubdtype(dtype, np.integer):
+        if decimals < 0:
+            raise NotImplementedError(
+                "round of integers to negative decimals is not supported; convert them to floats "
+                "first"
+            )
+        return asarray(a)
+    return _round(a, decimals=decimals)
+
+
+around = round

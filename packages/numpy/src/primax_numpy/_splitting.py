@@ -1,0 +1,117 @@
+"""Arrays cut into parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.errors import ConcretizationTypeError
+from primax_core.extend import Array, Tracer, typeof
+
+from ._checks import check_arrays, one_axis
+from ._functions import compiled
+
+
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+    """An array cut along an axis.
+
+    Args:
+      indices_or_sections: how many parts of equal size, or the positions to cut at, which must be
+        known while tracing.
+
+    Raises:
+      ValueError: if the size is no multiple of the number of parts.
+
+    >>> split(np.arange(4), 2)
+    [Array([0, 1], dtype=int32), Array([2, 3], dtype=int32)]
+    """
+    return _parts("split", ary, indices_or_sections, axis, even=True)
+
+
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+    """An array cut along an axis, into parts that may differ by 1 in size; as :func:`split`."""
+    return _parts("array_split", ary, indices_or_sections, axis, even=False)
+
+
+def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+    """An array cut along the first axis; see :func:`split`."""
+    return _parts("vsplit", ary, indices_or_sections, 0, even=True)
+
+
+def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+    """An array cut along the second axis, a vector along the first; see :func:`split`."""
+    check_arrays("hsplit", ary)
+    axis = 0 if typeof(ary).ndim == 1 else 1
+    return _parts("hsplit", ary, indices_or_sections, axis, even=True)
+
+
+def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+    """An array cut along the third axis; see :func:`split`."""
+    return _parts("dsplit", ary, indices_or_sections, 2, even=True)
+
+
+def _parts(name: str, ary: Any, sections: Any, axis: Any, even: bool) -> list[Array]:
+    check_arrays(name, ary)
+    at = one_axis(axis, typeof(ary).ndim)
+    n = typeof(ary).shape[at]
+    bounds = _bounds(name, sections, n, even)
+    # One primitive cuts where the parts lie side by side.
+    ends = [stop for _, stop in bounds]
+    side_by_side = [0, *ends[:-1]] == [start for start, _ in bounds] and (not ends or ends[-1] == n)
+    if side_by_side:
+        return list(_split(ary, sizes=tuple([b - a for a, b in bounds]), axis=at))
+    return list(_slices(ary, bounds=tuple(bounds), axis=at))
+
+
+def _bounds(name: str, sections: Any, n: int, even: bool) -> list[tuple[int, int]]:
+    if isinstance(sections, Tracer) or any(
+        isinstance(s, Tracer) for s in (sections if isinstance(sections, (list, tuple)) else ())
+    ):
+        raise ConcretizationTypeError(
+            sections if isinstance(sections, Tracer) else next(
+                s for s in sections if isinstance(s, Tracer)
+            ),
+            f"{name}: where to cut must be known while tracing, since it gives the parts' shapes.",
+        )  # fmt: skip
+    given = np.asarray(sections)
+    if given.ndim:
+        cuts = [int(c) for c in given]
+        edges = [slice(a, b).indices(n)[:2] for a, b in zip([0, *cuts], [*cuts, None])]
+        return [(a, max(a, b)) for a, b in edges]
+    count = int(given)
+    if count <= 0:
+        raise ValueError(f"{name}: the number of parts must be larger than 0, got {sections!r}")
+    if even and n % count:
+        raise ValueError(
+            f"{name}: array split does not result in an equal division: an axis of size {n} into "
+            f"{count} parts; use array_split for parts of different sizes"
+        )
+    sizes = [n // count + (i < n % count) for i in range(count)]
+    ends = np.cumsum(sizes).tolist()
+    return list(zip([0, *ends[:-1]], ends))
+
+
+@compiled("sizes", "axis")
+def _split(x, *, sizes, axis):
+    return tuple(lax.split(x, sizes, axis))
+
+
+@compiled("bounds", "axis", name="split")
+def _slices(x, *, bounds, axis):
+    return tuple([lax.slice_in_dim(x, a, b, axis=axis) for a, b in bounds])
+
+
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
+    """The parts of an array along an axis, without the axis."""
+    check_arrays("unstack", x)
+    at = one_axis(axis, typeof(x).ndim)
+    if not typeof(x).ndim:
+        raise ValueError("unstack: the array must have an axis, got shape ()")
+    return tuple(_unstack(x, axis=at))
+
+
+@compiled("axis")
+def _unstack(x, *, axis):
+    return tuple([lax.index_in_dim(x, i, axis, keepdims=False) for i in range(x.shape[axis])])

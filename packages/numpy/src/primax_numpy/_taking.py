@@ -1,0 +1,413 @@
+"""Elements and rows at given positions along an axis, and copies with some of them changed."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.errors import ConcretizationTypeError
+from primax_core.extend import Array, Tracer, cast, dtypes, typeof
+
+from ._checks import check_arrays, check_out, one_axis
+from ._creation import asarray
+from ._functions import compiled
+from ._reading import as_position, counted_from_start, mode_of
+from ._shapes import ravel
+
+_IN_BOUNDS: Final = lax.GatherScatterMode.PROMISE_IN_BOUNDS
+_FILL: Final = lax.GatherScatterMode.FILL_OR_DROP
+_CLIP: Final = lax.GatherScatterMode.CLIP
+
+
+@compiled("axis", name="take")
+def rows_at(a, index, *, axis):
+    """Rows at positions that lie inside the axis."""
+    return _rows(a, as_position(index), axis, mode=_IN_BOUNDS)
+
+
+def _rows(a, index, axis: int, **hints: Any):
+    shape, n = typeof(a).shape, typeof(index).ndim
+    numbers = lax.GatherDimensionNumbers(
+        offset_dims=(*range(axis), *range(axis + n, len(shape) - 1 + n)),
+        collapsed_slice_dims=(axis,),
+        start_index_map=(axis,),
+    )
+    sizes = (*shape[:axis], min(1, shape[axis]), *shape[axis + 1 :])
+    return lax.gather(a, lax.expand_dims(index, (n,)), numbers, sizes, **hints)
+
+
+def take(
+    a: Any, indices: Any, axis: int | None = None, out: None = None, mode: str | None = None,
+    unique_indices: bool = False, indices_are_sorted: bool = False, fill_value: Any = None,
+) -> Array:  # fmt: skip
+    """The elements or rows at positions along an axis.
+
+    Args:
+      indices: integers of any shape, which takes the axis' place in the result.
+      axis: the axis; the array is flattened for ``None``.
+      mode: what positions out of bounds give: ``"fill"`` (the default) ``fill_value``, ``"clip"``
+        the nearest element (negative ones the first), ``"wrap"`` that at the position modulo the
+        size, ``"promise_in_bounds"`` anything.
+      unique_indices, indices_are_sorted: promises about the positions that may make it faster.
+      fill_value: by default not a number, the least signed or largest unsigned integer, or true.
+
+    Raises:
+      IndexError: if the axis is empty and ``indices`` is not.
+    """
+    check_arrays("take", a, indices)
+    check_out("take", out)
+    if mode == "raise":
+        raise NotImplementedError(
+            "take: mode='raise' is not supported, since compiled programs cannot raise: use "
+            "'fill', 'clip' or 'wrap'"
+        )
+    if mode not in (None, "fill", "clip", "wrap", "promise_in_bounds"):
+        raise ValueError(
+            f"Invalid mode {mode!r} for take: use 'fill', 'clip', 'wrap' or 'promise_in_bounds'"
+        )
+    kind = typeof(indices).dtype
+    if kind != np.bool_ and not dtypes.issubdtype(kind, np.integer):
+        raise ValueError(f"take: indices must have an integer type, got {kind}")
+    x = ravel(a) if axis is None else asarray(a)
+    at = one_axis(0 if axis is None else axis, x.ndim)
+    if not x.shape[at] and typeof(indices).size:
+        raise IndexError("Cannot do a non-empty take() from an empty axis.")
+    return _take(
+        x, indices, axis=at, mode=mode or "fill", unique=bool(unique_indices),
+        in_order=bool(indices_are_sorted), fill=_hashable(fill_value),
+    )  # fmt: skip
+
+
+def _hashable(fill_value: Any) -> Any:
+    return fill_value if fill_value is None else np.asarray(fill_value).item()
+
+
+@compiled("axis", "mode", "unique", "in_order", "fill")
+def _take(a, indices, *, axis, mode, unique, in_order, fill):
+    shape = typeof(a).shape
+    if not typeof(indices).size or 0 in shape:
+        sizes = (*shape[:axis], *typeof(indices).shape, *shape[axis + 1 :])
+        return lax.full_like(a, 0, shape=sizes)
+    if mode == "wrap":
+        index = modulo(_numbers(indices), shape[axis])
+    elif mode == "clip":
+        index = positions_of(indices)
+    else:
+        index = counted_from_start(positions_of(indices), shape[axis])
+    chosen = {"fill": _FILL, "clip": _CLIP}.get(mode, _IN_BOUNDS)
+    return _rows(
+        a, index, axis, mode=chosen, unique_indices=unique, indices_are_sorted=in_order,
+        fill_value=fill,
+    )  # fmt: skip
+
+
+def _numbers(indices):
+    bools = typeof(indices).dtype == np.bool_
+    return lax.convert_element_type(indices, np.dtype(np.int32)) if bools else asarray(indices)
+
+
+def positions_of(indices):
+    """Positions as integers; unsigned ones that no position can hold become the largest."""
+    dtype = typeof(indices).dtype
+    if dtype == np.bool_:
+        return _numbers(indices)
+    if dtypes.issubdtype(dtype, np.unsignedinteger) and dtype.itemsize >= 4:
+        signed = np.dtype(np.int64 if dtype.itemsize == 8 else np.int32)
+        most = lax.full_like(indices, np.iinfo(signed).max)
+        return lax.convert_element_type(lax.min(indices, most), signed)
+    return as_position(indices)
+
+
+def modulo(index, size: int):
+    """Positions modulo a size."""
+    aval = typeof(index)
+    if dtypes.issubdtype(aval.dtype, np.unsignedinteger) and aval.dtype.itemsize >= 4:
+        return as_position(lax.rem(index, lax.full_like(index, size)))
+    index = as_position(index)
+    n = lax.full_like(index, size)
+    r = lax.rem(index, n)
+    return lax.select(lax.lt(r, lax.full_like(r, 0)), lax.add(r, n), r)
+
+
+# Along an axis, with the others in step
+
+
+def take_along_axis(
+    arr: Any, indices: Any, axis: int | None = -1, mode: Any = None, fill_value: Any = None, *,
+    wrap_negative_indices: bool = True,
+) -> Array:  # fmt: skip
+    """Elements at positions along an axis that differ from row to row.
+
+    Args:
+      indices: integers; as many axes as ``arr``, with the same sizes or 1 but for ``axis``.
+      axis: the axis; both are flattened for ``None``.
+      mode: what positions out of bounds give: ``"fill"`` (the default) ``fill_value``, ``"clip"``
+        the nearest element, ``"promise_in_bounds"`` anything.
+      fill_value: by default not a number, the least signed or largest unsigned integer, or true.
+      wrap_negative_indices: whether negative positions count from the end.
+    """
+    check_arrays("take_along_axis", arr, indices)
+    kind = typeof(indices).dtype
+    if not dtypes.issubdtype(kind, np.integer):
+        raise TypeError(f"take_along_axis indices must be of integer type, got {kind}")
+    x, index, at = _aligned("take_along_axis", arr, indices, axis)
+    return _take_along_axis(
+        x, index, axis=at, mode=mode_of(mode) or _FILL, fill=_hashable(fill_value),
+        wrap=bool(wrap_negative_indices),
+    )  # fmt: skip
+
+
+def _aligned(name: str, arr: Any, indices: Any, axis: Any) -> tuple[Any, Any, int]:
+    """Array, positions and axis, of which the others broadcast."""
+    if axis is None:
+        if typeof(indices).ndim != 1:
+            raise ValueError(
+                f"{name}: with axis=None, indices must have one axis, got shape "
+                f"{typeof(indices).shape}"
+            )
+        return ravel(arr), asarray(indices), 0
+    x, index = asarray(arr), asarray(indices)
+    if x.ndim != index.ndim:
+        raise ValueError(
+            f"{name}: indices and arr must have the same number of dimensions; got shapes "
+            f"{index.shape} and {x.shape}"
+        )
+    at = one_axis(axis, x.ndim)
+    for shape in (x.shape, index.shape):
+        lax.broadcast_shapes((*shape[:at], *shape[at + 1 :]), (*x.shape[:at], *x.shape[at + 1 :]))
+    lax.broadcast_shapes(
+        (*x.shape[:at], *x.shape[at + 1 :]), (*index.shape[:at], *index.shape[at + 1 :])
+    )
+    return x, index, at
+
+
+@compiled("axis", "mode", "fill", "wrap")
+def _take_along_axis(x, index, *, axis, mode, fill, wrap):
+    own, given = typeof(x).shape, typeof(index).shape
+    others = [i for i in range(len(own)) if i != axis]
+    outer = {i: max(own[i], given[i]) if 0 not in (own[i], given[i]) else 0 for i in others}
+    result = tuple([given[i] if i == axis else outer[i] for i in range(len(own))])
+    if 0 in result or not own[axis]:
+        if not own[axis] and 0 not in result:
+            raise IndexError(f"take_along_axis: axis {axis} of shape {own} is empty")
+        return lax.full_like(x, 0, shape=result)
+    index = counted_from_start(index, own[axis]) if wrap else as_position(index)
+    # Axes of one of the two are windows, or repeat what is there; the others go in step.
+    windows = [i for i in others if given[i] == 1 and own[i] != 1]
+    single = [i for i in others if own[i] == 1]
+    steps = [i for i in others if i not in windows and i not in single]
+    index = lax.squeeze(index, tuple(windows))
+    left = [i for i in range(len(own)) if i not in windows]
+    x = lax.squeeze(x, tuple(single))
+    kept = [i for i in range(len(own)) if i not in single]
+    numbers = lax.GatherDimensionNumbers(
+        offset_dims=tuple(windows),
+        collapsed_slice_dims=(kept.index(axis),),
+        start_index_map=(kept.index(axis),),
+        operand_batching_dims=tuple([kept.index(i) for i in steps]),
+        start_indices_batching_dims=tuple([left.index(i) for i in steps]),
+    )
+    sizes = [own[i] if i in windows else 1 for i in kept]
+    index = lax.expand_dims(index, (len(left),))
+    return lax.gather(x, index, numbers, sizes, mode=mode, fill_value=fill)
+
+
+def put_along_axis(
+    arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *,
+    mode: str | None = None,
+) -> Array:  # fmt: skip
+    """A copy of an array with elements changed at positions that differ from row to row.
+
+    Args:
+      indices: integers; as many axes as ``arr``, with the same sizes or 1 but for ``axis``.
+      values: broadcast to the shape of the positions.
+      axis: the axis; both are flattened for ``None``.
+      inplace: must be given as ``False``: arrays cannot be changed.
+      mode: ``"clip"`` moves positions out of bounds to the nearest element; otherwise they are
+        left out.
+    """
+    _refuse_in_place("put_along_axis", inplace)
+    check_arrays("put_along_axis", arr, indices, values)
+    kind = typeof(indices).dtype
+    if not dtypes.issubdtype(kind, np.integer):
+        raise TypeError(f"put_along_axis indices must be of integer type, got {kind}")
+    x, index, at = _aligned("put_along_axis", arr, indices, axis)
+    out = _put_along_axis(x, index, values, axis=at, mode=mode_of(mode))
+    return out if axis is not None else lax.reshape(out, typeof(arr).shape)
+
+
+def _refuse_in_place(name: str, inplace: Any) -> None:
+    if inplace:
+        raise ValueError(
+            f"{name}: arrays are immutable: pass inplace=False and use the array it returns"
+        )
+
+
+@compiled("axis", "mode")
+def _put_along_axis(x, index, values, *, axis, mode):
+    shape = typeof(x).shape
+    given = typeof(index).shape
+    full = tuple([given[i] if i == axis else shape[i] for i in range(len(shape))])
+    index = lax.broadcast_in_dim(index, full, tuple(range(len(shape))))
+    places = [
+        index if i == axis else lax.broadcasted_iota(np.int32, full, i) for i in range(len(shape))
+    ]
+    return x.at[tuple(places)].set(values, mode=mode)
+
+
+def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Array:
+    """A copy of an array with elements changed at positions in the flattened array.
+
+    Args:
+      ind: integers.
+      v: values, used over again as often as needed.
+      mode: what becomes of positions out of bounds: ``"wrap"`` takes them modulo the size,
+        ``"clip"`` moves them to the nearest element, negative ones to the first. By default they
+        are moved to the nearest element, and negative ones count from the end.
+      inplace: must be given as ``False``: arrays cannot be changed.
+    """
+    _refuse_in_place("put", inplace)
+    check_arrays("put", a, ind, v)
+    if mode == "raise":
+        raise NotImplementedError(
+            "put: mode='raise' is not supported, since compiled programs cannot raise"
+        )
+    if mode not in (None, "wrap", "clip"):
+        raise ValueError(f"put: mode should be one of 'wrap' or 'clip'; got mode={mode!r}")
+    kind = typeof(ind).dtype
+    if not dtypes.issubdtype(kind, np.integer):
+        raise TypeError(f"put: ind must have an integer type, got {kind}")
+    if not typeof(v).size or not typeof(ind).size or not typeof(a).size:
+        return asarray(a)
+    return _put(a, ind, v, mode=mode)
+
+
+@compiled("mode")
+def _put(a, ind, v, *, mode):
+    size = typeof(a).size
+    flat = lax.reshape(ind, (typeof(ind).size,))
+    if mode == "wrap":
+        index = modulo(flat, size)
+    elif mode == "clip":
+        index = positions_of(flat)
+    else:
+        index = counted_from_start(positions_of(flat), size)
+    # Clipped before the scatter, which would drop them.
+    low, high = lax.full_like(index, 0, shape=()), lax.full_like(index, size - 1, shape=())
+    index = lax.clamp(low, index, high)
+    times = -(-index.shape[0] // typeof(v).size)
+    values = lax.tile(lax.reshape(v, (typeof(v).size,)), (times,))
+    line = lax.reshape(a, (size,))
+    changed = line.at[index].set(lax.slice_in_dim(values, 0, index.shape[0]))
+    return lax.reshape(changed, typeof(a).shape)
+
+
+def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
+    """A copy of an array with values put, one after the other, where a mask is true.
+
+    Args:
+      mask: as many elements as ``arr``.
+      vals: used over again as often as needed.
+      inplace: must be given as ``False``: arrays cannot be changed.
+    """
+    _refuse_in_place("place", inplace)
+    check_arrays("place", arr, mask, vals)
+    if typeof(arr).size != typeof(mask).size:
+        raise ValueError(
+            "place: arr and mask must be the same size, got shapes "
+            f"{typeof(arr).shape} and {typeof(mask).shape}"
+        )
+    if not typeof(vals).size:
+        raise ValueError("Cannot place values from an empty array")
+    return _place(arr, mask, vals)
+
+
+@compiled()
+def _place(arr, mask, vals):
+    own, given = typeof(arr), typeof(vals)
+    flags = lax.reshape(truth(mask), own.shape)
+    line = lax.reshape(flags, (own.size,))
+    number = lax.cumsum(lax.convert_element_type(line, np.dtype(np.int32))) - np.int32(1)
+    index = lax.reshape(modulo(number, given.size), own.shape)
+    # Not promoted: the array's dtype holds.
+    values = cast(vals, given, own.dtype, own.weak_type)
+    return lax.select(flags, _rows(lax.reshape(values, (given.size,)), index, 0), asarray(arr))
+
+
+def truth(x):
+    """Whether elements are not zero."""
+    if typeof(x).dtype == np.bool_:
+        return asarray(x)
+    return lax.ne(x, lax.full_like(x, 0))
+
+
+def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array:
+    """For each position, the element of the array that the number there names.
+
+    Args:
+      a: integers.
+      choices: a sequence of arrays, or an array whose rows they are; all are broadcast together
+        and with ``a``.
+      mode: what becomes of numbers that name none: ``"raise"`` an error (``a`` must be known),
+        ``"wrap"`` they count modulo the number of arrays, ``"clip"`` the nearest.
+
+    >>> choose(np.array([1, 0]), [np.array([1, 2]), np.array([10, 20])])
+    Array([10,  2], dtype=int32)
+    """
+    check_out("choose", out)
+    parts = tuple(choices) if isinstance(choices, (list, tuple)) else _rows_of(choices)
+    check_arrays("choose", a, *parts)
+    if not dtypes.issubdtype(typeof(a).dtype, np.integer):
+        raise ValueError(f"choose: `a` array must be integer typed, got {typeof(a).dtype}")
+    if mode not in ("raise", "wrap", "clip"):
+        raise ValueError(f"mode={mode!r} not understood. Must be 'raise', 'wrap', or 'clip'")
+    if mode == "raise":
+        check_range("choose", a, len(parts), "choices")
+    if not parts:
+        raise ValueError("choose: there are no arrays to choose from")
+    return _choose(a, *parts, mode=mode)
+
+
+def _rows_of(choices: Any) -> tuple[Any, ...]:
+    check_arrays("choose", choices)
+    if not typeof(choices).ndim:
+        raise ValueError("choose: choices must be several arrays, got one number")
+    return tuple([choices[i] for i in range(typeof(choices).shape[0])])
+
+
+def check_range(name: str, index: Any, size: int, what: str) -> None:
+    """Refuse positions that are traced or out of bounds."""
+    if isinstance(index, Tracer):
+        raise ConcretizationTypeError(
+            index,
+            f"{name}: mode='raise' needs known positions, since compiled programs cannot raise: "
+            "pass mode='clip' or mode='wrap'.",
+        )
+    known = np.asarray(index)
+    if known.size and not (0 <= known.min() and known.max() < size):
+        raise ValueError(
+            f"{name}: invalid entry: numbers from {known.min()} to {known.max()} for {size} {what}; "
+            "mode='clip' or mode='wrap' allow them"
+        )
+
+
+@compiled("mode")
+def _choose(a, *parts, mode):
+    avals = [typeof(p) for p in parts]
+    dtype, _ = dtypes.lattice_result(tuple([(p.dtype, p.weak_type) for p in avals]))
+    shape = lax.broadcast_shapes(typeof(a).shape, *[p.shape for p in avals])
+
+    def spread(x):
+        n = typeof(x).ndim
+        return lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - n, len(shape))))
+
+    count = len(parts)
+    index = modulo(a, count) if mode == "wrap" else positions_of(a)
+    low, high = (lax.full_like(index, i, shape=()) for i in (0, count - 1))
+    index = lax.clamp(low, index, high)
+    rows = [spread(lax.convert_element_type(p, dtype)) for p in parts]
+    if count == 1:
+        return rows[0]
+    return lax.select_n(spread(lax.convert_element_type(index, np.dtype(np.int32))), *rows)

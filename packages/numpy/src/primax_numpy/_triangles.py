@@ -1,0 +1,320 @@
+"""Triangles and diagonals of matrices."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.extend import Array, as_operand, dtypes, typeof
+
+from ._checks import check_arrays, check_out, one_axis, wanted_dtype
+from ._filled import ones
+from ._functions import compiled
+from ._positions import nonzero
+from ._reductions import sum as sum_of
+from ._shapes import ravel
+
+
+def tril(m: Any, k: int = 0) -> Array:
+    """The elements on and below a diagonal of the last two axes, with zeros above it.
+
+    Args:
+      m: [..., rows, columns].
+      k: which diagonal; positive ones lie above the main one.
+    """
+    check_arrays("tril", m)
+    return _triangle(m, k=_known_diagonal("tril", m, k), lower=True)
+
+
+def triu(m: Any, k: int = 0) -> Array:
+    """The elements on and above a diagonal of the last two axes, with zeros below it.
+
+    Arguments as :func:`tril`.
+    """
+    check_arrays("triu", m)
+    return _triangle(m, k=_known_diagonal("triu", m, k) - 1, lower=False)
+
+
+def _known_diagonal(name: str, m: Any, k: Any) -> int:
+    if typeof(m).ndim < 2:
+        raise ValueError(f"{name}: the array must have at least 2 axes, got shape {typeof(m).shape}")
+    return operator.index(k)
+
+
+@compiled("k", "lower", name="triangle")
+def _triangle(m, *, k, lower):
+    shape = typeof(m).shape
+    rows = lax.broadcasted_iota(np.int32, shape[-2:], 0)
+    columns = lax.broadcasted_iota(np.int32, shape[-2:], 1)
+    k = min(max(k, -(2**30)), 2**30)
+    below = lax.ge(lax.add(rows, np.int32(k)), columns)
+    mask = lax.broadcast_in_dim(below, shape, (len(shape) - 2, len(shape) - 1))
+    zeros = lax.full_like(m, 0)
+    return lax.select(mask, m, zeros) if lower else lax.select(mask, zeros, m)
+
+
+# Positions
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+    """Rows and columns of the elements on and below a diagonal of an ``n`` by ``m`` matrix.
+
+    Args:
+      k: which diagonal; positive ones lie above the main one.
+      m: number of columns, by default ``n``.
+
+    >>> tril_indices(2)
+    (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
+    """
+    return _pair(np.tril_indices(*_sizes("tril_indices", n, k, m)))
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+    """Rows and columns of the elements on and above a diagonal; as :func:`tril_indices`."""
+    return _pair(np.triu_indices(*_sizes("triu_indices", n, k, m)))
+
+
+def _sizes(name: str, n: Any, k: Any, m: Any) -> tuple[int, int, int]:
+    try:
+        rows, diagonal = operator.index(n), operator.index(k)
+        return rows, diagonal, rows if m is None else operator.index(m)
+    except TypeError as e:
+        raise TypeError(
+            f"{name}: sizes must be integers known while tracing, got n={n!r}, k={k!r}, m={m!r}"
+        ) from e
+
+
+def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
+    """:func:`tril_indices` for the shape of a matrix."""
+    rows, columns = _matrix("tril_indices_from", arr)
+    return tril_indices(rows, k, columns)
+
+
+def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
+    """:func:`triu_indices` for the shape of a matrix."""
+    rows, columns = _matrix("triu_indices_from", arr)
+    return triu_indices(rows, k, columns)
+
+
+def _matrix(name: str, arr: Any) -> tuple[int, int]:
+    shape = tuple(arr.shape) if hasattr(arr, "shape") else np.shape(arr)
+    if len(shape) != 2:
+        raise ValueError(f"{name}: Only 2-D inputs are accepted, got shape {shape}")
+    return shape[0], shape[1]
+
+
+def _pair(found: tuple[np.ndarray, ...]) -> Any:
+    return tuple([as_operand(p.astype(dtypes.default_int())) for p in found])
+
+
+def mask_indices(
+    n: int, mask_func: Callable[..., Any], k: Any = 0, *, size: int | None = None
+) -> tuple[Array, Array]:
+    """Rows and columns at which a function keeps the ones of an ``n`` by ``n`` matrix.
+
+    Args:
+      mask_func: ``mask_func(matrix, k)``, such as :func:`tril`.
+      size: how many positions to give; needed under ``jit``. See :func:`nonzero`.
+    """
+    rows, columns = nonzero(mask_func(ones((n, n)), k), size=size)
+    return rows, columns
+
+
+def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
+    """Positions of the main diagonal of an array with ``ndim`` axes of size ``n``."""
+    size, count = operator.index(n), operator.index(ndim)
+    if min(size, count) < 0:
+        raise ValueError(f"diag_indices: n and ndim must not be negative, got {n} and {ndim}")
+    return (lax.iota(dtypes.default_int(), size),) * count
+
+
+def diag_indices_from(arr: Any) -> tuple[Array, ...]:
+    """Positions of the main diagonal of an array with axes of one size."""
+    check_arrays("diag_indices_from", arr)
+    shape = typeof(arr).shape
+    if len(shape) < 2:
+        raise ValueError(f"diag_indices_from: the array must be at least 2-d, got shape {shape}")
+    if len(set(shape)) > 1:
+        raise ValueError(
+            f"diag_indices_from: All dimensions of input must be of equal length, got shape {shape}"
+        )
+    return diag_indices(shape[0], len(shape))
+
+
+# Diagonals
+
+
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+    """The elements of two axes at ``(i, i + offset)``, along a new last axis.
+
+    Raises:
+      ValueError: if the array has less than two axes, or ``axis1`` is ``axis2``.
+    """
+    check_arrays("diagonal", a)
+    return _diagonal(a, offset=operator.index(offset), axes=_two_axes("diagonal", a, axis1, axis2))
+
+
+def _two_axes(name: str, a: Any, axis1: Any, axis2: Any) -> tuple[int, int]:
+    n = typeof(a).ndim
+    if n < 2:
+        raise ValueError(f"{name} requires an array of at least two dimensions, got shape "
+                         f"{typeof(a).shape}.")  # fmt: skip
+    axes = one_axis(axis1, n), one_axis(axis2, n)
+    if axes[0] == axes[1]:
+        raise ValueError(f"{name}: axis1 and axis2 cannot be the same, got {axis1} and {axis2}")
+    return axes
+
+
+@compiled("offset", "axes")
+def _diagonal(a, *, offset, axes):
+    return _along_last(a, offset, axes)
+
+
+def _along_last(a, offset: int, axes: tuple[int, int]):
+    """A diagonal as a slice of the two axes seen as one, in steps of a row and one."""
+    n = typeof(a).ndim
+    kept = [i for i in range(n) if i not in axes]
+    x = lax.transpose(a, (*kept, *axes))
+    rows, columns = x.shape[-2:]
+    count = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
+    outer = x.shape[:-2]
+    if not count:
+        return lax.slice_in_dim(lax.reshape(x, (*outer, rows * columns)), 0, 0, axis=n - 2)
+    first = offset if offset >= 0 else -offset * columns
+    line = lax.reshape(x, (*outer, rows * columns))
+    last = first + (count - 1) * (columns + 1) + 1
+    return lax.slice_in_dim(line, first, last, columns + 1, axis=n - 2)
+
+
+def trace(
+    a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None
+) -> Array:
+    """The sum of a diagonal; arguments as :func:`diagonal`.
+
+    Args:
+      dtype: what to sum in; integers are summed in the default integer type.
+    """
+    check_arrays("trace", a)
+    check_out("trace", out)
+    axes = _two_axes("trace", a, axis1, axis2)
+    wanted = wanted_dtype(dtype, "trace")
+    return _trace(a, offset=operator.index(offset), axes=axes, dtype=wanted)
+
+
+@compiled("offset", "axes", "dtype")
+def _trace(a, *, offset, axes, dtype):
+    return sum_of(_along_last(a, offset, axes), -1, dtype)
+
+
+def diag(v: Any, k: int = 0) -> Array:
+    """The matrix with a vector on a diagonal, or a diagonal of a matrix.
+
+    Args:
+      v: one or two axes.
+      k: which diagonal; positive ones lie above the main one.
+
+    >>> diag(diag(np.array([1, 2])))
+    Array([1, 2], dtype=int32)
+    """
+    check_arrays("diag", v)
+    n = typeof(v).ndim
+    if n == 2:
+        return _diagonal(v, offset=operator.index(k), axes=(0, 1))
+    if n != 1:
+        raise ValueError(f"diag input must be 1d or 2d, got shape {typeof(v).shape}")
+    return _diag(v, k=operator.index(k))
+
+
+def diagflat(v: Any, k: int = 0) -> Array:
+    """The matrix with all elements of an array on a diagonal."""
+    check_arrays("diagflat", v)
+    return _diag(ravel(v), k=operator.index(k))
+
+
+@compiled("k")
+def _diag(v, *, k):
+    n = typeof(v).shape[0]
+    size = n + abs(k)
+    zero = lax.full_like(v, 0, shape=())
+    if not n:
+        return lax.broadcast_in_dim(zero, (size, size), ())
+    # Row by row, the elements of a diagonal stand a row and one apart.
+    low = k if k >= 0 else -k * size
+    high = size * size - low - (n - 1) * (size + 1) - 1
+    return lax.reshape(lax.pad(v, zero, [(low, high, size)]), (size, size))
+
+
+def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:
+    """A copy of an array with the main diagonal changed.
+
+    Args:
+      a: at least two axes; of one size if there are more.
+      val: a number, or an array whose elements are used in turn.
+      wrap: go on below the square at the top of a tall matrix, leaving out a row each time.
+      inplace: must be given as ``False``: arrays cannot be changed.
+    """
+    if inplace:
+        raise NotImplementedError(
+            "fill_diagonal: arrays are immutable: pass inplace=False and use the array it returns"
+        )
+    check_arrays("fill_diagonal", a, val)
+    shape = typeof(a).shape
+    if len(shape) < 2:
+        raise ValueError(f"fill_diagonal: array must be at least 2-d, got shape {shape}")
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise ValueError(
+            f"fill_diagonal: All dimensions of input must be of equal length, got shape {shape}"
+        )
+    return _fill_diagonal(a, val, wrap=bool(wrap))
+
+
+@compiled("wrap")
+def _fill_diagonal(a, val, *, wrap):
+    shape = typeof(a).shape
+    size = typeof(a).size
+    step = 1 + sum(int(np.prod(shape[i + 1 :])) for i in range(len(shape) - 1))
+    end = size if wrap or len(shape) > 2 else min(shape[1] * shape[1], size)
+    count = len(range(0, end, step))
+    if not count:
+        return lax.convert_element_type(a, typeof(a).dtype)
+    values = lax.convert_element_type(ravel(val), typeof(a).dtype)
+    times = -(-count // max(values.shape[0], 1))
+    values = lax.slice_in_dim(lax.tile(values, (times,)), 0, count)
+    line = lax.reshape(a, (size,))
+    return lax.reshape(line.at[0:end:step].set(values), shape)
+
+
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
+    """The matrix whose columns are powers of a vector.
+
+    Args:
+      x: one axis.
+      N: number of columns, by default that of rows.
+      increasing: whether the powers begin with the 0th.
+
+    >>> vander(np.array([2, 3]), 3)
+    Array([[4, 2, 1],
+           [9, 3, 1]], dtype=int32)
+    """
+    check_arrays("vander", x)
+    if typeof(x).ndim != 1:
+        raise ValueError(f"vander: x must be a one-dimensional array, got shape {typeof(x).shape}")
+    count = typeof(x).shape[0] if N is None else operator.index(N)
+    if count < 0:
+        raise ValueError(f"vander: N must be nonnegative, got {N}")
+    return _vander(x, N=count, increasing=bool(increasing))
+
+
+@compiled("N", "increasing")
+def _vander(x, *, N, increasing):
+    if typeof(x).dtype == np.bool_:
+        x = lax.convert_element_type(x, dtypes.default_int())
+    rows = typeof(x).shape[0]
+    ones_first = lax.full_like(x, 1, shape=(rows, min(N, 1)))
+    rest = lax.broadcast_in_dim(x, (rows, max(N - 1, 0)), (0,))
+    powers = lax.concatenate([ones_first, rest], 1)
+    return lax.cumprod(powers, 1) if increasing else lax.rev(lax.cumprod(powers, 1), (1,))

@@ -1,0 +1,207 @@
+"""Trigonometric and hyperbolic functions, angles."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.extend import Array, typeof
+
+from ._checks import check_arrays
+from ._functions import compiled, elementwise
+from ._promotion import as_inexact, broadcast_together, inexact_pair, is_complex, real_pair
+
+
+@elementwise
+def sin(x: Any, /) -> Array:
+    """Sine of each element, in radians; integers become floats."""
+    return lax.sin(as_inexact(x))
+
+
+@elementwise
+def cos(x: Any, /) -> Array:
+    """Cosine of each element, in radians; integers become floats."""
+    return lax.cos(as_inexact(x))
+
+
+@elementwise
+def tan(x: Any, /) -> Array:
+    """Tangent of each element, in radians; integers become floats."""
+    return lax.tan(as_inexact(x))
+
+
+@elementwise
+def asin(x: Any, /) -> Array:
+    """Angle from -π/2 to π/2 whose sine each element is; NaN for floats outside [-1, 1]."""
+    return lax.asin(as_inexact(x))
+
+
+@elementwise
+def acos(x: Any, /) -> Array:
+    """Angle from 0 to π whose cosine each element is; NaN for floats outside [-1, 1]."""
+    return lax.acos(as_inexact(x))
+
+
+@elementwise
+def atan(x: Any, /) -> Array:
+    """Angle from -π/2 to π/2 whose tangent each element is."""
+    return lax.atan(as_inexact(x))
+
+
+@elementwise
+def atan2(x1: Any, x2: Any, /) -> Array:
+    """Angle from -π to π of each point with ordinate ``x1`` and abscissa ``x2``.
+
+    >>> float(atan2(1.0, -1.0)) * 4 / 3  # doctest: +ELLIPSIS
+    3.14159...
+    """
+    return lax.atan2(*inexact_pair("arctan2", x1, x2))
+
+
+@elementwise
+def sinh(x: Any, /) -> Array:
+    """Hyperbolic sine of each element; integers become floats."""
+    return lax.sinh(as_inexact(x))
+
+
+@elementwise
+def cosh(x: Any, /) -> Array:
+    """Hyperbolic cosine of each element; integers become floats."""
+    return lax.cosh(as_inexact(x))
+
+
+@elementwise
+def tanh(x: Any, /) -> Array:
+    """Hyperbolic tangent of each element; integers become floats."""
+    return lax.tanh(as_inexact(x))
+
+
+@elementwise
+def asinh(x: Any, /) -> Array:
+    """Number whose hyperbolic sine each element is."""
+    return lax.asinh(as_inexact(x))
+
+
+@elementwise
+def acosh(x: Any, /) -> Array:
+    """Number not below 0 whose hyperbolic cosine each element is; NaN for floats below 1."""
+    return lax.acosh(as_inexact(x))
+
+
+@elementwise
+def atanh(x: Any, /) -> Array:
+    """Number whose hyperbolic tangent each element is; NaN for floats outside [-1, 1]."""
+    return lax.atanh(as_inexact(x))
+
+
+arcsin = asin
+arccos = acos
+arctan = atan
+arctan2 = atan2
+arcsinh = asinh
+arccosh = acosh
+arctanh = atanh
+
+
+@elementwise
+def deg2rad(x: Any, /) -> Array:
+    """Each angle, given in degrees, in radians."""
+    x = as_inexact(x)
+    return x * (math.pi / 180)
+
+
+@elementwise
+def rad2deg(x: Any, /) -> Array:
+    """Each angle, given in radians, in degrees."""
+    x = as_inexact(x)
+    return x * (180 / math.pi)
+
+
+radians = deg2rad
+degrees = rad2deg
+
+
+@elementwise
+def hypot(x1: Any, x2: Any, /) -> Array:
+    """Length of each vector with components ``x1`` and ``x2``, without overflow on the way.
+
+    Infinite if a component is, even if the other is NaN. The derivative at the origin is NaN.
+
+    >>> float(hypot(3.0, 4.0))
+    5.0
+    """
+    x, y = broadcast_together(*real_pair("hypot", x1, x2, ValueError))
+    a, b = lax.abs(x), lax.abs(y)
+    large: Any = lax.max(a, b)
+    small: Any = lax.min(a, b)
+    origin = large == 0
+    ratio = small / lax.select(origin, lax.full_like(large, 1), large)
+    length = large * lax.sqrt(1 + ratio * ratio)
+    length = lax.select(origin, lax.sqrt(large * small), length)  # which has no derivative there
+    endless = lax.bitwise_or(a == np.inf, b == np.inf)
+    return lax.select(endless, lax.full_like(length, np.inf), length)
+
+
+@elementwise
+def sinc(x: Any, /) -> Array:
+    """``sin(πx) / (πx)`` of each element, and 1 at 0 with all its derivatives."""
+    x = as_inexact(x)
+    scaled: Any = x * math.pi
+    size: Any = lax.abs(scaled)
+    small = size < _SERIES_BELOW
+    safe = lax.select(small, lax.full_like(scaled, 1), scaled)
+    near = lax.select(small, scaled, lax.full_like(scaled, 0))
+    return lax.select(small, _sinc_series(near), _sin_of_pi_times(x) / safe)
+
+
+def _sin_of_pi_times(x: Any) -> Any:
+    """``sin(πx)``, from the distance to the next integer, and so 0 at integers."""
+    part = lax.real(x) if is_complex(x) else x
+    whole: Any = lax.round(part, lax.RoundingMethod.TO_NEAREST_EVEN)
+    odd = whole - 2 * lax.floor(whole * 0.5)
+    turn = lax.convert_element_type(1 - 2 * odd, typeof(x).dtype)
+    rest = x - lax.convert_element_type(whole, typeof(x).dtype)
+    return turn * lax.sin(rest * math.pi)
+
+
+_SERIES_BELOW = 0.25
+
+
+def _sinc_series(x: Any) -> Any:
+    """``sin(x) / x`` near 0 by its power series."""
+    square = x * x
+    total: Any = lax.full_like(x, 0)
+    for n in range(6, -1, -1):
+        total = total * square + (-1) ** n / math.factorial(2 * n + 1)
+    return total
+
+
+@compiled("deg")
+def _angle(z, *, deg):
+    z = as_inexact(z)
+    if is_complex(z):
+        found = lax.atan2(lax.imag(z), lax.real(z))
+    else:
+        found = lax.atan2(lax.full_like(z, 0), z)
+    return found * (180 / math.pi) if deg else found
+
+
+def angle(z: Any, deg: bool = False) -> Array:
+    """Angle of each complex number from the positive real axis, from -π to π.
+
+    Args:
+      deg: give degrees instead of radians.
+
+    >>> float(angle(1j, deg=True))
+    90.0
+    """
+    check_arrays("angle", z)
+    found = _angle(z, deg=bool(deg))
+    if typeof(z).weak_type and not is_complex(z):
+        return lax.convert_element_type(found, found.dtype)
+    return found
+
+

@@ -1,0 +1,154 @@
+"""Elements in another order: flipped, turned, rolled."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.extend import Array, Tracer, dtypes, state, typeof
+
+from ._checks import axes_of, check_arrays, one_axis
+from ._functions import compiled
+
+
+def flip(m: Any, axis: Any = None) -> Array:
+    """The elements in reversed order along some axes, all by default."""
+    check_arrays("flip", m)
+    return lax.rev(m, axes_of(axis, typeof(m).ndim))
+
+
+def fliplr(m: Any) -> Array:
+    """The elements in reversed order along the second axis."""
+    check_arrays("fliplr", m)
+    return lax.rev(m, (one_axis(1, typeof(m).ndim),))
+
+
+def flipud(m: Any) -> Array:
+    """The elements in reversed order along the first axis."""
+    check_arrays("flipud", m)
+    n = typeof(m).ndim
+    if not n:
+        raise ValueError("flipud: axis 0 is out of bounds for array of dimension 0")
+    return lax.rev(m, (0,))
+
+
+def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Array:
+    """An array turned by quarters of a circle.
+
+    Args:
+      k: how many quarters, from the first of the axes towards the second.
+      axes: the two axes of the plane.
+    """
+    check_arrays("rot90", m)
+    plane = tuple([one_axis(a, typeof(m).ndim) for a in axes])
+    if len(plane) != 2 or plane[0] == plane[1]:
+        raise ValueError(f"rot90: Axes must be different and two, got {axes}")
+    return _rot90(m, k=operator.index(k) % 4, axes=plane)
+
+
+@compiled("k", "axes")
+def _rot90(m, *, k, axes):
+    if k == 0:
+        return m
+    if k == 2:
+        return lax.rev(m, axes)
+    order = list(range(typeof(m).ndim))
+    order[axes[0]], order[axes[1]] = order[axes[1]], order[axes[0]]
+    # A quarter and a reflection make a reflection along the other diagonal.
+    if k == 1:
+        return lax.transpose(lax.rev(m, (axes[1],)), tuple(order))
+    return lax.rev(lax.transpose(m, tuple(order)), (axes[1],))
+
+
+def roll(a: Any, shift: Any, axis: Any = None) -> Array:
+    """The elements moved along axes; those that leave at one end come back at the other.
+
+    Args:
+      shift: by how many places, towards higher positions; may be traced. With a tuple of axes,
+        one number for each or one for all.
+      axis: an axis or a tuple of them; the array is flattened and shaped again for ``None``.
+    """
+    check_arrays("roll", a)
+    n = typeof(a).ndim
+    axes = None if axis is None else _axes("roll", axis, n)
+    count = 1 if axes is None else len(axes)
+    shifts = _shifts(shift, count)
+    if axes is not None and len(shifts) != count:
+        axes = axes * len(shifts)
+    if state.trace is not None and not any(isinstance(s, Tracer) for s in shifts):
+        return _roll_known(a, shifts=tuple([int(np.asarray(s)) for s in shifts]), axes=axes)
+    # One program serves all shifts.
+    return _roll(a, *[_position(s) for s in shifts], axes=axes)
+
+
+def _axes(name: str, axis: Any, n: int) -> tuple[int, ...]:
+    given = axis if isinstance(axis, (tuple, list)) else (axis,)
+    return tuple([one_axis(a, n) for a in given])
+
+
+def _shifts(shift: Any, count: int) -> list[Any]:
+    """A shift for each axis.
+
+    Raises:
+      ValueError: if there are neither as many as axes nor one.
+    """
+    if isinstance(shift, (tuple, list)):
+        given = list(shift)
+    else:
+        check_arrays("roll", shift)
+        aval = typeof(shift)
+        given = [shift] if not aval.ndim else [shift[i] for i in range(aval.shape[0])]
+    if len(given) == 1:
+        return given * count
+    if count not in (1, len(given)):
+        raise ValueError(
+            f"roll: {len(given)} shifts and {count} axes: give one shift, or one for each axis"
+        )
+    return given
+
+
+def _position(s: Any) -> Any:
+    if isinstance(s, (int, float)):
+        return np.int32(int(s) % 2**31) if abs(int(s)) >= 2**31 else np.int32(int(s))
+    return lax.convert_element_type(s, np.dtype(np.int32))
+
+
+@compiled("shifts", "axes", name="roll")
+def _roll_known(a, *, shifts, axes):
+    return _rolled(a, shifts, axes)
+
+
+@compiled("axes")
+def _roll(a, *shifts, axes):
+    return _rolled(a, shifts, axes)
+
+
+def _rolled(a, shifts, axes):
+    shape = typeof(a).shape
+    if axes is None:
+        line = lax.reshape(a, (typeof(a).size,))
+        for s in shifts:
+            line = _along(line, s, 0)
+        return lax.reshape(line, shape)
+    for s, axis in zip(shifts, axes):
+        a = _along(a, s, axis)
+    return a
+
+
+def _along(x, shift, axis: int):
+    n = typeof(x).shape[axis]
+    if not n:
+        return x
+    if isinstance(shift, int):
+        first = -shift % n
+        if not first:
+            return x
+        parts = [lax.slice_in_dim(x, first, n, axis=axis), lax.slice_in_dim(x, 0, first, axis=axis)]
+        return lax.concatenate(parts, axis)
+    size = np.asarray(n, dtypes.i32)[()]
+    first = lax.rem(lax.neg(shift), size)
+    first = lax.select(lax.lt(first, np.int32(0)), lax.add(first, size), first)
+    return lax.dynamic_slice_in_dim(lax.concatenate([x, x], axis), first, n, axis)

@@ -1,0 +1,313 @@
+"""Functions of scalars or rows, applied to all elements, rows or indices of arrays."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from primax_core import lax, vmap
+from primax_core.extend import Array
+
+from ._checks import check_arrays, one_axis, wanted_dtype
+from ._creation import asarray
+
+_Dims: TypeAlias = tuple[str, ...]
+
+_NAME = r"\w+"
+_DIMS = rf"\(\s*(?:{_NAME}\s*(?:,\s*{_NAME}\s*)*)?\)"
+_LIST = rf"\s*{_DIMS}\s*(?:,\s*{_DIMS}\s*)*"
+_SIGNATURE = re.compile(f"^({_LIST})->({_LIST})$")
+
+
+def _parsed(signature: str) -> tuple[list[_Dims], list[_Dims]]:
+    """The core dimensions of operands and results that a signature names."""
+    found = _SIGNATURE.match(signature)
+    if found is None:
+        raise ValueError(
+            f"not a valid gufunc signature: {signature!r}; write it like '(m,n),(n)->(m)'"
+        )
+    inputs, outputs = (
+        [tuple(re.findall(_NAME, dims)) for dims in re.findall(_DIMS, side)]
+        for side in found.groups()
+    )
+    return inputs, outputs
+
+
+def _check_excluded(excluded: Collection[Any]) -> frozenset[Any]:
+    found = frozenset(excluded)
+    if any(not isinstance(e, (int, str)) for e in found):
+        raise TypeError(f"vectorize can only exclude integer or string arguments, but {excluded=}")
+    if any(isinstance(e, int) and e < 0 for e in found):
+        raise ValueError(f"{excluded=} contains negative numbers")
+    return found
+
+
+class _Sizes:
+    """The sizes of named dimensions, as far as operands have told them."""
+
+    def __init__(self, context: str):
+        self.known: dict[str, int] = {}
+        self.context = context
+
+    def learn(self, dims: _Dims, shape: tuple[int, ...], what: str) -> None:
+        """Compare the last axes of a shape with what is known, and remember new names."""
+        if len(shape) < len(dims):
+            raise ValueError(
+                f"{what} with shape {shape} does not have enough dimensions for all core "
+                f"dimensions {dims} {self.context}"
+            )
+        for name, size in zip(dims, shape[len(shape) - len(dims) :]):
+            expected = int(name) if name.isdigit() else self.known.setdefault(name, size)
+            if expected != size:
+                raise ValueError(
+                    f"inconsistent size for core dimension {name!r}: {size} vs {expected} "
+                    f"{self.context}"
+                )
+
+    def check_results(self, out: Any, outputs: list[_Dims]) -> Any:
+        """Results, if they are as many as promised and have the core dimensions."""
+        if len(outputs) > 1 and not isinstance(out, tuple):
+            raise TypeError(
+                f"output must be a tuple when multiple outputs are expected, got: {out} "
+                f"{self.context}"
+            )
+        outs = out if isinstance(out, tuple) else (out,)
+        if len(outs) != len(outputs):
+            raise TypeError(
+                f"wrong number of output arguments: expected {len(outputs)}, got {len(outs)} "
+                f"{self.context}"
+            )
+        for o, dims in zip(outs, outputs):
+            shape = np.shape(o)
+            if len(shape) != len(dims):
+                raise ValueError(
+                    f"output shape {shape} does not match core dimensions {dims} {self.context}"
+                )
+            self.learn(dims, shape, "output")
+        return out
+
+
+def vectorize(
+    pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = frozenset(),
+    signature: str | None = None,
+) -> Callable[..., Any]:  # fmt: skip
+    """A function of arrays that calls a function of scalars, or of small arrays, for every element.
+
+    It is :func:`vmap` over the axes to which the arguments broadcast, so ``pyfunc`` is traced, once
+    for all elements.
+
+    Args:
+      pyfunc: the function.
+      excluded: positions and names of arguments that are passed on as they are. ``None`` always is.
+      signature: the last axes that a single call of ``pyfunc`` gets and gives, by name, such as
+        ``"(m,n),(n)->(m)"``; without it, scalars. Names that are numbers fix a size.
+
+    Raises:
+      TypeError, ValueError: when called with arguments that do not fit the signature.
+
+    >>> import primax_numpy as jnp
+    >>> dot = vectorize(jnp.vdot, signature="(n),(n)->()")
+    >>> dot(jnp.ones((4, 1, 3)), jnp.ones((2, 3))).shape
+    (4, 2)
+    """
+    without = _check_excluded(excluded)
+    parsed = None if signature is None else _parsed(signature)
+    context = f"on vectorized function with {excluded=} and {signature=}"
+
+    @functools.wraps(pyfunc, updated=())
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        spots = [i for i, a in enumerate(args) if i not in without and a is not None]
+        names = [n for n, v in kwargs.items() if n not in without and v is not None]
+        arrays = [asarray(args[i]) for i in spots] + [asarray(kwargs[n]) for n in names]
+
+        def of_arrays(*some: Any) -> Any:
+            full = list(args)
+            for i, x in zip(spots, some):
+                full[i] = x
+            return pyfunc(*full, **{**kwargs, **dict(zip(names, some[len(spots) :]))})
+
+        if parsed is None:
+            return _mapped(of_arrays, arrays, [()] * len(arrays))
+        inputs, outputs = parsed
+        if len(spots) != len(inputs):
+            raise TypeError(
+                f"wrong number of positional arguments: expected {len(inputs)}, got {len(spots)} "
+                f"{context}"
+            )
+        dims = [*inputs, *[()] * len(names)]
+        sizes = _Sizes(context)
+        for x, core in zip(arrays, dims):
+            sizes.learn(core, x.shape, "input")
+        return _mapped(lambda *xs: sizes.check_results(of_arrays(*xs), outputs), arrays, dims)
+
+    return wrapped
+
+
+def _mapped(fun: Callable[..., Any], arrays: list[Array], dims: Sequence[_Dims]) -> Any:
+    """A function mapped over the leading axes to which arrays broadcast."""
+    leading = [x.shape[: x.ndim - len(core)] for x, core in zip(arrays, dims)]
+    try:
+        joint = np.broadcast_shapes(*leading)
+    except ValueError:
+        raise ValueError(f"Incompatible shapes for broadcasting: shapes={leading}") from None
+    rank = len(joint)
+    operands, axes = [], []  # of each operand: whether it has each of the leading axes
+    for x, shape in zip(arrays, leading):
+        full = (1,) * (rank - len(shape)) + shape
+        has = [d == e and i >= rank - len(shape) for i, (d, e) in enumerate(zip(full, joint))]
+        extra = [i for i, d in enumerate(shape) if not has[i + rank - len(shape)]]
+        operands.append(lax.squeeze(x, extra) if extra else x)
+        axes.append(has)
+    for level in reversed(range(rank)):
+        fun = vmap(fun, tuple(0 if has[level] else None for has in axes))
+    return fun(*operands)
+
+
+def apply_along_axis(
+    func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any
+) -> Any:
+    """The results of a function of rows, for every row along an axis.
+
+    Args:
+      func1d: ``(row, *args, **kwargs) -> array``; it is mapped with :func:`vmap`. The axes of its
+        result take the place of ``axis``.
+
+    >>> import primax_numpy as jnp
+    >>> apply_along_axis(jnp.sort, 1, np.array([[2, 1], [3, 4]])).tolist()
+    [[1, 2], [3, 4]]
+    """
+    check_arrays("apply_along_axis", arr)
+    x = asarray(arr)
+    if not x.ndim:
+        raise ValueError(f"axis {axis} is out of bounds for array of dimension 0")
+    place = one_axis(axis, x.ndim)
+
+    def of_row(row: Any) -> Any:
+        return func1d(row, *args, **kwargs)
+
+    fun: Callable[..., Any] = of_row
+    for _ in range(place + 1, x.ndim):
+        fun = vmap(fun, -1, -1)
+    for _ in range(place):
+        fun = vmap(fun)
+    return fun(x)
+
+
+def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Array:
+    """A function ``(array, axis) -> array`` applied along one axis after the other.
+
+    Axes that the function takes away come back with size 1.
+
+    Raises:
+      ValueError: if the function changes the number of axes by more than one.
+
+    >>> import primax_numpy as jnp
+    >>> apply_over_axes(jnp.sum, jnp.ones((2, 3)), (0, 1)).tolist()
+    [[6.0]]
+    """
+    check_arrays("apply_over_axes", a)
+    x = asarray(a)
+    for axis in (axes,) if hasattr(axes, "__index__") else axes:
+        place = one_axis(axis, x.ndim)
+        out = func(x, place)
+        if out.ndim == x.ndim - 1:
+            out = lax.expand_dims(out, (place,))
+        if out.ndim != x.ndim:
+            raise ValueError(
+                "apply_over_axes: the function must keep the number of axes or take one away, but "
+                f"turned shape {x.shape} into {out.shape}"
+            )
+        x = out
+    return x
+
+
+def fromfunction(
+    function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any
+) -> Any:
+    """The results of a function of indices, for all elements of a shape.
+
+    Args:
+      function: ``(*indices, **kwargs) -> array``; it gets scalars, being mapped with :func:`vmap`.
+      dtype: dtype of the indices.
+
+    >>> fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int).tolist()
+    [[0, 1, 2], [10, 11, 12]]
+    """
+    sizes = (shape,) if hasattr(shape, "__index__") else tuple(shape)
+    wanted = wanted_dtype(dtype, "fromfunction")
+    rank = len(sizes)
+
+    def of_indices(*indices: Any) -> Any:
+        return function(*indices, **kwargs)
+
+    fun: Callable[..., Any] = of_indices
+    for level in reversed(range(rank)):
+        fun = vmap(fun, tuple(0 if i == level else None for i in range(rank)))
+    return fun(*[lax.iota(wanted, n) for n in sizes])
+
+
+def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
+    """For each element the function, or number, that belongs to the last condition that holds.
+
+    The derivative is that of the chosen function alone, whatever those of the others are.
+
+    Args:
+      x: an array.
+      condlist: conditions, arrays that broadcast to the shape of ``x``; or one such array.
+      funclist: functions ``(element, *args, **kw) -> number``, and numbers, one for each condition;
+        another one is for elements where no condition holds, which are 0 otherwise.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    >>> piecewise(np.arange(-2, 3), [np.arange(-2, 3) < 0], [lambda v: -v, 7]).tolist()
+    [2, 1, 7, 7, 7]
+    """
+    check_arrays("piecewise", x)
+    value = asarray(x)
+    if isinstance(condlist, (list, tuple)):
+        conditions = [asarray(c) for c in condlist]
+    else:
+        one = asarray(condlist)
+        conditions = [one] if one.ndim <= value.ndim else [one[i] for i in range(one.shape[0])]
+    if not conditions:
+        raise ValueError("piecewise: at least one condition is needed")
+    functions = list(funclist)
+    n = len(conditions)
+    if len(functions) not in (n, n + 1):
+        raise ValueError(
+            f"with {n} condition(s), either {n} or {n + 1} functions are expected; got "
+            f"{len(functions)}"
+        )
+    otherwise = functions.pop() if len(functions) > n else 0
+    dtype, shape = value.dtype, value.shape
+
+    def branch(function: Any) -> Callable[[Any], Any]:
+        def of_element(v: Any) -> Any:
+            out = function(v, *args, **kw) if callable(function) else function
+            return lax.convert_element_type(asarray(out), dtype)
+
+        return of_element
+
+    branches = [branch(f) for f in (otherwise, *functions)]
+    index: Any = lax.full(shape, 0, np.int32)
+    for i, condition in enumerate(conditions):
+        held = np.broadcast_shapes(condition.shape, shape)
+        if held != shape:
+            raise ValueError(
+                f"piecewise: condition {i} of shape {condition.shape} does not broadcast to the "
+                f"shape {shape} of x"
+            )
+        holds = lax.broadcast_in_dim(
+            condition, shape, tuple(range(len(shape) - condition.ndim, len(shape)))
+        )
+        holds = holds if holds.dtype == np.bool_ else holds != 0
+        index = lax.select(holds, lax.full_like(index, i + 1), index)
+    strong = lax.convert_element_type(value, dtype)
+    return _mapped(lambda k, v: lax.switch(k, branches, v), [index, strong], [(), ()])
+
+

@@ -1,0 +1,106 @@
+"""The bytes of arrays as elements of another dtype, or in another order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.extend import Array, dtypes, typeof
+
+from ._checks import wanted_dtype
+from ._functions import compiled
+
+
+def view(self: Array, dtype: Any = None, type: None = None) -> Array:
+    """The same bytes as elements of another dtype, of which the last axis may have more or less.
+
+    Booleans are seen as bytes, and bytes as booleans by whether they are zero.
+
+    Args:
+      dtype: wanted element type; the array itself is returned for ``None``.
+      type: must be ``None``.
+
+    Raises:
+      ValueError: if the bytes along the last axis make no whole number of elements.
+    """
+    if type is not None:
+        raise NotImplementedError("`type` argument of array.view() is not supported.")
+    wanted = wanted_dtype(dtype, "view")
+    if wanted is None or wanted == self.dtype:
+        return self
+    shape, old, new = self.shape, dtypes.itemsize_bits(self.dtype), dtypes.itemsize_bits(wanted)
+    if old != new and not shape:
+        raise ValueError(
+            f"view() of a 0d array of dtype {self.dtype} as {wanted}: only possible where the "
+            "itemsize is unchanged"
+        )
+    if old < new and shape[-1] * old % new:
+        raise ValueError(
+            f"view(): the last axis of an array of shape {shape} and dtype {self.dtype} has "
+            f"{shape[-1] * old} bits, which is no multiple of the {new} bits of {wanted}"
+        )
+    return _view(self, dtype=wanted)
+
+
+@compiled("dtype")
+def _view(x, *, dtype):
+    if typeof(x).dtype == np.bool_:
+        x = lax.convert_element_type(x, np.dtype(np.uint8))
+    elif typeof(x).dtype.kind == "c":
+        x = _as_floats(x)
+    if dtype == np.bool_:
+        raw = _cast_bits(x, np.dtype(np.uint8))
+        return lax.ne(raw, lax.full_like(raw, 0))
+    if dtype.kind == "c":
+        parts = _cast_bits(x, np.dtype(f"f{dtype.itemsize // 2}"))
+        return _as_complex(parts)
+    return _cast_bits(x, dtype)
+
+
+def _cast_bits(x, dtype: Any):
+    """Reinterpret the last axis."""
+    aval = typeof(x)
+    old, new = dtypes.itemsize_bits(aval.dtype), dtypes.itemsize_bits(dtype)
+    if old == new:
+        return lax.bitcast_convert_type(x, dtype)
+    *outer, n = aval.shape
+    if old > new:
+        return lax.reshape(lax.bitcast_convert_type(x, dtype), (*outer, n * (old // new)))
+    grouped = lax.reshape(x, (*outer, n * old // new, new // old))
+    return lax.bitcast_convert_type(grouped, dtype)
+
+
+def _as_floats(x):
+    """Complex numbers as pairs along the last axis."""
+    pairs = _pairs(x)
+    return pairs if not typeof(x).ndim else lax.reshape(pairs, (*x.shape[:-1], 2 * x.shape[-1]))
+
+
+def _pairs(x):
+    n = typeof(x).ndim
+    return lax.concatenate([lax.expand_dims(p, (n,)) for p in (lax.real(x), lax.imag(x))], n)
+
+
+def _as_complex(x):
+    *outer, n = typeof(x).shape
+    pairs = lax.reshape(x, (*outer, n // 2, 2))
+    axis = len(outer) + 1
+    return lax.complex(*[lax.index_in_dim(pairs, i, axis, keepdims=False) for i in (0, 1)])
+
+
+def byteswap(self: Array) -> Array:
+    """The elements with their bytes in reversed order; those of complex numbers in each part."""
+    dtype = self.dtype
+    if dtype.itemsize == 1 or dtypes.itemsize_bits(dtype) < 8:
+        return self
+    return _byteswap(self)
+
+
+@compiled()
+def _byteswap(x):
+    if typeof(x).dtype.kind == "c":
+        return lax.complex(_byteswap(lax.real(x)), _byteswap(lax.imag(x)))
+    raw = lax.bitcast_convert_type(x, np.dtype(np.uint8))
+    return lax.bitcast_convert_type(lax.rev(raw, (raw.ndim - 1,)), typeof(x).dtype)

@@ -1,0 +1,91 @@
+"""Windows: weights of samples that fall off to both ends."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.extend import Array, Tracer, dtypes, typeof
+
+from ._checks import check_arrays
+from ._creation import asarray
+from ._functions import compiled
+
+
+def _length(name: str, M: Any) -> int:
+    if isinstance(M, Tracer):
+        raise TypeError(f"{name}: the length must be known while tracing: make it a static argument")
+    try:
+        n = operator.index(M)
+    except TypeError:
+        raise TypeError(f"{name}: the length must be an integer, got {M!r}") from None
+    if n < 0:
+        raise ValueError(f"{name}: the length must be nonnegative, got {n}")
+    return n
+
+
+def _window(name: str, M: Any, shape: Callable[[np.ndarray], Any]) -> Array:
+    """A known window, as a function of positions from 0 to 1, computed in double precision."""
+    n = _length(name, M)
+    values = np.ones(n) if n < 2 else shape(np.arange(n) / (n - 1))
+    return asarray(values.astype(dtypes.default_float()))
+
+
+def bartlett(M: int) -> Array:
+    """A triangle of ``M`` samples, zero at both ends.
+
+    >>> bartlett(5).tolist()
+    [0.0, 0.5, 1.0, 0.5, 0.0]
+    """
+    return _window("bartlett", M, lambda t: 1 - np.abs(2 * t - 1))
+
+
+def hanning(M: int) -> Array:
+    """A raised cosine of ``M`` samples, zero at both ends: ``(1 - cos 2 pi t) / 2``."""
+    return _window("hanning", M, lambda t: 0.5 - 0.5 * np.cos(2 * np.pi * t))
+
+
+def hamming(M: int) -> Array:
+    """A raised cosine of ``M`` samples on a step: ``0.54 - 0.46 cos 2 pi t``."""
+    return _window("hamming", M, lambda t: 0.54 - 0.46 * np.cos(2 * np.pi * t))
+
+
+def blackman(M: int) -> Array:
+    """Two cosines, ``M`` samples: ``0.42 - 0.5 cos 2 pi t + 0.08 cos 4 pi t``."""
+    return _window(
+        "blackman", M, lambda t: 0.42 - 0.5 * np.cos(2 * np.pi * t) + 0.08 * np.cos(4 * np.pi * t)
+    )
+
+
+@compiled("M", "dtype")
+def _kaiser(beta, *, M, dtype):
+    beta = lax.convert_element_type(beta, dtype)
+    t = np.linspace(-1.0, 1.0, M) if M > 1 else np.zeros(M)
+    whole = lax.broadcast_in_dim(beta, (M,), ())
+    x = lax.mul(whole, np.sqrt(np.maximum(1 - t * t, 0)).astype(dtype))
+    # Exponentials are kept apart, so that nothing overflows.
+    ratio = lax.div(lax.bessel_i0e(x), lax.bessel_i0e(whole))
+    return lax.mul(ratio, lax.exp(lax.sub(lax.abs(x), lax.abs(whole))))
+
+
+def kaiser(M: int, beta: Any) -> Array:
+    """Kaiser's window of ``M`` samples: ``I0(beta sqrt(1 - t^2)) / I0(beta)`` for t from -1 to 1.
+
+    Args:
+      beta: a number; the greater it is, the narrower the window.
+
+    Raises:
+      ValueError: if ``beta`` is no scalar.
+    """
+    check_arrays("kaiser", beta)
+    aval = typeof(beta)
+    if aval.ndim:
+        raise ValueError(f"kaiser: beta must be a scalar, got shape {aval.shape}")
+    floating = dtypes.issubdtype(aval.dtype, np.floating) and not aval.weak_type
+    dtype = aval.dtype if floating else dtypes.default_float()
+    window: Array = _kaiser(beta, M=_length("kaiser", M), dtype=dtype)
+    return window

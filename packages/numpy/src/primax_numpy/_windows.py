@@ -1,0 +1,135 @@
+"""Updates of windows: positions that are slices, known or computed, and lie side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.extend import typeof
+
+from ._index_plans import Plan
+from ._reading import as_position, counted_from_start
+
+
+class Window(NamedTuple):
+    """Where a window lies.
+
+    Attributes:
+      starts: first positions along each axis: known integers, or positions counted from the start.
+      sizes: how many positions it spans along each axis.
+      steps: distances between the positions that are meant; negative ones count backwards.
+      counts: how many positions are meant along each axis.
+    """
+
+    starts: list[Any]
+    sizes: list[int]
+    steps: list[int]
+    counts: list[int]
+
+
+def window_of(
+    plan: Plan, operands: Sequence[Any], shape: tuple[int, ...], wrap: bool
+) -> Window | None:
+    """The window of a plan without arrays of positions, if all known ones lie inside."""
+    found = Window([], [], [], [])
+    axis = 0
+    for part in plan.parts:
+        kind = part[0]
+        if kind == "new":
+            continue
+        if kind in ("none", "array"):
+            return None
+        n = shape[axis]
+        start, size, step, count = 0, n, 1, n
+        if kind == "slice":
+            start, count, step = part[1], len(range(*part[1:])), part[3]
+            size = (count - 1) * abs(step) + 1 if count else 0
+            if step < 0:
+                start -= size - 1
+        elif kind == "at":
+            if not (-n if wrap else 0) <= part[1] < n:
+                return None
+            start, size, count = part[1] % n, 1, 1
+        elif kind != "all":
+            given = operands[part[1]]
+            start = counted_from_start(given, n) if wrap else as_position(given)
+            size = count = 1 if kind == "scalar" else part[2]
+        for values, value in zip(found, (start, size, step, count)):
+            values.append(value)
+        axis += 1
+    return found
+
+
+def changed(
+    x: Any, values: Any, window: Window, change: Callable[[Any, Any], Any] | None, guarded: bool
+) -> Any:
+    """The array with ``change(old, values)`` in a window, or ``values`` themselves.
+
+    Args:
+      values: of the shape of the positions, in the array's dtype.
+      change: elementwise.
+      guarded: whether a window that does not fit is left alone; else it is moved inside.
+    """
+    shape = typeof(x).shape
+    starts, sizes, steps, counts = window
+    dynamic = any(not isinstance(s, int) for s in starts)
+    sparse = any(k != 1 for k in steps)
+    guarded = guarded and dynamic
+    values = lax.reshape(values, tuple(counts))
+    whole = tuple(sizes) == shape and not dynamic
+    index = [np.int32(s) if isinstance(s, int) else s for s in starts]
+    if dynamic:
+        kinds = {typeof(i).dtype for i in index}
+        wide = max(kinds, key=lambda d: d.itemsize)
+        index = [lax.convert_element_type(i, wide) for i in index]
+    if change is not None or sparse or guarded:
+        old = x if whole else _read(x, starts, sizes, index, dynamic)
+        if sparse:
+            values, mask = _spread(values, window)
+        new = values if change is None else change(old, values)
+        if sparse:
+            new = lax.select(mask, new, old)
+        if guarded:
+            inside = _fits(index, starts, sizes, shape)
+            new = lax.select(lax.broadcast_in_dim(inside, tuple(sizes), ()), new, old)
+        values = new
+    if whole:
+        return values
+    return lax.dynamic_update_slice(x, values, index, allow_negative_indices=False)
+
+
+def _read(x, starts, sizes, index, dynamic: bool):
+    if dynamic:
+        return lax.dynamic_slice(x, index, sizes, allow_negative_indices=False)
+    return lax.slice(x, starts, [s + n for s, n in zip(starts, sizes)])
+
+
+def _spread(values, window: Window):
+    """Values at the distances of their positions, and where they are."""
+    back = tuple([i for i, k in enumerate(window.steps) if k < 0])
+    config = [(0, 0, abs(k) - 1) if n else (0, 0, 0) for k, n in zip(window.steps, window.counts)]
+    # What stands between them is computed with and not used: 1 is harmless everywhere.
+    one = lax.full_like(values, 1, shape=())
+    values = lax.pad(lax.rev(values, back), one, config)
+    mask = np.ones((), np.bool_)
+    for axis, (n, k) in enumerate(zip(window.sizes, window.steps)):
+        line = np.arange(n) % abs(k) == 0
+        mask = mask & line.reshape((n,) + (1,) * (len(window.sizes) - axis - 1))
+    return values, np.broadcast_to(mask, tuple(window.sizes))
+
+
+def _fits(index, starts, sizes, shape):
+    """Whether a window lies inside the array."""
+    inside = None
+    for i, start, size, n in zip(index, starts, sizes, shape):
+        if isinstance(start, int):
+            continue
+        dtype = typeof(i).dtype
+        within = lax.bitwise_and(
+            lax.ge(i, np.zeros((), dtype)[()]), lax.le(i, np.asarray(n - size, dtype)[()])
+        )
+        inside = within if inside is None else lax.bitwise_and(inside, within)
+    return inside

@@ -1,0 +1,92 @@
+"""Frequencies of transforms, and their order."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from primax_core import device_put, lax
+from primax_core.extend import Array, dtypes, typeof
+
+from .._checks import axes_of, check_arrays, wanted_dtype
+from .._functions import compiled
+
+
+def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
+    """The frequencies of the elements of `fft`, in cycles for each unit of ``d``.
+
+    Args:
+      n: the number of elements.
+      d: the distance of samples, a scalar.
+      dtype: by default the default float.
+
+    >>> fftfreq(4, 0.5).tolist()
+    [0.0, 0.5, -1.0, -0.5]
+    """
+    n = _count("fftfreq", n)
+    values = np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)])
+    return _frequencies("fftfreq", values, n, d, dtype, device)
+
+
+def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
+    """The frequencies of the elements of `rfft`; arguments as `fftfreq`."""
+    n = _count("rfftfreq", n)
+    return _frequencies("rfftfreq", np.arange(n // 2 + 1), n, d, dtype, device)
+
+
+def _count(name: str, n: Any) -> int:
+    try:
+        found = operator.index(n)
+    except TypeError:
+        raise TypeError(f"fft.{name}: n must be a known integer, got {n!r}") from None
+    if found < 1:
+        raise ValueError(f"fft.{name}: n must be positive, got {found}")
+    return found
+
+
+def _frequencies(name: str, values: np.ndarray, n: int, d: Any, dtype: Any, device: Any) -> Array:
+    check_arrays(f"fft.{name}", d)
+    if typeof(d).ndim or dtypes.issubdtype(typeof(d).dtype, np.complexfloating):
+        raise ValueError(f"fft.{name}: d must be a real scalar, got {typeof(d)}")
+    wanted = wanted_dtype(dtype, name) or dtypes.default_float()
+    out = _divided(values.astype(np.int32), d, n=n, dtype=wanted)
+    return out if device is None else device_put(out, device)
+
+
+@compiled("n", "dtype", name="fftfreq")
+def _divided(values, d, *, n, dtype):
+    wide = dtypes.f64 if dtypes.itemsize_bits(dtype) == 64 else dtypes.f32
+    span = lax.mul(lax.convert_element_type(d, wide), np.asarray(n, wide)[()])
+    out = lax.div(
+        lax.convert_element_type(values, wide),
+        lax.broadcast_in_dim(span, typeof(values).shape, ()),
+    )
+    return lax.convert_element_type(out, dtype)
+
+
+def fftshift(x: Any, axes: Any = None) -> Array:
+    """Halves of axes exchanged, so that frequency zero is in the middle; all axes by default."""
+    check_arrays("fft.fftshift", x)
+    shape = typeof(x).shape
+    found = axes_of(axes, len(shape))
+    return _rolled(x, axes=found, starts=tuple([(shape[i] + 1) // 2 for i in found]))
+
+
+def ifftshift(x: Any, axes: Any = None) -> Array:
+    """The inverse of `fftshift`."""
+    check_arrays("fft.ifftshift", x)
+    shape = typeof(x).shape
+    found = axes_of(axes, len(shape))
+    return _rolled(x, axes=found, starts=tuple([shape[i] // 2 for i in found]))
+
+
+@compiled("axes", "starts", name="fftshift")
+def _rolled(x, *, axes, starts):
+    for axis, start in zip(axes, starts):
+        size = typeof(x).shape[axis]
+        if start % max(size, 1):
+            parts = [(start, size), (0, start)]
+            x = lax.concatenate([lax.slice_in_dim(x, *p, axis=axis) for p in parts], axis)
+    return x

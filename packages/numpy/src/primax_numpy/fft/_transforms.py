@@ -1,0 +1,264 @@
+"""Discrete Fourier transforms along one axis and along several."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.extend import Array, dtypes, typeof
+
+from .._checks import check_arrays, one_axis
+from .._functions import compiled
+
+_FFT, _IFFT, _RFFT, _IRFFT = "FFT", "IFFT", "RFFT", "IRFFT"
+_NORMS: Final = ("backward", "ortho", "forward")
+_AT_ONCE: Final = 3
+"""The most axes that XLA transforms in one operation."""
+
+
+def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """Discrete Fourier transform along one axis: ``sum(a[k] * exp(-2j*pi*i*k/n))``.
+
+    Args:
+      a: numbers; ``complex64`` is computed with, ``complex128`` for 64-bit numbers.
+      n: how many elements are transformed: longer axes are cut, shorter ones filled with zeros.
+      norm: what the transform is divided by: ``"backward"`` (the default) nothing, and its inverse
+        ``n``; ``"forward"`` ``n``, and its inverse nothing; ``"ortho"`` both ``sqrt(n)``.
+
+    Raises:
+      ValueError: for an axis that is not there, ``n`` below one, or an unknown ``norm``.
+
+    >>> fft(np.float32([1, 0])).tolist()
+    [(1+0j), (1+0j)]
+    """
+    return _one("fft", _FFT, a, n, axis, norm)
+
+
+def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """The inverse of `fft`, divided by ``n``; arguments as there."""
+    return _one("ifft", _IFFT, a, n, axis, norm)
+
+
+def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """The first ``n // 2 + 1`` elements of `fft` of real numbers; the others are their conjugates.
+
+    Raises:
+      ValueError: for complex numbers, and as `fft` does.
+    """
+    return _one("rfft", _RFFT, a, n, axis, norm)
+
+
+def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """The inverse of `rfft`: ``n`` real numbers, by default ``2 * (size - 1)``."""
+    return _one("irfft", _IRFFT, a, n, axis, norm)
+
+
+def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """The spectrum, which is real, of a signal given by its first half: `irfft` of the conjugate,
+    not divided by ``n``."""
+    check_arrays("fft.hfft", a)
+    return _one("hfft", _IRFFT, a, n, axis, _turned("hfft", norm), conjugate=True)
+
+
+def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """The inverse of `hfft`: the conjugate of `rfft`, divided by ``n``."""
+    return _one("ihfft", _RFFT, a, n, axis, _turned("ihfft", norm), conjugate=True)
+
+
+def fftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
+    """Discrete Fourier transform along several axes, by default along all.
+
+    Args:
+      a: numbers.
+      s: how many elements are transformed along each axis, as ``n`` in `fft`; by default all.
+      axes: the axes; the last ``len(s)`` ones by default.
+      norm: as in `fft`.
+
+    Raises:
+      ValueError: for axes that are not there or repeated, wrong sizes, or an unknown ``norm``.
+    """
+    return _many("fftn", _FFT, a, s, axes, norm)
+
+
+def ifftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
+    """The inverse of `fftn`; arguments as there."""
+    return _many("ifftn", _IFFT, a, s, axes, norm)
+
+
+def rfftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
+    """`fftn` of real numbers, of which the last axis holds the first ``n // 2 + 1`` elements."""
+    return _many("rfftn", _RFFT, a, s, axes, norm)
+
+
+def irfftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
+    """The inverse of `rfftn`; the last size is by default ``2 * (size - 1)``."""
+    return _many("irfftn", _IRFFT, a, s, axes, norm)
+
+
+def fft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
+    """`fftn` along two axes."""
+    return _two("fft2", _FFT, a, s, axes, norm)
+
+
+def ifft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
+    """`ifftn` along two axes."""
+    return _two("ifft2", _IFFT, a, s, axes, norm)
+
+
+def rfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
+    """`rfftn` along two axes."""
+    return _two("rfft2", _RFFT, a, s, axes, norm)
+
+
+def irfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
+    """`irfftn` along two axes."""
+    return _two("irfft2", _IRFFT, a, s, axes, norm)
+
+
+def _turned(name: str, norm: str | None) -> str:
+    found = _norm(name, norm)
+    return {"backward": "forward", "forward": "backward", "ortho": "ortho"}[found]
+
+
+def _norm(name: str, norm: str | None) -> str:
+    if norm is None:
+        return "backward"
+    if norm not in _NORMS:
+        raise ValueError(
+            f'fft.{name}: Invalid norm value {norm!r}; should be "backward", "ortho" or "forward".'
+        )
+    return norm
+
+
+def _one(name: str, kind: str, a: Any, n: Any, axis: Any, norm: Any, conjugate: bool = False):
+    check_arrays(f"fft.{name}", a)
+    if isinstance(axis, (tuple, list)):
+        raise ValueError(
+            f"fft.{name} does not support multiple axes. Please use fft.{name}n. Got {axis = }."
+        )
+    sizes = None if n is None else (operator.index(n),)
+    return _checked(name, kind, a, sizes, (axis,), norm, conjugate)
+
+
+def _two(name: str, kind: str, a: Any, s: Any, axes: Any, norm: Any) -> Array:
+    check_arrays(f"fft.{name}", a)
+    if len(tuple(axes)) != 2:
+        raise ValueError(f"fft.{name} only supports 2 axes. Got {axes = }.")
+    return _many(name, kind, a, s, axes, norm)
+
+
+def _many(name: str, kind: str, a: Any, s: Any, axes: Any, norm: Any) -> Array:
+    check_arrays(f"fft.{name}", a)
+    sizes = None if s is None else tuple([operator.index(d) for d in s])
+    n = typeof(a).ndim
+    if axes is None:
+        axes = range(n) if sizes is None else range(n - len(sizes), n)
+    axes = tuple(axes)
+    if sizes is not None and len(sizes) != len(axes):
+        raise ValueError(
+            f"fft.{name}: Shape and axes have different lengths: s={sizes} and {axes = }."
+        )
+    return _checked(name, kind, a, sizes, axes, norm, False)
+
+
+def _checked(name, kind, a, sizes, axes, norm, conjugate) -> Array:
+    aval = typeof(a)
+    axes = tuple([one_axis(i, aval.ndim) for i in axes])
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"fft.{name} does not support repeated axes. Got axes {axes}.")
+    if kind == _RFFT and dtypes.issubdtype(aval.dtype, np.complexfloating):
+        raise ValueError(f"fft.{name}: only real numbers have such a transform, got {aval.dtype}")
+    if sizes is not None and any(d < 1 for d in sizes):
+        raise ValueError(f"fft.{name}: sizes must be positive, got {sizes}.")
+    found = [aval.shape[i] for i in axes]
+    if sizes is None:
+        sizes = [*found]
+        if kind == _IRFFT and sizes:
+            sizes[-1] = max(2 * (sizes[-1] - 1), 0)
+    if kind == _RFFT and 0 in sizes:
+        raise ValueError(f"fft.{name}: there is nothing to transform in shape {aval.shape}")
+    return _transformed(
+        a, kind=kind, sizes=tuple(sizes), axes=axes, norm=_norm(name, norm), conjugate=conjugate
+    )
+
+
+@compiled("kind", "sizes", "axes", "norm", "conjugate", name="fft")
+def _transformed(a, *, kind, sizes, axes, norm, conjugate):
+    wide = dtypes.itemsize_bits(typeof(a).dtype) >= 64 and _is_wide(typeof(a).dtype)
+    complexes = dtypes.c128 if wide else dtypes.c64
+    reals = dtypes.f64 if wide else dtypes.f32
+    a = lax.convert_element_type(a, reals if kind == _RFFT else complexes)
+    if not axes:
+        return lax.real(a) if kind == _IRFFT else a
+    if conjugate and kind == _IRFFT:
+        a = lax.conj(a)
+    spectrum = [d // 2 + 1 if kind == _IRFFT and i == len(axes) - 1 else d
+                for i, d in enumerate(sizes)]  # fmt: skip
+    a = _resized(a, axes, spectrum)
+    n = typeof(a).ndim
+    kept = [i for i in range(n) if i not in axes]
+    a = lax.transpose(a, (*kept, *axes))
+    if 0 in typeof(a).shape or 0 in sizes:
+        out = lax.full((*typeof(a).shape[: len(kept)], *sizes), 0, complexes)
+        out = lax.real(out) if kind == _IRFFT else out
+    else:
+        out = _scaled(_over_last(a, kind, sizes), kind, math.prod(sizes), norm)
+    if conjugate and kind == _RFFT:
+        out = lax.conj(out)
+    back = sorted(range(n), key=[*kept, *axes].__getitem__)
+    return lax.transpose(out, tuple(back))
+
+
+def _is_wide(dtype: Any) -> bool:
+    return dtype in (dtypes.f64, dtypes.c128, dtypes.i64, dtypes.u64)
+
+
+def _resized(a, axes: Sequence[int], sizes: Sequence[int]):
+    """Axes cut or filled with zeros at their ends."""
+    shape = typeof(a).shape
+    wanted = dict(zip(axes, sizes))
+    changes = [(0, wanted.get(i, d) - d, 0) for i, d in enumerate(shape)]
+    if not any(high for _, high, _ in changes):
+        return a
+    return lax.pad(a, np.zeros((), typeof(a).dtype)[()], changes)
+
+
+def _over_last(a, kind: str, sizes: Sequence[int]):
+    """The transform over the last axes, of which XLA takes a few at a time.
+
+    The real one goes first, forwards, and last, backwards.
+    """
+    count = len(sizes)
+    if count <= _AT_ONCE:
+        return lax.fft(a, kind, tuple(sizes))
+    if kind == _RFFT:
+        a = lax.fft(a, kind, tuple(sizes[-_AT_ONCE:]))
+        return _over_first(a, _FFT, sizes)
+    plain = _IFFT if kind in (_IFFT, _IRFFT) else _FFT
+    a = _over_first(a, plain, sizes)
+    return lax.fft(a, kind, tuple(sizes[-_AT_ONCE:]))
+
+
+def _over_first(a, kind: str, sizes: Sequence[int]):
+    """The transform over all but the last few of the transformed axes."""
+    n = typeof(a).ndim
+    first, last = n - len(sizes), n - _AT_ONCE
+    order = (*range(first), *range(last, n), *range(first, last))
+    a = _over_last(lax.transpose(a, order), kind, sizes[:-_AT_ONCE])
+    return lax.transpose(a, tuple(sorted(range(n), key=order.__getitem__)))
+
+
+def _scaled(a, kind: str, size: int, norm: str):
+    """Inverse transforms come divided by the number of elements, the others do not."""
+    inverse = kind in (_IFFT, _IRFFT)
+    if norm == ("backward"):
+        return a
+    factor = (size**0.5 if inverse else size**-0.5) if norm == "ortho" else (
+        float(size) if inverse else 1 / size
+    )  # fmt: skip
+    return lax.mul(a, np.asarray(factor).astype(typeof(a).dtype)[()])

@@ -1,0 +1,174 @@
+"""Images of another size."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.extend import Array, dtypes, inexact, typeof
+
+from .._checks import axes_of, check_arrays
+from .._functions import compiled
+from ._resampling import ResizeMethod, method_of, weights_of
+
+
+def resize(
+    image: Any, shape: Any, method: Any, antialias: bool = True,
+    precision: Any = lax.Precision.HIGHEST,
+) -> Array:  # fmt: skip
+    """An image in another size; axes whose size does not change are left alone.
+
+    Args:
+      image: an array of any number of axes. Integers become floats, unless the nearest elements are
+        taken.
+      shape: the sizes of the result.
+      method: a :class:`ResizeMethod` or its name: ``"nearest"``, ``"linear"``, ``"cubic"``,
+        ``"cubic-pytorch"``, ``"lanczos3"``, ``"lanczos5"``, ``"area"``, or a synonym.
+      antialias: whether to smooth where the image gets smaller.
+      precision: that of the products.
+
+    Raises:
+      ValueError: if the number of axes differs, or for an unknown method.
+
+    >>> resize(np.float32([0, 1]), (4,), "linear").tolist()
+    [0.0, 0.25, 0.75, 1.0]
+    """
+    check_arrays("image.resize", image)
+    aval = typeof(image)
+    wanted = tuple([operator.index(d) for d in shape])
+    if len(wanted) != aval.ndim:
+        raise ValueError(
+            "image.resize: shape must have length equal to the number of dimensions of x; "
+            f"{wanted} vs {aval.shape}"
+        )
+    if any(d < 0 for d in wanted) or any(not d and w for d, w in zip(aval.shape, wanted)):
+        raise ValueError(f"image.resize: cannot make {wanted} of an image of shape {aval.shape}")
+    found = method_of(method)
+    if found is ResizeMethod.NEAREST:
+        return _nearest(image, shape=wanted)
+    return _resize(
+        image, shape=wanted, method=found, antialias=bool(antialias), precision=precision
+    )
+
+
+@compiled("shape", name="resize")
+def _nearest(image, *, shape):
+    for axis, (size, wanted) in enumerate(zip(typeof(image).shape, shape)):
+        if size == wanted:
+            continue
+        if wanted and size % wanted == 0:
+            # Every k-th element, from the middle one of the first k.
+            k = size // wanted
+            image = lax.slice_in_dim(image, k // 2, size, k, axis=axis)
+            continue
+        places = np.floor((np.arange(wanted) + 0.5) * size / max(wanted, 1)).astype(np.int32)
+        image = _taken(image, places, axis)
+    return image
+
+
+def _taken(x, places: np.ndarray, axis: int):
+    shape = typeof(x).shape
+    numbers = lax.GatherDimensionNumbers(
+        offset_dims=tuple([i for i in range(len(shape)) if i != axis]),
+        collapsed_slice_dims=(axis,),
+        start_index_map=(axis,),
+    )
+    sizes = (*shape[:axis], 1, *shape[axis + 1 :])
+    return lax.gather(
+        x, places[:, None], numbers, sizes, indices_are_sorted=True,
+        mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS,
+    )  # fmt: skip
+
+
+@compiled("shape", "method", "antialias", "precision")
+def _resize(image, *, shape, method, antialias, precision):
+    image = _in_floats(image)
+    real = dtypes.finfo(typeof(image).dtype).dtype
+    real = real if real.itemsize >= 4 else dtypes.f32
+    for axis, (size, wanted) in enumerate(zip(typeof(image).shape, shape)):
+        if size == wanted:
+            continue
+        scale = np.asarray(wanted / max(size, 1), real)[()]
+        shift = np.zeros((), real)[()]
+        weights = weights_of(size, wanted, scale, shift, method, antialias)
+        image = _weighted(image, weights, axis, precision)
+    return image
+
+
+def _in_floats(image):
+    dtype, _ = inexact(typeof(image).dtype, False)
+    return lax.convert_element_type(image, dtype)
+
+
+def _weighted(image, weights, axis: int, precision):
+    """Sums along an axis; the result has the new axis in its place."""
+    weights = lax.convert_element_type(weights, typeof(image).dtype)
+    n = typeof(image).ndim
+    out = lax.dot_general(image, weights, (((axis,), (0,)), ((), ())), precision)
+    order = list(range(n - 1))
+    order.insert(axis, n - 1)
+    return lax.transpose(out, tuple(order))
+
+
+def scale_and_translate(
+    image: Any, shape: Any, spatial_dims: Sequence[int], scale: Any, translation: Any, method: Any,
+    antialias: bool = True, precision: Any = lax.Precision.HIGHEST,
+) -> Array:  # fmt: skip
+    """An image scaled, moved, and cut to a shape.
+
+    Element ``i`` of the image comes to lie at ``i * scale + translation``, where the borders of
+    elements are whole numbers; what lies outside of the image is zero.
+
+    Args:
+      image: an array of any number of axes; integers become floats.
+      shape: the sizes of the result, equal to those of the image but for ``spatial_dims``.
+      spatial_dims: the axes that are scaled.
+      scale, translation: ``float[len(spatial_dims)]``, which may be traced and are differentiable.
+      method, antialias, precision: as in `resize`; not ``"nearest"``.
+
+    Raises:
+      ValueError: if shapes do not fit, or for an unknown method.
+    """
+    check_arrays("image.scale_and_translate", image, scale, translation)
+    aval = typeof(image)
+    wanted = tuple([operator.index(d) for d in shape])
+    axes = axes_of(tuple(spatial_dims), aval.ndim)
+    if len(wanted) != aval.ndim or any(
+        d != w for i, (d, w) in enumerate(zip(aval.shape, wanted)) if i not in axes
+    ):
+        raise ValueError(
+            f"image.scale_and_translate: shape {wanted} may differ from {aval.shape} only on the "
+            f"axes {axes}"
+        )
+    for name, given in (("scale", scale), ("translation", translation)):
+        if typeof(given).shape != (len(axes),):
+            raise ValueError(
+                f"image.scale_and_translate: {name} needs one number for each of the axes {axes}, "
+                f"got shape {typeof(given).shape}"
+            )
+    found = method_of(method)
+    if found is ResizeMethod.NEAREST:
+        raise ValueError(
+            "Nearest neighbor resampling is not currently supported for scale_and_translate."
+        )
+    return _scaled(
+        image, scale, translation, shape=wanted, axes=axes, method=found,
+        antialias=bool(antialias), precision=precision,
+    )  # fmt: skip
+
+
+@compiled("shape", "axes", "method", "antialias", "precision", name="scale_and_translate")
+def _scaled(image, scale, translation, *, shape, axes, method, antialias, precision):
+    image = _in_floats(image)
+    scale, translation = (_in_floats(v) for v in (scale, translation))
+    for k, axis in enumerate(axes):
+        factor, shift = (lax.index_in_dim(v, k, 0, keepdims=False) for v in (scale, translation))
+        shift = lax.convert_element_type(shift, typeof(factor).dtype)
+        size = typeof(image).shape[axis]
+        weights = weights_of(size, shape[axis], factor, shift, method, antialias)
+        image = _weighted(image, weights, axis, precision)
+    return image

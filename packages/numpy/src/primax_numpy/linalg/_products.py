@@ -1,0 +1,182 @@
+"""Products, in the forms that the array API standard gives them in ``linalg``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.extend import Array, dtypes, typeof
+
+from .. import _products
+from .._checks import check_arrays, one_axis
+from .._einsum import einsum
+from .._functions import compiled
+from ._matrices import checked_matrices, transposed
+
+
+def matmul(
+    x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type: Any = None
+) -> Array:
+    """Matrix product; see ``primax.numpy.matmul``."""
+    return _products.matmul(
+        x1, x2, precision=precision, preferred_element_type=preferred_element_type
+    )
+
+
+def tensordot(
+    x1: Any, x2: Any, /, *, axes: Any = 2, precision: Any = None,
+    preferred_element_type: Any = None, out_sharding: Any = None,
+) -> Array:  # fmt: skip
+    """Sum of products over several axes of both; see ``primax.numpy.tensordot``."""
+    return _products.tensordot(
+        x1, x2, axes, precision=precision, preferred_element_type=preferred_element_type
+    )
+
+
+def vecdot(
+    x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Array:  # fmt: skip
+    """Sum of products along one axis, the first conjugated; see ``primax.numpy.vecdot``."""
+    return _products.vecdot(
+        x1, x2, axis=axis, precision=precision, preferred_element_type=preferred_element_type
+    )
+
+
+def outer(x1: Any, x2: Any, /) -> Array:
+    """Products of all pairs of elements of two vectors.
+
+    Raises:
+      ValueError: for arrays that are no vectors.
+    """
+    check_arrays("linalg.outer", x1, x2)
+    shapes = typeof(x1).shape, typeof(x2).shape
+    if any(len(s) != 1 for s in shapes):
+        raise ValueError(
+            f"linalg.outer: Input arrays must be one-dimensional, got shapes {shapes[0]} and "
+            f"{shapes[1]}"
+        )
+    return _products.outer(x1, x2)
+
+
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
+    """Vector products of vectors with three components along an axis; the other axes broadcast.
+
+    Raises:
+      ValueError: if the axis does not have three elements in both.
+    """
+    check_arrays("linalg.cross", x1, x2)
+    x, y = typeof(x1), typeof(x2)
+    sizes = [t.shape[one_axis(axis, t.ndim)] if t.ndim else 0 for t in (x, y)]
+    if sizes != [3, 3]:
+        raise ValueError(
+            "linalg.cross: Both input arrays must be (arrays of) 3-dimensional vectors, got shapes "
+            f"{x.shape} and {y.shape} with {axis=}"
+        )
+    return _products.cross(x1, x2, axis=axis)
+
+
+def matrix_transpose(x: Any, /) -> Array:
+    """The last two axes exchanged.
+
+    Raises:
+      ValueError: for less than two axes.
+    """
+    checked_matrices("matrix_transpose", x)
+    return _transpose(x)
+
+
+@compiled(name="matrix_transpose")
+def _transpose(x):
+    return transposed(x)
+
+
+def diagonal(x: Any, /, *, offset: int = 0) -> Array:
+    """Diagonals of the matrices in the last two axes: ``[..., k]``.
+
+    Args:
+      offset: which one; positive ones lie above the main diagonal.
+
+    Raises:
+      ValueError: for less than two axes.
+    """
+    checked_matrices("diagonal", x)
+    return _diagonal(x, offset=int(offset))
+
+
+@compiled("offset")
+def _diagonal(x, *, offset):
+    *batch, m, n = typeof(x).shape
+    first = max(-offset, 0) * n + max(offset, 0)
+    count = max(min(m - max(-offset, 0), n - max(offset, 0)), 0)
+    if not count:
+        return lax.full((*batch, 0), 0, typeof(x).dtype)
+    flat = lax.reshape(x, (*batch, m * n))
+    stop = first + (count - 1) * (n + 1) + 1
+    return lax.slice_in_dim(flat, first, stop, n + 1, axis=len(batch))
+
+
+def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
+    """Sums of the diagonals of the matrices in the last two axes; small integers are widened.
+
+    Raises:
+      ValueError: for less than two axes.
+    """
+    checked_matrices("trace", x)
+    wanted = None if dtype is None else dtypes.canonicalize_user_dtype(dtype, "trace")
+    return _trace(x, offset=int(offset), dtype=wanted)
+
+
+@compiled("offset", "dtype")
+def _trace(x, *, offset, dtype):
+    found = typeof(x).dtype
+    if dtype is None:
+        dtype = found
+        if found == np.bool_ or dtypes.issubdtype(found, np.signedinteger):
+            dtype = max(dtypes.default_int(), found, key=_width)
+        elif dtypes.issubdtype(found, np.unsignedinteger):
+            dtype = max(dtypes.default_uint(), found, key=_width)
+    diagonal = lax.convert_element_type(_diagonal(x, offset=offset), dtype)
+    return lax.reduce_sum(diagonal, (typeof(diagonal).ndim - 1,))
+
+
+def _width(dtype: Any) -> int:
+    return np.dtype(dtype).itemsize if dtype != np.bool_ else 0
+
+
+def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
+    """Product of two or more matrices, in the order that takes the fewest multiplications.
+
+    Args:
+      arrays: matrices whose sizes fit; the first and last may be vectors.
+
+    Raises:
+      ValueError: for fewer than two arrays, other shapes, or sizes that do not fit.
+    """
+    check_arrays("linalg.multi_dot", *arrays)
+    shapes = [typeof(a).shape for a in arrays]
+    if len(shapes) < 2:
+        raise ValueError(f"linalg.multi_dot needs at least two arrays, got {len(shapes)}")
+    ends = (0, len(shapes) - 1)
+    if any(len(s) != 2 and not (len(s) == 1 and i in ends) for i, s in enumerate(shapes)):
+        raise ValueError(
+            "linalg.multi_dot: arrays must be two-dimensional, the first and last may be "
+            f"one-dimensional; got shapes {shapes}"
+        )
+    if any(s[-1] != t[0] for s, t in pairwise(shapes)):
+        raise ValueError(
+            "linalg.multi_dot: last dimension of each array must match first dimension of "
+            f"following array. Got array shapes {shapes}"
+        )
+    labels, operands = 0, []
+    for i, (a, s) in enumerate(zip(arrays, shapes)):
+        first = i == 0 and len(s) == 1
+        last = i > 0 and len(s) == 1
+        operands += [a, [labels + 1] if first else [labels] if last else [labels, labels + 1]]
+        labels += 1
+    result = [0] * (len(shapes[0]) > 1) + [labels] * (len(shapes[-1]) > 1)
+    return einsum(*operands, result, optimize="optimal", precision=precision)

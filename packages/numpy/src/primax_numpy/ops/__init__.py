@@ -1,0 +1,6 @@
+"""Reductions of segments."""
+
+from ._segments import segment_max as segment_max
+from ._segments import segment_min as segment_min
+from ._segments import segment_prod as segment_prod
+from ._segments import segment_sum as segment_sum

@@ -1,0 +1,187 @@
+"""Reductions of segments: elements with one number are combined."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, Final
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.errors import ConcretizationTypeError
+from primax_core.extend import Array, Tracer, dtypes, typeof
+
+from .._checks import check_arrays
+from .._functions import compiled
+from .._reading import mode_of
+
+
+def segment_sum(
+    data: Any, segment_ids: Any, num_segments: int | None = None,
+    indices_are_sorted: bool = False, unique_indices: bool = False,
+    bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None,
+) -> Array:  # fmt: skip
+    """Sums of the slices of an array that have one segment number.
+
+    Args:
+      data: ``[n, ...]``.
+      segment_ids: ``int[n]``, the segment of each slice; others than 0 to ``num_segments - 1`` are
+        left out.
+      num_segments: how many segments the result has, by default one more than the largest number,
+        which must be known then.
+      indices_are_sorted, unique_indices: promises that may make it faster.
+      bucket_size: combine this many slices at a time, and the results afterwards, which loses less
+        of the precision.
+      mode: what numbers out of bounds mean, as in ``x.at[...]``.
+
+    Returns:
+      ``[num_segments, ...]``; segments without elements are zero.
+
+    Raises:
+      ValueError: if the shapes do not fit.
+      TypeError: for numbers that are no integers.
+      ConcretizationTypeError: without ``num_segments``, for traced numbers.
+
+    >>> segment_sum(np.float32([1, 2, 4]), np.int32([0, 0, 2])).tolist()
+    [3.0, 0.0, 4.0]
+    """
+    return _segments(
+        "segment_sum", data, segment_ids, num_segments, indices_are_sorted, unique_indices,
+        bucket_size, mode,
+    )  # fmt: skip
+
+
+def segment_prod(
+    data: Any, segment_ids: Any, num_segments: int | None = None,
+    indices_are_sorted: bool = False, unique_indices: bool = False,
+    bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None,
+) -> Array:  # fmt: skip
+    """Products of slices that have one segment number, 1 for none; see :func:`segment_sum`.
+
+    Differentiable in the data only with ``unique_indices``.
+    """
+    return _segments(
+        "segment_prod", data, segment_ids, num_segments, indices_are_sorted, unique_indices,
+        bucket_size, mode,
+    )  # fmt: skip
+
+
+def segment_max(
+    data: Any, segment_ids: Any, num_segments: int | None = None,
+    indices_are_sorted: bool = False, unique_indices: bool = False,
+    bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None,
+) -> Array:  # fmt: skip
+    """Largest elements of slices that have one segment number, -inf or the least integer for none;
+    see :func:`segment_sum`."""
+    return _segments(
+        "segment_max", data, segment_ids, num_segments, indices_are_sorted, unique_indices,
+        bucket_size, mode,
+    )  # fmt: skip
+
+
+def segment_min(
+    data: Any, segment_ids: Any, num_segments: int | None = None,
+    indices_are_sorted: bool = False, unique_indices: bool = False,
+    bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None,
+) -> Array:  # fmt: skip
+    """Smallest elements of slices that have one segment number, inf or the largest integer for
+    none; see :func:`segment_sum`."""
+    return _segments(
+        "segment_min", data, segment_ids, num_segments, indices_are_sorted, unique_indices,
+        bucket_size, mode,
+    )  # fmt: skip
+
+
+_SCATTERS: Final[dict[str, Any]] = {
+    "segment_sum": lax.scatter_add,
+    "segment_prod": lax.scatter_mul,
+    "segment_max": lax.scatter_max,
+    "segment_min": lax.scatter_min,
+}
+_REDUCTIONS: Final[dict[str, Any]] = {
+    "segment_sum": lax.reduce_sum,
+    "segment_prod": lax.reduce_prod,
+    "segment_max": lax.reduce_max,
+    "segment_min": lax.reduce_min,
+}
+
+
+def _segments(name, data, ids, count, sorted_, unique, bucket_size, mode) -> Array:
+    check_arrays(name, data, ids)
+    x, i = typeof(data), typeof(ids)
+    if not dtypes.issubdtype(i.dtype, np.integer):
+        raise TypeError(f"{name}: segment_ids must be integers, got {i.dtype.name}")
+    if name in ("segment_sum", "segment_prod") and x.dtype == np.bool_:
+        raise TypeError(f"{name} does not accept booleans: convert the data to integers first")
+    if x.shape[: i.ndim] != i.shape or i.ndim > 1:
+        raise ValueError(
+            f"{name}: segment_ids must have one number for each slice of the data, got shapes "
+            f"{i.shape} and {x.shape}"
+        )
+    if count is None:
+        count = _known_count(name, ids)
+    count = operator.index(count)
+    if count < 0:
+        raise ValueError(f"{name}: num_segments must be non-negative, got {count}.")
+    return _combined(
+        data, ids, name=name, count=count, sorted_=bool(sorted_), unique=bool(unique),
+        bucket_size=bucket_size, mode=mode_of(mode),
+    )  # fmt: skip
+
+
+def _known_count(name: str, ids: Any) -> int:
+    if isinstance(ids, Tracer):
+        raise ConcretizationTypeError(
+            ids,
+            f"{name}() needs `num_segments`, because the largest of traced numbers is not known: "
+            f"pass {name}(data, segment_ids, num_segments=...)",
+        )
+    found = np.asarray(ids)
+    if not found.size:
+        raise ValueError(f"{name}: give num_segments, as there are no segment_ids")
+    return max(int(found.max()) + 1, 0)
+
+
+def _least(name: str, dtype: Any) -> Any:
+    """What an empty segment gives."""
+    if name in ("segment_sum", "segment_prod"):
+        return np.asarray(int(name == "segment_prod"), dtype)[()]
+    lowest = name == "segment_max"
+    if dtype == np.bool_:
+        return np.bool_(not lowest)
+    if dtypes.issubdtype(dtype, np.integer):
+        info = dtypes.iinfo(dtype)
+        return np.asarray(info.min if lowest else info.max, dtype)[()]
+    return np.asarray(-np.inf if lowest else np.inf, dtype)[()]
+
+
+@compiled("name", "count", "sorted_", "unique", "bucket_size", "mode", name="segments")
+def _combined(data, ids, *, name, count, sorted_, unique, bucket_size, mode):
+    if not typeof(ids).ndim:
+        data, ids = lax.expand_dims(data, (0,)), lax.expand_dims(ids, (0,))
+    n, *tail = typeof(data).shape
+    buckets = 1 if not bucket_size else max(-(-n // bucket_size), 1)
+    shape = (count, *tail) if buckets == 1 else (buckets, count, *tail)
+    start = lax.full(shape, _least(name, typeof(data).dtype), typeof(data).dtype)
+    lead = len(shape) - len(tail)
+    ids = lax.convert_element_type(ids, _index_type(typeof(ids).dtype))
+    index = lax.expand_dims(ids, (1,))
+    if buckets > 1:
+        of = lax.convert_element_type(
+            (np.arange(n, dtype=np.int32) // bucket_size)[:, None], typeof(ids).dtype
+        )
+        index = lax.concatenate([of, index], 1)
+    numbers = lax.ScatterDimensionNumbers(
+        update_window_dims=tuple(range(1, len(tail) + 1)),
+        inserted_window_dims=tuple(range(lead)),
+        scatter_dims_to_operand_dims=tuple(range(lead)),
+    )
+    out = _SCATTERS[name](
+        start, index, data, numbers, indices_are_sorted=sorted_, unique_indices=unique,
+        mode=mode or lax.GatherScatterMode.FILL_OR_DROP,
+    )  # fmt: skip
+    return out if buckets == 1 else _REDUCTIONS[name](out, (0,))
+
+
+def _index_type(dtype: Any) -> Any:
+    return np.dtype(np.int64 if dtype.itemsize == 8 else np.int32)

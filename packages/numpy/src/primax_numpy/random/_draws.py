@@ -1,0 +1,231 @@
+"""What samplers share: arguments in canonical form, and uniform and normal numbers.
+
+Each sampler runs as one compiled program, also because the last bit of its results depends on it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.dtypes import TypePromotionError
+from primax_core.extend import dtypes, is_operand, typeof
+
+from .._checks import wanted_dtype
+from ._ciphers import UNSIGNED
+from ._keys import children, random_words
+
+# Arguments
+
+
+def shape_of(shape: Any, name: str) -> tuple[int, ...]:
+    """A shape given as a number or a sequence."""
+    if type(shape) is tuple and all(type(d) is int for d in shape):
+        found: Any = shape
+    else:
+        given = (shape,) if hasattr(shape, "__index__") and not np.ndim(shape) else shape
+        found = _sizes(given, name)
+    if found and min(found) < 0:
+        raise ValueError(f"{name}: sizes must not be negative, got shape {found}")
+    out: tuple[int, ...] = found
+    return out
+
+
+def _sizes(shape: Any, name: str) -> tuple[int, ...]:
+    try:
+        return tuple([d.__index__() for d in shape])
+    except (TypeError, AttributeError):
+        raise TypeError(
+            f"{name}: Shapes must be 1D sequences of concrete values of integer type, got {shape}."
+        ) from None
+
+
+def float_dtype(dtype: Any, name: str) -> Any:
+    """A dtype argument that must be a real float, by default the default one."""
+    found = dtypes.default_float() if dtype is None else wanted_dtype(dtype, name)
+    if not dtypes.issubdtype(found, np.floating):
+        raise ValueError(f"dtype argument to `{name}` must be a float dtype, got {found}")
+    return found
+
+
+def inexact_dtype(dtype: Any, name: str) -> Any:
+    """A dtype argument that must be a float or complex one, by default the default float."""
+    found = dtypes.default_float() if dtype is None else wanted_dtype(dtype, name)
+    if not dtypes.issubdtype(found, np.inexact):
+        raise ValueError(
+            f"dtype argument to `{name}` must be a float or complex dtype, got {found}"
+        )
+    return found
+
+
+def check_parameters(name: str, *values: Any) -> None:
+    """Refuse parameters that are no arrays or numbers."""
+    for x in values:
+        if not is_operand(x):
+            raise TypeError(f"{name}: parameters must be arrays or numbers, got {type(x)}")
+
+
+def check_narrow(name: str, dtype: Any, *values: Any) -> None:
+    """Refuse parameters of a wider dtype than the result's.
+
+    Raises:
+      TypePromotionError: naming both; numbers of Python have no width.
+    """
+    for x in values:
+        aval = typeof(x)
+        if not aval.weak_type and aval.dtype != dtype:
+            if dtypes.result_type(aval.dtype, dtype) != dtype:
+                raise TypePromotionError(
+                    f"In arguments to {name}, cannot safely cast argument of type "
+                    f"{aval.dtype.name} to {np.dtype(dtype).name}: convert it, or ask for a wider "
+                    "dtype"
+                )
+
+
+def joint_shape(name: str, shape: Any, *values: Any) -> tuple[int, ...]:
+    """The wanted shape, by default that of the parameters, which must broadcast to it."""
+    shapes = [typeof(x).shape for x in values]
+    if shape is None:
+        try:
+            return tuple(np.broadcast_shapes(*shapes))
+        except ValueError:
+            raise ValueError(f"{name}: parameters of shapes {shapes} do not broadcast") from None
+    wanted = shape_of(shape, name)
+    for found in shapes:
+        if found and found != wanted:
+            check_fits(name, shapes, wanted)
+    return wanted
+
+
+def check_fits(name: str, shapes: list[tuple[int, ...]], wanted: tuple[int, ...]) -> None:
+    """Refuse shapes that do not broadcast to another."""
+    try:
+        joint = np.broadcast_shapes(wanted, *shapes)
+    except ValueError:
+        joint = None
+    if joint != wanted:
+        raise ValueError(
+            f"{name}: parameters of shapes {', '.join(map(str, shapes))} do not broadcast to "
+            f"shape={wanted}"
+        )
+
+
+# Values, inside compiled functions
+
+
+def number(value: Any, dtype: Any) -> Any:
+    """A constant of a dtype."""
+    return np.asarray(value).astype(dtype)[()]
+
+
+def full_rank(x: Any, rank: int) -> Any:
+    """An array with axes of size 1 in front, of a rank; scalars and longer ones as they are."""
+    missing = rank - typeof(x).ndim
+    return lax.expand_dims(x, tuple(range(missing))) if missing > 0 else x
+
+
+def to_shape(x: Any, shape: tuple[int, ...]) -> Any:
+    """An array broadcast to a shape."""
+    found = typeof(x).shape
+    if found == shape:
+        return x
+    return lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - len(found), len(shape))))
+
+
+def parameter(x: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
+    """A parameter in a dtype and shape."""
+    return to_shape(lax.convert_element_type(x, dtype), shape)
+
+
+def select(condition: Any, x: Any, y: Any) -> Any:
+    """Elements of one of two arrays of one dtype, of which either may be a scalar."""
+    shape = typeof(condition).shape
+    return lax.select(condition, to_shape(x, shape), to_shape(y, shape))
+
+
+_NARROW: Final = 8
+"""Mantissas shorter than this are drawn from this many bits."""
+
+
+def drawn_width(dtype: Any) -> int:
+    """How many random bits a uniform float is made from."""
+    info = dtypes.finfo(dtype)
+    return int(info.bits) if int(info.nmant) >= _NARROW else _NARROW
+
+
+def uniform(key: Any, shape: tuple[int, ...], dtype: Any, low: Any = 0, high: Any = 1) -> Any:
+    """Floats in ``[low, high)``."""
+    return uniform_of(random_words(key, drawn_width(dtype), shape), dtype, low, high)
+
+
+def uniform_of(words: Any, dtype: Any, low: Any = 0, high: Any = 1) -> Any:
+    """Floats in ``[low, high)`` from words of :func:`drawn_width`: random mantissas of numbers in
+    [1, 2), shifted and scaled."""
+    info = dtypes.finfo(dtype)
+    n_bits, n_mantissa = int(info.bits), int(info.nmant)
+    unsigned = UNSIGNED[n_bits]
+    shift = number(drawn_width(dtype) - n_mantissa, unsigned)
+    mantissa = lax.shift_right_logical(lax.convert_element_type(words, unsigned), shift)
+    one = np.ones((), dtype).view(unsigned)[()]
+    floats = lax.bitcast_convert_type(lax.bitwise_or(mantissa, one), dtype)
+    unit = lax.sub(floats, number(1, dtype))
+    if isinstance(low, _KNOWN) and isinstance(high, _KNOWN):
+        low, high = number(low, dtype), number(high, dtype)
+        return lax.max(low, lax.add(lax.mul(unit, number(high - low, dtype)), low))
+    shape = unit.shape
+    low, high = (full_rank(lax.convert_element_type(v, dtype), len(shape)) for v in (low, high))
+    span = lax.sub(high, low)
+    return lax.max(low, lax.add(lax.mul(unit, _to(span, shape)), _to(low, shape)))
+
+
+_KNOWN: Final = (int, float, np.generic)
+
+
+def _to(x: Any, shape: tuple[int, ...]) -> Any:
+    found = typeof(x).shape
+    if found == shape or len(found) > len(shape):
+        return x
+    return lax.broadcast_in_dim(x, shape, tuple(range(len(shape))))
+
+
+def normal_of(words: Any, dtype: Any) -> Any:
+    """Standard normal numbers from words of :func:`drawn_width`."""
+    low = np.nextafter(np.asarray(-1, dtype), np.asarray(0, dtype), dtype=dtype)[()]
+    u = uniform_of(words, dtype, low, number(1, dtype))
+    return lax.mul(number(math.sqrt(2), dtype), lax.erf_inv(u))
+
+
+def normal(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Standard normal numbers, by the inverse of the error function; complex ones from two."""
+    if dtypes.issubdtype(dtype, np.complexfloating):
+        real = np.dtype(np.float32 if dtype == np.complex64 else np.float64)
+        parts = [normal(k, shape, real) for k in children(key, 2)]
+        root = number(math.sqrt(2), real)
+        return lax.complex(*(lax.div(p, to_shape(root, shape)) for p in parts))
+    return normal_of(random_words(key, drawn_width(dtype), shape), dtype)
+
+
+def positive_uniform(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Floats in ``(0, 1)``."""
+    tiny = number(dtypes.finfo(dtype).tiny, dtype)
+    return uniform(key, shape, dtype, tiny, number(1, dtype))
+
+
+def exponential(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Exponential numbers."""
+    u = uniform(key, shape, dtype)
+    return lax.neg(lax.log1p(lax.neg(u)))
+
+
+def signs(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """One or minus one, with equal chances."""
+    if dtype == np.bool_:
+        return lax.ne(signs(key, shape, np.dtype(np.int32)), np.int32(0))
+    drawn = dtypes.default_float()
+    flag = lax.lt(uniform(key, shape, drawn), to_shape(number(0.5, drawn), shape))
+    one = np.ones((), dtype)[()]
+    twice = lax.mul(lax.convert_element_type(flag, dtype), number(2, dtype))
+    return lax.convert_element_type(lax.sub(twice, one), dtype)

@@ -1,0 +1,285 @@
+"""Elementary distributions of floats: each a formula of one or two uniform or normal numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.extend import Array, dtypes, state
+
+from .._functions import compiled
+from . import _draws as draws
+from ._keys import check_key, children, random_words, typed
+from ._uniform import halves
+
+
+@compiled("shape", "dtype")
+def _normal(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    return draws.normal(typed(key), shape, dtype)
+
+
+def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Standard normal numbers. Complex ones have independent parts of variance one half.
+
+    Args:
+      dtype: a float or complex dtype.
+
+    Raises:
+      ValueError: for other dtypes.
+
+    >>> from primax_numpy import random
+    >>> random.normal(random.key(42), (2, 3)).shape
+    (2, 3)
+    """
+    check_key("normal", key)
+    shape, dtype = draws.shape_of(shape, "normal"), draws.inexact_dtype(dtype, "normal")
+    out: Array = _normal(key, shape=shape, dtype=dtype)
+    return out
+
+
+@compiled("shape", "dtype")
+def _truncated_normal(
+    key: Any, lower: Any, upper: Any, *, shape: tuple[int, ...], dtype: Any
+) -> Any:
+    lower, upper = (lax.convert_element_type(v, dtype) for v in (lower, upper))
+    root = draws.number(math.sqrt(2), dtype)
+    a, b = (lax.erf(lax.div(v, _like(root, v))) for v in (lower, upper))
+    u = draws.uniform(typed(key), shape, dtype, a, b)
+    out = lax.mul(root, lax.erf_inv(u))
+    inf = draws.number(np.inf, dtype)
+    least = lax.nextafter(lax.stop_gradient(lower), _like(inf, lower))
+    most = lax.nextafter(lax.stop_gradient(upper), _like(-inf, upper))
+    return lax.min(lax.max(out, draws.to_shape(least, shape)), draws.to_shape(most, shape))
+
+
+def _like(value: Any, x: Any) -> Any:
+    return draws.to_shape(value, x.shape)
+
+
+def truncated_normal(
+    key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None, *,
+    out_sharding: Any = None,
+) -> Array:  # fmt: skip
+    """Standard normal numbers, given that they lie between ``lower`` and ``upper``.
+
+    Args:
+      lower, upper: bounds.
+      shape: by default the joint shape of the parameters, which must broadcast to it; so for all
+        samplers with parameters. The results are differentiable in the parameters.
+    """
+    check_key("truncated_normal", key)
+    draws.check_parameters("truncated_normal", lower, upper)
+    dtype = draws.float_dtype(dtype, "truncated_normal")
+    wanted = draws.joint_shape("truncated_normal", shape, lower, upper)
+    out: Array = _truncated_normal(key, lower, upper, shape=wanted, dtype=dtype)
+    return out
+
+
+@compiled("shape", "dtype")
+def _exponential(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    return draws.exponential(typed(key), shape, dtype)
+
+
+def exponential(
+    key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
+    """Exponential numbers of mean 1."""
+    check_key("exponential", key)
+    shape, dtype = draws.shape_of(shape, "exponential"), draws.float_dtype(dtype, "exponential")
+    out: Array = _exponential(key, shape=shape, dtype=dtype)
+    return out
+
+
+# Gumbel
+
+
+@compiled("shape", "dtype", "mode")
+def _gumbel(key: Any, *, shape: tuple[int, ...], dtype: Any, mode: str) -> Any:
+    return gumbel_noise(typed(key), shape, dtype, mode)
+
+
+def gumbel_noise(key: Any, shape: tuple[int, ...], dtype: Any, mode: str) -> Any:
+    """Gumbel numbers from one, two or, for 32-bit floats, 64 bits of a uniform number."""
+    if mode == "low":
+        return _neg_log(_neg_log(draws.positive_uniform(key, shape, dtype)))
+    if mode == "highest" and dtype == np.float32:
+        return _finest_gumbel(key, shape)
+    info = dtypes.finfo(dtype)
+    digits = int(info.nmant)
+    coarse, fine = halves(key, shape, dtype)
+    step = draws.number(2.0**-digits, dtype)
+    least = draws.number(max(2.0 ** -(2 * digits + 1), float(info.tiny)), dtype)
+    x = lax.add(lax.add(coarse, lax.mul(fine, step)), least)
+    x = lax.select(lax.ge(coarse, _like(draws.number(0.5, dtype), coarse)), coarse, x)
+    return _neg_log(lax.neg(lax.log1p(lax.neg(x))))
+
+
+def _neg_log(x: Any) -> Any:
+    return lax.neg(lax.log(x))
+
+
+def _finest_gumbel(key: Any, shape: tuple[int, ...]) -> Any:
+    """From 64 bits, whichever tail they fall in: the distance to the nearer end of (0, 1) has
+    floating precision."""
+    words = random_words(key, 32, (2, *shape))
+    high, low = (lax.index_in_dim(words, i, 0, keepdims=False) for i in range(2))
+    near_one = lax.ge(high, np.uint32(2**31))
+    carry = lax.convert_element_type(lax.eq(low, np.uint32(0)), np.uint32)
+    high = lax.select(near_one, lax.add(lax.bitwise_not(high), carry), high)
+    low = lax.select(near_one, lax.sub(lax.full_like(low, 0), low), low)
+    x = _fraction(high, low)
+    return lax.select(
+        near_one, _neg_log(_neg_log(x)), _neg_log(lax.neg(lax.log1p(lax.neg(x))))
+    )
+
+
+def _fraction(high: Any, low: Any) -> Any:
+    """Fixed-point numbers of 64 bits as 32-bit floats, with digits beyond the 24th cut off."""
+    bits = np.uint32(32)
+    empty = lax.eq(high, np.uint32(0))
+    zeros = lax.select(empty, lax.add(lax.clz(low), bits), lax.clz(high))
+    top = lax.bitwise_or(
+        lax.shift_left(high, zeros), lax.shift_right_logical(low, lax.sub(bits, zeros))
+    )
+    top = lax.select(empty, lax.shift_left(low, lax.sub(zeros, bits)), top)
+    digits = lax.convert_element_type(lax.shift_right_logical(top, np.uint32(8)), np.float32)
+    exponent = lax.sub(np.uint32(127 - 24), zeros)
+    scale = lax.bitcast_convert_type(lax.shift_left(exponent, np.uint32(23)), np.float32)
+    return lax.mul(digits, scale)
+
+
+def gumbel_mode(mode: Any) -> str:
+    """The mode that draws Gumbel numbers, by default that of the configuration.
+
+    Raises:
+      ValueError: for other modes.
+    """
+    if mode is None:
+        return "high" if getattr(state, "high_dynamic_range_gumbel", False) else "low"
+    if mode not in ("low", "high", "highest"):
+        raise ValueError(f"gumbel: mode must be 'low', 'high' or 'highest', got {mode!r}")
+    out: str = mode
+    return out
+
+
+def gumbel(
+    key: Any, shape: Any = (), dtype: Any = None, mode: Any = None, *, out_sharding: Any = None
+) -> Array:
+    """Gumbel numbers: ``-log(-log(u))`` of uniform ``u``.
+
+    Args:
+      mode: ``"low"`` (the default) draws as many random bits as the dtype has; ``"high"`` twice as
+        many, which reaches further into the upper tail; ``"highest"`` 64 for ``float32``.
+
+    Raises:
+      ValueError: for other modes and dtypes.
+    """
+    check_key("gumbel", key)
+    shape, dtype = draws.shape_of(shape, "gumbel"), draws.float_dtype(dtype, "gumbel")
+    out: Array = _gumbel(key, shape=shape, dtype=dtype, mode=gumbel_mode(mode))
+    return out
+
+
+# Functions of one uniform number
+
+
+@compiled("shape", "dtype")
+def _laplace(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    low = draws.number(-1.0 + float(dtypes.finfo(dtype).epsneg), dtype)
+    u = draws.uniform(typed(key), shape, dtype, low, draws.number(1, dtype))
+    return lax.mul(lax.sign(u), lax.log1p(lax.neg(lax.abs(u))))
+
+
+def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Laplace numbers of mean 0 and scale 1."""
+    check_key("laplace", key)
+    shape, dtype = draws.shape_of(shape, "laplace"), draws.float_dtype(dtype, "laplace")
+    out: Array = _laplace(key, shape=shape, dtype=dtype)
+    return out
+
+
+@compiled("shape", "dtype")
+def _logistic(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    x = draws.positive_uniform(typed(key), shape, dtype)
+    return lax.sub(lax.log(x), lax.log1p(lax.neg(x)))
+
+
+def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Logistic numbers of location 0 and scale 1."""
+    check_key("logistic", key)
+    shape, dtype = draws.shape_of(shape, "logistic"), draws.float_dtype(dtype, "logistic")
+    out: Array = _logistic(key, shape=shape, dtype=dtype)
+    return out
+
+
+@compiled("shape", "dtype")
+def _cauchy(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    eps = draws.number(dtypes.finfo(dtype).eps, dtype)
+    u = draws.uniform(typed(key), shape, dtype, eps, draws.number(1, dtype))
+    middle = lax.sub(u, _like(draws.number(0.5, dtype), u))
+    return lax.tan(lax.mul(_like(draws.number(math.pi, dtype), u), middle))
+
+
+def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Cauchy numbers of location 0 and scale 1."""
+    check_key("cauchy", key)
+    shape, dtype = draws.shape_of(shape, "cauchy"), draws.float_dtype(dtype, "cauchy")
+    out: Array = _cauchy(key, shape=shape, dtype=dtype)
+    return out
+
+
+# Functions of three normal numbers
+
+
+@compiled("shape", "dtype")
+def _maxwell(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    return lengths(typed(key), shape, dtype)
+
+
+def lengths(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Lengths of normal vectors in three dimensions."""
+    # The order in which three numbers are added depends on what XLA puts into one loop.
+    words = random_words(key, draws.drawn_width(dtype), (*shape, 3))
+    n = draws.normal_of(lax.optimization_barrier(words), dtype)
+    squares = lax.mul(n, n)
+    wide = np.dtype(np.float32) if squares.dtype.itemsize < 4 else squares.dtype
+    total = lax.reduce_sum(lax.convert_element_type(squares, wide), (len(shape),))
+    return lax.sqrt(lax.convert_element_type(total, dtype))
+
+
+def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Maxwell numbers of scale 1: lengths of normal vectors in three dimensions."""
+    check_key("maxwell", key)
+    shape, dtype = draws.shape_of(shape, "maxwell"), draws.float_dtype(dtype, "maxwell")
+    out: Array = _maxwell(key, shape=shape, dtype=dtype)
+    return out
+
+
+@compiled("shape", "dtype")
+def _double_sided_maxwell(
+    key: Any, loc: Any, scale: Any, *, shape: tuple[int, ...], dtype: Any
+) -> Any:
+    first, second = children(typed(key), 2)
+    m = lengths(first, shape, dtype)
+    s = draws.signs(second, shape, dtype)
+    return s * m * scale + loc
+
+
+def double_sided_maxwell(
+    key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None
+) -> Array:
+    """Maxwell numbers of a scale with a random sign, about a location.
+
+    Args:
+      shape: axes in front of those of ``loc`` and ``scale``; by default theirs once more.
+    """
+    check_key("double_sided_maxwell", key)
+    draws.check_parameters("double_sided_maxwell", loc, scale)
+    dtype = draws.float_dtype(dtype, "double_sided_maxwell")
+    joint = draws.joint_shape("double_sided_maxwell", None, loc, scale)
+    wanted = (draws.shape_of(shape, "double_sided_maxwell") or joint) + joint
+    out: Array = _double_sided_maxwell(key, loc, scale, shape=wanted, dtype=dtype)
+    return out

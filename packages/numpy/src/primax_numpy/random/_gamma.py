@@ -1,0 +1,270 @@
+"""Gamma numbers and their logarithms."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.extend import (
+    Array,
+    Primitive,
+    ShapedArray,
+    Zero,
+    abstract,
+    batch,
+    dtypes,
+    expand,
+    jvp,
+    move_axis,
+    typeof,
+)
+
+from .._functions import compiled
+from . import _draws as draws
+from ._key_types import is_key_dtype, random_split_p
+from ._keys import check_key, children, typed
+from ._streams import Stream, normals, stream_of, uniforms
+
+random_gamma_p: Final = Primitive("random_gamma")
+"""Gamma numbers from keys and their shape parameter ``a``: the axes of ``keys`` are the first ones
+of ``a``, and each key serves all elements of its part."""
+
+
+@random_gamma_p.rule(abstract)
+def _(keys, a, *, log_space):
+    if not is_key_dtype(keys.dtype) or a.shape[: keys.ndim] != keys.shape:
+        raise TypeError(
+            f"random_gamma takes keys and a float array whose first axes are theirs, got "
+            f"{keys.str_short()} and {a.str_short()}"
+        )
+    return ShapedArray(a.shape, a.dtype)
+
+
+@random_gamma_p.rule(expand)
+def _(keys, a, *, log_space):
+    rest = a.shape[keys.ndim :]
+    own = random_split_p.bind(keys, shape=(math.prod(rest),))
+    own, flat = (lax.reshape(v, (math.prod(a.shape),)) for v in (own, a))
+    if typeof(keys).dtype.impl.counted:
+        out = _samples(stream_of(own), flat, log_space)
+    else:  # what a platform's generator makes depends on how it is called: one by one
+        out = lax.map(lambda at: _samples(stream_of(at[0]), at[1], log_space), (own, flat))
+    return lax.reshape(out, a.shape)
+
+
+@random_gamma_p.rule(batch)
+def _(axis, args, dims, *, log_space):
+    moved = []
+    for x, d in zip(args, dims):
+        if d is None:
+            shape = (axis.size, *typeof(x).shape)
+            moved.append(lax.broadcast_in_dim(x, shape, tuple(range(1, len(shape)))))
+        else:
+            moved.append(move_axis(x, d, 0, axis.size))
+    return random_gamma_p.bind(*moved, log_space=log_space), 0
+
+
+@random_gamma_p.rule(jvp)
+def _(primals, tangents, *, log_space):
+    keys, a = primals
+    out = random_gamma_p.bind(keys, a, log_space=log_space)
+    t = tangents[1]
+    if type(t) is Zero:
+        return out, Zero.like(out)
+    if not log_space:
+        return out, lax.mul(t, lax.random_gamma_grad(a, out))
+    # The sample may be too small for its dtype where its logarithm is not.
+    least = lax.full_like(out, dtypes.finfo(out.dtype).tiny)
+    sample = lax.exp(out)
+    sample = lax.select(lax.eq(sample, lax.full_like(out, 0)), least, sample)
+    return out, lax.mul(t, lax.div(lax.random_gamma_grad(a, sample), sample))
+
+
+# By Marsaglia and Tsang, "A simple method for generating gamma variables" (ACM TOMS 26, 2000)
+
+
+class _Trial(NamedTuple):
+    """Where each element is: the keys it goes on with, and what it has found."""
+
+    key: Stream
+    inner: Stream
+    last: Stream
+    again: Any  # the normal number was too small: draw another before anything else
+    done: Any
+    cube: Any
+
+
+def _samples(keys: Stream, a: Any, log_space: bool) -> Any:
+    dtype, shape = a.dtype, a.shape
+
+    def const(v: float) -> Any:
+        return draws.to_shape(draws.number(v, dtype), shape)
+
+    one = const(1)
+    boosted = lax.lt(a, one)
+    d = lax.sub(lax.select(boosted, lax.add(a, one), a), const(1 / 3))
+    c = lax.div(const(1 / 3), lax.sqrt(d))
+    keys, spare = keys.children(2)
+    cube = _cubes(keys, c, d)
+    u = uniforms(spare, dtype)
+    if not log_space:
+        boost = lax.pow(lax.sub(one, u), lax.div(one, a))
+        return lax.mul(lax.mul(d, cube), lax.select(boosted, boost, one))
+    e = lax.log1p(lax.neg(u))
+    zero = const(0)
+    boost = lax.mul(e, lax.div(one, a))
+    plain = lax.bitwise_or(lax.bitwise_not(boosted), lax.eq(e, zero))
+    return lax.add(lax.add(lax.log(d), lax.log(cube)), lax.select(plain, zero, boost))
+
+
+def _cubes(keys: Stream, c: Any, d: Any) -> Any:
+    """The accepted cubes ``(1 + c x)**3`` of each element."""
+    none = lax.full_like(c, False, np.dtype(bool))
+    trial = _Trial(keys, keys, keys, none, none, lax.full_like(c, 1))
+
+    def unfinished(trial: _Trial) -> Any:
+        return lax.bitwise_not(lax.reduce_and(trial.done, tuple(range(trial.done.ndim))))
+
+    return lax.while_loop(unfinished, lambda t: _step(t, c, d), trial).cube
+
+
+def _step(trial: _Trial, c: Any, d: Any) -> _Trial:
+    """One more normal number for each element, and if it will do, one more test."""
+    dtype = c.dtype
+
+    def const(v: float) -> Any:
+        return draws.to_shape(draws.number(v, dtype), c.shape)
+
+    fresh = trial.key.children(3)
+    kept = (trial.key, trial.inner, trial.last)
+    key, inner, last = (_chosen(trial.again, old, new) for old, new in zip(kept, fresh))
+    inner, drawn = inner.children(2)
+    x = normals(drawn, dtype)
+    v = lax.add(lax.mul(x, c), const(1))
+    positive = lax.gt(v, const(0))
+    square, cube = lax.mul(x, x), lax.mul(lax.mul(v, v), v)
+    u = uniforms(last, dtype)
+    squeezed = lax.lt(u, lax.sub(const(1), lax.mul(const(0.0331), lax.mul(square, square))))
+    bound = lax.add(
+        lax.mul(square, const(0.5)),
+        lax.mul(d, lax.add(lax.sub(const(1), cube), lax.log(cube))),
+    )
+    accepted = lax.bitwise_or(squeezed, lax.lt(lax.log(u), bound))
+    # A comparison with NaN ends the trials, as it does where they are a loop for each element.
+    accepted = lax.bitwise_or(accepted, lax.ne(bound, bound))
+    accepted = lax.bitwise_and(positive, accepted)
+    undecided = lax.ne(v, v)
+    accepted = lax.bitwise_or(accepted, undecided)
+    cube = lax.select(lax.bitwise_and(accepted, lax.bitwise_not(trial.done)), cube, trial.cube)
+    done = lax.bitwise_or(trial.done, accepted)
+    return _Trial(key, inner, last, lax.bitwise_not(positive), done, cube)
+
+
+def _chosen(condition: Any, x: Any, y: Any) -> Any:
+    """Keys of one of two streams."""
+    return type(x)(*(lax.select(condition, p, q) for p, q in zip(x, y)))
+
+
+# Approximately
+
+
+_ROWS: Final = (
+    (1, -0.2237368, -0.01513904), (0.4713941, 0.02607083, -0.008986007),
+    (0.0001348028, 0.01128186, 0.02277679), (-0.008553069, -0.01153761, -0.01323293),
+    (0.00312558, 0.005169654, -0.006950356), (-0.0008426812, 0.00253001, 0.001060438),
+    (0.00009780499, -0.001450117, 0.001565326),
+)  # fmt: skip
+
+
+def _approximate(key: Any, a: Any, shape: tuple[int, ...], log_space: bool, dtype: Any) -> Any:
+    """From one normal number by a fit to the quantile of large ``a``, and exponential corrections
+    that bring it down."""
+    working = dtypes.result_type(dtype, np.float32)
+    a = lax.convert_element_type(a, working)
+    first, second = children(key, 2)
+    large = a + 4
+    nu = 2 * large
+    x = draws.normal(first, a.shape, working)
+    u = 1 / nu
+    rows = [lax.polynomial(u, row) for row in _ROWS]
+    p = lax.polynomial(x * lax.rsqrt(nu), rows)
+    p = lax.max(p, draws.to_shape(draws.number(dtypes.finfo(working).tiny, working), p.shape))
+    base = lax.log(large) + 3 * lax.log(p)
+    e = draws.exponential(second, (4, *a.shape), working)
+    steps = lax.broadcasted_iota(working, (4, *a.shape), 0)
+    terms = lax.div(lax.neg(e), lax.add(draws.to_shape(a, e.shape), steps))
+    out = lax.add(base, lax.reduce_sum(terms, (0,)))
+    return lax.convert_element_type(out if log_space else lax.exp(out), dtype)
+
+
+_METHODS: Final = ("exact", "approximate")
+
+
+def check_method(name: str, method: Any) -> None:
+    """Refuse unknown methods."""
+    if method not in _METHODS:
+        raise ValueError(
+            f"method argument to `{name}` must be one of {_METHODS}, got {method!r}"
+        )
+
+
+def gammas(
+    key: Any, a: Any, shape: tuple[int, ...], dtype: Any, log_space: bool, method: str = "exact"
+) -> Any:
+    """Gamma numbers of parameters that broadcast to a shape, from one typed key."""
+    a = draws.parameter(a, dtype, shape)
+    if method == "approximate":
+        return _approximate(key, a, shape, log_space, dtype)
+    return random_gamma_p.bind(key, a, log_space=log_space)
+
+
+@compiled("shape", "dtype", "log_space", "method")
+def _gamma(
+    key: Any, a: Any, *, shape: tuple[int, ...], dtype: Any, log_space: bool, method: str
+) -> Any:
+    return gammas(typed(key), a, shape, dtype, log_space, method)
+
+
+def gamma(
+    key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact",
+    out_sharding: Any = None,
+) -> Array:  # fmt: skip
+    """Gamma numbers of shape parameter ``a`` and scale 1.
+
+    Args:
+      a: positive floats; 0 gives 0, negative ones NaN. The result is differentiable in ``a``: it
+        follows the sample of equal cumulative probability.
+      method: ``"exact"`` by rejection, or ``"approximate"``, which takes the same short time for
+        all parameters.
+
+    Raises:
+      ValueError: for other methods, dtypes that are no floats, and shapes that do not fit.
+    """
+    check_key("gamma", key)
+    return _called("gamma", key, a, shape, dtype, False, method)
+
+
+def loggamma(
+    key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact",
+    out_sharding: Any = None,
+) -> Array:  # fmt: skip
+    """Logarithms of gamma numbers, exact also where these are too small for their dtype.
+
+    Arguments and errors as for :func:`gamma`.
+    """
+    check_key("loggamma", key)
+    return _called("loggamma", key, a, shape, dtype, True, method)
+
+
+def _called(
+    name: str, key: Any, a: Any, shape: Any, dtype: Any, log_space: bool, method: str
+) -> Array:
+    draws.check_parameters(name, a)
+    dtype = draws.float_dtype(dtype, name)
+    check_method(name, method)
+    wanted = draws.joint_shape(name, shape, a)
+    out: Array = _gamma(key, a, shape=wanted, dtype=dtype, log_space=log_space, method=method)
+    return out

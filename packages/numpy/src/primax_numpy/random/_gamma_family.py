@@ -1,0 +1,210 @@
+"""Distributions made from gamma numbers."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.extend import Array, dtypes, typeof
+
+from .._functions import compiled
+from . import _draws as draws
+from ._gamma import check_method, gammas
+from ._keys import check_key, children, typed
+
+
+def _static(name: str, shape: Any, dtype: Any, *parameters: Any) -> dict[str, Any]:
+    draws.check_parameters(name, *parameters)
+    dtype = draws.float_dtype(dtype, name)
+    draws.check_narrow(name, dtype, *parameters)
+    return {"shape": draws.joint_shape(name, shape, *parameters), "dtype": dtype}
+
+
+@compiled("shape", "dtype", "method")
+def _beta(key: Any, a: Any, b: Any, *, shape: tuple[int, ...], dtype: Any, method: str) -> Any:
+    first, second = children(typed(key), 2)
+    a = gammas(first, draws.parameter(a, dtype, shape), shape, dtype, True, method)
+    b = gammas(second, draws.parameter(b, dtype, shape), shape, dtype, True, method)
+    most = lax.max(a, b)
+    a, b = lax.exp(lax.sub(a, most)), lax.exp(lax.sub(b, most))
+    return lax.div(a, lax.add(a, b))
+
+
+def beta(
+    key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact",
+    out_sharding: Any = None,
+) -> Array:  # fmt: skip
+    """Beta numbers of parameters ``a`` and ``b``.
+
+    Args:
+      method: how gamma numbers are made, see :func:`gamma`.
+    """
+    check_key("beta", key)
+    check_method("beta", method)
+    out: Array = _beta(key, a, b, method=method, **_static("beta", shape, dtype, a, b))
+    return out
+
+
+@compiled("shape", "dtype")
+def _dirichlet(key: Any, alpha: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    full = (*shape, alpha.shape[-1])
+    logs = gammas(typed(key), alpha, full, dtype, True)
+    axis = len(shape)
+    most = lax.expand_dims(lax.reduce_max(logs, (axis,)), (axis,))
+    e = lax.exp(lax.sub(logs, draws.to_shape(lax.stop_gradient(most), full)))
+    wide = np.dtype(np.float32) if e.dtype.itemsize < 4 else e.dtype
+    total = lax.reduce_sum(lax.convert_element_type(e, wide), (axis,))
+    total = lax.convert_element_type(total, e.dtype)
+    return lax.div(e, draws.to_shape(lax.expand_dims(total, (axis,)), full))
+
+
+def dirichlet(
+    key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
+    """Dirichlet vectors: positive numbers that add up to 1 along the last axis.
+
+    Args:
+      alpha: ``float[..., n]``, positive.
+      shape: of the batch, by default that of ``alpha``, which must broadcast to it.
+
+    Raises:
+      ValueError: if ``alpha`` is a scalar, or the shapes do not fit.
+    """
+    check_key("dirichlet", key)
+    draws.check_parameters("dirichlet", alpha)
+    aval = typeof(alpha)
+    dtype = draws.float_dtype(dtype, "dirichlet")
+    if not aval.ndim:
+        raise ValueError("dirichlet requires alpha.ndim >= 1, got a scalar")
+    batch = aval.shape[:-1]
+    wanted = batch if shape is None else draws.shape_of(shape, "dirichlet")
+    draws.check_fits("dirichlet", [batch], wanted)
+    out: Array = _dirichlet(key, alpha, shape=wanted, dtype=dtype)
+    return out
+
+
+def _chisquares(key: Any, df: Any, shape: tuple[int, ...], dtype: Any, method: str = "exact") -> Any:
+    df = draws.parameter(df, dtype, shape)
+    two = draws.to_shape(draws.number(2, dtype), shape)
+    logs = gammas(key, lax.div(df, two), shape, dtype, True, method)
+    return lax.mul(two, lax.exp(logs))
+
+
+@compiled("shape", "dtype", "method")
+def _chisquare(key: Any, df: Any, *, shape: tuple[int, ...], dtype: Any, method: str) -> Any:
+    return _chisquares(typed(key), df, shape, dtype, method)
+
+
+def chisquare(
+    key: Any, df: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact",
+    out_sharding: Any = None,
+) -> Array:  # fmt: skip
+    """Chi-square numbers of ``df`` degrees of freedom."""
+    check_key("chisquare", key)
+    check_method("chisquare", method)
+    out: Array = _chisquare(key, df, method=method, **_static("chisquare", shape, dtype, df))
+    return out
+
+
+@compiled("shape", "dtype")
+def _f(key: Any, dfnum: Any, dfden: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    below, above = children(typed(key), 2)
+    dfnum, dfden = (draws.parameter(v, dtype, shape) for v in (dfnum, dfden))
+    numerator = lax.div(_chisquares(above, dfnum, shape, dtype), dfnum)
+    denominator = lax.div(_chisquares(below, dfden, shape, dtype), dfden)
+    return lax.div(numerator, denominator)
+
+
+def f(
+    key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *,
+    out_sharding: Any = None,
+) -> Array:  # fmt: skip
+    """F numbers: ratios of chi-square numbers over their degrees of freedom."""
+    check_key("f", key)
+    out: Array = _f(key, dfnum, dfden, **_static("f", shape, dtype, dfnum, dfden))
+    return out
+
+
+@compiled("shape", "dtype")
+def _t(key: Any, df: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    first, second = children(typed(key), 2)
+    df = draws.parameter(df, dtype, shape)
+    n = draws.normal(first, shape, dtype)
+    half = lax.div(df, draws.to_shape(draws.number(2, dtype), shape))
+    g = gammas(second, half, shape, dtype, False)
+    return lax.mul(n, lax.sqrt(lax.div(half, g)))
+
+
+def t(
+    key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
+    """Student's t numbers of ``df`` degrees of freedom."""
+    check_key("t", key)
+    out: Array = _t(key, df, **_static("t", shape, dtype, df))
+    return out
+
+
+@compiled("shape", "dtype")
+def _generalized_normal(key: Any, p: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    return _generalized(typed(key), p, shape, dtype)
+
+
+def _generalized(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    first, second = children(key, 2)
+    g = gammas(first, 1 / p, shape, dtype, False)
+    r = draws.signs(second, shape, dtype)
+    return r * g ** (1 / p)
+
+
+def generalized_normal(
+    key: Any, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
+    """Numbers whose density falls as ``exp(-abs(x) ** p)``: normal ones for 2, Laplace for 1."""
+    check_key("generalized_normal", key)
+    draws.check_parameters("generalized_normal", p)
+    dtype = draws.float_dtype(dtype, "generalized_normal")
+    wanted = draws.joint_shape("generalized_normal", shape, p)
+    out: Array = _generalized_normal(key, p, shape=wanted, dtype=dtype)
+    return out
+
+
+@compiled("d", "shape", "dtype")
+def _ball(key: Any, p: Any, *, d: int, shape: tuple[int, ...], dtype: Any) -> Any:
+    """By Barthe, Guédon, Mendelson and Naor (Annals of Probability 33, 2005)."""
+    first, second = children(typed(key), 2)
+    g = _generalized(first, p, (*shape, d), dtype)
+    e = draws.exponential(second, shape, dtype)
+    axis = len(shape)
+    powers = lax.abs(g) ** p
+    wide = np.dtype(np.float32) if powers.dtype.itemsize < 4 else powers.dtype
+    total = lax.reduce_sum(lax.convert_element_type(powers, wide), (axis,))
+    radius = (lax.convert_element_type(total, powers.dtype) + e) ** (1 / p)
+    return g / lax.expand_dims(radius, (axis,))
+
+
+def ball(
+    key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
+    """Points drawn uniformly from the unit ball of the ``p``-norm in ``d`` dimensions.
+
+    Returns:
+      ``dtype[*shape, d]``.
+
+    Raises:
+      TypeError: if ``d`` is not an integer.
+      ValueError: if it is negative, or ``p`` is not a scalar that broadcasts to the result.
+    """
+    check_key("ball", key)
+    draws.check_parameters("ball", p)
+    dtype = draws.float_dtype(dtype, "ball")
+    shape, d = draws.shape_of(shape, "ball"), operator.index(d)
+    if d < 0:
+        raise ValueError(f"ball: the number of dimensions must not be negative, got {d}")
+    draws.check_fits("ball", [typeof(p).shape], (*shape, d))
+    if not dtypes.issubdtype(typeof(p).dtype, np.floating):
+        p = float(p) if isinstance(p, int) else lax.convert_element_type(p, dtype)
+    out: Array = _ball(key, p, d=d, shape=shape, dtype=dtype)
+    return out

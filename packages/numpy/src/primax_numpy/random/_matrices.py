@@ -1,0 +1,168 @@
+"""Random vectors and matrices."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.extend import Array, dtypes, typeof
+
+from .._functions import compiled
+from . import _draws as draws
+from ._keys import check_key, typed
+
+_METHODS = ("cholesky", "eigh", "svd")
+
+
+@compiled("shape", "dtype", "method")
+def _multivariate_normal(
+    key: Any, mean: Any, cov: Any, *, shape: tuple[int, ...], dtype: Any, method: str
+) -> Any:
+    joint = dtypes.result_type(mean.dtype, cov.dtype)
+    if not dtypes.issubdtype(joint, np.inexact):
+        joint = dtypes.result_type(joint, np.float32)
+    mean, cov = (lax.convert_element_type(v, joint) for v in (mean, cov))
+    factor = _factor(cov, method)
+    d = mean.shape[-1]
+    n = draws.normal(typed(key), (*shape, d), dtype)
+    working = dtypes.result_type(factor.dtype, n.dtype)
+    factor, n = (lax.convert_element_type(v, working) for v in (factor, n))
+    moved = _products(factor, n)
+    out = dtypes.result_type(mean.dtype, working)
+    mean, moved = (lax.convert_element_type(v, out) for v in (mean, moved))
+    return lax.add(draws.to_shape(mean, moved.shape), moved)
+
+
+def _factor(cov: Any, method: str) -> Any:
+    """A matrix whose product with its transpose is the covariance."""
+    if method == "cholesky":
+        return lax.linalg.cholesky(cov)
+    if method == "eigh":
+        vectors, scales = lax.linalg.eigh(cov)
+    else:
+        vectors, scales, _ = lax.linalg.svd(cov)
+    return lax.mul(vectors, draws.to_shape(lax.expand_dims(lax.sqrt(scales), (scales.ndim - 1,)),
+                                           vectors.shape))
+
+
+def _products(matrices: Any, vectors: Any) -> Any:
+    """Products of matrices, whose leading axes broadcast, with vectors."""
+    lead = matrices.shape[:-2]
+    batch = vectors.shape[:-1]
+    extra = len(batch) - len(lead)
+    if all(a == b for a, b in zip(lead, batch[extra:])):
+        shared = tuple(range(len(lead)))
+        numbers = (
+            ((matrices.ndim - 1,), (vectors.ndim - 1,)),
+            (shared, tuple(extra + i for i in shared)),
+        )
+        out = lax.dot_general(matrices, vectors, numbers)  # shared axes, rows, extra axes
+        k = len(lead)
+        order = (*range(k + 1, k + 1 + extra), *range(k), k)
+        return lax.transpose(out, order)
+    matrices = draws.to_shape(matrices, (*batch, *matrices.shape[-2:]))
+    return _products(matrices, vectors)
+
+
+def multivariate_normal(
+    key: Any, mean: Any, cov: Any, shape: Any = None, dtype: Any = None,
+    method: str = "cholesky", *, out_sharding: Any = None,
+) -> Array:  # fmt: skip
+    """Normal vectors of a mean and covariance.
+
+    Args:
+      mean: ``float[..., n]``.
+      cov: ``float[..., n, n]``, symmetric and positive semi-definite.
+      shape: of the batch, by default that of ``mean`` and ``cov``, which must broadcast to it.
+      dtype: of the numbers drawn, by default that of ``mean`` and ``cov``, to which the result is
+        promoted.
+      method: how a root of ``cov`` is found: ``"cholesky"`` (for positive definite ones),
+        ``"eigh"`` or ``"svd"``.
+
+    Raises:
+      ValueError: for shapes that do not fit, and other methods.
+    """
+    check_key("multivariate_normal", key)
+    draws.check_parameters("multivariate_normal", mean, cov)
+    if method not in _METHODS:
+        raise ValueError(f"multivariate_normal: method must be one of {_METHODS}, got {method!r}")
+    a, b = typeof(mean), typeof(cov)
+    if a.ndim < 1:
+        raise ValueError("multivariate_normal requires mean.ndim >= 1, got a scalar")
+    if b.ndim < 2:
+        raise ValueError(f"multivariate_normal requires cov.ndim >= 2, got shape {b.shape}")
+    n = a.shape[-1]
+    if b.shape[-2:] != (n, n):
+        raise ValueError(
+            f"multivariate_normal requires cov.shape == (..., n, n) for n={n}, but got mean of "
+            f"shape {a.shape} and cov of shape {b.shape}"
+        )
+    if dtype is None:
+        dtype = dtypes.result_type(a.dtype, b.dtype)
+        if dtypes.issubdtype(dtype, np.integer) or dtype == np.bool_:
+            dtype = dtypes.default_float()
+    dtype = draws.float_dtype(dtype, "multivariate_normal")
+    batches = [a.shape[:-1], b.shape[:-2]]
+    if shape is None:
+        try:
+            wanted = tuple(np.broadcast_shapes(*batches))
+        except ValueError:
+            raise ValueError(
+                f"multivariate_normal: batches of mean {a.shape} and cov {b.shape} do not broadcast"
+            ) from None
+    else:
+        wanted = draws.shape_of(shape, "multivariate_normal")
+        draws.check_fits("multivariate_normal", batches, wanted)
+    out: Array = _multivariate_normal(key, mean, cov, shape=wanted, dtype=dtype, method=method)
+    return out
+
+
+@compiled("shape", "n", "m", "dtype")
+def _orthogonal(key: Any, *, shape: tuple[int, ...], n: int, m: int, dtype: Any) -> Any:
+    """By QR with the signs of R's diagonal, as Mezzadri says (Notices of the AMS 54, 2007)."""
+    z = draws.normal(typed(key), (*shape, max(n, m), min(n, m)), dtype)
+    q, r = lax.linalg.qr(z, full_matrices=False)
+    diagonal = lax.sign(_diagonal(r))
+    q = lax.mul(q, draws.to_shape(lax.expand_dims(diagonal, (diagonal.ndim - 1,)), q.shape))
+    if n >= m:
+        return q
+    return lax.transpose(q, (*range(q.ndim - 2), q.ndim - 1, q.ndim - 2))
+
+
+def _diagonal(x: Any) -> Any:
+    """The diagonal of square matrices."""
+    rank = x.ndim
+    same = lax.eq(*(lax.broadcasted_iota(np.dtype(np.int32), x.shape, rank - i) for i in (1, 2)))
+    return lax.reduce_sum(lax.select(same, x, lax.full_like(x, 0)), (rank - 2,))
+
+
+def orthogonal(
+    key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | None = None, *,
+    out_sharding: Any = None,
+) -> Array:  # fmt: skip
+    """Matrices drawn uniformly from the orthogonal group, unitary ones for complex dtypes.
+
+    Args:
+      n, m: numbers of rows and columns (``m`` is ``n`` by default); of a matrix that is not
+        square, the rows or columns, whichever are fewer, are orthonormal.
+      shape: of the batch.
+      dtype: a float or complex dtype of 32 bits or more.
+
+    Returns:
+      ``dtype[*shape, n, m]``.
+
+    Raises:
+      TypeError: if ``n`` or ``m`` are no integers.
+      ValueError: if they are negative.
+    """
+    check_key("orthogonal", key)
+    shape, dtype = draws.shape_of(shape, "orthogonal"), draws.inexact_dtype(dtype, "orthogonal")
+    rows = operator.index(n)
+    columns = rows if m is None else operator.index(m)
+    if rows < 0 or columns < 0:
+        raise ValueError(f"orthogonal: sizes must not be negative, got n={n} and m={m}")
+    out: Array = _orthogonal(key, shape=shape, n=rows, m=columns, dtype=dtype)
+    return out

@@ -1,0 +1,323 @@
+"""Random orders, and choices among the elements of arrays and among categories."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.errors import ConcretizationTypeError
+from primax_core.extend import Array, Tracer, dtypes, typeof
+
+from .._checks import check_arrays, one_axis
+from .._functions import compiled
+from . import _draws as draws
+from ._floats import gumbel_mode, gumbel_noise
+from ._keys import check_key, children, random_words, typed
+
+# Permutations
+
+
+@compiled("axis", "rounds", "by_position")
+def _shuffle(key: Any, x: Any, *, axis: int, rounds: int, by_position: bool) -> Any:
+    key = typed(key)
+    if not by_position:
+        return shuffled(key, x, axis, rounds)
+    return taken(x, shuffled_range(key, x.shape[axis], rounds), axis)
+
+
+@compiled("n", "dtype")
+def _shuffled_range(key: Any, *, n: int, dtype: Any) -> Any:
+    return lax.convert_element_type(shuffled_range(typed(key), n, rounds_for(n)), dtype)
+
+
+def rounds_for(size: int) -> int:
+    """Enough rounds that equal sort keys do not bias the order."""
+    return math.ceil(3 * math.log(max(1, size)) / math.log(2**32 - 1))
+
+
+def shuffled_range(key: Any, n: int, rounds: int) -> Any:
+    """The integers below ``n`` in a random order."""
+    return shuffled(key, lax.iota(np.dtype(np.int32), n), 0, rounds)
+
+
+def shuffled(key: Any, x: Any, axis: int, rounds: int) -> Any:
+    """An array in the order of random numbers, as often as said."""
+    for _ in range(rounds):
+        key, sub = children(key, 2)
+        _, x = lax.sort_key_val(random_words(sub, 32, x.shape), x, axis)
+    return x
+
+
+def taken(x: Any, positions: Any, axis: int) -> Any:
+    """Slices of an array at positions that exist: those of an axis of any shape, in its place."""
+    n, rank = positions.ndim, x.ndim
+    offset = tuple(range(axis)) + tuple(range(axis + n, rank - 1 + n))
+    numbers = lax.GatherDimensionNumbers(
+        offset_dims=offset, collapsed_slice_dims=(axis,), start_index_map=(axis,)
+    )
+    sizes = tuple(1 if i == axis else d for i, d in enumerate(x.shape))
+    index = lax.expand_dims(positions, (n,))
+    return lax.gather(
+        x, index, numbers, sizes, mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS
+    )
+
+
+def _population(name: str, x: Any) -> int | None:
+    """The integer that stands for a range of so many; ``None`` for arrays."""
+    check_arrays(name, x)
+    aval = typeof(x)
+    if aval.ndim:
+        return None
+    if not dtypes.issubdtype(aval.dtype, np.integer):
+        raise TypeError(
+            f"{name}: expected an integer or an array of at least one dimension, got {x!r}"
+        )
+    if isinstance(x, Tracer):
+        raise ConcretizationTypeError(
+            x, f"{name} needs to know how many elements there are: make the integer static."
+        )
+    return max(operator.index(x), 0)
+
+
+def permutation(
+    key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None
+) -> Array:
+    """A random order of ``range(x)``, or of the slices of an array along an axis.
+
+    Args:
+      x: an integer, known while tracing, or an array.
+      independent: give every row along ``axis`` an order of its own.
+
+    Raises:
+      TypeError: if ``x`` is neither an integer nor an array.
+      ValueError: if the array has no such axis.
+
+    >>> from primax_numpy import random
+    >>> random.permutation(random.key(42), 8)
+    Array([7, 4, 2, 5, 3, 6, 0, 1], dtype=int32)
+    """
+    check_key("permutation", key)
+    n = _population("permutation", x)
+    if n is not None:
+        out: Array = _shuffled_range(key, n=n, dtype=dtypes.default_int())
+        return out
+    aval = typeof(x)
+    axis = one_axis(axis, aval.ndim)
+    alone = independent or aval.ndim == 1
+    plain = not isinstance(aval.dtype, dtypes.ExtendedDType)
+    size = aval.size if alone else aval.shape[axis]
+    if independent and not plain:
+        raise TypeError("permutation: keys can be shuffled along an axis only, not independently")
+    out = _shuffle(
+        key, x, axis=axis, rounds=rounds_for(size), by_position=not (alone and plain)
+    )
+    return out
+
+
+# Choice
+
+
+@compiled("n", "shape", "mode", "replace")
+def _chosen(key: Any, p: Any, *, n: int, shape: Any, mode: str, replace: bool) -> Any:
+    return _positions(typed(key), p, n, shape, mode, replace)
+
+
+@compiled("axis", "shape", "mode", "replace")
+def _choice(
+    key: Any, a: Any, p: Any, *, axis: int, shape: tuple[int, ...], mode: str, replace: bool
+) -> Any:
+    key, n = typed(key), a.shape[axis]
+    return taken(a, _positions(key, p, n, shape, mode, replace), axis)
+
+
+def _positions(key: Any, p: Any, n: int, shape: Any, mode: str, replace: bool) -> Any:
+    """Which of ``n`` are chosen."""
+    from ._uniform import _randint
+
+    count = math.prod(shape)
+    if p is None and replace:
+        return _randint(key, 0, n, shape=shape, dtype=dtypes.default_int())
+    if p is None:
+        order = lax.slice_in_dim(shuffled_range(key, n, rounds_for(n)), 0, count)
+    elif replace:
+        cumulated = _sums(p)
+        whole = lax.index_in_dim(cumulated, n - 1, 0, keepdims=False)
+        one = draws.number(1, p.dtype)
+        u = draws.uniform(key, shape, p.dtype)
+        order = _ranks(cumulated, lax.mul(whole, lax.sub(one, u)))
+    else:
+        noise = gumbel_noise(key, (n,), p.dtype, mode)
+        order = lax.top_k(lax.add(noise, lax.log(p)), count)[1]
+    return lax.convert_element_type(lax.reshape(order, shape), dtypes.default_int())
+
+
+def _sums(p: Any) -> Any:
+    """Running sums, of short floats in 32 bits and rounded once."""
+    wide = np.dtype(np.float32) if p.dtype.itemsize < 4 else p.dtype
+    return lax.convert_element_type(lax.cumsum(lax.convert_element_type(p, wide), 0), p.dtype)
+
+
+def _ranks(ordered: Any, values: Any) -> Any:
+    """How many elements of an ordered row are less than each value: binary search."""
+    n = ordered.shape[0]
+    found = lax.full_like(values, 0, np.dtype(np.int32))
+    step = 1 << (n.bit_length() - 1)
+    while step:
+        tried = lax.add(found, np.int32(step))
+        place = lax.min(lax.sub(tried, np.int32(1)), np.int32(n - 1))
+        less = lax.lt(taken(ordered, place, 0), values)
+        fits = lax.le(tried, np.int32(n))
+        found = lax.select(lax.bitwise_and(less, fits), tried, found)
+        step //= 2
+    return lax.min(found, np.int32(n - 1))
+
+
+def choice(
+    key: Any, a: Any, shape: Sequence[int] = (), replace: bool = True, p: Any = None,
+    axis: int = 0, mode: str | None = None,
+) -> Array:  # fmt: skip
+    """Elements of ``range(a)``, or slices of an array along an axis, chosen at random.
+
+    Args:
+      a: an integer or an array.
+      shape: a sequence: shape of the choices, which takes the place of ``axis`` in the result.
+      replace: whether an element may be chosen more than once.
+      p: the elements' weights, ``float[n]``, which need not add up to 1; by default all are equal.
+      mode: how noise is drawn for weights without replacement; see :func:`gumbel`.
+
+    Raises:
+      TypeError: if ``shape`` is not a sequence.
+      ValueError: if there is nothing to choose from, or not enough without replacement; for
+        weights of another length; and for weights that are negative, NaN or all zero, where their
+        values are known.
+    """
+    check_key("choice", key)
+    if not isinstance(shape, Sequence):
+        raise TypeError(f"choice: shape must be a sequence, got {shape!r}")
+    n, wanted = _population("choice", a), draws.shape_of(shape, "choice")
+    if n is None:
+        axis = one_axis(axis, typeof(a).ndim)
+        size = typeof(a).shape[axis]
+    else:
+        size = n
+    count = math.prod(wanted)
+    if count == 0:
+        return _nothing_chosen(a, n, axis, wanted)
+    if size <= 0:
+        raise ValueError("choice: a must be greater than 0 unless no samples are taken")
+    if not replace and count > size:
+        raise ValueError(
+            f"choice: cannot take a larger sample (size {count}) than population (size {size}) "
+            "when 'replace=False'"
+        )
+    static = {"shape": wanted, "mode": gumbel_mode(mode), "replace": bool(replace)}
+    if p is not None:
+        p = _weights(p, size)
+    if n is not None:
+        out: Array = _chosen(key, p, n=n, **static)
+    elif p is None and not replace and typeof(a).ndim == 1:
+        out = _choice(key, a, p, axis=0, **static)
+    else:
+        out = _choice(key, a, p, axis=axis, **static)
+    return out
+
+
+def _nothing_chosen(a: Any, n: int | None, axis: int, shape: tuple[int, ...]) -> Array:
+    if n is not None:
+        return lax.full(shape, 0, dtypes.default_int())
+    aval = typeof(a)
+    return lax.full((*aval.shape[:axis], *shape, *aval.shape[axis + 1 :]), 0, aval.dtype)
+
+
+def _weights(p: Any, size: int) -> Any:
+    """Weights as floats, checked where their values are known."""
+    check_arrays("choice", p)
+    aval = typeof(p)
+    if aval.shape != (size,):
+        raise ValueError(
+            f"choice: p must be None or a 1D vector with the same size as a.shape[axis]: p has "
+            f"shape {aval.shape} and a.shape[axis] is {size}"
+        )
+    if not isinstance(p, Tracer):
+        values = np.asarray(p, np.float64)
+        if not (values >= 0).all():
+            raise ValueError("choice: p has weights that are negative or NaN")
+        if not values.any():
+            raise ValueError("choice: p sums to 0, so that nothing can be chosen")
+    if not dtypes.issubdtype(aval.dtype, np.inexact):
+        p = lax.convert_element_type(p, dtypes.result_type(aval.dtype, np.float32))
+    return p
+
+
+# Categories
+
+
+@compiled("axis", "shape", "mode")
+def _categorical(key: Any, logits: Any, *, axis: int, shape: Any, mode: str) -> Any:
+    batch = logits.ndim - 1
+    prefix, rest = shape[: len(shape) - batch], list(shape[len(shape) - batch :])
+    rest.insert(axis, logits.shape[axis])
+    full = (*prefix, *rest)
+    noise = gumbel_noise(typed(key), full, logits.dtype, mode)
+    total = lax.add(noise, draws.to_shape(logits, full))
+    return lax.argmax(total, len(prefix) + axis, dtypes.default_int())
+
+
+@compiled("axis", "shape", "mode", "k")
+def _categories(key: Any, logits: Any, *, axis: int, shape: Any, mode: str, k: int) -> Any:
+    noise = gumbel_noise(typed(key), logits.shape, logits.dtype, mode)
+    positions = lax.top_k(lax.add(noise, logits), k, axis=axis)[1]
+    order = (axis, *(i for i in range(logits.ndim) if i != axis))
+    return lax.reshape(lax.transpose(positions, order), shape)
+
+
+def categorical(
+    key: Any, logits: Any, axis: int = -1, shape: Any = None, replace: bool = True,
+    mode: str | None = None, *, out_sharding: Any = None,
+) -> Array:  # fmt: skip
+    """Categories drawn with given logarithms of probabilities, by the Gumbel-max trick.
+
+    Args:
+      logits: floats, up to a constant for each distribution.
+      axis: the axis of the categories.
+      shape: axes in front, and then those of ``logits`` without ``axis``, which is the default.
+      replace: whether a category may occur more than once along the axes in front.
+      mode: how noise is drawn, see :func:`gumbel`.
+
+    Raises:
+      ValueError: for logits that are no floats, shapes that do not fit, and more draws without
+        replacement than there are categories.
+      IndexError: if there is no such axis.
+    """
+    check_key("categorical", key)
+    check_arrays("categorical", logits)
+    aval = typeof(logits)
+    if not dtypes.issubdtype(aval.dtype, np.floating):
+        raise ValueError(
+            f"categorical: logits must be floats (logarithms of probabilities), got {aval.dtype}"
+        )
+    if not -aval.ndim <= operator.index(axis) < aval.ndim:
+        raise IndexError(
+            f"categorical: axis {axis} is out of bounds for logits of shape {aval.shape}"
+        )
+    axis = operator.index(axis) % aval.ndim
+    batch = aval.shape[:axis] + aval.shape[axis + 1 :]
+    wanted = batch if shape is None else draws.shape_of(shape, "categorical")
+    tail = wanted[len(wanted) - len(batch) :]
+    draws.check_fits("categorical", [batch], tail if len(wanted) >= len(batch) else wanted)
+    found = gumbel_mode(mode)
+    if replace:
+        out: Array = _categorical(key, logits, axis=axis, shape=wanted, mode=found)
+        return out
+    k = math.prod(wanted[: len(wanted) - len(batch)])
+    if k > aval.shape[axis]:
+        raise ValueError(
+            f"categorical: Number of samples without replacement ({k}) cannot exceed number of "
+            f"categories ({aval.shape[axis]})."
+        )
+    return _categories(key, logits, axis=axis, shape=wanted, mode=found, k=k)  # type: ignore[no-any-return]

@@ -1,0 +1,232 @@
+"""Poisson numbers."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.extend import (
+    Array,
+    Primitive,
+    ShapedArray,
+    Zero,
+    abstract,
+    batch,
+    chlo,
+    dtypes,
+    jvp,
+    lower,
+    typeof,
+)
+
+from .._checks import wanted_dtype
+from .._functions import compiled
+from . import _draws as draws
+from ._gamma import check_method
+from ._keys import check_key, children, typed
+
+_F32: Final = np.dtype(np.float32)
+
+platform_lgamma_p: Final = Primitive("platform_lgamma")
+"""The platform's own logarithm of the gamma function, of whose last bits the numbers that
+rejection accepts depend. Its arguments are whole numbers, so it has no derivative."""
+
+
+@platform_lgamma_p.rule(abstract)
+def _(x):
+    return ShapedArray(x.shape, x.dtype)
+
+
+@platform_lgamma_p.rule(lower)
+def _(ctx, x):
+    return chlo.lgamma(x)
+
+
+@platform_lgamma_p.rule(batch)
+def _(axis, args, dims):
+    return platform_lgamma_p.bind(*args), dims[0]
+
+
+@platform_lgamma_p.rule(jvp)
+def _(primals, tangents):
+    out = platform_lgamma_p.bind(*primals)
+    return out, Zero.like(out)
+
+
+def any_of(condition: Any) -> Any:
+    """Whether any element is true."""
+    return lax.reduce_or(condition, tuple(range(condition.ndim)))
+
+
+def _by_products(key: Any, lam: Any, limit: Any, dtype: Any) -> Any:
+    """How many uniform numbers can be multiplied until the product falls below ``exp(-lam)``
+    (Knuth, The Art of Computer Programming 2, 3.4.1)."""
+
+    def unfinished(state: Any) -> Any:
+        step, _, total, _ = state
+        return lax.bitwise_and(any_of(lax.gt(total, lax.neg(lam))), lax.lt(step, limit))
+
+    def more(state: Any) -> Any:
+        step, count, total, key = state
+        key, sub = children(key, 2)
+        going = lax.gt(total, lax.neg(lam))
+        count = lax.select(going, count + np.ones((), dtype), count)
+        total = lax.add(total, lax.log(draws.uniform(sub, lam.shape, _F32)))
+        return lax.add(step, np.ones((), step.dtype)), count, total, key
+
+    zeros = lax.full_like(lam, 0, dtype)
+    start = (lax.full((), 0, limit.dtype), zeros, lax.full_like(lam, 0), key)
+    count = lax.while_loop(unfinished, more, start)[1]
+    return lax.sub(count, lax.full_like(count, 1))
+
+
+def _by_rejection(key: Any, lam: Any, limit: Any, dtype: Any) -> Any:
+    """By transformed rejection (Hörmann, "The transformed rejection method for generating Poisson
+    random variables", 1993)."""
+    log_lam = lax.log(lam)
+    b = 0.931 + 2.53 * lax.sqrt(lam)
+    a = -0.059 + 0.02483 * b
+    inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
+    most = 0.9277 - 3.6224 / (b - 2)
+
+    def unfinished(state: Any) -> Any:
+        step, _, accepted, _ = state
+        return lax.bitwise_and(any_of(lax.bitwise_not(accepted)), lax.lt(step, limit))
+
+    def more(state: Any) -> Any:
+        step, found, accepted, key = state
+        key, first, second = children(key, 3)
+        u = draws.uniform(first, lam.shape, _F32) - 0.5
+        v = draws.uniform(second, lam.shape, _F32)
+        us = 0.5 - lax.abs(u)
+        k = lax.floor((2 * a / us + b) * u + lam + 0.43)
+        s = lax.log(v * inverse_alpha / (a / (us * us) + b))
+        t = -lam + k * log_lam - platform_lgamma_p.bind(k + 1)
+        soon = (us >= 0.07) & (v <= most)
+        reject = (k < 0) | ((us < 0.013) & (v > us))
+        accept = soon | (~reject & (s <= t))
+        found = lax.select(accept, k, found)
+        return lax.add(step, np.ones((), step.dtype)), found, accepted | accept, key
+
+    nothing = lax.full_like(lam, False, np.dtype(bool))
+    start = (lax.full((), 0, limit.dtype), lax.full_like(lam, -1), nothing, key)
+    return lax.convert_element_type(lax.while_loop(unfinished, more, start)[1], dtype)
+
+
+@compiled("shape", "dtype")
+def _poisson(key: Any, lam: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    key, lam = typed(key), draws.parameter(lam, _F32, shape)
+    lam = lax.stop_gradient(lam)
+    limit = np.asarray(dtypes.iinfo(dtype).max).astype(dtype)[()]
+    small = (lam != lam) | (lam < 10)
+    few = _by_products(key, draws.select(small, lam, np.float32(0)), limit, dtype)
+    many = _by_rejection(key, draws.select(small, np.float32(1e5), lam), limit, dtype)
+    out = lax.select(small, few, many)
+    return lax.select(lam == 0, lax.full_like(out, 0), out)
+
+
+# Approximately: the inverse of the distribution at a normal number's probability
+
+_TERMS: Final = 19
+
+
+@compiled("shape", "dtype")
+def _approximately(key: Any, lam: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    z = draws.normal(typed(key), shape, _F32)
+    wide = lam.dtype == np.float64 or dtypes.itemsize_bits(dtype) == 64
+    working = np.dtype(np.float64) if wide else _F32
+    lam = lax.stop_gradient(draws.parameter(lam, working, shape))
+    z = lax.convert_element_type(z, working)
+    small = lam < 7
+    few = _few(draws.select(small, lam, draws.number(0, working)), z)
+    many = _many(draws.select(small, draws.number(7, working), lam), z)
+    return lax.convert_element_type(lax.select(small, few, many), dtype)
+
+
+def _normal_probability(z: Any) -> Any:
+    """The probability that a normal number is less than ``z``."""
+    half_root = draws.number(np.sqrt(0.5), z.dtype)
+    w = z * half_root
+    size = lax.abs(w)
+    near = 1 + lax.erf(w)
+    far = lax.erfc(size)
+    y = lax.select(size < half_root, near, lax.select(w > 0, 2 - far, far))
+    return 0.5 * y
+
+
+def _few(lam: Any, z: Any) -> Any:
+    probability = _normal_probability(z)
+    pmf = lax.exp(-lam)
+    cdf = pmf
+    count = lax.full_like(z, 0)
+    for k in range(_TERMS):
+        if k:
+            pmf = pmf * (lam / k)
+            cdf = cdf + pmf
+        count = count + lax.convert_element_type(cdf < probability, z.dtype)
+    return count
+
+
+def _many(lam: Any, z: Any) -> Any:
+    """A rounded-up expansion of the inverse, mended by comparing probabilities at its ends."""
+    s = lax.sqrt(lam)
+    z2 = z * z
+    c = lax.ceil(lam + s * z - 2 / 3 + z2 / 6 + z * (1 - z2) / (72 * s) + 0.6)
+    below = lax.convert_element_type(_deviation(c, lam) >= z, z.dtype)
+    lower = lax.convert_element_type(_deviation(c - 1, lam) >= z, z.dtype)
+    return lax.max(c + 1 - below - lower, lax.full_like(z, 0))
+
+
+def _deviation(x: Any, lam: Any) -> Any:
+    """The normal number whose probability is about that of at most ``x`` (Peizer and Pratt,
+    Journal of the American Statistical Association 63, 1968)."""
+    negative = x < 0
+    x = draws.select(negative, draws.number(0, x.dtype), x)
+    ratio = (x + 0.5) / lam
+    q = (x - lam + 2 / 3 + 0.02 / (x + 1)) * lax.sqrt((1 + _asymmetry(ratio)) / lam)
+    return draws.select(negative, draws.number(-np.inf, x.dtype), q)
+
+
+def _asymmetry(y: Any) -> Any:
+    d = y - 1
+    near = lax.abs(d) < 0.25
+    series: Any = 0.0
+    for k in range(9, 0, -1):
+        series = d * (2 * (-1) ** k / ((k + 1) * (k + 2)) + series)
+    safe = draws.select(near, draws.number(2, y.dtype), y)
+    exact = (1 - safe * safe + 2 * safe * lax.log(safe)) / ((1 - safe) * (1 - safe))
+    return lax.select(near, series, exact)
+
+
+def poisson(
+    key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact",
+    out_sharding: Any = None,
+) -> Array:  # fmt: skip
+    """Poisson numbers of mean ``lam``.
+
+    Args:
+      lam: rates, used as 32-bit floats by the exact method, which gives -1 for negative ones and
+        NaN.
+      dtype: an integer dtype, the default one by default.
+      method: ``"exact"`` by rejection, or ``"approximate"``, which takes the same short time for
+        all rates.
+
+    The derivative with respect to ``lam`` is zero.
+
+    Raises:
+      ValueError: for other dtypes and methods, and shapes that do not fit.
+    """
+    check_key("poisson", key)
+    draws.check_parameters("poisson", lam)
+    found = dtypes.default_int() if dtype is None else wanted_dtype(dtype, "poisson")
+    if not dtypes.issubdtype(found, np.integer):
+        raise ValueError(f"dtype argument to `poisson` must be an int dtype, got {found}")
+    check_method("poisson", method)
+    wanted = draws.joint_shape("poisson", shape, lam)
+    draw = _poisson if method == "exact" else _approximately
+    if not hasattr(lam, "dtype"):
+        lam = np.asarray(lam).astype(typeof(lam).dtype)[()]
+    out: Array = draw(key, lam, shape=wanted, dtype=found)
+    return out

@@ -1,0 +1,189 @@
+"""Elementary distributions of floats with parameters that shape them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.extend import Array, dtypes, typeof
+
+from .._checks import wanted_dtype
+from .._functions import compiled
+from . import _draws as draws
+from ._keys import check_key, children, typed
+
+
+def _arguments(name: str, shape: Any, dtype: Any, *parameters: Any) -> dict[str, Any]:
+    """The checked static arguments of a sampler with parameters no wider than its dtype."""
+    draws.check_parameters(name, *parameters)
+    dtype = draws.float_dtype(dtype, name)
+    draws.check_narrow(name, dtype, *parameters)
+    return {"shape": draws.joint_shape(name, shape, *parameters), "dtype": dtype}
+
+
+@compiled("shape", "dtype")
+def _pareto(key: Any, b: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    e = draws.exponential(typed(key), shape, dtype)
+    return lax.exp(lax.div(e, draws.parameter(b, dtype, shape)))
+
+
+def pareto(
+    key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
+    """Pareto numbers: from 1 on, with density falling as ``x ** -(b + 1)``."""
+    check_key("pareto", key)
+    out: Array = _pareto(key, b, **_arguments("pareto", shape, dtype, b))
+    return out
+
+
+@compiled("shape", "dtype")
+def _rayleigh(key: Any, scale: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    logs = lax.log(draws.uniform(typed(key), shape, dtype))
+    root = lax.sqrt(lax.mul(logs, draws.to_shape(draws.number(-2, dtype), shape)))
+    return lax.mul(draws.parameter(scale, dtype, shape), root)
+
+
+def rayleigh(
+    key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
+    """Rayleigh numbers: lengths of normal vectors in two dimensions, times ``scale``."""
+    check_key("rayleigh", key)
+    out: Array = _rayleigh(key, scale, **_arguments("rayleigh", shape, dtype, scale))
+    return out
+
+
+@compiled("shape", "dtype")
+def _weibull_min(
+    key: Any, scale: Any, concentration: Any, *, shape: tuple[int, ...], dtype: Any
+) -> Any:
+    e = draws.exponential(typed(key), shape, dtype)
+    return (e ** (1.0 / concentration)) * scale
+
+
+def weibull_min(
+    key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None
+) -> Array:
+    """Weibull numbers.
+
+    Args:
+      scale, concentration: parameters that broadcast with ``shape``.
+      shape: of the numbers drawn; it does not follow the parameters, which are broadcast with one
+        number if it is not given.
+    """
+    check_key("weibull_min", key)
+    draws.check_parameters("weibull_min", scale, concentration)
+    dtype = draws.float_dtype(dtype, "weibull_min")
+    shape = draws.shape_of(shape, "weibull_min")
+    try:
+        np.broadcast_shapes(shape, typeof(scale).shape, typeof(concentration).shape)
+    except ValueError:
+        raise ValueError(
+            f"weibull_min: scale of shape {typeof(scale).shape} and concentration of shape "
+            f"{typeof(concentration).shape} do not broadcast with shape={shape}"
+        ) from None
+    out: Array = _weibull_min(key, scale, concentration, shape=shape, dtype=dtype)
+    return out
+
+
+@compiled("shape", "dtype")
+def _lognormal(key: Any, sigma: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    n = draws.normal(typed(key), shape, dtype)
+    return lax.exp(lax.mul(n, draws.parameter(sigma, dtype, shape)))
+
+
+def lognormal(
+    key: Any, sigma: Any = np.float32(1.0), shape: Any = None, dtype: Any = None, *,
+    out_sharding: Any = None,
+) -> Array:  # fmt: skip
+    """Numbers whose logarithms are normal with standard deviation ``sigma``."""
+    check_key("lognormal", key)
+    draws.check_parameters("lognormal", sigma)
+    dtype = draws.inexact_dtype(dtype, "lognormal")
+    draws.check_narrow("lognormal", dtype, sigma)
+    wanted = draws.joint_shape("lognormal", shape, sigma)
+    out: Array = _lognormal(key, sigma, shape=wanted, dtype=dtype)
+    return out
+
+
+@compiled("shape", "dtype")
+def _triangular(
+    key: Any, left: Any, mode: Any, right: Any, *, shape: tuple[int, ...], dtype: Any
+) -> Any:
+    left, mode, right = (draws.parameter(v, dtype, shape) for v in (left, mode, right))
+    split = lax.div(lax.sub(mode, left), lax.sub(right, left))
+    u = draws.uniform(typed(key), shape, dtype)
+    width = lax.sub(right, left)
+    rising = lax.sqrt(lax.mul(lax.mul(u, width), lax.sub(mode, left)))
+    one = draws.to_shape(draws.number(1, dtype), shape)
+    falling = lax.sqrt(lax.mul(lax.mul(lax.sub(one, u), width), lax.sub(right, mode)))
+    return lax.select(lax.lt(u, split), lax.add(left, rising), lax.sub(right, falling))
+
+
+def triangular(
+    key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None, *,
+    out_sharding: Any = None,
+) -> Array:  # fmt: skip
+    """Numbers whose density rises from ``left`` to ``mode`` and falls to ``right``, linearly."""
+    check_key("triangular", key)
+    static = _arguments("triangular", shape, dtype, left, mode, right)
+    out: Array = _triangular(key, left, mode, right, **static)
+    return out
+
+
+@compiled("shape", "dtype")
+def _wald(key: Any, mean: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    """By the method of Michael, Schucany and Haas (The American Statistician 30, 1976)."""
+    first, second = children(typed(key), 2)
+    m = draws.parameter(mean, dtype, shape)
+    v = draws.normal(first, shape, dtype)
+    z = draws.uniform(second, shape, dtype)
+    y = lax.integer_pow(v, 2)
+    m_squared = lax.integer_pow(m, 2)
+    root = lax.sqrt(m * 4 * y + m_squared * lax.integer_pow(y, 2))
+    x = m + m_squared * y / 2 - m / 2 * root
+    return lax.select(lax.le(z, m / (m + x)), x, m_squared / x)
+
+
+def wald(
+    key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
+    """Wald (inverse Gaussian) numbers of a mean, with scale 1."""
+    check_key("wald", key)
+    out: Array = _wald(key, mean, **_arguments("wald", shape, dtype, mean))
+    return out
+
+
+@compiled("shape", "dtype")
+def _geometric(key: Any, p: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    working = typeof(p).dtype
+    if not dtypes.issubdtype(working, np.floating):
+        working = dtypes.result_type(working, np.float32)
+    p = draws.parameter(p, working, shape)
+    u = draws.uniform(typed(key), shape, working)
+    one = draws.to_shape(draws.number(1, working), shape)
+    u = lax.select(lax.eq(u, draws.to_shape(draws.number(0, working), shape)), one, u)
+    ratio = lax.div(lax.log(u), lax.log1p(lax.neg(p)))
+    return lax.convert_element_type(lax.add(lax.floor(ratio), one), dtype)
+
+
+def geometric(
+    key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
+    """Number of trials up to the first success, each of which succeeds with probability ``p``.
+
+    Args:
+      dtype: an integer dtype, the default one by default.
+
+    Raises:
+      ValueError: for other dtypes.
+    """
+    check_key("geometric", key)
+    draws.check_parameters("geometric", p)
+    found = dtypes.default_int() if dtype is None else wanted_dtype(dtype, "geometric")
+    if not dtypes.issubdtype(found, np.integer):
+        raise ValueError(f"dtype argument to `geometric` must be an int dtype, got {found}")
+    wanted = draws.joint_shape("geometric", shape, p)
+    out: Array = _geometric(key, p, shape=wanted, dtype=found)
+    return out

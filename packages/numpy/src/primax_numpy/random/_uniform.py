@@ -1,0 +1,234 @@
+"""Bits, uniform floats and integers, coins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.extend import Array, as_operand, dtypes, is_operand, typeof
+
+from .._checks import wanted_dtype
+from .._functions import compiled
+from . import _draws as draws
+from ._ciphers import UNSIGNED
+from ._keys import check_key, children, random_words, typed
+
+
+@compiled("shape", "width")
+def _bits(key: Any, *, shape: tuple[int, ...], width: int) -> Any:
+    return random_words(typed(key), width, shape)
+
+
+def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Uniform random bits as unsigned integers.
+
+    Args:
+      key: one key; so for all functions here.
+      shape: the result's shape; a number stands for one axis. So for all functions here.
+      dtype: an unsigned integer dtype, by default that of 32 bits (64 where these are on).
+      out_sharding: accepted for compatibility; arrays lie on one device.
+
+    Raises:
+      ValueError: if the dtype is not an unsigned integer.
+    """
+    check_key("bits", key)
+    found = dtypes.default_uint() if dtype is None else wanted_dtype(dtype, "bits")
+    if not dtypes.issubdtype(found, np.unsignedinteger):
+        raise ValueError(f"dtype argument to `bits` must be an unsigned int dtype, got {found}")
+    out: Array = _bits(key, shape=draws.shape_of(shape, "bits"), width=found.itemsize * 8)
+    return out
+
+
+@compiled("shape", "dtype")
+def _uniform(key: Any, low: Any, high: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    return draws.uniform(typed(key), shape, dtype, low, high)
+
+
+def uniform(
+    key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0, *,
+    out_sharding: Any = None,
+) -> Array:  # fmt: skip
+    """Uniform floats in ``[minval, maxval)``.
+
+    Args:
+      dtype: a real float dtype, the default one by default; so for all samplers of floats.
+      minval, maxval: bounds that broadcast to ``shape``; the result is differentiable in them.
+
+    Raises:
+      ValueError: for dtypes that are no floats.
+      TypeError: for bounds that do not broadcast.
+
+    >>> from primax_numpy import random
+    >>> random.uniform(random.key(42), (2,)).shape
+    (2,)
+    """
+    check_key("uniform", key)
+    draws.check_parameters("uniform", minval, maxval)
+    shape, dtype = draws.shape_of(shape, "uniform"), draws.float_dtype(dtype, "uniform")
+    out: Array = _uniform(key, minval, maxval, shape=shape, dtype=dtype)
+    return out
+
+
+# Integers
+
+
+@compiled("shape", "dtype")
+def _randint(key: Any, low: Any, high: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    info = dtypes.iinfo(dtype)
+    narrow = dtypes.itemsize_bits(dtype) < 32
+    work = np.dtype(np.int32) if narrow else dtype
+    unsigned = UNSIGNED[work.itemsize * 8]
+    low, high = _integral(low), _integral(high)
+    over = _is_over(high, work)
+    low, high = (_saturated(v, work) for v in (low, high))
+    if narrow:
+        low = lax.clamp(np.int32(info.min), low, np.int32(info.max))
+        high = lax.clamp(np.int32(info.min), high, np.int32(int(info.max) + 1))
+    low, high, over = (draws.full_rank(v, len(shape)) for v in (low, high, over))
+    first, second = children(typed(key), 2)
+    width = unsigned.itemsize * 8
+    h, l = random_words(first, width, shape), random_words(second, width, shape)
+    one = number = draws.number(1, unsigned)
+    span = lax.convert_element_type(lax.sub(*_alike(high, low)), unsigned)
+    below = lax.gt(*_alike(high, low))
+    span = draws.select(below, span, one)
+    whole = lax.bitwise_and(*_alike(over, below))
+    span = draws.select(whole, lax.add(span, one), span)
+    number = draws.number(2 ** (width // 2), unsigned)
+    factor = lax.rem(number, span)
+    factor = lax.rem(lax.mul(factor, factor), span)
+    span, factor = draws.to_shape(span, shape), draws.to_shape(factor, shape)
+    offset = lax.add(lax.mul(lax.rem(h, span), factor), lax.rem(l, span))
+    offset = lax.convert_element_type(lax.rem(offset, span), work)
+    return lax.convert_element_type(lax.add(draws.to_shape(low, shape), offset), dtype)
+
+
+def _integral(x: Any) -> Any:
+    if dtypes.issubdtype(typeof(x).dtype, np.integer):
+        return x
+    return lax.convert_element_type(x, dtypes.default_int())
+
+
+def _limits(dtype: Any) -> tuple[int, int]:
+    info = dtypes.iinfo(dtype)
+    return int(info.min), int(info.max)
+
+
+def _is_over(x: Any, dtype: Any) -> Any:
+    """Whether integers are greater than a dtype's greatest."""
+    own, top = typeof(x).dtype, _limits(dtype)[1]
+    if _limits(own)[1] <= top:
+        return lax.full_like(x, False, np.dtype(bool))
+    return lax.gt(x, lax.full_like(x, top))
+
+
+def _saturated(x: Any, dtype: Any) -> Any:
+    """Integers in another dtype, those out of its range at its ends."""
+    own = typeof(x).dtype
+    (bottom, top), (low, high) = _limits(own), _limits(dtype)
+    if bottom < low or top > high:
+        x = lax.max(x, lax.full_like(x, max(bottom, low)))
+        x = lax.min(x, lax.full_like(x, min(top, high)))
+    return lax.convert_element_type(x, dtype)
+
+
+def _alike(x: Any, y: Any) -> tuple[Any, Any]:
+    shape = np.broadcast_shapes(typeof(x).shape, typeof(y).shape)
+    return draws.to_shape(x, shape), draws.to_shape(y, shape)
+
+
+def randint(
+    key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
+    """Integers from ``minval`` up to, not including, ``maxval``; ``minval`` if there are none.
+
+    Args:
+      minval, maxval: bounds that broadcast to ``shape``. Values out of the dtype's range count as
+        its ends, a greater ``maxval`` as one past the last; floats are cut to integers.
+      dtype: an integer dtype, the default one by default.
+
+    Numbers are slightly more frequent than others where their count does not divide a power of
+    two: by at most one in ``2**32`` for 32 bits.
+
+    Raises:
+      TypeError: if the dtype is not an integer.
+      ValueError: if the bounds do not broadcast to ``shape``.
+      OverflowError: for Python integers that the default integer dtype cannot hold.
+    """
+    check_key("randint", key)
+    draws.check_parameters("randint", minval, maxval)
+    found = dtypes.default_int() if dtype is None else wanted_dtype(dtype, "randint")
+    if not dtypes.issubdtype(found, np.integer):
+        raise TypeError(f"randint only accepts integer dtypes, got {found}")
+    wanted = draws.joint_shape("randint", shape, minval, maxval)
+    out: Array = _randint(key, minval, maxval, shape=wanted, dtype=found)
+    return out
+
+
+# Coins
+
+
+@compiled("shape", "mode")
+def _bernoulli(key: Any, p: Any, *, shape: tuple[int, ...], mode: str) -> Any:
+    dtype = typeof(p).dtype
+    p = draws.to_shape(p, shape)
+    if mode == "low":
+        return lax.lt(draws.uniform(typed(key), shape, dtype), p)
+    coarse, fine = halves(typed(key), shape, dtype)
+    step = draws.number(2.0 ** -int(dtypes.finfo(dtype).nmant), dtype)
+    return lax.lt(lax.mul(fine, step), lax.sub(p, coarse))
+
+
+def halves(key: Any, shape: tuple[int, ...], dtype: Any) -> tuple[Any, Any]:
+    """Two uniform numbers for each element, the leading and the following digits of one."""
+    both = draws.uniform(key, (2, *shape), dtype)
+    return (
+        lax.index_in_dim(both, 0, 0, keepdims=False), lax.index_in_dim(both, 1, 0, keepdims=False),
+    )  # fmt: skip
+
+
+def bernoulli(
+    key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None
+) -> Array:
+    """True with probability ``p``, elementwise.
+
+    Args:
+      p: floats.
+      shape: by default that of ``p``, which must broadcast to it.
+      mode: ``"low"`` draws as many bits as a number of the dtype of ``p`` has; ``"high"`` draws
+        twice as many, for probabilities that are small beside the dtype's spacing.
+
+    Raises:
+      TypeError: if ``p`` is not of a floating dtype.
+      ValueError: if it does not broadcast to ``shape``, and for other modes.
+    """
+    check_key("bernoulli", key)
+    if mode not in ("high", "low"):
+        raise ValueError(f"bernoulli: mode must be 'high' or 'low', got {mode!r}")
+    draws.check_parameters("bernoulli", p)
+    if not dtypes.issubdtype(typeof(p).dtype, np.floating):
+        raise TypeError(
+            "bernoulli probability `p` must have a floating dtype, got "
+            f"{typeof(p).dtype.name}"
+        )
+    out: Array = _bernoulli(key, p, shape=draws.joint_shape("bernoulli", shape, p), mode=mode)
+    return out
+
+
+@compiled("shape", "dtype")
+def _rademacher(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    return draws.signs(typed(key), shape, dtype)
+
+
+def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """One or minus one with equal chances.
+
+    Args:
+      dtype: any numeric dtype, the default integer by default. Minus one wraps in unsigned ones.
+    """
+    check_key("rademacher", key)
+    found = dtypes.default_int() if dtype is None else wanted_dtype(dtype, "rademacher")
+    out: Array = _rademacher(key, shape=draws.shape_of(shape, "rademacher"), dtype=found)
+    return out

@@ -1,0 +1,3 @@
+"""Images: other sizes and places: the module ``primax_numpy.image``."""
+
+from primax_numpy.image import *

@@ -1,0 +1,3 @@
+"""Reductions of segments: the module ``primax_numpy.ops``."""
+
+from primax_numpy.ops import *

@@ -1,0 +1,3 @@
+"""Random numbers from explicit keys: the module ``primax_numpy.random``."""
+
+from primax_numpy.random import *
