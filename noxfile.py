@@ -24,8 +24,8 @@ nox.options.error_on_external_run = True
 
 TEST_TOOLS = ["pytest>=8", "hypothesis>=6.100", "pytest-xdist>=3.5"]
 EVERYTHING = ["primax[all]"]
-# The interpreter and jaxlib pairs that the core supports; the first is what most machines get.
-CORE_VERSIONS = [
+# The interpreter and jaxlib pairs that are supported; the first is what most machines get.
+VERSIONS = [
     ("3.11", "0.10.2"),
     ("3.12", "0.11.2"),
     ("3.12", "0.12.0.1"),
@@ -139,7 +139,7 @@ def integration(session: nox.Session, python: str, *folders: str, **pins: str) -
 
 def compare_with_newest(session: nox.Session) -> None:
     """Compare with the newest reference too, where the default interpreter is too old for it."""
-    version, jaxlib = CORE_VERSIONS[2]
+    version, jaxlib = VERSIONS[2]
     if sys.version_info >= tuple(map(int, version.split("."))):
         return
     if workspace.find_interpreter(version) is None:
@@ -152,21 +152,25 @@ def compare_with_newest(session: nox.Session) -> None:
 @nox.session(python=False)
 @nox.parametrize(
     "version,jaxlib",
-    [nox.param(v, j, id=f"python{v}-jaxlib{j}") for v, j in CORE_VERSIONS],
+    [nox.param(v, j, id=f"python{v}-jaxlib{j}") for v, j in VERSIONS],
 )
-def core_versions(session: nox.Session, version: str, jaxlib: str) -> None:
-    """Test the core on each supported pair of Python and jaxlib."""
-    python = own_environment(session, version, f"core-{version}-{jaxlib}")
+def versions(session: nox.Session, version: str, jaxlib: str) -> None:
+    """Test the core, then the NumPy layer, on each supported pair of Python and jaxlib."""
+    python = own_environment(session, version, f"versions-{version}-{jaxlib}")
     install(session, "primax-core", python=python, also=[*TEST_TOOLS, f"jaxlib=={jaxlib}"])
-    skipped = WITHOUT_KIT if kit_runs_elsewhere(version, jaxlib) else []
+    elsewhere = runs_elsewhere(version, jaxlib)
+    skipped = WITHOUT_KIT if elsewhere else []
     pytest(session, "packages/core/tests", *skipped, python=python)
+    if not elsewhere:
+        install(session, "primax-numpy", python=python, also=[f"jaxlib=={jaxlib}"])
+        pytest(session, "packages/numpy/tests", python=python)
 
 
-def kit_runs_elsewhere(version: str, jaxlib: str) -> bool:
-    """Whether another session tries all primitives on this jaxlib."""
-    if (version, jaxlib) == CORE_VERSIONS[0] and version == "{}.{}".format(*sys.version_info):
-        return True  # tests(core)
-    earlier = CORE_VERSIONS[: CORE_VERSIONS.index((version, jaxlib))]
+def runs_elsewhere(version: str, jaxlib: str) -> bool:
+    """Whether another session tries all primitives and functions on this jaxlib."""
+    if (version, jaxlib) == VERSIONS[0] and version == "{}.{}".format(*sys.version_info):
+        return True  # tests(core), tests(numpy)
+    earlier = VERSIONS[: VERSIONS.index((version, jaxlib))]
     return any(j == jaxlib and workspace.find_interpreter(v) for v, j in earlier)
 
 

@@ -25,6 +25,8 @@ PROGRAMS = {
     "product": "import numpy, primax; x = primax.device_put(numpy.ones(3)); assert x @ x == 3",
     "traced": "import numpy, primax; assert primax.jit(lambda x: x[0].sum())(numpy.ones(3)) == 1",
     "core first": "import primax_core, primax; primax.numpy.ones(3).sum()",
+    "submodule": "import primax.numpy.linalg as la; la.norm(__import__('numpy').ones(3))",
+    "lazy submodule": "import primax.numpy as jnp; jnp.fft.fft(jnp.ones(4))",
     "wheel first": "import primax_numpy, primax; primax.numpy.ones(3).sum()",
 }
 
@@ -39,12 +41,20 @@ def test_import_of_the_facade_loads_no_optional_wheel() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.parametrize("name", ["numpy", "numpy.linalg", "numpy.fft", "random", "image", "ops"])
+def test_modules_are_the_wheels_own(name: str) -> None:
+    below = name.removeprefix("numpy").lstrip(".")
+    wheel = importlib.import_module(f"primax_numpy.{below}" if below else "primax_numpy")
+    assert importlib.import_module(f"primax.{name}") is wheel
+    found = primax
+    for part in name.split("."):
+        found = getattr(found, part)
+    assert found is wheel
+
+
 def test_names_are_the_wheels_own() -> None:
-    for name in primax_numpy.__dict__:
-        if not name.startswith("_"):
-            assert getattr(jnp, name) is getattr(primax_numpy, name)
+    assert jnp is primax_numpy
     assert random.normal is primax_numpy.random.normal
-    assert importlib.import_module("primax.random") is primax.random is random
     assert jnp.ndarray is primax.Array
 
 

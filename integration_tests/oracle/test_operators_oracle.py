@@ -136,7 +136,9 @@ def test_scalars_eagerly(fun):
 @pytest.mark.parametrize("dtype", ["int32", "int8", "uint8", "float32"])
 def test_values(fun, dtype):
     if dtype == "float32":
-        numbers = [0.0, -0.0, 1.0, -1.0, 0.1, 7.0, -7.0, 2.5, np.inf, -np.inf, np.nan]
+        numbers = [0.0, -0.0, 1.0, -1.0, 0.1, 7.0, -7.0, 2.5, np.nan]
+        # The array API standard's quotients with infinity are others than the reference's.
+        numbers += [] if fun is op.floordiv else [np.inf, -np.inf]
     else:
         info = np.iinfo(dtype)
         numbers = [0, 1, 2, 7, 100] + ([-1, -2, -7] if info.min else [])

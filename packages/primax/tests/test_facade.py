@@ -12,7 +12,7 @@ import pytest
 
 import primax
 import primax_core
-from primax._modules import NAMES
+from primax._modules import CORE
 
 alone = pytest.mark.skipif(
     importlib.util.find_spec("primax_numpy") is not None, reason="the numpy wheel is installed"
@@ -25,7 +25,7 @@ def test_every_public_name_of_the_core_is_here() -> None:
     assert all(getattr(primax, name) is getattr(primax_core, name) for name in names)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CORE)
 def test_modules_of_the_core_are_importable_by_the_facades_names(name: str) -> None:
     found = importlib.import_module(f"primax.{name}")
     assert found is getattr(primax, name) is importlib.import_module(f"primax_core.{name}")
@@ -68,6 +68,13 @@ def test_methods_name_the_wheel_that_brings_them() -> None:
     with pytest.raises(AttributeError, match=line):
         x.sum()
     assert not hasattr(x, "at") and not hasattr(x, "reshape")
+
+
+@alone
+@pytest.mark.parametrize("name", ["numpy", "numpy.linalg", "random", "image", "ops"])
+def test_modules_name_the_wheel_that_brings_them(name: str) -> None:
+    with pytest.raises(ImportError, match=r"pip install .*primax\[numpy\]"):
+        importlib.import_module(f"primax.{name}")
 
 
 @alone

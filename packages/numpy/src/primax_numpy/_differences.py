@@ -193,8 +193,8 @@ def _at_end(h: Any, k: Any) -> tuple[Any, Any, Any]:
 
 @compiled("axes", "edge_order", "single")
 def _gradient(f, *spacings, axes, edge_order, single):
-    aval = typeof(f)
-    result = float_of(aval.dtype)
+    pairs = [(t.dtype, t.weak_type) for t in (typeof(v) for v in (f, *spacings) if v is not None)]
+    result = inexact(*dtypes.lattice_result(tuple(pairs)))[0]
     wide = wide_of(result)
     f = lax.convert_element_type(f, wide)
     out = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -25,7 +25,8 @@ class _Step(NamedTuple):
 
 def einsum(
     subscripts: Any, /, *operands: Any, out: None = None, optimize: Any = "auto",
-    precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None,
+    precision: Any = None, preferred_element_type: Any = None,
+    _dot_general: Callable[..., Any] = lax.dot_general, out_sharding: Any = None,
 ) -> Array:  # fmt: skip
     """Sum of products over named axes: ``einsum("ij,jk->ik", a, b)`` is the matrix product.
 
@@ -36,6 +37,7 @@ def einsum(
       optimize: how the order of contractions of three or more operands is found: a name known to
         opt_einsum (``"auto"``, ``"optimal"``, ``"greedy"``), ``False`` for left to right, a list.
       precision, preferred_element_type: those of every contraction.
+      _dot_general: what contracts two operands, called as ``lax.dot_general`` is.
 
     Raises:
       ValueError: if subscripts and operands do not fit together.
@@ -52,7 +54,9 @@ def einsum(
     preferred = None if preferred_element_type is None else np.dtype(preferred_element_type)
     if preferred is not None:
         preferred = dtypes.canonicalize_dtype(preferred)
-    return _einsum(*arrays, steps=steps, precision=precision, preferred=preferred)
+    return _einsum(
+        *arrays, steps=steps, precision=precision, preferred=preferred, contract=_dot_general
+    )
 
 
 def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> Any:
@@ -204,8 +208,8 @@ def _check_sizes(text: str, inputs: Sequence[str], shapes: Sequence[tuple[int, .
             sizes[c] = max(known, d) if 0 not in (known, d) else 0
 
 
-@compiled("steps", "precision", "preferred")
-def _einsum(*operands, steps, precision, preferred):
+@compiled("steps", "precision", "preferred", "contract")
+def _einsum(*operands, steps, precision, preferred, contract):
     avals = [typeof(x) for x in operands]
     dtype, weak = dtypes.lattice_result(tuple([(a.dtype, a.weak_type) for a in avals]))
     values = [cast(x, a, dtype, weak) for x, a in zip(operands, avals)]
@@ -222,7 +226,7 @@ def _einsum(*operands, steps, precision, preferred):
         if len(terms) == 1:
             values.append(_arranged(*terms[0], output))
         else:
-            values.append(_joined(*terms[0], *terms[1], output, precision, preferred))
+            values.append(_joined(*terms[0], *terms[1], output, contract, precision, preferred))
     out = values[0]
     if preferred is not None and typeof(out).dtype != preferred:
         out = lax.convert_element_type(out, preferred)
@@ -279,12 +283,12 @@ def _arranged(x, term: str, output: str):
     return x if order == tuple(range(len(order))) else lax.transpose(x, order)
 
 
-def _joined(a, s: str, b, t: str, output: str, precision, preferred):
+def _joined(a, s: str, b, t: str, output: str, contract, precision, preferred):
     """The contraction of two operands that share labels."""
     both = [c for c in s if c in t]
     batch = [c for c in output if c in both]
     summed = [c for c in both if c not in output]
-    if not summed and preferred is None:
+    if not summed and preferred is None and contract is lax.dot_general:
         return _product(a, s, b, t, output)
     free = "".join(c for c in s if c not in both), "".join(c for c in t if c not in both)
     if "".join(batch) + free[0] + free[1] != output:
@@ -294,7 +298,7 @@ def _joined(a, s: str, b, t: str, output: str, precision, preferred):
         tuple([tuple([term.index(c) for c in labels]) for term in (s, t)])
         for labels in (summed, batch)
     )
-    out = lax.dot_general(a, b, dims, precision, preferred)
+    out = contract(a, b, dims, precision=precision, preferred_element_type=preferred)
     return _arranged(out, "".join(batch) + free[0] + free[1], output)
 
 

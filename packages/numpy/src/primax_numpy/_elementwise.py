@@ -152,10 +152,6 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     if not conditions:
         raise ValueError("condlist must be non-empty")
     check_arrays("select", *conditions, *choices, default)
-    for i, condition in enumerate(conditions):
-        dtype = typeof(condition).dtype
-        if dtype != np.bool_ and dtype.kind not in "iuf":
-            raise TypeError(f"select: condition {i} must be boolean, got dtype {dtype.name}")
     return _first_of(conditions, choices, default)
 
 

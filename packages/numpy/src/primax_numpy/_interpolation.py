@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, dtypes, typeof
+from primax_core.extend import Array, dtypes, inexact, typeof
 
 from ._checks import check_arrays, one_axis
 from ._creation import asarray
@@ -106,13 +106,17 @@ def interp(
         raise ValueError("period must be a non-zero value")
     if is_complex(x) or is_complex(xp):
         raise ValueError("jnp.interp: complex x values not supported.")
-    real = dtypes.result_type(x, xp, np.zeros((), dtypes.default_float()))
-    value_dtype = dtypes.result_type(fp, np.zeros((), dtypes.default_float()))
+    value_dtype = dtypes.result_type(_inexact_type(x, xp), _inexact_type(fp))
+    real = np.finfo(value_dtype).dtype if value_dtype.kind == "c" else value_dtype
     extrapolate = left == "extrapolate", right == "extrapolate"
     x, xp, fp = asarray(x, real), asarray(xp, real), asarray(fp, value_dtype)
     period = None if period is None else asarray(period, real)
     left, right = (None if isinstance(v, str) else v for v in (left, right))
     return _interp(x, xp, fp, left, right, period, extrapolate=extrapolate)
+
+
+def _inexact_type(*xs: Any) -> Any:
+    return inexact(dtypes.result_type(*xs), False)[0]
 
 
 @compiled("axis", "period")

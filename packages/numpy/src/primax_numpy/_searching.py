@@ -161,10 +161,10 @@ def searchsorted(
 
 @compiled("right", "method")
 def _digitize(x, bins, *, right, method):
-    bins, x = promoted("digitize", bins, x, any_number)
     n = typeof(bins).shape[0]
     if not n:
         return lax.full(typeof(x).shape, np.int32(0))
+    bins, x = promoted("digitize", bins, x, any_number)
     side = "left" if right else "right"
     up = places_in(bins, x, side, method)
     if n == 1:

@@ -11,7 +11,7 @@ from primax_core.extend import Array, dtypes, typeof
 
 from .._functions import compiled
 from . import _draws as draws
-from ._keys import check_key, children, random_words, typed
+from ._keys import check_key, children, typed
 from ._key_types import random_split_p
 from ._poisson import any_of
 
@@ -106,12 +106,13 @@ def _binomials(key: Any, n: Any, p: Any) -> Any:
     bad_n = (n != n) | (n < 0)
     small = bad_n | (n * safe <= 10)
     whole = lax.floor(n)
+    infinite = lax.abs(n) == np.inf
+    other = small | (infinite & (safe == 0))  # of which rejection would never accept a number
     few = _by_waiting(key, draws.select(small, whole, const(0)), safe)
     many = _by_rejection(
-        key, draws.select(small, const(1e4), whole), draws.select(small, const(0.5), safe)
+        key, draws.select(other, const(1e4), whole), draws.select(other, const(0.5), safe)
     )
     out = lax.select(small, few, many)
-    infinite = lax.abs(n) == np.inf
     bad_p = p != p
     out = draws.select((q < 0) | bad_p | bad_n, const(np.nan), out)
     out = draws.select(infinite & ~((q < 0) | bad_p | bad_n), const(np.inf), out)
@@ -162,7 +163,7 @@ def _multinomial(
     n = lax.stop_gradient(draws.parameter(n, working, shape))
     p = lax.stop_gradient(draws.parameter(p, working, (*shape, k)))
     axis = len(shape)
-    left = lax.cumsum(p, axis, reverse=True)
+    left = draws.running_sums(p, axis, reverse=True)
     ratio = p / draws.select(left == 0, draws.number(1, working), left)
     ratio = lax.clamp(draws.number(0, working), ratio, draws.number(1, working))
     keys = random_split_p.bind(typed(key), shape=(k,))

@@ -229,3 +229,15 @@ def signs(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     one = np.ones((), dtype)[()]
     twice = lax.mul(lax.convert_element_type(flag, dtype), number(2, dtype))
     return lax.convert_element_type(lax.sub(twice, one), dtype)
+
+
+def running_sums(x: Any, axis: int, reverse: bool = False) -> Any:
+    """Sums of the elements up to each position, or from it on, in the order that results here
+    depend on: that of a window that grows."""
+    n = x.shape[axis]
+    if not n:
+        return x
+    sizes = tuple(n if i == axis else 1 for i in range(x.ndim))
+    over = (0, n - 1) if reverse else (n - 1, 0)
+    padding = [over if i == axis else (0, 0) for i in range(x.ndim)]
+    return lax.reduce_window(x, number(0, x.dtype), lax.add, sizes, (1,) * x.ndim, padding)

@@ -187,13 +187,13 @@ def _approximate(key: Any, a: Any, shape: tuple[int, ...], log_space: bool, dtyp
     first, second = children(key, 2)
     large = a + 4
     nu = 2 * large
-    x = draws.normal(first, a.shape, working)
+    x = lax.optimization_barrier(draws.normal(first, a.shape, working))
     u = 1 / nu
     rows = [lax.polynomial(u, row) for row in _ROWS]
     p = lax.polynomial(x * lax.rsqrt(nu), rows)
     p = lax.max(p, draws.to_shape(draws.number(dtypes.finfo(working).tiny, working), p.shape))
     base = lax.log(large) + 3 * lax.log(p)
-    e = draws.exponential(second, (4, *a.shape), working)
+    e = lax.optimization_barrier(draws.exponential(second, (4, *a.shape), working))
     steps = lax.broadcasted_iota(working, (4, *a.shape), 0)
     terms = lax.div(lax.neg(e), lax.add(draws.to_shape(a, e.shape), steps))
     out = lax.add(base, lax.reduce_sum(terms, (0,)))

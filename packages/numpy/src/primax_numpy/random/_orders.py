@@ -145,36 +145,35 @@ def _positions(key: Any, p: Any, n: int, shape: Any, mode: str, replace: bool) -
     if p is None:
         order = lax.slice_in_dim(shuffled_range(key, n, rounds_for(n)), 0, count)
     elif replace:
-        cumulated = _sums(p)
+        cumulated = rounded(draws.running_sums(p, 0))
         whole = lax.index_in_dim(cumulated, n - 1, 0, keepdims=False)
         one = draws.number(1, p.dtype)
         u = draws.uniform(key, shape, p.dtype)
-        order = _ranks(cumulated, lax.mul(whole, lax.sub(one, u)))
+        order = _ranks(cumulated, rounded(lax.mul(whole, lax.sub(one, u))))
     else:
         noise = gumbel_noise(key, (n,), p.dtype, mode)
-        order = lax.top_k(lax.add(noise, lax.log(p)), count)[1]
+        order = lax.top_k(rounded(lax.add(noise, lax.log(p))), count)[1]
     return lax.convert_element_type(lax.reshape(order, shape), dtypes.default_int())
 
 
-def _sums(p: Any) -> Any:
-    """Running sums, of short floats in 32 bits and rounded once."""
-    wide = np.dtype(np.float32) if p.dtype.itemsize < 4 else p.dtype
-    return lax.convert_element_type(lax.cumsum(lax.convert_element_type(p, wide), 0), p.dtype)
+def rounded(x: Any) -> Any:
+    """An array as its dtype has it: what uses short floats in the same loop may see more digits,
+    and find an order among equal ones."""
+    return lax.optimization_barrier(x) if x.dtype.itemsize < 4 else x
 
 
 def _ranks(ordered: Any, values: Any) -> Any:
-    """How many elements of an ordered row are less than each value: binary search."""
+    """How many elements of an ordered row are less than each value, by halving what is left of the
+    row. Sums of short floats may be out of order here and there; which place is found then depends
+    on the places that are tried."""
     n = ordered.shape[0]
-    found = lax.full_like(values, 0, np.dtype(np.int32))
-    step = 1 << (n.bit_length() - 1)
-    while step:
-        tried = lax.add(found, np.int32(step))
-        place = lax.min(lax.sub(tried, np.int32(1)), np.int32(n - 1))
-        less = lax.lt(taken(ordered, place, 0), values)
-        fits = lax.le(tried, np.int32(n))
-        found = lax.select(lax.bitwise_and(less, fits), tried, found)
-        step //= 2
-    return lax.min(found, np.int32(n - 1))
+    low = lax.full_like(values, 0, np.dtype(np.int32))
+    high = lax.full_like(values, n, np.dtype(np.int32))
+    for _ in range(n.bit_length()):
+        middle = lax.shift_right_logical(lax.add(low, high), np.int32(1))
+        left = lax.le(values, taken(ordered, middle, 0))
+        low, high = lax.select(left, low, middle), lax.select(left, middle, high)
+    return high
 
 
 def choice(
@@ -271,7 +270,7 @@ def _categorical(key: Any, logits: Any, *, axis: int, shape: Any, mode: str) -> 
 @compiled("axis", "shape", "mode", "k")
 def _categories(key: Any, logits: Any, *, axis: int, shape: Any, mode: str, k: int) -> Any:
     noise = gumbel_noise(typed(key), logits.shape, logits.dtype, mode)
-    positions = lax.top_k(lax.add(noise, logits), k, axis=axis)[1]
+    positions = lax.top_k(rounded(lax.add(noise, logits)), k, axis=axis)[1]
     order = (axis, *(i for i in range(logits.ndim) if i != axis))
     return lax.reshape(lax.transpose(positions, order), shape)
 

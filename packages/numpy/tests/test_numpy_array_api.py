@@ -1,0 +1,436 @@
+"""The Python array API standard (2024.12): signatures, dtypes, special cases, the namespace."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import primax_numpy as pnp
+from primax_core import enable_x64, jit
+
+INF, NAN, PI = math.inf, math.nan, math.pi
+BELOW = -1.5
+
+UNARY = (
+    "abs acos acosh asin asinh atan atanh bitwise_invert ceil conj cos cosh exp expm1 floor imag "
+    "isfinite isinf isnan log log1p log2 log10 logical_not negative positive real reciprocal round "
+    "sign signbit sin sinh square sqrt tan tanh trunc"
+).split()
+BINARY = (
+    "add atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign "
+    "divide equal floor_divide greater greater_equal hypot less less_equal logaddexp logical_and "
+    "logical_or logical_xor maximum minimum multiply nextafter not_equal pow remainder subtract"
+).split()
+
+FLOATS = ["float32", "float64"]
+COMPLEX = ["complex64", "complex128"]
+INTEGERS = [f"{u}int{n}" for u in ("", "u") for n in (8, 16, 32, 64)]
+NUMBERS = INTEGERS + FLOATS + COMPLEX
+TRUTHS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "isfinite",
+          "isinf", "isnan", "signbit", "logical_and", "logical_or", "logical_xor", "logical_not")  # fmt: skip
+OF_INTEGERS = ("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_invert",
+               "bitwise_left_shift", "bitwise_right_shift")  # fmt: skip
+OF_REALS = ("ceil", "floor", "trunc", "floor_divide", "remainder", "maximum", "minimum")
+OF_NUMBERS = ("abs", "add", "conj", "equal", "imag", "isfinite", "isinf", "isnan", "multiply",
+              "negative", "not_equal", "positive", "pow", "real", "round", "sign", "square",
+              "subtract")  # fmt: skip
+OF_FLOATS = ("atan2", "copysign", "hypot", "logaddexp", "nextafter", "signbit")
+
+
+def accepted(name: str) -> list[str]:
+    """The dtypes that the standard has a function take."""
+    if name.startswith("logical"):
+        return ["bool"]
+    if name in OF_INTEGERS:
+        shifts = name.endswith("shift")
+        return INTEGERS if shifts else ["bool", *INTEGERS]
+    if name in OF_REALS or name.startswith(("less", "greater")):
+        return INTEGERS + FLOATS
+    if name in OF_NUMBERS:
+        return NUMBERS
+    return FLOATS if name in OF_FLOATS else FLOATS + COMPLEX
+
+
+@pytest.mark.parametrize("name", UNARY + BINARY)
+def test_signatures(name: str) -> None:
+    fun = getattr(pnp, name)
+    count = 1 if name in UNARY else 2
+    fun(*[np.ones(2, accepted(name)[0])] * count)  # all arguments by position
+    if isinstance(fun, pnp.ufunc):
+        assert fun.nin == count
+        return
+    parameters = list(inspect.signature(fun).parameters.values())
+    required = [p for p in parameters if p.default is inspect.Parameter.empty]
+    assert len(required) == count
+
+
+@pytest.mark.parametrize("name", UNARY + BINARY)
+def test_dtypes(name: str) -> None:
+    fun = getattr(pnp, name)
+    with enable_x64(True):
+        for dtype in accepted(name):
+            args = [np.ones(2, dtype)] * (1 if name in UNARY else 2)
+            expected = "bool" if name in TRUTHS else dtype
+            if name in ("abs", "real", "imag") and dtype in COMPLEX:
+                expected = FLOATS[COMPLEX.index(dtype)]
+            found = fun(*args)
+            assert found.dtype == expected and not found.weak_type and found.shape == (2,)
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_scalars_beside_arrays(name: str) -> None:
+    fun = getattr(pnp, name)
+    dtype = accepted(name)[-1]
+    x = pnp.asarray(np.ones(3, dtype))
+    scalar = {"b": True, "i": 1, "u": 1, "f": 1.0, "c": 1.0}[np.dtype(dtype).kind]
+    for args in ((x, scalar), (scalar, x)):
+        assert fun(*args).shape == (3,)
+        assert fun(*args).dtype == fun(x, x).dtype
+
+
+# Special cases: function, operands, result. A zero's sign counts; so do the parts of a complex
+# number, of which None stands for either sign.
+
+REAL_CASES: list[tuple[str, tuple[float, ...], float]] = [
+    *[("abs", (x,), r) for x, r in [(NAN, NAN), (-0.0, 0.0), (-INF, INF)]],
+    *[("acos", (x,), r) for x, r in [(NAN, NAN), (1.5, NAN), (BELOW, NAN), (1.0, 0.0)]],
+    *[("acosh", (x,), r) for x, r in [(NAN, NAN), (0.5, NAN), (1.0, 0.0), (INF, INF)]],
+    *[("asin", (x,), r) for x, r in [(NAN, NAN), (1.5, NAN), (BELOW, NAN), (0.0, 0.0), (-0.0, -0.0)]],
+    *[(n, (x,), x) for n in ("asinh", "sinh") for x in (NAN, 0.0, -0.0, INF, -INF)],
+    *[("atan", (x,), r) for x, r in [(NAN, NAN), (0.0, 0.0), (-0.0, -0.0), (INF, PI / 2), (-INF, -PI / 2)]],
+    *[("atanh", (x,), r) for x, r in [(NAN, NAN), (1.5, NAN), (BELOW, NAN), (1.0, INF), (-1.0, -INF), (0.0, 0.0), (-0.0, -0.0)]],
+    *[(n, (x,), x) for n in ("ceil", "floor", "trunc", "round", "positive", "real") for x in (NAN, 0.0, -0.0, INF, -INF, -3.0)],
+    *[("ceil", (x,), r) for x, r in [(-0.5, -0.0), (0.5, 1.0)]],
+    *[("round", (x,), r) for x, r in [(0.5, 0.0), (1.5, 2.0), (2.5, 2.0), (-0.5, -0.0)]],
+    *[("cos", (x,), r) for x, r in [(NAN, NAN), (0.0, 1.0), (-0.0, 1.0), (INF, NAN), (-INF, NAN)]],
+    *[("cosh", (x,), r) for x, r in [(NAN, NAN), (0.0, 1.0), (-0.0, 1.0), (INF, INF), (-INF, INF)]],
+    *[("exp", (x,), r) for x, r in [(NAN, NAN), (0.0, 1.0), (-0.0, 1.0), (INF, INF), (-INF, 0.0)]],
+    *[("expm1", (x,), r) for x, r in [(NAN, NAN), (0.0, 0.0), (-0.0, -0.0), (INF, INF), (-INF, -1.0)]],
+    *[(n, (x,), r) for n in ("log", "log2", "log10") for x, r in [(NAN, NAN), (BELOW, NAN), (0.0, -INF), (-0.0, -INF), (1.0, 0.0), (INF, INF)]],
+    *[("log1p", (x,), r) for x, r in [(NAN, NAN), (BELOW, NAN), (-1.0, -INF), (-0.0, -0.0), (0.0, 0.0), (INF, INF)]],
+    *[("reciprocal", (x,), r) for x, r in [(0.0, INF), (-0.0, -INF), (INF, 0.0), (-INF, -0.0), (NAN, NAN)]],
+    *[("sign", (x,), r) for x, r in [(-2.0, -1.0), (-0.0, 0.0), (0.0, 0.0), (2.0, 1.0), (NAN, NAN), (-INF, -1.0)]],
+    *[(n, (x,), r) for n in ("sin", "tan") for x, r in [(NAN, NAN), (0.0, 0.0), (-0.0, -0.0), (INF, NAN), (-INF, NAN)]],
+    *[("square", (x,), r) for x, r in [(-0.0, 0.0), (-INF, INF), (NAN, NAN)]],
+    *[("sqrt", (x,), r) for x, r in [(NAN, NAN), (-1.0, NAN), (0.0, 0.0), (-0.0, -0.0), (INF, INF)]],
+    *[("tanh", (x,), r) for x, r in [(NAN, NAN), (0.0, 0.0), (-0.0, -0.0), (INF, 1.0), (-INF, -1.0)]],
+    *[("negative", (x,), -x) for x in (0.0, -0.0, INF)],
+    *[("logaddexp", (x, y), r) for x, y, r in [(NAN, INF, NAN), (-INF, NAN, NAN), (INF, 1.0, INF), (-INF, INF, INF), (-INF, 2.0, 2.0), (-INF, -INF, -INF)]],
+    *[("hypot", (x, y), r) for x, y, r in [(INF, NAN, INF), (NAN, -INF, INF), (3.0, -0.0, 3.0), (0.0, -3.0, 3.0), (NAN, 1.0, NAN), (-0.0, -0.0, 0.0)]],
+    *[(n, (x, y), NAN) for n in ("maximum", "minimum") for x, y in [(NAN, 1.0), (1.0, NAN), (NAN, NAN)]],
+    *[("copysign", (x, y), r) for x, y, r in [(2.0, -1.0, -2.0), (-2.0, 0.0, 2.0), (2.0, -0.0, -2.0), (0.0, -INF, -0.0), (-INF, 1.0, INF)]],
+    *[("nextafter", (x, y), r) for x, y, r in [(NAN, 1.0, NAN), (1.0, NAN, NAN), (-0.0, 0.0, 0.0), (0.0, -0.0, -0.0), (INF, INF, INF)]],
+]  # fmt: skip
+
+ZEROS = (0.0, -0.0)
+SIGNED = (-3.0, -0.0, 0.0, 3.0)
+
+
+def _quotient(x: float, y: float) -> float:
+    """Real division by the standard's rules."""
+    if math.isnan(x) or math.isnan(y):
+        return NAN
+    sign = math.copysign(1, x) * math.copysign(1, y)
+    if math.isinf(x) or y == 0:
+        undefined = math.isinf(y) if math.isinf(x) else x == 0
+        return NAN if undefined else sign * INF
+    return sign * 0.0 if math.isinf(y) or x == 0 else x / y
+
+
+def _floor(x: float, y: float) -> float:
+    found = _quotient(x, y)
+    special = not math.isfinite(found) or found == 0
+    return found if special else math.copysign(math.floor(found), found or 1.0)
+
+
+def _remainder(x: float, y: float) -> float:
+    if math.isnan(x) or math.isnan(y) or math.isinf(x) or y == 0:
+        return NAN
+    if math.isinf(y):
+        return math.copysign(0.0, y) if x == 0 else x if x * y > 0 else y
+    return math.copysign(x % y, y)
+
+
+VALUES = (NAN, -INF, -3.0, -1.0, -0.5, -0.0, 0.0, 0.5, 1.0, 3.0, INF)
+PAIRS = [
+    (name, (x, y), rule(x, y))
+    for name, rule in [
+        ("divide", _quotient),
+        ("floor_divide", _floor),
+        ("remainder", _remainder),
+        ("add", lambda x, y: x + y),
+        ("subtract", lambda x, y: x - y),
+        ("multiply", lambda x, y: x * y),
+        ("atan2", math.atan2),
+    ]
+    for x, y in itertools.product(VALUES, VALUES)
+]
+
+
+def _power(x: float, y: float) -> float:
+    if y == 0 or x == 1:
+        return 1.0
+    try:
+        return math.pow(x, y)
+    except ValueError:
+        if x == 0:
+            odd = y == int(y) and int(y) % 2 == 1
+            return math.copysign(INF, x) if odd else INF
+        return NAN
+
+
+PAIRS += [("pow", (x, y), _power(x, y)) for x, y in itertools.product(VALUES, VALUES)]
+
+
+def same(found: float, expected: float) -> bool:
+    """Equal but for rounding; zeros have signs."""
+    if math.isnan(expected):
+        return math.isnan(found)
+    if expected == 0 or math.isinf(expected):
+        return found == expected and math.copysign(1, found) == math.copysign(1, expected)
+    return math.isclose(found, expected, rel_tol=1e-5)
+
+
+def _wrong(cases: list[Any], run: Any) -> list[Any]:
+    """The cases of a function whose result is another."""
+    columns = [np.array(c, np.float32) for c in zip(*[args for _, args, _ in cases])]
+    found = np.asarray(run(*[pnp.asarray(c) for c in columns]), np.float64)
+    return [
+        (*case, float(f)) for case, f in zip(cases, found, strict=True) if not same(f, case[2])
+    ]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("name", sorted({c[0] for c in REAL_CASES + PAIRS}))
+def test_special_cases_of_real_numbers(name: str, compiled: bool) -> None:
+    fun = getattr(pnp, name)
+    cases = [c for c in REAL_CASES + PAIRS if c[0] == name]
+    assert not _wrong(cases, jit(fun) if compiled else fun)
+
+
+OPERATORS = {
+    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "floor_divide": "//",
+    "remainder": "%", "pow": "**",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_special_cases_of_operators(name: str) -> None:
+    cases = [c for c in PAIRS if c[0] == name]
+    assert not _wrong(cases, eval(f"lambda x, y: x {OPERATORS[name]} y"))
+
+    def in_place(x: Any, y: Any) -> Any:
+        scope = {"x": x, "y": y}
+        exec(f"x {OPERATORS[name]}= y", scope)
+        return scope["x"]
+
+    assert not _wrong(cases, in_place)
+
+
+# Complex functions: cases of one half plane, (a, b) -> (real part, imaginary part); ``...`` where
+# only a number's being zero or infinite is said, not its sign.
+
+HALF, ANY = PI / 2, 1.25
+
+COMPLEX_CASES: dict[str, list[tuple[tuple[float, float], tuple[float, float]]]] = {
+    "acos": [
+        ((0.0, 0.0), (HALF, -0.0)), ((-0.0, 0.0), (HALF, -0.0)), ((0.0, NAN), (HALF, NAN)),
+        ((2.0, INF), (HALF, -INF)), ((2.0, NAN), (NAN, NAN)), ((-INF, ANY), (PI, -INF)),
+        ((INF, ANY), (0.0, -INF)), ((-INF, INF), (3 * PI / 4, -INF)), ((INF, INF), (PI / 4, -INF)),
+        ((NAN, ANY), (NAN, NAN)), ((NAN, INF), (NAN, -INF)), ((NAN, NAN), (NAN, NAN)),
+        ((INF, NAN), (NAN, -INF)),
+    ],
+    "acosh": [
+        ((0.0, 0.0), (0.0, HALF)), ((-0.0, 0.0), (0.0, HALF)), ((2.0, INF), (INF, HALF)),
+        ((2.0, NAN), (NAN, NAN)), ((0.0, NAN), (NAN, HALF)), ((-INF, ANY), (INF, PI)),
+        ((INF, ANY), (INF, 0.0)), ((-INF, INF), (INF, 3 * PI / 4)), ((INF, INF), (INF, PI / 4)),
+        ((INF, NAN), (INF, NAN)), ((-INF, NAN), (INF, NAN)), ((NAN, ANY), (NAN, NAN)),
+        ((NAN, INF), (INF, NAN)), ((NAN, NAN), (NAN, NAN)),
+    ],
+    "asinh": [
+        ((0.0, 0.0), (0.0, 0.0)), ((2.0, INF), (INF, HALF)), ((2.0, NAN), (NAN, NAN)),
+        ((INF, ANY), (INF, 0.0)), ((INF, INF), (INF, PI / 4)), ((NAN, 0.0), (NAN, 0.0)),
+        ((NAN, ANY), (NAN, NAN)), ((NAN, INF), (INF, NAN)), ((NAN, NAN), (NAN, NAN)),
+        ((INF, NAN), (INF, NAN)),
+    ],
+    "atanh": [
+        ((0.0, 0.0), (0.0, 0.0)), ((0.0, NAN), (0.0, NAN)), ((1.0, 0.0), (INF, 0.0)),
+        ((2.0, INF), (0.0, HALF)), ((2.0, NAN), (NAN, NAN)), ((INF, ANY), (0.0, HALF)),
+        ((INF, INF), (0.0, HALF)), ((INF, NAN), (0.0, NAN)), ((NAN, ANY), (NAN, NAN)),
+        ((NAN, INF), (0.0, HALF)), ((NAN, NAN), (NAN, NAN)),
+    ],
+    "cosh": [
+        ((0.0, 0.0), (1.0, 0.0)), ((0.0, INF), (NAN, 0.0)), ((0.0, NAN), (NAN, 0.0)),
+        ((2.0, INF), (NAN, NAN)), ((2.0, NAN), (NAN, NAN)), ((INF, 0.0), (INF, 0.0)),
+        ((INF, ANY), (INF, INF)), ((INF, INF), (INF, NAN)), ((INF, NAN), (INF, NAN)),
+        ((NAN, 0.0), (NAN, 0.0)), ((NAN, ANY), (NAN, NAN)), ((NAN, NAN), (NAN, NAN)),
+    ],
+    "exp": [
+        ((0.0, 0.0), (1.0, 0.0)), ((-0.0, 0.0), (1.0, 0.0)), ((2.0, INF), (NAN, NAN)),
+        ((2.0, NAN), (NAN, NAN)), ((INF, 0.0), (INF, 0.0)), ((-INF, ANY), (0.0, 0.0)),
+        ((INF, ANY), (INF, INF)), ((-INF, INF), (0.0, 0.0)), ((INF, INF), (INF, NAN)),
+        ((-INF, NAN), (0.0, 0.0)), ((INF, NAN), (INF, NAN)), ((NAN, 0.0), (NAN, 0.0)),
+        ((NAN, ANY), (NAN, NAN)), ((NAN, NAN), (NAN, NAN)),
+    ],
+    "expm1": [
+        ((0.0, 0.0), (0.0, 0.0)), ((2.0, INF), (NAN, NAN)), ((2.0, NAN), (NAN, NAN)),
+        ((INF, 0.0), (INF, 0.0)), ((-INF, ANY), (-1.0, 0.0)), ((INF, ANY), (INF, INF)),
+        ((-INF, INF), (-1.0, 0.0)), ((INF, INF), (INF, NAN)), ((-INF, NAN), (-1.0, 0.0)),
+        ((INF, NAN), (INF, NAN)), ((NAN, 0.0), (NAN, 0.0)), ((NAN, ANY), (NAN, NAN)),
+    ],
+    "log": [
+        ((-0.0, 0.0), (-INF, PI)), ((0.0, 0.0), (-INF, 0.0)), ((2.0, INF), (INF, HALF)),
+        ((2.0, NAN), (NAN, NAN)), ((-INF, ANY), (INF, PI)), ((INF, ANY), (INF, 0.0)),
+        ((-INF, INF), (INF, 3 * PI / 4)), ((INF, INF), (INF, PI / 4)), ((INF, NAN), (INF, NAN)),
+        ((-INF, NAN), (INF, NAN)), ((NAN, ANY), (NAN, NAN)), ((NAN, INF), (INF, NAN)),
+    ],
+    "log1p": [
+        ((-1.0, 0.0), (-INF, 0.0)), ((2.0, INF), (INF, HALF)), ((2.0, NAN), (NAN, NAN)),
+        ((-INF, ANY), (INF, PI)), ((INF, ANY), (INF, 0.0)), ((-INF, INF), (INF, 3 * PI / 4)),
+        ((INF, INF), (INF, PI / 4)), ((INF, NAN), (INF, NAN)), ((NAN, ANY), (NAN, NAN)),
+        ((NAN, INF), (INF, NAN)), ((NAN, NAN), (NAN, NAN)),
+    ],
+    "sinh": [
+        ((0.0, 0.0), (0.0, 0.0)), ((0.0, INF), (0.0, NAN)), ((0.0, NAN), (0.0, NAN)),
+        ((2.0, INF), (NAN, NAN)), ((2.0, NAN), (NAN, NAN)), ((INF, 0.0), (INF, 0.0)),
+        ((INF, ANY), (INF, INF)), ((INF, INF), (INF, NAN)), ((INF, NAN), (INF, NAN)),
+        ((NAN, 0.0), (NAN, 0.0)), ((NAN, ANY), (NAN, NAN)), ((NAN, NAN), (NAN, NAN)),
+    ],
+    "sqrt": [
+        ((0.0, 0.0), (0.0, 0.0)), ((-0.0, 0.0), (0.0, 0.0)), ((2.0, INF), (INF, INF)),
+        ((NAN, INF), (INF, INF)), ((2.0, NAN), (NAN, NAN)), ((-INF, ANY), (0.0, INF)),
+        ((INF, ANY), (INF, 0.0)), ((-INF, NAN), (NAN, INF)), ((INF, NAN), (INF, NAN)),
+        ((NAN, ANY), (NAN, NAN)), ((NAN, NAN), (NAN, NAN)), ((-4.0, 0.0), (0.0, 2.0)),
+    ],
+    "tanh": [
+        ((0.0, 0.0), (0.0, 0.0)), ((2.0, INF), (NAN, NAN)), ((0.0, INF), (0.0, NAN)),
+        ((2.0, NAN), (NAN, NAN)), ((0.0, NAN), (0.0, NAN)), ((INF, ANY), (1.0, 0.0)),
+        ((INF, INF), (1.0, 0.0)), ((INF, NAN), (1.0, 0.0)), ((NAN, 0.0), (NAN, 0.0)),
+        ((NAN, ANY), (NAN, NAN)), ((NAN, NAN), (NAN, NAN)),
+    ],
+    "sign": [((-0.0, 0.0), (0.0, 0.0)), ((NAN, 1.0), (NAN, NAN)), ((1.0, NAN), (NAN, NAN))],
+}  # fmt: skip
+COMPLEX_CASES["log2"] = [
+    (z, (u, v / math.log(2))) for z, (u, v) in COMPLEX_CASES["log"]
+]
+COMPLEX_CASES["log10"] = [
+    (z, (u, v / math.log(10))) for z, (u, v) in COMPLEX_CASES["log"]
+]
+ODD = ("asinh", "atanh", "sinh", "tanh")
+# Circular functions are those of the hyperbolic ones with the parts exchanged.
+CIRCULAR = {"asin": "asinh", "atan": "atanh", "sin": "sinh", "tan": "tanh"}
+
+
+def complex_array(pairs: Any) -> Any:
+    """Complex numbers of which no part loses its sign or its being NaN."""
+    parts = np.array(pairs, np.float32)
+    out = np.empty(len(parts), np.complex64)
+    out.real, out.imag = parts[:, 0], parts[:, 1]
+    return pnp.asarray(out)
+
+
+def mirrored(cases: Any, odd: bool) -> Any:
+    """Cases, their conjugates, and their negatives for odd functions."""
+    for (a, b), (u, v) in cases:
+        for s, t in itertools.product((1, -1) if odd else (1,), (1, -1)):
+            yield (s * a, t * b), (s * u, t * v)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("name", [*COMPLEX_CASES, *CIRCULAR])
+def test_special_cases_of_complex_numbers(name: str, compiled: bool) -> None:
+    of = CIRCULAR.get(name, name)
+    cases = COMPLEX_CASES[of]
+    if name != "sign":
+        cases = list(mirrored(cases, of in ODD))
+    if name in CIRCULAR:
+        cases = [((b, a), (v, u)) for (a, b), (u, v) in cases]
+    fun = getattr(pnp, name)
+    found = np.asarray((jit(fun) if compiled else fun)(complex_array([z for z, _ in cases])))
+    wrong = [
+        (z, expected, w)
+        for (z, expected), w in zip(cases, found, strict=True)
+        if not (same(w.real, expected[0]) and same(w.imag, expected[1]))
+        and not _sign_is_open(of, z, expected, w)
+    ]
+    assert not wrong
+
+
+def _sign_is_open(name: str, z: Any, expected: Any, found: Any) -> bool:
+    """Whether the standard leaves a sign open, and all else agrees."""
+    open_sign = name in ("cosh", "exp", "expm1", "acosh") or math.nan in z or INF in map(abs, z)
+    return open_sign and all(
+        same(abs(f), abs(e)) for f, e in zip((found.real, found.imag), expected)
+    )
+
+
+def test_magnitudes_of_complex_numbers() -> None:
+    z = complex_array([(INF, NAN), (NAN, -INF), (-0.0, -3.0), (3.0, -0.0), (NAN, 1.0), (1.0, NAN)])
+    np.testing.assert_array_equal(pnp.abs(z), [INF, INF, 3.0, 3.0, NAN, NAN])
+
+
+@pytest.mark.parametrize("name", ["acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh",
+                                  "exp", "expm1", "log", "log1p", "sin", "sinh", "sqrt", "tan",
+                                  "tanh"])  # fmt: skip
+def test_complex_functions_in_all_quadrants(name: str) -> None:
+    """Mending by symmetry keeps ordinary values, on the branch cuts too."""
+    numbers = [-2.5, -1.0, -0.25, -0.0, 0.0, 0.25, 1.0, 2.5]
+    z = np.asarray(complex_array(list(itertools.product(numbers, numbers))))
+    numpy_name = {"a": "arc" + name[1:]}.get(name[0], name) if name != "abs" else name
+    with np.errstate(all="ignore"):
+        expected = getattr(np, numpy_name)(z.astype(np.complex128))
+    found = np.asarray(getattr(pnp, name)(z))
+    finite = np.isfinite(expected.real) & np.isfinite(expected.imag)
+    np.testing.assert_allclose(found[finite], expected[finite], 3e-6, 3e-6)
+
+
+# The namespace
+
+
+def test_namespace_of_arrays() -> None:
+    x = pnp.ones(3)
+    assert x.__array_namespace__() is pnp
+    assert x.__array_namespace__(api_version="2024.12") is pnp
+    assert pnp.__array_api_version__ == "2024.12"
+    with pytest.raises(ValueError, match="api_version='1999.12' is not available"):
+        x.__array_namespace__(api_version="1999.12")
+
+
+def test_namespace_info() -> None:
+    info = pnp.__array_namespace_info__()
+    found = info.capabilities()
+    assert found == {
+        "boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64
+    }  # fmt: skip
+    assert info.default_device() is None and None in info.devices()
+    assert info.default_dtypes()["real floating"] == np.float32
+    assert set(info.dtypes(kind="complex floating")) == {"complex64"}
+    assert set(info.dtypes(kind=("bool", "signed integer"))) == {"bool", "int8", "int16", "int32"}
+    assert all(info.dtypes(kind=n) for n in ("unsigned integer", "integral", "numeric"))
+    with enable_x64(True):
+        assert info.default_dtypes()["integral"] == info.default_dtypes()["indexing"] == np.int64
+        assert set(info.dtypes(kind="real floating")) == {"float32", "float64"}
+    with pytest.raises(ValueError, match="unrecognized kind 'sound'"):
+        info.dtypes(kind="sound")
+
+
+def test_devices_of_arrays() -> None:
+    x = pnp.arange(3)
+    assert x.to_device(x.device).device == x.device
+    with pytest.raises(ValueError, match="stream"):
+        x.to_device(x.device, stream=1)
+    np.testing.assert_array_equal(np.from_dlpack(x), [0, 1, 2])
+
+
+def test_operators_in_place_rebind() -> None:
+    x = y = pnp.arange(3)
+    x += 2
+    assert x is not y and y.tolist() == [0, 1, 2] and x.tolist() == [2, 3, 4]
+    x <<= 1
+    x //= 3
+    assert x.tolist() == [1, 2, 2]
