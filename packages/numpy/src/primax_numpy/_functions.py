@@ -23,6 +23,7 @@ def compiled(*static: str, name: str | None = None) -> Callable[[Callable[..., A
         @compiled("axis")
         def _ptp(a, *, axis): ...
 
+
         def ptp(a, axis=None, out=None, keepdims=False): ...
 
     Args:
@@ -37,10 +38,21 @@ def compiled(*static: str, name: str | None = None) -> Callable[[Callable[..., A
     return declare
 
 
-def elementwise(fun: _F) -> _F:
+def checked(check: Callable[..., None]) -> Callable[[_F], _F]:
     """Make a public function whose arguments are all arrays one compiled call, as it stands.
 
-    Arguments that are neither arrays nor numbers are refused in its name.
+    Args:
+      check: refuses bad arguments; called where they are not of types that were met before.
     """
-    front: Any = library_function(fun, check=partial(check_arrays, fun.__name__))
-    return front
+
+    def declare(fun: _F) -> _F:
+        front: Any = library_function(fun, check=check)
+        return front
+
+    return declare
+
+
+def elementwise(fun: _F) -> _F:
+    """As `checked`, for functions that take any arrays and numbers; others are refused in its
+    name."""
+    return checked(partial(check_arrays, fun.__name__))(fun)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, any_number, dtypes, promoted, typeof
+from primax_core.extend import Array, ShortRoads, any_number, dtypes, promoted, typeof
 
 from ._checks import axes_of, check_arrays, check_out, one_axis
-from ._functions import compiled
+from ._functions import checked, compiled, elementwise
 
 Dimensions = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
 
@@ -38,12 +39,7 @@ def _matmul(a, b, *, precision, preferred):
             return lax.dot_general(b, a, (((y.ndim - 2,), (0,)), ((), ())), precision, preferred)
         contract = ((x.ndim - 1,), (0 if y.ndim == 1 else y.ndim - 2,))
         return lax.dot_general(a, b, (contract, ((), ())), precision, preferred)
-    batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
-    n = len(batch)
-    a = _to_batch(a, batch, x.shape[-2:])
-    b = _to_batch(b, batch, y.shape[-2:])
-    dims = (((n + 1,), (n,)), (tuple(range(n)), tuple(range(n))))
-    return lax.dot_general(a, b, dims, precision, preferred)
+    return _batched_product(a, b, 2, 2, precision, preferred)
 
 
 def _to_batch(x: Any, batch: tuple[int, ...], tail: tuple[int, ...]) -> Any:
@@ -73,6 +69,11 @@ def matmul(
     >>> matmul(np.eye(2), np.float32([1, 2]))
     Array([1., 2.], dtype=float32)
     """
+    simple = precision is None and preferred_element_type is None
+    if simple:
+        found: Array | None = _matmuls.quick(None, a, b)
+        if found is not None:
+            return found
     check_arrays("matmul", a, b)
     x, y = typeof(a), typeof(b)
     for i, t in enumerate((x, y)):
@@ -83,7 +84,12 @@ def matmul(
     _check_sizes("matmul", x, y, x.shape[-1], y.shape[0] if y.ndim == 1 else y.shape[-2])
     if x.ndim > 2 and y.ndim > 2:
         _joint_batch("matmul", x, y, 2, 2)
+    if simple:
+        return _matmuls.slow(None, (a, b), precision=None, preferred=None)
     return _matmul(a, b, precision=precision, preferred=_wanted(preferred_element_type))
+
+
+_matmuls: Final = ShortRoads(_matmul)
 
 
 def _wanted(preferred: Any) -> Any:
@@ -124,6 +130,11 @@ def dot(
     Raises:
       TypeError: if the summed sizes differ.
     """
+    simple = precision is None and preferred_element_type is None
+    if simple:
+        found: Array | None = _dots.quick(None, a, b)
+        if found is not None:
+            return found
     check_arrays("dot", a, b)
     x, y = typeof(a), typeof(b)
     preferred = _wanted(preferred_element_type)
@@ -133,7 +144,12 @@ def dot(
     axis = max(y.ndim - 2, 0)
     _check_sizes("dot", x, y, x.shape[-1], y.shape[axis])
     dims = (((x.ndim - 1,), (axis,)), ((), ()))
+    if simple:
+        return _dots.slow(None, (a, b), dimensions=dims)
     return _contracted(a, b, dimensions=dims, precision=precision, preferred=preferred)
+
+
+_dots: Final = ShortRoads(_contracted)
 
 
 def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
@@ -212,29 +228,9 @@ def _last(x: Any, axis: int) -> Any:
     return lax.transpose(x, (*[i for i in range(n) if i != axis], axis))
 
 
-def matvec(x1: Any, x2: Any, /) -> Array:
-    """Matrices ``(..., n, k)`` times vectors ``(..., k)``.
-
-    Raises:
-      ValueError: if there are too few axes, or sizes do not fit.
-    """
-    check_arrays("matvec", x1, x2)
-    _check_core("matvec", typeof(x1), typeof(x2), 2, 1)
-    return _matvec(x1, x2)
-
-
-def vecmat(x1: Any, x2: Any, /) -> Array:
-    """Vectors ``(..., k)``, conjugated, times matrices ``(..., k, m)``.
-
-    Raises:
-      ValueError: if there are too few axes, or sizes do not fit.
-    """
-    check_arrays("vecmat", x1, x2)
-    _check_core("vecmat", typeof(x1), typeof(x2), 1, 2)
-    return _vecmat(x1, x2)
-
-
-def _check_core(name: str, x: Any, y: Any, m: int, n: int) -> None:
+def _check_core(name: str, m: int, n: int, x1: Any, x2: Any) -> None:
+    check_arrays(name, x1, x2)
+    x, y = typeof(x1), typeof(x2)
     if x.ndim < m or y.ndim < n:
         raise ValueError(
             f"{name} needs at least {m} axes and {n} axes, got shapes {x.shape} and {y.shape}"
@@ -248,26 +244,40 @@ def _check_core(name: str, x: Any, y: Any, m: int, n: int) -> None:
     _joint_batch(name, x, y, m, n)
 
 
-@compiled()
-def _matvec(a, b):
-    a, b = promoted("matvec", a, b, any_number)
-    x, y = typeof(a), typeof(b)
-    batch = _joint_batch("matvec", x, y, 2, 1)
-    n = len(batch)
-    a, b = _to_batch(a, batch, x.shape[-2:]), _to_batch(b, batch, y.shape[-1:])
-    return lax.dot_general(a, b, (((n + 1,), (n,)), (tuple(range(n)), tuple(range(n)))))
+@checked(partial(_check_core, "matvec", 2, 1))
+def matvec(x1: Any, x2: Any, /) -> Array:
+    """Matrices ``(..., n, k)`` times vectors ``(..., k)``.
+
+    Raises:
+      ValueError: if there are too few axes, or sizes do not fit.
+    """
+    a, b = promoted("matvec", x1, x2, any_number)
+    return _batched_product(a, b, 2, 1)
 
 
-@compiled()
-def _vecmat(a, b):
-    a, b = promoted("vecmat", a, b, any_number)
+@checked(partial(_check_core, "vecmat", 1, 2))
+def vecmat(x1: Any, x2: Any, /) -> Array:
+    """Vectors ``(..., k)``, conjugated, times matrices ``(..., k, m)``.
+
+    Raises:
+      ValueError: if there are too few axes, or sizes do not fit.
+    """
+    a, b = promoted("vecmat", x1, x2, any_number)
     if dtypes.issubdtype(typeof(a).dtype, np.complexfloating):
         a = lax.conj(a)
+    return _batched_product(a, b, 1, 2)
+
+
+def _batched_product(
+    a: Any, b: Any, m: int, n: int, precision: Any = None, preferred: Any = None
+) -> Any:
+    """Products over the last of ``m`` axes and the first of ``n`` axes, the others broadcast."""
     x, y = typeof(a), typeof(b)
-    batch = _joint_batch("vecmat", x, y, 1, 2)
-    n = len(batch)
-    a, b = _to_batch(a, batch, x.shape[-1:]), _to_batch(b, batch, y.shape[-2:])
-    return lax.dot_general(a, b, (((n,), (n,)), (tuple(range(n)), tuple(range(n)))))
+    batch = _joint_batch("matmul", x, y, m, n)
+    k = len(batch)
+    a, b = _to_batch(a, batch, x.shape[-m:]), _to_batch(b, batch, y.shape[-n:])
+    dims = (((k + m - 1,), (k,)), (tuple(range(k)), tuple(range(k))))
+    return lax.dot_general(a, b, dims, precision, preferred)
 
 
 def tensordot(
@@ -331,18 +341,13 @@ def _outer(a, b):
     return (lax.bitwise_and if typeof(a).dtype == np.bool_ else lax.mul)(x, y)
 
 
+@elementwise
 def kron(a: Any, b: Any) -> Array:
     """Kronecker product: blocks of ``b`` scaled by the elements of ``a``.
 
     >>> kron(np.int32([1, 10]), np.int32([1, 2]))
     Array([ 1,  2, 10, 20], dtype=int32)
     """
-    check_arrays("kron", a, b)
-    return _kron(a, b)
-
-
-@compiled()
-def _kron(a, b):
     a, b = promoted("kron", a, b, any_number)
     n = max(typeof(a).ndim, typeof(b).ndim)
     p, q = ((1,) * (n - typeof(v).ndim) + typeof(v).shape for v in (a, b))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, typeof
 
-from .._functions import compiled
+from .._functions import checked, compiled
 from ._matrices import (
     adjoint,
     as_inexact,
@@ -200,6 +201,7 @@ def svdvals(x: Any, /) -> Array:
     return out
 
 
+@checked(partial(check_square, "eig"))
 def eig(a: Any) -> EigResult:
     """Eigenvalues and right eigenvectors of square matrices, complex always.
 
@@ -212,24 +214,13 @@ def eig(a: Any) -> EigResult:
 
     Eigenvalues have derivatives; those of the eigenvectors are an option of ``lax.linalg.eig``.
     """
-    check_square("eig", a)
-    return EigResult(*_eig(a))
-
-
-@compiled()
-def _eig(a):
     w, v = lax.linalg.eig(as_inexact(a), compute_left_eigenvectors=False)
-    return w, v
+    return EigResult(w, v)
 
 
+@checked(partial(check_square, "eigvals"))
 def eigvals(a: Any) -> Array:
     """Eigenvalues ``complex[..., n]`` of ``number[..., n, n]``, in no particular order."""
-    check_square("eigvals", a)
-    return _eigvals(a)
-
-
-@compiled()
-def _eigvals(a):
     (w,) = lax.linalg.eig(
         as_inexact(a), compute_left_eigenvectors=False, compute_right_eigenvectors=False
     )

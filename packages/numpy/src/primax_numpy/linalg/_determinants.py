@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from primax_core import custom_jvp, lax
 from primax_core.extend import Array, typeof
 
-from .._functions import compiled
+from .._functions import checked, compiled
 from ._matrices import (
     adjoint,
     as_inexact,
@@ -29,6 +30,7 @@ class SlogdetResult(NamedTuple):
     logabsdet: Array
 
 
+@checked(partial(check_square, "det"))
 def det(a: Any) -> Array:
     """Determinants of square matrices.
 
@@ -45,12 +47,6 @@ def det(a: Any) -> Array:
     >>> det(np.float32([[1, 2], [3, 5]]))
     Array(-1., dtype=float32)
     """
-    check_square("det", a)
-    return _det(a)
-
-
-@compiled()
-def _det(a):
     a = as_inexact(a)
     n = typeof(a).shape[-1]
     return _expanded(a) if n <= 3 else _by_factors(a)

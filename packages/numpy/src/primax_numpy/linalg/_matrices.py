@@ -80,6 +80,13 @@ def scaled_columns(a: Any, s: Any) -> Any:
     return lax.mul(a, lax.broadcast_in_dim(s, typeof(a).shape, (*range(n - 2), n - 1)))
 
 
+def scaled_rows(a: Any, s: Any) -> Any:
+    """``diag(s) @ a``."""
+    n = typeof(a).ndim
+    s = lax.convert_element_type(s, typeof(a).dtype)
+    return lax.mul(a, lax.broadcast_in_dim(s, typeof(a).shape, tuple(range(n - 1))))
+
+
 def trace_of(x: Any) -> Any:
     """Sum of the diagonal of square matrices."""
     return lax.reduce_sum(diagonal_of(x), (typeof(x).ndim - 2,))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,18 +13,20 @@ from primax_core import custom_jvp, lax
 from primax_core.extend import Array, dtypes, inexact, promoted, typeof
 
 from .._checks import check_arrays, one_axis
-from .._functions import compiled
+from .._functions import checked, compiled
 from ._matrices import (
     adjoint,
     as_inexact,
     broadcast_batch,
     check_square,
     checked_matrices,
+    diagonal_of,
     eye_like,
     is_complex,
     joint_batch,
     product,
     scaled_columns,
+    scaled_rows,
 )
 
 
@@ -62,6 +65,20 @@ def _rows(x: Any, order: Any) -> Any:
     )  # fmt: skip
 
 
+def _check_system(a: Any, b: Any) -> None:
+    check_square("solve", a)
+    check_arrays("linalg.solve", b)
+    x, y = typeof(a).shape, typeof(b).shape
+    if not y or (y[0] if len(y) == 1 else y[-2]) != x[-1]:
+        hint = ""
+        if len(y) > 1 and y[-1] == x[-1]:
+            hint = ". For a batch of vectors use solve(a, b[..., None])[..., 0]"
+        raise ValueError(f"Invalid shapes for solve: {x}, {y}{hint}")
+    if len(y) > 1:
+        joint_batch("solve", a, b, 2, 2)
+
+
+@checked(_check_system)
 def solve(a: Any, b: Any) -> Array:
     """``x`` in ``a @ x = b``.
 
@@ -79,21 +96,6 @@ def solve(a: Any, b: Any) -> Array:
     >>> solve(np.float32([[2, 0], [0, 4]]), np.float32([2, 2])).tolist()
     [1.0, 0.5]
     """
-    check_square("solve", a)
-    check_arrays("linalg.solve", a, b)
-    x, y = typeof(a).shape, typeof(b).shape
-    if not y or (y[0] if len(y) == 1 else y[-2]) != x[-1]:
-        hint = ""
-        if len(y) > 1 and y[-1] == x[-1]:
-            hint = ". For a batch of vectors use solve(a, b[..., None])[..., 0]"
-        raise ValueError(f"Invalid shapes for solve: {x}, {y}{hint}")
-    if len(y) > 1:
-        joint_batch("solve", a, b, 2, 2)
-    return _solve(a, b)
-
-
-@compiled()
-def _solve(a, b):
     a, b = promoted("solve", a, b, inexact)
     vector = typeof(b).ndim == 1
     if vector:
@@ -123,6 +125,7 @@ def _solved(a, b, batch):
     )
 
 
+@checked(partial(check_square, "inv"))
 def inv(a: Any) -> Array:
     """Inverses of square matrices ``number[..., n, n]``; inf or NaN where they are singular.
 
@@ -130,12 +133,6 @@ def inv(a: Any) -> Array:
       ValueError: if the matrices are not square.
       TypeError: for 16-bit floats.
     """
-    check_square("inv", a)
-    return _inv(a)
-
-
-@compiled()
-def _inv(a):
     a = as_inexact(a)
     return _solved(a, eye_like(a), typeof(a).shape[:-2])
 
@@ -312,17 +309,45 @@ def _lstsq(a, b, rcond, *, default):
         x = lax.full((n, typeof(b).shape[1]), 0, typeof(a).dtype)
         rank, s = np.int32(0), lax.full((0,), 0, info.dtype)
     else:
-        s = lax.linalg.svd(a, compute_uv=False)
+        x, s = _shortest(a, b, lax.stop_gradient(limit))
         top = lax.reduce_max(s, (0,))
-        large = lax.ge(s, lax.broadcast_in_dim(lax.mul(limit, top), typeof(s).shape, ()))
-        counted = lax.bitwise_and(large, lax.gt(s, lax.full_like(s, 0)))
-        rank = lax.reduce_sum(lax.convert_element_type(counted, np.int32), (0,))
-        x = product(_pseudo_inverse(a, lax.stop_gradient(limit), False), b)
+        large = lax.gt(s, lax.broadcast_in_dim(lax.mul(limit, top), typeof(s).shape, ()))
+        rank = lax.reduce_sum(lax.convert_element_type(large, np.int32), (0,))
     gap = lax.sub(product(a, x), b)
     squares = lax.real(lax.mul(gap, lax.conj(gap))) if is_complex(gap) else lax.mul(gap, gap)
     residuals = lax.reduce_sum(squares, (0,))
     rank = lax.convert_element_type(rank, dtypes.default_int())
     return (lax.squeeze(x, (1,)) if vector else x), residuals, rank, s
+
+
+@custom_jvp
+def _shortest(a, b, limit):
+    """``pinv(a) @ b`` and the singular values, from one decomposition."""
+    u, s, vh = lax.linalg.svd(a, full_matrices=False)
+    parts = scaled_rows(product(adjoint(u), b), _reciprocals(s, s, limit))
+    return product(adjoint(vh), parts), s
+
+
+@_shortest.defjvp
+def _(primals, tangents):
+    a, b, limit = primals
+    ta, tb, _ = tangents
+    u, s, vh = lax.linalg.svd(a, full_matrices=False)
+    inverse = product(adjoint(vh), adjoint(scaled_columns(u, _reciprocals(s, s, limit))))
+    x = product(inverse, b)
+    # The tangent of the inverse, applied to b without forming it.
+    th, ph = adjoint(ta), adjoint(inverse)
+    gap = lax.sub(b, product(a, x))
+    near = product(th, product(ph, x))
+    tx = lax.add(
+        lax.sub(product(inverse, tb), product(inverse, product(ta, x))),
+        lax.add(
+            product(inverse, product(ph, product(th, gap))),
+            lax.sub(near, product(inverse, product(a, near))),
+        ),
+    )
+    ts = diagonal_of(product(product(adjoint(u), ta), adjoint(vh)))
+    return (x, s), (tx, lax.real(ts) if is_complex(ts) else ts)
 
 
 def tensorinv(a: Any, ind: int = 2) -> Array:
