@@ -11,5 +11,6 @@ NAMES = [f"{n}-{c.name}" for n, c in enumerate(CASES)]
 
 
 @pytest.mark.parametrize("case", CASES, ids=NAMES)
-def test_case(case: Case) -> None:
-    assert not list(verdicts(case)), case
+def test_case(case: Case, request: pytest.FixtureRequest) -> None:
+    derivatives = not request.config.getoption("--without-derivatives")
+    assert not list(verdicts(case, derivatives)), case
