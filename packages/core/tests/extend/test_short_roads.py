@@ -35,10 +35,19 @@ def test_types_and_settings_are_part_of_the_key() -> None:
     assert found.quick("twice", x, x) == 8
 
 
+def test_numbers_and_arrays_of_numpy_take_it_too() -> None:
+    found, x = roads(), device_put(np.float32(2))
+    assert found.slow("twice", (x, 3.0), times=2) == 10
+    assert found.quick("twice", x, 5.0) == 14
+    assert found.quick("twice", x, np.float32(5)) is None  # of another type: not weak
+    assert found.slow("twice", (x, np.ones((), np.float32)), times=2) == 6
+    assert found.quick("twice", x, np.array(5, np.float32)) == 14
+
+
 def test_other_values_take_the_slow_road() -> None:
     found, x = roads(), device_put(np.float32(2))
     assert found.slow("twice", (x, 3.0), times=2) == 10
-    assert found.quick("twice", x, 3.0) is None
+    assert found.quick("twice", x, "a") is None
     assert found.quick([], x, x) is None  # not hashable
 
 

@@ -12,6 +12,8 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from .._base import caches, errors, pytree, source
 from .._base.config import state
 from .._ir.jaxpr import DebugInfo, Jaxpr
@@ -295,7 +297,8 @@ def _compile_for(name: str):
     return lambda jaxpr, specs: dispatch.compile_jaxpr(jaxpr, specs, name=name)
 
 
-_NUMBERS = frozenset((float, int, bool, complex))
+# What is brought to the device on the short road too.
+_ON_HOST = frozenset((float, int, bool, complex, np.ndarray, np.float32, np.int32, np.bool_))
 
 
 def make_front(
@@ -307,13 +310,13 @@ def make_front(
     def call(*args, **kwargs):
         key, arrays = None, args
         if state.trace is None:
-            if args and type(args[-1]) in _NUMBERS:
-                arrays, specs = _numbers_as_arrays(args)
+            if args and type(args[-1]) in _ON_HOST:
+                arrays, specs = _as_arrays(args)
             else:
                 try:
                     specs = [a._spec for a in args]
                 except AttributeError:
-                    arrays, specs = _numbers_as_arrays(args)
+                    arrays, specs = _as_arrays(args)
             if specs is not None:
                 if kwargs:
                     given = tuple(kwargs.values())
@@ -358,12 +361,13 @@ def make_front(
     return call
 
 
-def _numbers_as_arrays(args: tuple):
-    """Arguments with Python numbers as arrays, and their specs; ``None`` where others are."""
-    arrays = [as_operand(a) if type(a) in _NUMBERS else a for a in args]
+def _as_arrays(args: tuple):
+    """Arguments as arrays, and their specs; ``None`` where some are neither arrays nor values of
+    Python's or NumPy's."""
     try:
+        arrays = [as_operand(a) if type(a) in _ON_HOST else a for a in args]
         return arrays, [a._spec for a in arrays]
-    except AttributeError:
+    except (AttributeError, TypeError):
         return args, None
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable
 from typing import Any, Final
 
 from .._base.config import state
-from .._runtime.dispatch import collect_garbage, garbage_is_due
+from .._runtime.dispatch import as_operand, collect_garbage, garbage_is_due
 from .._trace.array import Array
 
 _KEPT: Final = 4096
@@ -49,7 +49,11 @@ class ShortRoads:
         if state.trace is not None:
             return None
         try:
-            road = self._found[state.key, key, *[x._spec for x in arrays]]
+            try:
+                road = self._found[state.key, key, *[x._spec for x in arrays]]
+            except AttributeError:  # a number, or an array of NumPy's
+                arrays = tuple([as_operand(x) for x in arrays])
+                road = self._found[state.key, key, *[x._spec for x in arrays]]
             bufs = [x._buf for x in arrays]
             if garbage_is_due():
                 collect_garbage()
@@ -66,8 +70,8 @@ class ShortRoads:
 
     def _remember(self, key: Hashable, arrays: tuple[Any, ...], static: dict[str, Any]) -> None:
         try:
-            specs = [x._spec for x in arrays]
-        except AttributeError:  # a number, or an array of NumPy's
+            specs = [as_operand(x)._spec for x in arrays]
+        except (AttributeError, TypeError):
             return
         # The key under which `make_front` keeps this call.
         values = tuple(static.values())

@@ -30,6 +30,7 @@ from .rounding import RoundingMethod, round as round_to_integers
 from .selection import select
 
 _SEQUENCES: Final = (list, tuple, set, dict, str)
+_NDARRAY: Final = np.ndarray
 _OPERANDS: Final = (Array, int, float, np.ndarray, np.generic)
 _SCALARS: Final = frozenset(
     (bool, int, float, np.bool_, np.float32, np.float64, np.int32, np.int64)
@@ -85,6 +86,8 @@ def _operator(
             if kind in _SCALARS:
                 y = _scalar_array(other, kind)
             try:
+                if kind is _NDARRAY:
+                    y = as_operand(other)
                 road = roads[(state.key, self._spec, y._spec)]
                 if garbage_is_due():
                     collect_garbage()
@@ -99,6 +102,8 @@ def _operator(
             if kind in _SCALARS:
                 y = _scalar_array(other, kind)
             try:
+                if kind is _NDARRAY:
+                    y = as_operand(other)
                 road = roads[(state.key, y._spec, self._spec)]
                 if garbage_is_due():
                     collect_garbage()
