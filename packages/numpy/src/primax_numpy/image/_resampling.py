@@ -5,12 +5,11 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from primax_core import lax
-from primax_core.extend import dtypes, typeof
+from primax_core.extend import dtypes
 
 
 class ResizeMethod(enum.Enum):
@@ -61,145 +60,124 @@ def method_of(method: Any) -> ResizeMethod:
     return method if isinstance(method, ResizeMethod) else ResizeMethod.from_string(method)
 
 
-# Weights of elements at a distance of x >= 0, in widths of an element.
+# Weights of elements at a distance of x >= 0, in widths of an element. ``xp`` is the module that
+# the functions come from: numpy for known sizes, this package for scales that may be traced.
 
 
-def _triangle(x):
-    return lax.max(lax.sub(_number(x, 1), x), _number(x, 0))
+def _triangle(xp, x):
+    return xp.maximum(1 - x, 0)
 
 
-def _cubic(x, a: float):
-    near = _polynomial(x, (a + 2, -(a + 3), 0, 1))
-    far = _polynomial(x, (a, -5 * a, 8 * a, -4 * a))
-    zero = lax.full_like(x, 0)
-    outer = lax.select(lax.lt(x, lax.full_like(x, 2)), far, zero)
-    return lax.select(lax.lt(x, lax.full_like(x, 1)), near, outer)
+def _cubic(xp, x, a: float):
+    near = ((a + 2) * x - (a + 3)) * x * x + 1
+    far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+    return xp.where(x < 1, near, xp.where(x < 2, far, 0))
 
 
-def _lanczos(x, radius: int):
-    one = lax.full_like(x, 1)
-    small = lax.le(x, lax.full_like(x, 1e-3))
-    y = lax.mul(lax.select(small, one, x), _number(x, math.pi))
-    window = lax.sin(lax.div(y, _number(x, radius)))
-    value = lax.div(lax.mul(_number(x, radius), lax.mul(lax.sin(y), window)), lax.mul(y, y))
-    inside = lax.lt(x, lax.full_like(x, radius))
-    return lax.select(small, one, lax.select(inside, value, lax.full_like(x, 0)))
+def _lanczos(xp, x, radius: int):
+    small = x <= 1e-3
+    y = math.pi * xp.where(small, 1, x)
+    value = radius * xp.sin(y) * xp.sin(y / radius) / (y * y)
+    return xp.where(small, 1, xp.where(x < radius, value, 0))
 
 
-def _number(x, value: float):
-    return np.asarray(value, typeof(x).dtype)[()]
-
-
-def _polynomial(x, coefficients):
-    out = lax.full_like(x, coefficients[0])
-    for c in coefficients[1:]:
-        out = lax.add(lax.mul(out, x), _number(x, c))
-    return out
-
-
-def _kernel(method: ResizeMethod, antialias: bool) -> Callable[[Any], Any]:
-    match method:
-        case ResizeMethod.LINEAR:
-            return _triangle
-        case ResizeMethod.CUBIC:
-            return lambda x: _cubic(x, -0.5)
-        case ResizeMethod.CUBIC_PYTORCH:
-            return lambda x: _cubic(x, -0.5 if antialias else -0.75)
-        case ResizeMethod.LANCZOS3:
-            return lambda x: _lanczos(x, 3)
-        case _:
-            return lambda x: _lanczos(x, 5)
+_KERNELS: Final[dict[ResizeMethod, Callable[[Any, Any], Any]]] = {
+    ResizeMethod.LINEAR: _triangle,
+    ResizeMethod.CUBIC: lambda xp, x: _cubic(xp, x, -0.5),
+    ResizeMethod.CUBIC_PYTORCH: lambda xp, x: _cubic(xp, x, -0.5),
+    ResizeMethod.LANCZOS3: lambda xp, x: _lanczos(xp, x, 3),
+    ResizeMethod.LANCZOS5: lambda xp, x: _lanczos(xp, x, 5),
+}
 
 
 def weights_of(
-    size: int, wanted: int, scale: Any, shift: Any, method: ResizeMethod, antialias: bool
+    xp: Any, size: int, wanted: int, scale: Any, shift: Any, method: ResizeMethod, antialias: bool
 ) -> Any:
     """How much each element of an axis counts in each of the result: ``[size, wanted]``.
 
     Element ``i`` of the axis comes to lie at ``i * scale + shift``. Elements of the result whose
     place is outside of the axis get no weights, the others weights whose sum is one; but
     ``CUBIC_PYTORCH`` repeats the first and last elements four times outside of the axis.
+
+    Args:
+      xp: numpy, or this package.
+      scale, shift: floating scalars of ``xp``.
     """
-    dtype = typeof(scale).dtype
-    inverse = lax.div(np.ones((), dtype)[()], scale)
+    dtype = scale.dtype
     if method is ResizeMethod.AREA:
-        weights = _overlaps(size, wanted, inverse, shift)
-        return _normalized(weights, lax.full((wanted,), True, np.dtype(bool)))
-    middle = lax.add(lax.iota(dtype, wanted), np.asarray(0.5, dtype)[()])
-    places = lax.sub(
-        lax.mul(lax.sub(middle, _filled(shift, wanted)), _filled(inverse, wanted)),
-        np.asarray(0.5, dtype)[()],
-    )
+        weights = _overlaps(xp, size, wanted, 1 / scale, shift)
+        return _normalized(xp, weights, True)
+    places = (xp.arange(wanted, dtype=dtype) + 0.5 - shift) / scale - 0.5
     if method is ResizeMethod.CUBIC_PYTORCH and not antialias:
-        return _repeating(size, places)
-    distance = _distances(places, 0, size)
+        return _repeating(xp, size, places)
+    distance = xp.abs(places - xp.arange(size, dtype=dtype)[:, None])
     if antialias:
-        width = lax.max(lax.abs(inverse), np.ones((), dtype)[()])
-        distance = lax.div(distance, lax.broadcast_in_dim(width, (size, wanted), ()))
-    inside = lax.bitwise_and(
-        lax.ge(places, np.asarray(-0.5, dtype)[()]),
-        lax.le(places, np.asarray(size - 0.5, dtype)[()]),
-    )
-    return _normalized(_kernel(method, antialias)(distance), inside)
+        distance = distance / xp.maximum(xp.abs(1 / scale), 1)
+    inside = (places >= -0.5) & (places <= size - 0.5)
+    return _normalized(xp, _KERNELS[method](xp, distance), inside)
 
 
-def _distances(places, start: int, stop: int):
-    """Distances of elements from places: ``[stop - start, wanted]``."""
-    dtype = typeof(places).dtype
-    shape = (stop - start, typeof(places).shape[0])
-    elements = lax.add(lax.broadcasted_iota(dtype, shape, 0), np.asarray(start, dtype)[()])
-    return lax.abs(lax.sub(lax.broadcast_in_dim(places, shape, (1,)), elements))
-
-
-def _repeating(size: int, places):
+def _repeating(xp, size: int, places):
     """Cubic weights where some elements outside of the axis are those at its ends."""
-    dtype = typeof(places).dtype
     reach = 4
-    given = places
-    places = lax.clamp(np.asarray(-2, dtype)[()], places, np.asarray(size + 1, dtype)[()])
-    weights = _cubic(_distances(places, -reach, size + reach), -0.75)
-    n = size + 2 * reach
-    first, last = (
-        lax.expand_dims(lax.reduce_sum(lax.slice_in_dim(weights, *part), (0,)), (0,))
-        for part in ((0, reach + 1), (n - reach - 1, n))
-    )
+    inside = (places >= -reach) & (places <= size - 1 + reach)
+    elements = xp.arange(-reach, size + reach, dtype=places.dtype)[:, None]
+    weights = _cubic(xp, xp.abs(xp.clip(places, -2, size + 1) - elements), -0.75)
     if size == 1:
-        all_of = lax.full_like(first, 1)
+        ends = [weights.sum(0, keepdims=True)]
     else:
-        inner = lax.slice_in_dim(weights, reach + 1, n - reach - 1)
-        all_of = lax.concatenate([first, inner, last], 0)
-    ends = (np.asarray(v, dtype)[()] for v in (-reach, size - 1 + reach))
-    low, high = (compare(given, end) for compare, end in zip((lax.ge, lax.le), ends))
-    inside = lax.convert_element_type(lax.bitwise_and(low, high), dtype)
-    return lax.mul(all_of, lax.broadcast_in_dim(inside, typeof(all_of).shape, (1,)))
+        first, last = weights[: reach + 1], weights[-reach - 1 :]
+        middle = weights[reach + 1 : -reach - 1]
+        ends = [first.sum(0, keepdims=True), middle, last.sum(0, keepdims=True)]
+    return xp.where(inside, xp.concatenate(ends, 0), 0)
 
 
-def _normalized(weights, counts):
+def _normalized(xp, weights, counts):
     """Weights with the sum one, or zero where they do not count or nearly cancel."""
-    dtype = typeof(weights).dtype
-    total = lax.reduce_sum(weights, (0,))
-    least = np.asarray(1000 * float(dtypes.finfo(dtype).eps), dtype)[()]
-    counts = lax.bitwise_and(counts, lax.gt(lax.abs(total), least))
-    one = lax.full_like(total, 1)
-    factor = lax.select(
-        counts, lax.div(one, lax.select(counts, total, one)), lax.full_like(total, 0)
-    )
-    return lax.mul(weights, lax.broadcast_in_dim(factor, typeof(weights).shape, (1,)))
+    total = weights.sum(0)
+    counts = counts & (xp.abs(total) > 1000 * float(dtypes.finfo(weights.dtype).eps))
+    return xp.where(counts, weights / xp.where(counts, total, 1), 0)
 
 
-def _filled(x, n: int):
-    return lax.broadcast_in_dim(x, (n,), ())
-
-
-def _overlaps(size: int, wanted: int, inverse, shift):
+def _overlaps(xp, size: int, wanted: int, inverse, shift):
     """Lengths that elements of both sides have in common."""
-    dtype = typeof(inverse).dtype
-    starts = lax.sub(lax.iota(dtype, wanted), _filled(shift, wanted))
-    ends = lax.add(starts, np.ones((), dtype)[()])
-    first, second = (lax.mul(v, _filled(inverse, wanted)) for v in (starts, ends))
-    shape = (size, wanted)
-    left = lax.broadcasted_iota(dtype, shape, 0)
-    right = lax.add(left, np.ones((), dtype)[()])
-    low = lax.max(left, lax.broadcast_in_dim(lax.min(first, second), shape, (1,)))
-    high = lax.min(right, lax.broadcast_in_dim(lax.max(first, second), shape, (1,)))
-    return lax.max(lax.sub(high, low), np.zeros((), dtype)[()])
+    starts = (xp.arange(wanted, dtype=inverse.dtype) - shift) * inverse
+    ends = starts + inverse
+    left = xp.arange(size, dtype=inverse.dtype)[:, None]
+    low = xp.maximum(left, xp.minimum(starts, ends))
+    high = xp.minimum(left + 1, xp.maximum(starts, ends))
+    return xp.maximum(high - low, 0)
+
+
+# Few of many
+
+
+class Taps(NamedTuple):
+    """The elements that count in each of the result, as many for all of them.
+
+    Attributes:
+      places: ``int32[count, wanted]``.
+      weights: ``[count, wanted]``.
+    """
+
+    places: np.ndarray
+    weights: np.ndarray
+
+
+def taps_of(weights: np.ndarray) -> Taps | None:
+    """Weights that are not zero, if they are so few that a sum over all would be wasteful."""
+    size, wanted = weights.shape
+    used = weights != 0
+    first = used.argmax(0)
+    count = int((size - used[::-1].argmax(0) - first).max(initial=0))
+    if count * _WASTE > size or not wanted:
+        return None
+    places = np.minimum(first + np.arange(count)[:, None], size - 1)
+    fitting = first + np.arange(count)[:, None] < size
+    found = np.where(fitting, np.take_along_axis(weights, places, 0), 0)
+    return Taps(places.astype(np.int32), found)
+
+
+_WASTE: Final = 16
+"""How many times more elements than taps make taking them one by one faster than a matrix product
+(measured on a CPU for images of three channels)."""

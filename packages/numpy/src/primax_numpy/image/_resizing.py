@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+import primax_numpy
 from primax_core import lax
 from primax_core.extend import Array, dtypes, inexact, typeof
 
 from .._checks import axes_of, check_arrays
 from .._functions import compiled
-from ._resampling import ResizeMethod, method_of, weights_of
+from ._resampling import ResizeMethod, Taps, method_of, taps_of, weights_of
 
 
 def resize(
@@ -92,11 +93,26 @@ def _resize(image, *, shape, method, antialias, precision):
     for axis, (size, wanted) in enumerate(zip(typeof(image).shape, shape)):
         if size == wanted:
             continue
-        scale = np.asarray(wanted / max(size, 1), real)[()]
-        shift = np.zeros((), real)[()]
-        weights = weights_of(size, wanted, scale, shift, method, antialias)
-        image = _weighted(image, weights, axis, precision)
+        scale = np.float64(wanted / max(size, 1))
+        weights = weights_of(np, size, wanted, scale, np.float64(0), method, antialias)
+        taps = taps_of(weights)
+        if taps is None:
+            image = _weighted(image, weights.astype(real), axis, precision)
+        else:
+            image = _tapped(image, taps, axis)
     return image
+
+
+def _tapped(image, taps: Taps, axis: int):
+    """Sums of few elements along an axis, taken one after the other."""
+    dtype = typeof(image).dtype
+    total = None
+    for places, weights in zip(*taps):
+        part = _taken(image, places, axis)
+        shape = typeof(part).shape
+        part = lax.mul(part, lax.broadcast_in_dim(weights.astype(dtype), shape, (axis,)))
+        total = part if total is None else lax.add(total, part)
+    return total
 
 
 def _in_floats(image):
@@ -169,6 +185,6 @@ def _scaled(image, scale, translation, *, shape, axes, method, antialias, precis
         factor, shift = (lax.index_in_dim(v, k, 0, keepdims=False) for v in (scale, translation))
         shift = lax.convert_element_type(shift, typeof(factor).dtype)
         size = typeof(image).shape[axis]
-        weights = weights_of(size, shape[axis], factor, shift, method, antialias)
+        weights = weights_of(primax_numpy, size, shape[axis], factor, shift, method, antialias)
         image = _weighted(image, weights, axis, precision)
     return image
