@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from special_values import same
 
 import primax_numpy as pnp
 from primax_core import enable_x64, jit
@@ -31,8 +32,10 @@ FLOATS = ["float32", "float64"]
 COMPLEX = ["complex64", "complex128"]
 INTEGERS = [f"{u}int{n}" for u in ("", "u") for n in (8, 16, 32, 64)]
 NUMBERS = INTEGERS + FLOATS + COMPLEX
-TRUTHS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "isfinite",
-          "isinf", "isnan", "signbit", "logical_and", "logical_or", "logical_xor", "logical_not")  # fmt: skip
+TRUTHS = (
+    "equal not_equal less less_equal greater greater_equal isfinite isinf isnan signbit "
+    "logical_and logical_or logical_xor logical_not"
+).split()
 OF_INTEGERS = ("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_invert",
                "bitwise_left_shift", "bitwise_right_shift")  # fmt: skip
 OF_REALS = ("ceil", "floor", "trunc", "floor_divide", "remainder", "maximum", "minimum")
@@ -100,35 +103,121 @@ REAL_CASES: list[tuple[str, tuple[float, ...], float]] = [
     *[("abs", (x,), r) for x, r in [(NAN, NAN), (-0.0, 0.0), (-INF, INF)]],
     *[("acos", (x,), r) for x, r in [(NAN, NAN), (1.5, NAN), (BELOW, NAN), (1.0, 0.0)]],
     *[("acosh", (x,), r) for x, r in [(NAN, NAN), (0.5, NAN), (1.0, 0.0), (INF, INF)]],
-    *[("asin", (x,), r) for x, r in [(NAN, NAN), (1.5, NAN), (BELOW, NAN), (0.0, 0.0), (-0.0, -0.0)]],
+    *[
+        ("asin", (x,), r)
+        for x, r in [(NAN, NAN), (1.5, NAN), (BELOW, NAN), (0.0, 0.0), (-0.0, -0.0)]
+    ],
     *[(n, (x,), x) for n in ("asinh", "sinh") for x in (NAN, 0.0, -0.0, INF, -INF)],
-    *[("atan", (x,), r) for x, r in [(NAN, NAN), (0.0, 0.0), (-0.0, -0.0), (INF, PI / 2), (-INF, -PI / 2)]],
-    *[("atanh", (x,), r) for x, r in [(NAN, NAN), (1.5, NAN), (BELOW, NAN), (1.0, INF), (-1.0, -INF), (0.0, 0.0), (-0.0, -0.0)]],
-    *[(n, (x,), x) for n in ("ceil", "floor", "trunc", "round", "positive", "real") for x in (NAN, 0.0, -0.0, INF, -INF, -3.0)],
+    *[
+        ("atan", (x,), r)
+        for x, r in [(NAN, NAN), (0.0, 0.0), (-0.0, -0.0), (INF, PI / 2), (-INF, -PI / 2)]
+    ],
+    *[
+        ("atanh", (x,), r)
+        for x, r in [
+            (NAN, NAN),
+            (1.5, NAN),
+            (BELOW, NAN),
+            (1.0, INF),
+            (-1.0, -INF),
+            (0.0, 0.0),
+            (-0.0, -0.0),
+        ]
+    ],
+    *[
+        (n, (x,), x)
+        for n in ("ceil", "floor", "trunc", "round", "positive", "real")
+        for x in (NAN, 0.0, -0.0, INF, -INF, -3.0)
+    ],
     *[("ceil", (x,), r) for x, r in [(-0.5, -0.0), (0.5, 1.0)]],
     *[("round", (x,), r) for x, r in [(0.5, 0.0), (1.5, 2.0), (2.5, 2.0), (-0.5, -0.0)]],
     *[("cos", (x,), r) for x, r in [(NAN, NAN), (0.0, 1.0), (-0.0, 1.0), (INF, NAN), (-INF, NAN)]],
     *[("cosh", (x,), r) for x, r in [(NAN, NAN), (0.0, 1.0), (-0.0, 1.0), (INF, INF), (-INF, INF)]],
     *[("exp", (x,), r) for x, r in [(NAN, NAN), (0.0, 1.0), (-0.0, 1.0), (INF, INF), (-INF, 0.0)]],
-    *[("expm1", (x,), r) for x, r in [(NAN, NAN), (0.0, 0.0), (-0.0, -0.0), (INF, INF), (-INF, -1.0)]],
-    *[(n, (x,), r) for n in ("log", "log2", "log10") for x, r in [(NAN, NAN), (BELOW, NAN), (0.0, -INF), (-0.0, -INF), (1.0, 0.0), (INF, INF)]],
-    *[("log1p", (x,), r) for x, r in [(NAN, NAN), (BELOW, NAN), (-1.0, -INF), (-0.0, -0.0), (0.0, 0.0), (INF, INF)]],
-    *[("reciprocal", (x,), r) for x, r in [(0.0, INF), (-0.0, -INF), (INF, 0.0), (-INF, -0.0), (NAN, NAN)]],
-    *[("sign", (x,), r) for x, r in [(-2.0, -1.0), (-0.0, 0.0), (0.0, 0.0), (2.0, 1.0), (NAN, NAN), (-INF, -1.0)]],
-    *[(n, (x,), r) for n in ("sin", "tan") for x, r in [(NAN, NAN), (0.0, 0.0), (-0.0, -0.0), (INF, NAN), (-INF, NAN)]],
+    *[
+        ("expm1", (x,), r)
+        for x, r in [(NAN, NAN), (0.0, 0.0), (-0.0, -0.0), (INF, INF), (-INF, -1.0)]
+    ],
+    *[
+        (n, (x,), r)
+        for n in ("log", "log2", "log10")
+        for x, r in [(NAN, NAN), (BELOW, NAN), (0.0, -INF), (-0.0, -INF), (1.0, 0.0), (INF, INF)]
+    ],
+    *[
+        ("log1p", (x,), r)
+        for x, r in [(NAN, NAN), (BELOW, NAN), (-1.0, -INF), (-0.0, -0.0), (0.0, 0.0), (INF, INF)]
+    ],
+    *[
+        ("reciprocal", (x,), r)
+        for x, r in [(0.0, INF), (-0.0, -INF), (INF, 0.0), (-INF, -0.0), (NAN, NAN)]
+    ],
+    *[
+        ("sign", (x,), r)
+        for x, r in [(-2.0, -1.0), (-0.0, 0.0), (0.0, 0.0), (2.0, 1.0), (NAN, NAN), (-INF, -1.0)]
+    ],
+    *[
+        (n, (x,), r)
+        for n in ("sin", "tan")
+        for x, r in [(NAN, NAN), (0.0, 0.0), (-0.0, -0.0), (INF, NAN), (-INF, NAN)]
+    ],
     *[("square", (x,), r) for x, r in [(-0.0, 0.0), (-INF, INF), (NAN, NAN)]],
-    *[("sqrt", (x,), r) for x, r in [(NAN, NAN), (-1.0, NAN), (0.0, 0.0), (-0.0, -0.0), (INF, INF)]],
-    *[("tanh", (x,), r) for x, r in [(NAN, NAN), (0.0, 0.0), (-0.0, -0.0), (INF, 1.0), (-INF, -1.0)]],
+    *[
+        ("sqrt", (x,), r)
+        for x, r in [(NAN, NAN), (-1.0, NAN), (0.0, 0.0), (-0.0, -0.0), (INF, INF)]
+    ],
+    *[
+        ("tanh", (x,), r)
+        for x, r in [(NAN, NAN), (0.0, 0.0), (-0.0, -0.0), (INF, 1.0), (-INF, -1.0)]
+    ],
     *[("negative", (x,), -x) for x in (0.0, -0.0, INF)],
-    *[("logaddexp", (x, y), r) for x, y, r in [(NAN, INF, NAN), (-INF, NAN, NAN), (INF, 1.0, INF), (-INF, INF, INF), (-INF, 2.0, 2.0), (-INF, -INF, -INF)]],
-    *[("hypot", (x, y), r) for x, y, r in [(INF, NAN, INF), (NAN, -INF, INF), (3.0, -0.0, 3.0), (0.0, -3.0, 3.0), (NAN, 1.0, NAN), (-0.0, -0.0, 0.0)]],
-    *[(n, (x, y), NAN) for n in ("maximum", "minimum") for x, y in [(NAN, 1.0), (1.0, NAN), (NAN, NAN)]],
-    *[("copysign", (x, y), r) for x, y, r in [(2.0, -1.0, -2.0), (-2.0, 0.0, 2.0), (2.0, -0.0, -2.0), (0.0, -INF, -0.0), (-INF, 1.0, INF)]],
-    *[("nextafter", (x, y), r) for x, y, r in [(NAN, 1.0, NAN), (1.0, NAN, NAN), (-0.0, 0.0, 0.0), (0.0, -0.0, -0.0), (INF, INF, INF)]],
-]  # fmt: skip
-
-ZEROS = (0.0, -0.0)
-SIGNED = (-3.0, -0.0, 0.0, 3.0)
+    *[
+        ("logaddexp", (x, y), r)
+        for x, y, r in [
+            (NAN, INF, NAN),
+            (-INF, NAN, NAN),
+            (INF, 1.0, INF),
+            (-INF, INF, INF),
+            (-INF, 2.0, 2.0),
+            (-INF, -INF, -INF),
+        ]
+    ],
+    *[
+        ("hypot", (x, y), r)
+        for x, y, r in [
+            (INF, NAN, INF),
+            (NAN, -INF, INF),
+            (3.0, -0.0, 3.0),
+            (0.0, -3.0, 3.0),
+            (NAN, 1.0, NAN),
+            (-0.0, -0.0, 0.0),
+        ]
+    ],
+    *[
+        (n, (x, y), NAN)
+        for n in ("maximum", "minimum")
+        for x, y in [(NAN, 1.0), (1.0, NAN), (NAN, NAN)]
+    ],
+    *[
+        ("copysign", (x, y), r)
+        for x, y, r in [
+            (2.0, -1.0, -2.0),
+            (-2.0, 0.0, 2.0),
+            (2.0, -0.0, -2.0),
+            (0.0, -INF, -0.0),
+            (-INF, 1.0, INF),
+        ]
+    ],
+    *[
+        ("nextafter", (x, y), r)
+        for x, y, r in [
+            (NAN, 1.0, NAN),
+            (1.0, NAN, NAN),
+            (-0.0, 0.0, 0.0),
+            (0.0, -0.0, -0.0),
+            (INF, INF, INF),
+        ]
+    ],
+]
 
 
 def _quotient(x: float, y: float) -> float:
@@ -187,22 +276,11 @@ def _power(x: float, y: float) -> float:
 PAIRS += [("pow", (x, y), _power(x, y)) for x, y in itertools.product(VALUES, VALUES)]
 
 
-def same(found: float, expected: float) -> bool:
-    """Equal but for rounding; zeros have signs."""
-    if math.isnan(expected):
-        return math.isnan(found)
-    if expected == 0 or math.isinf(expected):
-        return found == expected and math.copysign(1, found) == math.copysign(1, expected)
-    return math.isclose(found, expected, rel_tol=1e-5)
-
-
 def _wrong(cases: list[Any], run: Any) -> list[Any]:
     """The cases of a function whose result is another."""
     columns = [np.array(c, np.float32) for c in zip(*[args for _, args, _ in cases])]
     found = np.asarray(run(*[pnp.asarray(c) for c in columns]), np.float64)
-    return [
-        (*case, float(f)) for case, f in zip(cases, found, strict=True) if not same(f, case[2])
-    ]
+    return [(*case, float(f)) for case, f in zip(cases, found, strict=True) if not same(f, case[2])]
 
 
 @pytest.mark.parametrize("compiled", [False, True])
@@ -232,163 +310,6 @@ def test_special_cases_of_operators(name: str) -> None:
     assert not _wrong(cases, in_place)
 
 
-# Complex functions: cases of one half plane, (a, b) -> (real part, imaginary part); ``...`` where
-# only a number's being zero or infinite is said, not its sign.
-
-HALF, ANY = PI / 2, 1.25
-
-COMPLEX_CASES: dict[str, list[tuple[tuple[float, float], tuple[float, float]]]] = {
-    "acos": [
-        ((0.0, 0.0), (HALF, -0.0)), ((-0.0, 0.0), (HALF, -0.0)), ((0.0, NAN), (HALF, NAN)),
-        ((2.0, INF), (HALF, -INF)), ((2.0, NAN), (NAN, NAN)), ((-INF, ANY), (PI, -INF)),
-        ((INF, ANY), (0.0, -INF)), ((-INF, INF), (3 * PI / 4, -INF)), ((INF, INF), (PI / 4, -INF)),
-        ((NAN, ANY), (NAN, NAN)), ((NAN, INF), (NAN, -INF)), ((NAN, NAN), (NAN, NAN)),
-        ((INF, NAN), (NAN, -INF)),
-    ],
-    "acosh": [
-        ((0.0, 0.0), (0.0, HALF)), ((-0.0, 0.0), (0.0, HALF)), ((2.0, INF), (INF, HALF)),
-        ((2.0, NAN), (NAN, NAN)), ((0.0, NAN), (NAN, HALF)), ((-INF, ANY), (INF, PI)),
-        ((INF, ANY), (INF, 0.0)), ((-INF, INF), (INF, 3 * PI / 4)), ((INF, INF), (INF, PI / 4)),
-        ((INF, NAN), (INF, NAN)), ((-INF, NAN), (INF, NAN)), ((NAN, ANY), (NAN, NAN)),
-        ((NAN, INF), (INF, NAN)), ((NAN, NAN), (NAN, NAN)),
-    ],
-    "asinh": [
-        ((0.0, 0.0), (0.0, 0.0)), ((2.0, INF), (INF, HALF)), ((2.0, NAN), (NAN, NAN)),
-        ((INF, ANY), (INF, 0.0)), ((INF, INF), (INF, PI / 4)), ((NAN, 0.0), (NAN, 0.0)),
-        ((NAN, ANY), (NAN, NAN)), ((NAN, INF), (INF, NAN)), ((NAN, NAN), (NAN, NAN)),
-        ((INF, NAN), (INF, NAN)),
-    ],
-    "atanh": [
-        ((0.0, 0.0), (0.0, 0.0)), ((0.0, NAN), (0.0, NAN)), ((1.0, 0.0), (INF, 0.0)),
-        ((2.0, INF), (0.0, HALF)), ((2.0, NAN), (NAN, NAN)), ((INF, ANY), (0.0, HALF)),
-        ((INF, INF), (0.0, HALF)), ((INF, NAN), (0.0, NAN)), ((NAN, ANY), (NAN, NAN)),
-        ((NAN, INF), (0.0, HALF)), ((NAN, NAN), (NAN, NAN)),
-    ],
-    "cosh": [
-        ((0.0, 0.0), (1.0, 0.0)), ((0.0, INF), (NAN, 0.0)), ((0.0, NAN), (NAN, 0.0)),
-        ((2.0, INF), (NAN, NAN)), ((2.0, NAN), (NAN, NAN)), ((INF, 0.0), (INF, 0.0)),
-        ((INF, ANY), (INF, INF)), ((INF, INF), (INF, NAN)), ((INF, NAN), (INF, NAN)),
-        ((NAN, 0.0), (NAN, 0.0)), ((NAN, ANY), (NAN, NAN)), ((NAN, NAN), (NAN, NAN)),
-    ],
-    "exp": [
-        ((0.0, 0.0), (1.0, 0.0)), ((-0.0, 0.0), (1.0, 0.0)), ((2.0, INF), (NAN, NAN)),
-        ((2.0, NAN), (NAN, NAN)), ((INF, 0.0), (INF, 0.0)), ((-INF, ANY), (0.0, 0.0)),
-        ((INF, ANY), (INF, INF)), ((-INF, INF), (0.0, 0.0)), ((INF, INF), (INF, NAN)),
-        ((-INF, NAN), (0.0, 0.0)), ((INF, NAN), (INF, NAN)), ((NAN, 0.0), (NAN, 0.0)),
-        ((NAN, ANY), (NAN, NAN)), ((NAN, NAN), (NAN, NAN)),
-    ],
-    "expm1": [
-        ((0.0, 0.0), (0.0, 0.0)), ((2.0, INF), (NAN, NAN)), ((2.0, NAN), (NAN, NAN)),
-        ((INF, 0.0), (INF, 0.0)), ((-INF, ANY), (-1.0, 0.0)), ((INF, ANY), (INF, INF)),
-        ((-INF, INF), (-1.0, 0.0)), ((INF, INF), (INF, NAN)), ((-INF, NAN), (-1.0, 0.0)),
-        ((INF, NAN), (INF, NAN)), ((NAN, 0.0), (NAN, 0.0)), ((NAN, ANY), (NAN, NAN)),
-    ],
-    "log": [
-        ((-0.0, 0.0), (-INF, PI)), ((0.0, 0.0), (-INF, 0.0)), ((2.0, INF), (INF, HALF)),
-        ((2.0, NAN), (NAN, NAN)), ((-INF, ANY), (INF, PI)), ((INF, ANY), (INF, 0.0)),
-        ((-INF, INF), (INF, 3 * PI / 4)), ((INF, INF), (INF, PI / 4)), ((INF, NAN), (INF, NAN)),
-        ((-INF, NAN), (INF, NAN)), ((NAN, ANY), (NAN, NAN)), ((NAN, INF), (INF, NAN)),
-    ],
-    "log1p": [
-        ((-1.0, 0.0), (-INF, 0.0)), ((2.0, INF), (INF, HALF)), ((2.0, NAN), (NAN, NAN)),
-        ((-INF, ANY), (INF, PI)), ((INF, ANY), (INF, 0.0)), ((-INF, INF), (INF, 3 * PI / 4)),
-        ((INF, INF), (INF, PI / 4)), ((INF, NAN), (INF, NAN)), ((NAN, ANY), (NAN, NAN)),
-        ((NAN, INF), (INF, NAN)), ((NAN, NAN), (NAN, NAN)),
-    ],
-    "sinh": [
-        ((0.0, 0.0), (0.0, 0.0)), ((0.0, INF), (0.0, NAN)), ((0.0, NAN), (0.0, NAN)),
-        ((2.0, INF), (NAN, NAN)), ((2.0, NAN), (NAN, NAN)), ((INF, 0.0), (INF, 0.0)),
-        ((INF, ANY), (INF, INF)), ((INF, INF), (INF, NAN)), ((INF, NAN), (INF, NAN)),
-        ((NAN, 0.0), (NAN, 0.0)), ((NAN, ANY), (NAN, NAN)), ((NAN, NAN), (NAN, NAN)),
-    ],
-    "sqrt": [
-        ((0.0, 0.0), (0.0, 0.0)), ((-0.0, 0.0), (0.0, 0.0)), ((2.0, INF), (INF, INF)),
-        ((NAN, INF), (INF, INF)), ((2.0, NAN), (NAN, NAN)), ((-INF, ANY), (0.0, INF)),
-        ((INF, ANY), (INF, 0.0)), ((-INF, NAN), (NAN, INF)), ((INF, NAN), (INF, NAN)),
-        ((NAN, ANY), (NAN, NAN)), ((NAN, NAN), (NAN, NAN)), ((-4.0, 0.0), (0.0, 2.0)),
-    ],
-    "tanh": [
-        ((0.0, 0.0), (0.0, 0.0)), ((2.0, INF), (NAN, NAN)), ((0.0, INF), (0.0, NAN)),
-        ((2.0, NAN), (NAN, NAN)), ((0.0, NAN), (0.0, NAN)), ((INF, ANY), (1.0, 0.0)),
-        ((INF, INF), (1.0, 0.0)), ((INF, NAN), (1.0, 0.0)), ((NAN, 0.0), (NAN, 0.0)),
-        ((NAN, ANY), (NAN, NAN)), ((NAN, NAN), (NAN, NAN)),
-    ],
-    "sign": [((-0.0, 0.0), (0.0, 0.0)), ((NAN, 1.0), (NAN, NAN)), ((1.0, NAN), (NAN, NAN))],
-}  # fmt: skip
-COMPLEX_CASES["log2"] = [
-    (z, (u, v / math.log(2))) for z, (u, v) in COMPLEX_CASES["log"]
-]
-COMPLEX_CASES["log10"] = [
-    (z, (u, v / math.log(10))) for z, (u, v) in COMPLEX_CASES["log"]
-]
-ODD = ("asinh", "atanh", "sinh", "tanh")
-# Circular functions are those of the hyperbolic ones with the parts exchanged.
-CIRCULAR = {"asin": "asinh", "atan": "atanh", "sin": "sinh", "tan": "tanh"}
-
-
-def complex_array(pairs: Any) -> Any:
-    """Complex numbers of which no part loses its sign or its being NaN."""
-    parts = np.array(pairs, np.float32)
-    out = np.empty(len(parts), np.complex64)
-    out.real, out.imag = parts[:, 0], parts[:, 1]
-    return pnp.asarray(out)
-
-
-def mirrored(cases: Any, odd: bool) -> Any:
-    """Cases, their conjugates, and their negatives for odd functions."""
-    for (a, b), (u, v) in cases:
-        for s, t in itertools.product((1, -1) if odd else (1,), (1, -1)):
-            yield (s * a, t * b), (s * u, t * v)
-
-
-@pytest.mark.parametrize("compiled", [False, True])
-@pytest.mark.parametrize("name", [*COMPLEX_CASES, *CIRCULAR])
-def test_special_cases_of_complex_numbers(name: str, compiled: bool) -> None:
-    of = CIRCULAR.get(name, name)
-    cases = COMPLEX_CASES[of]
-    if name != "sign":
-        cases = list(mirrored(cases, of in ODD))
-    if name in CIRCULAR:
-        cases = [((b, a), (v, u)) for (a, b), (u, v) in cases]
-    fun = getattr(pnp, name)
-    found = np.asarray((jit(fun) if compiled else fun)(complex_array([z for z, _ in cases])))
-    wrong = [
-        (z, expected, w)
-        for (z, expected), w in zip(cases, found, strict=True)
-        if not (same(w.real, expected[0]) and same(w.imag, expected[1]))
-        and not _sign_is_open(of, z, expected, w)
-    ]
-    assert not wrong
-
-
-def _sign_is_open(name: str, z: Any, expected: Any, found: Any) -> bool:
-    """Whether the standard leaves a sign open, and all else agrees."""
-    open_sign = name in ("cosh", "exp", "expm1", "acosh") or math.nan in z or INF in map(abs, z)
-    return open_sign and all(
-        same(abs(f), abs(e)) for f, e in zip((found.real, found.imag), expected)
-    )
-
-
-def test_magnitudes_of_complex_numbers() -> None:
-    z = complex_array([(INF, NAN), (NAN, -INF), (-0.0, -3.0), (3.0, -0.0), (NAN, 1.0), (1.0, NAN)])
-    np.testing.assert_array_equal(pnp.abs(z), [INF, INF, 3.0, 3.0, NAN, NAN])
-
-
-@pytest.mark.parametrize("name", ["acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh",
-                                  "exp", "expm1", "log", "log1p", "sin", "sinh", "sqrt", "tan",
-                                  "tanh"])  # fmt: skip
-def test_complex_functions_in_all_quadrants(name: str) -> None:
-    """Mending by symmetry keeps ordinary values, on the branch cuts too."""
-    numbers = [-2.5, -1.0, -0.25, -0.0, 0.0, 0.25, 1.0, 2.5]
-    z = np.asarray(complex_array(list(itertools.product(numbers, numbers))))
-    numpy_name = {"a": "arc" + name[1:]}.get(name[0], name) if name != "abs" else name
-    with np.errstate(all="ignore"):
-        expected = getattr(np, numpy_name)(z.astype(np.complex128))
-    found = np.asarray(getattr(pnp, name)(z))
-    finite = np.isfinite(expected.real) & np.isfinite(expected.imag)
-    np.testing.assert_allclose(found[finite], expected[finite], 3e-6, 3e-6)
-
-
 # The namespace
 
 
@@ -397,7 +318,7 @@ def test_namespace_of_arrays() -> None:
     assert x.__array_namespace__() is pnp
     assert x.__array_namespace__(api_version="2024.12") is pnp
     assert pnp.__array_api_version__ == "2024.12"
-    with pytest.raises(ValueError, match="api_version='1999.12' is not available"):
+    with pytest.raises(ValueError, match=r"'1999\.12' is not available"):
         x.__array_namespace__(api_version="1999.12")
 
 

@@ -149,7 +149,7 @@ def test_where() -> None:
         lambda: pnp.sum((1.0, 2.0)),
         lambda: pnp.reshape([1.0], (1, 1)),
         lambda: pnp.exp(None),
-        lambda: pnp.clip(None),
+        lambda: pnp.clip([1.0], 0.0),
     ],
 )
 def test_sequences_and_other_values_are_refused(call: Callable[[], Any]) -> None:
@@ -438,7 +438,7 @@ def test_arrays_from_values() -> None:
         (np.float16(2), np.float16, False),
         (np.arange(3), np.int32, False),
         (np.zeros(2), np.float32, False),
-        ([np.float16(1), 2], np.float32, False),
+        ([np.float16(1), 2], np.float16, False),
         (range(3), np.int32, False),
         (memoryview(b"ab"), np.uint8, False),
     ]
@@ -496,7 +496,7 @@ def test_methods_are_the_functions() -> None:
     assert array.transpose(1, 0).shape == array.transpose().shape == (3, 2)
     assert array.reshape(3, 2).shape == array.reshape((3, 2)).shape == array.swapaxes(0, 1).shape
     assert array.clip(0.0, 1.0).max() <= 1 and array.dot(x.T).shape == (2, 2)
-    with pytest.raises(ValueError, match="at least 2 axes"):
+    with pytest.raises(ValueError, match="at least two-dimensional"):
         _ = array[0].mT
 
 

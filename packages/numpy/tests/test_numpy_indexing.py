@@ -11,9 +11,9 @@ from hypothesis import given, settings, strategies as st
 from numpy_checks import check_batches, check_close, check_compiled, check_derivatives
 
 import primax_numpy as pnp
-from primax_core import Array, grad, jit, make_jaxpr
+from primax_core import Array, ds, grad, jit, make_jaxpr
 from primax_core.errors import NonConcreteBooleanIndexError
-from primax_numpy import _reading
+from primax_numpy import _reading, random
 
 # Few shapes: each new combination of shape and index compiles a program.
 SHAPES = [(), (1,), (4,), (3, 4), (2, 3, 4), (0, 3)]
@@ -389,3 +389,110 @@ def test_short_roads_are_taken() -> None:
         again = _reading._roads.quick(road[0], x, *road[1])
         assert again is not None
         np.testing.assert_array_equal(again, first)
+
+
+# Slices by start and size
+
+
+def test_slices_by_start_and_size() -> None:
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    for start, first in ((1, 1), (3, 2), (-1, 2), (-9, 0)):
+        found = jit(lambda x, i: x[ds(i, 2)])(x, start)
+        np.testing.assert_array_equal(found, x[first : first + 2])
+        np.testing.assert_array_equal(pnp.asarray(x)[ds(pnp.asarray(start), 2)], found)
+    np.testing.assert_array_equal(pnp.asarray(x)[ds(1, 2)], x[1:3])
+    np.testing.assert_array_equal(jit(lambda x, i: x[ds(i, 2, 2)])(x, 1), x[1:5:2])
+    np.testing.assert_array_equal(jit(lambda x, i: x[:, ds(i, 2)])(x, 1), x[:, 1:])
+    np.testing.assert_array_equal(jit(lambda x, i: x[i, ds(i, 2)])(x, 1), x[1, 1:])
+    rows = np.array([0, 3, 3])
+    np.testing.assert_array_equal(jit(lambda x, i: x[rows, ds(i, 2)])(x, 1), x[rows, 1:])
+    check_batches(lambda i, x: pnp.asarray(x)[ds(i, 2)], np.array(1), x)
+
+
+def test_updates_by_start_and_size() -> None:
+    x = np.arange(4, dtype=np.float32)
+    for start, expected in ((1, [0, 9, 9, 3]), (3, x), (-9, x)):
+        found = jit(lambda x, i: x.at[ds(i, 2)].set(9))(x, start)
+        np.testing.assert_array_equal(found, expected)
+    moved = jit(lambda x, i: x.at[ds(i, 2)].add(9, mode="clip"))(x, 7)
+    np.testing.assert_array_equal(moved, [0, 1, 11, 12])
+    square = np.zeros((3, 3), np.float32)
+    rows = np.array([0, 2])
+    found = jit(lambda x, i: x.at[rows, ds(i, 2)].add(1))(square, 1)
+    np.testing.assert_array_equal(found, [[0, 1, 1], [0, 0, 0], [0, 1, 1]])
+    outside = jit(lambda x, i: x.at[rows, ds(i, 2)].add(1))(square, 2)
+    np.testing.assert_array_equal(outside, square)
+    filled = jit(lambda x, i: x.at[ds(i, 2)].get(mode="fill", fill_value=7))(x, 3)
+    np.testing.assert_array_equal(filled, [7, 7])
+
+
+@pytest.mark.parametrize(
+    "index, error, text",
+    [
+        (lambda i: ds(0, i), TypeError, "the size of a slice must be an integer"),
+        (lambda i: ds(i * 1.0, 2), TypeError, "the start of a slice must be an integer"),
+        (lambda i: ds(i, 9), IndexError, "9 elements does not fit an axis of size 4"),
+    ],
+)
+def test_errors_of_slices_by_start_and_size(index: Any, error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        jit(lambda x, i: x[index(i)])(np.arange(4), 1)
+
+
+def names(fun: Any, *args: Any) -> set[str]:
+    return {e.primitive.name for e in make_jaxpr(fun)(*args).eqns}
+
+
+def test_programs_of_windows_have_no_gathers_or_scatters() -> None:
+    x = np.ones((4, 4), np.float32)
+    one_of = {"gather", "scatter", "scatter_add", "scatter_mul", "scatter_max"}
+    for fun in (
+        lambda x, i: x[i],
+        lambda x, i: x[i, 1:3],
+        lambda x, i: x[ds(i, 2), i],
+        lambda x, i: x.at[i].set(1.0),
+        lambda x, i: x.at[i, 1].add(1.0),
+        lambda x, i: x.at[1:3].multiply(2.0),
+        lambda x, i: x.at[::2, ::-1].max(2.0),
+        lambda x, i: x.at[ds(i, 2)].set(3.0),
+        lambda x, i: x.at[1, 2].get(mode="clip"),
+    ):
+        assert not names(fun, x, 1) & one_of
+    assert names(lambda x, i: x.at[i].set(1.0, mode="promise_in_bounds"), x, 1) <= {
+        "convert_element_type", "lt", "add", "select_n", "broadcast_in_dim", "reshape",
+        "dynamic_update_slice",
+    }  # fmt: skip
+
+
+def test_untouched_elements_keep_values_that_the_promoted_dtype_lacks() -> None:
+    x = np.array([2**24 + 1, 5], np.int32)
+    with pytest.warns(FutureWarning, match="incompatible types"):
+        found = pnp.asarray(x).at[1].set(1.5)
+    np.testing.assert_array_equal(found, [2**24 + 1, 1])
+
+
+def test_integers_divided_become_floats() -> None:
+    found = pnp.arange(1, 4).at[0].divide(2)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, [0.5, 2, 3])
+    several = pnp.arange(1, 4).at[np.array([0, 0])].divide(2)
+    np.testing.assert_array_equal(several, [0.25, 2, 3])
+
+
+def test_arrays_of_keys() -> None:
+    keys = random.split(random.key(0), 4)
+    data = np.asarray(random.key_data(keys))
+
+    def same(found: Any, expected: np.ndarray) -> None:
+        np.testing.assert_array_equal(random.key_data(found), expected)
+
+    same(keys[1], data[1])
+    same(keys[::-2], data[::-2])
+    same(keys[np.array([[0], [3]])], data[[[0], [3]]])
+    same(keys.reshape(2, 2).T, data.reshape(2, 2, 2).swapaxes(0, 1))
+    same(pnp.stack([keys, keys], 1), np.stack([data, data], 1))
+    same(pnp.concatenate([keys, keys[:1]]), np.concatenate([data, data[:1]]))
+    same(jit(lambda k, i: k.at[i].set(k[0]))(keys, 2), data[[0, 1, 0, 3]])
+    same(keys.at[::2].set(keys[1]), data[[1, 1, 1, 3]])
+    same(keys.at[np.array([0, 3])].set(keys[1:3]), data[[1, 1, 2, 2]])
+    same(pnp.roll(keys, 1), data[[3, 0, 1, 2]])

@@ -34,28 +34,13 @@ from ._arithmetic import remainder as remainder
 from ._arithmetic import sign as sign
 from ._arithmetic import square as square
 from ._arithmetic import true_divide as true_divide
-from ._bits import bitwise_count as bitwise_count
-from ._bits import bitwise_invert as bitwise_invert
-from ._bits import bitwise_left_shift as bitwise_left_shift
-from ._bits import bitwise_not as bitwise_not
-from ._bits import bitwise_right_shift as bitwise_right_shift
-from ._bits import invert as invert
-from ._bits import left_shift as left_shift
-from ._bits import packbits as packbits
-from ._bits import right_shift as right_shift
-from ._bits import unpackbits as unpackbits
 from ._constants import e as e
 from ._constants import euler_gamma as euler_gamma
 from ._constants import inf as inf
 from ._constants import nan as nan
 from ._constants import newaxis as newaxis
 from ._constants import pi as pi
-from ._convolving import convolve as convolve
-from ._convolving import correlate as correlate
 from ._counting import bincount as bincount
-from ._covariance import average as average
-from ._covariance import corrcoef as corrcoef
-from ._covariance import cov as cov
 from ._creation import array as array
 from ._creation import asarray as asarray
 from ._creation import astype as astype
@@ -66,15 +51,6 @@ from ._cumulative import cumulative_prod as cumulative_prod
 from ._cumulative import cumulative_sum as cumulative_sum
 from ._cumulative import nancumprod as nancumprod
 from ._cumulative import nancumsum as nancumsum
-from ._differences import diff as diff
-from ._differences import ediff1d as ediff1d
-from ._differences import gradient as gradient
-from ._differences import trapezoid as trapezoid
-from ._editing import delete as delete
-from ._editing import insert as insert
-from ._editing import trim_zeros as trim_zeros
-from ._einsum import einsum as einsum
-from ._einsum import einsum_path as einsum_path
 from ._elementwise import broadcast_shapes as broadcast_shapes
 from ._elementwise import clip as clip
 from ._elementwise import fmax as fmax
@@ -91,14 +67,6 @@ from ._exponentials import log10 as log10
 from ._exponentials import log1p as log1p
 from ._exponentials import log2 as log2
 from ._exponentials import sqrt as sqrt
-from ._files import from_dlpack as from_dlpack
-from ._files import frombuffer as frombuffer
-from ._files import fromfile as fromfile
-from ._files import fromiter as fromiter
-from ._files import fromstring as fromstring
-from ._files import load as load
-from ._files import save as save
-from ._files import savez as savez
 from ._filled import empty as empty
 from ._filled import empty_like as empty_like
 from ._filled import eye as eye
@@ -110,30 +78,6 @@ from ._filled import ones_like as ones_like
 from ._filled import tri as tri
 from ._filled import zeros as zeros
 from ._filled import zeros_like as zeros_like
-from ._float_parts import copysign as copysign
-from ._float_parts import frexp as frexp
-from ._float_parts import heaviside as heaviside
-from ._float_parts import ldexp as ldexp
-from ._float_parts import modf as modf
-from ._float_parts import nan_to_num as nan_to_num
-from ._float_parts import nextafter as nextafter
-from ._float_parts import signbit as signbit
-from ._float_parts import spacing as spacing
-from ._grids import c_ as c_
-from ._grids import index_exp as index_exp
-from ._grids import indices as indices
-from ._grids import ix_ as ix_
-from ._grids import meshgrid as meshgrid
-from ._grids import mgrid as mgrid
-from ._grids import ogrid as ogrid
-from ._grids import r_ as r_
-from ._grids import s_ as s_
-from ._histograms import histogram as histogram
-from ._histograms import histogram2d as histogram2d
-from ._histograms import histogram_bin_edges as histogram_bin_edges
-from ._histograms import histogramdd as histogramdd
-from ._interpolation import interp as interp
-from ._interpolation import unwrap as unwrap
 from ._joining import append as append
 from ._joining import block as block
 from ._joining import column_stack as column_stack
@@ -171,15 +115,6 @@ from ._logic import less_equal as less_equal
 from ._logic import logical_not as logical_not
 from ._logic import not_equal as not_equal
 from ._logic import real as real
-from ._nan_reductions import nanargmax as nanargmax
-from ._nan_reductions import nanargmin as nanargmin
-from ._nan_reductions import nanmax as nanmax
-from ._nan_reductions import nanmean as nanmean
-from ._nan_reductions import nanmin as nanmin
-from ._nan_reductions import nanprod as nanprod
-from ._nan_reductions import nanstd as nanstd
-from ._nan_reductions import nansum as nansum
-from ._nan_reductions import nanvar as nanvar
 from ._numpy_ufuncs import add as add
 from ._numpy_ufuncs import bitwise_and as bitwise_and
 from ._numpy_ufuncs import bitwise_or as bitwise_or
@@ -194,17 +129,6 @@ from ._numpy_ufuncs import minimum as minimum
 from ._numpy_ufuncs import multiply as multiply
 from ._numpy_ufuncs import negative as negative
 from ._numpy_ufuncs import subtract as subtract
-from ._padding import pad as pad
-from ._polynomial_fits import polyfit as polyfit
-from ._polynomials import poly as poly
-from ._polynomials import polyadd as polyadd
-from ._polynomials import polyder as polyder
-from ._polynomials import polydiv as polydiv
-from ._polynomials import polyint as polyint
-from ._polynomials import polymul as polymul
-from ._polynomials import polysub as polysub
-from ._polynomials import polyval as polyval
-from ._polynomials import roots as roots
 from ._positions import argwhere as argwhere
 from ._positions import compress as compress
 from ._positions import extract as extract
@@ -212,11 +136,6 @@ from ._positions import flatnonzero as flatnonzero
 from ._positions import nonzero as nonzero
 from ._positions import ravel_multi_index as ravel_multi_index
 from ._positions import unravel_index as unravel_index
-from ._printing import array_repr as array_repr
-from ._printing import array_str as array_str
-from ._printing import get_printoptions as get_printoptions
-from ._printing import printoptions as printoptions
-from ._printing import set_printoptions as set_printoptions
 from ._products import cross as cross
 from ._products import dot as dot
 from ._products import inner as inner
@@ -228,12 +147,6 @@ from ._products import tensordot as tensordot
 from ._products import vdot as vdot
 from ._products import vecdot as vecdot
 from ._products import vecmat as vecmat
-from ._quantiles import median as median
-from ._quantiles import nanmedian as nanmedian
-from ._quantiles import nanpercentile as nanpercentile
-from ._quantiles import nanquantile as nanquantile
-from ._quantiles import percentile as percentile
-from ._quantiles import quantile as quantile
 from ._ranges import arange as arange
 from ._ranges import geomspace as geomspace
 from ._ranges import linspace as linspace
@@ -259,11 +172,6 @@ from ._rounding import round as round
 from ._rounding import trunc as trunc
 from ._searching import digitize as digitize
 from ._searching import searchsorted as searchsorted
-from ._set_operations import intersect1d as intersect1d
-from ._set_operations import isin as isin
-from ._set_operations import setdiff1d as setdiff1d
-from ._set_operations import setxor1d as setxor1d
-from ._set_operations import union1d as union1d
 from ._shapes import atleast_1d as atleast_1d
 from ._shapes import atleast_2d as atleast_2d
 from ._shapes import atleast_3d as atleast_3d
@@ -290,12 +198,6 @@ from ._sorting import partition as partition
 from ._sorting import sort as sort
 from ._sorting import sort_complex as sort_complex
 from ._sorting import top_k as top_k
-from ._splitting import array_split as array_split
-from ._splitting import dsplit as dsplit
-from ._splitting import hsplit as hsplit
-from ._splitting import split as split
-from ._splitting import unstack as unstack
-from ._splitting import vsplit as vsplit
 from ._statistics import mean as mean
 from ._statistics import std as std
 from ._statistics import var as var
@@ -415,26 +317,124 @@ from ._types import uint8 as uint8
 from ._types import unsignedinteger as unsignedinteger
 from ._ufuncs import frompyfunc as frompyfunc
 from ._ufuncs import ufunc as ufunc
-from ._unique import unique as unique
-from ._unique import unique_all as unique_all
-from ._unique import unique_counts as unique_counts
-from ._unique import unique_inverse as unique_inverse
-from ._unique import unique_values as unique_values
-from ._vectorizing import apply_along_axis as apply_along_axis
-from ._vectorizing import apply_over_axes as apply_over_axes
-from ._vectorizing import fromfunction as fromfunction
-from ._vectorizing import piecewise as piecewise
-from ._vectorizing import vectorize as vectorize
-from ._window_functions import bartlett as bartlett
-from ._window_functions import blackman as blackman
-from ._window_functions import hamming as hamming
-from ._window_functions import hanning as hanning
-from ._window_functions import kaiser as kaiser
 
 if TYPE_CHECKING:
     from . import fft as fft
     from . import linalg as linalg
     from . import random as random
+    from ._bits import bitwise_count as bitwise_count
+    from ._bits import bitwise_invert as bitwise_invert
+    from ._bits import bitwise_left_shift as bitwise_left_shift
+    from ._bits import bitwise_not as bitwise_not
+    from ._bits import bitwise_right_shift as bitwise_right_shift
+    from ._bits import invert as invert
+    from ._bits import left_shift as left_shift
+    from ._bits import packbits as packbits
+    from ._bits import right_shift as right_shift
+    from ._bits import unpackbits as unpackbits
+    from ._convolving import convolve as convolve
+    from ._convolving import correlate as correlate
+    from ._covariance import average as average
+    from ._covariance import corrcoef as corrcoef
+    from ._covariance import cov as cov
+    from ._differences import diff as diff
+    from ._differences import ediff1d as ediff1d
+    from ._differences import gradient as gradient
+    from ._differences import trapezoid as trapezoid
+    from ._editing import delete as delete
+    from ._editing import insert as insert
+    from ._editing import trim_zeros as trim_zeros
+    from ._einsum import einsum as einsum
+    from ._einsum import einsum_path as einsum_path
+    from ._files import from_dlpack as from_dlpack
+    from ._files import frombuffer as frombuffer
+    from ._files import fromfile as fromfile
+    from ._files import fromiter as fromiter
+    from ._files import fromstring as fromstring
+    from ._files import load as load
+    from ._files import save as save
+    from ._files import savez as savez
+    from ._float_parts import copysign as copysign
+    from ._float_parts import frexp as frexp
+    from ._float_parts import heaviside as heaviside
+    from ._float_parts import ldexp as ldexp
+    from ._float_parts import modf as modf
+    from ._float_parts import nan_to_num as nan_to_num
+    from ._float_parts import nextafter as nextafter
+    from ._float_parts import signbit as signbit
+    from ._float_parts import spacing as spacing
+    from ._grids import c_ as c_
+    from ._grids import index_exp as index_exp
+    from ._grids import indices as indices
+    from ._grids import ix_ as ix_
+    from ._grids import meshgrid as meshgrid
+    from ._grids import mgrid as mgrid
+    from ._grids import ogrid as ogrid
+    from ._grids import r_ as r_
+    from ._grids import s_ as s_
+    from ._histograms import histogram as histogram
+    from ._histograms import histogram2d as histogram2d
+    from ._histograms import histogram_bin_edges as histogram_bin_edges
+    from ._histograms import histogramdd as histogramdd
+    from ._interpolation import interp as interp
+    from ._interpolation import unwrap as unwrap
+    from ._nan_reductions import nanargmax as nanargmax
+    from ._nan_reductions import nanargmin as nanargmin
+    from ._nan_reductions import nanmax as nanmax
+    from ._nan_reductions import nanmean as nanmean
+    from ._nan_reductions import nanmin as nanmin
+    from ._nan_reductions import nanprod as nanprod
+    from ._nan_reductions import nanstd as nanstd
+    from ._nan_reductions import nansum as nansum
+    from ._nan_reductions import nanvar as nanvar
+    from ._padding import pad as pad
+    from ._polynomial_fits import polyfit as polyfit
+    from ._polynomials import poly as poly
+    from ._polynomials import polyadd as polyadd
+    from ._polynomials import polyder as polyder
+    from ._polynomials import polydiv as polydiv
+    from ._polynomials import polyint as polyint
+    from ._polynomials import polymul as polymul
+    from ._polynomials import polysub as polysub
+    from ._polynomials import polyval as polyval
+    from ._polynomials import roots as roots
+    from ._printing import array_repr as array_repr
+    from ._printing import array_str as array_str
+    from ._printing import get_printoptions as get_printoptions
+    from ._printing import printoptions as printoptions
+    from ._printing import set_printoptions as set_printoptions
+    from ._quantiles import median as median
+    from ._quantiles import nanmedian as nanmedian
+    from ._quantiles import nanpercentile as nanpercentile
+    from ._quantiles import nanquantile as nanquantile
+    from ._quantiles import percentile as percentile
+    from ._quantiles import quantile as quantile
+    from ._set_operations import intersect1d as intersect1d
+    from ._set_operations import isin as isin
+    from ._set_operations import setdiff1d as setdiff1d
+    from ._set_operations import setxor1d as setxor1d
+    from ._set_operations import union1d as union1d
+    from ._splitting import array_split as array_split
+    from ._splitting import dsplit as dsplit
+    from ._splitting import hsplit as hsplit
+    from ._splitting import split as split
+    from ._splitting import unstack as unstack
+    from ._splitting import vsplit as vsplit
+    from ._unique import unique as unique
+    from ._unique import unique_all as unique_all
+    from ._unique import unique_counts as unique_counts
+    from ._unique import unique_inverse as unique_inverse
+    from ._unique import unique_values as unique_values
+    from ._vectorizing import apply_along_axis as apply_along_axis
+    from ._vectorizing import apply_over_axes as apply_over_axes
+    from ._vectorizing import fromfunction as fromfunction
+    from ._vectorizing import piecewise as piecewise
+    from ._vectorizing import vectorize as vectorize
+    from ._window_functions import bartlett as bartlett
+    from ._window_functions import blackman as blackman
+    from ._window_functions import hamming as hamming
+    from ._window_functions import hanning as hanning
+    from ._window_functions import kaiser as kaiser
 
 ndarray: TypeAlias = Array
 
@@ -445,6 +445,159 @@ _PAGES: dict[str, tuple[str, ...]] = {
     "fft": (),
     "linalg": (),
     "random": (),
+    "_bits": (
+        "bitwise_count",
+        "bitwise_invert",
+        "bitwise_left_shift",
+        "bitwise_not",
+        "bitwise_right_shift",
+        "invert",
+        "left_shift",
+        "packbits",
+        "right_shift",
+        "unpackbits",
+    ),
+    "_convolving": (
+        "convolve",
+        "correlate",
+    ),
+    "_covariance": (
+        "average",
+        "corrcoef",
+        "cov",
+    ),
+    "_differences": (
+        "diff",
+        "ediff1d",
+        "gradient",
+        "trapezoid",
+    ),
+    "_editing": (
+        "delete",
+        "insert",
+        "trim_zeros",
+    ),
+    "_einsum": (
+        "einsum",
+        "einsum_path",
+    ),
+    "_files": (
+        "from_dlpack",
+        "frombuffer",
+        "fromfile",
+        "fromiter",
+        "fromstring",
+        "load",
+        "save",
+        "savez",
+    ),
+    "_float_parts": (
+        "copysign",
+        "frexp",
+        "heaviside",
+        "ldexp",
+        "modf",
+        "nan_to_num",
+        "nextafter",
+        "signbit",
+        "spacing",
+    ),
+    "_grids": (
+        "c_",
+        "index_exp",
+        "indices",
+        "ix_",
+        "meshgrid",
+        "mgrid",
+        "ogrid",
+        "r_",
+        "s_",
+    ),
+    "_histograms": (
+        "histogram",
+        "histogram2d",
+        "histogram_bin_edges",
+        "histogramdd",
+    ),
+    "_interpolation": (
+        "interp",
+        "unwrap",
+    ),
+    "_nan_reductions": (
+        "nanargmax",
+        "nanargmin",
+        "nanmax",
+        "nanmean",
+        "nanmin",
+        "nanprod",
+        "nanstd",
+        "nansum",
+        "nanvar",
+    ),
+    "_padding": ("pad",),
+    "_polynomial_fits": ("polyfit",),
+    "_polynomials": (
+        "poly",
+        "polyadd",
+        "polyder",
+        "polydiv",
+        "polyint",
+        "polymul",
+        "polysub",
+        "polyval",
+        "roots",
+    ),
+    "_printing": (
+        "array_repr",
+        "array_str",
+        "get_printoptions",
+        "printoptions",
+        "set_printoptions",
+    ),
+    "_quantiles": (
+        "median",
+        "nanmedian",
+        "nanpercentile",
+        "nanquantile",
+        "percentile",
+        "quantile",
+    ),
+    "_set_operations": (
+        "intersect1d",
+        "isin",
+        "setdiff1d",
+        "setxor1d",
+        "union1d",
+    ),
+    "_splitting": (
+        "array_split",
+        "dsplit",
+        "hsplit",
+        "split",
+        "unstack",
+        "vsplit",
+    ),
+    "_unique": (
+        "unique",
+        "unique_all",
+        "unique_counts",
+        "unique_inverse",
+        "unique_values",
+    ),
+    "_vectorizing": (
+        "apply_along_axis",
+        "apply_over_axes",
+        "fromfunction",
+        "piecewise",
+        "vectorize",
+    ),
+    "_window_functions": (
+        "bartlett",
+        "blackman",
+        "hamming",
+        "hanning",
+        "kaiser",
+    ),
 }
 _PAGE_OF = {name: page for page, names in _PAGES.items() for name in (*names, page)}
 

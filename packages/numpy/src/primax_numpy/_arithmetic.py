@@ -17,10 +17,12 @@ from ._creation import asarray
 from ._functions import elementwise
 from ._promotion import as_inexact, as_real, broadcast_together, inexact_pair, pair
 
+_QUICK = (Array, int, float)
+
 
 def operate(name: str, op: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     """An operator of arrays on any two operands."""
-    if isinstance(x, Array) and isinstance(y, Array):
+    if isinstance(x, Array) and isinstance(y, _QUICK):
         return op(x, y)
     check_arrays(name, x, y)
     if not isinstance(x, Array) and not isinstance(y, Array):
@@ -66,9 +68,13 @@ def mod(x1: Any, x2: Any, /) -> Array:
     return operate("mod", operator.mod, x1, x2)
 
 
+@elementwise
 def divmod(x1: Any, x2: Any, /) -> tuple[Array, Array]:
-    """``(x1 // x2, x1 % x2)``, computed together."""
-    return operate("divmod", builtins.divmod, x1, x2)
+    """Quotients rounded toward minus infinity, and what is left over, as Python pairs them.
+
+    Where an operand is infinite, the quotient may be another than that of :func:`floor_divide`.
+    """
+    return builtins.divmod(x1, x2)
 
 
 def _no_bool(dtype: Any, weak_type: bool) -> tuple[Any, bool]:

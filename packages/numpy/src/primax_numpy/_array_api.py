@@ -29,7 +29,7 @@ def _namespace(self: Array, /, *, api_version: str | None = None) -> Any:
         raise ValueError(
             f"{api_version=} is not available; available versions are: {list(_VERSIONS)}"
         )
-    return sys.modules[__package__]
+    return sys.modules[__name__.rpartition(".")[0]]
 
 
 def _to_device(self: Array, device: Any, *, stream: Any = None) -> Array:
@@ -101,7 +101,7 @@ _KINDS = (
 )  # fmt: skip
 
 
-def __array_namespace_info__() -> ArrayNamespaceInfo:  # noqa: N807
+def __array_namespace_info__() -> ArrayNamespaceInfo:
     """What this namespace offers, as the array API standard asks for it."""
     return ArrayNamespaceInfo()
 

@@ -12,7 +12,7 @@ from primax_core.errors import ConcretizationTypeError
 from primax_core.extend import Array, Tracer, dtypes, typeof
 
 from ._checks import check_arrays
-from ._functions import compiled
+from ._functions import compiled, given
 
 
 def counts_at(places: Any, weights: Any, length: int, dtype: Any) -> Any:
@@ -22,16 +22,20 @@ def counts_at(places: Any, weights: Any, length: int, dtype: Any) -> Any:
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
     start = lax.full((length,), np.zeros((), dtype)[()])
     return lax.scatter_add(
-        start, lax.expand_dims(places, (1,)), weights, numbers, mode=lax.GatherScatterMode.FILL_OR_DROP
+        start,
+        lax.expand_dims(places, (1,)),
+        weights,
+        numbers,
+        mode=lax.GatherScatterMode.FILL_OR_DROP,
     )
 
 
 @compiled("length", "dtype")
-def _bincount(x, weights, *, length, dtype):
+def _bincount(x, weights=None, *, length, dtype):
     kind = typeof(x).dtype
     if kind == np.bool_ or dtypes.itemsize_bits(kind) < 32:
         x = lax.convert_element_type(x, np.int32)
-    elif dtypes.issubdtype(kind, np.signedinteger):
+    if dtypes.issubdtype(typeof(x).dtype, np.signedinteger):
         x = lax.max(x, lax.full_like(x, 0))
     return counts_at(x, weights, length, dtype)
 
@@ -67,18 +71,18 @@ def bincount(
     dtype = dtypes.default_int()
     if weights is not None:
         check_arrays("bincount", x, weights)
-        given = typeof(weights)
-        if given.shape != aval.shape:
+        weighted = typeof(weights)
+        if weighted.shape != aval.shape:
             raise ValueError(
-                f"bincount: weights must have the shape of x: got {given.shape} and {aval.shape}"
+                f"bincount: weights must have the shape of x: got {weighted.shape} and {aval.shape}"
             )
-        dtype = given.dtype
+        dtype = weighted.dtype
         if dtype == np.bool_:
             raise TypeError("bincount does not accept boolean weights: convert them to integers")
     n = _known_length(x, operator.index(minlength)) if length is None else operator.index(length)
     if n < 0:
         raise ValueError(f"bincount: length must be nonnegative, got {n}")
-    counts: Array = _bincount(x, weights, length=n, dtype=dtype)
+    counts: Array = _bincount(*given(x, weights), length=n, dtype=dtype)
     return counts
 
 

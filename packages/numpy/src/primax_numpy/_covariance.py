@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, any_number, dtypes, promoted, typeof
+from primax_core.extend import Array, any_number, dtypes, is_operand, promoted, typeof
 
 from ._checks import axes_of, check_arrays, wanted_dtype
-from ._functions import compiled
+from ._functions import compiled, given
 from ._reducing import (
     broadcast,
     count,
@@ -95,7 +95,7 @@ def _observations(x: Any, rowvar: bool, dtype: Any) -> Any:
 
 
 @compiled("rowvar", "dtype", "ddof")
-def _cov(m, y, fweights, aweights, *, rowvar, dtype, ddof):
+def _cov(m, y=None, fweights=None, aweights=None, *, rowvar, dtype, ddof):
     return _covariance(m, y, fweights, aweights, rowvar, dtype, ddof)
 
 
@@ -127,20 +127,26 @@ def _covariance(m, y, fweights, aweights, rowvar, dtype, ddof):
     )
     d = lax.sub(x, spread_back(centre, (1,), shape))
     right = lax.conj(d) if is_complex(wide) else d
-    products = lax.dot_general(d if row is None else lax.mul(d, row), right, (((1,), (1,)), ((), ())))
-    out = lax.div(products, broadcast(lax.convert_element_type(divisor, wide), typeof(products).shape))
+    products = lax.dot_general(
+        d if row is None else lax.mul(d, row), right, (((1,), (1,)), ((), ()))
+    )
+    out = lax.div(
+        products, broadcast(lax.convert_element_type(divisor, wide), typeof(products).shape)
+    )
     out = lax.convert_element_type(out, dtype)
     return lax.reshape(out, ()) if typeof(out).shape == (1, 1) else out
 
 
 def _product_of_weights(fweights: Any, aweights: Any, dtype: Any) -> Any:
-    found = [lax.abs(lax.convert_element_type(w, dtype)) for w in (fweights, aweights) if w is not None]
+    found = [
+        lax.abs(lax.convert_element_type(w, dtype)) for w in (fweights, aweights) if w is not None
+    ]
     if not found:
         return None
     return found[0] if len(found) == 1 else lax.mul(*found)
 
 
-def _checked(name: str, m: Any, y: Any, rowvar: bool, dtype: Any) -> Any:
+def _checked(name: str, m: Any, y: Any, rowvar: bool, dtype: Any, weights: Any = None) -> Any:
     """Check the data of a covariance, and say what it is computed in."""
     given = [m] if y is None else [m, y]
     check_arrays(name, *given)
@@ -160,7 +166,11 @@ def _checked(name: str, m: Any, y: Any, rowvar: bool, dtype: Any) -> Any:
     if wanted is not None:
         return float_of(wanted)
     pairs = tuple([(t.dtype, t.weak_type) for t in map(typeof, given)])
-    return float_of(dtypes.lattice_result(pairs)[0])
+    found = float_of(dtypes.lattice_result(pairs)[0])
+    if weights is None:
+        return found
+    aval = typeof(weights)
+    return dtypes.lattice_result(((found, False), (aval.dtype, aval.weak_type)))[0]
 
 
 def _samples(x: Any, rowvar: bool) -> int:
@@ -208,20 +218,20 @@ def cov(
     >>> cov(np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
     """
-    found = _checked("cov", m, y, rowvar, dtype)
-    if ddof is None:
-        ddof = 0 if bias else 1
-    n = _samples(m, rowvar)
+    n = _samples(m, rowvar) if is_operand(m) else 0
     _check_weights("fweights", fweights, n)
     _check_weights("aweights", aweights, n)
+    found = _checked("cov", m, y, rowvar, dtype, aweights)
+    if ddof is None:
+        ddof = 0 if bias else 1
     matrix: Array = _cov(
-        m, y, fweights, aweights, rowvar=bool(rowvar), dtype=found, ddof=float(ddof)
+        *given(m, y, fweights, aweights), rowvar=bool(rowvar), dtype=found, ddof=float(ddof)
     )
     return matrix
 
 
 @compiled("rowvar", "dtype")
-def _corrcoef(x, y, *, rowvar, dtype):
+def _corrcoef(x, y=None, *, rowvar, dtype):
     c = _covariance(x, y, None, None, rowvar, wide_of(dtype), 1.0)
     if not typeof(c).ndim:
         return lax.convert_element_type(lax.div(c, c), dtype)
@@ -251,5 +261,5 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> A
     [[1.0, -1.0], [-1.0, 1.0]]
     """
     found = _checked("corrcoef", x, y, rowvar, dtype)
-    coefficients: Array = _corrcoef(x, y, rowvar=bool(rowvar), dtype=found)
+    coefficients: Array = _corrcoef(*given(x, y), rowvar=bool(rowvar), dtype=found)
     return coefficients

@@ -13,8 +13,8 @@ from primax_core.extend import Array, any_number, cast, dtypes, inexact, promote
 
 from ._checks import axes_of, check_arrays, one_axis
 from ._creation import asarray
-from ._functions import compiled
-from ._reducing import broadcast, float_of, strong, wide_of
+from ._functions import compiled, given
+from ._reducing import broadcast, strong, wide_of
 from ._statistics import scalar
 
 
@@ -34,7 +34,7 @@ def _edge(x: Any, shape: tuple[int, ...], axis: int) -> Any:
 
 
 @compiled("n", "axis")
-def _diff(a, prepend, append, *, n, axis):
+def _diff(a, prepend=None, append=None, *, n, axis):
     shape = typeof(a).shape
     parts = [p if p is a else _edge(p, shape, axis) for p in (prepend, a, append) if p is not None]
     x = _joined("diff", parts, axis) if len(parts) > 1 else a
@@ -75,7 +75,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
         _check_edge(name, edge, shape, axis)
     if n == 0:
         return asarray(a)
-    differences: Array = _diff(a, prepend, append, n=n, axis=axis)
+    differences: Array = _diff(*given(a, prepend, append), n=n, axis=axis)
     return differences
 
 
@@ -92,13 +92,15 @@ def _check_edge(name: str, edge: Any, shape: tuple[int, ...], axis: int) -> None
 
 
 @compiled()
-def _ediff1d(ary, to_end, to_begin):
+def _ediff1d(ary, to_end=None, to_begin=None):
     x = lax.reshape(ary, (typeof(ary).size,))
     n = typeof(x).size
     out = lax.sub(lax.slice_in_dim(x, min(1, n), n), lax.slice_in_dim(x, 0, max(n - 1, 0)))
     dtype = typeof(out).dtype
     ends = [
-        lax.reshape(lax.convert_element_type(e, dtype), (typeof(e).size,)) if e is not None else None
+        lax.reshape(lax.convert_element_type(e, dtype), (typeof(e).size,))
+        if e is not None
+        else None
         for e in (to_begin, to_end)
     ]
     parts = [p for p in (ends[0], out, ends[1]) if p is not None]
@@ -117,7 +119,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
     check_arrays("ediff1d", *[x for x in (ary, to_end, to_begin) if x is not None])
     if typeof(ary).dtype == np.bool_:
         raise TypeError("ediff1d does not accept booleans: convert them to integers first")
-    differences: Array = _ediff1d(ary, to_end, to_begin)
+    differences: Array = _ediff1d(*given(ary, to_end, to_begin))
     return differences
 
 
@@ -193,6 +195,7 @@ def _at_end(h: Any, k: Any) -> tuple[Any, Any, Any]:
 
 @compiled("axes", "edge_order", "single")
 def _gradient(f, *spacings, axes, edge_order, single):
+    spacings += (None,) * (len(axes) - len(spacings))
     pairs = [(t.dtype, t.weak_type) for t in (typeof(v) for v in (f, *spacings) if v is not None)]
     result = inexact(*dtypes.lattice_result(tuple(pairs)))[0]
     wide = wide_of(result)
@@ -245,7 +248,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = N
     if not axes:
         return []
     single = len(axes) == 1
-    return _gradient(f, *spacings, axes=axes, edge_order=order, single=single)
+    return _gradient(*given(f, *spacings), axes=axes, edge_order=order, single=single)
 
 
 def _spacings(given: tuple[Any, ...], axes: tuple[int, ...], shape: tuple[int, ...]) -> list[Any]:
@@ -269,8 +272,12 @@ def _spacings(given: tuple[Any, ...], axes: tuple[int, ...], shape: tuple[int, .
     return list(given)
 
 
+def _layer(x: Any, axis: int, place: int) -> Any:
+    return lax.index_in_dim(x, place, axis, keepdims=False)
+
+
 @compiled("axis")
-def _trapezoid(y, x, *, axis):
+def _trapezoid(y, x=None, *, axis):
     pair = [typeof(y)] if x is None else [typeof(y), typeof(x)]
     dtype, weak = dtypes.lattice_result(tuple([(t.dtype, t.weak_type) for t in pair]))
     result = inexact(dtype, weak)[0]
@@ -280,26 +287,27 @@ def _trapezoid(y, x, *, axis):
     if n == 0:
         shape = typeof(y).shape
         return lax.full((*shape[:axis], *shape[axis + 1 :]), scalar(0, result))
-    sums = lax.add(
-        lax.slice_in_dim(y, 1, n, axis=axis), lax.slice_in_dim(y, 0, n - 1, axis=axis)
-    )
-    if x is not None:
-        x = lax.convert_element_type(x, wide)
-        at = axis if typeof(x).ndim == typeof(y).ndim else 0
-        at = at if typeof(x).ndim != 1 else 0
-        steps = lax.sub(lax.slice_in_dim(x, 1, n, axis=at), lax.slice_in_dim(x, 0, n - 1, axis=at))
-        if typeof(steps).ndim == 1:
-            steps = lax.broadcast_in_dim(steps, typeof(sums).shape, (axis,))
-        sums = lax.mul(sums, broadcast(steps, typeof(sums).shape))
+    if x is None:
+        ends = lax.add(_layer(y, axis, 0), _layer(y, axis, n - 1))
+        ends = lax.mul(ends, scalar(0.5 if n > 1 else 0.0, wide))
+        inner = lax.slice_in_dim(y, 1, max(n - 1, 1), axis=axis)
+        return lax.convert_element_type(lax.add(lax.reduce_sum(inner, (axis,)), ends), result)
+    sums = lax.add(lax.slice_in_dim(y, 1, n, axis=axis), lax.slice_in_dim(y, 0, n - 1, axis=axis))
+    x = lax.convert_element_type(x, wide)
+    at = axis - typeof(y).ndim + typeof(x).ndim if typeof(x).ndim != 1 else 0
+    steps = lax.sub(lax.slice_in_dim(x, 1, n, axis=at), lax.slice_in_dim(x, 0, n - 1, axis=at))
+    if typeof(steps).ndim == 1:
+        steps = lax.broadcast_in_dim(steps, typeof(sums).shape, (axis,))
+    sums = lax.mul(sums, broadcast(steps, typeof(sums).shape))
     total = lax.mul(lax.reduce_sum(sums, (axis,)), scalar(0.5, wide))
     return lax.convert_element_type(total, result)
 
 
 @compiled("axis")
 def _trapezoid_evenly(y, dx, *, axis):
-    total = _trapezoid(y, None, axis=axis)
+    total = _trapezoid(y, axis=axis)
     total, dx = promoted("trapezoid", total, dx, any_number)
-    return lax.mul(*([total, broadcast(dx, typeof(total).shape)]))
+    return lax.mul(total, broadcast(dx, typeof(total).shape))
 
 
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
@@ -319,14 +327,17 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     axis = one_axis(axis, len(shape)) if shape else _no_axis(axis)
     if x is None:
         if isinstance(dx, (int, float)) and dx == 1:
-            total: Array = _trapezoid(y, None, axis=axis)
+            total: Array = _trapezoid(y, axis=axis)
         else:
             total = _trapezoid_evenly(y, dx, axis=axis)
         return total
     given = typeof(x).shape
     if given != (shape[axis],) and given != shape:
         try:
-            fits = np.broadcast_shapes(given, shape) == shape and given[axis - len(shape)] == shape[axis]
+            fits = (
+                np.broadcast_shapes(given, shape) == shape
+                and given[axis - len(shape)] == shape[axis]
+            )
         except (ValueError, IndexError):
             fits = False
         if not fits:
@@ -339,4 +350,6 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
 
 
 def _no_axis(axis: Any) -> int:
-    raise ValueError(f"axis {axis} is out of bounds for array of dimension 0: trapezoid of a scalar")
+    raise ValueError(
+        f"axis {axis} is out of bounds for array of dimension 0: trapezoid of a scalar"
+    )

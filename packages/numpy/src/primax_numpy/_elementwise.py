@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from primax_core import lax
 from primax_core.extend import Array, any_number, library_function, promoted, typeof
 
@@ -34,6 +32,7 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
     Raises:
       ValueError: for complex numbers, which have no order.
 
+    >>> import numpy as np
     >>> clip(np.array([-3, 0, 3]), -1, 1).tolist()
     [-1, 0, 1]
     """
@@ -109,13 +108,16 @@ def where(
       size: for indices: how many to give. It must be known under ``jit``.
       fill_value: for indices: what fills up those that are missing, 0 by default.
 
+    >>> import numpy as np
     >>> where(np.array([True, False]), 1, np.array([2, 3])).tolist()
     [1, 3]
     """
     if x is None and y is None:
         return nonzero(condition, size=size, fill_value=fill_value)
     if size is not None or fill_value is not None:
-        raise ValueError("size and fill_value arguments cannot be used in three-term where function.")
+        raise ValueError(
+            "size and fill_value arguments cannot be used in three-term where function."
+        )
     return _select(condition, x, y)
 
 
@@ -140,6 +142,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     Raises:
       ValueError: if there are no conditions, or not as many choices.
 
+    >>> import numpy as np
     >>> x = np.arange(4)
     >>> select([x < 1, x > 2], [x - 10, x * 10], default=7).tolist()
     [-10, 7, 7, 30]

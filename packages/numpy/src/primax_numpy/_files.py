@@ -79,7 +79,8 @@ def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) ->
 
 
 def _host_dtype(dtype: Any) -> Any:
-    return np.dtype(getattr(dtype, "dtype", dtype))
+    own = getattr(dtype, "dtype", None)
+    return own if isinstance(own, np.dtype) else np.dtype(dtype)
 
 
 def load(file: Any, *args: Any, **kwargs: Any) -> Any:
@@ -116,7 +117,11 @@ def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
       file: an open file or a path; ``.npy`` is added to a path without it.
       allow_pickle: whether values that are no numbers may be pickled.
     """
-    np.save(file, np.asarray(arr), allow_pickle=allow_pickle)
+    value = np.asarray(arr)
+    if value.dtype.isbuiltin != 1 and value.dtype.names is None and value.dtype.kind != "S":
+        # NumPy's format has no names for these types; it may write ones that it cannot read.
+        value = value.view(np.dtype((np.void, value.dtype.itemsize)))
+    np.save(file, value, allow_pickle=allow_pickle)
 
 
 def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Final
 
 import numpy as np
@@ -77,9 +78,7 @@ def full(
 
 def _spread(value: Array, shape: tuple[int, ...]) -> Array:
     n = len(shape)
-    if value.ndim > n or any(
-        d not in (1, e) for d, e in zip(value.shape, shape[n - value.ndim :])
-    ):
+    if value.ndim > n or any(d not in (1, e) for d, e in zip(value.shape, shape[n - value.ndim :])):
         raise ValueError(
             f"full: a fill_value of shape {value.shape} does not broadcast to shape {shape}"
         )
@@ -130,7 +129,9 @@ def _like(
     name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, out_sharding: Any
 ) -> Array:
     if not is_operand(a) and not (hasattr(a, "shape") and hasattr(a, "dtype")):
-        raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(a)} at position 0.")
+        raise TypeError(
+            f"{name} requires ndarray or scalar arguments, got {type(a)} at position 0."
+        )
     check_arrays(name, value)
     wanted = wanted_dtype(dtype, name)
     target = None if shape is None else shape_argument(shape)
@@ -175,9 +176,11 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Array:
 def _matrix_shape(name: str, rows: Any, columns: Any) -> tuple[int, int]:
     sizes = (rows, rows if columns is None else columns)
     try:
-        found = (int(sizes[0].__index__()), int(sizes[1].__index__()))
-    except AttributeError:
-        raise TypeError(f"{name}: sizes must be integers known while tracing, got {sizes}") from None
+        found = (operator.index(sizes[0]), operator.index(sizes[1]))
+    except TypeError:
+        raise TypeError(
+            f"{name}: sizes must be integers known while tracing, got {sizes}"
+        ) from None
     if min(found) < 0:
         raise ValueError(f"{name}: negative dimensions are not allowed, got {found}")
     return found

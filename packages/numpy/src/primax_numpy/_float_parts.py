@@ -10,8 +10,16 @@ from primax_core import lax
 from primax_core.extend import Array, dtypes, library_function, typeof
 
 from ._checks import check_arrays, check_out
-from ._functions import elementwise
-from ._promotion import as_inexact, as_real, is_complex, real_pair, refuse_complex, repeated
+from ._functions import compiled, elementwise
+from ._promotion import (
+    as_inexact,
+    as_real,
+    common_shape,
+    is_complex,
+    real_pair,
+    refuse_complex,
+    repeated,
+)
 
 _INTEGERS = {1: np.dtype(np.int8), 2: dtypes.i16, 4: dtypes.i32, 8: dtypes.i64}
 
@@ -37,7 +45,7 @@ def copysign(x1: Any, x2: Any, /) -> Array:
     """Magnitudes of ``x1`` with the signs of ``x2``; integers become floats."""
     x, y = real_pair("copysign", x1, x2)
     size = lax.abs(x)
-    shape = np.broadcast_shapes(typeof(x).shape, typeof(y).shape)
+    shape = common_shape(typeof(x).shape, typeof(y).shape)
     return _chosen(sign_bits(y), lax.neg(size), size, shape)
 
 
@@ -60,7 +68,7 @@ def heaviside(x1: Any, x2: Any, /) -> Array:
     [0.0, 0.5, 1.0]
     """
     x, y = real_pair("heaviside", x1, x2)
-    shape = np.broadcast_shapes(typeof(x).shape, typeof(y).shape)
+    shape = common_shape(typeof(x).shape, typeof(y).shape)
     x, y = repeated(x, shape), repeated(y, shape)
     step = lax.select(x < 0, lax.full_like(x, 0), lax.full_like(x, 1))
     known = lax.select(x == 0, y, step)
@@ -120,7 +128,7 @@ def ldexp(x1: Any, x2: Any, /) -> Array:
     x = as_inexact(x1)
     dtype = typeof(x).dtype
     x = lax.convert_element_type(x, dtype)
-    shape = np.broadcast_shapes(aval.shape, exponent.shape)
+    shape = common_shape(aval.shape, exponent.shape)
     e = lax.convert_element_type(lax.clamp(*_bounds(x2)), np.int32)
     out = _scaled(_wide(repeated(x, shape)), repeated(e, shape))
     return lax.convert_element_type(out, dtype)
@@ -204,31 +212,34 @@ def modf(x: Any, /, out: None = None) -> tuple[Array, Array]:
     return part, whole
 
 
-@library_function
-def _nan_to_num(x, nan, posinf, neginf):
+@compiled("numbers")
+def _nan_to_num(x, arrays=(), *, numbers):
+    """``numbers`` has ``None`` where a value is an array, and ``...`` where it was not given."""
     dtype = typeof(x).dtype
     if not dtypes.issubdtype(dtype, np.inexact):
         return x
     x = lax.convert_element_type(x, dtype)  # strongly typed
+    left = iter(arrays)
+    values = [next(left) if n is None else n for n in numbers]
     if is_complex(x):
-        parts = [_numbers(p, nan, posinf, neginf) for p in (lax.real(x), lax.imag(x))]
-        return lax.complex(*parts)
-    return _numbers(x, nan, posinf, neginf)
+        return lax.complex(*[_numbers(p, values) for p in (lax.real(x), lax.imag(x))])
+    return _numbers(x, values)
 
 
-def _numbers(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
+def _numbers(x: Any, values: list[Any]) -> Any:
     dtype = typeof(x).dtype
     info = dtypes.finfo(dtype)
-    given = [nan, info.max if posinf is None else posinf, info.min if neginf is None else neginf]
-    x, *new = _together(x, [lax.convert_element_type(v, dtype) for v in given])
-    for odd, value in zip((x != x, x == np.inf, x == -np.inf), new, strict=True):
-        x = lax.select(odd, value, x)
+    for value, odd, usual in zip(values, (np.nan, np.inf, -np.inf), (0.0, info.max, info.min)):
+        new = lax.convert_element_type(usual if value is ... else value, dtype)
+        shape = common_shape(typeof(x).shape, typeof(new).shape)
+        x = repeated(x, shape)
+        found = x != x if odd != odd else x == odd
+        x = lax.select(found, repeated(new, shape), x)
     return x
 
 
-def _together(x: Any, others: list[Any]) -> list[Any]:
-    shape = np.broadcast_shapes(*[typeof(v).shape for v in (x, *others)])
-    return [repeated(v, shape) for v in (x, *others)]
+def _plain(value: Any) -> bool:
+    return type(value) in (int, float) and value == value
 
 
 def nan_to_num(
@@ -244,4 +255,10 @@ def nan_to_num(
     The derivative is zero where an element is replaced.
     """
     check_arrays("nan_to_num", x)
-    return _nan_to_num(x, nan, posinf, neginf)
+    given: list[Any] = [... if v is None else v for v in (nan, posinf, neginf)]
+    numbers = tuple([float(v) if _plain(v) else ... if v is ... else None for v in given])
+    arrays = tuple([v for v, n in zip(given, numbers) if n is None])
+    if arrays:
+        check_arrays("nan_to_num", *arrays)
+        return _nan_to_num(x, arrays, numbers=numbers)
+    return _nan_to_num(x, numbers=numbers)

@@ -56,3 +56,17 @@ def elementwise(fun: _F) -> _F:
     """As `checked`, for functions that take any arrays and numbers; others are refused in its
     name."""
     return checked(partial(check_arrays, fun.__name__))(fun)
+
+
+def given(*arrays: Any) -> tuple[Any, ...]:
+    """Arguments without the last ones that are ``None``, the defaults of compiled functions.
+
+    A call of arrays alone finds its executable at once.
+
+    >>> given(1, None, 2, None, None)
+    (1, None, 2)
+    """
+    n = len(arrays)
+    while n and arrays[n - 1] is None:
+        n -= 1
+    return arrays[:n]

@@ -37,9 +37,7 @@ def meshgrid(
     if not copy:
         raise ValueError("meshgrid: arrays have no views: use copy=True, the default")
     if indexing not in ("xy", "ij"):
-        raise ValueError(
-            f"meshgrid: Valid values for indexing are 'xy' and 'ij', got {indexing!r}"
-        )
+        raise ValueError(f"meshgrid: Valid values for indexing are 'xy' and 'ij', got {indexing!r}")
     shapes = [typeof(x).shape for x in xi]
     if any(len(s) != 1 for s in shapes):
         raise ValueError(f"Arguments to meshgrid must be 1D, got shapes {shapes}")
@@ -60,9 +58,7 @@ def _open_or_full(xs: list[Any], axes: list[int], sparse: bool) -> list[Any]:
         sizes[axis] = typeof(x).shape[0]
     shapes = []
     for axis in axes:
-        shapes.append(
-            tuple([d if i == axis or not sparse else 1 for i, d in enumerate(sizes)])
-        )
+        shapes.append(tuple([d if i == axis or not sparse else 1 for i, d in enumerate(sizes)]))
     return [lax.broadcast_in_dim(x, s, (axis,)) for x, s, axis in zip(xs, shapes, axes)]
 
 
@@ -106,6 +102,8 @@ def ix_(*args: Any) -> tuple[Array, ...]:
         if aval.ndim != 1:
             raise ValueError(f"Arguments to ix_ must be 1-dimensional, got shape {aval.shape}")
         x = nonzero(a)[0] if aval.dtype == np.bool_ else asarray(a)
+        if not x.size:
+            x = lax.convert_element_type(x, dtypes.default_int())
         out.append(lax.expand_dims(x, tuple([i for i in range(n) if i != k])))
     return tuple(out)
 
@@ -123,8 +121,8 @@ class _Expression:
         return item if isinstance(item, tuple) or not self._as_tuple else (item,)
 
 
-index_exp: Final = _Expression(True)
-s_: Final = _Expression(False)
+index_exp: Final[_Expression] = _Expression(True)
+s_: Final[_Expression] = _Expression(False)
 
 
 def _spaced(s: slice) -> Array:
@@ -174,15 +172,15 @@ def _stacked_grid(*lines):
     return lax.concatenate([lax.expand_dims(x, (0,)) for x in found], 0)
 
 
-mgrid: Final = _MeshGrid()
-ogrid: Final = _OpenGrid()
+mgrid: Final[_MeshGrid] = _MeshGrid()
+ogrid: Final[_OpenGrid] = _OpenGrid()
 
 
 class _Joining:
     """Joins what it is indexed with: numbers, arrays, and slices as ranges.
 
     A text in front, ``"axis,ndim,place"``, says along which axis, to how many axes arrays are
-    raised first, and where the axes of raised arrays go; ``"r"`` and ``"c"`` make one row or column.
+    raised first, and where the axes of raised arrays go; ``"r"`` makes one row, ``"c"`` a column.
     """
 
     def __init__(self, axis: int, ndim: int, place: int):
@@ -211,8 +209,8 @@ def _directive(word: str, default: tuple[int, int, int]) -> tuple[int, int, int]
         numbers = []
     if not 1 <= len(numbers) <= 3:
         raise ValueError(
-            f"could not understand directive {word!r}: use 'r', 'c' or up to three integers such as "
-            "'0,2,1'"
+            f"could not understand directive {word!r}: use 'r', 'c' or up to three integers, "
+            "such as '0,2,1'"
         )
     axis, ndim, place = (*numbers, *default[len(numbers) :])
     return axis, ndim, place
@@ -232,5 +230,5 @@ def _raised(part: Any, ndim: int, place: int) -> Array:
     return lax.expand_dims(x, tuple(axes))
 
 
-r_: Final = _Joining(0, 1, -1)
-c_: Final = _Joining(-1, 2, 0)
+r_: Final[_Joining] = _Joining(0, 1, -1)
+c_: Final[_Joining] = _Joining(-1, 2, 0)

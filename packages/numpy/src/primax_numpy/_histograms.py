@@ -14,9 +14,9 @@ from primax_core.extend import Array, Tracer, dtypes, is_operand, typeof
 from ._checks import check_arrays
 from ._counting import counts_at
 from ._creation import asarray
-from ._functions import compiled
+from ._functions import compiled, given
 from ._reducing import broadcast, float_of, is_complex, wide_of
-from ._searching import bisected
+from ._searching import before, bisected
 from ._selecting import check_known, take_rows
 from ._statistics import scalar
 
@@ -37,12 +37,11 @@ def _edges(a: Any, low: Any, high: Any, bins: int) -> Any:
         lax.select(same, lax.sub(low, half), low),
         lax.select(same, lax.add(high, half), high),
     )
-    steps = lax.convert_element_type(lax.iota(np.int32, bins + 1), dtype)
-    part = lax.div(steps, lax.full_like(steps, max(bins, 1)))
+    places = lax.iota(np.int32, bins + 1)
+    part = lax.div(lax.convert_element_type(places, dtype), scalar(max(bins, 1), dtype))
     low, high = (broadcast(v, (bins + 1,)) for v in (low, high))
     out = lax.add(lax.mul(low, lax.sub(lax.full_like(part, 1), part)), lax.mul(high, part))
-    last = lax.ge(part, lax.full_like(part, 1))
-    return lax.select(last, high, out) if bins else out
+    return lax.select(lax.eq(places, lax.full_like(places, max(bins, 1))), high, out)
 
 
 def _bin_of(a: Any, edges: Any, equal: bool) -> Any:
@@ -50,8 +49,12 @@ def _bin_of(a: Any, edges: Any, equal: bool) -> Any:
     n = typeof(edges).shape[0] - 1
     first, last = (lax.squeeze(lax.slice_in_dim(edges, i, i + 1), (0,)) for i in (0, n))
     shape = typeof(a).shape
-    inside = lax.bitwise_and(lax.ge(a, broadcast(first, shape)), lax.le(a, broadcast(last, shape)))
-    if equal:
+    inside = lax.bitwise_and(
+        before(broadcast(first, shape), a, "right"), before(a, broadcast(last, shape), "right")
+    )
+    # NaN stands behind all edges, and is in no bin.
+    inside = lax.bitwise_and(inside, lax.eq(a, a))
+    if equal and not is_complex(typeof(a).dtype):
         width = lax.sub(last, first)
         where = lax.div(lax.sub(a, broadcast(first, shape)), broadcast(width, shape))
         where = lax.convert_element_type(lax.mul(where, lax.full_like(where, n)), np.int32)
@@ -62,7 +65,9 @@ def _bin_of(a: Any, edges: Any, equal: bool) -> Any:
         below = lax.lt(a, take_rows(edges, where))
         above = lax.ge(a, take_rows(edges, lax.add(where, one)))
         above = lax.bitwise_and(above, lax.lt(where, top))
-        where = lax.select(below, lax.sub(where, one), lax.select(above, lax.add(where, one), where))
+        where = lax.select(
+            below, lax.sub(where, one), lax.select(above, lax.add(where, one), where)
+        )
     else:
         where = bisected(edges, a, "right")
         where = lax.min(lax.sub(where, lax.full_like(where, 1)), lax.full_like(where, n - 1))
@@ -87,7 +92,7 @@ def _per_width(counts: Any, edges: Sequence[Any]) -> Any:
 
 
 @compiled("bins", "dtype", "density")
-def _histogram(a, weights, edges, low, high, *, bins, dtype, density):
+def _histogram(a, weights=None, edges=None, low=None, high=None, *, bins, dtype, density):
     wide = wide_of(dtype)
     x = _flat(a, wide)
     equal = edges is None
@@ -108,7 +113,7 @@ def _histogram(a, weights, edges, low, high, *, bins, dtype, density):
 
 
 @compiled("bins", "dtype")
-def _bin_edges(a, low, high, *, bins, dtype):
+def _bin_edges(a, low=None, high=None, *, bins, dtype):
     edges = _edges(_flat(a, wide_of(dtype)), low, high, bins)
     return lax.convert_element_type(edges, dtype)
 
@@ -168,12 +173,9 @@ def _bins_of(name: str, bins: Any) -> tuple[int, Any]:
     return n, None
 
 
-def _dtype_for(name: str, *arrays: Any) -> Any:
+def _dtype_for(*arrays: Any) -> Any:
     avals = [typeof(x) for x in arrays if x is not None]
-    dtype = float_of(dtypes.lattice_result(tuple([(t.dtype, t.weak_type) for t in avals]))[0])
-    if is_complex(dtype):
-        raise TypeError(f"{name} does not accept complex numbers: they have no order")
-    return dtype
+    return float_of(dtypes.lattice_result(tuple([(t.dtype, t.weak_type) for t in avals]))[0])
 
 
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Array:
@@ -188,11 +190,11 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
         found: Array = _by_rule(name, a, bins, range, weights)
         return found
     n, edges = _bins_of(name, bins)
-    dtype = _dtype_for(name, a, edges)
+    dtype = _dtype_for(a)
     if edges is not None:
         return lax.convert_element_type(edges, dtype)
     low, high = _range_of(name, range)
-    found = _bin_edges(a, low, high, bins=n, dtype=dtype)
+    found = _bin_edges(*given(a, low, high), bins=n, dtype=dtype)
     return found
 
 
@@ -202,7 +204,8 @@ def histogram(
 ) -> tuple[Array, Array]:  # fmt: skip
     """How many elements fall in each of a row of bins.
 
-    A bin holds its left edge, the last one both. What falls in none is left out.
+    A bin holds its left edge, the last one both. What falls in none is left out. Complex
+    numbers are ordered by their real, then by their imaginary parts.
 
     Args:
       a: an array, taken as a vector.
@@ -235,10 +238,10 @@ def histogram(
     if isinstance(bins, str):
         bins = _by_rule("histogram", a, bins, range, weights)
     n, edges = _bins_of("histogram", bins)
-    dtype = _dtype_for("histogram", a, edges, weights)
+    dtype = _dtype_for(a, weights)
     low, high = (None, None) if edges is not None else _range_of("histogram", range)
     counts, found = _histogram(
-        a, weights, edges, low, high, bins=n, dtype=dtype, density=bool(density)
+        *given(a, weights, edges, low, high), bins=n, dtype=dtype, density=bool(density)
     )
     return counts, found
 
@@ -249,13 +252,13 @@ def _histogramdd(sample, weights, edges, limits, *, bins, dtype, count_dtype, de
     n = typeof(sample).shape[0]
     places, found = None, []
     inside = lax.full((n,), np.True_)
-    for i, (number, given, (low, high)) in enumerate(zip(bins, edges, limits)):
+    for i, (number, known, (low, high)) in enumerate(zip(bins, edges, limits)):
         x = lax.slice_in_dim(sample, i, i + 1, axis=1)
         x = _flat(x, wide)
-        e = _edges(x, low, high, number) if given is None else lax.convert_element_type(given, wide)
+        e = _edges(x, low, high, number) if known is None else lax.convert_element_type(known, wide)
         found.append(e)
         size = typeof(e).shape[0] - 1
-        at = _bin_of(lax.stop_gradient(x), lax.stop_gradient(e), given is None)
+        at = _bin_of(lax.stop_gradient(x), lax.stop_gradient(e), known is None)
         inside = lax.bitwise_and(inside, lax.lt(at, lax.full_like(at, size)))
         places = at if places is None else lax.add(lax.mul(places, lax.full_like(at, size)), at)
     shape = tuple(typeof(e).shape[0] - 1 for e in found)
@@ -266,8 +269,8 @@ def _histogramdd(sample, weights, edges, limits, *, bins, dtype, count_dtype, de
         weights = lax.convert_element_type(weights, summed)
     counts = lax.reshape(counts_at(places, weights, total, summed), shape)
     if density:
-        counts = _per_width(lax.convert_element_type(counts, float_of(summed)), found)
-        count_dtype = float_of(count_dtype)
+        counts = _per_width(lax.convert_element_type(counts, wide), found)
+        count_dtype = dtype
     return (
         lax.convert_element_type(counts, count_dtype),
         [lax.convert_element_type(e, dtype) for e in found],
@@ -303,28 +306,35 @@ def _on_grid(
     check_arrays(name, sample)
     aval = typeof(sample)
     if aval.ndim != 2:
-        raise ValueError(f"{name}: sample must have the axes [points, axes], got shape {aval.shape}")
+        raise ValueError(
+            f"{name}: sample must have the axes [points, axes], got shape {aval.shape}"
+        )
     n, rank = aval.shape
     each = [bins] * rank if is_operand(bins) and not typeof(bins).ndim else list(bins)
     if len(each) != rank:
         raise ValueError(f"{name}: should be a bin for each dimension, got {len(each)} for {rank}")
     ranges = [None] * rank if range is None else list(range)
     if len(ranges) != rank:
-        raise ValueError(f"{name}: should be a range for each dimension, got {len(ranges)} for {rank}")
+        raise ValueError(
+            f"{name}: should be a range for each dimension, got {len(ranges)} for {rank}"
+        )
     found = [_bins_of(name, b) for b in each]
     limits = [_range_of(name, r) for r in ranges]
-    dtype = _dtype_for(name, sample)
+    dtype = _dtype_for(sample)
     counted = dtypes.default_int()
     if weights is not None:
         check_arrays(name, sample, weights)
         if typeof(weights).shape != (n,):
             raise ValueError(
-                f"{name}: should have one weight for each point, got {typeof(weights).shape} for {n}"
+                f"{name}: should have one weight for each of {n} points, got shape "
+                f"{typeof(weights).shape}"
             )
-        counted = _dtype_for(name, weights)
+        counted = dtype = _dtype_for(sample, weights)
+    edges = [e for _, e in found]
+    numbers = tuple([b for b, _ in found])
     counts, edges = _histogramdd(
-        sample, weights, [e for _, e in found], limits, bins=tuple(b for b, _ in found), dtype=dtype,
-        count_dtype=counted, density=bool(density),
+        sample, weights, edges, limits, bins=numbers, dtype=dtype, count_dtype=counted,
+        density=bool(density),
     )  # fmt: skip
     return counts, edges
 

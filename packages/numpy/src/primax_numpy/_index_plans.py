@@ -21,7 +21,6 @@ from primax_core import device_put, ds, lax
 from primax_core.errors import NonConcreteBooleanIndexError
 from primax_core.extend import Array, Tracer, dtypes, state, typeof
 
-
 _DYNAMIC_SLICE: Final = type(ds(0, 1))
 
 

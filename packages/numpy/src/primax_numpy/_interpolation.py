@@ -22,7 +22,7 @@ def _at(x: Any, places: Any) -> Any:
 
 
 @compiled("extrapolate")
-def _interp(x, xp, fp, left, right, period, *, extrapolate):
+def _interp(x, xp, fp, left=None, right=None, period=None, *, extrapolate):
     if period is not None:
         period = lax.abs(period)
         x, xp = (v % period for v in (x, xp))
@@ -112,7 +112,8 @@ def interp(
     x, xp, fp = asarray(x, real), asarray(xp, real), asarray(fp, value_dtype)
     period = None if period is None else asarray(period, real)
     left, right = (None if isinstance(v, str) else v for v in (left, right))
-    return _interp(x, xp, fp, left, right, period, extrapolate=extrapolate)
+    options = () if left is right is period is None else (left, right, period)
+    return _interp(x, xp, fp, *options, extrapolate=extrapolate)
 
 
 def _inexact_type(*xs: Any) -> Any:
@@ -120,7 +121,7 @@ def _inexact_type(*xs: Any) -> Any:
 
 
 @compiled("axis", "period")
-def _unwrap(p, discont, *, axis, period):
+def _unwrap(p, discont=None, *, axis, period):
     dtype = typeof(p).dtype
     whole = dtypes.issubdtype(dtype, np.integer)
     half: Any = period // 2 if whole else period / 2
@@ -164,4 +165,5 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: float = 2 * math
     value = asarray(value, value.dtype)
     if not value.shape[place]:
         return value
-    return _unwrap(value, discont, axis=place, period=period)
+    given = () if discont is None else (discont,)
+    return _unwrap(value, *given, axis=place, period=period)

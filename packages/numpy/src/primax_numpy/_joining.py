@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -157,7 +158,12 @@ def _as_column(x):
 def append(arr: Any, values: Any, axis: int | None = None) -> Array:
     """An array with values joined to its end along an axis (both flattened for ``None``)."""
     check_arrays("append", arr, values)
-    return concatenate([arr, values], axis)
+    return concatenate([arr, values], axis) if axis is not None else _append(arr, values)
+
+
+@compiled()
+def _append(arr, values):
+    return lax.concatenate([ravel(x) for x in _alike([arr, values], None)], 0)
 
 
 def block(arrays: Any) -> Array:
@@ -223,8 +229,8 @@ def tile(A: Any, reps: Any) -> Array:
     check_arrays("tile", A)
     times = (reps,) if np.ndim(reps) == 0 else tuple(reps)
     try:
-        given = tuple([int(r.__index__()) for r in times])
-    except AttributeError:
+        given = tuple([operator.index(r) for r in times])
+    except TypeError:
         raise TypeError(f"tile: reps must be integers known while tracing, got {reps!r}") from None
     if min(given, default=0) < 0:
         raise ValueError(f"tile: reps must not be negative, got {given}")

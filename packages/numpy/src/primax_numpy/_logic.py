@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -198,36 +199,45 @@ def _close(a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:
     return lax.convert_element_type(near, np.bool_)
 
 
+_RTOL, _ATOL = 1e-05, 1e-08
+
+
 @compiled("equal_nan")
-def _isclose(a, b, rtol, atol, *, equal_nan):
+def _isclose(a, b, rtol=_RTOL, atol=_ATOL, *, equal_nan):
     return _close(a, b, rtol, atol, equal_nan)
 
 
 @compiled("equal_nan")
-def _allclose(a, b, rtol, atol, *, equal_nan):
+def _allclose(a, b, rtol=_RTOL, atol=_ATOL, *, equal_nan):
     found = _close(a, b, rtol, atol, equal_nan)
     return lax.reduce_and(found, tuple(range(typeof(found).ndim)))
 
 
-def isclose(
-    a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
+def _compare(
+    name: str, fun: Callable[..., Any], a: Any, b: Any, rtol: Any, atol: Any, equal_nan: Any
 ) -> Array:
+    check_arrays(name, a, b, rtol, atol)
+    usual = rtol is _RTOL and atol is _ATOL
+    tolerances = () if usual else (rtol, atol)
+    out: Array = fun(a, b, *tolerances, equal_nan=bool(equal_nan))
+    return out
+
+
+def isclose(a: Any, b: Any, rtol: Any = _RTOL, atol: Any = _ATOL, equal_nan: bool = False) -> Array:
     """Whether ``abs(a - b) <= atol + rtol * abs(b)``, of each two elements.
 
     Args:
       rtol, atol: relative and absolute tolerance: numbers, or arrays that broadcast.
       equal_nan: whether NaN is close to NaN. Infinities are close to themselves alone.
     """
-    check_arrays("isclose", a, b, rtol, atol)
-    return _isclose(a, b, rtol, atol, equal_nan=bool(equal_nan))
+    return _compare("isclose", _isclose, a, b, rtol, atol, equal_nan)
 
 
 def allclose(
-    a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
+    a: Any, b: Any, rtol: Any = _RTOL, atol: Any = _ATOL, equal_nan: bool = False
 ) -> Array:
     """Whether all elements are close; arguments as for :func:`isclose`."""
-    check_arrays("allclose", a, b, rtol, atol)
-    return _allclose(a, b, rtol, atol, equal_nan=bool(equal_nan))
+    return _compare("allclose", _allclose, a, b, rtol, atol, equal_nan)
 
 
 @compiled("equal_nan")

@@ -11,7 +11,7 @@ from primax_core.extend import Array, dtypes, typeof
 
 from . import _reductions as plain
 from ._checks import axes_of, check_arrays, check_out, wanted_dtype
-from ._functions import compiled
+from ._functions import compiled, given
 from ._reducing import (
     broadcast,
     check_initial,
@@ -25,8 +25,15 @@ from ._reducing import (
     strong,
     wide_of,
 )
-from ._statistics import check_variance, counted, mean, quotient, std, var
-from ._statistics import _variance as variance_of
+from ._statistics import (
+    check_variance,
+    counted,
+    mean,
+    quotient,
+    std,
+    var,
+    variance_of,
+)
 
 
 def not_nan(x: Any) -> Array:
@@ -66,12 +73,12 @@ def _extreme(reduce, combine, sign, a, initial, where, axes, keepdims):
 
 
 @compiled("axes", "keepdims")
-def _nanmax(a, initial, where, *, axes, keepdims):
+def _nanmax(a, initial=None, where=None, *, axes, keepdims):
     return _extreme(lax.reduce_max, lax.max, -1, a, initial, where, axes, keepdims)
 
 
 @compiled("axes", "keepdims")
-def _nanmin(a, initial, where, *, axes, keepdims):
+def _nanmin(a, initial=None, where=None, *, axes, keepdims):
     return _extreme(lax.reduce_min, lax.min, 1, a, initial, where, axes, keepdims)
 
 
@@ -93,7 +100,7 @@ def _nan_extreme(fun, otherwise, a, axis, out, keepdims, initial, where) -> Arra
         raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
     check_initial(name, initial)
     check_where(name, where, aval.shape)
-    extreme: Array = fun(a, initial, where, axes=axes, keepdims=bool(keepdims))
+    extreme: Array = fun(*given(a, initial, where), axes=axes, keepdims=bool(keepdims))
     return extreme
 
 
@@ -127,12 +134,12 @@ def _total(reduce, combine, neutral, a, initial, where, axes, dtype, keepdims):
 
 
 @compiled("axes", "dtype", "keepdims")
-def _nansum(a, initial, where, *, axes, dtype, keepdims):
+def _nansum(a, initial=None, where=None, *, axes, dtype, keepdims):
     return _total(lax.reduce_sum, lax.add, 0, a, initial, where, axes, dtype, keepdims)
 
 
 @compiled("axes", "dtype", "keepdims")
-def _nanprod(a, initial, where, *, axes, dtype, keepdims):
+def _nanprod(a, initial=None, where=None, *, axes, dtype, keepdims):
     return _total(lax.reduce_prod, lax.mul, 1, a, initial, where, axes, dtype, keepdims)
 
 
@@ -150,7 +157,7 @@ def _nan_total(fun, otherwise, a, axis, dtype, out, keepdims, initial, where) ->
     check_initial(name, initial)
     check_where(name, where, aval.shape)
     axes = axes_of(axis, aval.ndim)
-    total: Array = fun(a, initial, where, axes=axes, dtype=wanted, keepdims=bool(keepdims))
+    total: Array = fun(*given(a, initial, where), axes=axes, dtype=wanted, keepdims=bool(keepdims))
     return total
 
 
@@ -177,7 +184,7 @@ def nanprod(
 
 
 @compiled("axes", "dtype", "keepdims")
-def _nanmean(a, where, *, axes, dtype, keepdims):
+def _nanmean(a, where=None, *, axes, dtype, keepdims):
     wide = wide_of(dtype)
     mask = _counting(a, where)
     x = lax.convert_element_type(masked(a, mask, 0), wide)
@@ -205,18 +212,18 @@ def nanmean(
         raise ValueError(f"dtype argument to nanmean must be inexact; got {wanted.name}")
     check_where("nanmean", where, aval.shape)
     axes = axes_of(axis, aval.ndim)
-    average: Array = _nanmean(a, where, axes=axes, dtype=wanted, keepdims=bool(keepdims))
+    average: Array = _nanmean(*given(a, where), axes=axes, dtype=wanted, keepdims=bool(keepdims))
     return average
 
 
 @compiled("axes", "dtype", "keepdims", "result")
-def _nanvar(a, where, centre, less, **static):
-    return variance_of(a, _counting(a, where), centre, less, **static)
+def _nanvar(a, less, where=None, centre=None, **static):
+    return variance_of(a, less, _counting(a, where), centre, **static)
 
 
 @compiled("axes", "dtype", "keepdims", "result")
-def _nanstd(a, where, centre, less, **static):
-    return lax.sqrt(variance_of(a, _counting(a, where), centre, less, **static))
+def _nanstd(a, less, where=None, centre=None, **static):
+    return lax.sqrt(variance_of(a, less, _counting(a, where), centre, **static))
 
 
 def nanvar(
@@ -231,7 +238,7 @@ def nanvar(
     static = check_variance("nanvar", a, axis, dtype, out, ddof, where, mean)
     if not is_inexact(typeof(a).dtype):
         return var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
-    variance: Array = _nanvar(a, where, mean, ddof, keepdims=bool(keepdims), **static)
+    variance: Array = _nanvar(*given(a, ddof, where, mean), keepdims=bool(keepdims), **static)
     return variance
 
 
@@ -243,7 +250,7 @@ def nanstd(
     static = check_variance("nanstd", a, axis, dtype, out, ddof, where, mean)
     if not is_inexact(typeof(a).dtype):
         return std(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
-    deviation: Array = _nanstd(a, where, mean, ddof, keepdims=bool(keepdims), **static)
+    deviation: Array = _nanstd(*given(a, ddof, where, mean), keepdims=bool(keepdims), **static)
     return deviation
 
 

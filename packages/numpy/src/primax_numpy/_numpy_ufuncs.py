@@ -1,4 +1,4 @@
-"""The ``ufunc`` objects: sums, products, extrema, logic of bits and truths, sums of exponentials."""
+"""The ``ufunc`` objects: arithmetic, extrema, logic, sums of exponentials."""
 
 from __future__ import annotations
 
@@ -33,9 +33,16 @@ def _ufunc(nin: int, identity: Any = None, **methods: Any) -> Callable[[_Method]
 
 def _updating(name: str) -> _Method:
     def update(x: Any, indices: Any, b: Any) -> Array:
+        if isinstance(indices, Array):
+            return _updated(x, indices, b, name=name)
         return getattr(x.at[indices], name)(b)
 
     return update
+
+
+@compiled("name")
+def _updated(x, indices, b, *, name):
+    return getattr(x.at[indices], name)(b)
 
 
 @compiled("op", "axis", "dtype")
@@ -114,9 +121,7 @@ def _reducing_extrema(reduction: _Method) -> _Method:
 # Arithmetic
 
 
-@_ufunc(
-    2, 0, reduce=_reductions.sum, accumulate=_accumulating(lax.cumsum), at=_updating("add")
-)
+@_ufunc(2, 0, reduce=_reductions.sum, accumulate=_accumulating(lax.cumsum), at=_updating("add"))
 def add(x: Any, y: Any, /) -> Any:
     """``x + y``; of booleans whether either holds."""
     return operate("add", operator.add, x, y)
@@ -188,9 +193,7 @@ def _truths(x: Any, y: Any) -> tuple[Any, Any]:
     return pair("logical", truth(x), truth(y))
 
 
-@_ufunc(
-    2, True, reduce=_reducing_bits("logical_and"), accumulate=_scanning(lax.bitwise_and, True)
-)
+@_ufunc(2, True, reduce=_reducing_bits("logical_and"), accumulate=_scanning(lax.bitwise_and, True))
 @elementwise
 def logical_and(x: Any, y: Any, /) -> Any:
     """Whether neither of two elements is zero or ``False``."""
@@ -204,9 +207,7 @@ def logical_or(x: Any, y: Any, /) -> Any:
     return lax.bitwise_or(*_truths(x, y))
 
 
-@_ufunc(
-    2, False, reduce=_reducing_bits("logical_xor"), accumulate=_scanning(lax.bitwise_xor, True)
-)
+@_ufunc(2, False, reduce=_reducing_bits("logical_xor"), accumulate=_scanning(lax.bitwise_xor, True))
 @elementwise
 def logical_xor(x: Any, y: Any, /) -> Any:
     """Whether just one of two elements is zero or ``False``."""
@@ -284,9 +285,7 @@ _BASES: dict[float, tuple[_Method, float]] = {
 }
 
 
-@_ufunc(
-    2, -math.inf, reduce=_reducing_logs(math.e), accumulate=_accumulating_logs(math.e)
-)
+@_ufunc(2, -math.inf, reduce=_reducing_logs(math.e), accumulate=_accumulating_logs(math.e))
 @elementwise
 def logaddexp(x: Any, y: Any, /) -> Any:
     """``log(exp(x) + exp(y))``, without overflow on the way; integers become floats."""

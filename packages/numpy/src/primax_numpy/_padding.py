@@ -10,7 +10,7 @@ import numpy as np
 
 from primax_core import lax, vmap
 from primax_core.errors import ConcretizationTypeError
-from primax_core.extend import Array, Tracer, dtypes, typeof
+from primax_core.extend import Array, ShortRoads, Tracer, dtypes, typeof
 
 from ._checks import check_arrays, one_axis
 from ._creation import asarray
@@ -61,11 +61,22 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Ar
     >>> pad(np.array([1, 2, 3]), (1, 2), mode="edge")
     Array([1, 1, 2, 3, 3, 3], dtype=int32)
     """
+    key = pad_width if not kwargs and mode == "constant" and _plain(pad_width) else None
+    if key is not None:
+        found: Array | None = _padding.quick(key, array)
+        if found is not None:
+            return found
     check_arrays("pad", array)
     x = asarray(array)
     widths = _widths(pad_width, x.ndim)
+    if key is not None:
+        return _padding.slow(key, (x,), widths=widths)
     if callable(mode):
         return _padded_by(x, widths, mode, kwargs)
+    return _padded(x, widths, mode, kwargs)
+
+
+def _padded(x: Array, widths: Widths, mode: Any, kwargs: dict[str, Any]) -> Array:
     if mode not in _OPTIONS:
         raise NotImplementedError(
             f"pad: Unimplemented padding mode {mode!r}: use a function or one of {list(_OPTIONS)}"
@@ -91,6 +102,13 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Ar
     if odd:
         return _reflected_odd(x, widths=widths, skip=mode == "reflect")
     return _of_own(x, widths=widths, mode=mode)
+
+
+def _plain(width: Any) -> bool:
+    """Whether a width is made of integers and tuples."""
+    if type(width) is tuple:
+        return all(type(w) is int or _plain(w) for w in width)
+    return type(width) is int
 
 
 def _leaves(x: Any) -> list[Any]:
@@ -191,6 +209,15 @@ def _vector(v: Array, mode: Any, width: tuple[int, int], axis: int, options: Any
 
 
 @compiled("widths", name="pad")
+def _with_zeros(x, *, widths):
+    zero = lax.full_like(x, 0, shape=())
+    return lax.pad(x, zero, [(a, b, 0) for a, b in widths]) if widths else x
+
+
+_padding: Final = ShortRoads(_with_zeros)
+
+
+@compiled("widths", name="pad")
 def _constant(x, values, *, widths):
     aval = typeof(x)
     same = all(v is values[0][0] for pair in values for v in pair)
@@ -215,7 +242,11 @@ def _ramp(x, values, *, widths):
         n = typeof(x).shape[axis]
         sides = []
         for end, count in enumerate(width):
-            edge = lax.slice_in_dim(x, n - 1, n, axis=axis) if end else lax.slice_in_dim(x, 0, 1, axis=axis)
+            edge = (
+                lax.slice_in_dim(x, n - 1, n, axis=axis)
+                if end
+                else lax.slice_in_dim(x, 0, 1, axis=axis)
+            )
             sides.append(_slope(pair[end], edge, count, axis, dtype, bool(end)))
         x = lax.concatenate([sides[0], x, sides[1]], axis)
     return x

@@ -28,9 +28,7 @@ def _powers(x: Any, order: int) -> Any:
 
 
 def _dot(a: Any, b: Any) -> Any:
-    return lax.dot_general(
-        a, b, (((1,), (0,)), ((), ())), precision=lax.Precision.HIGHEST
-    )
+    return lax.dot_general(a, b, (((1,), (0,)), ((), ())), precision=lax.Precision.HIGHEST)
 
 
 def _adjoint(x: Any) -> Any:

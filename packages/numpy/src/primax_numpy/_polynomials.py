@@ -22,9 +22,7 @@ def _vectors(name: str, *ps: Any) -> None:
     check_arrays(name, *ps)
     for p in ps:
         if typeof(p).ndim != 1:
-            raise ValueError(
-                f"{name}: coefficients must be vectors, got shape {typeof(p).shape}"
-            )
+            raise ValueError(f"{name}: coefficients must be vectors, got shape {typeof(p).shape}")
 
 
 def _lengthened(p: Any, n: int) -> Any:
@@ -89,15 +87,13 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
         a1, a2 = _trimmed("polymul", a1), _trimmed("polymul", a2)
     nothing = [typeof(p).shape[0] == 0 for p in (a1, a2)]
     a1, a2 = (lax.full_like(p, 0, shape=(1,)) if z else p for p, z in zip((a1, a2), nothing))
-    product: Array = _strong_product(a1, a2)
+    product: Array = _polymul(a1, a2)
     return product
 
 
-@compiled(name="polymul")
-def _strong_product(a1, a2):
-    dtype = float_of(typeof(strong(a1)).dtype)
-    out = convolve(a1, a2)
-    return strong(out) if typeof(out).dtype == dtype else strong(out)
+@compiled()
+def _polymul(a1, a2):
+    return strong(convolve(a1, a2))
 
 
 @compiled()
@@ -167,7 +163,9 @@ def _polyder(p, *, m):
 def _with_axis(name: str, p: Any) -> None:
     check_arrays(name, p)
     if not typeof(p).ndim:
-        raise TypeError(f"{name}: coefficients must be an array with at least one axis, got a scalar")
+        raise TypeError(
+            f"{name}: coefficients must be an array with at least one axis, got a scalar"
+        )
 
 
 def polyder(p: Any, m: int = 1) -> Array:

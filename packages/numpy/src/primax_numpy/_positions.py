@@ -16,6 +16,7 @@ from primax_core.extend import Array, Tracer, as_operand, dtypes, typeof
 from ._checks import check_arrays, check_out, one_axis, wanted_dtype
 from ._creation import asarray
 from ._functions import compiled
+from ._reading import fill_number
 from ._shapes import ravel
 from ._taking import check_range, modulo, positions_of, rows_at, truth
 
@@ -78,8 +79,10 @@ def _fills(name: str, fill_value: Any, ndim: int) -> tuple[Any, ...]:
     else:
         given = (fill_value,) * ndim
     if any(np.ndim(v) for v in given):
-        raise ValueError(f"{name}: fill_value must be a scalar or tuple of scalars; got {fill_value}")
-    return tuple([np.asarray(v).item() for v in given])
+        raise ValueError(
+            f"{name}: fill_value must be a scalar or tuple of scalars; got {fill_value}"
+        )
+    return tuple([fill_number(v) for v in given])
 
 
 @compiled("size", "fills")
@@ -301,6 +304,7 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
 def _unravel_index(indices, *, shape):
     aval = typeof(indices)
     total = math.prod(shape)
+    kept = None if aval.dtype == np.bool_ or aval.weak_type else aval.dtype
     wide = lax.convert_element_type(indices, dtypes.default_int())
     size = lax.full_like(wide, total)
     if not dtypes.issubdtype(aval.dtype, np.unsignedinteger):
@@ -313,12 +317,5 @@ def _unravel_index(indices, *, shape):
         divisor = lax.full_like(rest, max(n, 1))
         found = lax.rem(rest, divisor)
         rest = lax.div(rest, divisor)
-        out.append(cast_like(found, aval))
+        out.append(found if kept is None else lax.convert_element_type(found, kept))
     return tuple(reversed(out))
-
-
-def cast_like(x, aval):
-    """Integers in the dtype and weakness of others."""
-    if aval.dtype == typeof(x).dtype and not aval.weak_type:
-        return x
-    return lax.convert_element_type(x, aval.dtype)

@@ -72,9 +72,7 @@ def common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
-        raise ValueError(
-            f"Incompatible shapes for broadcasting: shapes={list(shapes)}"
-        ) from None
+        raise ValueError(f"Incompatible shapes for broadcasting: shapes={list(shapes)}") from None
 
 
 def broadcast_together(*xs: Any) -> list[Any]:

@@ -1,9 +1,9 @@
 """Where quantiles lie among sorted elements.
 
-A quantile is ``(1 - w) x[i] + w x[i + 1]`` of sorted elements. The methods differ in ``i`` and ``w``:
-they are the nine of Hyndman and Fan ("Sample quantiles in statistical packages", The American
-Statistician 50, 1996, whose numbers are given below), and four that take one or both of the
-neighbours of ``(n - 1) q``.
+A quantile is ``(1 - w) x[i] + w x[i + 1]`` of sorted elements. The methods differ in ``i`` and
+``w``: they are the nine of Hyndman and Fan ("Sample quantiles in statistical packages", The
+American Statistician 50, 1996, whose numbers are given below), and four that take one or both of
+the neighbours of ``(n - 1) q``.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def known_places(q: np.ndarray, n: int, method: str) -> tuple[np.ndarray, np.nda
 
 
 def traced_places(q: Any, n: Any, method: str) -> tuple[Array, Array]:
-    """``i`` and ``w`` of quantiles of ``n`` elements; both may be traced, of one shape and dtype."""
+    """``i`` and ``w`` of quantiles of ``n`` elements; both are arrays of one shape and dtype."""
     i, w = _places(_Traced, q, n, method)
     zero = lax.full_like(i, 0)
     last = lax.max(lax.sub(n, lax.full_like(n, 1)), zero)
@@ -73,14 +73,20 @@ class _Traced:
     def where(mask: Any, x: Any, y: Any) -> Any:
         """Elements of two arrays or numbers."""
         like = next(v for v in (x, y) if not isinstance(v, float))
-        return lax.select(mask, *[lax.full_like(like, v) if isinstance(v, float) else v for v in (x, y)])
+        return lax.select(
+            mask, *[lax.full_like(like, v) if isinstance(v, float) else v for v in (x, y)]
+        )
 
 
 def _places(ops: Any, q: Any, n: Any, method: str) -> tuple[Any, Any]:
     """Positions before they are brought into the range of elements."""
     if method in _CONTINUOUS:
         alpha, beta = _CONTINUOUS[method]
-        v = q * (n - 1.0) if alpha == beta == 1.0 else n * q + (alpha + q * (1 - alpha - beta)) - 1.0
+        v = (
+            q * (n - 1.0)
+            if alpha == beta == 1.0
+            else n * q + (alpha + q * (1 - alpha - beta)) - 1.0
+        )
         i = ops.floor(v)
         return i, v - i
     if method == "inverted_cdf":
@@ -131,4 +137,3 @@ def at_places(x: Any, i: Any) -> Array:
         numbers = lax.GatherDimensionNumbers(tuple(range(rank - 1)), (rank - 1,), (rank - 1,))
         sizes = (*shape[:-1], min(1, shape[-1]))
     return lax.gather(x, index, numbers, sizes, mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS)
-

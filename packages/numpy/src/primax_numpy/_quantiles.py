@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 
-from primax_core import lax
-from primax_core.extend import Array, Tracer, dtypes, typeof
+from primax_core import device_put, lax
+from primax_core.extend import Array, Tracer, dtypes, state, typeof
 
 from ._checks import axes_of, check_arrays
 from ._functions import compiled
@@ -156,6 +157,9 @@ def _call(
     skip_nan = name.startswith("nan")
     if weights is not None:
         dims = _weight_dims(name, a, weights, axis, axes, method)
+        given = typeof(weights)
+        joint = dtypes.lattice_result(((dtype, False), (given.dtype, given.weak_type)))
+        static["dtype"] = joint[0]
         return _weighted(a, q, weights, dims=dims, percent=percent, skip_nan=skip_nan, **static)
     if skip_nan or isinstance(q, Tracer):
         return _quantile(a, q, method=method, percent=percent, skip_nan=skip_nan, **static)
@@ -170,10 +174,19 @@ def _call(
     return found
 
 
-@functools.lru_cache(256)
 def _places_of_number(q: float, n: int, method: str, percent: bool) -> tuple[Any, Any]:
-    i, w = known_places(np.asarray([q / 100 if percent else q]), n, method)
+    level = q / 100 if percent else q
+    if state.trace is None:
+        return _placed(level, n, method, state.key)
+    i, w = known_places(np.asarray([level]), n, method)
     return i, w.astype(np.float32)
+
+
+@functools.lru_cache(256)
+def _placed(level: float, n: int, method: str, key: Hashable) -> tuple[Array, Array]:
+    """Places as arrays, remembered with what says where arrays are put."""
+    i, w = known_places(np.asarray([level]), n, method)
+    return device_put(i), device_put(w.astype(np.float32))
 
 
 def _weight_dims(

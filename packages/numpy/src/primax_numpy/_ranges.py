@@ -10,7 +10,7 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.errors import ConcretizationTypeError
-from primax_core.extend import Array, Tracer, as_operand, dtypes, typeof
+from primax_core.extend import Array, ShortRoads, Tracer, as_operand, dtypes, typeof
 
 from ._checks import check_arrays, one_axis, wanted_dtype
 from ._creation import placed
@@ -91,14 +91,27 @@ def linspace(
     Raises:
       ValueError: if ``num`` is negative.
     """
-    numbers, step = _evenly("linspace", (start, stop), num, endpoint, dtype, axis)
-    return (placed(numbers, device), step) if retstep else placed(numbers, device)
+    if retstep:
+        numbers, step = _evenly("linspace", (start, stop), num, endpoint, dtype, axis)
+        return placed(numbers, device), step
+    plain = type(num) is int and type(endpoint) is bool and axis == 0 and dtype is None
+    if not plain or type(start) not in _NUMBERS or type(stop) not in _NUMBERS:
+        return placed(_evenly("numbers", (start, stop), num, endpoint, dtype, axis), device)
+    # Numbers as arrays, by whose types the program is remembered.
+    bounds = as_operand(start), as_operand(stop)
+    key = (num, endpoint)
+    out = _numbers_road.quick(key, *bounds)
+    if out is None:
+        static = _static("linspace", bounds, num, endpoint, dtype, axis)
+        out = _numbers_road.slow(key, bounds, **static)
+    return placed(out, device)
 
 
 def _evenly(
     name: str, bounds: tuple[Any, ...], num: Any, endpoint: Any, dtype: Any, axis: Any
 ) -> Any:
-    static = _static(name, bounds, num, endpoint, dtype, axis)
+    shown = "linspace" if name == "numbers" else name
+    static = _static(shown, bounds, num, endpoint, dtype, axis)
     return _SPACED[name](*bounds, **static)
 
 
@@ -132,10 +145,21 @@ def _linspace(start, stop, *, num, endpoint, computed, dtype, axis):
     gaps = num - 1 if endpoint else num
     # A step of one sample is the distance itself, and that of none is not a number.
     step = (b - a) / gaps if gaps > 0 else lax.full(a.shape, np.nan, computed)
+    static = {"num": num, "endpoint": endpoint, "computed": computed, "dtype": dtype, "axis": axis}
+    return _numbers(start, stop, **static), step
+
+
+@compiled(*_STATIC, name="linspace")
+def _numbers(start, stop, *, num, endpoint, computed, dtype, axis):
+    a, b = _bounds(start, stop, computed)
     out = _axis_last(_from_to(a, b, num, endpoint), axis)
     if dtypes.issubdtype(dtype, np.integer):
         out = lax.floor(out)
-    return lax.convert_element_type(out, dtype), step
+    return lax.convert_element_type(out, dtype)
+
+
+_NUMBERS: Final = (int, float)
+_numbers_road: Final = ShortRoads(_numbers)
 
 
 def _bounds(start, stop, computed):
@@ -233,4 +257,9 @@ def _defined(bound, computed):
     return lax.select(lax.eq(computed, computed), bound, computed)
 
 
-_SPACED: Final = {"linspace": _linspace, "logspace": _logspace, "geomspace": _geomspace}
+_SPACED: Final = {
+    "linspace": _linspace,
+    "numbers": _numbers,
+    "logspace": _logspace,
+    "geomspace": _geomspace,
+}

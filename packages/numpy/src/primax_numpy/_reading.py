@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, ShortRoads, dtypes, state, typeof
+from primax_core.extend import Array, ShortRoads, Tracer, dtypes, state, typeof
 
 from ._functions import compiled
 from ._index_plans import Plan, plan_of, position_array
@@ -91,6 +91,19 @@ def _slice_key(s: slice) -> tuple[Any, Any, Any] | None:
     if type(start) in _BOUNDS and type(stop) in _BOUNDS and type(step) in _BOUNDS:
         return start, stop, step
     return None
+
+
+_NAN: Final = float("nan")
+
+
+def fill_number(value: Any) -> Any:
+    """A fill value as a number that finds its program again; one object stands for all NaNs."""
+    if value is None:
+        return None
+    if isinstance(value, Tracer) or np.ndim(value):
+        raise TypeError(f"fill_value must be a number known while tracing, got {value!r}")
+    number = np.asarray(value).item()
+    return _NAN if isinstance(number, float) and number != number else number
 
 
 def planned(

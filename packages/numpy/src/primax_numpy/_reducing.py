@@ -137,3 +137,9 @@ def check_initial(name: str, initial: Any) -> None:
         raise ValueError(
             f"{name}: initial value must be a scalar, got an array of shape {typeof(initial).shape}"
         )
+
+
+def short_key(axis: Any, keepdims: Any) -> Any:
+    """A key for everyday arguments: no axis or one, and a flag."""
+    simple = (axis is None or type(axis) is int) and type(keepdims) is bool
+    return (axis, keepdims) if simple else None

@@ -11,7 +11,7 @@ from primax_core import lax
 from primax_core.extend import Array, ShortRoads, dtypes, typeof
 
 from ._checks import axes_of, check_arrays, check_out, one_axis, wanted_dtype
-from ._functions import compiled
+from ._functions import compiled, given
 from ._reducing import (
     check_initial,
     check_where,
@@ -19,17 +19,12 @@ from ._reducing import (
     is_complex,
     kept,
     masked,
+    short_key,
     strong,
     wide_of,
 )
 
 _Op: TypeAlias = Callable[..., Any]
-
-
-def _short_key(axis: Any, keepdims: Any) -> Any:
-    """A key for everyday arguments: no axis or one, and a flag."""
-    simple = (axis is None or type(axis) is int) and type(keepdims) is bool
-    return (axis, keepdims) if simple else None
 
 
 def _total_of(name: str, reduce: _Op, combine: _Op, truth: _Op, neutral: int) -> ShortRoads:
@@ -56,7 +51,7 @@ def _total(
     where: Any, promote_integers: bool,
 ) -> Array:  # fmt: skip
     simple = initial is where is dtype is out is None and promote_integers
-    key = _short_key(axis, keepdims) if simple else None
+    key = short_key(axis, keepdims) if simple else None
     if key is not None:
         found: Array | None = roads.quick(key, a)
         if found is not None:
@@ -75,7 +70,7 @@ def _total(
         return roads.slow(key, (a,), **static)
     check_initial(name, initial)
     check_where(name, where, aval.shape)
-    total: Array = roads.function(a, initial, where, **static)
+    total: Array = roads.function(*given(a, initial, where), **static)
     return total
 
 
@@ -143,7 +138,7 @@ def _check_not_empty(name: str, shape: tuple[int, ...], axes: tuple[int, ...]) -
 def _extreme(
     roads: ShortRoads, a: Any, axis: Any, out: Any, keepdims: Any, initial: Any, where: Any
 ) -> Array:
-    key = _short_key(axis, keepdims) if initial is where is out is None else None
+    key = short_key(axis, keepdims) if initial is where is out is None else None
     if key is not None:
         found: Array | None = roads.quick(key, a)
         if found is not None:
@@ -164,7 +159,8 @@ def _extreme(
         return roads.slow(key, (a,), axes=axes, keepdims=bool(keepdims))
     check_initial(name, initial)
     check_where(name, where, aval.shape)
-    extreme: Array = roads.function(a, initial, where, axes=axes, keepdims=bool(keepdims))
+    arrays = given(a, initial, where)
+    extreme: Array = roads.function(*arrays, axes=axes, keepdims=bool(keepdims))
     return extreme
 
 
@@ -264,22 +260,33 @@ def is_nonzero(x: Any) -> Array:
 
 
 @compiled("axes", "keepdims", name="all")
-def _all(a, where, *, axes, keepdims):
+def _all_of(a, where=None, *, axes, keepdims):
     return kept(lax.reduce_and(masked(is_nonzero(a), where, True), axes), axes, keepdims)
 
 
 @compiled("axes", "keepdims", name="any")
-def _any(a, where, *, axes, keepdims):
+def _any_of(a, where=None, *, axes, keepdims):
     return kept(lax.reduce_or(masked(is_nonzero(a), where, False), axes), axes, keepdims)
 
 
-def _truth(fun: _Op, a: Any, axis: Any, out: Any, keepdims: Any, where: Any) -> Array:
-    name = fun.__name__
+_all, _any = ShortRoads(_all_of), ShortRoads(_any_of)
+
+
+def _truth(roads: ShortRoads, a: Any, axis: Any, out: Any, keepdims: Any, where: Any) -> Array:
+    key = short_key(axis, keepdims) if where is out is None else None
+    if key is not None:
+        found: Array | None = roads.quick(key, a)
+        if found is not None:
+            return found
+    name = roads.function.__name__
     check_arrays(name, a)
     check_out(name, out)
     aval = typeof(a)
+    static = {"axes": axes_of(axis, aval.ndim), "keepdims": bool(keepdims)}
+    if key is not None:
+        return roads.slow(key, (a,), **static)
     check_where(name, where, aval.shape)
-    truth: Array = fun(a, where, axes=axes_of(axis, aval.ndim), keepdims=bool(keepdims))
+    truth: Array = roads.function(*given(a, where), **static)
     return truth
 
 

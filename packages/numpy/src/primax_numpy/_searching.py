@@ -10,20 +10,20 @@ from primax_core import lax
 from primax_core.extend import Array, any_number, dtypes, promoted, typeof
 
 from ._checks import check_arrays
-from ._functions import compiled
+from ._functions import compiled, given
 from ._reducing import broadcast, is_complex, is_float
 
 _METHODS: Final = ("scan", "scan_unrolled", "sort", "compare_all")
 _DIGITIZE: Final = (None, "default", *_METHODS)
 
 
-def _before(x: Any, v: Any, side: str) -> Any:
+def before(x: Any, v: Any, side: str) -> Any:
     """Whether elements of the sorted array stand before where a value belongs; NaN is greatest."""
     dtype = typeof(x).dtype
     if is_complex(dtype):
-        first = _before(lax.real(x), lax.real(v), "left")
-        not_after = _before(lax.real(x), lax.real(v), "right")
-        second = _before(lax.imag(x), lax.imag(v), side)
+        first = before(lax.real(x), lax.real(v), "left")
+        not_after = before(lax.real(x), lax.real(v), "right")
+        second = before(lax.imag(x), lax.imag(v), side)
         return lax.bitwise_or(first, lax.bitwise_and(not_after, second))
     if side == "left":
         less = lax.lt(x, v)
@@ -51,7 +51,7 @@ def bisected(a: Any, v: Any, side: str, unrolled: bool = False) -> Any:
         further = lax.add(places, step)
         size = lax.full_like(places, n)
         index = lax.sub(lax.min(further, size), lax.full_like(places, 1))
-        passed = lax.bitwise_and(_before(_at(a, index), v, side), lax.le(further, size))
+        passed = lax.bitwise_and(before(_at(a, index), v, side), lax.le(further, size))
         return lax.select(passed, further, places)
 
     if unrolled:
@@ -60,7 +60,9 @@ def bisected(a: Any, v: Any, side: str, unrolled: bool = False) -> Any:
         return places
 
     def body(i, places):
-        step = lax.shift_left(np.ones((), dtype)[()], lax.convert_element_type(steps - 1 - i, dtype))
+        step = lax.shift_left(
+            np.ones((), dtype)[()], lax.convert_element_type(steps - 1 - i, dtype)
+        )
         return advance(broadcast(step, typeof(places).shape), places)
 
     return lax.fori_loop(0, steps, body, places)
@@ -89,7 +91,7 @@ def _by_comparing(a: Any, v: Any, side: str) -> Any:
     """Positions by comparing each value with all elements."""
     rank = typeof(v).ndim
     shape = (*typeof(v).shape, typeof(a).shape[0])
-    every = _before(
+    every = before(
         lax.broadcast_in_dim(a, shape, (rank,)),
         lax.broadcast_in_dim(v, shape, tuple(range(rank))),
         side,
@@ -109,7 +111,7 @@ def places_in(a: Any, v: Any, side: str, method: str) -> Any:
 
 
 @compiled("side", "method")
-def _searchsorted(a, v, sorter, *, side, method):
+def _searchsorted(a, v, sorter=None, *, side, method):
     a, v = promoted("searchsorted", a, v, any_number)
     if sorter is not None:
         a = _at(a, lax.convert_element_type(sorter, np.int32))
@@ -141,7 +143,9 @@ def searchsorted(
     check_arrays("searchsorted", a, v)
     shape = typeof(a).shape
     if side not in ("left", "right"):
-        raise ValueError(f"searchsorted: invalid argument side={side!r}, expected 'left' or 'right'")
+        raise ValueError(
+            f"searchsorted: invalid argument side={side!r}, expected 'left' or 'right'"
+        )
     if method not in _METHODS:
         raise ValueError(
             f"searchsorted: invalid argument method={method!r}, expected one of {list(_METHODS)}"
@@ -155,7 +159,7 @@ def searchsorted(
             raise TypeError(f"searchsorted: sorter must hold integers, got {found.dtype.name}")
         if found.ndim != 1:
             raise ValueError(f"searchsorted: sorter should be 1-dimensional, got {found.shape}")
-    places: Array = _searchsorted(a, v, sorter, side=side, method=method)
+    places: Array = _searchsorted(*given(a, v, sorter), side=side, method=method)
     return places
 
 
@@ -172,7 +176,7 @@ def _digitize(x, bins, *, right, method):
     down = places_in(lax.rev(bins, (0,)), x, "left" if right else "right", method)
     down = lax.sub(lax.full_like(down, n), down)
     ends = [lax.squeeze(lax.slice_in_dim(bins, i, i + 1), (0,)) for i in (n - 1, 0)]
-    falling = lax.bitwise_not(_before(ends[1], ends[0], "right"))
+    falling = lax.bitwise_not(before(ends[1], ends[0], "right"))
     return lax.select(broadcast(falling, typeof(up).shape), down, up)
 
 

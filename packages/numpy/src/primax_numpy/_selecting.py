@@ -31,8 +31,9 @@ def put_at(length: int, places: Any, values: Any) -> Any:
     """A vector with values at different positions, zero elsewhere; others are dropped."""
     dtype = typeof(values).dtype
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    start = lax.full((length,), np.zeros((), dtype)[()])
     return lax.scatter(
-        lax.full((length,), np.zeros((), dtype)[()]), lax.expand_dims(places, (1,)), values, numbers,
+        start, lax.expand_dims(places, (1,)), values, numbers,
         unique_indices=True, mode=lax.GatherScatterMode.FILL_OR_DROP,
     )  # fmt: skip
 

@@ -18,12 +18,11 @@ from ._selecting import (
     filled,
     first_of,
     known_places,
-    placed,
     size_of,
     take_rows,
     true_places,
 )
-from ._unique import different, differs, first_mask
+from ._unique import different, first_mask
 
 
 def _flat(x: Any) -> Any:
@@ -100,7 +99,9 @@ def _common(ar1, ar2, *, assume_unique):
     size = n + m
     if size < 2:
         return values, lax.full((size,), np.False_), order, order
-    starts = lax.cummax(lax.select(new, lax.iota(np.int32, size), lax.full((size,), np.int32(0))), 0)
+    starts = lax.cummax(
+        lax.select(new, lax.iota(np.int32, size), lax.full((size,), np.int32(0))), 0
+    )
     from_second = lax.ge(order, lax.full_like(order, n))
     before = lax.concatenate(
         [lax.full((1,), np.True_), lax.slice_in_dim(from_second, 0, size - 1)], 0

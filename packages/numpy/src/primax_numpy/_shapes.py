@@ -156,9 +156,7 @@ def resize(a: Any, new_shape: Any) -> Array:
     given = (new_shape,) if hasattr(new_shape, "__index__") else tuple(new_shape)
     target = tuple([operator.index(d) for d in given])
     if min(target, default=0) < 0:
-        raise ValueError(
-            f"resize: all elements of `new_shape` must be non-negative, got {target}"
-        )
+        raise ValueError(f"resize: all elements of `new_shape` must be non-negative, got {target}")
     return _resize(a, shape=target)
 
 

@@ -236,7 +236,9 @@ def _sort_complex(a):
     dtype = typeof(a).dtype
     wide = dtypes.itemsize_bits(dtype) == 64 and not is_complex(dtype)
     if not is_complex(dtype):
-        a = lax.convert_element_type(a, dtypes.canonicalize_dtype(dtypes.c128 if wide else dtypes.c64))
+        a = lax.convert_element_type(
+            a, dtypes.canonicalize_dtype(dtypes.c128 if wide else dtypes.c64)
+        )
     return lax.sort(a, typeof(a).ndim - 1)
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import numbers
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, dtypes, is_operand, typeof
+from primax_core.extend import Array, ShortRoads, dtypes, is_operand, typeof
 
 from ._checks import axes_of, check_arrays, check_out, wanted_dtype
-from ._functions import compiled
+from ._functions import compiled, given
 from ._reducing import (
     broadcast,
     check_where,
@@ -23,6 +22,7 @@ from ._reducing import (
     kept,
     masked,
     real_of,
+    short_key,
     spread_back,
     wide_of,
 )
@@ -49,14 +49,17 @@ def quotient(total: Any, n: Any) -> Any:
     return lax.div(total, broadcast(n, shape) if typeof(n).ndim else n)
 
 
-@compiled("axes", "dtype", "keepdims")
-def _mean(a, where, *, axes, dtype, keepdims):
+@compiled("axes", "dtype", "keepdims", name="mean")
+def _mean_of(a, where=None, *, axes, dtype, keepdims):
     wide = wide_of(dtype)
     total = lax.reduce_sum(masked(lax.convert_element_type(a, wide), where, 0), axes)
     exact = float_of(wide)
     n = counted(where, typeof(a).shape, axes, real_of(exact))
     out = quotient(lax.convert_element_type(total, exact), n)
     return kept(lax.convert_element_type(out, dtype), axes, keepdims)
+
+
+_mean: Final = ShortRoads(_mean_of)
 
 
 def mean(
@@ -74,13 +77,20 @@ def mean(
     >>> float(mean(np.array([1, 2, 4, 5])))
     3.0
     """
+    key = short_key(axis, keepdims) if dtype is out is where is None else None
+    if key is not None:
+        found: Array | None = _mean.quick(key, a)
+        if found is not None:
+            return found
     check_arrays("mean", a)
     check_out("mean", out)
     aval = typeof(a)
     wanted = wanted_dtype(dtype, "mean") or float_of(aval.dtype)
+    static = {"axes": axes_of(axis, aval.ndim), "dtype": wanted, "keepdims": bool(keepdims)}
+    if key is not None:
+        return _mean.slow(key, (a,), **static)
     check_where("mean", where, aval.shape)
-    axes = axes_of(axis, aval.ndim)
-    average: Array = _mean(a, where, axes=axes, dtype=wanted, keepdims=bool(keepdims))
+    average: Array = _mean.function(*given(a, where), **static)
     return average
 
 
@@ -96,31 +106,30 @@ def deviations(x: Any, where: Any, centre: Any, axes: tuple[int, ...]) -> Any:
     return masked(lax.sub(x, centre), where, 0)
 
 
-def _variance(a, where, centre, less, *, axes, dtype, keepdims, result):
+def variance_of(a, less, where, centre, *, axes, dtype, keepdims, result):
+    """The compiled part of variances; ``less`` is subtracted from the number of elements."""
     x = lax.convert_element_type(a, wide_of(dtype))
     d = deviations(x, where, centre, axes)
     squares = lax.real(lax.mul(d, lax.conj(d))) if is_complex(dtype) else lax.mul(d, d)
     total = lax.reduce_sum(squares, axes)
     real = typeof(total).dtype
     n = counted(where, typeof(a).shape, axes, real)
-    n = lax.sub(n, lax.convert_element_type(less, real) if typeof(n).ndim == 0 else _like(less, n))
-    usable = lax.gt(n, scalar(0, real)) if typeof(n).ndim == 0 else lax.gt(n, lax.full_like(n, 0))
-    n = lax.select(usable, n, lax.full_like(n, np.nan))
+    n = lax.sub(n, broadcast(lax.convert_element_type(less, real), typeof(n).shape))
+    n = lax.select(lax.gt(n, lax.full_like(n, 0)), n, lax.full_like(n, np.nan))
     return kept(lax.convert_element_type(quotient(total, n), result), axes, keepdims)
 
 
-def _like(value: Any, n: Any) -> Any:
-    return broadcast(lax.convert_element_type(value, typeof(n).dtype), typeof(n).shape)
+def _var_of(a, where=None, centre=None, ddof=None, *, less, **static):
+    return variance_of(a, less if ddof is None else ddof, where, centre, **static)
 
 
-@compiled("axes", "dtype", "keepdims", "result")
-def _var(a, where, centre, less, **static):
-    return _variance(a, where, centre, less, **static)
+def _std_of(*arrays, **static):
+    return lax.sqrt(_var_of(*arrays, **static))
 
 
-@compiled("axes", "dtype", "keepdims", "result")
-def _std(a, where, centre, less, **static):
-    return lax.sqrt(_variance(a, where, centre, less, **static))
+_STATIC: Final = ("axes", "dtype", "keepdims", "result", "less")
+_var: Final = ShortRoads(compiled(*_STATIC, name="var")(_var_of))
+_std: Final = ShortRoads(compiled(*_STATIC, name="std")(_std_of))
 
 
 def check_variance(
@@ -135,8 +144,8 @@ def check_variance(
         raise ValueError(f"dtype argument to {name} must be inexact; got {wanted.name}")
     if wanted is not None and is_complex(aval.dtype) and not is_complex(wanted):
         raise ValueError(
-            f"{name} does not support a real dtype for the variance of complex numbers: got dtype "
-            f"{wanted.name} for an operand of {aval.dtype.name}; leave it out, and convert the result"
+            f"{name} does not support a real dtype for the variance of complex numbers: got "
+            f"{wanted.name} for an operand of {aval.dtype.name}; leave it out, and convert after"
         )
     check_where(name, where, aval.shape)
     if not is_operand(ddof) or typeof(ddof).ndim:
@@ -173,6 +182,28 @@ def correction_of(name: str, ddof: Any, correction: Any) -> Any:
     return correction
 
 
+def _spread(
+    roads: ShortRoads, a: Any, axis: Any, dtype: Any, out: Any, ddof: Any, keepdims: Any,
+    where: Any, mean: Any, correction: Any,
+) -> Array:  # fmt: skip
+    simple = dtype is out is where is mean is correction is None and type(ddof) is int
+    key = short_key(axis, keepdims) if simple else None
+    if key is not None:
+        key = (*key, ddof)
+        found: Array | None = roads.quick(key, a)
+        if found is not None:
+            return found
+    name = roads.function.__name__
+    less = correction_of(name, ddof, correction)
+    static = check_variance(name, a, axis, dtype, out, less, where, mean)
+    known = type(less) in (int, float)
+    static |= {"keepdims": bool(keepdims), "less": float(less) if known else None}
+    if key is not None:
+        return roads.slow(key, (a,), **static)
+    spread: Array = roads.function(*given(a, where, mean, None if known else less), **static)
+    return spread
+
+
 def var(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0,
     keepdims: bool = False, *, where: Any = None, mean: Any = None, correction: Any = None,
@@ -191,10 +222,7 @@ def var(
     >>> float(var(np.array([1.0, 2.0, 3.0]), correction=1))
     1.0
     """
-    less = correction_of("var", ddof, correction)
-    static = check_variance("var", a, axis, dtype, out, less, where, mean)
-    variance: Array = _var(a, where, mean, less, keepdims=bool(keepdims), **static)
-    return variance
+    return _spread(_var, a, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
 def std(
@@ -205,7 +233,4 @@ def std(
 
     Its derivative where all elements are equal is NaN.
     """
-    less = correction_of("std", ddof, correction)
-    static = check_variance("std", a, axis, dtype, out, less, where, mean)
-    deviation: Array = _std(a, where, mean, less, keepdims=bool(keepdims), **static)
-    return deviation
+    return _spread(_std, a, axis, dtype, out, ddof, keepdims, where, mean, correction)

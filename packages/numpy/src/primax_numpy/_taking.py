@@ -8,12 +8,12 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.errors import ConcretizationTypeError
-from primax_core.extend import Array, Tracer, cast, dtypes, typeof
+from primax_core.extend import Array, ShortRoads, Tracer, cast, dtypes, typeof
 
 from ._checks import check_arrays, check_out, one_axis
 from ._creation import asarray
 from ._functions import compiled
-from ._reading import as_position, counted_from_start, mode_of
+from ._reading import as_position, counted_from_start, fill_number, mode_of
 from ._shapes import ravel
 
 _IN_BOUNDS: Final = lax.GatherScatterMode.PROMISE_IN_BOUNDS
@@ -56,6 +56,12 @@ def take(
     Raises:
       IndexError: if the axis is empty and ``indices`` is not.
     """
+    plain = fill_value is out is None and unique_indices is indices_are_sorted is False
+    key = (type(axis), axis, mode) if plain else None
+    if key is not None:
+        found: Array | None = _taking.quick(key, a, indices)
+        if found is not None:
+            return found
     check_arrays("take", a, indices)
     check_out("take", out)
     if mode == "raise":
@@ -70,22 +76,26 @@ def take(
     kind = typeof(indices).dtype
     if kind != np.bool_ and not dtypes.issubdtype(kind, np.integer):
         raise ValueError(f"take: indices must have an integer type, got {kind}")
-    x = ravel(a) if axis is None else asarray(a)
-    at = one_axis(0 if axis is None else axis, x.ndim)
-    if not x.shape[at] and typeof(indices).size:
+    own = typeof(a)
+    at = None if axis is None else one_axis(axis, own.ndim)
+    if not (own.size if at is None else own.shape[at]) and typeof(indices).size:
         raise IndexError("Cannot do a non-empty take() from an empty axis.")
-    return _take(
-        x, indices, axis=at, mode=mode or "fill", unique=bool(unique_indices),
-        in_order=bool(indices_are_sorted), fill=_hashable(fill_value),
-    )  # fmt: skip
-
-
-def _hashable(fill_value: Any) -> Any:
-    return fill_value if fill_value is None else np.asarray(fill_value).item()
+    static = {
+        "axis": at,
+        "mode": mode or "fill",
+        "unique": bool(unique_indices),
+        "in_order": bool(indices_are_sorted),
+        "fill": fill_number(fill_value),
+    }
+    if key is None:
+        return _take(a, indices, **static)
+    return _taking.slow(key, (a, indices), **static)
 
 
 @compiled("axis", "mode", "unique", "in_order", "fill")
 def _take(a, indices, *, axis, mode, unique, in_order, fill):
+    if axis is None:
+        a, axis = lax.reshape(a, (typeof(a).size,)), 0
     shape = typeof(a).shape
     if not typeof(indices).size or 0 in shape:
         sizes = (*shape[:axis], *typeof(indices).shape, *shape[axis + 1 :])
@@ -101,6 +111,9 @@ def _take(a, indices, *, axis, mode, unique, in_order, fill):
         a, index, axis, mode=chosen, unique_indices=unique, indices_are_sorted=in_order,
         fill_value=fill,
     )  # fmt: skip
+
+
+_taking: Final = ShortRoads(_take)
 
 
 def _numbers(indices):
@@ -148,15 +161,26 @@ def take_along_axis(
       fill_value: by default not a number, the least signed or largest unsigned integer, or true.
       wrap_negative_indices: whether negative positions count from the end.
     """
+    plain = fill_value is None and (mode is None or type(mode) is str)
+    key = (type(axis), axis, mode, bool(wrap_negative_indices)) if plain else None
+    if key is not None:
+        found: Array | None = _along.quick(key, arr, indices)
+        if found is not None:
+            return found
     check_arrays("take_along_axis", arr, indices)
     kind = typeof(indices).dtype
     if not dtypes.issubdtype(kind, np.integer):
         raise TypeError(f"take_along_axis indices must be of integer type, got {kind}")
     x, index, at = _aligned("take_along_axis", arr, indices, axis)
-    return _take_along_axis(
-        x, index, axis=at, mode=mode_of(mode) or _FILL, fill=_hashable(fill_value),
-        wrap=bool(wrap_negative_indices),
-    )  # fmt: skip
+    static = {
+        "axis": at,
+        "mode": mode_of(mode) or _FILL,
+        "fill": fill_number(fill_value),
+        "wrap": bool(wrap_negative_indices),
+    }
+    if key is None or axis is None:
+        return _take_along_axis(x, index, **static)
+    return _along.slow(key, (x, index), **static)
 
 
 def _aligned(name: str, arr: Any, indices: Any, axis: Any) -> tuple[Any, Any, int]:
@@ -212,6 +236,9 @@ def _take_along_axis(x, index, *, axis, mode, fill, wrap):
     sizes = [own[i] if i in windows else 1 for i in kept]
     index = lax.expand_dims(index, (len(left),))
     return lax.gather(x, index, numbers, sizes, mode=mode, fill_value=fill)
+
+
+_along: Final = ShortRoads(_take_along_axis)
 
 
 def put_along_axis(
@@ -388,8 +415,8 @@ def check_range(name: str, index: Any, size: int, what: str) -> None:
     known = np.asarray(index)
     if known.size and not (0 <= known.min() and known.max() < size):
         raise ValueError(
-            f"{name}: invalid entry: numbers from {known.min()} to {known.max()} for {size} {what}; "
-            "mode='clip' or mode='wrap' allow them"
+            f"{name}: invalid entry: numbers from {known.min()} to {known.max()} for {size} "
+            f"{what}; mode='clip' or mode='wrap' allow them"
         )
 
 

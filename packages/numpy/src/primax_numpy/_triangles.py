@@ -41,7 +41,9 @@ def triu(m: Any, k: int = 0) -> Array:
 
 def _known_diagonal(name: str, m: Any, k: Any) -> int:
     if typeof(m).ndim < 2:
-        raise ValueError(f"{name}: the array must have at least 2 axes, got shape {typeof(m).shape}")
+        raise ValueError(
+            f"{name}: the array must have at least 2 axes, got shape {typeof(m).shape}"
+        )
     return operator.index(k)
 
 

@@ -149,32 +149,24 @@ def hypot(x1: Any, x2: Any, /) -> Array:
 def sinc(x: Any, /) -> Array:
     """``sin(πx) / (πx)`` of each element, and 1 at 0 with all its derivatives."""
     x = as_inexact(x)
-    scaled: Any = x * math.pi
-    size: Any = lax.abs(scaled)
-    small = size < _SERIES_BELOW
-    safe = lax.select(small, lax.full_like(scaled, 1), scaled)
-    near = lax.select(small, scaled, lax.full_like(scaled, 0))
-    return lax.select(small, _sinc_series(near), _sin_of_pi_times(x) / safe)
-
-
-def _sin_of_pi_times(x: Any) -> Any:
-    """``sin(πx)``, from the distance to the next integer, and so 0 at integers."""
-    part = lax.real(x) if is_complex(x) else x
-    whole: Any = lax.round(part, lax.RoundingMethod.TO_NEAREST_EVEN)
-    odd = whole - 2 * lax.floor(whole * 0.5)
-    turn = lax.convert_element_type(1 - 2 * odd, typeof(x).dtype)
-    rest = x - lax.convert_element_type(whole, typeof(x).dtype)
-    return turn * lax.sin(rest * math.pi)
-
-
-_SERIES_BELOW = 0.25
+    if is_complex(x):
+        zero = x == 0
+        scaled: Any = lax.select(zero, lax.full_like(x, 1), x) * math.pi
+        return lax.select(zero, lax.full_like(x, 1), lax.sin(scaled) / scaled)
+    whole: Any = lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
+    rest = x - whole
+    turn = 1 - 2 * (whole - 2 * lax.floor(whole * 0.5))  # -1 at odd numbers
+    near = whole == 0
+    share = rest / lax.select(near, lax.full_like(x, 1), x)
+    return turn * _sinc_series(rest * math.pi) * lax.select(near, lax.full_like(x, 1), share)
 
 
 def _sinc_series(x: Any) -> Any:
-    """``sin(x) / x`` near 0 by its power series."""
+    """``sin(x) / x`` by its power series, of floats up to π/2 in size."""
+    terms = 13 if typeof(x).dtype.itemsize == 8 else 8
     square = x * x
     total: Any = lax.full_like(x, 0)
-    for n in range(6, -1, -1):
+    for n in reversed(range(terms)):
         total = total * square + (-1) ** n / math.factorial(2 * n + 1)
     return total
 
@@ -203,5 +195,3 @@ def angle(z: Any, deg: bool = False) -> Array:
     if typeof(z).weak_type and not is_complex(z):
         return lax.convert_element_type(found, found.dtype)
     return found
-
-

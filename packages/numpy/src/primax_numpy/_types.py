@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import builtins
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy import character as character
-from numpy import complexfloating as complexfloating
-from numpy import dtype as dtype
-from numpy import flexible as flexible
-from numpy import floating as floating
-from numpy import generic as generic
-from numpy import inexact as inexact
-from numpy import integer as integer
-from numpy import number as number
-from numpy import object_ as object_
-from numpy import signedinteger as signedinteger
-from numpy import unsignedinteger as unsignedinteger
-from numpy.exceptions import ComplexWarning as ComplexWarning
 
 from primax_core.extend import Array, dtypes
 
 from ._creation import asarray
+
+# Classes
+
+character: TypeAlias = np.character
+complexfloating: TypeAlias = np.complexfloating
+dtype: TypeAlias = np.dtype
+flexible: TypeAlias = np.flexible
+floating: TypeAlias = np.floating
+generic: TypeAlias = np.generic
+inexact: TypeAlias = np.inexact
+integer: TypeAlias = np.integer
+number: TypeAlias = np.number
+object_: TypeAlias = np.object_
+signedinteger: TypeAlias = np.signedinteger
+unsignedinteger: TypeAlias = np.unsignedinteger
+ComplexWarning: TypeAlias = np.exceptions.ComplexWarning
+
+# Scalar types
 
 
 class _ScalarMeta(type):
@@ -69,9 +74,9 @@ class _MissingMeta(type):
 
 def _if_known(name: str) -> Any:
     """One of the scalar types of ml_dtypes, of which older versions have fewer."""
-    for dtype in dtypes.all_dtypes:
-        if dtype.name == name:
-            return _scalar_type(dtype)
+    for known in dtypes.all_dtypes:
+        if known.name == name:
+            return _scalar_type(known)
     return _MissingMeta(name, (object,), {"__module__": __package__})
 
 
@@ -158,7 +163,8 @@ def isdtype(dtype: Any, kind: Any) -> builtins.bool:
     if found == dtypes.float0:
         found = None
     options = kind if isinstance(kind, tuple) else (kind,)
-    return any([found is not None and _is_kind(found, k) for k in options])
+    matches = [_is_kind(found, k) for k in options]  # all, to refuse what is no kind
+    return found is not None and any(matches)
 
 
 def _is_kind(dtype: Any, kind: Any) -> builtins.bool:

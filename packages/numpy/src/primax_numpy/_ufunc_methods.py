@@ -40,7 +40,7 @@ def _stepper(fun: Function, x: Any, dtype: Any) -> tuple[Any, Function]:
 
 
 @compiled("fun", "axis", "dtype", "keepdims")
-def _reduced(x, initial, where, *, fun, axis, dtype, keepdims):
+def _reduced(x, initial=None, where=None, *, fun, axis, dtype, keepdims):
     rank = typeof(x).ndim
     if axis is None:
         shape, where = typeof(x).shape, where
@@ -80,7 +80,8 @@ def reduced(
     fun: Any, x: Array, axis: int | None, dtype: Any, keepdims: bool, initial: Any, where: Any
 ) -> Array:
     """Elements along an axis, or all, combined from first to last."""
-    return _reduced(x, initial, where, fun=fun, axis=axis, dtype=dtype, keepdims=keepdims)
+    given = () if initial is where is None else (initial, where)
+    return _reduced(x, *given, fun=fun, axis=axis, dtype=dtype, keepdims=keepdims)
 
 
 @compiled("fun", "axis", "dtype")
@@ -134,6 +135,13 @@ def _updated(x, places, b, *, fun):
     return lax.reshape(out, typeof(x).shape)
 
 
+@compiled("fun")
+def outer_of(x, y, *, fun):
+    """A function of every element of one array with every element of another."""
+    rank = typeof(x).ndim
+    return fun._call(lax.expand_dims(x, tuple(range(rank, rank + typeof(y).ndim))), y)
+
+
 def updated(fun: Any, x: Array, indices: Any, b: Any) -> Array:
     """A copy that a function has changed at indices, one after the other."""
     numbers = lax.reshape(lax.iota(dtypes.i32, x.size), x.shape)
@@ -159,7 +167,7 @@ def _reduced_at(x, starts, *, fun, axis, dtype):
     n, k = typeof(rows).shape[0], typeof(starts).shape[0]
     starts = lax.clamp(np.int32(0), _strong(starts, dtypes.i32), np.int32(max(n - 1, 0)))
     following = lax.concatenate(
-        [lax.slice_in_dim(starts, 1, k), lax.full((min(k, 1),), n, dtypes.i32)], 0
+        [lax.slice_in_dim(starts, min(k, 1), k), lax.full((min(k, 1),), n, dtypes.i32)], 0
     )
     ends: Any = lax.select(following > starts, following, starts + 1)
     states = _strong(rows.at[starts].get(mode="clip"), dtype)
@@ -179,5 +187,3 @@ def _reduced_at(x, starts, *, fun, axis, dtype):
 def reduced_at(fun: Any, x: Array, starts: Array, axis: int, dtype: Any) -> Array:
     """Reductions of the stretches that begin at given places."""
     return _reduced_at(x, starts, fun=fun, axis=axis, dtype=dtype)
-
-

@@ -118,7 +118,8 @@ class ufunc:
           initial: what the first element is combined with, as first operand.
           where: mask of the elements that take part; functions without identity need ``initial``.
 
-        >>> add.reduce(np.arange(6).reshape(2, 3), axis=1).tolist()
+        >>> import primax_numpy as jnp
+        >>> jnp.add.reduce(jnp.arange(6).reshape(2, 3), axis=1).tolist()
         [3, 12]
         """
         self._check("reduce", 2, out)
@@ -145,7 +146,8 @@ class ufunc:
     def accumulate(self, a: Any, axis: Any = 0, dtype: Any = None, out: None = None) -> Any:
         """The results of reducing the elements up to each position along an axis.
 
-        >>> multiply.accumulate(np.array([1, 2, 3, 4])).tolist()
+        >>> import primax_numpy as jnp
+        >>> jnp.multiply.accumulate(jnp.array([1, 2, 3, 4])).tolist()
         [1, 2, 6, 24]
         """
         self._check("accumulate", 2, out)
@@ -174,7 +176,8 @@ class ufunc:
           b: the second operand, for functions of two.
           inplace: must be ``False``: arrays are not written to.
 
-        >>> add.at(np.zeros(3, int), np.array([0, 0, 2]), 5, inplace=False).tolist()
+        >>> import primax_numpy as jnp
+        >>> jnp.add.at(jnp.zeros(3, int), jnp.array([0, 0, 2]), 5, inplace=False).tolist()
         [10, 0, 5]
         """
         if inplace:
@@ -203,8 +206,7 @@ class ufunc:
         """
         self._check("outer", 2)
         check_arrays(f"{self.__name__}.outer", A, B)
-        x = asarray(A)
-        return self(lax.expand_dims(x, tuple(range(x.ndim, x.ndim + typeof(B).ndim))), B)
+        return methods.outer_of(A, B, fun=self)
 
     def reduceat(
         self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None
@@ -219,7 +221,8 @@ class ufunc:
           IndexError: if an index is not below the size of the axis; where they are traced, such
             indices give the last element.
 
-        >>> add.reduceat(np.arange(5), np.array([0, 3, 1])).tolist()
+        >>> import primax_numpy as jnp
+        >>> jnp.add.reduceat(jnp.arange(5), jnp.array([0, 3, 1])).tolist()
         [3, 3, 10]
         """
         self._check("reduceat", 2, out)
@@ -247,17 +250,16 @@ def _axis(axis: Any, ndim: int) -> int:
     return one_axis(axis, ndim)
 
 
-def frompyfunc(
-    func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None
-) -> ufunc:
+def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
     """A :class:`ufunc` of a function of scalars that can be traced.
 
     Args:
       nin, nout: numbers of operands and results.
       identity: what changes nothing as first operand.
 
+    >>> import primax_numpy as jnp
     >>> weigh = frompyfunc(lambda x, y: 2 * x + y, 2, 1)
-    >>> weigh.accumulate(np.array([1, 1, 1])).tolist()
+    >>> weigh.accumulate(jnp.array([1, 1, 1])).tolist()
     [1, 3, 7]
     """
     return ufunc(func, nin, nout, identity=identity)

@@ -154,7 +154,11 @@ def unique(
         axis = one_axis(axis, len(shape)) if shape else None
     wanted = tuple(
         name
-        for name, asked in (("index", return_index), ("inverse", return_inverse), ("counts", return_counts))
+        for name, asked in (
+            ("index", return_index),
+            ("inverse", return_inverse),
+            ("counts", return_counts),
+        )
         if asked
     )
     length = size_of("unique", size)
@@ -168,7 +172,9 @@ def different(
 ) -> list[Any]:  # fmt: skip
     """Different elements, then ``"index"``, ``"inverse"`` and ``"counts"`` as wanted."""
     shape = typeof(ar).shape
-    rows, mask, *rest = _parts(ar, equal_nan=equal_nan, indices=bool(wanted) or axis is not None, axis=axis)
+    rows, mask, *rest = _parts(
+        ar, equal_nan=equal_nan, indices=bool(wanted) or axis is not None, axis=axis
+    )
     order, inverse = rest if rest else (None, None)
     n = typeof(mask).shape[0]
     if size is None:
@@ -186,7 +192,9 @@ def different(
     return outs
 
 
-def _known(name: str, rows: Any, mask: Any, order: Any, axis: int | None, wanted: tuple[str, ...]) -> list[Any]:
+def _known(
+    name: str, rows: Any, mask: Any, order: Any, axis: int | None, wanted: tuple[str, ...]
+) -> list[Any]:
     places = known_places(name, mask)
     values = chosen(rows, places)
     outs = [lax.transpose(values, _back(values.ndim, axis)) if axis else values]
@@ -231,15 +239,21 @@ def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) ->
 
     Each NaN counts as different; ``size`` and ``fill_value`` as in :func:`unique`.
     """
-    return UniqueAllResult(*_each_nan("unique_all", x, ("index", "inverse", "counts"), size, fill_value))
+    return UniqueAllResult(
+        *_each_nan("unique_all", x, ("index", "inverse", "counts"), size, fill_value)
+    )
 
 
-def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueCountsResult:
+def unique_counts(
+    x: Any, /, *, size: int | None = None, fill_value: Any = None
+) -> UniqueCountsResult:
     """Different elements and how often each comes; see :func:`unique_all`."""
     return UniqueCountsResult(*_each_nan("unique_counts", x, ("counts",), size, fill_value))
 
 
-def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueInverseResult:
+def unique_inverse(
+    x: Any, /, *, size: int | None = None, fill_value: Any = None
+) -> UniqueInverseResult:
     """Different elements and which of them each element is; see :func:`unique_all`."""
     return UniqueInverseResult(*_each_nan("unique_inverse", x, ("inverse",), size, fill_value))
 

@@ -14,7 +14,7 @@ from primax_core.extend import Array, cast, dtypes, inexact, is_operand, state, 
 from ._creation import asarray
 from ._functions import compiled
 from ._index_plans import Plan, plan_of
-from ._reading import given_positions, mode_of, planned
+from ._reading import fill_number, given_positions, mode_of, planned
 from ._windows import changed, window_of
 
 
@@ -68,7 +68,7 @@ class Updates:
             operands,
             plan,
             mode=mode_of(mode),
-            fill_value=fill_value,
+            fill_value=fill_number(fill_value),
             sorted_=indices_are_sorted,
             unique=unique_indices,
             wrap=wrap_negative_indices,
@@ -101,7 +101,7 @@ class Updates:
         return self._update(values, "max", hints)
 
     def divide(self, values: Any, **hints: Any) -> Array:
-        """``x[index] /= values``; repeated positions are divided by each. Integers become floats."""
+        """``x[index] /= values``, of repeated positions by each; integers become floats."""
         return self._update(values, "divide", hints)
 
     def power(self, values: Any, **hints: Any) -> Array:
@@ -215,7 +215,9 @@ def _changed_by(x, values, operands, plan: Plan, how, *, mode, sorted_, unique, 
     if 0 in layout.result or 0 in shape:
         return x
     window = window_of(plan, operands, shape, wrap)
-    if window is not None:
+    extended = isinstance(typeof(x).dtype, dtypes.ExtendedDType)
+    # What stands between spread values would have to be padding, which keys do not have.
+    if window is not None and not (extended and any(k != 1 for k in window.steps)):
         change = _of_scalars(how) if callable(how) else _CHANGES[how]
         guarded = mode is None or mode == lax.GatherScatterMode.FILL_OR_DROP
         return changed(x, values, window, change, guarded)

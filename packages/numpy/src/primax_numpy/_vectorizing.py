@@ -14,6 +14,7 @@ from primax_core.extend import Array
 
 from ._checks import check_arrays, one_axis, wanted_dtype
 from ._creation import asarray
+from ._functions import compiled
 
 _Dims: TypeAlias = tuple[str, ...]
 
@@ -283,7 +284,42 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
             f"with {n} condition(s), either {n} or {n + 1} functions are expected; got "
             f"{len(functions)}"
         )
-    otherwise = functions.pop() if len(functions) > n else 0
+    if len(functions) == n:
+        functions.append(0)
+    given = [(type(v), v) for v in (*args, *kw.values())]
+    try:
+        known = (tuple(functions), *given, *kw)
+        hash(known)
+    except TypeError:  # it cannot be known again
+        return _piecewise(value, conditions, functions, args, kw)
+    return _compiled_piecewise(value, conditions, known=_Known(known, functions, args, kw))
+
+
+class _Known:
+    """Functions and their arguments, equal where a key is."""
+
+    def __init__(self, key: Any, functions: list[Any], args: tuple[Any, ...], kw: dict[str, Any]):
+        types = tuple([type(f) for f in functions])
+        self.key = (key, types)
+        self.parts = (functions, args, kw)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Known) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+@compiled("known")
+def _compiled_piecewise(value, conditions, *, known):
+    return _piecewise(value, conditions, *known.parts)
+
+
+def _piecewise(
+    value: Any, conditions: list[Any], functions: list[Any], args: tuple[Any, ...],
+    kw: dict[str, Any],
+) -> Any:  # fmt: skip
+    *functions, otherwise = functions
     dtype, shape = value.dtype, value.shape
 
     def branch(function: Any) -> Callable[[Any], Any]:
@@ -309,5 +345,3 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
         index = lax.select(holds, lax.full_like(index, i + 1), index)
     strong = lax.convert_element_type(value, dtype)
     return _mapped(lambda k, v: lax.switch(k, branches, v), [index, strong], [(), ()])
-
-

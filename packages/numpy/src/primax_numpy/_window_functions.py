@@ -18,7 +18,9 @@ from ._functions import compiled
 
 def _length(name: str, M: Any) -> int:
     if isinstance(M, Tracer):
-        raise TypeError(f"{name}: the length must be known while tracing: make it a static argument")
+        raise TypeError(
+            f"{name}: the length must be known while tracing: make it a static argument"
+        )
     try:
         n = operator.index(M)
     except TypeError:
@@ -85,7 +87,5 @@ def kaiser(M: int, beta: Any) -> Array:
     aval = typeof(beta)
     if aval.ndim:
         raise ValueError(f"kaiser: beta must be a scalar, got shape {aval.shape}")
-    floating = dtypes.issubdtype(aval.dtype, np.floating) and not aval.weak_type
-    dtype = aval.dtype if floating else dtypes.default_float()
-    window: Array = _kaiser(beta, M=_length("kaiser", M), dtype=dtype)
+    window: Array = _kaiser(beta, M=_length("kaiser", M), dtype=dtypes.default_float())
     return window

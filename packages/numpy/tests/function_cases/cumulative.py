@@ -32,7 +32,8 @@ RUNNING = [
     case("cumprod", fixed(2.0, 0.0, 3.0, 4.0)),
     *[
         case(name, operand, **params).set(
-            differs=STANDARD if "prod" in name and ints else "", order=0 if "dtype" in params else 2,
+            differs=STANDARD if "prod" in name and ints else "",
+            order=0 if "dtype" in params else 2,
             vary=name == "cumulative_sum",
         )
         for name in ("cumulative_sum", "cumulative_prod")

@@ -89,13 +89,15 @@ ANGLES = [
     case("hypot", f32(), f32()),
     case("hypot", i32(3, low=1, high=4), i32(3, low=1, high=4)),
     case(
-        "hypot", fixed(np.float32, INF, NAN, 3e38, 0.0, NAN), fixed(np.float32, NAN, -INF, 1e38, 0, 1.0)
+        "hypot",
+        fixed(np.float32, INF, NAN, 3e38, 0.0, NAN),
+        fixed(np.float32, NAN, -INF, 1e38, 0, 1.0),
     ).set(order=0, vary=False),
     case("angle", c64(4)),
     case("angle", c64(2, 2), deg=True),
     case("angle", f32(3, low=0.2)),
     case("angle", f32(3, low=-2, high=-0.2), deg=True),
-]  # fmt: skip
+]
 
 HALVES = fixed(np.float32, -2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 1.2, -1.7)
 ROUNDING = [
@@ -199,11 +201,9 @@ FLOAT_PARTS = [
     case("frexp", f32(2, 3, low=0.6, high=0.9)).set(vary=False),
     case("frexp", SPECIAL).set(order=0, vary=False),
     case("frexp", fixed(np.float32, 3e38, 1e-37, -12.0)).set(vary=False, order=0),
-    case("frexp", i32(3)).set(numpy=lambda x: np.frexp(x.astype(float))),
+    case("frexp", i32(3)).set(numpy=lambda x: np.frexp(x.astype(float)), vary=False),
     case("frexp", f16(3)).set(vary=False),
-    case("spacing", fixed(np.float32, 1.0, -1.5, 1e10, INF, NAN)).set(
-        order=0, vary=False
-    ),
+    case("spacing", fixed(np.float32, 1.0, -1.5, 1e10, INF, NAN)).set(order=0, vary=False),
     case("spacing", f16(4, low=0.1)).set(order=0, vary=False),
     case("modf", f32(2, 3, low=0.1, high=0.9)).set(vary=False),
     case("modf", SPECIAL).set(order=0, differs="the parts of infinities, and of -0.0, are NumPy's"),

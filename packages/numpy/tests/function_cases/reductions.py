@@ -21,7 +21,9 @@ def fixed(*values, shape=None):
 
 def holes(*shape):
     """An operand of which some elements are NaN."""
-    return f32(*shape, make=lambda rng, s: np.where(rng.random(s) < 0.3, NAN, rng.uniform(-1.5, 1.5, s)))
+    return f32(
+        *shape, make=lambda rng, s: np.where(rng.random(s) < 0.3, NAN, rng.uniform(-1.5, 1.5, s))
+    )
 
 
 HOLES = holes(3, 4)

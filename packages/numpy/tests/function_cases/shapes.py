@@ -174,9 +174,7 @@ CASES = [
     ),
     case("insert", i32(3), i32(low=0, high=3), 2.7).set(vary=False),
     case("insert", f32(3), 1, f32(2)),
-    case("insert", f32(2), np.zeros(0, np.int32), 7.0).set(
-        numpy=lambda a, i, v: a
-    ),
+    case("insert", f32(2), np.zeros(0, np.int32), 7.0).set(numpy=lambda a, i, v: a),
     case("trim_zeros", sparse(6)).set(compiled=False, batched=False),
     case("trim_zeros", sparse(6), "f").set(compiled=False, batched=False),
     case("trim_zeros", sparse(4, 5), axis=-1).set(compiled=False, batched=False, numpy=False),

@@ -72,8 +72,9 @@ SEARCHES = [
     case("searchsorted", EDGES, f32(3, 2, high=1.5)),
     case("searchsorted", EDGES, fixed(0.0, -0.0, NAN, INF, -INF, 2.0), side="right"),
     *[
-        case("searchsorted", i32(5, make=lambda rng, s: np.arange(5)), i32(4), method=m, side=side)
-        .set(numpy=lambda a, v, method, side: np.searchsorted(a, v, side=side), vary=False)
+        case(
+            "searchsorted", i32(5, make=lambda rng, s: np.arange(5)), i32(4), method=m, side=side
+        ).set(numpy=lambda a, v, method, side: np.searchsorted(a, v, side=side), vary=False)
         for m in ("scan", "scan_unrolled", "sort", "compare_all")
         for side in ("left", "right")
     ],

@@ -24,22 +24,39 @@ CALLS = [
     *[case(f"bitwise_{n}", b1(3), b1()) for n in ("and", "or", "xor")],
     *[case(f"logical_{n}", f32(4), fixed(np.float32, 0, 1, 0, NAN)) for n in ("and", "or", "xor")],
     *[case(n, f32(2, 3), f32(3)) for n in ("logaddexp", "logaddexp2")],
-    *[case(n, fixed(np.float32, 1, 1), fixed(np.float32, 1, 1)) for n in ("logaddexp", "logaddexp2")],
     *[
-        case(n, fixed(np.float32, INF, -INF, INF, NAN, 90.0), fixed(np.float32, INF, -INF, -INF, 1, 1))
-        .set(order=0, vary=False)
+        case(n, fixed(np.float32, 1, 1), fixed(np.float32, 1, 1))
+        for n in ("logaddexp", "logaddexp2")
+    ],
+    *[
+        case(
+            n,
+            fixed(np.float32, INF, -INF, INF, NAN, 90.0),
+            fixed(np.float32, INF, -INF, -INF, 1, 1),
+        ).set(order=0, vary=False)
         for n in ("logaddexp", "logaddexp2")
     ],
     case("logaddexp", i32(3), i32(3)),
     case("logaddexp", c64(3), c64(3)).set(
         numpy=lambda x, y: np.log(np.exp(x) + np.exp(y)), vary=False
     ),
-]  # fmt: skip
+]
 
 NAMES = (
-    "add", "subtract", "multiply", "maximum", "minimum", "bitwise_and", "bitwise_or",
-    "bitwise_xor", "logical_and", "logical_or", "logical_xor", "logaddexp", "logaddexp2",
-)  # fmt: skip
+    "add",
+    "subtract",
+    "multiply",
+    "maximum",
+    "minimum",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "logical_and",
+    "logical_or",
+    "logical_xor",
+    "logaddexp",
+    "logaddexp2",
+)
 
 
 def _operand(name: str, *shape: int):
@@ -81,7 +98,9 @@ def _at(m, name, x, b, inplace=False):
 UPDATES = [
     *[
         case(f"{name}.at", _operand(name, 4), _operand(name, 3)).set(
-            call=lambda m, x, b, name=name: _at(m, name, x, b), vary=False, order=2 * (name != "multiply"),
+            call=lambda m, x, b, name=name: _at(m, name, x, b),
+            vary=False,
+            order=2 * (name != "multiply"),
         )
         for name in NAMES
     ],
@@ -107,7 +126,9 @@ OPTIONS = [
     case("bitwise_and.reduce", i32(3, 2), where=WHERE[:, None]).set(vary=False),
     case("logical_xor.reduce", f32(2, 3), axis=None),
     case("logical_and.reduce", b1(3), where=WHERE),
-    case("subtract.reduce", f32(2, 3), axis=None).set(numpy=lambda x, axis: np.subtract.reduce(x.ravel())),
+    case("subtract.reduce", f32(2, 3), axis=None).set(
+        numpy=lambda x, axis: np.subtract.reduce(x.ravel())
+    ),
     case("subtract.reduce", f32(3, 2), initial=1.0),
     case("subtract.reduce", f32(3, 2), initial=1.0, where=WHERE[:, None]).set(vary=False),
     case("subtract.reduce", i32(3), dtype=np.float32).set(vary=False),
@@ -118,7 +139,7 @@ OPTIONS = [
     case("add.accumulate", i32(3), dtype=np.float32).set(vary=False),
     case("subtract.accumulate", i32(3), dtype=np.float32).set(vary=False),
     case("add.reduceat", i32(4), fixed(np.int32, 0, 2), dtype=np.float32).set(vary=False),
-]  # fmt: skip
+]
 
 
 def _made(m):
@@ -147,9 +168,7 @@ MADE = [
         call=lambda m, x, y: _numpy_made("outer", x, y) if m is np else _made(m).outer(x, y)
     ),
     case("frompyfunc.reduceat", f32(5), fixed(np.int32, 0, 3, 1)).set(
-        call=lambda m, x, i: (
-            _numpy_made("reduceat", x, i) if m is np else _made(m).reduceat(x, i)
-        ),
+        call=lambda m, x, i: _numpy_made("reduceat", x, i) if m is np else _made(m).reduceat(x, i),
         vary=False,
     ),
     case("frompyfunc.at", f32(4), f32(2)).set(
@@ -157,9 +176,7 @@ MADE = [
         vary=False,
     ),
     case("frompyfunc.two", f32(3)).set(
-        call=lambda m, x: (
-            (x, x + 1) if m is np else m.frompyfunc(lambda a: (a, a + 1), 1, 2)(x)
-        )
+        call=lambda m, x: (x, x + 1) if m is np else m.frompyfunc(lambda a: (a, a + 1), 1, 2)(x)
     ),
 ]
 

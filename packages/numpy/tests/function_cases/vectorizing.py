@@ -20,11 +20,11 @@ CASES = [
         vary=False,
     ),
     case("vectorize", f32(2, 3)).set(
-        call=lambda m, x: m.vectorize(
-            lambda a: (a[0], m.stack([a, a])), signature="(3)->(),(2,3)"
-        )(x)
-        if m is not np
-        else (x[:, 0], np.stack([x, x], 1)),
+        call=lambda m, x: (
+            m.vectorize(lambda a: (a[0], m.stack([a, a])), signature="(3)->(),(2,3)")(x)
+            if m is not np
+            else (x[:, 0], np.stack([x, x], 1))
+        ),
         vary=False,
     ),
     case("vectorize", f32(3), f32(2)).set(
@@ -38,7 +38,9 @@ CASES = [
         call=lambda m, x: m.apply_along_axis(lambda v: v[:2] * v.sum(), 1, x), vary=False
     ),
     case("apply_along_axis", f32(2, 3)).set(
-        call=lambda m, x: m.apply_along_axis(lambda v, k, s: m.outer(v, v) * k + s, -1, x, 2, s=1.0),
+        call=lambda m, x: m.apply_along_axis(
+            lambda v, k, s: m.outer(v, v) * k + s, -1, x, 2, s=1.0
+        ),
         vary=False,
     ),
     case("apply_along_axis", f32(3)).set(
@@ -59,13 +61,15 @@ CASES = [
     case("interp", f32(2, 4, low=-1, high=4), KNOTS, f32(3)).set(vary=False),
     case("interp", f32(low=0.1, high=0.9), KNOTS, f32(3)).set(vary=False),
     case("interp", fixed(np.float32, -1.0, 0.0, 1.0, 3.0, 5.0, np.nan), KNOTS, f32(3)).set(order=0),
-    case("interp", f32(5, low=-1, high=4), KNOTS, f32(3), left=7.0, right=f32().high).set(vary=False),
-    case("interp", f32(5, low=-1, high=4), KNOTS, f32(3), left="extrapolate", right="extrapolate").set(
-        numpy=False, vary=False
-    ),
-    case("interp", f32(5, low=-3, high=9), fixed(np.float32, 3.1, 0.2, 7.3), f32(3), period=4.0).set(
+    case("interp", f32(5, low=-1, high=4), KNOTS, f32(3), left=7.0, right=f32().high).set(
         vary=False
     ),
+    case(
+        "interp", f32(5, low=-1, high=4), KNOTS, f32(3), left="extrapolate", right="extrapolate"
+    ).set(numpy=False, vary=False),
+    case(
+        "interp", f32(5, low=-3, high=9), fixed(np.float32, 3.1, 0.2, 7.3), f32(3), period=4.0
+    ).set(vary=False),
     case("interp", f32(5, low=0, high=4), KNOTS, c64(3)).set(vary=False),
     case("interp", i32(3), fixed(np.int32, -1, 0, 2), i32(3)).set(vary=False),
     case("interp", f32(3), fixed(np.float32, [1.0]), f32(1)).set(vary=False),
@@ -75,4 +79,4 @@ CASES = [
     case("unwrap", i32(7, low=-9, high=9), period=6).set(vary=False),
     case("unwrap", fixed(np.int32, 0, 2, 4, 0), period=4).set(vary=False),
     case("unwrap", i32(7, low=-9, high=9)).set(vary=False),
-]  # fmt: skip
+]

@@ -9,8 +9,10 @@ from primax_core.extend import Array, register_method
 from ._wheels import wheel
 
 _NAMES: Final = (
-    "__getitem__ __matmul__ __rmatmul__ at astype reshape transpose T mT real imag ravel flatten "
-    "squeeze swapaxes dot clip sum prod max min mean var std all any argmax argmin"
+    "__getitem__ __matmul__ __rmatmul__ __contains__ __iter__ __array_namespace__ at flat T mT "
+    "real imag astype view byteswap copy reshape transpose ravel flatten squeeze swapaxes repeat "
+    "take choose compress nonzero diagonal trace dot clip round conj conjugate searchsorted sort "
+    "argsort argpartition cumsum cumprod sum prod max min ptp mean var std all any argmax argmin"
 ).split()
 
 

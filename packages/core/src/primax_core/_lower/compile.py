@@ -16,7 +16,7 @@ from .._runtime import custom_calls
 from .._runtime.array import Spec, spec_of
 from .._runtime.devices import check_not_forked, platform_of
 from .._runtime.disk import executables as disk
-from .._runtime.dispatch import Executable, Loaded, as_operand, device_of
+from .._runtime.dispatch import Executable, Loaded, as_operand, device_of, watch_of
 from .._runtime.jaxlib_versions import _jax
 from .._runtime.sharding import device_assignment
 from .lazy import lowering, mlir
@@ -87,7 +87,9 @@ def _executable(
     out_specs = [spec_of(v.aval, sharding, committed) for v in jaxpr.outvars]
     bufs = [as_operand(c)._buf for c in consts]
     in_shardings = [sharding] * len(in_specs)
-    return Executable(loaded, in_specs, in_shardings, out_specs, kept, bufs, donated, name)
+    return Executable(
+        loaded, in_specs, in_shardings, out_specs, kept, bufs, donated, name, watch_of(jaxpr)
+    )
 
 
 def compile_module(

@@ -34,6 +34,31 @@ thread of its own, where it cannot be freed: it lies there until somebody calls
 ``collect_garbage``."""
 
 
+Watch = Callable[[Sequence[Any]], Callable[[Sequence[Any]], None]]
+
+_watchers: Final[dict[str, Callable[[Jaxpr], Watch | None]]] = {}
+
+
+def watch_programs(option: str, make: Callable[[Jaxpr], Watch | None]) -> None:
+    """Look at the arguments and results of programs that run while an option is on.
+
+    Args:
+      option: name of an option that traced programs depend on.
+      make: called with each program that is compiled while the option is on. It returns ``None``,
+        or a function that is called with the program's arguments before each run, and returns one
+        that is called with its results. Either may raise an error of its own.
+    """
+    _watchers[option] = make
+
+
+def watch_of(jaxpr: Jaxpr) -> Watch | None:
+    """What watches a program under the options that are in effect."""
+    for option, make in _watchers.items():
+        if getattr(state, option):
+            return make(jaxpr)
+    return None
+
+
 class Loaded:
     """jaxlib's loaded executable, in a form that can be referred to weakly."""
 
@@ -52,18 +77,20 @@ class Executable:
       moves: whether some argument lies elsewhere and has to be brought first.
       donated: indices of arguments whose buffers the program may overwrite.
       checked: whether results are searched for NaNs or infinities.
+      watch: called with the arguments before the program runs; what it returns, with the results
+        after it; see :func:`watch_programs`.
       plain: whether the program takes the buffers of its arguments, all of them and nothing else,
         so that callers may run it without this class.
     """
 
     __slots__ = (
         "loaded", "raw", "execute", "kept", "consts", "handlers", "out_specs", "in_shardings",
-        "moves", "donated", "name", "checked", "plain",
+        "moves", "donated", "name", "checked", "watch", "plain",
     )  # fmt: skip
 
     def __init__(
         self, loaded: Loaded, in_specs: Sequence[Spec], in_shardings, out_specs: Sequence[Spec],
-        kept, consts, donated=(), name="",
+        kept, consts, donated=(), name="", watch: Watch | None = None,
     ):  # fmt: skip
         self.loaded = loaded
         self.raw = loaded.raw
@@ -81,10 +108,13 @@ class Executable:
         self.donated = donated
         self.name = name
         self.checked = state.debug_nans or state.debug_infs
-        self.plain = kept is None and not (consts or self.moves or donated or self.checked)
+        self.watch = watch
+        special = consts or self.moves or donated or self.checked or watch
+        self.plain = kept is None and not special
 
     def __call__(self, args: Sequence[ArrayImpl]) -> list[ArrayImpl]:
         """Run on arrays of the types and places the program was compiled for."""
+        done = None if self.watch is None else self.watch(args)
         if self.moves:
             args = list(args)
             for i, sharding in self.moves:
@@ -106,6 +136,8 @@ class Executable:
             raise
         if self.checked:
             check_values(outs, self.name)
+        if done is not None:
+            done(outs)
         return outs
 
     def _check_donations(self, args) -> None:

@@ -6,7 +6,7 @@ tracers they raise an error that says so.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -77,6 +77,8 @@ class Array:
     def __copy__(self) -> Array: ...
     def __deepcopy__(self, memo: Any) -> Array: ...
     def __len__(self) -> int: ...
+    def __contains__(self, item: object, /) -> bool: ...
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any: ...
     def __iter__(self) -> Iterator[Array]: ...
 
     # Operators
@@ -138,11 +140,96 @@ class Array:
     @property
     def imag(self) -> Array: ...
     def astype(self, dtype: Any, copy: bool = False, device: Any = None) -> Array: ...
-    def reshape(self, *args: Any, order: str = "C", out_sharding: Any = None) -> Array: ...
+    def view(self, dtype: Any = None, type: None = None) -> Array: ...
+    def byteswap(self) -> Array: ...
+    def copy(self) -> Array: ...
+    def reshape(
+        self,
+        *args: Any,
+        order: str = "C",
+        copy: bool | None = None,
+        out_sharding: Any = None,
+    ) -> Array: ...
     def transpose(self, *args: Any) -> Array: ...
     def swapaxes(self, axis1: int, axis2: int) -> Array: ...
-    def ravel(self, order: str = "C") -> Array: ...
-    def flatten(self, order: str = "C") -> Array: ...
+    def ravel(self, order: str = "C", *, out_sharding: Any = None) -> Array: ...
+    def flatten(self, order: str = "C", *, out_sharding: Any = None) -> Array: ...
+    @property
+    def flat(self) -> NoReturn: ...
+    def repeat(
+        self,
+        repeats: ArrayLike,
+        axis: int | None = None,
+        *,
+        total_repeat_length: int | None = None,
+        out_sharding: Any = None,
+    ) -> Array: ...
+    def take(
+        self,
+        indices: ArrayLike,
+        axis: int | None = None,
+        out: None = None,
+        mode: str | None = None,
+        unique_indices: bool = False,
+        indices_are_sorted: bool = False,
+        fill_value: Any = None,
+    ) -> Array: ...
+    def choose(
+        self, choices: Array | Sequence[ArrayLike], out: None = None, mode: str = "raise"
+    ) -> Array: ...
+    def compress(
+        self,
+        condition: ArrayLike,
+        axis: int | None = None,
+        *,
+        out: None = None,
+        size: int | None = None,
+        fill_value: ArrayLike = 0,
+    ) -> Array: ...
+    def nonzero(self, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]: ...
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array: ...
+    def trace(
+        self,
+        offset: int = 0,
+        axis1: int = 0,
+        axis2: int = 1,
+        dtype: Any = None,
+        out: None = None,
+    ) -> Array: ...
+    def conj(self) -> Array: ...
+    def conjugate(self) -> Array: ...
+    def round(self, decimals: int = 0, out: None = None) -> Array: ...
+    def searchsorted(
+        self,
+        v: ArrayLike,
+        side: str = "left",
+        sorter: ArrayLike | None = None,
+        *,
+        method: str = "scan",
+    ) -> Array: ...
+    def sort(
+        self,
+        axis: int | None = -1,
+        *,
+        kind: None = None,
+        order: None = None,
+        stable: bool = True,
+        descending: bool = False,
+    ) -> Array: ...
+    def argsort(
+        self,
+        axis: int | None = -1,
+        *,
+        kind: None = None,
+        order: None = None,
+        stable: bool = True,
+        descending: bool = False,
+        dtype: Any = None,
+    ) -> Array: ...
+    def argpartition(self, kth: int, axis: int = -1) -> Array: ...
+    def cumsum(self, axis: int | None = None, dtype: Any = None, out: None = None) -> Array: ...
+    def cumprod(self, axis: int | None = None, dtype: Any = None, out: None = None) -> Array: ...
+    def ptp(self, axis: _Axes = None, out: None = None, keepdims: bool = False) -> Array: ...
     def squeeze(self, axis: int | Sequence[int] | None = None) -> Array: ...
     def clip(self, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array: ...
     def dot(
@@ -189,8 +276,22 @@ class Array:
         initial: ArrayLike | None = None,
         where: ArrayLike | None = None,
     ) -> Array: ...
-    def all(self, axis: _Axes = None, out: None = None, keepdims: bool = False) -> Array: ...
-    def any(self, axis: _Axes = None, out: None = None, keepdims: bool = False) -> Array: ...
+    def all(
+        self,
+        axis: _Axes = None,
+        out: None = None,
+        keepdims: bool = False,
+        *,
+        where: ArrayLike | None = None,
+    ) -> Array: ...
+    def any(
+        self,
+        axis: _Axes = None,
+        out: None = None,
+        keepdims: bool = False,
+        *,
+        where: ArrayLike | None = None,
+    ) -> Array: ...
     def mean(
         self,
         axis: _Axes = None,
@@ -207,6 +308,10 @@ class Array:
         out: None = None,
         ddof: int = 0,
         keepdims: bool = False,
+        *,
+        where: ArrayLike | None = None,
+        mean: ArrayLike | None = None,
+        correction: float | None = None,
     ) -> Array: ...
     def std(
         self,
@@ -215,6 +320,10 @@ class Array:
         out: None = None,
         ddof: int = 0,
         keepdims: bool = False,
+        *,
+        where: ArrayLike | None = None,
+        mean: ArrayLike | None = None,
+        correction: float | None = None,
     ) -> Array: ...
     def argmax(
         self, axis: int | None = None, out: None = None, keepdims: bool | None = None

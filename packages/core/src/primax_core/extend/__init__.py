@@ -90,7 +90,10 @@ from .._trace.core import set_trace as set_trace
 # Arrays, library functions, places
 from .._base.config import state as state
 from .._base.source import register_internal_path as register_internal_path
+from .._base.source import capture as capture
+from .._base.source import summarize as summarize
 from .._runtime.dispatch import as_operand as as_operand
+from .._runtime.dispatch import watch_programs as watch_programs
 from .._runtime.sharding import Sharding as Sharding
 from .._trace.array import Array as Array
 from .._trace.array import register_method as register_method
@@ -104,6 +107,6 @@ from ..lax.promotion import promoted as promoted
 from ..lax.promotion import same_rank as same_rank
 from .short_roads import ShortRoads as ShortRoads
 
-API_VERSION: Final = (1, 0)
+API_VERSION: Final = (1, 1)
 """Major and minor version of the door. What is here stays as it is within a major version; a minor
 one adds to it."""

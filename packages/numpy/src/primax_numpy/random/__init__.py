@@ -1,5 +1,7 @@
 """Random numbers from explicit keys, equal to the reference's bit for bit."""
 
+from . import _reuse as _reuse
+
 from ._floats import cauchy as cauchy
 from ._floats import double_sided_maxwell as double_sided_maxwell
 from ._floats import exponential as exponential

@@ -17,7 +17,7 @@ from ._poisson import any_of
 
 
 def _uniform(key: Any, like: Any) -> Any:
-    return draws.uniform(key, like.shape, like.dtype)
+    return draws.uniform_apart(key, like.shape, like.dtype)
 
 
 def _by_waiting(key: Any, n: Any, q: Any) -> Any:
@@ -200,8 +200,10 @@ def multinomial(
     batch = aval.shape[:-1]
     wanted = batch if shape is None else draws.shape_of(shape, "multinomial")
     draws.check_fits("multinomial", [batch, typeof(n).shape], wanted)
-    found = dtypes.default_float() if dtype is None else dtypes.canonicalize_user_dtype(
-        dtype, "multinomial"
+    found = (
+        dtypes.default_float()
+        if dtype is None
+        else dtypes.canonicalize_user_dtype(dtype, "multinomial")
     )
     out: Array = _multinomial(key, n, p, shape=wanted, dtype=found, unroll=unroll)
     return out

@@ -161,6 +161,13 @@ def uniform(key: Any, shape: tuple[int, ...], dtype: Any, low: Any = 0, high: An
     return uniform_of(random_words(key, drawn_width(dtype), shape), dtype, low, high)
 
 
+def uniform_apart(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Floats in ``[0, 1)`` from bits that are made once, for results that several others use: XLA
+    would make the bits again for each."""
+    words = random_words(key, drawn_width(dtype), shape)
+    return uniform_of(lax.optimization_barrier(words), dtype)
+
+
 def uniform_of(words: Any, dtype: Any, low: Any = 0, high: Any = 1) -> Any:
     """Floats in ``[low, high)`` from words of :func:`drawn_width`: random mantissas of numbers in
     [1, 2), shifted and scaled."""

@@ -83,9 +83,7 @@ def _exponential(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
     return draws.exponential(typed(key), shape, dtype)
 
 
-def exponential(
-    key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
-) -> Array:
+def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Exponential numbers of mean 1."""
     check_key("exponential", key)
     shape, dtype = draws.shape_of(shape, "exponential"), draws.float_dtype(dtype, "exponential")
@@ -131,9 +129,7 @@ def _finest_gumbel(key: Any, shape: tuple[int, ...]) -> Any:
     high = lax.select(near_one, lax.add(lax.bitwise_not(high), carry), high)
     low = lax.select(near_one, lax.sub(lax.full_like(low, 0), low), low)
     x = _fraction(high, low)
-    return lax.select(
-        near_one, _neg_log(_neg_log(x)), _neg_log(lax.neg(lax.log1p(lax.neg(x))))
-    )
+    return lax.select(near_one, _neg_log(_neg_log(x)), _neg_log(lax.neg(lax.log1p(lax.neg(x)))))
 
 
 def _fraction(high: Any, low: Any) -> Any:

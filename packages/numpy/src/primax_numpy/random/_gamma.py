@@ -104,19 +104,19 @@ def _samples(keys: Stream, a: Any, log_space: bool) -> Any:
         return draws.to_shape(draws.number(v, dtype), shape)
 
     one = const(1)
-    boosted = lax.lt(a, one)
-    d = lax.sub(lax.select(boosted, lax.add(a, one), a), const(1 / 3))
+    plain = lax.ge(a, one)
+    d = lax.sub(lax.select(plain, a, lax.add(a, one)), const(1 / 3))
     c = lax.div(const(1 / 3), lax.sqrt(d))
     keys, spare = keys.children(2)
     cube = _cubes(keys, c, d)
     u = uniforms(spare, dtype)
     if not log_space:
         boost = lax.pow(lax.sub(one, u), lax.div(one, a))
-        return lax.mul(lax.mul(d, cube), lax.select(boosted, boost, one))
+        return lax.mul(lax.mul(d, cube), lax.select(plain, one, boost))
     e = lax.log1p(lax.neg(u))
     zero = const(0)
     boost = lax.mul(e, lax.div(one, a))
-    plain = lax.bitwise_or(lax.bitwise_not(boosted), lax.eq(e, zero))
+    plain = lax.bitwise_or(plain, lax.eq(e, zero))
     return lax.add(lax.add(lax.log(d), lax.log(cube)), lax.select(plain, zero, boost))
 
 
@@ -143,7 +143,8 @@ def _step(trial: _Trial, c: Any, d: Any) -> _Trial:
     key, inner, last = (_chosen(trial.again, old, new) for old, new in zip(kept, fresh))
     inner, drawn = inner.children(2)
     x = normals(drawn, dtype)
-    v = lax.add(lax.mul(x, c), const(1))
+    v = lax.add(const(1), lax.mul(x, c))
+    x, v = lax.optimization_barrier((x, v))
     positive = lax.gt(v, const(0))
     square, cube = lax.mul(x, x), lax.mul(lax.mul(v, v), v)
     u = uniforms(last, dtype)
@@ -206,9 +207,7 @@ _METHODS: Final = ("exact", "approximate")
 def check_method(name: str, method: Any) -> None:
     """Refuse unknown methods."""
     if method not in _METHODS:
-        raise ValueError(
-            f"method argument to `{name}` must be one of {_METHODS}, got {method!r}"
-        )
+        raise ValueError(f"method argument to `{name}` must be one of {_METHODS}, got {method!r}")
 
 
 def gammas(

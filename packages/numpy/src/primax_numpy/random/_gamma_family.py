@@ -86,7 +86,9 @@ def dirichlet(
     return out
 
 
-def _chisquares(key: Any, df: Any, shape: tuple[int, ...], dtype: Any, method: str = "exact") -> Any:
+def _chisquares(
+    key: Any, df: Any, shape: tuple[int, ...], dtype: Any, method: str = "exact"
+) -> Any:
     df = draws.parameter(df, dtype, shape)
     two = draws.to_shape(draws.number(2, dtype), shape)
     logs = gammas(key, lax.div(df, two), shape, dtype, True, method)

@@ -27,7 +27,6 @@ from ._key_types import (
     random_unwrap_p,
     random_wrap_p,
 )
-from ._reuse import check_unused
 
 Key = NewType("Key", Array)
 """An array of keys, for annotations."""
@@ -70,7 +69,6 @@ def check_key(name: str, key: Any) -> None:
     Raises:
       TypeError: for what is no key.
       ValueError: for an array of keys, and for raw keys where ``legacy_prng_key`` is ``"error"``.
-      KeyReuseError: for a key that was used, if ``debug_key_reuse`` is on.
     """
     try:
         if (state.key, key.aval) in _accepted:
@@ -83,9 +81,7 @@ def check_key(name: str, key: Any) -> None:
             f"{name} accepts a single key, but was given a key array of shape {shape} != (). Use "
             "vmap for batching."
         )
-    if state.debug_key_reuse:
-        check_unused(name, key)
-    elif isinstance(key, Array) and (state.legacy_prng_key == "allow" or not _is_raw(key)):
+    if isinstance(key, Array) and (state.legacy_prng_key == "allow" or not _is_raw(key)):
         _accepted[state.key, typeof(key)] = True
 
 

@@ -44,8 +44,10 @@ def _factor(cov: Any, method: str) -> Any:
         vectors, scales = lax.linalg.eigh(cov)
     else:
         vectors, scales, _ = lax.linalg.svd(cov)
-    return lax.mul(vectors, draws.to_shape(lax.expand_dims(lax.sqrt(scales), (scales.ndim - 1,)),
-                                           vectors.shape))
+    return lax.mul(
+        vectors,
+        draws.to_shape(lax.expand_dims(lax.sqrt(scales), (scales.ndim - 1,)), vectors.shape),
+    )
 
 
 def _products(matrices: Any, vectors: Any) -> Any:

@@ -62,9 +62,7 @@ def taken(x: Any, positions: Any, axis: int) -> Any:
     )
     sizes = tuple(1 if i == axis else d for i, d in enumerate(x.shape))
     index = lax.expand_dims(positions, (n,))
-    return lax.gather(
-        x, index, numbers, sizes, mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS
-    )
+    return lax.gather(x, index, numbers, sizes, mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS)
 
 
 def _population(name: str, x: Any) -> int | None:
@@ -113,9 +111,7 @@ def permutation(
     size = aval.size if alone else aval.shape[axis]
     if independent and not plain:
         raise TypeError("permutation: keys can be shuffled along an axis only, not independently")
-    out = _shuffle(
-        key, x, axis=axis, rounds=rounds_for(size), by_position=not (alone and plain)
-    )
+    out = _shuffle(key, x, axis=axis, rounds=rounds_for(size), by_position=not (alone and plain))
     return out
 
 
@@ -169,11 +165,14 @@ def _ranks(ordered: Any, values: Any) -> Any:
     n = ordered.shape[0]
     low = lax.full_like(values, 0, np.dtype(np.int32))
     high = lax.full_like(values, n, np.dtype(np.int32))
-    for _ in range(n.bit_length()):
+
+    def halved(_: Any, bounds: Any) -> Any:
+        low, high = bounds
         middle = lax.shift_right_logical(lax.add(low, high), np.int32(1))
         left = lax.le(values, taken(ordered, middle, 0))
-        low, high = lax.select(left, low, middle), lax.select(left, middle, high)
-    return high
+        return lax.select(left, low, middle), lax.select(left, middle, high)
+
+    return lax.fori_loop(0, n.bit_length(), halved, (low, high))[1]
 
 
 def choice(
@@ -262,7 +261,8 @@ def _categorical(key: Any, logits: Any, *, axis: int, shape: Any, mode: str) -> 
     prefix, rest = shape[: len(shape) - batch], list(shape[len(shape) - batch :])
     rest.insert(axis, logits.shape[axis])
     full = (*prefix, *rest)
-    noise = gumbel_noise(typed(key), full, logits.dtype, mode)
+    # Apart from the search for the greatest, which is not vectorised.
+    noise = lax.optimization_barrier(gumbel_noise(typed(key), full, logits.dtype, mode))
     total = lax.add(noise, draws.to_shape(logits, full))
     return lax.argmax(total, len(prefix) + axis, dtypes.default_int())
 

@@ -73,7 +73,7 @@ def _by_products(key: Any, lam: Any, limit: Any, dtype: Any) -> Any:
         key, sub = children(key, 2)
         going = lax.gt(total, lax.neg(lam))
         count = lax.select(going, count + np.ones((), dtype), count)
-        total = lax.add(total, lax.log(draws.uniform(sub, lam.shape, _F32)))
+        total = lax.add(total, lax.log(draws.uniform_apart(sub, lam.shape, _F32)))
         return lax.add(step, np.ones((), step.dtype)), count, total, key
 
     zeros = lax.full_like(lam, 0, dtype)
@@ -98,8 +98,8 @@ def _by_rejection(key: Any, lam: Any, limit: Any, dtype: Any) -> Any:
     def more(state: Any) -> Any:
         step, found, accepted, key = state
         key, first, second = children(key, 3)
-        u = draws.uniform(first, lam.shape, _F32) - 0.5
-        v = draws.uniform(second, lam.shape, _F32)
+        u = draws.uniform_apart(first, lam.shape, _F32) - 0.5
+        v = draws.uniform_apart(second, lam.shape, _F32)
         us = 0.5 - lax.abs(u)
         k = lax.floor((2 * a / us + b) * u + lam + 0.43)
         s = lax.log(v * inverse_alpha / (a / (us * us) + b))
@@ -134,11 +134,10 @@ _TERMS: Final = 19
 
 @compiled("shape", "dtype")
 def _approximately(key: Any, lam: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
-    z = draws.normal(typed(key), shape, _F32)
     wide = lam.dtype == np.float64 or dtypes.itemsize_bits(dtype) == 64
     working = np.dtype(np.float64) if wide else _F32
     lam = lax.stop_gradient(draws.parameter(lam, working, shape))
-    z = lax.convert_element_type(z, working)
+    z = draws.normal(typed(key), shape, working)
     small = lam < 7
     few = _few(draws.select(small, lam, draws.number(0, working)), z)
     many = _many(draws.select(small, draws.number(7, working), lam), z)

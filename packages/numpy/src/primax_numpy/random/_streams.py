@@ -31,9 +31,7 @@ class Words(NamedTuple):
         rows = [lax.expand_dims(w, (0,)) for w in self]
         numbers = lax.reshape(lax.iota(ciphers.U32, n), (n,) + (1,) * self.first.ndim)
         made = _block(*rows, numbers)
-        return [
-            Words(*(lax.index_in_dim(w, i, 0, keepdims=False) for w in made)) for i in range(n)
-        ]
+        return [Words(*(lax.index_in_dim(w, i, 0, keepdims=False) for w in made)) for i in range(n)]
 
     def words(self, width: int) -> Any:
         """One number of so many bits from each key."""

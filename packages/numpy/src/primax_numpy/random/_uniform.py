@@ -210,8 +210,7 @@ def bernoulli(
     draws.check_parameters("bernoulli", p)
     if not dtypes.issubdtype(typeof(p).dtype, np.floating):
         raise TypeError(
-            "bernoulli probability `p` must have a floating dtype, got "
-            f"{typeof(p).dtype.name}"
+            f"bernoulli probability `p` must have a floating dtype, got {typeof(p).dtype.name}"
         )
     out: Array = _bernoulli(key, p, shape=draws.joint_shape("bernoulli", shape, p), mode=mode)
     return out
