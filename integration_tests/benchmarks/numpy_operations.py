@@ -1,4 +1,4 @@
-"""Steady time of functions of the NumPy layer against the reference's and NumPy's, at several sizes.
+"""Steady time of the NumPy layer's functions against the reference's and NumPy's, by size.
 
 ``python -m integration_tests.benchmarks.numpy_operations [--only PART] [--jitted] [--json FILE]``.
 Both libraries run in one process, batch by batch in turn, so that a slow moment of the machine

@@ -14,7 +14,7 @@ from primax_core.extend import Array, any_number, cast, dtypes, inexact, promote
 from ._checks import axes_of, check_arrays, one_axis
 from ._creation import asarray
 from ._functions import compiled, given
-from ._reducing import broadcast, strong, wide_of
+from ._reducing import broadcast, is_complex, strong, wide_of
 from ._statistics import scalar
 
 
@@ -276,6 +276,19 @@ def _layer(x: Any, axis: int, place: int) -> Any:
     return lax.index_in_dim(x, place, axis, keepdims=False)
 
 
+def _with_half_ends(y: Any, axis: int) -> Any:
+    """The sum along an axis, of which the first and the last element count half."""
+    n = typeof(y).shape[axis]
+    ends = lax.add(_layer(y, axis, 0), _layer(y, axis, n - 1))
+    ends = lax.mul(ends, scalar(0.5, typeof(y).dtype))
+    if is_complex(typeof(y).dtype):
+        inner = lax.slice_in_dim(y, 1, n - 1, axis=axis)
+        return lax.add(lax.reduce_sum(inner, (axis,)), ends)
+    # Summing all is faster than summing a part; an infinite end must not be subtracted.
+    finite = lax.select(lax.is_finite(ends), ends, lax.full_like(ends, 0))
+    return lax.sub(lax.reduce_sum(y, (axis,)), finite)
+
+
 @compiled("axis")
 def _trapezoid(y, x=None, *, axis):
     pair = [typeof(y)] if x is None else [typeof(y), typeof(x)]
@@ -284,14 +297,11 @@ def _trapezoid(y, x=None, *, axis):
     wide = wide_of(result)
     y = lax.convert_element_type(y, wide)
     n = typeof(y).shape[axis]
-    if n == 0:
+    if n < 2:
         shape = typeof(y).shape
         return lax.full((*shape[:axis], *shape[axis + 1 :]), scalar(0, result))
     if x is None:
-        ends = lax.add(_layer(y, axis, 0), _layer(y, axis, n - 1))
-        ends = lax.mul(ends, scalar(0.5 if n > 1 else 0.0, wide))
-        inner = lax.slice_in_dim(y, 1, max(n - 1, 1), axis=axis)
-        return lax.convert_element_type(lax.add(lax.reduce_sum(inner, (axis,)), ends), result)
+        return lax.convert_element_type(_with_half_ends(y, axis), result)
     sums = lax.add(lax.slice_in_dim(y, 1, n, axis=axis), lax.slice_in_dim(y, 0, n - 1, axis=axis))
     x = lax.convert_element_type(x, wide)
     at = axis - typeof(y).ndim + typeof(x).ndim if typeof(x).ndim != 1 else 0

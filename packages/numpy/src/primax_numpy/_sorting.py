@@ -278,7 +278,7 @@ def _falling_key(x: Any) -> Any:
 
 
 def top_k(
-    x: Any, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True
+    a: Any, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True
 ) -> tuple[Array, Array]:
     """The ``k`` largest or smallest elements along an axis, and their positions.
 
@@ -286,7 +286,7 @@ def top_k(
     elements that are taken.
 
     Args:
-      x: real numbers or booleans.
+      a: real numbers or booleans.
       k: how many.
       axis: along which axis.
       mode: ``"largest"``, in descending order, or ``"smallest"``, in ascending order.
@@ -298,8 +298,8 @@ def top_k(
     >>> [v.tolist() for v in top_k(np.array([3, 1, 2]), 2)]
     [[3, 2], [0, 2]]
     """
-    check_arrays("top_k", x)
-    aval = typeof(x)
+    check_arrays("top_k", a)
+    aval = typeof(a)
     if mode not in ("largest", "smallest"):
         raise ValueError(f"top_k: mode must be 'largest' or 'smallest', got {mode!r}")
     if is_complex(aval.dtype):
@@ -311,5 +311,5 @@ def top_k(
             "top_k: k must be nonnegative and no larger than size along axis; got "
             f"k={k} with shape={aval.shape} and axis={found}"
         )
-    values, places = _top_k(x, k=k, axis=found, largest=mode == "largest")
+    values, places = _top_k(a, k=k, axis=found, largest=mode == "largest")
     return values, places

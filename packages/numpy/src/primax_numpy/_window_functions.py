@@ -65,13 +65,14 @@ def blackman(M: int) -> Array:
 
 @compiled("M", "dtype")
 def _kaiser(beta, *, M, dtype):
-    beta = lax.convert_element_type(beta, dtype)
+    beta = lax.abs(lax.convert_element_type(beta, dtype))
     t = np.linspace(-1.0, 1.0, M) if M > 1 else np.zeros(M)
-    whole = lax.broadcast_in_dim(beta, (M,), ())
-    x = lax.mul(whole, np.sqrt(np.maximum(1 - t * t, 0)).astype(dtype))
+    root = np.sqrt(np.maximum(1 - t * t, 0))
+    spread = lax.broadcast_in_dim(beta, (M,), ())
     # Exponentials are kept apart, so that nothing overflows.
-    ratio = lax.div(lax.bessel_i0e(x), lax.bessel_i0e(whole))
-    return lax.mul(ratio, lax.exp(lax.sub(lax.abs(x), lax.abs(whole))))
+    top = lax.bessel_i0e(lax.mul(spread, root.astype(dtype)))
+    ratio = lax.div(top, lax.broadcast_in_dim(lax.bessel_i0e(beta), (M,), ()))
+    return lax.mul(ratio, lax.exp(lax.mul(spread, (root - 1).astype(dtype))))
 
 
 def kaiser(M: int, beta: Any) -> Array:

@@ -85,6 +85,8 @@ DIFFERENCES = [
     case("trapezoid", f32(2, 3), dx=0.5),
     case("trapezoid", i32(4)),
     case("trapezoid", f32(1)),
+    case("trapezoid", c64(3)),
+    case("trapezoid", fixed(INF, 1.0, 2.0)).set(order=0, differs="infinite, as NumPy says"),
     case("trapezoid", f32(2, 0)).set(differs="zero, as NumPy says"),
 ]
 CASES = RUNNING + DIFFERENCES
