@@ -1,7 +1,8 @@
 """The wheels' modules under the facade's names, so that ``import primax.lax`` works.
 
 What stands for a module of an optional wheel is imported when it is first used; a missing wheel is
-named with the line that installs it. Type checkers read the ``.pyi`` files beside this one.
+named with the line that installs it. Type checkers read the files of those names
+beside this one.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ class Parts:
     """Conditions on values of the dtype that parts of complex numbers have, and constants."""
 
     def __init__(self, ctx: Any):
-        self.shape = ctx.out_avals[0].shape
-        self.dtype = np.finfo(ctx.in_avals[0].dtype).dtype
+        self.shape: tuple[int, ...] = ctx.out_avals[0].shape
+        self.dtype: np.dtype[Any] = np.finfo(ctx.in_avals[0].dtype).dtype
 
     def number(self, value: float) -> Any:
         """A constant."""

@@ -15,7 +15,8 @@ from .._ir.primitive import Primitive, abstract, batch, lower
 from .._ir.samples import Sample, f32, samples, u32
 from .._lower.lazy import hlo, mlir
 from .._trace.array import Array
-from .._transform.batching import at_front
+from .._trace.core import typeof
+from .._transform.batching import at_front, move_axis
 from .conversion import converted
 from .families import (
     accepts,
@@ -78,6 +79,72 @@ def _emit_threefry(ctx, k1, k2, x1, x2):
 
 elementwise_lowering(threefry2x32_p, _emit_threefry)
 elementwise_batching(threefry2x32_p)
+
+
+# Keys and their words
+
+
+random_wrap_p: Final = Primitive("random_wrap")
+random_unwrap_p: Final = Primitive("random_unwrap")
+random_clone_p: Final = Primitive("random_clone")
+for _prim in (random_wrap_p, random_unwrap_p, random_clone_p):
+    no_derivative(_prim)
+
+
+@random_wrap_p.rule(abstract)
+def _(words, *, impl):
+    """Words on the last axis become keys. ``impl.dtype`` is the keys' dtype, and ``str(impl)`` what
+    programs show."""
+    dtype = impl.dtype
+    stored = dtype.physical_aval(ShapedArray((), dtype))
+    if (words.dtype, words.shape[-1:]) != (stored.dtype, stored.shape):
+        raise TypeError(
+            f"keys of dtype {dtype.name} are made of arrays of type {stored.str_short()}, got "
+            f"{words.str_short()}"
+        )
+    return ShapedArray(words.shape[:-1], dtype)
+
+
+@random_unwrap_p.rule(abstract)
+def _(keys):
+    if not dtypes.issubdtype(keys.dtype, dtypes.prng_key):
+        raise TypeError(f"random_unwrap takes keys, got an array of type {keys.str_short()}")
+    return keys.dtype.physical_aval(keys)
+
+
+@random_clone_p.rule(abstract)
+def _(keys):
+    return keys.strip_weak_type()
+
+
+@random_wrap_p.rule(lower)
+def _(ctx, words, **_):
+    return words
+
+
+@random_unwrap_p.rule(lower)
+def _(ctx, keys):
+    return keys
+
+
+@random_clone_p.rule(lower)
+def _(ctx, keys):
+    return keys
+
+
+@random_wrap_p.rule(batch)
+def _(axis, args, dims, *, impl):
+    (x,), (d,) = args, dims
+    if d == typeof(x).ndim - 1:
+        x, d = move_axis(x, d, 0, axis.size), 0
+    return random_wrap_p.bind(x, impl=impl), d
+
+
+for _prim in (random_unwrap_p, random_clone_p):
+
+    @_prim.rule(batch)
+    def _(axis, args, dims, prim=_prim):
+        return prim.bind(*args), dims[0]
 
 
 # rng_bit_generator
@@ -230,6 +297,61 @@ rng_uniform_p.unsupported(
     "its bounds are scalars and its state is hidden. Draw an array of the batch's shape outside "
     "of vmap, or use rng_bit_generator",
 )
+
+
+class _Pairs(dtypes.ExtendedDType):
+    """Keys of two words, for samples; their own implementation."""
+
+    __slots__ = ()
+    type: Any = dtypes.prng_key
+    name = "key<pair>"
+    itemsize = 8
+
+    @property
+    def dtype(self) -> _Pairs:
+        """The dtype of the keys, as an implementation gives it."""
+        return self
+
+    def physical_aval(self, aval: ShapedArray) -> ShapedArray:
+        """What holds the keys."""
+        return ShapedArray((*aval.shape, 2), dtypes.u32)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _Pairs
+
+    def __hash__(self) -> int:
+        return hash(_Pairs)
+
+    def __repr__(self) -> str:
+        return "pair"
+
+
+def _through(prim: Primitive | None) -> Any:
+    """From words to keys, an operation on these, and back."""
+
+    def call(words):
+        keys = random_wrap_p.bind(words, impl=_Pairs())
+        return random_unwrap_p.bind(keys if prim is None else prim.bind(keys))
+
+    return call
+
+
+@random_wrap_p.rule(samples)
+def _():
+    yield Sample(u32(3, 2)).set(call=_through(None))
+    yield Sample(u32(2)).set(call=_through(None))
+    yield Sample(u32(0, 2)).set(call=_through(None))
+
+
+@random_unwrap_p.rule(samples)
+def _():
+    yield Sample(u32(2, 3, 2)).set(call=_through(None))
+
+
+@random_clone_p.rule(samples)
+def _():
+    yield Sample(u32(3, 2)).set(call=_through(random_clone_p))
+    yield Sample(u32(2)).set(call=_through(random_clone_p))
 
 
 @threefry2x32_p.rule(samples)

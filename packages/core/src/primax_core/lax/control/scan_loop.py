@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,9 @@ from ..._lower.lazy import hlo, ir, lowering, mlir
 
 
 def emit_loop(
-    ctx, jaxpr: Jaxpr, length: int, reverse: bool, unroll: int, consts, init, xs, ys
-) -> list:
+    ctx: Any, jaxpr: Jaxpr, length: int, reverse: bool, unroll: int, consts: Sequence[Any],
+    init: Sequence[Any], xs: Sequence[Any], ys: Sequence[Any],
+) -> list[Any]:  # fmt: skip
     """Carries and stacked results of a counted loop, ``unroll`` steps in each turn.
 
     Args:
@@ -97,7 +98,10 @@ def _store(y, value, at):
     return hlo.dynamic_update_slice(y, row, [at, *[zero] * (len(shape) - 1)])
 
 
-def emit_steps(ctx, jaxpr, length, reverse, consts, carry, xs, n_ys: int):
+def emit_steps(
+    ctx: Any, jaxpr: Jaxpr, length: int, reverse: bool, consts: Sequence[Any],
+    carry: Sequence[Any], xs: Sequence[Any], n_ys: int,
+) -> list[Any]:  # fmt: skip
     """All steps written out."""
     rows: list[list] = [[] for _ in range(n_ys)]
     n = len(carry)

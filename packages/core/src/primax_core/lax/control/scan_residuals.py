@@ -25,7 +25,7 @@ class LinearScan:
         xs tangents) -> (carry tangents, ys tangents)``.
     """
 
-    def __init__(self, piece, num_consts: int, num_carry: int, n_xs_t: int):
+    def __init__(self, piece: Any, num_consts: int, num_carry: int, n_xs_t: int):
         body = piece.forward
         moving = _changing(body, [False] * num_consts + [True] * (len(body.invars) - num_consts))
         n_outs = piece.n_outs
@@ -56,8 +56,8 @@ class LinearScan:
                     self.per_step.append(("extra", len(extra_vars)))
                     extra_vars.append(var)
                 step_at.append(r)
-        self.forward = body.replace(outvars=[*body.outvars[:n_outs], *extra_vars])
-        self.hoisted = None
+        self.forward: Jaxpr = body.replace(outvars=[*body.outvars[:n_outs], *extra_vars])
+        self.hoisted: Jaxpr | None = None
         if hoisted_vars:
             whole = body.replace(invars=body.invars[:num_consts], outvars=hoisted_vars)
             eqns = [_unchanging_part(e, moving) for e in body.eqns]
@@ -73,7 +73,9 @@ class LinearScan:
         tangents = list(range(n_res, n_res + n_t))
         # Tangents stand in the order constants, carries, xs.
         head, tail = tangents[: n_t - n_xs_t], tangents[n_t - n_xs_t :]
-        self.linear = permuted(lin, [*fixed_at, *head, *step_at, *tail], range(len(lin.outvars)))
+        self.linear: Jaxpr = permuted(
+            lin, [*fixed_at, *head, *step_at, *tail], range(len(lin.outvars))
+        )
 
 
 def _changing(jaxpr: Jaxpr, marks: Sequence[bool]) -> set:

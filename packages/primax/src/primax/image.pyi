@@ -1,3 +1,0 @@
-"""Images: other sizes and places: the module ``primax_numpy.image``."""
-
-from primax_numpy.image import *

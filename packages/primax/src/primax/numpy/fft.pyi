@@ -1,3 +1,0 @@
-"""Discrete Fourier transforms: the module ``primax_numpy.fft``."""
-
-from primax_numpy.fft import *
