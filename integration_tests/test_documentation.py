@@ -27,7 +27,7 @@ def test_code_on_the_page_runs(page, tmp_path):
         first = text[: block.start()].count("\n") + 1
         for i, line in enumerate(block.group(1).splitlines()):
             code[first + i] = line
-    script = tmp_path / (page.stem + ".py")
+    script = tmp_path / f"page_{page.stem}.py"  # not the name of a module, such as random
     script.write_text("\n".join(code), "utf-8")
     done = subprocess.run([sys.executable, str(script)], text=True, capture_output=True)
     assert done.returncode == 0, done.stderr

@@ -246,6 +246,18 @@ def test_programs_say_what_is_done_with_keys() -> None:
     assert float(unused(KEY)) == 1.0
 
 
+def test_keys_that_programs_close_over() -> None:
+    many = random.split(KEY, 20)
+    draw = jit(lambda x: x * random.normal(KEY) + random.normal(many[19]))
+    expected = 2 * random.normal(KEY) + random.normal(many[19])
+    np.testing.assert_allclose(draw(2.0), expected, rtol=1e-6)
+    np.testing.assert_allclose(grad(draw)(2.0), random.normal(KEY), rtol=1e-6)
+    assert jit(lambda: KEY)() == KEY
+    assert jit(lambda: many)()[3] == many[3]
+    rows = vmap(lambda x: x * random.normal(KEY))(np.ones(3, np.float32))
+    np.testing.assert_allclose(rows, [random.normal(KEY)] * 3, rtol=1e-6)
+
+
 @pytest.mark.parametrize("axes", [(0, None), (None, 0), (0, 0), (1, 0)])
 def test_batches_of_fold_in(axes: tuple[int | None, int | None]) -> None:
     keys = KEYS.reshape(2, 2)[None] if axes[0] == 1 else KEYS
@@ -313,6 +325,12 @@ def rows_twice() -> None:
     random.normal(keys[-1])
 
 
+def rows_of_a_loop() -> None:
+    keys = random.split(random.key(1))
+    lax.scan(lambda c, k: (c, random.normal(k)), 0, keys)
+    random.normal(keys[0])
+
+
 REUSED: dict[str, Callable[[], Any]] = {
     "eager": lambda: twice(random.key(1)),
     "jit": lambda: jit(twice)(random.key(1)),
@@ -331,9 +349,7 @@ REUSED: dict[str, Callable[[], Any]] = {
     "looped": lambda: lax.while_loop(
         lambda c: c[0] < 1, lambda c: (c[0] + random.uniform(c[1]), c[1]), (0.0, random.key(1))
     ),
-    "sliced": lambda: (lambda ks: lax.scan(lambda c, k: (c, random.normal(k)), 0, ks) and twice(ks[0]))(
-        random.split(random.key(1))
-    ),
+    "sliced": rows_of_a_loop,
     "branches": again(
         lambda k: lax.cond(True, lambda k: random.normal(k), lambda k: 0.0, k)
     ),

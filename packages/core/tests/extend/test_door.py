@@ -53,7 +53,9 @@ is_operand is_zero jaxprs_in jvp known_primitives library_function linearize low
 mlir move_axis process promoted provides_custom_calls register_internal_path register_method
 register_value_type run same_rank samples save set_trace stage state transpose typeof u32 u8 walk
 """.split()
-ADDED_IN_1_1 = ["capture", "summarize", "watch_programs"]
+ADDED_IN_1_1 = """
+capture random_clone_p random_unwrap_p random_wrap_p summarize watch_programs
+""".split()
 
 
 def test_the_door_of_version_1_0_is_whole():

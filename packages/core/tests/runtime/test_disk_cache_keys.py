@@ -13,7 +13,7 @@ from processes import run
 import primax_core as px
 from primax_core import lax
 from primax_core._ir import primitive as kinds
-from primax_core._ir.primitive import Primitive, abstract, known_primitives, lower
+from primax_core._ir.primitive import Primitive, abstract, expand, known_primitives, lower
 from primax_core._ir.samples import Operand, samples
 from primax_core._lower import compile as compiling, programs, sources
 from primax_core._lower.lazy import lowering
@@ -210,6 +210,19 @@ def test_what_has_no_key():
     for value in (Opaque(), lambda: 0, Opaque, object(), {1, 2}):
         with pytest.raises(programs.Unkeyable):
             writer.value(value)
+
+
+def test_a_strangers_expansion_says_what_it_does():
+    def doubled(factor):
+        prim = Primitive("stranger")
+        prim.rule(expand)(lambda x, **_: lax.mul(x, np.float32(factor)))
+        return key(lambda x: prim.bind(x, secret=Opaque()), X)
+
+    assert doubled(2) is not None
+    assert doubled(2) == doubled(2) != doubled(3)
+    opaque = Primitive("stranger")
+    opaque.rule(expand)(_stranger().bind)
+    assert key(opaque.bind, X) is None
 
 
 @pytest.mark.parametrize("kind", [lower, lower.on("cpu"), abstract])

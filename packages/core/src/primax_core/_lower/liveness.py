@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from .._ir.dtypes import ExtendedDType
 from .._ir.effects import must_stay
 from .._ir.jaxpr import Jaxpr, Var, jaxprs_in
 
@@ -64,6 +67,14 @@ def large_consts(jaxpr: Jaxpr) -> dict[int, Any]:
                     found.update(large_consts(held))
         jaxpr.cache["large consts"] = found
     return found
+
+
+def stored_value(const: Any) -> np.ndarray:
+    """The values of an array constant; of an extended dtype, those of its buffer."""
+    if isinstance(getattr(const, "dtype", None), ExtendedDType):
+        found: np.ndarray = const._stored
+        return found
+    return np.asarray(const)
 
 
 def aliases_of(jaxpr: Jaxpr, donated: Sequence[int]) -> dict[int, int]:

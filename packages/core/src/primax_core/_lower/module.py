@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from .._base import errors
 from .._ir import primitive as kinds
 from .._ir.dtypes import canonicalize_dtype
@@ -19,6 +17,7 @@ from .liveness import (
     kept_inputs,
     large_consts,
     live_eqns,
+    stored_value,
 )
 
 
@@ -188,7 +187,7 @@ def _const_value(ctx: LoweringContext, const) -> ir.Value:
             "a custom derivative, or a function given to a transformation as an option, uses a "
             f"value of an enclosing function: pass it as an argument.\n{const._origin()}"
         )
-    value = const._buffer_value() if hasattr(const, "_buffer_value") else np.asarray(const)
+    value = stored_value(const)
     dtype = canonicalize_dtype(value.dtype)
     return constant(value.astype(dtype) if dtype != value.dtype else value)
 

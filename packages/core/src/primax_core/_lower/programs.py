@@ -19,10 +19,12 @@ from .._base.config import state
 from .._base.digest import digest
 from .._ir import primitive as kinds
 from .._ir.avals import ShapedArray
-from .._ir.jaxpr import Jaxpr, Literal
+from .._ir.dtypes import ExtendedDType
+from .._ir.jaxpr import Eqn, Jaxpr, Literal
 from .._ir.primitive import Primitive, known_primitives
 from .._runtime.jaxlib_versions import build
-from .liveness import large_consts, live_eqns
+from . import lazy
+from .liveness import large_consts, live_eqns, stored_value
 from .sources import ROOT, stamp
 
 
@@ -117,6 +119,7 @@ def _parameters_read(rule: FunctionType) -> frozenset[str] | None:
 
 # Programs
 
+_NONE: Final[frozenset[str]] = frozenset()
 _MEMBERS: Final = (bool, int, str, bytes, type(None))
 
 
@@ -149,8 +152,8 @@ class _Writer:
         for eqn in live_eqns(jaxpr):
             if eqn.effects:
                 raise Unkeyable("effects")
-            operation, read = self.operation(eqn.primitive)
-            params = eqn.params
+            operation, read = self.operation(eqn)
+            params = eqn.params if read is not _NONE else None
             if params:
                 value = self.value
                 params = [(k, value(v)) for k, v in params.items() if read is None or k in read]
@@ -164,8 +167,18 @@ class _Writer:
         names[var] = len(names)
         return self.aval(var.aval)
 
-    def operation(self, prim: Primitive) -> tuple:
+    def operation(self, eqn: Eqn) -> tuple:
         """What identifies a primitive and its rule, and the parameters that the rule reads."""
+        prim = eqn.primitive
+        if prim not in self.operations and kinds.expand in prim.rules:
+            if all(prim.rules.get(k) is None for k in self.kinds):
+                # It lowers to what it stands for, whoever says so.
+                program = lazy.expansion(prim, [v.aval for v in eqn.invars], eqn.params)
+                return ("expanded", self.jaxpr(program)), _NONE
+        return self.rule_of(prim)
+
+    def rule_of(self, prim: Primitive) -> tuple:
+        """What identifies a primitive by its rule, and the parameters that the rule reads."""
         found = self.operations.get(prim)
         if found is None:
             rule = next((r for k in self.kinds if (r := prim.rules.get(k)) is not None), None)
@@ -187,6 +200,9 @@ class _Writer:
         return (number, aval.shape, self.dtype(aval.dtype), aval.weak_type)
 
     def dtype(self, dtype: Any) -> Any:
+        if isinstance(dtype, ExtendedDType):
+            stored = dtype.physical_aval(ShapedArray((), dtype))
+            return ("extended", dtype.name, stored.shape, self.dtype(stored.dtype))
         if not isinstance(dtype, np.dtype):
             raise Unkeyable(dtype)
         return (dtype.name, dtype.str, dtype.type.__module__)
@@ -203,10 +219,8 @@ class _Writer:
             return ("argument", self.aval(const.aval))
         if type(const) is Literal:
             return self.literal(const)
-        if hasattr(const, "_buffer_value"):
-            return ("array", self.array(const._buffer_value()))
         if hasattr(const, "_spec") or isinstance(const, np.ndarray):
-            return ("array", self.array(np.asarray(const)))
+            return ("array", self.array(stored_value(const)))
         return self.value(const)
 
     def array(self, array: np.ndarray) -> Any:
@@ -223,7 +237,7 @@ class _Writer:
         if write is not None:
             return write(self, value)
         if kind is Primitive:
-            return ("primitive", self.operation(value)[0])
+            return ("primitive", self.rule_of(value)[0])
         if isinstance(value, np.dtype):
             return ("dtype", self.dtype(value))
         if isinstance(value, np.generic):

@@ -14,7 +14,7 @@ from .._base.config import state
 from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._ir.primitive import Primitive
 from .._ir.rules import abstract, batch, effects, expand, jvp, lower, transpose
-from .._lower.lazy import lowering
+from .._lower.lazy import install_expansion, lowering
 from .._trace.core import call_on, typeof
 from .._trace.staging import stage
 from .batching import batch_jaxpr
@@ -38,6 +38,9 @@ def expanded(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> J
         return stage(run, avals, DebugInfo("expansion", prim.name))
 
     return remembered("expand", prim, params, tuple(avals), make)
+
+
+install_expansion(expanded)
 
 
 def _by_expansion(rule: Callable) -> Callable[[Primitive], Callable | None]:

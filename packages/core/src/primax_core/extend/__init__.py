@@ -105,6 +105,9 @@ from ..lax.promotion import inexact as inexact
 from ..lax.promotion import is_operand as is_operand
 from ..lax.promotion import promoted as promoted
 from ..lax.promotion import same_rank as same_rank
+from ..lax.random_bits import random_clone_p as random_clone_p
+from ..lax.random_bits import random_unwrap_p as random_unwrap_p
+from ..lax.random_bits import random_wrap_p as random_wrap_p
 from .short_roads import ShortRoads as ShortRoads
 
 API_VERSION: Final = (1, 1)

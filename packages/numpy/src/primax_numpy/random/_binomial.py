@@ -11,8 +11,8 @@ from primax_core.extend import Array, dtypes, typeof
 
 from .._functions import compiled
 from . import _draws as draws
-from ._keys import check_key, children, typed
 from ._key_types import random_split_p
+from ._keys import check_key, children, typed
 from ._poisson import any_of
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -11,20 +12,27 @@ from primax_core import lax
 from primax_core.extend import (
     Array,
     Primitive,
+    Sample,
     ShapedArray,
     Zero,
     abstract,
     batch,
     dtypes,
     expand,
+    f32,
     jvp,
     move_axis,
+    random_wrap_p,
+    samples,
     typeof,
+    u32,
 )
 
 from .._functions import compiled
 from . import _draws as draws
-from ._key_types import is_key_dtype, random_split_p
+from ._implementations import implementations
+from ._key_dtypes import is_key_dtype
+from ._key_types import random_split_p
 from ._keys import check_key, children, typed
 from ._streams import Stream, normals, stream_of, uniforms
 
@@ -267,3 +275,23 @@ def _called(
     wanted = draws.joint_shape(name, shape, a)
     out: Array = _gamma(key, a, shape=wanted, dtype=dtype, log_space=log_space, method=method)
     return out
+
+
+@random_gamma_p.rule(samples)
+def _():
+    def call(words: Any, a: Any, log_space: bool = False) -> Any:
+        keys = random_wrap_p.bind(words, impl=implementations["threefry2x32"])
+        return random_gamma_p.bind(keys, a, log_space=log_space)
+
+    # A sample's own error is that of its dtype: derivatives need not meet differences of it.
+    rough = {"low": 0.5, "high": 3.0}
+    yield Sample(u32(2), f32(3, **rough)).set(call=call, without=_DRAWN)
+    yield Sample(u32(2, 2), f32(2, 3, **rough)).set(call=call, without=_DRAWN)
+    yield Sample(u32(2), f32(2, **rough)).set(call=partial(call, log_space=True), without=_DRAWN)
+    yield Sample(u32(2), f32(0, **rough)).set(call=call)
+
+
+_DRAWN: Final = dict.fromkeys(
+    ("jvp", "transpose", "second order"),
+    "numbers jump with their parameter where rejection ends; see the tests of derivatives",
+)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -13,7 +14,8 @@ from primax_core import lax
 from primax_core.extend import state, typeof
 
 from . import _ciphers as ciphers
-from ._ciphers import U32, UNSIGNED, counters, hashed_counts, joined, mixed, stacked, words_of
+from ._ciphers import U32, UNSIGNED, counters, hashed_counts, joined, mixed, stacked
+from ._key_dtypes import KeyDType
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,6 +42,11 @@ class Implementation:
     fold_in: Callable[[Any, Any], Any]
     bits: Callable[[Any, int, tuple[int, ...]], Any]
     counted: bool = True
+
+    @cached_property
+    def dtype(self) -> KeyDType:
+        """The dtype of the keys."""
+        return KeyDType(self)
 
     def __repr__(self) -> str:
         return self.tag
@@ -228,6 +235,7 @@ for _made in (
     ),
 ):  # fmt: skip
     implementations[_made.name] = _made
+    _ = _made.dtype  # keys of it can be unpickled
 
 
 def default_implementation() -> Implementation:

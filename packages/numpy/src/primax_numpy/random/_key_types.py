@@ -1,4 +1,4 @@
-"""Typed keys: their dtype, and the primitives that work on arrays of them.
+"""The primitives that work on arrays of typed keys.
 
 An array of keys holds the keys' words on a last axis that its shape does not show. Each operation
 is a primitive, so that programs say what they do with keys, and stands for what its
@@ -14,92 +14,32 @@ import numpy as np
 
 from primax_core import lax, vmap
 from primax_core.extend import (
-    Array,
     Primitive,
+    Sample,
     ShapedArray,
     Zero,
     abstract,
     batch,
     dtypes,
     expand,
+    i32,
     jvp,
-    lower,
     move_axis,
+    random_unwrap_p,
+    random_wrap_p,
+    samples,
     typeof,
+    u32,
 )
 
 from ._ciphers import U32, UNSIGNED
 from ._implementations import Implementation, implementations
-
-
-class KeyDType(dtypes.ExtendedDType):
-    """The dtype of keys of one implementation."""
-
-    __slots__ = ("impl", "itemsize", "name")
-    type: Any = dtypes.prng_key
-
-    def __init__(self, impl: Implementation) -> None:
-        self.impl: Implementation = impl
-        self.name: str = f"key<{impl.tag}>"
-        self.itemsize: int = 4 * impl.words
-
-    def physical_aval(self, aval: ShapedArray) -> ShapedArray:
-        """The type of the words of an array of keys."""
-        return ShapedArray((*aval.shape, self.impl.words), U32)
-
-    def repr_of(self, array: Any) -> str:
-        """The text of an array of keys."""
-        words = np.asarray(random_unwrap_p.bind(array))
-        return f"Array({array.shape}, dtype={self.name}) overlaying:\n{words}"
-
-    def full(self, shape: tuple[int, ...], value: Any) -> Array:
-        """Keys of which every word is a number, as ``zeros`` and ``ones`` make them."""
-        words = lax.full((*shape, self.impl.words), np.asarray(value).astype(U32)[()])
-        out: Array = random_wrap_p.bind(words, impl=self.impl)
-        return out
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is KeyDType and other.impl is self.impl
-
-    def __hash__(self) -> int:
-        return hash((KeyDType, self.impl))
-
-    def __repr__(self) -> str:
-        return self.name
-
-    __str__ = __repr__
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _key_dtype_named, (self.impl.name,)
-
-
-def _key_dtype_named(name: str) -> KeyDType:
-    return dtype_of(implementations[name])
-
-
-_dtypes: Final[dict[Implementation, KeyDType]] = {}
-
-
-def dtype_of(impl: Implementation) -> KeyDType:
-    """The dtype of an implementation's keys."""
-    found = _dtypes.get(impl)
-    if found is None:
-        found = _dtypes.setdefault(impl, KeyDType(impl))
-    return found
-
-
-def is_key_dtype(dtype: Any) -> bool:
-    """Whether a dtype is one of keys."""
-    return isinstance(dtype, KeyDType)
-
+from ._key_dtypes import KeyDType, is_key_dtype
 
 random_seed_p: Final = Primitive("random_seed")
 random_split_p: Final = Primitive("random_split")
 random_fold_in_p: Final = Primitive("random_fold_in")
 random_bits_p: Final = Primitive("random_bits")
-random_wrap_p: Final = Primitive("random_wrap")
-random_unwrap_p: Final = Primitive("random_unwrap")
-random_clone_p: Final = Primitive("random_clone")
 
 
 def _keys(name: str, aval: ShapedArray) -> Implementation:
@@ -137,7 +77,7 @@ def _batched_in_place(prim: Primitive) -> None:
 def _(seeds, *, impl):
     if not dtypes.issubdtype(seeds.dtype, np.integer):
         raise TypeError(f"random_seed takes integers, got {seeds.dtype.name}")
-    return ShapedArray(seeds.shape, dtype_of(impl))
+    return ShapedArray(seeds.shape, impl.dtype)
 
 
 @random_seed_p.rule(expand)
@@ -227,12 +167,6 @@ def _(keys, *, bit_width, shape):
 # Between keys and words
 
 
-@random_wrap_p.rule(abstract)
-def _(words, *, impl):
-    check_words(words, impl)
-    return ShapedArray(words.shape[:-1], dtype_of(impl))
-
-
 def check_words(words: Any, impl: Implementation) -> None:
     """Refuse what are no words of keys.
 
@@ -249,44 +183,53 @@ def check_words(words: Any, impl: Implementation) -> None:
         )
 
 
-@random_wrap_p.rule(lower)
-def _(ctx, words, *, impl):
-    return words
-
-
-@random_wrap_p.rule(batch)
-def _(axis, args, dims, *, impl):
-    (x,), (d,) = args, dims
-    if d == typeof(x).ndim - 1:
-        x, d = move_axis(x, d, 0, axis.size), 0
-    return random_wrap_p.bind(x, impl=impl), d
-
-
-@random_unwrap_p.rule(abstract)
-def _(keys):
-    _keys("random_unwrap", keys)
-    return keys.dtype.physical_aval(keys)
-
-
-@random_unwrap_p.rule(lower)
-def _(ctx, keys):
-    return keys
-
-
-@random_clone_p.rule(abstract)
-def _(keys):
-    return keys.strip_weak_type()
-
-
-@random_clone_p.rule(lower)
-def _(ctx, keys):
-    return keys
-
-
-for _prim in (random_seed_p, random_split_p, random_bits_p, random_unwrap_p, random_clone_p):
+for _prim in (random_seed_p, random_split_p, random_bits_p):
     _batched_in_place(_prim)
-for _prim in (
-    random_seed_p, random_split_p, random_fold_in_p, random_bits_p, random_wrap_p,
-    random_unwrap_p, random_clone_p,
-):  # fmt: skip
+for _prim in (random_seed_p, random_split_p, random_fold_in_p, random_bits_p):
     _no_derivative(_prim)
+
+
+def _of_words(prim: Primitive, impl: str, **params: Any) -> Callable[..., Any]:
+    """An operation on keys as a function of their words, for the conformance kit."""
+
+    def call(words: Any, *others: Any) -> Any:
+        keys = random_wrap_p.bind(words, impl=implementations[impl])
+        out = prim.bind(keys, *others, **params)
+        return random_unwrap_p.bind(out) if is_key_dtype(typeof(out).dtype) else out
+
+    return call
+
+
+@random_seed_p.rule(samples)
+def _():
+    def call(seeds: Any) -> Any:
+        made = random_seed_p.bind(seeds, impl=implementations["threefry2x32"])
+        return random_unwrap_p.bind(made)
+
+    for shape in ((), (3,), (0,)):
+        yield Sample(i32(*shape)).set(call=call)
+
+
+@random_split_p.rule(samples)
+def _():
+    for shape in ((2,), (3, 2), (3, 1, 2), (0, 2)):
+        yield Sample(u32(*shape)).set(call=_of_words(random_split_p, "threefry2x32", shape=(2,)))
+    yield Sample(u32(1)).set(call=_of_words(random_split_p, "philox2x32", shape=(2, 3)))
+
+
+@random_fold_in_p.rule(samples)
+def _():
+    fold = _of_words(random_fold_in_p, "threefry2x32")
+    yield Sample(u32(2), u32()).set(call=fold)
+    yield Sample(u32(3, 2), u32(3)).set(call=fold)
+    yield Sample(u32(2), u32(3)).set(call=fold)
+    yield Sample(u32(3, 2), u32()).set(call=fold)
+
+
+@random_bits_p.rule(samples)
+def _():
+    for shape, width in (((2,), 32), ((3, 2), 8), ((0, 2), 16)):
+        bits = _of_words(random_bits_p, "threefry2x32", bit_width=width, shape=(4,))
+        yield Sample(u32(*shape)).set(call=bits)
+    scalars = _of_words(random_bits_p, "philox4x32", bit_width=32, shape=())
+    yield Sample(u32(3, 2)).set(call=scalars)

@@ -9,23 +9,29 @@ from typing import Any, Final, NewType
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, ShapedArray, Tracer, as_operand, dtypes, state, typeof
+from primax_core.extend import (
+    Array,
+    ShapedArray,
+    Tracer,
+    as_operand,
+    dtypes,
+    random_clone_p,
+    random_unwrap_p,
+    random_wrap_p,
+    state,
+    typeof,
+)
 
 from .._functions import compiled
 from ._ciphers import U32
 from ._implementations import Implementation, default_implementation, implementation_of
+from ._key_dtypes import KeyDType, is_key_dtype
 from ._key_types import (
-    KeyDType,
     check_words,
-    dtype_of,
-    is_key_dtype,
     random_bits_p,
-    random_clone_p,
     random_fold_in_p,
     random_seed_p,
     random_split_p,
-    random_unwrap_p,
-    random_wrap_p,
 )
 
 Key = NewType("Key", Array)
@@ -279,7 +285,7 @@ def key_dtype(impl_spec: Any = None) -> Any:
     >>> key_dtype("rbg")
     key<rbg>
     """
-    return dtype_of(implementation_of(impl_spec))
+    return implementation_of(impl_spec).dtype
 
 
 # More keys

@@ -18,6 +18,7 @@ from .._functions import compiled
 from . import _draws as draws
 from ._floats import gumbel_mode, gumbel_noise
 from ._keys import check_key, children, random_words, typed
+from ._uniform import integers
 
 # Permutations
 
@@ -133,11 +134,9 @@ def _choice(
 
 def _positions(key: Any, p: Any, n: int, shape: Any, mode: str, replace: bool) -> Any:
     """Which of ``n`` are chosen."""
-    from ._uniform import _randint
-
     count = math.prod(shape)
     if p is None and replace:
-        return _randint(key, 0, n, shape=shape, dtype=dtypes.default_int())
+        return integers(key, 0, n, shape=shape, dtype=dtypes.default_int())
     if p is None:
         order = lax.slice_in_dim(shuffled_range(key, n, rounds_for(n)), 0, count)
     elif replace:

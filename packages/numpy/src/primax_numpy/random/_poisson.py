@@ -10,14 +10,17 @@ from primax_core import lax
 from primax_core.extend import (
     Array,
     Primitive,
+    Sample,
     ShapedArray,
     Zero,
     abstract,
     batch,
     chlo,
     dtypes,
+    f32,
     jvp,
     lower,
+    samples,
     typeof,
 )
 
@@ -53,6 +56,15 @@ def _(axis, args, dims):
 def _(primals, tangents):
     out = platform_lgamma_p.bind(*primals)
     return out, Zero.like(out)
+
+
+@platform_lgamma_p.rule(samples)
+def _():
+    whole = dict.fromkeys(
+        ("jvp", "transpose", "second order"), "its arguments are whole numbers, which do not move"
+    )
+    for shape in ((), (3,), (0, 2)):
+        yield Sample(f32(*shape, low=1, high=9)).set(without=whole)
 
 
 def any_of(condition: Any) -> Any:

@@ -17,7 +17,7 @@ import numpy as np
 from primax_core.errors import KeyReuseError
 from primax_core.extend import Eqn, Jaxpr, Literal, capture, jaxprs_in, summarize, watch_programs
 
-from ._key_types import is_key_dtype
+from ._key_dtypes import is_key_dtype
 
 
 class _Marks(NamedTuple):

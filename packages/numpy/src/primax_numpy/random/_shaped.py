@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from .._checks import wanted_dtype
 from .._functions import compiled
 from . import _draws as draws
 from ._keys import check_key, children, typed
+
+_ONE: Final = np.float32(1.0)
 
 
 def _arguments(name: str, shape: Any, dtype: Any, *parameters: Any) -> dict[str, Any]:
@@ -94,7 +96,7 @@ def _lognormal(key: Any, sigma: Any, *, shape: tuple[int, ...], dtype: Any) -> A
 
 
 def lognormal(
-    key: Any, sigma: Any = np.float32(1.0), shape: Any = None, dtype: Any = None, *,
+    key: Any, sigma: Any = _ONE, shape: Any = None, dtype: Any = None, *,
     out_sharding: Any = None,
 ) -> Array:  # fmt: skip
     """Numbers whose logarithms are normal with standard deviation ``sigma``."""

@@ -12,12 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import state, typeof
+from primax_core.extend import random_unwrap_p, state, typeof
 
-from . import _ciphers as ciphers
-from . import _draws as draws
+from . import _ciphers as ciphers, _draws as draws
 from ._implementations import implementations
-from ._key_types import random_bits_p, random_split_p, random_unwrap_p
+from ._key_types import random_bits_p, random_split_p
 
 
 class Words(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, as_operand, dtypes, is_operand, typeof
+from primax_core.extend import Array, dtypes, typeof
 
 from .._checks import wanted_dtype
 from .._functions import compiled
@@ -74,8 +74,8 @@ def uniform(
 # Integers
 
 
-@compiled("shape", "dtype")
-def _randint(key: Any, low: Any, high: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+@compiled("shape", "dtype", name="randint")
+def integers(key: Any, low: Any, high: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
     info = dtypes.iinfo(dtype)
     narrow = dtypes.itemsize_bits(dtype) < 32
     work = np.dtype(np.int32) if narrow else dtype
@@ -86,21 +86,21 @@ def _randint(key: Any, low: Any, high: Any, *, shape: tuple[int, ...], dtype: An
     if narrow:
         low = lax.clamp(np.int32(info.min), low, np.int32(info.max))
         high = lax.clamp(np.int32(info.min), high, np.int32(int(info.max) + 1))
+        over = lax.full_like(over, False)  # there is room for one past the last
     low, high, over = (draws.full_rank(v, len(shape)) for v in (low, high, over))
     first, second = children(typed(key), 2)
     width = unsigned.itemsize * 8
-    h, l = random_words(first, width, shape), random_words(second, width, shape)
-    one = number = draws.number(1, unsigned)
+    high_words, low_words = (random_words(k, width, shape) for k in (first, second))
+    one = draws.number(1, unsigned)
     span = lax.convert_element_type(lax.sub(*_alike(high, low)), unsigned)
     below = lax.gt(*_alike(high, low))
     span = draws.select(below, span, one)
     whole = lax.bitwise_and(*_alike(over, below))
     span = draws.select(whole, lax.add(span, one), span)
-    number = draws.number(2 ** (width // 2), unsigned)
-    factor = lax.rem(number, span)
+    factor = lax.rem(draws.number(2 ** (width // 2), unsigned), span)
     factor = lax.rem(lax.mul(factor, factor), span)
     span, factor = draws.to_shape(span, shape), draws.to_shape(factor, shape)
-    offset = lax.add(lax.mul(lax.rem(h, span), factor), lax.rem(l, span))
+    offset = lax.add(lax.mul(lax.rem(high_words, span), factor), lax.rem(low_words, span))
     offset = lax.convert_element_type(lax.rem(offset, span), work)
     return lax.convert_element_type(lax.add(draws.to_shape(low, shape), offset), dtype)
 
@@ -163,7 +163,7 @@ def randint(
     if not dtypes.issubdtype(found, np.integer):
         raise TypeError(f"randint only accepts integer dtypes, got {found}")
     wanted = draws.joint_shape("randint", shape, minval, maxval)
-    out: Array = _randint(key, minval, maxval, shape=wanted, dtype=found)
+    out: Array = integers(key, minval, maxval, shape=wanted, dtype=found)
     return out
 
 

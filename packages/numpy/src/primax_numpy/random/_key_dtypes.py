@@ -1,0 +1,66 @@
+"""The dtypes of typed keys, one for each implementation."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.extend import Array, ShapedArray, dtypes, random_unwrap_p, random_wrap_p
+
+from ._ciphers import U32
+
+
+class KeyDType(dtypes.ExtendedDType):
+    """The dtype of the keys of an implementation, which has a name, a tag and a length in words."""
+
+    __slots__ = ("impl", "itemsize", "name")
+    type: Any = dtypes.prng_key
+
+    def __init__(self, impl: Any) -> None:
+        self.impl: Any = impl
+        self.name: str = f"key<{impl.tag}>"
+        self.itemsize: int = 4 * impl.words
+        _named[impl.name] = self
+
+    def physical_aval(self, aval: ShapedArray) -> ShapedArray:
+        """The type of the words of an array of keys."""
+        return ShapedArray((*aval.shape, self.impl.words), U32)
+
+    def repr_of(self, array: Any) -> str:
+        """The text of an array of keys."""
+        words = np.asarray(random_unwrap_p.bind(array))
+        return f"Array({array.shape}, dtype={self.name}) overlaying:\n{words}"
+
+    def full(self, shape: tuple[int, ...], value: Any) -> Array:
+        """Keys of which every word is a number, as ``zeros`` and ``ones`` make them."""
+        words = lax.full((*shape, self.impl.words), np.asarray(value).astype(U32)[()])
+        out: Array = random_wrap_p.bind(words, impl=self.impl)
+        return out
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is KeyDType and other.impl is self.impl
+
+    def __hash__(self) -> int:
+        return hash((KeyDType, self.impl))
+
+    def __repr__(self) -> str:
+        return self.name
+
+    __str__ = __repr__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.impl.name,)
+
+
+_named: Final[dict[str, KeyDType]] = {}
+
+
+def _restored(name: str) -> KeyDType:
+    return _named[name]
+
+
+def is_key_dtype(dtype: Any) -> bool:
+    """Whether a dtype is one of keys."""
+    return isinstance(dtype, KeyDType)
