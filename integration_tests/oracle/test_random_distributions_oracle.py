@@ -82,7 +82,6 @@ FLOAT_DRAWS: dict[str, Draw] = {
     "loggamma": lambda r, k, d: r.loggamma(k, spread(d), dtype=d),
     "loggamma approximate": lambda r, k, d: r.loggamma(k, spread(d), dtype=d, method="approximate"),
     "beta": lambda r, k, d: r.beta(k, spread(d), backwards(d), dtype=d),
-    "beta approximate": lambda r, k, d: r.beta(k, 0.7, 1.3, (99,), dtype=d, method="approximate"),
     "dirichlet": lambda r, k, d: r.dirichlet(k, spread(d, n=7), (50,), d),
     "chisquare": lambda r, k, d: r.chisquare(k, spread(d), dtype=d),
     "f": lambda r, k, d: r.f(k, spread(d), backwards(d), dtype=d),
@@ -379,6 +378,16 @@ def test_default_implementation(impl: str) -> None:
         identical(pnp.random.split(ours), jax.random.split(theirs))
         identical(pnp.random.uniform(ours, (3,)), jax.random.uniform(theirs, (3,)))
         assert pnp.random.key_impl(ours) == jax.random.key_impl(theirs) == impl
+
+
+def test_approximate_beta_to_the_last_bits() -> None:
+    """Here XLA's code for the two programs rounds differently in a tenth of the elements."""
+    ours, theirs = keys()
+    np.testing.assert_allclose(
+        pnp.random.beta(ours, 0.7, 1.3, (300,), method="approximate"),
+        jax.random.beta(theirs, 0.7, 1.3, (300,), method="approximate"),
+        rtol=2e-6,
+    )
 
 
 # Derivatives

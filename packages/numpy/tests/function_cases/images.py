@@ -119,7 +119,7 @@ CASES = [
         for operand, params in (
             (f32(6), {"num_segments": 4}),
             (i32(6, 2), {"num_segments": 3}),
-            (f32(6, 2), {"num_segments": 5, "bucket_size": 2}),
+            (f32(6, 2), {"num_segments": 4, "bucket_size": 2}),
         )
     ],
     of_package("ops", "segment_sum", f32(3), np.int32([2, 0, 0])).set(
