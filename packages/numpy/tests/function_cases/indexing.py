@@ -173,7 +173,7 @@ CASES = [
     ],
     *[
         # The derivative for values needs the promise.
-        change(how, index, f32(3, 2), 1.5, vary=False)
+        change(how, index, f32(3, 2, low=0.5), 1.5, vary=False)
         for how in ("multiply", "mul", "divide", "power")
         for index in (TWICE, (TWICE, 1))
     ],
