@@ -4,8 +4,10 @@ The facts that these tests hold Primax to are those of jax 0.12. Where an older 
 as on Python 3.11, only what has not changed since is compared.
 """
 
+import gc
 import os
 import sys
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -40,3 +42,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         name = item.path.stem
         if str(item.path).startswith(here) and name not in UNCHANGED:
             item.add_marker(skip)
+
+
+EVERY = 100
+_done = 0
+
+
+@pytest.fixture(autouse=True)
+def few_executables() -> Iterator[None]:
+    """Forget compiled programs now and then: each takes a mapping of memory, of which a process may
+    have 65,530 on Linux; XLA crashes when they run out."""
+    yield
+    global _done
+    _done += 1
+    if _done % EVERY == 0:
+        import jax
+
+        import primax_core
+
+        primax_core.clear_caches()
+        jax.clear_caches()
+        gc.collect()
