@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from primax_core import device_put, enable_x64, jit, lax
+from primax_core import clear_caches, device_put, enable_x64, jit, lax
 from primax_core.extend import ShortRoads, library_function
 
 
@@ -70,3 +70,11 @@ def test_deleted_arrays_take_the_slow_road() -> None:
     assert found.quick("twice", x, y) is None
     with pytest.raises(RuntimeError, match="deleted"):
         found.slow("twice", (x, y), times=2)
+
+
+def test_roads_are_forgotten_with_the_caches() -> None:
+    found, x = roads(), device_put(np.float32(2))
+    found.slow("twice", (x, x), times=2)
+    assert found.quick("twice", x, x) is not None
+    clear_caches()
+    assert found.quick("twice", x, x) is None

@@ -7,14 +7,23 @@ executable does, a caller remembers the executable under what it was given inste
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Hashable
 from typing import Any, Final
 
+from .._base import caches
 from .._base.config import state
 from .._runtime.dispatch import as_operand, collect_garbage, garbage_is_due
 from .._trace.array import Array
 
 _KEPT: Final = 4096
+_all: Final[weakref.WeakSet[ShortRoads]] = weakref.WeakSet()
+
+
+@caches.register
+def _clear_all() -> None:
+    for roads in list(_all):
+        roads.clear()
 
 
 class ShortRoads:
@@ -33,11 +42,16 @@ class ShortRoads:
     (27.0, 27.0)
     """
 
-    __slots__ = ("_found", "function")
+    __slots__ = ("__weakref__", "_found", "function")
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function: Callable[..., Any] = function
         self._found: dict[Any, Any] = {}
+        _all.add(self)
+
+    def clear(self) -> None:
+        """Forget all roads."""
+        self._found.clear()
 
     def quick(self, key: Hashable, *arrays: Any) -> Any:
         """The result on concrete arrays, or ``None``: while tracing, for an unknown key, or where
