@@ -1,4 +1,11 @@
-"""primax-core: composable transformations of array functions, compiled by XLA."""
+"""primax-core: composable transformations of array functions, compiled by XLA.
+
+Modules and functions that few programs need are imported when they are first used.
+"""
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+from typing import Any as _Any
 
 from . import ad_checkpoint as ad_checkpoint
 from . import custom_batching as custom_batching
@@ -95,4 +102,61 @@ from ._trace.core import ensure_compile_time_eval as ensure_compile_time_eval
 from ._trace.core import typeof as typeof
 from ._transform.call import Inline as Inline
 
+if TYPE_CHECKING:
+    from . import checkify as checkify
+    from . import debug as debug
+    from . import export as export
+    from . import insight as insight
+    from . import jet as jet
+    from . import layout as layout
+    from . import monitoring as monitoring
+    from . import profiler as profiler
+    from . import ref as ref
+    from . import serialize_executable as serialize_executable
+    from ._api.callbacks import io_callback as io_callback
+    from ._api.callbacks import pure_callback as pure_callback
+    from ._api.references import Ref as Ref
+    from ._api.references import empty_ref as empty_ref
+    from ._api.references import free_ref as free_ref
+    from ._api.references import freeze as freeze
+    from ._api.references import new_ref as new_ref
+    from .insight import explain as explain
+
 __version__ = "0.1.0"
+
+_MODULES = (
+    "checkify",
+    "debug",
+    "export",
+    "insight",
+    "jet",
+    "layout",
+    "monitoring",
+    "profiler",
+    "ref",
+    "serialize_executable",
+)
+_HOMES = {
+    "Ref": "_api.references",
+    "empty_ref": "_api.references",
+    "explain": "insight",
+    "free_ref": "_api.references",
+    "freeze": "_api.references",
+    "io_callback": "_api.callbacks",
+    "new_ref": "_api.references",
+    "pure_callback": "_api.callbacks",
+}
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _MODULES:
+        return _import_module(f".{name}", __name__)
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(_import_module(f".{home}", __name__), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES, *_HOMES} - {"TYPE_CHECKING"})

@@ -11,16 +11,8 @@ from primax_core.extend import Array, any_number, dtypes, is_operand, promoted, 
 
 from ._checks import axes_of, check_arrays, wanted_dtype
 from ._functions import compiled, given
-from ._reducing import (
-    broadcast,
-    count,
-    float_of,
-    is_complex,
-    kept,
-    real_of,
-    spread_back,
-    wide_of,
-)
+from ._promotion import repeated
+from ._reducing import count, float_of, is_complex_dtype, kept, real_of, spread_back, wide_of
 from ._statistics import mean, scalar
 
 
@@ -119,19 +111,19 @@ def _covariance(m, y, fweights, aweights, rowvar, dtype, ddof):
             squares = lax.mul(weights, lax.abs(lax.convert_element_type(aweights, real)))
             less = lax.div(lax.mul(less, lax.reduce_sum(squares, (0,))), total)
         divisor = lax.sub(total, less)
-        row = broadcast(lax.convert_element_type(weights, wide), shape)
+        row = repeated(lax.convert_element_type(weights, wide), shape)
     weighted = x if row is None else lax.mul(x, row)
     centre = lax.div(
         lax.reduce_sum(weighted, (1,)),
-        broadcast(lax.convert_element_type(total, wide), shape[:1]),
+        repeated(lax.convert_element_type(total, wide), shape[:1]),
     )
     d = lax.sub(x, spread_back(centre, (1,), shape))
-    right = lax.conj(d) if is_complex(wide) else d
+    right = lax.conj(d) if is_complex_dtype(wide) else d
     products = lax.dot_general(
         d if row is None else lax.mul(d, row), right, (((1,), (1,)), ((), ()))
     )
     out = lax.div(
-        products, broadcast(lax.convert_element_type(divisor, wide), typeof(products).shape)
+        products, repeated(lax.convert_element_type(divisor, wide), typeof(products).shape)
     )
     out = lax.convert_element_type(out, dtype)
     return lax.reshape(out, ()) if typeof(out).shape == (1, 1) else out
@@ -240,11 +232,11 @@ def _corrcoef(x, y=None, *, rowvar, dtype):
     numbers = lax.GatherDimensionNumbers((), (0, 1), (0, 1))
     pairs = lax.concatenate([places, places], 1)
     variances = lax.gather(c, pairs, numbers, (min(1, n[0]),) * 2)
-    d = lax.convert_element_type(lax.sqrt(lax.real(variances)) if is_complex(dtype) else
+    d = lax.convert_element_type(lax.sqrt(lax.real(variances)) if is_complex_dtype(dtype) else
                                  lax.sqrt(variances), typeof(c).dtype)  # fmt: skip
     c = lax.div(c, lax.broadcast_in_dim(d, shape, (0,)))
     c = lax.div(c, lax.broadcast_in_dim(d, shape, (1,)))
-    if is_complex(dtype):
+    if is_complex_dtype(dtype):
         return lax.complex(_to_unit(lax.real(c)), _to_unit(lax.imag(c)))
     return lax.convert_element_type(_to_unit(c), dtype)
 

@@ -14,7 +14,8 @@ from primax_core.extend import Array, any_number, cast, dtypes, inexact, promote
 from ._checks import axes_of, check_arrays, one_axis
 from ._creation import asarray
 from ._functions import compiled, given
-from ._reducing import broadcast, is_complex, strong, wide_of
+from ._promotion import repeated
+from ._reducing import is_complex_dtype, strong, wide_of
 from ._statistics import scalar
 
 
@@ -139,7 +140,7 @@ def _evenly(f: Any, h: Any, axis: int, edge_order: int) -> Any:
         first = _combined(f, axis, (-1.5, 2.0, -0.5), (0, 1, 2))
         last = _combined(f, axis, (0.5, -2.0, 1.5), (-3, -2, -1))
     out = lax.concatenate([first, centre, last], axis)
-    return lax.div(out, broadcast(h, typeof(out).shape)) if h is not None else out
+    return lax.div(out, repeated(h, typeof(out).shape)) if h is not None else out
 
 
 def _combined(f: Any, axis: int, factors: Sequence[Any], places: Sequence[int]) -> Any:
@@ -281,7 +282,7 @@ def _with_half_ends(y: Any, axis: int) -> Any:
     n = typeof(y).shape[axis]
     ends = lax.add(_layer(y, axis, 0), _layer(y, axis, n - 1))
     ends = lax.mul(ends, scalar(0.5, typeof(y).dtype))
-    if is_complex(typeof(y).dtype):
+    if is_complex_dtype(typeof(y).dtype):
         inner = lax.slice_in_dim(y, 1, n - 1, axis=axis)
         return lax.add(lax.reduce_sum(inner, (axis,)), ends)
     # Summing all is faster than summing a part; an infinite end must not be subtracted.
@@ -308,7 +309,7 @@ def _trapezoid(y, x=None, *, axis):
     steps = lax.sub(lax.slice_in_dim(x, 1, n, axis=at), lax.slice_in_dim(x, 0, n - 1, axis=at))
     if typeof(steps).ndim == 1:
         steps = lax.broadcast_in_dim(steps, typeof(sums).shape, (axis,))
-    sums = lax.mul(sums, broadcast(steps, typeof(sums).shape))
+    sums = lax.mul(sums, repeated(steps, typeof(sums).shape))
     total = lax.mul(lax.reduce_sum(sums, (axis,)), scalar(0.5, wide))
     return lax.convert_element_type(total, result)
 
@@ -317,7 +318,7 @@ def _trapezoid(y, x=None, *, axis):
 def _trapezoid_evenly(y, dx, *, axis):
     total = _trapezoid(y, axis=axis)
     total, dx = promoted("trapezoid", total, dx, any_number)
-    return lax.mul(total, broadcast(dx, typeof(total).shape))
+    return lax.mul(total, repeated(dx, typeof(total).shape))
 
 
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:

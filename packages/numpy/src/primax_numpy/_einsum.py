@@ -13,6 +13,7 @@ from primax_core.extend import Array, cast, dtypes, typeof
 
 from ._checks import check_arrays, check_out
 from ._functions import compiled
+from ._triangles import diagonal_of
 
 
 class _Step(NamedTuple):
@@ -264,17 +265,10 @@ def _own(x, term: str, output: str, others: Sequence[str], sizes) -> tuple[Any, 
 
 
 def _diagonal(x, term: str, c: str) -> tuple[Any, str]:
-    """The diagonal of the first two axes with a label: every ``n + 1``-th of their elements."""
+    """The diagonal of the first two axes with a label, which comes to stand last."""
     i = term.index(c)
     j = term.index(c, i + 1)
-    rest = [k for k in range(len(term)) if k not in (i, j)]
-    x = lax.transpose(x, (i, j, *rest))
-    n, tail = typeof(x).shape[0], typeof(x).shape[2:]
-    flat = lax.reshape(x, (n * n, *tail))
-    if n > 1:
-        last = [n * n, *tail]
-        flat = lax.slice(flat, [0] * len(last), last, [n + 1] + [1] * len(tail))
-    return flat, c + "".join(term[k] for k in rest)
+    return diagonal_of(x, 0, (i, j)), "".join(t for k, t in enumerate(term) if k not in (i, j)) + c
 
 
 def _arranged(x, term: str, output: str):

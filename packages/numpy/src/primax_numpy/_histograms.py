@@ -15,7 +15,8 @@ from ._checks import check_arrays
 from ._counting import counts_at
 from ._creation import asarray
 from ._functions import compiled, given
-from ._reducing import broadcast, float_of, is_complex, wide_of
+from ._promotion import repeated
+from ._reducing import float_of, is_complex_dtype, wide_of
 from ._searching import before, bisected
 from ._selecting import check_known, take_rows
 from ._statistics import scalar
@@ -39,7 +40,7 @@ def _edges(a: Any, low: Any, high: Any, bins: int) -> Any:
     )
     places = lax.iota(np.int32, bins + 1)
     part = lax.div(lax.convert_element_type(places, dtype), scalar(max(bins, 1), dtype))
-    low, high = (broadcast(v, (bins + 1,)) for v in (low, high))
+    low, high = (repeated(v, (bins + 1,)) for v in (low, high))
     out = lax.add(lax.mul(low, lax.sub(lax.full_like(part, 1), part)), lax.mul(high, part))
     return lax.select(lax.eq(places, lax.full_like(places, max(bins, 1))), high, out)
 
@@ -50,13 +51,13 @@ def _bin_of(a: Any, edges: Any, equal: bool) -> Any:
     first, last = (lax.squeeze(lax.slice_in_dim(edges, i, i + 1), (0,)) for i in (0, n))
     shape = typeof(a).shape
     inside = lax.bitwise_and(
-        before(broadcast(first, shape), a, "right"), before(a, broadcast(last, shape), "right")
+        before(repeated(first, shape), a, "right"), before(a, repeated(last, shape), "right")
     )
     # NaN stands behind all edges, and is in no bin.
     inside = lax.bitwise_and(inside, lax.eq(a, a))
-    if equal and not is_complex(typeof(a).dtype):
+    if equal and not is_complex_dtype(typeof(a).dtype):
         width = lax.sub(last, first)
-        where = lax.div(lax.sub(a, broadcast(first, shape)), broadcast(width, shape))
+        where = lax.div(lax.sub(a, repeated(first, shape)), repeated(width, shape))
         where = lax.convert_element_type(lax.mul(where, lax.full_like(where, n)), np.int32)
         top = lax.full_like(where, n - 1)
         where = lax.clamp(lax.full_like(where, 0), where, top)
@@ -82,7 +83,7 @@ def _per_width(counts: Any, edges: Sequence[Any]) -> Any:
     """Counts divided by their sum and by the sizes of the bins."""
     shape = typeof(counts).shape
     total = lax.reduce_sum(counts, tuple(range(len(shape))))
-    counts = lax.div(counts, broadcast(total, shape))
+    counts = lax.div(counts, repeated(total, shape))
     for axis, e in enumerate(edges):
         n = typeof(e).shape[0]
         widths = lax.sub(lax.slice_in_dim(e, 1, n), lax.slice_in_dim(e, 0, n - 1))

@@ -12,13 +12,13 @@ from primax_core.extend import Array, dtypes, typeof
 from . import _reductions as plain
 from ._checks import axes_of, check_arrays, check_out, wanted_dtype
 from ._functions import compiled, given
+from ._promotion import repeated
 from ._reducing import (
-    broadcast,
     check_initial,
     check_where,
     float_of,
     int_sum_dtype,
-    is_complex,
+    is_complex_dtype,
     is_inexact,
     kept,
     masked,
@@ -44,7 +44,7 @@ def not_nan(x: Any) -> Array:
 def _counting(x: Any, where: Any) -> Any:
     """The mask of elements that count: numbers, where the given mask holds."""
     found = not_nan(x)
-    return found if where is None else lax.bitwise_and(found, broadcast(where, typeof(x).shape))
+    return found if where is None else lax.bitwise_and(found, repeated(where, typeof(x).shape))
 
 
 def without_nan(x: Any, value: Any) -> Array:
@@ -54,7 +54,7 @@ def without_nan(x: Any, value: Any) -> Array:
 
 def _lowest(dtype: Any, sign: int) -> Any:
     """The neutral element of maxima (``sign`` -1) or minima (1) of floats or complex numbers."""
-    return complex(sign * np.inf, sign * np.inf) if is_complex(dtype) else sign * np.inf
+    return complex(sign * np.inf, sign * np.inf) if is_complex_dtype(dtype) else sign * np.inf
 
 
 def _extreme(reduce, combine, sign, a, initial, where, axes, keepdims):

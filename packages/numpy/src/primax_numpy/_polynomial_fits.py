@@ -12,7 +12,8 @@ from primax_core.extend import Array, dtypes, typeof
 
 from ._checks import check_arrays
 from ._functions import compiled
-from ._reducing import broadcast, float_of, is_complex, real_of
+from ._promotion import repeated
+from ._reducing import float_of, is_complex_dtype, real_of, squares
 from ._statistics import scalar
 
 
@@ -33,7 +34,7 @@ def _dot(a: Any, b: Any) -> Any:
 
 def _adjoint(x: Any) -> Any:
     x = lax.transpose(x, (1, 0))
-    return lax.conj(x) if is_complex(typeof(x).dtype) else x
+    return lax.conj(x) if is_complex_dtype(typeof(x).dtype) else x
 
 
 @compiled("order", "scaled", "dtype")
@@ -48,13 +49,12 @@ def _polyfit(x, y, w, rcond, *, order, scaled, dtype):
         w = lax.convert_element_type(w, dtype)
         left = lax.mul(left, lax.broadcast_in_dim(w, typeof(left).shape, (0,)))
         right = lax.mul(right, lax.broadcast_in_dim(w, typeof(right).shape, (0,)))
-    squares = lax.real(lax.mul(left, lax.conj(left))) if is_complex(dtype) else lax.mul(left, left)
-    scale = lax.sqrt(lax.reduce_sum(squares, (0,)))
+    scale = lax.sqrt(lax.reduce_sum(squares(left), (0,)))
     wide = lax.convert_element_type(scale, dtype)
     left = lax.div(left, lax.broadcast_in_dim(wide, typeof(left).shape, (1,)))
     u, s, vh = lax.linalg.svd(left, full_matrices=False)
     largest = lax.slice_in_dim(s, 0, 1)
-    used = lax.gt(s, lax.mul(broadcast(largest, typeof(s).shape), _whole(rcond, s, real)))
+    used = lax.gt(s, lax.mul(repeated(largest, typeof(s).shape), _whole(rcond, s, real)))
     safe = lax.select(used, s, lax.full_like(s, 1))
     inverse = lax.select(used, lax.div(lax.full_like(s, 1), safe), lax.full_like(s, 0))
     inverse = lax.convert_element_type(inverse, dtype)
@@ -62,8 +62,7 @@ def _polyfit(x, y, w, rcond, *, order, scaled, dtype):
     inside = lax.mul(inside, lax.broadcast_in_dim(inverse, typeof(inside).shape, (0,)))
     c = _dot(_adjoint(vh), inside)
     rest = lax.sub(right, _dot(left, c))
-    rest = lax.real(lax.mul(rest, lax.conj(rest))) if is_complex(dtype) else lax.mul(rest, rest)
-    residuals = lax.reduce_sum(rest, (0,))
+    residuals = lax.reduce_sum(squares(rest), (0,))
     c = lax.div(c, lax.broadcast_in_dim(wide, typeof(c).shape, (0,)))
     rank = lax.reduce_sum(lax.convert_element_type(used, np.int32), (0,))
     spread = lax.mul(_adjoint(vh), lax.broadcast_in_dim(inverse, (order, typeof(s).size), (1,)))
@@ -84,7 +83,7 @@ def _polyfit(x, y, w, rcond, *, order, scaled, dtype):
 
 
 def _whole(rcond: Any, s: Any, dtype: Any) -> Any:
-    return broadcast(lax.convert_element_type(rcond, dtype), typeof(s).shape)
+    return repeated(lax.convert_element_type(rcond, dtype), typeof(s).shape)
 
 
 def _check(x: Any, y: Any, w: Any, order: int) -> None:

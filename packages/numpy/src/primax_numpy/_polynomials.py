@@ -14,7 +14,8 @@ from primax_core.extend import Array, Tracer, any_number, dtypes, inexact, promo
 from ._checks import check_arrays
 from ._convolving import convolve
 from ._functions import compiled
-from ._reducing import broadcast, float_of, is_complex, strong, wide_of
+from ._promotion import repeated
+from ._reducing import float_of, is_complex_dtype, strong, wide_of
 from ._statistics import scalar
 
 
@@ -109,7 +110,7 @@ def _polydiv(u, v):
     def divide(rest, k):
         window = lax.dynamic_slice_in_dim(rest, k, m)
         factor = lax.div(lax.squeeze(lax.slice_in_dim(window, 0, 1), (0,)), lead)
-        window = lax.sub(window, lax.mul(v, broadcast(factor, (m,))))
+        window = lax.sub(window, lax.mul(v, repeated(factor, (m,))))
         return lax.dynamic_update_slice_in_dim(rest, window, k, 0), factor
 
     rest, quotient = lax.scan(divide, u, lax.iota(np.int32, steps))
@@ -186,7 +187,7 @@ def _polyint(p, k, *, m):
     dtype = typeof(p).dtype
     if m == 0:
         return p
-    k = broadcast(lax.reshape(k, (typeof(k).size,)), (m,))
+    k = repeated(lax.reshape(k, (typeof(k).size,)), (m,))
     joint = lax.concatenate([p, k], 0)
     n = typeof(joint).shape[0]
     powers = np.arange(n - 1, -1, -1, dtype=np.float64)
@@ -230,7 +231,7 @@ def _polyval(p, x, *, unroll):
     n = typeof(p).shape[0]
     if not n:
         return lax.full(shape, scalar(0, typeof(x).dtype))
-    x = broadcast(x, shape)
+    x = repeated(x, shape)
     if typeof(p).shape[1:] not in ((), shape):
         rest = typeof(p).shape[1:]
         offset = len(shape) - len(rest)
@@ -266,7 +267,7 @@ def _product_of_roots(zeros: Any) -> Any:
 
     def times(p, z):
         later = lax.pad(p, scalar(0, dtype), [(1, -1, 0)])
-        return lax.sub(p, lax.mul(later, broadcast(z, (n + 1,)))), None
+        return lax.sub(p, lax.mul(later, repeated(z, (n + 1,)))), None
 
     return lax.scan(times, start, zeros)[0]
 
@@ -284,7 +285,7 @@ def _poly(seq_of_zeros):
     if not typeof(zeros).shape[0]:
         return scalar(1, dtype)
     out = _product_of_roots(zeros)
-    return out if is_complex(typeof(out).dtype) else lax.convert_element_type(out, dtype)
+    return out if is_complex_dtype(typeof(out).dtype) else lax.convert_element_type(out, dtype)
 
 
 def poly(seq_of_zeros: Any) -> Array:
@@ -309,7 +310,7 @@ def _eigenvalues_of_companion(p: Any) -> Any:
     """Zeros of a polynomial whose first coefficient is not zero."""
     n = typeof(p).shape[0] - 1
     lead = lax.slice_in_dim(p, 0, 1)
-    row = lax.neg(lax.div(lax.slice_in_dim(p, 1, n + 1), broadcast(lead, (n,))))
+    row = lax.neg(lax.div(lax.slice_in_dim(p, 1, n + 1), repeated(lead, (n,))))
     below = np.eye(n, k=-1)[1:].astype(typeof(p).dtype)
     companion = lax.concatenate([lax.reshape(row, (1, n)), below], 0)
     return lax.linalg.eig(
@@ -344,7 +345,7 @@ def _all_roots(p):
         found, lax.expand_dims(order, (1,)), numbers, (1,),
         mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS,
     )  # fmt: skip
-    real = lax.lt(lax.iota(np.int32, n - 1), broadcast(lax.sub(np.int32(n - 1), leading), (n - 1,)))
+    real = lax.lt(lax.iota(np.int32, n - 1), repeated(lax.sub(np.int32(n - 1), leading), (n - 1,)))
     none = lax.full_like(ordered, complex(np.nan, np.nan))
     return lax.select(real, ordered, none)
 
@@ -368,7 +369,7 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Array:
     dtype = float_of(aval.dtype)
     if dtypes.itemsize_bits(dtype) < 32:
         raise TypeError(f"roots does not accept dtype {aval.dtype.name}: convert to float32 first")
-    nothing = lax.full((0,), scalar(0, dtype if is_complex(dtype) else _complex_of(dtype)))
+    nothing = lax.full((0,), scalar(0, dtype if is_complex_dtype(dtype) else _complex_of(dtype)))
     if aval.size < 2:
         return nothing
     if not strip_zeros:

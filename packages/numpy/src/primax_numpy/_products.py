@@ -14,6 +14,7 @@ from primax_core.extend import Array, ShortRoads, any_number, dtypes, promoted, 
 
 from ._checks import axes_of, check_arrays, check_out, one_axis
 from ._functions import checked, compiled, elementwise
+from ._promotion import repeated
 
 Dimensions = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
 
@@ -40,14 +41,6 @@ def _matmul(a, b, *, precision, preferred):
         contract = ((x.ndim - 1,), (0 if y.ndim == 1 else y.ndim - 2,))
         return lax.dot_general(a, b, (contract, ((), ())), precision, preferred)
     return _batched_product(a, b, 2, 2, precision, preferred)
-
-
-def _to_batch(x: Any, batch: tuple[int, ...], tail: tuple[int, ...]) -> Any:
-    shape = (*batch, *tail)
-    aval = typeof(x)
-    if aval.shape == shape:
-        return x
-    return lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - aval.ndim, len(shape))))
 
 
 def matmul(
@@ -215,7 +208,7 @@ def _vecdot(a, b, *, axes, precision, preferred):
     a, b = (_last(v, i) for v, i in zip((a, b), axes))
     x, y = typeof(a), typeof(b)
     batch = _joint_batch("vecdot", x, y, 1, 1)
-    a, b = (_to_batch(v, batch, x.shape[-1:]) for v in (a, b))
+    a, b = (repeated(v, (*batch, *x.shape[-1:])) for v in (a, b))
     n = len(batch)
     dims = (((n,), (n,)), (tuple(range(n)), tuple(range(n))))
     return _contracted(
@@ -275,7 +268,7 @@ def _batched_product(
     x, y = typeof(a), typeof(b)
     batch = _joint_batch("matmul", x, y, m, n)
     k = len(batch)
-    a, b = _to_batch(a, batch, x.shape[-m:]), _to_batch(b, batch, y.shape[-n:])
+    a, b = repeated(a, (*batch, *x.shape[-m:])), repeated(b, (*batch, *y.shape[-n:]))
     dims = (((k + m - 1,), (k,)), (tuple(range(k)), tuple(range(k))))
     return lax.dot_general(a, b, dims, precision, preferred)
 
@@ -394,7 +387,7 @@ def _cross(a, b, *, axes, axis):
     n = len(shape)
     x, y = (
         [
-            lax.slice_in_dim(_to_batch(v, shape[:-1], (3,)), i, i + 1, axis=n - 1)
+            lax.slice_in_dim(repeated(v, (*shape[:-1], 3)), i, i + 1, axis=n - 1)
             for i in range(3)
         ]
         for v in (a, b)

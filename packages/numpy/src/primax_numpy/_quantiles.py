@@ -13,8 +13,9 @@ from primax_core.extend import Array, Tracer, dtypes, state, typeof
 
 from ._checks import axes_of, check_arrays
 from ._functions import compiled
+from ._promotion import repeated
 from ._quantile_places import METHODS, at_places, between, known_places, traced_places
-from ._reducing import broadcast, count, float_of, is_complex, wide_of
+from ._reducing import count, float_of, is_complex_dtype, wide_of
 from ._statistics import scalar
 
 
@@ -48,7 +49,7 @@ def _with_nan(out: Any, x: Any) -> Any:
     """NaN for rows that hold NaN, which was sorted to their end."""
     n = typeof(x).shape[-1]
     last = lax.slice_in_dim(x, n - 1, n, axis=typeof(x).ndim - 1)
-    bad = broadcast(lax.ne(last, last), typeof(out).shape)
+    bad = repeated(lax.ne(last, last), typeof(out).shape)
     return lax.select(bad, lax.full_like(out, np.nan), out)
 
 
@@ -59,7 +60,7 @@ def _quantile_at(a, i, w, *, axes, dtype, keepdims, single):
     last = scalar(typeof(x).shape[-1] - 1, np.int32)
     low = at_places(x, i)
     high = at_places(x, lax.min(lax.add(i, scalar(1, np.int32)), last))
-    w = broadcast(lax.convert_element_type(w, typeof(x).dtype), typeof(low).shape)
+    w = repeated(lax.convert_element_type(w, typeof(x).dtype), typeof(low).shape)
     out = lax.convert_element_type(_with_nan(between(low, high, w), x), dtype)
     return _laid_out(out, axes, typeof(a).ndim, keepdims, single)
 
@@ -80,13 +81,13 @@ def _quantile(a, q, *, axes, dtype, keepdims, method, percent, skip_nan):
         ones = lax.convert_element_type(lax.eq(x, x), np.int32)
         counts = lax.reduce_sum(ones, (len(rows),))
         there = lax.broadcast_in_dim(counts, shape, tuple(range(len(rows))))
-        i, w = traced_places(broadcast(q, shape), lax.convert_element_type(there, kind), method)
+        i, w = traced_places(repeated(q, shape), lax.convert_element_type(there, kind), method)
         last = lax.max(lax.sub(there, lax.full_like(there, 1)), lax.full_like(there, 0))
     else:
         i, w = traced_places(q, lax.full_like(q, n), method)
         last = lax.full_like(i, n - 1)
     low, high = at_places(x, i), at_places(x, lax.min(lax.add(i, lax.full_like(i, 1)), last))
-    w = broadcast(lax.convert_element_type(w, typeof(x).dtype), typeof(low).shape)
+    w = repeated(lax.convert_element_type(w, typeof(x).dtype), typeof(low).shape)
     out = between(low, high, w)
     out = out if skip_nan else _with_nan(out, x)
     return _laid_out(lax.convert_element_type(out, dtype), axes, typeof(a).ndim, keepdims, single)
@@ -133,9 +134,9 @@ def _checked(name: str, a: Any, q: Any, axis: Any, out: Any, overwrite: Any) -> 
     if overwrite or out is not None:
         raise ValueError(f"{name} does not support overwrite_input=True or out: leave them out")
     aval, level = typeof(a), typeof(q)
-    if is_complex(aval.dtype):
+    if is_complex_dtype(aval.dtype):
         raise ValueError(f"{name} does not support complex input: its elements have no order")
-    if is_complex(level.dtype):
+    if is_complex_dtype(level.dtype):
         raise TypeError(f"{name}: q must be real, got dtype {level.dtype.name}")
     if level.ndim > 1:
         raise ValueError(f"{name}: q must have rank 0 or 1, got shape {level.shape}")

@@ -10,6 +10,8 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, dtypes, is_operand, typeof
 
+from ._promotion import repeated
+
 
 def kept(out: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
     """A reduced array, with the reduced axes of size 1 if they are kept."""
@@ -21,21 +23,21 @@ def spread_back(x: Any, axes: tuple[int, ...], shape: tuple[int, ...]) -> Array:
     return lax.broadcast_in_dim(x, shape, tuple(i for i in range(len(shape)) if i not in axes))
 
 
-def broadcast(x: Any, shape: tuple[int, ...]) -> Any:
-    """An array repeated along leading axes and axes of size 1."""
-    aval = typeof(x)
-    if aval.shape == shape:
-        return x
-    return lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - aval.ndim, len(shape))))
-
-
 def strong(x: Any) -> Any:
     """The array without weakness of its type."""
     aval = typeof(x)
     return lax.convert_element_type(x, aval.dtype) if aval.weak_type else x
 
 
-def is_complex(dtype: Any) -> bool:
+def squares(x: Any) -> Any:
+    """Squares of absolute values, which are real."""
+    if not is_complex_dtype(typeof(x).dtype):
+        return lax.mul(x, x)
+    re, im = lax.real(x), lax.imag(x)
+    return lax.add(lax.mul(re, re), lax.mul(im, im))
+
+
+def is_complex_dtype(dtype: Any) -> bool:
     """Whether a dtype is complex."""
     return bool(dtypes.issubdtype(dtype, np.complexfloating))
 
@@ -67,7 +69,7 @@ def wide_of(dtype: Any) -> Any:
 
 def real_of(dtype: Any) -> Any:
     """The dtype of the parts of a complex one; others themselves."""
-    return np.finfo(dtype).dtype if is_complex(dtype) else dtype
+    return np.finfo(dtype).dtype if is_complex_dtype(dtype) else dtype
 
 
 def int_sum_dtype(dtype: Any) -> Any:
@@ -99,7 +101,7 @@ def masked(x: Any, where: Any, fill: Any) -> Any:
         return x
     aval = typeof(x)
     filled = lax.full(aval.shape, lax.convert_element_type(fill, aval.dtype))
-    return lax.select(broadcast(where, aval.shape), x, filled)
+    return lax.select(repeated(where, aval.shape), x, filled)
 
 
 def check_where(name: str, where: Any, shape: tuple[int, ...]) -> None:

@@ -16,7 +16,7 @@ from ._reducing import (
     check_initial,
     check_where,
     int_sum_dtype,
-    is_complex,
+    is_complex_dtype,
     kept,
     masked,
     short_key,
@@ -351,7 +351,7 @@ def call_for_place(fun: _Op, a: Any, axis: Any, out: Any, keepdims: Any) -> Arra
     check_arrays(name, a)
     check_out(name, out)
     aval = typeof(a)
-    if is_complex(aval.dtype):
+    if is_complex_dtype(aval.dtype):
         raise TypeError(f"{name} does not accept dtype {aval.dtype.name}: take its abs or real")
     found = None if axis is None else one_axis(axis, aval.ndim)
     if not (aval.size if found is None else aval.shape[found]):

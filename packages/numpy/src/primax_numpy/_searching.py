@@ -11,7 +11,8 @@ from primax_core.extend import Array, any_number, dtypes, promoted, typeof
 
 from ._checks import check_arrays
 from ._functions import compiled, given
-from ._reducing import broadcast, is_complex, is_float
+from ._promotion import repeated
+from ._reducing import is_complex_dtype, is_float
 
 _METHODS: Final = ("scan", "scan_unrolled", "sort", "compare_all")
 _DIGITIZE: Final = (None, "default", *_METHODS)
@@ -20,7 +21,7 @@ _DIGITIZE: Final = (None, "default", *_METHODS)
 def before(x: Any, v: Any, side: str) -> Any:
     """Whether elements of the sorted array stand before where a value belongs; NaN is greatest."""
     dtype = typeof(x).dtype
-    if is_complex(dtype):
+    if is_complex_dtype(dtype):
         first = before(lax.real(x), lax.real(v), "left")
         not_after = before(lax.real(x), lax.real(v), "right")
         second = before(lax.imag(x), lax.imag(v), side)
@@ -63,7 +64,7 @@ def bisected(a: Any, v: Any, side: str, unrolled: bool = False) -> Any:
         step = lax.shift_left(
             np.ones((), dtype)[()], lax.convert_element_type(steps - 1 - i, dtype)
         )
-        return advance(broadcast(step, typeof(places).shape), places)
+        return advance(repeated(step, typeof(places).shape), places)
 
     return lax.fori_loop(0, steps, body, places)
 
@@ -177,7 +178,7 @@ def _digitize(x, bins, *, right, method):
     down = lax.sub(lax.full_like(down, n), down)
     ends = [lax.squeeze(lax.slice_in_dim(bins, i, i + 1), (0,)) for i in (n - 1, 0)]
     falling = lax.bitwise_not(before(ends[1], ends[0], "right"))
-    return lax.select(broadcast(falling, typeof(up).shape), down, up)
+    return lax.select(repeated(falling, typeof(up).shape), down, up)
 
 
 def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Array:

@@ -11,7 +11,7 @@ from primax_core.extend import Array, any_number, dtypes, promoted, typeof
 
 from ._checks import check_arrays
 from ._functions import compiled
-from ._reducing import broadcast
+from ._promotion import repeated
 from ._searching import bisected
 from ._selecting import (
     chosen,
@@ -76,7 +76,7 @@ def _padded(values, mask, fill_value, *, size):
         first = lax.slice_in_dim(out, 0, 1)
         some = lax.slice_in_dim(real, 0, 1)
         first = lax.select(some, first, lax.full_like(first, 0))
-        return lax.select(real, out, broadcast(first, typeof(out).shape))
+        return lax.select(real, out, repeated(first, typeof(out).shape))
     return filled(out, real, fill_value)
 
 

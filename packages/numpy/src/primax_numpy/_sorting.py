@@ -14,7 +14,7 @@ from primax_core.extend import Array, dtypes, typeof
 from ._checks import check_arrays, one_axis, wanted_dtype
 from ._creation import asarray
 from ._functions import compiled
-from ._reducing import is_complex
+from ._reducing import is_complex_dtype
 
 
 def _flat(x: Any) -> Any:
@@ -191,7 +191,7 @@ def _rows_of(keys: Any) -> Sequence[Any]:
 def _check_partition(name: str, a: Any, kth: Any, axis: Any) -> int:
     check_arrays(name, a)
     aval = typeof(a)
-    if is_complex(aval.dtype):
+    if is_complex_dtype(aval.dtype):
         raise TypeError(f"{name} does not accept dtype {aval.dtype.name}: use sort or argsort")
     if axis is None:
         raise TypeError(f"{name}: axis must be an integer; for all elements use ravel first")
@@ -234,8 +234,8 @@ def argpartition(a: Any, kth: int, axis: int = -1) -> Array:
 @compiled()
 def _sort_complex(a):
     dtype = typeof(a).dtype
-    wide = dtypes.itemsize_bits(dtype) == 64 and not is_complex(dtype)
-    if not is_complex(dtype):
+    wide = dtypes.itemsize_bits(dtype) == 64 and not is_complex_dtype(dtype)
+    if not is_complex_dtype(dtype):
         a = lax.convert_element_type(
             a, dtypes.canonicalize_dtype(dtypes.c128 if wide else dtypes.c64)
         )
@@ -302,7 +302,7 @@ def top_k(
     aval = typeof(a)
     if mode not in ("largest", "smallest"):
         raise ValueError(f"top_k: mode must be 'largest' or 'smallest', got {mode!r}")
-    if is_complex(aval.dtype):
+    if is_complex_dtype(aval.dtype):
         raise ValueError("top_k is not compatible with complex inputs: they have no order")
     found = one_axis_of(axis, aval.ndim)
     k = operator.index(k)

@@ -12,18 +12,19 @@ from primax_core.extend import Array, ShortRoads, dtypes, is_operand, typeof
 
 from ._checks import axes_of, check_arrays, check_out, wanted_dtype
 from ._functions import compiled, given
+from ._promotion import repeated
 from ._reducing import (
-    broadcast,
     check_where,
     count,
     float_of,
-    is_complex,
+    is_complex_dtype,
     is_inexact,
     kept,
     masked,
     real_of,
     short_key,
     spread_back,
+    squares,
     wide_of,
 )
 
@@ -37,7 +38,7 @@ def counted(where: Any, shape: tuple[int, ...], axes: tuple[int, ...], dtype: An
     """How many elements count, in a real dtype: a known number if there is no mask."""
     if where is None:
         return scalar(count(shape, axes), dtype)
-    ones = lax.convert_element_type(broadcast(where, shape), dtypes.default_int())
+    ones = lax.convert_element_type(repeated(where, shape), dtypes.default_int())
     return lax.convert_element_type(lax.reduce_sum(ones, axes), dtype)
 
 
@@ -46,7 +47,7 @@ def quotient(total: Any, n: Any) -> Any:
     shape, dtype = typeof(total).shape, typeof(total).dtype
     if typeof(n).dtype != dtype:
         n = lax.convert_element_type(n, dtype)
-    return lax.div(total, broadcast(n, shape) if typeof(n).ndim else n)
+    return lax.div(total, repeated(n, shape) if typeof(n).ndim else n)
 
 
 @compiled("axes", "dtype", "keepdims", name="mean")
@@ -102,7 +103,7 @@ def deviations(x: Any, where: Any, centre: Any, axes: tuple[int, ...]) -> Any:
         centre = quotient(lax.reduce_sum(masked(x, where, 0), axes), n)
         centre = spread_back(centre, axes, shape)
     else:
-        centre = broadcast(lax.convert_element_type(centre, typeof(x).dtype), shape)
+        centre = repeated(lax.convert_element_type(centre, typeof(x).dtype), shape)
     return masked(lax.sub(x, centre), where, 0)
 
 
@@ -110,11 +111,10 @@ def variance_of(a, less, where, centre, *, axes, dtype, keepdims, result):
     """The compiled part of variances; ``less`` is subtracted from the number of elements."""
     x = lax.convert_element_type(a, wide_of(dtype))
     d = deviations(x, where, centre, axes)
-    squares = lax.real(lax.mul(d, lax.conj(d))) if is_complex(dtype) else lax.mul(d, d)
-    total = lax.reduce_sum(squares, axes)
+    total = lax.reduce_sum(squares(d), axes)
     real = typeof(total).dtype
     n = counted(where, typeof(a).shape, axes, real)
-    n = lax.sub(n, broadcast(lax.convert_element_type(less, real), typeof(n).shape))
+    n = lax.sub(n, repeated(lax.convert_element_type(less, real), typeof(n).shape))
     n = lax.select(lax.gt(n, lax.full_like(n, 0)), n, lax.full_like(n, np.nan))
     return kept(lax.convert_element_type(quotient(total, n), result), axes, keepdims)
 
@@ -142,7 +142,7 @@ def check_variance(
     wanted = wanted_dtype(dtype, name)
     if wanted is not None and not is_inexact(wanted):
         raise ValueError(f"dtype argument to {name} must be inexact; got {wanted.name}")
-    if wanted is not None and is_complex(aval.dtype) and not is_complex(wanted):
+    if wanted is not None and is_complex_dtype(aval.dtype) and not is_complex_dtype(wanted):
         raise ValueError(
             f"{name} does not support a real dtype for the variance of complex numbers: got "
             f"{wanted.name} for an operand of {aval.dtype.name}; leave it out, and convert after"
@@ -154,7 +154,7 @@ def check_variance(
     if mean is not None:
         _check_mean(name, mean, aval.shape, axes)
     computed = float_of(aval.dtype) if wanted is None else wanted
-    result = real_of(computed) if wanted is None or is_complex(aval.dtype) else wanted
+    result = real_of(computed) if wanted is None or is_complex_dtype(aval.dtype) else wanted
     return {"axes": axes, "dtype": computed, "result": result}
 
 

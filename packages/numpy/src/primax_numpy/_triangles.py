@@ -173,12 +173,13 @@ def _two_axes(name: str, a: Any, axis1: Any, axis2: Any) -> tuple[int, int]:
 
 @compiled("offset", "axes")
 def _diagonal(a, *, offset, axes):
-    return _along_last(a, offset, axes)
+    return diagonal_of(a, offset, axes)
 
 
-def _along_last(a, offset: int, axes: tuple[int, int]):
+def diagonal_of(a: Any, offset: int, axes: tuple[int, int]) -> Any:
     """A diagonal as a slice of the two axes seen as one, in steps of a row and one."""
     n = typeof(a).ndim
+    axes = axes[0] % n, axes[1] % n
     kept = [i for i in range(n) if i not in axes]
     x = lax.transpose(a, (*kept, *axes))
     rows, columns = x.shape[-2:]
@@ -209,7 +210,7 @@ def trace(
 
 @compiled("offset", "axes", "dtype")
 def _trace(a, *, offset, axes, dtype):
-    return sum_of(_along_last(a, offset, axes), -1, dtype)
+    return sum_of(diagonal_of(a, offset, axes), -1, dtype)
 
 
 def diag(v: Any, k: int = 0) -> Array:

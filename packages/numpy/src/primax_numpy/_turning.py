@@ -79,7 +79,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Array:
     if axes is not None and len(shifts) != count:
         axes = axes * len(shifts)
     if state.trace is not None and not any(isinstance(s, Tracer) for s in shifts):
-        return _roll_known(a, shifts=tuple([int(np.asarray(s)) for s in shifts]), axes=axes)
+        return roll_known(a, shifts=tuple([int(np.asarray(s)) for s in shifts]), axes=axes)
     # One program serves all shifts.
     return _roll(a, *[_position(s) for s in shifts], axes=axes)
 
@@ -117,7 +117,7 @@ def _position(s: Any) -> Any:
 
 
 @compiled("shifts", "axes", name="roll")
-def _roll_known(a, *, shifts, axes):
+def roll_known(a, *, shifts, axes):
     return _rolled(a, shifts, axes)
 
 

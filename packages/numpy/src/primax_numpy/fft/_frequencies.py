@@ -12,6 +12,7 @@ from primax_core.extend import Array, dtypes, typeof
 
 from .._checks import axes_of, check_arrays, wanted_dtype
 from .._functions import compiled
+from .._turning import roll_known
 
 
 def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
@@ -71,7 +72,7 @@ def fftshift(x: Any, axes: Any = None) -> Array:
     check_arrays("fft.fftshift", x)
     shape = typeof(x).shape
     found = axes_of(axes, len(shape))
-    return _rolled(x, axes=found, starts=tuple([(shape[i] + 1) // 2 for i in found]))
+    return roll_known(x, shifts=tuple([shape[i] // 2 for i in found]), axes=found)
 
 
 def ifftshift(x: Any, axes: Any = None) -> Array:
@@ -79,14 +80,4 @@ def ifftshift(x: Any, axes: Any = None) -> Array:
     check_arrays("fft.ifftshift", x)
     shape = typeof(x).shape
     found = axes_of(axes, len(shape))
-    return _rolled(x, axes=found, starts=tuple([shape[i] // 2 for i in found]))
-
-
-@compiled("axes", "starts", name="fftshift")
-def _rolled(x, *, axes, starts):
-    for axis, start in zip(axes, starts):
-        size = typeof(x).shape[axis]
-        if start % max(size, 1):
-            parts = [(start, size), (0, start)]
-            x = lax.concatenate([lax.slice_in_dim(x, *p, axis=axis) for p in parts], axis)
-    return x
+    return roll_known(x, shifts=tuple([-(shape[i] // 2) for i in found]), axes=found)

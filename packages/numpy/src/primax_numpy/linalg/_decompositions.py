@@ -11,6 +11,7 @@ from primax_core import lax
 from primax_core.extend import Array, typeof
 
 from .._functions import checked, compiled
+from .._taking import take_along_axis
 from ._matrices import (
     adjoint,
     as_inexact,
@@ -165,34 +166,11 @@ def _hermitian_svd(a, *, vectors):
     last = typeof(w).ndim - 1
     places = lax.broadcasted_iota(np.int32, typeof(w).shape, last)
     _, order = lax.sort_key_val(lax.neg(size), places, last)
-    s = _taken(size, order)
-    u = _taken_columns(v, order)
-    signs = lax.select(
-        lax.lt(_taken(w, order), lax.full_like(w, 0)), lax.full_like(w, -1), lax.full_like(w, 1)
-    )
+    s, w = (take_along_axis(x, order, mode="promise_in_bounds") for x in (size, w))
+    columns = lax.expand_dims(order, (last,))
+    u = take_along_axis(v, columns, mode="promise_in_bounds")
+    signs = lax.select(lax.lt(w, lax.full_like(w, 0)), lax.full_like(w, -1), lax.full_like(w, 1))
     return u, s, adjoint(scaled_columns(u, signs))
-
-
-def _chosen(order):
-    """One-hot rows for an order of the last axis."""
-    shape = (*typeof(order).shape, typeof(order).shape[-1])
-    n = len(shape)
-    columns = lax.broadcasted_iota(np.int32, shape, n - 1)
-    return lax.eq(columns, lax.broadcast_in_dim(order, shape, tuple(range(n - 1))))
-
-
-def _taken(x, order):
-    n = typeof(x).ndim
-    mask = lax.convert_element_type(_chosen(order), typeof(x).dtype)
-    batch = tuple(range(n - 1))
-    return lax.dot_general(mask, x, (((n,), (n - 1,)), (batch, batch)))
-
-
-def _taken_columns(x, order):
-    n = typeof(x).ndim
-    mask = lax.convert_element_type(_chosen(order), typeof(x).dtype)
-    batch = tuple(range(n - 2))
-    return lax.dot_general(x, mask, (((n - 1,), (n - 1,)), (batch, batch)))
 
 
 def svdvals(x: Any, /) -> Array:

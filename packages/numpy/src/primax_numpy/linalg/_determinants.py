@@ -11,12 +11,12 @@ from primax_core import custom_jvp, lax
 from primax_core.extend import Array, typeof
 
 from .._functions import checked, compiled
+from .._promotion import is_complex
+from .._triangles import diagonal_of
 from ._matrices import (
     adjoint,
     as_inexact,
     check_square,
-    diagonal_of,
-    is_complex,
     product,
     trace_of,
 )
@@ -78,7 +78,7 @@ def _expanded(a):
 @custom_jvp
 def _by_factors(a):
     factors, pivots, _ = lax.linalg.lu(a)
-    return lax.mul(_parity(pivots, typeof(a).dtype), _product_of(diagonal_of(factors)))
+    return lax.mul(_parity(pivots, typeof(a).dtype), _product_of(diagonal_of(factors, 0, (-2, -1))))
 
 
 def _product_of(x):
@@ -170,7 +170,7 @@ def _slogdet(a, *, by_qr):
 @custom_jvp
 def _log_by_lu(a):
     factors, pivots, _ = lax.linalg.lu(a)
-    return _sign_and_log(diagonal_of(factors), _parity(pivots, typeof(a).dtype))
+    return _sign_and_log(diagonal_of(factors, 0, (-2, -1)), _parity(pivots, typeof(a).dtype))
 
 
 @custom_jvp
@@ -182,7 +182,7 @@ def _log_by_qr(a):
     safe = lax.select(none, one, taus)
     turns = lax.neg(lax.div(safe, lax.conj(safe) if is_complex(safe) else safe))
     signs = _product_of(lax.select(none, one, turns))
-    return _sign_and_log(diagonal_of(factors), signs)
+    return _sign_and_log(diagonal_of(factors, 0, (-2, -1)), signs)
 
 
 def _sign_and_log(diagonal, sign):

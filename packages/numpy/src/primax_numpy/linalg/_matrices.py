@@ -7,9 +7,13 @@ from typing import Any
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, dtypes, inexact, typeof
+from primax_core.extend import typeof
 
+from .. import _promotion
 from .._checks import check_arrays
+from .._promotion import is_complex, repeated
+from .._reducing import strong
+from .._triangles import diagonal_of
 
 
 def checked_matrices(name: str, *arrays: Any) -> None:
@@ -43,16 +47,7 @@ def check_square(name: str, a: Any) -> None:
 
 def as_inexact(a: Any) -> Any:
     """Integers and booleans as floats; never weakly typed."""
-    aval = typeof(a)
-    dtype, _ = inexact(aval.dtype, aval.weak_type)
-    if isinstance(a, Array) and aval.dtype == dtype and not aval.weak_type:
-        return a
-    return lax.convert_element_type(a, dtype)
-
-
-def is_complex(x: Any) -> bool:
-    """Whether the elements are complex."""
-    return dtypes.issubdtype(typeof(x).dtype, np.complexfloating)
+    return strong(_promotion.as_inexact(a))
 
 
 def transposed(x: Any) -> Any:
@@ -89,14 +84,7 @@ def scaled_rows(a: Any, s: Any) -> Any:
 
 def trace_of(x: Any) -> Any:
     """Sum of the diagonal of square matrices."""
-    return lax.reduce_sum(diagonal_of(x), (typeof(x).ndim - 2,))
-
-
-def diagonal_of(x: Any) -> Any:
-    """The diagonal of square matrices: every ``n + 1``-th element."""
-    *batch, n, _ = typeof(x).shape
-    flat = lax.reshape(x, (*batch, n * n))
-    return lax.slice_in_dim(flat, 0, n * n, n + 1, axis=len(batch)) if n > 1 else flat
+    return lax.reduce_sum(diagonal_of(x, 0, (-2, -1)), (typeof(x).ndim - 2,))
 
 
 def eye_like(x: Any) -> Any:
@@ -109,11 +97,8 @@ def eye_like(x: Any) -> Any:
 
 def broadcast_batch(x: Any, batch: tuple[int, ...], core: int) -> Any:
     """The leading axes repeated to a shape; the last ``core`` axes are kept."""
-    aval = typeof(x)
-    shape = (*batch, *aval.shape[aval.ndim - core :])
-    if shape == aval.shape:
-        return x
-    return lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - aval.ndim, len(shape))))
+    shape = typeof(x).shape
+    return repeated(x, (*batch, *shape[len(shape) - core :]))
 
 
 def joint_batch(name: str, a: Any, b: Any, core_a: int, core_b: int) -> tuple[int, ...]:

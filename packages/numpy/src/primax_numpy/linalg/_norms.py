@@ -11,8 +11,9 @@ from primax_core.extend import Array, dtypes, inexact, typeof
 
 from .._checks import axes_of, check_arrays
 from .._functions import compiled
+from .._reducing import squares
 from ._decompositions import eigvalsh, svdvals
-from ._matrices import as_inexact, check_square, checked_matrices, is_complex
+from ._matrices import as_inexact, check_square, checked_matrices
 from ._solving import inv
 
 _INF: Final = float("inf")
@@ -94,8 +95,7 @@ def _vector_norm(x, *, axes, ord, keepdims):
     x = as_inexact(x)
     real = dtypes.finfo(typeof(x).dtype).dtype
     if ord == 2:
-        squares = _squares(x)
-        out = lax.sqrt(lax.reduce_sum(squares, axes))
+        out = lax.sqrt(lax.reduce_sum(squares(x), axes))
     elif ord == 0:
         zero = lax.full_like(x, 0)
         out = lax.reduce_sum(lax.convert_element_type(lax.ne(x, zero), real), axes)
@@ -107,13 +107,6 @@ def _vector_norm(x, *, axes, ord, keepdims):
         powers = lax.pow(lax.abs(x), np.asarray(ord, real)[()])
         out = lax.pow(lax.reduce_sum(powers, axes), np.asarray(1 / ord, real)[()])
     return lax.expand_dims(out, axes) if keepdims else out
-
-
-def _squares(x):
-    if is_complex(x):
-        re, im = lax.real(x), lax.imag(x)
-        return lax.add(lax.mul(re, re), lax.mul(im, im))
-    return lax.mul(x, x)
 
 
 def _extreme(x, axes, largest: bool):
@@ -131,7 +124,7 @@ def _matrix_norm(x, *, axes, ord, keepdims):
     x = as_inexact(x)
     rows, columns = axes
     if ord == "fro":
-        out = lax.sqrt(lax.reduce_sum(_squares(x), tuple(sorted(axes))))
+        out = lax.sqrt(lax.reduce_sum(squares(x), tuple(sorted(axes))))
     elif ord in ("nuc", 2.0, -2.0):
         n = typeof(x).ndim
         last = lax.transpose(x, (*[i for i in range(n) if i not in axes], rows, columns))

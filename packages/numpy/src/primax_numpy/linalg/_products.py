@@ -6,16 +6,12 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
+from primax_core.extend import Array, typeof
 
-from primax_core import lax
-from primax_core.extend import Array, dtypes, typeof
-
-from .. import _products
+from .. import _products, _shapes, _triangles
 from .._checks import check_arrays, one_axis
 from .._einsum import einsum
-from .._functions import compiled
-from ._matrices import checked_matrices, transposed
+from ._matrices import checked_matrices
 
 
 def matmul(
@@ -87,12 +83,7 @@ def matrix_transpose(x: Any, /) -> Array:
       ValueError: for less than two axes.
     """
     checked_matrices("matrix_transpose", x)
-    return _transpose(x)
-
-
-@compiled(name="matrix_transpose")
-def _transpose(x):
-    return transposed(x)
+    return _shapes.matrix_transpose(x)
 
 
 def diagonal(x: Any, /, *, offset: int = 0) -> Array:
@@ -105,19 +96,7 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Array:
       ValueError: for less than two axes.
     """
     checked_matrices("diagonal", x)
-    return _diagonal(x, offset=int(offset))
-
-
-@compiled("offset")
-def _diagonal(x, *, offset):
-    *batch, m, n = typeof(x).shape
-    first = max(-offset, 0) * n + max(offset, 0)
-    count = max(min(m - max(-offset, 0), n - max(offset, 0)), 0)
-    if not count:
-        return lax.full((*batch, 0), 0, typeof(x).dtype)
-    flat = lax.reshape(x, (*batch, m * n))
-    stop = first + (count - 1) * (n + 1) + 1
-    return lax.slice_in_dim(flat, first, stop, n + 1, axis=len(batch))
+    return _triangles.diagonal(x, offset, -2, -1)
 
 
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
@@ -127,25 +106,7 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
       ValueError: for less than two axes.
     """
     checked_matrices("trace", x)
-    wanted = None if dtype is None else dtypes.canonicalize_user_dtype(dtype, "trace")
-    return _trace(x, offset=int(offset), dtype=wanted)
-
-
-@compiled("offset", "dtype")
-def _trace(x, *, offset, dtype):
-    found = typeof(x).dtype
-    if dtype is None:
-        dtype = found
-        if found == np.bool_ or dtypes.issubdtype(found, np.signedinteger):
-            dtype = max(dtypes.default_int(), found, key=_width)
-        elif dtypes.issubdtype(found, np.unsignedinteger):
-            dtype = max(dtypes.default_uint(), found, key=_width)
-    diagonal = lax.convert_element_type(_diagonal(x, offset=offset), dtype)
-    return lax.reduce_sum(diagonal, (typeof(diagonal).ndim - 1,))
-
-
-def _width(dtype: Any) -> int:
-    return np.dtype(dtype).itemsize if dtype != np.bool_ else 0
+    return _triangles.trace(x, offset, -2, -1, dtype)
 
 
 def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:

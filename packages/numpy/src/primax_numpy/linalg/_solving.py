@@ -14,15 +14,16 @@ from primax_core.extend import Array, dtypes, inexact, promoted, typeof
 
 from .._checks import check_arrays, one_axis
 from .._functions import checked, compiled
+from .._promotion import is_complex
+from .._reducing import squares
+from .._triangles import diagonal_of
 from ._matrices import (
     adjoint,
     as_inexact,
     broadcast_batch,
     check_square,
     checked_matrices,
-    diagonal_of,
     eye_like,
-    is_complex,
     joint_batch,
     product,
     scaled_columns,
@@ -314,8 +315,7 @@ def _lstsq(a, b, rcond, *, default):
         large = lax.gt(s, lax.broadcast_in_dim(lax.mul(limit, top), typeof(s).shape, ()))
         rank = lax.reduce_sum(lax.convert_element_type(large, np.int32), (0,))
     gap = lax.sub(product(a, x), b)
-    squares = lax.real(lax.mul(gap, lax.conj(gap))) if is_complex(gap) else lax.mul(gap, gap)
-    residuals = lax.reduce_sum(squares, (0,))
+    residuals = lax.reduce_sum(squares(gap), (0,))
     rank = lax.convert_element_type(rank, dtypes.default_int())
     return (lax.squeeze(x, (1,)) if vector else x), residuals, rank, s
 
@@ -346,7 +346,7 @@ def _(primals, tangents):
             lax.sub(near, product(inverse, product(a, near))),
         ),
     )
-    ts = diagonal_of(product(product(adjoint(u), ta), adjoint(vh)))
+    ts = diagonal_of(product(product(adjoint(u), ta), adjoint(vh)), 0, (-2, -1))
     return (x, s), (tx, lax.real(ts) if is_complex(ts) else ts)
 
 

@@ -10,6 +10,7 @@ from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
 
 from .._functions import compiled
+from .._promotion import repeated
 from . import _draws as draws
 from ._key_types import random_split_p
 from ._keys import check_key, children, typed
@@ -86,7 +87,7 @@ def _stirling_rest(k: Any) -> Any:
     the reference, on whose bits the accepted numbers depend."""
     square = draws.number(100, k.dtype)
     last = (1 / 12 - (1 / 360 - 1 / 1260 / square) / square) / 10
-    out = draws.to_shape(draws.number(last, k.dtype), k.shape)
+    out = repeated(draws.number(last, k.dtype), k.shape)
     for i in range(len(_RESTS) - 1, -1, -1):
         out = draws.select(k <= i, draws.number(_RESTS[i], k.dtype), out)
     return out

@@ -15,6 +15,7 @@ from primax_core.dtypes import TypePromotionError
 from primax_core.extend import dtypes, is_operand, typeof
 
 from .._checks import wanted_dtype
+from .._promotion import repeated
 from ._ciphers import UNSIGNED
 from ._keys import children, random_words
 
@@ -127,23 +128,15 @@ def full_rank(x: Any, rank: int) -> Any:
     return lax.expand_dims(x, tuple(range(missing))) if missing > 0 else x
 
 
-def to_shape(x: Any, shape: tuple[int, ...]) -> Any:
-    """An array broadcast to a shape."""
-    found = typeof(x).shape
-    if found == shape:
-        return x
-    return lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - len(found), len(shape))))
-
-
 def parameter(x: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
     """A parameter in a dtype and shape."""
-    return to_shape(lax.convert_element_type(x, dtype), shape)
+    return repeated(lax.convert_element_type(x, dtype), shape)
 
 
 def select(condition: Any, x: Any, y: Any) -> Any:
     """Elements of one of two arrays of one dtype, of which either may be a scalar."""
     shape = typeof(condition).shape
-    return lax.select(condition, to_shape(x, shape), to_shape(y, shape))
+    return lax.select(condition, repeated(x, shape), repeated(y, shape))
 
 
 _NARROW: Final = 8
@@ -211,7 +204,7 @@ def normal(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
         real = np.dtype(np.float32 if dtype == np.complex64 else np.float64)
         parts = [normal(k, shape, real) for k in children(key, 2)]
         root = number(math.sqrt(2), real)
-        return lax.complex(*(lax.div(p, to_shape(root, shape)) for p in parts))
+        return lax.complex(*(lax.div(p, repeated(root, shape)) for p in parts))
     return normal_of(random_words(key, drawn_width(dtype), shape), dtype)
 
 
@@ -232,7 +225,7 @@ def signs(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     if dtype == np.bool_:
         return lax.ne(signs(key, shape, np.dtype(np.int32)), np.int32(0))
     drawn = dtypes.default_float()
-    flag = lax.lt(uniform(key, shape, drawn), to_shape(number(0.5, drawn), shape))
+    flag = lax.lt(uniform(key, shape, drawn), repeated(number(0.5, drawn), shape))
     one = np.ones((), dtype)[()]
     twice = lax.mul(lax.convert_element_type(flag, dtype), number(2, dtype))
     return lax.convert_element_type(lax.sub(twice, one), dtype)

@@ -11,6 +11,7 @@ from primax_core import lax
 from primax_core.extend import Array, dtypes, state
 
 from .._functions import compiled
+from .._promotion import repeated
 from . import _draws as draws
 from ._keys import check_key, children, random_words, typed
 from ._uniform import halves
@@ -52,11 +53,11 @@ def _truncated_normal(
     inf = draws.number(np.inf, dtype)
     least = lax.nextafter(lax.stop_gradient(lower), _like(inf, lower))
     most = lax.nextafter(lax.stop_gradient(upper), _like(-inf, upper))
-    return lax.min(lax.max(out, draws.to_shape(least, shape)), draws.to_shape(most, shape))
+    return lax.min(lax.max(out, repeated(least, shape)), repeated(most, shape))
 
 
 def _like(value: Any, x: Any) -> Any:
-    return draws.to_shape(value, x.shape)
+    return repeated(value, x.shape)
 
 
 def truncated_normal(

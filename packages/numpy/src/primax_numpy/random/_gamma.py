@@ -29,6 +29,7 @@ from primax_core.extend import (
 )
 
 from .._functions import compiled
+from .._promotion import repeated
 from . import _draws as draws
 from ._implementations import implementations
 from ._key_dtypes import is_key_dtype
@@ -109,7 +110,7 @@ def _samples(keys: Stream, a: Any, log_space: bool) -> Any:
     dtype, shape = a.dtype, a.shape
 
     def const(v: float) -> Any:
-        return draws.to_shape(draws.number(v, dtype), shape)
+        return repeated(draws.number(v, dtype), shape)
 
     one = const(1)
     plain = lax.ge(a, one)
@@ -144,7 +145,7 @@ def _step(trial: _Trial, c: Any, d: Any) -> _Trial:
     dtype = c.dtype
 
     def const(v: float) -> Any:
-        return draws.to_shape(draws.number(v, dtype), c.shape)
+        return repeated(draws.number(v, dtype), c.shape)
 
     fresh = trial.key.children(3)
     kept = (trial.key, trial.inner, trial.last)
@@ -200,11 +201,11 @@ def _approximate(key: Any, a: Any, shape: tuple[int, ...], log_space: bool, dtyp
     u = 1 / nu
     rows = [lax.polynomial(u, row) for row in _ROWS]
     p = lax.polynomial(x * lax.rsqrt(nu), rows)
-    p = lax.max(p, draws.to_shape(draws.number(dtypes.finfo(working).tiny, working), p.shape))
+    p = lax.max(p, repeated(draws.number(dtypes.finfo(working).tiny, working), p.shape))
     base = lax.log(large) + 3 * lax.log(p)
     e = lax.optimization_barrier(draws.exponential(second, (4, *a.shape), working))
     steps = lax.broadcasted_iota(working, (4, *a.shape), 0)
-    terms = lax.div(lax.neg(e), lax.add(draws.to_shape(a, e.shape), steps))
+    terms = lax.div(lax.neg(e), lax.add(repeated(a, e.shape), steps))
     out = lax.add(base, lax.reduce_sum(terms, (0,)))
     return lax.convert_element_type(out if log_space else lax.exp(out), dtype)
 

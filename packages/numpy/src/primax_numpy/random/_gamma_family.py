@@ -11,6 +11,7 @@ from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
 
 from .._functions import compiled
+from .._promotion import repeated
 from . import _draws as draws
 from ._gamma import check_method, gammas
 from ._keys import check_key, children, typed
@@ -54,11 +55,11 @@ def _dirichlet(key: Any, alpha: Any, *, shape: tuple[int, ...], dtype: Any) -> A
     logs = gammas(typed(key), alpha, full, dtype, True)
     axis = len(shape)
     most = lax.expand_dims(lax.reduce_max(logs, (axis,)), (axis,))
-    e = lax.exp(lax.sub(logs, draws.to_shape(lax.stop_gradient(most), full)))
+    e = lax.exp(lax.sub(logs, repeated(lax.stop_gradient(most), full)))
     wide = np.dtype(np.float32) if e.dtype.itemsize < 4 else e.dtype
     total = lax.reduce_sum(lax.convert_element_type(e, wide), (axis,))
     total = lax.convert_element_type(total, e.dtype)
-    return lax.div(e, draws.to_shape(lax.expand_dims(total, (axis,)), full))
+    return lax.div(e, repeated(lax.expand_dims(total, (axis,)), full))
 
 
 def dirichlet(
@@ -90,7 +91,7 @@ def _chisquares(
     key: Any, df: Any, shape: tuple[int, ...], dtype: Any, method: str = "exact"
 ) -> Any:
     df = draws.parameter(df, dtype, shape)
-    two = draws.to_shape(draws.number(2, dtype), shape)
+    two = repeated(draws.number(2, dtype), shape)
     logs = gammas(key, lax.div(df, two), shape, dtype, True, method)
     return lax.mul(two, lax.exp(logs))
 
@@ -135,7 +136,7 @@ def _t(key: Any, df: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
     first, second = children(typed(key), 2)
     df = draws.parameter(df, dtype, shape)
     n = draws.normal(first, shape, dtype)
-    half = lax.div(df, draws.to_shape(draws.number(2, dtype), shape))
+    half = lax.div(df, repeated(draws.number(2, dtype), shape))
     g = gammas(second, half, shape, dtype, False)
     return lax.mul(n, lax.sqrt(lax.div(half, g)))
 

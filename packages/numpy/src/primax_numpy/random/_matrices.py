@@ -11,6 +11,7 @@ from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
 
 from .._functions import compiled
+from .._promotion import repeated
 from . import _draws as draws
 from ._keys import check_key, typed
 
@@ -33,7 +34,7 @@ def _multivariate_normal(
     moved = _products(factor, n)
     out = dtypes.result_type(mean.dtype, working)
     mean, moved = (lax.convert_element_type(v, out) for v in (mean, moved))
-    return lax.add(draws.to_shape(mean, moved.shape), moved)
+    return lax.add(repeated(mean, moved.shape), moved)
 
 
 def _factor(cov: Any, method: str) -> Any:
@@ -46,7 +47,7 @@ def _factor(cov: Any, method: str) -> Any:
         vectors, scales, _ = lax.linalg.svd(cov)
     return lax.mul(
         vectors,
-        draws.to_shape(lax.expand_dims(lax.sqrt(scales), (scales.ndim - 1,)), vectors.shape),
+        repeated(lax.expand_dims(lax.sqrt(scales), (scales.ndim - 1,)), vectors.shape),
     )
 
 
@@ -65,7 +66,7 @@ def _products(matrices: Any, vectors: Any) -> Any:
         k = len(lead)
         order = (*range(k + 1, k + 1 + extra), *range(k), k)
         return lax.transpose(out, order)
-    matrices = draws.to_shape(matrices, (*batch, *matrices.shape[-2:]))
+    matrices = repeated(matrices, (*batch, *matrices.shape[-2:]))
     return _products(matrices, vectors)
 
 
@@ -128,7 +129,7 @@ def _orthogonal(key: Any, *, shape: tuple[int, ...], n: int, m: int, dtype: Any)
     z = draws.normal(typed(key), (*shape, max(n, m), min(n, m)), dtype)
     q, r = lax.linalg.qr(z, full_matrices=False)
     diagonal = lax.sign(_diagonal(r))
-    q = lax.mul(q, draws.to_shape(lax.expand_dims(diagonal, (diagonal.ndim - 1,)), q.shape))
+    q = lax.mul(q, repeated(lax.expand_dims(diagonal, (diagonal.ndim - 1,)), q.shape))
     if n >= m:
         return q
     return lax.transpose(q, (*range(q.ndim - 2), q.ndim - 1, q.ndim - 2))

@@ -15,6 +15,7 @@ from primax_core.extend import Array, Tracer, dtypes, typeof
 
 from .._checks import check_arrays, one_axis
 from .._functions import compiled
+from .._promotion import repeated
 from . import _draws as draws
 from ._floats import gumbel_mode, gumbel_noise
 from ._keys import check_key, children, random_words, typed
@@ -262,7 +263,7 @@ def _categorical(key: Any, logits: Any, *, axis: int, shape: Any, mode: str) -> 
     full = (*prefix, *rest)
     # Apart from the search for the greatest, which is not vectorised.
     noise = lax.optimization_barrier(gumbel_noise(typed(key), full, logits.dtype, mode))
-    total = lax.add(noise, draws.to_shape(logits, full))
+    total = lax.add(noise, repeated(logits, full))
     return lax.argmax(total, len(prefix) + axis, dtypes.default_int())
 
 

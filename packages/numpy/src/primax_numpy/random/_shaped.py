@@ -11,6 +11,7 @@ from primax_core.extend import Array, dtypes, typeof
 
 from .._checks import wanted_dtype
 from .._functions import compiled
+from .._promotion import repeated
 from . import _draws as draws
 from ._keys import check_key, children, typed
 
@@ -43,7 +44,7 @@ def pareto(
 @compiled("shape", "dtype")
 def _rayleigh(key: Any, scale: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
     logs = lax.log(draws.uniform(typed(key), shape, dtype))
-    root = lax.sqrt(lax.mul(logs, draws.to_shape(draws.number(-2, dtype), shape)))
+    root = lax.sqrt(lax.mul(logs, repeated(draws.number(-2, dtype), shape)))
     return lax.mul(draws.parameter(scale, dtype, shape), root)
 
 
@@ -118,7 +119,7 @@ def _triangular(
     u = draws.uniform(typed(key), shape, dtype)
     width = lax.sub(right, left)
     rising = lax.sqrt(lax.mul(lax.mul(u, width), lax.sub(mode, left)))
-    one = draws.to_shape(draws.number(1, dtype), shape)
+    one = repeated(draws.number(1, dtype), shape)
     falling = lax.sqrt(lax.mul(lax.mul(lax.sub(one, u), width), lax.sub(right, mode)))
     return lax.select(lax.lt(u, split), lax.add(left, rising), lax.sub(right, falling))
 
@@ -164,8 +165,8 @@ def _geometric(key: Any, p: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
         working = dtypes.result_type(working, np.float32)
     p = draws.parameter(p, working, shape)
     u = draws.uniform(typed(key), shape, working)
-    one = draws.to_shape(draws.number(1, working), shape)
-    u = lax.select(lax.eq(u, draws.to_shape(draws.number(0, working), shape)), one, u)
+    one = repeated(draws.number(1, working), shape)
+    u = lax.select(lax.eq(u, repeated(draws.number(0, working), shape)), one, u)
     ratio = lax.div(lax.log(u), lax.log1p(lax.neg(p)))
     return lax.convert_element_type(lax.add(lax.floor(ratio), one), dtype)
 

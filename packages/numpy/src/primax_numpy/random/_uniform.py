@@ -11,6 +11,7 @@ from primax_core.extend import Array, dtypes, typeof
 
 from .._checks import wanted_dtype
 from .._functions import compiled
+from .._promotion import repeated
 from . import _draws as draws
 from ._ciphers import UNSIGNED
 from ._keys import check_key, children, random_words, typed
@@ -99,10 +100,10 @@ def integers(key: Any, low: Any, high: Any, *, shape: tuple[int, ...], dtype: An
     span = draws.select(whole, lax.add(span, one), span)
     factor = lax.rem(draws.number(2 ** (width // 2), unsigned), span)
     factor = lax.rem(lax.mul(factor, factor), span)
-    span, factor = draws.to_shape(span, shape), draws.to_shape(factor, shape)
+    span, factor = repeated(span, shape), repeated(factor, shape)
     offset = lax.add(lax.mul(lax.rem(high_words, span), factor), lax.rem(low_words, span))
     offset = lax.convert_element_type(lax.rem(offset, span), work)
-    return lax.convert_element_type(lax.add(draws.to_shape(low, shape), offset), dtype)
+    return lax.convert_element_type(lax.add(repeated(low, shape), offset), dtype)
 
 
 def _integral(x: Any) -> Any:
@@ -136,7 +137,7 @@ def _saturated(x: Any, dtype: Any) -> Any:
 
 def _alike(x: Any, y: Any) -> tuple[Any, Any]:
     shape = np.broadcast_shapes(typeof(x).shape, typeof(y).shape)
-    return draws.to_shape(x, shape), draws.to_shape(y, shape)
+    return repeated(x, shape), repeated(y, shape)
 
 
 def randint(
@@ -173,7 +174,7 @@ def randint(
 @compiled("shape", "mode")
 def _bernoulli(key: Any, p: Any, *, shape: tuple[int, ...], mode: str) -> Any:
     dtype = typeof(p).dtype
-    p = draws.to_shape(p, shape)
+    p = repeated(p, shape)
     if mode == "low":
         return lax.lt(draws.uniform(typed(key), shape, dtype), p)
     coarse, fine = halves(typed(key), shape, dtype)
