@@ -3,6 +3,7 @@
 from ._base.errors import (
     ConcretizationTypeError as ConcretizationTypeError,
     InconclusiveDimensionOperation as InconclusiveDimensionOperation,
+    InvalidArtifactError as InvalidArtifactError,
     JAXIndexError as JAXIndexError,
     JaxprTypeError as JaxprTypeError,
     JAXTypeError as JAXTypeError,

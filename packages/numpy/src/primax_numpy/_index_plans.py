@@ -154,10 +154,10 @@ def _known_position(i: int, size: int, axis: int, operands: list[Any]) -> tuple[
     if not size:
         raise IndexError(f"index is out of bounds for axis {axis} with size 0")
     i = min(max(i, -_FAR), _FAR - 1)  # as far out of bounds, in the type of an index
-    if state.trace is not None:
+    if state.trace is not None and type(size) is int and -size <= i < size:
         return ("at", i)
-    # One program serves all positions.
-    operands.append(position_array(i))
+    # One program serves all positions; one out of bounds is seen by those who check indices.
+    operands.append(position_array(i) if state.trace is None else np.int32(i))
     return ("scalar", len(operands) - 1)
 
 

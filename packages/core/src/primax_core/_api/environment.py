@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 
+from .._runtime import in_flight
 from .._runtime.devices import local_devices, process_count
 from .._runtime.jaxlib_versions import build
 from .._runtime.live import live_arrays
@@ -40,8 +41,14 @@ def print_environment_info(return_string: bool = False) -> str | None:
 def effects_barrier() -> None:
     """Wait until everything that was started has ended, with what it does besides computing.
 
+    Raises:
+      JaxRuntimeError: if a callback raised and nobody was told of it yet; what it raised is the
+        cause.
+      RuntimeError: when called by a callback.
+
     >>> effects_barrier()
     """
+    in_flight.barrier()
     for array in live_arrays():
         try:
             array.block_until_ready()

@@ -7,6 +7,7 @@ from typing import Any
 
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
+from .._ir.symbolic import as_size
 
 
 class ShapeDtypeStruct:
@@ -33,7 +34,7 @@ class ShapeDtypeStruct:
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
         try:
-            self.shape: tuple[int, ...] = tuple(int(d) for d in shape)
+            self.shape: tuple[int, ...] = tuple([as_size(d) for d in shape])
         except TypeError:
             raise TypeError(
                 f"ShapeDtypeStruct: shape must be a sequence of integers, got {shape!r}"

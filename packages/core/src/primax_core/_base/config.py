@@ -24,7 +24,8 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import wraps
 from typing import Any, Final, NoReturn, TypeVar
 
@@ -281,6 +282,17 @@ class Override:
                 return fun(*args, **kwargs)
 
         return wrapper  # type: ignore[return-value]
+
+
+@contextmanager
+def inherited(key: TraceKey) -> Iterator[None]:
+    """Context manager: the settings of a key hold, which another thread traced a program with."""
+    values = dict(zip(_trace_names, key.values, strict=False))
+    with ExitStack() as stack:
+        for name, value in values.items():
+            if getattr(state, name) != value:
+                stack.enter_context(Override(_options[name], value))
+        yield
 
 
 class ContextOption:

@@ -139,3 +139,7 @@ class JaxprTypeError(_DocumentedError, TypeError):
 
 class InconclusiveDimensionOperation(_DocumentedError):
     """An operation on symbolic dimensions has no answer that holds for all their values."""
+
+
+class InvalidArtifactError(_DocumentedError, ValueError):
+    """Bytes that should hold an exported program or an executable do not, or not one to trust."""

@@ -352,3 +352,8 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
     """Whether a structure is that of a single leaf."""
     return treedef.num_nodes == 1 and treedef.num_leaves == 1
+
+
+def structure_of(node_data: tuple[type, Any] | None, children: list[PyTreeDef]) -> PyTreeDef:
+    """The structure of a node, from ``node_data()`` and ``children()`` of another one."""
+    return PyTreeDef.from_node_data_and_children(registry, node_data, children)

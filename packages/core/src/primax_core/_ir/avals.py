@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from . import dtypes
+from .symbolic import as_size
 
 
 class ShapedArray:
@@ -34,7 +35,7 @@ class ShapedArray:
         try:
             return _interned[key]
         except KeyError:
-            return cls._intern(tuple(int(d) for d in shape), dtype, bool(weak_type), sharding)
+            return cls._intern(tuple([d if type(d) is int else as_size(d) for d in shape]), dtype, bool(weak_type), sharding)
 
     @classmethod
     def _intern(cls, shape, dtype, weak_type, sharding):

@@ -15,6 +15,12 @@ class Effect:
 
     keeps = True
     ordered = False
+    input_index: int | None = None  # of the operand that the effect is about, if it is about one
+
+    def seen_from(self, invars, binders) -> Effect:
+        """The effect of an equation as the effect of the program that the equation stands in, whose
+        arguments have the positions ``binders``."""
+        return self
 
 
 class NamedAxisEffect(Effect):
@@ -34,6 +40,28 @@ class NamedAxisEffect(Effect):
 
     def __repr__(self):
         return f"NamedAxis({self.name})"
+
+
+class NamedEffect(Effect):
+    """An effect that is known by its name alone; one object of each class is enough."""
+
+    name = "Effect"
+
+    def __eq__(self, other):
+        return type(other) is type(self)
+
+    def __hash__(self):
+        return hash(type(self))
+
+    def __repr__(self):
+        return self.name
+
+    __str__ = __repr__
+
+
+def are_ordered(effects: frozenset) -> bool:
+    """Whether some of the effects happen in program order."""
+    return bool(effects) and any(e.ordered for e in effects)
 
 
 def must_stay(effects: frozenset) -> bool:

@@ -142,7 +142,9 @@ class Jaxpr:
         self.invars: list[Var] = list(invars)
         self.outvars: list[Atom] = list(outvars)
         self.eqns: list[Eqn] = list(eqns)
-        self.effects: frozenset[Any] = joined_effects(eqns) if effects is None else effects
+        self.effects: frozenset[Any] = (
+            joined_effects(eqns, [*invars, *constvars]) if effects is None else effects
+        )
         self.debug_info: DebugInfo = debug_info
         self.cache: dict[Any, Any] = {}
 
@@ -171,6 +173,8 @@ class Jaxpr:
         fields = {n: getattr(self, n) for n in Jaxpr.__slots__[:7]}
         if "eqns" in changes and "effects" not in changes:
             fields["effects"] = None
+        elif self.effects and ("invars" in changes or "constvars" in changes):
+            fields["effects"] = None  # effects on references tell positions
         fields.update(changes)
         return Jaxpr(**fields)
 
@@ -188,12 +192,19 @@ class Jaxpr:
     __repr__ = __str__
 
 
-def joined_effects(eqns) -> frozenset:
-    """Union of the equations' effects."""
+def joined_effects(eqns: Sequence[Eqn], binders: Sequence[Var] = ()) -> frozenset[Any]:
+    """Union of the equations' effects, as those of a program with these arguments and, after them,
+    constants."""
     found = no_effects
+    places: dict[Any, int] | None = None
     for eqn in eqns:
         if eqn.effects:
-            found = found | eqn.effects
+            effects = eqn.effects
+            if any(e.input_index is not None for e in effects):
+                if places is None:
+                    places = {v: i for i, v in enumerate(binders)}
+                effects = {e.seen_from(eqn.invars, places) for e in effects}
+            found = found | effects
     return found
 
 

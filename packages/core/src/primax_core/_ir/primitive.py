@@ -21,6 +21,7 @@ from .rules import (
     batch as batch,
     check as check,
     dce as dce,
+    discharge as discharge,
     effects as effects,
     expand as expand,
     jvp as jvp,
@@ -29,6 +30,7 @@ from .rules import (
     place_of,
     process as process,
     save as save,
+    taylor as taylor,
     transpose as transpose,
 )
 
@@ -144,6 +146,9 @@ class Primitive:
                 "to replace it"
             )
         self.rules[kind] = rule
+        kind.version += 1
+        if kind.versioned:
+            return
         if found is not None or self.pieces or self.types or self.executables:
             caches.clear_all()
             renew_keys()

@@ -37,21 +37,29 @@ class RuleKind(Generic[R]):
         only a signature with ``*name`` allows more of them.
       fallback: asked for a rule where a primitive has none: a function from the primitive to a
         rule, or to ``None``.
+      versioned: programs that are derived with the kind's rules have ``kind.version`` in their
+        keys, so a rule that is added later makes nothing else be forgotten.
 
     >>> flops = RuleKind("flops", "(in_avals, out_avals, **params) -> int")
     >>> flops
     RuleKind(flops)
     """
 
-    __slots__ = ("name", "signature", "fallback", "home", "_positional", "_variadic", "_platforms")
+    __slots__ = (
+        "name", "signature", "fallback", "home", "versioned", "version", "_positional", "_variadic",
+        "_platforms",
+    )  # fmt: skip
 
     def __init__(
         self,
         name: str,
         signature: str,
         fallback: Callable[[Primitive], R | None] | None = None,
+        versioned: bool = False,
     ):
         self.name: str = name
+        self.versioned: bool = versioned
+        self.version: int = 0
         self.signature: str = signature
         self.fallback: Callable[[Primitive], R | None] | None = fallback
         self._platforms: dict[str, RuleKind[R]] = {}
@@ -178,6 +186,15 @@ check: Final[RuleKind[Callable[..., None]]] = RuleKind(
 dce: Final[RuleKind[Callable[..., tuple[Any, ...]]]] = RuleKind(
     "dce", "(used_outputs, eqn) -> (used_inputs, new_eqn)"
 )
+discharge: Final[RuleKind[Callable[..., tuple[Any, ...]]]] = RuleKind(
+    "discharge", "(refs, args, **params) -> (outs, new values)", versioned=True
+)
 process: Final[RuleKind[Callable[..., Any]]] = RuleKind(
     "process", "(trace, args, **params) -> outs"
 )
+taylor: Final[RuleKind[Callable[..., tuple[Any, ...]]]] = RuleKind(
+    "taylor", "(primals, series, **params) -> (out, series_out)", versioned=True
+)
+"""Values along a curve: ``primals`` are those at 0 and ``series`` the derivatives of each operand
+there, first to last, as lists of one length; a derivative known to be zero is a ``Zero``. The rule
+gives the result and the list of its derivatives (with multiple results, a list of each)."""

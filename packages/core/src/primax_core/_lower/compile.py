@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .._base import caches, log
+from .._base import caches, log, monitoring
 from .._base.config import state
 from .._base.digest import digest as digest_of
 from .._ir.jaxpr import Jaxpr
@@ -16,9 +16,10 @@ from .._runtime import custom_calls
 from .._runtime.array import Spec, spec_of
 from .._runtime.devices import check_not_forked, platform_of
 from .._runtime.disk import executables as disk
-from .._runtime.dispatch import Executable, Loaded, as_operand, device_of, watch_of
+from .._runtime.dispatch import Executable, Loaded, as_operand, device_of
 from .._runtime.jaxlib_versions import _jax
 from .._runtime.sharding import device_assignment
+from .._trace.core import ref_handlers
 from .lazy import lowering, mlir
 from .liveness import kept_inputs, large_consts
 from .programs import key_of
@@ -49,6 +50,10 @@ def compile_jaxpr(
     sharding=None,
 ) -> Executable:
     """Compile a program for arguments of these types and places."""
+    if jaxpr.effects and ref_handlers:
+        jaxpr = ref_handlers["lowered"](jaxpr)
+    if state.debug_nans or state.debug_infs:
+        donated = ()  # the arguments are looked at again if something is found
     committed = sharding is not None or any(s.committed for s in in_specs)
     sharding = device_of(in_specs) if sharding is None else sharding
     devs = (next(iter(sharding.device_set)),)
@@ -56,7 +61,9 @@ def compile_jaxpr(
     key = key_of(jaxpr, name, platform, donated, keep_unused) if disk.is_on(devs) else None
     loaded = None if key is None else _recall(key, devs, compiler_options, name)
     if loaded is None:
-        lowered = lower_module(jaxpr, name, platform, donated=donated, keep_unused=keep_unused)
+        lowered = lower_module(
+            jaxpr, name, platform, donated=donated, keep_unused=keep_unused, sharding=sharding
+        )
         return load(lowered, jaxpr, in_specs, sharding, committed, donated, compiler_options, key)
     kept = None if keep_unused else kept_inputs(jaxpr)
     consts = list(large_consts(jaxpr).values())
@@ -65,6 +72,8 @@ def compile_jaxpr(
 
 def lower_module(jaxpr: Jaxpr, name: str, platform: str, **options: Any) -> Lowered:
     """The StableHLO module of a program."""
+    if jaxpr.effects and ref_handlers:
+        jaxpr = ref_handlers["lowered"](jaxpr)
     return lowering.lower_module(jaxpr, name, platform, **options)
 
 
@@ -87,9 +96,7 @@ def _executable(
     out_specs = [spec_of(v.aval, sharding, committed) for v in jaxpr.outvars]
     bufs = [as_operand(c)._buf for c in consts]
     in_shardings = [sharding] * len(in_specs)
-    return Executable(
-        loaded, in_specs, in_shardings, out_specs, kept, bufs, donated, name, watch_of(jaxpr)
-    )
+    return Executable(loaded, in_specs, in_shardings, out_specs, kept, bufs, donated, name, jaxpr)
 
 
 def compile_module(
@@ -102,11 +109,11 @@ def compile_module(
     started = time.perf_counter()
     if lowered.callbacks:
         with mlir.context:
-            loaded = Loaded(
-                devs[0].client.compile_and_load(
+            with monitoring.timed(monitoring.COMPILE, f"jit({lowered.name})"):
+                raw = devs[0].client.compile_and_load(
                     lowered.module, _jax.DeviceList(devs), options, lowered.callbacks
                 )
-            )
+            loaded = Loaded(raw)
     else:
         bytecode = _bytecode(lowered.module)
         digest = digest_of(bytecode)
@@ -120,9 +127,10 @@ def compile_module(
     return loaded
 
 
+@monitoring.timed_as(monitoring.COMPILE, lambda lowered, *_: f"jit({lowered.name})")
 def _compile_or_fetch(lowered: Lowered, bytecode: bytes, digest: bytes, devs, options) -> Loaded:
     place = disk.place_of(digest, devs, options) if disk.is_on(devs) else None
-    raw = None if place is None else disk.fetch(place, devs, options)
+    raw = None if place is None else _fetch(place, devs, options)
     if raw is not None:
         return Loaded(raw)
     started = time.perf_counter()
@@ -132,7 +140,23 @@ def _compile_or_fetch(lowered: Lowered, bytecode: bytes, digest: bytes, devs, op
         seconds = time.perf_counter() - started
         platform = platform_of(devs[0])
         disk.keep(place, loaded, lowered.name, platform, lowered.needs, seconds)
+        if monitoring.listening:
+            monitoring.record_event(monitoring.CACHE_MISS)
     return loaded
+
+
+def _fetch(place, devs: tuple, options: Any) -> Any | None:
+    """jaxlib's executable from the disk, if it is there; listeners are told."""
+    if not monitoring.listening:
+        return disk.fetch(place, devs, options)
+    monitoring.record_event(monitoring.CACHE_REQUEST)
+    started = time.perf_counter()
+    raw = disk.fetch(place, devs, options)
+    if raw is not None:
+        monitoring.record_event(monitoring.CACHE_HIT)
+        took = time.perf_counter() - started
+        monitoring.record_event_duration_secs(monitoring.CACHE_RETRIEVAL, took)
+    return raw
 
 
 def _recall(key: bytes, devs: tuple, compiler_options: tuple, name: str) -> Loaded | None:
@@ -150,7 +174,12 @@ def _recall(key: bytes, devs: tuple, compiler_options: tuple, name: str) -> Load
     if loaded is None:
         options = make_options(devs, compiler_options)
         place = disk.place_of(digest, devs, options)
-        raw = None if place is None else disk.fetch(place, devs, options)
+        if place is None:
+            return None
+        with monitoring.timed(monitoring.COMPILE, f"jit({name})") as span:
+            raw = _fetch(place, devs, options)
+            if raw is None:
+                span.dropped()
         if raw is None:
             return None
         loaded = Loaded(raw)

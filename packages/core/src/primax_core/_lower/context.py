@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -13,6 +14,7 @@ from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _stablehlo
 from jaxlib.mlir.dialects import func, stablehlo
 
 from .._ir import dtypes
+from .._ir.symbolic import Dimension, is_static
 
 __all__ = ["func", "hlo", "ir"]
 
@@ -107,10 +109,22 @@ def tensor_type(shape: tuple[int, ...], dtype) -> ir.Type:
     key = (shape, dtype)
     found = _tensor_types.get(key)
     if found is None:
+        if not is_static(shape):  # not remembered: the expressions belong to somebody's scope
+            return ir.RankedTensorType.get(
+                extents(shape), element_type(dtype), loc=unknown_location
+            )
         _check_size(shape, dtype)
         found = ir.RankedTensorType.get(shape, element_type(dtype), loc=unknown_location)
         _tensor_types[key] = found
     return found
+
+
+def extents(shape: Sequence[Any]) -> list[int]:
+    """The sizes of an MLIR type: symbolic dimensions are dynamic."""
+    return [_DYNAMIC if isinstance(d, Dimension) else d for d in shape]
+
+
+_DYNAMIC: int = ir.ShapedType.get_dynamic_size()
 
 
 def _check_size(shape: tuple[int, ...], dtype) -> None:
@@ -123,17 +137,19 @@ def _check_size(shape: tuple[int, ...], dtype) -> None:
 
 def type_of(aval) -> ir.Type:
     """The MLIR type of values of an aval; extended dtypes show their buffers."""
+    aval = physical(aval)
+    return tensor_type(aval.shape, aval.dtype)
+
+
+def physical(aval: Any) -> Any:
+    """The type of the buffer that holds an array."""
     dtype = aval.dtype
-    if isinstance(dtype, dtypes.ExtendedDType):
-        aval = dtype.physical_aval(aval)
-        dtype = aval.dtype
-    return tensor_type(aval.shape, dtype)
+    return dtype.physical_aval(aval) if isinstance(dtype, dtypes.ExtendedDType) else aval
 
 
 def zeros_of(aval) -> ir.Value:
     """An array of zeros of an aval; extended dtypes show their buffers."""
-    if isinstance(aval.dtype, dtypes.ExtendedDType):
-        aval = aval.dtype.physical_aval(aval)
+    aval = physical(aval)
     return full(np.zeros((), aval.dtype)[()], aval.shape)
 
 
@@ -153,6 +169,11 @@ def bools(values) -> ir.Attribute:
 def i64(value: int) -> ir.Attribute:
     """An i64 attribute."""
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(64, context), value)
+
+
+def u64(value: int) -> ir.Attribute:
+    """An ui64 attribute."""
+    return ir.IntegerAttr.get(ir.IntegerType.get_unsigned(64, context), value)
 
 
 def i32(value: int) -> ir.Attribute:
@@ -204,5 +225,15 @@ def full(value, shape: tuple[int, ...]) -> ir.Value:
     scalar = hlo.constant(dense(np.asarray(value)))
     if not shape:
         return scalar
+    if not is_static(shape):
+        return _broadcasts[-1](scalar, shape, ())
     dtype = np.asarray(value).dtype
     return hlo.broadcast_in_dim(tensor_type(tuple(shape), dtype), scalar, i64s([]))
+
+
+_broadcasts: list[Callable[..., ir.Value]] = []
+
+
+def install_broadcast(broadcast_in_dim: Callable[..., ir.Value]) -> None:
+    """Called once by the page of operations that are told sizes, which may be symbolic."""
+    _broadcasts.append(broadcast_in_dim)

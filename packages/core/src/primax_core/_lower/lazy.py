@@ -1,7 +1,8 @@
 """MLIR on first use: importing the core must not load it.
 
 Primitives' pages import from here: ``hlo``, ``chlo``, ``ir`` are jaxlib's modules, ``mlir`` is
-:mod:`primax_core._lower.context` (types, attributes, constants), ``native`` calls native functions.
+:mod:`primax_core._lower.context` (types, attributes, constants), ``shaped`` is
+:mod:`primax_core._lower.shaped` (operations that are told sizes), ``native`` calls native functions.
 Each is loaded when one of its attributes is first read.
 """
 
@@ -38,8 +39,12 @@ chlo: Any = LazyModule("jaxlib.mlir.dialects.chlo")
 ir: Any = LazyModule("jaxlib.mlir.ir")
 mlir: Any = LazyModule(".context")
 lowering: Any = LazyModule(".module")
+shaped: Any = LazyModule(".shaped")
 native: Any = LazyModule(".native")
+callbacks: Any = LazyModule(".callbacks")
 _compile: Any = LazyModule(".compile")
+platforms: Any = LazyModule(".platforms")
+portable: Any = LazyModule(".portable")
 
 
 def compile_jaxpr(jaxpr, in_specs, **options):

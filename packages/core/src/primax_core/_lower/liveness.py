@@ -10,6 +10,7 @@ import numpy as np
 from .._ir.dtypes import ExtendedDType
 from .._ir.effects import must_stay
 from .._ir.jaxpr import Jaxpr, Var, jaxprs_in
+from .._ir.symbolic import Dimension, is_static
 
 # Array constants up to this many elements are written into the module, larger ones are arguments.
 INLINE_CONSTANT_SIZE = 16
@@ -46,6 +47,23 @@ def kept_inputs(jaxpr: Jaxpr) -> list[int] | None:
     used = liveness(jaxpr)[1]
     kept = [i for i, v in enumerate(jaxpr.invars) if v in used]
     return None if len(kept) == len(jaxpr.invars) else kept
+
+
+def has_symbolic_dims(jaxpr: Jaxpr) -> bool:
+    """Whether symbolic dimensions occur in a program or in those that it holds."""
+    found = jaxpr.cache.get("symbolic dims")
+    if found is None:
+        found = any(not is_static(getattr(v.aval, "shape", ())) for v in jaxpr.invars)
+        for eqn in () if found else jaxpr.eqns:
+            if (
+                any(not is_static(getattr(v.aval, "shape", ())) for v in eqn.outvars)
+                or any(isinstance(p, Dimension) for p in eqn.params.values())
+                or any(has_symbolic_dims(held) for held in jaxprs_in(eqn.params))
+            ):
+                found = True
+                break
+        jaxpr.cache["symbolic dims"] = found
+    return found
 
 
 def is_hoisted(const) -> bool:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from .._base import errors
+from .._base import errors, monitoring
 from .._ir import primitive as kinds
 from .._ir.dtypes import canonicalize_dtype
+from .._ir.effects import are_ordered
 from .._ir.jaxpr import Jaxpr, Literal
 from .._trace.core import Tracer
 from .._trace.staging import stage
-from .context import constant, context, func, ir, type_of, unknown_location
+from .context import constant, context, func, hlo, ir, type_of, unknown_location
 from .liveness import (
     aliases_of,
+    has_symbolic_dims,
     kept_inputs,
     large_consts,
     live_eqns,
@@ -32,17 +35,25 @@ class LoweringContext:
       needs: names of the native functions that the module calls, see ``_runtime.custom_calls``.
       scope: the named scopes that the current equation stands in, with those of the equations
         whose programs it belongs to.
+      token: what the next ordered effect of the current block waits for; a rule that emits one puts
+        a new token here, and a rule with regions hands it in and out of them
+        (:meth:`tokens`, :meth:`take_tokens`).
+      sharding: where the program will run, if that is known.
+      symbolic: whether the program has symbolic dimensions (see ``_lower.shaped``).
     """
 
     __slots__ = (
         "module", "platform", "in_avals", "out_avals", "platform_kinds", "functions",
         "names", "callbacks", "needs", "eqn", "num_partitions", "hoisted", "broadcasts", "scope",
-        "_rules", "_programs",
+        "token", "sharding", "symbolic", "_rules", "_programs",
     )  # fmt: skip
 
-    def __init__(self, module: ir.Module, platform: str, num_partitions: int = 1):
+    def __init__(
+        self, module: ir.Module, platform: str, num_partitions: int = 1, sharding: Any = None
+    ):
         self.module = module
         self.platform = platform
+        self.sharding = sharding
         self.functions: dict[Any, Any] = {}
         self.names: set[str] = set()
         self.callbacks: list[Callable] = []
@@ -51,6 +62,8 @@ class LoweringContext:
         self.hoisted: dict[int, ir.Value] = {}
         self.broadcasts: dict[tuple, ir.Value] = {}
         self.scope: tuple[str, ...] = ()
+        self.token: ir.Value | None = None
+        self.symbolic = False
         self._rules: dict[Any, Callable] = {}
         self._programs: dict[tuple, tuple] = {}
         special = (kinds.lower.on(platform),)
@@ -92,13 +105,34 @@ class LoweringContext:
 
     def call_program(self, jaxpr: Jaxpr, name: str, values: Sequence[ir.Value]) -> list[ir.Value]:
         """Emit a call of a program; calls of the same program share one private function."""
+        if self.symbolic and has_symbolic_dims(jaxpr):
+            # In place: a function would have to be handed the dimension variables.
+            return lower_body(self, jaxpr, values)
         types, callee, consts = self.private_function(jaxpr, name)
-        return list(func.CallOp(types, callee, [*consts, *values]).results)
+        ordered = self.tokens(jaxpr.effects)
+        outs = list(func.CallOp(types, callee, [*ordered, *consts, *values]).results)
+        return self.take_tokens(ordered, outs)
+
+    def tokens(self, effects: frozenset) -> list[ir.Value]:
+        """The token that something with these effects takes and gives back, if it does."""
+        if not are_ordered(effects):
+            return []
+        if self.token is None:
+            self.token = hlo.create_token()
+        return [self.token]
+
+    def take_tokens(self, given: Sequence[ir.Value], outs: list[ir.Value]) -> list[ir.Value]:
+        """The values of a region or call that begins with its token, which becomes the current."""
+        if not given:
+            return outs
+        self.token = outs[0]
+        return outs[1:]
 
     def private_function(self, jaxpr: Jaxpr, name: str) -> tuple[list, ir.Attribute, list]:
         """The function of a program in this module, written once: the types of its results, its
-        symbol, and the values that it takes before the program's arguments."""
-        consts = large_consts(jaxpr)
+        symbol, and the constants that it takes before the program's arguments. The function of a
+        program with ordered effects takes and gives a token before all else."""
+        consts = self.passed_consts(jaxpr)
         function = self.functions.get(jaxpr)
         if function is None:
             function = _private_function(self, jaxpr, self.unique(name), consts)
@@ -106,6 +140,10 @@ class LoweringContext:
         callee = ir.FlatSymbolRefAttr.get(function.name.value, context=context)
         operands = [_const_value(self, c) for c in consts.values()] if consts else []
         return function.type.results, callee, operands
+
+    def passed_consts(self, jaxpr: Jaxpr) -> dict[int, Any]:
+        """What the function of a program takes besides its arguments, by identity."""
+        return large_consts(jaxpr)
 
     def unique(self, name: str) -> str:
         """A symbol name not used before."""
@@ -166,6 +204,8 @@ def lower_body(ctx: LoweringContext, jaxpr: Jaxpr, args: Sequence[ir.Value]) -> 
             ctx.scope = scope
         else:
             out = rule(ctx, *operands, **eqn.params)
+        if ctx.symbolic:
+            out = fitted_results(eqn, out)
         if eqn.primitive.multiple_results:
             for v, value in zip(eqn.outvars, out, strict=True):
                 env[v] = value
@@ -173,6 +213,37 @@ def lower_body(ctx: LoweringContext, jaxpr: Jaxpr, args: Sequence[ir.Value]) -> 
             env[eqn.outvars[0]] = out
     ctx.in_avals, ctx.out_avals, ctx.eqn, ctx.broadcasts = saved
     return [read(v) for v in jaxpr.outvars]
+
+
+@contextmanager
+def dimensions_of_arguments(
+    ctx: LoweringContext,
+    jaxpr: Jaxpr,
+    values: Sequence[ir.Value],
+    symbolic: bool,
+    checks: bool = False,
+    names: Sequence[str] | None = None,
+) -> Iterator[None]:
+    """Where a program with symbolic dimensions is lowered: its variables are those of its
+    arguments' shapes, on which assertions are put with ``checks``."""
+    if not symbolic:
+        yield
+        return
+    from .dynamic import variables_of
+
+    saved, ctx.symbolic = ctx.symbolic, True
+    with variables_of([v.aval for v in jaxpr.invars], values, checks, names):
+        yield
+    ctx.symbolic = saved
+
+
+def fitted_results(eqn: Any, out: Any) -> Any:
+    """Results whose types show all that is known of their shapes."""
+    from .shaped import fitted
+
+    if not eqn.primitive.multiple_results:
+        return fitted(out, eqn.outvars[0].aval)
+    return [fitted(x, v.aval) for x, v in zip(out, eqn.outvars, strict=True)]
 
 
 def _const_value(ctx: LoweringContext, const) -> ir.Value:
@@ -196,16 +267,20 @@ def _private_function(ctx: LoweringContext, jaxpr: Jaxpr, name: str, consts: dic
     """A function that takes the program's large constants before its arguments."""
     in_types = [type_of(c.aval) for c in consts.values()] + [type_of(v.aval) for v in jaxpr.invars]
     out_types = [type_of(v.aval) for v in jaxpr.outvars]
+    ordered = [hlo.TokenType.get(context)] if are_ordered(jaxpr.effects) else []
     function = func.FuncOp(
-        name, (in_types, out_types), ip=ir.InsertionPoint(ctx.module.body), visibility="private"
-    )
+        name, ([*ordered, *in_types], [*ordered, *out_types]),
+        ip=ir.InsertionPoint(ctx.module.body), visibility="private",
+    )  # fmt: skip
     arguments = list(function.add_entry_block().arguments)
-    saved = ctx.hoisted, ctx.scope
+    saved = ctx.hoisted, ctx.scope, ctx.token
+    ctx.token = arguments.pop(0) if ordered else None
     # XLA puts the scope of each call before those of the function's own operations.
     ctx.hoisted, ctx.scope = dict(zip(consts, arguments)), ()
     with ir.InsertionPoint(function.entry_block), unknown_location:
-        func.ReturnOp(lower_body(ctx, jaxpr, arguments[len(consts) :]))
-    ctx.hoisted, ctx.scope = saved
+        outs = lower_body(ctx, jaxpr, arguments[len(consts) :])
+        func.ReturnOp([*([ctx.token] if ordered else []), *outs])
+    ctx.hoisted, ctx.scope, ctx.token = saved
     return function
 
 
@@ -223,6 +298,7 @@ class Lowered:
         self.name = name
 
 
+@monitoring.timed_as(monitoring.LOWER, lambda jaxpr, name, *_, **options: f"jit({name})")
 def lower_module(
     jaxpr: Jaxpr,
     name: str,
@@ -233,6 +309,7 @@ def lower_module(
     in_shardings: Sequence | None = None,
     out_shardings: Sequence | None = None,
     num_partitions: int = 1,
+    sharding: Any = None,
 ) -> Lowered:
     """A StableHLO module whose ``main`` is the program.
 
@@ -249,10 +326,11 @@ def lower_module(
         module.operation.attributes["mhlo.num_replicas"] = ir.IntegerAttr.get(
             ir.IntegerType.get_signless(32), 1
         )
-        ctx = LoweringContext(module, platform, num_partitions)
+        ctx = LoweringContext(module, platform, num_partitions, sharding)
         ctx.in_avals = ctx.out_avals = ctx.eqn = None
         ctx.names.add("main")
-        kept = None if keep_unused else kept_inputs(jaxpr)
+        symbolic = has_symbolic_dims(jaxpr)
+        kept = None if keep_unused or symbolic else kept_inputs(jaxpr)
         inputs = jaxpr.invars if kept is None else [jaxpr.invars[i] for i in kept]
         consts = large_consts(jaxpr)
         in_types = [type_of(c.aval) for c in consts.values()] + [type_of(v.aval) for v in inputs]
@@ -266,7 +344,8 @@ def lower_module(
             arguments = list(block.arguments)
             ctx.hoisted = dict(zip(consts, arguments))
             args: dict[Any, ir.Value] = dict(zip(inputs, arguments[len(consts) :]))
-            outs = lower_body(ctx, jaxpr, [args.get(v) for v in jaxpr.invars])
+            with dimensions_of_arguments(ctx, jaxpr, arguments[len(consts) :], symbolic):
+                outs = lower_body(ctx, jaxpr, [args.get(v) for v in jaxpr.invars])
             func.ReturnOp(outs)
         return Lowered(
             module, kept, list(consts.values()), ctx.callbacks, frozenset(ctx.needs), name

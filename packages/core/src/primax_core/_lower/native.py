@@ -55,6 +55,7 @@ def custom_call(
     result_layouts: Sequence[Sequence[int]] | None = None,
     aliases: Aliases | None = None,
     has_side_effect: bool = False,
+    tokens: int = 0,
 ) -> list[ir.Value]:
     """Call a registered function.
 
@@ -64,12 +65,17 @@ def custom_call(
       attributes: what the handler takes by name, see :func:`attribute`.
       operand_layouts, result_layouts: the axes of each, fastest first; row-major by default.
       aliases: results that take over the memory of operands: ``{result: operand}``.
+      tokens: how many of the first operands are tokens; as many are the first results.
     """
     types = [type_of(a) for a in out_avals]
     if operand_layouts is None:
-        operand_layouts = [row_major(v.type.rank) for v in operands]
+        operand_layouts = [row_major(v.type.rank) for v in operands[tokens:]]
     if result_layouts is None:
         result_layouts = [row_major(t.rank) for t in types]
+    if tokens:
+        operand_layouts = [*[()] * tokens, *operand_layouts]
+        result_layouts = [*[()] * tokens, *result_layouts]
+        types = [*[hlo.TokenType.get()] * tokens, *types]
     several = len(types) > 1
     # The op has no results in a tuple: what the aliases call a tuple are the results themselves.
     pairs = [

@@ -16,6 +16,7 @@ from . import devices as _devices, guards, interchange
 from .array_text import deleted_text, format_of, repr_of
 from .buffers import copy_raw, move_raw, put_raw
 from .errors import JaxRuntimeError
+from .failures import retell
 from .jaxlib_versions import export_capsule, result_handler, start_copies_to_host, to_host
 from .sharding import Sharding, SingleDeviceSharding
 from .shards import Shard
@@ -171,7 +172,10 @@ class ArrayImpl(Array):
     def block_until_ready(self) -> ArrayImpl:
         """Wait until the value has been computed; returns the array. Errors surface here."""
         self._check_alive(JaxRuntimeError)
-        self._buf.block_until_ready()
+        try:
+            self._buf.block_until_ready()
+        except JaxRuntimeError as e:
+            retell(e)
         return self
 
     def copy_to_host_async(self) -> None:
@@ -206,7 +210,10 @@ class ArrayImpl(Array):
         self._check_alive()
         if state.key not in guards.unguarded and self.platform() != "cpu":
             guards.check("device_to_host", False, self._spec.aval, None)
-        value = to_host(self._buf)
+        try:
+            value = to_host(self._buf)
+        except JaxRuntimeError as e:
+            retell(e)
         value.flags.writeable = False
         return value
 

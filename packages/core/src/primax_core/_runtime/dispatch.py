@@ -11,13 +11,25 @@ import numpy as np
 from .._base import caches
 from .._base.config import state
 from .._ir import dtypes, primitive as kinds
+from .._ir.effects import are_ordered, must_stay
 from .._ir.jaxpr import Jaxpr, Literal
 from .._ir.primitive import Primitive, RuleKind, install_eager
-from .._trace.core import Tracer, check_live, install_runner, set_trace, typeof
+from .._ir.symbolic import Dimension
+from .._trace.core import (
+    RefsMet,
+    Tracer,
+    check_live,
+    install_runner,
+    ref_handlers,
+    set_trace,
+    typeof,
+)
 from .._trace.staging import eval_jaxpr, stage
 from .array import ArrayImpl, Spec, default_sharding, move, put
 from .array_text import deleted_text
 from .errors import JaxRuntimeError
+from .failures import explained
+from .in_flight import effectful
 from .jaxlib_versions import collect_garbage
 
 run: Final[RuleKind[Callable[..., Any]]] = RuleKind("run", "(*arrays, **params) -> array")
@@ -77,6 +89,7 @@ class Executable:
       moves: whether some argument lies elsewhere and has to be brought first.
       donated: indices of arguments whose buffers the program may overwrite.
       checked: whether results are searched for NaNs or infinities.
+      program: what was compiled, if results are searched.
       watch: called with the arguments before the program runs; what it returns, with the results
         after it; see :func:`watch_programs`.
       plain: whether the program takes the buffers of its arguments, all of them and nothing else,
@@ -85,16 +98,18 @@ class Executable:
 
     __slots__ = (
         "loaded", "raw", "execute", "kept", "consts", "handlers", "out_specs", "in_shardings",
-        "moves", "donated", "name", "checked", "watch", "plain",
+        "moves", "donated", "name", "checked", "program", "watch", "plain",
     )  # fmt: skip
 
     def __init__(
         self, loaded: Loaded, in_specs: Sequence[Spec], in_shardings, out_specs: Sequence[Spec],
-        kept, consts, donated=(), name="", watch: Watch | None = None,
+        kept, consts, donated=(), name="", program: Jaxpr | None = None,
     ):  # fmt: skip
         self.loaded = loaded
         self.raw = loaded.raw
         self.execute = loaded.raw.execute_sharded
+        if program is not None and must_stay(program.effects):
+            self.execute = effectful(self.execute, are_ordered(program.effects))
         self.kept = kept
         self.consts = consts
         self.out_specs = out_specs
@@ -108,8 +123,9 @@ class Executable:
         self.donated = donated
         self.name = name
         self.checked = state.debug_nans or state.debug_infs
-        self.watch = watch
-        special = consts or self.moves or donated or self.checked or watch
+        self.program = program if self.checked else None
+        self.watch = None if program is None else watch_of(program)
+        special = consts or self.moves or donated or self.checked or self.watch
         self.plain = kept is None and not special
 
     def __call__(self, args: Sequence[ArrayImpl]) -> list[ArrayImpl]:
@@ -135,7 +151,7 @@ class Executable:
             explain_failure(e, args, self.name)
             raise
         if self.checked:
-            check_values(outs, self.name)
+            check_values(outs, self.name, self.program, args)
         if done is not None:
             done(outs)
         return outs
@@ -153,23 +169,44 @@ class Executable:
                 explain_failure(None, args, self.name)
 
 
-def check_values(outs: Sequence[ArrayImpl], name: str) -> None:
+def check_values(
+    outs: Sequence[ArrayImpl], name: str, program: Jaxpr | None, args: Sequence[ArrayImpl]
+) -> None:
     """Refuse results with NaNs or infinities, as ``debug_nans`` and ``debug_infs`` ask.
 
     Raises:
-      FloatingPointError: naming the operation.
+      FloatingPointError: naming the operation and its line.
     """
-    for out in outs:
-        if dtypes.issubdtype(out.dtype, np.inexact):
-            values = np.asarray(out)
-            if state.debug_nans and np.isnan(values).any():
-                raise FloatingPointError(f"invalid value (nan) encountered in {name}")
-            if state.debug_infs and np.isinf(values).any():
-                raise FloatingPointError(f"invalid value (inf) encountered in {name}")
+    for what, is_bad, wanted in (
+        ("nan", np.isnan, state.debug_nans), ("inf", np.isinf, state.debug_infs),
+    ):  # fmt: skip
+        if wanted and any(_has(is_bad, out) for out in outs):
+            found = None if program is None else find_fault(program, args, what)
+            raise FloatingPointError(f"invalid value ({what}) encountered in {found or name}")
+
+
+def _has(is_bad: Callable[[Any], Any], out: ArrayImpl) -> bool:
+    return dtypes.issubdtype(out.dtype, np.inexact) and bool(is_bad(np.asarray(out)).any())
+
+
+def _no_finder(program: Jaxpr, args: Sequence[ArrayImpl], what: str) -> str | None:
+    return None
+
+
+find_fault: Callable[[Jaxpr, Sequence[ArrayImpl], str], str | None] = _no_finder
+
+
+def install_fault_finder(fun: Callable[[Jaxpr, Sequence[ArrayImpl], str], str | None]) -> None:
+    """Called once by those who know how to check a program operation by operation: from a program,
+    its arguments and ``"nan"`` or ``"inf"`` to what gave the first one, and where."""
+    global find_fault
+    find_fault = fun
 
 
 def explain_failure(error, args, name: str) -> None:
-    """Raise the named error where an argument was deleted."""
+    """Raise the named error where an argument was deleted, or a callback raised."""
+    if error is not None and (told := explained(error)) is not error:
+        raise told from told.__cause__
     for i, a in enumerate(args):
         if a._buf.is_deleted():
             raise RuntimeError(
@@ -203,6 +240,8 @@ def as_operand(x: Any) -> ArrayImpl:
     aval = typeof(x)
     if not aval.shape and isinstance(x, np.generic):
         return _scalar(x, aval, kind)
+    if isinstance(x, Dimension):
+        return x.as_value()  # raises: only programs that are traced compute with them
     return put(x, aval=aval)
 
 
@@ -275,7 +314,10 @@ def run_eagerly(jaxpr: Jaxpr, args: Sequence) -> list:
     try:
         specs = [a._spec for a in args]
     except AttributeError:
-        args, escaped = _operands(args)
+        try:
+            args, escaped = _operands(args)
+        except RefsMet:
+            return ref_handlers["run"](jaxpr, args)
         if escaped is not None:
             return escaped._trace.call(jaxpr, args)
         specs = [a._spec for a in args]
@@ -369,7 +411,10 @@ def evaluate(prim: Primitive, args: Sequence, params: dict):
     try:
         specs = [a._spec for a in args]
     except AttributeError:
-        args, escaped = _operands(args)
+        try:
+            args, escaped = _operands(args)
+        except RefsMet:
+            return ref_handlers["evaluate"](prim, args, params)
         if escaped is not None:
             return escaped._trace.process(prim, tuple(args), params)
         specs = [a._spec for a in args]

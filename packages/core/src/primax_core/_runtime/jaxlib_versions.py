@@ -42,6 +42,7 @@ HloSharding = _hlo.HloSharding
 collect_garbage = _jax.collect_garbage
 GSPMDSharding = _jax.GSPMDSharding
 JaxRuntimeError = _jax.JaxRuntimeError
+serialize_portable_artifact = _jax.mlir.serialize_portable_artifact
 
 # Element types that the installed jaxlib cannot hold.
 UNKNOWN_DTYPES: Final[frozenset] = frozenset(
@@ -79,6 +80,19 @@ def result_handler(aval, sharding) -> Any:
     if _FIRST:
         return _jax.array_result_handler(aval, sharding, True, True)
     return _jax.array_result_handler(aval, sharding, True)
+
+
+def refine_shapes(module: bytes) -> bytes:
+    """A module (in bytecode) whose ``main`` takes static shapes, with all shapes static.
+
+    Its shape assertions are checked.
+
+    Raises:
+      ValueError: if some shapes stay dynamic, or an assertion does not hold.
+    """
+    return _jax.mlir.refine_polymorphic_shapes(
+        module, enable_shape_assertions=True, validate_static_shapes=True
+    )
 
 
 # What NumPy reads through the buffer protocol of a raw array on a CPU.

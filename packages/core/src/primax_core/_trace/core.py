@@ -113,9 +113,32 @@ class Tracer(Array):
     def _concrete(self) -> Any | None:
         return None
 
+    def _parts(self) -> tuple[Any, Any]:
+        """What a transformation's trace takes a tracer of its own of another class for."""
+        return self, None
+
     def _origin(self) -> str:
         """Where the tracer came from, for error messages."""
         return ""
+
+
+class Mutable:
+    """Base of values whose contents change: never a constant of a program, always an argument."""
+
+    __slots__ = ()
+
+
+class RefsMet(TypeError):
+    """References were met where values are wanted; who can read them catches this."""
+
+
+class DischargeFirst(Exception):
+    """Raised by a rule that cannot treat an operation on references as it is."""
+
+
+# How operations on references are evaluated and transformed; the pages about references fill it
+# when they are loaded, which is before there are any.
+ref_handlers: dict[str, Callable[..., Any]] = {}
 
 
 # Types of values
@@ -272,8 +295,8 @@ def without_tracers(jaxpr: Jaxpr, args: Sequence) -> tuple[Jaxpr, Sequence]:
 
 
 def has_tracers(values: Sequence) -> bool:
-    """Whether some value is a tracer."""
-    return any(isinstance(v, Tracer) for v in values)
+    """Whether some value is a tracer, or may change as one does."""
+    return any(isinstance(v, (Tracer, Mutable)) for v in values)
 
 
 def call_on(trace: Trace | None, jaxpr: Jaxpr, args, name: str | None = None) -> list:

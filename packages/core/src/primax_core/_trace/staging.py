@@ -24,7 +24,9 @@ from .._ir.jaxpr import (
     no_debug_info,
 )
 from .._ir.primitive import Primitive
+from .._ir.symbolic import Dimension
 from .core import (
+    RefsMet,
     Trace,
     Tracer,
     check_leaks,
@@ -59,6 +61,10 @@ class JitTracer(Tracer):
         return self._var.val if type(self._var) is Literal else None
 
 
+# Classes of tracers for types that are no arrays'.
+tracer_classes: dict[type, type[JitTracer]] = {}
+
+
 class StagingTrace(Trace):
     """Appends each operation to a list of equations.
 
@@ -87,7 +93,7 @@ class StagingTrace(Trace):
         """A tracer for a new argument of the program."""
         var = Var(aval)
         self.invars.append(var)
-        return JitTracer(self, aval, var)
+        return tracer_classes.get(type(aval), JitTracer)(self, aval, var)
 
     def atom(self, x) -> Var | Literal:
         """The variable or literal that stands for a value in this program."""
@@ -101,6 +107,9 @@ class StagingTrace(Trace):
         aval = typeof(x)
         if is_scalar_literal(x):
             return Literal(np.asarray(x, aval.dtype)[()], aval)
+        if isinstance(x, Dimension):
+            with set_trace(self):
+                return x.as_value()._var
         return self._constant(x, aval)
 
     def _constant(self, x, aval) -> Var:
@@ -115,7 +124,7 @@ class StagingTrace(Trace):
         if isinstance(x, JitTracer) and x._trace is self:
             return x
         atom = self.atom(x)
-        return JitTracer(self, atom.aval, atom)
+        return tracer_classes.get(type(atom.aval), JitTracer)(self, atom.aval, atom)
 
     # Interpretation
 
@@ -175,7 +184,7 @@ class StagingTrace(Trace):
         constvars = list(self.const_vars.values())
         jaxpr = Jaxpr(
             constvars, self.consts, self.invars, outvars, self.eqns,
-            joined_effects(self.eqns), self.debug_info,
+            joined_effects(self.eqns, [*self.invars, *constvars]), self.debug_info,
         )  # fmt: skip
         if state.enable_checks:
             check_jaxpr(jaxpr)
@@ -223,6 +232,9 @@ class StagingTrace(Trace):
 
 _no_params: tuple = ()
 
+# Who has a rule of these kinds knows what it does to references.
+_TAKE_REFS = frozenset((kinds.discharge, kinds.effects, kinds.expand, kinds.backward))
+
 
 def infer(prim: Primitive, in_avals: Sequence, params: dict) -> tuple[list, frozenset]:
     """Types of the results and the effects of an operation, remembered by its signature."""
@@ -239,6 +251,12 @@ def infer(prim: Primitive, in_avals: Sequence, params: dict) -> tuple[list, froz
         ) from e
     if found is not None:
         return found
+    for i, a in enumerate(in_avals):
+        if type(a) in tracer_classes and not _TAKE_REFS.intersection(prim.rules):
+            raise RefsMet(
+                f"{prim.name} got a Ref of type {a} at position {i}, but a Ref can't be passed "
+                "where an array is expected. Did you forget to read its value with `ref[...]`?"
+            )
     out = prim.require(kinds.abstract, "tracing")(*in_avals, **params)
     avals = list(out) if prim.multiple_results else [out]
     rule = prim.find(kinds.effects)

@@ -12,6 +12,7 @@ from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._ir.primitive import Primitive
 from .._trace.axes import extend_axis_env, named_axes_of
 from .._trace.core import (
+    RefsMet,
     Trace,
     Tracer,
     bind_on,
@@ -19,6 +20,7 @@ from .._trace.core import (
     check_leaks,
     check_live,
     made_by,
+    ref_handlers,
     set_trace,
     typeof,
 )
@@ -71,6 +73,10 @@ class VmapTracer(Tracer):
         return made_by("vmap", self._trace.of, self.value)
 
 
+# Classes of tracers for batches that are no arrays, by the class of the batch.
+tracers: dict[type, type[VmapTracer]] = {}
+
+
 class BatchTrace(Trace):
     """Applies operations to whole batches.
 
@@ -98,6 +104,8 @@ class BatchTrace(Trace):
             return x.value, x.dim
         if isinstance(x, Tracer):
             check_live(x)
+            if x._trace is self:
+                return x._parts()
         return x, None
 
     def process(self, prim: Primitive, args: tuple, params: dict):
@@ -106,16 +114,19 @@ class BatchTrace(Trace):
             return rule(self, args, **params)
         values, dims = [], []
         mapped = False
-        for a in args:
-            if type(a) is VmapTracer and a._trace is self:
-                values.append(a.value)
-                dims.append(a.dim)
-                mapped = True
-            else:
-                value, dim = self.parts(a)
-                values.append(value)
-                dims.append(dim)
-                mapped = mapped or dim is not None
+        try:
+            for a in args:
+                if type(a) is VmapTracer and a._trace is self:
+                    values.append(a.value)
+                    dims.append(a.dim)
+                    mapped = True
+                else:
+                    value, dim = self.parts(a)
+                    values.append(value)
+                    dims.append(dim)
+                    mapped = mapped or dim is not None
+        except RefsMet:
+            return ref_handlers["process"](self, prim, args, params)
         if not mapped and not self.names_axis(prim, params):
             out = bind_on(self.parent, prim, values, params)
             return out if prim.multiple_results else out[0]
@@ -130,7 +141,10 @@ class BatchTrace(Trace):
         return self.axis.name is not None and self.axis.name in named_axes_of(prim, params)
 
     def call(self, jaxpr: Jaxpr, args: Sequence, name=None) -> list:
-        parts = [self.parts(a) for a in args]
+        try:
+            parts = [self.parts(a) for a in args]
+        except RefsMet:
+            return ref_handlers["call"](self, jaxpr, args, name)
         dims = tuple(d for _, d in parts)
         values = [v for v, _ in parts]
         if not any(d is not None for d in dims) and not (
@@ -223,7 +237,10 @@ def batch_of(
     ``fun`` may close over.
     """
     trace = BatchTrace(state.trace, axis, of, resumes)
-    args = [v if d is None else VmapTracer(trace, v, d) for v, d in zip(values, dims)]
+    args = [
+        v if d is None else tracers.get(type(v), VmapTracer)(trace, v, d)
+        for v, d in zip(values, dims)
+    ]
     try:
         with set_trace(trace), extend_axis_env(axis.name, axis.size):
             outs = fun(*args)

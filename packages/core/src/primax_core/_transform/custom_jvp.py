@@ -301,6 +301,35 @@ _HOW: dict[type, Callable] = {
 }
 
 
+def derivative_program(custom: CustomJVP, primals: Sequence, mask: Sequence[bool], trace: Trace):
+    """The program ``(*consts, *primals, *tangents) -> (*outs, *out tangents)`` of a custom rule,
+    its constants, and which results have tangents.
+
+    Args:
+      mask: which arguments have tangents; those of the others are zero.
+      trace: the trace that asks, whose values the rule must not use.
+    """
+    k, out_mask = len(primals), []
+
+    def run(*args):
+        given = iter(args[k:])
+        outs, dots = _apply_rule(custom, args[:k], [next(given) if m else None for m in mask])
+        out_mask.extend(type(t) is not Zero and not _no_tangent(t) for t in dots)
+        return [*outs, *(t for t, m in zip(dots, out_mask) if m)]
+
+    avals = [typeof(p) for p in primals]
+    dot_avals = [a.tangent_aval() for a, m in zip(avals, mask) if m]
+    with suspended(trace):
+        program = stage(run, [*avals, *dot_avals], parent=trace.parent)
+    moved, consts = close_over(program)
+    return moved, consts, tuple(out_mask)
+
+
+def interpreted_by(cls: type[Trace], how: Callable) -> None:
+    """Let a class of traces treat custom functions: ``how(trace, args, custom) -> outs``."""
+    _HOW[cls] = how
+
+
 @custom_jvp_call_p.rule(process)
 def _(trace, args, *, name, call_jaxpr, jvp, symbolic_zeros, num_consts):
     custom = CustomJVP(

@@ -10,12 +10,14 @@ from .._ir import primitive as kinds
 from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._ir.primitive import Primitive
 from .._trace.core import (
+    RefsMet,
     Trace,
     Tracer,
     bind_on,
     call_on,
     check_live,
     made_by,
+    ref_handlers,
     set_trace,
     typeof,
 )
@@ -46,6 +48,10 @@ class JVPTracer(Tracer):
         return made_by("forward-mode differentiation", self._trace.of, self.primal)
 
 
+# Classes of tracers for values that are no arrays, by the class of the value.
+tracers: dict[type, type[JVPTracer]] = {}
+
+
 class JVPTrace(Trace):
     """Carries tangents along with values."""
 
@@ -61,6 +67,8 @@ class JVPTrace(Trace):
             return x.primal, x.tangent
         if isinstance(x, Tracer):
             check_live(x)
+            if x._trace is self:
+                return x._parts()
         return x, None
 
     def process(self, prim: Primitive, args: tuple, params: dict):
@@ -68,12 +76,15 @@ class JVPTrace(Trace):
         if rule is not None:
             return rule(self, args, **params)
         primals, tangents, mask = [], [], []
-        for a in args:
-            p, t = self.parts(a)
-            primals.append(p)
-            mask.append(t is not None)
-            if t is not None:
-                tangents.append(t)
+        try:
+            for a in args:
+                p, t = self.parts(a)
+                primals.append(p)
+                mask.append(t is not None)
+                if t is not None:
+                    tangents.append(t)
+        except RefsMet:
+            return ref_handlers["process"](self, prim, args, params)
         if not tangents:
             out = bind_on(self.parent, prim, primals, params)
             return out if prim.multiple_results else out[0]
@@ -84,7 +95,10 @@ class JVPTrace(Trace):
         return found if prim.multiple_results else found[0]
 
     def call(self, jaxpr: Jaxpr, args: Sequence, name=None) -> list:
-        parts = [self.parts(a) for a in args]
+        try:
+            parts = [self.parts(a) for a in args]
+        except RefsMet:
+            return ref_handlers["call"](self, jaxpr, args, name)
         mask = tuple(t is not None for _, t in parts)
         primals = [p for p, _ in parts]
         if not any(mask):
@@ -165,7 +179,10 @@ def jvp_of(fun, primals: Sequence, tangents: Sequence):
     """Run a function of flat values forward: results and tangents (``None`` where zero)."""
     parent = state.trace
     trace = JVPTrace(parent)
-    ins = [p if t is None else JVPTracer(trace, p, t) for p, t in zip(primals, tangents)]
+    ins = [
+        p if t is None else tracers.get(type(p), JVPTracer)(trace, p, t)
+        for p, t in zip(primals, tangents)
+    ]
     try:
         with set_trace(trace):
             outs = fun(*ins)

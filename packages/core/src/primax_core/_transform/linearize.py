@@ -16,6 +16,8 @@ from .._ir import primitive as kinds
 from .._ir.jaxpr import DebugInfo, Jaxpr, Var
 from .._ir.primitive import Primitive
 from .._trace.core import (
+    DischargeFirst,
+    RefsMet,
     Trace,
     Tracer,
     bind_on,
@@ -23,6 +25,7 @@ from .._trace.core import (
     check_leaks,
     check_live,
     made_by,
+    ref_handlers,
     set_trace,
     typeof,
 )
@@ -107,6 +110,8 @@ class LinearizeTrace(Trace):
             return x.primal, x.tangent
         if isinstance(x, Tracer):
             check_live(x)
+            if x._trace is self:
+                return x._parts()
         return x, None
 
     def process(self, prim: Primitive, args: tuple, params: dict):
@@ -114,21 +119,30 @@ class LinearizeTrace(Trace):
         if rule is not None:
             return rule(self, args, **params)
         primals, tangents, mask = [], [], []
-        for a in args:
-            p, t = self.parts(a)
-            primals.append(p)
-            mask.append(t is not None)
-            if t is not None:
-                tangents.append(t)
+        try:
+            for a in args:
+                p, t = self.parts(a)
+                primals.append(p)
+                mask.append(t is not None)
+                if t is not None:
+                    tangents.append(t)
+        except RefsMet:
+            return ref_handlers["process"](self, prim, args, params)
         if not tangents:
             out = bind_on(self.parent, prim, primals, params)
             return out if prim.multiple_results else out[0]
-        piece = linear_piece(prim, params, [typeof(p) for p in primals], tuple(mask))
+        try:
+            piece = linear_piece(prim, params, [typeof(p) for p in primals], tuple(mask))
+        except DischargeFirst:
+            return ref_handlers["process"](self, prim, args, params, True)
         outs = self.run(piece, primals, tangents)
         return outs if prim.multiple_results else outs[0]
 
     def call(self, jaxpr: Jaxpr, args: Sequence, name=None) -> list:
-        parts = [self.parts(a) for a in args]
+        try:
+            parts = [self.parts(a) for a in args]
+        except RefsMet:
+            return ref_handlers["call"](self, jaxpr, args, name)
         mask = tuple(t is not None for _, t in parts)
         primals = [p for p, _ in parts]
         if not any(mask):
@@ -193,19 +207,31 @@ class TangentTrace(StagingTrace):
         rule = prim.rules.get(kinds.process)
         if rule is not None:
             return rule(self, args, **params)
-        if self.owns_any(args):
-            return self.emit(prim, args, params)
+        try:
+            if self.owns_any(args):
+                return self.emit(prim, args, params)
+        except RefsMet:
+            return ref_handlers["process"](self, prim, args, params)
         out = bind_on(self.parent, prim, args, params)
         return out if prim.multiple_results else out[0]
 
     def call(self, jaxpr, args, name=None):
-        if self.owns_any(args):
-            return eval_jaxpr(jaxpr, args)
+        try:
+            if self.owns_any(args):
+                return eval_jaxpr(jaxpr, args)
+        except RefsMet:
+            return ref_handlers["call"](self, jaxpr, args, name)
         return call_on(self.parent, jaxpr, args, name)
 
     def owns_any(self, args) -> bool:
         """Whether one of the operands is a tracer of this trace."""
-        return any(type(a) is JitTracer and a._trace is self for a in args)
+        found = False
+        for a in args:
+            if isinstance(a, Tracer) and a._trace is self:
+                found = True
+                if type(a) is not JitTracer:
+                    a._parts()
+        return found
 
 
 def linear_piece(prim: Primitive, params: dict, avals: list, mask: tuple[bool, ...]) -> LinearPiece:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .._base import caches, errors, pytree, source
+from .._base import caches, errors, monitoring, pytree, source
 from .._base.config import state
 from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._runtime import dispatch
@@ -26,8 +26,8 @@ from .._runtime.dispatch import (
     garbage_is_due,
 )
 from .._trace.axes import axis_env
-from .._trace.core import Tracer, typeof
-from .._trace.staging import close_over, has_tracers, stage
+from .._trace.core import RefsMet, Tracer, ref_handlers, typeof
+from .._trace.staging import close_over, has_tracers, stage, tracer_classes
 from .call import jit_p
 
 _flatten = pytree.tree_flatten
@@ -123,7 +123,7 @@ class Staged:
         if self.on_miss is not None:
             self.on_miss(self, key, avals)
         found = trace_function(fun, in_tree, avals, self._debug_info(in_tree, static_key))
-        if not found.consts:
+        if not any([isinstance(c, Tracer) for c in found.consts]):
             self.traced[key] = found
         return found
 
@@ -140,6 +140,8 @@ class Staged:
             return self.call_eager(fun, static_key, leaves, in_tree)
         avals = [self.aval_of(x, i, in_tree, static_key) for i, x in enumerate(leaves)]
         traced = self.trace(fun, static_key, in_tree, avals)
+        if ref_handlers:
+            self.check_aliases(traced, leaves)
         return _unflatten(traced.out_tree, self.call_traced(traced, leaves))
 
     def call_traced(self, traced: Traced, leaves: Sequence) -> list:
@@ -154,7 +156,10 @@ class Staged:
 
     def call_eager(self, fun, static_key, leaves: Sequence, in_tree):
         """Call on concrete values."""
-        arrays = [self.operand(x, i, in_tree, static_key) for i, x in enumerate(leaves)]
+        try:
+            arrays = [self.operand(x, i, in_tree, static_key) for i, x in enumerate(leaves)]
+        except RefsMet:
+            return self.call_with_refs(fun, static_key, leaves, in_tree)
         key = (state.key, static_key, in_tree, *[a._spec for a in arrays])
         entry = self.entries.get(key)
         if entry is None:
@@ -165,6 +170,17 @@ class Staged:
             entry = self.make_entry(traced, static_key, arrays, in_tree, key)
         outs = entry.exe(arrays)
         return outs[0] if entry.single else _unflatten(entry.out_tree, outs)
+
+    def call_with_refs(self, fun, static_key, leaves: Sequence, in_tree):
+        """Call on concrete values, references among them."""
+        avals = [self.aval_of(x, i, in_tree, static_key) for i, x in enumerate(leaves)]
+        traced = self.trace(fun, static_key, in_tree, avals)
+        self.check_aliases(traced, leaves)
+        return _unflatten(traced.out_tree, self.call_traced(traced, leaves))
+
+    def check_aliases(self, traced: Traced, leaves: Sequence) -> None:
+        """Refuse references that the function gets twice."""
+        ref_handlers["aliases"](leaves, traced.consts, traced.jaxpr.debug_info)
 
     def make_entry(self, traced: Traced, static_key, arrays, in_tree, key) -> Entry:
         """Compile for a new signature."""
@@ -191,7 +207,7 @@ class Staged:
         try:
             return as_operand(x)
         except TypeError as e:
-            if isinstance(e, errors.UnexpectedTracerError):
+            if isinstance(e, (errors.UnexpectedTracerError, RefsMet)):
                 raise
             raise self._bad_argument(x, i, in_tree, static_key) from e
 
@@ -250,7 +266,8 @@ def trace_function(fun: Callable, in_tree, avals: Sequence, info: DebugInfo) -> 
         check_outputs(outs, tree, info)
         return outs
 
-    jaxpr = stage(flat, avals, info, parent=state.trace)
+    with monitoring.timed(monitoring.TRACE, info.name):
+        jaxpr = stage(flat, avals, info, parent=state.trace)
     consts: Sequence = ()
     if has_tracers(jaxpr.consts):
         jaxpr, consts = close_over(jaxpr)
@@ -261,15 +278,22 @@ def check_outputs(outs: Sequence, tree, info: DebugInfo) -> None:
     """Refuse results that are not arrays."""
     for i, o in enumerate(outs):
         try:
-            typeof(o)
+            if type(typeof(o)) in tracer_classes:
+                path = _output_path(tree, len(outs), i)
+                where = f" at output tree path result{path}" if path else ""
+                ref_handlers["returned"](o, where, info)
         except TypeError:
-            paths = pytree.tree_leaves_with_path(_unflatten(tree, list(range(len(outs)))))
-            path = pytree.keystr(paths[i][0])
+            path = _output_path(tree, len(outs), i)
             where = f" at output component{path}" if path else ""
             raise TypeError(
                 f"function {info.func_src_info} traced for {info.traced_for} returned a value of "
                 f"type {type(o)}{where}, which is not a valid JAX type"
             ) from None
+
+
+def _output_path(tree, n: int, i: int) -> str:
+    paths = pytree.tree_leaves_with_path(_unflatten(tree, list(range(n))))
+    return pytree.keystr(paths[i][0])
 
 
 def library_function(

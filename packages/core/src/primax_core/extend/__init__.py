@@ -41,6 +41,7 @@ from .._ir.rules import backward as backward
 from .._ir.rules import batch as batch
 from .._ir.rules import check as check
 from .._ir.rules import dce as dce
+from .._ir.rules import discharge as discharge
 from .._ir.rules import effects as effects
 from .._ir.rules import expand as expand
 from .._ir.rules import jvp as jvp
@@ -48,6 +49,7 @@ from .._ir.rules import linearize as linearize
 from .._ir.rules import lower as lower
 from .._ir.rules import process as process
 from .._ir.rules import save as save
+from .._ir.rules import taylor as taylor
 from .._ir.rules import transpose as transpose
 from .._runtime.dispatch import run as run
 

@@ -13,7 +13,7 @@ from .._ir.jaxpr import Literal, is_scalar_literal
 from .._ir.primitive import Primitive, abstract, batch, lower
 from .._ir.printer import ALWAYS, hide_defaults
 from .._ir.samples import Sample, bf16, c64, f32, samples
-from .._lower.lazy import hlo, mlir
+from .._lower.lazy import shaped
 from .._runtime.array import ArrayImpl, move
 from .._trace.array import Array
 from .._trace.core import typeof
@@ -109,7 +109,7 @@ def _(x, *, shape, broadcast_dimensions, sharding):
 def _(ctx, x, *, shape, broadcast_dimensions, sharding):
     n, tail = len(shape), tail_of(ctx.in_avals[0])
     dims = (*broadcast_dimensions, *range(n, n + len(tail)))
-    return hlo.broadcast_in_dim(mlir.type_of(ctx.out_avals[0]), x, mlir.i64s(dims))
+    return shaped.broadcast_in_dim(x, (*shape, *tail), dims)
 
 
 def _sum_back(ct, x: ShapedArray, *, shape, broadcast_dimensions, sharding):
@@ -356,7 +356,7 @@ def _(*, dtype, shape, dimension, sharding):
 
 @iota_p.rule(lower)
 def _(ctx, *, dtype, shape, dimension, sharding):
-    return hlo.iota(mlir.tensor_type(shape, dtype), mlir.i64(dimension))
+    return shaped.iota(shape, dtype, dimension)
 
 
 @broadcast_in_dim_p.rule(samples)

@@ -10,7 +10,7 @@ import numpy as np
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, lower
-from .._lower.lazy import hlo, ir, mlir
+from .._lower.lazy import hlo, ir, mlir, shaped
 from .._trace.array import Array
 from .families import (
     check_dtypes,
@@ -82,7 +82,7 @@ def _compare_buffers(ctx, direction: str, x, y):
         if a.shape != full:
             lead = a.ndim - len(tail)
             dims = [*range(lead), *range(len(shape), len(full))]
-            value = hlo.broadcast_in_dim(mlir.tensor_type(full, a.dtype), value, mlir.i64s(dims))
+            value = shaped.broadcast_in_dim(value, full, dims)
         values.append(value)
     found = compare(direction, *values, avals[0].dtype)
     combine, start = (hlo.and_, True) if direction == "EQ" else (hlo.or_, False)

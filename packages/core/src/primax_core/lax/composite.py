@@ -175,15 +175,16 @@ def emit_composite(
             f"got {name!r}"
         )
     types, callee, consts = ctx.private_function(jaxpr, name)
+    ordered = ctx.tokens(jaxpr.effects)
     op = hlo.CompositeOp(
         types,
-        [*consts, *values],
+        [*ordered, *consts, *values],
         name=ir.StringAttr.get(name),
         decomposition=callee,
         version=mlir.i32(version),
         composite_attributes=ir.DictAttr.get(attributes),
     )
-    return list(op.results)
+    return ctx.take_tokens(ordered, list(op.results))
 
 
 calls_program(composite_p, "call_jaxpr")

@@ -12,7 +12,8 @@ from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
 from .._ir.samples import Sample, c64, f32, samples
-from .._lower.lazy import hlo, ir, mlir
+from .._ir.symbolic import is_static
+from .._lower.lazy import hlo, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.batching import move_axis
@@ -373,7 +374,8 @@ def _convolution(ctx, x, k, *, precision, preferred_element_type, out_sharding, 
     attrs = _attributes(layout, precision)
 
     def emit(x, k, dtype):
-        return hlo.convolution(mlir.tensor_type(oa.shape, dtype), x, k, **attrs)
+        kind = mlir.tensor_type(oa.shape, dtype)
+        return shaped.convolution(kind, x, k, layout["padding"], **attrs)
 
     if not dtypes.issubdtype(xa.dtype, np.complexfloating):
         return emit(x, k, oa.dtype)
@@ -394,7 +396,8 @@ def _(ctx, x, k, *, precision, preferred_element_type, out_sharding, **layout):
         "out_sharding": out_sharding,
     }
     convolve = partial(conv_general_dilated_p.bind, **params)
-    form = form_on_cpu(convolve, *ctx.in_avals, ctx.out_avals[0], layout)
+    symbolic = ctx.symbolic and not all(is_static(a.shape) for a in ctx.in_avals)
+    form = None if symbolic else form_on_cpu(convolve, *ctx.in_avals, ctx.out_avals[0], layout)
     if form is None:
         return _convolution(ctx, x, k, **params, **layout)
     return ctx.call(form, x, k)
@@ -402,7 +405,6 @@ def _(ctx, x, k, *, precision, preferred_element_type, out_sharding, **layout):
 
 def _attributes(layout: dict[str, Any], precision) -> dict[str, Any]:
     lhs, rhs, out = layout["dimension_numbers"]
-    pads = np.array(layout["padding"], np.int64).reshape(-1, 2)
     return {
         "dimension_numbers": hlo.ConvDimensionNumbers.get(
             input_batch_dimension=lhs[0],
@@ -418,7 +420,6 @@ def _attributes(layout: dict[str, Any], precision) -> dict[str, Any]:
         "feature_group_count": mlir.i64(layout["feature_group_count"]),
         "batch_group_count": mlir.i64(layout["batch_group_count"]),
         "window_strides": mlir.i64s(layout["window_strides"]),
-        "padding": ir.DenseElementsAttr.get(pads),
         "lhs_dilation": mlir.i64s(layout["lhs_dilation"]),
         "rhs_dilation": mlir.i64s(layout["rhs_dilation"]),
         "window_reversal": mlir.bools([False] * len(layout["window_strides"])),

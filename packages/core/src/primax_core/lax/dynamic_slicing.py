@@ -12,7 +12,7 @@ from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
 from .._ir.samples import Sample, bf16, c64, f32, i32, samples
-from .._lower.lazy import hlo, mlir
+from .._lower.lazy import hlo, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.batching import move_axis
@@ -207,7 +207,9 @@ def _(x, *indices, slice_sizes):
 @dynamic_slice_p.rule(lower)
 def _(ctx, x, *indices, slice_sizes):
     tail = tail_of(ctx.in_avals[0])
-    return hlo.dynamic_slice(x, _with_tail(ctx, indices, 1, tail), mlir.i64s((*slice_sizes, *tail)))
+    shape = (*ctx.in_avals[0].shape, *tail)
+    places = _with_tail(ctx, indices, 1, tail)
+    return shaped.dynamic_slice(x, shape, places, (*slice_sizes, *tail))
 
 
 def _with_tail(ctx, indices, first: int, tail) -> list:

@@ -15,7 +15,7 @@ from .._ir.avals import ShapedArray
 from .._ir.jaxpr import Literal
 from .._ir.primitive import Primitive, abstract, batch, calling_module, jvp, lower, transpose
 from .._ir.samples import Sample, b1, bf16, c64, f32, i32, samples, u8
-from .._lower.lazy import hlo, mlir
+from .._lower.lazy import mlir, shaped
 from .._runtime.dispatch import collect_garbage, explain_failure, garbage_is_due
 from .._trace.core import typeof
 from .._transform.batching import move_axis
@@ -194,9 +194,7 @@ def _repeated(ctx, value: Any, aval: ShapedArray, shape: tuple[int, ...]) -> Any
     """A value repeated to a shape, once in a block."""
     found = ctx.broadcasts.get((value, shape))
     if found is None:
-        found = ctx.broadcasts[value, shape] = hlo.broadcast_in_dim(
-            mlir.tensor_type(shape, aval.dtype), value, mlir.i64s(range(aval.ndim))
-        )
+        found = ctx.broadcasts[value, shape] = shaped.broadcast_in_dim(value, shape, range(aval.ndim))
     return found
 
 

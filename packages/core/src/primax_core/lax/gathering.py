@@ -11,7 +11,8 @@ from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower
 from .._ir.samples import Sample, bf16, c64, f32, i32, samples
-from .._lower.lazy import hlo, ir, mlir
+from .._ir.symbolic import is_static, min_dim
+from .._lower.lazy import hlo, ir, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.batching import move_axis
@@ -185,22 +186,15 @@ def _(
         start_index_map=list(index_map),
         index_vector_dim=i_aval.ndim - 1,
     )
-    out = hlo.gather(
-        x,
-        indices,
-        numbers,
-        mlir.i64s((*slice_sizes, *tail)),
-        indices_are_sorted=ir.BoolAttr.get(indices_are_sorted),
+    shape = (*out_aval.shape, *tail)
+    out = shaped.gather(
+        x, indices, numbers, (*slice_sizes, *tail), shape, ir.BoolAttr.get(indices_are_sorted)
     )
     if mode not in (_Mode.FILL_OR_DROP, _Mode.ONE_HOT) or not index_map:
         return out
     upper = [x_aval.shape[d] - slice_sizes[d] for d in index_map]
     inside = _inside(indices, i_aval.shape, i_dtype, upper)
-    shape = (*out_aval.shape, *tail)
-    batch_axes = without(range(out_aval.ndim), offset)
-    inside = hlo.broadcast_in_dim(
-        mlir.tensor_type(shape, np.dtype(bool)), inside, mlir.i64s(batch_axes)
-    )
+    inside = shaped.broadcast_in_dim(inside, shape, without(range(out_aval.ndim), offset))
     dtype = physical_dtype(out_aval)
     with np.errstate(all="ignore"):
         filler = mlir.full(np.asarray(fill_value or 0).astype(dtype), shape)
@@ -240,10 +234,12 @@ def _inside(indices, shape, dtype, upper: Sequence[int]):
 def bounds(upper: Sequence[int], shape: Sequence[int], dtype: Any) -> Any:
     """Upper bounds of the components of index vectors, for indices of a shape."""
     top = np.iinfo(dtype).max
-    values = np.asarray([min(u, top) for u in upper], dtype)
-    return hlo.broadcast_in_dim(
-        mlir.tensor_type(shape, dtype), mlir.constant(values), mlir.i64s([len(shape) - 1])
-    )
+    if is_static(upper):
+        values = mlir.constant(np.asarray([min(u, top) for u in upper], dtype))
+    else:
+        wide = shaped.size_values([min_dim(u, top) for u in upper])
+        values = hlo.convert(mlir.tensor_type((len(upper),), dtype), wide)
+    return shaped.broadcast_in_dim(values, shape, [len(shape) - 1])
 
 
 @gather_p.rule(jvp)

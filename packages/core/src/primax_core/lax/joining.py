@@ -8,7 +8,7 @@ from typing import Any, Final
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
 from .._ir.samples import Sample, bf16, c64, f32, samples
-from .._lower.lazy import hlo, mlir
+from .._lower.lazy import hlo, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.batching import move_axis
@@ -134,7 +134,7 @@ def _(ctx, x, *, sizes, axis):
     parts = []
     for n in sizes:
         limits[axis] = starts[axis] + n
-        parts.append(hlo.slice(x, mlir.i64s(starts), mlir.i64s(limits), mlir.i64s(strides)))
+        parts.append(shaped.slice(x, starts, limits, strides))
         starts[axis] += n
     return parts
 

@@ -15,7 +15,7 @@ from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower
 from .._ir.samples import Sample, b1, bf16, c64, f32, i32, samples
-from .._lower.lazy import hlo, ir, mlir
+from .._lower.lazy import hlo, ir, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.batching import install_axis_ops
@@ -349,7 +349,7 @@ def _position(prim: Primitive, direction: str, identity: Callable) -> None:
     def _(ctx, x, *, axes, index_dtype):
         aval = ctx.in_avals[0]
         dtype = aval.dtype
-        places = hlo.iota(mlir.tensor_type(aval.shape, index_dtype), mlir.i64(axes[0]))
+        places = shaped.iota(aval.shape, index_dtype, axes[0])
         inits = [
             mlir.constant(np.asarray(identity(dtype)).astype(dtype)),
             mlir.constant(np.zeros((), index_dtype)),

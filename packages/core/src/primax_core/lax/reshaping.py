@@ -11,7 +11,7 @@ import numpy as np
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, lower
 from .._ir.samples import Sample, bf16, c64, f32, samples
-from .._lower.lazy import hlo, mlir
+from .._lower.lazy import hlo, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.batching import move_axis
@@ -89,7 +89,7 @@ def _(ctx, x, *, new_sizes, dimensions, sharding):
     if dimensions is not None:
         n = len(dimensions)
         x = hlo.transpose(x, mlir.i64s((*dimensions, *range(n, n + len(tail_of(ctx.in_avals[0]))))))
-    return hlo.reshape(mlir.type_of(ctx.out_avals[0]), x)
+    return shaped.reshape(x, mlir.physical(ctx.out_avals[0]).shape)
 
 
 def _reshape_back(ct, x: ShapedArray, *, new_sizes, dimensions, sharding):
@@ -142,7 +142,7 @@ def _(x, *, dimensions):
 
 @squeeze_p.rule(lower)
 def _(ctx, x, *, dimensions):
-    return hlo.reshape(mlir.type_of(ctx.out_avals[0]), x)
+    return shaped.reshape(x, mlir.physical(ctx.out_avals[0]).shape)
 
 
 linear(squeeze_p, lambda ct, x, *, dimensions: expand_dims(ct, dimensions))
@@ -234,11 +234,10 @@ def _interleaved(reps, shape) -> tuple[int, ...]:
 def _(ctx, x, *, reps):
     n, aval = len(reps), ctx.in_avals[0]
     tail = tail_of(aval)
-    element = mlir.type_of(aval).element_type
     shape = (*_interleaved(reps, aval.shape), *tail)
     dims = (*range(1, 2 * n, 2), *range(2 * n, 2 * n + len(tail)))
-    tall = hlo.broadcast_in_dim(mlir.ir.RankedTensorType.get(shape, element), x, mlir.i64s(dims))
-    return hlo.reshape(mlir.type_of(ctx.out_avals[0]), tall)
+    tall = shaped.broadcast_in_dim(x, shape, dims)
+    return shaped.reshape(tall, mlir.physical(ctx.out_avals[0]).shape)
 
 
 def _tile_back(ct, x: ShapedArray, *, reps):

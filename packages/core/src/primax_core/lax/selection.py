@@ -10,7 +10,7 @@ from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
 from .._ir.samples import Sample, b1, bf16, c64, f32, i32, samples
-from .._lower.lazy import hlo, mlir
+from .._lower.lazy import hlo, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.batching import move_axis
@@ -83,9 +83,7 @@ def _(ctx, which, *cases):
         return cases[0]
     if isinstance(case.dtype, dtypes.ExtendedDType) and shape:
         buffer = case.dtype.physical_aval(case).shape
-        which = hlo.broadcast_in_dim(
-            mlir.tensor_type(buffer, aval.dtype), which, mlir.i64s(range(len(shape)))
-        )
+        which = shaped.broadcast_in_dim(which, buffer, range(len(shape)))
         shape = buffer
     if aval.dtype == np.bool_:
         return hlo.select(which, cases[1], cases[0])

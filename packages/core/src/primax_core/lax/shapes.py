@@ -8,6 +8,7 @@ from typing import Any
 
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
+from .._ir.symbolic import index, is_static
 from .._trace.core import Tracer
 
 
@@ -22,11 +23,23 @@ def canonical_shape(shape: Any, context: str = "") -> tuple[int, ...]:
     try:
         found = tuple([operator.index(d) for d in shape])
     except TypeError as e:
-        raise _bad_shape(shape, context) from e
+        if is_static(shape):
+            raise _bad_shape(shape, context) from e
+        found = symbolic_sizes(shape, context)
+        if not any(d < 0 for d in found):
+            return found
     if found and min(found) < 0:
         where = f"{context} " if context else ""
         raise TypeError(f"{where}shape must have every element be nonnegative, got {found}.")
     return found
+
+
+def symbolic_sizes(sizes: Iterable[Any], context: str = "") -> tuple[Any, ...]:
+    """Sizes some of which are symbolic dimensions."""
+    try:
+        return tuple([index(d) for d in sizes])
+    except (TypeError, AttributeError) as e:
+        raise _bad_shape(sizes, context) from e
 
 
 def _bad_shape(shape: Any, context: str) -> TypeError:
@@ -51,6 +64,8 @@ def int_tuple(name: str, what: str, values: Any) -> tuple[int, ...]:
     try:
         return tuple([operator.index(v) for v in values])
     except TypeError as e:
+        if isinstance(values, Sequence) and not is_static(values):
+            return symbolic_sizes(values, name)
         raise TypeError(
             f"{name} {what} must be a sequence of integers known while tracing, got {values!r}."
         ) from e

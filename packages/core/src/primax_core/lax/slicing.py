@@ -11,7 +11,8 @@ from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
 from .._ir.samples import Sample, bf16, c64, f32, samples
-from .._lower.lazy import hlo, mlir
+from .._ir.symbolic import max_dim
+from .._lower.lazy import shaped
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.batching import move_axis
@@ -91,11 +92,11 @@ def _(x, *, start_indices, limit_indices, strides):
 @slice_p.rule(lower)
 def _(ctx, x, *, start_indices, limit_indices, strides):
     tail = tail_of(ctx.in_avals[0])
-    return hlo.slice(
+    return shaped.slice(
         x,
-        mlir.i64s((*start_indices, *(0,) * len(tail))),
-        mlir.i64s((*limit_indices, *tail)),
-        mlir.i64s((*(strides or (1,) * len(start_indices)), *(1,) * len(tail))),
+        (*start_indices, *(0,) * len(tail)),
+        (*limit_indices, *tail),
+        (*(strides or (1,) * len(start_indices)), *(1,) * len(tail)),
     )
 
 
@@ -105,7 +106,7 @@ def _slice_back(ct, x: ShapedArray, *, start_indices, limit_indices, strides):
     for n, taken, start, stride in zip(
         x.shape, typeof(ct).shape, start_indices, strides or (1,) * x.ndim
     ):
-        end = start + (taken - 1) * stride + 1 if taken else start
+        end = start + taken + max_dim(taken - 1, 0) * (stride - 1)
         config.append((start, n - end, stride - 1))
     return pad(ct, np.zeros((), x.dtype)[()], config)
 
@@ -226,7 +227,7 @@ def _(x, value, *, padding_config):
         )
     shape = tuple(
         [
-            low + high + n + max(n - 1, 0) * between
+            low + high + n + max_dim(n - 1, 0) * between
             for n, (low, high, between) in zip(x.shape, padding_config)
         ]
     )
@@ -241,7 +242,7 @@ def _(x, value, *, padding_config):
 @pad_p.rule(lower)
 def _(ctx, x, value, *, padding_config):
     low, high, between = zip(*padding_config) if padding_config else ((), (), ())
-    return hlo.pad(x, value, mlir.i64s(low), mlir.i64s(high), mlir.i64s(between))
+    return shaped.pad(x, value, ctx.out_avals[0].shape, low, high, between)
 
 
 @pad_p.rule(jvp)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
 from .._ir.samples import Sample, bf16, c64, f32, samples
-from .._lower.lazy import hlo, ir, mlir
+from .._lower.lazy import hlo, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.batching import move_axis
@@ -54,12 +54,8 @@ def _(ctx, *xs, axis):
     aval = ctx.in_avals[0]
     sizes = (*aval.shape, *tail_of(aval))
     row = inserted(sizes, axis, 1)
-    rows = [hlo.reshape(_typed(x, row), x) for x in xs]
+    rows = [shaped.reshape(x, row) for x in xs]
     return hlo.concatenate(rows, mlir.i64(axis)) if len(rows) > 1 else rows[0]
-
-
-def _typed(x: Any, shape: Sequence[int]) -> Any:
-    return ir.RankedTensorType.get(list(shape), ir.RankedTensorType(x.type).element_type)
 
 
 @stack_p.rule(jvp)
@@ -109,8 +105,8 @@ def _(ctx, x, *, axis):
     shape = without(limits, (axis,))
     for i in range(aval.shape[axis]):
         starts[axis], limits[axis] = i, i + 1
-        part = hlo.slice(x, mlir.i64s(starts), mlir.i64s(limits), mlir.i64s(strides))
-        slices.append(hlo.reshape(_typed(x, shape), part))
+        part = shaped.slice(x, starts, limits, strides)
+        slices.append(shaped.reshape(part, shape))
     return slices
 
 

@@ -18,7 +18,8 @@ from .._base import pytree
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
 from .._ir.samples import Sample, bf16, f32, i32, samples
-from .._lower.lazy import hlo, ir, mlir
+from .._ir.symbolic import is_static, max_dim
+from .._lower.lazy import hlo, ir, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import Tracer, typeof
 from .._transform.batching import batch_of, move_axis
@@ -231,14 +232,29 @@ def with_mapped_axis(params: dict[str, Any], dim: int) -> dict[str, Any]:
     }
 
 
+def _padded(ctx: Any, values: Sequence[Any], inits: Sequence[Any], window: Window):
+    """Operands with padding of symbolic sizes put around them, and the window without it."""
+    shape, base = ctx.in_avals[0].shape, window["base_dilation"]
+    low, high = zip(*window["padding"])
+    between = [d - 1 for d in base]
+    padded = tuple(
+        [n + a + z + max_dim(n - 1, 0) * b for n, a, z, b in zip(shape, low, high, between)]
+    )
+    values = [shaped.pad(v, i, padded, low, high, between) for v, i in zip(values, inits)]
+    rest = {"base_dilation": (1,) * len(base), "padding": ((0, 0),) * len(base)}
+    return values, {**window, **rest}
+
+
 def emit_windows(
     ctx: Any, values: Sequence[Any], inits: Sequence[Any], window: Window, body: Callable[..., Any]
 ) -> list[Any]:
     """A ``reduce_window`` of several operands, of the result types of the current equation."""
     shape = ctx.out_avals[0].shape
     elements = [ir.RankedTensorType(v.type).element_type for v in values]
+    if not is_static([p for pair in window["padding"] for p in pair]):
+        values, window = _padded(ctx, values, inits, window)
     op = hlo.ReduceWindowOp(
-        [ir.RankedTensorType.get(shape, e) for e in elements],
+        [ir.RankedTensorType.get(mlir.extents(shape), e) for e in elements],
         values,
         inits,
         mlir.i64s(window["window_dimensions"]),
@@ -527,10 +543,10 @@ def _(ctx, source, selector, *, select_prim, window_dimensions, window_strides, 
     zeros = [0] * aval.ndim
 
     def padded(x, fill, low, high):
-        return hlo.pad(x, mlir.constant(fill), mlir.i64s(low), mlir.i64s(high), mlir.i64s(zeros))
+        return shaped.pad(x, mlir.constant(fill), shape, low, high, zeros)
 
-    selector = padded(selector, _worst(select_prim, dtype), low, high)
     shape = [n + a + z for n, a, z in zip(aval.shape, low, high)]
+    selector = padded(selector, _worst(select_prim, dtype), low, high)
     op = hlo.SelectAndScatterOp(
         mlir.tensor_type(tuple(shape), ctx.out_avals[0].dtype),
         selector,
@@ -547,6 +563,7 @@ def _(ctx, source, selector, *, select_prim, window_dimensions, window_strides, 
     block = op.scatter.blocks.append(added, added)
     with ir.InsertionPoint(block):
         hlo.return_([hlo.add(*block.arguments)])
+    shape = aval.shape
     return padded(op.result, zero, [-n for n in low], [-n for n in high])
 
 

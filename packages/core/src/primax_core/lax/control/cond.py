@@ -269,13 +269,17 @@ def _(ctx, index, *values, branches, branches_platforms=None):
     if branches_platforms is not None:
         here = platform_position(branches_platforms, ctx.platform)
         return lowering.lower_body(ctx, branches[here], values)
-    out_types = [mlir.type_of(a) for a in ctx.out_avals]
+    ordered = ctx.tokens(ctx.eqn.effects)
+    out_types = [*(t.type for t in ordered), *(mlir.type_of(a) for a in ctx.out_avals)]
     op = hlo.CaseOp(out_types, index=index, num_branches=len(branches))
     for region, jaxpr in zip(op.regions, branches):
         block = region.blocks.append()
+        before = ctx.token
         with ir.InsertionPoint(block):
-            hlo.return_(lowering.lower_body(ctx, jaxpr, values))
-    return list(op.results)
+            outs = lowering.lower_body(ctx, jaxpr, values)
+            hlo.return_([ctx.token, *outs] if ordered else outs)
+        ctx.token = before
+    return ctx.take_tokens(ordered, list(op.results))
 
 
 def platform_position(platforms: Sequence[Any], platform: str) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..._ir.jaxpr import Jaxpr
 from ..._lower.lazy import hlo, ir, lowering, mlir
+from .while_loop import emit_while
 
 
 def emit_loop(
@@ -31,7 +32,7 @@ def emit_loop(
             carry, ys = _step(ctx, jaxpr, consts, carry, xs, ys, at)
         return carry, ys
 
-    carry, ys = _while(steps, list(init), ys, body)
+    carry, ys = _while(ctx, jaxpr.effects, steps, list(init), ys, body)
     for k in range(steps * unroll, length):
         at = _i32(length - 1 - k if reverse else k)
         carry, ys = _step(ctx, jaxpr, consts, carry, xs, ys, at)
@@ -55,21 +56,19 @@ def _minus(n: int, i):
     return hlo.subtract(_i32(n), i)
 
 
-def _while(steps: int, carry: list, ys: list, body: Callable):
-    """A counted loop; what the body reads from outside is captured, not carried."""
+def _while(ctx, effects, steps: int, carry: list, ys: list, body: Callable):
+    """A counted loop."""
     n = len(carry)
-    init = [_i32(0), *carry, *ys]
-    types = [v.type for v in init]
-    loop = hlo.WhileOp(types, init)
-    test = loop.regions[0].blocks.append(*types)
-    with ir.InsertionPoint(test):
-        hlo.return_([hlo.compare(test.arguments[0], _i32(steps), _direction("LT"))])
-    block = loop.regions[1].blocks.append(*types)
-    with ir.InsertionPoint(block):
-        i, *state_in = list(block.arguments)
+
+    def test(values):
+        return hlo.compare(values[0], _i32(steps), _direction("LT"))
+
+    def step(values):
+        i, *state_in = values
         carry_out, ys_out = body(i, state_in[:n], state_in[n:])
-        hlo.return_([hlo.add(i, _i32(1)), *carry_out, *ys_out])
-    results = list(loop.results)[1:]
+        return [hlo.add(i, _i32(1)), *carry_out, *ys_out]
+
+    results = emit_while(ctx, [_i32(0), *carry, *ys], test, step, effects)[1:]
     return results[:n], results[n:]
 
 

@@ -11,6 +11,7 @@ from ..._base import pytree
 from ..._base.config import state
 from ..._base.source import api_boundary
 from ..._ir.check import check_types
+from ..._ir.effects import are_ordered
 from ..._ir.jaxpr import Jaxpr
 from ..._ir.primitive import (
     Primitive,
@@ -143,24 +144,50 @@ def _(*avals, cond_jaxpr, body_jaxpr, **_):
 
 @while_p.rule(lower)
 def _(ctx, *values, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
-    cond_consts, body_consts, init = _split(values, cond_nconsts, body_nconsts)
-    if not init:
+    cond_consts, body_consts, init = _split(list(values), cond_nconsts, body_nconsts)
+    if not init and not ctx.eqn.effects:
         return []
-    types = [v.type for v in init]
-    loop = hlo.WhileOp(types, list(init))
-    test = loop.regions[0].blocks.append(*types)
-    with ir.InsertionPoint(test):
-        (pred,) = lowering.lower_body(ctx, cond_jaxpr, [*cond_consts, *test.arguments])
+
+    def test(carry):
+        (pred,) = lowering.lower_body(ctx, cond_jaxpr, [*cond_consts, *carry])
         rank = len(cond_jaxpr.out_avals[0].shape)
-        if rank:
-            pred = _any(pred, rank)
-        hlo.return_([pred])
+        return _any(pred, rank) if rank else pred
+
+    def step(carry):
+        return lowering.lower_body(ctx, body_jaxpr, [*body_consts, *carry])
+
+    if not are_ordered(cond_jaxpr.effects):
+        return emit_while(ctx, init, test, step, ctx.eqn.effects)
+    # A condition cannot hand on a token: the loop carries what it said.
+    outs = emit_while(
+        ctx, [test(init), *init], lambda carry: carry[0],
+        lambda carry: [test(new := step(carry[1:])), *new], ctx.eqn.effects,
+    )  # fmt: skip
+    return outs[1:]
+
+
+def emit_while(
+    ctx: Any, init: Sequence[Any], test: Callable, step: Callable, effects: frozenset[Any]
+) -> list[Any]:
+    """A loop in StableHLO; what ``test`` and ``step`` read from outside is captured, not carried.
+
+    Args:
+      test, step: emit the condition and the next carry for a carry.
+      effects: those of the loop.
+    """
+    ordered = ctx.tokens(effects)
+    init = [*ordered, *init]
+    types = [v.type for v in init]
+    n = len(ordered)
+    loop = hlo.WhileOp(types, init)
+    block = loop.regions[0].blocks.append(*types)
+    with ir.InsertionPoint(block):
+        hlo.return_([test(list(block.arguments)[n:])])
     block = loop.regions[1].blocks.append(*types)
     with ir.InsertionPoint(block):
-        args = list(block.arguments)
-        outs = lowering.lower_body(ctx, body_jaxpr, [*body_consts, *args])
-        hlo.return_(outs)
-    return list(loop.results)
+        outs = step(ctx.take_tokens(ordered, list(block.arguments)))
+        hlo.return_([ctx.token, *outs] if ordered else outs)
+    return ctx.take_tokens(ordered, list(loop.results))
 
 
 def _any(pred, rank: int):

@@ -1,0 +1,241 @@
+"""``debug.breakpoint``: stop a running program and look at its functions' variables."""
+
+from __future__ import annotations
+
+import cmd
+import linecache
+import pprint
+import sys
+import types
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from .._base import pytree, source
+from .._base.source import api_boundary
+from .._trace.core import Tracer
+from .debugging import callback
+
+_CONTEXT: Final = 5
+_CLI: Final = "cli"
+
+
+class Frame(NamedTuple):
+    """A function that was on its way to the breakpoint, and its variables."""
+
+    file: str
+    line: int
+    function: str
+    variables: dict[str, Any]
+    globals: dict[str, Any]
+
+
+@api_boundary
+def breakpoint(
+    *,
+    backend: str | None = None,
+    filter_frames: bool = True,
+    num_frames: int | None = None,
+    ordered: bool = False,
+    token: Any = None,
+    **kwargs: Any,
+) -> Any:
+    """Stop where the program comes by, with a command line in the terminal.
+
+    Local variables of the calling functions can be looked at, with the values that arrays have at
+    that moment, also in compiled programs. ``help`` lists the commands; ``c`` goes on, ``q`` ends
+    the program with an error.
+
+    Args:
+      backend: ``"cli"``, which is the only one.
+      filter_frames: leave out the library's own frames.
+      num_frames: how many frames are kept, the innermost ones.
+      ordered: whether it happens in the order of the program.
+      token: returned as it is, so that something can depend on the breakpoint.
+      kwargs: ``stdin`` and ``stdout``, the files that commands are read from and written to.
+
+    Raises:
+      ValueError: for another backend.
+      JaxRuntimeError: where the program is waited for, if it was ended with ``q``.
+    """
+    if backend not in (None, _CLI):
+        raise ValueError(f"the only backend of debug.breakpoint is {_CLI!r}, got {backend!r}")
+    unknown = set(kwargs) - {"stdin", "stdout"}
+    if unknown:
+        raise TypeError(f"debug.breakpoint does not take {', '.join(sorted(unknown))}")
+    frames = _frames(filter_frames, num_frames)
+    traced, shapes = [], []
+    for frame in frames:
+        leaves, tree = _flatten(frame.variables)
+        shapes.append((tree, leaves))
+        traced.extend(x for x in leaves if isinstance(x, Tracer))
+
+    def stop(*values: Any) -> None:
+        found = iter(values)
+        filled = [
+            f._replace(
+                variables=pytree.tree_unflatten(
+                    tree, [next(found) if isinstance(x, Tracer) else x for x in leaves]
+                )
+            )
+            for f, (tree, leaves) in zip(frames, shapes)
+        ]
+        Console(filled, **kwargs).run()
+
+    callback(stop, *traced, ordered=ordered)
+    return token
+
+
+def _flatten(variables: dict[str, Any]) -> tuple[list[Any], Any]:
+    return pytree.tree_flatten({k: v if _is_tree(v) else repr(v) for k, v in variables.items()})
+
+
+def _is_tree(value: Any) -> bool:
+    try:
+        pytree.tree_flatten(value)
+    except Exception:  # a registration of the user's that fails, keys without an order
+        return False
+    return True
+
+
+def _frames(filtered: bool, count: int | None) -> list[Frame]:
+    """The frames of the caller, outermost first."""
+    found: list[Frame] = []
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and source.is_internal(frame.f_code):
+        frame = frame.f_back
+    while frame is not None and (count is None or len(found) < count):
+        if not (filtered and source.is_internal(frame.f_code)):
+            # A module's variables are its globals, which need no copy.
+            own = {} if frame.f_locals is frame.f_globals else dict(frame.f_locals)
+            found.append(
+                Frame(
+                    frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, own,
+                    frame.f_globals,
+                )
+            )  # fmt: skip
+        frame = frame.f_back
+    return found[::-1]
+
+
+class _Ended(Exception):
+    """The user ended the program at a breakpoint."""
+
+
+class Console(cmd.Cmd):
+    """The command line of a breakpoint."""
+
+    prompt = "(primax) "
+    doc_header = "Commands (help <command> says more):"
+
+    def __init__(self, frames: Sequence[Frame], stdin: Any = None, stdout: Any = None):
+        super().__init__(stdin=stdin, stdout=stdout)
+        self.use_rawinput = stdin is None
+        self.frames = frames
+        self.at = len(frames) - 1
+
+    def run(self) -> None:
+        """Read and do commands until the user goes on."""
+        self._say_place()
+        try:
+            self.cmdloop()
+        except KeyboardInterrupt:
+            raise _Ended("interrupted at debug.breakpoint") from None
+
+    def _say(self, text: str) -> None:
+        self.stdout.write(text + "\n")
+        self.stdout.flush()
+
+    @property
+    def frame(self) -> Frame:
+        """The frame that commands are about."""
+        return self.frames[self.at]
+
+    def _say_place(self) -> None:
+        f = self.frame
+        self._say(f"> {f.file}({f.line}) in {f.function}")
+        self._say(f"-> {linecache.getline(f.file, f.line).strip()}")
+
+    def _value(self, expression: str) -> Any:
+        return eval(expression, self.frame.globals, dict(self.frame.variables))
+
+    def _try(self, expression: str, show: Any) -> None:
+        try:
+            self._say(show(self._value(expression)))
+        except Exception as e:
+            self._say(f"{type(e).__name__}: {e}")
+
+    def default(self, line: str) -> None:
+        """Anything else is an expression."""
+        self.do_p(line)
+
+    def emptyline(self) -> bool:
+        """An empty line does nothing."""
+        return False
+
+    def do_p(self, arg: str) -> None:
+        """p expression: print the value of an expression of the frame's variables."""
+        self._try(arg, repr)
+
+    def do_pp(self, arg: str) -> None:
+        """pp expression: print a value over several lines."""
+        self._try(arg, pprint.pformat)
+
+    def do_a(self, arg: str) -> None:
+        """a: the variables of the frame."""
+        for name, value in self.frame.variables.items():
+            self._say(f"{name} = {value!r}")
+
+    do_vars = do_args = do_a
+
+    def do_l(self, arg: str) -> None:
+        """l: the source around the line."""
+        f = self.frame
+        for n in range(max(1, f.line - _CONTEXT), f.line + _CONTEXT + 1):
+            text = linecache.getline(f.file, n)
+            if text:
+                self._say(f"{'->' if n == f.line else '  '} {n:4} {text.rstrip()}")
+
+    do_list = do_l
+
+    def do_bt(self, arg: str) -> None:
+        """bt: all frames, the innermost last."""
+        for i, f in enumerate(self.frames):
+            mark = ">" if i == self.at else " "
+            self._say(f"{mark} {f.file}({f.line}) in {f.function}")
+
+    do_where = do_w = do_bt
+
+    def do_u(self, arg: str) -> None:
+        """u: to the frame of the caller."""
+        self._go(self.at - 1, "outermost")
+
+    do_up = do_u
+
+    def do_d(self, arg: str) -> None:
+        """d: to the frame of the called function."""
+        self._go(self.at + 1, "innermost")
+
+    do_down = do_d
+
+    def _go(self, to: int, end: str) -> None:
+        if 0 <= to < len(self.frames):
+            self.at = to
+            self._say_place()
+        else:
+            self._say(f"this is the {end} frame")
+
+    def do_c(self, arg: str) -> bool:
+        """c: go on."""
+        return True
+
+    do_continue = do_cont = do_c
+
+    def do_q(self, arg: str) -> None:
+        """q: end the program."""
+        raise _Ended("the program was ended at debug.breakpoint")
+
+    do_quit = do_exit = do_q
+
+    def do_EOF(self, arg: str) -> bool:
+        """End of the input: go on."""
+        return True

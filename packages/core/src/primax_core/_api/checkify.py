@@ -1,0 +1,237 @@
+"""``checkify``: errors of compiled programs as values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from .._base import pytree, tree_register
+from .._base.config import state
+from .._base.source import api_boundary, api_boundary_of, capture
+from .._lower.lazy import compile_jaxpr
+from .._trace.core import call_on, is_valid_type, typeof
+from .._transform.faults import NO_SITES, Fault, Site, Sites, apart, faulty
+from .._transform.staged import Staged, trace_function
+from ..lax.checking.check import check_p, exception_of, first_of
+from ..lax.checking.errors import (
+    CheckError,
+    DivisionByZeroError,
+    FailedCheckError,
+    NaNError,
+    OOBError,
+)
+from ..lax.selection import select_n
+from .arguments import check_callable, debug_info, name_of
+from .debugging import check_format
+
+JaxRuntimeError: TypeAlias = CheckError
+ErrorCategory: TypeAlias = type[CheckError]
+
+user_checks: Final[frozenset[ErrorCategory]] = frozenset({FailedCheckError})
+nan_checks: Final[frozenset[ErrorCategory]] = frozenset({NaNError})
+div_checks: Final[frozenset[ErrorCategory]] = frozenset({DivisionByZeroError})
+index_checks: Final[frozenset[ErrorCategory]] = frozenset({OOBError})
+float_checks: Final[frozenset[ErrorCategory]] = nan_checks | div_checks
+automatic_checks: Final[frozenset[ErrorCategory]] = float_checks | index_checks
+all_checks: Final[frozenset[ErrorCategory]] = automatic_checks | user_checks
+
+
+class Error:
+    """What a checked function found: nothing, or the first check that failed.
+
+    It is a pytree, so that compiled and mapped functions can return it; a mapped one holds the
+    error of each example.
+    """
+
+    __slots__ = ("_sites", "_code", "_values")
+
+    def __init__(self, sites: Sites = NO_SITES, code: Any = None, values: Any = ()):
+        self._sites = sites
+        self._code = np.int32(-1) if code is None else code
+        self._values = tuple(values)
+
+    def get(self) -> str | None:
+        """The message, or ``None``; of a mapped function one line for each example that failed."""
+        errors = self._errors()
+        if not errors:
+            return None
+        if np.ndim(self._code) == 0:
+            return str(errors[()])
+        return "\n".join(f"at mapped index {_index(i)}: {e}" for i, e in errors.items())
+
+    def get_exception(self) -> CheckError | None:
+        """The exception that :meth:`throw` would raise, or ``None``."""
+        errors = self._errors()
+        if not errors:
+            return None
+        first = next(iter(errors.values()))
+        return first if np.ndim(self._code) == 0 else type(first)(self.get())
+
+    def throw(self) -> None:
+        """Raise the error, if there is one.
+
+        Raises:
+          JaxRuntimeError: of the module ``checkify``, a ``ValueError``; its subclass tells what
+            kind of check failed.
+        """
+        error = self.get_exception()
+        if error is not None:
+            raise error
+
+    def _errors(self) -> dict[tuple[int, ...], Any]:
+        codes = np.asarray(self._code)
+        values = [np.asarray(v) for v in self._values]
+        return {
+            tuple(i): exception_of(self._sites, int(codes[tuple(i)]), [v[tuple(i)] for v in values])
+            for i in np.argwhere(codes >= 0).tolist()
+        }
+
+    def __repr__(self) -> str:
+        try:
+            return f"Error({self.get()})"
+        except TypeError:  # within a trace nothing is known yet
+            return f"Error({len(self._sites)} checks)"
+
+    def tree_flatten(self) -> tuple[tuple[Any, ...], Sites]:
+        """The code and the values, and the sites that they are about."""
+        return (self._code, *self._values), self._sites
+
+    @classmethod
+    def tree_unflatten(cls, sites: Sites, leaves: Any) -> Error:
+        """The inverse of :meth:`tree_flatten`."""
+        return cls(sites, leaves[0], leaves[1:])
+
+
+def _index(index: tuple[int, ...]) -> str:
+    return ",".join(map(str, index))
+
+
+tree_register.register_pytree_node(Error, Error.tree_flatten, Error.tree_unflatten)
+init_error: Final = Error()
+
+
+def checkify(
+    f: Callable[..., Any], errors: Iterable[ErrorCategory] = user_checks
+) -> Callable[..., tuple[Error, Any]]:
+    """A function that returns ``(error, result)``: the first check that failed, as a value.
+
+    Args:
+      f: a function of pytrees of arrays. It may be compiled, mapped or differentiated inside, with
+        loops and branches.
+      errors: which checks: ``user_checks`` (those of :func:`check`), ``nan_checks``,
+        ``div_checks``, ``index_checks``, ``float_checks``, ``automatic_checks``, ``all_checks``,
+        or a union of them.
+
+    The checked function can itself be compiled, mapped and differentiated. It always computes its
+    result; ``error.throw()`` raises.
+
+    Raises:
+      ValueError: for a ``while_loop`` mapped over its condition within ``f``; map the checked
+        function instead.
+
+    >>> from primax_core import jit, lax
+    >>> def f(x):
+    ...     check(x > 0, "x must be positive, got {x}", x=x)
+    ...     return lax.log(x)
+    >>> error, y = jit(checkify(f))(-1.0)
+    >>> print(error.get().partition(" (at")[0])
+    x must be positive, got -1.0 (`check` failed)
+    >>> checkify(f)(1.0)[0].throw()
+    """
+    check_callable(f)
+    categories = frozenset(errors)
+    unknown = [c for c in categories if not (isinstance(c, type) and issubclass(c, CheckError))]
+    if unknown:
+        raise TypeError(
+            f"errors must be sets of checks such as checkify.user_checks, got {unknown[0]!r}"
+        )
+
+    def run(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
+        leaves, in_tree = pytree.tree_flatten((args, kwargs))
+        info = debug_info(f, "checkify", args, kwargs)
+        traced = trace_function(f, in_tree, [typeof(x) for x in leaves], info)
+        program, sites = faulty(traced.jaxpr, categories)
+        outs = call_on(state.trace, program, [*traced.consts, *leaves], info.name)
+        results, found = apart(outs, sites)
+        fault = found[0] if found else None
+        error = init_error if fault is None else Error(sites, fault.code, fault.values)
+        return error, pytree.tree_unflatten(traced.out_tree, results)
+
+    name = f"checkify_{name_of(f)}"
+    staged = Staged(run, name, inline=True, compile=partial(compile_jaxpr, name=name))
+
+    @api_boundary_of(f)
+    def checked(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
+        leaves, in_tree = pytree.tree_flatten((args, kwargs))
+        return staged.call_flat(run, None, leaves, in_tree)
+
+    return checked
+
+
+@api_boundary
+def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any) -> None:
+    """Let a function fail unless a condition holds, where it is run through :func:`checkify`.
+
+    Args:
+      pred: a boolean scalar, which should be true.
+      msg: a format string for the message.
+      fmt_args, fmt_kwargs: pytrees of arrays for its fields.
+      debug: do nothing where nobody checks, instead of refusing to compile.
+
+    Outside of compiled functions and ``checkify`` it raises at once.
+
+    Raises:
+      JaxRuntimeError: of the module ``checkify``, a ``ValueError``, if ``pred`` is known and false.
+      ValueError: in a compiled function that is not run through ``checkify``.
+      TypeError: if ``pred`` is not a boolean scalar, or a field's value not an array.
+    """
+    if not is_valid_type(pred) or typeof(pred).shape or typeof(pred).dtype != np.bool_:
+        raise TypeError(f"check takes a scalar pred as argument, got {pred}")
+    if not isinstance(msg, str):
+        raise TypeError(f"the message of a check must be a format string, got {msg!r}")
+    leaves, tree = pytree.tree_flatten((fmt_args, fmt_kwargs))
+    for x in leaves:
+        if not is_valid_type(x):
+            raise TypeError(
+                "Formatting arguments to checkify.check need to be PyTrees of arrays, but got "
+                f"{x!r} of type {type(x)}."
+            )
+    check_format(msg, fmt_args, fmt_kwargs, unused=True)
+
+    def describe(*values: Any) -> str:
+        args, kwargs = pytree.tree_unflatten(tree, values)
+        return f"{msg.format(*args, **kwargs)} (`check` failed)"
+
+    avals = tuple(typeof(x).strip_weak_type() for x in leaves)
+    sites = Sites((Site(FailedCheckError, describe, avals, capture()),))
+    code = select_n(pred, np.int32(0), np.int32(-1))
+    fault = Fault.with_payload(sites, code, leaves)
+    check_p.bind(*fault.leaves, sites=sites, debug=bool(debug))
+
+
+@api_boundary
+def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
+    """Like :func:`check`, but without effect where the function is not run through ``checkify``."""
+    check(pred, msg, *fmt_args, debug=True, **fmt_kwargs)
+
+
+@api_boundary
+def check_error(error: Error) -> None:
+    """Let a function fail with an error that :func:`checkify` found within it.
+
+    Outside of compiled functions and ``checkify`` it raises at once.
+
+    Raises:
+      TypeError: if ``error`` is not an :class:`Error`.
+    """
+    if not isinstance(error, Error):
+        raise TypeError(f"check_error takes an Error, which checkify returns, got {error!r}")
+    if not len(error._sites):
+        return
+    leaves = [error._code, *error._values]
+    for _ in typeof(error._code).shape:
+        leaves = first_of(leaves)
+    check_p.bind(*leaves, sites=error._sites, debug=False)

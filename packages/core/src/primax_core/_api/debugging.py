@@ -1,0 +1,237 @@
+"""``debug.callback``, ``debug.print`` and ``debug.log``: looking at values while a program runs."""
+
+from __future__ import annotations
+
+import logging
+import string
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from .._base import pytree, source
+from .._base.source import api_boundary
+from .._trace.core import is_valid_type
+from ..lax.callbacks.debugging import debug_callback_p, debug_effect, ordered_debug_effect
+from .arguments import check_callable
+
+
+@api_boundary
+def callback(
+    callback: Callable[..., Any] | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """Call a Python function with values of a running program; what it returns is ignored.
+
+    Args:
+      callback: takes arrays where arrays were given, and everything else as it is. Without it a
+        decorator with the other options is returned.
+      ordered: whether such calls happen in the order of the program; others may be interleaved.
+      partitioned: whether each device calls the function with its own part of the values.
+
+    Under ``vmap`` it is called for each example, in order; under ``grad`` when the function is
+    evaluated forward (again where ``checkpoint`` computes it again). What it raises surfaces at
+    :func:`~primax_core.effects_barrier`, or where a result of the program is waited for.
+
+    >>> from primax_core import effects_barrier, jit
+    >>> seen = []
+    >>> jit(lambda x: callback(lambda x: seen.append(int(x)), x))(3)
+    >>> effects_barrier()
+    >>> seen
+    [3]
+    """
+    if callback is None:
+        return partial(_callback, ordered=ordered, partitioned=partitioned)
+    return _callback(callback, *args, ordered=ordered, partitioned=partitioned, **kwargs)
+
+
+def _callback(function, *args, ordered=False, partitioned=False, **kwargs) -> None:
+    check_callable(function)
+    leaves, tree = pytree.tree_flatten((args, kwargs))
+    arrays, others = _apart(leaves)
+
+    def flat(*values: Any) -> None:
+        found = iter(values)
+        whole = [next(found) if i not in others else others[i] for i in range(len(leaves))]
+        args, kwargs = pytree.tree_unflatten(tree, whole)
+        function(*args, **kwargs)
+
+    _show(function, flat, arrays, ordered, partitioned)
+
+
+def _apart(leaves: Sequence[Any]) -> tuple[list[Any], dict[int, Any]]:
+    """The arrays among the leaves, and the others by their positions."""
+    others = {i: x for i, x in enumerate(leaves) if not is_valid_type(x)}
+    return [x for i, x in enumerate(leaves) if i not in others], others
+
+
+class _Shown:
+    """A function of arrays that shows them; errors name what the user gave."""
+
+    __slots__ = ("function", "flat")
+
+    def __init__(self, function: Any, flat: Callable[..., None]):
+        self.function = function
+        self.flat = flat
+
+    def __call__(self, *values: Any) -> list[Any]:
+        self.flat(*values)
+        return []
+
+    def __repr__(self) -> str:
+        return f"debug callback {self.function!r}"
+
+
+def _show(function, flat, arrays, ordered: bool, partitioned: bool) -> None:
+    effect = ordered_debug_effect if ordered else debug_effect
+    debug_callback_p.bind(
+        *arrays, callback=_Shown(function, flat), effect=effect, partitioned=bool(partitioned)
+    )
+
+
+# Texts
+
+
+class _Checker(string.Formatter):
+    """Looks up the fields of a format string, and says which arguments none of them uses."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        return ""
+
+    def convert_field(self, value: Any, conversion: str | None) -> Any:
+        return value
+
+    def check_unused_args(self, used_args: Any, args: Sequence[Any], kwargs: Any) -> None:
+        unused = [x for i, x in enumerate(args) if i not in used_args]
+        if unused:
+            raise ValueError(f"Unused positional arguments to `debug.print`: {unused}")
+        left = [k for k in kwargs if k not in used_args]
+        if left:
+            raise ValueError(
+                f"Unused keyword arguments to `debug.print`: {left}. Did you mean to add "
+                f"{', '.join('{' + k + '}' for k in left)} to the format string?"
+            )
+
+
+_checker: Final = _Checker()
+
+
+def check_format(text: str, args: tuple[Any, ...], kwargs: dict[str, Any], unused: bool) -> None:
+    """Refuse a format string with fields that there are no arguments for.
+
+    Args:
+      unused: allow arguments that no field uses.
+    """
+    try:
+        _checker.vformat(text, args, kwargs)
+    except ValueError:
+        if not unused:
+            raise
+
+
+@api_boundary
+def print(
+    fmt: Any = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    _use_logging: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """Print values of a running program.
+
+    Args:
+      fmt: a format string, as of ``str.format``. Without it a decorator with the other options
+        is returned.
+      args, kwargs: what the fields of ``fmt`` stand for: pytrees of arrays, and anything else.
+      ordered: whether lines appear in the order of the program.
+      partitioned: whether each device prints its own part of the values.
+      skip_format_check: allow arguments that no field uses, and fields that are not there.
+
+    It prints once for each example under ``vmap``, and when a function is evaluated forward under
+    ``grad``. NumPy's print options are those of the place where it was called.
+
+    Raises:
+      ValueError: if no field uses an argument.
+      IndexError, KeyError: if there is no argument for a field.
+
+    >>> from primax_core import effects_barrier, jit
+    >>> jit(lambda x: print("x is {x:.1f}, twice that {}", 2 * x, x=x))(1.5)
+    x is 1.5, twice that 3.0
+    >>> effects_barrier()
+    """
+    options = {
+        "ordered": ordered, "partitioned": partitioned, "skip_format_check": skip_format_check,
+        "_use_logging": _use_logging,
+    }  # fmt: skip
+    if fmt is None:
+        return partial(_print, **options)
+    return _print(fmt, *args, **options, **kwargs)
+
+
+def _print(
+    fmt, *args, ordered=False, partitioned=False, skip_format_check=False, _use_logging=False,
+    **kwargs,
+) -> None:  # fmt: skip
+    if not isinstance(fmt, str):
+        raise TypeError(
+            f"debug.print takes a format string and the values of its fields, got {fmt!r}: write "
+            "debug.print('{}', x)"
+        )
+    if not skip_format_check:
+        check_format(fmt, args, kwargs, unused=False)
+    leaves, tree = pytree.tree_flatten((args, kwargs))
+    arrays, others = _apart(leaves)
+    record = source.capture() if _use_logging else None
+    options = np.get_printoptions()
+
+    def flat(*values: Any) -> None:
+        found = iter(values)
+        whole = [next(found) if i not in others else others[i] for i in range(len(leaves))]
+        args, kwargs = pytree.tree_unflatten(tree, whole)
+        with np.printoptions(**options):
+            text = fmt.format(*args, **kwargs)
+        if record is None:
+            sys.stdout.write(text + "\n")
+        else:
+            _log(text, record)
+
+    _show(print, flat, arrays, ordered, partitioned)
+
+
+@api_boundary
+def log(
+    fmt: Any = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    _use_logging: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """Like :func:`print`, but the text goes to the logger ``primax_core.debug``, level INFO.
+
+    The record names the file and the line that called ``log``.
+    """
+    return print(
+        fmt, *args, ordered=ordered, partitioned=partitioned, skip_format_check=skip_format_check,
+        _use_logging=_use_logging, **kwargs,
+    )  # fmt: skip
+
+
+_logger: Final = logging.getLogger(f"{__name__.partition('.')[0]}.debug")
+
+
+def _log(text: str, place: Any) -> None:
+    at = source.locate(place)
+    if _logger.isEnabledFor(logging.INFO):
+        record = _logger.makeRecord(
+            _logger.name, logging.INFO, at.file, at.line, text, (), None, at.function
+        )
+        _logger.handle(record)

@@ -1,0 +1,1 @@
+"""Exporting functions: as bytes that later processes and versions, and other machines, can call."""

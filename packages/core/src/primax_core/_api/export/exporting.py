@@ -1,0 +1,181 @@
+"""``export``: a jitted function, lowered for some platforms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..._base import pytree
+from ..._base.config import state
+from ..._base.source import api_boundary
+from ..._ir.effects import no_effects
+from ..._ir.jaxpr import Jaxpr
+from ..._ir.symbolic import is_static
+from ..._lower import checking
+from ..._lower.lazy import platforms as lowering, portable
+from ..._runtime.array import default_sharding
+from ..._runtime.devices import platform_of
+from ..._trace.core import Tracer
+from ..._trace.staging import eval_jaxpr
+from ..jit import jit
+from ..shape_struct import ShapeDtypeStruct
+from ..stages import Traced
+from ..vjp import vjp
+from .checks import DisabledSafetyCheck, check_disabled, refused_targets
+from .exported import Exported
+
+# The conventions of these numbers are those of the reference.
+minimum_supported_calling_convention_version: Final = 9
+maximum_supported_calling_convention_version: Final = 10
+
+
+def default_export_platform() -> str:
+    """The platform that functions are exported for unless told otherwise: the default device's.
+
+    >>> default_export_platform()
+    'cpu'
+    """
+    return platform_of(default_sharding()._devices[0])
+
+
+@api_boundary
+def export(
+    fun_jit: Any,
+    *,
+    platforms: Sequence[str] | None = None,
+    disabled_checks: Sequence[DisabledSafetyCheck] = (),
+    _override_lowering_rules: Sequence[tuple[Any, Any]] | None = None,
+) -> Callable[..., Exported]:
+    """A function that exports a jitted one for arguments of given types.
+
+    Args:
+      fun_jit: what ``jit`` returns.
+      platforms: what it shall run on: ``cpu``, ``cuda``, ``rocm``, ``tpu``; by default the
+        platform of the default device. None of them has to be there.
+      disabled_checks: checks not to make, see `DisabledSafetyCheck`.
+
+    Returns:
+      A function of arguments like those of ``fun_jit``, arrays or ``ShapeDtypeStruct``, that
+      returns an `Exported`.
+
+    Raises:
+      ValueError: if ``fun_jit`` is not jitted, if it closes over values that are being traced, or
+        if it calls native functions whose meaning may change from version to version.
+      NotImplementedError: if it calls back into Python.
+
+    >>> import numpy as np
+    >>> import primax_core as pc
+    >>> double = pc.jit(lambda x: 2 * x)
+    >>> exported = pc.export.export(double, platforms=["cpu", "cuda"])(
+    ...     pc.ShapeDtypeStruct((3,), np.float32)
+    ... )
+    >>> pc.export.deserialize(exported.serialize()).call(np.ones(3, np.float32)).tolist()
+    [2.0, 2.0, 2.0]
+    """
+    if not hasattr(fun_jit, "trace"):
+        raise ValueError(f"Function to be exported must be the result of `jit` but is: {fun_jit}")
+    wanted = _platforms(platforms)
+    disabled = check_disabled(disabled_checks)
+    overrides = dict(_override_lowering_rules or ())
+
+    @api_boundary
+    def do_export(*args: Any, **kwargs: Any) -> Exported:
+        return export_traced(fun_jit.trace(*args, **kwargs), wanted, disabled, overrides)
+
+    return do_export
+
+
+def _platforms(given: Sequence[str] | None) -> tuple[str, ...]:
+    if isinstance(given, str):
+        raise ValueError(f"platforms must be a sequence of names, got {given!r}: use [{given!r}]")
+    found = tuple(given or (default_export_platform(),))
+    for name in found:
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"platforms must be a sequence of names, got {name!r} in it")
+        if name == "gpu":
+            raise ValueError("the platform 'gpu' stands for several: use 'cuda' or 'rocm'")
+    return found
+
+
+def export_traced(
+    traced: Traced,
+    platforms: tuple[str, ...],
+    disabled: tuple[DisabledSafetyCheck, ...] = (),
+    overrides: dict[Any, Any] | None = None,
+) -> Exported:
+    """A traced function, exported."""
+    name, donated, keep_unused, _, _ = traced._options()
+    if any(isinstance(c, Tracer) for c in traced._consts):
+        raise ValueError(
+            f"{name} closes over values of an enclosing transformation, so it cannot be exported: "
+            "pass them as arguments"
+        )
+    jaxpr = traced.jaxpr
+    lowered = lowering.lower_for(
+        jaxpr, name, platforms, donated=donated, keep_unused=keep_unused, overrides=overrides
+    )
+    _check_exportable(name, lowered, disabled)
+    data = portable.to_bytes(lowered.module)
+    checking.remember(data)
+    avals = tuple(traced._avals)
+    effects = sorted(jaxpr.effects - no_effects, key=str)
+    uses_globals = len(platforms) > 1 or not all(is_static(a.shape) for a in avals)
+    return Exported(
+        fun_name=name,
+        in_tree=traced.in_tree,
+        in_avals=avals,
+        out_tree=traced.out_tree,
+        out_avals=tuple(jaxpr.out_avals),
+        _in_named_shardings=(None,) * len(avals),
+        _out_named_shardings=(None,) * len(jaxpr.outvars),
+        in_shardings_hlo=(None,) * len(avals),
+        out_shardings_hlo=(None,) * len(jaxpr.outvars),
+        nr_devices=1,
+        platforms=platforms,
+        ordered_effects=tuple(e for e in effects if e.ordered),
+        unordered_effects=tuple(e for e in effects if not e.ordered),
+        disabled_safety_checks=disabled,
+        mlir_module_serialized=data,
+        calling_convention_version=maximum_supported_calling_convention_version,
+        module_kept_var_idx=lowered.kept,
+        uses_global_constants=uses_globals,
+        _get_vjp=lambda exported: _export_vjp(jaxpr, exported, overrides),
+    )
+
+
+def _check_exportable(name: str, lowered: Any, disabled: Sequence[DisabledSafetyCheck]) -> None:
+    refused = refused_targets(lowered.module, disabled)
+    if lowered.callbacks or any(portable.is_callback(t) for t in refused):
+        raise NotImplementedError(
+            f"{name} cannot be exported: it calls back into Python (pure_callback, io_callback, "
+            "debug.print and the like), and functions of this process cannot go with the artifact. "
+            "Take the callback out, or export the parts before and after it."
+        )
+    if refused:
+        raise ValueError(
+            "Cannot serialize code with custom calls whose targets have no compatibility "
+            "guarantees: the native functions "
+            f"{', '.join(map(repr, refused))} may change from version to version. If you know that "
+            "those who load the artifact have the same, name them in disabled_checks="
+            f"[DisabledSafetyCheck.custom_call({next(iter(refused))!r})]. One of the calls:\n"
+            f"{next(iter(refused.values()))[:500]}"
+        )
+
+
+def _export_vjp(jaxpr: Jaxpr, exported: Exported, overrides: dict[Any, Any] | None) -> Exported:
+    n = len(exported.in_avals)
+
+    def fun_vjp(*args_and_cts: Any) -> Any:
+        args, cts = args_and_cts[:n], args_and_cts[n:]
+        _, back = vjp(lambda *xs: eval_jaxpr(jaxpr, list(xs)), *args)
+        return back(list(cts))
+
+    cts = [a.tangent_aval().strip_weak_type() for a in exported.out_avals]
+    args = [
+        ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type)
+        for a in (*exported.in_avals, *cts)
+    ]
+    disabled = tuple(exported.disabled_safety_checks)
+    return export_traced(jit(fun_vjp).trace(*args), exported.platforms, disabled, overrides)

@@ -1,0 +1,118 @@
+"""How arrays lie on devices: for a function of the user's, and as a picture in text."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from .._base import pytree
+from .._base.source import api_boundary
+from .._runtime.array import ArrayImpl
+from ..lax.callbacks.inspecting import inspect_sharding_p
+from .arguments import check_callable
+
+
+@api_boundary
+def inspect_array_sharding(value: Any, *, callback: Callable[[Any], Any]) -> None:
+    """Call a function with the sharding of an array, also within a compiled function.
+
+    Args:
+      value: an array, or a pytree of them: the function is called for each.
+      callback: takes a ``Sharding``. Within a compiled function it is called once, when the
+        function is compiled.
+
+    >>> from primax_core import jit
+    >>> jit(lambda x: inspect_array_sharding(x, callback=lambda s: print(s.num_devices)))(1.0)
+    1
+    """
+    check_callable(callback)
+    for x in pytree.tree_leaves(value):
+        inspect_sharding_p.bind(x, callback=callback)
+
+
+@api_boundary
+def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
+    """Print how an array of rank 1 or 2 lies on devices; see :func:`visualize_sharding`."""
+    shape = arr.shape
+    if isinstance(arr, ArrayImpl):
+        visualize_sharding(shape, arr.sharding, **kwargs)
+    else:
+        inspect_array_sharding(
+            arr, callback=lambda sharding: visualize_sharding(shape, sharding, **kwargs)
+        )
+
+
+_COLORS: Final = (41, 42, 43, 44, 45, 46, 100, 101, 102, 103, 104, 105, 106)
+
+
+@api_boundary
+def visualize_sharding(
+    shape: Sequence[int],
+    sharding: Any,
+    *,
+    use_color: bool = True,
+    scale: float = 1.0,
+    min_width: int = 9,
+    max_width: int = 80,
+    color_map: Callable[..., Any] | None = None,
+) -> None:
+    """Print which device holds which part of an array of rank 1 or 2.
+
+    Args:
+      shape: the array's shape.
+      sharding: how it lies on devices.
+      use_color: colour the parts, if standard output is a terminal.
+      scale: of the picture.
+      min_width: of a part, in characters.
+      max_width: of the picture.
+      color_map: takes the numbers of the devices that hold a part, returns the number of an ANSI
+        background colour.
+
+    Raises:
+      ValueError: for arrays of another rank.
+
+    >>> from primax_core import lax
+    >>> visualize_sharding((4,), lax.iota("int32", 4).sharding)
+    ┌─────────┐
+    │  CPU 0  │
+    └─────────┘
+    """
+    if len(shape) not in (1, 2):
+        raise ValueError(f"visualize_sharding shows arrays of rank 1 and 2, got the shape {shape}")
+    holders: dict[tuple[tuple[int, int], ...], list[Any]] = {}
+    for device, index in sharding.devices_indices_map(tuple(shape)).items():
+        spans = tuple(s.indices(n)[:2] for s, n in zip(index, shape))
+        holders.setdefault(spans if len(shape) == 2 else ((0, 1), *spans), []).append(device)
+    rows = sorted({spans[0] for spans in holders})
+    columns = sorted({spans[1] for spans in holders})
+    texts = {
+        at: f"{devs[0].platform.upper()} {','.join(str(d.id) for d in devs)}"
+        for at, devs in holders.items()
+    }
+    wide = max(min_width, *(len(t) + 2 for t in texts.values()))
+    width = max(wide, math.floor(min(max_width, scale * wide * len(columns)) / len(columns)) - 1)
+    colored = use_color and sys.stdout.isatty()
+    edge = "─" * width
+    lines = [f"┌{'┬'.join([edge] * len(columns))}┐"]
+    for i, row in enumerate(rows):
+        cells = []
+        for column in columns:
+            text = texts.get((row, column), "").center(width)
+            if colored:
+                devs = holders.get((row, column), [])
+                color = _color(devs, color_map)
+                text = f"\033[{color}m{text}\033[0m"
+            cells.append(text)
+        lines.append(f"│{'│'.join(cells)}│")
+        last = i == len(rows) - 1
+        left, middle, right = "└┴┘" if last else "├┼┤"
+        lines.append(f"{left}{middle.join([edge] * len(columns))}{right}")
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+def _color(devs: Sequence[Any], color_map: Callable[..., Any] | None) -> Any:
+    if color_map is not None:
+        return color_map(*(d.id for d in devs))
+    return _COLORS[(devs[0].id if devs else 0) % len(_COLORS)]

@@ -1,0 +1,415 @@
+"""``DimExpr``: integer polynomials over dimension variables, with ``floordiv``, ``mod``, ``max``
+and ``min``, in normal form.
+
+Expressions are interned in their scope, so equality is identity; one that is constant is an int.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from ..._base.errors import InconclusiveDimensionOperation
+from ..symbolic import Dimension, UnknownDimensionError
+from .factors import ONE, Factor, Monomial, monomial_key, product, quotient, term_text
+
+if TYPE_CHECKING:
+    from .scope import SymbolicScope
+
+
+_values: list[Callable[[Any], Any]] = []
+
+
+def install_values(dim_as_value: Callable[[Any], Any]) -> None:
+    """Called once by the page of ``dim_as_value``, which makes arrays of dimensions."""
+    _values.append(dim_as_value)
+
+
+class DimExpr(Dimension):
+    """A symbolic dimension.
+
+    Sums, products, powers, ``//``, ``%`` of dimensions and integers are dimensions again. With
+    other numbers and with arrays a dimension computes as an array of its value. Comparisons give a
+    bool where the variables' bounds and the constraints of the scope decide them.
+    """
+
+    __slots__ = ("terms", "scope", "key", "_hash", "__weakref__")
+    __array_ufunc__ = None  # NumPy's scalars and arrays leave operations with dimensions to us
+    __array_priority__ = 200
+
+    terms: tuple[tuple[Monomial, int], ...]
+    scope: SymbolicScope
+    key: tuple[Any, ...]
+
+    # Looks
+
+    def __str__(self) -> str:
+        text = ""
+        for i, (m, c) in enumerate(self.terms):
+            sign = ("- " if c < 0 else "") if i == 0 else (" - " if c < 0 else " + ")
+            text += sign + term_text(m, abs(c))
+        return text
+
+    __repr__ = __str__
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"symbolic dimension {self} cannot be pickled: it belongs to its scope")
+
+    def __copy__(self) -> DimExpr:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> DimExpr:
+        return self
+
+    def variables(self) -> set[str]:
+        """Names of the dimension variables."""
+        found: set[str] = set()
+        for m, _ in self.terms:
+            for factor, _ in m:
+                if factor.op:
+                    for o in factor.operands:
+                        if type(o) is DimExpr:
+                            found |= o.variables()
+                else:
+                    found.add(factor.name)
+        return found
+
+    def evaluate(self, values: Mapping[str, int]) -> int:
+        """The number that the expression is for these values of its variables.
+
+        Raises:
+          UnknownDimensionError: if a variable has no value.
+        """
+        total = 0
+        for m, c in self.terms:
+            for factor, exponent in m:
+                c *= _factor_value(factor, values) ** exponent
+            total += c
+        return total
+
+    def extremum(self, name: str, x: Any, y: Any) -> Any:
+        """``max`` or ``min``, by name, of two dimensions of which this is one."""
+        difference = x - y
+        if type(difference) is int:
+            low = high = difference
+        else:
+            low, high = self.scope.bounds(difference)
+        if low >= 0:
+            return x if name == "max" else y
+        if high <= 0:
+            return y if name == "max" else x
+        return of_factor(self.scope, Factor(name, x, y))
+
+    def as_value(self) -> Any:
+        """An array of the dimension's value, computed in the program that is being traced."""
+        return as_value(self)
+
+    # As a number
+
+    def __bool__(self) -> bool:
+        return self.__ne__(0)
+
+    def __index__(self) -> NoReturn:
+        raise TypeError(
+            f"symbolic dimension '{self}' cannot be interpreted as an integer: its value is not "
+            "known while tracing. Shapes may hold it as it is; as an array, it is "
+            "jnp.asarray(dimension)."
+        )
+
+    def __int__(self) -> NoReturn:
+        raise InconclusiveDimensionOperation(
+            f"Symbolic dimension '{self}' used in a context that requires a constant. It stands "
+            "for many sizes: compute with it as a dimension, or use it as an array value."
+        )
+
+    def __float__(self) -> NoReturn:
+        raise TypeError(
+            f"symbolic dimension '{self}' is not a number: multiply with it, or convert it by "
+            "jnp.asarray(dimension, float)."
+        )
+
+    def __len__(self) -> int:
+        raise TypeError("object of type 'DimExpr' has no len()")
+
+    # Arithmetic
+
+    def __add__(self, other: Any) -> Any:
+        return self._linear(other, 1, operator.add)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._linear(other, 1, operator.add, reflected=True)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._linear(other, -1, operator.sub)
+
+    def __rsub__(self, other: Any) -> Any:
+        if _as_dim(other) is None:
+            return self._by_value(operator.sub, other, reflected=True)
+        return (-self) + other
+
+    def __neg__(self) -> Any:
+        return of_terms(self.scope, {m: -c for m, c in self.terms})
+
+    def _linear(self, other: Any, sign: int, op: Callable, reflected: bool = False) -> Any:
+        found = _as_dim(other)
+        if found is None:
+            return self._by_value(op, other, reflected)
+        terms = dict(self.terms)
+        for m, c in _terms(found, self.scope):
+            terms[m] = terms.get(m, 0) + sign * c
+        return of_terms(self.scope, terms)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._product(other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._product(other, reflected=True)
+
+    def _product(self, other: Any, reflected: bool = False) -> Any:
+        found = _as_dim(other)
+        if found is None:
+            return self._by_value(operator.mul, other, reflected)
+        terms: dict[Monomial, int] = {}
+        for n, d in _terms(found, self.scope):
+            for m, c in self.terms:
+                mn = product(m, n)
+                terms[mn] = terms.get(mn, 0) + c * d
+        return of_terms(self.scope, terms)
+
+    def __pow__(self, power: Any, modulus: Any = None) -> Any:
+        n = _as_dim(power)
+        if type(n) is not int or n < 0 or modulus is not None:
+            return self._by_value(operator.pow, power)
+        out: Any = 1
+        for _ in range(n):
+            out = self * out
+        return out
+
+    def __rpow__(self, base: Any) -> Any:
+        return self._by_value(operator.pow, base, reflected=True)
+
+    def __floordiv__(self, other: Any) -> Any:
+        found = _as_dim(other)
+        if found is None:
+            return self._by_value(operator.floordiv, other)
+        return divided(self.scope, self, found)[0]
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        found = _as_dim(other)
+        if found is None:
+            return self._by_value(operator.floordiv, other, reflected=True)
+        return divided(self.scope, found, self)[0]
+
+    def __mod__(self, other: Any) -> Any:
+        found = _as_dim(other)
+        if found is None:
+            return self._by_value(operator.mod, other)
+        return divided(self.scope, self, found)[1]
+
+    def __rmod__(self, other: Any) -> Any:
+        found = _as_dim(other)
+        if found is None:
+            return self._by_value(operator.mod, other, reflected=True)
+        return divided(self.scope, found, self)[1]
+
+    def __divmod__(self, other: Any) -> tuple[Any, Any]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> tuple[Any, Any]:
+        return other // self, other % self
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._by_value(operator.truediv, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._by_value(operator.truediv, other, reflected=True)
+
+    def _by_value(self, op: Callable, other: Any, reflected: bool = False) -> Any:
+        """The operation on arrays of the dimensions' values."""
+        if not isinstance(other, (int, float, complex, np.generic, np.ndarray, Dimension)):
+            if not hasattr(other, "aval") and not hasattr(other, "__jax_array__"):
+                return NotImplemented
+        x = as_value(self)
+        y = as_value(other) if isinstance(other, Dimension) else other
+        return op(y, x) if reflected else op(x, y)
+
+    # Comparison
+
+    def __eq__(self, other: object) -> Any:
+        if self is other:
+            return True
+        if isinstance(other, (int, Dimension, np.integer)) or not hasattr(other, "aval"):
+            return False  # not known to be equal for all values
+        return self._by_value(operator.eq, other)
+
+    def __ne__(self, other: object) -> Any:
+        found = self.__eq__(other)
+        if type(found) is bool:
+            return not found
+        return self._by_value(operator.ne, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compared(other, ">=", operator.ge)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compared(other, ">", operator.gt)
+
+    def __le__(self, other: Any) -> Any:
+        return self._compared(other, "<=", operator.le)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compared(other, "<", operator.lt)
+
+    def _compared(self, other: Any, symbol: str, op: Callable[[Any, Any], Any]) -> Any:
+        found = _as_dim(other)
+        if found is None:
+            return self._by_value(op, other)
+        difference = self - found
+        if type(difference) is int:
+            return op(difference, 0)
+        low, high = self.scope.bounds(difference)
+        at_low, at_high = op(low, 0), op(high, 0)
+        if at_low == at_high:
+            return at_low
+        raise InconclusiveDimensionOperation(undecided(self, found, symbol, low, high))
+
+
+def _as_dim(x: Any) -> Any:
+    """A dimension or a Python int for what counts as one; ``None`` for everything else."""
+    if isinstance(x, Dimension) or type(x) is int:
+        return x
+    return int(x) if isinstance(x, (int, np.integer)) else None
+
+
+def _terms(x: Any, scope: SymbolicScope) -> tuple[tuple[Monomial, int], ...]:
+    if type(x) is int:
+        return ((ONE, x),) if x else ()
+    if x.scope is not scope:
+        raise ValueError(
+            f"Invalid mixing of symbolic scopes: dimension '{x}' belongs to scope {x.scope}, and "
+            f"is used with dimensions of scope {scope}. Make all symbolic shapes of one program "
+            "with the same scope (symbolic_shape(..., scope=...))."
+        )
+    return x.terms
+
+
+def of_terms(scope: SymbolicScope, terms: Mapping[Monomial, int]) -> Any:
+    """The dimension that is a sum of terms: an int, or the interned expression."""
+    terms = scope.rewritten({m: c for m, c in terms.items() if c})
+    if not terms:
+        return 0
+    if len(terms) == 1 and ONE in terms:
+        return terms[ONE]
+    ordered = tuple(sorted(terms.items(), key=lambda t: monomial_key(t[0]), reverse=True))
+    return scope.interned(ordered)
+
+
+def make(scope: SymbolicScope, ordered: tuple[tuple[Monomial, int], ...]) -> DimExpr:
+    """A new expression of ordered terms; for the scope, which interns it."""
+    self = object.__new__(DimExpr)
+    self.scope, self.terms = scope, ordered
+    self.key = tuple([(monomial_key(m), c) for m, c in ordered])
+    self._hash = hash(self.key)
+    return self
+
+
+def of_factor(scope: SymbolicScope, factor: Factor) -> Any:
+    """The dimension that is one variable or operation."""
+    found = scope.known.get(factor)
+    return of_terms(scope, {((factor, 1),): 1}) if found is None else found
+
+
+def divided(scope: SymbolicScope, x: Any, y: Any) -> tuple[Any, Any]:
+    """``x // y`` and ``x % y``."""
+    if y == 0:
+        raise ZeroDivisionError(f"symbolic dimension '{x}' divided by zero")
+    whole, rest = long_division(scope, x, y)
+    if type(rest) is int:
+        if type(y) is int:
+            return whole + rest // y, rest % y
+        if rest == 0:
+            return whole, 0
+        low, high = scope.bounds(y)
+        if 0 <= rest < low or high < rest <= 0:
+            return whole, rest
+    return of_factor(scope, Factor("floordiv", x, y)), of_factor(scope, Factor("mod", x, y))
+
+
+_DIVISION_STEPS = 64
+
+
+def long_division(scope: SymbolicScope, x: Any, y: Any) -> tuple[Any, Any]:
+    """A quotient and a rest with ``x == quotient * y + rest``; constants stay in the rest."""
+    lead, factor = _terms(y, scope)[0]
+    whole: Any = 0
+    rest: Any = 0
+    left = x
+    # Steps are counted because the order of terms is for the eye: leads need not decrease.
+    for _ in range(_DIVISION_STEPS):
+        if type(left) is int:
+            return whole, rest + left
+        m, c = left.terms[0]
+        part = None if m == ONE or c % factor else quotient(m, lead)
+        if part is None:
+            term = of_terms(scope, {m: c})
+            rest, left = rest + term, left - term
+        else:
+            step = of_terms(scope, {part: c // factor})
+            whole, left = whole + step, left - step * y
+    return 0, x
+
+
+def _factor_value(factor: Factor, values: Mapping[str, int]) -> int:
+    if not factor.op:
+        try:
+            return values[factor.name]
+        except KeyError:
+            known = ", ".join(sorted(values)) or "none"
+            raise UnknownDimensionError(
+                f"the value of dimension variable '{factor.name}' is not known; known are: {known}"
+            ) from None
+    x, y = (o.evaluate(values) if type(o) is DimExpr else o for o in factor.operands)
+    return OPERATION_OF_INTS[factor.op](x, y)
+
+
+OPERATION_OF_INTS: dict[str, Callable[[int, int], int]] = {
+    "floordiv": operator.floordiv, "mod": operator.mod, "max": max, "min": min,
+}  # fmt: skip
+
+
+def as_value(x: Any) -> Any:
+    """An array of the value of a dimension.
+
+    Raises:
+      TypeError: if nothing is loaded that makes arrays.
+    """
+    if not _values:
+        raise TypeError(f"symbolic dimension '{x}' cannot be used as a value here")
+    return _values[-1](x)
+
+
+def undecided(x: Any, y: Any, symbol: str, low: Any, high: Any) -> str:
+    """What a comparison that is not decided says."""
+    scope = (x if isinstance(x, Dimension) else y).scope
+    needed = {">": f"{x} >= {y + 1}", "<": f"{x} <= {y - 1}"}.get(symbol, f"{x} {symbol} {y}")
+    names = sorted((x - y).variables())
+    bounds = "; ".join(f"{n} in {_interval(*scope.bounds(scope.variable(n)))}" for n in names)
+    given = ", ".join(f"'{c}'" for c in scope.constraints_str) or "none"
+    return (
+        f"Symbolic dimension comparison '{x}' {symbol} '{y}' is inconclusive: it holds for some "
+        "values of the dimension variables and not for others.\n"
+        f"Known: '{x - y}' in {_interval(low, high)}; {bounds}; constraints of the scope: {given}."
+        "\nIf it always holds for the shapes that you mean, say so where the symbolic shapes are "
+        f'made: symbolic_shape(..., constraints=("{needed}",)).'
+    )
+
+
+def _interval(low: Any, high: Any) -> str:
+    ends = [str(v) for v in (low, high)]
+    return f"{'(' if ends[0] == '-inf' else '['}{ends[0]}, {ends[1]}{')' if ends[1] == 'inf' else ']'}"

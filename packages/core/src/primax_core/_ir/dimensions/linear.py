@@ -1,0 +1,87 @@
+"""Exact bounds of linear forms under linear inequalities."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+Form = Mapping[Hashable, int]
+_STEPS = 400
+
+
+def least(objective: Form, facts: Sequence[tuple[Form, int]]) -> Fraction | None:
+    """The least value of ``objective`` where ``form + constant >= 0`` holds for all facts.
+
+    ``None`` if there is none, or if it is not found. By duality it is the greatest ``-sum(w *
+    constant)`` over weights ``w >= 0`` of the facts with ``sum(w * form) == objective``: each such
+    choice of weights is a proof of its bound, so that ending the search early is safe.
+    """
+    rows = sorted({k for k in objective} | {k for f, _ in facts for k in f}, key=repr)
+    signs = [-1 if objective.get(k, 0) < 0 else 1 for k in rows]
+    table = [
+        [Fraction(s * f.get(k, 0)) for f, _ in facts] + [Fraction(s * objective.get(k, 0))]
+        for k, s in zip(rows, signs)
+    ]
+    n = len(facts)
+    basis = [n + i for i in range(len(rows))]  # one artificial weight a row
+    if not _feasible(table, basis, n):
+        return None
+    costs = [Fraction(c) for _, c in facts]
+    _pivots(table, basis, costs, n)
+    return -sum((costs[b] * row[-1] for b, row in zip(basis, table) if b < n), Fraction(0))
+
+
+def _feasible(table: list[list[Fraction]], basis: list[int], n: int) -> bool:
+    """Bring the artificial weights to zero."""
+
+    def cost(j: int) -> Fraction:
+        return -sum((row[j] for b, row in zip(basis, table) if b >= n), Fraction(0))
+
+    for _ in range(_STEPS):
+        entering = next((j for j in range(n) if cost(j) < 0), None)
+        if entering is None:
+            break
+        leaving = _ratio(table, basis, entering)
+        if leaving is None:
+            break
+        _pivot(table, basis, leaving, entering)
+    return all(row[-1] == 0 for b, row in zip(basis, table) if b >= n)
+
+
+def _pivots(table: list[list[Fraction]], basis: list[int], costs: list[Fraction], n: int) -> None:
+    """Lower ``sum(costs * weights)``, keeping artificial weights at zero."""
+    for _ in range(_STEPS):
+        for j in range(n):
+            reduced = costs[j] - sum(
+                (costs[b] * row[j] for b, row in zip(basis, table) if b < n), Fraction(0)
+            )
+            if reduced < 0:
+                break
+        else:
+            return
+        at_zero = [i for i, b in enumerate(basis) if b >= n and table[i][j] != 0]
+        leaving = at_zero[0] if at_zero else _ratio(table, basis, j)
+        if leaving is None:
+            return  # the facts contradict each other: any bound is one
+        _pivot(table, basis, leaving, j)
+
+
+def _ratio(table: list[list[Fraction]], basis: list[int], j: int) -> int | None:
+    found: tuple[Any, ...] | None = None
+    for i, row in enumerate(table):
+        if row[j] > 0:
+            candidate = (row[-1] / row[j], basis[i], i)
+            if found is None or candidate < found:
+                found = candidate
+    return None if found is None else found[2]
+
+
+def _pivot(table: list[list[Fraction]], basis: list[int], i: int, j: int) -> None:
+    pivot = table[i][j]
+    row = table[i] = [v / pivot for v in table[i]]
+    for k, other in enumerate(table):
+        if k != i and other[j] != 0:
+            f = other[j]
+            table[k] = [v - f * w for v, w in zip(other, row)]
+    basis[i] = j

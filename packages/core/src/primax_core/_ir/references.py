@@ -1,0 +1,206 @@
+"""The types of references, and what programs do to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+from .avals import ShapedArray
+from .effects import Effect, NamedEffect
+
+
+class AbstractRef:
+    """The type of a reference to an array of a type; interned, as array types are.
+
+    Args:
+      inner_aval: the type of the array.
+      memory_space: where it lies, for kernels; nothing in the core reads it.
+      kind: what it is used for; nothing in the core reads it.
+
+    >>> import numpy as np
+    >>> AbstractRef(ShapedArray((3,), np.dtype("float32")))
+    Ref{float32[3]}
+    """
+
+    __slots__ = ("inner_aval", "memory_space", "kind", "__weakref__")
+
+    inner_aval: ShapedArray
+    memory_space: Any
+    kind: Any
+
+    def __new__(
+        cls, inner_aval: ShapedArray, memory_space: Any = None, kind: Any = None
+    ) -> AbstractRef:
+        key = (inner_aval, memory_space, kind)
+        found = _interned.get(key)
+        if found is None:
+            self = object.__new__(cls)
+            for name, value in zip(cls.__slots__, key):
+                object.__setattr__(self, name, value)
+            found = _interned.setdefault(key, self)
+        return found
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise AttributeError(f"AbstractRef is immutable: cannot set {name!r}; use .update(...)")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the axes of the array."""
+        return self.inner_aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        """Type of the array's elements."""
+        return self.inner_aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes of the array."""
+        return self.inner_aval.ndim
+
+    @property
+    def size(self) -> int:
+        """Number of the array's elements."""
+        return self.inner_aval.size
+
+    @property
+    def weak_type(self) -> bool:
+        """Whether the array's dtype gives way in promotion."""
+        return self.inner_aval.weak_type
+
+    @property
+    def sharding(self) -> Any:
+        """How the array lies on devices, where the type says so."""
+        return self.inner_aval.sharding
+
+    def update(self, **changes: Any) -> AbstractRef:
+        """A copy with some fields changed: its own, or those of the array's type."""
+        own = {n: changes.pop(n, getattr(self, n)) for n in self.__slots__[:3]}
+        if changes:
+            own["inner_aval"] = own["inner_aval"].update(**changes)
+        return AbstractRef(**own)
+
+    def strip_weak_type(self) -> AbstractRef:
+        """The same type, strong."""
+        return self.update(inner_aval=self.inner_aval.strip_weak_type())
+
+    def tangent_aval(self) -> AbstractRef:
+        """The type of a reference to the tangent."""
+        return self.update(inner_aval=self.inner_aval.tangent_aval())
+
+    def str_short(self) -> str:
+        """``Ref{f32[3]}``."""
+        return f"Ref{{{self.inner_aval.str_short()}}}"
+
+    def __repr__(self) -> str:
+        return f"Ref{{{self.inner_aval}}}"
+
+    def __len__(self) -> int:
+        return len(self.inner_aval)
+
+    def __bool__(self) -> bool:
+        return True  # though it has a length
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return AbstractRef, (self.inner_aval, self.memory_space, self.kind)
+
+    def __copy__(self) -> AbstractRef:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> AbstractRef:
+        return self
+
+
+_interned: dict[tuple[Any, ...], AbstractRef] = {}
+
+
+def is_ref(aval: Any) -> bool:
+    """Whether a type is that of a reference."""
+    return type(aval) is AbstractRef
+
+
+class RefEffect(Effect):
+    """Something is done to a reference that an equation or program takes.
+
+    Attributes:
+      input_index: which operand of the equation it is, or which argument of the program; the
+        constants of a program are counted after its arguments.
+    """
+
+    name = "Effect"
+    input_index: int
+
+    def __init__(self, input_index: int):
+        self.input_index = input_index
+
+    def at(self, index: int) -> RefEffect:
+        """The same effect on another operand."""
+        return type(self)(index)
+
+    def seen_from(self, invars: Sequence[Any], binders: Mapping[Any, int]) -> Effect:
+        """The effect as that of the program; what is done to references that are none of its
+        arguments is nobody else's business."""
+        place = binders.get(invars[self.input_index])
+        return local_ref_effect if place is None else self.at(place)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.input_index == self.input_index  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.input_index))
+
+    def __repr__(self) -> str:
+        return f"{self.name}({self.input_index})"
+
+
+class ReadEffect(RefEffect):
+    """A reference is read."""
+
+    keeps = False
+    name = "Read"
+
+
+class WriteEffect(RefEffect):
+    """A reference is written."""
+
+    name = "Write"
+
+
+class AccumEffect(RefEffect):
+    """Something is added to what a reference holds."""
+
+    name = "Accum"
+
+
+class LocalRefEffect(NamedEffect):
+    """References are made and used inside; nobody outside notices."""
+
+    keeps = False
+    name = "LocalRef"
+
+
+local_ref_effect = LocalRefEffect()
+
+
+def ref_effects(effects: frozenset[Any]) -> list[RefEffect]:
+    """The effects on references among effects."""
+    return [e for e in effects if isinstance(e, RefEffect)] if effects else []
+
+
+def written(effects: frozenset[Any]) -> set[int]:
+    """Indices of the references that are changed."""
+    return {e.input_index for e in ref_effects(effects) if type(e) is not ReadEffect}
+
+
+def moved(effects: frozenset[Any], places: Mapping[int, int]) -> frozenset[Any]:
+    """Effects of a held program as those of the equation that holds it.
+
+    Args:
+      places: for arguments of the program, the operands of the equation; others keep theirs.
+    """
+    if not ref_effects(effects):
+        return effects
+    return frozenset(
+        e.at(places.get(e.input_index, e.input_index)) if isinstance(e, RefEffect) else e
+        for e in effects
+    )

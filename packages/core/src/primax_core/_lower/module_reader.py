@@ -1,0 +1,111 @@
+"""Reads portable modules in a process of its own, which may die of them.
+
+Run as a script with the folders of jaxlib, NumPy and ml_dtypes as arguments, by `checking`. It
+takes modules from its standard input, each after its length in 8 bytes, and answers with one letter
+(``y`` or ``n``), the length of a message in 4 bytes, and the message. Left alone, it ends.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+import threading
+import time
+from typing import Any
+
+IDLE_SECONDS = 5.0
+# What reading a module may take beyond what the process has: a constant and a multiple.
+MEMORY = 1 << 30, 24
+
+
+class _Watch:
+    """Ends the process when it was idle for long."""
+
+    def __init__(self) -> None:
+        self.since: float | None = None
+
+    def run(self) -> None:
+        while True:
+            time.sleep(IDLE_SECONDS / 4)
+            since = self.since
+            if since is not None and time.monotonic() - since > IDLE_SECONDS:
+                os._exit(0)
+
+
+def _limit_memory(size: int) -> None:
+    try:
+        import resource
+
+        with open("/proc/self/statm") as file:
+            used = int(file.read().split()[0]) * resource.getpagesize()
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        wanted = used + MEMORY[0] + MEMORY[1] * size
+        if hard != resource.RLIM_INFINITY:
+            wanted = min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_AS, (wanted, hard))
+    except (ImportError, OSError, ValueError):  # not on this system
+        pass
+
+
+def _reader() -> Any:
+    """A function that says what is wrong with a module's bytes, or ``""``."""
+    from jaxlib.mlir import ir
+    from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _stablehlo
+    from jaxlib.mlir.dialects import stablehlo
+
+    context = ir.Context()
+    registry = ir.DialectRegistry()
+    _jax_mlir_ext.register_dialects(registry)
+    context.append_dialect_registry(registry)
+    context.enable_multithreading(False)
+    context.load_all_available_dialects()
+    for dialect in (_stablehlo, _chlo):
+        dialect.register_dialect(context)
+    said: list[str] = []
+
+    def note(diagnostic: Any) -> bool:
+        said.append(str(diagnostic.message))
+        return True
+
+    context.attach_diagnostic_handler(note)
+
+    def read(data: bytes) -> str:
+        said.clear()
+        try:
+            module = stablehlo.deserialize_portable_artifact(context, data)
+            if not module.operation.verify():
+                return "; ".join(said[:3]) or "it is malformed"
+            str(module)
+        except Exception as e:
+            return "; ".join(said[:3]) or str(e) or type(e).__name__
+        return ""
+
+    return read
+
+
+def main(folders: list[str]) -> None:
+    """Answer until there is nothing more to read."""
+    sys.path[:0] = folders
+    watch = _Watch()
+    threading.Thread(target=watch.run, daemon=True).start()
+    source, sink = sys.stdin.buffer, sys.stdout.buffer
+    read = _reader()
+    while True:
+        watch.since = time.monotonic()
+        head = source.read(8)
+        watch.since = None
+        if len(head) < 8:
+            return
+        (size,) = struct.unpack("<Q", head)
+        data = source.read(size)
+        if len(data) < size:
+            return
+        _limit_memory(size)
+        problem = read(data).encode()[:2000]
+        sink.write((b"n" if problem else b"y") + struct.pack("<I", len(problem)) + problem)
+        sink.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,224 @@
+"""Modules as bytes that later and earlier versions of XLA read, and what they may contain.
+
+The bytes are a StableHLO portable artifact, written for the version of StableHLO that was current
+twelve weeks before: so readers may be that much older than the writer (every jaxlib that is
+supported reads what the newest one writes), and StableHLO promises years to readers that are newer.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from jaxlib.mlir.dialects import func, stablehlo
+from jaxlib.mlir import ir
+
+from .._base.errors import InvalidArtifactError
+from .._runtime.jaxlib_versions import JaxRuntimeError, serialize_portable_artifact
+from .context import context, type_of, unknown_location
+
+_WINDOWS: Final = ("WEEK_12", "WEEK_4", "NONE")
+
+
+def to_bytes(module: ir.Module) -> bytes:
+    """The portable bytes of a module, for the oldest version in the window that can say it."""
+    problem: Exception | None = None
+    data = bytecode(module)  # what jaxlib is given a module's object for, it changes
+    for window in _WINDOWS:
+        requirement = getattr(stablehlo.StablehloCompatibilityRequirement, window)
+        version = stablehlo.get_version_from_compatibility_requirement(requirement)
+        try:
+            # jaxlib's, not StableHLO's own of the same name: this one knows CHLO.
+            return serialize_portable_artifact(data, version)
+        except JaxRuntimeError as e:
+            problem = e
+    raise ValueError(f"the program cannot be written as portable StableHLO: {problem}") from problem
+
+
+def from_bytes(data: bytes) -> ir.Module:
+    """The module that portable bytes hold.
+
+    MLIR's reader ends the process on some damaged inputs: bytes of unknown origin go through
+    `checking` first.
+
+    Raises:
+      InvalidArtifactError: if they hold none, or one that is not well formed.
+    """
+    with unknown_location, _diagnostics() as said:
+        try:
+            module = stablehlo.deserialize_portable_artifact(context, bytes(data))
+            well_formed = module.operation.verify()
+        except Exception as e:
+            raise InvalidArtifactError(
+                f"the artifact's module cannot be read: {'; '.join(said[:3]) or e}"
+            ) from None
+    if not well_formed:
+        raise InvalidArtifactError(f"the artifact's module is malformed: {'; '.join(said[:3])}")
+    return module
+
+
+@contextmanager
+def _diagnostics() -> Iterator[list[str]]:
+    """Collects what MLIR would print."""
+    said: list[str] = []
+
+    def note(diagnostic: Any) -> bool:
+        said.append(str(diagnostic.message))
+        return True
+
+    with context:
+        handler = context.attach_diagnostic_handler(note)
+        try:
+            yield said
+        finally:
+            handler.detach()
+
+
+def as_text(data: bytes) -> str:
+    """The text of a module."""
+    return str(from_bytes(data))
+
+
+# What a module may call
+
+_LAPACK: Final = re.compile(
+    r"lapack_[sdcz](potrf|getrf|geqrf|geqp3|orgqr|ungqr|ormqr|unmqr|syevd|heevd|gesdd|gesvd|geev"
+    r"|gees|trsm|sytrd|hetrd|gehrd|gtsv)_ffi"
+)
+# XLA's own, whose meaning is kept.
+_STABLE: Final = frozenset((
+    "ApproxTopK", "PartialReduce", "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape",
+    "annotate_device_placement", "shape_assertion", "stablehlo.dynamic_approx_top_k",
+    "stablehlo.dynamic_reduce_window", "stablehlo.dynamic_rng_bit_generator",
+    "stablehlo.dynamic_top_k", "dce_sink",
+))  # fmt: skip
+# Their numbers index a table of Python functions, which a module alone does not have.
+_CALLBACKS: Final = re.compile(r"xla_(ffi_)?(partitioned_)?(python_)?(cpu|gpu)?_?(python_)?.*callback.*")
+# They wait for, or hand data to, whoever else is in the process.
+_FOREIGN: Final = frozenset((
+    "stablehlo.infeed", "stablehlo.outfeed", "stablehlo.send", "stablehlo.recv",
+))  # fmt: skip
+
+
+def is_stable(target: str) -> bool:
+    """Whether a native function's name and meaning are kept from version to version."""
+    return target in _STABLE or _LAPACK.fullmatch(target) is not None
+
+
+def is_callback(target: str) -> bool:
+    """Whether a custom call is one into Python."""
+    return _CALLBACKS.fullmatch(target) is not None
+
+
+def needs_of(targets: Collection[str]) -> set[str]:
+    """Names of the native functions to register, see ``_runtime.custom_calls``."""
+    return {"lapack"} if any(t.startswith("lapack_") for t in targets) else set()
+
+
+def targets_of(module: ir.Module) -> dict[str, str]:
+    """The native functions that a module calls, each with the text of one call.
+
+    Raises:
+      InvalidArtifactError: for operations that reach out of the program.
+    """
+    found: dict[str, str] = {}
+    foreign: list[str] = []
+
+    def look(op: ir.Operation) -> ir.WalkResult:
+        name = op.name
+        if name == "stablehlo.custom_call":
+            target = ir.StringAttr(op.attributes["call_target_name"]).value
+            if target not in found:
+                found[target] = str(op)
+        elif name in _FOREIGN:
+            foreign.append(name)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(look)
+    if foreign:
+        raise InvalidArtifactError(
+            f"the artifact's module has operations that reach out of the program: {foreign[0]}"
+        )
+    return found
+
+
+def main_of(module: ir.Module) -> Any:
+    """The function that a module starts with.
+
+    Raises:
+      InvalidArtifactError: if there is none.
+    """
+    for op in module.body.operations:
+        if isinstance(op, func.FuncOp) and op.name.value == "main" and not op.is_external:
+            return op
+    raise InvalidArtifactError("the artifact's module has no function main")
+
+
+def check_signature(module: ir.Module, in_avals: Sequence, out_avals: Sequence) -> None:
+    """Refuse a module whose ``main`` does not take and give values of these types."""
+    main = main_of(module)
+    for what, types, avals in (
+        ("arguments", main.type.inputs, in_avals),
+        ("results", main.type.results, out_avals),
+    ):
+        with context:
+            wanted = [type_of(a) for a in avals]
+        if list(types) != wanted:
+            raise InvalidArtifactError(
+                f"the artifact's module has other {what} than the artifact says: "
+                f"{', '.join(map(str, types)) or 'none'} where it says "
+                f"{', '.join(map(str, wanted)) or 'none'}"
+            )
+
+
+def bytecode(module: ir.Module) -> bytes:
+    """A module for this process only."""
+    out = io.BytesIO()
+    module.operation.write_bytecode(file=out)
+    return out.getvalue()
+
+
+# Calls
+
+
+def call_module(ctx: Any, key: Any, load: Any, values: Sequence[ir.Value]) -> list[ir.Value]:
+    """Call the ``main`` of another module, whose functions are taken over once.
+
+    Args:
+      key: what the module is remembered by in the one that is being written.
+      load: gives the module.
+    """
+    name = ctx.functions.get(key)
+    if name is None:
+        module = load()
+        ctx.needs.update(needs_of(targets_of(module)))
+        name = ctx.functions[key] = _take_over(ctx, module)
+    main = ctx.functions[name]
+    callee = ir.FlatSymbolRefAttr.get(name, context=context)
+    return list(func.CallOp(main.type.results, callee, list(values)).results)
+
+
+def _take_over(ctx: Any, module: ir.Module) -> str:
+    """Move a module's functions into the one that is being written; the new name of ``main``."""
+    main = main_of(module)
+    ops = list(module.body.operations)
+    renamed = ""
+    for op in ops:
+        old = ir.StringAttr(op.operation.attributes["sym_name"]).value
+        new = ctx.unique("call_exported_main" if old == "main" else old)
+        ir.SymbolTable.replace_all_symbol_uses(old, new, module.operation)
+        ir.SymbolTable.set_symbol_name(op.operation, new)
+        if old == "main":
+            renamed = new
+    main.attributes["sym_visibility"] = ir.StringAttr.get("private", context=context)
+    for attribute in ("arg_attrs", "res_attrs"):
+        if attribute in main.attributes:
+            del main.attributes[attribute]
+    for op in ops:
+        moved = op.operation.clone(ip=ir.InsertionPoint(ctx.module.body))
+        if op is main or op.operation == main.operation:
+            ctx.functions[renamed] = moved
+    return renamed

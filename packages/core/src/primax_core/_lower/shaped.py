@@ -1,0 +1,242 @@
+"""Operations that are told sizes: each takes numbers or symbolic dimensions.
+
+With numbers these are StableHLO's plain operations. With symbolic dimensions they are its dynamic
+ones, whose sizes are computed in the module from the dimension variables of the program (see
+:mod:`primax_core._lower.dynamic`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from jaxlib.mlir import ir
+
+from .._ir.avals import ShapedArray
+from .._ir.symbolic import Dimension, UnknownDimensionError, is_static
+from . import context as mlir
+from .context import constant, hlo, i64, i64s, install_broadcast
+
+_I64 = np.dtype(np.int64)
+
+
+class _Variables(threading.local):
+    """The dimension variables of the program that this thread is lowering."""
+
+    def __init__(self) -> None:
+        self.values: Mapping[str, ir.Value] | None = None
+
+
+_variables = _Variables()
+
+
+@contextmanager
+def dimension_variables(values: Mapping[str, ir.Value]):
+    """Within this context sizes are computed from these values of the variables (i64 scalars)."""
+    saved, _variables.values = _variables.values, values
+    try:
+        yield
+    finally:
+        _variables.values = saved
+
+
+def has_variables() -> bool:
+    """Whether the program that is being lowered has dimension variables."""
+    return _variables.values is not None
+
+
+# Values of dimensions
+
+
+def size_value(d: Any, dtype: Any = _I64) -> ir.Value:
+    """The value of a dimension, a scalar."""
+    if not isinstance(d, Dimension):
+        return constant(np.asarray(d, dtype))
+    value = _sum(d)
+    return value if dtype == _I64 else hlo.convert(mlir.tensor_type((), dtype), value)
+
+
+def _sum(d: Any) -> ir.Value:
+    total = None
+    for monomial, coefficient in d.terms:
+        value = None
+        for factor, exponent in monomial:
+            base = _factor(d, factor)
+            for _ in range(exponent):
+                value = base if value is None else hlo.multiply(value, base)
+        if value is None:
+            value = constant(np.int64(coefficient))
+        elif coefficient != 1:
+            value = hlo.multiply(value, constant(np.int64(coefficient)))
+        total = value if total is None else hlo.add(total, value)
+    assert total is not None
+    return total
+
+
+def _factor(d: Any, factor: Any) -> ir.Value:
+    if not factor.op:
+        known = _variables.values or {}
+        try:
+            return known[factor.name]
+        except KeyError:
+            listed = ", ".join(sorted(known)) or "none"
+            raise UnknownDimensionError(
+                f"Encountered dimension variable '{factor.name}' that is not appearing in the "
+                "shapes of the function arguments. The following dimension variables are: "
+                f"{listed}. The value of a variable is computed from the shapes that a program is "
+                "called with."
+            ) from None
+    x, y = (size_value(o) for o in factor.operands)
+    if factor.op == "max":
+        return hlo.maximum(x, y)
+    if factor.op == "min":
+        return hlo.minimum(x, y)
+    plain = all(d.scope.bounds(o)[0] >= low for o, low in zip(factor.operands, (0, 1)))
+    if plain:
+        return hlo.divide(x, y) if factor.op == "floordiv" else hlo.remainder(x, y)
+    return _rounded_down(factor.op, x, y)
+
+
+def _rounded_down(op: str, x: ir.Value, y: ir.Value) -> ir.Value:
+    """``//`` and ``%`` of numbers of any sign."""
+    zero = constant(np.int64(0))
+    rest = hlo.remainder(x, y)
+    differs = hlo.compare(hlo.multiply(rest, y), zero, hlo.ComparisonDirectionAttr.get("LT"))
+    if op == "mod":
+        return hlo.select(differs, hlo.add(rest, y), rest)
+    whole = hlo.divide(x, y)
+    return hlo.select(differs, hlo.subtract(whole, constant(np.int64(1))), whole)
+
+
+def size_values(sizes: Sequence[Any]) -> ir.Value:
+    """The values of some dimensions, as an array."""
+    return stacked_scalars([size_value(d) for d in sizes])
+
+
+def stacked_scalars(values: Sequence[ir.Value]) -> ir.Value:
+    """i64 scalars as an array."""
+    if not values:
+        return constant(np.zeros(0, np.int64))
+    one = mlir.tensor_type((1,), _I64)
+    rows = [hlo.reshape(one, v) for v in values]
+    return rows[0] if len(rows) == 1 else hlo.concatenate(rows, i64(0))
+
+
+# Operations
+
+
+def typed(x: ir.Value, shape: Sequence[Any]) -> ir.Type:
+    """The type of an array of a shape, with the elements of ``x``."""
+    element = ir.RankedTensorType(x.type).element_type
+    return ir.RankedTensorType.get(mlir.extents(shape), element)
+
+
+def is_fixed(x: ir.Value) -> bool:
+    """Whether the shape of a value is known."""
+    return bool(ir.RankedTensorType(x.type).has_static_shape)
+
+
+def broadcast_in_dim(x: ir.Value, shape: Sequence[Any], dims: Sequence[int]) -> ir.Value:
+    """``x`` repeated to a shape, its axes going to ``dims``."""
+    if is_static(shape) and is_fixed(x):
+        return hlo.broadcast_in_dim(typed(x, shape), x, i64s(dims))
+    return hlo.dynamic_broadcast_in_dim(typed(x, shape), x, size_values(shape), i64s(dims))
+
+
+install_broadcast(broadcast_in_dim)
+
+
+def reshape(x: ir.Value, shape: Sequence[Any]) -> ir.Value:
+    """``x`` in another shape."""
+    if is_static(shape) and is_fixed(x):
+        return hlo.reshape(typed(x, shape), x)
+    return hlo.dynamic_reshape(typed(x, shape), x, size_values(shape))
+
+
+def iota(shape: Sequence[Any], dtype: Any, axis: int) -> ir.Value:
+    """Positions along an axis."""
+    kind = mlir.tensor_type(tuple(shape), dtype)
+    if is_static(shape):
+        return hlo.iota(kind, i64(axis))
+    return hlo.dynamic_iota(kind, size_values(shape), i64(axis))
+
+
+def slice(
+    x: ir.Value, starts: Sequence[Any], limits: Sequence[Any], strides: Sequence[Any] | None = None
+) -> ir.Value:
+    """Every ``stride``-th element from ``start`` to before ``limit``, along each axis."""
+    strides = (1,) * len(starts) if strides is None else strides
+    if is_static(starts) and is_static(limits) and is_static(strides) and is_fixed(x):
+        return hlo.slice(x, i64s(starts), i64s(limits), i64s(strides))
+    shape = [-((s - n) // k) for s, n, k in zip(starts, limits, strides)]
+    return hlo.real_dynamic_slice(
+        typed(x, shape), x, size_values(starts), size_values(limits), size_values(strides)
+    )
+
+
+def dynamic_slice(
+    x: ir.Value, shape: Sequence[Any], indices: Sequence[ir.Value], sizes: Sequence[Any]
+) -> ir.Value:
+    """The part of some sizes of an array of a shape, at computed positions, moved inside."""
+    if is_static(sizes):
+        return hlo.dynamic_slice(x, list(indices), i64s(sizes))
+    scalar, zero = mlir.tensor_type((), _I64), constant(np.int64(0))
+    starts = []
+    for index, n, size in zip(indices, shape, sizes):
+        wide = hlo.convert(scalar, index)
+        starts.append(hlo.clamp(zero, wide, size_value(n - size)))
+    limits = [hlo.add(s, size_value(n)) for s, n in zip(starts, sizes)]
+    return hlo.real_dynamic_slice(
+        typed(x, sizes), x, stacked_scalars(starts), stacked_scalars(limits),
+        size_values([1] * len(starts)),
+    )  # fmt: skip
+
+
+def pad(
+    x: ir.Value, value: ir.Value, shape: Sequence[Any],
+    low: Sequence[Any], high: Sequence[Any], between: Sequence[Any],
+) -> ir.Value:  # fmt: skip
+    """``x`` with a value put around and between its elements; ``shape`` is the result's."""
+    if is_static(low) and is_static(high) and is_static(between) and is_fixed(x):
+        return hlo.pad(x, value, i64s(low), i64s(high), i64s(between))
+    return hlo.dynamic_pad(
+        typed(x, shape), x, value, size_values(low), size_values(high), size_values(between)
+    )
+
+
+def gather(
+    x: ir.Value, indices: ir.Value, numbers: Any, sizes: Sequence[Any], shape: Sequence[Any],
+    indices_are_sorted: ir.Attribute,
+) -> ir.Value:  # fmt: skip
+    """Slices of some sizes at computed positions; ``shape`` is the result's."""
+    if is_static(sizes) and is_static(shape):
+        return hlo.gather(x, indices, numbers, i64s(sizes), indices_are_sorted=indices_are_sorted)
+    return hlo.dynamic_gather(
+        x, indices, size_values(sizes), numbers, indices_are_sorted=indices_are_sorted,
+        results=[typed(x, shape)],
+    )  # fmt: skip
+
+
+def convolution(
+    kind: ir.Type, x: ir.Value, kernel: ir.Value, padding: Sequence[tuple[Any, Any]], **attrs: Any
+) -> ir.Value:
+    """A convolution whose padding may be symbolic."""
+    flat = [p for pair in padding for p in pair]
+    if is_static(flat):
+        pads = np.array(flat, np.int64).reshape(-1, 2)
+        return hlo.convolution(kind, x, kernel, padding=ir.DenseElementsAttr.get(pads), **attrs)
+    rows = hlo.reshape(mlir.tensor_type((len(padding), 2), _I64), size_values(flat))
+    return hlo.dynamic_conv(kind, x, kernel, rows, **attrs)
+
+
+def fitted(x: ir.Value, aval: Any) -> ir.Value:
+    """A value of an aval, its type showing all that is known of the shape."""
+    if not isinstance(aval, ShapedArray):
+        return x
+    kind = mlir.type_of(aval)
+    if x.type == kind:
+        return x
+    return hlo.dynamic_reshape(kind, x, size_values(mlir.physical(aval).shape))

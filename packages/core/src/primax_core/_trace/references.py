@@ -1,0 +1,295 @@
+"""References: values that stand for an array whose contents change."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, NoReturn
+
+from .._base import source
+from .._base.config import state
+from .._ir.jaxpr import DebugInfo
+from .._ir.primitive import Primitive
+from .._ir.references import AbstractRef
+from .core import Mutable, RefsMet, Trace, Tracer, bind_on, ref_handlers
+from .staging import JitTracer, tracer_classes
+
+# How references are read and written; given by the page of ``lax`` that defines the operations.
+_access: dict[str, Callable[..., Any]] = {}
+
+
+def install_access(**access: Callable[..., Any]) -> None:
+    """Called once by ``lax``: ``get(ref, index)``, ``set(ref, index, value)``,
+    ``addupdate(ref, index, value)`` and ``view(ref)``."""
+    _access.update(access)
+
+
+class RefOperations:
+    """What references of every trace can do."""
+
+    __slots__ = ()
+
+    aval: AbstractRef
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the axes of the array."""
+        return self.aval.inner_aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        """Type of the array's elements."""
+        return self.aval.inner_aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes of the array."""
+        return self.aval.inner_aval.ndim
+
+    @property
+    def size(self) -> int:
+        """Number of the array's elements."""
+        return self.aval.inner_aval.size
+
+    def __getitem__(self, index: Any) -> Any:
+        return _access["get"](self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        _access["set"](self, index, value)
+
+    def addupdate(self, value: Any, index: Any = ...) -> None:
+        """Add ``value`` to the part of the array that ``index`` selects."""
+        _access["addupdate"](self, index, value)
+
+    @property
+    def at(self) -> Any:
+        """``ref.at[index]`` is a view: a reference to a part of the array."""
+        return _access["view"](self)
+
+    def __len__(self) -> int:
+        return len(self.aval.inner_aval)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __ne__(self, other: object) -> bool:
+        return self is not other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise RefsMet(
+            f"got a Ref of type {self.aval}, but a Ref can't be passed where an array is expected. "
+            "Did you forget to read its value with `ref[...]`?"
+        )
+
+
+class _RefType(type):
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, RefOperations)
+
+
+class Ref(RefOperations, Mutable, metaclass=_RefType):
+    """A reference: stands for an array whose contents can be changed.
+
+    Made by :func:`new_ref`, not by calling the class. ``ref[index]`` reads, ``ref[index] = value``
+    writes, ``ref[index] += value`` does both; ``ref[...]`` is the whole array. Functions that take
+    or close over a reference may change it, also under ``jit``, ``grad`` and ``vmap``. Inside a
+    traced function references are tracers, and instances of this class as well.
+
+    Args:
+      aval: the reference's type, an ``AbstractRef``.
+      refs: the array that it stands for at first.
+
+    >>> from primax_core import new_ref
+    >>> import numpy as np
+    >>> ref = new_ref(np.zeros(3, np.float32))
+    >>> ref[1] = 5.0
+    >>> ref
+    Ref([0., 5., 0.], dtype=float32)
+    """
+
+    __slots__ = ("aval", "_value", "_shared", "_ended", "_lock", "__weakref__")
+
+    def __init__(self, aval: AbstractRef, refs: Any):
+        self.aval: AbstractRef = aval
+        self._value: Any = refs
+        # Whether somebody else may hold the array, so that it must not be overwritten.
+        self._shared: bool = True
+        self._ended: str | None = None
+        self._lock = threading.RLock()
+
+    @property
+    def sharding(self) -> Any:
+        """How the array lies on devices."""
+        return self._value.sharding
+
+    @property
+    def committed(self) -> bool:
+        """Whether computations must run where the array lies."""
+        return self._value.committed
+
+    _committed = committed
+
+    @property
+    def format(self) -> Any:
+        """How the array lies in memory."""
+        return self._value.format
+
+    def block_until_ready(self) -> Ref:
+        """Wait until the array is computed; returns the reference."""
+        with self._lock:
+            self._value.block_until_ready()
+        return self
+
+    def unsafe_buffer_pointer(self) -> int:
+        """Address of the array's memory, which the next write may leave."""
+        return self._value.unsafe_buffer_pointer()
+
+    def __repr__(self) -> str:
+        if self._ended is not None:
+            return f"<Ref of type {self.aval}, ended by {self._ended}>"
+        with self._lock:
+            text = repr(self._value)
+        return "Ref" + text.removeprefix("Array")
+
+    def __copy__(self) -> Ref:
+        with self._lock:
+            self._shared = True
+            return Ref(self.aval, self._value)
+
+    def __deepcopy__(self, memo: Any) -> Ref:
+        return self.__copy__()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Ref, (self.aval, self._value)
+
+
+class RefTracer(RefOperations, JitTracer):
+    """A reference of a program that is being written."""
+
+    __slots__ = ("_ended",)
+
+    def __init__(self, trace: Any, aval: AbstractRef, var: Any):
+        super().__init__(trace, aval, var)  # type: ignore[arg-type]
+        self._ended: str | None = None
+
+
+tracer_classes[AbstractRef] = RefTracer
+
+
+class RefCell(RefOperations, Tracer):
+    """A reference made while a transformation runs: it holds a value of the transformation's."""
+
+    __slots__ = ("value", "_ended")
+
+    def __init__(self, trace: Any, aval: AbstractRef, value: Any):
+        self._trace = trace
+        self.aval = aval  # type: ignore[assignment]
+        self.value: Any = value
+        self._ended: str | None = None
+
+    def _parts(self) -> NoReturn:
+        raise RefsMet(f"a Ref of type {self.aval} was met where an array is expected")
+
+    def __repr__(self) -> str:
+        return f"{type(self._trace).__name__.removesuffix('Trace')}Tracer({self.aval})"
+
+
+def any_ref(values: Sequence[Any]) -> bool:
+    """Whether some value is a reference."""
+    return any(isinstance(v, RefOperations) for v in values)
+
+
+# Reading and writing. The rules stand on the page of ``lax`` that offers them.
+
+_HOME: Final = "primax_core.lax.references"
+new_ref_p: Final = Primitive("new_ref", home=_HOME)
+get_p: Final = Primitive("get", home=_HOME)
+swap_p: Final = Primitive("swap", home=_HOME)
+
+
+def read_whole(trace: Trace | None, ref: Any) -> Any:
+    """The array that a reference stands for, read under a trace."""
+    return bind_on(trace, get_p, (ref,), {"index": None})[0]
+
+
+def write_whole(trace: Trace | None, ref: Any, value: Any) -> None:
+    """Let a reference stand for another array of the same type."""
+    bind_on(trace, swap_p, (ref, value), {"index": None})
+
+
+# Aliases
+
+
+def check_aliases(leaves: Sequence[Any], consts: Sequence[Any], info: DebugInfo) -> None:
+    """Refuse a reference that a function gets in two ways.
+
+    Args:
+      leaves: the arguments.
+      consts: what the function closes over.
+      info: what the function is, and the names of its arguments.
+
+    Raises:
+      ValueError: naming both ways.
+    """
+    if not state.mutable_array_checks:
+        return
+    seen: dict[int, int] = {}
+    for i, x in enumerate(leaves):
+        if isinstance(x, RefOperations):
+            first = seen.setdefault(id(x), i)
+            if first != i:
+                raise ValueError(
+                    "only one reference to a mutable array may be passed as an argument to a "
+                    f"function, but when tracing {info.func_src_info} for {info.traced_for} the "
+                    f"mutable array reference of type {x.aval} appeared at both "
+                    f"{_argument(info, first)} and {_argument(info, i)}. Pass it once."
+                )
+    for c in consts:
+        if isinstance(c, RefOperations) and id(c) in seen:
+            raise ValueError(
+                f"when tracing {info.func_src_info} for {info.traced_for}, a mutable array "
+                f"reference of type {c.aval} was both closed over and passed as the argument "
+                f"{_argument(info, seen[id(c)])}. Use the argument only."
+            )
+
+
+def _argument(info: DebugInfo, i: int) -> str:
+    names = info.arg_names or ()
+    return names[i] if i < len(names) else f"number {i}"
+
+
+def refuse_returned(ref: Any, where: str, info: DebugInfo) -> NoReturn:
+    """Say that references cannot be results, and where this one came from.
+
+    Raises:
+      ValueError: always.
+    """
+    origin = ""
+    if isinstance(ref, RefTracer) and ref._trace.live:
+        trace, var = ref._trace, ref._var
+        if var in trace.invars:
+            name = _argument(info, trace.invars.index(var))
+            origin = f"\n\nThe returned mutable array was passed in as the argument {name}."
+        for eqn in trace.eqns:
+            if var in eqn.outvars and eqn.source_info is not None:
+                line = source.summarize(eqn.source_info)
+                origin = f"\n\nThe returned mutable array was created on line {line}."
+    if isinstance(ref, Ref):
+        origin = (
+            "\n\nThe returned mutable array was closed over by the function, rather than passed in "
+            "as an argument or created inside it."
+        )
+    raise ValueError(
+        f"function {info.func_src_info} traced for {info.traced_for} returned a mutable array "
+        f"reference of type {ref.aval}{where}, but mutable array references cannot be returned. "
+        f"Return what it holds, `ref[...]`.{origin}"
+    )
+
+
+ref_handlers.update(aliases=check_aliases, returned=refuse_returned)

@@ -1,0 +1,242 @@
+"""Discharge: programs with references as programs without.
+
+An equation that reads or writes references takes what they hold instead, and gives what they hold
+afterwards as further results; a reference that a program makes is a value that changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from .._base.config import state
+from .._ir import primitive as kinds
+from .._ir.jaxpr import Eqn, Jaxpr, Literal
+from .._ir.primitive import Primitive, discharge as discharge_kind
+from .._ir.references import is_ref, local_ref_effect
+from .._trace.core import ref_handlers, typeof
+from .._trace.staging import StagingTrace, stage
+from .call import call_jaxpr, jit_p
+from .custom_jvp import custom_jvp_call_p
+from .custom_vjp import custom_vjp_call_p
+from .pieces import remembered_on
+from .remat import remat_p
+
+Refs = tuple[int | None, ...]
+"""For each operand ``None``, or the number of the reference that is discharged; operands with one
+number are the same reference."""
+
+
+class Discharged(NamedTuple):
+    """A program without references.
+
+    Attributes:
+      jaxpr: takes what the references hold, each once, in the place where it first stood. After its
+        results it gives what those that were written hold at the end.
+      written: the numbers of those.
+    """
+
+    jaxpr: Jaxpr
+    written: tuple[int, ...]
+
+
+class _Cell:
+    """What a reference holds while a program is rewritten."""
+
+    __slots__ = ("value", "written")
+
+    def __init__(self, value: Any):
+        self.value = value
+        self.written = False
+
+
+def needs_discharge(jaxpr: Jaxpr) -> bool:
+    """Whether a program makes references of its own."""
+    return bool(jaxpr.effects) and local_ref_effect in jaxpr.effects
+
+
+def discharged(jaxpr: Jaxpr, refs: Refs) -> Discharged:
+    """The program without the references among its arguments that have numbers, and without those
+    that it makes."""
+    if all(r is None for r in refs) and not needs_discharge(jaxpr):
+        return Discharged(jaxpr, ())
+
+    def make():
+        written: list[int] = []
+        avals = [
+            v.aval if r is None else v.aval.inner_aval for v, r in zip(jaxpr.invars, refs)
+        ]  # fmt: skip
+
+        def run(*args):
+            cells: dict[int, _Cell] = {}
+            given = iter(args)
+            env: dict[Any, Any] = dict(zip(jaxpr.constvars, jaxpr.consts))
+            for v, r in zip(jaxpr.invars, refs):
+                if r is None:
+                    env[v] = next(given)
+                elif r in cells:
+                    env[v] = cells[r]
+                else:
+                    env[v] = cells[r] = _Cell(next(given))
+            outs = _interpret(jaxpr, env)
+            written.extend(r for r, cell in cells.items() if cell.written)
+            return [*outs, *(cells[r].value for r in written)]
+
+        return Discharged(stage(run, distinct(refs, avals), jaxpr.debug_info), tuple(written))
+
+    return remembered_on(jaxpr, "discharge", (refs, discharge_kind.version), make)
+
+
+def _interpret(jaxpr: Jaxpr, env: dict[Any, Any]) -> list[Any]:
+    trace: StagingTrace = state.trace
+    scope, place = state.name_stack, state.source
+    located = jaxpr.debug_info.filename is not None
+    try:
+        for eqn in jaxpr.eqns:
+            values = [v if type(v) is Literal else env[v] for v in eqn.invars]
+            state.name_stack = scope + eqn.ctx if eqn.ctx else scope
+            if located:
+                state.source = eqn.source_info
+            if (
+                any(type(x) is _Cell for x in values)
+                or local_ref_effect in eqn.effects
+                or any(is_ref(v.aval) for v in eqn.outvars)
+            ):
+                outs = _without_refs(eqn, values)
+            else:
+                found = trace.emit(eqn.primitive, values, eqn.params)
+                outs = found if eqn.primitive.multiple_results else [found]
+            env.update(zip(eqn.outvars, outs))
+    finally:
+        state.name_stack, state.source = scope, place
+    return [v if type(v) is Literal else env[v] for v in jaxpr.outvars]
+
+
+def _without_refs(eqn: Eqn, values: Sequence[Any]) -> list[Any]:
+    numbers: dict[int, int] = {}
+    refs = tuple(
+        numbers.setdefault(id(x), len(numbers)) if type(x) is _Cell else None for x in values
+    )
+    args = [x.value if type(x) is _Cell else x for x in values]
+    outs, new = apply_rule(eqn.primitive, refs, args, eqn.params)
+    for x, value in zip(values, new):
+        if value is not None:
+            x.value = value
+            x.written = True
+    return [_Cell(o) if is_ref(v.aval) else o for v, o in zip(eqn.outvars, outs)]
+
+
+def apply_rule(
+    prim: Primitive, refs: Refs, args: Sequence[Any], params: dict[str, Any]
+) -> tuple[list[Any], Sequence[Any]]:
+    """A list of results of an operation on what references hold, and their new contents."""
+    rule = prim.require(kinds.discharge, "a program that is compiled with references")
+    outs, new = rule(refs, args, **params)
+    return (list(outs) if prim.multiple_results else [outs]), new
+
+
+def distinct(refs: Refs, values: Sequence[Any]) -> list[Any]:
+    """Operands without the second and later appearances of a reference."""
+    seen: set[int] = set()
+    found = []
+    for r, x in zip(refs, values):
+        if r is None or r not in seen:
+            found.append(x)
+        if r is not None:
+            seen.add(r)
+    return found
+
+
+def placed(refs: Refs, written: Sequence[int], values: Sequence[Any]) -> list[Any]:
+    """New contents as a discharge rule gives them: one for each operand, ``None`` for none."""
+    new: dict[int | None, Any] = dict(zip(written, values))
+    return [new.pop(r, None) if r is not None else None for r in refs]
+
+
+def discharge(jaxpr: Jaxpr, should_discharge: bool | Sequence[bool] = True) -> Jaxpr:
+    """The program without references: they become arrays, and further results.
+
+    Args:
+      jaxpr: a program whose constants are no references.
+      should_discharge: for each argument whether it is discharged, where it is a reference; the
+        others stay references.
+
+    Returns:
+      A program that takes what the discharged references hold, in their places, and gives after its
+      results what they hold at the end, one result for each. References that the program makes
+      are discharged too.
+
+    Raises:
+      MissingRule: naming a primitive that takes a reference and has no rule of kind ``discharge``.
+      ValueError: if constants of the program are references.
+
+    >>> import numpy as np
+    >>> from primax_core import make_jaxpr, new_ref
+    >>> def double(ref):
+    ...     ref[...] = ref[...] * 2.0
+    >>> print(discharge(make_jaxpr(double)(new_ref(np.float32(1.0)))))
+    { lambda ; a:f32[]. let b:f32[] = mul a 2.0:f32[] in (b,) }
+    """
+    if any(is_ref(v.aval) for v in jaxpr.constvars):
+        raise ValueError(
+            "cannot discharge a program whose constants are references: pass them as arguments to "
+            "the function that the program is made of"
+        )
+    n = len(jaxpr.invars)
+    marks = [should_discharge] * n if isinstance(should_discharge, bool) else should_discharge
+    refs = tuple(
+        i if m and is_ref(v.aval) else None
+        for i, (v, m) in enumerate(zip(jaxpr.invars, marks, strict=True))
+    )
+    if all(r is None for r in refs) and not needs_discharge(jaxpr):
+        return jaxpr
+    program, written = discharged(jaxpr, refs)
+    n_outs = len(jaxpr.outvars)
+    last = dict(zip(written, program.outvars[n_outs:]))
+    finals = [last.get(r, program.invars[r]) for r in refs if r is not None]
+    return program.replace(outvars=[*program.outvars[:n_outs], *finals])
+
+
+ref_handlers["lowered"] = discharge
+
+# Rules of the primitives that call a program
+
+
+def _split(jaxpr: Jaxpr, refs: Refs, found: Discharged, outs: Sequence[Any]):
+    n = len(jaxpr.outvars)
+    return list(outs[:n]), placed(refs, found.written, outs[n:])
+
+
+@jit_p.rule(discharge_kind)
+def _(refs, args, *, jaxpr, **params):
+    found = discharged(jaxpr, refs)
+    outs = call_jaxpr(found.jaxpr, distinct(refs, args), params)
+    return _split(jaxpr, refs, found, outs)
+
+
+@remat_p.rule(discharge_kind)
+def _(refs, args, *, jaxpr, **params):
+    found = discharged(jaxpr, refs)
+    outs = remat_p.bind(*distinct(refs, args), jaxpr=found.jaxpr, **params)
+    return _split(jaxpr, refs, found, outs)
+
+
+def _custom(prim: Primitive) -> None:
+    @prim.rule(discharge_kind)
+    def _(refs, args, *, call_jaxpr, **params):
+        found = discharged(call_jaxpr, refs)
+        given = distinct(refs, args)
+        if all(r is None for r in refs) and not any(is_ref(typeof(a)) for a in args):
+            # Only the function's own references go; it keeps its rules.
+            return prim.bind(*given, call_jaxpr=found.jaxpr, **params), [None] * len(args)
+        # Its rules take references: they are used before references are discharged, or never.
+        inline = {"name": params["name"], "inline": False, "donated": ()}
+        return _split(call_jaxpr, refs, found, _called(found.jaxpr, given, inline))
+
+
+def _called(jaxpr: Jaxpr, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    return call_jaxpr(jaxpr, args, params)
+
+
+_custom(custom_jvp_call_p)
+_custom(custom_vjp_call_p)

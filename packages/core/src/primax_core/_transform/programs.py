@@ -1,0 +1,37 @@
+"""Programs with repeated work taken out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._ir.jaxpr import Jaxpr, Literal
+from .dce import dce_jaxpr
+
+
+def simplified(jaxpr: Jaxpr) -> Jaxpr:
+    """The program without equal equations, and without those whose results nobody reads.
+
+    Its arguments stay. Equations with effects are left alone.
+    """
+    env: dict[Any, Any] = {}
+    known: dict[Any, list] = {}
+    eqns = []
+    for eqn in jaxpr.eqns:
+        invars = [v if type(v) is Literal else env.get(v, v) for v in eqn.invars]
+        if eqn.effects:
+            eqns.append(eqn.replace(invars=invars))
+            continue
+        key = (eqn.primitive, *map(_name, invars), *eqn.params.items())
+        found = known.get(key)
+        if found is None:
+            known[key] = eqn.outvars
+            eqns.append(eqn.replace(invars=invars))
+        else:
+            env.update(zip(eqn.outvars, found))
+    outvars = [v if type(v) is Literal else env.get(v, v) for v in jaxpr.outvars]
+    merged = jaxpr.replace(eqns=eqns, outvars=outvars)
+    return dce_jaxpr(merged, (True,) * len(outvars), True)[0]
+
+
+def _name(v: Any) -> Any:
+    return (v.aval, v.val.tobytes()) if type(v) is Literal else v

@@ -1,0 +1,15 @@
+"""Functions as bytes that later processes and versions, and other machines, can call."""
+
+from ._api.export.checks import DisabledSafetyCheck as DisabledSafetyCheck
+from ._api.export.envelope import deserialize as deserialize
+from ._api.export.exported import Exported as Exported
+from ._api.export.exporting import (
+    default_export_platform as default_export_platform,
+    export as export,
+    maximum_supported_calling_convention_version as maximum_supported_calling_convention_version,
+    minimum_supported_calling_convention_version as minimum_supported_calling_convention_version,
+)
+from ._api.export.trees import (
+    register_namedtuple_serialization as register_namedtuple_serialization,
+    register_pytree_node_serialization as register_pytree_node_serialization,
+)

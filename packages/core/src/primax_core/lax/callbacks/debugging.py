@@ -1,0 +1,88 @@
+"""``debug_callback``: a Python function that looks at values and gives nothing back."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..._ir.effects import NamedEffect
+from ..._ir.primitive import Primitive, abstract, batch, effects, jvp, lower, transpose
+from ..._ir.samples import Sample, f32, i32, samples
+from ..._runtime.dispatch import run
+from ..._transform.batching import move_axis
+from .functions import FlatCallback, PerExample, emit
+
+debug_callback_p: Final = Primitive("debug_callback", multiple_results=True)
+
+
+class DebugEffect(NamedEffect):
+    """The program shows values to a Python function."""
+
+    name = "Debug"
+
+
+class OrderedDebugEffect(NamedEffect):
+    """The program shows values to a Python function, in program order."""
+
+    name = "OrderedDebug"
+    ordered = True
+
+
+debug_effect: Final = DebugEffect()
+ordered_debug_effect: Final = OrderedDebugEffect()
+
+
+@debug_callback_p.rule(abstract)
+def _(*avals, **_):
+    return []
+
+
+@debug_callback_p.rule(effects)
+def _(*avals, effect, **_):
+    return frozenset([effect])
+
+
+@debug_callback_p.rule(run)
+def _(*arrays, callback, **_):
+    callback(*arrays)
+    return []
+
+
+@debug_callback_p.rule(lower)
+def _(ctx, *values, callback, effect, **_):
+    return emit(ctx, "debug callback", callback, values, (), stays=True, ordered=effect.ordered)
+
+
+@debug_callback_p.rule(jvp)
+def _(primals, tangents, **params):
+    return debug_callback_p.bind(*primals, **params), []
+
+
+@debug_callback_p.rule(transpose)
+def _(cts, *args, **params):
+    # What it would show, a tangent, is not computed in reverse mode.
+    return [None for _ in args]
+
+
+@debug_callback_p.rule(batch)
+def _(axis, args, dims, *, callback, effect, partitioned):
+    mapped = tuple(d is not None for d in dims)
+    args = [x if d is None else move_axis(x, d, 0, axis.size) for x, d in zip(args, dims)]
+    callback = PerExample(callback, axis.size, mapped)
+    return debug_callback_p.bind(
+        *args, callback=callback, effect=effect, partitioned=partitioned
+    ), []
+
+
+@debug_callback_p.rule(samples)
+def _():
+    from ..._base import pytree
+
+    def shown(x):
+        tree = pytree.tree_structure(((0,), {}))
+        debug_callback_p.bind(
+            x, callback=FlatCallback(id, tree, None), effect=debug_effect, partitioned=False
+        )
+        return [x]
+
+    yield Sample(f32(3)).set(call=shown)
+    yield Sample(i32()).set(call=shown)

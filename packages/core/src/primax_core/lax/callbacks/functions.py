@@ -1,0 +1,145 @@
+"""What callback primitives hold: Python functions on flat arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._base import pytree
+from ..._base.source import summarize, summarize_function
+from ..._ir.avals import ShapedArray
+from ..._lower.lazy import callbacks
+from ..._runtime.array import put
+from ..._runtime.callbacks import HostCall, checked
+from ..._runtime.failures import from_callback, note_failure
+from ..._trace.array import Array
+
+
+class FlatCallback:
+    """A user's function as a function of the leaves of its arguments.
+
+    Args:
+      function: takes and returns pytrees of arrays.
+      in_tree: the structure of ``(args, kwargs)``.
+      out_tree: the structure that the result must have; ``None`` if there is none to return.
+    """
+
+    __slots__ = ("function", "in_tree", "out_tree")
+
+    def __init__(self, function: Callable[..., Any], in_tree: Any, out_tree: Any):
+        self.function = function
+        self.in_tree = in_tree
+        self.out_tree = out_tree
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        args, kwargs = pytree.tree_unflatten(self.in_tree, leaves)
+        out = self.function(*args, **kwargs)
+        if self.out_tree is None:
+            return []
+        found, tree = pytree.tree_flatten(out)
+        if tree != self.out_tree:
+            raise TypeError(
+                f"the callback {summarize_function(self.function)} returned the structure {tree}, "
+                f"but result_shape_dtypes has the structure {self.out_tree}"
+            )
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            type(other) is FlatCallback
+            and other.function == self.function
+            and other.in_tree == self.in_tree
+            and other.out_tree == self.out_tree
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.function, self.in_tree))
+
+    def __repr__(self) -> str:
+        return f"FlatCallback(function={self.function!r}, in_tree={self.in_tree!r})"
+
+
+class PerExample:
+    """A callback of whole batches that calls another for each example, in order.
+
+    Args:
+      mapped: which operands have a leading axis of examples.
+    """
+
+    __slots__ = ("callback", "size", "mapped")
+
+    def __init__(self, callback: Callable[..., Any], size: int, mapped: tuple[bool, ...]):
+        self.callback = callback
+        self.size = size
+        self.mapped = mapped
+
+    @property
+    def function(self) -> Any:
+        """The user's function."""
+        return self.callback.function
+
+    def __call__(self, *args: Any) -> list[Any]:
+        rows = [x._rows() if m else None for x, m in zip(args, self.mapped)]
+        outs = []
+        for _ in range(self.size):
+            example = [x if row is None else next(row) for x, row in zip(args, rows)]
+            outs.append(self.callback(*example))
+        if not outs or not outs[0]:
+            return []
+        return [np.stack([_stored(x) for x in column]) for column in zip(*outs)]
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.callback, self.size, self.mapped
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is PerExample and other._key() == self._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return f"PerExample({self.callback!r}, size={self.size})"
+
+
+def _stored(x: Any) -> np.ndarray:
+    return x._stored if isinstance(x, Array) else np.asarray(x)
+
+
+def what_is(kind: str, callback: Any, place: Any = None) -> str:
+    """How messages call a callback: its kind, its function, and the line that uses it."""
+    where = f", called at {summarize(place)}" if place is not None else ""
+    return f"the {kind} {summarize_function(callback.function)}{where}"
+
+
+def emit(
+    ctx: Any, kind: str, callback: Any, values: Sequence[Any], out_avals: Sequence[ShapedArray],
+    *, stays: bool, ordered: bool = False,
+) -> list[Any]:  # fmt: skip
+    """Call a callback from a compiled program."""
+    what = what_is(kind, callback, ctx.eqn.source_info)
+    call = HostCall(callback, ctx.in_avals, out_avals, ordered, what)
+    return callbacks.emit_callback(
+        ctx, call, values, out_avals, has_side_effect=stays, ordered=ordered
+    )
+
+
+def run_now(kind: str, callback: Any, args: Sequence[Any], out_avals: Sequence[ShapedArray]) -> Any:
+    """Call a callback eagerly: arrays in, arrays out.
+
+    Raises:
+      JaxRuntimeError: if it raises or returns something else than it should, as from a program.
+    """
+    what = what_is(kind, callback)
+    try:
+        found = checked(callback(*args), out_avals, what)
+    except Exception as e:
+        note_failure(e, what)
+        raise from_callback(e, what) from e
+    return [put(x, aval=aval) for x, aval in zip(found, out_avals)]
+
+
+def batched_avals(avals: Sequence[ShapedArray], size: int) -> tuple[ShapedArray, ...]:
+    """Types of batches of ``size`` examples."""
+    return tuple(a.update(shape=(size, *a.shape)) for a in avals)

@@ -1,0 +1,62 @@
+"""``inspect_sharding``: how a value of a program lies on devices, told to a Python function."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..._ir.primitive import Primitive, abstract, batch, effects, jvp, lower, transpose
+from ..._ir.samples import Sample, f32, samples
+from ..._runtime.array import default_sharding
+from ..._runtime.dispatch import run
+from .debugging import debug_effect
+
+inspect_sharding_p: Final = Primitive("inspect_sharding", multiple_results=True)
+
+
+@inspect_sharding_p.rule(abstract)
+def _(x, *, callback):
+    return []
+
+
+@inspect_sharding_p.rule(effects)
+def _(x, *, callback):
+    return frozenset([debug_effect])
+
+
+@inspect_sharding_p.rule(run)
+def _(x, *, callback):
+    callback(x.sharding)
+    return []
+
+
+@inspect_sharding_p.rule(lower)
+def _(ctx, x, *, callback):
+    # A program for one device: all of its values lie where it runs.
+    callback(default_sharding() if ctx.sharding is None else ctx.sharding)
+    return []
+
+
+@inspect_sharding_p.rule(jvp)
+def _(primals, tangents, *, callback):
+    inspect_sharding_p.bind(*primals, callback=callback)
+    return [], []
+
+
+@inspect_sharding_p.rule(transpose)
+def _(cts, x, *, callback):
+    return [None]
+
+
+@inspect_sharding_p.rule(batch)
+def _(axis, args, dims, *, callback):
+    inspect_sharding_p.bind(*args, callback=callback)
+    return [], []
+
+
+@inspect_sharding_p.rule(samples)
+def _():
+    def inspected(x):
+        inspect_sharding_p.bind(x, callback=id)
+        return [x]
+
+    yield Sample(f32(3)).set(call=inspected)

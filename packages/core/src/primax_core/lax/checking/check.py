@@ -1,0 +1,132 @@
+"""``check``: a condition that must hold, as a value that says what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..._ir.effects import NamedEffect
+from ..._ir.primitive import Primitive, abstract, batch, effects, jvp, lower, transpose
+from ..._ir.samples import Sample, f32, samples
+from ..._runtime.dispatch import run
+from ..._trace.core import typeof
+from ..._transform.batching import move_axis
+from ..._transform.faults import CODE, Fault, Site, Sites, faults, slots_of
+from ..comparison import ge, lt
+from ..conversion import convert_element_type
+from ..dynamic_slicing import dynamic_index_in_dim
+from ..reducing import argmax
+from ..selection import select_n
+from .errors import FailedCheckError
+
+check_p: Final = Primitive("check", multiple_results=True)
+
+
+class CheckEffect(NamedEffect):
+    """The program holds a check that nobody has made a value of."""
+
+    name = "Check"
+
+
+_EFFECT: Final = frozenset([CheckEffect()])
+_LOOSE: Final = (
+    "Cannot abstractly evaluate a checkify.check which was not functionalized. This probably means "
+    "you tried to stage (jit/scan/pmap/...) a `check` without functionalizing it through "
+    "`checkify.checkify`: call checkify.checkify on the function, outside of jit or inside, and "
+    "look at the error it returns; or use checkify.debug_check, which does nothing elsewhere."
+)
+
+
+def first_error(fault: Fault) -> Exception | None:
+    """The exception of a fault whose values are known."""
+    code = int(np.asarray(fault.code))
+    if code < 0:
+        return None
+    return exception_of(fault.sites, code, [np.asarray(v) for v in fault.values])
+
+
+def exception_of(sites: Sites, code: int, values: Any) -> Exception:
+    """The exception for the code of a site, and the values of the slots."""
+    site = sites.sites[code]
+    found = dict(zip(sites.slots, values))
+    return site.category(site.message([found[s] for s in slots_of(site.payload)]))
+
+
+@check_p.rule(abstract)
+def _(code, *values, sites, debug):
+    return []
+
+
+@check_p.rule(effects)
+def _(code, *values, sites, debug):
+    return _EFFECT
+
+
+@check_p.rule(run)
+def _(code, *values, sites, debug):
+    error = None if debug else first_error(Fault(sites, code, values))
+    if error is not None:
+        raise error
+    return []
+
+
+@check_p.rule(lower)
+def _(ctx, code, *values, sites, debug):
+    if debug:
+        return []
+    raise ValueError(_LOOSE)
+
+
+@check_p.rule(jvp)
+def _(primals, tangents, **params):
+    check_p.bind(*primals, **params)
+    return [], []
+
+
+check_p.unsupported(transpose, "checks are not linear")
+
+
+@check_p.rule(batch)
+def _(axis, args, dims, *, sites, debug):
+    # The first example that failed speaks for the batch.
+    args = [x if d is None else move_axis(x, d, 0, axis.size) for x, d in zip(args, dims)]
+    if dims[0] is not None:
+        given = [x for x, d in zip(args, dims) if d is not None]
+        rows = iter(first_of(given))
+        args = [x if d is None else next(rows) for x, d in zip(args, dims)]
+    elif any(d is not None for d in dims):
+        args = [x if d is None else _row(x, np.int32(0)) for x, d in zip(args, dims)]
+    check_p.bind(*args, sites=sites, debug=debug)
+    return [], []
+
+
+def first_of(leaves: Sequence[Any]) -> list[Any]:
+    """Of the leaves of several faults, along a leading axis, those of the first that failed."""
+    which = argmax(ge(leaves[0], np.int32(0)), 0, np.int32)
+    return [_row(x, which) for x in leaves]
+
+
+def _row(x: Any, i: Any) -> Any:
+    return dynamic_index_in_dim(x, i, 0, keepdims=False)
+
+
+@check_p.rule(faults)
+def _(categories, args, eqn):
+    if FailedCheckError not in categories:
+        return [], []
+    return [], [Fault(eqn.params["sites"], args[0], args[1:])]
+
+
+_SITES: Final = Sites((Site(FailedCheckError, lambda: "it is positive"),))
+
+
+@check_p.rule(samples)
+def _():
+    def checked(x):
+        code = select_n(lt(x, np.asarray(100, typeof(x).dtype)), np.int32(0), np.int32(-1))
+        check_p.bind(convert_element_type(code, CODE.dtype), sites=_SITES, debug=True)
+        return [x]
+
+    yield Sample(f32()).set(call=checked)

@@ -1,0 +1,217 @@
+"""How faults leave calls, branches and loops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._trace.core import typeof
+from ..._trace.staging import eval_jaxpr, stage
+from ..._transform.call import call_jaxpr, jit_p
+from ..._transform.custom_jvp import CustomJVP, SymbolicZero, custom_jvp_call_p
+from ..._transform.custom_vjp import CustomVJP, custom_vjp_call_p
+from ..._transform.faults import (
+    Fault,
+    Sites,
+    apart,
+    called,
+    evaluate,
+    faults,
+    faulty,
+    install_fault_ops,
+    none_of,
+    placed,
+)
+from ..._transform.pieces import remembered_on
+from ..._transform.remat import remat_p
+from ..arithmetic import add
+from ..broadcasting import full
+from ..comparison import ge
+from ..control.cond import cond_p
+from ..control.scan import scan_p
+from ..control.while_loop import while_p
+from ..selection import select_n
+
+install_fault_ops(
+    select=select_n, add=add, ge=ge, zeros=lambda aval: full(aval.shape, 0, aval.dtype)
+)
+
+
+@jit_p.rule(faults)
+def _(categories, args, eqn):
+    params = {k: v for k, v in eqn.params.items() if k != "jaxpr"}
+
+    def call(program, args):
+        return call_jaxpr(program, args, params)
+
+    return called(eqn.params["jaxpr"], args, categories, call)
+
+
+@remat_p.rule(faults)
+def _(categories, args, eqn):
+    params = {k: v for k, v in eqn.params.items() if k != "jaxpr"}
+
+    def call(program, args):
+        return remat_p.bind(*args, jaxpr=program, **params)
+
+    return called(eqn.params["jaxpr"], args, categories, call)
+
+
+@custom_jvp_call_p.rule(faults)
+def _(categories, args, eqn):
+    p = eqn.params
+    program, sites = faulty(p["call_jaxpr"], categories)
+    if not len(sites):
+        return custom_jvp_call_p.bind(*args, **p), []
+    consts = args[: p["num_consts"]]
+
+    def rule(primals, tangents):
+        outs, dots = p["jvp"](primals, tangents)
+        extra = eval_jaxpr(program, [*consts, *primals])[len(outs) :]
+        return [*outs, *extra], [*dots, *(SymbolicZero(typeof(x).tangent_aval()) for x in extra)]
+
+    custom = CustomJVP(
+        lambda *xs: eval_jaxpr(program, xs), rule, p["name"], p["symbolic_zeros"], None,
+        p["num_consts"],
+    )  # fmt: skip
+    return apart(custom.call(args), sites)
+
+
+@custom_vjp_call_p.rule(faults)
+def _(categories, args, eqn):
+    p = eqn.params
+    program, sites = faulty(p["call_jaxpr"], categories)
+    if not len(sites):
+        return custom_vjp_call_p.bind(*args, **p), []
+    n = len(p["call_jaxpr"].outvars)
+    consts = args[: p["num_consts"]]
+
+    def fwd(*primals):
+        outs, residuals = p["fwd"](*primals)
+        plain = [getattr(x, "value", x) for x in primals] if p["symbolic_zeros"] else primals
+        extra = eval_jaxpr(program, [*consts, *plain])[n:]
+        return [*outs, *extra], residuals
+
+    def bwd(residuals, cts):
+        return p["bwd"](residuals, cts[:n])
+
+    custom = CustomVJP(
+        lambda *xs: eval_jaxpr(program, xs), fwd, bwd, p["name"], p["symbolic_zeros"], None,
+        p["num_consts"],
+    )  # fmt: skip
+    return apart(custom.call(args), sites)
+
+
+@cond_p.rule(faults)
+def _(categories, args, eqn):
+    branches = eqn.params["branches"]
+    others = {k: v for k, v in eqn.params.items() if k != "branches"}
+    found = [faulty(b, categories) for b in branches]
+    if not any(len(sites) for _, sites in found):
+        return cond_p.bind(*args, **eqn.params), []
+    sites = Sites(tuple(s for _, own in found for s in own.sites))
+    key = (categories, tuple(branches[1:]))
+    programs = remembered_on(branches[0], "faulty branches", key, lambda: _aligned(found, sites))
+    return apart(cond_p.bind(*args, branches=programs, **others), sites)
+
+
+def _aligned(found: list[tuple[Any, Sites]], sites: Sites) -> tuple[Any, ...]:
+    """Branches that all give a fault of the same sites."""
+    programs, base = [], 0
+    for program, own in found:
+
+        def run(*args, program=program, own=own, base=base):
+            outs, faults = apart(eval_jaxpr(program, args), own)
+            fault = faults[0] if faults else none_of(own)
+            return [*outs, *placed(fault, sites, base)]
+
+        programs.append(stage(run, program.in_avals, program.debug_info))
+        base += len(own)
+    return tuple(programs)
+
+
+@scan_p.rule(faults)
+def _(categories, args, eqn):
+    p = dict(eqn.params)
+    body, sites = faulty(p["jaxpr"], categories)
+    if not len(sites):
+        return scan_p.bind(*args, **p), []
+    nc, ni = p["num_consts"], p["num_carry"]
+    k = len(sites.avals)
+
+    def make():
+        def step(*xs):
+            consts, known, rest = xs[:nc], xs[nc : nc + k], xs[nc + k :]
+            outs, new = apart(eval_jaxpr(body, [*consts, *rest]), sites)
+            fault = _first(Fault(sites, known[0], known[1:]), new[0])
+            return [*fault.leaves, *outs]
+
+        avals = p["jaxpr"].in_avals
+        return stage(step, [*avals[:nc], *sites.avals, *avals[nc:]], p["jaxpr"].debug_info)
+
+    p["jaxpr"] = remembered_on(body, "faulty step", nc, make)
+    p["num_carry"] = ni + k
+    outs = scan_p.bind(*args[:nc], *none_of(sites).leaves, *args[nc:], **p)
+    return outs[k:], [Fault(sites, outs[0], outs[1:k])]
+
+
+def _first(before: Fault, after: Fault) -> Fault:
+    """The earlier one of two faults of the same sites."""
+    failed = ge(before.code, np.int32(0))
+    return Fault(
+        before.sites, select_n(failed, after.code, before.code),
+        [select_n(failed, a, b) for a, b in zip(after.values, before.values)],
+    )  # fmt: skip
+
+
+@while_p.rule(faults)
+def _(categories, args, eqn):
+    p = eqn.params
+    cond, body = p["cond_jaxpr"], p["body_jaxpr"]
+    if cond.out_avals[0].shape:
+        if not _has_checks(cond, categories) and not _has_checks(body, categories):
+            return while_p.bind(*args, **p), []
+        raise ValueError(
+            "Checkify does not support batched while-loops (checkify-of-vmap-of-while): examples "
+            "that have ended are still computed. Move the vmap to the outer level: "
+            "vmap(checkify(f))."
+        )
+    (_, cond_sites), (_, body_sites) = faulty(cond, categories), faulty(body, categories)
+    sites = Sites((*cond_sites.sites, *body_sites.sites))
+    if not len(sites):
+        return while_p.bind(*args, **p), []
+    k, nc, nb = len(sites.avals), p["cond_nconsts"], p["body_nconsts"]
+    cond_consts, body_consts, init = args[:nc], args[nc : nc + nb], args[nc + nb :]
+
+    def tested(consts, carry):
+        outs, fault = evaluate(cond, [*consts, *carry], categories)
+        return outs[0], Fault(sites, *_split(placed(fault, sites, 0)))
+
+    def step(*xs):
+        consts, others, (_, *rest) = xs[:nc], xs[nc : nc + nb], xs[nc + nb :]
+        known, carry = Fault(sites, *_split(rest[:k])), rest[k:]
+        outs, fault = evaluate(body, [*others, *carry], categories)
+        fault = _first(known, Fault(sites, *_split(placed(fault, sites, len(cond_sites)))))
+        again, at_test = tested(consts, outs)
+        return [again, *_first(fault, at_test).leaves, *outs]
+
+    avals = body.in_avals
+    go_on, fault = tested(cond_consts, init)
+    types = [*cond.in_avals[:nc], *avals[:nb], typeof(go_on), *sites.avals, *avals[nb:]]
+    key = (categories, cond, nc, nb)
+    program = remembered_on(body, "faulty loop", key, lambda: stage(step, types, body.debug_info))
+    test = remembered_on(program, "test", nb, lambda: stage(lambda x, *_: [x], types[nc + nb :]))
+    outs = while_p.bind(
+        *cond_consts, *body_consts, go_on, *fault.leaves, *init, cond_jaxpr=test,
+        body_jaxpr=program, cond_nconsts=0, body_nconsts=nc + nb,
+    )  # fmt: skip
+    return outs[1 + k :], [Fault(sites, outs[1], outs[2 : 1 + k])]
+
+
+def _split(leaves: Any) -> tuple[Any, Any]:
+    return leaves[0], leaves[1:]
+
+
+def _has_checks(jaxpr: Any, categories: Any) -> bool:
+    return len(faulty(jaxpr, categories)[1]) > 0

@@ -1,0 +1,33 @@
+"""What checks find: the categories of faults, as exceptions."""
+
+from __future__ import annotations
+
+from typing import Final
+
+
+class CheckError(ValueError):
+    """A check failed while a program ran. The message says which, where, and for which values."""
+
+
+class FailedCheckError(CheckError):
+    """A condition of the user's did not hold."""
+
+
+class NaNError(CheckError):
+    """An operation gave a NaN."""
+
+
+class InfError(CheckError):
+    """An operation gave an infinity."""
+
+
+class DivisionByZeroError(CheckError):
+    """A division by zero."""
+
+
+class OOBError(CheckError):
+    """An index was out of bounds."""
+
+
+CheckError.__name__ = CheckError.__qualname__ = "JaxRuntimeError"
+USER: Final = frozenset({FailedCheckError})

@@ -1,0 +1,67 @@
+"""Symbolic dimensions as values: ``x.shape[0]`` where arrays are computed with.
+
+The page is loaded with the symbolic shapes, so that programs without them do not pay for it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+
+from .._base.config import state
+from .._ir import dtypes
+from .._ir.avals import ShapedArray
+from .._ir.dimensions import DimExpr, install_values
+from .._ir.dimensions.scope import SymbolicScope
+from .._ir.primitive import Primitive, abstract, jvp, lower
+from .._ir.samples import Sample, samples
+from .._ir.symbolic import UnknownDimensionError
+from .._lower.lazy import shaped
+from .._trace.array import Array
+from .._trace.core import register_value_type
+
+dim_as_value_p: Final = Primitive("dim_as_value")
+
+
+def dim_as_value(dim: DimExpr) -> Array:
+    """The value of a symbolic dimension, a weakly typed integer of the default width.
+
+    Raises:
+      UnknownDimensionError: if no program is being traced, whose arguments would tell it.
+    """
+    if state.trace is None:
+        raise UnknownDimensionError(
+            f"symbolic dimension '{dim}' has no value here: only a function that is traced for "
+            "arguments of symbolic shapes (by export, make_jaxpr or jit(f).trace) can compute with "
+            "it"
+        )
+    return dim_as_value_p.bind(dim=dim)
+
+
+def _aval(dim: Any) -> ShapedArray:
+    return ShapedArray((), dtypes.default_int(), True)
+
+
+install_values(dim_as_value)
+register_value_type(DimExpr, _aval)
+
+
+@dim_as_value_p.rule(abstract)
+def _(*, dim):
+    return _aval(dim)
+
+
+@dim_as_value_p.rule(lower)
+def _(ctx, *, dim):
+    return shaped.size_value(dim, ctx.out_avals[0].dtype)
+
+
+dim_as_value_p.unsupported(jvp, "it has no operands, and its value is an integer")
+
+
+@dim_as_value_p.rule(samples)
+def _():
+    dim = SymbolicScope().variable("a")
+    yield Sample(dim=2 * dim + 1).set(raises=UnknownDimensionError)
+
+
