@@ -125,6 +125,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _MODULES = (
+    "ad",
     "checkify",
     "debug",
     "export",

@@ -13,3 +13,10 @@ from ._api.export.trees import (
     register_namedtuple_serialization as register_namedtuple_serialization,
     register_pytree_node_serialization as register_pytree_node_serialization,
 )
+from ._api.symbolic_shapes import (
+    SymbolicScope as SymbolicScope,
+    is_symbolic_dim as is_symbolic_dim,
+    symbolic_args_specs as symbolic_args_specs,
+    symbolic_dim_bounds as symbolic_dim_bounds,
+    symbolic_shape as symbolic_shape,
+)

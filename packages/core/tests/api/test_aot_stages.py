@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import primax_core as px
 from primax_core import lax, stages
+from primax_core.errors import JaxRuntimeError
 
 F32 = np.float32
 X = np.arange(3, dtype=F32)
@@ -153,3 +156,19 @@ def test_shape_dtype_struct():
         px.ShapeDtypeStruct((2,), None)
     with pytest.raises(TypeError, match="sequence of integers"):
         px.ShapeDtypeStruct(2, F32)
+
+
+def test_analyses_that_a_plugin_does_not_have(monkeypatch):
+    compiled = px.jit(lambda x: x).lower(1.0).compile()
+
+    class Raw:
+        def cost_analysis(self):
+            raise JaxRuntimeError("UNIMPLEMENTED: not here")
+
+        def get_compiled_memory_stats(self):
+            raise JaxRuntimeError("INTERNAL: broken")
+
+    monkeypatch.setattr(compiled, "_exe", SimpleNamespace(raw=Raw()))
+    assert compiled.cost_analysis() is None
+    with pytest.raises(JaxRuntimeError, match="broken"):
+        compiled.memory_analysis()

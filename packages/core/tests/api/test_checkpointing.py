@@ -59,7 +59,10 @@ SAVED = {
         ),
         [INPUTS[0], "f32[2,3] named 'act'", "f32[2,3] named 'lin'", INPUTS[1]],
     ),
-    "offload_dots": (POLICIES.offload_dot_with_no_batch_dims("device", "pinned_host"), UNBATCHED),
+    "offload_dots": (
+        POLICIES.offload_dot_with_no_batch_dims("device", "pinned_host"),
+        [*UNBATCHED[:1], "f32[2,3] output of device_put", *UNBATCHED[2:]],
+    ),
     "save_and_offload": (
         POLICIES.save_and_offload_only_these_names(
             names_which_can_be_saved=["lin"], names_which_can_be_offloaded=[],

@@ -178,9 +178,9 @@ CONTROL = {
     "scan over what moves": lambda x: lax.scan(
         lambda c, a: (c * a, None), 1.0, lax.broadcast(x, (3,))
     )[0],
-    "while": lambda x: lax.while_loop(
-        lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * x), (0, 1.0)
-    )[1],
+    "while": lambda x: lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * x), (0, 1.0))[
+        1
+    ],
     "fori": lambda x: lax.fori_loop(0, 3, lambda i, c: c * x, 1.0),
     "cond": lambda x: lax.cond(x > 0, cube, lambda y: y, x),
     "branches that move differently": lambda x: lax.cond(x > 0, cube, lambda y: 1.0, x),

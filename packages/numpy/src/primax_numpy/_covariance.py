@@ -8,6 +8,7 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.extend import Array, any_number, dtypes, is_operand, promoted, typeof
+from primax_core.extend.dimensions import is_static
 
 from ._checks import axes_of, check_arrays, wanted_dtype
 from ._functions import compiled, given
@@ -102,7 +103,10 @@ def _covariance(m, y, fweights, aweights, rowvar, dtype, ddof):
     weights = _product_of_weights(fweights, aweights, real)
     if weights is None:
         total = scalar(shape[1], real)
-        divisor = np.maximum(total - scalar(ddof, real), scalar(0, real))
+        if is_static(shape[1:]):
+            divisor = np.maximum(total - scalar(ddof, real), scalar(0, real))
+        else:
+            divisor = lax.max(lax.sub(total, scalar(ddof, real)), scalar(0, real))
         row = None
     else:
         total = lax.reduce_sum(weights, (0,))

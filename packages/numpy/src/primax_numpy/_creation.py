@@ -20,6 +20,7 @@ from primax_core.extend import (
     finished,
     typeof,
 )
+from primax_core.extend.dimensions import Dimension
 
 from ._checks import check_arrays, wanted_dtype
 from ._functions import compiled
@@ -89,6 +90,9 @@ def _as_array(a: Any, dtype: Any) -> Array:
         return _scalar(a, dtype)
     if isinstance(a, _SEQUENCES):
         return _from_sequence(a, dtype)
+    if isinstance(a, Dimension):
+        value: Array = a.as_value()
+        return value
     if hasattr(a, "__array__") or _has_buffer(a):
         return _from_host(np.asarray(a), dtype)
     raise TypeError(f"Value {a!r} with type {type(a)} is not a valid JAX array type.")
@@ -148,7 +152,7 @@ def _from_sequence(a: Any, dtype: Any) -> Array:
     if _only_numbers(a):
         return _from_numbers(a, dtype)
     leaves = list(_leaves(a))
-    if any(isinstance(x, Array) or hasattr(x, "__jax_array__") for x in leaves):
+    if any(isinstance(x, (Array, Dimension)) or hasattr(x, "__jax_array__") for x in leaves):
         return _from_arrays(a, dtype)
     given = [np.asarray(x).dtype for x in leaves if isinstance(x, (np.ndarray, np.generic))]
     if not given:

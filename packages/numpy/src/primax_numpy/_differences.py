@@ -10,6 +10,7 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.extend import Array, any_number, cast, dtypes, inexact, promoted, typeof
+from primax_core.extend.dimensions import broadcast_shapes
 
 from ._checks import axes_of, check_arrays, one_axis
 from ._creation import asarray
@@ -346,7 +347,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     if given != (shape[axis],) and given != shape:
         try:
             fits = (
-                np.broadcast_shapes(given, shape) == shape
+                broadcast_shapes(given, shape) == shape
                 and given[axis - len(shape)] == shape[axis]
             )
         except (ValueError, IndexError):

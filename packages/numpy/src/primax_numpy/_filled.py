@@ -9,6 +9,7 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.extend import Array, dtypes, is_operand, typeof
+from primax_core.extend.dimensions import index
 
 from ._checks import check_arrays, wanted_dtype
 from ._creation import asarray, placed
@@ -176,12 +177,12 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Array:
 def _matrix_shape(name: str, rows: Any, columns: Any) -> tuple[int, int]:
     sizes = (rows, rows if columns is None else columns)
     try:
-        found = (operator.index(sizes[0]), operator.index(sizes[1]))
-    except TypeError:
+        found = (index(sizes[0]), index(sizes[1]))
+    except (TypeError, AttributeError):
         raise TypeError(
             f"{name}: sizes must be integers known while tracing, got {sizes}"
         ) from None
-    if min(found) < 0:
+    if found[0] < 0 or found[1] < 0:
         raise ValueError(f"{name}: negative dimensions are not allowed, got {found}")
     return found
 

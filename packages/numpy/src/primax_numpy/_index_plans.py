@@ -20,6 +20,7 @@ import numpy as np
 from primax_core import device_put, ds, lax
 from primax_core.errors import NonConcreteBooleanIndexError
 from primax_core.extend import Array, Tracer, dtypes, state, typeof
+from primax_core.extend.dimensions import Dimension, index, slice_bounds
 
 _DYNAMIC_SLICE: Final = type(ds(0, 1))
 
@@ -142,6 +143,9 @@ def _part(e: Any, size: int, axis: int, position: int, operands: list[Any]) -> t
         )
     if isinstance(e, str):
         raise TypeError(f"JAX does not support string indexing; got idx={e!r}")
+    if isinstance(e, Dimension):
+        operands.append(e.as_value())
+        return ("scalar", len(operands) - 1)
     if hasattr(e, "__index__"):
         return _known_position(operator.index(e), size, axis, operands)
     raise IndexError(
@@ -191,11 +195,11 @@ def _slice_part(e: slice, size: int, position: int) -> tuple[Any, ...]:
             )
         if bound is not None and not hasattr(bound, "__index__"):
             raise TypeError(f"slice indices must be integers or None, got {e}")
-        bounds.append(None if bound is None else operator.index(bound))
-    start, stop, step = slice(*bounds).indices(size)
-    if step == 1 and start == 0 and stop >= size:
+        bounds.append(bound)
+    start, stop, step = slice_bounds(slice(*bounds), size)
+    if step == 1 and start == 0 and stop == size:
         return ("all",)
-    return ("slice", start, max(start, stop) if step > 0 else min(start, stop), step)
+    return ("slice", start, stop, step)
 
 
 def _window_part(e: Any, size: int, position: int, operands: list[Any]) -> tuple[Any, ...]:
@@ -206,7 +210,7 @@ def _window_part(e: Any, size: int, position: int, operands: list[Any]) -> tuple
                 f"the {what} of a slice must be an integer known while tracing, since it gives a "
                 f"shape: got {e} at position {position}"
             )
-    count, stride = operator.index(e.size), operator.index(e.stride)
+    count, stride = index(e.size), index(e.stride)
     if isinstance(e.start, int):
         return _slice_part(slice(e.start, e.start + count * stride, stride), size, position)
     aval = typeof(e.start)

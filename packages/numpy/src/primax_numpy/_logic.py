@@ -10,6 +10,7 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.extend import Array, dtypes, inexact, typeof
+from primax_core.extend.dimensions import broadcast_shapes
 
 from ._arithmetic import operate
 from ._checks import check_arrays, check_out
@@ -266,7 +267,7 @@ def array_equiv(a1: Any, a2: Any) -> Array:
     """Whether two arrays, or nested sequences, have equal elements after broadcasting."""
     a1, a2 = asarray(a1), asarray(a2)
     try:
-        np.broadcast_shapes(typeof(a1).shape, typeof(a2).shape)
+        broadcast_shapes(typeof(a1).shape, typeof(a2).shape)
     except ValueError:
         return asarray(np.False_)
     return _all_equal(a1, a2, equal_nan=False)

@@ -11,6 +11,7 @@ import numpy as np
 from primax_core import lax, vmap
 from primax_core.errors import ConcretizationTypeError
 from primax_core.extend import Array, ShortRoads, Tracer, dtypes, typeof
+from primax_core.extend.dimensions import index, is_static
 
 from ._checks import check_arrays, one_axis
 from ._creation import asarray
@@ -130,6 +131,8 @@ def _widths(pad_width: Any, ndim: int) -> Widths:
             raise ConcretizationTypeError(
                 w, "pad: pad_width must be known while tracing, since it gives the shape."
             )
+    if not is_static(_leaves(pad_width)):
+        return _symbolic_widths(pad_width, ndim)
     given = np.asarray(pad_width)
     if given.size and given.dtype.kind not in "iu":
         raise TypeError(f"pad: `pad_width` must be of integral type, got {pad_width!r}.")
@@ -138,6 +141,18 @@ def _widths(pad_width: Any, ndim: int) -> Widths:
     if any(w < 0 for pair in full for w in pair):
         raise ValueError(f"pad: widths can't contain negative values, got {pad_width!r}")
     return tuple([(a, b) for a, b in full])
+
+
+def _symbolic_widths(pad_width: Any, ndim: int) -> Widths:
+    """Widths some of which are symbolic dimensions."""
+    given = np.empty(np.shape(pad_width), object)
+    given[...] = pad_width
+    _check_fit("pad_width", given.shape, ndim)
+    full = np.broadcast_to(given, (ndim, 2)).tolist()
+    found = tuple([(index(a), index(b)) for a, b in full])
+    if any(w < 0 for pair in found for w in pair):
+        raise ValueError(f"pad: widths can't contain negative values, got {pad_width!r}")
+    return found
 
 
 def _check_fit(name: str, shape: tuple[int, ...], ndim: int) -> None:

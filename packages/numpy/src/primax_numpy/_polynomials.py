@@ -10,6 +10,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.errors import ConcretizationTypeError
 from primax_core.extend import Array, Tracer, any_number, dtypes, inexact, promoted, typeof
+from primax_core.extend.dimensions import broadcast_shapes
 
 from ._checks import check_arrays
 from ._convolving import convolve
@@ -227,7 +228,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
 def _polyval(p, x, *, unroll):
     p, x = promoted("polyval", p, x, any_number)
     p, x = strong(p), strong(x)
-    shape = np.broadcast_shapes(typeof(p).shape[1:], typeof(x).shape)
+    shape = broadcast_shapes(typeof(p).shape[1:], typeof(x).shape)
     n = typeof(p).shape[0]
     if not n:
         return lax.full(shape, scalar(0, typeof(x).dtype))

@@ -12,6 +12,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.errors import ConcretizationTypeError
 from primax_core.extend import Array, Tracer, as_operand, dtypes, typeof
+from primax_core.extend.dimensions import broadcast_shapes
 
 from ._checks import check_arrays, check_out, one_axis, wanted_dtype
 from ._creation import asarray
@@ -266,7 +267,7 @@ def _holding(parts: Sequence[Any], size: int) -> Any:
 
 @compiled("shape", "mode", "order", "dtype")
 def _ravel_multi_index(*parts, shape, mode, order, dtype):
-    together = np.broadcast_shapes(*[typeof(p).shape for p in parts])
+    together = broadcast_shapes(*[typeof(p).shape for p in parts])
     out = lax.full(together, 0, dtype)
     axes = range(len(shape)) if order == "C" else range(len(shape) - 1, -1, -1)
     for axis in axes:

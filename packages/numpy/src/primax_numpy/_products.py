@@ -11,6 +11,7 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.extend import Array, ShortRoads, any_number, dtypes, promoted, typeof
+from primax_core.extend.dimensions import broadcast_shapes
 
 from ._checks import axes_of, check_arrays, check_out, one_axis
 from ._functions import checked, compiled, elementwise
@@ -100,7 +101,7 @@ def _check_sizes(name: str, x: Any, y: Any, m: int, n: int) -> None:
 def _joint_batch(name: str, x: Any, y: Any, m: int, n: int) -> tuple[int, ...]:
     """The shape that all but the last axes broadcast to."""
     try:
-        return np.broadcast_shapes(x.shape[: x.ndim - m], y.shape[: y.ndim - n])
+        return broadcast_shapes(x.shape[: x.ndim - m], y.shape[: y.ndim - n])
     except ValueError:
         raise ValueError(
             f"Incompatible types for {name} arguments: the leading axes of shapes {x.shape} and "
@@ -383,7 +384,7 @@ def cross(
 def _cross(a, b, *, axes, axis):
     a, b = promoted("cross", a, b, any_number)
     a, b = (_last(v, i) for v, i in zip((a, b), axes))
-    shape = np.broadcast_shapes(typeof(a).shape, typeof(b).shape)
+    shape = broadcast_shapes(typeof(a).shape, typeof(b).shape)
     n = len(shape)
     x, y = (
         [

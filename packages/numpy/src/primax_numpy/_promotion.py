@@ -8,6 +8,7 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.extend import any_number, cast, dtypes, inexact, promoted, same_rank, typeof
+from primax_core.extend.dimensions import broadcast_shapes
 
 
 def is_complex(x: Any) -> bool:
@@ -70,7 +71,7 @@ def common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
       ValueError: with the shapes, if they do not fit together.
     """
     try:
-        return np.broadcast_shapes(*shapes)
+        return broadcast_shapes(*shapes)
     except ValueError:
         raise ValueError(f"Incompatible shapes for broadcasting: shapes={list(shapes)}") from None
 

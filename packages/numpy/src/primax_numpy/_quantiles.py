@@ -10,6 +10,7 @@ import numpy as np
 
 from primax_core import device_put, lax
 from primax_core.extend import Array, Tracer, dtypes, state, typeof
+from primax_core.extend.dimensions import is_static, is_symbolic_dim
 
 from ._checks import axes_of, check_arrays
 from ._functions import compiled
@@ -162,7 +163,7 @@ def _call(
         joint = dtypes.lattice_result(((dtype, False), (given.dtype, given.weak_type)))
         static["dtype"] = joint[0]
         return _weighted(a, q, weights, dims=dims, percent=percent, skip_nan=skip_nan, **static)
-    if skip_nan or isinstance(q, Tracer):
+    if skip_nan or isinstance(q, Tracer) or is_symbolic_dim(count(typeof(a).shape, axes)):
         return _quantile(a, q, method=method, percent=percent, skip_nan=skip_nan, **static)
     n = count(typeof(a).shape, axes)
     if isinstance(q, (int, float)):
@@ -284,7 +285,7 @@ def _median(a, *, axes, dtype, keepdims):
     x = _sorted_rows(a, axes, dtype)
     n, last = typeof(x).shape[-1], typeof(x).ndim - 1
     low = lax.slice_in_dim(x, (n - 1) // 2, (n - 1) // 2 + 1, axis=last)
-    if n % 2 == 0:
+    if not is_static((n,)) or n % 2 == 0:  # of a middle element the mean with itself is itself
         high = lax.slice_in_dim(x, n // 2, n // 2 + 1, axis=last)
         half = lax.full_like(low, 0.5)
         low = lax.add(lax.mul(low, half), lax.mul(high, half))

@@ -11,6 +11,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.errors import ConcretizationTypeError
 from primax_core.extend import Array, ShortRoads, Tracer, as_operand, dtypes, typeof
+from primax_core.extend.dimensions import broadcast_shapes, decided, index, is_size, is_static, max_dim, size_as
 
 from ._checks import check_arrays, one_axis, wanted_dtype
 from ._creation import placed
@@ -43,18 +44,43 @@ def arange(
     if stop is None:
         start, stop = 0, start
     first, last, by = (_known(v) for v in (start, stop, 1 if step is None else step))
+    symbolic = not is_static((first, last, by))
     if wanted is None:
         wanted, _ = dtypes.lattice_result(
             tuple([(typeof(v).dtype, typeof(v).weak_type) for v in given])
         )
     if wanted == np.bool_:
         raise TypeError("arange has no booleans: give it a dtype of numbers, such as dtype=int")
-    length = max(math.ceil((last - first) / by), 0)
-    if first == 0 and by == 1:
+    length = _symbolic_length(first, last, by) if symbolic else _length(first, last, by)
+    if symbolic:
+        places = lax.iota(wanted, length)
+        if by != 1:
+            places = lax.mul(places, size_as(by, wanted))
+        out = places if first == 0 else lax.add(places, size_as(first, wanted))
+    elif first == 0 and by == 1:
         out = lax.iota(wanted, length)
     else:
         out = _of_host(np.arange(length) * by + first, wanted)
     return placed(out, device, out_sharding)
+
+
+def _length(first: Any, last: Any, by: Any) -> int:
+    return max(math.ceil((last - first) / by), 0)
+
+
+def _symbolic_length(first: Any, last: Any, by: Any) -> Any:
+    """The number of elements, where some bound is a symbolic dimension."""
+    if by == 0:
+        raise ZeroDivisionError("division by zero")
+    if not all(map(is_size, (first, last, by))):
+        raise TypeError(
+            f"arange: bounds {first}, {last} and step {by} mix symbolic dimensions and numbers that "
+            "are no integers: the length is not a dimension"
+        )
+    distance = last - first
+    up = decided(lambda: by > 0, True)
+    count = (distance + by - 1) // by if up else (-distance - by - 1) // -by
+    return max_dim(count, 0)
 
 
 def _known(v: Any) -> Any:
@@ -64,6 +90,8 @@ def _known(v: Any) -> Any:
             "arange: the bounds must be known while tracing, since they give the length: take "
             "them from shapes, or mark the arguments they come from as static (static_argnums)",
         )
+    if is_size(v) and not isinstance(v, int):
+        return v
     value = np.asarray(v).item()
     if isinstance(value, complex):
         raise ValueError(f"arange: bounds must be real, got {v!r}")
@@ -119,14 +147,14 @@ def _static(
     name: str, bounds: tuple[Any, ...], num: Any, endpoint: Any, dtype: Any, axis: Any
 ) -> dict[str, Any]:
     """The static parameters of evenly spaced numbers."""
-    count = operator.index(num)
+    count = index(num)
     if count < 0:
         raise ValueError(f"{name}: Number of samples, {count}, must be non-negative.")
     check_arrays(name, *bounds)
     avals = [typeof(b) for b in bounds]
     pairs = [(b.dtype, b.weak_type) for b in avals]
     computed, _ = dtypes.lattice_result((*pairs, (_FLOAT(), True)))
-    rank = len(np.broadcast_shapes(*[b.shape for b in avals[:2]]))
+    rank = len(broadcast_shapes(*[b.shape for b in avals[:2]]))
     return {
         "num": count,
         "endpoint": bool(endpoint),
@@ -163,7 +191,7 @@ _numbers_road: Final = ShortRoads(_numbers)
 
 
 def _bounds(start, stop, computed):
-    shape = np.broadcast_shapes(typeof(start).shape, typeof(stop).shape)
+    shape = broadcast_shapes(typeof(start).shape, typeof(stop).shape)
     pair = (lax.convert_element_type(v, computed) for v in (start, stop))
     return [
         lax.broadcast_in_dim(v, shape, tuple(range(len(shape) - v.ndim, len(shape)))) for v in pair
@@ -172,13 +200,13 @@ def _bounds(start, stop, computed):
 
 def _from_to(a, b, num: int, endpoint: bool):
     """Evenly spaced numbers along a new first axis, of which the last is exact."""
-    gaps = max(num - 1 if endpoint else num, 1)
+    gaps = max_dim(num - 1 if endpoint else num, 1)
     count = num - 1 if endpoint and num > 1 else num
     real = dtypes.finfo(a.dtype).dtype
     places = lax.reshape(lax.iota(real, count), (count,) + (1,) * a.ndim)
-    ramp = lax.convert_element_type(places / np.asarray(gaps, real)[()], a.dtype)
+    ramp = lax.convert_element_type(places / size_as(gaps, real), a.dtype)
     one = np.ones((), a.dtype)[()]
-    ascent = (b / np.asarray(gaps, a.dtype)[()]) * lax.convert_element_type(places, a.dtype)
+    ascent = (b / size_as(gaps, a.dtype)) * lax.convert_element_type(places, a.dtype)
     out = a * (one - ramp) + ascent
     if endpoint and num > 1:
         out = lax.concatenate([out, lax.expand_dims(b, (0,))], 0)
@@ -212,7 +240,7 @@ def logspace(
 def _logspace(start, stop, base, *, num, endpoint, computed, dtype, axis):
     exponents = _from_to(*_bounds(start, stop, computed), num, endpoint)
     base = lax.convert_element_type(base, computed)
-    shape = np.broadcast_shapes(exponents.shape, base.shape)
+    shape = broadcast_shapes(exponents.shape, base.shape)
     pair = [
         lax.broadcast_in_dim(v, shape, tuple(range(len(shape) - v.ndim, len(shape))))
         for v in (base, exponents)

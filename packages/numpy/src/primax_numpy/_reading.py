@@ -9,6 +9,7 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.extend import Array, ShortRoads, Tracer, dtypes, state, typeof
+from primax_core.extend.dimensions import broadcast_shapes, is_size, is_static, max_dim, size_as, slice_length
 
 from ._functions import compiled
 from ._index_plans import Plan, plan_of, position_array
@@ -184,7 +185,7 @@ def _basic(x, operands, plan: Plan):
     if dynamic:
         x = _dynamic(x, starts, sizes, strides)
     elif tuple(sizes) != shape or any(s != 1 for s in strides):
-        stops = [s + (n - 1) * k + 1 if n else s for s, n, k in zip(starts, sizes, strides)]
+        stops = [s + _reach(n, k) for s, n, k in zip(starts, sizes, strides)]
         x = lax.slice(x, starts, stops, None if all(k == 1 for k in strides) else strides)
     if flip:
         x = lax.rev(x, tuple(flip))
@@ -201,25 +202,30 @@ def _nearest(i: int, size: int) -> int:
 def _forward(part: tuple[Any, ...]) -> tuple[int, int, int, bool]:
     """First position, number, stride of a slice read forward, and whether to reverse it."""
     _, start, stop, step = part
-    n = len(range(start, stop, step))
+    n = slice_length(start, stop, step)
     if step > 0:
         return start, n, step, False
-    return (start + (n - 1) * step if n else 0), n, -step, True
+    return (start + (n - 1) * step if n != 0 else 0), n, -step, True
+
+
+def _reach(n: Any, stride: int) -> Any:
+    """How far ``n`` elements reach that stand ``stride`` apart."""
+    return n if stride == 1 else max_dim((n - 1) * stride + 1, 0)
 
 
 def _dynamic(x, starts, sizes, strides):
     """Static slices first, then the window at computed positions."""
     shape = typeof(x).shape
-    known = [not isinstance(s, int) or (n == d) for s, n, d in zip(starts, sizes, shape)]
+    known = [not is_size(s) or (n == d) for s, n, d in zip(starts, sizes, shape)]
     if not all(known) or any(k != 1 for k in strides):
-        lo = [s if isinstance(s, int) else 0 for s in starts]
+        lo = [s if is_size(s) else 0 for s in starts]
         hi = [
-            (s + (n - 1) * k + 1 if n else s) if isinstance(s, int) else d
+            s + _reach(n, k) if is_size(s) else d
             for s, n, k, d in zip(starts, sizes, strides, shape)
         ]
         x = lax.slice(x, lo, hi, strides)
-        starts = [0 if isinstance(s, int) else s for s in starts]
-    index = [np.int32(0) if isinstance(s, int) else as_position(s) for s in starts]
+        starts = [0 if is_size(s) else s for s in starts]
+    index = [np.int32(0) if is_size(s) else as_position(s) for s in starts]
     return lax.dynamic_slice(x, index, sizes)
 
 
@@ -303,7 +309,7 @@ def _positions(x, operands, parts, wrap: bool):
     shape = typeof(x).shape
     axes = [i for i, p in enumerate(parts) if p[0] != "all"]
     arrays = [given_positions(parts[i], operands, shape[i], wrap) for i in axes]
-    joint = np.broadcast_shapes(*(typeof(a).shape for a in arrays))
+    joint = broadcast_shapes(*(typeof(a).shape for a in arrays))
     n = len(joint)
     together = [lax.broadcast_in_dim(a, joint, tuple(range(n - typeof(a).ndim, n))) for a in arrays]
     wide = max((typeof(a).dtype for a in together), key=lambda d: d.itemsize)
@@ -325,14 +331,23 @@ def counted_from_start(a, size: int):
     if isinstance(a, np.ndarray):
         wide = np.int64 if a.dtype.itemsize == 8 and state.enable_x64 else np.int32
         a = a.astype(wide)
+        if is_size(size) and not is_static((size,)):
+            return _from_symbolic_end(a, size)
         return np.where(a < 0, a + wide(size), a)
     unsigned = dtypes.issubdtype(typeof(a).dtype, np.unsignedinteger)
     a = as_position(a)
     if unsigned:
         return a
-    n = np.asarray(size, typeof(a).dtype)[()]
+    n = size_as(size, typeof(a).dtype)
     zero = np.zeros((), typeof(a).dtype)[()]
     return lax.select(lax.lt(a, zero), lax.add(a, n), a)
+
+
+def _from_symbolic_end(a: np.ndarray, size: Any) -> Any:
+    """Known positions, of which negative ones count from the end of a symbolic axis."""
+    if not (a < 0).any():
+        return a
+    return lax.add(a, lax.mul((a < 0).astype(a.dtype), size_as(size, a.dtype)))
 
 
 def _gathered(x, operands, parts, mode, fill_value, sorted_, unique, wrap):

@@ -10,7 +10,9 @@ from typing import Any, Final
 import numpy as np
 
 from primax_core import lax
+from primax_core.errors import InconclusiveDimensionOperation
 from primax_core.extend import Array, ShortRoads, Tracer, typeof
+from primax_core.extend.dimensions import broadcast_shapes, index, is_static, is_symbolic_dim
 
 from ._checks import axes_of, check_arrays, one_axis
 from ._creation import asarray, placed
@@ -100,24 +102,44 @@ def _by_columns(x, *, shape):
 def resolved_shape(shape: Any, aval: Any) -> tuple[int, ...]:
     """A shape argument with -1 replaced."""
     given = shape if isinstance(shape, (tuple, list)) else np.atleast_1d(_untraced(shape)).tolist()
-    sizes = [operator.index(_untraced(d)) for d in given]
+    sizes = [index(_untraced(d)) for d in given]
     unknown = [i for i, d in enumerate(sizes) if d == -1]
     if len(unknown) > 1:
         raise ValueError(f"reshape: can only specify one unknown dimension, got {tuple(sizes)}")
     known = math.prod([d for d in sizes if d != -1])
     if unknown:
+        if not is_static((aval.size, known)):
+            sizes[unknown[0]] = _divided(aval, known, sizes)
+            return tuple(sizes)
         if known == 0 or aval.size % known:
             raise TypeError(
                 f"cannot reshape array of shape {aval.shape} (size {aval.size}) into shape "
                 f"{tuple(sizes)}: its size is not divisible by {known}"
             )
         sizes[unknown[0]] = aval.size // known
-    elif known != aval.size or min(sizes, default=0) < 0:
+    elif known != aval.size or any(d < 0 for d in sizes):
         raise TypeError(
             f"cannot reshape array of shape {aval.shape} (size {aval.size}) into shape "
             f"{tuple(sizes)} (size {known})"
         )
     return tuple(sizes)
+
+
+def _divided(aval: Any, known: Any, sizes: list[Any]) -> Any:
+    """The size of the open dimension, of symbolic ones."""
+    rest = aval.size % known
+    if is_symbolic_dim(rest):
+        raise InconclusiveDimensionOperation(
+            f"Cannot divide evenly the sizes of shapes {aval.shape} and {tuple(sizes)}: the "
+            f"remainder {rest} is not known to be 0. If it always is, say so where the symbolic "
+            f'shapes are made: symbolic_shape(..., constraints=("{rest} == 0",)).'
+        )
+    if rest != 0:
+        raise TypeError(
+            f"cannot reshape array of shape {aval.shape} (size {aval.size}) into shape "
+            f"{tuple(sizes)}: its size is not divisible by {known}"
+        )
+    return aval.size // known
 
 
 def _untraced(d: Any) -> Any:
@@ -307,7 +329,7 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
     x = asarray(array)
     target = (shape,) if hasattr(shape, "__index__") else tuple(shape)
     try:
-        fits = np.broadcast_shapes(x.shape, target) == target
+        fits = broadcast_shapes(x.shape, target) == target
     except ValueError:
         fits = False
     if not fits:

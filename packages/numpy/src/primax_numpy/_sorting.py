@@ -10,6 +10,7 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
+from primax_core.extend.dimensions import decided
 
 from ._checks import check_arrays, one_axis, wanted_dtype
 from ._creation import asarray
@@ -23,7 +24,7 @@ def _flat(x: Any) -> Any:
 
 def positions(shape: tuple[int, ...], axis: int) -> Any:
     """Each element's position along an axis, in the default integer type of indices."""
-    wide = shape[axis] >= 2**31
+    wide = decided(lambda: shape[axis] >= 2**31, False)
     return lax.broadcasted_iota(np.int64 if wide else np.int32, shape, axis)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.errors import ConcretizationTypeError
 from primax_core.extend import Array, Tracer, typeof
+from primax_core.extend.dimensions import as_size, is_static, slice_bounds
 
 from ._checks import check_arrays, one_axis
 from ._functions import compiled
@@ -77,17 +78,18 @@ def _bounds(name: str, sections: Any, n: int, even: bool) -> list[tuple[int, int
         )  # fmt: skip
     given = np.asarray(sections)
     if given.ndim:
-        cuts = [int(c) for c in given]
-        edges = [slice(a, b).indices(n)[:2] for a, b in zip([0, *cuts], [*cuts, None])]
-        return [(a, max(a, b)) for a, b in edges]
+        cuts = [as_size(c) for c in given]
+        return [slice_bounds(slice(a, b), n)[:2] for a, b in zip([0, *cuts], [*cuts, None])]
     count = int(given)
     if count <= 0:
         raise ValueError(f"{name}: the number of parts must be larger than 0, got {sections!r}")
-    if even and n % count:
+    if even and n % count != 0:
         raise ValueError(
             f"{name}: array split does not result in an equal division: an axis of size {n} into "
             f"{count} parts; use array_split for parts of different sizes"
         )
+    if not is_static((n,)) and n % count == 0:
+        return [(i * (n // count), (i + 1) * (n // count)) for i in range(count)]
     sizes = [n // count + (i < n % count) for i in range(count)]
     ends = np.cumsum(sizes).tolist()
     return list(zip([0, *ends[:-1]], ends))

@@ -9,6 +9,7 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.extend import Array, ShortRoads, dtypes, is_operand, typeof
+from primax_core.extend.dimensions import size_as
 
 from ._checks import axes_of, check_arrays, check_out, wanted_dtype
 from ._functions import compiled, given
@@ -29,9 +30,9 @@ from ._reducing import (
 )
 
 
-def scalar(value: float, dtype: Any) -> Any:
-    """A known number in a dtype."""
-    return np.asarray(value).astype(dtype)[()]
+def scalar(value: Any, dtype: Any) -> Any:
+    """A known number, or the value of a symbolic dimension, in a dtype."""
+    return size_as(value, dtype)
 
 
 def counted(where: Any, shape: tuple[int, ...], axes: tuple[int, ...], dtype: Any) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 
 from primax_core import lax, vmap
 from primax_core.extend import Array, cast, dtypes, inexact, is_operand, state, typeof
+from primax_core.extend.dimensions import broadcast_shapes, is_static, size_as, slice_length
 
 from ._creation import asarray
 from ._functions import compiled
@@ -315,14 +316,14 @@ def _layout_of(plan: Plan, operands: Sequence[Any], shape: tuple[int, ...]) -> _
             kinds.append(("all", axis))
         elif p[0] in ("slice", "window"):
             ranges.append((axis, p))
-            lengths[axis] = p[2] if p[0] == "window" else len(range(*p[1:]))
+            lengths[axis] = p[2] if p[0] == "window" else slice_length(*p[1:])
             kinds.append(("range", axis))
         else:
             given.append((axis, p))
             kinds.append("given")
         axis += 1
     shapes = [() if p[0] == "at" else typeof(operands[p[1]]).shape for _, p in given]
-    joint = np.broadcast_shapes(*shapes)
+    joint = broadcast_shapes(*shapes)
     together = [("joint", k) for k in range(len(joint))]
     at = [k for k, kind in enumerate(kinds) if kind == "given"]
     order = [kind for kind in kinds if kind != "given"]
@@ -341,7 +342,7 @@ def _places_of(layout: _Layout, operands: Sequence[Any], shape: tuple[int, ...],
     ranges = []
     for axis, p in layout.ranges:
         if p[0] == "slice":
-            ranges.append(np.arange(*p[1:], dtype=np.int32))
+            ranges.append(_evenly_spaced(*p[1:]))
             continue
         start = given_positions(p, operands, shape[axis], wrap)
         places = lax.add(start, lax.iota(typeof(start).dtype, p[2]))
@@ -351,6 +352,14 @@ def _places_of(layout: _Layout, operands: Sequence[Any], shape: tuple[int, ...],
         fits = lax.broadcast_in_dim(fits, (p[2],), ())
         ranges.append(lax.select(fits, places, lax.full_like(places, shape[axis])))
     return given, ranges
+
+
+def _evenly_spaced(start: Any, stop: Any, step: int) -> Any:
+    """Positions of a slice."""
+    if is_static((start, stop)):
+        return np.arange(start, stop, step, dtype=np.int32)
+    places = lax.iota(np.int32, slice_length(start, stop, step))
+    return lax.add(lax.mul(places, np.int32(step)), size_as(start, np.int32))
 
 
 def _scattered(x, values, layout: _Layout, places, how, *, mode, sorted_, unique):

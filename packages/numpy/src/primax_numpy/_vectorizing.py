@@ -11,6 +11,7 @@ import numpy as np
 
 from primax_core import lax, vmap
 from primax_core.extend import Array
+from primax_core.extend.dimensions import broadcast_shapes
 
 from ._checks import check_arrays, one_axis, wanted_dtype
 from ._creation import asarray
@@ -152,7 +153,7 @@ def _mapped(fun: Callable[..., Any], arrays: list[Array], dims: Sequence[_Dims])
     """A function mapped over the leading axes to which arrays broadcast."""
     leading = [x.shape[: x.ndim - len(core)] for x, core in zip(arrays, dims)]
     try:
-        joint = np.broadcast_shapes(*leading)
+        joint = broadcast_shapes(*leading)
     except ValueError:
         raise ValueError(f"Incompatible shapes for broadcasting: shapes={leading}") from None
     rank = len(joint)
@@ -332,7 +333,7 @@ def _piecewise(
     branches = [branch(f) for f in (otherwise, *functions)]
     index: Any = lax.full(shape, 0, np.int32)
     for i, condition in enumerate(conditions):
-        held = np.broadcast_shapes(condition.shape, shape)
+        held = broadcast_shapes(condition.shape, shape)
         if held != shape:
             raise ValueError(
                 f"piecewise: condition {i} of shape {condition.shape} does not broadcast to the "

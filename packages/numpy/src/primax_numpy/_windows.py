@@ -9,6 +9,7 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.extend import typeof
+from primax_core.extend.dimensions import is_size, is_static, max_dim, size_as, slice_length
 
 from ._index_plans import Plan
 from ._reading import as_position, counted_from_start
@@ -45,8 +46,8 @@ def window_of(
         n = shape[axis]
         start, size, step, count = 0, n, 1, n
         if kind == "slice":
-            start, count, step = part[1], len(range(*part[1:])), part[3]
-            size = (count - 1) * abs(step) + 1 if count else 0
+            start, count, step = part[1], slice_length(*part[1:]), part[3]
+            size = count if abs(step) == 1 else max_dim((count - 1) * abs(step) + 1, 0)
             if step < 0:
                 start -= size - 1
         elif kind == "at":
@@ -75,12 +76,12 @@ def changed(
     """
     shape = typeof(x).shape
     starts, sizes, steps, counts = window
-    dynamic = any(not isinstance(s, int) for s in starts)
+    dynamic = any(not is_size(s) for s in starts)
     sparse = any(k != 1 for k in steps)
     guarded = guarded and dynamic
     values = lax.reshape(values, tuple(counts))
     whole = tuple(sizes) == shape and not dynamic
-    index = [np.int32(s) if isinstance(s, int) else s for s in starts]
+    index = [size_as(s, np.int32) if is_size(s) else s for s in starts]
     if dynamic:
         kinds = {typeof(i).dtype for i in index}
         wide = max(kinds, key=lambda d: d.itemsize)
@@ -110,10 +111,12 @@ def _read(x, starts, sizes, index, dynamic: bool):
 def _spread(values, window: Window):
     """Values at the distances of their positions, and where they are."""
     back = tuple([i for i, k in enumerate(window.steps) if k < 0])
-    config = [(0, 0, abs(k) - 1) if n else (0, 0, 0) for k, n in zip(window.steps, window.counts)]
+    config = [(0, 0, abs(k) - 1) if n != 0 else (0, 0, 0) for k, n in zip(window.steps, window.counts)]
     # What stands between them is computed with and not used: 1 is harmless everywhere.
     one = lax.full_like(values, 1, shape=())
     values = lax.pad(lax.rev(values, back), one, config)
+    if not is_static(window.sizes):
+        return values, _symbolic_mask(window)
     mask = np.ones((), np.bool_)
     for axis, (n, k) in enumerate(zip(window.sizes, window.steps)):
         line = np.arange(n) % abs(k) == 0
@@ -121,15 +124,25 @@ def _spread(values, window: Window):
     return values, np.broadcast_to(mask, tuple(window.sizes))
 
 
+def _symbolic_mask(window: Window) -> Any:
+    """Where values are put, for windows of symbolic sizes."""
+    mask = lax.full(tuple(window.sizes), True)
+    for axis, k in enumerate(window.steps):
+        if abs(k) != 1:
+            place = lax.broadcasted_iota(np.int32, window.sizes, axis)
+            mask = lax.bitwise_and(mask, lax.eq(lax.rem(place, np.int32(abs(k))), np.int32(0)))
+    return mask
+
+
 def _fits(index, starts, sizes, shape):
     """Whether a window lies inside the array."""
     inside = None
     for i, start, size, n in zip(index, starts, sizes, shape):
-        if isinstance(start, int):
+        if is_size(start):
             continue
         dtype = typeof(i).dtype
         within = lax.bitwise_and(
-            lax.ge(i, np.zeros((), dtype)[()]), lax.le(i, np.asarray(n - size, dtype)[()])
+            lax.ge(i, np.zeros((), dtype)[()]), lax.le(i, size_as(n - size, dtype))
         )
         inside = within if inside is None else lax.bitwise_and(inside, within)
     return inside

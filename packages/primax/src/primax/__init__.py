@@ -113,6 +113,21 @@ from ._hosts import host_id as host_id
 from ._hosts import host_ids as host_ids
 
 if TYPE_CHECKING:
+    from primax_core import Ref as Ref
+    from primax_core import debug as debug
+    from primax_core import empty_ref as empty_ref
+    from primax_core import explain as explain
+    from primax_core import export as export
+    from primax_core import free_ref as free_ref
+    from primax_core import freeze as freeze
+    from primax_core import insight as insight
+    from primax_core import monitoring as monitoring
+    from primax_core import new_ref as new_ref
+    from primax_core import profiler as profiler
+    from primax_core import pure_callback as pure_callback
+    from primax_core import ref as ref
+
+    from . import experimental as experimental
     from . import image as image
     from . import numpy as numpy
     from . import ops as ops
@@ -120,7 +135,25 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_LAZY = tuple(_modules.OPTIONAL)
+_LAZY = (
+    *_modules.OPTIONAL,
+    "debug",
+    "experimental",
+    "export",
+    "insight",
+    "monitoring",
+    "profiler",
+    "ref",
+)
+_OF_CORE = (
+    "Ref",
+    "empty_ref",
+    "explain",
+    "free_ref",
+    "freeze",
+    "new_ref",
+    "pure_callback",
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -128,11 +161,16 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         return import_module(f".{name}", __name__)
+    if name in _OF_CORE:
+        import primax_core
+
+        value = globals()[name] = getattr(primax_core, name)
+        return value
     raise AttributeError(f"module 'primax' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+    return sorted({*globals(), *_LAZY, *_OF_CORE})
 
 
 _register(__path__[0])

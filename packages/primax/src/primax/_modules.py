@@ -17,19 +17,28 @@ CORE: Final = (
     "ad_checkpoint",
     "custom_batching",
     "custom_derivatives",
+    "debug",
     "dlpack",
     "dtypes",
     "errors",
+    "export",
     "extend",
     "flatten_util",
+    "insight",
     "lax",
     "memory",
+    "monitoring",
+    "profiler",
+    "ref",
     "stages",
     "test_util",
     "tree",
     "tree_util",
     "typing",
 )
+
+EXPERIMENTAL: Final = ("checkify", "jet", "layout", "serialize_executable")
+"""Modules of the core that are found below ``primax.experimental``."""
 
 OPTIONAL: Final = {
     "image": "primax_numpy.image",
@@ -45,6 +54,10 @@ EXTRAS: Final = {"primax_numpy": "numpy"}
 _aliases.install(
     {
         **{f"{__package__}.{name}": f"{primax_core.__name__}.{name}" for name in CORE},
+        **{
+            f"{__package__}.experimental.{name}": f"{primax_core.__name__}.{name}"
+            for name in EXPERIMENTAL
+        },
         **{f"{__package__}.{name}": module for name, module in OPTIONAL.items()},
     },
     EXTRAS,

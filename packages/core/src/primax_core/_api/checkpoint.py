@@ -11,7 +11,7 @@ from .._base.source import api_boundary_of
 from .._ir.jaxpr import Var
 from .._ir.primitive import Primitive
 from .._ir.samples import Sample, bf16, c64, f32, samples
-from .._trace.core import set_trace, typeof
+from .._trace.core import ref_handlers, set_trace, typeof
 from .._trace.staging import StagingTrace
 from .._transform.linearize import linearize_of
 from .._transform.presenting import finished
@@ -75,6 +75,8 @@ def checkpoint(
         )
         avals = [known.aval_of(x, i, in_tree) for i, x in enumerate(leaves)]
         traced = known.trace(bound, key if known is staged else None, in_tree, avals)
+        if ref_handlers:
+            known.check_aliases(traced, leaves)
         outs = remat_p.bind(
             *traced.consts, *leaves, jaxpr=traced.jaxpr, prevent_cse=prevent_cse,
             differentiated=False, policy=policy,

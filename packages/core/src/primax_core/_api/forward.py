@@ -14,7 +14,7 @@ from .._ir import dtypes
 from .._ir.jaxpr import Jaxpr
 from .._trace.core import call_on, check_leaks, set_trace, typeof
 from .._trace.staging import close_over, stage
-from .._transform.jvp import JVPTrace, JVPTracer
+from .._transform.jvp import JVPTrace, JVPTracer, tracers
 from .._transform.linearize import tape_to_jaxpr
 from .._transform.presenting import finished
 from .._transform.symbolic import Zero, instantiate
@@ -101,7 +101,7 @@ def _with_tangent(trace: JVPTrace, p: Any, t: Any, i: int):
             "jvp called with different primal and tangent shapes; Got primal shape "
             f"{aval.shape} and tangent shape as {shape}"
         )
-    return p if is_float0 else JVPTracer(trace, p, t)
+    return p if is_float0 else tracers.get(type(p), JVPTracer)(trace, p, t)
 
 
 def _dtype_name(dtype) -> str:

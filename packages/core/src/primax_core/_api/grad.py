@@ -13,6 +13,7 @@ from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import Literal
 from .._trace.core import typeof
+from .._trace.staging import tracer_classes
 from .arguments import Closed, check_callable, checked_argnums
 from .vjp import VJP, pull_back
 
@@ -97,6 +98,13 @@ def grad(
 def check_grad_input(x: Any, holomorphic: bool, allow_int: bool, name: str) -> None:
     """Refuse arguments that a gradient is not defined for."""
     dtype = typeof(x).dtype
+    if type(typeof(x)) in tracer_classes:
+        raise TypeError(
+            f"{name} cannot differentiate with respect to a Ref-typed argument, because the "
+            "gradient for a ref must itself be accumulated into a ref. Use `vjp`, and bind a "
+            "gradient ref with the `with_refs` method of the function that it returns. (Refs among "
+            "the other arguments are fine.)"
+        )
     if holomorphic:
         if not dtypes.issubdtype(dtype, np.complexfloating):
             raise TypeError(

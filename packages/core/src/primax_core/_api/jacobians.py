@@ -12,10 +12,15 @@ from .._base.config import state
 from .._base.source import api_boundary_of
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
+from .._ir.symbolic import is_static
 from .._runtime.array import put
 from .._trace.core import set_trace, typeof
 from .._transform.presenting import finished
 from .._transform.symbolic import zeros
+from ..lax.arithmetic import add
+from ..lax.broadcasting import broadcasted_iota
+from ..lax.comparison import eq
+from ..lax.conversion import convert, convert_element_type
 from ..lax.joining import split
 from ..lax.reshaping import reshape
 from .arguments import Closed, check_callable, checked_argnums
@@ -204,6 +209,8 @@ _kept: dict[tuple, list] = {}
 def basis(leaves: Sequence[Any], tree):
     """The standard basis of a tree of arrays, along a new first axis; kept while it is small."""
     avals = [typeof(x) for x in leaves]
+    if not all(is_static(a.shape) for a in avals):
+        return tree_unflatten(tree, _symbolic_basis(avals))
     key = (state.key, *avals)
     found = _kept.get(key)
     if found is None:
@@ -215,6 +222,18 @@ def basis(leaves: Sequence[Any], tree):
         if sum(f.size for f in found) <= 1 << 16:
             _kept[key] = found
     return tree_unflatten(tree, found)
+
+
+def _symbolic_basis(avals: Sequence[Any]) -> list[Any]:
+    """The standard basis of arrays of symbolic sizes, computed in the program."""
+    total, at, found = sum(a.size for a in avals), 0, []
+    for a in avals:
+        row, column = (broadcasted_iota(np.int32, (total, a.size), i) for i in (0, 1))
+        place = convert_element_type(at, np.dtype(np.int32))
+        block = convert(eq(row, add(column, place)), a.dtype, a.weak_type)
+        found.append(reshape(block, (total, *a.shape)))
+        at = at + a.size
+    return found
 
 
 def split_basis(x, leaves: Sequence[Any], axis: int) -> list[Any]:

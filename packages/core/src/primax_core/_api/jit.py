@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial, update_wrapper
 from typing import Any
 
-from .._base import caches, log, pytree, source
+from .._base import caches, pytree, source
 from .._base.config import state
 from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._lower.compile import compile_jaxpr
@@ -18,6 +18,8 @@ from .._runtime.sharding import SingleDeviceSharding
 from .._transform.call import Inline
 from .._transform.staged import Staged, Traced
 from .arguments import as_tuple, check_callable, debug_info, name_of
+from .formats import Wanted, layout_of, shardings_in, wanted_formats
+from .retraces import explain_miss
 from .stages import Lowered, Traced as TracedStage
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
@@ -155,6 +157,7 @@ class JitFunction:
         return TracedStage(
             traced, in_tree, avals, staged.name, partial(_lower_traced, staged, traced, in_tree),
             donated=staged.donated(in_tree), debug_info=traced.jaxpr.debug_info,
+            layouts=[layout_of(x) for x in leaves],
         )  # fmt: skip
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
@@ -201,7 +204,7 @@ class _JitStaged(Staged):
             if options.compiler_options
             else {},
             cache=cache,
-            on_miss=_explain_miss,
+            on_miss=explain_miss,
         )
 
     def _debug_info(self, in_tree, static_key) -> DebugInfo:
@@ -244,33 +247,46 @@ class _JitStaged(Staged):
                 found.extend(_flatten(arg)[0])
         return tuple(sorted(found))
 
-    def executable(self, jaxpr: Jaxpr, specs, in_tree=None) -> Executable:
+    def executable(self, jaxpr: Jaxpr, specs, in_tree=None, out_tree=None) -> Executable:
         o = self.jit_options
+        formats: dict[str, Any] = {}
+        wanted = None if in_tree is None else self.wanted(jaxpr, in_tree, out_tree)
+        if wanted is not None:
+            formats = {
+                "in_layouts": wanted.for_arguments(specs), "out_layouts": wanted.out_layouts,
+                "out_kinds": wanted.out_kinds,
+            }  # fmt: skip
         donated = self.donated(in_tree) if in_tree is not None else ()
         key = ("exe", state.key, tuple(specs), donated, o.key)
         exe = jaxpr.cache.get(key)
         if exe is None:
             _warn_unusable(jaxpr, donated)
-            sharding = _placement(o)
+            sharding = placement(o)
             exe = compile_jaxpr(
                 jaxpr, specs, name=self.name, donated=donated, keep_unused=o.keep_unused,
-                compiler_options=o.compiler_options, sharding=sharding,
+                compiler_options=o.compiler_options, sharding=sharding, **formats,
             )  # fmt: skip
             jaxpr.cache[key] = exe
         return exe
 
+    def wanted(self, jaxpr: Jaxpr, in_tree: Any, out_tree: Any) -> Wanted | None:
+        """The formats that the user gave."""
+        o = self.jit_options
+        return wanted_formats(
+            o.in_shardings, o.out_shardings, in_tree, out_tree, jaxpr.in_avals, jaxpr.out_avals
+        )
 
-def _placement(o: _Options):
+
+def placement(o: _Options):
     """The one sharding that a computation was told to use, if any."""
     chosen = None
-    for given in (o.in_shardings, o.out_shardings):
-        for s in _flatten(given, lambda x: x is None)[0] if given is not None else ():
-            if isinstance(s, SingleDeviceSharding):
-                if chosen is not None and chosen is not s:
-                    raise ValueError(
-                        f"in_shardings and out_shardings name different devices: {chosen} and {s}"
-                    )
-                chosen = s
+    for s in (*shardings_in(o.in_shardings), *shardings_in(o.out_shardings)):
+        if isinstance(s, SingleDeviceSharding):
+            if chosen is not None and chosen._devices != s._devices:
+                raise ValueError(
+                    f"in_shardings and out_shardings name different devices: {chosen} and {s}"
+                )
+            chosen = s._computing()
     return chosen
 
 
@@ -286,32 +302,9 @@ def _warn_unusable(jaxpr: Jaxpr, donated: tuple[int, ...]) -> None:
 
 def _lower_traced(staged: _JitStaged, traced: Traced, in_tree, platforms=None):
     o = staged.jit_options
-    return staged.name, staged.donated(in_tree), o.keep_unused, o.compiler_options, _placement(o)
-
-
-def _explain_miss(staged: Staged, key: tuple, avals: Sequence) -> None:
-    if not state.explain_cache_misses:
-        return
-    known = [k for k in staged.traced if k[0] is key[0]]
-    head = f"TRACING CACHE MISS for {staged.name}"
-    if not staged.traced:
-        why = "it was never traced before (or its function object is new)"
-    elif not known:
-        why = "configuration options that affect tracing have changed"
-    elif not any(k[3] == key[3] for k in known):
-        why = f"the arguments have a new structure {key[3]}"
-    elif not any(k[2] == key[2] for k in known):
-        why = "a static argument has a new value"
-    else:
-        closest = min(known, key=lambda k: sum(a is not b for a, b in zip(k[4:], avals)))
-        names = staged._debug_info(key[3], key[2]).arg_names or ()
-        changed = [
-            f"{names[i] if i < len(names) else i}: {b} where it was {a} before"
-            for i, (a, b) in enumerate(zip(closest[4:], avals))
-            if a is not b
-        ]
-        why = "arguments have new types: " + "; ".join(changed)
-    log.warning("%s because %s", head, why)
+    wanted = staged.wanted(traced.jaxpr, in_tree, traced.out_tree)
+    donated = staged.donated(in_tree)
+    return staged.name, donated, o.keep_unused, o.compiler_options, placement(o), wanted
 
 
 def jit(

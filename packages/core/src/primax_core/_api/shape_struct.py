@@ -8,6 +8,7 @@ from typing import Any
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.symbolic import as_size
+from .._runtime.layouts import Format
 
 
 class ShapeDtypeStruct:
@@ -18,7 +19,7 @@ class ShapeDtypeStruct:
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
     """
 
-    __slots__ = ("shape", "dtype", "sharding", "weak_type", "manual_axis_type", "is_ref")
+    __slots__ = ("shape", "dtype", "sharding", "weak_type", "manual_axis_type", "is_ref", "_layout")
 
     def __init__(
         self,
@@ -40,7 +41,9 @@ class ShapeDtypeStruct:
                 f"ShapeDtypeStruct: shape must be a sequence of integers, got {shape!r}"
             ) from None
         self.dtype: Any = dtypes.canonicalize_user_dtype(dtype, "ShapeDtypeStruct")
-        self.sharding: Any = sharding
+        # A Format is taken for a sharding with a layout.
+        self._layout: Any = sharding.layout if isinstance(sharding, Format) else None
+        self.sharding: Any = sharding.sharding if isinstance(sharding, Format) else sharding
         self.weak_type: bool = weak_type
         self.manual_axis_type: Any = manual_axis_type
         self.is_ref: bool = is_ref
@@ -62,12 +65,14 @@ class ShapeDtypeStruct:
 
     @property
     def format(self) -> Any:
-        """The layout, not known here."""
-        return None
+        """The layout and sharding, ``None`` if no layout is known."""
+        return None if self._layout is None else Format(self._layout, self.sharding)
 
     def update(self, **changes: Any) -> ShapeDtypeStruct:
         """A copy with some fields changed."""
-        fields = {n: getattr(self, n) for n in self.__slots__}
+        fields = {n: getattr(self, n) for n in self.__slots__ if n != "_layout"}
+        if self._layout is not None:
+            fields["sharding"] = self.format
         fields.update(changes)
         shape, dtype = fields.pop("shape"), fields.pop("dtype")
         return ShapeDtypeStruct(shape, dtype, **fields)
@@ -97,4 +102,6 @@ class ShapeDtypeStruct:
             for n in ("sharding", "weak_type", "is_ref")
             if getattr(self, n)
         )
+        if self._layout is not None:
+            notes += f", format={self._layout}"
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{notes})"

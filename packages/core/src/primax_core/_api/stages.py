@@ -9,11 +9,14 @@ from .._base import pytree
 from .._base.config import state
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import DebugInfo, Jaxpr
+from .._lower.formats import Formats
 from .._lower.lazy import _compile, lowering
-from .._runtime.array import default_sharding, spec_of
+from .._runtime.array import ArrayImpl, default_sharding, spec_of
 from .._runtime.devices import client_of
 from .._runtime.dispatch import as_operand, check_may_run
-from .._trace.core import Tracer, typeof
+from .._runtime.errors import JaxRuntimeError
+from .._runtime.layouts import Format, row_major
+from .._trace.core import Tracer, ref_handlers, typeof
 from .shape_struct import ShapeDtypeStruct
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
@@ -88,8 +91,9 @@ class Traced(Stage):
     def __init__(
         self, traced: Any, in_tree: Any, avals: Sequence[ShapedArray], name: str,
         options: Callable[..., Any], donated: tuple[int, ...] = (),
-        debug_info: DebugInfo | None = None,
+        debug_info: DebugInfo | None = None, layouts: Sequence[Any] | None = None,
     ):  # fmt: skip
+        self._layouts = layouts
         self.jaxpr: Jaxpr = traced.jaxpr
         self._consts = list(traced.consts)
         self.in_tree: Any = in_tree
@@ -118,7 +122,7 @@ class Traced(Stage):
 
     def lower(self, *, lowering_platforms: tuple[str, ...] | None = None, **_: Any) -> Lowered:
         """The program as StableHLO, for the default platform or the first one named."""
-        name, donated, keep_unused, compiler_options, sharding = self._options()
+        name, donated, keep_unused, compiler_options, sharding, wanted = self._options()
         if any(isinstance(c, Tracer) for c in self._consts):
             raise ValueError(
                 f"{name} closes over tracers of an enclosing transformation, so it cannot be "
@@ -129,10 +133,27 @@ class Traced(Stage):
         else:
             target = sharding or default_sharding()
             platform = _compile.platform_of(next(iter(target.device_set)))
+        jaxpr, plan = self.jaxpr, None
+        if jaxpr.effects and ref_handlers:
+            plan = ref_handlers["plan"](jaxpr, [*self._consts, *self._avals])
+            n = len(self._consts)
+            donated = (*plan.donated, *plan.places([n + i for i in donated]))
+            jaxpr = plan.jaxpr
         module = lowering.lower_module(
-            self.jaxpr, name, platform, donated=donated, keep_unused=keep_unused
-        )
-        return Lowered(self, module, compiler_options, sharding, keep_unused)
+            jaxpr, name, platform, donated=donated, keep_unused=keep_unused,
+            formats=self._formats(jaxpr, wanted) if plan is None else None,
+        )  # fmt: skip
+        lowered = Lowered(self, module, compiler_options, sharding, keep_unused)
+        if plan is not None:
+            lowered._plan, lowered._donated = plan, donated
+        return lowered
+
+    def _formats(self, jaxpr: Jaxpr, wanted: Any) -> Any:
+        own = [None] * len(self._consts) + list(self._layouts or [None] * len(self._avals))
+        if wanted is None:
+            return Formats.of(jaxpr, (), own, None)
+        ins = [w if g else x for w, g, x in zip(wanted.in_layouts, wanted.given, own)]
+        return Formats.of(jaxpr, (), ins, wanted.out_layouts, wanted.out_kinds)
 
     def __repr__(self) -> str:
         return f"Traced({self.fun_name})"
@@ -145,6 +166,7 @@ class Lowered(Stage):
         self, traced: Traced, module: Any, compiler_options: Any, sharding: Any, keep_unused: bool
     ):
         self._traced = traced
+        self._plan: Any = None  # how references among the arguments are passed
         self._module = module
         self._compiler_options = compiler_options
         self._sharding = sharding
@@ -184,9 +206,11 @@ class Lowered(Stage):
         if compiler_options:
             options = tuple(sorted({**dict(options), **compiler_options}.items()))
         sharding = self._sharding or default_sharding()
-        specs = [spec_of(a, sharding, self._sharding is not None) for a in self._avals]
+        jaxpr = self._traced.jaxpr if self._plan is None else self._plan.jaxpr
+        avals = self._avals if self._plan is None else jaxpr.in_avals
+        specs = [spec_of(a, sharding, self._sharding is not None) for a in avals]
         exe = _compile.load(
-            self._module, self._traced.jaxpr, specs, sharding, self._sharding is not None,
+            self._module, jaxpr, specs, sharding, self._sharding is not None,
             self._donated, options,
         )  # fmt: skip
         return Compiled(self, exe)
@@ -225,8 +249,14 @@ class Compiled(Stage):
                 "jitted function itself."
             )
         self._check(leaves)
+        self._check_layouts(leaves)
         check_may_run(f"jit({self._lowered._traced.fun_name})")
-        outs = self._exe([as_operand(x) for x in leaves])
+        plan = self._lowered._plan
+        if plan is None:
+            outs = self._exe([as_operand(x) for x in leaves])
+        else:
+            given = [*self._lowered._traced._consts, *leaves]
+            outs = plan.execute(given, lambda specs: self._exe)
         return _unflatten(self.out_tree, outs)
 
     call: Callable[..., Any] = __call__
@@ -249,18 +279,39 @@ class Compiled(Stage):
                 "The mismatches are:\n" + "\n".join(wrong)
             )
 
+    def _check_layouts(self, leaves: Sequence[Any]) -> None:
+        """Refuse arrays that are bound to their place and lie otherwise than was compiled for."""
+        wrong = []
+        for i, (x, layout) in enumerate(zip(leaves, self._exe.in_layouts)):
+            if type(x) is ArrayImpl and x._spec.committed and x._spec.layout != layout:
+                info = self._lowered._traced.debug_info
+                names = (info.arg_names if info else None) or ()
+                ndim = x.aval.ndim
+                wrong.append(
+                    f"Argument {names[i] if i < len(names) else i} with shape "
+                    f"{x.aval.strip_weak_type()}:\n  Passed layout: "
+                    f"{x._spec.layout or row_major(ndim)}\n  Required layout: "
+                    f"{layout or row_major(ndim)}"
+                )
+        if wrong:
+            raise ValueError(
+                "Computation was compiled for input layouts that disagree with the layouts of "
+                f"arguments passed to it. Here are the {len(wrong)} mismatches:\n"
+                + "\n".join(wrong)
+            )
+
     def as_text(self) -> str:
         """The optimised HLO."""
         return "\n\n".join(m.to_string() for m in self._exe.raw.hlo_modules())
 
     def cost_analysis(self) -> dict[str, float] | None:
-        """XLA's estimate of the cost: flops, bytes and so on."""
-        found = self._exe.raw.cost_analysis()
+        """XLA's estimate of the cost: flops, bytes and so on; ``None`` where it has none."""
+        found = _if_implemented(self._exe.raw.cost_analysis)
         return found[0] if isinstance(found, list) else found
 
     def memory_analysis(self) -> Any:
         """Sizes of arguments, results, temporaries and code, or ``None`` where not known."""
-        return self._exe.raw.get_compiled_memory_stats()
+        return _if_implemented(self._exe.raw.get_compiled_memory_stats)
 
     def runtime_executable(self) -> Any:
         """jaxlib's executable."""
@@ -276,5 +327,32 @@ class Compiled(Stage):
         """Shardings of the results."""
         return _unflatten(self.out_tree, [s.sharding for s in self._exe.out_specs])
 
+    @property
+    def input_formats(self) -> Any:
+        """Formats of the arguments ``(args, kwargs)``."""
+        layouts = [
+            Format(layout or row_major(a.ndim), s)
+            for layout, s, a in zip(self._exe.in_layouts, self._exe.in_shardings, self._avals)
+        ]
+        return _unflatten(self.in_tree, layouts)
+
+    @property
+    def output_formats(self) -> Any:
+        """Formats of the results."""
+        return _unflatten(
+            self.out_tree,
+            [Format(s.layout or row_major(s.aval.ndim), s.sharding) for s in self._exe.out_specs],
+        )
+
     def __repr__(self) -> str:
         return f"Compiled({self._lowered._traced.fun_name})"
+
+
+def _if_implemented(ask: Callable[[], Any]) -> Any:
+    """The answer of an executable; ``None`` where a plug-in has none."""
+    try:
+        return ask()
+    except JaxRuntimeError as e:
+        if "UNIMPLEMENTED" in str(e):
+            return None
+        raise

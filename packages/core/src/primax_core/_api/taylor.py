@@ -71,17 +71,10 @@ def jet(
     check_callable(fun)
     primals, series, order = _checked(primals, series)
     trace = TaylorTrace(state.trace, order, fun)
-    args = []
-    for i, (p, terms) in enumerate(zip(primals, series)):
-        leaves, tree = _flatten(p)
-        rows = _rows(terms, tree, len(leaves), i)
-        given = [_terms(x, [r[j] for r in rows], i) for j, x in enumerate(leaves)]
-        if not factorial_scaled:
-            given = [[_times(t, factorial(k + 1)) for k, t in enumerate(ts)] for ts in given]
-        lifted = [
-            trace.lift(x, None if mask_of(ts) is None else ts) for x, ts in zip(leaves, given)
-        ]
-        args.append(_unflatten(tree, lifted))
+    args = [
+        _moving(trace, p, terms, i, factorial_scaled)
+        for i, (p, terms) in enumerate(zip(primals, series))
+    ]
     try:
         with set_trace(trace):
             out = fun(*args)
@@ -94,13 +87,27 @@ def jet(
     if state.check_tracer_leaks:
         del args, out, outs
         check_leaks(trace, f"of Taylor-mode differentiation of {describe(fun)}")
-    found = []
-    for p, ts in split:
-        given = [_presented(p, t) for t in ts or [None] * order]
-        if not factorial_scaled:
-            given = [_times(t, 1 / factorial(k + 1)) for k, t in enumerate(given)]
-        found.append(given)
+    found = [_derivatives(p, terms, order, factorial_scaled) for p, terms in split]
     return _unflatten(out_tree, [finished(p) for p, _ in split]), _unflatten(out_tree, found)
+
+
+def _moving(trace: TaylorTrace, primal: Any, terms: list, i: int, factorial_scaled: bool) -> Any:
+    """An argument as the function receives it."""
+    leaves, tree = _flatten(primal)
+    rows = _rows(terms, tree, len(leaves), i)
+    given = [_terms(x, [r[j] for r in rows], i) for j, x in enumerate(leaves)]
+    if not factorial_scaled:
+        given = [[_times(t, factorial(k + 1)) for k, t in enumerate(ts)] for ts in given]
+    lifted = [trace.lift(x, None if mask_of(ts) is None else ts) for x, ts in zip(leaves, given)]
+    return _unflatten(tree, lifted)
+
+
+def _derivatives(value: Any, terms: Any, order: int, factorial_scaled: bool) -> list:
+    """Those of a result, as they are returned."""
+    found = [_presented(value, t) for t in terms or [None] * order]
+    if not factorial_scaled:
+        found = [_times(t, 1 / factorial(k + 1)) for k, t in enumerate(found)]
+    return found
 
 
 def _checked(primals: Any, series: Any) -> tuple[list, list, int]:

@@ -14,6 +14,7 @@ from .._runtime import guards
 from .._runtime.array import ArrayImpl
 from .._runtime.devices import Device
 from .._runtime.jaxlib_versions import start_copies_to_host
+from .._runtime.layouts import Format
 from .._runtime.live import live_arrays as live_arrays
 from .._runtime.sharding import Sharding
 from .._trace.core import Tracer
@@ -34,7 +35,8 @@ def device_put(
 
     Args:
       x: a tree of arrays, NumPy arrays and numbers.
-      device: a device, a sharding, a kind of memory (`memory.Space`) or ``None``, or a prefix of
+      device: a device, a sharding, a format (a sharding with a layout), a kind of memory
+        (`memory.Space`) or ``None``, or a prefix of
         the tree with those as leaves. Arrays given a place are *committed*: computations with them
         run there. ``None`` leaves arrays where they are, and puts other values, uncommitted, on the
         default device.
@@ -72,11 +74,11 @@ def device_put(
 
 
 def _places(name: str, tree, given: Any) -> list[Place]:
-    if given is None or isinstance(given, (Device, Sharding, Space)):
+    if given is None or isinstance(given, (Device, Sharding, Space, Format)):
         return [given] * tree.num_leaves
     found = flatten_axes(name, tree, given)
     for p in found:
-        if p is not None and not isinstance(p, (Device, Sharding, Space)):
+        if p is not None and not isinstance(p, (Device, Sharding, Space, Format)):
             raise ValueError(
                 f"{name} takes a device, a sharding, a memory.Space or None, or a tree of these; "
                 f"got {p!r} of type {type(p)}. See primax.devices()"

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._base import pytree
+from .._base.config import state
 from .._base.source import api_boundary
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
-from .._ir.jaxpr import Literal
-from .._trace.core import typeof
+from .._ir.jaxpr import DebugInfo, Literal
+from .._trace.core import ref_handlers, typeof
+from .._trace.staging import tracer_classes
 from .._transform.linearize import Node, Tangent, linearize_of, tape_to_jaxpr
 from .._transform.presenting import finished
 from .._transform.symbolic import Zero, add_tangents, instantiate
 from .._transform.transpose import run_tape_backwards
-from .arguments import check_callable, describe, name_of
+from .arguments import check_callable, debug_info, describe, name_of
+
+if TYPE_CHECKING:
+    from .grad_refs import Delivery, WithRefs
 
 tree_flatten, tree_unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
@@ -28,9 +33,11 @@ class VJP:
     It may be called any number of times, and gives one cotangent for each argument.
     """
 
-    def __init__(self, tape, outs, ins, in_avals, in_tree, out_avals, out_tree):
+    def __init__(self, tape, outs, ins, in_avals, in_tree, out_avals, out_tree, of=None):
         self._tape = tape
+        # The linear quantities of the results; after them, of what references hold at the end.
         self._outs = outs
+        self._of = of
         self._ins = ins
         self._in_avals = in_avals
         self.in_tree = in_tree
@@ -58,6 +65,44 @@ class VJP:
                 "The function returned by `vjp` applied to a function with several results takes "
                 "one argument: the cotangents in a tree of the results' structure."
             )
+        return self._apply(out_ct, None)
+
+    def with_refs(self, *refs: Any) -> WithRefs:
+        """The function with references that gradients are added to.
+
+        Args:
+          refs: of the structure of the differentiated function's arguments, with a ``Ref`` where
+            the gradient is added in place, ``ad.GradValue()`` where it is returned, and
+            ``ad.DontWant()`` where it is not wanted. For an argument that is a reference itself,
+            the given one holds the gradient with respect to its last contents before, and to its
+            first contents afterwards.
+
+        Returns:
+          A function of the results' cotangents; its result has ``ad.GradRef()`` in place of
+          gradients that were added to a reference.
+
+        Raises:
+          ValueError: if structures or types do not fit.
+
+        >>> from primax_core import new_ref
+        >>> total = new_ref(np.float32(1.0))
+        >>> _, pull = vjp(lambda x: x * x, np.float32(3.0))
+        >>> pull.with_refs(total)(np.float32(1.0))
+        (GradRef(),)
+        >>> float(total[...])
+        7.0
+        """
+        from .grad_refs import WithRefs, check_entries
+
+        return WithRefs(self, check_entries(refs, self.in_tree, self._in_avals, self._info()))
+
+    def _info(self) -> DebugInfo:
+        if self._of is None:
+            return DebugInfo("vjp", "a function")
+        args = tree_unflatten(self.in_tree, [0] * self.in_tree.num_leaves)
+        return debug_info(self._of, "vjp", args, {})
+
+    def _apply(self, out_ct: Any, entries: list[Any] | None) -> Any:
         cts, tree = tree_flatten(out_ct)
         if tree != self.out_tree:
             raise ValueError(
@@ -71,12 +116,24 @@ class VJP:
             if t is not None:
                 old = given.get(t)
                 given[t] = ct if old is None else add_tangents(old, ct)
+        if len(self._outs) > len(cts):
+            self._followed_refs(entries).add_last(given, self._outs[len(cts) :])
         found = iter(run_tape_backwards(self._tape, given, [t for t in self._ins if t]))
         results = []
-        for t, aval in zip(self._ins, self._in_avals):
+        delivery = None if entries is None else self._followed_refs(entries)
+        for i, (t, aval) in enumerate(zip(self._ins, self._in_avals)):
             ct = next(found) if t is not None else None
-            results.append(finished(instantiate(Zero(aval.tangent_aval())) if ct is None else ct))
+            if delivery is not None and delivery.takes(i):
+                results.append(delivery.deliver(i, ct))
+            else:
+                ct = instantiate(Zero(aval.tangent_aval())) if ct is None else ct
+                results.append(finished(ct))
         return tree_unflatten(self.in_tree, results)
+
+    def _followed_refs(self, entries: list[Any] | None) -> Delivery:
+        from .grad_refs import Delivery
+
+        return Delivery(self._ins, self._in_avals, entries, self._info)
 
     def __repr__(self):
         return f"VJP({self.in_tree} <- {self.out_tree})"
@@ -90,7 +147,7 @@ def _vjp_flatten(f: VJP):
 class _VjpAux:
     """The structure of a ``VJP`` without its residuals; equal for programs that are the same."""
 
-    __slots__ = ("nodes", "outs", "ins", "fields", "key")
+    __slots__ = ("nodes", "outs", "ins", "fields", "key", "of")
 
     def __init__(self, f: VJP, shape):
         index = {}
@@ -104,6 +161,7 @@ class _VjpAux:
             (n.jaxpr, tuple(index[t] for t in n.inputs), shape[j], n.backward)
             for j, n in enumerate(f._tape)
         )
+        self.of = f._of
         self.outs = tuple(None if t is None else index[t] for t in f._outs)
         self.ins = tuple(None if t is None else t.aval for t in f._ins)
         self.fields = (f._in_avals, f.in_tree, f._out_avals, f.out_tree)
@@ -136,7 +194,7 @@ def _vjp_unflatten(aux: _VjpAux, leaves) -> VJP:
             made[j, k] = t
     outs = [None if k is None else made[k] for k in aux.outs]
     in_avals, in_tree, out_avals, out_tree = aux.fields
-    return VJP(tape, outs, ins, in_avals, in_tree, out_avals, out_tree)
+    return VJP(tape, outs, ins, in_avals, in_tree, out_avals, out_tree, aux.of)
 
 
 pytree.register_pytree_node(VJP, _vjp_flatten, _vjp_unflatten)
@@ -213,14 +271,28 @@ def pull_back(fun: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool):
         found.extend((out_tree, len(outs), aux_tree))
         return [*outs, *aux_leaves]
 
-    outs, tangents, trace, ins = linearize_of(flat, leaves, mask, fun)
+    given_refs: list[int] = []
+    run: Callable[..., Any] = flat
+    if ref_handlers and any(type(a) in tracer_classes for a in in_avals):
+        from .grad_refs import followed_refs
+
+        run, leaves, given_refs = followed_refs(flat, leaves, mask)
+        refs = tree_flatten(primals)[0]
+    outs, tangents, trace, ins = linearize_of(run, leaves, mask, fun)
+    last: list[Any] = []
+    if given_refs:
+        k = len(outs) - len(given_refs)
+        for i, x in zip(given_refs, outs[k:]):
+            ref_handlers["write"](state.trace, refs[i], x)
+        last = tangents[k:]
+        outs, tangents = outs[:k], tangents[:k]
     out_tree, n, aux_tree = found
     aux = tree_unflatten(aux_tree, [finished(a) for a in outs[n:]]) if has_aux else None
-    outs, tangents = outs[:n], tangents[:n]
+    outs, tangents = outs[:n], [*tangents[:n], *last]
     out_avals = [output_aval(o, fun) for o in outs]
     given = iter(ins)
     all_ins = [next(given) if m else None for m in mask]
-    pullback = VJP(trace.tape, tangents, all_ins, in_avals, in_tree, out_avals, out_tree)
+    pullback = VJP(trace.tape, tangents, all_ins, in_avals, in_tree, out_avals, out_tree, fun)
     return tree_unflatten(out_tree, [finished(o) for o in outs]), pullback, aux
 
 

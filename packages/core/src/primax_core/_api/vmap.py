@@ -10,10 +10,10 @@ import numpy as np
 from .._base import pytree
 from .._base.source import api_boundary_of
 from .._ir.dtypes import float0
-from .._trace.core import typeof
+from .._trace.core import ref_handlers, typeof
 from .._transform.batching import Axis, batch_of, move_axis
 from .._transform.presenting import finished
-from .arguments import check_callable, leaf_names
+from .arguments import check_callable, debug_info, leaf_names
 
 tree_flatten, tree_unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
@@ -81,6 +81,8 @@ def vmap(
             _canonical_in(x, d, fun, args, kwargs, i) for i, (x, d) in enumerate(zip(leaves, dims))
         ]
         size = mapped_size(leaves, dims, axis_size, fun, args, kwargs)
+        if ref_handlers:
+            ref_handlers["aliases"](leaves, (), lambda: debug_info(fun, "vmap", args, kwargs))
         axis = Axis(size, axis_name, spmd_axis_name)
         trees: list = []
 

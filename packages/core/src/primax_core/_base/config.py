@@ -85,6 +85,12 @@ def _differences(names: list[str], values: tuple[Any, ...]) -> str:
     return ", ".join(changed)
 
 
+def changed_options(a: TraceKey, b: TraceKey) -> list[tuple[str, Any, Any]]:
+    """Names of the options in which two keys differ, with the values in each."""
+    pairs = zip(_trace_names, a.values, b.values, strict=False)
+    return [(name, x, y) for name, x, y in pairs if x != y]
+
+
 class _Thread:
     """A handle on one thread's values, so that a global update can reach them."""
 

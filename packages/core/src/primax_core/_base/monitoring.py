@@ -171,22 +171,27 @@ class timed:
         self.name = name
         self.since: float | None = None
 
-    def __enter__(self) -> timed:
+    def __enter__(self) -> None:
         if listening:
             self.since = time.time()
             record_scalar(self.event, self.since, fun_name=self.name)
             self.began = time.perf_counter()
-        return self
-
-    def dropped(self) -> None:
-        """Record nothing after all."""
-        self.since = None
 
     def __exit__(self, kind: object, *exc: object) -> None:
         if self.since is not None and kind is None:
-            took = time.perf_counter() - self.began
-            record_event_duration_secs(self.event, took, fun_name=self.name)
-            record_event_time_span(self.event, self.since, self.since + took, fun_name=self.name)
+            _record_end(self.event, self.name, self.since, time.perf_counter() - self.began)
+
+
+def record_timed(event: str, name: str, took: float) -> None:
+    """Record what took so many seconds and ended now, as :class:`timed` does."""
+    since = time.time() - took
+    record_scalar(event, since, fun_name=name)
+    _record_end(event, name, since, took)
+
+
+def _record_end(event: str, name: str, since: float, took: float) -> None:
+    record_event_duration_secs(event, took, fun_name=name)
+    record_event_time_span(event, since, since + took, fun_name=name)
 
 
 def timed_as(event: str, name_of: Callable[..., str]) -> Callable[[_F], _F]:

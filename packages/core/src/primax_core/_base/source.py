@@ -6,6 +6,7 @@ offset; `locate` turns them into a file, a line and a column when somebody asks.
 
 from __future__ import annotations
 
+import builtins
 import functools
 import os
 import sys
@@ -208,13 +209,14 @@ def fold_traceback(error: BaseException) -> None:
 
     What happens is up to the option ``traceback_filtering``: with ``off`` nothing does, with
     ``hide_frames`` (or ``tracebackhide``) the frames stay and IPython and pytest do not show them,
-    with ``remove_frames`` a note says that they were removed. A frame of the library that failed by
+    with ``remove_frames`` a note says that they were removed. ``auto`` hides frames in IPython and
+    removes them elsewhere. A frame of the library that failed by
     accident, not at a ``raise`` statement, is kept, since it is what a bug report needs.
     """
     mode = state.traceback_filtering
     if mode == "off":
         return
-    if mode in ("hide_frames", "tracebackhide"):
+    if mode in ("hide_frames", "tracebackhide") or mode == "auto" and _in_ipython():
         _hide_frames(error)
         return
     entries = list(_entries(error.__traceback__))
@@ -265,6 +267,10 @@ _NOTE: Final = (
     "The library's own frames were removed from this traceback. To see them, set the option "
     "traceback_filtering, or PRIMAX_TRACEBACK_FILTERING, to off."
 )
+
+
+def _in_ipython() -> bool:
+    return hasattr(builtins, "__IPYTHON__")
 
 
 def _add_note(error: BaseException) -> None:

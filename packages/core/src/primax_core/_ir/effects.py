@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 no_effects: frozenset = frozenset()
 
 
@@ -20,6 +23,10 @@ class Effect:
     def seen_from(self, invars, binders) -> Effect:
         """The effect of an equation as the effect of the program that the equation stands in, whose
         arguments have the positions ``binders``."""
+        return self
+
+    def at(self, index: int) -> Any:
+        """The same effect on another operand."""
         return self
 
 
@@ -62,6 +69,22 @@ class NamedEffect(Effect):
 def are_ordered(effects: frozenset) -> bool:
     """Whether some of the effects happen in program order."""
     return bool(effects) and any(e.ordered for e in effects)
+
+
+def on_references(effects: frozenset) -> bool:
+    """Whether some of the effects are about references that are operands."""
+    return bool(effects) and any(e.input_index is not None for e in effects)
+
+
+def shifted(effects: frozenset, place: Callable[[int], int]) -> frozenset:
+    """Effects of a held program as those of the equation that holds it.
+
+    Args:
+      place: from an argument of the program to the operand of the equation.
+    """
+    if not on_references(effects):
+        return effects
+    return frozenset(e if e.input_index is None else e.at(place(e.input_index)) for e in effects)
 
 
 def must_stay(effects: frozenset) -> bool:

@@ -38,6 +38,9 @@ class ExtendedDType:
     kind: str = "V"
 
 
+extended_dtypes: Final[dict[str, ExtendedDType]] = {}
+"""Extended dtypes by name: who defines one enters it here, so that programs can be read back."""
+
 DType = np.dtype | ExtendedDType
 DTypeLike = Any
 
@@ -441,3 +444,21 @@ def short_name(dtype: Any) -> str:
                     break
         _short_names[dtype] = found
     return found
+
+
+def dtype_named(name: str) -> DType | None:
+    """The dtype of a name, as ``full_name`` gives it; ``None`` if there is none.
+
+    >>> from primax_core._ir import dtypes
+    >>> dtypes.dtype_named("bfloat16") == dtypes.bf16
+    True
+    """
+    if name == "float0":
+        return float0
+    found: DType | None = _by_name.get(name)
+    return extended_dtypes.get(name) if found is None else found
+
+
+def full_name(dtype: DType) -> str:
+    """What `dtype_named` finds a dtype by."""
+    return "float0" if dtype == float0 else dtype.name

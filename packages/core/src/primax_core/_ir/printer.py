@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,21 @@ hidden_params: dict[str, dict[str, Any]] = {}
 def hide_defaults(primitive: str, **defaults: Any) -> None:
     """Do not print these parameters of a primitive while they have their defaults."""
     hidden_params.setdefault(primitive, {}).update(defaults)
+
+
+# How equations of a primitive are written, where that is not ``results = name[params] operands``.
+_texts: dict[str, Callable[[Eqn, Callable[[Any], str], list[str]], str]] = {}
+
+
+def print_as(primitive: str) -> Callable[[Any], Any]:
+    """Decorator that registers the text of a primitive's equations: a function of the equation, of
+    one from an operand to its text, and of the texts of the results."""
+
+    def register(fun: Any) -> Any:
+        _texts[primitive] = fun
+        return fun
+
+    return register
 
 
 class _Names:
@@ -134,10 +150,14 @@ class _Printer:
         operands = "".join(f" {self.var(v)}" for v in eqn.invars)
         scope = f"[{'/'.join(eqn.ctx)}]" if self.name_stack and eqn.ctx else ""
         note = f" # {eqn.source_info}" if self.source_info and eqn.source_info else ""
-        results = " ".join(
+        made = [
             self.var(v, True) if used is None or v in used else f"_:{v.aval.str_short()}"
             for v in eqn.outvars
-        )
+        ]
+        results = " ".join(made)
+        written = _texts.get(eqn.primitive.name)
+        if written is not None:
+            return [written(eqn, self.var, made) + note]
         params = self.params(eqn)
         head = f"{results} = {eqn.primitive.name}{scope}" if results else eqn.primitive.name
         if not params:

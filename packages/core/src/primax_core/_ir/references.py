@@ -180,27 +180,3 @@ class LocalRefEffect(NamedEffect):
 
 
 local_ref_effect = LocalRefEffect()
-
-
-def ref_effects(effects: frozenset[Any]) -> list[RefEffect]:
-    """The effects on references among effects."""
-    return [e for e in effects if isinstance(e, RefEffect)] if effects else []
-
-
-def written(effects: frozenset[Any]) -> set[int]:
-    """Indices of the references that are changed."""
-    return {e.input_index for e in ref_effects(effects) if type(e) is not ReadEffect}
-
-
-def moved(effects: frozenset[Any], places: Mapping[int, int]) -> frozenset[Any]:
-    """Effects of a held program as those of the equation that holds it.
-
-    Args:
-      places: for arguments of the program, the operands of the equation; others keep theirs.
-    """
-    if not ref_effects(effects):
-        return effects
-    return frozenset(
-        e.at(places.get(e.input_index, e.input_index)) if isinstance(e, RefEffect) else e
-        for e in effects
-    )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
+
+from .._base.errors import InconclusiveDimensionOperation
 
 
 class UnknownDimensionError(ValueError):
@@ -49,6 +51,15 @@ def as_size(d: Any) -> Any:
 def index(d: Any) -> Any:
     """``operator.index`` that lets symbolic dimensions pass."""
     return d if isinstance(d, Dimension) else d.__index__()
+
+
+def decided(condition: Callable[[], bool], otherwise: bool) -> bool:
+    """A condition on dimensions, or ``otherwise`` where it is not decided for all their values:
+    for choices that change how something is computed, and not what."""
+    try:
+        return condition()
+    except InconclusiveDimensionOperation:
+        return otherwise
 
 
 def max_dim(x: Any, y: Any) -> Any:

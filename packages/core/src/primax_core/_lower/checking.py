@@ -16,6 +16,8 @@ import struct
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from .._base import caches
@@ -26,13 +28,26 @@ from .._runtime.disk import executables as disk
 from .._runtime.jaxlib_versions import build
 from . import module_reader
 
-SECONDS = 60.0
+# How long the other process may take to start, and to read a module: some bytes it reads for ever.
+STARTING = 60.0
+READING = 4.0, 1e-6  # seconds, and seconds for each byte
 
 _readable: dict[bytes, None] = caches.Bounded()
+_trusted: dict[bytes, None] = caches.Bounded()
+
+
+def trust(data: bytes) -> None:
+    """Note that a module's bytes come from this process or somebody whom the user trusts."""
+    _trusted[_key(data)] = None
+
+
+def is_trusted(data: bytes) -> bool:
+    """Whether a module's bytes were noted by :func:`trust`."""
+    return _key(data) in _trusted
 
 
 def remember(data: bytes) -> None:
-    """Note that a module's bytes can be read: this process wrote them."""
+    """Note that a module's bytes can be read."""
     key = _key(data)
     if key not in _readable:
         _readable[key] = None
@@ -83,12 +98,13 @@ class _Reader:
         with self.lock:
             for _ in range(3):
                 process = self._running()
-                answer = self._exchange(process, data)
+                with _limited(process, READING[0] + READING[1] * len(data)):
+                    answer = self._exchange(process, data)
                 if answer is not None:
                     return answer
                 code = self._ended(process)
                 if code != 0:  # it did not end because it was idle
-                    return f"reading it ended the process that tried (exit code {code})"
+                    return f"reading it ended the process that tried, or went on for ever ({code})"
         return "the process that reads modules ends at once"
 
     def _running(self) -> subprocess.Popen[bytes]:
@@ -113,13 +129,14 @@ class _Reader:
                 "export.deserialize(blob, trusted=True)."
             ) from e
         self.process, self.owner = process, os.getpid()
+        assert process.stdout is not None
+        with _limited(process, STARTING):
+            process.stdout.read(1)  # it is ready
         return process
 
     def _exchange(self, process: subprocess.Popen[bytes], data: bytes) -> str | None:
         """The answer; ``None`` if the process ended."""
         assert process.stdin is not None and process.stdout is not None
-        timer = threading.Timer(SECONDS, process.kill)
-        timer.start()
         try:
             process.stdin.write(struct.pack("<Q", len(data)) + data)
             process.stdin.flush()
@@ -129,10 +146,8 @@ class _Reader:
             size = struct.unpack("<I", head[1:])[0]
             text = process.stdout.read(size).decode("utf-8", "replace")
             return "" if head[:1] == b"y" else text or "it is malformed"
-        except (BrokenPipeError, OSError):
+        except OSError:
             return None
-        finally:
-            timer.cancel()
 
     def _ended(self, process: subprocess.Popen[bytes]) -> int:
         self.process = None
@@ -143,7 +158,7 @@ class _Reader:
             except OSError:
                 pass
         try:
-            return process.wait(SECONDS)
+            return process.wait(STARTING)
         except subprocess.TimeoutExpired:
             process.kill()
             return process.wait()
@@ -154,6 +169,17 @@ class _Reader:
         if process is not None and self.owner == os.getpid():
             process.kill()
             self._ended(process)
+
+
+@contextmanager
+def _limited(process: subprocess.Popen[bytes], seconds: float) -> Iterator[None]:
+    """Kills the process if it takes longer."""
+    timer = threading.Timer(seconds, process.kill)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 _reader = _Reader()

@@ -16,10 +16,11 @@ from .._runtime import custom_calls
 from .._runtime.array import Spec, spec_of
 from .._runtime.devices import check_not_forked, platform_of
 from .._runtime.disk import executables as disk
-from .._runtime.dispatch import Executable, Loaded, as_operand, device_of
+from .._runtime.dispatch import Executable, Loaded, as_operand, device_of, relaid
 from .._runtime.jaxlib_versions import _jax
 from .._runtime.sharding import device_assignment
 from .._trace.core import ref_handlers
+from .formats import Formats
 from .lazy import lowering, mlir
 from .liveness import kept_inputs, large_consts
 from .programs import key_of
@@ -48,8 +49,18 @@ def compile_jaxpr(
     keep_unused: bool = False,
     compiler_options: tuple = (),
     sharding=None,
+    in_layouts: Sequence[Any] | None = None,
+    out_layouts: Sequence[Any] | None = None,
+    out_kinds: Sequence[str | None] | None = None,
 ) -> Executable:
-    """Compile a program for arguments of these types and places."""
+    """Compile a program for arguments of these types and places.
+
+    Args:
+      in_layouts: the layouts of the arguments, by default those they have; ``Layout.AUTO`` leaves
+        one to the compiler.
+      out_layouts: those of the results, by default row-major.
+      out_kinds: kinds of memory of the results, by default those the program puts them in.
+    """
     if jaxpr.effects and ref_handlers:
         jaxpr = ref_handlers["lowered"](jaxpr)
     if state.debug_nans or state.debug_infs:
@@ -58,12 +69,15 @@ def compile_jaxpr(
     sharding = device_of(in_specs) if sharding is None else sharding
     devs = (next(iter(sharding.device_set)),)
     platform = platform_of(devs[0])
-    key = key_of(jaxpr, name, platform, donated, keep_unused) if disk.is_on(devs) else None
+    formats = Formats.of(jaxpr, in_specs, in_layouts, out_layouts, out_kinds)
+    keyed = disk.is_on(devs) and formats is None
+    key = key_of(jaxpr, name, platform, donated, keep_unused) if keyed else None
     loaded = None if key is None else _recall(key, devs, compiler_options, name)
     if loaded is None:
         lowered = lower_module(
-            jaxpr, name, platform, donated=donated, keep_unused=keep_unused, sharding=sharding
-        )
+            jaxpr, name, platform, donated=donated, keep_unused=keep_unused, sharding=sharding,
+            formats=formats,
+        )  # fmt: skip
         return load(lowered, jaxpr, in_specs, sharding, committed, donated, compiler_options, key)
     kept = None if keep_unused else kept_inputs(jaxpr)
     consts = list(large_consts(jaxpr).values())
@@ -86,17 +100,28 @@ def load(
     loaded = compile_module(lowered, devs, compiler_options, program)
     return _executable(
         loaded, jaxpr, in_specs, sharding, committed, donated, lowered.name, lowered.kept,
-        lowered.consts,
+        lowered.consts, lowered.formats,
     )  # fmt: skip
 
 
 def _executable(
-    loaded: Loaded, jaxpr: Jaxpr, in_specs, sharding, committed, donated, name, kept, consts
-) -> Executable:
-    out_specs = [spec_of(v.aval, sharding, committed) for v in jaxpr.outvars]
-    bufs = [as_operand(c)._buf for c in consts]
+    loaded: Loaded, jaxpr: Jaxpr, in_specs, sharding, committed, donated, name, kept, consts,
+    formats: Formats | None = None,
+) -> Executable:  # fmt: skip
+    in_layouts = None
+    if formats is None:
+        out_specs = [spec_of(v.aval, sharding, committed) for v in jaxpr.outvars]
+    else:
+        in_layouts, out_layouts = formats.chosen(loaded.raw, kept, len(consts))
+        out_specs = [
+            spec_of(v.aval, sharding if k is None else sharding.with_memory_kind(k), committed, o)
+            for v, k, o in zip(jaxpr.outvars, formats.out_kinds, out_layouts)
+        ]
+    bufs = [relaid(as_operand(c), None)._buf for c in consts]
     in_shardings = [sharding] * len(in_specs)
-    return Executable(loaded, in_specs, in_shardings, out_specs, kept, bufs, donated, name, jaxpr)
+    return Executable(
+        loaded, in_specs, in_shardings, out_specs, kept, bufs, donated, name, jaxpr, in_layouts
+    )
 
 
 def compile_module(
@@ -113,7 +138,7 @@ def compile_module(
                 raw = devs[0].client.compile_and_load(
                     lowered.module, _jax.DeviceList(devs), options, lowered.callbacks
                 )
-            loaded = Loaded(raw)
+            loaded = Loaded(raw, from_bytes=True)
     else:
         bytecode = _bytecode(lowered.module)
         digest = digest_of(bytecode)
@@ -132,7 +157,7 @@ def _compile_or_fetch(lowered: Lowered, bytecode: bytes, digest: bytes, devs, op
     place = disk.place_of(digest, devs, options) if disk.is_on(devs) else None
     raw = None if place is None else _fetch(place, devs, options)
     if raw is not None:
-        return Loaded(raw)
+        return Loaded(raw, from_bytes=True)
     started = time.perf_counter()
     # Not a DeviceList: iterating over one, jaxlib 0.10 gives its class an attribute.
     loaded = Loaded(devs[0].client.compile_and_load(bytecode, devs, options))
@@ -159,6 +184,20 @@ def _fetch(place, devs: tuple, options: Any) -> Any | None:
     return raw
 
 
+def executable_bytes(lowered: Lowered, loaded: Loaded, devs: tuple, compiler_options: tuple) -> bytes:
+    """jaxlib's bytes of a module's executable."""
+    client = devs[0].client
+    if not loaded.from_bytes:
+        return client.serialize_executable(loaded.raw)
+    options = make_options(devs, compiler_options)
+    bytecode = _bytecode(lowered.module)
+    place = disk.place_of(digest_of(bytecode), devs, options) if disk.is_on(devs) else None
+    found = None if place is None else disk.stored(place)
+    if found is not None:
+        return found
+    return client.serialize_executable(client.compile_and_load(bytecode, devs, options))
+
+
 def _recall(key: bytes, devs: tuple, compiler_options: tuple, name: str) -> Loaded | None:
     """The executable of a program that was lowered before, here or in another process."""
     check_not_forked()
@@ -174,15 +213,13 @@ def _recall(key: bytes, devs: tuple, compiler_options: tuple, name: str) -> Load
     if loaded is None:
         options = make_options(devs, compiler_options)
         place = disk.place_of(digest, devs, options)
-        if place is None:
-            return None
-        with monitoring.timed(monitoring.COMPILE, f"jit({name})") as span:
-            raw = _fetch(place, devs, options)
-            if raw is None:
-                span.dropped()
+        raw = None if place is None else _fetch(place, devs, options)
         if raw is None:
             return None
-        loaded = Loaded(raw)
+        if monitoring.listening:
+            took = time.perf_counter() - started
+            monitoring.record_timed(monitoring.COMPILE, f"jit({name})", took)
+        loaded = Loaded(raw, from_bytes=True)
     _remember(loaded, digest, devs, compiler_options)
     _say_compiled(name, started)
     return loaded

@@ -170,9 +170,21 @@ def make_static(module: ir.Module, in_avals: Sequence[Any], platform: int | None
             raise RefinementError(
                 f"argument {i} of the module has type {argument.type}, which {kind} does not fit"
             )
-        argument.set_type(kind)
+        if argument.type != kind:
+            _set_type(block, argument, kind)
     results = ir.FunctionType(main.attributes["function_type"].value).results
     main.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, results))
+
+
+def _set_type(block: ir.Block, argument: Any, kind: ir.Type) -> None:
+    """Give an argument a static shape; what reads it still sees the dynamic type, which operations
+    with operands and results of one type ask for until refinement goes through them."""
+    dynamic = argument.type
+    argument.set_type(kind)
+    with ir.InsertionPoint.at_block_begin(block):
+        converted = hlo.convert(dynamic, argument)
+    argument.replace_all_uses_with(converted)
+    converted.owner.operation.operands[0] = argument
 
 
 def _first_line(e: BaseException) -> str:

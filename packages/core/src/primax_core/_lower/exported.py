@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from .._base.errors import InvalidArtifactError
 from .._ir.symbolic import is_static
-from .lazy import mlir, portable
+from . import checking
+from .lazy import dynamic, inspection, mlir, portable
 
 
 class PortableProgram:
@@ -76,10 +78,36 @@ class PortableProgram:
                 f"in a computation with {ctx.num_partitions}"
             )
         given = [values[i] for i in self.kept]
+        if self.polymorphic and is_static(d for a in ctx.in_avals for d in a.shape):
+            # The index of the platform goes with the sizes.
+            avals = tuple(ctx.in_avals)
+            return portable.call_module(
+                ctx, (self, index, avals), lambda: self._static(avals, index), given
+            )
         if len(self.platforms) > 1:
             given.insert(0, mlir.constant(np.int32(index)))
-        in_avals = tuple(ctx.in_avals) if self.polymorphic else None
-        return portable.call_module(ctx, (self, in_avals), self._module, given)
+        if self.polymorphic:
+            types = tuple([v.type for v in given])
+            return portable.call_module(
+                ctx, (self, types), lambda: portable.for_arguments(self._module(), types), given
+            )
+        return portable.call_module(ctx, self, self._module, given)
 
     def _module(self) -> Any:
-        return portable.from_bytes(self.data)
+        module = portable.from_bytes(self.data)
+        unknown = [t for t in portable.targets_of(module) if not portable.is_stable(t)]
+        if unknown and not checking.is_trusted(self.data):
+            raise InvalidArtifactError(
+                f"Function '{self.name}' calls the native function {unknown[0]!r}, which can do "
+                "anything. If you know who made the artifact, use "
+                "export.deserialize(blob, trusted=True)."
+            )
+        return module
+
+    def _static(self, avals: tuple[Any, ...], index: int) -> Any:
+        """The module for arguments of these types."""
+        platform = index if len(self.platforms) > 1 else None
+        data = dynamic.refine(portable.bytecode(self._module()), avals, platform)
+        module = portable.parse(data)
+        inspection.inspect(module)  # again, with sizes that are known now
+        return module

@@ -43,6 +43,8 @@ shaped: Any = LazyModule(".shaped")
 native: Any = LazyModule(".native")
 callbacks: Any = LazyModule(".callbacks")
 _compile: Any = LazyModule(".compile")
+dynamic: Any = LazyModule(".dynamic")
+inspection: Any = LazyModule(".inspection")
 platforms: Any = LazyModule(".platforms")
 portable: Any = LazyModule(".portable")
 

@@ -11,9 +11,11 @@ from .._ir import primitive as kinds
 from .._ir.dtypes import canonicalize_dtype
 from .._ir.effects import are_ordered
 from .._ir.jaxpr import Jaxpr, Literal
+from .._runtime.layouts import Layout, mode_of
 from .._trace.core import Tracer
 from .._trace.staging import stage
-from .context import constant, context, func, hlo, ir, type_of, unknown_location
+from .context import constant, context, func, hlo, i32, ir, type_of, unknown_location
+from .formats import Formats
 from .liveness import (
     aliases_of,
     has_symbolic_dims,
@@ -38,6 +40,7 @@ class LoweringContext:
       token: what the next ordered effect of the current block waits for; a rule that emits one puts
         a new token here, and a rule with regions hands it in and out of them
         (:meth:`tokens`, :meth:`take_tokens`).
+      mark: what is added to the name of each equation's operations; ``explain`` finds them by it.
       sharding: where the program will run, if that is known.
       symbolic: whether the program has symbolic dimensions (see ``_lower.shaped``).
     """
@@ -45,7 +48,7 @@ class LoweringContext:
     __slots__ = (
         "module", "platform", "in_avals", "out_avals", "platform_kinds", "functions",
         "names", "callbacks", "needs", "eqn", "num_partitions", "hoisted", "broadcasts", "scope",
-        "token", "sharding", "symbolic", "_rules", "_programs",
+        "token", "mark", "sharding", "symbolic", "_rules", "_programs",
     )  # fmt: skip
 
     def __init__(
@@ -63,6 +66,7 @@ class LoweringContext:
         self.broadcasts: dict[tuple, ir.Value] = {}
         self.scope: tuple[str, ...] = ()
         self.token: ir.Value | None = None
+        self.mark: Callable[[Any], str] | None = None
         self.symbolic = False
         self._rules: dict[Any, Callable] = {}
         self._programs: dict[tuple, tuple] = {}
@@ -197,9 +201,12 @@ def lower_body(ctx: LoweringContext, jaxpr: Jaxpr, args: Sequence[ir.Value]) -> 
         ctx.out_avals = [v.aval for v in eqn.outvars]
         ctx.eqn = eqn
         rule = rules.get(eqn.primitive) or ctx.rule(eqn.primitive)
-        if scope or eqn.ctx:
+        if scope or eqn.ctx or ctx.mark is not None:
             ctx.scope = scope + eqn.ctx
-            with ir.Location.name("/".join((*ctx.scope, eqn.primitive.name)), context=context):
+            name = "/".join((*ctx.scope, eqn.primitive.name))
+            if ctx.mark is not None:
+                name += ctx.mark(eqn)
+            with ir.Location.name(name, context=context):
                 out = rule(ctx, *operands, **eqn.params)
             ctx.scope = scope
         else:
@@ -287,15 +294,16 @@ def _private_function(ctx: LoweringContext, jaxpr: Jaxpr, name: str, consts: dic
 class Lowered:
     """A module and what is needed to run it."""
 
-    __slots__ = ("module", "kept", "consts", "callbacks", "needs", "name")
+    __slots__ = ("module", "kept", "consts", "callbacks", "needs", "name", "formats")
 
-    def __init__(self, module, kept, consts, callbacks, needs, name):
+    def __init__(self, module, kept, consts, callbacks, needs, name, formats=None):
         self.module = module
         self.kept = kept
         self.consts = consts
         self.callbacks = callbacks
         self.needs = needs
         self.name = name
+        self.formats = formats
 
 
 @monitoring.timed_as(monitoring.LOWER, lambda jaxpr, name, *_, **options: f"jit({name})")
@@ -306,10 +314,10 @@ def lower_module(
     *,
     donated: Sequence[int] = (),
     keep_unused: bool = False,
-    in_shardings: Sequence | None = None,
-    out_shardings: Sequence | None = None,
     num_partitions: int = 1,
     sharding: Any = None,
+    formats: Any = None,
+    mark: Callable[[Any], str] | None = None,
 ) -> Lowered:
     """A StableHLO module whose ``main`` is the program.
 
@@ -327,6 +335,7 @@ def lower_module(
             ir.IntegerType.get_signless(32), 1
         )
         ctx = LoweringContext(module, platform, num_partitions, sharding)
+        ctx.mark = mark
         ctx.in_avals = ctx.out_avals = ctx.eqn = None
         ctx.names.add("main")
         symbolic = has_symbolic_dims(jaxpr)
@@ -338,7 +347,7 @@ def lower_module(
         main = func.FuncOp(
             "main", (in_types, out_types), ip=ir.InsertionPoint(module.body), visibility="public"
         )
-        _annotate(main, jaxpr, inputs, len(consts), donated, in_shardings, out_shardings, kept)
+        _annotate(main, jaxpr, len(consts), donated, kept, formats)
         block = main.add_entry_block()
         with ir.InsertionPoint(block):
             arguments = list(block.arguments)
@@ -348,23 +357,36 @@ def lower_module(
                 outs = lower_body(ctx, jaxpr, [args.get(v) for v in jaxpr.invars])
             func.ReturnOp(outs)
         return Lowered(
-            module, kept, list(consts.values()), ctx.callbacks, frozenset(ctx.needs), name
+            module, kept, list(consts.values()), ctx.callbacks, frozenset(ctx.needs), name, formats
         )
 
 
-def _annotate(main, jaxpr, inputs, n_consts, donated, in_shardings, out_shardings, kept) -> None:
-    """Write donation and sharding attributes of ``main``."""
-    if donated:
-        aliases = aliases_of(jaxpr, donated)
-        attrs = [ir.DictAttr.get({}) for _ in range(n_consts)]
-        for i in range(len(jaxpr.invars)) if kept is None else kept:
-            entry = {}
-            if i in donated:
-                if i in aliases:
-                    entry["tf.aliasing_output"] = ir.IntegerAttr.get(
-                        ir.IntegerType.get_signless(32), aliases[i]
-                    )
-                else:
-                    entry["jax.buffer_donor"] = ir.BoolAttr.get(True)
-            attrs.append(ir.DictAttr.get(entry))
-        main.arg_attrs = ir.ArrayAttr.get(attrs)
+def _annotate(main, jaxpr: Jaxpr, n_consts: int, donated, kept, formats: Formats | None) -> None:
+    """Write what is said of the arguments and results of ``main``: donation, layouts, memory."""
+    if not donated and formats is None:
+        return
+    aliases = aliases_of(jaxpr, donated)
+    if formats is not None:
+        # A result in another layout cannot take over the memory.
+        ins, outs = formats.in_layouts, formats.out_layouts
+        aliases = {i: o for i, o in aliases.items() if ins[i] == outs[o] != Layout.AUTO}
+        donated = tuple(aliases)
+    attrs = [ir.DictAttr.get({}) for _ in range(n_consts)]
+    for i in range(len(jaxpr.invars)) if kept is None else kept:
+        entry: dict[str, ir.Attribute] = {}
+        if i in aliases:
+            entry["tf.aliasing_output"] = i32(aliases[i])
+        elif i in donated:
+            entry["jax.buffer_donor"] = ir.BoolAttr.get(True)
+        if formats is not None:
+            entry["mhlo.layout_mode"] = ir.StringAttr.get(mode_of(formats.in_layouts[i]))
+        attrs.append(ir.DictAttr.get(entry))
+    main.arg_attrs = ir.ArrayAttr.get(attrs)
+    if formats is not None:
+        results = []
+        for layout, kind in zip(formats.out_layouts, formats.out_kinds):
+            entry = {"mhlo.layout_mode": ir.StringAttr.get(mode_of(layout))}
+            if kind is not None:
+                entry["mhlo.memory_kind"] = ir.StringAttr.get(kind)
+            results.append(ir.DictAttr.get(entry))
+        main.result_attrs = ir.ArrayAttr.get(results)

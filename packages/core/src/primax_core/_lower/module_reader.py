@@ -2,7 +2,8 @@
 
 Run as a script with the folders of jaxlib, NumPy and ml_dtypes as arguments, by `checking`. It
 takes modules from its standard input, each after its length in 8 bytes, and answers with one letter
-(``y`` or ``n``), the length of a message in 4 bytes, and the message. Left alone, it ends.
+(``y`` or ``n``), the length of a message in 4 bytes, and the message. When it is ready for the first
+it writes ``r``. Left alone, it ends.
 """
 
 from __future__ import annotations
@@ -91,6 +92,8 @@ def main(folders: list[str]) -> None:
     threading.Thread(target=watch.run, daemon=True).start()
     source, sink = sys.stdin.buffer, sys.stdout.buffer
     read = _reader()
+    sink.write(b"r")
+    sink.flush()
     while True:
         watch.since = time.monotonic()
         head = source.read(8)

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from jaxlib.mlir import ir
 
-from .context import hlo, i32, i64, tensor_type, type_of
+from .._ir.symbolic import is_static
+from .context import hlo, i32, i64, physical, tensor_type, type_of
+from .shaped import size_values
 
 Aliases = Mapping[int, int]
 
@@ -76,6 +78,14 @@ def custom_call(
         operand_layouts = [*[()] * tokens, *operand_layouts]
         result_layouts = [*[()] * tokens, *result_layouts]
         types = [*[hlo.TokenType.get()] * tokens, *types]
+    told: list[int] = []
+    if not all(is_static(a.shape) for a in out_avals):
+        # Further operands tell the shapes of the results; refinement takes them away. It does not
+        # get through aliases, whose types would change one after the other.
+        told = list(range(len(operands), len(operands) + len(out_avals)))
+        shapes = [size_values(physical(a).shape) for a in out_avals]
+        operands, aliases = [*operands, *shapes], None
+        operand_layouts = [*operand_layouts, *[row_major(1)] * len(out_avals)]
     several = len(types) > 1
     # The op has no results in a tuple: what the aliases call a tuple are the results themselves.
     pairs = [
@@ -98,6 +108,9 @@ def custom_call(
         result_layouts=_layouts(result_layouts),
         output_operand_aliases=ir.ArrayAttr.get(pairs),
     )
+    if told:
+        indices = ir.DenseElementsAttr.get(np.array(told, np.int64))
+        op.operation.attributes["indices_of_shape_operands"] = indices
     return list(op.results)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import Jaxpr
+from .._trace.core import ref_handlers
 from .context import context, func, hlo, ir, type_of, unknown_location
 from .liveness import aliases_of, has_symbolic_dims, kept_inputs, large_consts
 from .module import LoweringContext, dimensions_of_arguments, lower_body
@@ -162,6 +163,8 @@ def lower_for(
       overrides: rules to use in place of the primitives' own.
       arg_names: what messages about shapes call the arguments.
     """
+    if jaxpr.effects and ref_handlers:
+        jaxpr = ref_handlers["lowered"](jaxpr)
     symbolic = has_symbolic_dims(jaxpr)
     kept = None if keep_unused or symbolic else kept_inputs(jaxpr)
     kept = list(range(len(jaxpr.invars))) if kept is None else kept

@@ -13,11 +13,13 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from jaxlib.mlir.dialects import func, stablehlo
 from jaxlib.mlir import ir
+from jaxlib.mlir.dialects import func, stablehlo
 
 from .._base.errors import InvalidArtifactError
+from .._runtime import lapack as _provides_them  # noqa: F401
 from .._runtime.jaxlib_versions import JaxRuntimeError, serialize_portable_artifact
+from . import lapack_calls
 from .context import context, type_of, unknown_location
 
 _WINDOWS: Final = ("WEEK_12", "WEEK_4", "NONE")
@@ -84,10 +86,6 @@ def as_text(data: bytes) -> str:
 
 # What a module may call
 
-_LAPACK: Final = re.compile(
-    r"lapack_[sdcz](potrf|getrf|geqrf|geqp3|orgqr|ungqr|ormqr|unmqr|syevd|heevd|gesdd|gesvd|geev"
-    r"|gees|trsm|sytrd|hetrd|gehrd|gtsv)_ffi"
-)
 # XLA's own, whose meaning is kept.
 _STABLE: Final = frozenset((
     "ApproxTopK", "PartialReduce", "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape",
@@ -97,15 +95,10 @@ _STABLE: Final = frozenset((
 ))  # fmt: skip
 # Their numbers index a table of Python functions, which a module alone does not have.
 _CALLBACKS: Final = re.compile(r"xla_(ffi_)?(partitioned_)?(python_)?(cpu|gpu)?_?(python_)?.*callback.*")
-# They wait for, or hand data to, whoever else is in the process.
-_FOREIGN: Final = frozenset((
-    "stablehlo.infeed", "stablehlo.outfeed", "stablehlo.send", "stablehlo.recv",
-))  # fmt: skip
-
 
 def is_stable(target: str) -> bool:
     """Whether a native function's name and meaning are kept from version to version."""
-    return target in _STABLE or _LAPACK.fullmatch(target) is not None
+    return target in _STABLE or lapack_calls.is_known(target)
 
 
 def is_callback(target: str) -> bool:
@@ -115,33 +108,21 @@ def is_callback(target: str) -> bool:
 
 def needs_of(targets: Collection[str]) -> set[str]:
     """Names of the native functions to register, see ``_runtime.custom_calls``."""
-    return {"lapack"} if any(t.startswith("lapack_") for t in targets) else set()
+    return {"lapack"} if any(map(lapack_calls.is_known, targets)) else set()
 
 
 def targets_of(module: ir.Module) -> dict[str, str]:
-    """The native functions that a module calls, each with the text of one call.
-
-    Raises:
-      InvalidArtifactError: for operations that reach out of the program.
-    """
+    """The native functions that a module calls, each with the text of one call."""
     found: dict[str, str] = {}
-    foreign: list[str] = []
 
     def look(op: ir.Operation) -> ir.WalkResult:
-        name = op.name
-        if name == "stablehlo.custom_call":
+        if op.name == "stablehlo.custom_call":
             target = ir.StringAttr(op.attributes["call_target_name"]).value
             if target not in found:
                 found[target] = str(op)
-        elif name in _FOREIGN:
-            foreign.append(name)
         return ir.WalkResult.ADVANCE
 
     module.operation.walk(look)
-    if foreign:
-        raise InvalidArtifactError(
-            f"the artifact's module has operations that reach out of the program: {foreign[0]}"
-        )
     return found
 
 
@@ -179,6 +160,23 @@ def bytecode(module: ir.Module) -> bytes:
     out = io.BytesIO()
     module.operation.write_bytecode(file=out)
     return out.getvalue()
+
+
+def parse(data: bytes) -> ir.Module:
+    """The module of :func:`bytecode`."""
+    return ir.Module.parse(data, context)
+
+
+def for_arguments(module: ir.Module, types: Sequence[ir.Type]) -> ir.Module:
+    """A module with dynamic shapes for arguments of types that say more."""
+    main = main_of(module)
+    for argument, kind in zip(main.entry_block.arguments, types, strict=True):
+        argument.set_type(kind)
+    results = main.type.results
+    with context:
+        signature = ir.FunctionType.get(list(types), results)
+    main.attributes["function_type"] = ir.TypeAttr.get(signature)
+    return module
 
 
 # Calls

@@ -177,22 +177,19 @@ def slice(
     )
 
 
-def dynamic_slice(
-    x: ir.Value, shape: Sequence[Any], indices: Sequence[ir.Value], sizes: Sequence[Any]
-) -> ir.Value:
-    """The part of some sizes of an array of a shape, at computed positions, moved inside."""
+def dynamic_slice(x: ir.Value, indices: Sequence[ir.Value], sizes: Sequence[Any]) -> ir.Value:
+    """The part of some sizes at computed positions, moved inside."""
     if is_static(sizes):
         return hlo.dynamic_slice(x, list(indices), i64s(sizes))
-    scalar, zero = mlir.tensor_type((), _I64), constant(np.int64(0))
-    starts = []
-    for index, n, size in zip(indices, shape, sizes):
-        wide = hlo.convert(scalar, index)
-        starts.append(hlo.clamp(zero, wide, size_value(n - size)))
-    limits = [hlo.add(s, size_value(n)) for s, n in zip(starts, sizes)]
-    return hlo.real_dynamic_slice(
-        typed(x, sizes), x, stacked_scalars(starts), stacked_scalars(limits),
-        size_values([1] * len(starts)),
+    # The dynamic form of a slice whose place and size are computed is a gather of one slice.
+    scalar = mlir.tensor_type((), _I64)
+    axes = list(range(len(sizes)))
+    numbers = hlo.GatherDimensionNumbers.get(
+        offset_dims=axes, collapsed_slice_dims=[], operand_batching_dims=[],
+        start_indices_batching_dims=[], start_index_map=axes, index_vector_dim=0,
     )  # fmt: skip
+    places = stacked_scalars([hlo.convert(scalar, i) for i in indices])
+    return gather(x, places, numbers, sizes, sizes, ir.BoolAttr.get(True))
 
 
 def pad(

@@ -17,21 +17,32 @@ from .array_text import deleted_text, format_of, repr_of
 from .buffers import copy_raw, move_raw, put_raw
 from .errors import JaxRuntimeError
 from .failures import retell
-from .jaxlib_versions import export_capsule, result_handler, start_copies_to_host, to_host
+from .jaxlib_versions import (
+    COPIES_KEEP_LAYOUTS,
+    export_capsule,
+    result_handler,
+    start_copies_to_host,
+    to_host,
+)
+from .layouts import Format, Layout, row_major
 from .sharding import Sharding, SingleDeviceSharding
 from .shards import Shard
 
 
 class Spec:
     """All that caches need to know of a concrete array: its aval, where it lies, whether it must
-    stay there. Interned, so keys made of specs compare by identity."""
+    stay there, its layout (``None`` if it is row-major). Interned, so keys made of specs compare by
+    identity."""
 
-    __slots__ = ("aval", "sharding", "committed", "stored", "wrap", "handler", "__weakref__")
+    __slots__ = (
+        "aval", "sharding", "committed", "layout", "stored", "wrap", "handler", "__weakref__",
+    )  # fmt: skip
 
-    def __init__(self, aval: ShapedArray, sharding: Sharding, committed: bool):
+    def __init__(self, aval: ShapedArray, sharding: Sharding, committed: bool, layout: Any = None):
         self.aval = aval
         self.sharding = sharding
         self.committed = committed
+        self.layout = layout
         self.wrap = _wrapper(self)
         self.stored = stored = physical(aval)
         self.handler = result_handler(stored, sharding._jaxlib(stored.ndim)).wrap(self.wrap)
@@ -43,11 +54,13 @@ class Spec:
 _specs: dict[tuple, Spec] = {}
 
 
-def spec_of(aval: ShapedArray, sharding: Sharding, committed: bool) -> Spec:
-    """The interned spec."""
-    key = (aval, sharding, committed)
+def spec_of(
+    aval: ShapedArray, sharding: Sharding, committed: bool, layout: Layout | None = None
+) -> Spec:
+    """The interned spec; ``layout`` is a canonical one (``layouts.canonical``)."""
+    key = (aval, sharding, committed, layout)
     found = _specs.get(key)
-    return found if found is not None else _specs.setdefault(key, Spec(aval, sharding, committed))
+    return found if found is not None else _specs.setdefault(key, Spec(*key))
 
 
 def physical(aval: ShapedArray) -> ShapedArray:
@@ -153,6 +166,12 @@ class ArrayImpl(Array):
         """The part on one of this process's devices, as an array on that device."""
         return self.addressable_shards[index].data
 
+    @property
+    def format(self) -> Format:
+        """The array's layout and sharding."""
+        spec = self._spec
+        return Format(spec.layout or row_major(spec.stored.ndim), spec.sharding)
+
     # Life
 
     def is_deleted(self) -> bool:
@@ -243,7 +262,7 @@ class ArrayImpl(Array):
         # Called from Python 3.12 on. On 3.11 only classes written in C have a buffer: write
         # memoryview(np.asarray(x)).
         self._check_alive()
-        if self._spec.stored is not self._spec.aval:
+        if self._spec.stored is not self._spec.aval or self._spec.layout is not None:
             raise BufferError(f"an array of type {self._spec.aval} has no buffer")
         return memoryview(self._buf)
 
@@ -258,6 +277,9 @@ class ArrayImpl(Array):
         self._check_alive()
         spec = self._spec
         interchange.check_exportable(spec.sharding, spec.aval.dtype, dl_device)
+        if spec.layout is not None:
+            whole = put(self._value, spec.sharding)
+            return whole.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device)
         buf = copy_raw(self._buf, spec.sharding) if copy else self._buf
         if spec.sharding._devices[0].platform == "cpu":
             stream = None
@@ -381,7 +403,7 @@ def _restored(stored: np.ndarray, aval: ShapedArray) -> ArrayImpl:
 def retyped(array: ArrayImpl, aval: ShapedArray) -> ArrayImpl:
     """The same buffer under another aval of the same physical type."""
     spec = array._spec
-    return spec_of(aval, spec.sharding, spec.committed).wrap(array._buf)
+    return spec_of(aval, spec.sharding, spec.committed, spec.layout).wrap(array._buf)
 
 
 # Transfers
@@ -440,9 +462,13 @@ def move(
     """The array on another device; the same buffer where it lies there already."""
     array._check_alive()
     spec = array._spec
-    target = spec_of(spec.aval, sharding, committed)
+    target = spec_of(spec.aval, sharding, committed, spec.layout)
     if spec.sharding is sharding:
         return target.wrap(array._buf)
+    if spec.layout is not None:
+        # By way of the host, and row-major again.
+        array = put(array, sharding, spec.aval, explicit)
+        return spec_of(spec.aval, sharding, committed).wrap(array._buf)
     if state.key not in guards.unguarded and spec.sharding._devices != sharding._devices:
         guards.check("device_to_device", explicit, spec.aval, sharding)
     return target.wrap(move_raw(array._buf, spec.stored, spec.sharding, sharding))
@@ -451,4 +477,8 @@ def move(
 def copy_array(array: ArrayImpl) -> ArrayImpl:
     """A new buffer with the same values in the same place."""
     array._check_alive()
-    return array._spec.wrap(copy_raw(array._buf, array._spec.sharding))
+    spec = array._spec
+    if spec.layout is None or COPIES_KEEP_LAYOUTS:
+        return spec.wrap(copy_raw(array._buf, spec.sharding))
+    copy = put(array, spec.sharding, spec.aval, explicit=True)
+    return spec_of(spec.aval, spec.sharding, spec.committed).wrap(copy._buf)

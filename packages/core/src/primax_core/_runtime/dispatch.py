@@ -16,7 +16,7 @@ from .._ir.jaxpr import Jaxpr, Literal
 from .._ir.primitive import Primitive, RuleKind, install_eager
 from .._ir.symbolic import Dimension
 from .._trace.core import (
-    RefsMet,
+    RefTypeError,
     Tracer,
     check_live,
     install_runner,
@@ -25,7 +25,7 @@ from .._trace.core import (
     typeof,
 )
 from .._trace.staging import eval_jaxpr, stage
-from .array import ArrayImpl, Spec, default_sharding, move, put
+from .array import ArrayImpl, Spec, default_sharding, move, put, spec_of
 from .array_text import deleted_text
 from .errors import JaxRuntimeError
 from .failures import explained
@@ -72,12 +72,16 @@ def watch_of(jaxpr: Jaxpr) -> Watch | None:
 
 
 class Loaded:
-    """jaxlib's loaded executable, in a form that can be referred to weakly."""
+    """jaxlib's loaded executable, in a form that can be referred to weakly.
 
-    __slots__ = ("raw", "__weakref__")
+    One that was made of bytes, ``from_bytes``, gives none again that work.
+    """
 
-    def __init__(self, raw):
+    __slots__ = ("raw", "from_bytes", "__weakref__")
+
+    def __init__(self, raw, from_bytes: bool = False):
         self.raw = raw
+        self.from_bytes = from_bytes
 
 
 class Executable:
@@ -86,7 +90,8 @@ class Executable:
     Attributes:
       kept: indices of the arguments the program reads, or ``None`` for all of them.
       consts: raw buffers that precede the arguments.
-      moves: whether some argument lies elsewhere and has to be brought first.
+      in_layouts: the layouts in which the program reads its arguments.
+      moves: arguments that lie elsewhere, or in another layout, and have to be brought first.
       donated: indices of arguments whose buffers the program may overwrite.
       checked: whether results are searched for NaNs or infinities.
       program: what was compiled, if results are searched.
@@ -98,12 +103,13 @@ class Executable:
 
     __slots__ = (
         "loaded", "raw", "execute", "kept", "consts", "handlers", "out_specs", "in_shardings",
-        "moves", "donated", "name", "checked", "program", "watch", "plain",
+        "in_layouts", "moves", "donated", "name", "checked", "program", "watch", "plain",
     )  # fmt: skip
 
     def __init__(
         self, loaded: Loaded, in_specs: Sequence[Spec], in_shardings, out_specs: Sequence[Spec],
         kept, consts, donated=(), name="", program: Jaxpr | None = None,
+        in_layouts: Sequence[Any] | None = None,
     ):  # fmt: skip
         self.loaded = loaded
         self.raw = loaded.raw
@@ -115,10 +121,11 @@ class Executable:
         self.out_specs = out_specs
         self.handlers = [s.handler for s in out_specs]
         self.in_shardings = in_shardings
+        self.in_layouts = [s.layout for s in in_specs] if in_layouts is None else in_layouts
         self.moves = [
-            (i, s)
-            for i, (spec, s) in enumerate(zip(in_specs, in_shardings))
-            if spec.sharding is not s
+            (i, s, layout)
+            for i, (spec, s, layout) in enumerate(zip(in_specs, in_shardings, self.in_layouts))
+            if spec.sharding is not s or spec.layout != layout
         ]
         self.donated = donated
         self.name = name
@@ -133,8 +140,8 @@ class Executable:
         done = None if self.watch is None else self.watch(args)
         if self.moves:
             args = list(args)
-            for i, sharding in self.moves:
-                args[i] = move(args[i], sharding, explicit=False)
+            for i, sharding, layout in self.moves:
+                args[i] = relaid(move(args[i], sharding, explicit=False), layout)
         if self.kept is None:
             bufs = [a._buf for a in args]
         else:
@@ -294,6 +301,24 @@ def install_compiler(fun: Callable) -> None:
     compile_jaxpr = fun
 
 
+_copies: dict[tuple, Executable] = caches.Bounded()
+caches.register(_copies.clear)
+
+
+def relaid(array: ArrayImpl, layout: Any) -> ArrayImpl:
+    """The array in another layout, a canonical one; the same array if it has that."""
+    spec = array._spec
+    if spec.layout == layout:
+        return array
+    exe = _copies.get((spec, layout))
+    if exe is None:
+        program = stage(lambda x: [x], [spec.aval])
+        exe = compile_jaxpr(program, [spec], name="relayout", out_layouts=[layout])
+        _copies[spec, layout] = exe
+    (out,) = exe([array])
+    return spec_of(spec.aval, spec.sharding, spec.committed, layout).wrap(out._buf)
+
+
 # Evaluation
 
 
@@ -314,10 +339,10 @@ def run_eagerly(jaxpr: Jaxpr, args: Sequence) -> list:
     try:
         specs = [a._spec for a in args]
     except AttributeError:
-        try:
-            args, escaped = _operands(args)
-        except RefsMet:
+        found = _operands(args)
+        if found is None:
             return ref_handlers["run"](jaxpr, args)
+        args, escaped = found
         if escaped is not None:
             return escaped._trace.call(jaxpr, args)
         specs = [a._spec for a in args]
@@ -378,8 +403,8 @@ def _executable_of(jaxpr: Jaxpr, specs) -> Executable | Stepwise:
     return compile_jaxpr(jaxpr, specs, name=jaxpr.debug_info.name)
 
 
-def _operands(args) -> tuple[list, Tracer | None]:
-    """Concrete operands, and a live tracer if there is one among them."""
+def _operands(args) -> tuple[list, Tracer | None] | None:
+    """Concrete operands, and a live tracer if there is one among them; ``None`` with references."""
     found = []
     for a in args:
         kind = type(a)
@@ -392,7 +417,10 @@ def _operands(args) -> tuple[list, Tracer | None]:
             tracers = [t for t in args if isinstance(t, Tracer)]
             return list(args), max(tracers, key=lambda t: _depth(t._trace))
         else:
-            found.append(as_operand(a))
+            try:
+                found.append(as_operand(a))
+            except RefTypeError:
+                return None
     return found, None
 
 
@@ -411,10 +439,10 @@ def evaluate(prim: Primitive, args: Sequence, params: dict):
     try:
         specs = [a._spec for a in args]
     except AttributeError:
-        try:
-            args, escaped = _operands(args)
-        except RefsMet:
+        found = _operands(args)
+        if found is None:
             return ref_handlers["evaluate"](prim, args, params)
+        args, escaped = found
         if escaped is not None:
             return escaped._trace.process(prim, tuple(args), params)
         specs = [a._spec for a in args]

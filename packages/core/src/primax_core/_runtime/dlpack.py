@@ -93,7 +93,8 @@ def _from_own(x: ArrayImpl, target: Sharding | None, copy: bool | None) -> Array
     if copy is False and target is not x.sharding:
         raise _needs_copy(_elsewhere(target, x.device))
     moved = move(copy_array(x) if copy and target is x.sharding else x, target)
-    return spec_of(x.aval.strip_weak_type(), target, True).wrap(moved._buf)
+    layout = moved._spec.layout
+    return spec_of(x.aval.strip_weak_type(), target, True, layout).wrap(moved._buf)
 
 
 def _from_host(x: Any, target: Sharding | None, copy: bool | None) -> ArrayImpl:

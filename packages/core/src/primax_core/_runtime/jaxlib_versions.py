@@ -44,6 +44,10 @@ GSPMDSharding = _jax.GSPMDSharding
 JaxRuntimeError = _jax.JaxRuntimeError
 serialize_portable_artifact = _jax.mlir.serialize_portable_artifact
 
+# Copies of arrays in other layouts than row-major: jaxlib 0.10 writes them row-major and calls them
+# otherwise.
+COPIES_KEEP_LAYOUTS: Final = not _FIRST
+
 # Element types that the installed jaxlib cannot hold.
 UNKNOWN_DTYPES: Final[frozenset] = frozenset(
     d for d in dtypes.narrow_floats if _FIRST and d.name.startswith("float6")
@@ -68,6 +72,23 @@ def build() -> tuple:
         except OSError:
             pass
     return (_version.__version__, *sizes)
+
+
+def program_shape(raw: Any) -> tuple[list[tuple], list[tuple]]:
+    """Shapes and dtypes of the buffers that an executable takes and gives; a dtype is ``None``
+    where jaxlib knows none of NumPy's."""
+    module = raw.hlo_modules()[0]
+    shape = _hlo.XlaComputation(module.as_serialized_hlo_module_proto()).program_shape()
+    result = shape.result_shape()
+    results = result.tuple_shapes() if result.is_tuple() else [result]
+    return [*map(_described, shape.parameter_shapes())], [*map(_described, results)]
+
+
+def _described(shape: Any) -> tuple:
+    try:
+        return shape.dimensions(), shape.numpy_dtype()
+    except Exception:
+        return shape.dimensions(), None
 
 
 def topology_fingerprint(devs: Sequence) -> int:

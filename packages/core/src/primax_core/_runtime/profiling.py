@@ -6,19 +6,97 @@ from __future__ import annotations
 import errno
 import gzip
 import socket
-from typing import Any
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
-# The second needs the first to be loaded.
 from jaxlib import _profile_data, _profiler
 
 from .devices import client_of
 
-ProfileOptions = _profiler.ProfileOptions
-Annotation = _profiler.TraceMe
-RawProfileData = _profile_data.ProfileData
-ProfilePlane = _profile_data.ProfilePlane
-ProfileLine = _profile_data.ProfileLine
-ProfileEvent = _profile_data.ProfileEvent
+RawProfileData: Any = _profile_data.ProfileData
+
+if TYPE_CHECKING:  # jaxlib tells type checkers nothing
+
+    class ProfileOptions:
+        """What a profile holds: levels of tracing from 0 (none) to 3, and more."""
+
+        host_tracer_level: int
+        python_tracer_level: int
+        enable_hlo_proto: bool
+        include_dataset_ops: bool
+        duration_ms: int
+        start_timestamp_ns: int
+        repository_path: str
+        session_id: str
+        raise_error_on_start_failure: bool
+        advanced_configuration: dict[str, Any]
+
+    class ProfileEvent:
+        """Something that took time, with what else is known of it."""
+
+        name: str
+        start_ns: float
+        end_ns: float
+        duration_ns: float
+        stats: Iterator[tuple[str | None, Any]]
+
+    class ProfileLine:
+        """What happened one after the other: in a thread, in a stream."""
+
+        name: str
+        events: Iterator[ProfileEvent]
+
+    class ProfilePlane:
+        """What happened in one place: on the host, on a device."""
+
+        name: str
+        lines: Iterator[ProfileLine]
+        stats: Iterator[tuple[str | None, Any]]
+
+    class Annotation:
+        """jaxlib's context manager that names a stretch of time."""
+
+        def __init__(self, name: str, **kwargs: Any): ...
+        def __enter__(self) -> Any: ...
+        def __exit__(self, *exc: object) -> None: ...
+        def set_metadata(self, **kwargs: Any) -> None: ...
+        @staticmethod
+        def is_enabled() -> bool: ...
+
+else:
+    ProfileOptions = _profiler.ProfileOptions
+    Annotation = _profiler.TraceMe
+    ProfilePlane = _profile_data.ProfilePlane
+    ProfileLine = _profile_data.ProfileLine
+    ProfileEvent = _profile_data.ProfileEvent
+
+
+_ONE_OF_EACH = """planes {
+  lines { events { metadata_id: 1 stats { metadata_id: 1 int64_value: 1 } } }
+  stats { metadata_id: 1 int64_value: 1 }
+  event_metadata { key: 1 value { name: "event" } }
+  stat_metadata { key: 1 value { name: "stat" } }
+}"""
+
+
+def _iterator_types() -> list[type]:
+    """jaxlib's types of iterators. It makes each when it is first used, and again when it was
+    dropped meanwhile. That is worth a warning to Python; where warnings are errors, it ends the
+    process. So they are made here and kept."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        raw = RawProfileData.from_serialized_xspace(
+            RawProfileData.text_proto_to_serialized_xspace(_ONE_OF_EACH)
+        )
+        (plane,) = raw.planes
+        (line,) = plane.lines
+        (event,) = line.events
+        made = (raw.planes, plane.lines, plane.stats, line.events, event.stats)
+        return [type(iterator) for iterator in made]
+
+
+_KEPT = _iterator_types()
 
 
 def start_session(options: Any) -> Any:

@@ -128,7 +128,7 @@ class Mutable:
     __slots__ = ()
 
 
-class RefsMet(TypeError):
+class RefTypeError(TypeError):
     """References were met where values are wanted; who can read them catches this."""
 
 

@@ -11,7 +11,7 @@ from .._base.config import state
 from .._ir.jaxpr import DebugInfo
 from .._ir.primitive import Primitive
 from .._ir.references import AbstractRef
-from .core import Mutable, RefsMet, Trace, Tracer, bind_on, ref_handlers
+from .core import Mutable, RefTypeError, Trace, Tracer, bind_on, ref_handlers
 from .staging import JitTracer, tracer_classes
 
 # How references are read and written; given by the page of ``lax`` that defines the operations.
@@ -82,7 +82,7 @@ class RefOperations:
         return id(self)
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise RefsMet(
+        raise RefTypeError(
             f"got a Ref of type {self.aval}, but a Ref can't be passed where an array is expected. "
             "Did you forget to read its value with `ref[...]`?"
         )
@@ -194,7 +194,10 @@ class RefCell(RefOperations, Tracer):
         self._ended: str | None = None
 
     def _parts(self) -> NoReturn:
-        raise RefsMet(f"a Ref of type {self.aval} was met where an array is expected")
+        raise RefTypeError(
+            f"a Ref of type {self.aval} was met where an array is expected. A reference that a "
+            "transformed function makes cannot be its result: return what it holds, `ref[...]`."
+        )
 
     def __repr__(self) -> str:
         return f"{type(self._trace).__name__.removesuffix('Trace')}Tracer({self.aval})"
@@ -226,7 +229,9 @@ def write_whole(trace: Trace | None, ref: Any, value: Any) -> None:
 # Aliases
 
 
-def check_aliases(leaves: Sequence[Any], consts: Sequence[Any], info: DebugInfo) -> None:
+def check_aliases(
+    leaves: Sequence[Any], consts: Sequence[Any], info: DebugInfo | Callable[[], DebugInfo]
+) -> None:
     """Refuse a reference that a function gets in two ways.
 
     Args:
@@ -237,8 +242,9 @@ def check_aliases(leaves: Sequence[Any], consts: Sequence[Any], info: DebugInfo)
     Raises:
       ValueError: naming both ways.
     """
-    if not state.mutable_array_checks:
+    if not state.mutable_array_checks or not any_ref(leaves):
         return
+    info = info() if callable(info) else info
     seen: dict[int, int] = {}
     for i, x in enumerate(leaves):
         if isinstance(x, RefOperations):
@@ -280,7 +286,7 @@ def refuse_returned(ref: Any, where: str, info: DebugInfo) -> NoReturn:
             if var in eqn.outvars and eqn.source_info is not None:
                 line = source.summarize(eqn.source_info)
                 origin = f"\n\nThe returned mutable array was created on line {line}."
-    if isinstance(ref, Ref):
+    if type(ref) is Ref:
         origin = (
             "\n\nThe returned mutable array was closed over by the function, rather than passed in "
             "as an argument or created inside it."
@@ -292,4 +298,11 @@ def refuse_returned(ref: Any, where: str, info: DebugInfo) -> NoReturn:
     )
 
 
-ref_handlers.update(aliases=check_aliases, returned=refuse_returned)
+ref_handlers.update(
+    aliases=check_aliases,
+    returned=refuse_returned,
+    read=read_whole,
+    write=write_whole,
+    cell=RefCell,
+    add=lambda ref, x: _access["addupdate"](ref, ..., x),
+)

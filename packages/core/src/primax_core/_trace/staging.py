@@ -26,7 +26,6 @@ from .._ir.jaxpr import (
 from .._ir.primitive import Primitive
 from .._ir.symbolic import Dimension
 from .core import (
-    RefsMet,
     Trace,
     Tracer,
     check_leaks,
@@ -253,7 +252,7 @@ def infer(prim: Primitive, in_avals: Sequence, params: dict) -> tuple[list, froz
         return found
     for i, a in enumerate(in_avals):
         if type(a) in tracer_classes and not _TAKE_REFS.intersection(prim.rules):
-            raise RefsMet(
+            raise TypeError(
                 f"{prim.name} got a Ref of type {a} at position {i}, but a Ref can't be passed "
                 "where an array is expected. Did you forget to read its value with `ref[...]`?"
             )

@@ -12,7 +12,7 @@ from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._ir.primitive import Primitive
 from .._trace.axes import extend_axis_env, named_axes_of
 from .._trace.core import (
-    RefsMet,
+    RefTypeError,
     Trace,
     Tracer,
     bind_on,
@@ -125,7 +125,7 @@ class BatchTrace(Trace):
                     values.append(value)
                     dims.append(dim)
                     mapped = mapped or dim is not None
-        except RefsMet:
+        except RefTypeError:
             return ref_handlers["process"](self, prim, args, params)
         if not mapped and not self.names_axis(prim, params):
             out = bind_on(self.parent, prim, values, params)
@@ -143,7 +143,7 @@ class BatchTrace(Trace):
     def call(self, jaxpr: Jaxpr, args: Sequence, name=None) -> list:
         try:
             parts = [self.parts(a) for a in args]
-        except RefsMet:
+        except RefTypeError:
             return ref_handlers["call"](self, jaxpr, args, name)
         dims = tuple(d for _, d in parts)
         values = [v for v, _ in parts]

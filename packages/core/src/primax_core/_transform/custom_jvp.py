@@ -14,7 +14,15 @@ from .._ir.jaxpr import Jaxpr
 from .._ir.primitive import Primitive, lower, process
 from .._ir.printer import hide_defaults
 from .._lower.lazy import lowering
-from .._trace.core import Trace, Tracer, check_live, run_eagerly, set_trace, typeof
+from .._trace.core import (
+    Trace,
+    Tracer,
+    check_live,
+    ref_handlers,
+    run_eagerly,
+    set_trace,
+    typeof,
+)
 from .._trace.staging import StagingTrace, close_over, eval_jaxpr, stage
 from .batching import BatchTrace, batch_of, move_axis
 from .held_programs import calls_whole
@@ -91,6 +99,8 @@ class CustomJVP:
         return self._under(trace, args)
 
     def _under(self, trace: Trace, args: Sequence) -> list:
+        if ref_handlers and ref_handlers["cells"](trace, args):
+            return ref_handlers["lend"](trace, args, lambda given: self._under(trace, given))
         for cls, how in _HOW.items():
             if isinstance(trace, cls):
                 return how(trace, args, self)

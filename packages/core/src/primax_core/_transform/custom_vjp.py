@@ -7,12 +7,14 @@ from typing import Any, Final
 
 from .._base import source
 from .._base.config import state
+from .._ir.effects import no_effects
 from .._ir.jaxpr import Eqn, Jaxpr, Var
 from .._ir.primitive import (
     Primitive,
     abstract,
     backward,
     batch,
+    effects,
     jvp,
     lower,
     process,
@@ -20,7 +22,15 @@ from .._ir.primitive import (
 from .._ir.printer import hide_defaults
 from .._ir.samples import samples
 from .._lower.lazy import lowering
-from .._trace.core import Trace, Tracer, check_live, run_eagerly, set_trace, typeof
+from .._trace.core import (
+    Trace,
+    Tracer,
+    check_live,
+    ref_handlers,
+    run_eagerly,
+    set_trace,
+    typeof,
+)
 from .._trace.staging import StagingTrace, close_over, eval_jaxpr, stage
 from .batching import BatchTrace, batch_of, move_axis, sum_axis
 from .custom_jvp import SymbolicZero, rule_applies, suspended
@@ -87,6 +97,8 @@ class CustomVJP:
 
     def under(self, trace: Trace, args: Sequence) -> list:
         """Apply under a given trace."""
+        if ref_handlers and ref_handlers["cells"](trace, args):
+            return ref_handlers["lend"](trace, args, lambda given: self.under(trace, given))
         for cls, how in _HOW.items():
             if isinstance(trace, cls):
                 return how(trace, args, self)
@@ -300,6 +312,11 @@ _FORWARD_MODE = (
 @custom_lin_p.rule(abstract)
 def _(*avals, out_avals, **_):
     return list(out_avals)
+
+
+@custom_lin_p.rule(effects)
+def _(*avals, **_):
+    return no_effects  # the backward rule may change references, this does nothing
 
 
 @custom_lin_p.rule(lower)

@@ -16,7 +16,7 @@ from .._ir.primitive import Primitive, discharge as discharge_kind
 from .._ir.references import is_ref, local_ref_effect
 from .._trace.core import ref_handlers, typeof
 from .._trace.staging import StagingTrace, stage
-from .call import call_jaxpr, jit_p
+from .call import call_jaxpr as call_jaxpr_of, jit_p
 from .custom_jvp import custom_jvp_call_p
 from .custom_vjp import custom_vjp_call_p
 from .pieces import remembered_on
@@ -153,7 +153,7 @@ def placed(refs: Refs, written: Sequence[int], values: Sequence[Any]) -> list[An
     return [new.pop(r, None) if r is not None else None for r in refs]
 
 
-def discharge(jaxpr: Jaxpr, should_discharge: bool | Sequence[bool] = True) -> Jaxpr:
+def discharge_jaxpr(jaxpr: Jaxpr, should_discharge: bool | Sequence[bool] = True) -> Jaxpr:
     """The program without references: they become arrays, and further results.
 
     Args:
@@ -174,7 +174,7 @@ def discharge(jaxpr: Jaxpr, should_discharge: bool | Sequence[bool] = True) -> J
     >>> from primax_core import make_jaxpr, new_ref
     >>> def double(ref):
     ...     ref[...] = ref[...] * 2.0
-    >>> print(discharge(make_jaxpr(double)(new_ref(np.float32(1.0)))))
+    >>> print(discharge_jaxpr(make_jaxpr(double)(new_ref(np.float32(1.0)))))
     { lambda ; a:f32[]. let b:f32[] = mul a 2.0:f32[] in (b,) }
     """
     if any(is_ref(v.aval) for v in jaxpr.constvars):
@@ -197,7 +197,23 @@ def discharge(jaxpr: Jaxpr, should_discharge: bool | Sequence[bool] = True) -> J
     return program.replace(outvars=[*program.outvars[:n_outs], *finals])
 
 
-ref_handlers["lowered"] = discharge
+def for_lowering(jaxpr: Jaxpr) -> Jaxpr:
+    """The program without the references that it makes, for a compiler.
+
+    Raises:
+      ValueError: if it takes references.
+    """
+    for v in (*jaxpr.invars, *jaxpr.constvars):
+        if is_ref(v.aval):
+            raise ValueError(
+                f"the program of {jaxpr.debug_info.func_src_info} takes a reference of type "
+                f"{v.aval}, so it cannot be lowered alone: `extend.discharge_jaxpr` makes a "
+                "program of arrays of it"
+            )
+    return discharged(jaxpr, (None,) * len(jaxpr.invars)).jaxpr
+
+
+ref_handlers["lowered"] = for_lowering
 
 # Rules of the primitives that call a program
 
@@ -210,7 +226,7 @@ def _split(jaxpr: Jaxpr, refs: Refs, found: Discharged, outs: Sequence[Any]):
 @jit_p.rule(discharge_kind)
 def _(refs, args, *, jaxpr, **params):
     found = discharged(jaxpr, refs)
-    outs = call_jaxpr(found.jaxpr, distinct(refs, args), params)
+    outs = call_jaxpr_of(found.jaxpr, distinct(refs, args), params)
     return _split(jaxpr, refs, found, outs)
 
 
@@ -230,12 +246,8 @@ def _custom(prim: Primitive) -> None:
             # Only the function's own references go; it keeps its rules.
             return prim.bind(*given, call_jaxpr=found.jaxpr, **params), [None] * len(args)
         # Its rules take references: they are used before references are discharged, or never.
-        inline = {"name": params["name"], "inline": False, "donated": ()}
-        return _split(call_jaxpr, refs, found, _called(found.jaxpr, given, inline))
-
-
-def _called(jaxpr: Jaxpr, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-    return call_jaxpr(jaxpr, args, params)
+        like = {"name": params["name"], "inline": False, "donated": ()}
+        return _split(call_jaxpr, refs, found, call_jaxpr_of(found.jaxpr, given, like))
 
 
 _custom(custom_jvp_call_p)

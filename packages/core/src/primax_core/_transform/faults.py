@@ -214,7 +214,7 @@ Categories = frozenset[type[Exception]]
 def faulty(jaxpr: Jaxpr, categories: Categories) -> tuple[Jaxpr, Sites]:
     """The program that gives back a fault beside its results, and its sites.
 
-    A program without sites is left as it is, and gives no fault.
+    A program without sites gives no fault.
     """
 
     def make():
@@ -226,7 +226,9 @@ def faulty(jaxpr: Jaxpr, categories: Categories) -> tuple[Jaxpr, Sites]:
             return [*outs, *fault.leaves] if len(fault.sites) else outs
 
         program = stage(run, jaxpr.in_avals, jaxpr.debug_info)
-        return (program, found[0]) if len(found[0]) else (jaxpr, NO_SITES)
+        if not len(found[0]) and program.effects == jaxpr.effects:
+            program = jaxpr
+        return program, found[0]
 
     return remembered_on(jaxpr, "faulty", categories, make)
 

@@ -10,7 +10,7 @@ from .._ir import primitive as kinds
 from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._ir.primitive import Primitive
 from .._trace.core import (
-    RefsMet,
+    RefTypeError,
     Trace,
     Tracer,
     bind_on,
@@ -83,7 +83,7 @@ class JVPTrace(Trace):
                 mask.append(t is not None)
                 if t is not None:
                     tangents.append(t)
-        except RefsMet:
+        except RefTypeError:
             return ref_handlers["process"](self, prim, args, params)
         if not tangents:
             out = bind_on(self.parent, prim, primals, params)
@@ -97,7 +97,7 @@ class JVPTrace(Trace):
     def call(self, jaxpr: Jaxpr, args: Sequence, name=None) -> list:
         try:
             parts = [self.parts(a) for a in args]
-        except RefsMet:
+        except RefTypeError:
             return ref_handlers["call"](self, jaxpr, args, name)
         mask = tuple(t is not None for _, t in parts)
         primals = [p for p, _ in parts]

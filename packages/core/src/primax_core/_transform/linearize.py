@@ -17,7 +17,7 @@ from .._ir.jaxpr import DebugInfo, Jaxpr, Var
 from .._ir.primitive import Primitive
 from .._trace.core import (
     DischargeFirst,
-    RefsMet,
+    RefTypeError,
     Trace,
     Tracer,
     bind_on,
@@ -126,7 +126,7 @@ class LinearizeTrace(Trace):
                 mask.append(t is not None)
                 if t is not None:
                     tangents.append(t)
-        except RefsMet:
+        except RefTypeError:
             return ref_handlers["process"](self, prim, args, params)
         if not tangents:
             out = bind_on(self.parent, prim, primals, params)
@@ -141,7 +141,7 @@ class LinearizeTrace(Trace):
     def call(self, jaxpr: Jaxpr, args: Sequence, name=None) -> list:
         try:
             parts = [self.parts(a) for a in args]
-        except RefsMet:
+        except RefTypeError:
             return ref_handlers["call"](self, jaxpr, args, name)
         mask = tuple(t is not None for _, t in parts)
         primals = [p for p, _ in parts]
@@ -210,7 +210,7 @@ class TangentTrace(StagingTrace):
         try:
             if self.owns_any(args):
                 return self.emit(prim, args, params)
-        except RefsMet:
+        except RefTypeError:
             return ref_handlers["process"](self, prim, args, params)
         out = bind_on(self.parent, prim, args, params)
         return out if prim.multiple_results else out[0]
@@ -219,7 +219,7 @@ class TangentTrace(StagingTrace):
         try:
             if self.owns_any(args):
                 return eval_jaxpr(jaxpr, args)
-        except RefsMet:
+        except RefTypeError:
             return ref_handlers["call"](self, jaxpr, args, name)
         return call_on(self.parent, jaxpr, args, name)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from .._ir.jaxpr import Jaxpr, Literal
+from .._ir.jaxpr import Jaxpr, Literal, Var
 from .dce import dce_jaxpr
 
 
@@ -14,7 +15,7 @@ def simplified(jaxpr: Jaxpr) -> Jaxpr:
     Its arguments stay. Equations with effects are left alone.
     """
     env: dict[Any, Any] = {}
-    known: dict[Any, list] = {}
+    known: dict[Any, Sequence[Var]] = {}
     eqns = []
     for eqn in jaxpr.eqns:
         invars = [v if type(v) is Literal else env.get(v, v) for v in eqn.invars]

@@ -3,32 +3,32 @@ which overwrites it where nobody else can see it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
 from .._base.config import state
 from .._ir.jaxpr import DebugInfo, Jaxpr
-from .._ir.primitive import Primitive
+from .._ir.primitive import Primitive, discharge as discharge_kind
+from .._ir.references import is_ref
 from .._runtime import dispatch
 from .._runtime.array import ArrayImpl, copy_array
 from .._trace.core import Tracer, ref_handlers, set_trace, typeof
 from .._trace.references import Ref
 from .._trace.staging import eval_jaxpr, stage
 from .discharge import Discharged, Refs, discharged, distinct
-from .references import belongs as belongs
 
 
-class _Plan:
+class Plan:
     """How a program is run on references.
 
     Attributes:
       jaxpr: takes arrays; gives first what the written references hold afterwards.
-      written: the numbers of those references.
-      donated: where they stand among the arguments.
+      refs: the numbers of the references among the program's arguments.
+      donated: where the written ones stand among the arguments of ``jaxpr``.
     """
 
-    __slots__ = ("jaxpr", "written", "donated")
+    __slots__ = ("jaxpr", "refs", "donated")
 
     def __init__(self, found: Discharged, refs: Refs, n_outs: int):
         jaxpr = found.jaxpr
@@ -36,9 +36,48 @@ class _Plan:
         # In the order of the arguments: what is donated is used for the first result that fits.
         numbers = distinct(refs, refs)
         order = sorted(range(len(new)), key=lambda i: numbers.index(found.written[i]))
-        self.written = [found.written[i] for i in order]
-        self.jaxpr = jaxpr.replace(outvars=[*(new[i] for i in order), *outs])
-        self.donated = tuple(numbers.index(r) for r in self.written)
+        self.jaxpr: Jaxpr = jaxpr.replace(outvars=[*(new[i] for i in order), *outs])
+        self.refs: Refs = refs
+        self.donated: tuple[int, ...] = tuple(numbers.index(found.written[i]) for i in order)
+
+    def places(self, donated: Sequence[int]) -> tuple[int, ...]:
+        """Where arguments of the program that are no references stand among those of ``jaxpr``."""
+        kept = distinct(self.refs, list(range(len(self.refs))))
+        return tuple([kept.index(i) for i in donated if self.refs[i] is None])
+
+    def execute(self, args: Sequence[Any], find: Callable[[Sequence[Any]], Any]) -> list[Any]:
+        """Run on arguments of the program; ``find`` gives the executable for arrays of specs."""
+        given = distinct(self.refs, args)
+        held: list[Ref] = [a for a in given if type(a) is Ref]
+        with ExitStack() as locks:
+            for ref in sorted(held, key=id):
+                locks.enter_context(ref._lock)
+            arrays = [_held(a) if type(a) is Ref else dispatch.as_operand(a) for a in given]
+            exe = find([a._spec for a in arrays])
+            for i in self.donated:
+                if given[i]._shared:
+                    arrays[i] = copy_array(arrays[i])
+            outs = exe(arrays)
+            n = len(self.donated)
+            for i, value in zip(self.donated, outs[:n]):
+                given[i]._value, given[i]._shared = value, False
+        return outs[n:]
+
+
+def plan_of(jaxpr: Jaxpr, args: Sequence[Any]) -> Plan:
+    """How a program is run on arguments some of which are references (or their types)."""
+    numbers: dict[int, int] = {}
+    refs = tuple(
+        numbers.setdefault(i if is_ref(a) else id(a), len(numbers))
+        if type(a) is Ref or is_ref(a)
+        else None
+        for i, a in enumerate(args)
+    )
+    key = ("refs", state.trace_key, refs, discharge_kind.version)
+    plan = jaxpr.cache.get(key)
+    if plan is None:
+        plan = jaxpr.cache[key] = Plan(discharged(jaxpr, refs), refs, len(jaxpr.outvars))
+    return plan
 
 
 def run(
@@ -55,52 +94,32 @@ def run(
         trace = max((t._trace for t in escaped), key=_depth)
         with set_trace(trace):
             return trace.call(jaxpr, list(args), name)
-    numbers: dict[int, int] = {}
-    refs = tuple(
-        numbers.setdefault(id(a), len(numbers)) if type(a) is Ref else None for a in args
-    )
-    given = distinct(refs, args)
-    held: list[Ref] = [a for a in given if type(a) is Ref]
     if any(dispatch.run in eqn.primitive.rules for eqn in jaxpr.eqns):
         with set_trace(None):
             return [dispatch.as_operand(x) for x in eval_jaxpr(jaxpr, args)]
-    key = ("refs", state.trace_key, refs)
-    plan = jaxpr.cache.get(key)
-    if plan is None:
-        plan = jaxpr.cache[key] = _Plan(discharged(jaxpr, refs), refs, len(jaxpr.outvars))
-    with ExitStack() as locks:
-        for ref in sorted(held, key=id):
-            locks.enter_context(ref._lock)
-        arrays = [_held(a) if type(a) is Ref else dispatch.as_operand(a) for a in given]
-        specs = [a._spec for a in arrays]
-        also = tuple(_new_places(refs, donated)) if donated else ()
-        exe_key = (state.key, also, compiler_options, *specs)
-        exe = plan.jaxpr.cache.get(exe_key)
+    plan = plan_of(jaxpr, args)
+    also = plan.places(donated) if donated else ()
+    cache = plan.jaxpr.cache
+
+    def find(specs):
+        key = (state.key, also, compiler_options, *specs)
+        exe = cache.get(key)
         if exe is None:
-            dispatch.check_may_run(name or jaxpr.debug_info.name)
-            exe = plan.jaxpr.cache[exe_key] = dispatch.compile_jaxpr(
-                plan.jaxpr, specs, name=name or jaxpr.debug_info.name,
-                donated=tuple(sorted((*plan.donated, *also))), compiler_options=compiler_options,
+            called = name or jaxpr.debug_info.name
+            dispatch.check_may_run(called)
+            exe = cache[key] = dispatch.compile_jaxpr(
+                plan.jaxpr, specs, name=called, donated=tuple(sorted((*plan.donated, *also))),
+                compiler_options=compiler_options,
             )  # fmt: skip
-        for i in plan.donated:
-            if given[i]._shared:
-                arrays[i] = copy_array(arrays[i])
-        outs = exe(arrays)
-        n = len(plan.written)
-        for i, value in zip(plan.donated, outs[:n]):
-            given[i]._value, given[i]._shared = value, False
-        return outs[n:]
+        return exe
+
+    return plan.execute(args, find)
 
 
 def _held(ref: Ref) -> ArrayImpl:
     value: ArrayImpl = ref._value
     value._check_alive()
     return value
-
-
-def _new_places(refs: Refs, donated: Sequence[int]) -> list[int]:
-    kept = distinct(refs, list(range(len(refs))))
-    return [kept.index(i) for i in donated if refs[i] is None]
 
 
 def _depth(trace: Any) -> int:
@@ -110,22 +129,27 @@ def _depth(trace: Any) -> int:
     return n
 
 
-def evaluate(prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
-    """One operation some of whose operands are references, now."""
+def evaluate(
+    prim: Primitive, args: Sequence[Any], params: dict[str, Any], wanted: bool = True
+) -> Any:
+    """One operation some of whose operands are references, now.
+
+    Args:
+      wanted: whether the results are.
+    """
     avals = [typeof(a) for a in args]
     cache = prim.executables if prim.cache_on is None else prim.cache_on(params)
-    key = ("refs", state.trace_key, tuple(params.items()), *avals)
+    key = ("refs", state.trace_key, wanted, tuple(params.items()), *avals)
     jaxpr = cache.get(key)
     if jaxpr is None:
-        jaxpr = cache[key] = stage(
-            lambda *a: _listed(prim, prim.bind(*a, **params)), avals, DebugInfo("eager", prim.name)
-        )
+
+        def operation(*values):
+            out = prim.bind(*values, **params)
+            return [] if not wanted else out if prim.multiple_results else [out]
+
+        jaxpr = cache[key] = stage(operation, avals, DebugInfo("eager", prim.name))
     outs = run(jaxpr, args, params.get("name") or prim.name, (), params.get("compiler_options", ()))
-    return outs if prim.multiple_results else outs[0]
+    return outs if prim.multiple_results or not wanted else outs[0]
 
 
-def _listed(prim: Primitive, out: Any) -> list[Any]:
-    return out if prim.multiple_results else [out]
-
-
-ref_handlers.update(run=run, evaluate=evaluate)
+ref_handlers.update(run=run, evaluate=evaluate, plan=plan_of)

@@ -209,4 +209,4 @@ for _kind in (Ref, RefTracer, RefCell, RefBatch, RefPair):
     batching.tracers[_kind] = RefBatch
     jvp.tracers[_kind] = RefPair
 
-ref_handlers.update(process=process_discharged, call=call_discharged)
+ref_handlers.update(process=process_discharged, call=call_discharged, cells=holds_cells, lend=lend)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from .._base.config import state
+from .._ir.effects import on_references
 from .._ir.jaxpr import Eqn, Jaxpr, Literal, Var
 from .._ir.primitive import (
     Primitive,
@@ -57,16 +58,23 @@ class Offloadable:
         self.dst = dst
 
 
-def saves(policy: Callable | None, eqn: Eqn) -> bool:
-    """Whether a policy keeps the results of an equation."""
+def saves(policy: Callable | None, eqn: Eqn) -> bool | Offloadable:
+    """Whether a policy keeps the results of an equation, and where if not where they are."""
     if policy is None:
         return False
     answer = policy(eqn.primitive, *[v.aval for v in eqn.invars], **eqn.params)
-    if isinstance(answer, bool):
+    if isinstance(answer, (bool, Offloadable)):
         return answer
-    if answer is Saveable or isinstance(answer, (Saveable, Offloadable)):
-        return True
-    return False
+    return answer is Saveable or isinstance(answer, Saveable)
+
+
+_movers: dict[str, Callable[[Var, Var, str], Eqn]] = {}
+
+
+def install_mover(move: Callable[[Var, Var, str], Eqn]) -> None:
+    """Called by the page that moves values: the equation that moves a variable's value to a kind of
+    memory, into another variable."""
+    _movers["move"] = move
 
 
 def _call(jaxpr: Jaxpr, args: Sequence, **params) -> list:
@@ -162,7 +170,19 @@ def split_by_policy(jaxpr: Jaxpr, policy) -> tuple[Jaxpr, Jaxpr, int]:
     saved: list[Var] = []
     taken: list[Var] = []
     for eqn in jaxpr.eqns:
-        if saves(policy, eqn):
+        kept = saves(policy, eqn)
+        if type(kept) is Offloadable:
+            forward.append(eqn)
+            for v in eqn.outvars:
+                away = Var(v.aval)
+                place = eqn.source_info
+                forward.append(_movers["move"](v, away, kept.dst).replace(source_info=place))
+                again.append(_movers["move"](away, v, kept.src).replace(source_info=place))
+                saved.append(away)
+                taken.append(away)
+            continue
+        if kept or on_references(eqn.effects):
+            # What is read now may be different later, and what is written is written once.
             forward.append(eqn)
             saved.extend(eqn.outvars)
             taken.extend(eqn.outvars)

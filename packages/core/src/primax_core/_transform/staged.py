@@ -26,7 +26,7 @@ from .._runtime.dispatch import (
     garbage_is_due,
 )
 from .._trace.axes import axis_env
-from .._trace.core import RefsMet, Tracer, ref_handlers, typeof
+from .._trace.core import RefTypeError, Tracer, ref_handlers, typeof
 from .._trace.staging import close_over, has_tracers, stage, tracer_classes
 from .call import jit_p
 
@@ -123,7 +123,7 @@ class Staged:
         if self.on_miss is not None:
             self.on_miss(self, key, avals)
         found = trace_function(fun, in_tree, avals, self._debug_info(in_tree, static_key))
-        if not any([isinstance(c, Tracer) for c in found.consts]):
+        if not any(isinstance(c, Tracer) for c in found.consts):
             self.traced[key] = found
         return found
 
@@ -156,9 +156,12 @@ class Staged:
 
     def call_eager(self, fun, static_key, leaves: Sequence, in_tree):
         """Call on concrete values."""
+        arrays = None
         try:
             arrays = [self.operand(x, i, in_tree, static_key) for i, x in enumerate(leaves)]
-        except RefsMet:
+        except RefTypeError:
+            pass
+        if arrays is None:
             return self.call_with_refs(fun, static_key, leaves, in_tree)
         key = (state.key, static_key, in_tree, *[a._spec for a in arrays])
         entry = self.entries.get(key)
@@ -166,6 +169,8 @@ class Staged:
             dispatch.check_may_run(f"jit({self.name})")
             traced = self.trace(fun, static_key, in_tree, [a.aval for a in arrays])
             if traced.consts:  # it closes over values of a trace that is not the current one
+                if not any(isinstance(c, Tracer) for c in traced.consts):
+                    return self.run_with_refs(traced, arrays, in_tree)
                 return _unflatten(traced.out_tree, self.call_traced(traced, arrays))
             entry = self.make_entry(traced, static_key, arrays, in_tree, key)
         outs = entry.exe(arrays)
@@ -175,8 +180,21 @@ class Staged:
         """Call on concrete values, references among them."""
         avals = [self.aval_of(x, i, in_tree, static_key) for i, x in enumerate(leaves)]
         traced = self.trace(fun, static_key, in_tree, avals)
+        return self.run_with_refs(traced, leaves, in_tree)
+
+    def run_with_refs(self, traced: Traced, leaves: Sequence, in_tree):
+        """Run a program on concrete values; it takes references or closes over some."""
         self.check_aliases(traced, leaves)
-        return _unflatten(traced.out_tree, self.call_traced(traced, leaves))
+        n = len(traced.consts)
+        outs = ref_handlers["run"](
+            traced.jaxpr, [*traced.consts, *leaves], self.name,
+            [n + i for i in self.donated(in_tree)], self.options.get("compiler_options", ()),
+        )  # fmt: skip
+        return _unflatten(traced.out_tree, outs)
+
+    def donated(self, in_tree) -> tuple[int, ...]:
+        """Flat positions of arguments whose buffers results may take over."""
+        return ()
 
     def check_aliases(self, traced: Traced, leaves: Sequence) -> None:
         """Refuse references that the function gets twice."""
@@ -185,7 +203,7 @@ class Staged:
     def make_entry(self, traced: Traced, static_key, arrays, in_tree, key) -> Entry:
         """Compile for a new signature."""
         specs = [a._spec for a in arrays]
-        exe = self.executable(traced.jaxpr, specs, in_tree)
+        exe = self.executable(traced.jaxpr, specs, in_tree, traced.out_tree)
         entry = Entry(exe, traced.out_tree, traced.out_tree == _LEAF)
         self.entries[key] = entry
         if static_key is None:
@@ -194,7 +212,7 @@ class Staged:
                 self.entries[(state.key, *specs)] = entry
         return entry
 
-    def executable(self, jaxpr: Jaxpr, specs, in_tree=None) -> Executable:
+    def executable(self, jaxpr: Jaxpr, specs, in_tree=None, out_tree=None) -> Executable:
         """The executable of a program, kept with it."""
         key = ("exe", state.key, tuple(specs), tuple(self.options.items()))
         exe = jaxpr.cache.get(key)
@@ -207,7 +225,7 @@ class Staged:
         try:
             return as_operand(x)
         except TypeError as e:
-            if isinstance(e, (errors.UnexpectedTracerError, RefsMet)):
+            if isinstance(e, (errors.UnexpectedTracerError, RefTypeError)):
                 raise
             raise self._bad_argument(x, i, in_tree, static_key) from e
 

@@ -63,7 +63,9 @@ class TaylorTracer(Tracer):
         return value._concrete() if isinstance(value, Tracer) else value
 
     def _origin(self):
-        return made_by("Taylor-mode differentiation", self._trace.of, self.primal)
+        trace = self._trace
+        assert isinstance(trace, TaylorTrace)
+        return made_by("Taylor-mode differentiation", trace.of, self.primal)
 
 
 class TaylorTrace(Trace):

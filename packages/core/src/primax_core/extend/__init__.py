@@ -22,7 +22,14 @@ from .._ir.jaxpr import jaxprs_in as jaxprs_in
 from .._ir.printer import hide_defaults as hide_defaults
 from .._trace.core import typeof as typeof
 from .._trace.staging import eval_jaxpr as eval_jaxpr
+from .._api.references import run_state as run_state
+from .._ir.references import AbstractRef as AbstractRef
+from .._ir.references import AccumEffect as AccumEffect
+from .._ir.references import ReadEffect as ReadEffect
+from .._ir.references import RefEffect as RefEffect
+from .._ir.references import WriteEffect as WriteEffect
 from .._transform.dce import dce_jaxpr as dce_jaxpr
+from .._transform.discharge import discharge_jaxpr as discharge_jaxpr
 from .._transform.expansion import expanded as expanded
 from .programs import interpret as interpret
 from .programs import map_programs as map_programs
@@ -52,6 +59,11 @@ from .._ir.rules import save as save
 from .._ir.rules import taylor as taylor
 from .._ir.rules import transpose as transpose
 from .._runtime.dispatch import run as run
+
+# What operations cost, for ``explain``
+from .._ir.costs import Cost as Cost
+from .._ir.costs import Run as Run
+from .._ir.costs import cost as cost
 
 # Samples for the conformance kit
 from .._ir.samples import Operand as Operand
@@ -112,6 +124,6 @@ from ..lax.random_bits import random_unwrap_p as random_unwrap_p
 from ..lax.random_bits import random_wrap_p as random_wrap_p
 from .short_roads import ShortRoads as ShortRoads
 
-API_VERSION: Final = (1, 1)
+API_VERSION: Final = (1, 2)
 """Major and minor version of the door. What is here stays as it is within a major version; a minor
 one adds to it."""

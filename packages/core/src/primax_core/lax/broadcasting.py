@@ -13,6 +13,7 @@ from .._ir.jaxpr import Literal, is_scalar_literal
 from .._ir.primitive import Primitive, abstract, batch, lower
 from .._ir.printer import ALWAYS, hide_defaults
 from .._ir.samples import Sample, bf16, c64, f32, samples
+from .._ir.symbolic import as_size
 from .._lower.lazy import shaped
 from .._runtime.array import ArrayImpl, move
 from .._trace.array import Array
@@ -170,7 +171,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
                     raise ValueError(
                         f"Incompatible shapes for broadcasting: shapes={[tuple(s) for s in shapes]}"
                     )
-                found[i] = int(d)
+                found[i] = as_size(d)
     return tuple(found)
 
 

@@ -6,6 +6,7 @@ the distributed wheel gives them their meaning.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NoReturn, TypeAlias
 
@@ -16,6 +17,7 @@ from .._ir.avals import ShapedArray
 from .._ir.effects import NamedAxisEffect
 from .._ir.primitive import Primitive, abstract, batch, effects, jvp, lower, transpose
 from .._ir.samples import Sample, c64, f32, i32, samples, u8
+from .._ir.symbolic import is_symbolic_dim
 from .._trace.axes import axis_size_in_scope
 from .._trace.core import typeof
 from .._transform.batching import Axis, at_front, batch_of
@@ -49,7 +51,7 @@ def names_of(axis_name: AxisName) -> tuple[Any, ...]:
 
 def axis_size(axis_name: AxisName) -> int:
     """Size of a named axis (the product, for several)."""
-    return int(np.prod([axis_size_in_scope(n) for n in names_of(axis_name)], dtype=np.int64))
+    return math.prod([axis_size_in_scope(n) for n in names_of(axis_name)])
 
 
 def axis_index(axis_name: AxisName) -> Any:
@@ -109,7 +111,8 @@ def _divide(x, n: int):
     aval = typeof(x)
     if not np.issubdtype(aval.dtype, np.inexact) and aval.dtype.kind in "iub":
         x = convert_element_type(x, np.float32 if aval.dtype.itemsize <= 4 else np.float64)
-    return div(x, scalar_like(x, n))
+    size = convert_element_type(n, typeof(x).dtype) if is_symbolic_dim(n) else scalar_like(x, n)
+    return div(x, size)
 
 
 def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:

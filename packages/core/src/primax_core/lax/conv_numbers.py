@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from .._ir.symbolic import as_size, max_dim
 from .shapes import int_tuple
 
 
@@ -123,7 +124,7 @@ def dilated(size: int, dilation: int) -> int:
 
 def strided(size: int, window: int, stride: int) -> int:
     """How many windows fit into ``size`` elements, one each ``stride``."""
-    return max((size - window) // stride + 1, 0)
+    return max_dim((size - window) // stride + 1, 0)
 
 
 def padtype_to_pads(
@@ -200,16 +201,16 @@ def conv_shape_tuple(
             f"Wrong number of explicit pads for convolution: expected {len(lhs_shape) - 2}, got "
             f"{len(pads)}."
         )
-    padded = [int(n + lo + hi) for n, (lo, hi) in zip(lhs_shape[2:], pads)]
+    padded = [as_size(n + lo + hi) for n, (lo, hi) in zip(lhs_shape[2:], pads)]
     if any(n < 0 for n in padded):
         raise ValueError(
             "Negative padding is larger than the size of the corresponding dimension: got "
             f"padding={pads} for lhs_shape[2:]={lhs_shape[2:]}"
         )
     space = [
-        strided(n, int(k), int(s)) for n, k, s in zip(padded, rhs_shape[2:], strides, strict=True)
+        strided(n, as_size(k), int(s)) for n, k, s in zip(padded, rhs_shape[2:], strides, strict=True)
     ]
-    return (int(lhs_shape[0]) // batch_group_count, int(rhs_shape[0]), *space)
+    return (as_size(lhs_shape[0]) // batch_group_count, as_size(rhs_shape[0]), *space)
 
 
 def conv_general_shape_tuple(
@@ -244,10 +245,10 @@ def conv_transpose_shape_tuple(
     if isinstance(padding, str):
         padding = [transposed_pads(n, s, padding) for n, s in zip(k[2:], window_strides)]
     space = [
-        strided(dilated(int(n), s) + sum(pads), int(w), 1)
+        strided(dilated(as_size(n), s) + sum(pads), as_size(w), 1)
         for n, w, s, pads in zip(x[2:], k[2:], window_strides, padding)
     ]
-    return in_layout((int(x[0]), int(k[0]), *space), out)
+    return in_layout((as_size(x[0]), as_size(k[0]), *space), out)
 
 
 def in_layout(sizes: Sequence[int], spec: Sequence[int]) -> tuple[int, ...]:

@@ -10,15 +10,18 @@ import numpy as np
 from .._ir import dtypes
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
 from .._ir.samples import Sample, bf16, c64, f32, samples
+from .._ir.symbolic import is_static
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.jvp import jvp_of
 from .._transform.symbolic import Zero
 from . import arithmetic as b
-from .bitwise import bitwise_or
+from .bitwise import bitwise_or, clz, shift_left
 from .broadcasting import broadcast_in_dim
-from .comparison import eq, ne
+from .comparison import eq, lt, ne
+from .control.while_loop import while_loop
 from .conversion import convert
+from .dynamic_slicing import dynamic_slice_p
 from .exponential import exp, log1p
 from .families import accepts, full_like
 from .joining import concatenate
@@ -175,6 +178,8 @@ class _Blocks(NamedTuple):
         shape, dtype = typeof(x).shape, typeof(x).dtype
         neutral = np.asarray(self.neutral(dtype), dtype)[()]
         n, size = shape[axis], self.size
+        if not is_static((n,)):
+            return _by_doubling_loop(op, neutral, x, axis, reverse)
         if n <= size:
             return self.within(op, neutral, x, axis, reverse)
         blocks = -(-n // size)
@@ -216,6 +221,27 @@ def _by_doubling(op: Callable, neutral: Any, x: Any, axis: int, reverse: bool) -
         x = op(_shifted(x, axis, *((-reach, reach) if reverse else (reach, -reach)), neutral), x)
         reach *= 2
     return x
+
+
+def _by_doubling_loop(op: Callable, neutral: Any, x: Any, axis: int, reverse: bool) -> Array:
+    """:func:`_by_doubling` along an axis of symbolic size: the number of steps is not known."""
+    shape = typeof(x).shape
+    end = convert(shape[axis].as_value(), np.dtype(np.int32))
+    zero, one = np.int32(0), np.int32(1)
+    steps = b.sub(np.int32(32), clz(b.max(b.sub(end, one), zero)))
+    fill = broadcast_in_dim(neutral, shape, ())
+
+    def step(state):
+        # Steps are counted: jaxlib 0.10 ends the process for a loop whose counter is doubled.
+        k, x = state
+        reach = shift_left(one, k)
+        parts = [x, fill] if reverse else [fill, x]
+        start = reach if reverse else b.sub(end, reach)
+        places = [start if i == axis else zero for i in range(len(shape))]
+        moved = dynamic_slice_p.bind(concatenate(parts, axis), *places, slice_sizes=shape)
+        return b.add(k, one), op(moved, x)
+
+    return while_loop(lambda state: lt(state[0], steps), step, (zero, x))[1]
 
 
 _SMALL: Final = 4096

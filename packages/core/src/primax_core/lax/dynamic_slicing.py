@@ -12,6 +12,7 @@ from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
 from .._ir.samples import Sample, bf16, c64, f32, i32, samples
+from .._ir.symbolic import Dimension, decided
 from .._lower.lazy import hlo, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
@@ -134,8 +135,9 @@ def _of_one_dtype(indices: list, shape, dtype: Any) -> list:
             indices = [i if type(i) is int else convert(i, dtype) for i in indices]
         # A slice is moved inside anyhow, so starts beyond the array can be moved to its ends.
         low = max(-1, info.min)
-        indices = [max(low, min(i, n)) if type(i) is int else i for i, n in zip(indices, shape)]
-    return [dtype.type(i) if type(i) is int else i for i in indices]
+        tops = [info.max if isinstance(n, Dimension) else n for n in shape]
+        indices = [max(low, min(i, n)) if type(i) is int else i for i, n in zip(indices, tops)]
+    return [_size_as(i, dtype) if isinstance(i, (int, Dimension)) else i for i in indices]
 
 
 def _check_index_types(name: str, avals: Sequence[ShapedArray]) -> None:
@@ -156,11 +158,22 @@ def _from_front(index: Any, n: int) -> Any:
     dtype = typeof(index).dtype
     negative = lt(index, dtype.type(0))
     strong = convert(index, dtype)
-    return select_n(negative, index, b.add(strong, dtype.type(n)))
+    return select_n(negative, index, b.add(strong, _size_as(n, dtype)))
+
+
+def _size_as(n: Any, dtype: Any) -> Any:
+    """A size in a dtype."""
+    return convert(n.as_value(), dtype) if isinstance(n, Dimension) else dtype.type(n)
+
+
+def _reaches_beyond(n: Any, dtype: Any) -> bool:
+    """Whether an axis has positions that a dtype cannot hold; of symbolic axes, whether it may."""
+    narrow = dtypes.itemsize_bits(dtype) < 32
+    return decided(lambda: n > dtypes.iinfo(dtype).max, narrow)
 
 
 def _from_front_all(indices, shape, wrap) -> list:
-    if any(w and n > dtypes.iinfo(typeof(i).dtype).max for i, n, w in zip(indices, shape, wrap)):
+    if any(w and _reaches_beyond(n, typeof(i).dtype) for i, n, w in zip(indices, shape, wrap)):
         indices = [convert(i, np.dtype(np.int32)) for i in indices]
     return [_from_front(i, n) if w else i for i, n, w in zip(indices, shape, wrap)]
 
@@ -207,9 +220,7 @@ def _(x, *indices, slice_sizes):
 @dynamic_slice_p.rule(lower)
 def _(ctx, x, *indices, slice_sizes):
     tail = tail_of(ctx.in_avals[0])
-    shape = (*ctx.in_avals[0].shape, *tail)
-    places = _with_tail(ctx, indices, 1, tail)
-    return shaped.dynamic_slice(x, shape, places, (*slice_sizes, *tail))
+    return shaped.dynamic_slice(x, _with_tail(ctx, indices, 1, tail), (*slice_sizes, *tail))
 
 
 def _with_tail(ctx, indices, first: int, tail) -> list:

@@ -15,6 +15,7 @@ from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, lower
 from .._ir.samples import Sample, c64, f32, samples
+from .._ir.symbolic import is_static, is_symbolic_dim
 from .._lower.lazy import hlo, mlir
 from .._trace.array import Array
 from .._trace.core import typeof
@@ -88,9 +89,13 @@ def _type_of(fft_type: Any) -> FftType:
 
 def _lengths_of(fft_lengths: Any) -> tuple[int, ...]:
     try:
-        return tuple(operator.index(int(n) if n == int(n) else n) for n in fft_lengths)
+        return tuple([_length_of(n) for n in fft_lengths])
     except TypeError as e:
         raise TypeError(f"fft_lengths must be a sequence of integers, got {fft_lengths!r}") from e
+
+
+def _length_of(n: Any) -> Any:
+    return n if is_symbolic_dim(n) else operator.index(int(n) if n == int(n) else n)
 
 
 @functools.cache
@@ -157,6 +162,11 @@ def _checked(x: ShapedArray, kind: str) -> Any:
 def _(ctx, x, *, fft_type, fft_lengths):
     if not ctx.in_avals[0].size or not ctx.out_avals[0].size:
         return mlir.zeros_of(ctx.out_avals[0])  # XLA does not give the shape of an empty RFFT
+    if not is_static(fft_lengths):
+        raise NotImplementedError(
+            f"a Fourier transform along axes of symbolic sizes {fft_lengths} cannot be written as "
+            "StableHLO, which has its lengths as constants: give the transformed axes fixed sizes"
+        )
     return hlo.fft(x, hlo.FftTypeAttr.get(fft_type.name), mlir.i64s(fft_lengths))
 
 

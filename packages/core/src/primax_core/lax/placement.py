@@ -6,15 +6,22 @@ import enum
 from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
+import numpy as np
+
 from .._ir import dtypes
+from .._ir.jaxpr import Eqn, Var
 from .._ir.primitive import Primitive, abstract, batch, dce, jvp, lower, transpose
 from .._ir.samples import Sample, c64, f32, i32, samples
+from .._lower.formats import kind_rules
+from .._lower.lazy import hlo, ir
 from .._runtime.array import ArrayImpl, copy_array, default_sharding, move, put
 from .._runtime.devices import Device
-from .._runtime.dispatch import as_operand, check_range, run
+from .._runtime.dispatch import as_operand, check_range, relaid, run
+from .._runtime.layouts import Format, Layout, canonical
 from .._runtime.sharding import Sharding, SingleDeviceSharding, default_memory_kind
 from .._trace.array import Array, register_method
 from .._trace.core import typeof
+from .._transform.remat import install_mover
 from .._transform.symbolic import Zero
 
 device_put_p: Final = Primitive("device_put", multiple_results=True)
@@ -44,7 +51,7 @@ class Space(enum.Enum):
         return str(self)
 
 
-Place: TypeAlias = Device | Sharding | Space | None
+Place: TypeAlias = Device | Sharding | Format | Space | None
 
 
 def place(
@@ -72,8 +79,63 @@ def _(*avals, **_):
 
 
 @device_put_p.rule(lower)
-def _(ctx, *values, **_):
-    return list(values)
+def _(ctx, *values, devices, srcs, **_):
+    return [_emit(ctx, x, d) for x, d in zip(values, devices)]
+
+
+def _emit(ctx: Any, x: Any, device: Place) -> Any:
+    """The value, where the compiler shall keep it in another kind of memory or another layout."""
+    if isinstance(device, Format):
+        layout = canonical(device.layout, ctx.in_avals[0].shape)
+        x = x if layout is None or layout is Layout.AUTO else emit_layout(x, layout)
+        device = device.sharding
+    kind = "device" if device is Space.Device else _kind_of(device)
+    if kind is None:
+        return x
+    op = hlo.CustomCallOp(
+        [x.type], [x], call_target_name=ir.StringAttr.get("annotate_device_placement"),
+        has_side_effect=ir.BoolAttr.get(True),
+    )  # fmt: skip
+    op.operation.attributes["mhlo.frontend_attributes"] = ir.DictAttr.get(
+        {"_xla_buffer_placement": ir.StringAttr.get(kind)}
+    )
+    return op.results[0]
+
+
+def _kind_of(device: Place) -> str | None:
+    """The kind of memory that a place means, ``None`` for the one that programs work in."""
+    if isinstance(device, Format):
+        device = device.sharding
+    if device is Space.Host:
+        return "pinned_host"
+    if isinstance(device, Sharding) and not device._on_default_memory():
+        return device.memory_kind
+    return None
+
+
+def emit_layout(x: Any, layout: Layout) -> Any:
+    """The value, which the compiler shall keep in a layout."""
+    order = ir.DenseIntElementsAttr.get(
+        np.asarray(layout.major_to_minor[::-1], np.int64), type=ir.IndexType.get()
+    )
+    op = hlo.CustomCallOp(
+        [x.type], [x], call_target_name=ir.StringAttr.get("LayoutConstraint"),
+        operand_layouts=ir.ArrayAttr.get([order]), result_layouts=ir.ArrayAttr.get([order]),
+    )  # fmt: skip
+    return op.results[0]
+
+
+def _moving(source: Var, target: Var, kind: str) -> Eqn:
+    """The equation that moves a value to a kind of memory."""
+    space = Space.Device if kind == "device" else Space.Host
+    params = {
+        "devices": (space,), "srcs": (None,), "copy_semantics": (ArrayCopySemantics.ALWAYS_COPY,),
+    }  # fmt: skip
+    return Eqn(device_put_p, [source], [target], params)
+
+
+install_mover(_moving)
+kind_rules[device_put_p] = lambda eqn, i: _kind_of(eqn.params["devices"][i])
 
 
 @device_put_p.rule(run)
@@ -83,6 +145,12 @@ def _(*arrays, devices, srcs, copy_semantics):
 
 def moved(x: Any, device: Place, semantics: ArrayCopySemantics) -> Any:
     """One concrete value, where it is wanted; an array even where it was none."""
+    if isinstance(device, Format):
+        layout = canonical(device.layout, typeof(x).shape)
+        x = moved(x, device.sharding, semantics)
+        if device.layout is None or layout is Layout.AUTO:
+            return x
+        return relaid(x, layout)
     if isinstance(x, ArrayImpl):
         x._check_alive()
         if device is None:
@@ -112,6 +180,8 @@ def _sharding_for(device: Place, own: Sharding) -> Sharding:
     """What a place stands for, for an array that lies like ``own``."""
     if isinstance(device, Sharding):
         return device
+    if isinstance(device, Format):
+        return own if device.sharding is None else device.sharding
     if isinstance(device, Space):
         if device is Space.Any:
             return own

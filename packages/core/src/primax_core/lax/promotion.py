@@ -12,6 +12,7 @@ from .._base.config import state
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import Literal, is_scalar_literal
+from .._ir.symbolic import Dimension
 from .._runtime.dispatch import check_range
 from .._trace.array import Array
 from .._trace.core import typeof
@@ -126,6 +127,9 @@ def _report(name: str, a: tuple[int, ...], b: tuple[int, ...]) -> None:
 
 def is_operand(x: Any) -> bool:
     """Whether operators take a value: arrays, tracers, NumPy's arrays and scalars, numbers."""
-    return isinstance(x, (Array, int, float, complex, np.ndarray, np.generic, Literal)) or hasattr(
-        x, "__jax_array__"
-    )
+    return isinstance(x, _OPERANDS) or hasattr(x, "__jax_array__")
+
+
+_OPERANDS: Final = (
+    Array, int, float, complex, np.ndarray, np.generic, Literal, Dimension,
+)  # fmt: skip

@@ -12,6 +12,7 @@ from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower
 from .._ir.samples import Sample, bf16, c64, f32, i32, samples
+from .._ir.symbolic import decided, is_static, min_dim
 from .._lower.lazy import chlo, hlo, ir, mlir
 from .._trace.array import Array
 from .._trace.core import typeof
@@ -160,7 +161,8 @@ def _(ctx, *xs, dimension, num_keys, **params):
     else:
         few = _FEW_OTHERS if packed and len(avals) > 1 else np.inf
     complex_too = any(accepts(d, ("complex",)) for d in dtypes_of_keys)
-    if complex_too or avals[0].size < few or avals[0].shape[dimension] >= 2**31:
+    whole = is_static(avals[0].shape)
+    if not whole or complex_too or avals[0].size < few or avals[0].shape[dimension] >= 2**31:
         return _sorted(ctx, *xs, dimension=dimension, num_keys=num_keys, **params)
 
     def run(*xs):
@@ -185,7 +187,7 @@ def take_along(x: Any, indices: Any, axis: int) -> Array:
         x,
         expand_dims(indices, (n,)),
         numbers,
-        [min(1, size) for size in typeof(x).shape],
+        [min_dim(1, size) for size in typeof(x).shape],
         mode=GatherScatterMode.PROMISE_IN_BOUNDS,
     )
 
@@ -197,8 +199,9 @@ def _(primals, tangents, *, dimension, **params):
         return outs, [Zero.like(o) for o in outs]
     shape = typeof(primals[0]).shape
     places = broadcasted_iota(
-        np.uint32 if shape[dimension] < 2**32 else np.uint64, shape, dimension
-    )
+        np.uint32 if decided(lambda: shape[dimension] < 2**32, True) else np.uint64,
+        shape, dimension,
+    )  # fmt: skip
     *outs, order = sort_p.bind(*primals, places, dimension=dimension, **params)
     return outs, [
         Zero.like(o) if type(t) is Zero else take_along(t, order, dimension)
@@ -277,6 +280,8 @@ def _(ctx, x, *, k, axis, is_stable):
     aval = ctx.in_avals[0]
     n = aval.shape[axis]
     # Few of many floats of 32 bits are selected by native code, of others by sorting all.
+    if not is_static(aval.shape):
+        return _greatest(ctx, x, k=k, axis=axis, is_stable=is_stable)
     many = 4 * k >= n and aval.size >= _FEW_OTHERS
     params = {"axis": axis, "is_stable": is_stable}
     fast = aval.dtype == np.float32 and not many

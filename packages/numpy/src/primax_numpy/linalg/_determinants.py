@@ -9,6 +9,7 @@ import numpy as np
 
 from primax_core import custom_jvp, lax
 from primax_core.extend import Array, typeof
+from primax_core.extend.dimensions import decided
 
 from .._functions import checked, compiled
 from .._promotion import is_complex
@@ -49,7 +50,7 @@ def det(a: Any) -> Array:
     """
     a = as_inexact(a)
     n = typeof(a).shape[-1]
-    return _expanded(a) if n <= 3 else _by_factors(a)
+    return _expanded(a) if decided(lambda: n <= 3, False) else _by_factors(a)
 
 
 def _expanded(a):

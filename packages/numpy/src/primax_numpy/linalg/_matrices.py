@@ -8,6 +8,7 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.extend import typeof
+from primax_core.extend.dimensions import broadcast_shapes
 
 from .. import _promotion
 from .._checks import check_arrays
@@ -109,7 +110,7 @@ def joint_batch(name: str, a: Any, b: Any, core_a: int, core_b: int) -> tuple[in
     """
     x, y = typeof(a).shape, typeof(b).shape
     try:
-        return np.broadcast_shapes(x[: len(x) - core_a], y[: len(y) - core_b])
+        return broadcast_shapes(x[: len(x) - core_a], y[: len(y) - core_b])
     except ValueError:
         raise ValueError(
             f"linalg.{name}: the leading axes of shapes {x} and {y} do not broadcast"

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from primax_core import lax
+from primax_core.extend.dimensions import decided, is_static
 
 U32: Final = np.dtype(np.uint32)
 UNSIGNED: Final = {
@@ -39,7 +40,7 @@ def stacked(words: Sequence[Any]) -> Any:
 def counters(shape: tuple[int, ...]) -> tuple[Any, Any]:
     """High and low words of the row-major index of each element."""
     size = math.prod(shape)
-    if size < 2**32:
+    if decided(lambda: size < 2**32, True):
         return lax.full(shape, 0, U32), lax.reshape(lax.iota(U32, size), shape)
     strides = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
     high: Any = lax.full(shape, 0, U32)
@@ -67,8 +68,8 @@ def hashed_counts(key: Any, n: int) -> Any:
     second: the layout without ``threefry_partitionable``."""
     padded = n + n % 2
     counts = lax.iota(U32, padded)
-    if n % 2:  # the padding is a zero, not the next counter
-        counts = lax.concatenate([lax.iota(U32, n), lax.full((1,), 0, U32)], 0)
+    if not is_static((n,)) or n % 2:  # the padding is a zero, not the next counter
+        counts = lax.concatenate([lax.iota(U32, n), lax.full((n % 2,), 0, U32)], 0)
     half = padded // 2
     a, b = threefry2x32(
         key, lax.slice_in_dim(counts, 0, half), lax.slice_in_dim(counts, half, padded)

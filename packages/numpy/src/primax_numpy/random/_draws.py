@@ -13,6 +13,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.dtypes import TypePromotionError
 from primax_core.extend import dtypes, is_operand, typeof
+from primax_core.extend.dimensions import broadcast_shapes, index
 
 from .._checks import wanted_dtype
 from .._promotion import repeated
@@ -29,7 +30,7 @@ def shape_of(shape: Any, name: str) -> tuple[int, ...]:
     else:
         given = (shape,) if hasattr(shape, "__index__") and not np.ndim(shape) else shape
         found = _sizes(given, name)
-    if found and min(found) < 0:
+    if any(d < 0 for d in found):
         raise ValueError(f"{name}: sizes must not be negative, got shape {found}")
     out: tuple[int, ...] = found
     return out
@@ -37,7 +38,7 @@ def shape_of(shape: Any, name: str) -> tuple[int, ...]:
 
 def _sizes(shape: Any, name: str) -> tuple[int, ...]:
     try:
-        return tuple([d.__index__() for d in shape])
+        return tuple([index(d) for d in shape])
     except (TypeError, AttributeError):
         raise TypeError(
             f"{name}: Shapes must be 1D sequences of concrete values of integer type, got {shape}."
@@ -91,7 +92,7 @@ def joint_shape(name: str, shape: Any, *values: Any) -> tuple[int, ...]:
     shapes = [typeof(x).shape for x in values]
     if shape is None:
         try:
-            return tuple(np.broadcast_shapes(*shapes))
+            return tuple(broadcast_shapes(*shapes))
         except ValueError:
             raise ValueError(f"{name}: parameters of shapes {shapes} do not broadcast") from None
     wanted = shape_of(shape, name)
@@ -104,7 +105,7 @@ def joint_shape(name: str, shape: Any, *values: Any) -> tuple[int, ...]:
 def check_fits(name: str, shapes: list[tuple[int, ...]], wanted: tuple[int, ...]) -> None:
     """Refuse shapes that do not broadcast to another."""
     try:
-        joint = np.broadcast_shapes(wanted, *shapes)
+        joint = broadcast_shapes(wanted, *shapes)
     except ValueError:
         joint = None
     if joint != wanted:

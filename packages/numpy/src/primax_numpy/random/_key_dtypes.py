@@ -23,6 +23,7 @@ class KeyDType(dtypes.ExtendedDType):
         self.name: str = f"key<{impl.tag}>"
         self.itemsize: int = 4 * impl.words
         _named[impl.name] = self
+        dtypes.extended_dtypes[self.name] = self
 
     def physical_aval(self, aval: ShapedArray) -> ShapedArray:
         """The type of the words of an array of keys."""

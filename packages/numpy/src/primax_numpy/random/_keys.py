@@ -21,6 +21,7 @@ from primax_core.extend import (
     state,
     typeof,
 )
+from primax_core.extend.dimensions import index
 
 from .._functions import compiled
 from ._ciphers import U32
@@ -315,10 +316,10 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Array:
     if type(num) is int:
         shape: tuple[int, ...] = (num,)
     elif hasattr(num, "__index__"):
-        shape = (operator.index(num),)
+        shape = (index(num),)
     else:
-        shape = tuple(map(operator.index, num))
-    if shape and min(shape) < 0:
+        shape = tuple(map(index, num))
+    if any(d < 0 for d in shape):
         raise ValueError(f"split: the number of keys must not be negative, got {num}")
     out: Array = _split(key, shape=shape)
     return out

@@ -9,6 +9,7 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
+from primax_core.extend.dimensions import broadcast_shapes
 
 from .._functions import compiled
 from .._promotion import repeated
@@ -111,7 +112,7 @@ def multivariate_normal(
     batches = [a.shape[:-1], b.shape[:-2]]
     if shape is None:
         try:
-            wanted = tuple(np.broadcast_shapes(*batches))
+            wanted = tuple(broadcast_shapes(*batches))
         except ValueError:
             raise ValueError(
                 f"multivariate_normal: batches of mean {a.shape} and cov {b.shape} do not broadcast"

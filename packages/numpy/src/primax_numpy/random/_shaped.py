@@ -8,6 +8,7 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
+from primax_core.extend.dimensions import broadcast_shapes
 
 from .._checks import wanted_dtype
 from .._functions import compiled
@@ -80,7 +81,7 @@ def weibull_min(
     dtype = draws.float_dtype(dtype, "weibull_min")
     shape = draws.shape_of(shape, "weibull_min")
     try:
-        np.broadcast_shapes(shape, typeof(scale).shape, typeof(concentration).shape)
+        broadcast_shapes(shape, typeof(scale).shape, typeof(concentration).shape)
     except ValueError:
         raise ValueError(
             f"weibull_min: scale of shape {typeof(scale).shape} and concentration of shape "

@@ -8,6 +8,7 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
+from primax_core.extend.dimensions import broadcast_shapes
 
 from .._checks import wanted_dtype
 from .._functions import compiled
@@ -136,7 +137,7 @@ def _saturated(x: Any, dtype: Any) -> Any:
 
 
 def _alike(x: Any, y: Any) -> tuple[Any, Any]:
-    shape = np.broadcast_shapes(typeof(x).shape, typeof(y).shape)
+    shape = broadcast_shapes(typeof(x).shape, typeof(y).shape)
     return repeated(x, shape), repeated(y, shape)
 
 

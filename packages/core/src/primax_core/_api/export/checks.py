@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..._base.errors import InvalidArtifactError
-from ..._lower.lazy import portable
+from ..._lower.lazy import inspection, portable
 
 
 class DisabledSafetyCheck:
@@ -78,11 +78,12 @@ def refused_targets(module: Any, disabled: Sequence[DisabledSafetyCheck]) -> dic
 
 
 def check_module(module: Any, disabled: Sequence[DisabledSafetyCheck]) -> None:
-    """Refuse a module that was read and calls what it may not.
+    """Refuse a module that was read and holds or calls what it may not.
 
     Raises:
-      InvalidArtifactError: naming the native function.
+      InvalidArtifactError: saying what.
     """
+    inspection.inspect(module)
     refused = refused_targets(module, disabled)
     if refused:
         target, text = next(iter(refused.items()))

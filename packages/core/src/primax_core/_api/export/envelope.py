@@ -34,6 +34,7 @@ from ..._base.digest import digest
 from ..._base.errors import InvalidArtifactError
 from ..._ir import dtypes
 from ..._ir.avals import ShapedArray
+from ..._ir.symbolic import is_symbolic_dim
 from ..._lower import checking
 from ..._lower.lazy import portable
 from . import exporting
@@ -102,14 +103,24 @@ def _write(b: Any, exported: Exported, vjp_order: int) -> int:
         (_CONVENTION, "u16", exported.calling_convention_version),
         (_KEPT, "ref", write_numbers(b, list(exported.module_kept_var_idx))),
         (_GLOBALS, "u8", int(exported.uses_global_constants)),
+        (_SCOPES, "ref", _write_scope(b, exported)),
         (_VJP, "ref", vjp),
     ]
     return write_table(b, fields)
 
 
+def _write_scope(b: Any, exported: Exported) -> int | None:
+    """The constraints on the dimension variables, which all belong to one scope."""
+    dims = [d for a in exported.in_avals for d in a.shape if is_symbolic_dim(d)]
+    if not dims:
+        return None
+    texts = write_strings(b, list(dims[0].scope.constraints_str))
+    return write_refs(b, [write_table(b, [(0, "ref", texts)])])
+
+
 def _write_type(b: Any, aval: Any) -> int:
     shape = write_strings(b, [str(d) for d in aval.shape])
-    dtype = b.CreateString("float0" if aval.dtype == dtypes.float0 else aval.dtype.name)
+    dtype = b.CreateString(dtypes.full_name(aval.dtype))
     return write_table(
         b, [(_SHAPE, "ref", shape), (_DTYPE, "ref", dtype), (_WEAK, "u8", int(aval.weak_type))]
     )
@@ -127,8 +138,9 @@ def deserialize(blob: bytes | bytearray | memoryview, *, trusted: bool = False) 
 
     Args:
       blob: the bytes.
-      trusted: read the module in this process at once. On bytes that somebody damaged on purpose
-        the process may end.
+      trusted: that you know who made the bytes. The module is then read in this process at once,
+        and may call the native functions that were named in ``disabled_checks`` when it was
+        exported. Bytes that somebody made to do harm can end the process.
 
     Raises:
       InvalidArtifactError: if the bytes are truncated, damaged, something else, written in a
@@ -184,8 +196,9 @@ def _read(table: Table, trusted: bool) -> Exported:
     vjp_table = table.table(_VJP)
     derivative = None if vjp_table is None else _read(vjp_table, trusted)
     in_tree, out_tree = read_tree(table.table(_IN_TREE)), read_tree(table.table(_OUT_TREE))
-    in_avals = tuple(map(_read_type, table.tables(_IN_TYPES)))
-    out_avals = tuple(map(_read_type, table.tables(_OUT_TYPES)))
+    sizes = _Sizes(table.tables(_SCOPES))
+    in_avals = tuple([_read_type(t, sizes) for t in table.tables(_IN_TYPES)])
+    out_avals = tuple([_read_type(t, sizes) for t in table.tables(_OUT_TYPES)])
     if in_tree.num_leaves != len(in_avals) or out_tree.num_leaves != len(out_avals):
         damaged("its trees have more leaves than types, or fewer")
     platforms = tuple(table.strings(_PLATFORMS))
@@ -239,40 +252,66 @@ def _read_check(text: str) -> DisabledSafetyCheck:
     return check
 
 
-def _read_type(table: Table) -> ShapedArray:
-    shape = tuple(map(_read_size, table.strings(_SHAPE)))
+def _read_type(table: Table, sizes: _Sizes) -> ShapedArray:
+    shape = tuple(map(sizes.read, table.strings(_SHAPE)))
     dtype = _read_dtype(table.string(_DTYPE))
     return ShapedArray(shape, dtype, bool(table.number(_WEAK, "u8", 0)))
 
 
-def _read_size(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or len(text) > 19:
-        damaged(f"{text[:40]!r} is no size")
-    return int(text)
+class _Sizes:
+    """Reads dimensions; those of one function share a scope."""
+
+    def __init__(self, scopes: list[Table]):
+        self.constraints = scopes[0].strings(0) if scopes else []
+        self.scope: Any = None
+
+    def read(self, text: str) -> Any:
+        """A size, or a symbolic dimension."""
+        if text.isascii() and text.isdigit() and len(text) <= 19:
+            return int(text)
+        if len(text) > _LONGEST:
+            damaged(f"{text[:40]!r} is no size")
+        from ..._ir.dimensions.parser import parse_shape
+        from ..._ir.dimensions.scope import SymbolicScope
+
+        try:
+            if self.scope is None:
+                self.scope = SymbolicScope(self.constraints)
+            (found,) = parse_shape(text, self.scope, None)
+        except InvalidArtifactError:
+            raise
+        except Exception as e:
+            damaged(f"{text[:40]!r} is no size: {e}")
+        if not is_symbolic_dim(found):
+            damaged(f"{text[:40]!r} is no size")
+        return found
+
+
+_LONGEST: Final = 2000
 
 
 def _read_dtype(name: str) -> Any:
-    found = _DTYPES.get(name)
+    found = dtypes.dtype_named(name)
     if found is None:
         raise InvalidArtifactError(
-            f"the artifact has a value of dtype {name[:40]!r}, which is not known here"
+            f"the artifact has a value of dtype {name[:40]!r}, which is not known here: import the "
+            "package that defines it (primax.random for the dtypes of keys)"
         )
     return found
 
 
-_DTYPES: Final[dict[str, Any]] = {d.name: d for d in dtypes.all_dtypes} | {"float0": dtypes.float0}
-
-
 def _check_module(data: bytes, trusted: bool, platforms, in_avals, out_avals, disabled) -> None:
-    if not trusted:
+    if trusted:
+        checking.trust(data)
+    else:
         checking.check(data)
-    module = portable.from_bytes(data)
-    check_module(module, disabled)
     if len(platforms) > 1:
         in_avals = [ShapedArray((), np.dtype(np.int32)), *in_avals]
     try:
+        module = portable.from_bytes(data)
+        check_module(module, disabled)
         portable.check_signature(module, in_avals, out_avals)
-    except (TypeError, ValueError) as e:
-        if isinstance(e, InvalidArtifactError):
-            raise
-        damaged(str(e))
+    except InvalidArtifactError:
+        raise
+    except Exception as e:  # names that are no text, types that there are not
+        damaged(f"its module cannot be read: {e}")

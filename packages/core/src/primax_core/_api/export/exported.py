@@ -13,6 +13,7 @@ from ..._base import pytree
 from ..._base.config import state
 from ..._base.source import api_boundary
 from ..._ir.avals import ShapedArray
+from ..._ir.symbolic import is_static, is_symbolic_dim
 from ..._lower.exported import PortableProgram
 from ..._lower.lazy import portable
 from ..._trace.core import Tracer, typeof
@@ -203,12 +204,23 @@ class Exported:
     def _fit(self, avals: Sequence[Any]) -> tuple[Any, ...]:
         for i, (got, aval) in enumerate(zip(avals, self.in_avals)):
             for axis, (n, wanted) in enumerate(zip(got.shape, aval.shape)):
-                if n != wanted:
+                if not is_symbolic_dim(wanted) and (is_symbolic_dim(n) or n != wanted):
                     raise ValueError(
                         f"Shape mismatch for {self._argument(i)}.shape[{axis}] (expected same "
                         f"constant): expected {aval.shape} and called with {got.shape}"
                     )
-        return tuple(self.out_avals)
+        if not self._program.polymorphic:
+            return tuple(self.out_avals)
+        variables = self._plan.values([a.shape for a in avals])
+        return tuple([_with_sizes(a, variables) for a in self.out_avals])
+
+    @cached_property
+    def _plan(self) -> Any:
+        """How the dimension variables follow from the shapes of arguments."""
+        from ..._ir.dimensions.solving import plan_of
+
+        names = [self._argument(i) for i in range(len(self.in_avals))]
+        return plan_of([a.shape for a in self.in_avals], names)
 
     def _argument(self, i: int) -> str:
         """How messages call an argument: ``args[0]['w']``."""
@@ -240,3 +252,11 @@ def _as_zeros(ct: Any, aval: ShapedArray) -> Any:
     if typeof(ct).dtype != wanted.dtype:
         return np.zeros(aval.shape, wanted.dtype)
     return ct
+
+
+def _with_sizes(aval: ShapedArray, variables: dict[str, int]) -> ShapedArray:
+    """A type whose symbolic dimensions have the sizes that follow from their variables'."""
+    if is_static(aval.shape):
+        return aval
+    sizes = [d.evaluate(variables) if is_symbolic_dim(d) else d for d in aval.shape]
+    return aval.update(shape=tuple(sizes))

@@ -106,7 +106,7 @@ def export_traced(
     overrides: dict[Any, Any] | None = None,
 ) -> Exported:
     """A traced function, exported."""
-    name, donated, keep_unused, _, _ = traced._options()
+    name, donated, keep_unused, *_ = traced._options()
     if any(isinstance(c, Tracer) for c in traced._consts):
         raise ValueError(
             f"{name} closes over values of an enclosing transformation, so it cannot be exported: "
@@ -114,11 +114,13 @@ def export_traced(
         )
     jaxpr = traced.jaxpr
     lowered = lowering.lower_for(
-        jaxpr, name, platforms, donated=donated, keep_unused=keep_unused, overrides=overrides
-    )
+        jaxpr, name, platforms, donated=donated, keep_unused=keep_unused, overrides=overrides,
+        arg_names=_argument_names(traced),
+    )  # fmt: skip
     _check_exportable(name, lowered, disabled)
     data = portable.to_bytes(lowered.module)
     checking.remember(data)
+    checking.trust(data)
     avals = tuple(traced._avals)
     effects = sorted(jaxpr.effects - no_effects, key=str)
     uses_globals = len(platforms) > 1 or not all(is_static(a.shape) for a in avals)
@@ -143,6 +145,11 @@ def export_traced(
         uses_global_constants=uses_globals,
         _get_vjp=lambda exported: _export_vjp(jaxpr, exported, overrides),
     )
+
+
+def _argument_names(traced: Traced) -> Sequence[str] | None:
+    names = (traced.debug_info.arg_names if traced.debug_info else None) or ()
+    return names if len(names) == len(traced._avals) else None
 
 
 def _check_exportable(name: str, lowered: Any, disabled: Sequence[DisabledSafetyCheck]) -> None:

@@ -100,9 +100,9 @@ def write_profile(data: ProfileData, log_dir: str, session_id: str | None, perfe
     with open(os.path.join(folder, f"{host}.xplane.pb"), "wb") as file:
         file.write(data._serialized)
     trace = gzip.compress(json.dumps(chrome_trace(data)).encode(), 5)
-    names = [f"{host}.trace.json.gz"] + ["perfetto_trace.json.gz"] * perfetto
-    for name in names:
-        path = os.path.join(folder, name)
+    path = os.path.join(folder, f"{host}.trace.json.gz")
+    paths = [path, os.path.join(folder, "perfetto_trace.json.gz")] if perfetto else [path]
+    for path in paths:
         with open(path, "wb") as file:
             file.write(trace)
     return path

@@ -102,16 +102,35 @@ def _facts_about(scope: SymbolicScope, expr: DimExpr) -> list[DimExpr]:
     seen: set[Monomial] = set()
     pending = [expr, *scope.facts]
     facts.extend(f for f in scope.facts if type(f) is DimExpr)
+    extrema: list[Factor] = []
     while pending and len(facts) < _MOST_FACTS:
         for m, _ in pending.pop(0).terms:
             if m == ONE or m in seen:
                 continue
             seen.add(m)
+            if len(m) == 1 and m[0][0].op in ("max", "min"):
+                related = [f for e in extrema for f in _facts_of_pair(scope, m[0][0], e)]
+                facts.extend(f for f in related if type(f) is DimExpr)
+                extrema.append(m[0][0])
             for fact in _facts_of(scope, m):
                 if type(fact) is DimExpr:
                     facts.append(fact)
                     pending.append(fact)
     return facts
+
+
+def _facts_of_pair(scope: SymbolicScope, f: Factor, g: Factor) -> Iterator[Any]:
+    """Of ``max(x, y)`` and ``max(x, y + d)``, and so for ``min``: they are ``d`` apart at most."""
+    if f.op != g.op:
+        return
+    for i in (0, 1):
+        for j in (0, 1):
+            if f.operands[i] == g.operands[j]:
+                apart = f.operands[1 - i] - g.operands[1 - j]
+                if type(apart) is int:
+                    difference = of_factor(scope, f) - of_factor(scope, g)
+                    yield difference - min(apart, 0)
+                    yield max(apart, 0) - difference
 
 
 def _facts_of(scope: SymbolicScope, m: Monomial) -> Iterator[Any]:

@@ -113,7 +113,14 @@ class DimExpr(Dimension):
     # As a number
 
     def __bool__(self) -> bool:
-        return self.__ne__(0)
+        low, high = self.scope.bounds(self)
+        if low <= 0 <= high and any(f.op == "mod" for m, _ in self.terms for f, _ in m):
+            raise InconclusiveDimensionOperation(
+                f"Whether '{self}' is 0 is inconclusive: it is for some values of the dimension "
+                "variables and not for others. If it always is, or never, say so where the "
+                f'symbolic shapes are made: symbolic_shape(..., constraints=("{self} == 0",)).'
+            )
+        return True  # sizes that may be 0 count as others do, as in comparisons by ==
 
     def __index__(self) -> NoReturn:
         raise TypeError(
@@ -184,6 +191,11 @@ class DimExpr(Dimension):
 
     def __pow__(self, power: Any, modulus: Any = None) -> Any:
         n = _as_dim(power)
+        if type(n) is int and n < 0:
+            raise ValueError(
+                f"symbolic dimension '{self}' cannot be raised to the negative power {n}: use "
+                "1.0 / dimension, which is an array"
+            )
         if type(n) is not int or n < 0 or modulus is not None:
             return self._by_value(operator.pow, power)
         out: Any = 1
@@ -338,6 +350,8 @@ def divided(scope: SymbolicScope, x: Any, y: Any) -> tuple[Any, Any]:
         low, high = scope.bounds(y)
         if 0 <= rest < low or high < rest <= 0:
             return whole, rest
+        if -low <= rest < 0:
+            return whole - 1, rest + y
     return of_factor(scope, Factor("floordiv", x, y)), of_factor(scope, Factor("mod", x, y))
 
 

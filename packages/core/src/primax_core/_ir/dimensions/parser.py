@@ -128,6 +128,8 @@ class _Parser:
             kind, text, _ = self.tokens[self.at]
             if kind != "number" or not text.isdigit():
                 self.fail("a nonnegative integer exponent")
+            if len(text) > 2:  # powers are multiplied out
+                self.fail("an exponent below 100")
             self.at += 1
             return base ** int(text)
         return base

@@ -85,6 +85,15 @@ def fetch(place: Place, devs: tuple, options: Any) -> Any | None:
         return None
 
 
+def stored(place: Place) -> bytes | None:
+    """jaxlib's bytes of an executable, as they were kept; ``None`` if they are not there."""
+    data = _read(place.path, place.key, store.EXECUTABLE)
+    try:
+        return None if data is None else files.unpack(data, place.key).blob
+    except Exception:
+        return None
+
+
 def link(place: Place) -> bytes | None:
     """The digest of the module that a program's key is known to lead to."""
     data = _read(place.path, place.key, store.LINK)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..._trace.core import typeof
+from ..._base.config import state
+from ..._trace.core import is_valid_type, typeof
 from ..._trace.staging import eval_jaxpr, stage
 from ..._transform.call import call_jaxpr, jit_p
 from ..._transform.custom_jvp import CustomJVP, SymbolicZero, custom_jvp_call_p
-from ..._transform.custom_vjp import CustomVJP, custom_vjp_call_p
+from ..._transform.custom_vjp import CustomVJP, PerturbedValue, custom_vjp_call_p
 from ..._transform.faults import (
     Fault,
     Sites,
@@ -62,12 +64,12 @@ def _(categories, args, eqn):
 def _(categories, args, eqn):
     p = eqn.params
     program, sites = faulty(p["call_jaxpr"], categories)
-    if not len(sites):
+    if program is p["call_jaxpr"]:
         return custom_jvp_call_p.bind(*args, **p), []
     consts = args[: p["num_consts"]]
 
     def rule(primals, tangents):
-        outs, dots = p["jvp"](primals, tangents)
+        outs, dots = _silently(p["jvp"], (primals, tangents), categories)
         extra = eval_jaxpr(program, [*consts, *primals])[len(outs) :]
         return [*outs, *extra], [*dots, *(SymbolicZero(typeof(x).tangent_aval()) for x in extra)]
 
@@ -82,19 +84,22 @@ def _(categories, args, eqn):
 def _(categories, args, eqn):
     p = eqn.params
     program, sites = faulty(p["call_jaxpr"], categories)
-    if not len(sites):
+    if program is p["call_jaxpr"]:
         return custom_vjp_call_p.bind(*args, **p), []
     n = len(p["call_jaxpr"].outvars)
     consts = args[: p["num_consts"]]
 
     def fwd(*primals):
-        outs, residuals = p["fwd"](*primals)
-        plain = [getattr(x, "value", x) for x in primals] if p["symbolic_zeros"] else primals
+        outs, residuals = _silently(lambda xs: p["fwd"](*xs), (primals,), categories)
+        plain = [x.value if type(x) is PerturbedValue else x for x in primals]
         extra = eval_jaxpr(program, [*consts, *plain])[n:]
         return [*outs, *extra], residuals
 
     def bwd(residuals, cts):
-        return p["bwd"](residuals, cts[:n])
+        def run(residuals, cts):
+            return (p["bwd"](residuals, cts),)
+
+        return _silently(run, (residuals, cts[:n]), categories)[0]
 
     custom = CustomVJP(
         lambda *xs: eval_jaxpr(program, xs), fwd, bwd, p["name"], p["symbolic_zeros"], None,
@@ -103,13 +108,53 @@ def _(categories, args, eqn):
     return apart(custom.call(args), sites)
 
 
+def _silently(
+    rule: Callable[..., Any], groups: Sequence[Sequence[Any]], categories: Any
+) -> list[list[Any]]:
+    """Results of a rule of the user's, whose own checks say nothing: its function's do.
+
+    Args:
+      rule: takes and returns several sequences of arrays and other things, such as symbolic zeros.
+    """
+    given = [x.value if type(x) is PerturbedValue else x for group in groups for x in group]
+    arrays = [x for x in given if is_valid_type(x)]
+    shape: list[list[Any]] = []
+
+    def flat(*traced):
+        found = iter(traced)
+        filled = [_refilled(x, found) for group in groups for x in group]
+        rest = iter(filled)
+        outs = [list(out) for out in rule(*([next(rest) for _ in group] for group in groups))]
+        shape.extend([None if is_valid_type(x) else _Other(x) for x in out] for out in outs)
+        return [x for out in outs for x in out if is_valid_type(x)]
+
+    jaxpr = stage(flat, [typeof(x) for x in arrays], parent=state.trace)
+    found = iter(evaluate(jaxpr, arrays, categories)[0])
+    return [[next(found) if x is None else x.value for x in out] for out in shape]
+
+
+class _Other:
+    """A result that is no array."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any):
+        self.value = value
+
+
+def _refilled(x: Any, traced: Iterator[Any]) -> Any:
+    if type(x) is PerturbedValue:
+        return PerturbedValue(next(traced), x.perturbed)
+    return next(traced) if is_valid_type(x) else x
+
+
 @cond_p.rule(faults)
 def _(categories, args, eqn):
     branches = eqn.params["branches"]
     others = {k: v for k, v in eqn.params.items() if k != "branches"}
     found = [faulty(b, categories) for b in branches]
     if not any(len(sites) for _, sites in found):
-        return cond_p.bind(*args, **eqn.params), []
+        return cond_p.bind(*args, branches=tuple(b for b, _ in found), **others), []
     sites = Sites(tuple(s for _, own in found for s in own.sites))
     key = (categories, tuple(branches[1:]))
     programs = remembered_on(branches[0], "faulty branches", key, lambda: _aligned(found, sites))
@@ -136,7 +181,7 @@ def _(categories, args, eqn):
     p = dict(eqn.params)
     body, sites = faulty(p["jaxpr"], categories)
     if not len(sites):
-        return scan_p.bind(*args, **p), []
+        return scan_p.bind(*args, **{**p, "jaxpr": body}), []
     nc, ni = p["num_consts"], p["num_carry"]
     k = len(sites.avals)
 
@@ -169,18 +214,16 @@ def _first(before: Fault, after: Fault) -> Fault:
 def _(categories, args, eqn):
     p = eqn.params
     cond, body = p["cond_jaxpr"], p["body_jaxpr"]
+    (test, cond_sites), (loop, body_sites) = faulty(cond, categories), faulty(body, categories)
+    sites = Sites((*cond_sites.sites, *body_sites.sites))
+    if not len(sites):
+        return while_p.bind(*args, **{**p, "cond_jaxpr": test, "body_jaxpr": loop}), []
     if cond.out_avals[0].shape:
-        if not _has_checks(cond, categories) and not _has_checks(body, categories):
-            return while_p.bind(*args, **p), []
         raise ValueError(
             "Checkify does not support batched while-loops (checkify-of-vmap-of-while): examples "
             "that have ended are still computed. Move the vmap to the outer level: "
             "vmap(checkify(f))."
         )
-    (_, cond_sites), (_, body_sites) = faulty(cond, categories), faulty(body, categories)
-    sites = Sites((*cond_sites.sites, *body_sites.sites))
-    if not len(sites):
-        return while_p.bind(*args, **p), []
     k, nc, nb = len(sites.avals), p["cond_nconsts"], p["body_nconsts"]
     cond_consts, body_consts, init = args[:nc], args[nc : nc + nb], args[nc + nb :]
 
@@ -211,7 +254,3 @@ def _(categories, args, eqn):
 
 def _split(leaves: Any) -> tuple[Any, Any]:
     return leaves[0], leaves[1:]
-
-
-def _has_checks(jaxpr: Any, categories: Any) -> bool:
-    return len(faulty(jaxpr, categories)[1]) > 0

@@ -13,6 +13,7 @@ from ..._base.source import api_boundary
 from ..._ir import dtypes
 from ..._ir.avals import ShapedArray
 from ..._ir.check import check_types
+from ..._ir.effects import on_references, shifted
 from ..._ir.jaxpr import Jaxpr
 from ..._ir.primitive import (
     Primitive,
@@ -28,7 +29,7 @@ from ..._ir.primitive import (
 )
 from ..._ir.samples import Sample, b1, bf16, c64, f32, i32, samples
 from ..._lower.lazy import hlo, ir, lowering, mlir
-from ..._trace.core import typeof
+from ..._trace.core import ref_handlers, typeof
 from ..._trace.staging import eval_jaxpr, stage
 from ..._transform.batching import batch_jaxpr, move_axis
 from ..._transform.dce import dce_jaxpr
@@ -173,6 +174,9 @@ def bind_branches(
     avals = [typeof(x) for x in leaves]
     bodies = [trace_body(f, in_tree, avals, what) for f in funs]
     _check_branches(what, bodies, names)
+    if ref_handlers:
+        for b in bodies:
+            ref_handlers["aliases"](leaves, b.consts, b.info)
     n_consts = [len(b.consts) for b in bodies]
     key = (tuple(n_consts), *(b.jaxpr for b in bodies[1:]))
     branches = remembered_on(
@@ -261,7 +265,7 @@ def _(index, *avals, branches, **_):
 
 @cond_p.rule(effects)
 def _(*avals, branches, **_):
-    return frozenset().union(*(b.effects for b in branches))
+    return frozenset().union(*(shifted(b.effects, lambda i: i + 1) for b in branches))
 
 
 @cond_p.rule(lower)
@@ -430,6 +434,9 @@ def _(cts, index, *operands, branches, **params):
 def _(axis, args, dims, *, branches, **params):
     (index, *operands), (index_d, *op_dims) = args, dims
     size = axis.size
+    if index_d is not None and any(on_references(b.effects) for b in branches):
+        params["branches"] = branches
+        return ref_handlers["batch"](cond_p, axis, args, dims, params)
     if index_d is None:
         found = [batch_jaxpr(b, tuple(op_dims), axis)[1] for b in branches]
         wanted = tuple(0 if any(d is not None for d in ds) else None for ds in zip(*found))
@@ -476,6 +483,7 @@ def _(used, eqn):
         invars=[v for v, u in zip(eqn.invars, all_ins) if u],
         outvars=[v for v, u in zip(eqn.outvars, used) if u],
         params={**eqn.params, "branches": new_branches},
+        effects=cond_p.rules[effects](branches=new_branches),
     )
     return all_ins, new
 

@@ -10,6 +10,7 @@ import numpy as np
 from ..._base import pytree
 from ..._base.config import state
 from ..._base.source import api_boundary
+from ..._ir.symbolic import as_size, max_dim
 from ..._trace.core import Tracer, typeof
 from ..._transform.batching import Axis, batch_of, move_axis
 from ..arithmetic import add
@@ -58,7 +59,8 @@ def fori_loop(
             )
     lower, upper = _of_one_dtype(lower, upper)
     if not isinstance(lower, Tracer) and not isinstance(upper, Tracer):
-        return _counted(int(lower), int(upper), body_fun, init_val, 1 if unroll is None else unroll)
+        start, stop = as_size(lower), as_size(upper)
+        return _counted(start, stop, body_fun, init_val, 1 if unroll is None else unroll)
     if unroll is not None and unroll is not False and unroll != 1:
         raise ValueError(
             "Can only use `unroll` in `fori_loop` if the loop bounds are statically known."
@@ -88,7 +90,7 @@ def _counted(start: int, stop: int, body_fun: Callable, init_val: Any, unroll: i
         return (add(i, 1), body_fun(i, val)), None
 
     (_, out), _ = scan(
-        _named(step, body_fun), (start, init_val), None, length=max(stop - start, 0), unroll=unroll
+        _named(step, body_fun), (start, init_val), None, length=max_dim(stop - start, 0), unroll=unroll
     )
     return out
 

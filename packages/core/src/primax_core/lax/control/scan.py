@@ -29,8 +29,9 @@ from ..._ir.primitive import (
 )
 from ..._ir.printer import hide_defaults
 from ..._ir.samples import Sample, bf16, c64, f32, samples
+from ..._ir.symbolic import as_size, is_static
 from ..._lower.lazy import mlir
-from ..._trace.core import Tracer, call_on, typeof
+from ..._trace.core import Tracer, call_on, ref_handlers, typeof
 from ..._trace.staging import eval_jaxpr, stage
 from ..._transform.batching import batch_jaxpr, move_axis
 from ..._transform.dce import dce_jaxpr
@@ -124,6 +125,8 @@ def scan(
         "scan body", parameter_name(f, 0), init_tree, carry_avals,
         body.out_tree.children()[0], body.jaxpr.out_avals[:n_carry],
     )  # fmt: skip
+    if ref_handlers:
+        ref_handlers["aliases"]([*init_leaves, *xs_leaves], body.consts, body.info)
     out = scan_p.bind(
         *body.consts, *init_leaves, *xs_leaves, jaxpr=body.jaxpr, length=n, reverse=bool(reverse),
         unroll=_checked_unroll(unroll, n), num_consts=len(body.consts), num_carry=n_carry,
@@ -174,19 +177,21 @@ def _concrete_length(length: Any) -> int:
             "The `length` argument to `scan` expects a concrete `int` value. For scan-like "
             "iteration with a dynamic length, use `while_loop` or `fori_loop`.",
         )
-    length = int(length)
+    length = as_size(length)
     if length < 0:
         raise ValueError(f"scan got a negative `length`: {length}.")
     return length
 
 
 def _checked_unroll(unroll: Any, length: int) -> int:
+    # Steps whose number is not known cannot be written out.
+    whole = max(length, 1) if is_static((length,)) else 1
     if isinstance(unroll, bool):
-        return max(length, 1) if unroll else 1
+        return whole if unroll else 1
     unroll = operator.index(unroll)
     if unroll < 0:
         raise ValueError("`unroll` must be a `bool` or a non-negative `int`.")
-    return unroll or max(length, 1)
+    return unroll or whole
 
 
 def _python_scan(f, init, leaves, tree, n: int, reverse: bool):
@@ -247,7 +252,9 @@ def _(ctx, *values, jaxpr, length, reverse, unroll, num_consts, num_carry, **_):
     y_avals = ctx.out_avals[num_carry:]
     if length == 0:
         return [*init, *(mlir.zeros_of(a) for a in y_avals)]
-    if unroll >= length:
+    if not is_static((length,)):
+        unroll = 1
+    elif unroll >= length:
         return emit_steps(ctx, jaxpr, length, reverse, consts, init, xs, len(y_avals))
     ys = [mlir.zeros_of(a) for a in y_avals]
     return emit_loop(ctx, jaxpr, length, reverse, unroll, consts, init, xs, ys)

@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..._ir.jaxpr import Jaxpr
-from ..._lower.lazy import hlo, ir, lowering, mlir
+from ..._lower.lazy import hlo, lowering, mlir, shaped
 from .while_loop import emit_while
+
+
+_I32 = np.dtype(np.int32)
 
 
 def emit_loop(
@@ -33,15 +36,16 @@ def emit_loop(
         return carry, ys
 
     carry, ys = _while(ctx, jaxpr.effects, steps, list(init), ys, body)
-    for k in range(steps * unroll, length):
+    for k in range(length - steps * unroll):
+        k += steps * unroll
         at = _i32(length - 1 - k if reverse else k)
         carry, ys = _step(ctx, jaxpr, consts, carry, xs, ys, at)
     return [*carry, *ys]
 
 
-def _i32(value: int) -> Any:
-    """An i32 constant."""
-    return mlir.constant(np.int32(value))
+def _i32(value: Any) -> Any:
+    """A size or a number, of type i32."""
+    return shaped.size_value(value, _I32)
 
 
 def _times(i, n: int):
@@ -78,23 +82,27 @@ def _direction(name: str):
 
 def _step(ctx, jaxpr: Jaxpr, consts, carry, xs, ys, at):
     n = len(carry)
-    slices = [_slice(x, at) for x in xs]
+    rows = _shapes(jaxpr.invars[len(consts) + n :])
+    slices = [_slice(x, row, at) for x, row in zip(xs, rows)]
     outs = lowering.lower_body(ctx, jaxpr, [*consts, *carry, *slices])
-    return outs[:n], [_store(y, v, at) for y, v in zip(ys, outs[n:])]
+    rows = _shapes(jaxpr.outvars[n:])
+    return outs[:n], [_store(y, v, row, at) for y, v, row in zip(ys, outs[n:], rows)]
 
 
-def _slice(x, at):
-    shape = x.type.shape
-    zero = _i32(0)
-    part = hlo.dynamic_slice(x, [at, *[zero] * (len(shape) - 1)], mlir.i64s([1, *shape[1:]]))
-    return hlo.reshape(ir.RankedTensorType.get(shape[1:], x.type.element_type), part)
+def _shapes(variables: Sequence[Any]) -> list[tuple[int, ...]]:
+    """The shapes that values have in memory."""
+    return [mlir.physical(v.aval).shape for v in variables]
 
 
-def _store(y, value, at):
-    shape = y.type.shape
-    zero = _i32(0)
-    row = hlo.reshape(ir.RankedTensorType.get([1, *shape[1:]], y.type.element_type), value)
-    return hlo.dynamic_update_slice(y, row, [at, *[zero] * (len(shape) - 1)])
+def _slice(x, row: Sequence[int], at):
+    part = shaped.dynamic_slice(x, [at, *[_i32(0)] * len(row)], (1, *row))
+    return shaped.reshape(part, row)
+
+
+def _store(y, value, row: Sequence[int], at):
+    return hlo.dynamic_update_slice(
+        y, shaped.reshape(value, (1, *row)), [at, *[_i32(0)] * len(row)]
+    )
 
 
 def emit_steps(
@@ -104,22 +112,16 @@ def emit_steps(
     """All steps written out."""
     rows: list[list] = [[] for _ in range(n_ys)]
     n = len(carry)
+    x_shapes, y_shapes = _shapes(jaxpr.invars[len(consts) + n :]), _shapes(jaxpr.outvars[n:])
     for k in reversed(range(length)) if reverse else range(length):
         slices = []
-        for x in xs:
-            shape = x.type.shape
-            part = hlo.slice(
-                x, mlir.i64s([k, *[0] * (len(shape) - 1)]),
-                mlir.i64s([k + 1, *shape[1:]]), mlir.i64s([1] * len(shape)),
-            )  # fmt: skip
-            slices.append(
-                hlo.reshape(ir.RankedTensorType.get(shape[1:], x.type.element_type), part)
-            )
+        for x, shape in zip(xs, x_shapes):
+            part = shaped.slice(x, (k, *[0] * len(shape)), (k + 1, *shape))
+            slices.append(shaped.reshape(part, shape))
         outs = lowering.lower_body(ctx, jaxpr, [*consts, *carry, *slices])
         carry = outs[:n]
-        for row, v in zip(rows, outs[n:]):
-            shape = [1, *v.type.shape]
-            row.append(hlo.reshape(ir.RankedTensorType.get(shape, v.type.element_type), v))
+        for row, v, shape in zip(rows, outs[n:], y_shapes):
+            row.append(shaped.reshape(v, (1, *shape)))
     ys = []
     for row in rows:
         if reverse:

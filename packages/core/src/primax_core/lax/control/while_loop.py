@@ -11,7 +11,7 @@ from ..._base import pytree
 from ..._base.config import state
 from ..._base.source import api_boundary
 from ..._ir.check import check_types
-from ..._ir.effects import are_ordered
+from ..._ir.effects import are_ordered, on_references, shifted
 from ..._ir.jaxpr import Jaxpr
 from ..._ir.primitive import (
     Primitive,
@@ -28,7 +28,7 @@ from ..._ir.primitive import (
 from ..._ir.samples import Sample, bf16, c64, f32, i32, samples
 from ..._lower.lazy import hlo, ir, lowering, mlir
 from ..._runtime.dispatch import as_operand
-from ..._trace.core import Tracer, typeof
+from ..._trace.core import DischargeFirst, Tracer, ref_handlers, typeof
 from ..._trace.staging import eval_jaxpr, stage
 from ..._transform.batching import batch_jaxpr, move_axis
 from ..._transform.dce import dce_jaxpr
@@ -106,6 +106,8 @@ def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_
         "while_loop body", parameter_name(body_fun, 0), tree, avals, body.out_tree,
         body.jaxpr.out_avals,
     )  # fmt: skip
+    if ref_handlers:
+        ref_handlers["aliases"](leaves, (*cond.consts, *body.consts), body.info)
     out = while_p.bind(
         *cond.consts, *body.consts, *leaves, cond_jaxpr=cond.jaxpr, body_jaxpr=body.jaxpr,
         cond_nconsts=len(cond.consts), body_nconsts=len(body.consts),
@@ -138,8 +140,10 @@ def _(*avals, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
 
 
 @while_p.rule(effects)
-def _(*avals, cond_jaxpr, body_jaxpr, **_):
-    return cond_jaxpr.effects | body_jaxpr.effects
+def _(*avals, cond_jaxpr, body_jaxpr, cond_nconsts, **_):
+    # References are constants: those of the condition come first.
+    inside = shifted(body_jaxpr.effects, lambda i: i + cond_nconsts)
+    return cond_jaxpr.effects | inside
 
 
 @while_p.rule(lower)
@@ -244,6 +248,8 @@ def _(primals, tangents, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
 
 @while_p.rule(linearize)
 def _(primals, mask, **params):
+    if on_references(params["cond_jaxpr"].effects | params["body_jaxpr"].effects):
+        raise DischargeFirst  # the loop runs a second time, forward, for its linear part
     outs = while_p.bind(*primals, **params)
     rule = while_p.rules[jvp]
     out_mask: list[bool] = []
@@ -269,6 +275,12 @@ def _(cts, *args, **params):
 
 @while_p.rule(batch)
 def _(axis, args, dims, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
+    if on_references(cond_jaxpr.effects | body_jaxpr.effects):
+        params = {
+            "cond_jaxpr": cond_jaxpr, "body_jaxpr": body_jaxpr, "cond_nconsts": cond_nconsts,
+            "body_nconsts": body_nconsts,
+        }  # fmt: skip
+        return ref_handlers["batch"](while_p, axis, args, dims, params)
     cond_d, body_d, carry_d = _split(list(dims), cond_nconsts, body_nconsts)
 
     def pred_batched(carry):
@@ -333,13 +345,14 @@ def _(used, eqn):
     body, body_ins = dce_jaxpr(p["body_jaxpr"], tuple(carry), (*[False] * nb, *carry))
     cond, cond_ins = dce_jaxpr(p["cond_jaxpr"], (True,), (*[False] * nc, *carry))
     ins = [*cond_ins[:nc], *body_ins[:nb], *carry]
+    params = {
+        "cond_jaxpr": cond, "body_jaxpr": body, "cond_nconsts": sum(cond_ins[:nc]),
+        "body_nconsts": sum(body_ins[:nb]),
+    }  # fmt: skip
     new = eqn.replace(
         invars=[v for v, u in zip(eqn.invars, ins) if u],
         outvars=[v for v, u in zip(eqn.outvars, carry) if u],
-        params={
-            "cond_jaxpr": cond, "body_jaxpr": body, "cond_nconsts": sum(cond_ins[:nc]),
-            "body_nconsts": sum(body_ins[:nb]),
-        },
+        params=params, effects=while_p.rules[effects](**params),
     )  # fmt: skip
     return ins, new
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from ..._ir.primitive import Primitive, abstract, jvp, lower, transpose
 from ..._ir.samples import Sample, c64, f32, samples
+from ..._ir.symbolic import min_dim
 from ..._trace.array import Array
 from ..._trace.core import typeof
 from ..._transform.jvp import jvp_of
@@ -180,7 +181,7 @@ def _(a, taus, c, *, left, transpose):
             "ormqr with left=False expects c to have the same number of columns as the "
             f"Householder matrix a has rows. Got a shape {a.shape} and c shape {c.shape}."
         )
-    if taus.shape[-1] > min(a.shape[-2:]):
+    if taus.shape[-1] > min_dim(*a.shape[-2:]):
         raise ValueError(
             "ormqr expects at most as many taus as the Householder matrix a has rows and columns. "
             f"Got a shape {a.shape} and taus shape {taus.shape}."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any, Final
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from ..._ir.avals import ShapedArray
 from ..._ir.primitive import Primitive, abstract, jvp, lower
 from ..._ir.samples import Sample, c64, f32, samples
+from ..._ir.symbolic import index, min_dim
 from ..._lower.lazy import mlir
 from ..._trace.array import Array
 from ..._trace.core import typeof
@@ -76,7 +76,7 @@ def _(x):
     *stack, m, n = x.shape
     return [
         x,
-        x.update(shape=(*stack, min(m, n)), dtype=_I32),
+        x.update(shape=(*stack, min_dim(m, n)), dtype=_I32),
         x.update(shape=(*stack, m), dtype=_I32),
     ]
 
@@ -115,7 +115,7 @@ def _(primals, tangents):
         return outs, zeros
     factors, _, order = outs
     m, n = typeof(factors).shape[-2:]
-    k = min(m, n)
+    k = min_dim(m, n)
     below = padded(tril(columns(factors, 0, k), -1), m, m)
     right = padded(triu(rows(factors, 0, k)), n, n)
     if n > k:
@@ -168,7 +168,7 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     [2, 1, 0]
     """
     return lu_pivots_to_permutation_p.bind(
-        pivots, permutation_size=operator.index(permutation_size)
+        pivots, permutation_size=index(permutation_size)
     )
 
 

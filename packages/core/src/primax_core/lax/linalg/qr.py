@@ -9,6 +9,7 @@ import numpy as np
 from ..._ir.avals import ShapedArray
 from ..._ir.primitive import Primitive, abstract, jvp, lower
 from ..._ir.samples import Sample, c64, f32, samples
+from ..._ir.symbolic import decided, min_dim
 from ..._lower.lazy import hlo, mlir
 from ..._trace.array import Array
 from ..._trace.core import typeof
@@ -84,7 +85,7 @@ def qr(
 def _(x, *, pivoting, full_matrices, use_magma):
     check_operands("qr", (x,), (2,))
     *stack, m, n = x.shape
-    k = m if full_matrices else min(m, n)
+    k = m if full_matrices else min_dim(m, n)
     outs = [x.update(shape=(*stack, m, k)), x.update(shape=(*stack, k, n))]
     return [*outs, x.update(shape=(*stack, n), dtype=_I32)] if pivoting else outs
 
@@ -94,9 +95,9 @@ def _(ctx, x, *, pivoting, full_matrices, use_magma):
     def decompose(x):
         m, n = typeof(x).shape[-2:]
         factors, *order, taus = (geqp3_p if pivoting else geqrf_p).bind(x)
-        k = m if full_matrices else min(m, n)
-        reflections = padded(columns(factors, 0, min(n, k)), m, k)
-        r = padded(triu(rows(factors, 0, min(m, k))), k, n)
+        k = m if full_matrices else min_dim(m, n)
+        reflections = padded(columns(factors, 0, min_dim(n, k)), m, k)
+        r = padded(triu(rows(factors, 0, min_dim(m, k))), k, n)
         return [householder_product(reflections, taus), r, *order]
 
     return ctx.call(decompose, x)
@@ -116,16 +117,16 @@ def _(primals, tangents, *, pivoting, full_matrices, use_magma):
     if order:
         t = transposed(taken_rows(transposed(t), order[0]))
     m, n = typeof(t).shape[-2:]
-    k, size = min(m, n), typeof(q).shape[-1]
+    k, size = min_dim(m, n), typeof(q).shape[-1]
     thin, top = columns(q, 0, k), rows(r, 0, k)
     right = triangular_solve(columns(top, 0, k), columns(t, 0, k))
     inside = matmul(adjoint(thin), right)
     turn = _skew(inside)
     tq = matmul(thin, turn)
-    if k < m:
+    if decided(lambda: k < m, True):
         tq = add(tq, sub(right, matmul(thin, inside)))
     tr = triu(sub(matmul(adjoint(thin), t), matmul(turn, top)))
-    if size > k:
+    if decided(lambda: size > k, True):
         tq = concatenate([tq, _completion_tangent(thin, tq)], typeof(tq).ndim - 1)
     return outs, [tq, padded(tr, size, n), *(Zero.like(o) for o in order)]
 
@@ -196,7 +197,7 @@ def geqp3(a: ArrayLike) -> list[Array]:
 
 def _factored(x: ShapedArray) -> tuple[ShapedArray, ShapedArray]:
     *stack, m, n = x.shape
-    return x, x.update(shape=(*stack, min(m, n)))
+    return x, x.update(shape=(*stack, min_dim(m, n)))
 
 
 @geqrf_p.rule(abstract)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..._ir.primitive import Primitive, abstract, jvp, lower
 from ..._ir.samples import Sample, c64, f32, samples
+from ..._ir.symbolic import min_dim
 from ..._lower.lazy import mlir
 from ..._trace.core import typeof
 from ..._transform.symbolic import Zero
@@ -111,7 +112,7 @@ def svd(
 def _(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
     check_operands("svd", (x,), (2,))
     *stack, m, n = x.shape
-    k = min(m, n)
+    k = min_dim(m, n)
     size = subset_size(subset_by_index, k)
     s = x.update(shape=(*stack, size), dtype=real_dtype(x.dtype))
     if not compute_uv:
@@ -142,7 +143,7 @@ def _(ctx, x, *, full_matrices, compute_uv, subset_by_index, algorithm):
     *stack, m, n = aval.shape
     if not aval.size:
         return _of_empty(ctx)
-    k = min(m, n)
+    k = min_dim(m, n)
     mu, nv = (m, n) if full_matrices else (k, k)
     types = [
         aval,

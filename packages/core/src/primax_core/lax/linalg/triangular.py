@@ -8,6 +8,7 @@ import numpy as np
 
 from ..._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
 from ..._ir.samples import Sample, bf16, c64, f32, samples
+from ..._ir.symbolic import is_static
 from ..._lower.lazy import hlo, ir, mlir
 from ..._trace.array import Array
 from ..._trace.core import typeof
@@ -119,8 +120,9 @@ _LARGE: Final = 1024
 @triangular_solve_p.rule(lower.on("cpu"))
 def _(ctx, a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
     a_aval, b_aval = ctx.in_avals
-    n, stacked = a_aval.shape[-1], a_aval.size > a_aval.shape[-1] ** 2
-    suits_xla = n <= _TINY if stacked else min(b_aval.shape) >= _LARGE
+    n, suits_xla = a_aval.shape[-1], False
+    if is_static(a_aval.shape) and is_static(b_aval.shape):
+        suits_xla = n <= _TINY if a_aval.size > n**2 else min(b_aval.shape) >= _LARGE
     if suits_xla or b_aval.size == 0 or a_aval.dtype not in NUMBERS:
         return _by_xla(
             ctx, a, b, left_side=left_side, lower=lower, transpose_a=transpose_a,

@@ -50,7 +50,7 @@ def _times(u: list, v: list) -> list:
 
 def _quotient(x: Any, y: Any, xs: list, ys: list) -> list:
     """``z = x / y`` from ``z y = x``: each derivative from those before it."""
-    zs = [div(x, y)]
+    zs: list[Any] = [div(x, y)]
     zero, shape = Zero.like(zs[0]), typeof(zs[0]).shape
     for k in range(1, len(xs) + 1):
         known = leibniz(mul, [*zs, zero], [Zero.like(y), *ys], k, zero)
@@ -79,14 +79,14 @@ def _(primals, series, *, y):
     out = integer_pow_p.bind(x, y=y)
     if y == 0:
         return out, [Zero.like(out)] * len(xs)
-    n, base, power = abs(y), [x, *xs], None
-    while True:
-        if n & 1:
-            power = base if power is None else _times(power, base)
-        n >>= 1
-        if not n:
-            break
+    n, base = abs(y), [x, *xs]
+    while not n & 1:
+        n, base = n >> 1, _squared(base)
+    power = base
+    while n := n >> 1:
         base = _squared(base)
+        if n & 1:
+            power = _times(power, base)
     if y < 0:
         one = full_like(x, 1)
         power = _quotient(one, power[0], [Zero.like(one)] * len(xs), power[1:])

@@ -1,0 +1,34 @@
+"""``explicit_layout``: a function whose arguments lie in stated layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .._base.source import api_boundary_of
+from ..lax.layout_constraint import with_layout_constraint
+from .arguments import check_callable
+
+
+def explicit_layout(f: Callable[..., Any] | None = None, /, *, in_layouts: Any = None) -> Any:
+    """A function that reads its arguments in stated layouts.
+
+    Args:
+      f: a function of pytrees of arrays; without it a decorator is returned.
+      in_layouts: a ``Layout`` for all arguments, or a tuple with a pytree prefix of layouts for
+        each. ``None`` leaves them as they are.
+
+    >>> from primax_core.layout import Layout
+    >>> column_major = explicit_layout(lambda x: x * 2, in_layouts=Layout((1, 0)))
+    """
+    if f is None:
+        return lambda f: explicit_layout(f, in_layouts=in_layouts)
+    check_callable(f)
+
+    @api_boundary_of(f)
+    def constrained(*args: Any, **kwargs: Any) -> Any:
+        if in_layouts is not None:
+            args = with_layout_constraint(args, in_layouts)
+        return f(*args, **kwargs)
+
+    return constrained

@@ -1,0 +1,60 @@
+"""References for users: arrays whose contents change, and ``run_state``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .._base import pytree
+from .._base.source import api_boundary_of
+from .._ir.references import AbstractRef as AbstractRef
+from .._trace.references import Ref as Ref
+from ..lax.control import discharging as discharging  # gives loops their rules
+from ..lax.references.access import (
+    addupdate as addupdate,
+    empty_ref as empty_ref,
+    free_ref as free_ref,
+    freeze as freeze,
+    get as get,
+    new_ref as new_ref,
+    set as set,
+    swap as swap,
+)
+from .arguments import check_callable
+
+
+def run_state(body: Callable[..., Any]) -> Callable[..., Any]:
+    """A pure function from a function that changes references.
+
+    Args:
+      body: takes a pytree of references and returns ``None``.
+
+    Returns:
+      A function of a pytree of arrays that gives what references to them hold after ``body``; it
+      can be transformed as any other.
+
+    Raises:
+      ValueError: if ``body`` returns something.
+
+    >>> import numpy as np
+    >>> def accumulate(refs):
+    ...     refs["total"][...] += refs["x"][0]
+    >>> out = run_state(accumulate)({"total": np.float32(1), "x": np.ones(2, np.float32)})
+    >>> float(out["total"])
+    2.0
+    """
+    check_callable(body)
+
+    @api_boundary_of(body)
+    def run(init: Any) -> Any:
+        leaves, tree = pytree.tree_flatten(init)
+        refs = [new_ref(x) for x in leaves]
+        found = body(pytree.tree_unflatten(tree, refs))
+        if found is not None:
+            raise ValueError(
+                f"the function passed to run_state returned a value of type {type(found)}: it "
+                "should change the references it is given, and return None"
+            )
+        return pytree.tree_unflatten(tree, [freeze(r) for r in refs])
+
+    return run

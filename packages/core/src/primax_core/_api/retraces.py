@@ -1,0 +1,109 @@
+"""Why a function is traced again: what differs between signatures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from .._base import log
+from .._base.config import changed_options, state
+from .._transform.staged import Staged
+
+_PROPERTIES = ("shape", "dtype", "weak_type", "sharding")
+
+
+class Change(NamedTuple):
+    """One property in which a signature differs from an earlier one.
+
+    Attributes:
+      what: the argument, by its path (``params['w']``), or the option.
+      property: ``shape``, ``dtype``, ``weak type``, ``sharding``, ``structure``, ``static value``
+        or ``configuration``.
+      before, now: its values, as text.
+    """
+
+    what: str
+    property: str
+    before: str
+    now: str
+
+    def __str__(self) -> str:
+        new = f"a new {self.property}" if self.property != "configuration" else "a new value"
+        return f"{self.what}: {new}, {self.now} where it was {self.before} before"
+
+
+def changes(staged: Staged, key: tuple, known: Sequence[tuple]) -> list[Change]:
+    """How a signature differs from the one among ``known`` that is closest to it; none if there is
+    none. Keys are ``(configuration, axes, static values, structure, *types)``."""
+    if not known:
+        return []
+    closest = min(reversed(known), key=lambda k: _distance(k, key))
+    found = _configuration(closest, key)
+    found += _static(closest, key)
+    if closest[3] != key[3]:
+        found.append(Change("the arguments", "structure", str(closest[3]), str(key[3])))
+    else:
+        for i, (a, b) in enumerate(zip(closest[4:], key[4:])):
+            if a is not b:
+                found += _types(staged.argument_name(i, key[3], key[2]), a, b)
+    return found
+
+
+def _distance(a: tuple, b: tuple) -> tuple:
+    differing = sum(
+        x is not y and sum(getattr(x, p, None) != getattr(y, p, None) for p in _PROPERTIES)
+        for x, y in zip(a[4:], b[4:])
+    )
+    return (a[3] != b[3], a[2] != b[2], a[0] is not b[0], a[1] != b[1], differing)
+
+
+def _configuration(a: tuple, b: tuple) -> list[Change]:
+    found = []
+    if a[0] is not b[0]:
+        for name, before, now in changed_options(a[0], b[0]):
+            found.append(Change(f"option {name}", "configuration", repr(before), repr(now)))
+        found = found or [Change("rules", "configuration", "the earlier ones", "replaced")]
+    if a[1] != b[1]:
+        found.append(Change("the axes around", "configuration", str(a[1]), str(b[1])))
+    return found
+
+
+def _static(a: tuple, b: tuple) -> list[Change]:
+    if a[2] == b[2]:
+        return []
+    before, now = _named(a[2]), _named(b[2])
+    return [
+        Change(name, "static value", before.get(name, "absent"), now.get(name, "absent"))
+        for name in {**before, **now}
+        if before.get(name) != now.get(name)
+    ]
+
+
+def _named(static_key: Any) -> dict[str, str]:
+    if static_key is None:
+        return {}
+    named = {f"static argument {i}": repr(v) for i, _, v in static_key[0]}
+    named.update((f"static argument {k!r}", repr(v)) for k, _, v in static_key[1])
+    return named
+
+
+def _types(name: str, a: Any, b: Any) -> list[Change]:
+    found = []
+    for p in _PROPERTIES:
+        before, now = getattr(a, p, None), getattr(b, p, None)
+        if before != now:
+            found.append(Change(name, p.replace("_", " "), str(before), str(now)))
+    return found or [Change(name, "type", str(a), str(b))]
+
+
+def explain_miss(staged: Staged, key: tuple, avals: Sequence) -> None:
+    """Say in the log why a function is traced, if ``explain_cache_misses`` asks for it."""
+    if not state.explain_cache_misses:
+        return
+    head = f"TRACING CACHE MISS for {staged.name}"
+    if not staged.traced:
+        why = "it was never traced before (or its function object is new)"
+    else:
+        found = changes(staged, key, list(staged.traced))
+        why = "; ".join(map(str, found)) or "it was forgotten"
+    log.warning("%s because %s", head, why)

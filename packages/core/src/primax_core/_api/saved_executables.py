@@ -1,0 +1,243 @@
+"""``serialize`` and ``deserialize_and_load``: compiled functions as bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._base.errors import InvalidArtifactError
+from .._base.source import api_boundary
+from .._ir.avals import ShapedArray
+from .._ir.jaxpr import DebugInfo
+from .._lower.lazy import _compile
+from .._runtime import custom_calls, lapack as _provides_them, saved_executables as files  # noqa: F401
+from .._runtime.array import physical, put, spec_of
+from .._runtime.devices import Device, check_not_forked, devices
+from .._runtime.dispatch import Executable, Loaded
+from .._runtime.jaxlib_versions import to_host
+from .._runtime.layouts import Layout
+from .._runtime.saved_executables import damaged
+from .._runtime.sharding import SingleDeviceSharding
+from .stages import Compiled
+
+
+@api_boundary
+def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
+    """A compiled function as bytes, and the trees of its arguments and results.
+
+    Args:
+      compiled: what ``jit(f).lower(...).compile()`` returns.
+
+    Returns:
+      ``(bytes, in_tree, out_tree)``, the arguments of `deserialize_and_load`.
+
+    Raises:
+      ValueError: if the function calls back into Python.
+
+    >>> import numpy as np
+    >>> import primax_core as pc
+    >>> compiled = pc.jit(pc.lax.sin).lower(np.ones(3, np.float32)).compile()
+    >>> saved = pc.serialize_executable.serialize(compiled)
+    >>> pc.serialize_executable.deserialize_and_load(*saved)(np.zeros(3, np.float32)).tolist()
+    [0.0, 0.0, 0.0]
+    """
+    if not isinstance(compiled, Compiled):
+        raise TypeError(
+            f"serialize takes a compiled function, jit(f).lower(...).compile(), got {compiled!r}"
+        )
+    if isinstance(compiled._lowered, _Described):
+        return compiled._lowered.serialized, compiled.in_tree, compiled.out_tree
+    module, exe = compiled._lowered._module, compiled._exe
+    name = compiled._lowered._traced.fun_name
+    if module.callbacks:
+        raise ValueError(
+            f"{name} calls back into Python (pure_callback, io_callback, debug.print and the "
+            "like), and functions of this process cannot go with the executable"
+        )
+    sharding = exe.out_specs[0].sharding if exe.out_specs else None
+    sharding = sharding or (exe.in_shardings or [None])[0]
+    devs = tuple(exe.raw.local_devices()) if sharding is None else sharding._devices
+    if compiled._lowered._plan is not None:
+        raise ValueError(f"{name} takes or keeps references, which cannot go with the executable")
+    constants = [np.ascontiguousarray(to_host(b)) for b in exe.consts]
+    about = {
+        "name": name,
+        "machine": files.machine(devs),
+        "needs": sorted(module.needs),
+        "options": [[k, v] for k, v in compiled._lowered._compiler_options],
+        "committed": compiled._lowered._sharding is not None,
+        "in": [files.type_text(a) for a in compiled._avals],
+        "out": [files.type_text(a) for a in compiled._out_avals],
+        "in_places": [
+            _place(s, layout) for s, layout in zip(exe.in_shardings, exe.in_layouts, strict=True)
+        ],
+        "out_places": [_place(s.sharding, s.layout) for s in exe.out_specs],
+        "kept": exe.kept,
+        "donated": list(exe.donated),
+        "constants": [files.type_text(ShapedArray(c.shape, c.dtype)) for c in constants],
+        "arguments": list(_argument_names(compiled)),
+    }
+    held = b"".join(c.tobytes() for c in constants)
+    blob = _compile.executable_bytes(module, exe.loaded, devs, compiled._lowered._compiler_options)
+    return files.seal(about, blob, held), compiled.in_tree, compiled.out_tree
+
+
+def _place(sharding: Any, layout: Any) -> list[Any]:
+    """The kind of memory and the layout of a buffer, ``None`` where they are the usual ones."""
+    kind = None if sharding._on_default_memory() else sharding.memory_kind
+    return [kind, None if layout is None else list(layout._key())]
+
+
+def _argument_names(compiled: Compiled) -> Sequence[str]:
+    info = compiled._lowered._traced.debug_info
+    return (info.arg_names if info else None) or ()
+
+
+@api_boundary
+def deserialize_and_load(
+    serialized: bytes,
+    in_tree: Any,
+    out_tree: Any,
+    backend: str | None = None,
+    execution_devices: Sequence[Device] | None = None,
+) -> Compiled:
+    """The compiled function that `serialize` made bytes of.
+
+    It runs only on a machine like the one it was compiled on, under the same build of jaxlib; both
+    are checked, as is that the bytes are whole. They hold machine code: load only what you know
+    the origin of.
+
+    Args:
+      serialized, in_tree, out_tree: what `serialize` returned.
+      backend: the platform to run on; by default the default one.
+      execution_devices: the device to run on, in a sequence.
+
+    Raises:
+      InvalidArtifactError: if the bytes are truncated, damaged, something else, or for another
+        machine or another jaxlib.
+    """
+    if not isinstance(serialized, (bytes, bytearray, memoryview)):
+        raise TypeError(f"deserialize_and_load takes bytes, got {type(serialized)}")
+    about, blob, held = files.unseal(bytes(serialized))
+    check_not_forked()
+    devs = _devices(backend, execution_devices)
+    files.check_machine(about.get("machine"), devs)
+    described = _Described(bytes(serialized), about, in_tree, out_tree)
+    try:
+        custom_calls.ensure(described.needs)
+    except LookupError as e:
+        raise InvalidArtifactError(str(e)) from None
+    try:
+        options = _compile.make_options(devs, described.options)
+        raw = devs[0].client.deserialize_executable(blob, devs, options)
+    except Exception as e:
+        raise InvalidArtifactError(f"the executable cannot be loaded: {e}") from e
+    sharding = SingleDeviceSharding(devs[0])
+    return Compiled(described, described.executable(raw, sharding, held))
+
+
+def _devices(backend: str | None, given: Sequence[Device] | None) -> tuple[Device, ...]:
+    found = tuple(devices(backend)[:1] if given is None else given)
+    if len(found) != 1:
+        raise ValueError(
+            f"the executable is for one device, and execution_devices has {len(found)}: {found}"
+        )
+    return found
+
+
+class _Described:
+    """What a file says of a compiled function, in the place of the stages that it went through."""
+
+    def __init__(self, serialized: bytes, about: dict[str, Any], in_tree: Any, out_tree: Any):
+        self.serialized = serialized
+        self.in_tree: Any = in_tree
+        self.out_tree: Any = out_tree
+        self._avals = [files.type_of(t) for t in _list(about, "in")]
+        self._out_avals = [files.type_of(t) for t in _list(about, "out")]
+        self._donated = tuple(_indices(about, "donated", len(self._avals)))
+        self.fun_name = _text(about.get("name"))
+        names = tuple(map(_text, _list(about, "arguments")))
+        self.debug_info = DebugInfo("jit", self.fun_name, arg_names=names)
+        self.needs = frozenset(map(_text, _list(about, "needs")))
+        self.options = tuple((_text(k), v) for k, v in map(_pair, _list(about, "options")))
+        self.kept = (
+            None if about.get("kept") is None else _indices(about, "kept", len(self._avals))
+        )
+        self.in_places, self.out_places = _list(about, "in_places"), _list(about, "out_places")
+        if (len(self.in_places), len(self.out_places)) != (len(self._avals), len(self._out_avals)):
+            damaged("its places are more than its types, or fewer")
+        self.constants = [files.type_of(t) for t in _list(about, "constants")]
+        self.committed = about.get("committed") is True
+        self._traced = self
+        self._plan = None
+        for tree, avals, what in (
+            (in_tree, self._avals, "in_tree"), (out_tree, self._out_avals, "out_tree"),
+        ):  # fmt: skip
+            if getattr(tree, "num_leaves", None) != len(avals):
+                raise InvalidArtifactError(
+                    f"the executable has {len(avals)} leaves where {what} has "
+                    f"{getattr(tree, 'num_leaves', None)}: give the tree that came with it"
+                )
+
+    @property
+    def in_avals(self) -> Any:
+        """Types of the arguments, in their tree."""
+        return self.in_tree.unflatten(self._avals)
+
+    def executable(self, raw: Any, sharding: Any, held: bytes) -> Executable:
+        """The executable, whose buffers are compared with what was said of them."""
+        constants = files.constants_of(self.constants, held)
+        kept = range(len(self._avals)) if self.kept is None else self.kept
+        taken = [*self.constants, *(physical(self._avals[i]) for i in kept)]
+        files.check_types(raw, taken, [physical(a) for a in self._out_avals])
+        bufs = [put(c, sharding, aval)._buf for c, aval in zip(constants, self.constants)]
+        ins = [_placed(x, a, sharding) for x, a in zip(self.in_places, self._avals)]
+        outs = [_placed(x, a, sharding) for x, a in zip(self.out_places, self._out_avals)]
+        specs = [spec_of(a, s, self.committed, x) for a, (s, x) in zip(self._avals, ins)]
+        out_specs = [spec_of(a, s, self.committed, x) for a, (s, x) in zip(self._out_avals, outs)]
+        return Executable(
+            Loaded(raw, from_bytes=True), specs, [s for s, _ in ins], out_specs, self.kept, bufs, self._donated,
+            self.fun_name,
+        )  # fmt: skip
+
+
+def _placed(said: Any, aval: ShapedArray, sharding: SingleDeviceSharding) -> tuple[Any, Any]:
+    """The sharding and the layout of a buffer."""
+    try:
+        kind, layout = said
+        where = sharding if kind is None else sharding.with_memory_kind(_text(kind))
+        if layout is not None:
+            order, tiling, bits = layout
+            layout = Layout(order, tiling or None, bits)
+            layout.check_compatible_aval(physical(aval).shape)
+    except (TypeError, ValueError) as e:
+        damaged(f"a place cannot be read: {e}")
+    return where, layout
+
+
+def _list(about: dict[str, Any], name: str) -> list[Any]:
+    found = about.get(name)
+    if type(found) is not list:
+        damaged(f"its {name} are missing")
+    return found
+
+
+def _text(x: Any) -> str:
+    if type(x) is not str:
+        damaged("a name is no text")
+    return x
+
+
+def _pair(x: Any) -> Any:
+    if type(x) is not list or len(x) != 2 or type(x[1]) not in (str, bool, int, float):
+        damaged("an option cannot be read")
+    return x
+
+
+def _indices(about: dict[str, Any], name: str, n: int) -> list[int]:
+    found = _list(about, name)
+    if not all(type(i) is int and 0 <= i < n for i in found) or found != sorted(set(found)):
+        damaged(f"its {name} are none of its arguments")
+    return found

@@ -1,0 +1,121 @@
+"""What a module from outside may hold: XLA takes much on trust, and ends the process over some of
+it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final, NoReturn
+
+from jaxlib.mlir import ir
+from jaxlib.mlir.dialects import func
+
+from .._base.errors import InvalidArtifactError
+from . import lapack_calls
+
+# jaxlib 0.10 runs out of stack at about 400 conditionals in each other.
+DEPTH: Final = 200
+# They wait for, or hand data to, whoever else is in the process.
+_FOREIGN: Final = frozenset((
+    "stablehlo.infeed", "stablehlo.outfeed", "stablehlo.send", "stablehlo.recv",
+))  # fmt: skip
+_CALLEES: Final = ("callee", "decomposition", "called_computations")
+
+
+def inspect(module: ir.Module) -> None:
+    """Refuse a module that XLA would not survive.
+
+    Raises:
+      InvalidArtifactError: for functions that call themselves or have no body, values of more bytes
+        than can be addressed, operations that reach out of the program or stand too deep in each
+        other, and calls of LAPACK whose shapes do not fit.
+    """
+    calls: dict[str, set[str]] = {}
+    for op in module.body.operations:
+        if not isinstance(op, func.FuncOp):
+            _refuse(f"it has an operation {op.operation.name} beside its functions")
+        if op.is_external:
+            _refuse(f"its function {op.name.value!r} has no body")
+        found = calls[op.name.value] = set()
+        _Walk(found).region(op.regions[0], 0)
+    _check_calls(calls)
+
+
+def _refuse(why: str) -> NoReturn:
+    raise InvalidArtifactError(f"the artifact's module cannot be used: {why}")
+
+
+class _Walk:
+    def __init__(self, callees: set[str]):
+        self.callees = callees
+        self.sound: set[Any] = set()
+
+    def region(self, region: Any, depth: int) -> None:
+        if depth > DEPTH:
+            _refuse("its operations are nested too deeply")
+        for block in region.blocks:
+            for argument in block.arguments:
+                self.type(argument.type)
+            for op in block.operations:
+                self.operation(op.operation, depth)
+
+    def operation(self, op: Any, depth: int) -> None:
+        name = op.name
+        if name in _FOREIGN:
+            _refuse(f"its operation {name} reaches out of the program")
+        for value in op.results:
+            self.type(value.type)
+        attributes = op.attributes
+        for key in _CALLEES:
+            if key in attributes:
+                self.symbols(attributes[key])
+        if name == "stablehlo.custom_call":
+            target = ir.StringAttr(attributes["call_target_name"]).value
+            if lapack_calls.is_known(target):
+                problem = lapack_calls.problem_of(target, op)
+                if problem:
+                    _refuse(f"a call of {target} does not fit: {problem}")
+        for region in op.regions:
+            self.region(region, depth + 1)
+
+    def symbols(self, attribute: Any) -> None:
+        if isinstance(attribute, ir.FlatSymbolRefAttr):
+            self.callees.add(attribute.value)
+        elif isinstance(attribute, ir.ArrayAttr):
+            for x in attribute:
+                self.symbols(x)
+
+    def type(self, kind: Any) -> None:
+        if kind in self.sound:
+            return
+        if isinstance(kind, ir.RankedTensorType):
+            sizes = [
+                1 if kind.is_dynamic_dim(i) else max(kind.get_dim_size(i), 1)
+                for i in range(kind.rank)
+            ]
+            if math.prod(sizes) >= 2**59:  # of 16 bytes each
+                _refuse(f"a value of type {kind} has more bytes than can be addressed")
+        self.sound.add(kind)
+
+
+def _check_calls(calls: dict[str, set[str]]) -> None:
+    """Refuse functions that call themselves, or stand in long chains of calls."""
+    done: set[str] = set()
+    for start in calls:
+        chain = [(start, iter(sorted(calls[start])))]
+        above = {start}
+        while chain:
+            name, rest = chain[-1]
+            callee = next(rest, None)
+            if callee is None:
+                chain.pop()
+                above.discard(name)
+                done.add(name)
+            elif callee in above:
+                _refuse(f"its function {callee!r} calls itself")
+            elif callee not in calls:
+                _refuse(f"it calls a function {callee!r} that it does not have")
+            elif callee not in done:
+                above.add(callee)
+                chain.append((callee, iter(sorted(calls[callee]))))
+                if len(chain) > DEPTH:
+                    _refuse("its functions call each other too deeply")

@@ -1,0 +1,79 @@
+"""``with_layout_constraint``: the layout in which a value of a program is to lie."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from .._base import pytree
+from .._base.source import api_boundary
+from .._ir.primitive import Primitive, abstract, batch, lower
+from .._ir.samples import Sample, f32, samples
+from .._runtime.dispatch import relaid, run
+from .._runtime.layouts import Layout, canonical
+from .._trace.core import typeof
+from .families import linear
+from .placement import emit_layout
+
+layout_constraint_p: Final = Primitive("layout_constraint")
+
+
+@api_boundary
+def with_layout_constraint(x: Any, layouts: Any) -> Any:
+    """The same values, lying in memory as said: eagerly they are rearranged, in a program the
+    compiler is told.
+
+    Args:
+      x: a pytree of arrays.
+      layouts: a ``Layout``, or a pytree prefix of them for ``x``.
+
+    Derivatives and cotangents are constrained alike; under ``vmap`` the mapped axis is the slowest.
+
+    Raises:
+      ValueError: if a layout does not order the axes of its array.
+      TypeError: if one is no ``Layout``.
+    """
+    leaves, tree = pytree.tree_flatten(x)
+    given = pytree.broadcast_prefix(layouts, x, is_leaf=lambda v: v is None)
+    for leaf, layout in zip(leaves, given):
+        if not isinstance(layout, Layout):
+            raise TypeError(f"with_layout_constraint takes layouts, got {layout!r}")
+        try:
+            canonical(layout, typeof(leaf).shape)
+        except ValueError as e:
+            raise ValueError(
+                "One of with_layout_constraint arguments is incompatible with its layout "
+                f"annotation {layout}: {e}"
+            ) from None
+    outs = [layout_constraint_p.bind(v, layout=layout) for v, layout in zip(leaves, given)]
+    return pytree.tree_unflatten(tree, outs)
+
+
+@layout_constraint_p.rule(abstract)
+def _(x, *, layout):
+    return x
+
+
+@layout_constraint_p.rule(lower)
+def _(ctx, x, *, layout):
+    return emit_layout(x, layout)
+
+
+@layout_constraint_p.rule(run)
+def _(x, *, layout):
+    return relaid(x, canonical(layout, x.shape))
+
+
+linear(layout_constraint_p, lambda ct, x, **params: layout_constraint_p.bind(ct, **params))
+
+
+@layout_constraint_p.rule(batch)
+def _(axis, args, dims, *, layout):
+    (dim,) = dims
+    order = (dim, *(d + (d >= dim) for d in layout.major_to_minor))
+    return layout_constraint_p.bind(*args, layout=layout.update(major_to_minor=order)), dim
+
+
+@layout_constraint_p.rule(samples)
+def _():
+    yield Sample(f32(2, 3), layout=Layout((1, 0)))
+    yield Sample(f32(), layout=Layout(()))

@@ -1,0 +1,1 @@
+"""References: arrays whose contents change. Loaded on first use."""

@@ -1,0 +1,293 @@
+"""What users do with references: make, read, write, add to, end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._base.config import state
+from ..._base.source import api_boundary
+from ..._ir import dtypes
+from ..._ir.avals import ShapedArray
+from ..._ir.references import is_ref
+from ..._runtime.dispatch import as_operand, check_range
+from ..._trace.core import Tracer, typeof
+from ..._trace.references import Ref, RefOperations, get_p, install_access, new_ref_p, swap_p
+from .indexing import parse
+from .parts import accumulate, read, write
+from .primitives import addupdate_p, empty_ref_p, free_ref_p, freeze_p, write_part
+
+
+@api_boundary
+def new_ref(init_val: Any, *, memory_space: Any = None, kind: Any = None, pin: bool = False) -> Any:
+    """A reference to a new array, which holds ``init_val`` at first.
+
+    Args:
+      init_val: an array or number; its values are copied where that is needed.
+      memory_space, pin: where the array lies, for references of kernels; inside of ``jit`` only.
+      kind: a mark for interpreters; the core does not read it.
+
+    Returns:
+      A :class:`Ref`. ``ref[index]`` reads a part, ``ref[index] = value`` writes it, with integers,
+      slices, ``ds(start, size)``, ``...`` and arrays of integers as indices, as in NumPy. Values
+      are neither broadcast nor converted. Known positions out of bounds raise; computed ones are
+      moved inside, and an array of positions writes nothing there.
+
+    A function may use references that it makes, is passed or closes over, under every
+    transformation. In reverse mode, what a reference made inside holds is differentiated; a
+    reference from outside can only be given values that are not. Under ``vmap``, a reference from
+    outside can only be given values that are the same for all examples, unless it is passed as a
+    mapped argument.
+
+    Raises:
+      TypeError: if ``init_val`` is no array or number.
+
+    >>> ref = new_ref(np.zeros(3, np.float32))
+    >>> ref[0] = 1.0
+    >>> ref[1:] += 2.0
+    >>> ref[...].tolist()
+    [1.0, 2.0, 2.0]
+    """
+    return new_ref_p.bind(_initial(init_val), memory_space=memory_space, kind=kind, pin=bool(pin))
+
+
+def _initial(x: Any) -> Any:
+    if isinstance(x, RefOperations):
+        raise TypeError(
+            f"new_ref got a reference of type {x.aval}: give it an array, such as `ref[...]`"
+        )
+    try:
+        return _value(x)
+    except TypeError as e:
+        raise TypeError(
+            "Error interpreting argument to new_ref as a JAX value. The problematic value is of "
+            f"type {type(x)} and was passed to new_ref at position 0."
+        ) from e
+
+
+def _value(x: Any) -> Any:
+    """A value to be stored: Python's numbers with a dtype, NumPy's arrays copied."""
+    if isinstance(x, Tracer):
+        return x
+    aval = typeof(x)
+    if isinstance(x, (bool, int, float, complex)):
+        check_range(x, aval)
+        return np.asarray(x, aval.dtype)[()]
+    return as_operand(x) if isinstance(x, np.ndarray) else x
+
+
+@api_boundary
+def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> Any:
+    """A reference to a new array of a type, whose elements are not specified.
+
+    Args:
+      ty: the array's type: anything with a shape and a dtype.
+      memory_space, pin: as for :func:`new_ref`.
+
+    Raises:
+      TypeError: if ``ty`` has no shape or dtype.
+
+    >>> from primax_core import ShapeDtypeStruct
+    >>> empty_ref(ShapeDtypeStruct((2, 3), np.float32)).shape
+    (2, 3)
+    """
+    if is_ref(ty) or not hasattr(ty, "shape") or not hasattr(ty, "dtype"):
+        raise TypeError(
+            f"Cannot interpret value of type {type(ty)} as the type of an array: empty_ref needs a "
+            "shape and a dtype, such as ShapeDtypeStruct((3,), 'float32')"
+        )
+    aval = ShapedArray(tuple(ty.shape), dtypes.canonicalize_dtype(ty.dtype))
+    return empty_ref_p.bind(ty=aval, memory_space=memory_space, pin=bool(pin))
+
+
+@api_boundary
+def freeze(ref: Any) -> Any:
+    """What a reference holds, as an array; the reference cannot be used any more.
+
+    Raises:
+      ValueError: if ``ref`` is no reference, was ended before, or was not made by the function that
+        is traced.
+
+    >>> freeze(new_ref(np.float32(2.0)))
+    Array(2., dtype=float32)
+    """
+    return freeze_p.bind(_checked(ref, "freeze"))
+
+
+@api_boundary
+def free_ref(ref: Any) -> None:
+    """End a reference whose contents nobody needs; raises as :func:`freeze` does.
+
+    >>> free_ref(new_ref(np.float32(2.0)))
+    """
+    free_ref_p.bind(_checked(ref, "free_ref"))
+
+
+def _checked(ref: Any, name: str) -> Any:
+    if not isinstance(ref, RefOperations):
+        raise ValueError(f"Can only call `{name}` on a `Ref`: {ref}.")
+    return ref
+
+
+@api_boundary
+def get(ref: Any, idx: Any = None) -> Any:
+    """``ref[idx]``: the part of the array that an index selects; all of it by default.
+
+    Raises:
+      ValueError: if ``ref`` is no reference, or a known position is out of bounds.
+
+    >>> get(new_ref(np.arange(3.0, dtype=np.float32)), 1)
+    Array(1., dtype=float32)
+    """
+    index, operands = parse(_checked(ref, "ref_get").shape, idx)
+    return get_p.bind(ref, *operands, index=index)
+
+
+@api_boundary
+def set(ref: Any, idx: Any, value: Any) -> None:
+    """``ref[idx] = value``: replace the part of the array that an index selects.
+
+    Args:
+      value: of the part's shape and the reference's dtype.
+
+    Raises:
+      ValueError: if it is not, if ``ref`` is no reference, or a known position is out of bounds.
+
+    >>> ref = new_ref(np.zeros(2, np.float32))
+    >>> set(ref, 1, 3.0)
+    >>> ref
+    Ref([0., 3.], dtype=float32)
+    """
+    if state.trace is None and type(ref) is Ref and idx is not None and idx is not Ellipsis:
+        index, operands = parse(ref.shape, idx)
+        value = _stored(value, "ref_set")
+        if index is not None and not any(isinstance(x, Tracer) for x in (value, *operands)):
+            write_part(ref, value, operands, index)
+            return
+    _exchange(ref, idx, value, "ref_set")
+
+
+@api_boundary
+def swap(ref: Any, idx: Any, value: Any, _function_name: str = "ref_swap") -> Any:
+    """Replace the part of the array that an index selects, and give what it was.
+
+    Arguments and errors are those of :func:`set`. Threads that swap the same reference at the same
+    time each get what another has put there.
+
+    >>> ref = new_ref(np.zeros(2, np.float32))
+    >>> swap(ref, 0, 3.0)
+    Array(0., dtype=float32)
+    """
+    return _exchange(ref, idx, value, _function_name)
+
+
+def _exchange(ref: Any, idx: Any, value: Any, name: str) -> Any:
+    index, operands = parse(_checked(ref, name).shape, idx)
+    return swap_p.bind(ref, _stored(value, name), *operands, index=index)
+
+
+def _stored(value: Any, name: str) -> Any:
+    if isinstance(value, RefOperations):
+        raise ValueError(
+            f"`{name}` got a reference of type {value.aval} as the value: write what it holds, "
+            "`other[...]`"
+        )
+    return _value(value)
+
+
+@api_boundary
+def addupdate(ref: Any, idx: Any, x: Any) -> None:
+    """``ref[idx] += x``, in one operation; positions that repeat are all added to.
+
+    Arguments and errors are those of :func:`set`.
+
+    >>> ref = new_ref(np.zeros(2, np.float32))
+    >>> addupdate(ref, np.array([1, 1]), np.ones(2, np.float32))
+    >>> ref
+    Ref([0., 2.], dtype=float32)
+    """
+    index, operands = parse(_checked(ref, "ref_addupdate").shape, idx)
+    addupdate_p.bind(ref, _stored(x, "ref_addupdate"), *operands, index=index)
+
+
+# Views
+
+
+class RefIndexer:
+    """``ref.at``: indexing it gives a view of a part of the reference."""
+
+    __slots__ = ("ref",)
+
+    def __init__(self, ref: Any):
+        self.ref = ref
+
+    def __getitem__(self, idx: Any) -> RefView:
+        return RefView(self.ref, idx)
+
+    def __repr__(self) -> str:
+        return f"RefIndexer({self.ref!r})"
+
+
+class RefView:
+    """A part of a reference, itself read and written as one."""
+
+    __slots__ = ("ref", "idx")
+
+    def __init__(self, ref: Any, idx: Any):
+        self.ref = ref
+        self.idx = idx
+        parse(ref.shape, idx)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the part's axes."""
+        from .indexing import selected_shape
+
+        index, operands = parse(self.ref.shape, self.idx)
+        return selected_shape(self.ref.shape, index, operands)
+
+    @property
+    def dtype(self) -> Any:
+        """Type of the elements."""
+        return self.ref.dtype
+
+    @property
+    def at(self) -> RefIndexer:
+        """Views of parts of the part."""
+        return RefIndexer(self)
+
+    def __getitem__(self, idx: Any) -> Any:
+        index, operands = parse(self.shape, idx)
+        return read(self.ref[self.idx], index, operands)
+
+    def __setitem__(self, idx: Any, value: Any) -> None:
+        index, operands = parse(self.shape, idx)
+        if index is None:
+            self.ref[self.idx] = value
+        else:
+            whole = self.ref[self.idx]
+            self.ref[self.idx] = write(whole, index, operands, _stored(value, "ref_set"))
+
+    def set(self, value: Any) -> None:
+        """Write the part."""
+        self.ref[self.idx] = value
+
+    def get(self) -> Any:
+        """Read the part."""
+        return self.ref[self.idx]
+
+    def addupdate(self, value: Any) -> None:
+        """Add to the part."""
+        if isinstance(self.ref, RefView):
+            self.ref.set(accumulate(self.ref.get(), *parse(self.ref.shape, self.idx), value))
+        else:
+            addupdate(self.ref, self.idx, value)
+
+    def __repr__(self) -> str:
+        return f"RefView({self.ref!r}, {self.idx!r})"
+
+
+install_access(
+    get=get, set=set, addupdate=lambda ref, idx, x: addupdate(ref, idx, x), view=RefIndexer
+)

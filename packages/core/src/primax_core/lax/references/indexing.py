@@ -1,0 +1,212 @@
+"""What an index means: the parts of an array that it selects.
+
+An index is ``None`` for the whole array, or a tuple with an entry for each axis: a :class:`Part` or
+a :class:`Window` of it, ``POINT`` for one position, ``TAKE`` for an array of positions. Positions
+and starts of windows are operands, in the order of the axes.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from ..._base import errors
+from ..._ir import dtypes
+from ..._ir.avals import ShapedArray
+from ..._trace.core import Tracer, typeof
+from ..._trace.references import RefOperations
+
+
+class Part(NamedTuple):
+    """``size`` positions from a known one on, ``stride`` apart."""
+
+    start: int
+    size: int
+    stride: int
+
+
+class Window(NamedTuple):
+    """``size`` positions from a computed one on, ``stride`` apart."""
+
+    size: int
+    stride: int
+
+
+POINT: Final = "point"
+TAKE: Final = "take"
+
+Index = tuple[Any, ...] | None
+
+
+def parse(shape: tuple[int, ...], given: Any) -> tuple[Index, list[Any]]:
+    """The index that a user wrote for an array of a shape, and its operands.
+
+    Raises:
+      IndexError, ValueError: for positions out of bounds and too many of them.
+      TypeError: for what is no index.
+    """
+    if given is None or given is Ellipsis:
+        return None, []
+    entries = _expanded(shape, given if isinstance(given, tuple) else (given,))
+    index: list[Any] = []
+    operands: list[Any] = []
+    for entry in entries:
+        n = shape[len(index)]
+        if isinstance(entry, slice):
+            index.append(_part_of(entry, n))
+        elif _is_slice(entry):
+            _add_window(entry, n, index, operands)
+        else:
+            position = _position(entry, n)
+            index.append(TAKE if typeof(position).ndim else POINT)
+            operands.append(position)
+    if all(type(e) is Part and e == (0, n, 1) for e, n in zip(index, shape)):
+        return None, []
+    return tuple(index), operands
+
+
+def _expanded(shape: tuple[int, ...], given: tuple[Any, ...]) -> list[Any]:
+    """One entry for each axis: masks as positions, whole axes where nothing is said."""
+    entries: list[Any] = []
+    for entry in given:
+        if _is_mask(entry):
+            entries.extend(_true_positions(entry, shape, len(entries)))
+        else:
+            entries.append(entry)
+    dots = [i for i, e in enumerate(entries) if e is Ellipsis]
+    if len(dots) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    left = len(shape) - (len(entries) - len(dots))
+    if left < 0:
+        raise ValueError(
+            f"`indices` must not be longer than `shape`: {len(entries)} indices for a reference of "
+            f"shape {shape}"
+        )
+    fill = [slice(None)] * left
+    return [*entries[: dots[0]], *fill, *entries[dots[0] + 1 :]] if dots else [*entries, *fill]
+
+
+def _is_slice(entry: Any) -> bool:
+    return type(entry).__name__ == "Slice" and hasattr(entry, "stride")
+
+
+def _is_mask(entry: Any) -> bool:
+    dtype = getattr(entry, "dtype", None)
+    return dtype is not None and dtype == np.bool_ and bool(getattr(entry, "ndim", 0))
+
+
+def _true_positions(mask: Any, shape: tuple[int, ...], at: int) -> list[Any]:
+    if isinstance(mask, Tracer):
+        raise errors.NonConcreteBooleanIndexError(mask)
+    values = np.asarray(mask)
+    if values.shape != shape[at : at + values.ndim]:
+        raise IndexError(
+            f"a mask of shape {values.shape} does not fit axes of sizes "
+            f"{shape[at : at + values.ndim]}"
+        )
+    return [p.astype(np.int32) for p in np.nonzero(values)]
+
+
+def _part_of(entry: slice, n: int) -> Part:
+    for bound in (entry.start, entry.stop, entry.step):
+        if isinstance(bound, Tracer):
+            raise TypeError(
+                "a slice of a reference has a traced bound, so its size is not known: use "
+                "ds(start, size), whose start may be traced"
+            )
+    start, stop, step = entry.indices(n)
+    if step < 1:
+        raise ValueError(f"slice must have a step >= 1 (found: {step})")
+    return Part(start, max((stop - start + step - 1) // step, 0), step)
+
+
+def _add_window(entry: Any, n: int, index: list[Any], operands: list[Any]) -> None:
+    size, stride, start = entry.size, entry.stride, entry.start
+    if isinstance(size, Tracer) or isinstance(stride, Tracer):
+        raise TypeError("a slice of a reference needs a static size and stride")
+    size, stride = operator.index(size), operator.index(stride)
+    span = (size - 1) * stride + 1 if size else 0
+    known = not isinstance(start, Tracer) and not hasattr(start, "dtype")
+    if span > n or known and not 0 <= start <= n - span:
+        raise ValueError(
+            f"Out of bound slice: start={start}, size={size}, stride={stride}, dim={n}."
+        )
+    if known:
+        index.append(Part(operator.index(start), size, stride))
+    else:
+        index.append(Window(size, stride))
+        operands.append(start)
+
+
+def _position(entry: Any, n: int) -> Any:
+    """One position or an array of them; known ones are checked."""
+    if isinstance(entry, RefOperations):
+        raise TypeError(
+            f"a reference was used as an index: read it first, `ref[...]`; its type is {entry.aval}"
+        )
+    if entry is None:
+        raise IndexError("references cannot be indexed with None: reshape what is read instead")
+    if isinstance(entry, (bool, np.bool_)):
+        entry = int(entry)
+    if isinstance(entry, (list, str)) or not hasattr(entry, "dtype"):
+        try:
+            entry = operator.index(entry)
+        except TypeError:
+            raise TypeError(
+                "references are indexed with integers, slices, `...`, and arrays of integers, got "
+                f"{entry!r} of type {type(entry).__name__}"
+            ) from None
+    aval = typeof(entry)
+    if aval.dtype == np.bool_:
+        raise TypeError("a boolean scalar that is traced or an array is no index of a reference")
+    if not dtypes.issubdtype(aval.dtype, np.integer):
+        raise TypeError(f"indices of references must have an integer type, got {aval.dtype.name}")
+    if isinstance(entry, (int, np.integer)):
+        i = int(entry)
+        if not -n <= i < n:
+            raise ValueError(f"Out of bound indexer: idx={i}, dim={n}.")
+        return np.int32(i) if n < 2**31 else np.int64(i)
+    return entry
+
+
+class Layout(NamedTuple):
+    """How an index with arrays of positions spreads over the result.
+
+    Attributes:
+      advanced: axes that have positions.
+      shape: the shape that their positions are broadcast to.
+      at: where its axes stand among those of the result.
+    """
+
+    advanced: list[int]
+    shape: tuple[int, ...]
+    at: int
+
+
+def layout(index: Sequence[Any], operands: Sequence[Any]) -> Layout | None:
+    """The layout of an index, or ``None`` if it has no arrays of positions."""
+    if TAKE not in index:
+        return None
+    advanced = [i for i, e in enumerate(index) if e is TAKE or e is POINT]
+    computed = [e for e in index if type(e) is not Part]
+    avals = [x if isinstance(x, ShapedArray) else typeof(x) for x in operands]
+    shapes = [a.shape for e, a in zip(computed, avals, strict=True) if isinstance(e, str)]
+    shape = np.broadcast_shapes(*shapes)
+    together = advanced[-1] - advanced[0] == len(advanced) - 1
+    return Layout(advanced, shape, advanced[0] if together else 0)
+
+
+def selected_shape(
+    shape: tuple[int, ...], index: Index, operands: Sequence[Any]
+) -> tuple[int, ...]:
+    """The shape of the part that an index selects; ``operands`` may be types."""
+    if index is None:
+        return shape
+    spread = layout(index, operands)
+    sizes = tuple(e.size for e in index if not isinstance(e, str))
+    if spread is None:
+        return sizes
+    return (*sizes[: spread.at], *spread.shape, *sizes[spread.at :])

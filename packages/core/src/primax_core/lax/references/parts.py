@@ -1,0 +1,189 @@
+"""Reading and writing the parts of arrays that indices select, in terms of slices and gathers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._ir.jaxpr import Literal
+from ..._trace.core import typeof
+from ..arithmetic import add
+from ..broadcasting import broadcast_in_dim, full
+from ..comparison import lt
+from ..conversion import convert_element_type
+from ..dynamic_slicing import dynamic_slice, dynamic_update_slice
+from ..gathering import GatherDimensionNumbers, GatherScatterMode, gather
+from ..joining import concatenate
+from ..permuting import transpose
+from ..reshaping import reshape
+from ..scattering import ScatterDimensionNumbers, scatter, scatter_add
+from ..selection import clamp, select
+from ..slicing import slice as slice_array
+from .indexing import POINT, TAKE, Index, Part, layout, selected_shape
+
+
+def read(x: Any, index: Index, operands: Sequence[Any]) -> Any:
+    """The part of an array; positions out of bounds are moved inside."""
+    if index is None:
+        return x
+    shape = typeof(x).shape
+    if TAKE in index:
+        plan = _Gathered(shape, index, operands)
+        return plan.arranged(plan.read(x))
+    spans = [1 if e is POINT else _span(e) for e in index]
+    starts = _starts(index, operands, shape)
+    if all(isinstance(s, int) for s in starts):
+        strides = [1 if e is POINT else e.stride for e in index]
+        ends = [s + n for s, n in zip(starts, spans)]
+        found = slice_array(x, starts, ends, strides)
+    else:
+        found = dynamic_slice(x, _of_one_dtype(starts), spans)
+        if any(e is not POINT and e.stride > 1 for e in index):
+            strides = [1 if e is POINT else e.stride for e in index]
+            found = slice_array(found, [0] * len(shape), spans, strides)
+    return reshape(found, selected_shape(shape, index, ()))
+
+
+def write(x: Any, index: Index, operands: Sequence[Any], new: Any) -> Any:
+    """The array with the part replaced; arrays of positions write nothing out of bounds."""
+    if index is None:
+        return new
+    return _written(x, index, operands, new, lambda old, value: value, scatter)
+
+
+def accumulate(x: Any, index: Index, operands: Sequence[Any], more: Any) -> Any:
+    """The array with something added to the part."""
+    if index is None:
+        return add(x, more)
+    return _written(x, index, operands, more, add, scatter_add)
+
+
+def _written(x, index, operands, value, combine: Callable, scattered: Callable) -> Any:
+    shape = typeof(x).shape
+    if TAKE in index or any(e is not POINT and e.stride > 1 for e in index):
+        plan = _Gathered(shape, index, operands)
+        return plan.write(x, plan.flattened(value), scattered)
+    sizes = [1 if e is POINT else e.size for e in index]
+    if 0 in sizes:
+        return x
+    starts = _starts(index, operands, shape)
+    value = reshape(value, sizes)
+    if combine is add:
+        value = add(reshape(read(x, index, operands), sizes), value)
+    return dynamic_update_slice(x, value, _of_one_dtype(starts))
+
+
+def _span(entry: Any) -> int:
+    return (entry.size - 1) * entry.stride + 1 if entry.size else 0
+
+
+def known_position(x: Any) -> int | None:
+    """The position that an operand is, where that is known while tracing."""
+    if type(x) is Literal:
+        x = x.val
+    return int(x) if isinstance(x, (int, np.integer)) else None
+
+
+def _starts(index: Sequence[Any], operands: Sequence[Any], shape: tuple[int, ...]) -> list[Any]:
+    """Where the part begins along each axis: Python integers, from the front, where it is known."""
+    given = iter(operands)
+    starts: list[Any] = []
+    for e, n in zip(index, shape):
+        x = e.start if type(e) is Part else next(given)
+        known = known_position(x)
+        starts.append(x if known is None else known + n if known < 0 else known)
+    return starts
+
+
+def _of_one_dtype(starts: Sequence[Any]) -> list[Any]:
+    dtype = _index_dtype([typeof(s) for s in starts if not isinstance(s, int)])
+    return [dtype.type(s) if isinstance(s, int) else _cast(s, dtype) for s in starts]
+
+
+def _index_dtype(avals: Sequence[Any]) -> np.dtype:
+    wide = any(a.dtype.itemsize == 8 for a in avals)
+    return np.dtype(np.int64 if wide else np.int32)
+
+
+def _cast(x: Any, dtype: Any) -> Any:
+    return convert_element_type(x, dtype)
+
+
+class _Gathered:
+    """An index as positions of windows: the axes of a gather or scatter.
+
+    The result of the gather has the axes of the positions, those of strided parts, and those of the
+    other parts, in this order.
+    """
+
+    def __init__(self, shape: tuple[int, ...], index: Sequence[Any], operands: Sequence[Any]):
+        spread = layout(index, operands)
+        self.index = index
+        self.base = () if spread is None else spread.shape
+        self.at = 0 if spread is None else spread.at
+        self.strided = [i for i, e in enumerate(index) if not isinstance(e, str) and e.stride > 1]
+        self.windows = [i for i, e in enumerate(index) if not isinstance(e, str) and e.stride == 1]
+        self.outer = (*self.base, *(index[i].size for i in self.strided))
+        self.sizes = [1 if i in self.strided or isinstance(e, str) else e.size
+                      for i, e in enumerate(index)]  # fmt: skip
+        self.shape = shape
+        self.collapsed = tuple(i for i in range(len(shape)) if i not in self.windows)
+        starts = _starts(index, operands, shape)
+        dtype = _index_dtype([typeof(s) for s in starts if not isinstance(s, int)])
+        columns = [self._column(i, s, dtype) for i, s in enumerate(starts)]
+        self.positions = concatenate(columns, len(self.outer))
+
+    def _column(self, axis: int, start: Any, dtype: Any) -> Any:
+        entry, n = self.index[axis], self.shape[axis]
+        start = dtype.type(start) if isinstance(start, int) else _cast(start, dtype)
+        shape = (*self.outer, 1)
+        aval = typeof(start)
+        if type(entry) is not Part:
+            below = lt(start, full(aval.shape, 0, dtype))
+            start = select(below, add(start, full(aval.shape, n, dtype)), start)
+        if not isinstance(entry, str):
+            last = dtype.type(n - _span(entry))
+            start = clamp(dtype.type(0), start, last)
+        if axis in self.strided:
+            steps = np.arange(entry.size, dtype=dtype) * dtype.type(entry.stride)
+            at = len(self.base) + self.strided.index(axis)
+            row = broadcast_in_dim(steps, shape, (at,))
+            return add(row, broadcast_in_dim(start, shape, ()))
+        rank = aval.ndim
+        first = len(self.base) - rank
+        return broadcast_in_dim(start, shape, tuple(range(first, first + rank)))
+
+    def read(self, x: Any) -> Any:
+        n = len(self.outer)
+        numbers = GatherDimensionNumbers(
+            tuple(range(n, n + len(self.windows))), self.collapsed, tuple(range(len(self.shape)))
+        )
+        return gather(x, self.positions, numbers, self.sizes, mode=GatherScatterMode.CLIP)
+
+    def write(self, x: Any, value: Any, scattered: Callable) -> Any:
+        n = len(self.outer)
+        numbers = ScatterDimensionNumbers(
+            tuple(range(n, n + len(self.windows))), self.collapsed, tuple(range(len(self.shape)))
+        )
+        mode = GatherScatterMode.FILL_OR_DROP
+        return scattered(x, self.positions, value, numbers, mode=mode)
+
+    def _order(self) -> list[int]:
+        """For each axis of the selected part, the axis of the gather's result."""
+        n, k = len(self.base), len(self.strided)
+        place = {i: n + j for j, i in enumerate(self.strided)}
+        place.update({i: n + k + j for j, i in enumerate(self.windows)})
+        parts = [place[i] for i in sorted(place)]
+        return [*parts[: self.at], *range(n), *parts[self.at :]]
+
+    def arranged(self, found: Any) -> Any:
+        """The gather's result with its axes as users expect them."""
+        order = self._order()
+        return found if order == sorted(order) else transpose(found, order)
+
+    def flattened(self, value: Any) -> Any:
+        """A part with its axes as a scatter takes them."""
+        order = self._order()
+        return value if order == sorted(order) else transpose(value, np.argsort(order))

@@ -1,0 +1,321 @@
+"""Python functions without side effects inside programs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import primax_core as px
+from primax_core import lax
+from primax_core.errors import JaxRuntimeError
+
+S = px.ShapeDtypeStruct
+F2 = S((2,), np.float32)
+X = np.array([0.5, 2.0], np.float32)
+
+
+def calling(function, result=F2, **options):
+    """A function that calls ``function`` and its compiled form."""
+
+    def f(*args):
+        return px.pure_callback(function, result, *args, **options)
+
+    return f, px.jit(f)
+
+
+def test_computes_eagerly_and_compiled():
+    for f in calling(np.sin):
+        np.testing.assert_array_equal(f(X), np.sin(X))
+
+
+def test_arguments_are_arrays_that_outlive_the_call():
+    kept = []
+
+    def keep(x):
+        kept.append(x)
+        return np.asarray(x) + 1
+
+    for f in calling(keep):
+        f(X).block_until_ready()
+    assert all(isinstance(x, px.Array) for x in kept)
+    junk = [px.jit(lambda x: x * 3)(np.full(2, i, np.float32)) for i in range(50)]
+    assert len(junk) == 50
+    for x in kept:
+        np.testing.assert_array_equal(x, X)
+
+
+def test_trees_and_keywords():
+    def swap(pair, *, scale):
+        return {"b": np.asarray(pair[0]) * np.asarray(scale), "a": np.asarray(pair[1])}
+
+    result = {"a": S((), np.int32), "b": F2}
+    f = px.jit(lambda x, n, s: px.pure_callback(swap, result, (x, n), scale=s))
+    out = f(X, np.int32(7), np.float32(2))
+    assert int(out["a"]) == 7
+    np.testing.assert_array_equal(out["b"], X * 2)
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "uint16", "int32", "float16", "bfloat16", "float32", "complex64"]
+)
+def test_dtypes(dtype):
+    dtype = px.dtypes.canonicalize_dtype(getattr(px.dtypes, dtype, dtype))
+    x = np.arange(3).astype(dtype)
+    seen = []
+
+    def same(x):
+        seen.append(x.dtype)
+        return x
+
+    for f in calling(same, S((3,), dtype)):
+        out = f(x)
+        assert out.dtype == dtype
+        np.testing.assert_array_equal(np.asarray(out).astype(complex), x.astype(complex))
+    assert seen == [dtype, dtype]
+
+
+def test_wide_dtypes_where_they_are_on():
+    with px.enable_x64(True):
+        f = px.jit(lambda x: px.pure_callback(np.square, S((), np.float64), x))
+        assert f(np.float64(1e-200)).dtype == np.float64
+        # XLA's thread does not know of the context, the callback does.
+        g = px.jit(lambda x: px.pure_callback(lambda x: lax.sin(x), S((), np.float64), x))
+        assert float(g(np.float64(0.5))) == np.sin(0.5)
+    with pytest.raises(ValueError, match="cannot specify 64-bit types"):
+        px.pure_callback(np.square, np.zeros((), np.float64), X[0])
+
+
+def test_empty_and_rank_0():
+    for f in calling(lambda x: np.asarray(x).sum(dtype=np.float32), S((), np.float32)):
+        assert float(f(np.zeros((0, 3), np.float32))) == 0.0
+    for f in calling(lambda: np.zeros((0, 2), np.int32), S((0, 2), np.int32)):
+        assert f().shape == (0, 2)
+
+
+def test_python_numbers_take_the_dtype():
+    for f in calling(lambda x: 1.5, S((), np.float32)):
+        assert f(X).dtype == np.float32
+    for f in calling(lambda x: 3, S((), np.int8)):
+        assert int(f(X)) == 3
+    for f in calling(lambda x: np.ones(2), F2):  # NumPy's default type, where it is off
+        np.testing.assert_array_equal(f(X), [1, 1])
+
+
+WRONG = {
+    "shape": (lambda x: np.ones(3, np.float32), "shape (3,) as result 0, but result_shape_dtypes "),
+    "rank": (lambda x: np.ones((2, 1), np.float32), "says f32[2]"),
+    "dtype": (lambda x: np.ones(2, np.int32), "returned an array of dtype int32 as result 0"),
+    "number": (lambda x: 1, "shape () as result 0"),
+    "count": (lambda x: (x, x), "returned the structure PyTreeDef((*, *))"),
+    "none": (lambda x: None, "returned the structure PyTreeDef(None)"),
+    "text": (lambda x: "ab", "shape () as result 0"),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+@pytest.mark.parametrize("compiled", [False, True])
+def test_wrong_results_never_reach_xla(kind, compiled):
+    function, text = WRONG[kind]
+    f = calling(function)[compiled]
+    with pytest.raises(JaxRuntimeError) as e:
+        f(X).block_until_ready()
+    assert text in str(e.value)
+    assert isinstance(e.value.__cause__, (TypeError, ValueError))
+    assert "test_pure_callback.py" in str(e.value)
+
+
+def fails(x):
+    raise KeyError("the key")
+
+
+@pytest.mark.parametrize(
+    "read", [np.asarray, lambda x: x.block_until_ready(), lambda x: x.tolist()]
+)
+def test_what_is_raised_arrives_with_its_traceback(read):
+    f = px.jit(lambda x: px.pure_callback(fails, F2, x) + 1)
+    with pytest.raises(JaxRuntimeError, match="KeyError: 'the key'") as e:
+        read(f(X))
+    cause = e.value.__cause__
+    assert isinstance(cause, KeyError)
+    names = []
+    entry = cause.__traceback__
+    while entry is not None:
+        names.append(entry.tb_frame.f_code.co_name)
+        entry = entry.tb_next
+    assert names == ["fails"]
+    assert "This was raised in the pure_callback fails at " in str(e.value)
+    assert "called at " in str(e.value)
+
+
+def test_a_failure_reaches_what_depends_on_it():
+    f = px.jit(lambda x: px.pure_callback(fails, F2, x))
+    y = None
+    with pytest.raises(JaxRuntimeError, match="the key"):
+        y = f(X)
+        z = lax.sin(y)
+        np.asarray(z)
+
+
+def test_eager_failure():
+    with pytest.raises(JaxRuntimeError, match="the key") as e:
+        px.pure_callback(fails, F2, X)
+    assert isinstance(e.value.__cause__, KeyError)
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()])
+def test_even_exits_are_errors_of_the_program(error):
+    def leave(x):
+        raise error
+
+    with pytest.raises(JaxRuntimeError) as e:
+        px.jit(lambda x: px.pure_callback(leave, F2, x))(X).block_until_ready()
+    assert e.value.__cause__ is error
+
+
+def test_unused_calls_are_dropped():
+    calls = []
+    f = px.jit(lambda x: (px.pure_callback(lambda x: calls.append(0) or x, F2, x), x + 1)[1])
+    f(X).block_until_ready()
+    assert not calls
+
+
+# vmap
+
+
+def shapes_of(method, size=3):
+    seen = []
+
+    def add(x, y):
+        seen.append((x.shape, y.shape))
+        return np.asarray(x) + np.asarray(y)
+
+    def f(x, y):
+        return px.pure_callback(add, F2, x, y, vmap_method=method)
+
+    xs = np.arange(2 * size, dtype=np.float32).reshape(size, 2)
+    return seen, f, xs
+
+
+@pytest.mark.parametrize(
+    "method, expected",
+    [
+        ("sequential", [((2,), (2,))] * 3),
+        ("sequential_unrolled", [((2,), (2,))] * 3),
+        ("expand_dims", [((3, 2), (1, 2))]),
+        ("broadcast_all", [((3, 2), (3, 2))]),
+        ("legacy_vectorized", [((3, 2), (2,))]),
+    ],
+)
+@pytest.mark.parametrize("compiled", [False, True])
+def test_vmap_methods(method, expected, compiled):
+    seen, f, xs = shapes_of(method)
+    g = px.vmap(f, in_axes=(0, None))
+    out = (px.jit(g) if compiled else g)(xs, X)
+    np.testing.assert_array_equal(out, xs + X)
+    assert seen == expected
+
+
+def test_vmap_of_other_axes_and_twice():
+    seen, f, xs = shapes_of("sequential")
+    out = px.vmap(f, in_axes=(1, None), out_axes=1)(xs.T, X)
+    np.testing.assert_array_equal(out, (xs + X).T)
+    seen.clear()
+    both = px.vmap(px.vmap(f, in_axes=(0, None)), in_axes=(None, 0))(xs, np.stack([X, X + 1]))
+    np.testing.assert_array_equal(both, xs[None] + np.stack([X, X + 1])[:, None])
+    assert len(seen) == 6
+
+
+def test_vmap_of_a_batch_of_none():
+    seen, f, _ = shapes_of("sequential")
+    with pytest.raises(JaxRuntimeError):  # no example, so no shape that the function could tell
+        px.vmap(f, in_axes=(0, None))(np.zeros((0, 2), np.float32), X)
+    assert not seen
+
+
+def test_vmap_needs_a_method():
+    _, f, xs = shapes_of(None)
+    with pytest.raises(NotImplementedError, match="vmap_method is one of"):
+        px.vmap(f, in_axes=(0, None))(xs, X)
+    with pytest.raises(ValueError, match="allowed methods"):
+        px.pure_callback(np.sin, F2, X, vmap_method="loop")
+
+
+# Derivatives
+
+
+def test_no_derivative_without_a_rule():
+    f, _ = calling(np.sin)
+    with pytest.raises(ValueError, match="Pure callbacks do not support JVP"):
+        px.jvp(f, (X,), (X,))
+    with pytest.raises(ValueError, match="custom_jvp"):
+        px.grad(lambda x: f(x)[0] if False else lax.reduce_sum(f(x), (0,)))(X)
+
+
+def test_derivative_by_a_custom_rule():
+    @px.custom_jvp
+    def sin(x):
+        return px.pure_callback(np.sin, S((), np.float32), x, vmap_method="sequential")
+
+    @sin.defjvp
+    def _(primals, tangents):
+        (x,), (t,) = primals, tangents
+        cos = px.pure_callback(np.cos, S((), np.float32), x, vmap_method="sequential")
+        return sin(x), cos * t
+
+    for g in (px.grad(sin), px.jit(px.grad(sin))):
+        np.testing.assert_allclose(g(np.float32(0.5)), np.cos(0.5), rtol=1e-6)
+    np.testing.assert_allclose(px.jit(px.vmap(px.grad(sin)))(X), np.cos(X), rtol=1e-6)
+
+
+# In loops, branches and nested programs
+
+
+def test_within_loops_and_branches():
+    def f(x):
+        def body(c, _):
+            return px.pure_callback(lambda c: np.asarray(c) * 2, S((), np.float32), c), c
+
+        c, ys = lax.scan(body, x, None, length=3)
+        n = lax.while_loop(
+            lambda n: px.pure_callback(lambda n: np.asarray(n) < 5, S((), np.bool_), n),
+            lambda n: n + 1,
+            0,
+        )
+        return (
+            c,
+            ys,
+            lax.cond(c > 0, lambda c: px.pure_callback(np.negative, c, c), lambda c: c, c),
+            n,
+        )
+
+    for g in (f, px.jit(f)):
+        c, ys, d, n = g(np.float32(1.5))
+        assert (float(c), ys.tolist(), float(d), int(n)) == (12.0, [1.5, 3.0, 6.0], -12.0, 5)
+
+
+def test_programs_print_their_callbacks():
+    text = str(
+        px.make_jaxpr(lambda x: px.pure_callback(np.sin, F2, x, vmap_method="sequential"))(X)
+    )
+    assert "pure_callback[" in text and "vmap_method=sequential" in text and "ufunc 'sin'" in text
+
+
+def test_bad_arguments():
+    with pytest.raises(TypeError, match="callable"):
+        px.pure_callback(3, F2, X)
+    with pytest.raises(TypeError, match="result_shape_dtypes must be a pytree"):
+        px.pure_callback(np.sin, 3, X)
+    with pytest.raises(TypeError, match="sharding"):
+        px.pure_callback(np.sin, F2, X, sharding="cpu")
+
+
+def test_never_in_the_cache_on_disk(monkeypatch):
+    from primax_core._lower import compile
+
+    asked = []
+    monkeypatch.setattr(compile.disk, "place_of", lambda *a: asked.append(a))
+    monkeypatch.setattr(compile.disk, "link_place", lambda *a: asked.append(a))
+    px.jit(lambda x: px.pure_callback(np.sin, F2, x) * 17)(X)
+    assert not asked
+    px.jit(lambda x: lax.sin(x) * 17)(X)
+    assert asked

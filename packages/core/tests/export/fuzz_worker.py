@@ -1,0 +1,183 @@
+"""Feeds mutated files to the loaders; run as ``python fuzz_worker.py folder first count``.
+
+The folder holds the files to start from and, as ``at``, the number of the mutation that is being
+tried. Mutation ``n`` is the same in every run.
+"""
+
+from __future__ import annotations
+
+import collections
+import pickle
+import random
+import struct
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+import primax_core as pc
+from primax_core import export, serialize_executable
+from primax_core._api.export import envelope
+from primax_core._base.digest import digest
+from primax_core._lower import compile as lowering
+from primax_core._runtime import saved_executables
+from primax_core._runtime.disk import executables as disk, files, store
+from primax_core.errors import InvalidArtifactError
+
+EXTREMES = (0, 1, 2, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
+
+
+def mutate(data: bytes, others: list[bytes], rng: random.Random) -> bytes:
+    """One to three changes of some bytes."""
+    found = bytearray(data)
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        if not found:
+            break
+        at = rng.randrange(len(found))
+        kind = rng.randrange(7)
+        if kind <= 1:
+            found[at] ^= 1 << rng.randrange(8)
+        elif kind == 2:
+            found[at] = rng.randrange(256)
+        elif kind == 3:  # a length or an offset
+            size = rng.choice((2, 4, 8))
+            at -= at % size
+            value = rng.choice((*EXTREMES, len(data), len(data) + 1)) & (256**size - 1)
+            found[at : at + size] = value.to_bytes(size, "little")
+        elif kind == 4:
+            end = len(found) if rng.random() < 0.3 else at + rng.randrange(1, 9)
+            del found[at:end]
+        elif kind == 5:
+            found[at:at] = rng.randbytes(rng.randrange(1, 9))
+        else:
+            other = rng.choice(others)
+            start = rng.randrange(len(other))
+            piece = other[start : start + rng.randrange(1, 64)]
+            found[at : at + len(piece)] = piece
+    return bytes(found)
+
+
+class Loaders:
+    """Each takes a number and tries that mutation; what is wrong it says in ``faults``."""
+
+    def __init__(self, folder: Path):
+        with open(folder / "corpus", "rb") as file:
+            self.corpus = pickle.load(file)
+        self.counts: collections.Counter[str] = collections.Counter()
+        self.faults: list[str] = []
+        self.cache = folder / "cache"
+        self.devs = (pc.devices()[0],)
+        self.options = lowering.make_options(self.devs)
+
+    def attempt(self, n: int) -> None:
+        """Try one mutation."""
+        rng = random.Random(n)
+        # Of ten: seven artifacts, one executable, two files of the cache.
+        which = n % 10
+        if which < 7:
+            self.artifact(n, rng, sealed=which < 4)
+        elif which == 7:
+            self.executable(n, rng)
+        else:
+            self.cached(n, rng, link=which == 9)
+
+    def artifact(self, n: int, rng: random.Random, sealed: bool) -> None:
+        """An exported function, with a checksum that is right or not."""
+        files = self.corpus["artifacts"]
+        data, args = rng.choice(files)
+        others = [d for d, _ in files]
+        if sealed:
+            body = data[envelope._BODY :]
+            module = body.find(b"ML\xefR")
+            if rng.random() < 0.6:  # the module alone, at its length
+                changed = mutate(body[module:], others, rng)[: len(body) - module]
+                body = (body[:module] + changed).ljust(len(body), b"\0")
+            else:
+                body = mutate(body, others, rng)
+            data = envelope.seal(body, 1, rng.randrange(3))
+        else:
+            data = mutate(data, others, rng)
+        try:
+            found = export.deserialize(data)
+        except InvalidArtifactError as e:
+            self.counts[str(e).split(":")[0][:60]] += 1
+            return
+        except Exception as e:
+            self.faults.append(f"{n}: deserialize raised {type(e).__name__}: {e}")
+            return
+        self.counts["accepted"] += 1
+        try:
+            found.call(*args)
+            self.counts["called"] += 1
+            if found.has_vjp():
+                found.vjp()
+        except Exception as e:
+            self.counts[f"call: {type(e).__name__}"] += 1
+
+    def executable(self, n: int, rng: random.Random) -> None:
+        """A compiled function. Its machine code is only changed where the checksum tells."""
+        data, in_tree, out_tree, args = rng.choice(self.corpus["executables"])
+        if rng.random() < 0.5:
+            about, blob, constants = _parts(data)
+            about = mutate(about, [data], rng)
+            body = struct.pack("<QQQ", len(about), len(blob), len(constants))
+            body += about + blob + constants
+            data = data[:8] + digest(body) + body
+        else:
+            data = mutate(data, [data], rng)
+        try:
+            found = serialize_executable.deserialize_and_load(data, in_tree, out_tree)
+        except InvalidArtifactError:
+            self.counts["executable refused"] += 1
+            return
+        except Exception as e:
+            self.faults.append(f"{n}: deserialize_and_load raised {type(e).__name__}: {e}")
+            return
+        self.counts["executable loaded"] += 1
+        try:
+            found(*args)
+        except Exception as e:
+            self.counts[f"executable call: {type(e).__name__}"] += 1
+
+    def cached(self, n: int, rng: random.Random, link: bool) -> None:
+        """A file of the cache of compiled programs."""
+        key, data, suffix = self.corpus["links" if link else "cached"][0]
+        place = disk.Place(str(self.cache), key)
+        path = self.cache / (key.hex() + suffix)
+        path.write_bytes(mutate(data, [data], rng))
+        path.chmod(0o600)
+        try:
+            found = disk.link(place) if link else disk.fetch(place, self.devs, self.options)
+        except Exception as e:
+            self.faults.append(f"{n}: the cache raised {type(e).__name__}: {e}")
+            return
+        self.counts["cached loaded" if found is not None else "cached refused"] += 1
+
+
+def _parts(data: bytes) -> tuple[bytes, bytes, bytes]:
+    start = saved_executables._BODY + saved_executables._HEAD.size
+    sizes = struct.unpack_from("<QQQ", data, saved_executables._BODY)
+    first, second = start + sizes[0], start + sizes[0] + sizes[1]
+    return data[start:first], data[first:second], data[second:]
+
+
+def main(folder: Path, first: int, count: int) -> None:
+    """Try mutations, noting before each which it is."""
+    warnings.simplefilter("ignore")
+    import logging
+
+    logging.disable(logging.CRITICAL)
+    loaders = Loaders(folder)
+    with open(folder / "at", "r+b", buffering=0) as at:
+        for n in range(first, first + count):
+            at.seek(0)
+            at.write(b"%12d" % n)
+            loaders.attempt(n)
+    for fault in loaders.faults[:20]:
+        print("FAULT", fault[:500].replace("\n", " "))
+    print(dict(loaders.counts))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

@@ -1,0 +1,15 @@
+"""Every program that these tests make is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import primax_core as px
+
+
+@pytest.fixture(autouse=True)
+def checked_programs() -> Iterator[None]:
+    with px.enable_checks(True):
+        yield

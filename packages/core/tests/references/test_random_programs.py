@@ -1,0 +1,168 @@
+"""Random programs of reads, writes and sums give what NumPy gives, however they are run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import primax_core as px
+from primax_core import lax, ref as r
+
+F32 = np.float32
+SHAPE = (4, 3)
+
+
+class Step(NamedTuple):
+    """One operation: its kind, the index for us and for NumPy, and the value.
+
+    Both indices are functions of the program's positions.
+    """
+
+    kind: str
+    ours: Callable[[Any], Any]
+    numpys: Callable[[Any], Any]
+    value: np.ndarray
+
+
+def random_axis(rng, n: int, k: int):
+    """An index for one axis that may use the ``k``-th position."""
+    kind = rng.choice(["int", "position", "slice", "step", "window", "array", "all"])
+    if kind == "int":
+        i = int(rng.integers(-n, n))
+        return lambda p: i, lambda p: i
+    if kind == "position":
+        return lambda p: p[k], lambda p: int(p[k]) % n
+    if kind == "slice":
+        i, j = sorted(int(x) for x in rng.integers(0, n + 1, 2))
+        return lambda p: slice(i, j), lambda p: slice(i, j)
+    if kind == "step":
+        return lambda p: slice(0, n, 2), lambda p: slice(0, n, 2)
+    if kind == "window":
+        size = int(rng.integers(1, n))
+        return (
+            lambda p: px.ds(p[k], size),
+            lambda p: (lambda s: slice(s, s + size))(min(int(p[k]), n - size)),
+        )
+    if kind == "array":
+        at = rng.permutation(n)[: int(rng.integers(1, n))]
+        return lambda p: at, lambda p: at
+    return lambda p: slice(None), lambda p: slice(None)
+
+
+def random_program(seed: int) -> tuple[list[Step], np.ndarray]:
+    rng = np.random.default_rng(seed)
+    positions = np.array([rng.integers(0, n) for n in SHAPE], np.int32)
+    steps = []
+    for _ in range(6):
+        axes = [random_axis(rng, n, k) for k, n in enumerate(SHAPE)]
+        ours = lambda p, axes=axes: tuple(a(p) for a, _ in axes)
+        numpys = lambda p, axes=axes: tuple(a(p) for _, a in axes)
+        part = np.zeros(SHAPE, F32)[numpys(positions)]
+        value = rng.integers(-5, 6, part.shape).astype(F32)
+        steps.append(Step(str(rng.choice(["get", "set", "swap", "add"])), ours, numpys, value))
+    return steps, positions
+
+
+def run(steps, q, positions, scale):
+    """Run a program on a reference; what it reads."""
+    p = [lax.index_in_dim(positions, k, 0, False) for k in range(len(SHAPE))]
+    seen = []
+    for s in steps:
+        index = s.ours(p)
+        value = lax.mul(s.value, lax.broadcast(scale, s.value.shape))
+        if s.kind == "get":
+            seen.append(q[index])
+        elif s.kind == "swap":
+            seen.append(r.swap(q, index, value))
+        elif s.kind == "set":
+            q[index] = value
+        else:
+            r.addupdate(q, index, value)
+    return seen
+
+
+def run_numpy(steps, x, positions, scale):
+    x, seen = x.copy(), []
+    for s in steps:
+        index = s.numpys(positions)
+        if s.kind in ("get", "swap"):
+            seen.append(x[index].copy())
+        if s.kind in ("set", "swap"):
+            x[index] = s.value * scale
+        if s.kind == "add":
+            np.add.at(x, index, s.value * scale)
+    return seen, x
+
+
+def same(found, expected):
+    seen, x = found
+    assert len(seen) == len(expected[0])
+    for a, b in zip(seen, expected[0]):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(x, expected[1])
+
+
+START = np.arange(12, dtype=F32).reshape(SHAPE)
+ONE, TWO = F32(1), F32(2)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_however_it_is_run(seed):
+    steps, positions = random_program(seed)
+    expected = run_numpy(steps, START, positions, 1)
+    twice = run_numpy(steps, expected[1], positions, 2)
+
+    q = px.new_ref(START)
+    same((run(steps, q, positions, ONE), q[...]), expected)
+
+    f = px.jit(lambda q, p, s: run(steps, q, p, s))
+    q = px.new_ref(START)
+    same((f(q, positions, ONE), q[...]), expected)
+    same((f(q, positions, TWO), q[...]), twice)
+
+    def looped(p, scales):
+        q = px.new_ref(START)
+        _, seen = lax.scan(lambda c, s: (c, run(steps, q, p, s)), 0, scales)
+        return seen, px.freeze(q)
+
+    seen, last = px.jit(looped)(positions, np.array([ONE, TWO]))
+    np.testing.assert_array_equal(last, twice[1])
+    for rows, a, b in zip(seen, expected[0], twice[0]):
+        np.testing.assert_array_equal(rows, np.stack([a, b]))
+
+    q = px.new_ref(np.stack([START, START + 1]))
+    seen = px.vmap(lambda q, s: run(steps, q, positions, s))(q, np.array([ONE, TWO]))
+    other = run_numpy(steps, START + 1, positions, 2)
+    np.testing.assert_array_equal(q[...], np.stack([expected[1], other[1]]))
+    for rows, a, b in zip(seen, expected[0], other[0]):
+        np.testing.assert_array_equal(rows, np.stack([a, b]))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_derivatives(seed):
+    """A program is linear in what the reference holds and in the values' scale."""
+    steps, positions = random_program(100 + seed)
+
+    def f(x, scale):
+        q = px.new_ref(x)
+        seen = run(steps, q, positions, scale)
+        return [*seen, px.freeze(q)]
+
+    def at(x, scale):
+        seen, last = run_numpy(steps, x, positions, scale)
+        return [*seen, last]
+
+    rng = np.random.default_rng(seed)
+    dx, ds = rng.integers(-3, 4, SHAPE).astype(F32), F32(2)
+    cts = [rng.integers(-3, 4, np.shape(y)).astype(F32) for y in at(START, 1)]
+    expected = [b - a for a, b in zip(at(START, 1), at(START + dx, 3))]
+    inner = sum(float(np.vdot(a, b)) for a, b in zip(expected, cts))
+    for wrap in (lambda g: g, px.jit):
+        _, dots = px.jvp(wrap(f), (START, ONE), (dx, ds))
+        for a, b in zip(dots, expected):
+            np.testing.assert_array_equal(a, b)
+        ct_x, ct_s = px.vjp(wrap(f), START, ONE)[1](cts)
+        assert float(np.vdot(ct_x, dx) + np.asarray(ct_s) * ds) == inner

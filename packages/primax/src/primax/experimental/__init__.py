@@ -1,0 +1,27 @@
+"""What the reference keeps below ``experimental``: modules and functions of the core."""
+
+from __future__ import annotations
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+from typing import Any as _Any
+
+from primax_core import io_callback as io_callback
+
+from .. import _modules
+
+if TYPE_CHECKING:
+    from primax_core import checkify as checkify
+    from primax_core import jet as jet
+    from primax_core import layout as layout
+    from primax_core import serialize_executable as serialize_executable
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _modules.EXPERIMENTAL:
+        return _import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_modules.EXPERIMENTAL} - {"TYPE_CHECKING"})
