@@ -20,10 +20,15 @@ from typing import Any
 from rich.console import Console
 from rich.progress import track
 
-from . import micro, process, report, training
+from . import features, micro, process, report, training
 from .case import Case
 
-MODULES = {"process": process.CASES, "micro": micro.CASES, "training": training.CASES}
+MODULES = {
+    "process": process.CASES,
+    "micro": micro.CASES,
+    "features": features.CASES,
+    "training": training.CASES,
+}
 
 
 def groups(only: str) -> dict[tuple[str, str], list[Case]]:

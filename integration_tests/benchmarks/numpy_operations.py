@@ -1,31 +1,22 @@
 """Steady time of the NumPy layer's functions against the reference's and NumPy's, by size.
 
 ``python -m integration_tests.benchmarks.numpy_operations [--only PART] [--jitted] [--json FILE]``.
-Both libraries run in one process, batch by batch in turn, so that a slow moment of the machine
-falls on both; NumPy runs after them. Calls are eager unless ``--jitted`` is given.
+Both libraries run in one process, NumPy after them. Calls are eager unless ``--jitted`` is given.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import statistics
-import sys
-import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.progress import track
-from rich.table import Table
 
 from .case import Namespace
+from .table import Row, compare, options, report
 
 SIZES = (1_000, 100_000, 1_000_000)
-BUDGET = 1.05
 
 
 @dataclass
@@ -126,82 +117,30 @@ for _mode, _numpy in (("largest", -10), ("smallest", 10)):
     )
 
 
-@dataclass
-class Row:
-    """One function at one size: microseconds, and the ratio of medians of paired batches."""
-
-    name: str
-    size: int
-    reference: float | None = None
-    candidate: float | None = None
-    numpy: float | None = None
-    ratio: float | None = None
-    error: str = ""
-
-
-def _batch(call: Callable[[], Any], wait: Callable[[Any], Any], number: int) -> float:
-    start = time.perf_counter()
-    for _ in range(number):
-        out = call()
-    wait(out)
-    return (time.perf_counter() - start) / number
-
-
-def compare(name: str, size: int, sides: tuple[Namespace, Namespace], jitted: bool) -> Row:
-    """Times both libraries in turn, then NumPy."""
-    row, function = Row(name, size), FUNCTIONS[name]
-    operands = function.operands(size)
-    calls = []
-    for ns in sides:
-        arrays = [ns.jax.device_put(x) for x in operands]
-        fun = lambda *xs, m=ns.jnp: function.call(m, *xs)
-        if jitted and function.jitted:
-            fun = ns.jax.jit(fun)
-        call = lambda fun=fun, arrays=arrays: fun(*arrays)
-        try:
-            for _ in range(3):
-                ns.jax.block_until_ready(call())
-        except Exception as error:
-            row.error = f"{ns.root}: {type(error).__name__}: {str(error).splitlines()[0][:60]}"
-            return row
-        calls.append((call, ns.jax.block_until_ready))
-    number = max(1, int(0.004 / max(_batch(*calls[0], 2), 1e-6)))
-    pairs = [[_batch(*c, number) for c in calls] for _ in range(11)]
-    row.reference, row.candidate = (1e6 * statistics.median(p[i] for p in pairs) for i in (0, 1))
-    row.ratio = statistics.median(p[1] / p[0] for p in pairs)
-    on_numpy = function.numpy or (lambda *xs: function.call(np, *xs))
-    times = [_batch(lambda: on_numpy(*operands), lambda out: out, number) for _ in range(3)]
-    row.numpy = 1e6 * min(times)
-    return row
+def prepared(ns: Namespace, function: Function, operands: Any, jitted: bool) -> Callable[[], Any]:
+    """A call of a function on device arrays."""
+    arrays = [ns.jax.device_put(x) for x in operands]
+    fun = partial(function.call, ns.jnp)
+    if jitted and function.jitted:
+        fun = ns.jax.jit(fun)
+    return lambda: fun(*arrays)
 
 
 def main() -> None:
-    """Measures and prints the table, slowest ratios last."""
-    parser = argparse.ArgumentParser(prog="python -m integration_tests.benchmarks.numpy_operations")
-    parser.add_argument("--only", default="")
-    parser.add_argument("--jitted", action="store_true")
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--sizes", type=int, nargs="*", default=SIZES)
-    options = parser.parse_args()
+    """Measures and prints the table."""
+    given = options("integration_tests.benchmarks.numpy_operations", SIZES)
     sides = Namespace("jax"), Namespace("primax")
-    wanted = [(n, s) for n in FUNCTIONS if options.only in n for s in options.sizes]
-    rows = []
-    for name, size in track(wanted, "measuring", console=Console(stderr=True), transient=True):
-        row = compare(name, size, sides, options.jitted)
-        if row.ratio is not None and row.ratio > BUDGET:  # one of the two may have been unlucky
-            again = compare(name, size, sides, options.jitted)
-            row = min(row, again, key=lambda r: r.ratio if r.ratio is not None else np.inf)
-        rows.append(row)
-    table = Table("function", "elements", "jax µs", "primax µs", "numpy µs", "ratio")
-    for row in sorted(rows, key=lambda r: r.ratio or 0):
-        times = (row.reference, row.candidate, row.numpy)
-        shown = [f"{v:.3g}" if v is not None else "-" for v in times]
-        mark = "[red]" if row.ratio and row.ratio > BUDGET else ""
-        ratio = f"{mark}{row.ratio:.2f}" if row.ratio is not None else row.error
-        table.add_row(row.name, str(row.size), *shown, ratio)
-    Console(width=120 if not sys.stdout.isatty() else None).print(table)
-    if options.json:
-        options.json.write_text(json.dumps([asdict(r) for r in rows], indent=1), "utf-8")
+
+    def measure(name: str, size: int) -> Row:
+        function = FUNCTIONS[name]
+        operands = function.operands(size)
+        on_numpy = function.numpy or partial(function.call, np)
+        return compare(
+            name, size, sides, lambda ns: prepared(ns, function, operands, given.jitted),
+            lambda: on_numpy(*operands),
+        )  # fmt: skip
+
+    report(given, FUNCTIONS, measure)
 
 
 if __name__ == "__main__":

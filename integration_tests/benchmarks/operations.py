@@ -1,32 +1,21 @@
 """Steady time of every operation of ``lax`` against the reference's, at several sizes.
 
 ``python -m integration_tests.benchmarks.operations [--only PART] [--jitted] [--json FILE]``. Both
-libraries run in one process, batch by batch in turn, so that a slow moment of the machine falls on
-both. Calls are eager unless ``--jitted`` is given; a batch ends by waiting for its last result.
+libraries run in one process. Calls are eager unless ``--jitted`` is given.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import statistics
-import sys
-import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
-from rich.console import Console
-from rich.progress import track
-from rich.table import Table
 
 from .case import Namespace
+from .table import Row, compare, options, report
 
 SIZES = (1_000, 30_000, 1_000_000)
-BUDGET = 1.05
 Build = Callable[[Namespace, int], tuple[Callable[..., Any], list[np.ndarray]]]
 
 OPERATIONS: dict[str, Build] = {}
@@ -446,20 +435,10 @@ def _(ns, n):
     return lambda x: ns.lax.associative_scan(ns.lax.add, x), [floats(n)]
 
 
-@dataclass
-class Row:
-    """One operation at one size: microseconds, and the ratio of medians of paired batches."""
-
-    name: str
-    size: int
-    reference: float | None = None
-    candidate: float | None = None
-    ratio: float | None = None
-    error: str = ""
-
-
 def prepared(ns: Namespace, build: Build, size: int, jitted: bool) -> Callable[[], Any]:
     """A call of an operation on device arrays."""
+    global RNG
+    RNG = np.random.default_rng(0)
     fun, operands = build(ns, size)
     arrays = [ns.jax.device_put(x) for x in operands]
     if jitted:
@@ -467,64 +446,16 @@ def prepared(ns: Namespace, build: Build, size: int, jitted: bool) -> Callable[[
     return lambda: fun(*arrays)
 
 
-def compare(name: str, size: int, sides: tuple[Namespace, Namespace], jitted: bool) -> Row:
-    """Times both libraries in turn."""
-    row = Row(name, size)
-    calls = []
-    for ns in sides:
-        try:
-            global RNG
-            RNG = np.random.default_rng(0)
-            call = prepared(ns, OPERATIONS[name], size, jitted)
-            for _ in range(3):
-                ns.jax.block_until_ready(call())
-        except Exception as error:
-            row.error = f"{ns.root}: {type(error).__name__}: {str(error).splitlines()[0][:60]}"
-            return row
-        calls.append((ns, call))
-
-    def batch(ns: Namespace, call: Callable[[], Any], number: int) -> float:
-        start = time.perf_counter()
-        for _ in range(number):
-            out = call()
-        ns.jax.block_until_ready(out)
-        return (time.perf_counter() - start) / number
-
-    number = max(1, int(0.004 / max(batch(*calls[0], 2), 1e-6)))
-    pairs = [[batch(*c, number) for c in calls] for _ in range(15)]
-    row.reference, row.candidate = (1e6 * statistics.median(p[i] for p in pairs) for i in (0, 1))
-    row.ratio = statistics.median(p[1] / p[0] for p in pairs)
-    return row
-
-
 def main() -> None:
-    """Measures and prints the table, slowest ratios last."""
-    parser = argparse.ArgumentParser(prog="python -m integration_tests.benchmarks.operations")
-    parser.add_argument("--only", default="")
-    parser.add_argument("--jitted", action="store_true")
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--sizes", type=int, nargs="*", default=SIZES)
-    options = parser.parse_args()
+    """Measures and prints the table."""
+    given = options("integration_tests.benchmarks.operations", SIZES)
     sides = Namespace("jax"), Namespace("primax")
-    wanted = [(n, s) for n in OPERATIONS if options.only in n for s in options.sizes]
-    rows = []
-    for name, size in track(wanted, "measuring", console=Console(stderr=True), transient=True):
-        row = compare(name, size, sides, options.jitted)
-        if (
-            row.ratio is not None and row.ratio > BUDGET
-        ):  # look again: one of the two may have been unlucky
-            again = compare(name, size, sides, options.jitted)
-            row = min(row, again, key=lambda r: r.ratio if r.ratio is not None else np.inf)
-        rows.append(row)
-    table = Table("operation", "elements", "jax µs", "primax µs", "ratio")
-    for row in sorted(rows, key=lambda r: r.ratio or 0):
-        shown = [f"{v:.3g}" if v is not None else "-" for v in (row.reference, row.candidate)]
-        mark = "[red]" if row.ratio and row.ratio > BUDGET else ""
-        ratio = f"{mark}{row.ratio:.2f}" if row.ratio is not None else row.error
-        table.add_row(row.name, str(row.size), *shown, ratio)
-    Console(width=120 if not sys.stdout.isatty() else None).print(table)
-    if options.json:
-        options.json.write_text(json.dumps([asdict(r) for r in rows], indent=1), "utf-8")
+
+    def measure(name: str, size: int) -> Row:
+        build = OPERATIONS[name]
+        return compare(name, size, sides, lambda ns: prepared(ns, build, size, given.jitted))
+
+    report(given, OPERATIONS, measure)
 
 
 if __name__ == "__main__":

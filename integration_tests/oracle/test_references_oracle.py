@@ -274,7 +274,7 @@ def test_what_the_reference_does_twice_or_not_at_all():
     np.testing.assert_array_equal(held[0], X3 * 2)
     np.testing.assert_array_equal(their_held[0], X3 * 4)
     (_, held), (_, their_held) = each_side(asks)
-    assert float(held[0][0]) == 5.0 and float(their_held[0][0]) == 1.0
+    assert [float(np.asarray(h[0])[0]) for h in (held, their_held)] == [5.0, 1.0]
 
 
 def test_gradient_references_of_references():

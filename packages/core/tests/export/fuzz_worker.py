@@ -14,15 +14,13 @@ import sys
 import warnings
 from pathlib import Path
 
-import numpy as np
-
 import primax_core as pc
 from primax_core import export, serialize_executable
 from primax_core._api.export import envelope
 from primax_core._base.digest import digest
 from primax_core._lower import compile as lowering
 from primax_core._runtime import saved_executables
-from primax_core._runtime.disk import executables as disk, files, store
+from primax_core._runtime.disk import executables as disk
 from primax_core.errors import InvalidArtifactError
 
 EXTREMES = (0, 1, 2, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)

@@ -118,7 +118,7 @@ class Delivery:
     ):  # fmt: skip
         self.ins = ins
         self.avals = avals
-        self.entries = [GradValue()] * len(avals) if entries is None else entries
+        self.entries: list[Any] = [GradValue()] * len(avals) if entries is None else entries
         for i, (e, aval) in enumerate(zip(self.entries, avals)):
             if is_ref(aval) and type(e) is GradValue:
                 raise ValueError(

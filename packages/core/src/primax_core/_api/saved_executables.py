@@ -162,9 +162,7 @@ class _Described:
         self.debug_info = DebugInfo("jit", self.fun_name, arg_names=names)
         self.needs = frozenset(map(_text, _list(about, "needs")))
         self.options = tuple((_text(k), v) for k, v in map(_pair, _list(about, "options")))
-        self.kept = (
-            None if about.get("kept") is None else _indices(about, "kept", len(self._avals))
-        )
+        self.kept = None if about.get("kept") is None else _indices(about, "kept", len(self._avals))
         self.in_places, self.out_places = _list(about, "in_places"), _list(about, "out_places")
         if (len(self.in_places), len(self.out_places)) != (len(self._avals), len(self._out_avals)):
             damaged("its places are more than its types, or fewer")

@@ -18,6 +18,7 @@ class Effect:
 
     keeps = True
     ordered = False
+    local = False  # nobody outside notices; it says that something has to be done before lowering
     input_index: int | None = None  # of the operand that the effect is about, if it is about one
 
     def seen_from(self, invars, binders) -> Effect:

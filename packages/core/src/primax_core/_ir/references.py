@@ -128,7 +128,6 @@ class RefEffect(Effect):
     """
 
     name = "Effect"
-    input_index: int
 
     def __init__(self, input_index: int):
         self.input_index = input_index
@@ -140,6 +139,12 @@ class RefEffect(Effect):
     def seen_from(self, invars: Sequence[Any], binders: Mapping[Any, int]) -> Effect:
         """The effect as that of the program; what is done to references that are none of its
         arguments is nobody else's business."""
+        assert self.input_index is not None
+        if self.input_index >= len(invars):
+            raise ValueError(
+                "a program that an operation holds closes over a reference: pass the reference as "
+                "an argument of the function with the custom rule that uses it"
+            )
         place = binders.get(invars[self.input_index])
         return local_ref_effect if place is None else self.at(place)
 
@@ -176,6 +181,7 @@ class LocalRefEffect(NamedEffect):
     """References are made and used inside; nobody outside notices."""
 
     keeps = False
+    local = True
     name = "LocalRef"
 
 

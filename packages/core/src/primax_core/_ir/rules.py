@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 if TYPE_CHECKING:
     from .avals import ShapedArray
     from .primitive import Primitive
+    from .references import AbstractRef
 
 R = TypeVar("R", bound=Callable[..., Any])
 
@@ -152,7 +153,7 @@ class UnsupportedRule(MissingRule):
 
 # The core's kinds. A list stands wherever a primitive has several results.
 
-Types = Callable[..., "ShapedArray | Sequence[ShapedArray]"]
+Types = Callable[..., "ShapedArray | AbstractRef | Sequence[ShapedArray | AbstractRef]"]
 
 abstract: Final[RuleKind[Types]] = RuleKind("abstract", "(*avals, **params) -> aval")
 effects: Final[RuleKind[Callable[..., frozenset[Any]]]] = RuleKind(

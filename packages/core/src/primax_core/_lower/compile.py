@@ -6,11 +6,12 @@ import io
 import time
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from .._base import caches, log, monitoring
 from .._base.config import state
 from .._base.digest import digest as digest_of
+from .._base.turns import Turns
 from .._ir.jaxpr import Jaxpr
 from .._runtime import custom_calls
 from .._runtime.array import Spec, spec_of
@@ -142,14 +143,21 @@ def compile_module(
     else:
         bytecode = _bytecode(lowered.module)
         digest = digest_of(bytecode)
-        loaded = _loaded.get((digest, devs, compiler_options))
-        if loaded is None:
-            loaded = _compile_or_fetch(lowered, bytecode, digest, devs, options)
+
+        def make() -> Loaded:
+            made = _compile_or_fetch(lowered, bytecode, digest, devs, options)
+            _loaded[digest, devs, compiler_options] = made
+            return made
+
+        loaded = _turns.once((digest, devs, compiler_options), _loaded.get, make)
         _remember(loaded, digest, devs, compiler_options)
         if program is not None:
             _link(program, devs, digest)
     _say_compiled(lowered.name, started)
     return loaded
+
+
+_turns: Final = Turns()
 
 
 @monitoring.timed_as(monitoring.COMPILE, lambda lowered, *_: f"jit({lowered.name})")
@@ -184,7 +192,9 @@ def _fetch(place, devs: tuple, options: Any) -> Any | None:
     return raw
 
 
-def executable_bytes(lowered: Lowered, loaded: Loaded, devs: tuple, compiler_options: tuple) -> bytes:
+def executable_bytes(
+    lowered: Lowered, loaded: Loaded, devs: tuple, compiler_options: tuple
+) -> bytes:
     """jaxlib's bytes of a module's executable."""
     client = devs[0].client
     if not loaded.from_bytes:
@@ -209,8 +219,8 @@ def _recall(key: bytes, devs: tuple, compiler_options: tuple, name: str) -> Load
         if digest is None:
             return None
         _digests[key, devs] = digest
-    loaded = _loaded.get((digest, devs, compiler_options))
-    if loaded is None:
+
+    def load_it() -> Loaded | None:
         options = make_options(devs, compiler_options)
         place = disk.place_of(digest, devs, options)
         raw = None if place is None else _fetch(place, devs, options)
@@ -219,9 +229,13 @@ def _recall(key: bytes, devs: tuple, compiler_options: tuple, name: str) -> Load
         if monitoring.listening:
             took = time.perf_counter() - started
             monitoring.record_timed(monitoring.COMPILE, f"jit({name})", took)
-        loaded = Loaded(raw, from_bytes=True)
-    _remember(loaded, digest, devs, compiler_options)
-    _say_compiled(name, started)
+        made = _loaded[digest, devs, compiler_options] = Loaded(raw, from_bytes=True)
+        return made
+
+    loaded = _turns.once((digest, devs, compiler_options), _loaded.get, load_it)
+    if loaded is not None:
+        _remember(loaded, digest, devs, compiler_options)
+        _say_compiled(name, started)
     return loaded
 
 

@@ -33,6 +33,7 @@ _ELEMENTS: Final = {
 }
 _NAME: Final = re.compile(r"lapack_([sdcz])([a-z0-9]+)_ffi")
 _INFO: Final = _Type((), "i")
+_ANY: Final = _Type((), "any")
 _NAMES_OF_COMPLEX: Final = {"ungqr": "orgqr", "unmqr": "ormqr", "heevd": "syevd", "hetrd": "sytrd"}
 _PERTURBED: Final = "tridiagonal_solve_perturbed_ffi"
 
@@ -103,11 +104,11 @@ def _svd(given, attributes, is_complex):
     m, n = given[0]
     k = min(m, n)
     mode = chr(attributes.get("mode", 0))
-    _need(mode in "ANS" and mode != "", "it has no such mode")
-    found = [_x(m, n), _r(k)]
+    _need(mode in "ANS", "it has no such mode")
     thin, full = [_x(m, k), _x(k, n)], [_x(m, m), _x(n, n)]
-    # Without vectors nothing is written to their place, which our own programs give some size.
-    return [_x(m, n)], [*found, *(full if mode == "A" else thin), _INFO]
+    # Without vectors nothing is written to their place, which may have any size.
+    vectors = {"A": full, "S": thin, "N": [_ANY, _ANY]}[mode]
+    return [_x(m, n)], [_x(m, n), _r(k), *vectors, _INFO]
 
 
 def _geev(given, attributes, is_complex):
@@ -201,8 +202,12 @@ def problem_of(target: str, op: Any) -> str:
             given.append(tuple(t.shape[rank:]))
         wanted = signature(given, _attributes(op), letter in "cz")
         for what, types, expected in zip(("operands", "results"), (operands, results), wanted):
-            said = [((*stack, *w.sizes), _ELEMENTS[letter][w.elements]) for w in expected]
             found = [(tuple(t.shape), str(t.element_type)) for t in types]
+            _need(len(found) == len(expected), f"it has more {what}, or fewer")
+            said = [
+                f if w is _ANY else ((*stack, *w.sizes), _ELEMENTS[letter][w.elements])
+                for w, f in zip(expected, found)
+            ]
             _need(said == found, f"its {what} should be {said} and are {found}")
     except _Misfit as e:
         return str(e)

@@ -173,7 +173,9 @@ def lower_for(
         describe_module(module, name)
         several = len(platforms) > 1
         ctx = (
-            PlatformsContext(module, platforms) if several else LoweringContext(module, platforms[0])
+            PlatformsContext(module, platforms)
+            if several
+            else LoweringContext(module, platforms[0])
         )
         for single in [ctx, *getattr(ctx, "single", ())]:
             single.in_avals = single.out_avals = single.eqn = None

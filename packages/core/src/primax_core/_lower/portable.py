@@ -94,7 +94,10 @@ _STABLE: Final = frozenset((
     "stablehlo.dynamic_top_k", "dce_sink",
 ))  # fmt: skip
 # Their numbers index a table of Python functions, which a module alone does not have.
-_CALLBACKS: Final = re.compile(r"xla_(ffi_)?(partitioned_)?(python_)?(cpu|gpu)?_?(python_)?.*callback.*")
+_CALLBACKS: Final = re.compile(
+    r"xla_(ffi_)?(partitioned_)?(python_)?(cpu|gpu)?_?(python_)?.*callback.*"
+)
+
 
 def is_stable(target: str) -> bool:
     """Whether a native function's name and meaning are kept from version to version."""

@@ -159,7 +159,9 @@ def constants_of(types: Sequence[ShapedArray], data: bytes) -> list[np.ndarray]:
 
 def check_types(raw: Any, arguments: Sequence[Any], results: Sequence[Any]) -> None:
     """Refuse an executable that takes or gives other buffers than its description says."""
-    for what, found, avals in zip(("arguments", "results"), program_shape(raw), (arguments, results)):
+    for what, found, avals in zip(
+        ("arguments", "results"), program_shape(raw), (arguments, results)
+    ):
         if len(found) != len(avals) or any(
             tuple(shape) != a.shape or (dtype is not None and dtype != a.dtype)
             for (shape, dtype), a in zip(found, avals)

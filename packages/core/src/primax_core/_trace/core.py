@@ -299,6 +299,11 @@ def has_tracers(values: Sequence) -> bool:
     return any(isinstance(v, (Tracer, Mutable)) for v in values)
 
 
+def has_references(values: Sequence) -> bool:
+    """Whether some value is a reference that is no tracer."""
+    return any(isinstance(v, Mutable) for v in values)
+
+
 def call_on(trace: Trace | None, jaxpr: Jaxpr, args, name: str | None = None) -> list:
     """Run a program under a given trace."""
     if jaxpr.consts:

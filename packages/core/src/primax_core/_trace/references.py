@@ -29,7 +29,7 @@ class RefOperations:
 
     __slots__ = ()
 
-    aval: AbstractRef
+    aval: Any
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -278,7 +278,8 @@ def refuse_returned(ref: Any, where: str, info: DebugInfo) -> NoReturn:
     """
     origin = ""
     if isinstance(ref, RefTracer) and ref._trace.live:
-        trace, var = ref._trace, ref._var
+        trace: Any = ref._trace
+        var = ref._var
         if var in trace.invars:
             name = _argument(info, trace.invars.index(var))
             origin = f"\n\nThe returned mutable array was passed in as the argument {name}."

@@ -6,19 +6,21 @@ afterwards as further results; a reference that a program makes is a value that 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from .._base.config import state
 from .._ir import primitive as kinds
 from .._ir.jaxpr import Eqn, Jaxpr, Literal
 from .._ir.primitive import Primitive, discharge as discharge_kind
-from .._ir.references import is_ref, local_ref_effect
+from .._ir.references import AbstractRef, is_ref, local_ref_effect
 from .._trace.core import ref_handlers, typeof
-from .._trace.staging import StagingTrace, stage
+from .._trace.staging import StagingTrace, eval_jaxpr, stage
 from .call import call_jaxpr as call_jaxpr_of, jit_p
 from .custom_jvp import custom_jvp_call_p
 from .custom_vjp import custom_vjp_call_p
+from .expansion import expanded
 from .pieces import remembered_on
 from .remat import remat_p
 
@@ -63,9 +65,8 @@ def discharged(jaxpr: Jaxpr, refs: Refs) -> Discharged:
 
     def make():
         written: list[int] = []
-        avals = [
-            v.aval if r is None else v.aval.inner_aval for v, r in zip(jaxpr.invars, refs)
-        ]  # fmt: skip
+        types: list[Any] = jaxpr.in_avals
+        avals = [t if r is None else t.inner_aval for t, r in zip(types, refs)]
 
         def run(*args):
             cells: dict[int, _Cell] = {}
@@ -130,9 +131,21 @@ def apply_rule(
     prim: Primitive, refs: Refs, args: Sequence[Any], params: dict[str, Any]
 ) -> tuple[list[Any], Sequence[Any]]:
     """A list of results of an operation on what references hold, and their new contents."""
+    rule = prim.find(kinds.discharge)
+    if rule is None and all(r is None for r in refs):
+        # Only programs that it holds make references.
+        out = prim.bind(*args, **{k: _without(v) for k, v in params.items()})
+        return (list(out) if prim.multiple_results else [out]), [None] * len(args)
     rule = prim.require(kinds.discharge, "a program that is compiled with references")
     outs, new = rule(refs, args, **params)
     return (list(outs) if prim.multiple_results else [outs]), new
+
+
+def _without(value: Any) -> Any:
+    """A parameter whose programs make no references."""
+    if type(value) is Jaxpr:
+        return without_local_refs(value)
+    return tuple(map(_without, value)) if type(value) is tuple else value
 
 
 def distinct(refs: Refs, values: Sequence[Any]) -> list[Any]:
@@ -210,10 +223,15 @@ def for_lowering(jaxpr: Jaxpr) -> Jaxpr:
                 f"{v.aval}, so it cannot be lowered alone: `extend.discharge_jaxpr` makes a "
                 "program of arrays of it"
             )
+    return without_local_refs(jaxpr)
+
+
+def without_local_refs(jaxpr: Jaxpr) -> Jaxpr:
+    """The program without the references that it makes."""
     return discharged(jaxpr, (None,) * len(jaxpr.invars)).jaxpr
 
 
-ref_handlers["lowered"] = for_lowering
+ref_handlers.update(lowered=for_lowering, pure=without_local_refs)
 
 # Rules of the primitives that call a program
 
@@ -252,3 +270,20 @@ def _custom(prim: Primitive) -> None:
 
 _custom(custom_jvp_call_p)
 _custom(custom_vjp_call_p)
+
+
+# Others that stand for a program.
+
+
+@discharge_kind.falls_back
+def _(prim: Primitive) -> Callable[..., Any] | None:
+    return partial(_by_expansion, prim) if prim.find(kinds.expand) is not None else None
+
+
+def _by_expansion(prim: Primitive, refs: Refs, args: Sequence[Any], **params: Any) -> Any:
+    avals = [typeof(a) if r is None else AbstractRef(typeof(a)) for a, r in zip(args, refs)]
+    program = expanded(prim, avals, params)
+    assert program is not None
+    found = discharged(program, refs)
+    outs, new = _split(program, refs, found, eval_jaxpr(found.jaxpr, distinct(refs, args)))
+    return (outs if prim.multiple_results else outs[0]), new

@@ -29,7 +29,7 @@ from .._trace.core import (
     set_trace,
     typeof,
 )
-from .._trace.staging import JitTracer, StagingTrace, eval_jaxpr
+from .._trace.staging import JitTracer, StagingTrace, eval_jaxpr, tracer_classes
 from .pieces import remembered, remembered_on
 from .symbolic import Zero, instantiate
 
@@ -317,6 +317,12 @@ def _place_residuals(trace: StagingTrace, ins, outs, residuals):
         v = trace.atom(r)
         place = by_var.get(v) if type(v) is Var else None
         if place is None:
+            if type(v.aval) in tracer_classes:
+                raise ValueError(
+                    f"a reference of type {v.aval} that a function makes is kept for its backward "
+                    "pass by a custom rule, but references cannot leave the function that makes "
+                    "them. Pass it as an argument, or keep what it holds, `ref[...]`."
+                )
             place = ("extra", len(extra))
             extra.append(r)
             if type(v) is Var:

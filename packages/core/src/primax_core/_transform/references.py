@@ -12,7 +12,7 @@ from typing import Any
 
 from .._ir.jaxpr import Jaxpr
 from .._ir.primitive import Primitive
-from .._trace.core import Trace, Tracer, bind_on, ref_handlers, set_trace
+from .._trace.core import Tracer, bind_on, ref_handlers, set_trace
 from .._trace.references import (
     Ref,
     RefCell,
@@ -35,17 +35,17 @@ def belongs(trace: Any, x: Any) -> bool:
 
 
 def _load(trace: Any, ref: Any) -> Any:
-    if type(ref) is RefCell and ref._trace is trace:
+    if isinstance(ref, RefCell) and ref._trace is trace:
         return ref.value
-    if belongs(trace, ref):
+    if isinstance(ref, (RefBatch, RefPair)) and belongs(trace, ref):
         return ref._load()
     return read_whole(trace.parent, ref)
 
 
 def _store(trace: Any, ref: Any, value: Any, what: str) -> None:
-    if type(ref) is RefCell and ref._trace is trace:
+    if isinstance(ref, RefCell) and ref._trace is trace:
         ref.value = value
-    elif belongs(trace, ref):
+    elif isinstance(ref, (RefBatch, RefPair)) and belongs(trace, ref):
         ref._store(value)
     elif belongs(trace, value):
         raise ValueError(
@@ -124,25 +124,30 @@ def lend(trace: Any, args: Sequence[Any], run: Callable[[Sequence[Any]], list[An
     for a in args:
         if type(a) is RefCell and a._trace is trace:
             if id(a) not in lent:
-                lent[id(a)] = a, _outside(trace.parent, a)
+                lent[id(a)] = a, _outside(trace, a)
             given.append(lent[id(a)][1])
         else:
             given.append(a)
     outs = run(given)
     for cell, ref in lent.values():
-        cell.value = read_whole(trace.parent, ref)
+        cell.value = _load(trace, ref)
     return outs
 
 
-def _outside(parent: Trace | None, cell: RefCell) -> Any:
-    if belongs(cell._trace, cell.value):
+def _outside(trace: Any, cell: RefCell) -> Any:
+    params = {"memory_space": cell.aval.memory_space, "kind": cell.aval.kind, "pin": False}
+    if isinstance(trace, batching.BatchTrace):
+        value, dim = trace.parts(cell.value)
+        with set_trace(trace.parent):
+            value = batching.at_front(value, dim, trace.axis.size)
+        return RefBatch(trace, bind_on(trace.parent, new_ref_p, (value,), params)[0], 0)
+    if belongs(trace, cell.value):
         raise ValueError(
             f"a function with a custom rule was passed a Ref of type {cell.aval} whose contents "
             "depend on arguments of the transformed function, which the rule would not see. Pass "
             "what it holds, `ref[...]`, as an argument instead."
         )
-    params = {"memory_space": cell.aval.memory_space, "kind": cell.aval.kind, "pin": False}
-    return bind_on(parent, new_ref_p, (cell.value,), params)[0]
+    return bind_on(trace.parent, new_ref_p, (cell.value,), params)[0]
 
 
 def holds_cells(trace: Any, args: Sequence[Any]) -> bool:

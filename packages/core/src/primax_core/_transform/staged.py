@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from .._base import caches, errors, monitoring, pytree, source
 from .._base.config import state
+from .._base.turns import Turns
 from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._runtime import dispatch
 from .._runtime.dispatch import (
@@ -63,6 +64,7 @@ _LEAF = pytree.tree_structure(0)
 
 
 _all: weakref.WeakSet[Staged] = weakref.WeakSet()
+_turns: Final = Turns()
 
 
 @caches.register
@@ -201,7 +203,13 @@ class Staged:
         ref_handlers["aliases"](leaves, traced.consts, traced.jaxpr.debug_info)
 
     def make_entry(self, traced: Traced, static_key, arrays, in_tree, key) -> Entry:
-        """Compile for a new signature."""
+        """Compile for a new signature; once, though several threads come with it."""
+        return _turns.once(
+            (id(self), key), lambda _: self.entries.get(key),
+            lambda: self._new_entry(traced, static_key, arrays, in_tree, key),
+        )  # fmt: skip
+
+    def _new_entry(self, traced: Traced, static_key, arrays, in_tree, key) -> Entry:
         specs = [a._spec for a in arrays]
         exe = self.executable(traced.jaxpr, specs, in_tree, traced.out_tree)
         entry = Entry(exe, traced.out_tree, traced.out_tree == _LEAF)

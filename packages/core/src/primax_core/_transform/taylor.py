@@ -21,12 +21,14 @@ from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._ir.primitive import Primitive
 from .._ir.rules import taylor
 from .._trace.core import (
+    RefTypeError,
     Trace,
     Tracer,
     bind_on,
     call_on,
     check_live,
     made_by,
+    ref_handlers,
     set_trace,
     typeof,
 )
@@ -84,13 +86,18 @@ class TaylorTrace(Trace):
             return x.primal, x.terms
         if isinstance(x, Tracer):
             check_live(x)
+            if x._trace is self:
+                return x._parts()
         return x, None
 
     def process(self, prim: Primitive, args: tuple, params: dict):
         rule = prim.rules.get(kinds.process)
         if rule is not None:
             return rule(self, args, **params)
-        parts = [self.parts(a) for a in args]
+        try:
+            parts = [self.parts(a) for a in args]
+        except RefTypeError:
+            return ref_handlers["process"](self, prim, args, params)
         primals = [p for p, _ in parts]
         masks = tuple(mask_of(t) for _, t in parts)
         if all(m is None for m in masks):
@@ -102,7 +109,10 @@ class TaylorTrace(Trace):
         return found if prim.multiple_results else found[0]
 
     def call(self, jaxpr: Jaxpr, args: Sequence, name=None) -> list:
-        parts = [self.parts(a) for a in args]
+        try:
+            parts = [self.parts(a) for a in args]
+        except RefTypeError:
+            return ref_handlers["call"](self, jaxpr, args, name)
         masks = tuple(mask_of(t) for _, t in parts)
         if all(m is None for m in masks):
             return call_on(self.parent, jaxpr, [p for p, _ in parts], name)

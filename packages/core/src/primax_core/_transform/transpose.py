@@ -8,7 +8,7 @@ from typing import Any
 from .._base.config import state
 from .._ir import primitive as kinds
 from .._ir.jaxpr import DebugInfo, Jaxpr, Literal, Var
-from .._trace.core import bind_on, call_on, typeof
+from .._trace.core import bind_on, call_on, ref_handlers, typeof
 from .._trace.staging import stage
 from .linearize import Node, Tangent
 from .pieces import remembered, remembered_on
@@ -57,6 +57,9 @@ def transpose_jaxpr(
     marked in ``ct_mask`` have cotangents, of the result's type or of the type that stands as the
     mark. Also returned: which arguments get one (all linear ones with ``instantiate_outs``).
     """
+
+    if jaxpr.effects and ref_handlers:
+        jaxpr = ref_handlers["pure"](jaxpr)
 
     def make():
         out_mask: list[bool] = []

@@ -72,8 +72,7 @@ def refused_targets(module: Any, disabled: Sequence[DisabledSafetyCheck]) -> dic
     return {
         target: text
         for target, text in portable.targets_of(module).items()
-        if portable.is_callback(target)
-        or not (target in allowed or portable.is_stable(target))
+        if portable.is_callback(target) or not (target in allowed or portable.is_stable(target))
     }
 
 

@@ -41,7 +41,14 @@ from . import exporting
 from .checks import DisabledSafetyCheck, check_module
 from .exported import Exported
 from .tables import (
-    Buffer, Table, builder, damaged, write_numbers, write_refs, write_strings, write_table,
+    Buffer,
+    Table,
+    builder,
+    damaged,
+    write_numbers,
+    write_refs,
+    write_strings,
+    write_table,
 )  # fmt: skip
 from .trees import read_tree, write_tree
 

@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-import numpy as np
-
-from ..._base import pytree
-from ..._base.config import state
 from ..._base.source import api_boundary
-from ..._ir.effects import no_effects
 from ..._ir.jaxpr import Jaxpr
 from ..._ir.symbolic import is_static
 from ..._lower import checking
@@ -122,7 +117,7 @@ def export_traced(
     checking.remember(data)
     checking.trust(data)
     avals = tuple(traced._avals)
-    effects = sorted(jaxpr.effects - no_effects, key=str)
+    effects = sorted((e for e in jaxpr.effects if not e.local), key=str)
     uses_globals = len(platforms) > 1 or not all(is_static(a.shape) for a in avals)
     return Exported(
         fun_name=name,
@@ -179,7 +174,7 @@ def _export_vjp(jaxpr: Jaxpr, exported: Exported, overrides: dict[Any, Any] | No
         _, back = vjp(lambda *xs: eval_jaxpr(jaxpr, list(xs)), *args)
         return back(list(cts))
 
-    cts = [a.tangent_aval().strip_weak_type() for a in exported.out_avals]
+    cts = [a.tangent_aval() for a in exported.out_avals]
     args = [
         ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type)
         for a in (*exported.in_avals, *cts)

@@ -104,7 +104,9 @@ def register_namedtuple_serialization(nodetype: _C, *, serialized_name: str) -> 
             f"{nodetype} is no named tuple. Use register_pytree_node_serialization for classes "
             "other than those of collections.namedtuple."
         )
-    _register(_Registered(nodetype, serialized_name, _fields_of(nodetype), _check_fields(nodetype), None))
+    _register(
+        _Registered(nodetype, serialized_name, _fields_of(nodetype), _check_fields(nodetype), None)
+    )
     return nodetype
 
 

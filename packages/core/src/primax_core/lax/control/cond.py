@@ -29,8 +29,8 @@ from ..._ir.primitive import (
 )
 from ..._ir.samples import Sample, b1, bf16, c64, f32, i32, samples
 from ..._lower.lazy import hlo, ir, lowering, mlir
-from ..._trace.core import ref_handlers, typeof
-from ..._trace.staging import eval_jaxpr, stage
+from ..._trace.core import has_references, ref_handlers, typeof
+from ..._trace.staging import close_over, eval_jaxpr, stage
 from ..._transform.batching import batch_jaxpr, move_axis
 from ..._transform.dce import dce_jaxpr
 from ..._transform.jvp import jvp_jaxpr
@@ -422,9 +422,29 @@ def _(cts, index, *operands, branches, **params):
     ct_mask = tuple(type(c) is not Zero for c in cts)
     programs = tuple(transpose_jaxpr(b, linear, ct_mask, True)[0] for b in branches)
     known = [o for o in operands if not is_linear(o)]
+    if any(has_references(p.consts) for p in programs):  # a custom rule closes over them
+        programs, more = _closed_branches(programs)
+        known = [*more, *known]
     given = [c for c in cts if type(c) is not Zero]
     found = iter(cond_p.bind(index, *known, *given, branches=programs, **params))
     return [None, *(next(found) if m else None for m in linear)]
+
+
+def _closed_branches(branches: Sequence[Jaxpr]) -> tuple[tuple[Jaxpr, ...], list[Any]]:
+    """Branches that all take every branch's constants before their arguments."""
+    moved = [close_over(b) for b in branches]
+    avals = [[v.aval for v in p.invars[: len(consts)]] for p, consts in moved]
+    found = []
+    for i, (p, consts) in enumerate(moved):
+        before = sum(len(a) for a in avals[:i])
+        n = len(consts)
+
+        def run(*args, p=p, at=before, n=n):
+            return eval_jaxpr(p, [*args[at : at + n], *args[sum(map(len, avals)) :]])
+
+        given = [v.aval for v in p.invars[n:]]
+        found.append(stage(run, [a for part in avals for a in part] + given, p.debug_info))
+    return tuple(found), [c for _, consts in moved for c in consts]
 
 
 # Batching

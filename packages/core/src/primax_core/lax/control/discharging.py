@@ -72,7 +72,8 @@ class _Loop:
         self.avals: dict[int, ShapedArray] = {}
         for v, r in zip([*cond.invars[:nc], *body.invars[:nb]], refs):
             if r is not None:
-                self.avals[r] = v.aval.inner_aval
+                aval: Any = v.aval
+                self.avals[r] = aval.inner_aval
 
     def constants(self, part: Refs) -> list[int]:
         """Which of some operands stay constants: those that are not written."""
@@ -130,7 +131,8 @@ def _(refs, args, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
 
 def _loop_programs(loop: _Loop, cond, body, c_at, b_at, tests: bool) -> tuple[Jaxpr, Jaxpr]:
     def plain(v):
-        return v.aval.inner_aval if is_ref(v.aval) else v.aval
+        aval: Any = v.aval
+        return aval.inner_aval if is_ref(aval) else aval
 
     c_avals = [plain(cond.invars[i]) for i in c_at]
     b_avals = [plain(body.invars[i]) for i in b_at]
@@ -200,7 +202,7 @@ def batch_discharged(
     """A batching rule by way of what the references hold."""
     trace = state.trace
     numbers: dict[int, int] = {}
-    avals = [typeof(a) for a in args]
+    avals: list[Any] = [typeof(a) for a in args]
     refs = tuple(
         numbers.setdefault(id(a), len(numbers)) if is_ref(t) else None for a, t in zip(args, avals)
     )
@@ -228,7 +230,7 @@ def batch_discharged(
                 f"reference of type {avals[i]}. Move the array reference to be an argument of the "
                 "mapped function, or make it inside."
             )
-        write_whole(trace, args[i], x if d == w else move_axis(x, d, w, axis.size))
+        write_whole(trace, args[i], x if w is None else move_axis(x, d, w, axis.size))
     return outs[:n], list(out_dims[:n])
 
 

@@ -10,6 +10,7 @@ from ..._base.config import state
 from ..._base.source import api_boundary
 from ..._ir.avals import ShapedArray
 from ..._ir.check import check_types
+from ..._ir.effects import shifted
 from ..._ir.jaxpr import Jaxpr
 from ..._ir.primitive import (
     Primitive,
@@ -180,7 +181,7 @@ def _(*avals, const_lengths, jaxprs):
 
 @linear_solve_p.rule(effects)
 def _(*avals, const_lengths, jaxprs):
-    return jaxprs[1].effects
+    return shifted(jaxprs[1].effects, lambda i: i + const_lengths[0])
 
 
 @linear_solve_p.rule(lower)

@@ -13,6 +13,7 @@ from ..._base.config import state
 from ..._base.source import api_boundary
 from ..._ir.avals import ShapedArray
 from ..._ir.check import check_types
+from ..._ir.effects import on_references
 from ..._ir.jaxpr import Jaxpr, Var
 from ..._ir.primitive import (
     Primitive,
@@ -31,8 +32,8 @@ from ..._ir.printer import hide_defaults
 from ..._ir.samples import Sample, bf16, c64, f32, samples
 from ..._ir.symbolic import as_size, is_static
 from ..._lower.lazy import mlir
-from ..._trace.core import Tracer, call_on, ref_handlers, typeof
-from ..._trace.staging import eval_jaxpr, stage
+from ..._trace.core import Tracer, call_on, has_references, ref_handlers, typeof
+from ..._trace.staging import close_over, eval_jaxpr, stage
 from ..._transform.batching import batch_jaxpr, move_axis
 from ..._transform.dce import dce_jaxpr
 from ..._transform.jvp import jvp_jaxpr
@@ -406,6 +407,9 @@ def _(cts, *args, jaxpr, num_consts, num_carry, length, reverse, **params):
     )  # fmt: skip
     consts, _, xs = _split(args, num_consts, num_carry)
     known_consts = [a for a in consts if not is_linear(a)]
+    if has_references(program.consts):  # a custom rule closes over them
+        program, more = close_over(program)
+        known_consts = [*more, *known_consts]
     known_xs = [a for a in xs if not is_linear(a)]
     sums = [zeros(a.aval.tangent_aval()) for a in consts if is_linear(a)]
     outs = scan_p.bind(
@@ -490,6 +494,9 @@ def _transpose_mixed(cts, args, **params):
 @scan_p.rule(batch)
 def _(axis, args, dims, *, jaxpr, num_consts, num_carry, **params):
     const_d, carry_d, xs_d = _split(list(dims), num_consts, num_carry)
+    if any(d not in (None, 1) for d in xs_d) and on_references(jaxpr.effects):
+        params.update(jaxpr=jaxpr, num_consts=num_consts, num_carry=num_carry)
+        return ref_handlers["batch"](scan_p, axis, args, dims, params)
     x_dims = [None if d is None else 0 for d in xs_d]
 
     def grow(carry):

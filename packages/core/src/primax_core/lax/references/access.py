@@ -14,7 +14,7 @@ from ..._ir.references import is_ref
 from ..._runtime.dispatch import as_operand, check_range
 from ..._trace.core import Tracer, typeof
 from ..._trace.references import Ref, RefOperations, get_p, install_access, new_ref_p, swap_p
-from .indexing import parse
+from .indexing import parse, selected_shape
 from .parts import accumulate, read, write
 from .primitives import addupdate_p, empty_ref_p, free_ref_p, freeze_p, write_part
 
@@ -242,8 +242,6 @@ class RefView:
     @property
     def shape(self) -> tuple[int, ...]:
         """Sizes of the part's axes."""
-        from .indexing import selected_shape
-
         index, operands = parse(self.ref.shape, self.idx)
         return selected_shape(self.ref.shape, index, operands)
 

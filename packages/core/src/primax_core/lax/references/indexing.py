@@ -152,8 +152,9 @@ def _position(entry: Any, n: int) -> Any:
     if isinstance(entry, (bool, np.bool_)):
         entry = int(entry)
     if isinstance(entry, (list, str)) or not hasattr(entry, "dtype"):
+        given: Any = entry
         try:
-            entry = operator.index(entry)
+            entry = operator.index(given)
         except TypeError:
             raise TypeError(
                 "references are indexed with integers, slices, `...`, and arrays of integers, got "

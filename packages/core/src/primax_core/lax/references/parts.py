@@ -10,6 +10,7 @@ import numpy as np
 from ..._ir.jaxpr import Literal
 from ..._trace.core import typeof
 from ..arithmetic import add
+from ..bitwise import bitwise_or
 from ..broadcasting import broadcast_in_dim, full
 from ..comparison import lt
 from ..conversion import convert_element_type
@@ -55,6 +56,8 @@ def write(x: Any, index: Index, operands: Sequence[Any], new: Any) -> Any:
 
 def accumulate(x: Any, index: Index, operands: Sequence[Any], more: Any) -> Any:
     """The array with something added to the part."""
+    if typeof(x).dtype == np.bool_:
+        return write(x, index, operands, bitwise_or(read(x, index, operands), more))
     if index is None:
         return add(x, more)
     return _written(x, index, operands, more, add, scatter_add)
@@ -120,13 +123,13 @@ class _Gathered:
 
     def __init__(self, shape: tuple[int, ...], index: Sequence[Any], operands: Sequence[Any]):
         spread = layout(index, operands)
-        self.index = index
+        self.index: Sequence[Any] = index
         self.base = () if spread is None else spread.shape
         self.at = 0 if spread is None else spread.at
         self.strided = [i for i, e in enumerate(index) if not isinstance(e, str) and e.stride > 1]
         self.windows = [i for i, e in enumerate(index) if not isinstance(e, str) and e.stride == 1]
-        self.outer = (*self.base, *(index[i].size for i in self.strided))
-        self.sizes = [1 if i in self.strided or isinstance(e, str) else e.size
+        self.outer = (*self.base, *(self.index[i].size for i in self.strided))
+        self.sizes: list[int] = [1 if i in self.strided or isinstance(e, str) else e.size
                       for i, e in enumerate(index)]  # fmt: skip
         self.shape = shape
         self.collapsed = tuple(i for i in range(len(shape)) if i not in self.windows)
@@ -136,7 +139,8 @@ class _Gathered:
         self.positions = concatenate(columns, len(self.outer))
 
     def _column(self, axis: int, start: Any, dtype: Any) -> Any:
-        entry, n = self.index[axis], self.shape[axis]
+        entry: Any = self.index[axis]
+        n = self.shape[axis]
         start = dtype.type(start) if isinstance(start, int) else _cast(start, dtype)
         shape = (*self.outer, 1)
         aval = typeof(start)

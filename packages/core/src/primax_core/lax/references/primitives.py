@@ -38,6 +38,7 @@ from ..._transform.linearize import TangentTrace
 from ..._transform.ref_calls import evaluate
 from ..._transform.references import access
 from ..broadcasting import full
+from ..conversion import convert
 from .indexing import POINT, TAKE, Index, Part, parse, selected_shape
 from .parts import accumulate, known_position, read, write
 
@@ -186,8 +187,6 @@ def _array(x: Any) -> Any:
     if typeof(x).weak_type:
         if type(x) is ArrayImpl:
             return retyped(x, x.aval.strip_weak_type())
-        from ..conversion import convert
-
         return convert(x, typeof(x).dtype)
     return x
 
