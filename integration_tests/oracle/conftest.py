@@ -4,10 +4,8 @@ The facts that these tests hold Primax to are those of jax 0.12. Where an older 
 as on Python 3.11, only what has not changed since is compared.
 """
 
-import gc
 import os
 import sys
-from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -18,6 +16,8 @@ os.environ.setdefault("PRIMAX_NUM_CPU_DEVICES", "4")
 
 # The cases of the wheels' own tests are compared with the reference too.
 sys.path.append(str(Path(__file__).resolve().parents[2] / "packages/numpy/tests"))
+
+import forgetting
 
 SINCE = (0, 12)
 UNCHANGED = {"test_array_oracle", "test_dtypes_oracle", "test_tree_oracle"}
@@ -44,22 +44,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(skip)
 
 
-EVERY = 100
-_done = 0
+def _clear_both() -> None:
+    import jax
+
+    import primax_core
+
+    primax_core.clear_caches()
+    jax.clear_caches()
 
 
-@pytest.fixture(autouse=True)
-def few_executables() -> Iterator[None]:
-    """Forget compiled programs now and then: each takes a mapping of memory, of which a process may
-    have 65,530 on Linux; XLA crashes when they run out."""
-    yield
-    global _done
-    _done += 1
-    if _done % EVERY == 0:
-        import jax
-
-        import primax_core
-
-        primax_core.clear_caches()
-        jax.clear_caches()
-        gc.collect()
+few_executables = forgetting.few_executables(100, _clear_both)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
-
+import forgetting
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -24,17 +22,4 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-EVERY = 200
-_done = 0
-
-
-@pytest.fixture(autouse=True)
-def few_executables() -> Iterator[None]:
-    """Forget compiled programs now and then: each takes a mapping of memory, of which a process may
-    have 65,530 on Linux; XLA crashes when they run out."""
-    yield
-    global _done
-    _done += 1
-    if _done % EVERY == 0:
-        clear_caches()
-        gc.collect()
+few_executables = forgetting.few_executables(200, clear_caches)

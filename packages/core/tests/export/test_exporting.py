@@ -110,7 +110,7 @@ def test_weak_types_and_wide_types() -> None:
         np.testing.assert_array_equal(wide.call(np.ones(3)), [2, 2, 2])
     assert wide.in_avals[0].dtype == np.float64
     with pytest.raises(
-        ValueError, match="Dtype mismatch.*expected float64 and called with float32"
+        ValueError, match=r"Dtype mismatch.*expected float64 and called with float32"
     ):
         wide.call(X)
 
@@ -240,7 +240,7 @@ def _native(name: str) -> Primitive:
 def test_native_functions_that_may_change() -> None:
     p = _native("my_kernel")
     f = pc.jit(lambda x: p.bind(x))
-    with pytest.raises(ValueError, match="no compatibility guarantees.*'my_kernel'"):
+    with pytest.raises(ValueError, match=r"no compatibility guarantees.*'my_kernel'"):
         export.export(f)(X)
     check = DisabledSafetyCheck.custom_call("my_kernel")
     with pytest.raises(ValueError, match="my_kernel"):

@@ -123,14 +123,14 @@ def test_keys_that_cannot_be_written() -> None:
 
 def test_registered_classes(monkeypatch) -> None:
     made = export.export(pc.jit(lambda b: b))(Box(Pair(X, X), "tag"))
-    with pytest.raises(ValueError, match="unregistered type `.*(Box|Pair)'>`.*register_pytree"):
+    with pytest.raises(ValueError, match=r"unregistered type `.*(Box|Pair)'>`.*register_pytree"):
         made.serialize()
     name = export.register_pytree_node_serialization(
         Box, serialized_name="test.Box", serialize_auxdata=str.encode,
         deserialize_auxdata=lambda data: data.decode(),
     )  # fmt: skip
     assert name is Box
-    with pytest.raises(ValueError, match="unregistered type `.*Pair'>`"):
+    with pytest.raises(ValueError, match=r"unregistered type `.*Pair'>`"):
         made.serialize()
     assert export.register_namedtuple_serialization(Pair, serialized_name="test.Pair") is Pair
     found = export.deserialize(made.serialize())

@@ -66,7 +66,7 @@ def test_one_bit_anywhere(artifact) -> None:
 
 def test_the_error_is_public_and_documented(artifact) -> None:
     assert issubclass(pc.errors.InvalidArtifactError, ValueError)
-    with pytest.raises(ValueError, match="docs/errors.md, section InvalidArtifactError"):
+    with pytest.raises(ValueError, match=r"docs/errors\.md, section InvalidArtifactError"):
         export.deserialize(artifact[:-1])
 
 
@@ -212,7 +212,8 @@ DEEP = (
         ),
         (main(DEEP), "nested too deeply"),
         (
-            main('%t = stablehlo.create_token : !stablehlo.token\n%r, %k = "stablehlo.infeed"(%t) : '
+            main("%t = stablehlo.create_token : !stablehlo.token\n"
+                 '%r, %k = "stablehlo.infeed"(%t) : '
                  "(!stablehlo.token) -> (tensor<2xf32>, !stablehlo.token)"),
             "stablehlo.infeed reaches out of the program",
         ),
@@ -257,8 +258,8 @@ def test_native_functions_of_trusted_artifacts(made) -> None:
 
 
 @pytest.mark.parametrize(
-    "target", ["xla_ffi_python_cpu_callback", "xla_python_cpu_callback", "xla_ffi_python_gpu_callback",
-               "xla_ffi_partitioned_python_cpu_callback"],
+    "target", ["xla_ffi_python_cpu_callback", "xla_python_cpu_callback",
+               "xla_ffi_python_gpu_callback", "xla_ffi_partitioned_python_cpu_callback"],
 )  # fmt: skip
 def test_calls_of_python_are_never_allowed(made, target) -> None:
     module = module_of(
@@ -295,9 +296,10 @@ def test_lapack_with_other_shapes(made, routine, config, operands, results) -> N
     given = ", ".join(f"%a{i}" for i in range(len(operands)))
     n = len(results)
     returned = ", ".join(f"%r#{i}" for i in range(n)) if n > 1 else "%r"
+    names = f"%r:{n}" if n > 1 else "%r"
     types = ", ".join(results)
     text = (
-        f"module {{ func.func public @main({arguments}) -> ({types}) {{ %r{f':{n}' if n > 1 else ''}"
+        f"module {{ func.func public @main({arguments}) -> ({types}) {{ {names}"
         f" = stablehlo.custom_call @lapack_{routine}_ffi({given}) {{api_version = 4 : i32, "
         f"backend_config = {{{config}}}}} : ({', '.join(operands)}) -> ({types})\n"
         f"return {returned} : {types} }} }}"
@@ -331,8 +333,10 @@ def test_our_own_linear_algebra_fits(dtype) -> None:
     calls = [
         (L.cholesky, a), (L.lu, tall), (L.lu, wide), (L.eigh, a), (L.eig, a), (L.schur, a),
         (L.hessenberg, a), (L.tridiagonal, a), (lambda x: L.svd(x, full_matrices=True), tall),
-        (lambda x: L.svd(x, full_matrices=False), wide), (lambda x: L.svd(x, compute_uv=False), wide),
-        (lambda x: L.qr(x, full_matrices=False), tall), (lambda x: L.qr(x, full_matrices=True), tall),
+        (lambda x: L.svd(x, full_matrices=False), wide),
+        (lambda x: L.svd(x, compute_uv=False), wide),
+        (lambda x: L.qr(x, full_matrices=False), tall),
+        (lambda x: L.qr(x, full_matrices=True), tall),
         (lambda x: L.qr(x, pivoting=True), wide),
         (lambda x: L.triangular_solve(x, x, left_side=True), a),
         (lambda x: L.tridiagonal_solve(line, line, line, x), a),

@@ -22,6 +22,7 @@ from primax_core.extend import (
     eval_jaxpr,
     run_state,
 )
+from primax_core.lax.composite import composite
 
 F32 = np.float32
 X3 = np.array([1.0, 2.0, 3.0], F32)
@@ -252,6 +253,57 @@ class TestDischarge:
         assert pure.eqns[0].primitive.name == "custom_vjp_call" and not pure.effects
         grads = px.grad(lambda x: lax.reduce_sum(eval_jaxpr(pure, [x])[0], (0,)))(X3)
         close(grads, [7, 7, 7])
+
+
+class TestHeldPrograms:
+    """Operations that hold programs which make references of their own."""
+
+    def square(self, x):
+        q = px.new_ref(x)
+        q[...] = q[...] * x
+        return px.freeze(q)
+
+    def halve(self, x):
+        q = px.new_ref(x)
+        q[...] = q[...] * 0.5
+        return px.freeze(q)
+
+    def cases(self):
+        f = px.custom_batching.custom_vmap(self.square)
+        f.def_vmap(lambda n, batched, x: (self.square(x), batched[0]))
+        return {
+            "custom_vmap": (f, X3 * X3),
+            "composite": (composite(self.square, "my.square"), X3 * X3),
+            "linear solve": (
+                lambda b: lax.custom_linear_solve(
+                    lambda x: x * 2.0, b, lambda m, b: self.halve(b), symmetric=True
+                ),
+                X3 / 2,
+            ),
+            "root": (
+                lambda b: lax.custom_root(
+                    lambda x: self.halve(x) - b, X3, lambda g, x: b * 2.0, lambda g, y: y * 2.0
+                ),
+                X3 * 2,
+            ),
+            "platforms": (
+                lambda x: lax.platform_dependent(x, cpu=self.square, default=lambda x: x),
+                X3 * X3,
+            ),
+        }
+
+    @pytest.mark.parametrize(
+        "name", ["custom_vmap", "composite", "linear solve", "root", "platforms"]
+    )
+    def test_they_are_compiled(self, name):
+        f, expected = self.cases()[name]
+        for way in (f, px.jit(f)):
+            close(way(X3), expected)
+        close(px.vmap(f)(np.stack([X3, X3])), [expected, expected])
+
+    def test_linear_functions_are_transposed(self):
+        for f in (self.halve, px.jit(self.halve)):
+            close(px.linear_transpose(f, X3)(X3)[0], X3 / 2)
 
 
 class TestPrimitivesOfOthers:

@@ -135,6 +135,33 @@ class TestScan:
         assert float(q[...]) == 4.0
 
     @EACH_WAY
+    def test_sums_are_made_once_a_step(self, wrap):
+        q = px.new_ref(F32(0))
+
+        def f(x, w):
+            def body(c, _):
+                r.addupdate(q, ..., F32(1))
+                return c * lax.sin(w) * x, None
+
+            return lax.scan(body, F32(1), length=3)[0]
+
+        wrap(px.grad(f))(F32(2), F32(1))
+        assert float(q[...]) == 3.0
+
+    @EACH_WAY
+    @pytest.mark.parametrize("axis", [0, 1])
+    def test_mapped_and_scanned(self, wrap, axis):
+        start = np.arange(12, dtype=F32).reshape(2, 2, 3)
+        q = px.new_ref(start)
+
+        def f(q):
+            return lax.scan(lambda c, row: (r.set(row, 0, c), (c + 1, row[1]))[1], F32(10), q)[1]
+
+        out = wrap(px.vmap(f, in_axes=axis))(q)
+        close(out, np.moveaxis(start, axis, 0)[:, :, 1])
+        close(np.moveaxis(np.asarray(q[...]), axis, 0)[:, :, 0], [[10, 11], [10, 11]])
+
+    @EACH_WAY
     def test_mapped(self, wrap):
         q = px.new_ref(SMALL)
 

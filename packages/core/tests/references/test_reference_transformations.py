@@ -381,6 +381,32 @@ class TestCustomRules:
         px.grad(f)(np.stack([X3, X3 * 2]))
         close(q[...], [12, 12, 12])  # of the first step, which is the last backwards
 
+    @pytest.mark.parametrize("outer", [lambda f: f, px.jit], ids=["eager", "jit"])
+    @pytest.mark.parametrize("inside", ["plain", "scan", "cond", "checkpoint"])
+    def test_backward_rules_close_over_references(self, outer, inside):
+        q = px.new_ref(X3 * 0)
+        stash = px.custom_vjp(lambda x: x)
+        stash.defvjp(lambda x: (x, None), lambda _, g: (r.set(q, ..., g), (g,))[1])
+
+        def f(x):
+            return total(lax.cos(stash(x)))
+
+        g = {
+            "plain": f,
+            "scan": lambda x: lax.scan(lambda c, _: (c + f(x), None), F32(0), length=2)[0],
+            "cond": lambda x: lax.cond(total(x) > 0, f, total, x),
+            "checkpoint": px.checkpoint(f),
+        }[inside]
+        grads = outer(px.grad(g))(X3)
+        close(q[...], -np.sin(X3))
+        close(grads, -np.sin(X3) * (2 if inside == "scan" else 1))
+
+    def test_a_rule_cannot_keep_a_reference_of_its_caller(self):
+        stash = self.stash()
+        f = px.jit(lambda x: total(stash(px.new_ref(X3 * 0), x)))
+        with pytest.raises(ValueError, match="cannot leave the function that makes them"):
+            px.grad(f)(X3)
+
     @pytest.mark.parametrize("local", [False, True])
     def test_rules_write(self, local):
         f = px.custom_vjp(lambda q, x: (r.set(q, ..., x), x * 2.0)[1])

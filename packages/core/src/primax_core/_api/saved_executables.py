@@ -47,10 +47,11 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
         raise TypeError(
             f"serialize takes a compiled function, jit(f).lower(...).compile(), got {compiled!r}"
         )
-    if isinstance(compiled._lowered, _Described):
-        return compiled._lowered.serialized, compiled.in_tree, compiled.out_tree
-    module, exe = compiled._lowered._module, compiled._exe
-    name = compiled._lowered._traced.fun_name
+    lowered: Any = compiled._lowered
+    if isinstance(lowered, _Described):
+        return lowered.serialized, compiled.in_tree, compiled.out_tree
+    module, exe = lowered._module, compiled._exe
+    name = lowered._traced.fun_name
     if module.callbacks:
         raise ValueError(
             f"{name} calls back into Python (pure_callback, io_callback, debug.print and the "
@@ -59,15 +60,15 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
     sharding = exe.out_specs[0].sharding if exe.out_specs else None
     sharding = sharding or (exe.in_shardings or [None])[0]
     devs = tuple(exe.raw.local_devices()) if sharding is None else sharding._devices
-    if compiled._lowered._plan is not None:
+    if lowered._plan is not None:
         raise ValueError(f"{name} takes or keeps references, which cannot go with the executable")
     constants = [np.ascontiguousarray(to_host(b)) for b in exe.consts]
     about = {
         "name": name,
         "machine": files.machine(devs),
         "needs": sorted(module.needs),
-        "options": [[k, v] for k, v in compiled._lowered._compiler_options],
-        "committed": compiled._lowered._sharding is not None,
+        "options": [[k, v] for k, v in lowered._compiler_options],
+        "committed": lowered._sharding is not None,
         "in": [files.type_text(a) for a in compiled._avals],
         "out": [files.type_text(a) for a in compiled._out_avals],
         "in_places": [
@@ -80,7 +81,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
         "arguments": list(_argument_names(compiled)),
     }
     held = b"".join(c.tobytes() for c in constants)
-    blob = _compile.executable_bytes(module, exe.loaded, devs, compiled._lowered._compiler_options)
+    blob = _compile.executable_bytes(module, exe.loaded, devs, lowered._compiler_options)
     return files.seal(about, blob, held), compiled.in_tree, compiled.out_tree
 
 
@@ -124,7 +125,7 @@ def deserialize_and_load(
     check_not_forked()
     devs = _devices(backend, execution_devices)
     files.check_machine(about.get("machine"), devs)
-    described = _Described(bytes(serialized), about, in_tree, out_tree)
+    described: Any = _Described(bytes(serialized), about, in_tree, out_tree)
     try:
         custom_calls.ensure(described.needs)
     except LookupError as e:
@@ -196,8 +197,8 @@ class _Described:
         specs = [spec_of(a, s, self.committed, x) for a, (s, x) in zip(self._avals, ins)]
         out_specs = [spec_of(a, s, self.committed, x) for a, (s, x) in zip(self._out_avals, outs)]
         return Executable(
-            Loaded(raw, from_bytes=True), specs, [s for s, _ in ins], out_specs, self.kept, bufs, self._donated,
-            self.fun_name,
+            Loaded(raw, from_bytes=True), specs, [s for s, _ in ins], out_specs, self.kept, bufs,
+            self._donated, self.fun_name,
         )  # fmt: skip
 
 

@@ -1,9 +1,9 @@
 """Reads portable modules in a process of its own, which may die of them.
 
 Run as a script with the folders of jaxlib, NumPy and ml_dtypes as arguments, by `checking`. It
-takes modules from its standard input, each after its length in 8 bytes, and answers with one letter
-(``y`` or ``n``), the length of a message in 4 bytes, and the message. When it is ready for the first
-it writes ``r``. Left alone, it ends.
+writes ``r`` when it is ready, takes modules from its standard input, each after its length in 8
+bytes, and answers with one letter (``y`` or ``n``), the length of a message in 4 bytes, and the
+message. Left alone, it ends.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@
     constants    8 bytes: their length
     the text, the executable, the constants one after the other
 
-XLA checks nothing of an executable that it loads, and a damaged one ends the process: so what it was
-compiled for is compared first, and the checksum. Neither helps against somebody who makes the bytes:
-an executable is machine code.
+XLA checks nothing of an executable that it loads, and a damaged one ends the process: so what it
+was compiled for is compared first, and the checksum. Neither helps against somebody who makes the
+bytes: an executable is machine code.
 """
 
 from __future__ import annotations

@@ -107,9 +107,11 @@ def run(
         if exe is None:
             called = name or jaxpr.debug_info.name
             dispatch.check_may_run(called)
+            # What a program with NaNs was given stays as it was.
+            kept = state.debug_nans or state.debug_infs
             exe = cache[key] = dispatch.compile_jaxpr(
-                plan.jaxpr, specs, name=called, donated=tuple(sorted((*plan.donated, *also))),
-                compiler_options=compiler_options,
+                plan.jaxpr, specs, name=called, compiler_options=compiler_options,
+                donated=() if kept else tuple(sorted((*plan.donated, *also))),
             )  # fmt: skip
         return exe
 

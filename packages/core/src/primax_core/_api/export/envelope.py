@@ -212,10 +212,10 @@ def _read(table: Table, trusted: bool) -> Exported:
     if not platforms:
         damaged("it names no platforms")
     kept = tuple(table.numbers(_KEPT))
-    if any(a >= b for a, b in zip(kept, kept[1:])) or any(i >= len(in_avals) for i in kept):
+    if list(kept) != sorted(set(kept)) or any(i >= len(in_avals) for i in kept):
         damaged("the arguments it takes are none of those it has")
     disabled = tuple(_read_check(t) for t in table.strings(_DISABLED))
-    module = table.bytes(_MODULE) or b""
+    module = table.blob(_MODULE) or b""
     _check_module(module, trusted, platforms, [in_avals[i] for i in kept], out_avals, disabled)
     return Exported(
         fun_name=table.string(_NAME),

@@ -88,7 +88,7 @@ class Table:
         at = self._place(field)
         return self.buffer.unpack(_NUMBERS[kind], at) if at else default
 
-    def bytes(self, field: int) -> bytes | None:
+    def blob(self, field: int) -> bytes | None:
         """A vector of bytes."""
         at = self._place(field)
         return self._bytes(self.buffer.follow(at)) if at else None
@@ -151,7 +151,7 @@ def builder() -> Any:
       ImportError: if it is not installed.
     """
     try:
-        import flatbuffers
+        import flatbuffers  # type: ignore[import-untyped]
     except ImportError:
         raise ImportError(
             "serializing exported functions needs the package flatbuffers: "

@@ -248,7 +248,7 @@ def read_tree(table: Table | None) -> Any:
     if kind == DICT:
         keys = _keys(table, children)
         try:
-            in_order = all(a < b for a, b in zip(keys, keys[1:]))
+            in_order = keys == sorted(set(keys))
         except TypeError:
             in_order = False
         if not in_order:
@@ -264,7 +264,7 @@ def read_tree(table: Table | None) -> Any:
         if len(set(keys)) != len(keys):
             damaged("a dictionary has a key twice")
         return _make((OrderedDict, tuple(keys)), children)
-    return _registered(name, table.bytes(_AUX) or b"", children)
+    return _registered(name, table.blob(_AUX) or b"", children)
 
 
 def _keys(table: Table, children: Sequence[Any]) -> list[Any]:

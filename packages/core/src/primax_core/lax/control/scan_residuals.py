@@ -97,6 +97,8 @@ def _changing(jaxpr: Jaxpr, marks: Sequence[bool]) -> set:
 
 def _unchanging_part(eqn: Eqn, moving: set) -> Eqn | None:
     """An equation with only the results that do not change from step to step."""
+    if eqn.effects:  # it happens in each step
+        return None
     used = [v not in moving for v in eqn.outvars]
     if all(used):
         return eqn
