@@ -57,8 +57,8 @@ ADDED_IN_1_1 = """
 capture random_clone_p random_unwrap_p random_wrap_p summarize watch_programs
 """.split()
 ADDED_IN_1_2 = """
-AbstractRef AccumEffect Cost ReadEffect RefEffect Run WriteEffect cost discharge discharge_jaxpr
-run_state taylor
+AbstractRef AccumEffect Check Cost ReadEffect RefEffect Run WriteEffect cost discharge
+discharge_jaxpr error_checks faults run_state taylor
 """.split()
 
 

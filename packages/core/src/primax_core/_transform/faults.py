@@ -25,13 +25,13 @@ from .expansion import expanded
 from .pieces import remembered_on
 
 faults: Final[RuleKind[Callable[..., tuple[Any, list[Fault]]]]] = RuleKind(
-    "faults", "(categories, args, eqn) -> (outs, faults)"
+    "faults", "(categories, args, eqn) -> (outs, faults)", versioned=True
 )
 """How an operation that holds programs is applied so that faults within them come out: with the
 sites' categories that are wanted, its operands and its equation."""
 
-automatic: Final[RuleKind[Callable[..., list[Check]]]] = RuleKind(
-    "automatic", "(args, outs, **params) -> list of checks"
+error_checks: Final[RuleKind[Callable[..., list[Check]]]] = RuleKind(
+    "error_checks", "(args, outs, **params) -> list of checks", versioned=True
 )
 """Which checks belong to an operation: rules see operands and results (a list), and return
 :class:`Check` objects."""
@@ -230,7 +230,8 @@ def faulty(jaxpr: Jaxpr, categories: Categories) -> tuple[Jaxpr, Sites]:
             program = jaxpr
         return program, found[0]
 
-    return remembered_on(jaxpr, "faulty", categories, make)
+    key = (categories, faults.version, error_checks.version)
+    return remembered_on(jaxpr, "faulty", key, make)
 
 
 def evaluate(jaxpr: Jaxpr, args: Sequence[Any], categories: Categories) -> tuple[list[Any], Fault]:
@@ -269,14 +270,14 @@ def _apply(eqn: Eqn, args: list[Any], categories: Categories) -> tuple[list[Any]
         return called(expanded(prim, avals, eqn.params), args, categories)
     out = prim.bind(*args, **eqn.params)
     outs = list(out) if prim.multiple_results else [out]
-    checks = automatic_checks(prim)(args, outs, **eqn.params)
+    checks = checks_of(prim)(args, outs, **eqn.params)
     where = eqn.source_info
     return outs, [Fault.of(c, where) for c in checks if c.category in categories]
 
 
-def automatic_checks(prim: kinds.Primitive) -> Callable[..., list[Check]]:
+def checks_of(prim: kinds.Primitive) -> Callable[..., list[Check]]:
     """The rule for the checks of an operation."""
-    rule = prim.find(automatic)
+    rule = prim.find(error_checks)
     return _nothing if rule is None else rule
 
 

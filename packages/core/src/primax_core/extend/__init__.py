@@ -65,6 +65,11 @@ from .._ir.costs import Cost as Cost
 from .._ir.costs import Run as Run
 from .._ir.costs import cost as cost
 
+# What can go wrong in operations, for ``checkify`` and ``debug_nans``
+from .._transform.faults import Check as Check
+from .._transform.faults import error_checks as error_checks
+from .._transform.faults import faults as faults
+
 # Samples for the conformance kit
 from .._ir.samples import Operand as Operand
 from .._ir.samples import Sample as Sample

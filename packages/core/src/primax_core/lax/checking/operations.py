@@ -10,7 +10,7 @@ import numpy as np
 from ..._ir import dtypes
 from ..._ir.primitive import Primitive
 from ..._trace.core import typeof
-from ..._transform.faults import Check, automatic
+from ..._transform.faults import Check, error_checks
 from ..arithmetic import div_p
 from ..bitwise import bitwise_or
 from ..comparison import eq, gt, lt, ne
@@ -41,7 +41,7 @@ _MOVES: Final = frozenset((
 """Operations that compute nothing: a NaN that they give was given to them."""
 
 
-@automatic.falls_back
+@error_checks.falls_back
 def _values_of(prim: Primitive) -> Callable[..., list[Check]]:
     """The checks of an operation without a rule: the values that it computes."""
     if prim.name in _MOVES:
@@ -92,7 +92,7 @@ def _any_inf(x: Any) -> Any:
     return _any(eq(magnitude(x), np.asarray(np.inf, typeof(x).dtype)))
 
 
-@div_p.rule(automatic)
+@div_p.rule(error_checks)
 def _(args, outs, **_):
     divisor = args[1]
     zero = np.asarray(0, typeof(divisor).dtype)
@@ -142,7 +142,7 @@ def _index_check(shape: tuple[int, ...], indices: Any, upper: Sequence[int], axe
     )  # fmt: skip
 
 
-@gather_p.rule(automatic)
+@gather_p.rule(error_checks)
 def _(args, outs, *, dimension_numbers, slice_sizes, **_):
     x, indices = args
     shape, axes = typeof(x).shape, dimension_numbers.start_index_map
@@ -167,7 +167,7 @@ def _scatter(args, outs, *, dimension_numbers, **_):
 
 
 for _p in (scatter_p, scatter_add_p, scatter_sub_p, scatter_mul_p, scatter_min_p, scatter_max_p):
-    _p.rule(automatic)(_scatter)
+    _p.rule(error_checks)(_scatter)
 
 
 def _starts(x: Any, starts: Sequence[Any], window: Sequence[int]) -> list[Check]:
@@ -180,11 +180,11 @@ def _starts(x: Any, starts: Sequence[Any], window: Sequence[int]) -> list[Check]
     return [_index_check(shape, concatenate(rows, 0), upper, axes)]
 
 
-@dynamic_slice_p.rule(automatic)
+@dynamic_slice_p.rule(error_checks)
 def _(args, outs, *, slice_sizes, **_):
     return _starts(args[0], args[1:], slice_sizes)
 
 
-@dynamic_update_slice_p.rule(automatic)
+@dynamic_update_slice_p.rule(error_checks)
 def _(args, outs, **_):
     return _starts(args[0], args[2:], typeof(args[1]).shape)
