@@ -184,6 +184,9 @@ PROGRAMS = [
     Program("sort with keys", lambda x: lax.sort(
         (x, lax.broadcasted_iota(np.int32, x.shape, 1)), dimension=1, num_keys=1), ("a, b",), M),
     Program("top_k", lambda x: lax.top_k(x, 2), ("a, b",), M, ("b >= 2",)),
+    Program("top_k of a dimension", lambda x: lax.top_k(x, x.shape[1] - 1), ("a, b",), M),
+    Program("rng_bit_generator", lambda x: lax.rng_bit_generator(
+        np.array([1, 2, 3, 4], np.uint32), (x.shape[0], 3))[1], ("a, b",), M),
     Program("cumulative", lambda x: [lax.cumsum(x, 0), lax.cummax(x, 1), lax.cumprod(x, 1),
                                      lax.cumlogsumexp(x, 0, reverse=True)], ("a, b",), M),
     Program("reduce_window valid", lambda x: _window(x, (2, 2), (1, 1), "VALID"), ("a, b",),

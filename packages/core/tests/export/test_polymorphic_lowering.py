@@ -7,7 +7,9 @@ import pytest
 from polymorphic_programs import PROGRAMS, Program
 
 import primax_core as px
+from primax_core import lax
 from primax_core._api.symbolic_shapes import symbolic_args_specs
+from primax_core._ir.avals import ShapedArray
 from primax_core._ir.jaxpr import Jaxpr
 from primax_core._lower import compile as compiling, dynamic
 from primax_core._lower.context import context, ir
@@ -59,3 +61,85 @@ def test_program(program):
         wanted = as_numpy(px.jit(program.fun)(*arguments))
         for a, b in zip(run_refined(module, static, arguments), wanted, strict=True):
             np.testing.assert_allclose(np.asarray(a), b, rtol=2e-5, atol=2e-5)
+
+
+def module_of(fun, specs, *shapes, constraints=(), platforms=("cpu",)):
+    structs = tuple(px.ShapeDtypeStruct(s, np.float32) for s in shapes)
+    jaxpr = px.make_jaxpr(fun)(*symbolic_args_specs(structs, specs, constraints))
+    return dynamic.lower_polymorphic(jaxpr, "f", platforms)[0]
+
+
+def avals(*shapes, dtype=np.float32):
+    return [ShapedArray(s, dtype) for s in shapes]
+
+
+ASSERTED = [
+    ("2*a", (), (3,), "leaves a remainder of 1"),
+    ("a", ("a >= 8",), (4,), "constraint a >= 8. Expected 'a - 8' >= 0, found -4"),
+    ("a", ("mod(a, 2) == 0",), (7,), "constraint mod(a, 2) == 0"),
+    ("a", (), (0,), "Expected value >= 1 for dimension variable 'a', found 0"),
+    ("a - 1", (), (0,), ""),
+]
+
+
+@pytest.mark.parametrize("spec, constraints, shape, text", ASSERTED)
+def test_module_asserts_its_shapes(spec, constraints, shape, text):
+    module = module_of(lambda x: x * 2.0, spec, (1,), constraints=constraints)
+    if not text:
+        assert dynamic.refine(module, avals(shape))
+        return
+    with pytest.raises(dynamic.RefinementError) as caught:
+        dynamic.refine(module, avals(shape))
+    assert text in str(caught.value)
+
+
+def test_refinement_refuses_other_arguments():
+    module = module_of(lambda x, y: x + y, "a, 3", (1, 3), (1, 3))
+    for given, text in (
+        (avals((2, 3)), "takes 2 arguments, not 1"),
+        (avals((2, 3), (2, 4)), "argument 1 of the module has type tensor<\\?x3xf32>"),
+        (avals((2, 3), (2, 3, 1)), "argument 1"),
+        (avals((2, 3), (2, 3), dtype=np.int32), "argument 0"),
+        (avals((2, 3), (4, 3)), "is 4, but its specification 'a' gives 2"),
+    ):
+        with pytest.raises(dynamic.RefinementError, match=text):
+            dynamic.refine(module, given)
+    with pytest.raises(dynamic.RefinementError, match="cannot be read"):
+        dynamic.refine(b"ML\xefR nothing", avals((2, 3)))
+
+
+def test_several_platforms():
+    """One module serves several platforms, whose index becomes a constant."""
+    module = module_of(lambda x: lax.sort(x * x.shape[0]), "a", (1,), platforms=("cpu", "cuda"))
+    with context:
+        text = str(ir.Module.parse(module))
+    assert "@main(%arg0: tensor<i32>" in text and "stablehlo.case" in text
+    x = np.array([3.0, 1.0, 2.0], np.float32)
+    static = dynamic.refine(module, avals((3,)), platform=0)
+    with context:
+        lowered = Lowered(ir.Module.parse(static), None, [], [], frozenset(), "refined")
+    array = as_operand(x)
+    jaxpr = px.make_jaxpr(lambda v: v)(x)
+    specs = [array._spec]
+    (out,) = compiling.load(lowered, jaxpr, specs, device_of(specs), False)([array])
+    assert np.asarray(out).tolist() == [3.0, 6.0, 9.0]
+
+
+def test_constants_are_in_the_module():
+    table = np.arange(40, dtype=np.float32)
+    module = module_of(lambda x: x + lax.slice(table, (0,), (1,)), "a", (1,))
+    assert dynamic.refine(module, avals((3,)))
+
+
+def test_transforms_of_symbolic_lengths_are_refused():
+    with pytest.raises(NotImplementedError, match="lengths as constants"):
+        module_of(lambda x: lax.fft(lax.complex(x, x), "fft", x.shape), "a", (1,))
+
+
+def test_static_programs_keep_their_form():
+    """Symbolic dimensions cost programs without them nothing: no dynamic operation is written."""
+    text = px.jit(_table[0].fun).lower(np.ones((2, 3), np.float32)).as_text()
+    assert "dynamic_" not in text and "?" not in text
+
+
+_table = [p for p in PROGRAMS if p.name == "softmax"]

@@ -166,3 +166,63 @@ def test_derivatives(seed):
             np.testing.assert_array_equal(a, b)
         ct_x, ct_s = px.vjp(wrap(f), START, ONE)[1](cts)
         assert float(np.vdot(ct_x, dx) + np.asarray(ct_s) * ds) == inner
+
+
+# Nested control flow, against the same program run in Python
+
+
+def random_statement(rng, depth: int):
+    """A function ``(reference, number) -> number``."""
+    simple = ("set", "add", "read")
+    kind = rng.choice(simple if depth == 0 else ("scan", "cond", "jit", "local", "fori", *simple))
+    i, j, c = int(rng.integers(3)), int(rng.integers(3)), F32(rng.uniform(0.5, 1.5))
+    if kind == "set":
+        return lambda q, s: (r.set(q, i, lax.sin(q[j]) * s), s)[1]
+    if kind == "add":
+        return lambda q, s: (r.addupdate(q, i, q[j] * c), s + q[i] * F32(0.1))[1]
+    if kind == "read":
+        return lambda q, s: lax.tanh(s * q[i] + c)
+    body = [random_statement(rng, depth - 1) for _ in range(2)]
+
+    def block(q, s):
+        for statement in body:
+            s = statement(q, s)
+        return s
+
+    def local(q, s):
+        own = px.new_ref(q[...] * F32(0.5))
+        s = block(own, s)
+        q[i] = own[j]
+        return s
+
+    return {
+        "scan": lambda q, s: lax.scan(lambda s, _: (block(q, s), None), s, length=2)[0],
+        "fori": lambda q, s: lax.fori_loop(0, 2, lambda _, s: block(q, s), s),
+        "cond": lambda q, s: lax.cond(q[i] > 0.3, lambda s: block(q, s), lambda s: s * q[j], s),
+        "jit": lambda q, s: px.jit(lambda s: block(q, s))(s),
+        "local": local,
+    }[kind]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_nested_control_flow(seed):
+    rng = np.random.default_rng(seed)
+    statements = [random_statement(rng, 2) for _ in range(3)]
+
+    def f(x):
+        q = px.new_ref(x)
+        s = q[0]
+        for statement in statements:
+            s = statement(q, s)
+        held = q[...]
+        return lax.reduce_sum(held * held, (0,)) + s * s
+
+    x = np.array([0.5, 0.2, 0.9], F32)
+    batch = np.stack([x, x[::-1]])
+    with px.disable_jit():
+        expected = [float(f(row)) for row in batch]
+    np.testing.assert_allclose(px.jit(px.vmap(f))(batch), expected, rtol=1e-4)
+    grads = np.asarray(px.jit(px.vmap(px.grad(f)))(batch))
+    np.testing.assert_allclose(grads[0], px.jit(px.jacfwd(f))(x), rtol=1e-3, atol=1e-4)
+    with px.disable_jit():
+        np.testing.assert_allclose(grads[1], px.grad(f)(batch[1]), rtol=1e-3, atol=1e-4)

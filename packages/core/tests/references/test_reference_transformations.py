@@ -138,6 +138,41 @@ class TestJit:
             seen.append(q[...])
         assert [float(s.max()) for s in map(np.asarray, seen)] == [1.0, 2.0, 3.0]
 
+    def test_results_are_not_the_reference(self):
+        q = px.new_ref(np.zeros(1000, F32))
+        bump = px.jit(lambda q: (r.set(q, ..., q[...] + 1.0), q[...])[1])
+        a, b, same = bump(q), bump(q), px.jit(lambda q: q[...])(q)
+        q[...] += 1.0
+        q[0] = 7.0
+        assert [float(np.asarray(x).max()) for x in (a, b, same)] == [1.0, 2.0, 2.0]
+
+    def test_types_without_values(self):
+        s = px.ShapeDtypeStruct((3,), F32, is_ref=True)
+        f = px.jit(lambda q: (r.set(q, 0, F32(5)), q[...])[1])
+        assert str(px.typeof(s)) == "Ref{float32[3]}"
+        assert px.eval_shape(f, s) == px.ShapeDtypeStruct((3,), F32)
+        q = px.new_ref(X3)
+        close(f.lower(s).compile()(q), [5, 2, 3])
+        close(q[...], [5, 2, 3])
+
+    def test_a_call_that_fails(self):
+        def stop(x):
+            raise RuntimeError("no more")
+
+        def f(q):
+            r.addupdate(q, ..., q[...])
+            q[0] = px.pure_callback(stop, px.ShapeDtypeStruct((), F32), q[1])
+
+        whole, owned = px.new_ref(X3), px.new_ref(X3)
+        owned[0] = 1.0
+        for q in (whole, owned):
+            with pytest.raises(Exception, match="no more"):
+                px.jit(f)(q)
+                px.block_until_ready(q)
+        close(whole[...], X3)  # the array was somebody else's, so it was copied
+        with pytest.raises(ValueError, match="used after a call that failed while it was changing"):
+            owned[...]
+
     def test_updates_are_in_place(self):
         q = px.new_ref(np.zeros(1 << 12, F32))
         step = px.jit(lambda q: r.addupdate(q, 0, F32(1)))

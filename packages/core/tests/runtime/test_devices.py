@@ -145,8 +145,8 @@ def test_a_forked_process_is_told():
         pid = os.fork()
         if pid == 0:
             try:
-                old = f(x).tolist()
-                jit(lambda x: x * 3)(x)
+                old = x.tolist()
+                f(x)
             except RuntimeError as error:
                 os.write(w, f"{old} {error}".encode())
             os._exit(0)
@@ -155,7 +155,7 @@ def test_a_forked_process_is_told():
         print(os.read(r, 1000).decode())
     """)
     assert printed.startswith(
-        "[1.0, 2.0, 3.0] this process was forked from one that had used its devices"
+        "[0.0, 1.0, 2.0] this process was forked from one that had used its devices"
     )
 
 

@@ -49,9 +49,9 @@ class Error:
     __slots__ = ("_sites", "_code", "_values")
 
     def __init__(self, sites: Sites = NO_SITES, code: Any = None, values: Any = ()):
-        self._sites = sites
-        self._code = np.int32(-1) if code is None else code
-        self._values = tuple(values)
+        self._sites: Sites = sites
+        self._code: Any = np.int32(-1) if code is None else code
+        self._values: tuple[Any, ...] = tuple(values)
 
     def get(self) -> str | None:
         """The message, or ``None``; of a mapped function one line for each example that failed."""

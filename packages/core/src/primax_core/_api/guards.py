@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from .._base import config
 from .._base.config import Override
+from .._base.locks import new_lock
 from .._base.options import TRACE, Option
 from .._ir.jaxpr import Jaxpr
 from .._runtime import collection
@@ -87,7 +88,7 @@ def transfer_guard(new_val: str) -> _Several:
 
 # Threads
 
-_guarding = threading.Lock()
+_guarding = new_lock()
 _guards: list[int] = []  # identifiers of the thread whose guards are active
 
 

@@ -49,9 +49,14 @@ class ShapeDtypeStruct:
         self.is_ref: bool = is_ref
 
     @property
-    def aval(self) -> ShapedArray:
-        """The type."""
-        return ShapedArray(self.shape, self.dtype, self.weak_type)
+    def aval(self) -> Any:
+        """The type: of an array, or of a reference to one."""
+        aval = ShapedArray(self.shape, self.dtype, self.weak_type)
+        if self.is_ref:
+            from .references import AbstractRef
+
+            return AbstractRef(aval.strip_weak_type())
+        return aval
 
     @property
     def ndim(self) -> int:

@@ -112,10 +112,11 @@ def _specs_of_leaves(shapes_specs: Any, args: Any, n: int) -> list[Any]:
         return [shapes_specs] * n
     try:
         return broadcast_prefix(shapes_specs, args, is_leaf=_is_spec)
-    except ValueError as e:
-        errors = prefix_errors(shapes_specs, args, is_leaf=_is_spec)
-        why = errors[0]("shapes_specs") if errors else e
-        raise ValueError(f"pytree structure error: {why}") from None
+    except ValueError:
+        found = prefix_errors(shapes_specs, args, is_leaf=_is_spec)
+        if not found:
+            raise
+        raise found[0].error("symbolic_args_specs shapes_specs") from None
 
 
 def _spec_of(x: Any, spec: Any, scope: SymbolicScope) -> ShapeDtypeStruct:

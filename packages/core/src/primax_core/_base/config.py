@@ -29,12 +29,13 @@ from contextlib import ExitStack, contextmanager
 from functools import wraps
 from typing import Any, Final, NoReturn, TypeVar
 
+from .locks import new_rlock
 from .options import DISPATCH, NONE, OPTIONS, TRACE, Option
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _MISSING: Final = object()
 
-_lock: Final = threading.RLock()
+_lock: Final = new_rlock()
 _options: Final[dict[str, Option]] = {}
 _globals: Final[dict[str, Any]] = {}
 _listeners: Final[dict[str, list[Callable[[Any], None]]]] = {}

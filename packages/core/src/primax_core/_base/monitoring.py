@@ -6,11 +6,12 @@ The names of the library's own events are those that JAX's dashboards look for.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, Final, TypeVar
+
+from .locks import new_rlock
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -56,7 +57,7 @@ class Listeners:
             _renew()
 
 
-_lock: Final = threading.RLock()
+_lock: Final = new_rlock()
 events: Final = Listeners("events")
 durations: Final = Listeners("durations of events")
 spans: Final = Listeners("time spans of events")

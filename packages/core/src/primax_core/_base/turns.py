@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable, Hashable
 from typing import TypeVar
 
+from .locks import new_lock
+
 T = TypeVar("T")
 
 
@@ -20,7 +22,7 @@ class Turns:
     __slots__ = ("_lock", "_busy")
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._busy: dict[Hashable, tuple[threading.Event, int]] = {}
 
     def once(

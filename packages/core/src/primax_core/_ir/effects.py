@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-no_effects: frozenset = frozenset()
+no_effects: frozenset[Any] = frozenset()
 
 
 class Effect:
@@ -14,14 +14,16 @@ class Effect:
     Attributes:
       keeps: an equation with this effect must not be removed even if nobody reads its results.
       ordered: equations with this effect run in program order.
+      local: nobody outside notices; the program is not ready to be lowered.
+      input_index: the operand that the effect is about, if it is about one.
     """
 
-    keeps = True
-    ordered = False
-    local = False  # nobody outside notices; it says that something has to be done before lowering
-    input_index: int | None = None  # of the operand that the effect is about, if it is about one
+    keeps: bool = True
+    ordered: bool = False
+    local: bool = False
+    input_index: int | None = None
 
-    def seen_from(self, invars, binders) -> Effect:
+    def seen_from(self, invars: Sequence[Any], binders: dict[Any, int]) -> Effect:
         """The effect of an equation as the effect of the program that the equation stands in, whose
         arguments have the positions ``binders``."""
         return self
@@ -34,50 +36,50 @@ class Effect:
 class NamedAxisEffect(Effect):
     """The program uses a named axis (a collective over it, or its index)."""
 
-    keeps = False
+    keeps: bool = False
     __slots__ = ("name",)
 
-    def __init__(self, name):
-        self.name = name
+    def __init__(self, name: Any):
+        self.name: Any = name
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return type(other) is NamedAxisEffect and other.name == self.name
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((NamedAxisEffect, self.name))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"NamedAxis({self.name})"
 
 
 class NamedEffect(Effect):
     """An effect that is known by its name alone; one object of each class is enough."""
 
-    name = "Effect"
+    name: str = "Effect"
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return type(other) is type(self)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(type(self))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.name
 
     __str__ = __repr__
 
 
-def are_ordered(effects: frozenset) -> bool:
+def are_ordered(effects: frozenset[Any]) -> bool:
     """Whether some of the effects happen in program order."""
     return bool(effects) and any(e.ordered for e in effects)
 
 
-def on_references(effects: frozenset) -> bool:
+def on_references(effects: frozenset[Any]) -> bool:
     """Whether some of the effects are about references that are operands."""
     return bool(effects) and any(e.input_index is not None for e in effects)
 
 
-def shifted(effects: frozenset, place: Callable[[int], int]) -> frozenset:
+def shifted(effects: frozenset[Any], place: Callable[[int], int]) -> frozenset[Any]:
     """Effects of a held program as those of the equation that holds it.
 
     Args:
@@ -88,6 +90,6 @@ def shifted(effects: frozenset, place: Callable[[int], int]) -> frozenset:
     return frozenset(e if e.input_index is None else e.at(place(e.input_index)) for e in effects)
 
 
-def must_stay(effects: frozenset) -> bool:
+def must_stay(effects: frozenset[Any]) -> bool:
     """Whether an equation with these effects survives dead-code elimination."""
     return bool(effects) and any(e.keeps for e in effects)

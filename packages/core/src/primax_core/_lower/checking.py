@@ -24,6 +24,7 @@ from .._base import caches
 from .._base.config import state
 from .._base.digest import digest
 from .._base.errors import InvalidArtifactError
+from .._base.locks import new_lock
 from .._runtime.disk import executables as disk
 from .._runtime.jaxlib_versions import build
 from . import module_reader
@@ -89,7 +90,7 @@ class _Reader:
     """The other process, which is started when it is needed."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = new_lock()
         self.process: subprocess.Popen[bytes] | None = None
         self.owner = 0
 

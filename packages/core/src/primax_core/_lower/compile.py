@@ -13,7 +13,7 @@ from .._base.config import state
 from .._base.digest import digest as digest_of
 from .._base.turns import Turns
 from .._ir.jaxpr import Jaxpr
-from .._runtime import custom_calls, ending as _ending  # noqa: F401 - acts at the exit
+from .._runtime import custom_calls, ending as _ending, forking as _forking  # noqa: F401
 from .._runtime.array import Spec, spec_of
 from .._runtime.devices import check_not_forked, platform_of
 from .._runtime.disk import executables as disk

@@ -219,10 +219,11 @@ def _attributes(op: Any) -> dict[str, Any]:
     if not isinstance(config, ir.DictAttr):
         return {}
     found: dict[str, Any] = {}
-    for named in config:
-        value = named.attr
+    # Asked for by name: going through all of them ends the process where a name is no text.
+    for name in ("left", "mode", "side", "low", "high"):
+        value = config[name] if name in config else None
         if isinstance(value, ir.BoolAttr):
-            found[named.name] = bool(value.value)
+            found[name] = bool(value.value)
         elif isinstance(value, ir.IntegerAttr):
-            found[named.name] = int(value.value)
+            found[name] = int(value.value)
     return found

@@ -66,7 +66,10 @@ def _reader() -> Any:
     said: list[str] = []
 
     def note(diagnostic: Any) -> bool:
-        said.append(str(diagnostic.message))
+        try:
+            said.append(str(diagnostic.message))
+        except Exception:  # it is no text, and an error here would end the process
+            said.append("a name in it is no text")
         return True
 
     context.attach_diagnostic_handler(note)

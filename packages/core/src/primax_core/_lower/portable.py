@@ -68,7 +68,10 @@ def _diagnostics() -> Iterator[list[str]]:
     said: list[str] = []
 
     def note(diagnostic: Any) -> bool:
-        said.append(str(diagnostic.message))
+        try:
+            said.append(str(diagnostic.message))
+        except Exception:  # it is no text, and an error here would end the process
+            said.append("a name in it is no text")
         return True
 
     with context:
@@ -117,15 +120,19 @@ def needs_of(targets: Collection[str]) -> set[str]:
 def targets_of(module: ir.Module) -> dict[str, str]:
     """The native functions that a module calls, each with the text of one call."""
     found: dict[str, str] = {}
-
-    def look(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "stablehlo.custom_call":
-            target = ir.StringAttr(op.attributes["call_target_name"]).value
-            if target not in found:
-                found[target] = str(op)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(look)
+    # Not by `walk`: an error in what it calls, such as of a name that is no text, ends the process.
+    waiting = [module.operation]
+    while waiting:
+        for region in waiting.pop().regions:
+            for block in region.blocks:
+                for op in block.operations:
+                    operation = op.operation
+                    if operation.name == "stablehlo.custom_call":
+                        target = ir.StringAttr(operation.attributes["call_target_name"]).value
+                        if target not in found:
+                            found[target] = str(operation)
+                    if len(operation.regions):
+                        waiting.append(operation)
     return found
 
 

@@ -19,6 +19,7 @@ from .._ir.avals import ShapedArray
 from .._ir.symbolic import Dimension, UnknownDimensionError, is_static
 from . import context as mlir
 from .context import constant, hlo, i64, i64s, install_broadcast
+from .lazy import chlo
 
 _I64 = np.dtype(np.int64)
 
@@ -227,6 +228,38 @@ def convolution(
         return hlo.convolution(kind, x, kernel, padding=ir.DenseElementsAttr.get(pads), **attrs)
     rows = hlo.reshape(mlir.tensor_type((len(padding), 2), _I64), size_values(flat))
     return hlo.dynamic_conv(kind, x, kernel, rows, **attrs)
+
+
+def rng_bit_generator(
+    state_type: ir.Type, state: ir.Value, shape: Sequence[Any], dtype: Any, algorithm: str
+) -> list[ir.Value]:
+    """The next state and random bits of a shape."""
+    kind, name = mlir.tensor_type(tuple(shape), dtype), hlo.RngAlgorithmAttr.get(algorithm)
+    if is_static(shape):
+        return list(hlo.rng_bit_generator(state_type, kind, name, state))
+    return _dynamic_call(
+        "stablehlo.dynamic_rng_bit_generator", [state_type, kind], [state, size_values(shape)],
+        rng_algorithm=name,
+    )  # fmt: skip
+
+
+def top_k(x: ir.Value, k: Any, shape: Sequence[Any]) -> list[ir.Value]:
+    """The ``k`` greatest elements along the last axis, and their places, of a shape."""
+    if not isinstance(k, Dimension):
+        return list(chlo.top_k(x, i64(k)))
+    places = mlir.tensor_type(tuple(shape), np.dtype(np.int32))
+    return _dynamic_call("stablehlo.dynamic_top_k", [typed(x, shape), places], [x, size_value(k)])
+
+
+def _dynamic_call(
+    target: str, types: Sequence[ir.Type], operands: Sequence[ir.Value], **attributes: ir.Attribute
+) -> list[ir.Value]:
+    """An operation that refinement writes as the static one it stands for."""
+    name = ir.StringAttr.get(target)
+    op = hlo.CustomCallOp(list(types), list(operands), call_target_name=name)
+    for key, value in attributes.items():
+        op.operation.attributes[key] = value
+    return list(op.results)
 
 
 def fitted(x: ir.Value, aval: Any) -> ir.Value:

@@ -10,6 +10,7 @@ import numpy as np
 from .._base.config import state
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
+from .._ir.symbolic import UnknownDimensionError, is_static
 from .._trace.array import Array
 from .._trace.core import ODD_CHARS
 from . import devices as _devices, guards, interchange
@@ -45,6 +46,12 @@ class Spec:
         self.layout = layout
         self.wrap = _wrapper(self)
         self.stored = stored = physical(aval)
+        if not is_static(stored.shape):
+            raise UnknownDimensionError(
+                f"there are no arrays of type {aval.str_short()}: the sizes of an array are numbers. "
+                "Functions can be traced for symbolic shapes (by export, make_jaxpr, eval_shape or "
+                "jit(f).trace), and not called or compiled for them."
+            )
         self.handler = result_handler(stored, sharding._jaxlib(stored.ndim)).wrap(self.wrap)
 
     def __repr__(self):

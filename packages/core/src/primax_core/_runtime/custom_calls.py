@@ -8,12 +8,13 @@ loaded from disk that calls a missing one crashes.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable
+
+from .._base.locks import new_rlock
 
 _providers: dict[str, Callable[[], None]] = {}
 _done: set[str] = set()
-_lock = threading.RLock()
+_lock = new_rlock()
 
 
 def provides_custom_calls(name: str) -> Callable[[Callable[[], None]], Callable[[], None]]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._base.config import config, on_update, read_global, state
+from .._base.locks import new_rlock
 from . import plugins
 from .jaxlib_versions import _jax
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:  # jaxlib tells type checkers nothing
 else:
     Device = _jax.Device
 
-_lock = threading.RLock()
+_lock = new_rlock()
 _shared_cpu_client: Any = None
 _forked = False
 
@@ -123,20 +122,15 @@ def client_of(name: str | None = None) -> Client:
     raise RuntimeError(f"Unknown backend {name}. Available backends are {sorted(found)}")
 
 
-# After os.fork the child has none of the threads that XLA compiles and computes with.
-
-
-def _after_fork() -> None:
+def note_fork() -> bool:
+    """Called in a process that was just forked: whether its devices were in use already."""
     global _forked
     _forked = bool(_clients)
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    return _forked
 
 
 def check_not_forked() -> None:
-    """Raise in a process that was forked while the devices were in use: compiling would hang.
+    """Raise in a process that was forked while the devices were in use: it would hang.
 
     Raises:
       RuntimeError: in such a process.
@@ -144,7 +138,7 @@ def check_not_forked() -> None:
     if _forked:
         raise RuntimeError(
             "this process was forked from one that had used its devices already. XLA's threads do "
-            "not survive os.fork, so compiling would hang here. Start the process with "
+            "not survive os.fork, so programs would hang here. Start the process with "
             "multiprocessing.get_context('spawn') (or 'forkserver'), or fork before the first "
             "operation."
         )

@@ -341,7 +341,7 @@ def run_eagerly(jaxpr: Jaxpr, args: Sequence) -> list:
     except AttributeError:
         found = _operands(args)
         if found is None:
-            return ref_handlers["run"](jaxpr, args)
+            return ref_handlers["run_eagerly"](jaxpr, args)
         args, escaped = found
         if escaped is not None:
             return escaped._trace.call(jaxpr, args)

@@ -17,54 +17,71 @@ import types
 from typing import Final
 
 from .callbacks import HostCall
+from .failures import interpreter
 
 _PATIENCE: Final = 10.0
 _STEP: Final = 0.001
-# Longer than the rest of the exit handlers take, so that no thread comes back in meanwhile.
+# Arrays are also freed outside the library: a thread that is not seen inside may come from there.
+_LOOKS: Final = 5
+# A thread that was told to end but catches everything goes on, perhaps to sleep.
+_SECONDS_TO_END: Final = 0.5
+# Longer than the rest of the exit handlers take, so that no thread runs between them.
 _UNDISTURBED: Final = 0.2
 _FOLDER: Final = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 
 
-def _frames_of(top: types.FrameType) -> list[types.CodeType]:
-    found, frame = [], top
-    while frame is not None:
-        found.append(frame.f_code)
-        frame = frame.f_back
+def _other_threads() -> dict[int, list[types.CodeType]]:
+    """What each thread but this one executes, innermost first."""
+    found = {}
+    for ident, frame in sys._current_frames().items():
+        codes = found[ident] = []
+        while frame is not None:
+            codes.append(frame.f_code)
+            frame = frame.f_back
+    found.pop(threading.get_ident(), None)
     return found
 
 
-def _inside() -> list[tuple[int, bool]]:
-    """Threads, but this one, that are in the library, and whether they belong to XLA."""
-    me, found = threading.get_ident(), []
-    for ident, top in sys._current_frames().items():
-        codes = [] if ident == me else _frames_of(top)
-        if any(c.co_filename.startswith(_FOLDER) for c in codes):
-            found.append((ident, codes[-1] is HostCall.__call__.__code__))
-    return found
+class _Ending:
+    """Which threads were told to end, and when."""
 
+    def __init__(self) -> None:
+        self.told: dict[int, float] = {}
 
-def _end_threads() -> None:
-    if threading.active_count() == 1 and not _inside():
-        return
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(_UNDISTURBED)
-    try:
-        told: set[int] = set()
-        deadline = time.monotonic() + _PATIENCE
-        while (threads := _inside()) and time.monotonic() < deadline:
-            for ident, is_xla in threads:
-                if not is_xla and ident not in told:
-                    told.add(ident)
-                    _end(ident)
+    def is_busy(self, ident: int, codes: list[types.CodeType]) -> bool:
+        """Whether a thread has to be waited for; it is told to end where it can be."""
+        now, last = time.monotonic(), self.told.get(ident)
+        lately = last is not None and now - last < _SECONDS_TO_END
+        if not any(c.co_filename.startswith(_FOLDER) for c in codes):
+            return lately
+        # A callback ends by itself, and then the program that waits for it.
+        if not lately and HostCall.__call__.__code__ not in codes:
+            self.told[ident] = now
+            _end(ident)
+        return True
+
+    def wait(self) -> None:
+        """Wait until no other thread is in the library."""
+        looks, deadline = 0, time.monotonic() + _PATIENCE
+        while looks < _LOOKS and time.monotonic() < deadline:
+            threads = _other_threads()
+            if not threads:
+                break
+            busy = [self.is_busy(ident, codes) for ident, codes in threads.items()]
+            looks = 0 if any(busy) else looks + 1
             time.sleep(_STEP)
-    except BaseException:
-        sys.setswitchinterval(interval)
-        raise
 
 
 def _end(ident: int) -> None:
     """Raise ``SystemExit`` in a thread, where it next runs Python."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), ctypes.py_object(SystemExit))
+
+
+def _end_threads() -> None:
+    interpreter.ends = True
+    if len(sys._current_frames()) > 1:
+        sys.setswitchinterval(max(_UNDISTURBED, sys.getswitchinterval()))
+        _Ending().wait()
 
 
 if sys.version_info < (3, 14):

@@ -11,6 +11,7 @@ import threading
 from typing import Final, NoReturn
 
 from .._base import caches
+from .._base.locks import new_lock
 from .._base.source import is_internal
 from .errors import JaxRuntimeError
 
@@ -21,6 +22,14 @@ class _Inside(threading.local):
 
 inside: Final = _Inside()
 """Whether this thread runs a callback of a compiled program: how many, one within another."""
+
+
+class _Interpreter:
+    ends = False
+
+
+interpreter: Final = _Interpreter()
+"""Whether it ends: threads that still compute are then ended with ``SystemExit``."""
 
 
 class Failure:
@@ -38,7 +47,7 @@ class Failure:
 _KEPT: Final = 256
 _failures: Final[dict[int, Failure]] = {}
 _numbers: Final = itertools.count(1)
-_lock: Final = threading.Lock()
+_lock: Final = new_lock()
 _MARK: Final = "[callback failure "
 caches.register(_failures.clear)
 
@@ -71,6 +80,8 @@ def failure_of(error: BaseException) -> Failure | None:
 
 def explained(error: BaseException) -> BaseException:
     """The error for the user in place of jaxlib's: caused by what a callback raised, if it was."""
+    if interpreter.ends and SystemExit.__name__ in str(error):
+        return SystemExit()
     failure = failure_of(error)
     if failure is None:
         return error

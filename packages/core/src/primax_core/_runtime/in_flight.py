@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from .._base.locks import new_lock
 from .failures import explained, failure_of, inside
 
 _KEPT: Final = 256
@@ -36,7 +37,7 @@ class _Tokens(deque):
     last: Any = None
 
 
-_lock: Final = threading.Lock()
+_lock: Final = new_lock()
 _all: Final[weakref.WeakSet[_Tokens]] = weakref.WeakSet()
 _started: Final = _Started()
 _at_exit: list[Callable] = []
@@ -91,10 +92,10 @@ def barrier() -> None:
 def _wait_for_all() -> list[BaseException]:
     """Wait; the errors that nobody was told of."""
     with _lock:
-        threads = list(_all)
+        threads = [(tokens, len(tokens)) for tokens in _all]
     found = []
-    for tokens in threads:
-        while tokens:
+    for tokens, started in threads:
+        for _ in range(started):  # other threads go on starting programs
             try:
                 token = tokens.popleft()
             except IndexError:  # another thread waits too
@@ -105,6 +106,13 @@ def _wait_for_all() -> list[BaseException]:
                 found.append(error)
         tokens.last = None
     return found
+
+
+def forget_all() -> None:
+    """Called in a process that was just forked: what was under way goes on in the other one."""
+    for tokens in list(_all):
+        tokens.clear()
+        tokens.last = None
 
 
 def _finish() -> None:

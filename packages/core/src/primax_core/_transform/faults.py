@@ -53,10 +53,10 @@ class Site:
         self, category: type[Exception], describe: Callable[..., str],
         payload: tuple[ShapedArray, ...] = (), place: Any = None,
     ):  # fmt: skip
-        self.category = category
-        self.describe = describe
-        self.payload = payload
-        self.place = place
+        self.category: type[Exception] = category
+        self.describe: Callable[..., str] = describe
+        self.payload: tuple[ShapedArray, ...] = payload
+        self.place: Any = place
 
     def message(self, values: Sequence[Any]) -> str:
         """The text for values of the payload."""
@@ -80,10 +80,10 @@ class Check:
         self, category: type[Exception], failed: Callable[[], Any], describe: Callable[..., str],
         payload: Callable[[], Sequence[Any]] = list,
     ):  # fmt: skip
-        self.category = category
-        self.failed = failed
-        self.describe = describe
-        self.payload = payload
+        self.category: type[Exception] = category
+        self.failed: Callable[[], Any] = failed
+        self.describe: Callable[..., str] = describe
+        self.payload: Callable[[], Sequence[Any]] = payload
 
 
 Slot = tuple[ShapedArray, int]
@@ -95,7 +95,7 @@ class Sites:
     __slots__ = ("sites", "slots")
 
     def __init__(self, sites: tuple[Site, ...]):
-        self.sites = sites
+        self.sites: tuple[Site, ...] = sites
         most: dict[ShapedArray, int] = {}
         for site in sites:
             for aval in set(site.payload):
@@ -140,9 +140,9 @@ class Fault:
     __slots__ = ("sites", "code", "values")
 
     def __init__(self, sites: Sites, code: Any, values: Sequence[Any]):
-        self.sites = sites
-        self.code = code
-        self.values = list(values)
+        self.sites: Sites = sites
+        self.code: Any = code
+        self.values: list[Any] = list(values)
 
     @property
     def leaves(self) -> list[Any]:

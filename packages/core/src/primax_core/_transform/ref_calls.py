@@ -57,7 +57,14 @@ class Plan:
             for i in self.donated:
                 if given[i]._shared:
                     arrays[i] = copy_array(arrays[i])
-            outs = exe(arrays)
+            try:
+                outs = exe(arrays)
+            except BaseException:
+                for i in exe.donated:
+                    # It may be deleted, or changed in part.
+                    if type(given[i]) is Ref and arrays[i] is given[i]._value:
+                        given[i]._ended = "a call that failed while it was changing it"
+                raise
             n = len(self.donated)
             for i, value in zip(self.donated, outs[:n]):
                 given[i]._value, given[i]._shared = value, False
@@ -94,9 +101,6 @@ def run(
         trace = max((t._trace for t in escaped), key=_depth)
         with set_trace(trace):
             return trace.call(jaxpr, list(args), name)
-    if any(dispatch.run in eqn.primitive.rules for eqn in jaxpr.eqns):
-        with set_trace(None):
-            return [dispatch.as_operand(x) for x in eval_jaxpr(jaxpr, args)]
     plan = plan_of(jaxpr, args)
     also = plan.places(donated) if donated else ()
     cache = plan.jaxpr.cache
@@ -131,6 +135,14 @@ def _depth(trace: Any) -> int:
     return n
 
 
+def run_eagerly(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
+    """Run a program that no user compiled: step by step, if Python does some of its operations."""
+    if any(dispatch.run in eqn.primitive.rules for eqn in jaxpr.eqns):
+        with set_trace(None):
+            return [dispatch.as_operand(x) for x in eval_jaxpr(jaxpr, args)]
+    return run(jaxpr, args)
+
+
 def evaluate(
     prim: Primitive, args: Sequence[Any], params: dict[str, Any], wanted: bool = True
 ) -> Any:
@@ -154,4 +166,4 @@ def evaluate(
     return outs if prim.multiple_results or not wanted else outs[0]
 
 
-ref_handlers.update(run=run, evaluate=evaluate, plan=plan_of)
+ref_handlers.update(run=run, run_eagerly=run_eagerly, evaluate=evaluate, plan=plan_of)

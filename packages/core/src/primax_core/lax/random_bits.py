@@ -13,7 +13,7 @@ from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, lower
 from .._ir.samples import Sample, f32, samples, u32
-from .._lower.lazy import hlo, mlir
+from .._lower.lazy import hlo, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.batching import at_front, move_axis
@@ -225,9 +225,7 @@ def _(ctx, key, *, shape, dtype, algorithm, out_sharding):
     # Narrow elements take a whole word each.
     made = dtypes.u64 if dtype == dtypes.u64 else dtypes.u32
     name = algorithm.name.removeprefix("RNG_")
-    new, bits = hlo.rng_bit_generator(
-        state, mlir.tensor_type(shape, made), hlo.RngAlgorithmAttr.get(name), key
-    )
+    new, bits = shaped.rng_bit_generator(state, key, shape, made, name)
     if aval.dtype == dtypes.u32:
         pairs = hlo.bitcast_convert(mlir.tensor_type((2, 2), dtypes.u32), new)
         new = hlo.reshape(mlir.type_of(aval), pairs)

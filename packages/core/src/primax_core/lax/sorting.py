@@ -12,8 +12,8 @@ from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower
 from .._ir.samples import Sample, bf16, c64, f32, i32, samples
-from .._ir.symbolic import decided, is_static, min_dim
-from .._lower.lazy import chlo, hlo, ir, mlir
+from .._ir.symbolic import decided, index, is_static, min_dim
+from .._lower.lazy import hlo, ir, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.batching import move_axis
@@ -237,8 +237,8 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True)
     ndim = typeof(operand).ndim
     axis = canonical_axis(axis, ndim)
     try:
-        k = operator.index(k)
-    except TypeError as e:
+        k = index(k)
+    except (TypeError, AttributeError) as e:
         raise TypeError(
             f"k argument to top_k must be an integer: Shapes must be 1D sequences of concrete "
             f"values of integer type, got {k!r}."
@@ -268,7 +268,7 @@ def _greatest(ctx, x, *, k, axis, is_stable):
     if axis != last:
         order = [*without(range(aval.ndim), (axis,)), axis]
         x = hlo.transpose(x, mlir.i64s(order))
-    outs = list(chlo.top_k(x, mlir.i64(k)))
+    outs = shaped.top_k(x, k, (*without(aval.shape, (axis,)), k))
     if axis != last:
         back = [*range(axis), last, *range(axis, last)]
         outs = [hlo.transpose(o, mlir.i64s(back)) for o in outs]

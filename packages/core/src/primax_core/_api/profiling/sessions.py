@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ..._base.locks import new_lock
 from ..._base.source import api_boundary
 from ..._runtime.devices import clients
 from ..._runtime.profiling import ProfileOptions, start_session
@@ -16,7 +16,7 @@ from .perfetto import serve_once
 
 PathLike = str | os.PathLike[str]
 
-_lock = threading.Lock()
+_lock = new_lock()
 _running: ProfileSession | None = None
 
 

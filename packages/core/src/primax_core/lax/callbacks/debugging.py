@@ -17,14 +17,14 @@ debug_callback_p: Final = Primitive("debug_callback", multiple_results=True)
 class DebugEffect(NamedEffect):
     """The program shows values to a Python function."""
 
-    name = "Debug"
+    name: str = "Debug"
 
 
 class OrderedDebugEffect(NamedEffect):
     """The program shows values to a Python function, in program order."""
 
-    name = "OrderedDebug"
-    ordered = True
+    name: str = "OrderedDebug"
+    ordered: bool = True
 
 
 debug_effect: Final = DebugEffect()

@@ -29,9 +29,9 @@ class FlatCallback:
     __slots__ = ("function", "in_tree", "out_tree")
 
     def __init__(self, function: Callable[..., Any], in_tree: Any, out_tree: Any):
-        self.function = function
-        self.in_tree = in_tree
-        self.out_tree = out_tree
+        self.function: Callable[..., Any] = function
+        self.in_tree: Any = in_tree
+        self.out_tree: Any = out_tree
 
     def __call__(self, *leaves: Any) -> list[Any]:
         args, kwargs = pytree.tree_unflatten(self.in_tree, leaves)
@@ -71,9 +71,9 @@ class PerExample:
     __slots__ = ("callback", "size", "mapped")
 
     def __init__(self, callback: Callable[..., Any], size: int, mapped: tuple[bool, ...]):
-        self.callback = callback
-        self.size = size
-        self.mapped = mapped
+        self.callback: Any = callback
+        self.size: int = size
+        self.mapped: tuple[bool, ...] = mapped
 
     @property
     def function(self) -> Any:

@@ -20,14 +20,14 @@ _NO_JVP: Final = "IO callbacks do not support JVP."
 class IOEffect(NamedEffect):
     """The program reads or writes something outside it."""
 
-    name = "IO"
+    name: str = "IO"
 
 
 class OrderedIOEffect(NamedEffect):
     """The program reads or writes something outside it, in program order."""
 
-    name = "OrderedIO"
-    ordered = True
+    name: str = "OrderedIO"
+    ordered: bool = True
 
 
 _EFFECTS: Final = {False: frozenset([IOEffect()]), True: frozenset([OrderedIOEffect()])}

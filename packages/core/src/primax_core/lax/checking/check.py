@@ -27,7 +27,7 @@ check_p: Final = Primitive("check", multiple_results=True)
 class CheckEffect(NamedEffect):
     """The program holds a check that nobody has made a value of."""
 
-    name = "Check"
+    name: str = "Check"
 
 
 _EFFECT: Final = frozenset([CheckEffect()])

@@ -220,7 +220,7 @@ class RefIndexer:
     __slots__ = ("ref",)
 
     def __init__(self, ref: Any):
-        self.ref = ref
+        self.ref: Any = ref
 
     def __getitem__(self, idx: Any) -> RefView:
         return RefView(self.ref, idx)
@@ -235,8 +235,8 @@ class RefView:
     __slots__ = ("ref", "idx")
 
     def __init__(self, ref: Any, idx: Any):
-        self.ref = ref
-        self.idx = idx
+        self.ref: Any = ref
+        self.idx: Any = idx
         parse(ref.shape, idx)
 
     @property

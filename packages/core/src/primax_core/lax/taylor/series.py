@@ -19,7 +19,7 @@ def scaled(x: Any, factor: float) -> Any:
 
 
 def leibniz(
-    product: Callable[[Any, Any], Any], u: Sequence, v: Sequence, n: int, zero: Zero
+    product: Callable[[Any, Any], Any], u: Sequence[Any], v: Sequence[Any], n: int, zero: Zero
 ) -> Any:
     """The ``n``-th derivative of a product: the sum of ``C(n, i) product(u[i], v[n - i])``."""
     total: Any = zero
@@ -30,15 +30,17 @@ def leibniz(
 
 
 def bilinear(
-    product: Callable[[Any, Any], Any], x: Any, y: Any, xs: Sequence, ys: Sequence
-) -> tuple[Any, list]:
+    product: Callable[[Any, Any], Any], x: Any, y: Any, xs: Sequence[Any], ys: Sequence[Any]
+) -> tuple[Any, list[Any]]:
     """A product of two operands, and its derivatives."""
     out = product(x, y)
     u, v = [x, *xs], [y, *ys]
     return out, [leibniz(product, u, v, k, Zero.like(out)) for k in range(1, len(u))]
 
 
-def by_equation(out: Any, xs: Sequence, slope: Callable[[list], Any]) -> tuple[Any, list]:
+def by_equation(
+    out: Any, xs: Sequence[Any], slope: Callable[[list[Any]], Any]
+) -> tuple[Any, list[Any]]:
     """A function that is known by a differential equation, ``y' = h x'``.
 
     Args:
@@ -54,6 +56,6 @@ def by_equation(out: Any, xs: Sequence, slope: Callable[[list], Any]) -> tuple[A
     return out, ys[1:]
 
 
-def is_moving(terms: Sequence) -> bool:
+def is_moving(terms: Sequence[Any]) -> bool:
     """Whether some derivative is not zero."""
     return any(type(t) is not Zero for t in terms)

@@ -1,0 +1,121 @@
+"""The interpreter ends with work in flight: no abort, no noise, and effects have happened."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+SETUP = """
+import sys, threading, time
+import numpy as np
+import primax_core as px
+from primax_core import lax
+
+x = np.ones((200, 200), np.float32)
+heavy = px.jit(lambda x: lax.fori_loop(0, 200, lambda i, c: lax.dot(c, c) * 1e-3, x))
+
+def daemons(work, count=3):
+    def forever():
+        n = 0
+        while True:
+            n += 1
+            work(n)
+    for _ in range(count):
+        threading.Thread(target=forever, daemon=True).start()
+    time.sleep(0.4)
+
+def slow(x):
+    time.sleep(0.4)
+    print("slow", flush=True)
+"""
+
+WORK = {
+    "programs under way": "for _ in range(5): y = heavy(x)",
+    "donated": "f = px.jit(lambda x: x + 1, donate_argnums=0); y = f(f(f(px.device_put(x))))",
+    "exit within": "heavy(x); sys.exit(0)",
+    "daemons that compute": "daemons(lambda n: heavy(x))",
+    "daemons that operate": "daemons(lambda n: lax.sin(x[: n % 100 + 1]))",
+    "daemons that put": "lax.sin(x); daemons(lambda n: px.device_put(x))",
+    "daemons that compile": "daemons(lambda n: px.jit(lambda x: lax.sin(x) * n)(x[: n % 50 + 1]))",
+    "daemons that call back": """
+        f = px.jit(lambda x: px.pure_callback(lambda a: np.asarray(a) * 2, x, x))
+        daemons(lambda n: f(x))
+    """,
+    "daemons that catch everything": """
+        def work(n):
+            try:
+                heavy(x)
+            except BaseException:
+                time.sleep(100)
+        daemons(work)
+    """,
+    "daemons that do something else": "lax.sin(x); daemons(lambda n: time.sleep(0.001))",
+    "daemons that show": """
+        f = px.jit(lambda x: (px.debug.callback(lambda a: None, x), x + 1)[1])
+        daemons(lambda n: f(x))
+    """,
+    "ordered effects of daemons": """
+        f = px.jit(lambda x: px.debug.callback(lambda a: None, x, ordered=True))
+        daemons(lambda n: f(x))
+    """,
+    "callback under way": "y = px.jit(lambda x: px.pure_callback(lambda a: (time.sleep(0.3), a)[1], x, x))(x)",
+    "callback that computes": "y = px.jit(lambda x: px.pure_callback(lambda a: heavy(a), x, x))(x)",
+    "profiler": "import tempfile; px.profiler.start_trace(tempfile.mkdtemp()); y = heavy(x)",
+    "pool": """
+        from concurrent.futures import ThreadPoolExecutor
+        pool = ThreadPoolExecutor(4)
+        [pool.submit(heavy, x) for _ in range(4)]
+    """,
+}  # fmt: skip
+
+SHOWN = {
+    "unordered": ("px.jit(lambda x: (px.debug.callback(slow, x), x + 1)[1])(x)", "slow"),
+    "ordered": (
+        "f = px.jit(lambda x: px.debug.callback(slow, x, ordered=True)); f(x); f(x)", "slow slow",
+    ),
+    "after a long computation": (
+        "px.jit(lambda x: px.debug.print('{}', lax.reduce_sum(heavy(x) * 0, (0, 1))))(x)", "0.0",
+    ),
+    "from another thread": (
+        "threading.Thread(target=px.jit(lambda x: px.debug.callback(slow, x)), args=(x,)).start()",
+        "slow",
+    ),
+    "while exiting": (
+        "import atexit; atexit.register(px.jit(lambda x: px.debug.print('{}', x + 1)), 1.0)", "2.0",
+    ),
+}  # fmt: skip
+
+
+def end_of(code: str) -> str:
+    env = {k: v for k, v in os.environ.items() if not k.startswith("PRIMAX_")}
+    done = subprocess.run(
+        [sys.executable, "-c", SETUP + textwrap.dedent(code)],
+        env=env, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, ""), (done.returncode, done.stderr)
+    return " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize("work", WORK)
+def test_no_noise(work):
+    assert end_of(WORK[work]) == ""
+
+
+@pytest.mark.parametrize("how", SHOWN)
+def test_effects_happen(how):
+    code, shown = SHOWN[how]
+    assert end_of(code) == shown
+
+
+def test_a_barrier_does_not_wait_for_what_others_go_on_to_start():
+    code = """
+        f = px.jit(lambda x: px.debug.callback(lambda a: time.sleep(0.001), x))
+        daemons(lambda n: f(x))
+        px.effects_barrier()
+        print("over")
+    """
+    assert end_of(code) == "over"
