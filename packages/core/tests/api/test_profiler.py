@@ -189,7 +189,7 @@ def test_a_port_that_is_taken():
         profiler.stop_server()
 
 
-@pytest.mark.parametrize("pid", [0, -1, os.getpid()])
+@pytest.mark.parametrize("pid", [0, -1, os.getpid()], ids=["none", "negative", "own"])
 def test_processes_that_cannot_take_part(pid):
     with pytest.raises(ValueError, match="needs another process"):
         profiler.register_subprocess(pid, 9999)

@@ -49,9 +49,7 @@ def _conv(x, strides=(1, 1), padding="SAME", **k):
 
 def _gather_rows(x, rows, mode="fill"):
     numbers = lax.GatherDimensionNumbers((1,), (0,), (0,))
-    return lax.gather(
-        x, np.asarray(rows, np.int32)[:, None], numbers, (1, x.shape[1]), mode=mode
-    )
+    return lax.gather(x, np.asarray(rows, np.int32)[:, None], numbers, (1, x.shape[1]), mode=mode)
 
 
 def _scatter_rows(x, rows, mode="clip"):
@@ -61,9 +59,7 @@ def _scatter_rows(x, rows, mode="clip"):
 
 
 def _scan(x, reverse=False):
-    return lax.scan(
-        lambda c, r: (c + r, r * 2.0), lax.full((x.shape[1],), 0.0), x, reverse=reverse
-    )
+    return lax.scan(lambda c, r: (c + r, r * 2.0), lax.full((x.shape[1],), 0.0), x, reverse=reverse)
 
 
 def _while(x):
@@ -78,7 +74,9 @@ def _while(x):
 
 def _solve_lower(a, b):
     eye = lax.convert_element_type(
-        lax.eq(lax.broadcasted_iota(np.int32, a.shape, 0), lax.broadcasted_iota(np.int32, a.shape, 1)),
+        lax.eq(
+            lax.broadcasted_iota(np.int32, a.shape, 0), lax.broadcasted_iota(np.int32, a.shape, 1)
+        ),
         np.float32,
     )
     return linalg.triangular_solve(a + eye * 5.0, b, left_side=True, lower=True)

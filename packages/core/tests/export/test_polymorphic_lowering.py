@@ -21,9 +21,7 @@ def draw(program: Program, shapes) -> list[np.ndarray]:
     generator = np.random.default_rng(7)
     if program.dtype == "int32":
         return [generator.integers(-9, 9, s, np.int32) for s in shapes]
-    return [
-        generator.normal(size=s).astype(np.float32) if s else np.int32(1) for s in shapes
-    ]
+    return [generator.normal(size=s).astype(np.float32) if s else np.int32(1) for s in shapes]
 
 
 def traced(program: Program, arguments) -> Jaxpr:
@@ -84,7 +82,7 @@ ASSERTED = [
 
 @pytest.mark.parametrize("spec, constraints, shape, text", ASSERTED)
 def test_module_asserts_its_shapes(spec, constraints, shape, text):
-    module = module_of(lambda x: x * 2.0, spec, (1,), constraints=constraints)
+    module = module_of(lambda x: lax.reduce_sum(x, (0,)), spec, (1,), constraints=constraints)
     if not text:
         assert dynamic.refine(module, avals(shape))
         return
@@ -100,7 +98,7 @@ def test_refinement_refuses_other_arguments():
         (avals((2, 3), (2, 4)), "argument 1 of the module has type tensor<\\?x3xf32>"),
         (avals((2, 3), (2, 3, 1)), "argument 1"),
         (avals((2, 3), (2, 3), dtype=np.int32), "argument 0"),
-        (avals((2, 3), (4, 3)), "is 4, but its specification 'a' gives 2"),
+        (avals((2, 3), (4, 3)), "cannot be worked out for arguments of types f32\\[2,3\\], f32"),
     ):
         with pytest.raises(dynamic.RefinementError, match=text):
             dynamic.refine(module, given)

@@ -93,7 +93,7 @@ WORKS = {
 
 
 def test_what_works():
-    calls = "\n".join(f"child(lambda: {call})" for call, _ in WORKS.values())
+    calls = "\n".join(f"child(lambda: ({call}))" for call, _ in WORKS.values())
     lines = run(f"{SETUP}\n{calls}").splitlines()
     for (name, (_, expected)), line in zip(WORKS.items(), lines[1:], strict=True):
         assert line == f"{expected} 0", name

@@ -130,7 +130,7 @@ class RefEffect(Effect):
     name = "Effect"
 
     def __init__(self, input_index: int):
-        self.input_index = input_index
+        self.input_index: int | None = input_index
 
     def at(self, index: int) -> RefEffect:
         """The same effect on another operand."""

@@ -151,7 +151,8 @@ class _Gathered:
             last = dtype.type(n - _span(entry))
             start = clamp(dtype.type(0), start, last)
         if axis in self.strided:
-            steps = np.arange(entry.size, dtype=dtype) * dtype.type(entry.stride)
+            size, stride = self.index[axis].size, self.index[axis].stride
+            steps = np.arange(size, dtype=dtype) * dtype.type(stride)
             at = len(self.base) + self.strided.index(axis)
             row = broadcast_in_dim(steps, shape, (at,))
             return add(row, broadcast_in_dim(start, shape, ()))
