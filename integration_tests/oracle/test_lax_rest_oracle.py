@@ -16,9 +16,15 @@ from api_sides import OURS, THEIRS, same_error, same_results  # noqa: E402
 
 import primax_core as px  # noqa: E402
 from primax_core import ad_checkpoint, lax  # noqa: E402
-from primax_core.lax import collectives, conv_patches, described, identities, stacking  # noqa: E402
+from primax_core.lax import (  # noqa: E402
+    collectives,
+    composite,
+    conv_patches,
+    described,
+    identities,
+    stacking,
+)
 from primax_core.lax.barrier import optimization_barrier  # noqa: E402
-from primax_core.lax.composite import composite  # noqa: E402
 
 F32 = np.float32
 X = np.array([1.0, 2.0], F32)

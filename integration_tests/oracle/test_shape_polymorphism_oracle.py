@@ -69,7 +69,8 @@ def test_types_and_decisions(name):
 # Values
 
 VALUES = [
-    "mean", "var", "std", "argmax", "reshape 2", "arange3", "arange neg", "eye2", "split", "tile", "roll", "take", "take_along", "slice1", "slice:2", "slice -2 nc", "slice step",
+    "mean", "var", "std", "argmax", "reshape 2", "arange3", "arange neg", "eye2", "split",
+    "tile", "roll", "take", "take_along", "slice1", "slice:2", "slice -2 nc", "slice step",
     "slice rev", "slice 2:4", "idx -1", "idx tup", "at set", "at add", "at idx", "matmul batch",
     "einsum2", "einsum trace", "pad2", "pad edge", "where", "cumsum", "argsort", "diff", "median",
     "tril", "diag2", "meshgrid", "average", "percentile", "inv", "solve", "det", "svdvals", "x/dim",

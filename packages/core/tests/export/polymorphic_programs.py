@@ -211,7 +211,8 @@ PROGRAMS = [
         lax.full((x.shape[1],), 0.0)), ("a, b",), M),
     Program("while_loop", _while, ("a, b",), M),
     Program("cond", lambda x: lax.cond(
-        lax.reduce_max(x, (0, 1)) > 0.5, lambda y: y + 1.0, lambda y: y * y.shape[0], x), ("a, b",), M),
+        lax.reduce_max(x, (0, 1)) > 0.5, lambda y: y + 1.0,
+        lambda y: y * y.shape[0], x), ("a, b",), M),
     Program("switch", lambda x: lax.switch(
         lax.rem(lax.add(np.int32(0), x.shape[0]), np.int32(3)),
         [lambda y: y, lambda y: y + 1.0, lambda y: y * 3.0], x), ("a, b",), M),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import gc
 import math
 import pickle
+import weakref
 
 import numpy as np
 import pytest
@@ -16,7 +18,12 @@ from primax_core._ir.dimensions import DimExpr, SymbolicScope
 from primax_core._ir.dimensions.linear import least
 from primax_core._ir.dimensions.solving import UnsolvableError, plan_of
 from primax_core._ir.symbolic import (
-    UnknownDimensionError, decided, is_static, is_symbolic_dim, max_dim, min_dim,
+    UnknownDimensionError,
+    decided,
+    is_static,
+    is_symbolic_dim,
+    max_dim,
+    min_dim,
 )  # fmt: skip
 from primax_core.errors import InconclusiveDimensionOperation
 
@@ -283,3 +290,13 @@ def test_shapes_that_do_not_fit(specs, shapes, constraints, text):
 def test_variables_that_sizes_do_not_tell(spec):
     with pytest.raises(UnsolvableError, match="Cannot solve for values of dimension variables"):
         plan_of([symbolic_shape(spec)])
+
+
+def test_scopes_are_collected():
+    """Nothing global holds a scope, or the types made of its dimensions."""
+    (a,) = symbolic_shape("a")
+    aval = ShapedArray((a, 3), np.float32)
+    seen = weakref.ref(aval)
+    del a, aval
+    gc.collect()
+    assert seen() is None

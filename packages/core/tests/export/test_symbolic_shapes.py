@@ -10,7 +10,10 @@ import pytest
 import primax_core as px
 from primax_core import lax
 from primax_core._api.symbolic_shapes import (
-    SymbolicScope, symbolic_args_specs, symbolic_dim_bounds, symbolic_shape,
+    SymbolicScope,
+    symbolic_args_specs,
+    symbolic_dim_bounds,
+    symbolic_shape,
 )  # fmt: skip
 from primax_core._ir.symbolic import UnknownDimensionError
 

@@ -8,8 +8,8 @@ import pytest
 import primax_core as px
 from primax_core import errors, lax
 from primax_core._runtime.sharding import SingleDeviceSharding
+from primax_core.lax import composite
 from primax_core.lax.barrier import optimization_barrier
-from primax_core.lax.composite import composite
 from primax_core.lax.constraints import with_sharding_constraint
 from primax_core.lax.described import dtype, shape_as_value
 from primax_core.lax.identities import copy_p, dce_sink, stage
@@ -172,3 +172,12 @@ def test_dtype_and_shape_as_value():
     assert shape_as_value((2, 3)).tolist() == [2, 3] and shape_as_value(()).shape == (0,)
     with pytest.raises(TypeError, match="sequence of integers"):
         shape_as_value((1.5,))
+
+
+def test_names_of_lax_are_no_pages():
+    """A page must not be called as one of its functions: whoever imports it would hide that."""
+    import types
+
+    modules = {n for n in dir(lax) if isinstance(getattr(lax, n), types.ModuleType)}
+    callables = {n for n in dir(lax) if n in {"composite", "scan", "cond", "sort", "gather"}}
+    assert "linalg" in modules and not modules & callables

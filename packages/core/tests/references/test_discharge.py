@@ -22,7 +22,7 @@ from primax_core.extend import (
     eval_jaxpr,
     run_state,
 )
-from primax_core.lax.composite import composite
+from primax_core.lax import composite
 
 F32 = np.float32
 X3 = np.array([1.0, 2.0, 3.0], F32)

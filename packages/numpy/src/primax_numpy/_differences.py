@@ -347,8 +347,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     if given != (shape[axis],) and given != shape:
         try:
             fits = (
-                broadcast_shapes(given, shape) == shape
-                and given[axis - len(shape)] == shape[axis]
+                broadcast_shapes(given, shape) == shape and given[axis - len(shape)] == shape[axis]
             )
         except (ValueError, IndexError):
             fits = False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any, Final
 
 import numpy as np
@@ -11,7 +10,15 @@ import numpy as np
 from primax_core import lax
 from primax_core.errors import ConcretizationTypeError
 from primax_core.extend import Array, ShortRoads, Tracer, as_operand, dtypes, typeof
-from primax_core.extend.dimensions import broadcast_shapes, decided, index, is_size, is_static, max_dim, size_as
+from primax_core.extend.dimensions import (
+    broadcast_shapes,
+    decided,
+    index,
+    is_size,
+    is_static,
+    max_dim,
+    size_as,
+)
 
 from ._checks import check_arrays, one_axis, wanted_dtype
 from ._creation import placed
@@ -74,8 +81,8 @@ def _symbolic_length(first: Any, last: Any, by: Any) -> Any:
         raise ZeroDivisionError("division by zero")
     if not all(map(is_size, (first, last, by))):
         raise TypeError(
-            f"arange: bounds {first}, {last} and step {by} mix symbolic dimensions and numbers that "
-            "are no integers: the length is not a dimension"
+            f"arange: bounds {first}, {last} and step {by} mix symbolic dimensions and numbers "
+            "that are no integers: the length is not a dimension"
         )
     distance = last - first
     up = decided(lambda: by > 0, True)

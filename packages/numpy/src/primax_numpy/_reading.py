@@ -9,7 +9,14 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.extend import Array, ShortRoads, Tracer, dtypes, state, typeof
-from primax_core.extend.dimensions import broadcast_shapes, is_size, is_static, max_dim, size_as, slice_length
+from primax_core.extend.dimensions import (
+    broadcast_shapes,
+    is_size,
+    is_static,
+    max_dim,
+    size_as,
+    slice_length,
+)
 
 from ._functions import compiled
 from ._index_plans import Plan, plan_of, position_array

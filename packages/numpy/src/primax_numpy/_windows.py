@@ -111,7 +111,9 @@ def _read(x, starts, sizes, index, dynamic: bool):
 def _spread(values, window: Window):
     """Values at the distances of their positions, and where they are."""
     back = tuple([i for i, k in enumerate(window.steps) if k < 0])
-    config = [(0, 0, abs(k) - 1) if n != 0 else (0, 0, 0) for k, n in zip(window.steps, window.counts)]
+    config = [
+        (0, 0, abs(k) - 1) if n != 0 else (0, 0, 0) for k, n in zip(window.steps, window.counts)
+    ]
     # What stands between them is computed with and not used: 1 is harmless everywhere.
     one = lax.full_like(values, 1, shape=())
     values = lax.pad(lax.rev(values, back), one, config)

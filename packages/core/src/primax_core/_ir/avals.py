@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from . import dtypes
-from .symbolic import as_size
+from .symbolic import as_size, is_static, is_symbolic_dim
 
 
 class ShapedArray:
@@ -35,12 +35,19 @@ class ShapedArray:
         try:
             return _interned[key]
         except KeyError:
-            return cls._intern(tuple([d if type(d) is int else as_size(d) for d in shape]), dtype, bool(weak_type), sharding)
+            sizes = tuple([d if type(d) is int else as_size(d) for d in shape])
+            return cls._intern(sizes, dtype, bool(weak_type), sharding)
 
     @classmethod
     def _intern(cls, shape, dtype, weak_type, sharding):
         if not isinstance(dtype, (np.dtype, dtypes.ExtendedDType)):
             dtype = np.dtype(dtype)
+        key = (cls, shape, dtype, weak_type, sharding)
+        known = _interned
+        if not is_static(shape):  # kept by the scope of its dimensions, and dropped with it
+            known = next(d.scope.avals for d in shape if is_symbolic_dim(d))
+            if key in known:
+                return known[key]
         self = object.__new__(cls)
         for name, value in (
             ("shape", shape),
@@ -51,7 +58,7 @@ class ShapedArray:
             ("size", math.prod(shape)),
         ):
             object.__setattr__(self, name, value)
-        return _interned.setdefault((cls, shape, dtype, weak_type, sharding), self)
+        return known.setdefault(key, self)
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise AttributeError(f"ShapedArray is immutable: cannot set {name!r}; use .update(...)")

@@ -15,12 +15,15 @@ class Effect:
       keeps: an equation with this effect must not be removed even if nobody reads its results.
       ordered: equations with this effect run in program order.
       local: nobody outside notices; the program is not ready to be lowered.
+      exact: it happens just as often as the program says: not for examples of a batch that only
+        run along, nor again where values are computed a second time.
       input_index: the operand that the effect is about, if it is about one.
     """
 
     keeps: bool = True
     ordered: bool = False
     local: bool = False
+    exact: bool = False
     input_index: int | None = None
 
     def seen_from(self, invars: Sequence[Any], binders: dict[Any, int]) -> Effect:
@@ -88,6 +91,26 @@ def shifted(effects: frozenset[Any], place: Callable[[int], int]) -> frozenset[A
     if not on_references(effects):
         return effects
     return frozenset(e if e.input_index is None else e.at(place(e.input_index)) for e in effects)
+
+
+def are_exact(effects: frozenset[Any]) -> bool:
+    """Whether some of the effects happen just as often as the program says."""
+    return bool(effects) and any(e.exact for e in effects)
+
+
+def check_not_masked(effects: frozenset[Any], what: str) -> None:
+    """Refuse to run a program also for examples that it is not meant for.
+
+    Raises:
+      NotImplementedError: if it has exact effects.
+    """
+    if are_exact(effects):
+        names = ", ".join(sorted(str(e) for e in effects if e.exact))
+        raise NotImplementedError(
+            f"{names} effect not supported in vmap of {what} that differs between the examples: it "
+            "would happen for all of them. Loop over the examples with lax.map, or move the "
+            "callback out."
+        )
 
 
 def must_stay(effects: frozenset[Any]) -> bool:

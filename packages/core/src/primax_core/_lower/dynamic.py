@@ -80,7 +80,7 @@ def emit_plan(plan: Plan, arguments: Sequence[ir.Value], checks: bool) -> dict[s
 
     for step in plan.steps:
         with shaped.dimension_variables(found):
-            if type(step) is Solve:
+            if isinstance(step, Solve):
                 over = _minus(value(step.place), step.rest, value)
                 whole = type(step.factor) is int and step.factor == 1
                 found[step.variable] = over if whole else hlo.divide(over, value(step.factor))
@@ -148,8 +148,9 @@ def make_static(module: ir.Module, in_avals: Sequence[Any], platform: int | None
     Raises:
       RefinementError: if it does not take such arguments.
     """
-    names = ((op.operation.attributes["sym_name"].value, op) for op in module.body)
-    main = next((op for name, op in names if name == "main"), None)
+    functions: list[Any] = list(module.body)
+    names = ((op.attributes["sym_name"].value, op) for op in functions)
+    main: Any = next((op for name, op in names if name == "main"), None)
     if main is None:
         raise RefinementError("the module has no function main")
     block = main.regions[0].blocks[0]

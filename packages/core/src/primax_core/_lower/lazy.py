@@ -2,7 +2,8 @@
 
 Primitives' pages import from here: ``hlo``, ``chlo``, ``ir`` are jaxlib's modules, ``mlir`` is
 :mod:`primax_core._lower.context` (types, attributes, constants), ``shaped`` is
-:mod:`primax_core._lower.shaped` (operations that are told sizes), ``native`` calls native functions.
+:mod:`primax_core._lower.shaped` (operations that are told sizes), ``native`` calls native
+functions.
 Each is loaded when one of its attributes is first read.
 """
 

@@ -43,7 +43,7 @@ class HostCall:
         # The thread of the call belongs to XLA: the settings that the program was traced with hold.
         self._settings = state.trace_key
         host = SingleDeviceSharding(client_of("cpu").local_devices()[0])
-        self._specs = [spec_of(a, host, False) for a in in_avals]
+        self._specs = [spec_of(a.strip_weak_type(), host, False) for a in in_avals]
 
     def __call__(self, *buffers: Any) -> tuple[Any, ...]:
         if self.tokens:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from .._base.config import state
 from .._ir import primitive as kinds
@@ -11,38 +10,32 @@ from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._ir.primitive import Primitive
 from .._trace.core import (
     RefTypeError,
-    Trace,
-    Tracer,
     bind_on,
     call_on,
-    check_live,
     made_by,
     ref_handlers,
     set_trace,
     typeof,
 )
 from .._trace.staging import eval_jaxpr, stage
+from .carrying import CarryingTrace, CarryingTracer
 from .pieces import remembered, remembered_on
 from .symbolic import Zero, instantiate
 
 
-class JVPTracer(Tracer):
+class JVPTracer(CarryingTracer):
     """A value with a tangent."""
 
-    __slots__ = ("primal", "tangent")
+    __slots__ = ()
 
     def __init__(self, trace, primal, tangent):
         self._trace = trace
         self.aval = typeof(primal)
         self.primal = primal
-        self.tangent = tangent
+        self.carried = tangent
 
     def __repr__(self):
-        return f"JVPTracer(primal={self.primal!r}, tangent={self.tangent!r})"
-
-    def _concrete(self):
-        value = self.primal
-        return value._concrete() if isinstance(value, Tracer) else value
+        return f"JVPTracer(primal={self.primal!r}, tangent={self.carried!r})"
 
     def _origin(self):
         return made_by("forward-mode differentiation", self._trace.of, self.primal)
@@ -52,59 +45,38 @@ class JVPTracer(Tracer):
 tracers: dict[type, type[JVPTracer]] = {}
 
 
-class JVPTrace(Trace):
+class JVPTrace(CarryingTrace):
     """Carries tangents along with values."""
 
-    __slots__ = ("of",)
+    __slots__ = ()
 
-    def __init__(self, parent: Trace | None, of: Callable | None = None):
-        super().__init__(parent)
-        self.of = of
-
-    def parts(self, x) -> tuple[Any, Any]:
-        """Primal and tangent (or ``None``) of an operand."""
-        if type(x) is JVPTracer and x._trace is self:
-            return x.primal, x.tangent
-        if isinstance(x, Tracer):
-            check_live(x)
-            if x._trace is self:
-                return x._parts()
-        return x, None
+    tracer = JVPTracer
 
     def process(self, prim: Primitive, args: tuple, params: dict):
         rule = prim.rules.get(kinds.process)
         if rule is not None:
             return rule(self, args, **params)
-        primals, tangents, mask = [], [], []
         try:
-            for a in args:
-                p, t = self.parts(a)
-                primals.append(p)
-                mask.append(t is not None)
-                if t is not None:
-                    tangents.append(t)
+            primals, tangents, mask = self.apart(args)
         except RefTypeError:
             return ref_handlers["process"](self, prim, args, params)
         if not tangents:
             out = bind_on(self.parent, prim, primals, params)
             return out if prim.multiple_results else out[0]
         avals = [typeof(p) for p in primals]
-        jaxpr, out_mask = jvp_piece(prim, params, avals, tuple(mask))
+        jaxpr, out_mask = jvp_piece(prim, params, avals, mask)
         outs = call_on(self.parent, jaxpr, primals + tangents)
         found = self.wrap(outs, out_mask)
         return found if prim.multiple_results else found[0]
 
     def call(self, jaxpr: Jaxpr, args: Sequence, name=None) -> list:
         try:
-            parts = [self.parts(a) for a in args]
+            primals, tangents, mask = self.apart(args)
         except RefTypeError:
             return ref_handlers["call"](self, jaxpr, args, name)
-        mask = tuple(t is not None for _, t in parts)
-        primals = [p for p, _ in parts]
-        if not any(mask):
+        if not tangents:
             return call_on(self.parent, jaxpr, primals, name)
         piece, out_mask = jvp_jaxpr(jaxpr, mask)
-        tangents = [t for _, t in parts if t is not None]
         return self.wrap(call_on(self.parent, piece, primals + tangents, name), out_mask)
 
     def wrap(self, outs: list, out_mask: Sequence[bool]) -> list:

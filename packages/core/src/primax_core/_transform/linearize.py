@@ -18,18 +18,17 @@ from .._ir.primitive import Primitive
 from .._trace.core import (
     DischargeFirst,
     RefTypeError,
-    Trace,
     Tracer,
     bind_on,
     call_on,
     check_leaks,
-    check_live,
     made_by,
     ref_handlers,
     set_trace,
     typeof,
 )
 from .._trace.staging import JitTracer, StagingTrace, eval_jaxpr, tracer_classes
+from .carrying import CarryingTrace, CarryingTracer
 from .pieces import remembered, remembered_on
 from .symbolic import Zero, instantiate
 
@@ -67,72 +66,53 @@ class Node:
         self.at = at
 
 
-class GradTracer(Tracer):
+class GradTracer(CarryingTracer):
     """A value that is followed by a linear quantity on a tape."""
 
-    __slots__ = ("primal", "tangent")
+    __slots__ = ()
 
     def __init__(self, trace, primal, tangent: Tangent):
         self._trace = trace
         self.aval = typeof(primal)
         self.primal = primal
-        self.tangent = tangent
+        self.carried = tangent
 
     def __repr__(self):
         return (
-            f"GradTracer(primal={self.primal!r}, typeof(tangent)={self.tangent.aval.str_short()})"
+            f"GradTracer(primal={self.primal!r}, typeof(tangent)={self.carried.aval.str_short()})"
         )
-
-    def _concrete(self):
-        value = self.primal
-        return value._concrete() if isinstance(value, Tracer) else value
 
     def _origin(self):
         return made_by("reverse-mode differentiation", self._trace.of, self.primal)
 
 
-class LinearizeTrace(Trace):
+class LinearizeTrace(CarryingTrace):
     """Computes values under its parent and records linear programs on a tape."""
 
-    __slots__ = ("tape", "of", "located")
+    __slots__ = ("tape", "located")
+
+    tracer = GradTracer
 
     def __init__(self, parent, of: Callable | None = None):
-        super().__init__(parent)
+        super().__init__(parent, of)
         self.tape: list[Node] = []
-        self.of = of
         while parent is not None and not isinstance(parent, StagingTrace):
             parent = parent.parent
         self.located = parent is not None
-
-    def parts(self, x) -> tuple[Any, Tangent | None]:
-        """The value, and its linear quantity or ``None``."""
-        if type(x) is GradTracer and x._trace is self:
-            return x.primal, x.tangent
-        if isinstance(x, Tracer):
-            check_live(x)
-            if x._trace is self:
-                return x._parts()
-        return x, None
 
     def process(self, prim: Primitive, args: tuple, params: dict):
         rule = prim.rules.get(kinds.process)
         if rule is not None:
             return rule(self, args, **params)
-        primals, tangents, mask = [], [], []
         try:
-            for a in args:
-                p, t = self.parts(a)
-                primals.append(p)
-                mask.append(t is not None)
-                if t is not None:
-                    tangents.append(t)
+            primals, tangents, mask = self.apart(args)
         except RefTypeError:
             return ref_handlers["process"](self, prim, args, params)
         if not tangents:
             out = bind_on(self.parent, prim, primals, params)
             return out if prim.multiple_results else out[0]
         try:
-            piece = linear_piece(prim, params, [typeof(p) for p in primals], tuple(mask))
+            piece = linear_piece(prim, params, [typeof(p) for p in primals], mask)
         except DischargeFirst:
             return ref_handlers["process"](self, prim, args, params, True)
         outs = self.run(piece, primals, tangents)
@@ -140,15 +120,12 @@ class LinearizeTrace(Trace):
 
     def call(self, jaxpr: Jaxpr, args: Sequence, name=None) -> list:
         try:
-            parts = [self.parts(a) for a in args]
+            primals, tangents, mask = self.apart(args)
         except RefTypeError:
             return ref_handlers["call"](self, jaxpr, args, name)
-        mask = tuple(t is not None for _, t in parts)
-        primals = [p for p, _ in parts]
-        if not any(mask):
+        if not tangents:
             return call_on(self.parent, jaxpr, primals, name)
-        piece = linearize_jaxpr(jaxpr, mask)
-        return self.run(piece, primals, [t for _, t in parts if t is not None])
+        return self.run(linearize_jaxpr(jaxpr, mask), primals, tangents)
 
     def run(self, piece: LinearPiece, primals: list, tangents: list[Tangent]) -> list:
         """Compute a piece's values under the parent and put its linear part on the tape."""

@@ -192,12 +192,12 @@ class RefPair(RefOperations, jvp.JVPTracer):
         self._ended: str | None = None
 
     def _parts(self) -> tuple[Any, Any]:
-        return self.primal, self.tangent
+        return self.primal, self.carried
 
     def _load(self) -> Any:
         parent = self._trace.parent
         return jvp.JVPTracer(
-            self._trace, read_whole(parent, self.primal), read_whole(parent, self.tangent)
+            self._trace, read_whole(parent, self.primal), read_whole(parent, self.carried)
         )
 
     def _store(self, x: Any) -> None:
@@ -207,7 +207,7 @@ class RefPair(RefOperations, jvp.JVPTracer):
         if tangent is None:
             with set_trace(trace.parent):
                 tangent = instantiate(Zero.like(primal))
-        write_whole(trace.parent, self.tangent, tangent)
+        write_whole(trace.parent, self.carried, tangent)
 
 
 for _kind in (Ref, RefTracer, RefCell, RefBatch, RefPair):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from .._base.config import state
-from .._ir.effects import on_references
+from .._ir.effects import are_exact, on_references
 from .._ir.jaxpr import Eqn, Jaxpr, Literal, Var
 from .._ir.primitive import (
     Primitive,
@@ -181,7 +181,7 @@ def split_by_policy(jaxpr: Jaxpr, policy) -> tuple[Jaxpr, Jaxpr, int]:
                 saved.append(away)
                 taken.append(away)
             continue
-        if kept or on_references(eqn.effects):
+        if kept or on_references(eqn.effects) or are_exact(eqn.effects):
             # What is read now may be different later, and what is written is written once.
             forward.append(eqn)
             saved.extend(eqn.outvars)

@@ -23,16 +23,15 @@ from .._ir.rules import taylor
 from .._trace.core import (
     RefTypeError,
     Trace,
-    Tracer,
     bind_on,
     call_on,
-    check_live,
     made_by,
     ref_handlers,
     set_trace,
     typeof,
 )
 from .._trace.staging import eval_jaxpr, stage
+from .carrying import CarryingTrace, CarryingTracer
 from .custom_jvp import CustomJVP, derivative_program, interpreted_by, rule_applies
 from .dce import dce_jaxpr
 from .jvp import jvp_piece
@@ -46,23 +45,19 @@ Mask: TypeAlias = tuple[bool, ...] | None
 """Which derivatives there are."""
 
 
-class TaylorTracer(Tracer):
+class TaylorTracer(CarryingTracer):
     """A value with derivatives along a curve."""
 
-    __slots__ = ("primal", "terms")
+    __slots__ = ()
 
     def __init__(self, trace, primal, terms):
         self._trace = trace
         self.aval = typeof(primal)
         self.primal = primal
-        self.terms = terms
+        self.carried = terms
 
     def __repr__(self):
-        return f"TaylorTracer(primal={self.primal!r}, terms={self.terms!r})"
-
-    def _concrete(self):
-        value = self.primal
-        return value._concrete() if isinstance(value, Tracer) else value
+        return f"TaylorTracer(primal={self.primal!r}, terms={self.carried!r})"
 
     def _origin(self):
         trace = self._trace
@@ -70,25 +65,16 @@ class TaylorTracer(Tracer):
         return made_by("Taylor-mode differentiation", trace.of, self.primal)
 
 
-class TaylorTrace(Trace):
+class TaylorTrace(CarryingTrace):
     """Carries derivatives up to an order along with values."""
 
-    __slots__ = ("order", "of")
+    __slots__ = ("order",)
+
+    tracer = TaylorTracer
 
     def __init__(self, parent: Trace | None, order: int, of: Callable | None = None):
-        super().__init__(parent)
+        super().__init__(parent, of)
         self.order = order
-        self.of = of
-
-    def parts(self, x) -> tuple[Any, Terms]:
-        """A value and its derivatives."""
-        if type(x) is TaylorTracer and x._trace is self:
-            return x.primal, x.terms
-        if isinstance(x, Tracer):
-            check_live(x)
-            if x._trace is self:
-                return x._parts()
-        return x, None
 
     def process(self, prim: Primitive, args: tuple, params: dict):
         rule = prim.rules.get(kinds.process)

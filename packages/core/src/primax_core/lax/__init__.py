@@ -335,7 +335,7 @@ if TYPE_CHECKING:
     from .bessel import bessel_i0e_p as bessel_i0e_p
     from .bessel import bessel_i1e as bessel_i1e
     from .bessel import bessel_i1e_p as bessel_i1e_p
-    from .composite import composite as composite
+    from .composites import composite as composite
     from .constraints import sharding_constraint_p as sharding_constraint_p
     from .constraints import with_sharding_constraint as with_sharding_constraint
     from .control.linear_solve import custom_linear_solve as custom_linear_solve
@@ -405,7 +405,7 @@ _PAGES = {
         "bessel_i1e",
         "bessel_i1e_p",
     ),
-    "composite": ("composite",),
+    "composites": ("composite",),
     "constraints": (
         "sharding_constraint_p",
         "with_sharding_constraint",

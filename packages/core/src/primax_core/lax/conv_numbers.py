@@ -208,7 +208,8 @@ def conv_shape_tuple(
             f"padding={pads} for lhs_shape[2:]={lhs_shape[2:]}"
         )
     space = [
-        strided(n, as_size(k), int(s)) for n, k, s in zip(padded, rhs_shape[2:], strides, strict=True)
+        strided(n, as_size(k), int(s))
+        for n, k, s in zip(padded, rhs_shape[2:], strides, strict=True)
     ]
     return (as_size(lhs_shape[0]) // batch_group_count, as_size(rhs_shape[0]), *space)
 

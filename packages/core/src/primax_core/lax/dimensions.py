@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-
 from .._base.config import state
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
@@ -65,5 +64,3 @@ def _():
     unseen = ("abstract", "weak type", "compiled", "purity", "mutation", "programs")
     dim = SymbolicScope().variable("a")
     yield Sample(dim=2 * dim + 1).set(without=dict.fromkeys(unseen, why))
-
-

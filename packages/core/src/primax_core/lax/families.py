@@ -194,7 +194,8 @@ def _repeated(ctx, value: Any, aval: ShapedArray, shape: tuple[int, ...]) -> Any
     """A value repeated to a shape, once in a block."""
     found = ctx.broadcasts.get((value, shape))
     if found is None:
-        found = ctx.broadcasts[value, shape] = shaped.broadcast_in_dim(value, shape, range(aval.ndim))
+        found = shaped.broadcast_in_dim(value, shape, range(aval.ndim))
+        ctx.broadcasts[value, shape] = found
     return found
 
 

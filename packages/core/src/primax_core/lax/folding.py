@@ -219,6 +219,7 @@ def reducer_program(
         return outs
 
     program = stage(flat, [*scalars, *scalars])
+    check_for_elements(name, program)
     got = [v.aval.strip_weak_type() for v in program.outvars]
     if got != scalars:
         raise TypeError(

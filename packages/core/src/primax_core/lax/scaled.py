@@ -20,7 +20,7 @@ from .._transform.jvp import jvp_of
 from .._transform.symbolic import Zero
 from .arithmetic import mul
 from .broadcasting import broadcast_in_dim
-from .composite import emit_composite
+from .composites import emit_composite
 from .contracting import (
     DotDimensionNumbers,
     canonical_numbers,

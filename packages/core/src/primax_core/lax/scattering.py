@@ -184,6 +184,7 @@ def scatter_apply(
     dtype = typeof(operand).dtype
     scalar = ShapedArray((), dtype)
     program = stage(lambda x, _: [func(x)], [scalar, scalar])
+    check_for_elements("scatter_apply", program)
     if has_tracers(program.consts):
         raise TypeError(
             "the function given to scatter_apply uses values that are being traced; pass "

@@ -6,6 +6,7 @@ Expressions are interned in their scope, so equality is identity; one that is co
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -410,7 +411,7 @@ def as_value(x: Any) -> Any:
 
 def undecided(x: Any, y: Any, symbol: str, low: Any, high: Any) -> str:
     """What a comparison that is not decided says."""
-    scope = (x if isinstance(x, Dimension) else y).scope
+    scope: SymbolicScope = (x if type(x) is DimExpr else y).scope
     needed = {">": f"{x} >= {y + 1}", "<": f"{x} <= {y - 1}"}.get(symbol, f"{x} {symbol} {y}")
     names = sorted((x - y).variables())
     bounds = "; ".join(f"{n} in {_interval(*scope.bounds(scope.variable(n)))}" for n in names)
@@ -425,5 +426,5 @@ def undecided(x: Any, y: Any, symbol: str, low: Any, high: Any) -> str:
 
 
 def _interval(low: Any, high: Any) -> str:
-    ends = [str(v) for v in (low, high)]
-    return f"{'(' if ends[0] == '-inf' else '['}{ends[0]}, {ends[1]}{')' if ends[1] == 'inf' else ']'}"
+    opening, closing = "(" if low == -math.inf else "[", ")" if high == math.inf else "]"
+    return f"{opening}{low}, {high}{closing}"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-Form = Mapping[Hashable, int]
+Form = Mapping[Any, int]
 _STEPS = 400
 
 
@@ -17,7 +17,7 @@ def least(objective: Form, facts: Sequence[tuple[Form, int]]) -> Fraction | None
     constant)`` over weights ``w >= 0`` of the facts with ``sum(w * form) == objective``: each such
     choice of weights is a proof of its bound, so that ending the search early is safe.
     """
-    rows = sorted({k for k in objective} | {k for f, _ in facts for k in f}, key=repr)
+    rows = sorted({*objective, *(k for f, _ in facts for k in f)}, key=repr)
     signs = [-1 if objective.get(k, 0) < 0 else 1 for k in rows]
     table = [
         [Fraction(s * f.get(k, 0)) for f, _ in facts] + [Fraction(s * objective.get(k, 0))]

@@ -27,8 +27,9 @@ class _Parser:
         self.text, self.what, self.scope, self.like = text, what, scope, like
         self.tokens: list[tuple[str, str, int]] = []
         for found in _TOKEN.finditer(text):
-            kind = ("number", "name", "sign")[found.lastindex - 1]  # type: ignore[operator]
-            self.tokens.append((kind, found.group(found.lastindex), found.start(found.lastindex)))
+            group = found.lastindex or 0
+            kind = ("number", "name", "sign")[group - 1]
+            self.tokens.append((kind, found.group(group), found.start(group)))
         self.tokens.append(("end", "the end", len(text)))
         self.at = 0
         self.dims: list[Any] = []

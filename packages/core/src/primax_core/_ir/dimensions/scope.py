@@ -31,9 +31,7 @@ class SymbolicScope:
     """
 
     def __init__(self, constraints_str: Sequence[str] = ()):
-        if isinstance(constraints_str, str) or not all(
-            isinstance(c, str) for c in constraints_str
-        ):
+        if isinstance(constraints_str, str) or not all(isinstance(c, str) for c in constraints_str):
             raise ValueError(
                 f"The symbolic constraints should be a sequence of strings. Got {constraints_str!r}"
             )
@@ -43,6 +41,7 @@ class SymbolicScope:
         self.facts: list[Any] = []
         self.variable_bounds: dict[str, tuple[Any, Any]] = {}
         self.stated: list[tuple[Any, str, str]] = []  # what is >= 0 or == 0, and its text
+        self.avals: dict[Any, Any] = {}  # types of arrays with these dimensions, interned
         self._interned: dict[Any, DimExpr] = {}
         self._bounds: dict[DimExpr, tuple[Any, Any]] = {}
         self._place: str = source.summarize(source.capture())

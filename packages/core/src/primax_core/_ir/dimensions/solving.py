@@ -73,7 +73,7 @@ class Plan(NamedTuple):
             return x.evaluate(found) if isinstance(x, DimExpr) else x
 
         for step in self.steps:
-            if type(step) is Solve:
+            if isinstance(step, Solve):
                 rest = value(step.place) - value(step.rest)
                 found[step.variable] = rest // value(step.factor)
             else:
@@ -240,4 +240,3 @@ class _Planner:
 
 def _quoted(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
-

@@ -11,10 +11,11 @@ from ..._base import pytree
 from ..._base.source import summarize, summarize_function
 from ..._ir.avals import ShapedArray
 from ..._lower.lazy import callbacks
-from ..._runtime.array import put
+from ..._runtime.array import put, retyped
 from ..._runtime.callbacks import HostCall, checked
 from ..._runtime.failures import from_callback, note_failure
 from ..._trace.array import Array
+from ..broadcasting import full
 
 
 class FlatCallback:
@@ -39,6 +40,8 @@ class FlatCallback:
         if self.out_tree is None:
             return []
         found, tree = pytree.tree_flatten(out)
+        if tree != self.out_tree and type(out) in (list, tuple):  # either will do
+            tree = pytree.tree_structure((tuple if type(out) is list else list)(out))
         if tree != self.out_tree:
             raise TypeError(
                 f"the callback {summarize_function(self.function)} returned the structure {tree}, "
@@ -133,11 +136,17 @@ def run_now(kind: str, callback: Any, args: Sequence[Any], out_avals: Sequence[S
     """
     what = what_is(kind, callback)
     try:
-        found = checked(callback(*args), out_avals, what)
+        given = [retyped(x, x.aval.strip_weak_type()) for x in args]
+        found = checked(callback(*given), out_avals, what)
     except Exception as e:
         note_failure(e, what)
         raise from_callback(e, what) from e
     return [put(x, aval=aval) for x, aval in zip(found, out_avals)]
+
+
+def of_no_example(avals: Sequence[ShapedArray]) -> list[Any]:
+    """Results for a batch of none, whose function is never called."""
+    return [full((0, *a.shape), 0, a.dtype) for a in avals]
 
 
 def batched_avals(avals: Sequence[ShapedArray], size: int) -> tuple[ShapedArray, ...]:

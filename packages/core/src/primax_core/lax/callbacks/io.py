@@ -10,7 +10,7 @@ from ..._ir.samples import Sample, f32, samples
 from ..._runtime.dispatch import run
 from ..._trace.core import typeof
 from ..._transform.batching import move_axis
-from .functions import FlatCallback, PerExample, batched_avals, emit, run_now
+from .functions import FlatCallback, PerExample, batched_avals, emit, of_no_example, run_now
 
 io_callback_p: Final = Primitive("io_callback", multiple_results=True)
 
@@ -21,6 +21,7 @@ class IOEffect(NamedEffect):
     """The program reads or writes something outside it."""
 
     name: str = "IO"
+    exact: bool = True
 
 
 class OrderedIOEffect(NamedEffect):
@@ -28,6 +29,7 @@ class OrderedIOEffect(NamedEffect):
 
     name: str = "OrderedIO"
     ordered: bool = True
+    exact: bool = True
 
 
 _EFFECTS: Final = {False: frozenset([IOEffect()]), True: frozenset([OrderedIOEffect()])}
@@ -68,6 +70,8 @@ def _(axis, args, dims, *, callback, result_avals, ordered, sharding):
             "Cannot `vmap` ordered IO callback. The examples of a batch have no order: pass "
             "ordered=False, or loop with scan."
         )
+    if not axis.size:
+        return of_no_example(result_avals), [0] * len(result_avals)
     mapped = tuple(d is not None for d in dims)
     args = [x if d is None else move_axis(x, d, 0, axis.size) for x, d in zip(args, dims)]
     outs = io_callback_p.bind(

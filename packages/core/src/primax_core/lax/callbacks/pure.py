@@ -13,7 +13,7 @@ from ..._runtime.dispatch import run
 from ..._trace.core import typeof
 from ..._transform.batching import move_axis
 from ..broadcasting import broadcast_in_dim
-from .functions import FlatCallback, PerExample, batched_avals, emit, run_now
+from .functions import FlatCallback, PerExample, batched_avals, emit, of_no_example, run_now
 
 pure_callback_p: Final = Primitive("pure_callback", multiple_results=True)
 
@@ -60,6 +60,8 @@ def _(axis, args, dims, *, callback, result_avals, sharding, vmap_method):
             "'legacy_vectorized'. Got vmap_method=None."
         )
     if vmap_method in ("sequential", "sequential_unrolled"):
+        if not axis.size:
+            return of_no_example(result_avals), [0] * len(result_avals)
         callback = PerExample(callback, axis.size, mapped)
     elif vmap_method != "legacy_vectorized":
         length = 1 if vmap_method == "expand_dims" else axis.size

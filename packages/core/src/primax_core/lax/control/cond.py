@@ -13,7 +13,7 @@ from ..._base.source import api_boundary
 from ..._ir import dtypes
 from ..._ir.avals import ShapedArray
 from ..._ir.check import check_types
-from ..._ir.effects import on_references, shifted
+from ..._ir.effects import check_not_masked, on_references, shifted
 from ..._ir.jaxpr import Jaxpr
 from ..._ir.primitive import (
     Primitive,
@@ -463,6 +463,8 @@ def _(axis, args, dims, *, branches, **params):
         programs = tuple(batch_jaxpr(b, tuple(op_dims), axis, wanted)[0] for b in branches)
         outs = cond_p.bind(index, *operands, branches=programs, **params)
         return outs, list(wanted)
+    for b in branches:
+        check_not_masked(b.effects, "a condition")
     # Every branch runs for every example. Operands of the examples that did not choose a branch
     # are cut off from differentiation, so that an infinite derivative there does no harm.
     index = move_axis(index, index_d, 0, size)

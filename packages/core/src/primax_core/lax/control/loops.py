@@ -89,8 +89,9 @@ def _counted(start: int, stop: int, body_fun: Callable, init_val: Any, unroll: i
         i, val = loop_carry
         return (add(i, 1), body_fun(i, val)), None
 
+    length = max_dim(stop - start, 0)
     (_, out), _ = scan(
-        _named(step, body_fun), (start, init_val), None, length=max_dim(stop - start, 0), unroll=unroll
+        _named(step, body_fun), (start, init_val), None, length=length, unroll=unroll
     )
     return out
 

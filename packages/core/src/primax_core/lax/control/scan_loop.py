@@ -11,7 +11,6 @@ from ..._ir.jaxpr import Jaxpr
 from ..._lower.lazy import hlo, lowering, mlir, shaped
 from .while_loop import emit_while
 
-
 _I32 = np.dtype(np.int32)
 
 

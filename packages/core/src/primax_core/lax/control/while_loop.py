@@ -11,7 +11,7 @@ from ..._base import pytree
 from ..._base.config import state
 from ..._base.source import api_boundary
 from ..._ir.check import check_types
-from ..._ir.effects import are_ordered, on_references, shifted
+from ..._ir.effects import are_ordered, check_not_masked, on_references, shifted
 from ..._ir.jaxpr import Jaxpr
 from ..._ir.primitive import (
     Primitive,
@@ -296,6 +296,8 @@ def _(axis, args, dims, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
     carry_dims = tuple(0 if b else None for b in batched)
     body, _ = batch_jaxpr(body_jaxpr, (*body_d, *carry_dims), axis, carry_dims)
     mapped_pred = pred_batched(batched)
+    if mapped_pred:
+        check_not_masked(cond_jaxpr.effects | body_jaxpr.effects, "a loop's condition")
     cond, _ = batch_jaxpr(cond_jaxpr, (*cond_d, *carry_dims), axis, (0,) if mapped_pred else None)
     cond_consts, body_consts, init = _split(list(args), cond_nconsts, body_nconsts)
     init = [move_axis(x, d, 0, axis.size) if b else x for x, d, b in zip(init, carry_d, batched)]

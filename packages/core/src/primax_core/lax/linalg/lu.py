@@ -167,9 +167,7 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     >>> lu_pivots_to_permutation(np.array([2, 1], np.int32), 3).tolist()
     [2, 1, 0]
     """
-    return lu_pivots_to_permutation_p.bind(
-        pivots, permutation_size=index(permutation_size)
-    )
+    return lu_pivots_to_permutation_p.bind(pivots, permutation_size=index(permutation_size))
 
 
 @lu_pivots_to_permutation_p.rule(abstract)

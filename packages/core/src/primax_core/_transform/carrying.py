@@ -1,0 +1,51 @@
+"""What traces have in common that carry something along with each value: tangents, derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._trace.core import Trace, Tracer, check_live
+
+
+class CarryingTracer(Tracer):
+    """A value of the trace outside, and what is carried along with it."""
+
+    __slots__ = ("primal", "carried")
+
+    def _concrete(self):
+        value = self.primal
+        return value._concrete() if isinstance(value, Tracer) else value
+
+
+class CarryingTrace(Trace):
+    """Computes values under its parent and carries something along."""
+
+    __slots__ = ("of",)
+
+    tracer: type[CarryingTracer]
+
+    def __init__(self, parent: Trace | None, of: Callable | None = None):
+        super().__init__(parent)
+        self.of = of
+
+    def parts(self, x) -> tuple[Any, Any]:
+        """The value of an operand, and what is carried along; ``None`` if nothing is."""
+        if type(x) is self.tracer and x._trace is self:
+            return x.primal, x.carried
+        if isinstance(x, Tracer):
+            check_live(x)
+            if x._trace is self:
+                return x._parts()
+        return x, None
+
+    def apart(self, args: Sequence) -> tuple[list, list, tuple[bool, ...]]:
+        """Values of operands, what some of them carry, and which do."""
+        primals, carried, mask = [], [], []
+        for a in args:
+            p, t = self.parts(a)
+            primals.append(p)
+            mask.append(t is not None)
+            if t is not None:
+                carried.append(t)
+        return primals, carried, tuple(mask)

@@ -1,0 +1,32 @@
+"""Programs that XLA runs for single elements, within a reduction or a scatter."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from .._ir.effects import must_stay
+from .._ir.jaxpr import Jaxpr, jaxprs_in
+
+_REFUSED: Final = frozenset((
+    "cholesky", "cholesky_update", "eig", "eigh", "ffi_call", "fft", "geqp3", "geqrf", "hessenberg",
+    "householder_product", "lu", "lu_pivots_to_permutation", "ormqr", "pure_callback", "qr",
+    "rng_bit_generator", "rng_uniform", "schur", "sort", "svd", "symmetric_product", "top_k",
+    "triangular_solve", "tridiagonal", "tridiagonal_solve",
+))  # fmt: skip
+
+
+def check_for_elements(name: str, program: Jaxpr) -> None:
+    """Refuse a program with operations that end the process where XLA runs it for single elements.
+
+    Raises:
+      NotImplementedError: for callbacks and other effects, sorting, random bits, and calls of
+        libraries.
+    """
+    for eqn in program.eqns:
+        if eqn.primitive.name in _REFUSED or must_stay(eqn.effects) and not jaxprs_in(eqn.params):
+            raise NotImplementedError(
+                f"the function given to {name} combines single elements inside XLA, which cannot "
+                f"do {eqn.primitive.name} there: compute it before or after, or loop with scan"
+            )
+        for held in jaxprs_in(eqn.params):
+            check_for_elements(name, held)
