@@ -21,6 +21,7 @@ def programs(jax: Any, jnp: Any, lax: Any, random: Any) -> dict[str, Program]:
     vmap, grad = jax.vmap, jax.grad
 
     def p(name, fun, *specs, constraints=()):
+        assert name not in found
         found[name] = Program(name, fun, specs, constraints)
 
     def K():
@@ -297,7 +298,7 @@ def programs(jax: Any, jnp: Any, lax: Any, random: Any) -> dict[str, Program]:
     p("perm n", lambda x: random.permutation(K(), x.shape[0]), A)
     p("choice", lambda x: random.choice(K(), x.shape[0], (3,)), A)
     p("categorical", lambda x: random.categorical(K(), x), A)
-    p("split", lambda x: random.key_data(random.split(K(), x.shape[0])), A)
+    p("split keys", lambda x: random.key_data(random.split(K(), x.shape[0])), A)
     p("shuffle vmap", lambda x: vmap(lambda r: r + random.normal(K(), r.shape))(x), A)
     p("dropout", lambda x: jnp.where(random.bernoulli(K(), 0.5, x.shape), x / 0.5, 0), A)
     p("rbg", lambda x: random.normal(random.key(0, impl="rbg"), x.shape), A)
@@ -342,7 +343,7 @@ def programs(jax: Any, jnp: Any, lax: Any, random: Any) -> dict[str, Program]:
     p("slogdet", lambda x: jnp.linalg.slogdet(x), "a, a")
     p("eigvals", lambda x: jnp.abs(jnp.linalg.eigvals(x)).sum(), "a, a")
     p("matrix_rank", lambda x: jnp.linalg.matrix_rank(x), A)
-    p("expm?", lambda x: jnp.linalg.multi_dot([x, x.T, x]), A)
+    p("multi_dot", lambda x: jnp.linalg.multi_dot([x, x.T, x]), A)
     p(
         "scan grad",
         lambda x: grad(lambda y: lax.scan(lambda c, r: (c * r.sum(), c), 1.0, y)[0])(x),

@@ -1,6 +1,5 @@
 """Layouts of arrays in memory."""
 
 from ._api.explicit_layouts import explicit_layout as explicit_layout
-from ._runtime.layouts import Format as Format
-from ._runtime.layouts import Layout as Layout
+from ._runtime.layouts import Format as Format, Layout as Layout
 from .lax.layout_constraint import with_layout_constraint as with_layout_constraint

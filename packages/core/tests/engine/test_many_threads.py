@@ -123,7 +123,7 @@ def test_caches_are_cleared_meanwhile():
         for n in range(5):
             if i == 0:
                 px.clear_caches()
-            y = px.jit(lambda x: lax.sin(x) + n)(x)
+            y = px.jit(lambda x, n=n: lax.sin(x) + n)(x)
             np.testing.assert_allclose(y, np.sin(1) + n, rtol=1e-6)
 
     together(work)

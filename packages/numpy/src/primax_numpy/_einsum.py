@@ -10,6 +10,7 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.extend import Array, cast, dtypes, typeof
+from primax_core.extend.dimensions import typical_size
 
 from ._checks import check_arrays, check_out
 from ._functions import compiled
@@ -151,9 +152,11 @@ def _path(inputs, output, shapes, optimize) -> Any:
         return [(0, 1)] + [(0, len(inputs) - k) for k in range(2, len(inputs))]
     import opt_einsum
 
+    # The order is chosen for sizes of which symbolic ones are an example.
+    costs = [tuple([typical_size(d) for d in s]) for s in shapes]
     try:
         found, _ = opt_einsum.contract_path(
-            f"{','.join(inputs)}->{output}", *shapes, shapes=True,
+            f"{','.join(inputs)}->{output}", *costs, shapes=True,
             optimize=[p for p in optimize if not isinstance(p, str)]
             if isinstance(optimize, tuple)
             else optimize,
@@ -206,7 +209,7 @@ def _check_sizes(text: str, inputs: Sequence[str], shapes: Sequence[tuple[int, .
                     f"einsum: size of label {c!r} for operand {k} ({d}) does not match previous "
                     f"terms ({known}) in {text!r} with shapes {list(shapes)}"
                 )
-            sizes[c] = max(known, d) if 0 not in (known, d) else 0
+            sizes[c] = 0 if 0 in (known, d) else known if d == 1 else d
 
 
 @compiled("steps", "precision", "preferred", "contract")
@@ -240,7 +243,7 @@ def _sizes(inputs: Sequence[str], parts: Sequence[Any]) -> dict[str, int]:
     for term, x in zip(inputs, parts):
         for c, d in zip(term, typeof(x).shape):
             known = sizes.get(c, d)
-            sizes[c] = max(known, d) if 0 not in (known, d) else 0
+            sizes[c] = 0 if 0 in (known, d) else known if d == 1 else d
     return sizes
 
 

@@ -114,6 +114,7 @@ from ._hosts import host_ids as host_ids
 
 if TYPE_CHECKING:
     from primax_core import Ref as Ref
+    from primax_core import ad as ad
     from primax_core import debug as debug
     from primax_core import empty_ref as empty_ref
     from primax_core import explain as explain
@@ -137,6 +138,7 @@ __version__ = "0.1.0"
 
 _LAZY = (
     *_modules.OPTIONAL,
+    "ad",
     "debug",
     "experimental",
     "export",

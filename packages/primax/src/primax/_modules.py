@@ -14,6 +14,7 @@ import primax_core
 from . import _aliases
 
 CORE: Final = (
+    "ad",
     "ad_checkpoint",
     "custom_batching",
     "custom_derivatives",

@@ -26,13 +26,13 @@ class Dimension:
         raise NotImplementedError
 
 
-def is_symbolic_dim(d: Any) -> bool:
+def is_symbolic_dim(p: Any) -> bool:
     """Whether a dimension is an expression over dimension variables and not a number.
 
     >>> is_symbolic_dim(3)
     False
     """
-    return isinstance(d, Dimension)
+    return isinstance(p, Dimension)
 
 
 def is_static(sizes: Iterable[Any]) -> bool:

@@ -10,7 +10,7 @@ from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import func
 
 from .._base.errors import InvalidArtifactError
-from . import lapack_calls
+from . import lapack_calls, operation_checks
 
 # jaxlib 0.10 runs out of stack at about 400 conditionals in each other.
 DEPTH: Final = 200
@@ -62,6 +62,9 @@ class _Walk:
         name = op.name
         if name in _FOREIGN:
             _refuse(f"its operation {name} reaches out of the program")
+        problem = operation_checks.problem_of(op)
+        if problem:
+            _refuse(f"an operation {name} does not fit: {problem}")
         for value in op.results:
             self.type(value.type)
         attributes = op.attributes

@@ -37,6 +37,7 @@ __all__ = [
     "size_as",
     "slice_bounds",
     "slice_length",
+    "typical_size",
 ]
 
 
@@ -50,6 +51,17 @@ def size_as(n: Any, dtype: Any) -> Any:
     if isinstance(n, Dimension):
         return convert_element_type(n, dtype)
     return np.asarray(n).astype(dtype)[()]
+
+
+def typical_size(n: Any) -> int:
+    """A number that stands for a size where costs are weighed and results do not depend on it."""
+    if not isinstance(n, Dimension):
+        return n
+    found = n.evaluate(dict.fromkeys(n.variables(), _TYPICAL))  # type: ignore[attr-defined]
+    return max(found, 1)
+
+
+_TYPICAL = 128
 
 
 def broadcast_shapes(*shapes: tuple[Any, ...]) -> tuple[Any, ...]:

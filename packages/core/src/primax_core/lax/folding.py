@@ -42,6 +42,7 @@ from .reducing import (
     reduced_shape,
 )
 from .reshaping import reshape, squeeze
+from .scalar_programs import check_for_elements
 from .shapes import int_tuple, past, without
 from .slicing import slice_in_dim
 

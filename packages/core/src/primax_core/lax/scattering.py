@@ -33,6 +33,7 @@ from .index_numbers import (
     hashable,
 )
 from .reshaping import reshape
+from .scalar_programs import check_for_elements
 from .selection import select_n
 from .shapes import canonical_shape, past, tail_of, without
 

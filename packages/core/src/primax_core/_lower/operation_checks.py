@@ -1,0 +1,48 @@
+"""Operations that XLA does not survive if their parts do not fit, and StableHLO's checks let pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from jaxlib.mlir import ir
+
+
+def _compare(op: Any) -> str:
+    """Integers that are compared as floats end LLVM."""
+    if "compare_type" not in op.attributes:
+        return ""
+    kind = str(op.attributes["compare_type"])
+    element = ir.RankedTensorType(op.operands[0].type).element_type
+    integers = isinstance(element, ir.IntegerType)
+    suits = ("SIGNED", "UNSIGNED", "NOTYPE") if integers else ("FLOAT", "TOTALORDER", "NOTYPE")
+    return "" if any(f" {s}>" in kind for s in suits) else f"it compares {element} by {kind}"
+
+
+def _fft(op: Any) -> str:
+    """The routine on the CPU ends the process for lengths that are not those of the operand."""
+    operand, result = (ir.RankedTensorType(v.type) for v in (op.operands[0], op.results[0]))
+    if not (operand.has_static_shape and result.has_static_shape):
+        return ""
+    lengths = list(ir.DenseI64ArrayAttr(op.attributes["fft_length"]))
+    kind = str(op.attributes["fft_type"])
+    n = len(lengths)
+    if not 1 <= n <= min(operand.rank, result.rank) or min(lengths) < 1:
+        return f"its lengths are {lengths}"
+    half = [*lengths[:-1], lengths[-1] // 2 + 1]
+    taken = half if " IRFFT>" in kind else lengths
+    given = half if " RFFT>" in kind else lengths
+    fits = operand.shape[-n:] == taken and result.shape[-n:] == given
+    return "" if fits else f"its lengths are {lengths} for {operand} and {result}"
+
+
+_CHECKS: Final[dict[str, Callable[[Any], str]]] = {
+    "stablehlo.compare": _compare,
+    "stablehlo.fft": _fft,
+}
+
+
+def problem_of(op: Any) -> str:
+    """What is wrong with an operation, or ``""``."""
+    check = _CHECKS.get(op.name)
+    return "" if check is None else check(op)
