@@ -24,6 +24,7 @@ nox.options.error_on_external_run = True
 
 TEST_TOOLS = ["pytest>=8", "hypothesis>=6.100", "pytest-xdist>=3.5"]
 EVERYTHING = ["primax[all]"]
+CORE = "primax-core[export]"
 # The interpreter and jaxlib pairs that are supported; the first is what most machines get.
 VERSIONS = [
     ("3.11", "0.10.2"),
@@ -119,7 +120,7 @@ def tests(session: nox.Session, part: str) -> None:
         compare_with_newest(session)
         return
     wheel = workspace.wheels()[part]
-    install(session, part, also=TEST_TOOLS)
+    install(session, CORE if part == "primax-core" else part, also=TEST_TOOLS)
     # The examples in docstrings are run where the wheel was installed.
     examples = ["--doctest-modules", "--doctest-ignore-import-errors", "--pyargs", wheel.package]
     pytest(session, str(wheel.folder / "tests"), *examples)
@@ -157,7 +158,7 @@ def compare_with_newest(session: nox.Session) -> None:
 def versions(session: nox.Session, version: str, jaxlib: str) -> None:
     """Test the core, then the NumPy layer, on each supported pair of Python and jaxlib."""
     python = own_environment(session, version, f"versions-{version}-{jaxlib}")
-    install(session, "primax-core", python=python, also=[*TEST_TOOLS, f"jaxlib=={jaxlib}"])
+    install(session, CORE, python=python, also=[*TEST_TOOLS, f"jaxlib=={jaxlib}"])
     elsewhere = runs_elsewhere(version, jaxlib)
     skipped = WITHOUT_KIT if elsewhere else []
     pytest(session, "packages/core/tests", *skipped, python=python)
@@ -177,7 +178,7 @@ def runs_elsewhere(version: str, jaxlib: str) -> bool:
 @nox.session
 def vendored(session: nox.Session) -> None:
     """Test a copy of the core under another name, then beside the original and jax."""
-    _, dependencies = workspace.resolve("primax-core")
+    _, dependencies = workspace.resolve(CORE)
     pip(session, "python", "install", *dependencies, *TEST_TOOLS)
     folder = BUILD / "vendored"
     shutil.rmtree(folder, ignore_errors=True)

@@ -73,8 +73,8 @@ VALUES = [
     "slice rev", "slice 2:4", "idx-1", "idx tup", "at set", "at add", "at idx", "matmul batch",
     "einsum2", "einsum trace", "pad2", "pad edge", "where", "cumsum", "argsort", "diff", "median",
     "tril", "diag2", "meshgrid", "average", "percentile", "inv", "solve", "det", "svdvals", "x/dim",
-    "array(shape)", "multi_dot", "attention", "layernorm", "heads", "onehot", "scan", "fori", "vmap",
-    "grad idx", "grad max", "jacrev", "grad solve", "grad chol", "conv", "avg pool",
+    "array(shape)", "multi_dot", "attention", "layernorm", "heads", "onehot", "scan", "fori",
+    "vmap", "grad idx", "grad max", "jacrev", "grad solve", "grad chol", "conv", "avg pool",
     "vmap while", "vmap dyn", "normal", "randint", "bernoulli", "split keys", "top_k",
 ]  # fmt: skip
 SIZES = (

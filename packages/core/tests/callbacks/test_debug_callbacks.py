@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import subprocess
 import sys
@@ -241,3 +242,33 @@ def test_failures_nobody_waited_for_are_told_at_the_end():
         "    raise SystemExit(7 if 'late' in str(e) else 8)\n"
     )
     assert done.returncode == 7 or "KeyError: 'late'" in done.stderr, done
+
+
+def stopped(x):
+    y = x * 2
+    debug.breakpoint(stdin=io.StringIO("p y\nc\n"), stdout=io.StringIO())
+    return y
+
+
+LOOKS = {
+    "print": lambda x: debug.print("{} {a}", x, a=(x, "text")),
+    "log": lambda x: debug.log("{}", x),
+    "callback": lambda x: debug.callback(lambda *xs: None, x, "text"),
+    "breakpoint": stopped,
+    "sharding": lambda x: debug.inspect_array_sharding(x, callback=lambda s: None),
+}
+
+
+@pytest.mark.parametrize("name", LOOKS)
+@pytest.mark.parametrize("how", ["jit", "vmap", "grad"])
+def test_looking_keeps_no_tracers(name, how):
+    look = LOOKS[name]
+
+    def f(x):
+        look(x)
+        return x
+
+    with px.checking_leaks():
+        x = np.ones(2, np.float32) if how == "vmap" else 1.0
+        px.block_until_ready(getattr(px, how)(f)(x))
+        px.effects_barrier()

@@ -195,3 +195,65 @@ def test_ahead_of_time(log):
     compiled(1)
     compiled(2)
     assert values(log) == [1, 2]
+
+
+# As often as the program says
+
+
+def seen_by(log, x):
+    return px.io_callback(lambda x: (log(x), np.asarray(x))[1], S((), np.float32), x)
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_not_for_examples_that_only_run_along(log, ordered):
+    def noted(x):
+        note(log, x, ordered=ordered)
+        return x
+
+    def chosen(x):
+        return lax.cond(x > 0, noted, lambda x: x, x)
+
+    def looped(n):
+        return lax.while_loop(lambda i: i < n, lambda i: noted(i) + 1, np.int32(0))
+
+    with pytest.raises(NotImplementedError, match="IO effect not supported in vmap of a condition"):
+        px.vmap(chosen)(np.array([1.0, -1.0], np.float32))
+    if not ordered:
+        with pytest.raises(NotImplementedError, match="vmap of a loop's condition that differs"):
+            px.vmap(looped)(np.array([1, 3], np.int32))
+    assert values(log) == []
+
+
+def test_conditions_that_all_examples_share(log):
+    f = px.vmap(lambda x: lax.cond(True, lambda x: seen_by(log, x), lambda x: x, x))
+    assert f(np.array([1.0, 2.0], np.float32)).tolist() == [1.0, 2.0]
+    assert sorted(values(log)) == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("how", [lambda f: f, px.jit])
+def test_not_again_where_values_are_computed_again(log, how):
+    @px.checkpoint
+    def layer(x):
+        note(log, lax.stop_gradient(x))
+        return lax.sin(lax.sin(x))
+
+    slope = how(px.grad(lambda x: layer(x) * 2))(0.5)
+    assert values(log) == [0.5]
+    np.testing.assert_allclose(slope, 2 * np.cos(np.sin(0.5)) * np.cos(0.5), rtol=1e-5)
+
+
+def test_not_again_in_a_loop_that_is_computed_again(log):
+    @px.checkpoint
+    def step(c, x):
+        note(log, x)
+        return lax.sin(c) * x, None
+
+    xs = np.array([1.0, 2.0, 3.0], np.float32)
+    px.jit(px.grad(lambda c: lax.scan(step, c, xs)[0]))(0.5)
+    assert values(log) == [1.0, 2.0, 3.0]
+
+
+def test_a_batch_of_none(log):
+    out = px.vmap(lambda x: seen_by(log, x))(np.zeros((0,), np.float32))
+    assert out.shape == (0,) and out.dtype == np.float32
+    assert values(log) == []

@@ -319,3 +319,52 @@ def test_never_in_the_cache_on_disk(monkeypatch):
     assert not asked
     px.jit(lambda x: lax.sin(x) * 17)(X)
     assert asked
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_list_stands_for_a_tuple(compiled):
+    f = calling(lambda x: [np.asarray(x), np.asarray(x) + 1], (F2, F2))[compiled]
+    a, b = f(X)
+    np.testing.assert_array_equal(b, a + 1)
+    f = calling(lambda x: (np.asarray(x),), [F2])[compiled]
+    assert isinstance(f(X), list)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_arguments_have_strong_types(compiled):
+    weak = []
+    f = calling(lambda x: weak.append(x.weak_type) or np.float32(0), S((), np.float32))[compiled]
+    px.block_until_ready(f(1.5))
+    assert weak == [False]
+
+
+INDEX = lax.ScatterDimensionNumbers((), (0,), (0,))
+ELEMENTWISE = {
+    "reduce": lambda f, x: lax.reduce(x, np.float32(0), f, (0,)),
+    "reduce_window": lambda f, x: lax.reduce_window(x, np.float32(0), f, (2,), (1,), "VALID"),
+    "scatter_apply": lambda f, x: lax.scatter_apply(
+        x, np.array([[1]]), lambda a: f(a, a), INDEX, update_shape=(1,)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_not_for_single_elements(name):
+    """XLA would end the process."""
+
+    def called(a, b):
+        return px.pure_callback(lambda a, b: np.asarray(a + b), S((), np.float32), a, b)
+
+    def shown(a, b):
+        px.debug.print("{}", a)
+        return a + b
+
+    def sorted_(a, b):
+        pair = lax.concatenate([lax.reshape(a, (1,)), lax.reshape(b, (1,))], 0)
+        return px.jit(lambda pair: lax.reduce_max(lax.sort(pair), (0,)))(pair)
+
+    for f, what in ((called, "pure_callback"), (shown, "debug_callback"), (sorted_, "sort")):
+        with pytest.raises(NotImplementedError, match=f"given to {name} .* cannot do {what} there"):
+            ELEMENTWISE[name](f, X)
+    kept = ELEMENTWISE[name](lambda a, b: px.jit(lambda a, b: a + b)(a, b), X)
+    assert np.isfinite(np.asarray(kept)).all()

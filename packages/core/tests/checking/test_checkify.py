@@ -393,3 +393,19 @@ def test_a_checked_function_is_compiled_once():
 def test_programs_without_checks_are_unchanged():
     f = lambda x: lax.sin(x) + lax.scan(lambda c, _: (c * 2, None), x, None, length=3)[0]
     assert str(px.make_jaxpr(checkify.checkify(f))(1.0)).count("select_n") == 0
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint32, np.int64, np.uint64])
+def test_indices_of_all_widths(dtype):
+    """An index is never narrowed, so that a large one is not taken for a small one."""
+    largest = np.iinfo(dtype).max
+    with px.enable_x64(np.dtype(dtype).itemsize == 8):
+        x = np.ones(3, np.float32)
+        f = px.jit(
+            checkify.checkify(
+                lambda x, i: lax.dynamic_slice(x, (i,), (1,)), errors=checkify.index_checks
+            )
+        )
+        error, _ = f(x, dtype(largest))
+        assert f"index {largest} is out of bounds for axis 0 with size 3" in str(error.get())
+        assert f(x, dtype(2))[0].get() is None

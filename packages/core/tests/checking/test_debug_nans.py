@@ -102,3 +102,21 @@ def test_what_is_found_by_values_that_are_shown(capsys):
     with px.debug_nans(True), pytest.raises(FloatingPointError, match=PLACE):
         px.jit(g)(-1.0)
     assert capsys.readouterr().out.startswith("x -1.0\n")
+
+
+def test_each_use_of_an_operation_has_its_place():
+    """Executables of operations, and of functions of one operation, are shared."""
+    x = px.device_put(np.array([-1.0], np.float32))
+
+    def again(y):
+        return lax.log(y)
+
+    def once_more(y):
+        return lax.log(y)
+
+    for how in (lambda f: f, px.jit, px.vmap):
+        for f in (again, once_more):
+            line = f.__code__.co_firstlineno + 1
+            with px.debug_nans(True), pytest.raises(FloatingPointError) as e:
+                how(f)(x)
+            assert f"{HERE}:{line}:" in str(e.value), str(e.value)

@@ -13,11 +13,16 @@ import pytest
 import primax_core as pc
 from primax_core import export, lax
 from primax_core._api.export import envelope
+from primax_core._api.export.checks import check_module
 from primax_core._base import pytree
 from primax_core._base.digest import digest
+from primax_core._ir.symbolic import UnknownDimensionError
 from primax_core._lower import checking
+from primax_core._lower.platforms import lower_for
 from primax_core.errors import InvalidArtifactError
-from primax_core.extend import ShapedArray
+from primax_core.extend import RuleState, ShapedArray, samples
+from primax_core.testing import primitives_of
+from primax_core.testing.calls import Call
 
 X = np.arange(2, dtype=np.float32)
 
@@ -310,7 +315,7 @@ def test_lapack_with_other_shapes(made, routine, config, operands, results) -> N
         in_tree=pytree.tree_structure(((0,) * len(operands), {})),
         out_tree=pytree.tree_structure((0,) * n), module_kept_var_idx=tuple(range(len(operands))),
     )  # fmt: skip
-    with pytest.raises(InvalidArtifactError, match=f"call of lapack_{routine}_ffi does not fit"):
+    with pytest.raises(InvalidArtifactError, match=f"does not fit: lapack_{routine}_ffi: "):
         export.deserialize(data)
 
 
@@ -344,6 +349,48 @@ def test_our_own_linear_algebra_fits(dtype) -> None:
     for f, x in calls:
         found = export.deserialize(export.export(pc.jit(f))(x).serialize())
         assert len(found.out_avals) >= 1
+
+
+@pytest.mark.parametrize(
+    ("line", "match"),
+    [
+        ("%c = stablehlo.compare EQ, %i, %i, FLOAT : (tensor<2xi32>, tensor<2xi32>) -> "
+         "tensor<2xi1>", "compares i32 by"),
+        ("%f = stablehlo.fft %z, type = FFT, length = [57349] : (tensor<2xcomplex<f32>>) -> "
+         "tensor<2xcomplex<f32>>", r"its lengths are \[57349\]"),
+        ("%l = stablehlo.custom_call @LayoutConstraint(%a) : (tensor<2xf32>) -> tensor<700xf32>",
+         "LayoutConstraint gives another type"),
+    ],
+)  # fmt: skip
+def test_operations_that_xla_does_not_survive(made, line, match) -> None:
+    text = main(
+        "%i = stablehlo.constant dense<1> : tensor<2xi32>\n"
+        "%z = stablehlo.complex %a, %a : tensor<2xcomplex<f32>>\n"
+        f"{line}\n%r = stablehlo.add %a, %a : tensor<2xf32>"
+    )
+    data = replaced(made, mlir_module_serialized=module_of(text))
+    with pytest.raises(InvalidArtifactError, match=match):
+        export.deserialize(data)
+
+
+def test_every_primitive_of_ours_passes() -> None:
+    """What the library itself writes is never refused."""
+    tried = 0
+    for prim in primitives_of(lax):
+        if prim.state_of(samples) is not RuleState.PRESENT:
+            continue
+        call = Call(prim, next(iter(prim.require(samples, "this test")())), False, 0)
+        with call.mode():
+            f = pc.jit(lambda *args, call=call: call.fun(*args))
+            traced = f.trace(*map(np.asarray, call.args))
+            try:
+                lowered = lower_for(traced.jaxpr, "f", ("cpu",))
+            except UnknownDimensionError:  # of a variable that is no argument's
+                continue
+        if not lowered.callbacks and not traced.jaxpr.effects:
+            check_module(lowered.module, ())
+            tried += 1
+    assert tried > 150
 
 
 # The other process

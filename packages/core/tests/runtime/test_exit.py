@@ -62,7 +62,10 @@ WORK = {
         f = px.jit(lambda x: px.debug.callback(lambda a: None, x, ordered=True))
         daemons(lambda n: f(x))
     """,
-    "callback under way": "y = px.jit(lambda x: px.pure_callback(lambda a: (time.sleep(0.3), a)[1], x, x))(x)",
+    "callback under way": """
+        f = px.jit(lambda x: px.pure_callback(lambda a: (time.sleep(0.3), a)[1], x, x))
+        y = f(x)
+    """,
     "callback that computes": "y = px.jit(lambda x: px.pure_callback(lambda a: heavy(a), x, x))(x)",
     "profiler": "import tempfile; px.profiler.start_trace(tempfile.mkdtemp()); y = heavy(x)",
     "pool": """

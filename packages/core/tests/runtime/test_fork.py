@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 import pytest
-
 from processes import run
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

@@ -355,3 +355,15 @@ def test_derivatives_do_not_leak():
 def test_the_order_of_a_program_that_holds_programs():
     jaxpr = px.make_jaxpr(lambda x: jet(px.jit(cube), (x,), ([1.0, 0.0],)))(2.0)
     assert {e.primitive.name for e in walk(jaxpr)} >= {"jit", "mul"}
+
+
+def test_nothing_leaks():
+    with px.checking_leaks():
+        y, terms = jet(lambda x: lax.sin(x) * 2, (1.0,), ([1.0, 0.0],))
+    np.testing.assert_allclose([y, *terms], [2 * np.sin(1), 2 * np.cos(1), -2 * np.sin(1)], 1e-6)
+
+
+def test_leaks_are_found():
+    kept = []
+    with px.checking_leaks(), pytest.raises(Exception, match="Leaked trace of Taylor-mode"):
+        jet(lambda x: kept.append(x) or lax.sin(x), (1.0,), ([1.0, 0.0],))

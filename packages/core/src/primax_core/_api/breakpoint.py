@@ -17,6 +17,7 @@ from .debugging import callback
 
 _CONTEXT: Final = 5
 _CLI: Final = "cli"
+_TRACED: Final = object()
 
 
 class Frame(NamedTuple):
@@ -66,15 +67,16 @@ def breakpoint(
     traced, shapes = [], []
     for frame in frames:
         leaves, tree = _flatten(frame.variables)
-        shapes.append((tree, leaves))
         traced.extend(x for x in leaves if isinstance(x, Tracer))
+        shapes.append((tree, [_TRACED if isinstance(x, Tracer) else x for x in leaves]))
+    frames = [f._replace(variables={}) for f in frames]
 
     def stop(*values: Any) -> None:
         found = iter(values)
         filled = [
             f._replace(
                 variables=pytree.tree_unflatten(
-                    tree, [next(found) if isinstance(x, Tracer) else x for x in leaves]
+                    tree, [next(found) if x is _TRACED else x for x in leaves]
                 )
             )
             for f, (tree, leaves) in zip(frames, shapes)

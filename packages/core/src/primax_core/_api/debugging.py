@@ -52,22 +52,28 @@ def callback(
 
 def _callback(function, *args, ordered=False, partitioned=False, **kwargs) -> None:
     check_callable(function)
-    leaves, tree = pytree.tree_flatten((args, kwargs))
-    arrays, others = _apart(leaves)
+    arrays, whole = _split(args, kwargs)
 
     def flat(*values: Any) -> None:
-        found = iter(values)
-        whole = [next(found) if i not in others else others[i] for i in range(len(leaves))]
-        args, kwargs = pytree.tree_unflatten(tree, whole)
+        args, kwargs = whole(values)
         function(*args, **kwargs)
 
     _show(function, flat, arrays, ordered, partitioned)
 
 
-def _apart(leaves: Sequence[Any]) -> tuple[list[Any], dict[int, Any]]:
-    """The arrays among the leaves, and the others by their positions."""
+def _split(args: Any, kwargs: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
+    """The arrays among arguments, and what puts the arguments together from their values."""
+    leaves, tree = pytree.tree_flatten((args, kwargs))
     others = {i: x for i, x in enumerate(leaves) if not is_valid_type(x)}
-    return [x for i, x in enumerate(leaves) if i not in others], others
+    count = len(leaves)  # the leaves are not kept: they may be tracers
+
+    def whole(values: Sequence[Any]) -> Any:
+        found = iter(values)
+        return pytree.tree_unflatten(
+            tree, [others[i] if i in others else next(found) for i in range(count)]
+        )
+
+    return [x for i, x in enumerate(leaves) if i not in others], whole
 
 
 class _Shown:
@@ -186,15 +192,12 @@ def _print(
         )
     if not skip_format_check:
         check_format(fmt, args, kwargs, unused=False)
-    leaves, tree = pytree.tree_flatten((args, kwargs))
-    arrays, others = _apart(leaves)
+    arrays, whole = _split(args, kwargs)
     record = source.capture() if _use_logging else None
     options = np.get_printoptions()
 
     def flat(*values: Any) -> None:
-        found = iter(values)
-        whole = [next(found) if i not in others else others[i] for i in range(len(leaves))]
-        args, kwargs = pytree.tree_unflatten(tree, whole)
+        args, kwargs = whole(values)
         with np.printoptions(**options):
             text = fmt.format(*args, **kwargs)
         if record is None:

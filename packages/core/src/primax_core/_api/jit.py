@@ -19,7 +19,6 @@ from .._transform.call import Inline
 from .._transform.staged import Staged, Traced
 from .arguments import as_tuple, check_callable, debug_info, name_of
 from .formats import Wanted, layout_of, shardings_in, wanted_formats
-from .retraces import explain_miss
 from .stages import Lowered, Traced as TracedStage
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
@@ -189,6 +188,13 @@ def _hashed(value: Any) -> Any:
     return value
 
 
+def _explain_miss(staged: Staged, key: tuple, avals: Sequence) -> None:
+    if state.explain_cache_misses:
+        from .retraces import explain_miss  # only for those who ask
+
+        explain_miss(staged, key, avals)
+
+
 class _JitStaged(Staged):
     """A staged function with jit's options."""
 
@@ -204,7 +210,7 @@ class _JitStaged(Staged):
             if options.compiler_options
             else {},
             cache=cache,
-            on_miss=explain_miss,
+            on_miss=_explain_miss,
         )
 
     def _debug_info(self, in_tree, static_key) -> DebugInfo:

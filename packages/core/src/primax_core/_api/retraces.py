@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .._base import log
-from .._base.config import changed_options, state
+from .._base.config import changed_options
 from .._transform.staged import Staged
 
 _PROPERTIES = ("shape", "dtype", "weak_type", "sharding")
@@ -97,9 +97,7 @@ def _types(name: str, a: Any, b: Any) -> list[Change]:
 
 
 def explain_miss(staged: Staged, key: tuple, avals: Sequence) -> None:
-    """Say in the log why a function is traced, if ``explain_cache_misses`` asks for it."""
-    if not state.explain_cache_misses:
-        return
+    """Say in the log why a function is traced, as ``explain_cache_misses`` asks for."""
     head = f"TRACING CACHE MISS for {staged.name}"
     if not staged.traced:
         why = "it was never traced before (or its function object is new)"

@@ -79,9 +79,7 @@ def jet(
         with set_trace(trace):
             out = fun(*args)
         outs, out_tree = _flatten(out)
-        for o in outs:
-            output_aval(o, fun)
-        split = [trace.parts(o) for o in outs]
+        split = [_parts(trace, o, fun) for o in outs]
     finally:
         trace.live = False
     if state.check_tracer_leaks:
@@ -89,6 +87,12 @@ def jet(
         check_leaks(trace, f"of Taylor-mode differentiation of {describe(fun)}")
     found = [_derivatives(p, terms, order, factorial_scaled) for p, terms in split]
     return _unflatten(out_tree, [finished(p) for p, _ in split]), _unflatten(out_tree, found)
+
+
+def _parts(trace: TaylorTrace, out: Any, fun: Callable[..., Any]) -> Any:
+    """The value of a result and its derivatives."""
+    output_aval(out, fun)
+    return trace.parts(out)
 
 
 def _moving(trace: TaylorTrace, primal: Any, terms: list, i: int, factorial_scaled: bool) -> Any:

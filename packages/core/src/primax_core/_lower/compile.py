@@ -13,7 +13,7 @@ from .._base.config import state
 from .._base.digest import digest as digest_of
 from .._base.turns import Turns
 from .._ir.jaxpr import Jaxpr
-from .._runtime import custom_calls, ending as _ending, forking as _forking  # noqa: F401
+from .._runtime import custom_calls
 from .._runtime.array import Spec, spec_of
 from .._runtime.devices import check_not_forked, platform_of
 from .._runtime.disk import executables as disk
@@ -109,6 +109,9 @@ def _executable(
     loaded: Loaded, jaxpr: Jaxpr, in_specs, sharding, committed, donated, name, kept, consts,
     formats: Formats | None = None,
 ) -> Executable:  # fmt: skip
+    # What happens at the exit and after a fork, for processes that run programs.
+    from .._runtime import ending as _ending, forking as _forking  # noqa: F401
+
     in_layouts = None
     if formats is None:
         out_specs = [spec_of(v.aval, sharding, committed) for v in jaxpr.outvars]

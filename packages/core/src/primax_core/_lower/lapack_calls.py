@@ -210,7 +210,7 @@ def problem_of(target: str, op: Any) -> str:
             ]
             _need(said == found, f"its {what} should be {said} and are {found}")
     except _Misfit as e:
-        return str(e)
+        return f"{target}: {e}"
     return ""
 
 

@@ -91,7 +91,8 @@ def as_text(data: bytes) -> str:
 
 # XLA's own, whose meaning is kept.
 _STABLE: Final = frozenset((
-    "ApproxTopK", "PartialReduce", "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape",
+    "ApproxTopK", "LayoutConstraint", "PartialReduce", "Sharding", "SPMDFullToShardShape",
+    "SPMDShardToFullShape",
     "annotate_device_placement", "shape_assertion", "stablehlo.dynamic_approx_top_k",
     "stablehlo.dynamic_reduce_window", "stablehlo.dynamic_rng_bit_generator",
     "stablehlo.dynamic_top_k", "dce_sink",

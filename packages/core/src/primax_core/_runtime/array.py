@@ -49,8 +49,8 @@ class Spec:
         if not is_static(stored.shape):
             raise UnknownDimensionError(
                 f"there are no arrays of type {aval.str_short()}: the sizes of an array are "
-                "numbers. Functions can be traced for symbolic shapes (by export, make_jaxpr, eval_shape or "
-                "jit(f).trace), and not called or compiled for them."
+                "numbers. Functions can be traced for symbolic shapes (by export, make_jaxpr, "
+                "eval_shape or jit(f).trace), and not called or compiled for them."
             )
         self.handler = result_handler(stored, sharding._jaxlib(stored.ndim)).wrap(self.wrap)
 

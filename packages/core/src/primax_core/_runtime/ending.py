@@ -17,6 +17,7 @@ import types
 from typing import Final
 
 from .callbacks import HostCall
+from .disk import writer
 from .failures import interpreter
 
 _PATIENCE: Final = 10.0
@@ -78,6 +79,7 @@ def _end(ident: int) -> None:
 
 
 def _end_threads() -> None:
+    writer.finish_at_exit()  # its thread is in the library too
     interpreter.ends = True
     if len(sys._current_frames()) > 1:
         sys.setswitchinterval(max(_UNDISTURBED, sys.getswitchinterval()))

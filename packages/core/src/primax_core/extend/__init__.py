@@ -89,6 +89,7 @@ from .._lower.lazy import chlo as chlo
 from .._lower.lazy import hlo as hlo
 from .._lower.lazy import ir as ir
 from .._lower.lazy import mlir as mlir
+from .._lower.lazy import shaped as shaped
 from .._runtime.custom_calls import provides_custom_calls as provides_custom_calls
 from .._transform.batching import Axis as Axis
 from .._transform.batching import move_axis as move_axis

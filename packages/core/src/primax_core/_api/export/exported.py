@@ -12,6 +12,7 @@ import numpy as np
 from ..._base import pytree
 from ..._base.config import state
 from ..._base.source import api_boundary
+from ..._ir import dtypes
 from ..._ir.avals import ShapedArray
 from ..._ir.symbolic import is_static, is_symbolic_dim
 from ..._lower.exported import PortableProgram
@@ -191,8 +192,8 @@ class Exported:
         for i, (got, aval) in enumerate(zip(avals, self.in_avals)):
             if got.dtype != aval.dtype:
                 raise ValueError(
-                    f"Dtype mismatch for {self._argument(i)}: expected {aval.dtype.name} and "
-                    f"called with {got.dtype.name}"
+                    f"Dtype mismatch for {self._argument(i)}: expected "
+                    f"{dtypes.full_name(aval.dtype)} and called with {dtypes.full_name(got.dtype)}"
                 )
             if got.ndim != aval.ndim:
                 raise ValueError(

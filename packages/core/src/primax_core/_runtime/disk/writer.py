@@ -80,7 +80,8 @@ def finish(seconds: float | None = None) -> None:
 
 
 @atexit.register
-def _finish_at_exit() -> None:
+def finish_at_exit() -> None:
+    """Wait at the end of the process, for a while."""
     finish(_SECONDS_AT_EXIT)
     _queue.jobs.clear()
     # Ending the interpreter while its thread is inside jaxlib would abort the process.

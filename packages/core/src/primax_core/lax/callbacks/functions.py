@@ -40,14 +40,18 @@ class FlatCallback:
         if self.out_tree is None:
             return []
         found, tree = pytree.tree_flatten(out)
-        if tree != self.out_tree and type(out) in (list, tuple):  # either will do
-            tree = pytree.tree_structure((tuple if type(out) is list else list)(out))
-        if tree != self.out_tree:
+        if tree != self.out_tree and not self._fits(out):
             raise TypeError(
                 f"the callback {summarize_function(self.function)} returned the structure {tree}, "
                 f"but result_shape_dtypes has the structure {self.out_tree}"
             )
         return found
+
+    def _fits(self, out: Any) -> bool:
+        # A list stands for a tuple, and a tuple for a list.
+        if type(out) is list:
+            return pytree.tree_structure(tuple(out)) == self.out_tree
+        return type(out) is tuple and pytree.tree_structure(list(out)) == self.out_tree
 
     def __eq__(self, other: object) -> bool:
         return (

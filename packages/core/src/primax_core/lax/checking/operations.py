@@ -14,7 +14,6 @@ from ..._transform.faults import Check, error_checks
 from ..arithmetic import div_p
 from ..bitwise import bitwise_or
 from ..comparison import eq, gt, lt, ne
-from ..conversion import convert_element_type
 from ..dynamic_slicing import dynamic_index_in_dim, dynamic_slice_p, dynamic_update_slice_p
 from ..gathering import gather_p
 from ..joining import concatenate
@@ -114,7 +113,7 @@ def _index_check(shape: tuple[int, ...], indices: Any, upper: Sequence[int], axe
     """
     dtype = typeof(indices).dtype
     # What the indices' own type cannot hold they cannot exceed.
-    most = np.minimum(np.asarray(upper, np.int64), dtypes.iinfo(dtype).max).astype(dtype)
+    most = np.array([min(n, dtypes.iinfo(dtype).max) for n in upper], dtype)
     most = most.reshape((1,) * (typeof(indices).ndim - 1) + (-1,))
 
     flat_shape = (typeof(indices).size,)
@@ -136,9 +135,7 @@ def _index_check(shape: tuple[int, ...], indices: Any, upper: Sequence[int], axe
     components = np.tile(np.asarray(axes, np.int32), count)
     return Check(
         OOBError, lambda: _any(outside()), describe,
-        lambda: [
-            first(convert_element_type(reshape(indices, flat_shape), np.int32)), first(components),
-        ],
+        lambda: [first(reshape(indices, flat_shape)), first(components)],
     )  # fmt: skip
 
 
@@ -175,7 +172,7 @@ def _starts(x: Any, starts: Sequence[Any], window: Sequence[int]) -> list[Check]
     axes = [d for d, size in enumerate(window) if size != shape[d]]
     if not axes:
         return []
-    rows = [reshape(convert_element_type(starts[d], np.int32), (1,)) for d in axes]
+    rows = [reshape(starts[d], (1,)) for d in axes]
     upper = [shape[d] - window[d] for d in axes]
     return [_index_check(shape, concatenate(rows, 0), upper, axes)]
 

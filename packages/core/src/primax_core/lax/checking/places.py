@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..._base.config import debug_infs, debug_nans
+from ..._base.source import capture
 from ..._ir.jaxpr import Jaxpr
 from ..._runtime.dispatch import run_eagerly
 from ..._transform.faults import apart, faulty
@@ -26,6 +27,9 @@ def first_place(program: Jaxpr, args: Sequence[Any], what: str) -> str | None:
         return None
     if any(a.is_deleted() for a in args):
         return None
+    if program.debug_info.filename is None:  # an operation, which was first used elsewhere
+        here = capture()
+        program = program.replace(eqns=[e.replace(source_info=here) for e in program.eqns])
     with debug_nans(False), debug_infs(False):
         checked, sites = faulty(program, frozenset({_SOUGHT[what]}))
         _, found = apart(run_eagerly(checked, list(args)), sites)

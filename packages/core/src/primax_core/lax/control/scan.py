@@ -53,7 +53,7 @@ from .bodies import (
     promote_weak,
     trace_body,
 )
-from .scan_loop import emit_loop, emit_steps
+from .scan_loop import emit_loop, emit_steps, emit_symbolic_loop
 from .scan_residuals import LinearScan
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
@@ -254,8 +254,8 @@ def _(ctx, *values, jaxpr, length, reverse, unroll, num_consts, num_carry, **_):
     if length == 0:
         return [*init, *(mlir.zeros_of(a) for a in y_avals)]
     if not is_static((length,)):
-        unroll = 1
-    elif unroll >= length:
+        return emit_symbolic_loop(ctx, jaxpr, length, reverse, consts, init, xs, y_avals)
+    if unroll >= length:
         return emit_steps(ctx, jaxpr, length, reverse, consts, init, xs, len(y_avals))
     ys = [mlir.zeros_of(a) for a in y_avals]
     return emit_loop(ctx, jaxpr, length, reverse, unroll, consts, init, xs, ys)

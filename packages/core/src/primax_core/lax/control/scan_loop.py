@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._ir.jaxpr import Jaxpr
+from ..._ir.symbolic import max_dim
 from ..._lower.lazy import hlo, lowering, mlir, shaped
 from .while_loop import emit_while
 
@@ -40,6 +41,32 @@ def emit_loop(
         at = _i32(length - 1 - k if reverse else k)
         carry, ys = _step(ctx, jaxpr, consts, carry, xs, ys, at)
     return [*carry, *ys]
+
+
+def emit_symbolic_loop(
+    ctx: Any, jaxpr: Jaxpr, length: Any, reverse: bool, consts: Sequence[Any],
+    init: Sequence[Any], xs: Sequence[Any], y_avals: Sequence[Any],
+) -> list[Any]:  # fmt: skip
+    """A counted loop of symbolic length. One that may be 0 works on arrays of at least one row, as
+    slices of one row, though never taken, must fit."""
+    rows = max_dim(length, 1)
+    ys = [mlir.zeros_of(a.update(shape=(rows, *a.shape[1:]))) for a in y_avals]
+    if rows is not length:
+        avals = [mlir.physical(v.aval) for v in jaxpr.invars[len(consts) + len(init) :]]
+        xs = [_with_rows(x, a, rows, rows - length) for x, a in zip(xs, avals)]
+    outs = emit_loop(ctx, jaxpr, length, reverse, 1, consts, init, xs, ys)
+    if rows is length:
+        return outs
+    n = len(init)
+    shapes = [mlir.physical(a).shape for a in y_avals]
+    return [*outs[:n], *(shaped.slice(y, [0] * len(s), s) for y, s in zip(outs[n:], shapes))]
+
+
+def _with_rows(x: Any, row: Any, rows: Any, more: Any) -> Any:
+    """An array with rows of zeros after its own."""
+    none = [0] * len(row.shape)
+    zero = mlir.constant(np.zeros((), row.dtype))
+    return shaped.pad(x, zero, (rows, *row.shape), [0, *none], [more, *none], [0, *none])
 
 
 def _i32(value: Any) -> Any:
