@@ -127,6 +127,23 @@ def test_refusals(of):
     assert str(ours).split(".")[0] == str(theirs).split(".")[0]
 
 
+@pytest.mark.parametrize("of", ["cond", "switch"])
+def test_io_of_a_branch_that_only_some_examples_take(of):
+    def f(lib, xnp, io):
+        s = lib.ShapeDtypeStruct((), np.float32)
+        noted = lambda x: io(np.sin, s, x)
+        return {
+            "cond": lambda: lib.vmap(lambda x: lib.lax.cond(x > 0, noted, lambda x: x, x)),
+            "switch": lambda: lib.vmap(
+                lambda x: lib.lax.switch(x.astype(int), [lambda x: x, noted], x)
+            ),
+        }[of]()(xnp.asarray(X))
+
+    ours, theirs = agree(f)
+    assert isinstance(ours, NotImplementedError)
+    assert str(ours).split(" in ")[0] == str(theirs).split(" in ")[0]
+
+
 def test_io_callbacks_in_order():
     def f(lib, xnp, io):
         seen = []

@@ -1,5 +1,6 @@
 """Where errors are said to come from."""
 
+import builtins
 import traceback
 import warnings
 
@@ -147,12 +148,24 @@ def test_filtering_modes(library):
     with traceback_filtering("hide_frames"):
         names, error = frames(call)
         assert names[-3:] == ["boundary", "inner", "on_purpose"]
-        hidden = [
-            frame.f_code.co_name
-            for frame, _ in traceback.walk_tb(error.__traceback__)
-            if frame.f_locals.get("__tracebackhide__")
-        ]
-        assert hidden == ["boundary", "inner", "on_purpose"]
+        assert hidden_in(error) == ["boundary", "inner", "on_purpose"]
+
+
+def hidden_in(error):
+    frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
+    return [f.f_code.co_name for f in frames if f.f_locals.get("__tracebackhide__")]
+
+
+def test_in_ipython_frames_are_hidden(library, monkeypatch):
+    def call():
+        library["boundary"](library["on_purpose"])
+
+    with traceback_filtering("auto"):
+        names, error = frames(call)
+        assert names[-1] == "call" and not hidden_in(error)
+        monkeypatch.setattr(builtins, "__IPYTHON__", True, raising=False)
+        names, error = frames(call)
+        assert names[-3:] == hidden_in(error) == ["boundary", "inner", "on_purpose"]
 
 
 def test_warnings_point_at_the_user(library):

@@ -409,3 +409,37 @@ def test_indices_of_all_widths(dtype):
         error, _ = f(x, dtype(largest))
         assert f"index {largest} is out of bounds for axis 0 with size 3" in str(error.get())
         assert f(x, dtype(2))[0].get() is None
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_checks_of_branches_that_an_example_did_not_take(how):
+    def of(limit):
+        def above(x):
+            px.jit(lambda x: check(x > limit, "{x} is not above {limit}", x=x, limit=limit))(x)
+            return x * 2
+
+        def below(x):
+            return lax.scan(lambda c, y: (c, check(y < 0, "{y}", y=y)), x, lax.reshape(x, (1,)))[0]
+
+        return px.vmap(lambda x, limit=limit: lax.cond(x > 0, above, below, x))
+
+    x = np.array([0.5, 2.0, -1.0], np.float32)
+    assert found(of(np.float32(0)), x, how=how)[0] is None
+    text, out = found(of(np.float32(1)), x, how=how)
+    assert text == "0.5 is not above 1.0 (`check` failed)"
+    assert out.tolist() == [1.0, 4.0, -1.0]
+    twice = px.vmap(of(np.float32(1)))
+    assert found(twice, np.stack([x + 3, x]), how=how)[0].startswith("0.5 is not")
+
+
+def test_debug_checks_of_mapped_branches_stay_silent():
+    def of(check):
+        def branch(x):
+            check(x > 1, "small")
+            return x
+
+        return px.jit(px.vmap(lambda x: lax.cond(x > 0, branch, lambda x: x, x)))
+
+    assert of(checkify.debug_check)(X).tolist() == X.tolist()
+    with pytest.raises(ValueError, match="not functionalized"):
+        of(check)(X)

@@ -190,3 +190,25 @@ def test_copies_share_a_client():
 
 def test_a_started_client_is_not_restarted():
     assert module.clients() is module.clients()
+
+
+def test_results_of_callbacks_lie_where_the_arguments_do():
+    printed = run(
+        """
+        import numpy as np
+        import primax_core as px
+        one, two = px.devices()
+        x = px.device_put(np.ones(3, np.float32), two)
+        called = lambda x: px.pure_callback(lambda x: np.asarray(x), x, x)
+        noted = lambda x: px.io_callback(lambda x: np.asarray(x), x, x)
+        for f in (called, px.jit(called), noted, px.jit(noted)):
+            assert f(x).devices() == {two} and f(x).committed, f
+            assert f(np.ones(3, np.float32)).devices() == {one}
+        try:
+            px.pure_callback(lambda x, y: x, x, x, px.device_put(np.ones(3, np.float32), one))
+        except ValueError as e:
+            print(str(e).partition(":")[0])
+        """,
+        PRIMAX_NUM_CPU_DEVICES="2",
+    )
+    assert printed == "Received incompatible devices for one computation"

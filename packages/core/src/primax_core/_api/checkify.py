@@ -166,7 +166,8 @@ def checkify(
     @api_boundary_of(f)
     def checked(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
         leaves, in_tree = pytree.tree_flatten((args, kwargs))
-        return staged.call_flat(run, None, leaves, in_tree)
+        found: Any = staged.call_flat(run, None, leaves, in_tree)
+        return found
 
     return checked
 

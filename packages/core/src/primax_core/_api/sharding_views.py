@@ -81,10 +81,7 @@ def visualize_sharding(
     """
     if len(shape) not in (1, 2):
         raise ValueError(f"visualize_sharding shows arrays of rank 1 and 2, got the shape {shape}")
-    holders: dict[tuple[tuple[int, int], ...], list[Any]] = {}
-    for device, index in sharding.devices_indices_map(tuple(shape)).items():
-        spans = tuple(s.indices(n)[:2] for s, n in zip(index, shape))
-        holders.setdefault(spans if len(shape) == 2 else ((0, 1), *spans), []).append(device)
+    holders = _holders(shape, sharding)
     rows = sorted({spans[0] for spans in holders})
     columns = sorted({spans[1] for spans in holders})
     texts = {
@@ -110,6 +107,15 @@ def visualize_sharding(
         left, middle, right = "└┴┘" if last else "├┼┤"
         lines.append(f"{left}{middle.join([edge] * len(columns))}{right}")
     sys.stdout.write("\n".join(lines) + "\n")
+
+
+def _holders(shape: Sequence[int], sharding: Any) -> dict[tuple[tuple[int, int], ...], list[Any]]:
+    """The devices that hold each part: its rows, of which a vector is one, and columns."""
+    found: dict[tuple[tuple[int, int], ...], list[Any]] = {}
+    for device, index in sharding.devices_indices_map(tuple(shape)).items():
+        spans = tuple(s.indices(n)[:2] for s, n in zip(index, shape))
+        found.setdefault(spans if len(shape) == 2 else ((0, 1), *spans), []).append(device)
+    return found
 
 
 def _color(devs: Sequence[Any], color_map: Callable[..., Any] | None) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from .locks import new_lock
 
@@ -26,7 +26,7 @@ class Turns:
         self._busy: dict[Hashable, tuple[threading.Event, int]] = {}
 
     def once(
-        self, key: Hashable, look: Callable[[Hashable], T | None], make: Callable[[], T]
+        self, key: Hashable, look: Callable[[Any], T | None], make: Callable[[], T]
     ) -> T:  # fmt: skip
         """What ``look`` finds for the key, or what ``make`` makes of it.
 

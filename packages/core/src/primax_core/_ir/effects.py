@@ -18,6 +18,8 @@ class Effect:
       exact: it happens just as often as the program says: not for examples of a batch that only
         run along, nor again where values are computed a second time.
       input_index: the operand that the effect is about, if it is about one.
+      only_where: from a program with this effect to one with a boolean before its arguments, which
+        has the effect where that is true; ``None`` for effects that cannot be withheld so.
     """
 
     keeps: bool = True
@@ -25,6 +27,7 @@ class Effect:
     local: bool = False
     exact: bool = False
     input_index: int | None = None
+    only_where: Callable[[Any], Any] | None = None
 
     def seen_from(self, invars: Sequence[Any], binders: dict[Any, int]) -> Effect:
         """The effect of an equation as the effect of the program that the equation stands in, whose

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -50,7 +51,7 @@ def as_size(d: Any) -> Any:
 
 def index(d: Any) -> Any:
     """``operator.index`` that lets symbolic dimensions pass."""
-    return d if isinstance(d, Dimension) else d.__index__()
+    return d if isinstance(d, Dimension) else operator.index(d)
 
 
 def decided(condition: Callable[[], bool], otherwise: bool) -> bool:

@@ -54,4 +54,3 @@ def emit_callback(
         has_side_effect=has_side_effect,
     )
     return ctx.take_tokens(tokens, outs)
-

@@ -387,8 +387,7 @@ def _executable_of(jaxpr: Jaxpr, specs) -> Executable | Stepwise:
     if any(run in eqn.primitive.rules for eqn in eqns):
         return Stepwise(jaxpr)
     if len(eqns) == 1 and not jaxpr.consts and not (state.debug_nans or state.debug_infs):
-        # A program that is one operation shares that operation's executable, unless its place
-        # matters.
+        # A program that is one operation shares its executable, unless its place matters.
         eqn = eqns[0]
         if (
             list(eqn.invars) == jaxpr.invars

@@ -33,8 +33,10 @@ class _Started(threading.local):
 class _Tokens(deque):
     """The tokens of one thread, oldest first, and that of its last ordered program."""
 
-    __hash__ = object.__hash__
     last: Any = None
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return id(self)
 
 
 _lock: Final = new_lock()

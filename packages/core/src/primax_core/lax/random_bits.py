@@ -63,6 +63,9 @@ def _emit_threefry(ctx, k1, k2, x1, x2):
     def number(n: int):
         return mlir.full(np.uint32(n), shape)
 
+    # Keys may be computed by the cipher themselves: fused into this one, they would be computed for
+    # each of its many uses of them, and XLA would compile for minutes.
+    k1, k2 = hlo.OptimizationBarrierOp([k1, k2]).results
     keys = (k1, k2, hlo.xor(hlo.xor(k1, k2), number(_PARITY)))
     x1, x2 = hlo.add(x1, keys[0]), hlo.add(x2, keys[1])
     for group in range(5):

@@ -11,10 +11,10 @@ from ..._base import pytree
 from ..._base.source import summarize, summarize_function
 from ..._ir.avals import ShapedArray
 from ..._lower.lazy import callbacks
-from ..._runtime.array import put, retyped
+from ..._runtime.array import ArrayImpl, put, retyped
 from ..._runtime.callbacks import HostCall, checked
+from ..._runtime.dispatch import device_of
 from ..._runtime.failures import from_callback, note_failure
-from ..._trace.array import Array
 from ..broadcasting import full
 
 
@@ -111,7 +111,7 @@ class PerExample:
 
 
 def _stored(x: Any) -> np.ndarray:
-    return x._stored if isinstance(x, Array) else np.asarray(x)
+    return x._stored if isinstance(x, ArrayImpl) else np.asarray(x)
 
 
 def what_is(kind: str, callback: Any, place: Any = None) -> str:
@@ -139,13 +139,15 @@ def run_now(kind: str, callback: Any, args: Sequence[Any], out_avals: Sequence[S
       JaxRuntimeError: if it raises or returns something else than it should, as from a program.
     """
     what = what_is(kind, callback)
+    specs = [x._spec for x in args]
+    place = device_of(specs) if any(s.committed for s in specs) else None
     try:
         given = [retyped(x, x.aval.strip_weak_type()) for x in args]
         found = checked(callback(*given), out_avals, what)
     except Exception as e:
         note_failure(e, what)
         raise from_callback(e, what) from e
-    return [put(x, aval=aval) for x, aval in zip(found, out_avals)]
+    return [put(x, place, aval) for x, aval in zip(found, out_avals)]
 
 
 def of_no_example(avals: Sequence[ShapedArray]) -> list[Any]:

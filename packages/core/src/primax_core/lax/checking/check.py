@@ -7,19 +7,23 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..._ir.avals import ShapedArray
 from ..._ir.effects import NamedEffect
+from ..._ir.jaxpr import Jaxpr, jaxprs_in
 from ..._ir.primitive import Primitive, abstract, batch, effects, jvp, lower, transpose
 from ..._ir.samples import Sample, f32, samples
 from ..._runtime.dispatch import run
 from ..._trace.core import typeof
+from ..._trace.staging import eval_jaxpr, stage
 from ..._transform.batching import move_axis
-from ..._transform.faults import CODE, Fault, Site, Sites, faults, slots_of
+from ..._transform.faults import CODE, Fault, Site, Sites, apart, faults, faulty, slots_of
+from ..._transform.pieces import remembered_on
 from ..comparison import ge, lt
 from ..conversion import convert_element_type
 from ..dynamic_slicing import dynamic_index_in_dim
 from ..reducing import argmax
 from ..selection import select_n
-from .errors import FailedCheckError
+from .errors import USER, FailedCheckError
 
 check_p: Final = Primitive("check", multiple_results=True)
 
@@ -28,6 +32,32 @@ class CheckEffect(NamedEffect):
     """The program holds a check that nobody has made a value of."""
 
     name: str = "Check"
+
+    @staticmethod
+    def only_where(program: Jaxpr) -> Jaxpr:
+        """The program whose checks hold wherever a boolean, its first argument, is false."""
+        return remembered_on(program, "guarded checks", None, lambda: _guarded(program))
+
+
+def _guarded(program: Jaxpr) -> Jaxpr:
+    checked, sites = faulty(program, USER)
+
+    def run(chosen, *args):
+        outs, found = apart(eval_jaxpr(checked, args), sites)
+        for fault in found:
+            code = select_n(chosen, np.int32(-1), fault.code)
+            check_p.bind(code, *fault.values, sites=sites, debug=not _insists(program))
+        return outs
+
+    return stage(run, [ShapedArray((), np.dtype(bool)), *program.in_avals], program.debug_info)
+
+
+def _insists(program: Jaxpr) -> bool:
+    """Whether a program has a check that must not be left unseen."""
+    return any(
+        e.primitive is check_p and not e.params["debug"] or any(map(_insists, jaxprs_in(e.params)))
+        for e in program.eqns
+    )
 
 
 _EFFECT: Final = frozenset([CheckEffect()])

@@ -473,7 +473,9 @@ def _(axis, args, dims, *, branches, **params):
     for i, b in enumerate(branches):
         chosen = eq(index, np.int32(i))
         guarded = [_guard(chosen, x) for x in operands] if len(branches) > 1 else operands
-        program, _ = batch_jaxpr(b, (0,) * len(operands), axis, (0,) * len(b.outvars))
+        for withheld in [e.only_where for e in b.effects if e.only_where is not None]:
+            b, guarded = withheld(b), [chosen, *guarded]
+        program, _ = batch_jaxpr(b, (0,) * len(guarded), axis, (0,) * len(b.outvars))
         results.append(eval_jaxpr(program, guarded))
     predicate = ne(index, np.int32(0)) if len(branches) == 2 else index
     outs = []
