@@ -411,3 +411,19 @@ USED_ONCE: dict[str, Callable[[], Any]] = {
 def test_single_uses_are_let_be(name: str) -> None:
     with debug_key_reuse(True):
         USED_ONCE[name]()
+
+
+def test_keys_of_keys_in_one_program() -> None:
+    """Each cipher's key is another's result: fused, they would take minutes to compile."""
+
+    def layers(key: Any) -> Any:
+        weights = []
+        for _ in range(6):
+            key, sub = random.split(key)
+            keys = random.split(sub, 3)
+            weights.append(vmap(lambda k: random.normal(random.fold_in(k, 1)))(keys))
+        return weights
+
+    key = random.key(7)
+    for compiled, eager in zip(jit(layers)(key), layers(key)):
+        np.testing.assert_allclose(compiled, eager, rtol=1e-6)
