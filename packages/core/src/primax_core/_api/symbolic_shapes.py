@@ -13,7 +13,7 @@ from .._ir.dimensions.scope import (
     symbolic_dim_bounds as symbolic_dim_bounds,
 )
 from .._ir.symbolic import is_symbolic_dim as is_symbolic_dim
-from .._trace.core import typeof
+from .._trace.core import is_valid_type, typeof
 from ..lax import dimensions as _dimensions  # noqa: F401 - lets dimensions be values
 from .shape_struct import ShapeDtypeStruct
 
@@ -120,8 +120,8 @@ def _specs_of_leaves(shapes_specs: Any, args: Any, n: int) -> list[Any]:
 
 
 def _spec_of(x: Any, spec: Any, scope: SymbolicScope) -> ShapeDtypeStruct:
-    if hasattr(x, "shape") and hasattr(x, "dtype"):
-        shape, dtype = x.shape, x.dtype
+    if hasattr(x, "shape") and hasattr(x, "dtype") and not is_valid_type(x):
+        shape, dtype = x.shape, x.dtype  # something like an array: a ShapeDtypeStruct, say
         weak = bool(getattr(x, "weak_type", False))
     else:
         aval = typeof(x)
