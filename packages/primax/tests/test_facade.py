@@ -12,7 +12,7 @@ import pytest
 
 import primax
 import primax_core
-from primax._modules import CORE
+from primax._modules import CORE, EXPERIMENTAL
 
 alone = pytest.mark.skipif(
     importlib.util.find_spec("primax_numpy") is not None, reason="the numpy wheel is installed"
@@ -20,9 +20,19 @@ alone = pytest.mark.skipif(
 
 
 def test_every_public_name_of_the_core_is_here() -> None:
-    names = {name for name in vars(primax_core) if not name.startswith("_")}
-    assert names <= set(vars(primax))
-    assert all(getattr(primax, name) is getattr(primax_core, name) for name in names)
+    names = {name for name in dir(primax_core) if not name.startswith("_")}
+    experimental = {*EXPERIMENTAL, "io_callback"}
+    assert experimental <= names and names - experimental <= set(dir(primax))
+    assert experimental <= set(dir(primax.experimental))
+    for name in names:
+        where = primax.experimental if name in experimental else primax
+        assert getattr(where, name) is getattr(primax_core, name)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTAL)
+def test_experimental_modules_are_importable(name: str) -> None:
+    found = importlib.import_module(f"primax.experimental.{name}")
+    assert found is importlib.import_module(f"primax_core.{name}")
 
 
 @pytest.mark.parametrize("name", CORE)

@@ -171,3 +171,15 @@ def test_names_clash_with_nothing() -> None:
     helper = pc.jit(lambda x: x + 1)
     e = export.export(pc.jit(lambda x: helper(helper(x))))(X)
     np.testing.assert_array_equal(pc.jit(lambda x: helper(e.call(helper(x))))(X), X + 4)
+
+
+def test_exported_functions_inside_others_keep_their_names_apart() -> None:
+    double = export.export(pc.jit(lambda x: x * 2))(X)
+    twice = export.export(pc.jit(lambda x: double.call(x) + double.call(x + 1)))(X)
+    thrice = export.export(pc.jit(lambda x: twice.call(double.call(x))))(X)
+    deep = export.export(pc.jit(lambda x: thrice.call(twice.call(x) + 1) * double.call(x)))(X)
+    np.testing.assert_array_equal(thrice.call(X), 8 * X + 2)
+    np.testing.assert_array_equal(deep.call(X), (8 * (4 * X + 3) + 2) * 2 * X)
+    again = export.deserialize(deep.serialize(vjp_order=1))
+    np.testing.assert_array_equal(again.call(X), deep.call(X))
+    np.testing.assert_array_equal(pc.grad(lambda x: total(again.call(x)))(X), 128 * X + 52)

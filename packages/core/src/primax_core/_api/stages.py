@@ -9,6 +9,7 @@ from .._base import pytree
 from .._base.config import state
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import DebugInfo, Jaxpr
+from .._ir.references import is_ref
 from .._lower.formats import Formats
 from .._lower.lazy import _compile, lowering
 from .._runtime.array import ArrayImpl, default_sharding, spec_of
@@ -17,6 +18,7 @@ from .._runtime.dispatch import as_operand, check_may_run
 from .._runtime.errors import JaxRuntimeError
 from .._runtime.layouts import Format, row_major
 from .._trace.core import Tracer, ref_handlers, typeof
+from .._trace.references import check_aliases
 from .shape_struct import ShapeDtypeStruct
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
@@ -255,7 +257,10 @@ class Compiled(Stage):
         if plan is None:
             outs = self._exe([as_operand(x) for x in leaves])
         else:
-            given = [*self._lowered._traced._consts, *leaves]
+            traced = self._lowered._traced
+            if traced.debug_info is not None:
+                check_aliases(leaves, traced._consts, traced.debug_info)
+            given = [*traced._consts, *leaves]
             outs = plan.execute(given, lambda specs: self._exe)
         return _unflatten(self.out_tree, outs)
 
@@ -267,7 +272,8 @@ class Compiled(Stage):
         wrong = []
         for i, (x, aval) in enumerate(zip(leaves, self._avals)):
             got = typeof(x)
-            if got.shape != aval.shape or got.dtype != aval.dtype:
+            same = got.shape == aval.shape and got.dtype == aval.dtype
+            if not same or is_ref(got) != is_ref(aval):
                 name = names[i] if i < len(names) else f"number {i}"
                 wrong.append(
                     f"Argument '{name}' compiled with {aval.strip_weak_type()} and called with "

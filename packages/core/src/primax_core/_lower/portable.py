@@ -214,10 +214,12 @@ def _take_over(ctx: Any, module: ir.Module) -> str:
     """Move a module's functions into the one that is being written; the new name of ``main``."""
     main = main_of(module)
     ops = list(module.body.operations)
+    names = [ir.StringAttr(op.operation.attributes["sym_name"]).value for op in ops]
     renamed = ""
-    for op in ops:
-        old = ir.StringAttr(op.operation.attributes["sym_name"]).value
+    for op, old in zip(ops, names):
         new = ctx.unique("call_exported_main" if old == "main" else old)
+        while new != old and new in names:  # else two functions would have one name
+            new = ctx.unique(new)
         ir.SymbolTable.replace_all_symbol_uses(old, new, module.operation)
         ir.SymbolTable.set_symbol_name(op.operation, new)
         if old == "main":

@@ -13,6 +13,7 @@ from .._ir.avals import ShapedArray
 from .._ir.symbolic import UnknownDimensionError, is_static
 from .._trace.array import Array
 from .._trace.core import ODD_CHARS
+from .._trace.holders import release
 from . import devices as _devices, guards, interchange
 from .array_text import deleted_text, format_of, repr_of
 from .buffers import copy_raw, move_raw, put_raw
@@ -188,6 +189,7 @@ class ArrayImpl(Array):
     def delete(self) -> None:
         """Free the buffer now; using the array afterwards raises."""
         if not self._buf.is_deleted():
+            release(self)
             self._buf.delete()
 
     def is_ready(self) -> bool:

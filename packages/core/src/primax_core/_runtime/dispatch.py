@@ -24,6 +24,7 @@ from .._trace.core import (
     set_trace,
     typeof,
 )
+from .._trace.holders import release
 from .._trace.staging import eval_jaxpr, stage
 from .array import ArrayImpl, Spec, default_sharding, move, put, spec_of
 from .array_text import deleted_text
@@ -174,6 +175,8 @@ class Executable:
                 )
             if a._buf.is_deleted():
                 explain_failure(None, args, self.name)
+        for i in self.donated:
+            release(args[i])
 
 
 def check_values(

@@ -12,6 +12,7 @@ from .._ir.jaxpr import DebugInfo
 from .._ir.primitive import Primitive
 from .._ir.references import AbstractRef
 from .core import Mutable, RefTypeError, Trace, Tracer, bind_on, ref_handlers
+from .holders import hold
 from .staging import JitTracer, tracer_classes
 
 # How references are read and written; given by the page of ``lax`` that defines the operations.
@@ -117,11 +118,26 @@ class Ref(RefOperations, Mutable, metaclass=_RefType):
 
     def __init__(self, aval: AbstractRef, refs: Any):
         self.aval: AbstractRef = aval
-        self._value: Any = refs
-        # Whether somebody else may hold the array, so that it must not be overwritten.
-        self._shared: bool = True
         self._ended: str | None = None
         self._lock = threading.RLock()
+        self._value: Any = refs
+        # Whether somebody else may hold the array, so that it must not be overwritten.
+        self._shared: bool = False
+        self.share()
+
+    def share(self) -> Any:
+        """The array, which is somebody else's as well from now on."""
+        if not self._shared:
+            hold(self._value, self)
+            self._shared = True
+        return self._value
+
+    def part_with(self, array: Any) -> None:
+        """Stand for a copy from now on, if an array that is about to be deleted is held."""
+        if self._value is array and self._ended is None:
+            with self._lock:
+                if self._value is array:
+                    self._value, self._shared = ref_handlers["copy"](array), False
 
     @property
     def sharding(self) -> Any:
@@ -159,7 +175,7 @@ class Ref(RefOperations, Mutable, metaclass=_RefType):
 
     def __copy__(self) -> Ref:
         with self._lock:
-            self._shared = True
+            self.share()
             return Ref(self.aval, self._value)
 
     def __deepcopy__(self, memo: Any) -> Ref:
@@ -201,6 +217,19 @@ class RefCell(RefOperations, Tracer):
 
     def __repr__(self) -> str:
         return f"{type(self._trace).__name__.removesuffix('Trace')}Tracer({self.aval})"
+
+
+def check_not_ended(ref: Any) -> None:
+    """Refuse a reference that stands for nothing any more.
+
+    Raises:
+      ValueError: saying what ended it.
+    """
+    if ref._ended is not None:
+        raise ValueError(
+            f"a reference of type {ref.aval} was used after {ref._ended}: it stands for nothing "
+            "any more. Use what `freeze` returned, or make a new reference."
+        )
 
 
 def any_ref(values: Sequence[Any]) -> bool:

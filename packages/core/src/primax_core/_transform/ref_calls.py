@@ -14,7 +14,8 @@ from .._ir.references import is_ref
 from .._runtime import dispatch
 from .._runtime.array import ArrayImpl, copy_array
 from .._trace.core import Tracer, ref_handlers, set_trace, typeof
-from .._trace.references import Ref
+from .._trace.holders import release
+from .._trace.references import Ref, check_not_ended
 from .._trace.staging import eval_jaxpr, stage
 from .discharge import Discharged, Refs, discharged, distinct
 
@@ -101,6 +102,8 @@ def run(
         trace = max((t._trace for t in escaped), key=_depth)
         with set_trace(trace):
             return trace.call(jaxpr, list(args), name)
+    for i in donated:
+        release(args[i])  # now, since no lock is held yet
     plan = plan_of(jaxpr, args)
     also = plan.places(donated) if donated else ()
     cache = plan.jaxpr.cache
@@ -123,6 +126,7 @@ def run(
 
 
 def _held(ref: Ref) -> ArrayImpl:
+    check_not_ended(ref)
     value: ArrayImpl = ref._value
     value._check_alive()
     return value
@@ -166,4 +170,6 @@ def evaluate(
     return outs if prim.multiple_results or not wanted else outs[0]
 
 
-ref_handlers.update(run=run, run_eagerly=run_eagerly, evaluate=evaluate, plan=plan_of)
+ref_handlers.update(
+    copy=copy_array, run=run, run_eagerly=run_eagerly, evaluate=evaluate, plan=plan_of
+)

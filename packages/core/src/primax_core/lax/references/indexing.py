@@ -16,6 +16,8 @@ import numpy as np
 from ..._base import errors
 from ..._ir import dtypes
 from ..._ir.avals import ShapedArray
+from ..._ir.slice_sizes import slice_bounds, slice_length
+from ..._ir.symbolic import decided, index as size_index
 from ..._trace.core import Tracer, typeof
 from ..._trace.references import RefOperations
 
@@ -117,25 +119,27 @@ def _part_of(entry: slice, n: int) -> Part:
                 "a slice of a reference has a traced bound, so its size is not known: use "
                 "ds(start, size), whose start may be traced"
             )
-    start, stop, step = entry.indices(n)
+    step = 1 if entry.step is None else entry.step
     if step < 1:
         raise ValueError(f"slice must have a step >= 1 (found: {step})")
-    return Part(start, max((stop - start + step - 1) // step, 0), step)
+    start, stop, step = slice_bounds(entry, n)
+    return Part(start, slice_length(start, stop, step), step)
 
 
 def _add_window(entry: Any, n: int, index: list[Any], operands: list[Any]) -> None:
     size, stride, start = entry.size, entry.stride, entry.start
     if isinstance(size, Tracer) or isinstance(stride, Tracer):
         raise TypeError("a slice of a reference needs a static size and stride")
-    size, stride = operator.index(size), operator.index(stride)
+    size, stride = size_index(size), operator.index(stride)
     span = (size - 1) * stride + 1 if size else 0
     known = not isinstance(start, Tracer) and not hasattr(start, "dtype")
-    if span > n or known and not 0 <= start <= n - span:
+    outside = decided(lambda: span > n or known and not 0 <= start <= n - span, False)
+    if outside:
         raise ValueError(
             f"Out of bound slice: start={start}, size={size}, stride={stride}, dim={n}."
         )
     if known:
-        index.append(Part(operator.index(start), size, stride))
+        index.append(Part(size_index(start), size, stride))
     else:
         index.append(Window(size, stride))
         operands.append(start)
@@ -167,9 +171,9 @@ def _position(entry: Any, n: int) -> Any:
         raise TypeError(f"indices of references must have an integer type, got {aval.dtype.name}")
     if isinstance(entry, (int, np.integer)):
         i = int(entry)
-        if not -n <= i < n:
+        if decided(lambda: not -n <= i < n, False):
             raise ValueError(f"Out of bound indexer: idx={i}, dim={n}.")
-        return np.int32(i) if n < 2**31 else np.int64(i)
+        return np.int32(i) if decided(lambda: n < 2**31, True) else np.int64(i)
     return entry
 
 

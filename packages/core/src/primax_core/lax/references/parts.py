@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..._ir.jaxpr import Literal
+from ..._ir.symbolic import Dimension, decided, is_static
 from ..._trace.core import typeof
-from ..arithmetic import add
+from ..arithmetic import add, mul
 from ..bitwise import bitwise_or
-from ..broadcasting import broadcast_in_dim, full
+from ..broadcasting import broadcast_in_dim, full, iota
 from ..comparison import lt
 from ..conversion import convert_element_type
 from ..dynamic_slicing import dynamic_slice, dynamic_update_slice
@@ -35,7 +36,7 @@ def read(x: Any, index: Index, operands: Sequence[Any]) -> Any:
         return plan.arranged(plan.read(x))
     spans = [1 if e is POINT else _span(e) for e in index]
     starts = _starts(index, operands, shape)
-    if all(isinstance(s, int) for s in starts):
+    if _surely_inside(starts, spans, shape):
         strides = [1 if e is POINT else e.stride for e in index]
         ends = [s + n for s, n in zip(starts, spans)]
         found = slice_array(x, starts, ends, strides)
@@ -78,6 +79,16 @@ def _written(x, index, operands, value, combine: Callable, scattered: Callable) 
     return dynamic_update_slice(x, value, _of_one_dtype(starts))
 
 
+def _surely_inside(starts: Sequence[Any], spans: Sequence[Any], shape: Sequence[Any]) -> bool:
+    """Whether it is known where the part is, and that it is one, for all values of dimensions."""
+    if not all(is_size(s) for s in starts):
+        return False
+    if is_static((*starts, *shape)):
+        return True
+    inside = lambda: all(0 <= s and s + k <= n for s, k, n in zip(starts, spans, shape))
+    return decided(inside, False)
+
+
 def _span(entry: Any) -> int:
     return (entry.size - 1) * entry.stride + 1 if entry.size else 0
 
@@ -101,17 +112,22 @@ def _starts(index: Sequence[Any], operands: Sequence[Any], shape: tuple[int, ...
 
 
 def _of_one_dtype(starts: Sequence[Any]) -> list[Any]:
-    dtype = _index_dtype([typeof(s) for s in starts if not isinstance(s, int)])
-    return [dtype.type(s) if isinstance(s, int) else _cast(s, dtype) for s in starts]
+    dtype = _index_dtype(starts)
+    return [_cast(s, dtype) for s in starts]
 
 
-def _index_dtype(avals: Sequence[Any]) -> np.dtype:
-    wide = any(a.dtype.itemsize == 8 for a in avals)
+def _index_dtype(starts: Sequence[Any]) -> np.dtype:
+    wide = any(typeof(s).dtype.itemsize == 8 for s in starts if not is_size(s))
     return np.dtype(np.int64 if wide else np.int32)
 
 
 def _cast(x: Any, dtype: Any) -> Any:
-    return convert_element_type(x, dtype)
+    return dtype.type(x) if isinstance(x, int) else convert_element_type(x, dtype)
+
+
+def is_size(x: Any) -> bool:
+    """Whether a value is known while tracing as a size is."""
+    return isinstance(x, (int, Dimension))
 
 
 class _Gathered:
@@ -134,25 +150,26 @@ class _Gathered:
         self.shape = shape
         self.collapsed = tuple(i for i in range(len(shape)) if i not in self.windows)
         starts = _starts(index, operands, shape)
-        dtype = _index_dtype([typeof(s) for s in starts if not isinstance(s, int)])
+        dtype = _index_dtype(starts)
         columns = [self._column(i, s, dtype) for i, s in enumerate(starts)]
         self.positions = concatenate(columns, len(self.outer))
 
     def _column(self, axis: int, start: Any, dtype: Any) -> Any:
         entry: Any = self.index[axis]
         n = self.shape[axis]
-        start = dtype.type(start) if isinstance(start, int) else _cast(start, dtype)
+        start = _cast(start, dtype)
         shape = (*self.outer, 1)
         aval = typeof(start)
         if type(entry) is not Part:
             below = lt(start, full(aval.shape, 0, dtype))
-            start = select(below, add(start, full(aval.shape, n, dtype)), start)
+            size = broadcast_in_dim(_cast(n, dtype), aval.shape, ())
+            start = select(below, add(start, size), start)
         if not isinstance(entry, str):
-            last = dtype.type(n - _span(entry))
+            last = _cast(n - _span(entry), dtype)
             start = clamp(dtype.type(0), start, last)
         if axis in self.strided:
             size, stride = self.index[axis].size, self.index[axis].stride
-            steps = np.arange(size, dtype=dtype) * dtype.type(stride)
+            steps = mul(iota(dtype, size), dtype.type(stride))
             at = len(self.base) + self.strided.index(axis)
             row = broadcast_in_dim(steps, shape, (at,))
             return add(row, broadcast_in_dim(start, shape, ()))

@@ -21,7 +21,7 @@ from ..._ir.references import (
     local_ref_effect,
 )
 from ..._ir.samples import Sample, c64, f32, i32, samples
-from ..._runtime.array import ArrayImpl, retyped
+from ..._runtime.array import ArrayImpl, copy_array, retyped
 from ..._runtime.dispatch import as_operand
 from ..._trace.core import Tracer, check_live, ref_handlers, set_trace, typeof
 from ..._trace.references import (
@@ -29,6 +29,7 @@ from ..._trace.references import (
     RefCell,
     RefOperations,
     RefTracer,
+    check_not_ended,
     get_p,
     new_ref_p,
     swap_p,
@@ -186,7 +187,7 @@ def _array(x: Any) -> Any:
             x = as_operand(x)
     if typeof(x).weak_type:
         if type(x) is ArrayImpl:
-            return retyped(x, x.aval.strip_weak_type())
+            return copy_array(retyped(x, x.aval.strip_weak_type()))
         return convert(x, typeof(x).dtype)
     return x
 
@@ -247,7 +248,7 @@ def _accesses(prim: Primitive, ends: bool = False) -> None:
         ref = args[0]
         if not isinstance(ref, RefOperations):
             raise ValueError(f"Can only call `{prim.name}` on a `Ref`: {ref}.")
-        _check_alive(ref)
+        check_not_ended(ref)
         tracers = [a for a in args if isinstance(a, Tracer)]
         for a in tracers:
             check_live(a)
@@ -272,16 +273,8 @@ def _accesses(prim: Primitive, ends: bool = False) -> None:
 
 def write_part(ref: Ref, value: Any, operands: Sequence[Any], index: Index) -> None:
     """Write a part of a reference now, without reading what it was."""
-    _check_alive(ref)
+    check_not_ended(ref)
     evaluate(swap_p, (ref, value, *operands), {"index": index}, wanted=False)
-
-
-def _check_alive(ref: Any) -> None:
-    if ref._ended is not None:
-        raise ValueError(
-            f"a reference of type {ref.aval} was used after {ref._ended}: it stands for nothing "
-            "any more. Use what `freeze` returned, or make a new reference."
-        )
 
 
 def _made_by(trace: StagingTrace, ref: Any) -> bool:
@@ -293,15 +286,15 @@ def _now(prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
     if prim is freeze_p or prim is get_p and params["index"] is None:
         with ref._lock:
             ref._value._check_alive()
-            ref._shared = True
-            return ref._value
+            return ref.share()
     if prim is free_ref_p:
         return []
     if prim is swap_p and params["index"] is None:
         value = _array(args[1])
         _check_value("swap", ref.aval, value.aval, None, ())
         with ref._lock:
-            old, ref._value, ref._shared = ref._value, value, True
+            old, ref._value, ref._shared = ref._value, value, False
+            ref.share()
         return old
     return evaluate(prim, args, params)
 

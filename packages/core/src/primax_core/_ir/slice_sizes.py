@@ -1,0 +1,58 @@
+"""What slices select of axes whose sizes may be symbolic dimensions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .symbolic import decided, index, is_static, max_dim, min_dim
+
+
+def slice_bounds(s: slice, n: Any) -> tuple[Any, Any, int]:
+    """``slice.indices`` for an axis of any size, with a stop that is not before the start.
+
+    >>> slice_bounds(slice(-2, None), 5)
+    (3, 5, 1)
+    """
+    given = [None if v is None else index(v) for v in (s.start, s.stop, s.step)]
+    if is_static([n, *[v for v in given if v is not None]]):
+        start, stop, step = slice(*given).indices(n)
+        return start, max(start, stop) if step > 0 else min(start, stop), step
+    low, high, step = given
+    step = 1 if step is None else step
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    first, last = (0, n) if step > 0 else (n - 1, -1)
+
+    def inside(v: Any, default: Any) -> Any:
+        if v is None:
+            return default
+        if v >= 0:
+            return min_dim(n if step > 0 else n - 1, v)
+        return max_dim(0 if step > 0 else -1, v + n)
+
+    start, stop = inside(low, first), inside(high, last)
+    if not _in_order(low, high, step):
+        stop = max_dim(start, stop) if step > 0 else min_dim(start, stop)
+    return start, stop, step
+
+
+def _in_order(low: Any, high: Any, step: int) -> bool:
+    """Whether bounds of the same kind stand in order before they are moved inside."""
+    if low is None or high is None:
+        return True
+    if not decided(lambda: (low >= 0) == (high >= 0), False):
+        return False
+    return decided(lambda: low <= high if step > 0 else low >= high, False)
+
+
+def slice_length(start: Any, stop: Any, step: int) -> Any:
+    """How many positions there are from ``start`` to before ``stop``, which is not before it.
+
+    >>> slice_length(0, 5, 2)
+    3
+    """
+    if is_static((start, stop)):
+        return len(range(start, stop, step))
+    if step < 0:
+        start, stop, step = stop, start, -step
+    return (stop - start + step - 1) // step
