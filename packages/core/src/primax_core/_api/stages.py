@@ -9,7 +9,6 @@ from .._base import pytree
 from .._base.config import state
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import DebugInfo, Jaxpr
-from .._ir.references import is_ref
 from .._lower.formats import Formats
 from .._lower.lazy import _compile, lowering
 from .._runtime.array import ArrayImpl, default_sharding, spec_of
@@ -18,7 +17,6 @@ from .._runtime.dispatch import as_operand, check_may_run
 from .._runtime.errors import JaxRuntimeError
 from .._runtime.layouts import Format, row_major
 from .._trace.core import Tracer, ref_handlers, typeof
-from .._trace.references import check_aliases
 from .shape_struct import ShapeDtypeStruct
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
@@ -259,7 +257,7 @@ class Compiled(Stage):
         else:
             traced = self._lowered._traced
             if traced.debug_info is not None:
-                check_aliases(leaves, traced._consts, traced.debug_info)
+                ref_handlers["aliases"](leaves, traced._consts, traced.debug_info)
             given = [*traced._consts, *leaves]
             outs = plan.execute(given, lambda specs: self._exe)
         return _unflatten(self.out_tree, outs)
@@ -273,7 +271,7 @@ class Compiled(Stage):
         for i, (x, aval) in enumerate(zip(leaves, self._avals)):
             got = typeof(x)
             same = got.shape == aval.shape and got.dtype == aval.dtype
-            if not same or is_ref(got) != is_ref(aval):
+            if not same or type(got) is not type(aval):
                 name = names[i] if i < len(names) else f"number {i}"
                 wrong.append(
                     f"Argument '{name}' compiled with {aval.strip_weak_type()} and called with "
