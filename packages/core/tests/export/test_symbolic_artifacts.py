@@ -105,3 +105,10 @@ def test_scopes_come_back_with_their_constraints(made) -> None:
     assert b.scope is h.scope
     assert b >= 2
     assert found.in_avals[0].shape[1] == found.in_avals[1].shape[0] == found.out_avals[0].shape[1]
+
+
+def test_arguments_of_two_scopes_are_refused() -> None:
+    (a,), (b,) = export.symbolic_shape("a"), export.symbolic_shape("b", constraints=("b >= 3",))
+    specs = [pc.ShapeDtypeStruct((d,), np.float32) for d in (a, b)]
+    with pytest.raises(ValueError, match="Invalid mixing of symbolic scopes: dimension 'b'"):
+        export.export(pc.jit(lambda x, y: (x, y)))(*specs)

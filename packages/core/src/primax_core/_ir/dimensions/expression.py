@@ -303,13 +303,22 @@ def _as_dim(x: Any) -> Any:
 def _terms(x: Any, scope: SymbolicScope) -> tuple[tuple[Monomial, int], ...]:
     if type(x) is int:
         return ((ONE, x),) if x else ()
+    check_scope(x, scope)
+    return x.terms
+
+
+def check_scope(x: DimExpr, scope: SymbolicScope) -> None:
+    """Refuse a dimension of another scope.
+
+    Raises:
+      ValueError: naming both.
+    """
     if x.scope is not scope:
         raise ValueError(
             f"Invalid mixing of symbolic scopes: dimension '{x}' belongs to scope {x.scope}, and "
             f"is used with dimensions of scope {scope}. Make all symbolic shapes of one program "
             "with the same scope (symbolic_shape(..., scope=...))."
         )
-    return x.terms
 
 
 def of_terms(scope: SymbolicScope, terms: Mapping[Monomial, int]) -> Any:

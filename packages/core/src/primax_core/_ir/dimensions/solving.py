@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from ..symbolic import Dimension
-from .expression import DimExpr, of_terms
+from .expression import DimExpr, check_scope, of_terms
 from .factors import ONE, Factor, quotient
 
 
@@ -128,6 +128,8 @@ class _Planner:
 
     def plan(self) -> Plan:
         scope = self.open[0][1].scope if self.open else None
+        for _, d in self.open:
+            check_scope(d, scope)
         while self.open:
             # The plainest first: a size that is a variable needs no division.
             solvable = [(p, d, s) for p, d in self.open if (s := self.solution(d)) is not None]
