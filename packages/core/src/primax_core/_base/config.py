@@ -294,11 +294,9 @@ class Override:
 @contextmanager
 def inherited(key: TraceKey) -> Iterator[None]:
     """Context manager: the settings of a key hold, which another thread traced a program with."""
-    values = dict(zip(_trace_names, key.values, strict=False))
     with ExitStack() as stack:
-        for name, value in values.items():
-            if getattr(state, name) != value:
-                stack.enter_context(Override(_options[name], value))
+        for name, value, _ in changed_options(key, state.trace_key):
+            stack.enter_context(Override(_options[name], value))
         yield
 
 

@@ -210,8 +210,8 @@ def fold_traceback(error: BaseException) -> None:
     What happens is up to the option ``traceback_filtering``: with ``off`` nothing does, with
     ``hide_frames`` (or ``tracebackhide``) the frames stay and IPython and pytest do not show them,
     with ``remove_frames`` a note says that they were removed. ``auto`` hides frames in IPython and
-    removes them elsewhere. A frame of the library that failed by
-    accident, not at a ``raise`` statement, is kept, since it is what a bug report needs.
+    removes them elsewhere. A frame of the library that failed by accident, not at a ``raise``
+    statement, is kept, since it is what a bug report needs.
     """
     mode = state.traceback_filtering
     if mode == "off":

@@ -190,6 +190,9 @@ dce: Final[RuleKind[Callable[..., tuple[Any, ...]]]] = RuleKind(
 discharge: Final[RuleKind[Callable[..., tuple[Any, ...]]]] = RuleKind(
     "discharge", "(refs, args, **params) -> (outs, new values)", versioned=True
 )
+memory_kinds: Final[RuleKind[Callable[..., Sequence[str | None]]]] = RuleKind(
+    "memory_kinds", "(eqn) -> kinds of memory of the results, None for the usual one"
+)
 process: Final[RuleKind[Callable[..., Any]]] = RuleKind(
     "process", "(trace, args, **params) -> outs"
 )

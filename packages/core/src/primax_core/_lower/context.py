@@ -15,6 +15,7 @@ from jaxlib.mlir.dialects import func, stablehlo
 
 from .._ir import dtypes
 from .._ir.symbolic import Dimension, is_static
+from .._runtime.array import physical
 
 __all__ = ["func", "hlo", "ir"]
 
@@ -139,12 +140,6 @@ def type_of(aval) -> ir.Type:
     """The MLIR type of values of an aval; extended dtypes show their buffers."""
     aval = physical(aval)
     return tensor_type(aval.shape, aval.dtype)
-
-
-def physical(aval: Any) -> Any:
-    """The type of the buffer that holds an array."""
-    dtype = aval.dtype
-    return dtype.physical_aval(aval) if isinstance(dtype, dtypes.ExtendedDType) else aval
 
 
 def zeros_of(aval) -> ir.Value:

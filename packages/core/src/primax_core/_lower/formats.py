@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any
 
 from .._ir.jaxpr import Jaxpr, Literal
-from .._ir.primitive import Primitive
+from .._ir.rules import memory_kinds
 from .._runtime.layouts import Layout, canonical, from_xla
-
-kind_rules: Final[dict[Primitive, Callable[..., str | None]]] = {}
-"""How the results of an operation get their kind of memory: from the equation and the index of a
-result to the kind, ``None`` for the one that programs work in."""
 
 
 class Formats:
@@ -72,14 +68,11 @@ def result_kinds(jaxpr: Jaxpr) -> list[str | None]:
     """Kinds of memory that a program leaves its results in."""
     found = jaxpr.cache.get("kinds")
     if found is None:
-        wanted = {v: i for i, v in enumerate(jaxpr.outvars) if type(v) is not Literal}
         kinds: dict[Any, str | None] = {}
         for eqn in jaxpr.eqns:
-            rule = kind_rules.get(eqn.primitive)
+            rule = eqn.primitive.rules.get(memory_kinds)
             if rule is not None:
-                for i, v in enumerate(eqn.outvars):
-                    if v in wanted:
-                        kinds[v] = rule(eqn, i)
+                kinds.update(zip(eqn.outvars, rule(eqn), strict=True))
         found = [None if type(v) is Literal else kinds.get(v) for v in jaxpr.outvars]
         jaxpr.cache["kinds"] = found
     return found

@@ -16,8 +16,9 @@ from .._ir.primitive import (
     transpose,
 )
 from .._ir.printer import hide_defaults
+from .._ir.rules import memory_kinds
 from .._ir.samples import Sample, bf16, c64, f32, samples
-from .._lower.formats import kind_rules, result_kinds
+from .._lower.formats import result_kinds
 from .._lower.lazy import ir, lowering
 from .._trace.core import typeof
 from .._trace.staging import stage, without_tracers
@@ -57,7 +58,7 @@ def call_jaxpr(jaxpr: Jaxpr, args, like: dict) -> list:
 
 
 calls_program(jit_p, "jaxpr")
-kind_rules[jit_p] = lambda eqn, i: result_kinds(eqn.params["jaxpr"])[i]
+jit_p.rule(memory_kinds)(lambda eqn: result_kinds(eqn.params["jaxpr"]))
 
 
 @jit_p.rule(lower)

@@ -11,8 +11,8 @@ import numpy as np
 from .._ir import dtypes
 from .._ir.jaxpr import Eqn, Var
 from .._ir.primitive import Primitive, abstract, batch, dce, jvp, lower, transpose
+from .._ir.rules import memory_kinds
 from .._ir.samples import Sample, c64, f32, i32, samples
-from .._lower.formats import kind_rules
 from .._lower.lazy import hlo, ir
 from .._runtime.array import ArrayImpl, copy_array, default_sharding, move, put
 from .._runtime.devices import Device
@@ -135,7 +135,7 @@ def _moving(source: Var, target: Var, kind: str) -> Eqn:
 
 
 install_mover(_moving)
-kind_rules[device_put_p] = lambda eqn, i: _kind_of(eqn.params["devices"][i])
+device_put_p.rule(memory_kinds)(lambda eqn: [_kind_of(d) for d in eqn.params["devices"]])
 
 
 @device_put_p.rule(run)
