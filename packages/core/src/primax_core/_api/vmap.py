@@ -59,17 +59,7 @@ def vmap(
     @api_boundary_of(fun)
     def vmapped(*args, **kwargs):
         if type(in_axes) is tuple and len(in_axes) != len(args):
-            note = (
-                " Note that in_axes only names positional arguments: keyword arguments are always "
-                "mapped over their leading axis."
-                if kwargs
-                else ""
-            )
-            raise ValueError(
-                "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
-                "positional arguments passed to the function, but got "
-                f"len(in_axes)={len(in_axes)}, len(args)={len(args)}.{note}"
-            )
+            raise _wrong_length(in_axes, args, kwargs)
         leaves, in_tree = tree_flatten((args, kwargs))
         if not leaves and axis_size is None:
             raise ValueError(
@@ -103,6 +93,20 @@ def vmap(
         )
 
     return vmapped
+
+
+def _wrong_length(in_axes: tuple, args: tuple, kwargs: dict) -> ValueError:
+    note = (
+        " Note that in_axes only names positional arguments: keyword arguments are always "
+        "mapped over their leading axis."
+        if kwargs
+        else ""
+    )
+    return ValueError(
+        "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
+        "positional arguments passed to the function, but got "
+        f"len(in_axes)={len(in_axes)}, len(args)={len(args)}.{note}"
+    )
 
 
 def _is_position(x: Any) -> bool:
