@@ -307,6 +307,25 @@ class TestCustomGradient:
         close(g[1], np.full(3, 7.0), 1e-6)
 
 
+def test_known_operands_of_compiled_functions_are_no_tangents():
+    """A literal among the operands of a rule lies outside of the program that its tangents make."""
+
+    @px.custom_jvp
+    def f(x, y):
+        return x * y
+
+    @f.defjvp
+    def _(primals, tangents):
+        (x, y), (tx, ty) = primals, tangents
+        return f(x, y), tx * y + ty * x
+
+    four = F32(4)
+    for g in (px.jit(lambda x: f(x, four)), lambda x: f(x, four)):
+        assert float(px.grad(g)(F32(3))) == 4.0
+        assert px.vmap(px.grad(g))(X).tolist() == [4.0, 4.0, 4.0]
+        assert float(px.grad(px.grad(lambda x, g=g: g(x) * x))(F32(3))) == 8.0
+
+
 class TestClosureConvert:
     def test_tracers_become_arguments(self):
         def f(t):

@@ -8,11 +8,14 @@ from .._ir.jaxpr import Literal
 from .._runtime.dispatch import as_operand
 from .._trace.core import current_trace
 from .._trace.staging import StagingTrace
+from .linearize import TangentTrace
 
 
 def finished(x: Any) -> Any:
     """A value that may leave the library: literals become arrays or tracers."""
     if type(x) is Literal:
         trace = current_trace()
+        while isinstance(trace, TangentTrace):  # it writes down tangents; values live outside
+            trace = trace.parent
         return trace.lift(x) if isinstance(trace, StagingTrace) else as_operand(x)
     return x
