@@ -37,7 +37,10 @@ def test_wheels_are_loaded_when_they_are_used(name: str) -> None:
 
 
 def test_import_of_the_facade_loads_no_optional_wheel() -> None:
-    code = "import sys, primax; assert 'primax_numpy' not in sys.modules; dir(primax)"
+    code = (
+        "import sys, primax; dir(primax); wheels = {'primax_numpy', 'primax_nn'};"
+        "assert not wheels & set(sys.modules)"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
@@ -50,6 +53,15 @@ def test_modules_are_the_wheels_own(name: str) -> None:
     for part in name.split("."):
         found = getattr(found, part)
     assert found is wheel
+
+
+@pytest.mark.parametrize(
+    "name", ["nn", "nn.initializers", "example_libraries.stax", "example_libraries.optimizers"]
+)
+def test_modules_are_those_of_the_wheel_of_neural_networks(name: str) -> None:
+    below = name.removeprefix("nn").lstrip(".")
+    wheel = importlib.import_module(f"primax_nn.{below}" if below else "primax_nn")
+    assert importlib.import_module(f"primax.{name}") is wheel
 
 
 def test_names_are_the_wheels_own() -> None:

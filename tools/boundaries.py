@@ -39,6 +39,9 @@ PLANTS = (
     Plant("core/src/primax_core/_api", "import primax_numpy", "wheels below"),
     Plant("numpy/src/primax_numpy", "from primax_core._ir import avals", "public modules"),
     Plant("numpy/src/primax_numpy", "import primax", "wheels below"),
+    Plant("nn/src/primax_nn", "from primax_core._ir import avals", "public modules"),
+    Plant("nn/src/primax_nn", "import primax", "wheels below"),
+    Plant("numpy/src/primax_numpy", "import primax_nn", "wheels below"),
     Plant("primax/src/primax", "from primax_core import _runtime", "public modules"),
     Plant("core/src/primax_core/_base", "import requests", "DEP001"),
 )

@@ -38,6 +38,11 @@ class Namespace:
         return self._module(".lax")
 
     @cached_property
+    def nn(self) -> Any:
+        """Neural-network functions."""
+        return self._module(".nn")
+
+    @cached_property
     def random(self) -> Any:
         """Random numbers."""
         return self._module(".random")

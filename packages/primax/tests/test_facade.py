@@ -81,9 +81,14 @@ def test_methods_name_the_wheel_that_brings_them() -> None:
 
 
 @alone
-@pytest.mark.parametrize("name", ["numpy", "numpy.linalg", "random", "image", "ops"])
+@pytest.mark.parametrize(
+    "name",
+    ["numpy", "numpy.linalg", "random", "image", "ops", "nn", "nn.initializers",
+     "example_libraries.stax"],
+)  # fmt: skip
 def test_modules_name_the_wheel_that_brings_them(name: str) -> None:
-    with pytest.raises(ImportError, match=r"pip install .*primax\[numpy\]"):
+    extra = "nn" if name.startswith(("nn", "example_libraries")) else "numpy"
+    with pytest.raises(ImportError, match=rf"pip install .*primax\[{extra}\]"):
         importlib.import_module(f"primax.{name}")
 
 

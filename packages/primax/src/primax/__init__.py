@@ -128,8 +128,10 @@ if TYPE_CHECKING:
     from primax_core import pure_callback as pure_callback
     from primax_core import ref as ref
 
+    from . import example_libraries as example_libraries
     from . import experimental as experimental
     from . import image as image
+    from . import nn as nn
     from . import numpy as numpy
     from . import ops as ops
     from . import random as random

@@ -42,14 +42,16 @@ EXPERIMENTAL: Final = ("checkify", "jet", "layout", "serialize_executable")
 """Modules of the core that are found below ``primax.experimental``."""
 
 OPTIONAL: Final = {
+    "example_libraries": "primax_nn.example_libraries",
     "image": "primax_numpy.image",
+    "nn": "primax_nn",
     "numpy": "primax_numpy",
     "ops": "primax_numpy.ops",
     "random": "primax_numpy.random",
 }
 """From names below the facade to modules of optional wheels."""
 
-EXTRAS: Final = {"primax_numpy": "numpy"}
+EXTRAS: Final = {"primax_nn": "nn", "primax_numpy": "numpy"}
 """From optional wheels to the extras of the facade that bring them."""
 
 _aliases.install(

@@ -21,7 +21,8 @@ def watch() -> None:
 
 
 def _around_collection(phase: str, info: dict[str, Any]) -> None:
-    level = state.array_garbage_collection_guard
+    # A collection may begin while this thread's values are being made: then there is no level yet.
+    level = state.__dict__.get("array_garbage_collection_guard")
     if level in (None, "allow"):
         _seen.clear()
         return

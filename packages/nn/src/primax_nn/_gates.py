@@ -1,0 +1,412 @@
+"""Smooth activations: the logistic function, its integral, and gates made of them.
+
+All have finite derivatives at both infinities, and relative accuracy where they are small.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+import primax_numpy as pnp
+from primax_core import custom_jvp, lax
+from primax_core.extend import Array, ShortRoads, dtypes, inexact, promoted, typeof
+
+from ._functions import (
+    as_inexact,
+    check_arrays,
+    compiled,
+    elementwise,
+    is_complex,
+    one_axis,
+    refuse_bool,
+    refuse_integers,
+    strong,
+    with_float,
+)
+
+# The logistic function and its integral
+
+
+@custom_jvp
+def _sides(x: Any) -> Any:
+    """The logistic function of ``x`` and of ``-x``, of which the smaller is not 1 minus the other,
+    which would be 0 from 17 on."""
+    e = lax.exp(-lax.abs(x))
+    larger = 1 / (1 + e)
+    smaller = e * larger
+    right = x >= 0
+    return lax.select(right, larger, smaller), lax.select(right, smaller, larger)
+
+
+@_sides.defjvp
+def _(primals, tangents):
+    (x,), (t,) = primals, tangents
+    y, z = _sides(x)
+    slope = t * (y * z)
+    return (y, z), (slope, -slope)
+
+
+@custom_jvp
+def gate(x: Any) -> Any:
+    """The logistic function, whose derivatives are accurate on both sides."""
+    return lax.logistic(x)
+
+
+@gate.defjvp
+def _(primals, tangents):
+    (x,), (t,) = primals, tangents
+    y, z = _sides(x)
+    return y, t * (y * z)
+
+
+@elementwise
+def sigmoid(x: Any) -> Array:
+    """Logistic function ``1 / (1 + exp(-x))``.
+
+    Raises:
+      TypeError: for integers and booleans.
+
+    >>> float(sigmoid(0.0))
+    0.5
+    """
+    refuse_integers("sigmoid", x)
+    return lax.logistic(x) if is_complex(x) else gate(x)
+
+
+@custom_jvp
+def _softplus(x: Any) -> Any:
+    return pnp.maximum(x, 0) + lax.log1p(lax.exp(-lax.abs(x)))
+
+
+@_softplus.defjvp
+def _(primals, tangents):
+    (x,), (t,) = primals, tangents
+    return _softplus(x), t * gate(x)
+
+
+def _smooth_positive_part(name: str, x: Any) -> Any:
+    boolean = typeof(x).dtype == np.bool_
+    x = with_float(name, x) if boolean else as_inexact(x)
+    return pnp.logaddexp(x, 0.0) if is_complex(x) else _softplus(x)
+
+
+@elementwise
+def softplus(x: Any) -> Array:
+    """``log(1 + exp(x))``, a smooth positive part; its derivative is :func:`sigmoid`."""
+    return _smooth_positive_part("softplus", x)
+
+
+@elementwise
+def log_sigmoid(x: Any) -> Array:
+    """Logarithm of :func:`sigmoid`, accurate on both sides.
+
+    Raises:
+      TypeError: for booleans.
+
+    >>> float(log_sigmoid(-1000.0))
+    -1000.0
+    """
+    refuse_bool("log_sigmoid", x)
+    return -_smooth_positive_part("log_sigmoid", -as_inexact(x))
+
+
+# Gates: x times a function that is 0 on the far left and 1 on the far right
+
+
+def _far(x: Any) -> float:
+    """From where on gates are 0 or 1 in the dtype of an array."""
+    dtype = typeof(x).dtype
+    return min(750.0 if dtype.itemsize == 8 else 104.0, float(dtypes.finfo(dtype).max))
+
+
+def _gated(x: Any, gate: Any) -> Any:
+    # 0 times minus infinity would be NaN.
+    return pnp.maximum(x, -_far(x)) * gate
+
+
+def _near(x: Any) -> Any:
+    """The array where derivatives of gates are not 0."""
+    limit = _far(x)
+    return lax.clamp(lax.full_like(x, -limit), x, lax.full_like(x, limit))
+
+
+@elementwise
+def silu(x: Any) -> Array:
+    """``x * sigmoid(x)``, also called swish (Elfwing et al., 2017; Ramachandran et al., 2017).
+
+    Raises:
+      TypeError: for integers and booleans.
+
+    >>> silu(np.float32([-np.inf, 0.0, 100.0])).tolist()
+    [-0.0, 0.0, 100.0]
+    """
+    refuse_integers("silu", x)
+    return x * lax.logistic(x) if is_complex(x) else _silu(x)
+
+
+@custom_jvp
+def _silu(x: Any) -> Any:
+    return _gated(x, lax.logistic(x))
+
+
+@_silu.defjvp
+def _(primals, tangents):
+    (x,), (t,) = primals, tangents
+    near = _near(x)
+    y, z = _sides(near)
+    return _gated(x, y), t * (y + near * (y * z))
+
+
+swish: Final = silu
+
+
+@elementwise
+def mish(x: Any) -> Array:
+    """``x * tanh(softplus(x))`` (Misra, 2019)."""
+    boolean = typeof(x).dtype == np.bool_
+    x = with_float("mish", x) if boolean else as_inexact(x)
+    return x * lax.tanh(pnp.logaddexp(x, 0.0)) if is_complex(x) else _mish(x)
+
+
+@custom_jvp
+def _mish(x: Any) -> Any:
+    return _gated(x, _mish_sides(x)[0])
+
+
+@_mish.defjvp
+def _(primals, tangents):
+    (x,), (t,) = primals, tangents
+    near = _near(x)
+    y, z = _mish_sides(near)
+    return _gated(x, y), t * (y + near * (z * (1 + y) * gate(near)))
+
+
+@custom_jvp
+def _mish_sides(x: Any) -> Any:
+    """``y = tanh(softplus(x))`` and ``1 - y``, both made of one exponential."""
+    e = lax.exp(-lax.abs(x))
+    right = x >= 0
+    y = lax.select(right, 1 + 2 * e, e * (2 + e))
+    z = lax.select(right, 2 * (e * e), lax.full_like(e, 2))
+    total = y + z
+    return y / total, z / total
+
+
+@_mish_sides.defjvp
+def _(primals, tangents):
+    (x,), (t,) = primals, tangents
+    y, z = _mish_sides(x)
+    slope = t * (z * (1 + y) * gate(x))
+    return (y, z), (slope, -slope)
+
+
+@compiled("approximate", name="gelu")
+def _gelu(x, *, approximate):
+    x = strong(x)
+    if is_complex(x):
+        return x * (lax.logistic(_cubic(x)) if approximate else 0.5 * (1 + lax.erf(x * _ROOT)))
+    return _tanh_gelu(x) if approximate else _normal_gelu(x)
+
+
+_ROOT: Final = math.sqrt(0.5)
+_SLOPE: Final = 2.0 * math.sqrt(2.0 / math.pi)
+_BEND: Final = 0.044715
+
+
+def _cubic(x: Any) -> Any:
+    # (1 + tanh(u)) / 2 is the logistic function of 2 u, which is accurate on the left.
+    return _SLOPE * (x * (1 + _BEND * (x * x)))
+
+
+@custom_jvp
+def _tanh_gelu(x: Any) -> Any:
+    return _gated(x, lax.logistic(_cubic(x)))
+
+
+@_tanh_gelu.defjvp
+def _(primals, tangents):
+    (x,), (t,) = primals, tangents
+    near = _near(x)
+    y, z = _sides(_cubic(near))
+    rise = _SLOPE * (1 + (3 * _BEND) * (near * near))
+    return _gated(x, y), t * (y + near * (y * z) * rise)
+
+
+@custom_jvp
+def _normal_gelu(x: Any) -> Any:
+    return _gated(x, 0.5 * lax.erfc(x * -_ROOT))
+
+
+@_normal_gelu.defjvp
+def _(primals, tangents):
+    (x,), (t,) = primals, tangents
+    near = _near(x)
+    y = _normal_share(near)
+    return _gated(x, y), t * (y + near * _normal_density(near))
+
+
+@custom_jvp
+def _normal_share(x: Any) -> Any:
+    return 0.5 * lax.erfc(x * -_ROOT)
+
+
+@_normal_share.defjvp
+def _(primals, tangents):
+    (x,), (t,) = primals, tangents
+    return _normal_share(x), t * _normal_density(x)
+
+
+def _normal_density(x: Any) -> Any:
+    return (1 / math.sqrt(2 * math.pi)) * lax.exp(-0.5 * (x * x))
+
+
+def gelu(x: Any, approximate: bool = True) -> Array:
+    """``x`` times the normal distribution function of ``x`` (Hendrycks and Gimpel, 2016).
+
+    Args:
+      x: an array; integers become floats.
+      approximate: take ``(1 + tanh(sqrt(2 / pi) (x + 0.044715 x**3))) / 2`` for the distribution
+        function, which differs from it by less than 0.0003.
+
+    >>> f"{float(gelu(1.0, approximate=False)):.5f}"
+    '0.84134'
+    """
+    found: Array | None = _gelus.quick(bool(approximate), x)
+    if found is not None:
+        return found
+    check_arrays("gelu", x)
+    return _gelus.slow(bool(approximate), (x,), approximate=bool(approximate))
+
+
+_gelus: Final = ShortRoads(_gelu)
+
+
+@compiled("axis", name="glu")
+def _glu(x, *, axis):
+    refuse_integers("glu", x)
+    half = typeof(x).shape[axis] // 2
+    first = lax.slice_in_dim(x, 0, half, axis=axis)
+    second = lax.slice_in_dim(x, half, 2 * half, axis=axis)
+    return first * (lax.logistic if is_complex(x) else gate)(second)
+
+
+def glu(x: Any, axis: int = -1) -> Array:
+    """Gated linear unit: the first half of an axis times the sigmoid of the second half.
+
+    From Dauphin et al., 2017.
+
+    Args:
+      x: ``float[..., 2 n, ...]``.
+      axis: the axis that is halved.
+
+    Raises:
+      ValueError: if there is no such axis, or its size is odd.
+      TypeError: for integers and booleans.
+
+    >>> glu(np.array([[1.0, 2.0, 0.0, 0.0]])).tolist()
+    [[0.5, 1.0]]
+    """
+    found: Array | None = _glus.quick(axis, x) if type(axis) is int else None
+    if found is not None:
+        return found
+    check_arrays("glu", x)
+    shape, key = typeof(x).shape, axis
+    axis = one_axis(axis, len(shape))
+    if shape[axis] % 2:
+        raise ValueError(
+            f"glu: the size of axis {axis} must be even, for its halves are multiplied; got shape "
+            f"{shape}"
+        )
+    return _glus.slow(key, (x,), axis=axis)
+
+
+_glus: Final = ShortRoads(_glu)
+
+
+# Algebraic ones
+
+
+@custom_jvp
+def _squareplus(x: Any, b: Any) -> Any:
+    limit = _steep(typeof(x).dtype)
+    near = pnp.clip(x, -limit, limit)
+    r = _hypotenuse(near, b)
+    # On the left x + r would cancel.
+    out = pnp.where(near < 0, (0.5 * b) / (r - near), 0.5 * (near + r))
+    return pnp.where(x >= limit, x, out)
+
+
+@_squareplus.defjvp
+def _(primals, tangents):
+    (x, b), (tx, tb) = primals, tangents
+    limit = _steep(typeof(x).dtype)
+    near = pnp.clip(x, -limit, limit)
+    r = _hypotenuse(near, b)
+    return _squareplus(x, b), tx * (_squareplus(near, b) / r) + tb * (0.25 / r)
+
+
+def _hypotenuse(x: Any, b: Any) -> Any:
+    return lax.sqrt(x * x + b)
+
+
+def _steep(dtype: Any) -> float:
+    """Where ``sqrt(x**2 + b)`` is ``x``, while the square is still finite."""
+    return 0.5 * math.sqrt(float(dtypes.finfo(dtype).max))
+
+
+@elementwise
+def squareplus(x: Any, b: Any = 4) -> Array:
+    """``(x + sqrt(x**2 + b)) / 2``, a smooth positive part without exponentials (Barron, 2021).
+
+    Args:
+      x: an array; integers become floats.
+      b: how smooth: a positive number or an array; with 0 the result is the positive part.
+
+    >>> squareplus(np.array([0.0, 1.5])).tolist()
+    [1.0, 2.0]
+    """
+    x = lax.convert_element_type(x, np.int32) if typeof(x).dtype == np.bool_ else x
+    x, b = pnp.broadcast_arrays(*promoted("squareplus", x, b, inexact))
+    if is_complex(x):
+        return 0.5 * (x + lax.sqrt(x * x + b))
+    return _squareplus(x, b)
+
+
+@custom_jvp
+def _soft_sign(x: Any) -> Any:
+    return lax.select(lax.abs(x) == np.inf, lax.sign(x), x / (lax.abs(x) + 1))
+
+
+@_soft_sign.defjvp
+def _(primals, tangents):
+    (x,), (t,) = primals, tangents
+    q = 1 / (lax.abs(x) + 1)
+    return _soft_sign(x), t * (q * q)
+
+
+@elementwise
+def soft_sign(x: Any) -> Array:
+    """``x / (1 + abs(x))``.
+
+    >>> soft_sign(np.float32([-1.0, 0.0, np.inf])).tolist()
+    [-0.5, 0.0, 1.0]
+    """
+    boolean = typeof(x).dtype == np.bool_
+    x = with_float("soft_sign", x) if boolean else as_inexact(x)
+    return x / (lax.abs(x) + 1) if is_complex(x) else _soft_sign(x)
+
+
+# Others
+
+
+def identity(x: Any) -> Array:
+    """The argument, as an array.
+
+    >>> float(identity(2.0))
+    2.0
+    """
+    check_arrays("identity", x)
+    return pnp.asarray(x)

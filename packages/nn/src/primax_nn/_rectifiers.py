@@ -1,0 +1,187 @@
+"""Activations made of pieces. At a kink each says which slope it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+import primax_numpy as pnp
+from primax_core import custom_jvp, lax
+from primax_core.extend import Array, dtypes, typeof
+
+from ._functions import elementwise, with_float
+
+
+@custom_jvp
+def _positive_part(x: Any) -> Any:
+    return pnp.maximum(x, 0)
+
+
+@_positive_part.defjvp
+def _(primals, tangents):
+    (x,), (t,) = primals, tangents
+    # The slope at 0 is 0, where that of a maximum would be one half.
+    return _positive_part(x), lax.select(x > 0, t, lax.full_like(t, 0))
+
+
+@elementwise
+def relu(x: Any) -> Array:
+    """Positive part, ``max(x, 0)``; its derivative at 0 is 0 (Nair and Hinton, 2010).
+
+    >>> relu(np.array([-1.0, 0.0, 2.0])).tolist()
+    [0.0, 0.0, 2.0]
+    """
+    if not dtypes.issubdtype(typeof(x).dtype, np.inexact):
+        return pnp.maximum(x, 0)
+    return _positive_part(x)
+
+
+def pieces(
+    x: Any, low: float, high: float, inner: Callable[[Any], Any], below: Any, above: Any
+) -> Any:
+    """A function that is ``inner`` between two numbers, and ``below`` and ``above`` from there on.
+
+    Args:
+      below, above: numbers, or the array itself.
+    """
+    low_part, high_part = x <= low, x >= high
+    # Where it is not chosen the inner function is evaluated at 0, lest its derivative be infinite.
+    safe = lax.select(lax.bitwise_or(low_part, high_part), lax.full_like(x, 0), x)
+    inside = lax.select(low_part, _like(x, below), inner(safe))
+    return lax.select(high_part, _like(x, above), inside)
+
+
+def _like(x: Any, value: Any) -> Any:
+    return value if value is x else lax.full_like(x, value)
+
+
+@elementwise
+def relu6(x: Any) -> Array:
+    """Elements brought into ``[0, 6]``; the derivative is 0 at both ends (Howard et al., 2017)."""
+    x = with_float("relu6", x)
+    return pieces(x, 0.0, 6.0, lambda x: x, 0.0, 6.0)
+
+
+@elementwise
+def hard_sigmoid(x: Any) -> Array:
+    """Line from 0 at -3 to 1 at 3, constant outside, where the derivative is 0, as at both ends.
+
+    >>> hard_sigmoid(np.array([-4.0, 0.0, 1.5])).tolist()
+    [0.0, 0.5, 0.75]
+    """
+    x = with_float("hard_sigmoid", x)
+    return pieces(x, -3.0, 3.0, lambda x: (x + 3.0) * (1 / 6), 0.0, 1.0)
+
+
+@elementwise
+def hard_silu(x: Any) -> Array:
+    """``x * hard_sigmoid(x)``: 0 up to -3 and ``x`` from 3 on (Howard et al., 2019).
+
+    The derivative at these two is 0 and 1.
+    """
+    x = with_float("hard_silu", x)
+    return pieces(x, -3.0, 3.0, lambda x: x * ((x + 3.0) * (1 / 6)), 0.0, x)
+
+
+hard_swish: Final = hard_silu
+
+
+@elementwise
+def hard_tanh(x: Any) -> Array:
+    """Elements brought into ``[-1, 1]``; the derivative at both ends is 1.
+
+    >>> hard_tanh(np.array([-3.0, 0.5, 3.0])).tolist()
+    [-1.0, 0.5, 1.0]
+    """
+    dtype = typeof(x).dtype
+    if dtype == np.bool_:
+        return pnp.minimum(x, 1)
+    out = pnp.where(x > 1, 1, x)
+    if dtypes.issubdtype(dtype, np.unsignedinteger):
+        return out
+    return pnp.where(x < -1, -1, out)
+
+
+@elementwise
+def sparse_plus(x: Any) -> Array:
+    """0 up to -1, ``x`` from 1 on, and the parabola ``(x + 1)**2 / 4`` between them.
+
+    It is the integral of :func:`sparse_sigmoid`.
+    """
+    x = with_float("sparse_plus", x)
+    return pieces(x, -1.0, 1.0, lambda x: lax.square(x + 1.0) / 4.0, 0.0, x)
+
+
+@elementwise
+def sparse_sigmoid(x: Any) -> Array:
+    """Line from 0 at -1 to 1 at 1, constant outside; the slope at both ends is one quarter.
+
+    Raises:
+      ValueError: for complex numbers.
+    """
+    return 0.5 * pnp.clip(with_float("sparse_sigmoid", x) + 1.0, 0.0, 2.0)
+
+
+# Exponentials on the left
+
+
+def _exponential_left(x: Any, scaled: Callable[[Any], Any]) -> Any:
+    positive = x > 0
+    safe = lax.select(positive, lax.full_like(x, 0), x)
+    return pnp.where(positive, x, scaled(safe))
+
+
+@elementwise
+def elu(x: Any, alpha: Any = 1.0) -> Array:
+    """``x`` where positive, else ``alpha * (exp(x) - 1)`` (Clevert et al., 2016).
+
+    Args:
+      x: an array; integers become floats.
+      alpha: minus the limit on the left, a number or an array. It is the derivative at 0.
+
+    >>> elu(np.array([0.0, 2.0]), alpha=0.5).tolist()
+    [0.0, 2.0]
+    """
+    x = with_float("elu", x)
+    return _exponential_left(x, lambda x: alpha * lax.expm1(x))
+
+
+@elementwise
+def celu(x: Any, alpha: Any = 1.0) -> Array:
+    """``x`` where positive, else ``alpha * (exp(x / alpha) - 1)`` (Barron, 2017).
+
+    Args:
+      x: an array; integers become floats.
+      alpha: minus the limit on the left, a number or an array. The derivative at 0 is 1 for all.
+    """
+    x = with_float("celu", x)
+    return _exponential_left(x, lambda x: alpha * pnp.expm1(x / alpha))
+
+
+_SELU_ALPHA: Final = 1.6732632423543772848170429916717
+_SELU_SCALE: Final = 1.0507009873554804934193349852946
+
+
+@elementwise
+def selu(x: Any) -> Array:
+    """Scaled exponential linear unit, ``scale * elu(x, alpha)``.
+
+    Its two numbers keep the mean and the variance of activations at 0 and 1 through layers
+    (Klambauer et al., 2017). The derivative at 0 is that on the left, 1.758.
+    """
+    return _SELU_SCALE * elu(x, _SELU_ALPHA)
+
+
+@elementwise
+def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Array:
+    """``x`` where not negative, else ``negative_slope * x`` (Maas et al., 2013).
+
+    Args:
+      negative_slope: a number or an array. The derivative at 0 is 1.
+
+    >>> leaky_relu(np.array([-2.0, 3.0]), 0.5).tolist()
+    [-1.0, 3.0]
+    """
+    return pnp.where(x >= 0, x, negative_slope * x)

@@ -1,0 +1,530 @@
+"""A small library of optimizers.
+
+An optimizer is three functions. ``init_fn(params)`` gives a state;
+``update_fn(step, grads, state)`` the next one; ``params_fn(state)`` the parameters in it.
+Parameters and gradients are pytrees of equal structure, and a state is a pytree, so that all of it
+can be compiled.
+
+>>> from primax_core import grad
+>>> init, update, params = adam(step_size=0.1)
+>>> state = init({"x": 3.0})
+>>> for step in range(100):
+...     state = update(step, grad(lambda p: p["x"] ** 2)(params(state)), state)
+>>> abs(float(params(state)["x"])) < 0.1
+True
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import primax_numpy as pnp
+from primax_core import tree
+from primax_core.extend import typeof
+from primax_core.tree_util import register_pytree_node
+
+from .._functions import compiled
+
+Params = Any
+State = Any
+Updates = Any
+Step = int
+
+
+class OptimizerState(NamedTuple):
+    """The state of an optimizer.
+
+    Attributes:
+      packed_state: for each parameter, the list of the arrays that belong to it.
+      tree_def: the structure of the parameters.
+      subtree_defs: for each parameter, the structure of what belongs to it.
+    """
+
+    packed_state: Any
+    tree_def: Any
+    subtree_defs: Any
+
+
+register_pytree_node(
+    OptimizerState,
+    lambda s: ((s.packed_state,), (s.tree_def, s.subtree_defs)),
+    lambda aux, children: OptimizerState(children[0], *aux),
+)
+
+InitFn = Callable[[Params], OptimizerState]
+UpdateFn = Callable[[Step, Updates, OptimizerState], OptimizerState]
+ParamsFn = Callable[[OptimizerState], Params]
+Schedule = Callable[[Step], Any]
+
+
+class Optimizer(NamedTuple):
+    """The three functions of an optimizer."""
+
+    init_fn: InitFn
+    update_fn: UpdateFn
+    params_fn: ParamsFn
+
+
+def optimizer(opt_maker: Callable[..., tuple[Any, Any, Any]]) -> Callable[..., Optimizer]:
+    """Make an optimizer of pytrees out of one of arrays.
+
+    Args:
+      opt_maker: gives three functions: ``init(x)``, the state of a parameter;
+        ``update(step, gradient, state)``, the next state; ``get_params(state)``, the parameter.
+
+    Raises:
+      TypeError: when updated, if gradients and parameters have different structures.
+
+    >>> @optimizer
+    ... def descent(size):
+    ...     return (lambda x: x), (lambda step, g, x: x - size * g), (lambda x: x)
+    >>> init, update, params = descent(0.5)
+    >>> params(update(0, [2.0], init([3.0])))
+    [2.0]
+    """
+
+    @functools.wraps(opt_maker)
+    def make(*args: Any, **kwargs: Any) -> Optimizer:
+        init, update, get_params = opt_maker(*args, **kwargs)
+
+        def init_fn(params: Params) -> OptimizerState:
+            leaves, whole = tree.flatten(params)
+            return _packed([init(x) for x in leaves], whole)
+
+        def update_fn(step: Any, grads: Updates, state: OptimizerState) -> OptimizerState:
+            leaves, found = tree.flatten(grads)
+            if found != state.tree_def:
+                raise TypeError(
+                    "optimizer update function was passed a gradient tree that did not match the "
+                    "parameter tree structure with which it was initialized: parameter tree "
+                    f"{state.tree_def} and grad tree {found}."
+                )
+            states = [update(step, g, s) for g, s in zip(leaves, _states(state))]
+            new = _packed(states, state.tree_def)
+            for i, (before, after) in enumerate(zip(state.subtree_defs, new.subtree_defs)):
+                if before != after:
+                    raise TypeError(
+                        "optimizer update function produced an output structure that did not "
+                        f"match its input structure for parameter {i}: input {before} and output "
+                        f"{after}."
+                    )
+            return new
+
+        def params_fn(state: OptimizerState) -> Params:
+            return tree.unflatten(state.tree_def, [get_params(s) for s in _states(state)])
+
+        return Optimizer(init_fn, update_fn, params_fn)
+
+    return make
+
+
+def _packed(states: Sequence[Any], whole: Any) -> OptimizerState:
+    found = [tree.flatten(s) for s in states]
+    return OptimizerState([leaves for leaves, _ in found], whole, tuple(t for _, t in found))
+
+
+def _states(state: OptimizerState) -> list[Any]:
+    return [tree.unflatten(t, p) for p, t in zip(state.packed_state, state.subtree_defs)]
+
+
+# Optimizers. What happens to a parameter in a step is one compiled call. It is given 1 - b beside
+# b, for in narrow floats that difference would cancel.
+
+
+@optimizer
+def sgd(step_size: Any) -> Any:
+    """Gradient descent.
+
+    Args:
+      step_size: a number, or a function of the step; so for all optimizers.
+    """
+    size = make_schedule(step_size)
+
+    def update(i: Any, g: Any, x: Any) -> Any:
+        return _descended(x, g, size(i))
+
+    return (lambda x: x), update, (lambda x: x)
+
+
+@compiled()
+def _descended(x, g, size):
+    return x - size * g
+
+
+@optimizer
+def momentum(step_size: Any, mass: Any) -> Any:
+    """Gradient descent with momentum (Polyak, 1964): ``v = mass * v + g``, ``x -= step_size * v``.
+
+    Args:
+      mass: how much of the velocity is kept.
+    """
+    size = make_schedule(step_size)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        return _with_momentum(*state, g, size(i), mass)
+
+    return _with_zeros(1), update, _first
+
+
+@compiled()
+def _with_momentum(x, v, g, size, mass):
+    v = mass * v + g
+    return x - size * v, v
+
+
+@optimizer
+def nesterov(step_size: Any, mass: Any) -> Any:
+    """Accelerated gradient descent (Nesterov, 1983), in the form of Sutskever et al. (2013).
+
+    Args:
+      mass: how much of the velocity is kept.
+    """
+    size = make_schedule(step_size)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        return _accelerated(*state, g, size(i), mass)
+
+    return _with_zeros(1), update, _first
+
+
+@compiled()
+def _accelerated(x, v, g, size, mass):
+    v = mass * v + g
+    return x - size * (mass * v + g), v
+
+
+@optimizer
+def adagrad(step_size: Any, momentum: Any = 0.9) -> Any:
+    """Steps divided by the root of the sum of all squared gradients (Duchi et al., 2011).
+
+    Args:
+      momentum: how much of the averaged step is kept.
+    """
+    size = make_schedule(step_size)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        return _adagrad(*state, g, size(i), momentum, 1 - momentum)
+
+    return _with_zeros(2), update, _first
+
+
+@compiled(name="adagrad")
+def _adagrad(x, squares, m, g, size, momentum, rest):
+    squares = squares + g * g
+    m = rest * (g * _inverse_root(squares)) + momentum * m
+    return x - size * m, squares, m
+
+
+def _inverse_root(x: Any) -> Any:
+    return pnp.where(x > 0, 1 / pnp.sqrt(pnp.where(x > 0, x, 1)), 0.0)
+
+
+@optimizer
+def rmsprop(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8) -> Any:
+    """Steps divided by the root of a running mean of squared gradients (Tieleman and Hinton, 2012).
+
+    Args:
+      gamma: how much of the mean is kept.
+      eps: what is added to the mean.
+    """
+    size = make_schedule(step_size)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        return _rmsprop(*state, g, size(i), gamma, 1 - gamma, eps)
+
+    return _with_zeros(1), update, _first
+
+
+@compiled(name="rmsprop")
+def _rmsprop(x, squares, g, size, gamma, rest, eps):
+    squares = gamma * squares + rest * (g * g)
+    return x - size * g / pnp.sqrt(squares + eps), squares
+
+
+@optimizer
+def rmsprop_momentum(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8, momentum: Any = 0.9) -> Any:
+    """:func:`rmsprop` with momentum.
+
+    Args:
+      gamma: how much of the mean of squares is kept.
+      eps: what is added to it.
+      momentum: how much of the last step is kept.
+    """
+    size = make_schedule(step_size)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        return _rmsprop_momentum(*state, g, size(i), gamma, 1 - gamma, eps, momentum)
+
+    return _with_zeros(2), update, _first
+
+
+@compiled(name="rmsprop_momentum")
+def _rmsprop_momentum(x, squares, m, g, size, gamma, rest, eps, momentum):
+    squares = gamma * squares + rest * (g * g)
+    m = momentum * m + size * g / pnp.sqrt(squares + eps)
+    return x - m, squares, m
+
+
+@optimizer
+def adam(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Any:
+    """Steps from running means of gradients and of their squares (Kingma and Ba, 2015).
+
+    Args:
+      b1, b2: how much of the two means is kept.
+      eps: what is added to the root of the second one.
+    """
+    size = make_schedule(step_size)
+    means = [(b, 1 - b, _log(b)) for b in (b1, b2)]
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        return _adam(*state, g, size(i), i, *means, eps)
+
+    return _with_zeros(2), update, _first
+
+
+@compiled(name="adam")
+def _adam(x, m, v, g, size, i, first, second, eps):
+    (b1, rest1, log1), (b2, rest2, log2) = first, second
+    m = rest1 * g + b1 * m
+    v = rest2 * (g * g) + b2 * v
+    unbiased = m / _weight(i, log1)
+    root = pnp.sqrt(v / _weight(i, log2))
+    return x - size * unbiased / (root + eps), m, v
+
+
+@optimizer
+def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Any:
+    """The variant of :func:`adam` with the greatest gradient instead of the mean of squares.
+
+    Args:
+      b1, b2: how much of the mean and of the greatest gradient is kept.
+      eps: what is added to the latter.
+    """
+    size = make_schedule(step_size)
+    mean = (b1, 1 - b1, _log(b1))
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        return _adamax(*state, g, size(i), i, mean, b2, eps)
+
+    return _with_zeros(2), update, _first
+
+
+@compiled(name="adamax")
+def _adamax(x, m, u, g, size, i, first, b2, eps):
+    b1, rest, log = first
+    m = rest * g + b1 * m
+    u = pnp.maximum(b2 * u, pnp.abs(g))
+    return x - (size / _weight(i, log)) * m / (u + eps), m, u
+
+
+def _log(b: Any) -> Any:
+    if isinstance(b, (int, float)):
+        return math.log(b) if b > 0 else -math.inf
+    return pnp.log(b)
+
+
+def _weight(i: Any, log_b: Any) -> Any:
+    """``1 - b ** (i + 1)``, without cancellation where ``b`` is nearly 1."""
+    return -pnp.expm1((i + 1) * log_b)
+
+
+@optimizer
+def sm3(step_size: Any, momentum: Any = 0.9) -> Any:
+    """:func:`adagrad` with sums of squares kept for each row of each axis only (Anil et al., 2019).
+
+    Args:
+      momentum: how much of the averaged step is kept.
+    """
+    size = make_schedule(step_size)
+
+    def init(x: Any) -> Any:
+        aval = typeof(x)
+        sizes = aval.shape or (1,)
+        rows = [pnp.zeros(n, aval.dtype) for n in sizes]
+        return x, pnp.zeros_like(x), rows
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        return _sm3(*state, g, size(i), momentum, 1 - momentum)
+
+    return init, update, _first
+
+
+@compiled(name="sm3")
+def _sm3(x, m, rows, g, size, momentum, rest):
+    n = typeof(x).ndim
+    if n:
+        spread = [
+            pnp.expand_dims(r, tuple(j for j in range(n) if j != i)) for i, r in enumerate(rows)
+        ]
+        squares = functools.reduce(pnp.minimum, spread) + g * g
+    else:
+        squares = rows[0][0] + g * g
+    m = rest * (g * _inverse_root(squares)) + momentum * m
+    if n:
+        rows = [squares.max(axis=tuple(j for j in range(n) if j != i)) for i in range(n)]
+    else:
+        rows = [pnp.reshape(squares, (1,))]
+    return x - size * m, m, rows
+
+
+def _with_zeros(n: int) -> Callable[[Any], Any]:
+    return lambda x: (x, *[pnp.zeros_like(x) for _ in range(n)])
+
+
+def _first(state: Any) -> Any:
+    return state[0]
+
+
+# Schedules
+
+
+def constant(step_size: Any) -> Schedule:
+    """A schedule of one step size.
+
+    >>> constant(0.1)(7)
+    0.1
+    """
+    return lambda i: step_size
+
+
+def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Schedule:
+    """``step_size * decay_rate ** (i / decay_steps)``.
+
+    >>> exponential_decay(0.5, 10, 0.5)(10)
+    0.25
+    """
+    return lambda i: step_size * decay_rate ** (i / decay_steps)
+
+
+def inverse_time_decay(
+    step_size: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False
+) -> Schedule:
+    """``step_size / (1 + decay_rate * i / decay_steps)``.
+
+    Args:
+      staircase: round ``i / decay_steps`` down.
+    """
+    if staircase:
+        return lambda i: step_size / (1 + decay_rate * pnp.floor(i / decay_steps))
+    return lambda i: step_size / (1 + decay_rate * i / decay_steps)
+
+
+def polynomial_decay(
+    step_size: Any, decay_steps: Any, final_step_size: Any, power: Any = 1.0
+) -> Schedule:
+    """From ``step_size`` to ``final_step_size`` in ``decay_steps`` steps, along a power of what is
+    left of them."""
+
+    def schedule(i: Any) -> Any:
+        left = 1 - pnp.minimum(i, decay_steps) / decay_steps
+        return (step_size - final_step_size) * left**power + final_step_size
+
+    return schedule
+
+
+def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
+    """The value that belongs to the piece a step lies in.
+
+    Args:
+      boundaries: the last step of each piece but the last.
+      values: one more number.
+
+    Raises:
+      ValueError: if there are not as many, or they have more than one axis.
+
+    >>> float(piecewise_constant([5], [1.0, 0.5])(6))
+    0.5
+    """
+    boundaries, values = pnp.asarray(boundaries), pnp.asarray(values)
+    if not boundaries.ndim == values.ndim == 1:
+        raise ValueError(
+            "piecewise_constant: boundaries and values must be sequences, got shapes "
+            f"{boundaries.shape} and {values.shape}"
+        )
+    if values.size != boundaries.size + 1:
+        raise ValueError(
+            "piecewise_constant: there must be one value more than boundaries, got "
+            f"{values.size} and {boundaries.size}"
+        )
+    return lambda i: values[pnp.sum(i > boundaries)]
+
+
+def make_schedule(scalar_or_schedule: Any) -> Schedule:
+    """The schedule itself, or that of one step size.
+
+    Raises:
+      TypeError: for what is neither a function nor a number.
+    """
+    if callable(scalar_or_schedule):
+        found: Schedule = scalar_or_schedule
+        return found
+    try:
+        shape = typeof(scalar_or_schedule).shape
+    except TypeError:
+        shape = None
+    if shape != ():
+        raise TypeError(
+            f"a step size must be a number or a function of the step, got {scalar_or_schedule!r}"
+        )
+    return constant(scalar_or_schedule)
+
+
+# Gradients
+
+
+def l2_norm(tree: Any) -> Any:
+    """The root of the sum of the squares of all elements of a pytree.
+
+    >>> float(l2_norm([3.0, 4.0]))
+    5.0
+    """
+    return pnp.sqrt(sum(pnp.vdot(x, x) for x in _leaves(tree)))
+
+
+def _leaves(x: Any) -> list[Any]:
+    return tree.leaves(x)
+
+
+def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
+    """Gradients scaled down so that their :func:`l2_norm` is at most ``max_norm``."""
+    norm = l2_norm(grad_tree)
+    return tree.map(lambda g: pnp.where(norm < max_norm, g, g * (max_norm / norm)), grad_tree)
+
+
+# States for others to read
+
+
+class JoinPoint:
+    """Marks where the state of a parameter begins, in the pytree of a whole state."""
+
+    def __init__(self, subtree: Any) -> None:
+        self.subtree: Any = subtree
+
+    def __iter__(self) -> Any:
+        yield self.subtree
+
+
+def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
+    """The state as a pytree of the parameters' structure, whose leaves are :class:`JoinPoint` s.
+
+    It has no types of this library but these, and can be written to disk.
+    """
+    return tree.unflatten(opt_state.tree_def, [JoinPoint(s) for s in _states(opt_state)])
+
+
+def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
+    """The state that :func:`unpack_optimizer_state` took apart.
+
+    Raises:
+      TypeError: if a leaf is no :class:`JoinPoint`.
+    """
+    leaves, whole = tree.flatten(marked_pytree)
+    if not all(isinstance(x, JoinPoint) for x in leaves):
+        raise TypeError(
+            "pack_optimizer_state: all leaves must be JoinPoints, as unpack_optimizer_state gives "
+            "them"
+        )
+    return _packed([x.subtree for x in leaves], whole)

@@ -1,0 +1,480 @@
+"""A small library of layers.
+
+A layer is a pair of functions. ``init_fun(rng, input_shape)`` gives the shape of the layer's output
+and its parameters, a pytree; ``apply_fun(params, inputs, **kwargs)`` gives the output. ``rng=`` is
+a key for layers that draw random numbers. :func:`serial` and :func:`parallel` make layers of
+layers.
+
+>>> from primax_numpy import random
+>>> init, apply = serial(Dense(8), Relu, Dense(2), LogSoftmax)
+>>> shape, params = init(random.key(0), (5, 3))
+>>> shape, apply(params, np.ones((5, 3), np.float32)).shape
+((5, 2), (5, 2))
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+import primax_numpy as pnp
+from primax_core import lax
+from primax_numpy import random
+
+from .. import (
+    elu as elu,
+    gelu as gelu,
+    leaky_relu as leaky_relu,
+    log_softmax as log_softmax,
+    relu as relu,
+    selu as selu,
+    sigmoid as sigmoid,
+    softmax as softmax,
+    softplus as softplus,
+    standardize as standardize,
+)
+from ..initializers import (
+    glorot_normal as glorot_normal,
+    normal as normal,
+    ones as ones,
+    zeros as zeros,
+)
+
+Shape = Any
+InitFun = Callable[[Any, Any], tuple[Any, Any]]
+ApplyFun = Callable[..., Any]
+Layer = tuple[InitFun, ApplyFun]
+
+glorot: Final = glorot_normal
+randn: Final = normal
+logsoftmax: Final = log_softmax
+
+# Products and convolutions
+
+_WEIGHTS: Final = glorot_normal()
+_BIASES: Final = normal()
+_SMALL: Final = normal(1e-6)
+
+
+def Dense(out_dim: int, W_init: Any = _WEIGHTS, b_init: Any = _BIASES) -> Layer:
+    """A layer ``inputs @ W + b``, with parameters ``(W, b)``.
+
+    Args:
+      out_dim: the number of outputs.
+      W_init, b_init: initializers of the two.
+    """
+
+    def init_fun(rng: Any, input_shape: Shape) -> tuple[Shape, Any]:
+        first, second = random.split(rng)
+        weights = W_init(first, (input_shape[-1], out_dim))
+        return (*input_shape[:-1], out_dim), (weights, b_init(second, (out_dim,)))
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        weights, bias = params
+        return pnp.dot(inputs, weights) + bias
+
+    return init_fun, apply_fun
+
+
+def _convolution(
+    transposed: bool, dimension_numbers: Any, out_chan: int, filter_shape: Sequence[int],
+    strides: Sequence[int] | None, padding: Any, W_init: Any, b_init: Any,
+) -> Layer:  # fmt: skip
+    lhs, rhs, out = dimension_numbers
+    strides = tuple(strides or (1,) * len(filter_shape))
+    W_init = W_init or glorot_normal(rhs.index("I"), rhs.index("O"))
+    convolve = lax.conv_transpose if transposed else lax.conv_general_dilated
+
+    def init_fun(rng: Any, input_shape: Shape) -> tuple[Shape, Any]:
+        if len(input_shape) != len(lhs):
+            raise ValueError(
+                f"a convolution of inputs {lhs} needs a shape of {len(lhs)} axes, got {input_shape}"
+            )
+        sizes = iter(filter_shape)
+        channels = {"O": out_chan, "I": input_shape[lhs.index("C")]}
+        window = tuple(channels[c] if c in channels else next(sizes) for c in rhs)
+        of_shapes = lax.conv_transpose_shape_tuple if transposed else lax.conv_general_shape_tuple
+        shape = of_shapes(tuple(input_shape), window, strides, padding, dimension_numbers)
+        first, second = random.split(rng)
+        bias = tuple(out_chan if c == "C" else 1 for c in out)
+        return tuple(map(int, shape)), (W_init(first, window), b_init(second, bias))
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        weights, bias = params
+        out = convolve(inputs, weights, strides, padding, dimension_numbers=dimension_numbers)
+        return out + bias
+
+    return init_fun, apply_fun
+
+
+def GeneralConv(
+    dimension_numbers: Any, out_chan: int, filter_shape: Sequence[int],
+    strides: Sequence[int] | None = None, padding: Any = "VALID", W_init: Any = None,
+    b_init: Any = _SMALL,
+) -> Layer:  # fmt: skip
+    """A convolution with a bias.
+
+    Args:
+      dimension_numbers: three texts that name the axes of the inputs, the window and the outputs,
+        such as ``("NHWC", "HWIO", "NHWC")``.
+      out_chan: the number of output channels.
+      filter_shape: the sizes of the window.
+      strides: steps of the window, 1 by default.
+      padding: ``"VALID"``, ``"SAME"``, or pairs of numbers.
+      W_init: an initializer of windows, by default :func:`glorot_normal` over their axes.
+      b_init: an initializer of biases.
+
+    Raises:
+      ValueError: when initialized, if the shape of the inputs has not as many axes.
+    """
+    args = dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init
+    return _convolution(False, *args)
+
+
+def GeneralConvTranspose(
+    dimension_numbers: Any, out_chan: int, filter_shape: Sequence[int],
+    strides: Sequence[int] | None = None, padding: Any = "VALID", W_init: Any = None,
+    b_init: Any = _SMALL,
+) -> Layer:  # fmt: skip
+    """A transposed convolution with a bias, which enlarges its inputs by the strides.
+
+    Arguments and errors are those of :func:`GeneralConv`.
+    """
+    args = dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init
+    return _convolution(True, *args)
+
+
+def Conv(
+    out_chan: int, filter_shape: Sequence[int], strides: Sequence[int] | None = None,
+    padding: Any = "VALID", W_init: Any = None, b_init: Any = _SMALL,
+) -> Layer:  # fmt: skip
+    """:func:`GeneralConv` of images ``NHWC`` with windows ``HWIO``."""
+    numbers = ("NHWC", "HWIO", "NHWC")
+    return GeneralConv(numbers, out_chan, filter_shape, strides, padding, W_init, b_init)
+
+
+def ConvTranspose(
+    out_chan: int, filter_shape: Sequence[int], strides: Sequence[int] | None = None,
+    padding: Any = "VALID", W_init: Any = None, b_init: Any = _SMALL,
+) -> Layer:  # fmt: skip
+    """:func:`GeneralConvTranspose` of images ``NHWC`` with windows ``HWIO``."""
+    numbers = ("NHWC", "HWIO", "NHWC")
+    return GeneralConvTranspose(numbers, out_chan, filter_shape, strides, padding, W_init, b_init)
+
+
+def Conv1DTranspose(
+    out_chan: int, filter_shape: Sequence[int], strides: Sequence[int] | None = None,
+    padding: Any = "VALID", W_init: Any = None, b_init: Any = _SMALL,
+) -> Layer:  # fmt: skip
+    """:func:`GeneralConvTranspose` of sequences ``NHC`` with windows ``HIO``."""
+    numbers = ("NHC", "HIO", "NHC")
+    return GeneralConvTranspose(numbers, out_chan, filter_shape, strides, padding, W_init, b_init)
+
+
+def BatchNorm(
+    axis: int | Sequence[int] = (0, 1, 2), epsilon: float = 1e-5, center: bool = True,
+    scale: bool = True, beta_init: Any = zeros, gamma_init: Any = ones,
+) -> Layer:  # fmt: skip
+    """Standardized inputs, then scaled and shifted (Ioffe and Szegedy, 2015).
+
+    The mean and variance are those of the batch that the layer is applied to.
+
+    Args:
+      axis: the axes that share a mean and a variance.
+      epsilon: what is added to the variance.
+      center, scale: whether there are parameters ``beta`` to add and ``gamma`` to multiply by.
+      beta_init, gamma_init: their initializers.
+    """
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+
+    def init_fun(rng: Any, input_shape: Shape) -> tuple[Shape, Any]:
+        named = {a % len(input_shape) for a in axes}
+        shape = tuple(n for i, n in enumerate(input_shape) if i not in named)
+        first, second = random.split(rng)
+        beta = beta_init(first, shape) if center else ()
+        gamma = gamma_init(second, shape) if scale else ()
+        return input_shape, (beta, gamma)
+
+    def apply_fun(params: Any, x: Any, **kwargs: Any) -> Any:
+        beta, gamma = params
+        out = standardize(x, axes, epsilon=epsilon)
+        if scale:
+            out = pnp.expand_dims(gamma, axes) * out
+        return out + pnp.expand_dims(beta, axes) if center else out
+
+    return init_fun, apply_fun
+
+
+# Functions of elements
+
+
+def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
+    """A layer without parameters that applies a function, with keyword arguments if given.
+
+    >>> init, apply = elementwise(pnp.clip, min=0.0, max=1.0)
+    >>> apply((), np.array([2.0])).tolist()
+    [1.0]
+    """
+
+    def init_fun(rng: Any, input_shape: Shape) -> tuple[Shape, Any]:
+        return input_shape, ()
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        return fun(inputs, **fun_kwargs)
+
+    return init_fun, apply_fun
+
+
+Tanh: Final[Layer] = elementwise(pnp.tanh)
+Relu: Final[Layer] = elementwise(relu)
+Exp: Final[Layer] = elementwise(pnp.exp)
+LogSoftmax: Final[Layer] = elementwise(log_softmax, axis=-1)
+Softmax: Final[Layer] = elementwise(softmax, axis=-1)
+Softplus: Final[Layer] = elementwise(softplus)
+Sigmoid: Final[Layer] = elementwise(sigmoid)
+Elu: Final[Layer] = elementwise(elu)
+LeakyRelu: Final[Layer] = elementwise(leaky_relu)
+Selu: Final[Layer] = elementwise(selu)
+Gelu: Final[Layer] = elementwise(gelu)
+Identity: Final[Layer] = elementwise(lambda x: x)
+
+# Windows
+
+
+def _pool(
+    reduce: Callable[..., Any], start: float, mean: bool, window_shape: Sequence[int],
+    strides: Sequence[int] | None, padding: Any, spec: str | None,
+) -> Layer:  # fmt: skip
+    steps = tuple(strides or (1,) * len(window_shape))
+
+    def full(sizes: Sequence[int]) -> tuple[int, ...]:
+        """Sizes for all axes, 1 for those of the batch and the channels."""
+        if spec is None:
+            return (1, *sizes, 1)
+        rest = iter(sizes)
+        return tuple(1 if c in "NC" else next(rest) for c in spec)
+
+    window, steps = full(window_shape), full(steps)
+
+    def init_fun(rng: Any, input_shape: Shape) -> tuple[Shape, Any]:
+        if len(input_shape) != len(window):
+            raise ValueError(
+                f"a pooling layer with windows of shape {window} needs inputs of as many axes, "
+                f"got shape {input_shape}"
+            )
+        pads = padding
+        if isinstance(padding, str):
+            pads = lax.padtype_to_pads(input_shape, window, steps, padding)
+        shape = [
+            # The size of a batch may be unknown, which is written -1.
+            int(n if w == 1 == s else max(0, (n + before + after - w) // s + 1))
+            for n, (before, after), w, s in zip(input_shape, pads, window, steps)
+        ]
+        return tuple(shape), ()
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        out = lax.reduce_window(inputs, start, reduce, window, steps, padding)
+        if not mean:
+            return out
+        ones = lax.full(full(_spatial(np.shape(inputs), spec)), 1, out.dtype)
+        counts = lax.reduce_window(ones, 0.0, lax.add, window, steps, padding)
+        return out / counts
+
+    return init_fun, apply_fun
+
+
+def MaxPool(
+    window_shape: Sequence[int], strides: Sequence[int] | None = None, padding: Any = "VALID",
+    spec: str | None = None,
+) -> Layer:  # fmt: skip
+    """The greatest input in each window.
+
+    Args:
+      window_shape: its sizes.
+      strides: its steps, 1 by default.
+      padding: ``"VALID"``, ``"SAME"``, or a pair of numbers for each axis.
+      spec: names of the axes, ``N`` and ``C`` for the batch and the channels, which by default are
+        the first and the last.
+
+    Raises:
+      ValueError: when initialized, if the inputs have not as many axes as the window.
+    """
+    return _pool(lax.max, -math.inf, False, window_shape, strides, padding, spec)
+
+
+def SumPool(
+    window_shape: Sequence[int], strides: Sequence[int] | None = None, padding: Any = "VALID",
+    spec: str | None = None,
+) -> Layer:  # fmt: skip
+    """The sum of the inputs in each window; arguments as for :func:`MaxPool`."""
+    return _pool(lax.add, 0.0, False, window_shape, strides, padding, spec)
+
+
+def AvgPool(
+    window_shape: Sequence[int], strides: Sequence[int] | None = None, padding: Any = "VALID",
+    spec: str | None = None,
+) -> Layer:  # fmt: skip
+    """The mean of the inputs in each window, the padding left out; arguments as for
+    :func:`MaxPool`."""
+    return _pool(lax.add, 0.0, True, window_shape, strides, padding, spec)
+
+
+def _spatial(shape: Sequence[int], spec: str | None) -> list[int]:
+    """The sizes of the axes that are neither of the batch nor of the channels."""
+    return [n for c, n in zip(spec, shape) if c not in "NC"] if spec else list(shape[1:-1])
+
+
+def _flatten() -> Layer:
+    def init_fun(rng: Any, input_shape: Shape) -> tuple[Shape, Any]:
+        return (input_shape[0], math.prod(input_shape[1:])), ()
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        return pnp.reshape(inputs, (inputs.shape[0], -1))
+
+    return init_fun, apply_fun
+
+
+Flatten: Final[Layer] = _flatten()
+
+
+def Dropout(rate: float, mode: str = "train") -> Layer:
+    """Inputs of which random ones are set to 0, the others divided by their chance to be kept.
+
+    From Srivastava et al., 2014.
+
+    Args:
+      rate: the chance of an input to be kept.
+      mode: ``"train"``; in any other mode the inputs are left as they are. A key, ``rng=``, is
+        needed in all modes.
+
+    Raises:
+      ValueError: when applied without a key.
+    """
+
+    def init_fun(rng: Any, input_shape: Shape) -> tuple[Shape, Any]:
+        return input_shape, ()
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        rng = kwargs.get("rng")
+        if rng is None:
+            raise ValueError(
+                "Dropout layer requires apply_fun to be called with a PRNG key: write "
+                "apply_fun(params, inputs, rng=key), with a key such as primax.random.key(0)."
+            )
+        if mode != "train":
+            return inputs
+        kept = random.bernoulli(rng, rate, inputs.shape)
+        return pnp.where(kept, inputs / rate, 0)
+
+    return init_fun, apply_fun
+
+
+# Several inputs and outputs
+
+
+def FanOut(num: int) -> Layer:
+    """The inputs ``num`` times, for :func:`parallel` layers."""
+
+    def init_fun(rng: Any, input_shape: Shape) -> tuple[Shape, Any]:
+        return [input_shape] * num, ()
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        return [inputs] * num
+
+    return init_fun, apply_fun
+
+
+def _fan_in_sum() -> Layer:
+    def init_fun(rng: Any, input_shape: Shape) -> tuple[Shape, Any]:
+        return input_shape[0], ()
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        return sum(inputs[1:], inputs[0])
+
+    return init_fun, apply_fun
+
+
+FanInSum: Final[Layer] = _fan_in_sum()
+
+
+def FanInConcat(axis: int = -1) -> Layer:
+    """Several inputs joined along an axis."""
+
+    def init_fun(rng: Any, input_shape: Shape) -> tuple[Shape, Any]:
+        first = input_shape[0]
+        place = axis % len(first)
+        size = sum(shape[place] for shape in input_shape)
+        return (*first[:place], size, *first[place + 1 :]), ()
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        return pnp.concatenate(inputs, axis)
+
+    return init_fun, apply_fun
+
+
+# Layers of layers
+
+
+def _keys(rng: Any, n: int) -> Sequence[Any]:
+    return [None] * n if rng is None or not n else list(random.split(rng, n))
+
+
+def serial(*layers: Layer) -> Layer:
+    """Layers one after the other; the parameters are a list of theirs.
+
+    Each gets a key of its own made of ``rng=``, if that is given.
+    """
+
+    def init_fun(rng: Any, input_shape: Shape) -> tuple[Shape, Any]:
+        params = []
+        for init, _ in layers:
+            rng, key = random.split(rng)
+            input_shape, found = init(key, input_shape)
+            params.append(found)
+        return input_shape, params
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        keys = _keys(kwargs.pop("rng", None), len(layers))
+        for (_, apply), found, key in zip(layers, params, keys):
+            inputs = apply(found, inputs, rng=key, **kwargs)
+        return inputs
+
+    return init_fun, apply_fun
+
+
+def parallel(*layers: Layer) -> Layer:
+    """Layers beside each other, each with its own input: a list of inputs gives one of outputs.
+
+    See :func:`FanOut` and :data:`FanInSum`.
+    """
+
+    def init_fun(rng: Any, input_shape: Shape) -> tuple[Shape, Any]:
+        keys = _keys(rng, len(layers))
+        found = [init(key, s) for (init, _), key, s in zip(layers, keys, input_shape)]
+        return [shape for shape, _ in found], tuple(params for _, params in found)
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        keys = _keys(kwargs.pop("rng", None), len(layers))
+        parts = zip(layers, params, inputs, keys)
+        return [apply(p, x, rng=key, **kwargs) for (_, apply), p, x, key in parts]
+
+    return init_fun, apply_fun
+
+
+def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
+    """A layer that is made when the shape of its inputs is known.
+
+    Args:
+      make_layer: from the shape to the layer.
+    """
+
+    def init_fun(rng: Any, input_shape: Shape) -> tuple[Shape, Any]:
+        return make_layer(input_shape)[0](rng, input_shape)
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        return make_layer(inputs.shape)[1](params, inputs, **kwargs)
+
+    return init_fun, apply_fun
