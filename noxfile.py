@@ -32,8 +32,9 @@ VERSIONS = [
     ("3.12", "0.12.0.1"),
     ("3.13", "0.12.0.1"),
 ]
-# All primitives, samples and checks: once for each jaxlib is enough.
 WITHOUT_KIT = ["--ignore-glob", "**/conformance/test_primitives.py"]
+# All samples of all primitives are tried where the wheel is tested; elsewhere one of each.
+FIRST_SAMPLES = ["--samples", "first"]
 # Runs in each session leave the user's own cache of executables alone.
 TEST_ENV = {"PYTHONPATH": None, "XDG_CACHE_HOME": str(BUILD / "cache")}
 
@@ -156,21 +157,21 @@ def compare_with_newest(session: nox.Session) -> None:
     [nox.param(v, j, id=f"python{v}-jaxlib{j}") for v, j in VERSIONS],
 )
 def versions(session: nox.Session, version: str, jaxlib: str) -> None:
-    """Test the core, then the NumPy layer, on each supported pair of Python and jaxlib."""
+    """Test the core on each supported pair of Python and jaxlib.
+
+    All samples of the conformance kit too: ``nox -s versions -- --samples all``. The NumPy layer
+    and what stands on it run on the newest jaxlib in the comparison with the reference.
+    """
     python = own_environment(session, version, f"versions-{version}-{jaxlib}")
     install(session, CORE, python=python, also=[*TEST_TOOLS, f"jaxlib=={jaxlib}"])
-    elsewhere = runs_elsewhere(version, jaxlib)
-    skipped = WITHOUT_KIT if elsewhere else []
-    pytest(session, "packages/core/tests", *skipped, python=python)
-    if not elsewhere:
-        install(session, "primax-numpy", python=python, also=[f"jaxlib=={jaxlib}"])
-        pytest(session, "packages/numpy/tests", "--without-derivatives", python=python)
+    kit = WITHOUT_KIT if runs_elsewhere(version, jaxlib) else FIRST_SAMPLES
+    pytest(session, "packages/core/tests", *kit, python=python)
 
 
 def runs_elsewhere(version: str, jaxlib: str) -> bool:
-    """Whether another session tries all primitives and functions on this jaxlib."""
+    """Whether another session tries all primitives on this jaxlib."""
     if (version, jaxlib) == VERSIONS[0] and version == "{}.{}".format(*sys.version_info):
-        return True  # tests(core), tests(numpy)
+        return True  # tests(core)
     earlier = VERSIONS[: VERSIONS.index((version, jaxlib))]
     return any(j == jaxlib and workspace.find_interpreter(v) for v, j in earlier)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import forgetting
-import pytest
 from hypothesis import HealthCheck, settings
 
 from primax_core import clear_caches
@@ -12,14 +11,6 @@ settings.register_profile(
     "primax", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("primax")
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--without-derivatives",
-        action="store_true",
-        help="do not compare derivatives with differences, which do not depend on jaxlib",
-    )
 
 
 few_executables = forgetting.few_executables(200, clear_caches)

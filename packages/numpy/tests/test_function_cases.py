@@ -23,6 +23,5 @@ for _case in CASES:
 
 
 @pytest.mark.parametrize(("case", "order"), list(zip(CASES, ORDERS)), ids=NAMES)
-def test_case(case: Case, order: int, request: pytest.FixtureRequest) -> None:
-    derivatives = not request.config.getoption("--without-derivatives")
-    assert not list(verdicts(case, order if derivatives else 0)), case
+def test_case(case: Case, order: int) -> None:
+    assert not list(verdicts(case, order)), case

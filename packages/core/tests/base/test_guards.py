@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import sys
 import threading
 
 import numpy as np
@@ -165,6 +166,23 @@ class TestGarbage:
     def test_levels(self):
         with pytest.raises(ValueError, match="must be None or in"):
             px.array_garbage_collection_guard("never")
+
+    def test_a_collection_while_a_thread_begins(self):
+        # Collections come at each of the allocations that make the values of a new thread.
+        failures = []
+        hook, sys.unraisablehook = sys.unraisablehook, failures.append
+        before = gc.get_threshold()
+        with px.array_garbage_collection_guard("log"):
+            try:
+                for n in [*[1] * 20, *range(2, 30)]:
+                    gc.set_threshold(n)
+                    thread = threading.Thread(target=lambda: config.state.trace)
+                    thread.start()
+                    thread.join()
+            finally:
+                gc.set_threshold(*before)
+                sys.unraisablehook = hook
+        assert failures == []
 
 
 class TestUserContexts:
