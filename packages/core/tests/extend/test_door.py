@@ -60,11 +60,12 @@ ADDED_IN_1_2 = """
 AbstractRef AccumEffect Check Cost ReadEffect RefEffect Run WriteEffect cost discharge
 discharge_jaxpr error_checks faults run_state shaped taylor
 """.split()
+ADDED_IN_1_3 = "SingleDeviceSharding memory_kinds".split()
 
 
 def test_the_door_of_version_1_0_is_whole():
-    assert extend.API_VERSION == (1, 2)
-    names = (*VERSION_1_0, *ADDED_IN_1_1, *ADDED_IN_1_2)
+    assert extend.API_VERSION == (1, 3)
+    names = (*VERSION_1_0, *ADDED_IN_1_1, *ADDED_IN_1_2, *ADDED_IN_1_3)
     assert [name for name in names if not hasattr(extend, name)] == []
 
 
@@ -72,7 +73,7 @@ def test_names_that_were_added_are_listed():
     """A name that is added belongs into the list, with a new minor version."""
     modules = {"dimensions", "programs", "short_roads", "Final"}
     found = {n for n in vars(extend) if not n.startswith("_")} - modules
-    assert found == {*VERSION_1_0, *ADDED_IN_1_1, *ADDED_IN_1_2}
+    assert found == {*VERSION_1_0, *ADDED_IN_1_1, *ADDED_IN_1_2, *ADDED_IN_1_3}
 
 
 # Registration

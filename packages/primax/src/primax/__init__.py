@@ -24,7 +24,7 @@ from primax_core import checkpoint as checkpoint
 from primax_core import checkpoint_policies as checkpoint_policies
 from primax_core import clear_caches as clear_caches
 from primax_core import closure_convert as closure_convert
-from primax_core import config as config
+from ._config import config as config
 from primax_core import copy_to_host_async as copy_to_host_async
 from primax_core import custom_batching as custom_batching
 from primax_core import custom_derivatives as custom_derivatives
@@ -54,7 +54,6 @@ from primax_core import ensure_compile_time_eval as ensure_compile_time_eval
 from primax_core import errors as errors
 from primax_core import eval_shape as eval_shape
 from primax_core import explain_cache_misses as explain_cache_misses
-from primax_core import extend as extend
 from primax_core import flatten_util as flatten_util
 from primax_core import float0 as float0
 from primax_core import fwd_and_bwd as fwd_and_bwd
@@ -111,6 +110,7 @@ from . import _modules as _modules
 from ._hosts import host_count as host_count
 from ._hosts import host_id as host_id
 from ._hosts import host_ids as host_ids
+from ._several_devices import pmap as pmap
 
 if TYPE_CHECKING:
     from primax_core import Ref as Ref
@@ -128,21 +128,27 @@ if TYPE_CHECKING:
     from primax_core import pure_callback as pure_callback
     from primax_core import ref as ref
 
+    from . import api_util as api_util
+    from . import core as core
     from . import example_libraries as example_libraries
     from . import experimental as experimental
+    from . import extend as extend
     from . import image as image
+    from . import interpreters as interpreters
     from . import nn as nn
     from . import numpy as numpy
     from . import ops as ops
     from . import random as random
+    from . import scipy as scipy
+    from . import sharding as sharding
 
 __version__ = "0.1.0"
 
 _LAZY = (
     *_modules.OPTIONAL,
+    *_modules.OWN,
     "ad",
     "debug",
-    "experimental",
     "export",
     "insight",
     "monitoring",
@@ -170,7 +176,9 @@ def __getattr__(name: str) -> Any:
 
         value = globals()[name] = getattr(primax_core, name)
         return value
-    raise AttributeError(f"module 'primax' has no attribute {name!r}")
+    from ._several_devices import missing
+
+    raise missing("primax", name)
 
 
 def __dir__() -> list[str]:

@@ -23,7 +23,6 @@ CORE: Final = (
     "dtypes",
     "errors",
     "export",
-    "extend",
     "flatten_util",
     "insight",
     "lax",
@@ -51,15 +50,29 @@ OPTIONAL: Final = {
 }
 """From names below the facade to modules of optional wheels."""
 
+OWN: Final = ("api_util", "core", "experimental", "extend", "interpreters", "sharding")
+"""Modules of the facade itself, imported when they are first used."""
+
+DOOR: Final = ("dimensions", "programs", "short_roads")
+"""Modules of the core's door that are found below ``primax.extend``."""
+
 EXTRAS: Final = {"primax_nn": "nn", "primax_numpy": "numpy"}
 """From optional wheels to the extras of the facade that bring them."""
 
+_BELOW: Final = {"": CORE, ".experimental": EXPERIMENTAL, ".extend": DOOR}
+
+
+def _in_core(below: str, name: str) -> str:
+    """The core's module that is found under ``name`` below a part of the facade."""
+    return f"{primax_core.__name__}{'.extend' if below == '.extend' else ''}.{name}"
+
+
 _aliases.install(
     {
-        **{f"{__package__}.{name}": f"{primax_core.__name__}.{name}" for name in CORE},
         **{
-            f"{__package__}.experimental.{name}": f"{primax_core.__name__}.{name}"
-            for name in EXPERIMENTAL
+            f"{__package__}{below}.{name}": _in_core(below, name)
+            for below, names in _BELOW.items()
+            for name in names
         },
         **{f"{__package__}.{name}": module for name, module in OPTIONAL.items()},
     },

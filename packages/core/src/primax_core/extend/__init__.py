@@ -54,6 +54,7 @@ from .._ir.rules import expand as expand
 from .._ir.rules import jvp as jvp
 from .._ir.rules import linearize as linearize
 from .._ir.rules import lower as lower
+from .._ir.rules import memory_kinds as memory_kinds
 from .._ir.rules import process as process
 from .._ir.rules import save as save
 from .._ir.rules import taylor as taylor
@@ -115,6 +116,7 @@ from .._base.source import summarize as summarize
 from .._runtime.dispatch import as_operand as as_operand
 from .._runtime.dispatch import watch_programs as watch_programs
 from .._runtime.sharding import Sharding as Sharding
+from .._runtime.sharding import SingleDeviceSharding as SingleDeviceSharding
 from .._trace.array import Array as Array
 from .._trace.array import register_method as register_method
 from .._transform.presenting import finished as finished
@@ -130,6 +132,6 @@ from ..lax.random_bits import random_unwrap_p as random_unwrap_p
 from ..lax.random_bits import random_wrap_p as random_wrap_p
 from .short_roads import ShortRoads as ShortRoads
 
-API_VERSION: Final = (1, 2)
+API_VERSION: Final = (1, 3)
 """Major and minor version of the door. What is here stays as it is within a major version; a minor
 one adds to it."""

@@ -1,0 +1,100 @@
+"""``primax.config``: the core's options, also under the reference's names."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NoReturn
+
+from primax_core import config as _core
+
+_PREFIX: Final = "jax_"
+_RENAMED: Final = {"x64_enabled": "enable_x64", "platform_name": "platforms"}
+
+
+def _own_name(name: str) -> str | None:
+    """The core's name of an option; ``None`` for one that it does not have."""
+    bare = name.removeprefix(_PREFIX)
+    bare = _RENAMED.get(bare, bare)
+    return bare if bare in _core.values else None
+
+
+class Config:
+    """Options: read one as an attribute, set one with :meth:`update`.
+
+    Each option of the core is found by its own name and by the reference's (``enable_x64`` and
+    ``jax_enable_x64``). Options of the reference that steer what Primax does otherwise are known
+    too: they keep what they are set to, and setting one to another value than its default warns
+    that nothing follows from it.
+    """
+
+    __slots__ = ()
+
+    def update(self, name: str, val: Any) -> None:
+        """Set an option for every thread that does not override it with a context manager.
+
+        Raises:
+          AttributeError: for a name that is no option.
+          ValueError: for a value that the option cannot take.
+        """
+        own = _own_name(name)
+        if own is None:
+            from . import _other_options
+
+            _other_options.update(name, val)
+            return
+        if own == "platforms" and val == "":
+            val = None
+        _core.update(own, val)
+
+    def read(self, name: str) -> Any:
+        """The value that threads without an override see."""
+        own = _own_name(name)
+        if own is None:
+            from . import _other_options
+
+            return _other_options.read(name)
+        return _core.read(own)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The values in effect in this thread, by the reference's names."""
+        from . import _other_options
+
+        return {
+            **_other_options.values(),
+            **{_PREFIX + name: value for name, value in _core.values.items()},
+        }
+
+    def config_with_absl(self) -> None:
+        """Make each option a flag of ``absl``, ``--jax_enable_x64``; parsing flags sets it."""
+        from ._flags import define_flags
+
+        define_flags(self)
+
+    def complete_absl_config(self, absl_flags: Any) -> None:
+        """Take over the values of parsed ``absl`` flags that were given."""
+        from ._flags import take_over
+
+        take_over(self, absl_flags)
+
+    def parse_flags_with_absl(self) -> None:
+        """Define the flags and take over what the command line says of them."""
+        from ._flags import parse
+
+        parse(self)
+
+    def __getattr__(self, name: str) -> Any:
+        own = _own_name(name)
+        if own is not None:
+            return getattr(_core, own)
+        from . import _other_options
+
+        return _other_options.read(name)
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise AttributeError(f"set the option with config.update({name!r}, {value!r})")
+
+    def __dir__(self) -> list[str]:
+        return sorted({*object.__dir__(self), *_core.values, *self.values})
+
+
+config: Final = Config()

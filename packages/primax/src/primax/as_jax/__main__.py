@@ -1,0 +1,56 @@
+"""``python -m primax.as_jax [-m module | -c code | program.py] arguments``."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+from typing import NoReturn
+
+from . import install
+
+_USAGE = """usage: python -m primax.as_jax program.py [arguments]
+       python -m primax.as_jax -m module [arguments]
+       python -m primax.as_jax -c code [arguments]
+
+Runs a program written for JAX on Primax: `import jax` finds Primax in this process."""
+
+
+def _refuse(message: str) -> NoReturn:
+    print(f"{_USAGE}\n\nprimax.as_jax: {message}", file=sys.stderr)
+    raise SystemExit(2)
+
+
+def main(arguments: list[str]) -> None:
+    """Run what the arguments name, as ``python`` would with the same arguments."""
+    if not arguments:
+        _refuse("name a program")
+    first, rest = arguments[0], arguments[1:]
+    if first in ("-h", "--help"):
+        print(_USAGE)
+        return
+    if first in ("-m", "-c") and not rest:
+        _refuse(f"argument expected for {first}")
+    install()
+    if first == "-m":
+        sys.argv[:] = rest
+        sys.path[0:1] = [os.getcwd()]
+        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+    elif first == "-c":
+        sys.argv[:] = ["-c", *rest[1:]]
+        sys.path[0:1] = [""]
+        main_module = type(sys)("__main__")
+        sys.modules["__main__"] = main_module
+        exec(compile(rest[0], "<string>", "exec"), main_module.__dict__)
+    elif first.startswith("-"):
+        _refuse(f"unknown option {first}")
+    elif not os.path.exists(first):
+        _refuse(f"can't open file {first!r}: there is no such file")
+    else:
+        sys.argv[:] = arguments
+        sys.path[0:1] = [os.path.dirname(os.path.abspath(first))]
+        runpy.run_path(first, run_name="__main__")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

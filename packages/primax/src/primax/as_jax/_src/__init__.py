@@ -1,0 +1,1 @@
+"""Counterparts of modules that are private to the reference, for libraries that import them."""

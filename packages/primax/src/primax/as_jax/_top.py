@@ -1,0 +1,46 @@
+"""The module ``jax``: the facade's names, with the version of the reference that they follow."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+from typing import Any, Final
+
+import primax
+
+VERSION: Final = "0.12.0.1"
+"""The reference's version whose names and behaviour the facade has."""
+
+VERSION_INFO: Final = tuple(map(int, VERSION.split(".")))
+
+OWN_MODULES: Final = ("_src", "lib", "version")
+"""Modules that are only met as parts of ``jax``."""
+
+
+class Jax(ModuleType):
+    """Answers with the facade's names; each is kept here once it was asked for."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, primax.__doc__)
+        self.__dict__.update(
+            {n: v for n, v in vars(primax).items() if not n.startswith("_")},
+            __version__=VERSION,
+            __version_info__=VERSION_INFO,
+            __file__=primax.__file__,
+            __path__=[],
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if name in OWN_MODULES:
+            return import_module(f"{self.__name__}.{name}")
+        try:
+            value = getattr(primax, name)
+        except AttributeError as e:
+            raise AttributeError(
+                str(e).replace("module 'primax'", "module 'jax'"), name=name, obj=self
+            ) from None
+        self.__dict__[name] = value
+        return value
+
+    def __dir__(self) -> list[str]:
+        return sorted({*self.__dict__, *dir(primax), *OWN_MODULES})

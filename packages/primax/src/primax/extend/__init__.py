@@ -1,0 +1,36 @@
+"""The door of the core (``primax_core.extend``), and beside it the reference's ``jax.extend``.
+
+What the door offers is here under the same names. The submodules ``core``, ``backend``,
+``linear_util``, ``mlir``, ``random`` and ``source_info_util`` have the reference's names and
+conventions, as adapters over the door.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+from typing import Any as _Any
+
+from primax_core.extend import *  # noqa: F403
+
+del mlir  # noqa: F821 - the submodule answers with what the door has under this name too
+
+if TYPE_CHECKING:
+    from . import backend as backend
+    from . import core as core
+    from . import linear_util as linear_util
+    from . import mlir as mlir
+    from . import random as random
+    from . import source_info_util as source_info_util
+
+_SUBMODULES = ("backend", "core", "linear_util", "mlir", "random", "source_info_util")
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _SUBMODULES:
+        return _import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_SUBMODULES} - {"TYPE_CHECKING"})

@@ -1,0 +1,211 @@
+"""Programs that say ``import jax`` run on Primax in processes that ask for it, and nowhere else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import primax
+from primax.as_jax import VERSION
+
+PROGRAM = """
+import sys
+import jax
+from jax import lax
+import jax.tree_util as jtu
+print(jax.__version__, jax.grad(lambda x: lax.sin(x))(0.0), jtu is jax.tree_util, sys.argv[1:])
+"""
+
+
+def python(*arguments: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        text=True,
+        capture_output=True,
+        cwd=cwd,
+        env={**{k: v for k, v in os.environ.items() if not k.startswith("PRIMAX_")}, **env},
+    )
+
+
+def output(*arguments: str, **more) -> str:
+    done = python(*arguments, **more)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def as_jax(code: str, **more) -> str:
+    return output("-m", "primax.as_jax", "-c", code, **more)
+
+
+class TestWaysToAsk:
+    expected = f"{VERSION} 1.0 True ['a', '-b']"
+
+    def test_a_program(self, tmp_path):
+        (tmp_path / "beside.py").write_text("import jax\nNAME = jax.__name__\n")
+        (tmp_path / "program.py").write_text(
+            PROGRAM + "import beside\nassert beside.NAME == 'jax'\nassert __name__ == '__main__'\n"
+        )
+        found = output("-m", "primax.as_jax", str(tmp_path / "program.py"), "a", "-b")
+        assert found == self.expected
+
+    def test_a_module(self, tmp_path):
+        (tmp_path / "tool.py").write_text(PROGRAM)
+        assert output("-m", "primax.as_jax", "-m", "tool", "a", "-b", cwd=tmp_path) == self.expected
+
+    def test_code(self):
+        assert output("-m", "primax.as_jax", "-c", PROGRAM, "a", "-b") == self.expected
+
+    def test_a_call(self):
+        code = "import primax.as_jax as a; a.install(); a.install()\n" + PROGRAM
+        assert output("-c", code, "a", "-b") == self.expected
+
+    def test_the_plugin(self, tmp_path):
+        (tmp_path / "conftest.py").write_text("import jax\n")
+        (tmp_path / "test_it.py").write_text(
+            "import jax, primax\n\ndef test_it():\n    assert jax.jit is primax.jit\n"
+        )
+        run = (
+            "-m",
+            "pytest",
+            "-p",
+            "primax.as_jax.pytest",
+            "-p",
+            "no:cacheprovider",
+            str(tmp_path),
+        )
+        found = output(*run, cwd=tmp_path)
+        assert "1 passed" in found and f"jax {VERSION}: Primax {primax.__version__}" in found
+
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            ([], "name a program"),
+            (["-m"], "argument expected for -m"),
+            (["-x"], "unknown option -x"),
+            (["nowhere.py"], "can't open file 'nowhere.py'"),
+        ],
+    )
+    def test_wrong_command_lines(self, arguments, said):
+        done = python("-m", "primax.as_jax", *arguments)
+        assert done.returncode == 2 and said in done.stderr and "usage:" in done.stderr
+
+    def test_help(self):
+        assert "program.py" in output("-m", "primax.as_jax", "--help")
+
+    def test_an_error_of_the_program_is_its_own(self):
+        done = python("-m", "primax.as_jax", "-c", "import jax\nraise SystemExit(7)")
+        assert done.returncode == 7
+
+
+class TestBesideTheRealOne:
+    @pytest.fixture
+    def real(self, tmp_path) -> str:
+        """A folder with a package that is called jax, as if the real one were installed."""
+        for name in ("jax", "jax/_src", "jax/numpy"):
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "__init__.py").write_text("REAL = True\n")
+        (tmp_path / "jax" / "only_there.py").write_text("")
+        return str(tmp_path)
+
+    def test_primax_is_found_first(self, real):
+        code = (
+            "import sys\nimport jax\nassert not hasattr(jax, 'REAL')\n"
+            "from jax import _src\nassert not hasattr(_src, 'REAL')\n"
+            "try:\n    import jax.only_there\nexcept ModuleNotFoundError as e:\n    print(e)\n"
+        )
+        expected = "No module named 'jax.only_there': Primax has no counterpart"
+        assert as_jax(code, PYTHONPATH=path(real)) == expected
+
+    def test_it_must_not_be_imported_already(self, real):
+        code = "import jax, primax.as_jax as a\ntry: a.install()\nexcept ImportError as e: print(e)"
+        said = output("-c", code, PYTHONPATH=path(real))
+        assert said.startswith("jax is already imported, from ") and real in said
+        assert "python -m primax.as_jax program.py" in said
+
+    def test_a_process_that_does_not_ask(self, real):
+        code = (
+            "import sys, primax, primax.lax\n"
+            "assert not [m for m in sys.modules if m == 'jax' or m.startswith('jax.')]\n"
+            "assert not [f for f in sys.meta_path if 'Jax' in type(f).__name__]\n"
+            "assert 'primax.as_jax' not in sys.modules\n"
+            "import jax\nassert jax.REAL\n"
+        )
+        output("-c", code, PYTHONPATH=path(real))
+
+    def test_processes_that_it_starts(self, real):
+        code = (
+            "import subprocess, sys, jax\n"
+            "subprocess.run([sys.executable, '-c', 'import jax; print(jax.REAL)'], check=True)"
+        )
+        assert as_jax(code, PYTHONPATH=path(real)) == "True"
+
+    def test_uninstall(self, real):
+        code = (
+            "import primax.as_jax as a; a.install()\nimport jax, jax.lax\na.uninstall()\n"
+            "import jax as real\nassert real.REAL and not hasattr(jax, 'REAL') and jax.lax"
+        )
+        output("-c", code, PYTHONPATH=path(real))
+
+
+def path(first: str) -> str:
+    return os.pathsep.join([first, *filter(None, [os.environ.get("PYTHONPATH")])])
+
+
+class TestWhatIsFound:
+    def test_modules_are_the_facades(self):
+        as_jax(
+            "import jax, primax, jax.lax.linalg, jax.experimental.checkify\n"
+            "from jax.tree_util import tree_map\n"
+            "assert jax.lax is primax.lax and jax.lax.linalg is primax.lax.linalg\n"
+            "assert jax.experimental.checkify is primax.experimental.checkify\n"
+            "assert tree_map is primax.tree_util.tree_map\n"
+            "assert jax.lax.__spec__.name == 'primax_core.lax'\n"
+            "assert {'jit', 'numpy', 'lib', 'version'} <= set(dir(jax))\n"
+        )
+
+    def test_versions(self):
+        as_jax(
+            "import jax, jax.version, importlib.metadata as m\n"
+            "assert jax.__version__ == jax.version.__version__ == m.version('jax')\n"
+            "assert jax.__version_info__ == tuple(map(int, jax.__version__.split('.')))\n"
+            "import jaxlib\nassert jax.lib.__version__ == jaxlib.__version__\n"
+            "assert m.version('numpy')\n"
+        )
+
+    @pytest.mark.parametrize(
+        ("statement", "said"),
+        [
+            ("import jax.nothing", "No module named 'jax.nothing': Primax has no counterpart"),
+            ("import jax._src.nothing", "private to the reference; Primax has no counterpart"),
+            ("jax.nothing", "module 'jax' has no attribute 'nothing'"),
+            ("jax.make_mesh", "computes on one device at a time, without meshes"),
+            ("from jax.sharding import Mesh", "cannot import name 'Mesh'"),
+            ("jax.pmap(lambda x: x)", "Use vmap"),
+        ],
+    )
+    def test_what_is_not(self, statement, said):
+        code = f"import jax\ntry:\n    {statement}\nexcept Exception as e:\n    print(e)"
+        assert said in as_jax(code)
+
+    def test_names_can_be_patched(self):
+        as_jax(
+            "import jax, primax\nfrom unittest import mock\n"
+            "with mock.patch('jax.jit', 1):\n    assert jax.jit == 1\n"
+            "assert jax.jit is primax.jit\n"
+        )
+
+
+class TestOptions:
+    def test_of_the_environment(self):
+        code = "import jax; print(jax.config.jax_enable_x64, jax.config.jax_num_cpu_devices)"
+        assert as_jax(code, JAX_ENABLE_X64="1", JAX_NUM_CPU_DEVICES="3") == "True 3"
+        assert as_jax(code, JAX_ENABLE_X64="1", PRIMAX_ENABLE_X64="0").startswith("False")
+
+    def test_a_value_that_cannot_be(self):
+        done = python("-W", "always", "-m", "primax.as_jax", "-c", "0", JAX_ENABLE_X64="perhaps")
+        assert done.returncode == 0
+        assert "The environment variable JAX_ENABLE_X64='perhaps' is ignored" in done.stderr
