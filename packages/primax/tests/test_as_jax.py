@@ -63,7 +63,16 @@ class TestWaysToAsk:
         code = "import primax.as_jax as a; a.install(); a.install()\n" + PROGRAM
         assert output("-c", code, "a", "-b") == self.expected
 
-    def test_the_plugin(self, tmp_path):
+    @pytest.mark.parametrize(
+        "run",
+        [
+            ("-m", "pytest", "-p", "primax.as_jax.pytest"),
+            ("-m", "primax.as_jax", "-m", "pytest"),
+            ("-m", "primax.as_jax", "-m", "pytest", "-n", "1"),
+        ],
+        ids=["plugin", "module", "workers"],
+    )
+    def test_tests(self, run, tmp_path):
         (tmp_path / "conftest.py").write_text("import jax\n")
         (tmp_path / "test_it.py").write_text(
             "import jax, primax\n\ndef test_it():\n    assert jax.jit is primax.jit\n"
@@ -197,6 +206,14 @@ class TestWhatIsFound:
             "with mock.patch('jax.jit', 1):\n    assert jax.jit == 1\n"
             "assert jax.jit is primax.jit\n"
         )
+
+    def test_compiled_functions_are_recognised(self):
+        as_jax("import jax\nassert 'PjitFunction' in str(type(jax.jit(abs)))\n")
+        code = (
+            "import primax, primax.as_jax as a\nbefore = str(type(primax.jit(abs)))\n"
+            "a.install(); a.uninstall()\nassert str(type(primax.jit(abs))) == before"
+        )
+        output("-c", code)
 
 
 class TestOptions:

@@ -443,3 +443,15 @@ def test_debug_checks_of_mapped_branches_stay_silent():
     assert of(checkify.debug_check)(X).tolist() == X.tolist()
     with pytest.raises(ValueError, match="not functionalized"):
         of(check)(X)
+
+
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("mapped", [False, True])
+def test_values_in_messages_are_arrays(how, mapped):
+    def f(x):
+        check(lax.reduce_sum(x, (0,)) > 5, "{x!r}", x=x)
+        return x
+
+    x = np.ones((2, 2), np.float32)
+    text, _ = found(px.vmap(f), x, how=how) if mapped else found(f, x[0], how=how)
+    assert "Array([1., 1.], dtype=float32)" in text

@@ -85,3 +85,12 @@ def test_differences_are_central():
 def test_the_users_module_has_the_same_functions():
     assert test_util.check_grads is check_grads
     assert test_util.check_jvp is check_jvp and test_util.check_vjp is check_vjp
+
+
+def test_a_jump_nearby_is_stepped_around():
+    def f(x):
+        return lax.select(x > 1.001, x * 5.0 + 100.0, x * x)
+
+    check_grads(f, (np.float32(1.0),), order=1)
+    with pytest.raises(AssertionError):
+        check_grads(f, (np.float32(1.0),), order=1, eps=5e-3)

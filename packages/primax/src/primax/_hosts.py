@@ -8,13 +8,16 @@ from typing import Any, Final
 
 import primax_core
 
+from ._deprecations import REMOVAL
+
 
 def _renamed(old: str, new: str) -> Callable[..., Any]:
     current = getattr(primax_core, new)
 
     def call(backend: str | None = None) -> Any:
         warnings.warn(
-            f"primax.{old} has been renamed to primax.{new}: please update your code.",
+            f"primax.{old} has been renamed to primax.{new}, and goes with Primax {REMOVAL}: "
+            "please update your code.",
             UserWarning,
             stacklevel=2,
         )

@@ -24,6 +24,7 @@ from ..lax.checking.errors import (
     OOBError,
 )
 from ..lax.selection import select_n
+from ..lax.slicing import index_in_dim
 from .arguments import check_callable, debug_info, name_of
 from .debugging import check_format
 
@@ -83,9 +84,10 @@ class Error:
 
     def _errors(self) -> dict[tuple[int, ...], Any]:
         codes = np.asarray(self._code)
-        values = [np.asarray(v) for v in self._values]
         return {
-            tuple(i): exception_of(self._sites, int(codes[tuple(i)]), [v[tuple(i)] for v in values])
+            tuple(i): exception_of(
+                self._sites, int(codes[tuple(i)]), [_example(v, i) for v in self._values]
+            )
             for i in np.argwhere(codes >= 0).tolist()
         }
 
@@ -103,6 +105,13 @@ class Error:
     def tree_unflatten(cls, sites: Sites, leaves: Any) -> Error:
         """The inverse of :meth:`tree_flatten`."""
         return cls(sites, leaves[0], leaves[1:])
+
+
+def _example(value: Any, index: list[int]) -> Any:
+    """The part of a mapped value that belongs to one example."""
+    for i in index:
+        value = index_in_dim(value, i, keepdims=False)
+    return value
 
 
 def _index(index: tuple[int, ...]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
@@ -12,8 +12,27 @@ from . import dtypes
 from .symbolic import as_size, is_static, is_symbolic_dim
 
 
+class Unplaced:
+    """The sharding of a type that says nothing about devices: a value is in one piece."""
+
+    __slots__ = ()
+
+    is_fully_replicated = True
+
+    def __repr__(self) -> str:
+        return "unplaced"
+
+    def __reduce__(self) -> str:
+        return "unplaced"
+
+
+unplaced: Final = Unplaced()
+
+
 class ShapedArray:
     """Shape, dtype and weakness of an array.
+
+    ``sharding`` is :data:`unplaced`, unless the type says how the value is split over devices.
 
     Instances are interned: two avals that describe the same type are the same object, so that
     caches can be keyed by identity.
@@ -29,7 +48,7 @@ class ShapedArray:
     size: int
 
     def __new__(
-        cls, shape: Sequence[int], dtype: Any, weak_type: bool = False, sharding: Any = None
+        cls, shape: Sequence[int], dtype: Any, weak_type: bool = False, sharding: Any = unplaced
     ) -> ShapedArray:
         key = (cls, shape, dtype, weak_type, sharding)
         try:
@@ -42,6 +61,8 @@ class ShapedArray:
     def _intern(cls, shape, dtype, weak_type, sharding):
         if not isinstance(dtype, (np.dtype, dtypes.ExtendedDType)):
             dtype = np.dtype(dtype)
+        if sharding is None:
+            sharding = unplaced
         key = (cls, shape, dtype, weak_type, sharding)
         known = _interned
         if not is_static(shape):  # kept by the scope of its dimensions, and dropped with it

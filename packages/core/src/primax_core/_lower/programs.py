@@ -18,7 +18,7 @@ import numpy as np
 from .._base.config import state
 from .._base.digest import digest
 from .._ir import primitive as kinds
-from .._ir.avals import ShapedArray
+from .._ir.avals import ShapedArray, unplaced
 from .._ir.dtypes import ExtendedDType
 from .._ir.jaxpr import Eqn, Jaxpr, Literal
 from .._ir.primitive import Primitive, known_primitives
@@ -194,7 +194,7 @@ class _Writer:
         number = self.avals.get(aval)
         if number is not None:
             return number
-        if type(aval) is not ShapedArray or aval.sharding is not None:
+        if type(aval) is not ShapedArray or aval.sharding is not unplaced:
             raise Unkeyable(aval)
         number = self.avals[aval] = len(self.avals)
         return (number, aval.shape, self.dtype(aval.dtype), aval.weak_type)

@@ -8,9 +8,8 @@ for none of these is left alone, and so are the processes that it starts.
 
 from __future__ import annotations
 
+from . import _finder, _type_names
 from ._environment import read_options
-from ._finder import install as _install
-from ._finder import uninstall as uninstall
 from ._top import VERSION as VERSION
 
 __all__ = ["VERSION", "install", "uninstall"]
@@ -26,5 +25,15 @@ def install() -> None:
     Raises:
       ImportError: if the real jax is imported already, since modules may hold parts of it.
     """
-    _install()
+    _finder.install()
+    _type_names.take()
     read_options()
+
+
+def uninstall() -> None:
+    """Let ``import jax`` find what it found before.
+
+    Modules that have imported names keep them; options stay as they are.
+    """
+    _finder.uninstall()
+    _type_names.give_back()

@@ -33,6 +33,8 @@ def main(arguments: list[str]) -> None:
         _refuse(f"argument expected for {first}")
     install()
     if first == "-m":
+        if rest[0] == "pytest":  # which may start processes of its own, and gives them its plugins
+            rest[1:1] = ["-p", "primax.as_jax.pytest"]
         sys.argv[:] = rest
         sys.path[0:1] = [os.getcwd()]
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)

@@ -106,7 +106,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Take the finder and the names below ``jax`` away; modules that imported them keep them."""
+    """Take the finder and the names below ``jax`` away."""
     sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, JaxFinder)]
     for name in [n for n in sys.modules if n == NAME or n.startswith(NAME + ".")]:
         del sys.modules[name]

@@ -16,12 +16,18 @@ if TYPE_CHECKING:
     from primax_core import layout as layout
     from primax_core import serialize_executable as serialize_executable
 
+    from . import hijax as hijax
+    from . import pjit as pjit
+    from . import topologies as topologies
+
+_OWN = ("hijax", "pjit", "topologies")
+
 
 def __getattr__(name: str) -> _Any:
-    if name in _modules.EXPERIMENTAL:
+    if name in _modules.EXPERIMENTAL or name in _OWN:
         return _import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_modules.EXPERIMENTAL} - {"TYPE_CHECKING"})
+    return sorted({*globals(), *_modules.EXPERIMENTAL, *_OWN} - {"TYPE_CHECKING"})

@@ -74,7 +74,7 @@ def first_error(fault: Fault) -> Exception | None:
     code = int(np.asarray(fault.code))
     if code < 0:
         return None
-    return exception_of(fault.sites, code, [np.asarray(v) for v in fault.values])
+    return exception_of(fault.sites, code, fault.values)
 
 
 def exception_of(sites: Sites, code: int, values: Any) -> Exception:

@@ -1,0 +1,15 @@
+"""An earlier name of ``jit``."""
+
+from __future__ import annotations
+
+from typing import Any as _Any
+
+
+def __getattr__(name: str) -> _Any:
+    if name == "pjit":
+        from primax_core import jit
+
+        from .._deprecations import give
+
+        return give(__name__, name, jit, "primax.jit")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
