@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from numpy_checks import check_batches, check_close, check_compiled, check_derivatives
 
 import primax_numpy as pnp
-from primax_core import Array, ds, grad, jit, make_jaxpr
+from primax_core import Array, ds, enable_x64, grad, jit, make_jaxpr
 from primax_core.errors import NonConcreteBooleanIndexError
 from primax_numpy import _reading, random
 
@@ -496,3 +496,25 @@ def test_arrays_of_keys() -> None:
     same(keys.at[::2].set(keys[1]), data[[1, 1, 1, 3]])
     same(keys.at[np.array([0, 3])].set(keys[1:3]), data[[1, 1, 2, 2]])
     same(pnp.roll(keys, 1), data[[3, 0, 1, 2]])
+
+
+@pytest.mark.parametrize("how", [lambda f: f, jit])
+@pytest.mark.parametrize("kinds", list(itertools.product((np.int8, np.int32, np.int64), repeat=2)))
+def test_computed_positions_of_all_widths(how: Any, kinds: tuple[Any, Any]) -> None:
+    x = np.arange(60.0).reshape(3, 4, 5)
+    with enable_x64(True):
+        i, j = (pnp.asarray(n, kind) for n, kind in zip((1, 2), kinds))
+        y = pnp.asarray(x)
+        for f in (
+            lambda y, i, j: y[i],
+            lambda y, i, j: y[i, :, j],
+            lambda y, i, j: y[:, i, 1:3],
+            lambda y, i, j: y[None, i, ..., j],
+            lambda y, i, j: y.at[j, i].set(7.0),
+        ):
+            expected = x.copy()
+            if f.__code__.co_names:  # an update
+                expected[2, 1] = 7.0
+            else:
+                expected = f(x, 1, 2)
+            np.testing.assert_array_equal(how(f)(y, i, j), expected)

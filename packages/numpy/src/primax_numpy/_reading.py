@@ -232,14 +232,21 @@ def _dynamic(x, starts, sizes, strides):
         ]
         x = lax.slice(x, lo, hi, strides)
         starts = [0 if is_size(s) else s for s in starts]
-    index = [np.int32(0) if is_size(s) else as_position(s) for s in starts]
+    computed = [s for s in starts if not is_size(s)]
+    kind = np.dtype(np.int64) if any(_is_long(s) for s in computed) else np.dtype(np.int32)
+    index = [kind.type(0) if is_size(s) else as_position(s, kind) for s in starts]
     return lax.dynamic_slice(x, index, sizes)
 
 
-def as_position(s: Any) -> Any:
-    """Positions in one of the two index types."""
+def _is_long(s: Any) -> bool:
+    return typeof(s).dtype.itemsize == 8
+
+
+def as_position(s: Any, wide: np.dtype | None = None) -> Any:
+    """Positions in one of the two index types: the one that is given, or that holds them."""
     aval = typeof(s)
-    wide = np.dtype(np.int64) if aval.dtype.itemsize == 8 else np.dtype(np.int32)
+    if wide is None:
+        wide = np.dtype(np.int64) if _is_long(s) else np.dtype(np.int32)
     return lax.convert_element_type(s, wide) if aval.dtype != wide or aval.weak_type else s
 
 
