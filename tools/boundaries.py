@@ -42,6 +42,9 @@ PLANTS = (
     Plant("nn/src/primax_nn", "from primax_core._ir import avals", "public modules"),
     Plant("nn/src/primax_nn", "import primax", "wheels below"),
     Plant("numpy/src/primax_numpy", "import primax_nn", "wheels below"),
+    Plant("scipy/src/primax_scipy", "from primax_core._ir import avals", "public modules"),
+    Plant("scipy/src/primax_scipy", "import primax", "wheels below"),
+    Plant("scipy/src/primax_scipy", "import primax_nn", "wheels below"),
     Plant("primax/src/primax", "from primax_core import _runtime", "public modules"),
     Plant("core/src/primax_core/_base", "import requests", "DEP001"),
 )

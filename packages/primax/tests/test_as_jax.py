@@ -192,8 +192,9 @@ class TestWhatIsFound:
             ("import jax._src.nothing", "private to the reference; Primax has no counterpart"),
             ("jax.nothing", "module 'jax' has no attribute 'nothing'"),
             ("jax.make_mesh", "computes on one device at a time, without meshes"),
-            ("from jax.sharding import Mesh", "cannot import name 'Mesh'"),
-            ("jax.pmap(lambda x: x)", "Use vmap"),
+            ("from jax.sharding import set_mesh", "cannot import name 'set_mesh'"),
+            ("jax.sharding.Mesh([], ())", "Mesh: this version of Primax computes on one device"),
+            ("jax.pmap(lambda x: x)(1.0)", "Use vmap"),
         ],
     )
     def test_what_is_not(self, statement, said):

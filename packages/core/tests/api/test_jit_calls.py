@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -225,6 +226,17 @@ class TestNested:
     def test_static_in_the_inner_one(self):
         inner = px.jit(lambda x, n: lax.integer_pow(x, n), static_argnums=1)
         assert float(px.jit(lambda x: inner(x, 3))(2.0)) == 8.0
+
+
+@pytest.mark.parametrize("follow", [True, False])
+def test_the_signature_is_the_functions(follow):
+    def fun(x, y=1, *, z=2):
+        return x
+
+    for jitted in (px.jit(fun), px.jit(fun, static_argnums=1)):
+        told = inspect.signature(jitted, follow_wrapped=follow)
+        assert told == inspect.signature(fun)
+    assert "fun" in inspect.signature(type(jitted)).parameters
 
 
 def test_disable_jit_runs_python():

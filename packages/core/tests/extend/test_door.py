@@ -60,7 +60,12 @@ ADDED_IN_1_2 = """
 AbstractRef AccumEffect Check Cost ReadEffect RefEffect Run WriteEffect cost discharge
 discharge_jaxpr error_checks faults run_state shaped taylor
 """.split()
-ADDED_IN_1_3 = "SingleDeviceSharding memory_kinds".split()
+ADDED_IN_1_3 = """
+BatchTrace JVPTrace JVPTracer JitTracer SingleDeviceSharding StagingTrace add_any_p
+axes_in_scope backward_pass batch_jaxpr batch_of bind_directly clients compiling fold_traceback
+guarded_compilation is_internal_code jvp_jaxpr jvp_of linearize_jaxpr lowering memory_kinds
+portable register_cache started_clients unregister_internal_path
+""".split()
 
 
 def test_the_door_of_version_1_0_is_whole():

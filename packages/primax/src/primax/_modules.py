@@ -47,6 +47,7 @@ OPTIONAL: Final = {
     "numpy": "primax_numpy",
     "ops": "primax_numpy.ops",
     "random": "primax_numpy.random",
+    "scipy": "primax_scipy",
 }
 """From names below the facade to modules of optional wheels."""
 
@@ -56,7 +57,7 @@ OWN: Final = ("api_util", "core", "experimental", "extend", "interpreters", "sha
 DOOR: Final = ("dimensions", "programs", "short_roads")
 """Modules of the core's door that are found below ``primax.extend``."""
 
-EXTRAS: Final = {"primax_nn": "nn", "primax_numpy": "numpy"}
+EXTRAS: Final = {"primax_nn": "nn", "primax_numpy": "numpy", "primax_scipy": "scipy"}
 """From optional wheels to the extras of the facade that bring them."""
 
 _BELOW: Final = {"": CORE, ".experimental": EXPERIMENTAL, ".extend": DOOR}

@@ -22,17 +22,36 @@ def missing(module: str, name: str) -> AttributeError:
     return AttributeError(text, name=name)
 
 
-def pmap(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> NoReturn:
-    """One call for each device; not part of this version, so a call of ``pmap`` raises.
+class OverDevices(type):
+    """The class of classes of which there are no instances without several devices."""
 
-    The name exists because libraries mention it where they are imported. :func:`primax.vmap` maps a
-    function over an axis on one device.
+    def __call__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+        raise NotImplementedError(
+            f"{cls.__name__}: this version of Primax computes on one device at a time, without "
+            "meshes"
+        )
 
-    Raises:
-      NotImplementedError: always.
+
+class Unavailable:
+    """A function over several devices, which cannot be called."""
+
+    def __init__(self, what: str, fun: Callable[..., Any]) -> None:
+        self.what: str = what
+        self.__wrapped__: Callable[..., Any] = fun
+
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        name = getattr(self.__wrapped__, "__name__", self.__wrapped__)
+        raise NotImplementedError(
+            f"{self.what} of {name!r}: this version of Primax computes on one device at a time. "
+            "Use vmap, which maps over an axis on one device (with axis_name for collectives such "
+            "as lax.psum)."
+        )
+
+
+def pmap(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Unavailable:
+    """One call for each device; not part of this version, so what it gives raises when called.
+
+    The name exists because libraries mention it, and apply it, where they are imported.
+    :func:`primax.vmap` maps a function over an axis on one device.
     """
-    raise NotImplementedError(
-        f"pmap of {getattr(fun, '__name__', fun)!r}: this version of Primax computes on one device "
-        "at a time. Use vmap, which maps over an axis on one device (with axis_name for "
-        "collectives such as lax.psum)."
-    )
+    return Unavailable("pmap", fun)

@@ -1,6 +1,8 @@
 """Where arrays lie: the shardings of the core.
 
-Meshes, and shardings over several devices, are not part of this version.
+Meshes, and shardings over several devices, are not part of this version. Their classes exist, so
+that code can mention them in annotations and ask ``isinstance``, which is never true; making one
+raises.
 """
 
 from __future__ import annotations
@@ -8,6 +10,39 @@ from __future__ import annotations
 from typing import Any as _Any
 
 from primax_core.extend import Sharding as Sharding, SingleDeviceSharding as SingleDeviceSharding
+
+from ._several_devices import OverDevices as _OverDevices
+
+
+class Mesh(metaclass=_OverDevices):
+    """Devices along named axes; making one raises ``NotImplementedError``."""
+
+
+class AbstractMesh(metaclass=_OverDevices):
+    """The shape of a mesh; making one raises ``NotImplementedError``."""
+
+
+class NamedSharding(metaclass=_OverDevices):
+    """A sharding over the axes of a mesh; making one raises ``NotImplementedError``."""
+
+
+class PartitionSpec(tuple[_Any, ...]):
+    """For each axis of an array the name of a mesh's axis, a tuple of names, or ``None``.
+
+    >>> PartitionSpec("data", None)
+    PartitionSpec('data', None)
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, *partitions: _Any) -> PartitionSpec:
+        return super().__new__(cls, partitions)
+
+    def __repr__(self) -> str:
+        return f"PartitionSpec({', '.join(map(repr, self))})"
+
+    def __reduce__(self) -> tuple[_Any, ...]:
+        return PartitionSpec, tuple(self)
 
 
 def __getattr__(name: str) -> _Any:

@@ -467,13 +467,17 @@ pytree.register_pytree_node(
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
-    """The zero tangent of a value, as rules return it.
+    """The zero tangent of a value, or of a pytree of values, as rules return it.
 
     Args:
-      symbolic_zeros: give a ``SymbolicZero`` instead of an array.
+      symbolic_zeros: give a ``SymbolicZero`` for each value instead of an array.
     """
-    aval = typeof(val).tangent_aval()
-    return SymbolicZero(aval) if symbolic_zeros else finished(zeros(aval))
+
+    def zero(x: Any) -> Any:
+        aval = typeof(x).tangent_aval()
+        return SymbolicZero(aval) if symbolic_zeros else finished(zeros(aval))
+
+    return pytree.tree_map(zero, val)
 
 
 def custom_vjp_primal_tree_values(tree: Any) -> Any:

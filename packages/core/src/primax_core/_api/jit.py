@@ -48,8 +48,21 @@ class _Options:
     )  # fmt: skip
 
 
+class _SignatureOfWrapped:
+    """``__signature__`` of instances, for those who ask without following ``__wrapped__``."""
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            raise AttributeError("__signature__")
+        import inspect
+
+        return inspect.signature(instance.__wrapped__)
+
+
 class JitFunction:
     """A compiled function, as :func:`jit` returns it."""
+
+    __signature__ = _SignatureOfWrapped()
 
     def __init__(self, fun: Callable[..., Any], options: _Options):
         self._fun = fun

@@ -15,6 +15,9 @@ def register(clear: Callable[[], None]) -> Callable[[], None]:
     return clear
 
 
+register_cache = register
+
+
 def clear_all() -> None:
     """Empty every cache. Values in use stay valid; what was cached is made again when needed."""
     for clear in _clearers:
@@ -34,6 +37,25 @@ class Bounded(dict):
             except (RuntimeError, StopIteration):
                 pass  # another thread changed it meanwhile
         super().__setitem__(key, value)
+
+
+class Lenient(Bounded):
+    """The same, for keys that may not be hashable: those are never found, and not kept."""
+
+    __slots__ = ()
+    LIMIT = 512
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        try:
+            return super().get(key, default)
+        except TypeError:
+            return default
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        try:
+            super().__setitem__(key, value)
+        except TypeError:
+            pass
 
 
 class OfFunctions:

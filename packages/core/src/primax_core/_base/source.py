@@ -61,9 +61,21 @@ def register_internal_path(path: str) -> None:
         _is_internal.clear()
 
 
+def unregister_internal_path(path: str) -> None:
+    """Count the code of a file or folder as users' again."""
+    global _internal_prefixes
+    path = os.path.abspath(path)
+    prefix = path if path.endswith(".py") else _folder(path)
+    _internal_prefixes = tuple(p for p in _internal_prefixes if p != prefix)
+    _is_internal.clear()
+
+
 def is_internal(code: types.CodeType) -> bool:
     """Whether a code object belongs to the library."""
     return _classify(code.co_filename)
+
+
+is_internal_code = is_internal
 
 
 def _classify(filename: str) -> bool:

@@ -53,7 +53,7 @@ class ShapedArray:
         key = (cls, shape, dtype, weak_type, sharding)
         try:
             return _interned[key]
-        except KeyError:
+        except (KeyError, TypeError):  # a list has no hash
             sizes = tuple([d if type(d) is int else as_size(d) for d in shape])
             return cls._intern(sizes, dtype, bool(weak_type), sharding)
 
@@ -83,6 +83,12 @@ class ShapedArray:
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise AttributeError(f"ShapedArray is immutable: cannot set {name!r}; use .update(...)")
+
+    @property
+    def aval(self) -> ShapedArray:
+        """Itself: like ``ShapeDtypeStruct``, a type stands for an argument where a function is
+        traced without being run."""
+        return self
 
     def update(self, **changes: Any) -> ShapedArray:
         """A copy with some fields changed."""

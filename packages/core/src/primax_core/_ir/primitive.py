@@ -63,6 +63,8 @@ class Primitive:
       cache_on: for primitives whose parameters hold jaxprs or functions: a function from the
         parameters to the dict in which derived programs are kept (usually a jaxpr's ``cache``),
         so that they die with it.
+      any_params: whether parameters may be such as cannot be hashed. What is derived from those
+        is not remembered but made anew for each application.
     """
 
     __slots__ = (
@@ -83,15 +85,17 @@ class Primitive:
         multiple_results: bool = False,
         cache_on: Callable[..., dict[Any, Any]] | None = None,
         home: str | None = None,
+        any_params: bool = False,
     ):
         self.name: str = name
         self.multiple_results: bool = multiple_results
         self.cache_on: Callable[..., dict[Any, Any]] | None = cache_on
         self.rules: dict[RuleKind[Any], Any] = {}
         self.home: str = home or calling_module(2)
-        self.pieces: dict[Any, Any] = caches.Bounded()
-        self.types: dict[Any, Any] = caches.Bounded()
-        self.executables: dict[Any, Any] = caches.Bounded()
+        cache = caches.Lenient if any_params else caches.Bounded
+        self.pieces: dict[Any, Any] = cache()
+        self.types: dict[Any, Any] = cache()
+        self.executables: dict[Any, Any] = cache()
         _all.add(self)
 
     def __repr__(self) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from .._base import caches, log, monitoring
@@ -40,6 +41,22 @@ _digests: dict[tuple, bytes] = caches.Bounded()
 caches.register(_latest.clear)
 caches.register(_digests.clear)
 
+_guards: list[Callable[[Any], None]] = []
+
+
+@contextmanager
+def guarded_compilation(guard: Callable[[Any], None]) -> Iterator[None]:
+    """Have ``guard(client)`` called in all threads before a program is compiled or found compiled.
+
+    It raises where the program must not be compiled. What a function has compiled before runs
+    without it.
+    """
+    _guards.append(guard)
+    try:
+        yield
+    finally:
+        _guards.remove(guard)
+
 
 def compile_jaxpr(
     jaxpr: Jaxpr,
@@ -69,6 +86,8 @@ def compile_jaxpr(
     committed = sharding is not None or any(s.committed for s in in_specs)
     sharding = device_of(in_specs) if sharding is None else sharding
     devs = (next(iter(sharding.device_set)),)
+    for guard in _guards:
+        guard(devs[0].client)
     platform = platform_of(devs[0])
     formats = Formats.of(jaxpr, in_specs, in_layouts, out_layouts, out_kinds)
     keyed = disk.is_on(devs) and formats is None

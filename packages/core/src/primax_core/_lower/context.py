@@ -22,7 +22,8 @@ __all__ = ["func", "hlo", "ir"]
 hlo = stablehlo
 
 
-def _make_context() -> ir.Context:
+def make_context() -> ir.Context:
+    """A context that knows the dialects that programs are written in."""
     context = ir.Context()
     registry = ir.DialectRegistry()
     _jax_mlir_ext.register_dialects(registry)
@@ -35,7 +36,7 @@ def _make_context() -> ir.Context:
     return context
 
 
-context: ir.Context = _make_context()
+context: ir.Context = make_context()
 
 
 @cache

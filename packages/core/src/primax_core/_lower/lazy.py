@@ -44,6 +44,7 @@ shaped: Any = LazyModule(".shaped")
 native: Any = LazyModule(".native")
 callbacks: Any = LazyModule(".callbacks")
 _compile: Any = LazyModule(".compile")
+compiling: Any = _compile
 dynamic: Any = LazyModule(".dynamic")
 inspection: Any = LazyModule(".inspection")
 platforms: Any = LazyModule(".platforms")

@@ -18,7 +18,13 @@ from jaxlib.mlir.dialects import func, stablehlo
 
 from .._base.errors import InvalidArtifactError
 from .._runtime import lapack as _provides_them  # noqa: F401
-from .._runtime.jaxlib_versions import JaxRuntimeError, serialize_portable_artifact
+from .._runtime.jaxlib_versions import (
+    JaxRuntimeError,
+    deserialize_portable_artifact as deserialize_portable_artifact,
+    hlo_to_stablehlo as hlo_to_stablehlo,
+    refine_polymorphic_shapes as refine_polymorphic_shapes,
+    serialize_portable_artifact as serialize_portable_artifact,
+)
 from . import lapack_calls
 from .context import context, type_of, unknown_location
 

@@ -63,6 +63,11 @@ def clients() -> dict[str, Any]:
     return _clients
 
 
+def started_clients() -> dict[str, Any]:
+    """The clients that are started already; asking starts none."""
+    return dict(_clients)
+
+
 def _start_clients() -> dict[str, Any]:
     wanted = [p.strip() for p in (config.platforms or "").split(",") if p.strip()]
     found = plugins.start(wanted)

@@ -43,6 +43,9 @@ collect_garbage = _jax.collect_garbage
 GSPMDSharding = _jax.GSPMDSharding
 JaxRuntimeError = _jax.JaxRuntimeError
 serialize_portable_artifact = _jax.mlir.serialize_portable_artifact
+deserialize_portable_artifact = _jax.mlir.deserialize_portable_artifact
+hlo_to_stablehlo = _jax.mlir.hlo_to_stablehlo
+refine_polymorphic_shapes = _jax.mlir.refine_polymorphic_shapes
 
 # Copies of arrays in other layouts than row-major: jaxlib 0.10 writes them row-major and calls them
 # otherwise.

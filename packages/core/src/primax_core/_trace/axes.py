@@ -34,6 +34,11 @@ def extend_axis_env(name: Any, size: int):
         axis_env.sizes, axis_env.key = saved, saved_key
 
 
+def axes_in_scope() -> dict[Any, int]:
+    """The sizes of the named axes that enclosing transformations bind, outermost first."""
+    return dict(axis_env.sizes)
+
+
 def axis_size_in_scope(name: Any) -> int:
     """Size of a named axis.
 

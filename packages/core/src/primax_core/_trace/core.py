@@ -40,6 +40,18 @@ class Trace:
         """Interpret a program."""
         raise NotImplementedError
 
+    def call_custom(self, custom: Any, args: Sequence[Any]) -> list[Any]:
+        """Interpret a call of a function with a rule of its own (``custom_jvp``, ``custom_vjp``).
+
+        Args:
+          custom: has ``fun``, from arrays to a list, and ``rule`` or ``fwd`` and ``bwd``.
+
+        Here the function is interpreted, and its rule is lost. Traces that differentiate or batch
+        are told what to do with it by the pages of custom rules.
+        """
+        with set_trace(self):
+            return custom.fun(*args)
+
 
 class Tracer(Array):
     """A value that a trace follows instead of computing with it."""
@@ -48,6 +60,10 @@ class Tracer(Array):
 
     _trace: Trace
     aval: ShapedArray
+
+    def __init__(self, trace: Trace, aval: ShapedArray):
+        self._trace = trace
+        self.aval = aval
 
     # The class attributes that the properties of Array read.
 

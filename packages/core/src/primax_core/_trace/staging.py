@@ -48,7 +48,7 @@ class JitTracer(Tracer):
         self.aval = aval
         self._var = var
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{self._trace.tracer_name}({self.aval})"
 
     __str__ = __repr__
@@ -82,9 +82,9 @@ class StagingTrace(Trace):
         self.const_vars: dict[int, Var] = {}
         self.consts: list[Any] = []
         self.invars: list[Var] = []
-        self.debug_info = debug_info
-        self.key = state.trace_key
-        self.depth = len(state.name_stack)
+        self.debug_info: DebugInfo = debug_info
+        self.key: Any = state.trace_key
+        self.depth: int = len(state.name_stack)
 
     # Values
 
@@ -94,7 +94,7 @@ class StagingTrace(Trace):
         self.invars.append(var)
         return tracer_classes.get(type(aval), JitTracer)(self, aval, var)
 
-    def atom(self, x) -> Var | Literal:
+    def atom(self, x: Any) -> Var | Literal:
         """The variable or literal that stands for a value in this program."""
         if isinstance(x, Tracer):
             if x._trace is self:
@@ -118,7 +118,7 @@ class StagingTrace(Trace):
             self.consts.append(x)
         return var
 
-    def lift(self, x) -> JitTracer:
+    def lift(self, x: Any) -> JitTracer:
         """A tracer of this trace for any value."""
         if isinstance(x, JitTracer) and x._trace is self:
             return x
@@ -127,13 +127,14 @@ class StagingTrace(Trace):
 
     # Interpretation
 
-    def process(self, prim: Primitive, args: tuple, params: dict[str, Any]):
+    def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Write an equation, unless the primitive says what traces do with it."""
         rule = prim.rules.get(kinds.process)
         if rule is not None:
             return rule(self, args, **params)
         return self.emit(prim, args, params)
 
-    def emit(self, prim: Primitive, args: Sequence, params: dict[str, Any]):
+    def emit(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Write an equation; the types of its results come from the abstract rule."""
         invars = [
             a._var if type(a) is JitTracer and a._trace is self else self.atom(a) for a in args
@@ -149,7 +150,7 @@ class StagingTrace(Trace):
         var = outvars[0]
         return JitTracer(self, var.aval, var)
 
-    def call(self, jaxpr: Jaxpr, args: Sequence, name: str | None = None) -> list:
+    def call(self, jaxpr: Jaxpr, args: Sequence[Any], name: str | None = None) -> list[Any]:
         """Splice a program: rename its variables, copy its equations."""
         env: dict[Any, Any] = {}
         for var, const in zip(jaxpr.constvars, jaxpr.consts):
@@ -176,7 +177,7 @@ class StagingTrace(Trace):
 
     # The finished program
 
-    def finish(self, outs: Sequence) -> Jaxpr:
+    def finish(self, outs: Sequence[Any]) -> Jaxpr:
         """The program whose results are ``outs``; its constants may be outer tracers."""
         outvars = [self.atom(x) for x in outs]
         self.live = False

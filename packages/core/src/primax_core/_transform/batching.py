@@ -90,15 +90,15 @@ class BatchTrace(Trace):
         self,
         parent: Trace | None,
         axis: Axis,
-        of: Callable | None = None,
+        of: Callable[..., Any] | None = None,
         resumes: BatchTrace | None = None,
     ):
         super().__init__(parent)
-        self.axis = axis
-        self.of = of
+        self.axis: Axis = axis
+        self.of: Callable[..., Any] | None = of
         self.root: BatchTrace = self if resumes is None else resumes.root
 
-    def parts(self, x) -> tuple[Any, int | None]:
+    def parts(self, x: Any) -> tuple[Any, int | None]:
         """The batch and its mapped axis; ``None`` for what is the same in all examples."""
         if type(x) is VmapTracer and x._trace.root is self.root:
             return x.value, x.dim
@@ -108,7 +108,8 @@ class BatchTrace(Trace):
                 return x._parts()
         return x, None
 
-    def process(self, prim: Primitive, args: tuple, params: dict):
+    def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Apply an operation to batches, or have it done if none of its operands is one."""
         rule = prim.rules.get(kinds.process)
         if rule is not None:
             return rule(self, args, **params)
@@ -136,11 +137,12 @@ class BatchTrace(Trace):
         outs = self.wrap(call_on(self.parent, jaxpr, values), out_dims)
         return outs if prim.multiple_results else outs[0]
 
-    def names_axis(self, prim: Primitive, params: dict) -> bool:
+    def names_axis(self, prim: Primitive, params: dict[str, Any]) -> bool:
         """Whether an operation uses this trace's axis by name."""
         return self.axis.name is not None and self.axis.name in named_axes_of(prim, params)
 
-    def call(self, jaxpr: Jaxpr, args: Sequence, name=None) -> list:
+    def call(self, jaxpr: Jaxpr, args: Sequence[Any], name: str | None = None) -> list[Any]:
+        """Apply a program to batches, or have it done if none of its arguments is one."""
         try:
             parts = [self.parts(a) for a in args]
         except RefTypeError:
@@ -154,7 +156,7 @@ class BatchTrace(Trace):
         piece, out_dims = batch_jaxpr(jaxpr, dims, self.axis)
         return self.wrap(call_on(self.parent, piece, values, name), out_dims)
 
-    def wrap(self, outs: Sequence, out_dims: Sequence) -> list:
+    def wrap(self, outs: Sequence[Any], out_dims: Sequence[int | None]) -> list[Any]:
         """Examples of batched results."""
         return [o if d is None else VmapTracer(self, o, d) for o, d in zip(outs, out_dims)]
 

@@ -13,7 +13,10 @@ class CarryingTracer(Tracer):
 
     __slots__ = ("primal", "carried")
 
-    def _concrete(self):
+    primal: Any
+    carried: Any
+
+    def _concrete(self) -> Any | None:
         value = self.primal
         return value._concrete() if isinstance(value, Tracer) else value
 
@@ -25,11 +28,11 @@ class CarryingTrace(Trace):
 
     tracer: type[CarryingTracer]
 
-    def __init__(self, parent: Trace | None, of: Callable | None = None):
+    def __init__(self, parent: Trace | None, of: Callable[..., Any] | None = None):
         super().__init__(parent)
-        self.of = of
+        self.of: Callable[..., Any] | None = of
 
-    def parts(self, x) -> tuple[Any, Any]:
+    def parts(self, x: Any) -> tuple[Any, Any]:
         """The value of an operand, and what is carried along; ``None`` if nothing is."""
         if type(x) is self.tracer and x._trace is self:
             return x.primal, x.carried
@@ -39,7 +42,7 @@ class CarryingTrace(Trace):
                 return x._parts()
         return x, None
 
-    def apart(self, args: Sequence) -> tuple[list, list, tuple[bool, ...]]:
+    def apart(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], tuple[bool, ...]]:
         """Values of operands, what some of them carry, and which do."""
         primals, carried, mask = [], [], []
         for a in args:

@@ -10,7 +10,6 @@ from .._base import errors, source
 from .._base.config import state
 from .._ir.avals import ShapedArray
 from .._ir.dtypes import float0
-from .._ir.jaxpr import Jaxpr
 from .._ir.primitive import Primitive, lower, process
 from .._ir.printer import hide_defaults
 from .._lower.lazy import lowering
@@ -30,7 +29,7 @@ from .jvp import JVPTrace, JVPTracer
 from .linearize import GradTracer, LinearizeTrace, TangentTrace, prune
 from .presenting import finished
 from .symbolic import Zero, instantiate
-from .transpose import backward_pass
+from .transpose import transposed_once
 
 custom_jvp_call_p: Final = Primitive(
     "custom_jvp_call", multiple_results=True, cache_on=lambda params: params["call_jaxpr"].cache
@@ -104,8 +103,7 @@ class CustomJVP:
         for cls, how in _HOW.items():
             if isinstance(trace, cls):
                 return how(trace, args, self)
-        with set_trace(trace):
-            return self.fun(*args)
+        return trace.call_custom(self, args)
 
 
 def _apply_rule(custom: CustomJVP, primals: Sequence, tangents: Sequence):
@@ -212,19 +210,9 @@ def _linearized(trace: LinearizeTrace, args: Sequence, custom: CustomJVP) -> lis
     if not any(mask):
         return outs
     linear, residuals = close_over(prune(linear))
-    node = trace.record(linear, residuals, used, partial(_backwards, linear))
+    node = trace.record(linear, residuals, used, partial(transposed_once, linear))
     made = iter(node.outputs)
     return [GradTracer(trace, o, next(made)) if m else o for o, m in zip(outs, mask)]
-
-
-def _backwards(linear: Jaxpr, residuals: Sequence, cts: Sequence) -> list:
-    """Transpose the tangents of one call. Their program was made for it, so its transpose is not
-    compiled or remembered: it runs operation by operation."""
-    n, k = len(residuals), len(linear.invars) - len(residuals)
-    given = [Zero(v.aval) if c is None else c for v, c in zip(linear.outvars, cts)]
-    known = [*residuals, *[None] * k]
-    found = backward_pass(linear, [False] * n + [True] * k, known, given)
-    return [None if type(c) is Zero else c for c in found[n:]]
 
 
 def _batched(trace: BatchTrace, args: Sequence, custom: CustomJVP) -> list:

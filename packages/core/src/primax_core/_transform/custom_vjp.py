@@ -102,8 +102,7 @@ class CustomVJP:
         for cls, how in _HOW.items():
             if isinstance(trace, cls):
                 return how(trace, args, self)
-        with set_trace(trace):
-            return self.fun(*args)
+        return trace.call_custom(self, args)
 
     def run_fwd(self, primals: Sequence, perturbed: Sequence[bool]):
         """Results and residuals, under the current trace."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from .._base.config import state
 from .._ir import primitive as kinds
+from .._ir.avals import ShapedArray
 from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._ir.primitive import Primitive
 from .._trace.core import (
@@ -28,16 +30,21 @@ class JVPTracer(CarryingTracer):
 
     __slots__ = ()
 
-    def __init__(self, trace, primal, tangent):
+    def __init__(self, trace: JVPTrace, primal: Any, tangent: Any):
         self._trace = trace
-        self.aval = typeof(primal)
+        self.aval: ShapedArray = typeof(primal)
         self.primal = primal
         self.carried = tangent
 
-    def __repr__(self):
-        return f"JVPTracer(primal={self.primal!r}, tangent={self.carried!r})"
+    @property
+    def tangent(self) -> Any:
+        """The tangent."""
+        return self.carried
 
-    def _origin(self):
+    def __repr__(self) -> str:
+        return f"JVPTracer(primal={self.primal}, tangent={self.carried})"
+
+    def _origin(self) -> str:
         return made_by("forward-mode differentiation", self._trace.of, self.primal)
 
 
@@ -50,9 +57,9 @@ class JVPTrace(CarryingTrace):
 
     __slots__ = ()
 
-    tracer = JVPTracer
+    tracer: type[CarryingTracer] = JVPTracer
 
-    def process(self, prim: Primitive, args: tuple, params: dict):
+    def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         rule = prim.rules.get(kinds.process)
         if rule is not None:
             return rule(self, args, **params)
@@ -69,7 +76,7 @@ class JVPTrace(CarryingTrace):
         found = self.wrap(outs, out_mask)
         return found if prim.multiple_results else found[0]
 
-    def call(self, jaxpr: Jaxpr, args: Sequence, name=None) -> list:
+    def call(self, jaxpr: Jaxpr, args: Sequence[Any], name: str | None = None) -> list[Any]:
         try:
             primals, tangents, mask = self.apart(args)
         except RefTypeError:
@@ -79,7 +86,7 @@ class JVPTrace(CarryingTrace):
         piece, out_mask = jvp_jaxpr(jaxpr, mask)
         return self.wrap(call_on(self.parent, piece, primals + tangents, name), out_mask)
 
-    def wrap(self, outs: list, out_mask: Sequence[bool]) -> list:
+    def wrap(self, outs: list[Any], out_mask: Sequence[bool]) -> list[Any]:
         """Results with their tangents, which follow the results in ``outs``."""
         n = len(out_mask)
         tangents = iter(outs[n:])

@@ -78,9 +78,7 @@ class GradTracer(CarryingTracer):
         self.carried = tangent
 
     def __repr__(self):
-        return (
-            f"GradTracer(primal={self.primal!r}, typeof(tangent)={self.carried.aval.str_short()})"
-        )
+        return f"GradTracer(primal={self.primal}, typeof(tangent)={self.carried.aval.str_short()})"
 
     def _origin(self):
         return made_by("reverse-mode differentiation", self._trace.of, self.primal)

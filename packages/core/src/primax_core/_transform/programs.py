@@ -23,9 +23,11 @@ def simplified(jaxpr: Jaxpr) -> Jaxpr:
             eqns.append(eqn.replace(invars=invars))
             continue
         key = (eqn.primitive, *map(_name, invars), *eqn.params.items())
-        found = known.get(key)
-        if found is None:
-            known[key] = eqn.outvars
+        try:
+            found = known.setdefault(key, eqn.outvars)
+        except TypeError:  # parameters that cannot be hashed equal none
+            found = eqn.outvars
+        if found is eqn.outvars:
             eqns.append(eqn.replace(invars=invars))
         else:
             env.update(zip(eqn.outvars, found))

@@ -29,6 +29,10 @@ class Zero:
         """The zero tangent of a value."""
         return Zero(typeof(x).tangent_aval())
 
+    def instantiate(self) -> Any:
+        """An array of zeros."""
+        return zeros(self.aval)
+
 
 class Linear:
     """Stands, in a transpose rule, for an argument that the operation is linear in."""

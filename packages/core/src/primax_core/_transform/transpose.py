@@ -142,6 +142,21 @@ def _backward_pass(jaxpr: Jaxpr, linear: Sequence[bool], known: Sequence, cts: S
     return [ct_env.get(v, Zero(v.aval)) for v in jaxpr.invars]
 
 
+def transposed_once(linear: Jaxpr, residuals: Sequence, cts: Sequence) -> list:
+    """Transpose a linear program that was made for one call: operation by operation, since its
+    transpose would be compiled and remembered for nothing.
+
+    Args:
+      residuals: values of the program's first arguments; it is linear in the others.
+      cts: cotangents of its results, ``None`` where zero. So are those of the others, returned.
+    """
+    n, k = len(residuals), len(linear.invars) - len(residuals)
+    given = [Zero(v.aval) if c is None else c for v, c in zip(linear.outvars, cts)]
+    known = [*residuals, *[None] * k]
+    found = backward_pass(linear, [False] * n + [True] * k, known, given)
+    return [None if type(c) is Zero else c for c in found[n:]]
+
+
 def transpose_eqn(eqn, linear_args: tuple[bool, ...], values: Sequence, cts: Sequence) -> list:
     """Cotangents (or ``None``) of one equation's operands, through its remembered piece."""
     prim, params = eqn.primitive, eqn.params

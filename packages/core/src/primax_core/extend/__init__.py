@@ -89,17 +89,30 @@ from .._ir.samples import u32 as u32
 from .._lower.lazy import chlo as chlo
 from .._lower.lazy import hlo as hlo
 from .._lower.lazy import ir as ir
+from .._lower.lazy import compiling as compiling
+from .._lower.lazy import lowering as lowering
 from .._lower.lazy import mlir as mlir
+from .._lower.lazy import portable as portable
 from .._lower.lazy import shaped as shaped
 from .._runtime.custom_calls import provides_custom_calls as provides_custom_calls
 from .._transform.batching import Axis as Axis
+from .._transform.batching import batch_jaxpr as batch_jaxpr
+from .._transform.batching import batch_of as batch_of
 from .._transform.batching import move_axis as move_axis
+from .._transform.direct import bind_directly as bind_directly
+from .._transform.jvp import JVPTrace as JVPTrace
+from .._transform.jvp import JVPTracer as JVPTracer
+from .._transform.jvp import jvp_jaxpr as jvp_jaxpr
+from .._transform.jvp import jvp_of as jvp_of
+from .._transform.linearize import linearize_jaxpr as linearize_jaxpr
 from .._transform.symbolic import Linear as Linear
 from .._transform.symbolic import Zero as Zero
+from .._transform.symbolic import add_any_p as add_any_p
 from .._transform.symbolic import add_tangents as add_tangents
 from .._transform.symbolic import instantiate as instantiate
 from .._transform.symbolic import is_linear as is_linear
 from .._transform.symbolic import is_zero as is_zero
+from .._transform.transpose import backward_pass as backward_pass
 
 # Traces: interpreters that run while Python runs
 from .._trace.core import Trace as Trace
@@ -107,13 +120,24 @@ from .._trace.core import Tracer as Tracer
 from .._trace.core import current_trace as current_trace
 from .._trace.core import register_value_type as register_value_type
 from .._trace.core import set_trace as set_trace
+from .._trace.axes import axes_in_scope as axes_in_scope
+from .._trace.staging import JitTracer as JitTracer
+from .._trace.staging import StagingTrace as StagingTrace
+from .._transform.batching import BatchTrace as BatchTrace
 
 # Arrays, library functions, places
+from .._base.caches import register_cache as register_cache
 from .._base.config import state as state
+from .._base.source import fold_traceback as fold_traceback
+from .._base.source import is_internal_code as is_internal_code
 from .._base.source import register_internal_path as register_internal_path
+from .._base.source import unregister_internal_path as unregister_internal_path
 from .._base.source import capture as capture
 from .._base.source import summarize as summarize
 from .._runtime.dispatch import as_operand as as_operand
+from .._lower.compile import guarded_compilation as guarded_compilation
+from .._runtime.devices import clients as clients
+from .._runtime.devices import started_clients as started_clients
 from .._runtime.dispatch import watch_programs as watch_programs
 from .._runtime.sharding import Sharding as Sharding
 from .._runtime.sharding import SingleDeviceSharding as SingleDeviceSharding

@@ -1,3 +1,5 @@
 """``jax.lib``: what libraries of earlier years look for here."""
 
-from jaxlib import __version__ as __version__
+from importlib.metadata import version
+
+__version__: str = version("jaxlib")

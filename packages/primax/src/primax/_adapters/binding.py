@@ -1,0 +1,88 @@
+"""What code written for JAX asks of every primitive and type, also of those of the core.
+
+The core's primitives have ``bind``, ``name`` and ``multiple_results``. Interpreters written for JAX
+also call the methods below, which are given to the core's classes when one of the modules with the
+reference's names is first imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from primax_core.extend import AbstractRef, Primitive, ShapedArray, Trace, process, set_trace
+
+from .custom_calls import CUSTOM_CALLS, bind_params, bound
+from .running import core_trace
+
+
+def get_bind_params(self: Primitive, params: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of an equation as ``bind`` takes them: a copy, since they are the same.
+
+    Those of a function with custom derivatives are ``subfuns``: the function and its rules.
+    """
+    if self in CUSTOM_CALLS and "call_jaxpr" in params:
+        return bind_params(self, params)
+    return dict(params)
+
+
+def bind_with_trace(
+    self: Primitive,
+    trace: Trace | None,
+    args: Sequence[Any],
+    avals: Sequence[Any],
+    params: Mapping[str, Any],
+    /,
+) -> Any:
+    """Apply the primitive under a given trace, whatever the current one is.
+
+    Args:
+      trace: the trace, or what stands for eager evaluation.
+      avals: types of ``args``; the trace finds them itself, so they are not looked at.
+    """
+    with set_trace(core_trace(trace)):
+        return self.bind(*args, **params)
+
+
+def _to_tangent_aval(self: Any) -> Any:
+    """The type of a tangent."""
+    return self.tangent_aval()
+
+
+def _update_weak_type(self: ShapedArray, weak_type: bool) -> ShapedArray:
+    """The same type with another weakness."""
+    return self.update(weak_type=weak_type)
+
+
+def _add(cls: type, **members: Any) -> None:
+    for name, member in members.items():
+        if not hasattr(cls, name):
+            setattr(cls, name, member)
+
+
+_add(Primitive, get_bind_params=get_bind_params, bind_with_trace=bind_with_trace)
+_add(AbstractRef, to_tangent_aval=_to_tangent_aval, to_ct_aval=_to_tangent_aval)
+_add(
+    ShapedArray,
+    to_tangent_aval=_to_tangent_aval,
+    to_ct_aval=_to_tangent_aval,
+    update_weak_type=_update_weak_type,
+)
+
+
+def _take_functions(prim: Primitive) -> None:
+    """Let a custom call be bound with ``subfuns`` too. What it does otherwise stays as it is, so
+    nothing that was derived from its rule needs to be forgotten."""
+    own = prim.rules[process]
+
+    def processed(trace: Trace | None, args: tuple[Any, ...], **params: Any) -> Any:
+        if "subfuns" not in params:
+            return own(trace, args, **params)
+        with set_trace(trace):
+            return bound(prim, args, params)
+
+    prim.rules[process] = processed
+
+
+for _prim in CUSTOM_CALLS:
+    _take_functions(_prim)

@@ -1,0 +1,225 @@
+"""MLIR types, constants and attributes, under the reference's names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from primax_core import tree_util
+from primax_core.extend import ShapedArray, as_operand, dtypes, hlo, ir, mlir, typeof
+
+# Attributes
+
+
+def i32_attr(i: int) -> Any:
+    """A 32-bit integer as an attribute."""
+    return mlir.i32(i)
+
+
+def i64_attr(i: int) -> Any:
+    """A 64-bit integer as an attribute."""
+    return mlir.i64(i)
+
+
+def dense_int_elements(xs: Sequence[int]) -> Any:
+    """``dense<...> : tensor<nxi64>``."""
+    return mlir.i64_elements(xs)
+
+
+def dense_int_array(xs: Sequence[int]) -> Any:
+    """``array<i64: ...>``."""
+    return mlir.i64s(xs)
+
+
+def ir_attribute(val: Any) -> Any:
+    """The attribute for a Python value: numbers (64-bit), texts, NumPy arrays and scalars,
+    sequences, mappings from names, and attributes themselves.
+
+    Raises:
+      TypeError: for anything else.
+    """
+    with mlir.context, mlir.unknown_location:
+        return _attribute(val)
+
+
+def _attribute(val: Any) -> Any:
+    if isinstance(val, ir.Attribute):
+        return val
+    if isinstance(val, (bool, np.bool_)):
+        return ir.BoolAttr.get(bool(val))
+    if isinstance(val, int):
+        return mlir.i64(val)
+    if isinstance(val, float) and not isinstance(val, np.generic):
+        return ir.FloatAttr.get_f64(val)
+    if isinstance(val, str):
+        return ir.StringAttr.get(val)
+    if isinstance(val, bytes):
+        return ir.StringAttr.get(val)
+    if isinstance(val, np.generic):
+        element = mlir.element_type(val.dtype)
+        if dtypes.issubdtype(val.dtype, np.floating):
+            return ir.FloatAttr.get(element, float(val))
+        if dtypes.issubdtype(val.dtype, np.integer):
+            return ir.IntegerAttr.get(element, int(val))
+    if isinstance(val, np.ndarray):
+        return mlir.dense(val)
+    if isinstance(val, np.dtype):
+        return ir.TypeAttr.get(mlir.element_type(val))
+    if isinstance(val, ir.Type):
+        return ir.TypeAttr.get(val)
+    if isinstance(val, Mapping):
+        return ir.DictAttr.get({k: _attribute(v) for k, v in val.items()})
+    if isinstance(val, Sequence):
+        return ir.ArrayAttr.get([_attribute(v) for v in val])
+    raise TypeError(f"no attribute for {val!r}, which is of type {type(val).__name__}")
+
+
+# Types
+
+ir_type_handlers: dict[type, Callable[[Any, Any], Sequence[Any]]] = {
+    ShapedArray: lambda ctx, aval: (mlir.type_of(aval),)
+}
+"""From classes of avals to functions ``(module context, aval) -> MLIR types``."""
+
+
+def aval_to_ir_types(ctx: Any, aval: Any) -> tuple[Any, ...]:
+    """The MLIR types of the values that hold a value of an aval.
+
+    Raises:
+      TypeError: if ``ir_type_handlers`` knows nothing of the aval's class.
+    """
+    handler = ir_type_handlers.get(type(aval))
+    if handler is None:
+        raise TypeError(f"no MLIR type for values of {aval}; see ir_type_handlers")
+    return tuple(handler(ctx, aval))
+
+
+def aval_to_ir_type(ctx: Any, aval: Any) -> Any:
+    """The MLIR type of values of an aval, of which there is one.
+
+    Raises:
+      TypeError: if ``ir_type_handlers`` knows nothing of the aval's class.
+      ValueError: if it is held by several MLIR values.
+    """
+    found = aval_to_ir_types(ctx, aval)
+    if len(found) != 1:
+        raise ValueError(f"values of {aval} are held by {len(found)} MLIR values")
+    return found[0]
+
+
+def dtype_to_ir_type(dtype: Any) -> Any:
+    """The MLIR type of one element.
+
+    Raises:
+      TypeError: if the dtype is no array's.
+    """
+    return mlir.element_type(np.dtype(dtype))
+
+
+def token_type() -> Any:
+    """The MLIR type of tokens, which order effects."""
+    return hlo.TokenType.get(mlir.context)
+
+
+# Constants
+
+
+class ConstantHandler(Protocol):
+    """Writes a constant of a Python class: ``handler(value, aval)`` returns MLIR values."""
+
+    def __call__(self, val: Any, aval: Any) -> Any:
+        """The MLIR value, or a sequence of them."""
+        ...
+
+
+_constant_handlers: dict[type, ConstantHandler] = {}
+
+
+def register_constant_handler(type_: type, handler_fun: ConstantHandler) -> None:
+    """Say how constants of a Python class are written."""
+    _constant_handlers[type_] = handler_fun
+
+
+def ir_constants(
+    val: Any, *, const_lowering: Mapping[Any, Any] | None = None, aval: Any = None
+) -> tuple[Any, ...]:
+    """The MLIR values that hold a constant.
+
+    Args:
+      val: an array, a number, or what a handler was registered for.
+      const_lowering: values that are there already, by ``(id of the constant, aval)``.
+      aval: its type, if that is known.
+    """
+    if const_lowering and (found := const_lowering.get((id(val), aval))) is not None:
+        return tuple(flatten_ir_values([found]))
+    for cls in type(val).__mro__:
+        handler = _constant_handlers.get(cls)
+        if handler is not None:
+            return tuple(flatten_ir_values([handler(val, aval)]))
+    dtype = typeof(val).dtype
+    if isinstance(dtype, np.dtype):
+        return (mlir.constant(np.asarray(val, dtype)),)
+    return (mlir.constant(as_operand(val)._stored),)
+
+
+def ir_constant(
+    val: Any, *, const_lowering: Mapping[Any, Any] | None = None, aval: Any = None
+) -> Any:
+    """The MLIR value of a constant that one value holds.
+
+    Raises:
+      ValueError: if it takes several.
+    """
+    found = ir_constants(val, const_lowering=const_lowering, aval=aval)
+    if len(found) != 1:
+        raise ValueError(f"the constant {val!r} is held by {len(found)} MLIR values")
+    return found[0]
+
+
+def shape_tensor(ctx: Any, sizes: Sequence[Any]) -> Any:
+    """A vector of 32-bit integers that holds sizes, each a number or an MLIR scalar."""
+    one = mlir.tensor_type((1,), np.dtype(np.int32))
+    if all(isinstance(s, (int, np.integer)) for s in sizes):
+        return mlir.constant(np.array(sizes, np.int32))
+    scalar = mlir.tensor_type((), np.dtype(np.int32))
+    parts = []
+    for s in sizes:
+        value = mlir.constant(np.int32(s)) if isinstance(s, (int, np.integer)) else s
+        if value.type != scalar:
+            value = hlo.convert(scalar, value)
+        parts.append(hlo.reshape(one, value))
+    return hlo.concatenate(parts, mlir.i64(0))
+
+
+# Values in groups
+
+
+class IrTreeRegistry:
+    """Flattens nests of tuples, lists and mappings of MLIR values or types."""
+
+    @staticmethod
+    def flatten(
+        x: Any, is_leaf: Callable[[Any], bool] | None = None
+    ) -> tuple[list[Any], tree_util.PyTreeDef]:
+        """The leaves, and the structure, whose ``unflatten`` puts them back."""
+        return tree_util.tree_flatten(x, is_leaf)
+
+
+ir_tree_registry: Final = IrTreeRegistry()
+
+
+def flatten_ir_values(xs: Sequence[Any]) -> list[Any]:
+    """The MLIR values of a sequence of values and of groups of them."""
+    return ir_tree_registry.flatten(xs)[0]
+
+
+def flatten_ir_types(xs: Sequence[Any]) -> list[Any]:
+    """The MLIR types of a sequence of types and of groups of them."""
+    return ir_tree_registry.flatten(xs)[0]
+
+
+def unflatten_ir_values_like_types(xs: Sequence[Any], ys: Sequence[Any]) -> list[Any]:
+    """The values ``xs`` in groups like the types ``ys``."""
+    return ir_tree_registry.flatten(list(ys))[1].unflatten(xs)

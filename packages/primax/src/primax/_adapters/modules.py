@@ -1,0 +1,218 @@
+"""MLIR modules: programs written as functions and modules, and modules as text and bytes."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import primax_core.extend as core
+from primax_core.extend import Jaxpr, ir, mlir
+
+from .ir_values import flatten_ir_values
+from .lowering import NO_OVERRIDES, ModuleContext, ShapePolyLoweringState, TokenSet
+
+
+class LoweringResult(NamedTuple):
+    """A program as a module.
+
+    Attributes:
+      module: MLIR's module, whose ``main`` is the program.
+      keepalive: what must live as long as the module may be run.
+      host_callbacks: Python functions that it calls.
+      shape_poly_state: its symbolic dimensions.
+    """
+
+    module: Any
+    keepalive: Any
+    host_callbacks: list[Any]
+    shape_poly_state: ShapePolyLoweringState
+
+
+def make_ir_context() -> Any:
+    """A new MLIR context that knows the dialects that programs are written in."""
+    return mlir.make_context()
+
+
+def module_to_string(module: Any, enable_debug_info: bool | None = None) -> str:
+    """A module as text, with places in the source if asked for."""
+    return module.operation.get_asm(enable_debug_info=bool(enable_debug_info))
+
+
+def module_to_bytecode(module: Any) -> bytes:
+    """A module as MLIR's bytes, which only the same version is sure to read."""
+    out = io.BytesIO()
+    module.operation.write_bytecode(file=out)
+    return out.getvalue()
+
+
+def merge_mlir_modules(
+    dst_module: Any, sym_name: str, src_module: Any, dst_symtab: Any = None
+) -> str:
+    """Copy a module's functions into another; its ``main`` becomes a private function.
+
+    Args:
+      sym_name: the name wanted for ``main`` there.
+      dst_symtab: the other module's symbol table, if there is one already.
+
+    Returns:
+      The name that ``main`` has there; others are changed too where they are taken.
+    """
+    context = dst_module.context
+    source = src_module.operation.clone()
+    if src_module.context != context:
+        with context, ir.Location.unknown(context):
+            source = ir.Module.parse(module_to_bytecode(src_module), context).operation
+    table = ir.SymbolTable(dst_module.operation) if dst_symtab is None else dst_symtab
+    taken = {_symbol(op) for op in dst_module.body.operations}
+    ops = list(source.regions[0].blocks[0].operations)
+    names = {_symbol(op) for op in ops}
+    merged = sym_name
+    for op in ops:
+        old = _symbol(op)
+        is_main = old == "main"
+        new = _free(sym_name if is_main else old, taken, names - {old})
+        taken.add(new)
+        if new != old:
+            ir.SymbolTable.replace_all_symbol_uses(old, new, source)
+            ir.SymbolTable.set_symbol_name(op.operation, new)
+        if is_main:
+            merged = new
+            ir.SymbolTable.set_visibility(op.operation, "private")
+    for op in ops:
+        table.insert(op.operation.clone(ip=ir.InsertionPoint(dst_module.body)))
+    return merged
+
+
+def _symbol(op: Any) -> str:
+    return ir.StringAttr(op.operation.attributes["sym_name"]).value
+
+
+def _free(name: str, taken: set[str], others: set[str]) -> str:
+    found, n = name, 0
+    while found in taken or found in others:
+        found, n = f"{name}_{n}", n + 1
+    return found
+
+
+# Programs
+
+
+def jaxpr_subcomp(
+    ctx: ModuleContext,
+    jaxpr: Jaxpr,
+    name_stack: Any,
+    tokens: TokenSet,
+    consts_for_constvars: Sequence[Any],
+    *args: Any,
+    dim_var_values: Sequence[Any] = (),
+    const_lowering: Any = None,
+    outer_traceback: Any = None,
+) -> tuple[list[Any], TokenSet]:
+    """Write a program's operations at the current insertion point.
+
+    Args:
+      consts_for_constvars: MLIR values of its constants.
+      args: MLIR values of its arguments.
+      tokens: what its ordered effects wait for.
+
+    Returns:
+      MLIR values of its results, and what comes after its ordered effects.
+    """
+    held = len(consts_for_constvars) == len(jaxpr.constvars)
+    if held and jaxpr.constvars:
+        jaxpr = jaxpr.replace(constvars=[], consts=[], invars=[*jaxpr.constvars, *jaxpr.invars])
+    values = flatten_ir_values([*(consts_for_constvars if held else ()), *args])
+    if len(tokens):
+        ctx.core.token = tokens.items()[-1][1]
+    outs = core.lowering.lower_body(ctx.core, jaxpr, values)
+    return list(outs), TokenSet([(e, ctx.core.token) for e in tokens.effects()])
+
+
+def lower_jaxpr_to_fun(
+    ctx: ModuleContext,
+    name: str,
+    jaxpr: Jaxpr,
+    effects: Sequence[Any] = (),
+    *,
+    num_const_args: int = 0,
+    main_function: bool = False,
+    in_avals: Sequence[Any] = (),
+    out_avals: Sequence[Any] = (),
+    **options: Any,
+) -> Any:
+    """Write a program as a function of the module, which is made once for each program.
+
+    The function takes and gives a token before all else if the program has ordered effects.
+    Options about shardings, layouts, aliases and names must not be set.
+
+    Raises:
+      NotImplementedError: for such an option.
+    """
+    _refuse(options, {"replicated_args", "use_sharding_annotations", "detached"})
+    with mlir.context, mlir.unknown_location:
+        ctx.core.private_function(_with_numpy_consts(jaxpr), name)
+        function = list(ctx.core.functions.values())[-1]
+        if main_function:
+            function.attributes["sym_visibility"] = ir.StringAttr.get("public")
+    return function
+
+
+def lower_jaxpr_to_module(
+    module_name: str,
+    jaxpr: Jaxpr,
+    *,
+    platforms: Sequence[str],
+    donated_args: Sequence[bool] = (),
+    num_const_args: int = 0,
+    in_avals: Sequence[Any] = (),
+    out_avals: Sequence[Any] = (),
+    ordered_effects: Sequence[Any] = (),
+    backend: Any = None,
+    axis_context: Any = None,
+    num_partitions: int = 1,
+    all_default_mem_kind: bool = True,
+    lowering_parameters: Any = None,
+    **options: Any,
+) -> LoweringResult:
+    """Write a program as a module of its own, for the first of ``platforms``.
+
+    Options about shardings, layouts, aliases and names must not be set.
+
+    Raises:
+      NotImplementedError: for such an option, for several partitions or platforms.
+    """
+    _refuse(options, {"replicated_args"})
+    if lowering_parameters is not None and lowering_parameters.override_lowering_rules:
+        raise NotImplementedError(NO_OVERRIDES)
+    if num_partitions != 1 or len(platforms) != 1:
+        raise NotImplementedError(
+            "lower_jaxpr_to_module writes modules for one platform and one partition, got "
+            f"{tuple(platforms)} and {num_partitions}"
+        )
+    lowered = core.lowering.lower_module(
+        _with_numpy_consts(jaxpr), module_name, platforms[0], keep_unused=True,
+        donated=[i for i, given in enumerate(donated_args) if given],
+    )  # fmt: skip
+    with mlir.context:
+        lowered.module.operation.attributes["sym_name"] = ir.StringAttr.get(module_name)
+    state = ShapePolyLoweringState((), tuple(platforms))
+    return LoweringResult(lowered.module, lowered, list(lowered.callbacks), state)
+
+
+def _with_numpy_consts(jaxpr: Jaxpr) -> Jaxpr:
+    """The program with its constants as NumPy arrays, which are written into the module."""
+    if not jaxpr.consts:
+        return jaxpr
+    return jaxpr.replace(consts=[np.asarray(c) for c in jaxpr.consts])
+
+
+def _refuse(options: dict[str, Any], harmless: set[str]) -> None:
+    for name, value in options.items():
+        if name not in harmless and value is not None and value is not False:
+            raise NotImplementedError(
+                f"the option {name}={value!r} is for modules of several devices or formats, which "
+                "are written by primax.jit(...).lower() here"
+            )

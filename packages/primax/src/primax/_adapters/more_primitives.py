@@ -1,0 +1,31 @@
+"""Primitives that the reference has and the core does without."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from primax_core import lax
+from primax_core.extend import Primitive, ShapedArray, abstract, batch, expand
+
+from .calls import create_call_primitive
+
+call_p: Final = create_call_primitive("eval_jaxpr")
+"""Evaluates the program ``call_jaxpr``."""
+
+empty2_p: Final = Primitive("empty2")
+"""A scalar of which only the dtype matters: ``empty2_p.bind(dtype=..., memory_space=...)``."""
+
+
+@empty2_p.rule(abstract)
+def _(*, dtype: Any, memory_space: Any = None) -> Any:
+    return ShapedArray((), dtype)
+
+
+@empty2_p.rule(expand)
+def _(*, dtype: Any, memory_space: Any = None) -> Any:
+    return lax.empty((), dtype)
+
+
+@empty2_p.rule(batch)
+def _(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
+    return empty2_p.bind(**params), None

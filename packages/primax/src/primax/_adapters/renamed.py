@@ -1,0 +1,40 @@
+"""Names that ``jax.core`` had in earlier versions, and that libraries still ask for."""
+
+from __future__ import annotations
+
+import warnings
+from importlib import import_module
+from typing import Any, Final
+
+_REMOVED_IN: Final = "0.3"
+
+_NOW: Final = {
+    **dict.fromkeys(
+        "ClosedJaxpr DropVar Jaxpr JaxprEqn Literal Primitive TraceTag Var concrete_or_error "
+        "find_top_trace get_opaque_trace_state jaxpr_as_fun mapped_aval set_current_trace "
+        "subjaxprs take_current_trace unmapped_aval".split(),
+        "primax.extend.core",
+    ),
+    "get_aval": "primax",
+}
+"""From names of ``jax.core`` to the modules that have them now."""
+
+_UNDER: Final = {"get_aval": "typeof"}
+
+
+def answer(module: str, name: str) -> Any:
+    """What a name of a module that had these names stands for now.
+
+    Raises:
+      AttributeError: if it is none of them.
+    """
+    home = _NOW.get(name)
+    if home is None:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
+    current = _UNDER.get(name, name)
+    warnings.warn(
+        f"{module}.{name} is now {home}.{current}; the old name goes away in primax {_REMOVED_IN}.",
+        DeprecationWarning,
+        stacklevel=3,
+    )
+    return getattr(import_module(home), current)

@@ -1,0 +1,4 @@
+"""Checkpoints."""
+
+from primax.extend.core.primitives import remat_p as remat_p
+from primax_core.ad_checkpoint import *

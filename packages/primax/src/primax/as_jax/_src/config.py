@@ -1,0 +1,3 @@
+"""Options."""
+
+from primax import config as config

@@ -1,0 +1,33 @@
+"""Programs, traces, types and evaluation."""
+
+from typing import Any as _Any
+
+from primax._adapters.programs import Token as Token, abstract_token as _abstract_token
+from primax._adapters.running import (
+    EvalTrace as EvalTrace,
+    eval_trace as eval_trace,
+    trace_state_clean as trace_state_clean,
+)
+from primax._adapters.sequences import safe_map as safe_map, safe_zip as safe_zip, unzip2 as unzip2
+from primax.core import *
+from primax.core import AbstractValue as AbstractValue, Trace as Trace
+from primax.extend.core import *
+from primax.extend.core import primitives as _primitives
+from primax_core import typeof
+from primax_core.extend import AbstractRef as AbstractRef
+
+get_aval = typeof
+
+
+def physical_aval(aval: _Any) -> _Any:
+    """The type of the array of numbers that holds an array: keys are held by words."""
+    physical = getattr(aval.dtype, "physical_aval", None)
+    return aval if physical is None else physical(aval)
+
+
+def __getattr__(name: str) -> _Any:
+    if name in ("call_p", "closed_call_p"):
+        return getattr(_primitives, name)
+    if name == "abstract_token":
+        return _abstract_token()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)

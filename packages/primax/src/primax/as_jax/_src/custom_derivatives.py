@@ -1,0 +1,3 @@
+"""Functions with rules of their own for derivatives."""
+
+from primax_core.custom_derivatives import *

@@ -1,0 +1,3 @@
+"""Effects of programs."""
+
+from primax_core.extend import Effect as Effect

@@ -1,0 +1,3 @@
+"""Pytrees as vectors."""
+
+from primax_core.flatten_util import ravel_pytree as ravel_pytree

@@ -1,0 +1,1 @@
+"""Counterparts of the reference's private interpreter modules: the public ones."""

@@ -1,0 +1,3 @@
+"""Operations."""
+
+from primax_core.lax import *

@@ -1,0 +1,3 @@
+"""The NumPy API; needs the NumPy wheel."""
+
+from primax_numpy import *

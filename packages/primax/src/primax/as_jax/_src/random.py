@@ -1,0 +1,3 @@
+"""Random numbers; needs the NumPy wheel."""
+
+from primax_numpy.random import *

@@ -1,0 +1,3 @@
+"""Places of arrays."""
+
+from primax_core.extend import SingleDeviceSharding as SingleDeviceSharding

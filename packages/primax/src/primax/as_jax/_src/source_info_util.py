@@ -1,0 +1,3 @@
+"""Places and named scopes of operations."""
+
+from primax.extend.source_info_util import *

@@ -1,0 +1,62 @@
+"""MLIR: the reference's ``jax.extend.mlir``, and what the core's door has under this name.
+
+``ir``, ``passmanager`` and ``dialects`` are jaxlib's modules, under this name too. Types, constants
+and attributes (``tensor_type``, ``constant``, ``i64s`` ...) are the core's. The other functions
+turn modules into other forms.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING, Final
+from typing import Any as _Any
+
+from primax_core.extend import mlir as _mlir
+from primax_core.extend import portable as _portable
+
+from ... import _aliases
+
+if TYPE_CHECKING:
+    deserialize_portable_artifact: _Any
+    hlo_to_stablehlo: _Any
+    refine_polymorphic_shapes: _Any
+    serialize_portable_artifact: _Any
+    ir: _Any
+    passmanager: _Any
+    dialects: _Any
+
+_CONVERSIONS: Final = (
+    "deserialize_portable_artifact",
+    "hlo_to_stablehlo",
+    "refine_polymorphic_shapes",
+    "serialize_portable_artifact",
+)
+_OF_JAXLIB: Final = ("dialects", "ir", "passmanager")
+
+_aliases.install({f"{__name__}.{name}": f"jaxlib.mlir.{name}" for name in _OF_JAXLIB}, {})
+
+
+def lower_with_sharding_in_types(ctx: _Any, op: _Any, aval: _Any) -> _Any:
+    """The value ``op`` with the sharding that its type shows: itself, since types show none."""
+    sharding = getattr(aval, "sharding", None)
+    if sharding is not None and len(getattr(sharding, "device_set", ())) > 1:
+        raise NotImplementedError(
+            f"{aval} has a sharding in its type, which this version cannot write: it computes on "
+            "one device at a time"
+        )
+    return op
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _OF_JAXLIB:
+        return _import_module(f"{__name__}.{name}")
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return getattr(_portable if name in _CONVERSIONS else _mlir, name)
+    except AttributeError:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_CONVERSIONS, *_OF_JAXLIB} - {"TYPE_CHECKING"})

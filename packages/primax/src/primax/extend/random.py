@@ -1,0 +1,119 @@
+"""Implementations of random keys: the reference's ``jax.extend.random``.
+
+Needs the NumPy wheel: ``pip install 'primax[numpy]'``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+from primax_core.extend import as_operand as _as_operand
+
+from .._wheels import wheel as _wheel
+from .core.primitives import threefry2x32_p as threefry2x32_p
+
+_random: Any = _wheel("primax_numpy.random", "numpy")
+
+
+def _implementation(name: str) -> Any:
+    return _random.key_dtype(name).impl
+
+
+rbg_prng_impl: Final = _implementation("rbg")
+"""Keys whose bits come from XLA's generator; it is fast, and differs between platforms."""
+threefry_prng_impl: Final = _implementation("threefry2x32")
+"""The default keys."""
+unsafe_rbg_prng_impl: Final = _implementation("unsafe_rbg")
+"""As ``rbg_prng_impl``, also where keys are split; its streams have been studied less."""
+
+
+def define_prng_impl(
+    *,
+    key_shape: tuple[int, ...],
+    seed: Callable[[Any], Any],
+    split: Callable[[Any, tuple[int, ...]], Any],
+    random_bits: Callable[[Any, int, tuple[int, ...]], Any],
+    fold_in: Callable[[Any, Any], Any],
+    name: str = "<unnamed>",
+    tag: str = "?",
+) -> Any:
+    """A new implementation of keys, for ``random.key(seed, impl=...)``.
+
+    Args:
+      key_shape: shape of one key's words, of one axis.
+      seed: from an integer scalar to a key, ``uint32[*key_shape]``.
+      split: from a key and a shape to keys, ``uint32[*shape, *key_shape]``.
+      random_bits: from a key, a width of 8, 16, 32 or 64 and a shape to unsigned integers.
+      fold_in: from a key and a ``uint32`` scalar to a key.
+      name: how it is called.
+      tag: what types of keys show, as in ``key<tag>``; one implementation has it.
+
+    Raises:
+      NotImplementedError: for keys of several axes.
+    """
+    if len(key_shape) != 1:
+        raise NotImplementedError(
+            f"key_shape={key_shape}: the words of a key have one axis; use "
+            f"({math.prod(key_shape)},) and reshape in the functions"
+        )
+    return dataclasses.replace(
+        threefry_prng_impl,
+        name=name,
+        tag=tag,
+        words=key_shape[0],
+        seed=seed,
+        split=split,
+        fold_in=fold_in,
+        bits=random_bits,
+        counted=False,
+    )
+
+
+def random_seed(seeds: Any, impl: Any) -> Any:
+    """Keys from integers, one for each: an array of keys of the shape of ``seeds``."""
+    if _ndim(seeds) == 0:
+        return _random.key(seeds, impl=impl)
+    from .core.primitives import random_seed_p
+
+    return random_seed_p.bind(_as_operand(seeds), impl=_random.key_dtype(impl).impl)
+
+
+def _ndim(x: Any) -> int:
+    ndim: int = getattr(x, "ndim", 0)
+    return ndim
+
+
+def seed_with_impl(impl: Any, seed: Any) -> Any:
+    """A key from an integer."""
+    return random_seed(seed, impl)
+
+
+def threefry_2x32(keypair: Any, count: Any) -> Any:
+    """The cipher of the default keys: hashes an array of counters with two key words.
+
+    Args:
+      keypair: two ``uint32`` scalars, or an array of them.
+      count: ``uint32[...]``.
+
+    Returns:
+      ``uint32`` words of the shape of ``count``.
+    """
+    from primax_core import lax
+
+    first, second = keypair
+    words = _as_operand(count)
+    for x in (first, second, words):
+        if x.dtype != "uint32":
+            raise TypeError(f"threefry_2x32 takes uint32 words, got {x.dtype}")
+    size = words.size
+    flat = lax.reshape(words, (size,))
+    if size % 2:
+        flat = lax.pad(flat, flat.dtype.type(0), [(0, 1, 0)])
+    half = (size + 1) // 2
+    keys = [lax.broadcast(_as_operand(k), (half,)) for k in (first, second)]
+    outs = threefry2x32_p.bind(*keys, flat[:half], flat[half:])
+    joined = lax.concatenate(outs, 0)
+    return lax.reshape(joined[:size], words.shape)

@@ -1,0 +1,25 @@
+"""Places and named scopes of operations: the reference's ``jax.extend.source_info_util``."""
+
+from __future__ import annotations
+
+from primax_core.extend import register_internal_path
+
+from .._adapters.naming import (
+    NameStack as NameStack,
+    SourceInfo as SourceInfo,
+    current as current,
+    current_name_stack as current_name_stack,
+    extend_name_stack as extend_name_stack,
+    new_name_stack as new_name_stack,
+    new_source_info as new_source_info,
+    reset_name_stack as reset_name_stack,
+    set_name_stack as set_name_stack,
+    summarize as summarize,
+    transform_name_stack as transform_name_stack,
+    user_context as user_context,
+)
+
+
+def register_exclusion(path: str) -> None:
+    """Leave the code of a file or folder out of places and of tracebacks, as the library's own."""
+    register_internal_path(path)

@@ -1,0 +1,35 @@
+"""Programs over several devices, in the reference's convention: what there is on one device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax_core.extend import compiling as _compiling
+
+
+def create_compile_options(
+    computation: Any,
+    tuple_args: bool,
+    allow_prop_to_inputs: tuple[bool, ...],
+    allow_prop_to_outputs: tuple[bool, ...],
+    backend: Any,
+    np_dev: Any,
+    compiler_options: dict[str, Any] | None,
+) -> Any:
+    """jaxlib's options for compiling a program for devices.
+
+    Args:
+      computation: the program, which is not looked at.
+      tuple_args: whether arguments are passed as one tuple.
+      allow_prop_to_inputs, allow_prop_to_outputs: which arguments and results XLA may choose
+        another sharding for.
+      backend: the client, which is not looked at.
+      np_dev: an array of devices.
+      compiler_options: XLA's options by name.
+    """
+    options = _compiling.make_options(tuple(np_dev.flat), tuple((compiler_options or {}).items()))
+    options.parameter_is_tupled_arguments = tuple_args
+    build = options.executable_build_options
+    build.allow_spmd_sharding_propagation_to_parameters = list(allow_prop_to_inputs)
+    build.allow_spmd_sharding_propagation_to_output = list(allow_prop_to_outputs)
+    return options
