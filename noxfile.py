@@ -213,6 +213,26 @@ def lint(session: nox.Session) -> None:
 
 
 @nox.session(python=False)
+def ecosystem(session: nox.Session) -> None:
+    """Run libraries written for JAX on Primax and on jax: their suites and small programs.
+
+    ``nox -s ecosystem -- --quick`` runs of the suites under jax only what does not pass here,
+    ``-- --only chex optax`` chooses parts, ``-- --rounds 3 --write`` brings the table in
+    ``docs/compatibility.md`` up to date.
+    """
+    version, jaxlib = VERSIONS[2]
+    if workspace.find_interpreter(version) is None:
+        version = "{}.{}".format(*sys.version_info)
+        jaxlib = next((j for v, j in VERSIONS if v == version), VERSIONS[-1][1])
+    python = own_environment(session, version, "ecosystem")
+    pins = ["-r", "integration_tests/ecosystem/requirements.txt", f"jaxlib=={jaxlib}"]
+    install(session, *EVERYTHING, python=python, also=pins)
+    install_oracle(session, python)
+    command = [python, "-m", "integration_tests.ecosystem", *session.posargs]
+    session.run(*command, env={"PYTHONPATH": None}, external=True)
+
+
+@nox.session(python=False)
 def bench(session: nox.Session) -> None:
     """Compare with jax, in turn and in separate processes; prints the budgets beside the ratios."""
     version = "3.12" if workspace.find_interpreter("3.12") else "3.11"

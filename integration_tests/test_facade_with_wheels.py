@@ -38,7 +38,7 @@ def test_wheels_are_loaded_when_they_are_used(name: str) -> None:
 
 def test_import_of_the_facade_loads_no_optional_wheel() -> None:
     code = (
-        "import sys, primax; dir(primax); wheels = {'primax_numpy', 'primax_nn'};"
+        "import sys, primax; dir(primax); wheels = {'primax_numpy', 'primax_nn', 'primax_scipy'};"
         "assert not wheels & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -62,6 +62,15 @@ def test_modules_are_those_of_the_wheel_of_neural_networks(name: str) -> None:
     below = name.removeprefix("nn").lstrip(".")
     wheel = importlib.import_module(f"primax_nn.{below}" if below else "primax_nn")
     assert importlib.import_module(f"primax.{name}") is wheel
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["special", "stats", "stats.norm", "linalg", "sparse.linalg", "optimize", "integrate", "fft"],
+)
+def test_modules_are_those_of_the_wheel_of_scipys_functions(name: str) -> None:
+    wheel = importlib.import_module(f"primax_scipy.{name}")
+    assert importlib.import_module(f"primax.scipy.{name}") is wheel
 
 
 def test_names_are_the_wheels_own() -> None:

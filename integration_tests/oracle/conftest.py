@@ -17,6 +17,7 @@ os.environ.setdefault("PRIMAX_NUM_CPU_DEVICES", "4")
 # The cases of the wheels' own tests are compared with the reference too.
 sys.path.append(str(Path(__file__).resolve().parents[2] / "packages/numpy/tests"))
 sys.path.append(str(Path(__file__).resolve().parents[2] / "packages/nn/tests"))
+sys.path.append(str(Path(__file__).resolve().parents[2] / "packages/scipy/tests"))
 
 import forgetting
 

@@ -85,10 +85,11 @@ def test_methods_name_the_wheel_that_brings_them() -> None:
 @pytest.mark.parametrize(
     "name",
     ["numpy", "numpy.linalg", "random", "image", "ops", "nn", "nn.initializers",
-     "example_libraries.stax"],
+     "example_libraries.stax", "scipy", "scipy.special", "scipy.stats.norm"],
 )  # fmt: skip
 def test_modules_name_the_wheel_that_brings_them(name: str) -> None:
     extra = "nn" if name.startswith(("nn", "example_libraries")) else "numpy"
+    extra = "scipy" if name.startswith("scipy") else extra
     with pytest.raises(ImportError, match=rf"pip install .*primax\[{extra}\]"):
         importlib.import_module(f"primax.{name}")
 

@@ -1,0 +1,142 @@
+"""Runs one part here and there, and says what differs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+
+from .outcomes import Outcome, compare, junit_name, read_junit
+from .parts import Script, Suite
+from .report import Row
+from .sides import Side
+from .values import differences
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How parts are run.
+
+    ``here`` and ``there`` are the sides, ``scratch`` a folder for caches and files. Programs run
+    ``rounds`` times; suites on ``workers`` processes. ``whole`` is false where there is only run
+    what the comparison needs: of a suite the tests that do not pass here, and nothing warm.
+    """
+
+    here: Side
+    there: Side
+    scratch: Path
+    rounds: int = 1
+    workers: int = 2
+    whole: bool = True
+
+
+@dataclass
+class Result:
+    """A part's row, and what is wrong with it, in words."""
+
+    row: Row
+    faults: list[str] = field(default_factory=list)
+
+
+def run_script(plan: Plan, script: Script) -> Result:
+    """Runs a program, each time cold and then warm, here and there in turn."""
+    seconds: dict[tuple[str, str], list[float]] = {}
+    answers: dict[str, object] = {}
+    faults: list[str] = []
+    for turn in range(plan.rounds):
+        for heat in ("cold", "warm"):
+            for side in (plan.here, plan.there):
+                if heat == "warm" and side is plan.there and not plan.whole:
+                    continue
+                cache = plan.scratch / f"{script.name}-{side.name}-{turn}"
+                answer, time = side.run_script(script.path, cache)
+                seconds.setdefault((heat, side.name), []).append(time)
+                if answers.setdefault(f"{side.name}, {heat}", answer) != answer:
+                    faults.append(f"{side.name} answers differ from run to run")
+        ours = [answers[f"{plan.here.name}, {heat}"] for heat in ("cold", "warm")]
+        if ours[0] != ours[1]:
+            faults.append("compiled programs from the cache give another answer")
+    theirs = answers[f"{plan.there.name}, cold"]
+    disagree = list(differences(ours[0], theirs, script.rtol, script.atol))
+    faults += disagree
+    times = {f"{heat}_{side}": median(found) for (heat, side), found in seconds.items()}
+    row = Row(
+        name=script.name,
+        library=script.library,
+        version=plan.there.version_of(script.library),
+        what=f"`{script.name}.py`",
+        passed_here=0 if disagree else 1,
+        passed_there=1,
+        where=script.where,
+        **times,
+    )
+    return Result(row, faults)
+
+
+def run_suite(plan: Plan, suite: Suite) -> Result:
+    """Runs a library's tests, and compares test by test."""
+    allowed = suite.allowed()
+    caches = {side.name: plan.scratch / f"{suite.name}-{side.name}" for side in _sides(plan)}
+    files = {side.name: plan.scratch / f"{suite.name}-{side.name}.xml" for side in _sides(plan)}
+    folders = {side.name: side.folder_of(suite.package) for side in _sides(plan)}
+    times: dict[str, float] = {}
+
+    def run(side: Side, heat: str) -> None:
+        name = side.name
+        times[f"{heat}_{name}"] = side.run_tests(
+            folders[name], caches[name], files[name], plan.workers
+        )
+
+    run(plan.here, "cold")
+    ours = read_junit(files[plan.here.name])
+    if plan.whole:
+        run(plan.there, "cold")
+        theirs = read_junit(files[plan.there.name])
+        run(plan.here, "warm")
+        again = read_junit(files[plan.here.name])
+        run(plan.there, "warm")
+    else:
+        again = ours
+        theirs = _doubtful(plan, suite, ours, folders[plan.there.name])
+    comparison = compare(ours, theirs, allowed)
+    faults = [f"{module} could not be imported there" for module in comparison.unread]
+    faults += [f"{test} passes there, {how} here" for test, how in comparison.differences.items()]
+    faults += [
+        f"{test}, on the list of differences, {why}" for test, why in comparison.stale.items()
+    ]
+    faults += [
+        f"{test} passes with an empty cache, {again.get(test, 'not found')} with a full one"
+        for test, outcome in ours.items()
+        if outcome is Outcome.PASSED and again.get(test) is not Outcome.PASSED
+    ]
+    row = Row(
+        name=suite.name,
+        library=suite.library,
+        version=plan.there.version_of(suite.library),
+        what="its test suite",
+        passed_here=comparison.here[Outcome.PASSED],
+        passed_there=comparison.there[Outcome.PASSED] if plan.whole else None,
+        where=suite.where,
+        **times,
+    )
+    return Result(row, faults)
+
+
+def _sides(plan: Plan) -> tuple[Side, Side]:
+    return plan.here, plan.there
+
+
+def _doubtful(
+    plan: Plan, suite: Suite, ours: dict[str, Outcome], folder: Path
+) -> dict[str, Outcome]:
+    """Outcomes there of the tests that do not pass here."""
+    cache = plan.scratch / f"{suite.name}-{plan.there.name}"
+    nodes = plan.there.collect(folder, cache)
+    if not nodes:
+        raise ValueError(f"{suite.name}: no tests were found in {folder}")
+    doubtful = [node for node in nodes if ours.get(junit_name(node)) is not Outcome.PASSED]
+    if not doubtful:
+        return {}
+    junit = plan.scratch / f"{suite.name}-{plan.there.name}.xml"
+    plan.there.run_tests(folder, cache, junit, plan.workers, doubtful)
+    return read_junit(junit)

@@ -1,0 +1,133 @@
+"""The table of all parts: printed, written into a page, kept as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+SLOWER: Final = 1.1
+BEGIN: Final = "<!-- the ecosystem's table begins -->"
+END: Final = "<!-- the ecosystem's table ends -->"
+HEADINGS: Final = (
+    "library",
+    "version",
+    "what",
+    "passed here",
+    "passed there",
+    "cold here",
+    "cold there",
+    "ratio",
+    "warm here",
+    "warm there",
+    "ratio",
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One part: how many passed on each side, and seconds of wall time; None was not measured."""
+
+    name: str
+    library: str
+    version: str
+    what: str
+    passed_here: int
+    passed_there: int | None
+    cold_here: float | None = None
+    cold_there: float | None = None
+    warm_here: float | None = None
+    warm_there: float | None = None
+    where: str = ""
+
+    def cells(self) -> list[str]:
+        """The row's texts, below ``HEADINGS``."""
+        return [
+            self.library,
+            self.version,
+            self.what,
+            str(self.passed_here),
+            "-" if self.passed_there is None else str(self.passed_there),
+            *_pair(self.cold_here, self.cold_there),
+            *_pair(self.warm_here, self.warm_there),
+        ]
+
+    def slower(self) -> bool:
+        """Whether a run took more than ``SLOWER`` times as long here."""
+        ratios = (_ratio(self.cold_here, self.cold_there), _ratio(self.warm_here, self.warm_there))
+        return any(ratio is not None and ratio > SLOWER for ratio in ratios)
+
+
+def _ratio(here: float | None, there: float | None) -> float | None:
+    return None if here is None or there is None else here / there
+
+
+def _pair(here: float | None, there: float | None) -> list[str]:
+    seconds = ["-" if s is None else f"{s:.1f} s" for s in (here, there)]
+    ratio = _ratio(here, there)
+    return [*seconds, "-" if ratio is None else f"{ratio:.2f}"]
+
+
+def markdown(rows: Iterable[Row]) -> str:
+    """The table in Markdown, and where the time goes in the slow parts."""
+    rows = list(rows)
+    lines = [" | ".join(HEADINGS), " | ".join("---" if i < 3 else "---:" for i in range(11))]
+    lines += [" | ".join(row.cells()) for row in rows]
+    text = "\n".join(f"| {line} |" for line in lines)
+    if notes := list(_notes(rows)):
+        text += "\n\nSlower here, and where:\n\n" + "\n".join(f"- {note}" for note in notes)
+    return text
+
+
+def _notes(rows: Iterable[Row]) -> Iterable[str]:
+    for row in rows:
+        if row.slower():
+            yield f"{row.library}, {row.what}: {row.where or 'not looked into yet'}"
+
+
+def put_into(page: str, table: str) -> str:
+    """The page's text with ``table`` between the two markers.
+
+    Raises:
+      ValueError: if the page has not one of each, in their order.
+    """
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end or BEGIN in after or END in after:
+        raise ValueError(f"the page has no place for the table: {BEGIN} and {END}, once each")
+    return f"{before}{BEGIN}\n\n{table}\n\n{END}{after}"
+
+
+def print_table(rows: Iterable[Row]) -> None:
+    """Prints the table, and where the time goes in the slow parts."""
+    rows = list(rows)
+    table = Table(title="Libraries written for JAX: Primax here, jax there")
+    for i, heading in enumerate(HEADINGS):
+        table.add_column(heading, justify="left" if i < 3 else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*map(escape, row.cells()), style="yellow" if row.slower() else None)
+    console = Console(width=None if os.isatty(1) else 170)
+    console.print(table)
+    for note in _notes(rows):
+        console.print(f"slower: {note}", markup=False, highlight=False)
+
+
+def merge(path: Path, rows: Iterable[Row], order: list[str]) -> list[Row]:
+    """Keeps ``rows`` in the JSON file, in place of older ones; all that it holds, in order."""
+    kept = {}
+    if path.exists():
+        kept = {row["name"]: Row(**row) for row in json.loads(path.read_text("utf-8"))}
+    kept.update((row.name, row) for row in rows)
+    merged = sorted(
+        (row for row in kept.values() if row.name in order), key=lambda row: order.index(row.name)
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps([asdict(row) for row in merged], indent=1) + "\n", "utf-8")
+    return merged

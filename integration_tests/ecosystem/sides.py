@@ -1,0 +1,112 @@
+"""The two sides of a comparison: an interpreter, and whether jax is Primax or the real one."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+TIMEOUT: Final = 1800
+PYTEST_INI: Final = Path(__file__).resolve().parent / "pytest.ini"
+
+
+class NoResult(Exception):
+    """A process ended without the result that it was started for."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a process printed to standard output, and how long it took."""
+
+    stdout: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Side:
+    """``python`` with ``import jax`` finding Primax (``as_jax``) or the real jax."""
+
+    name: str
+    python: str
+    as_jax: bool
+
+    def run(self, arguments: list[str], cache: Path, statuses: tuple[int, ...] = (0,)) -> Done:
+        """Runs the interpreter, with ``cache`` for compiled programs, apart from this repository.
+
+        Raises:
+          NoResult: if its exit status is not among ``statuses``, or it takes too long.
+        """
+        env = {**os.environ, "XDG_CACHE_HOME": str(cache), "TF_CPP_MIN_LOG_LEVEL": "2"}
+        cache.mkdir(parents=True, exist_ok=True)
+        start = time.perf_counter()
+        try:
+            done = subprocess.run(
+                [self.python, *arguments],
+                env=env,
+                cwd=cache,
+                capture_output=True,
+                text=True,
+                timeout=TIMEOUT,
+            )
+        except subprocess.TimeoutExpired:
+            raise NoResult(f"{self.name}: no result after {TIMEOUT} s") from None
+        seconds = time.perf_counter() - start
+        if done.returncode not in statuses:
+            last = "\n".join((done.stdout + done.stderr).strip().splitlines()[-15:])
+            raise NoResult(f"{self.name}: exit status {done.returncode}\n{last}")
+        return Done(done.stdout, seconds)
+
+    def run_script(self, path: Path, cache: Path) -> tuple[object, float]:
+        """Runs a program; what its last line says in JSON, and how long it took."""
+        how = ["-m", "primax.as_jax"] if self.as_jax else []
+        done = self.run([*how, str(path)], cache)
+        try:
+            return json.loads(done.stdout.splitlines()[-1]), done.seconds
+        except (IndexError, ValueError):
+            raise NoResult(f"{self.name}: {path.name} printed no line of JSON at its end") from None
+
+    def run_tests(
+        self, folder: Path, cache: Path, junit: Path, workers: int, tests: list[str] | None = None
+    ) -> float:
+        """Runs the tests in an installed package's folder, or some; how long they took.
+
+        ``junit`` is the file for the outcomes. A failed test is no error here.
+        """
+        command = [*self._pytest(folder), "--continue-on-collection-errors", f"--junitxml={junit}"]
+        if workers:
+            command += ["-n", str(workers)]
+        if tests is None:
+            command.append(str(folder))
+        else:  # many names, so not on the command line
+            names = junit.with_suffix(".txt")
+            names.write_text("".join(f"{folder}/{test}\n" for test in tests), "utf-8")
+            command.append(f"@{names}")
+        return self.run(command, cache, statuses=(0, 1)).seconds
+
+    def collect(self, folder: Path, cache: Path) -> list[str]:
+        """Names of the tests in an installed package's folder, as pytest writes them.
+
+        Raises:
+          NoResult: if a module of tests cannot be imported: what it needs is not installed.
+        """
+        command = self._pytest(folder) + ["--collect-only", str(folder)]
+        done = self.run(command, cache)
+        return [line for line in done.stdout.splitlines() if "::" in line]
+
+    def folder_of(self, package: str) -> Path:
+        """Where a package is installed, without importing it."""
+        code = f"from importlib.util import find_spec; print(find_spec({package!r}).origin)"
+        return Path(self.run(["-c", code], Path.cwd()).stdout.strip()).parent
+
+    def version_of(self, distribution: str) -> str:
+        """The installed version of a distribution."""
+        code = f"from importlib.metadata import version; print(version({distribution!r}))"
+        return self.run(["-c", code], Path.cwd()).stdout.strip()
+
+    def _pytest(self, folder: Path) -> list[str]:
+        plugin = ["-p", "primax.as_jax.pytest"] if self.as_jax else []
+        return ["-m", "pytest", "-c", str(PYTEST_INI), f"--rootdir={folder}", *plugin]

@@ -1,0 +1,34 @@
+"""Comparing what two runs of a program printed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+
+def differences(
+    ours: object, theirs: object, rtol: float, atol: float, at: str = ""
+) -> Iterator[str]:
+    """Where two values read from JSON differ, in words; floats by more than the tolerances.
+
+    A float differs if it is farther away than ``atol + rtol * abs(theirs)``, or only one of both is
+    NaN. All else (structure, integers, strings, truth values) has to be equal.
+    """
+    if isinstance(ours, dict) and isinstance(theirs, dict) and ours.keys() == theirs.keys():
+        for key in ours:
+            yield from differences(ours[key], theirs[key], rtol, atol, f"{at}.{key}")
+    elif isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
+        for i, (mine, other) in enumerate(zip(ours, theirs)):
+            yield from differences(mine, other, rtol, atol, f"{at}[{i}]")
+    elif type(ours) is float and type(theirs) is float:
+        both_nan = math.isnan(ours) and math.isnan(theirs)
+        near = math.isfinite(theirs) and abs(ours - theirs) <= atol + rtol * abs(theirs)
+        if not (both_nan or near or ours == theirs):
+            yield f"{at or 'the result'}: {ours!r} here, {theirs!r} there"
+    elif type(ours) is not type(theirs) or ours != theirs:
+        yield f"{at or 'the result'}: {_short(ours)} here, {_short(theirs)} there"
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,282 @@
+"""Comparing runs of libraries' tests and programs, and the table of them; nothing heavy runs."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from integration_tests.ecosystem import __main__ as command, compare, parts, report
+from integration_tests.ecosystem.outcomes import (
+    Outcome,
+    compare as outcomes,
+    junit_name,
+    read_junit,
+)
+from integration_tests.ecosystem.sides import NoResult, Side
+from integration_tests.ecosystem.values import differences
+
+PASSED, SKIPPED, FAILED = Outcome.PASSED, Outcome.SKIPPED, Outcome.FAILED
+XML = """<?xml version="1.0"?><testsuites><testsuite>
+<testcase classname="a.b_test.Case" name="test_fine"/>
+<testcase classname="a.b_test.Case" name="test_left_out"><skipped message="one device"/></testcase>
+<testcase classname="a.b_test.Case" name="test_wrong"><failure message="1 != 2"/></testcase>
+<testcase classname="a.b_test.Case" name="test_subtests"/>
+<testcase classname="a.b_test.Case" name="test_subtests"><failure message="one of them"/></testcase>
+<testcase classname="a.b_test.Case" name="test_setup"><error message="no fixture"/></testcase>
+<testcase classname="" name="a.c_test"><error message="collection failure"/></testcase>
+</testsuite></testsuites>"""
+ROW = report.Row("part", "library", "1.0", "its test suite", 9, 10, 1.0, 2.0, 0.5, 2.0)
+PROGRAM = parts.Script("program", "pytest", rtol=1e-3, atol=0.0)
+
+
+def test_outcomes_are_read_from_pytests_file(tmp_path):
+    path = tmp_path / "junit.xml"
+    path.write_text(XML)
+    assert read_junit(path) == {
+        "a.b_test.Case::test_fine": PASSED,
+        "a.b_test.Case::test_left_out": SKIPPED,
+        "a.b_test.Case::test_wrong": FAILED,
+        "a.b_test.Case::test_subtests": FAILED,
+        "a.b_test.Case::test_setup": FAILED,
+        "a.c_test": FAILED,
+    }
+
+
+@pytest.mark.parametrize(
+    "node, name",
+    [
+        ("a/b_test.py::Case::test_fine", "a.b_test.Case::test_fine"),
+        ("b_test.py::test_fine[1/2]", "b_test::test_fine[1/2]"),
+    ],
+)
+def test_names_of_pytest_and_of_its_file(node, name):
+    assert junit_name(node) == name
+
+
+def test_what_passes_there_has_to_pass_here():
+    theirs = {"::a": PASSED, "::b": PASSED, "::c": PASSED, "::d": FAILED, "::e": SKIPPED}
+    ours = {"::a": PASSED, "::b": SKIPPED, "::d": FAILED, "::e": PASSED, "::f": FAILED}
+    found = outcomes(ours, theirs, {})
+    assert found.differences == {"::b": "skipped", "::c": "not found"}
+    assert not found.stale and not found.unread
+    assert found.here[PASSED] == 2 and found.there[PASSED] == 3
+
+
+def test_modules_that_were_not_imported_there_are_told():
+    found = outcomes({"a.b_test": FAILED}, {"a.b_test": FAILED}, {})
+    assert found.unread == ["a.b_test"] and not found.differences
+
+
+def test_differences_may_be_allowed_and_entries_go_stale():
+    theirs = {"a": PASSED, "b": PASSED, "c": FAILED}
+    ours = {"a": FAILED, "b": PASSED, "c": FAILED}
+    found = outcomes(ours, theirs, dict.fromkeys("abcd", "a reason"))
+    assert not found.differences
+    assert found.stale == {"b": "passes here", "c": "is failed there too", "d": "is not there"}
+
+
+def test_numbers_agree_within_the_tolerances():
+    ours = {"x": [1.0, 2.001, float("nan"), float("inf")], "n": 3, "s": "text"}
+    theirs = {"x": [1.0, 2.0, float("nan"), float("inf")], "n": 3, "s": "text"}
+    assert not list(differences(ours, theirs, rtol=1e-3, atol=0.0))
+    assert list(differences(ours, theirs, rtol=1e-4, atol=0.0)) == [".x[1]: 2.001 here, 2.0 there"]
+
+
+@pytest.mark.parametrize(
+    "ours, theirs",
+    [
+        (1, 2),
+        (1, 1.0),
+        (True, 1),
+        ([1.0], [1.0, 1.0]),
+        ({"a": 1.0}, {"b": 1.0}),
+        (float("nan"), 1.0),
+        (1.0, float("nan")),
+        (float("inf"), float("-inf")),
+    ],
+)
+def test_what_no_tolerance_covers(ours, theirs):
+    assert len(list(differences(ours, theirs, rtol=0.5, atol=0.5))) == 1
+
+
+def test_the_lists_of_differences_have_reasons(tmp_path):
+    for part in parts.PARTS:
+        if isinstance(part, parts.Suite):
+            assert all(part.allowed().values())
+    path = tmp_path / "differences.toml"
+    path.write_text('[[allowed]]\nreason = "why"\ntests = ["a", "a"]\n')
+    with pytest.raises(ValueError, match="a stands there twice"):
+        parts.read_allowed(path)
+    path.write_text('[[allowed]]\ntests = ["a"]\n')
+    with pytest.raises(ValueError, match="without a reason"):
+        parts.read_allowed(path)
+
+
+def test_every_program_is_a_part():
+    folder = parts.HERE / "scripts"
+    programs = [part for part in parts.PARTS if isinstance(part, parts.Script)]
+    assert {p.path for p in programs} == {*folder.glob("*.py")}
+    pinned = (parts.HERE / "requirements.txt").read_text()
+    for part in parts.PARTS:
+        assert part.library == "jax" or f"\n{part.library}==" in pinned
+
+
+def test_parts_are_chosen_by_name():
+    assert [p.name for p in parts.selected(["optax", "chex"])] == ["chex", "optax"]
+    assert parts.selected([]) == [*parts.PARTS]
+    with pytest.raises(ValueError, match="no part named numpy; there are chex"):
+        parts.selected(["numpy"])
+
+
+def test_the_table_in_markdown():
+    slow = replace(ROW, name="slow", what="`slow.py`", cold_here=3.0, where="in its loop")
+    unmeasured = replace(ROW, cold_there=None, warm_here=None, passed_there=None)
+    text = report.markdown([ROW, slow, unmeasured])
+    lines = text.splitlines()
+    assert lines[2] == (
+        "| library | 1.0 | its test suite | 9 | 10 | 1.0 s | 2.0 s | 0.50 | 0.5 s | 2.0 s | 0.25 |"
+    )
+    assert "| 3.0 s | 2.0 s | 1.50 |" in lines[3]
+    assert "| 9 | - | 1.0 s | - | - | - | 2.0 s | - |" in lines[4]
+    assert len({line.count("|") for line in lines[:5]}) == 1
+    assert text.endswith("- library, `slow.py`: in its loop")
+    assert "slower" not in report.markdown([ROW]).lower()
+
+
+def test_the_table_stands_between_its_markers():
+    page = f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n"
+    new = report.put_into(page, "| table |")
+    assert new == f"before\n{report.BEGIN}\n\n| table |\n\n{report.END}\nafter\n"
+    assert report.put_into(new, "| table |") == new
+    for text in ("nothing", report.END + report.BEGIN, page + page):
+        with pytest.raises(ValueError, match="no place for the table"):
+            report.put_into(text, "| table |")
+    report.put_into(command.PAGE.read_text("utf-8"), "| table |")
+
+
+def test_rows_of_earlier_runs_are_kept(tmp_path):
+    path = tmp_path / "rows.json"
+    order = ["first", "part"]
+    report.merge(path, [ROW], order)
+    report.merge(path, [replace(ROW, name="first"), replace(ROW, name="gone")], order)
+    newer = replace(ROW, passed_here=10)
+    assert report.merge(path, [newer], order) == [replace(ROW, name="first"), newer]
+
+
+@pytest.fixture
+def plan(tmp_path, monkeypatch):
+    """A plan whose programs are run by a stand-in."""
+    here, there = Side("here", sys.executable, True), Side("there", sys.executable, False)
+    return compare.Plan(here, there, tmp_path)
+
+
+def answer(monkeypatch, here, there):
+    """Lets programs answer with what the iterators give."""
+    sides = {"here": iter(here), "there": iter(there)}
+    monkeypatch.setattr(Side, "run_script", lambda self, path, cache: (next(sides[self.name]), 1.0))
+
+
+def test_a_program_that_agrees(plan, monkeypatch):
+    answer(monkeypatch, [{"x": 1.0001}] * 2, [{"x": 1.0}] * 2)
+    result = compare.run_script(plan, PROGRAM)
+    assert not result.faults
+    assert result.row.passed_here == result.row.passed_there == 1
+    assert result.row.cold_here == result.row.warm_there == 1.0
+
+
+def test_a_program_that_differs(plan, monkeypatch):
+    answer(monkeypatch, [{"x": 1.1}] * 2, [{"x": 1.0}] * 2)
+    result = compare.run_script(plan, PROGRAM)
+    assert result.faults == [".x: 1.1 here, 1.0 there"]
+    assert result.row.passed_here == 0
+
+
+def test_a_program_whose_warm_answer_is_another(plan, monkeypatch):
+    answer(monkeypatch, [{"x": 1.0}, {"x": 1.0001}], [{"x": 1.0}] * 2)
+    result = compare.run_script(plan, PROGRAM)
+    assert result.faults == ["compiled programs from the cache give another answer"]
+
+
+def test_a_quick_run_measures_nothing_warm_there(plan, monkeypatch):
+    answer(monkeypatch, [{"x": 1.0}] * 2, [{"x": 1.0}])
+    row = compare.run_script(replace(plan, whole=False), PROGRAM).row
+    assert row.warm_there is None and row.warm_here == 1.0
+
+
+def test_processes_without_a_result(tmp_path):
+    side = Side("there", sys.executable, False)
+    silent = tmp_path / "silent.py"
+    silent.write_text("")
+    with pytest.raises(NoResult, match=r"there: silent.py printed no line of JSON"):
+        side.run_script(silent, tmp_path)
+    silent.write_text("raise SystemExit('the reason')")
+    with pytest.raises(NoResult, match="there: exit status 1\nthe reason"):
+        side.run_script(silent, tmp_path)
+
+
+SUITE = """
+import pytest
+
+def test_fine():
+    pass
+
+def test_wrong():
+    assert {wrong}
+
+@pytest.mark.skip
+def test_left_out():
+    pass
+"""
+
+
+def suites(plan, monkeypatch, **modules):
+    """Gives each side a package with one module of tests; both sides are the real pytest."""
+    for name, text in modules.items():
+        folder = plan.scratch / "packages" / name
+        folder.mkdir(parents=True)
+        (folder / "some_test.py").write_text(text)
+    monkeypatch.setattr(Side, "folder_of", lambda self, _: plan.scratch / "packages" / self.name)
+    return replace(plan, here=replace(plan.here, as_jax=False), workers=0)
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["whole", "quick"])
+def test_a_suite(plan, monkeypatch, whole):
+    plan = suites(plan, monkeypatch, here=SUITE.format(wrong=0), there=SUITE.format(wrong=1))
+    plan = replace(plan, whole=whole)
+    result = compare.run_suite(plan, parts.Suite("pytest", "pytest"))
+    assert result.faults == ["some_test::test_wrong passes there, failed here"]
+    assert result.row.passed_here == 1
+    assert result.row.passed_there == (2 if whole else None)
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["whole", "quick"])
+def test_a_suite_that_lacks_what_it_needs(plan, monkeypatch, whole):
+    plan = suites(plan, monkeypatch, here=SUITE.format(wrong=1), there="import not_installed")
+    result = command.run(replace(plan, whole=whole), parts.Suite("pytest", "pytest"))
+    if whole:
+        result = "\n".join(result.faults)
+    assert "some_test could not be imported there" in result or "some_test.py" in result
+
+
+def test_the_exit_status(monkeypatch, tmp_path, capsys):
+    outcome: list[compare.Result | str] = [compare.Result(ROW)]
+    monkeypatch.setattr(command, "run", lambda plan, part: outcome[0])
+    arguments = ["--only", "chex", "--json", str(tmp_path / "rows.json")]
+    assert command.main(arguments) == 0
+    outcome[0] = compare.Result(ROW, ["x differs"])
+    assert command.main(arguments) == 1
+    assert "chex: x differs" in capsys.readouterr().out
+    outcome[0] = "there: exit status 3"
+    assert command.main(arguments) == 1
+
+
+def test_a_table_needs_both_sides():
+    with pytest.raises(SystemExit):
+        command.parse(["--quick", "--write"])
+
+
+def test_the_page_is_in_the_repository():
+    assert command.PAGE == Path(__file__).resolve().parents[1] / "docs" / "compatibility.md"

@@ -1,0 +1,18 @@
+"""Distributions: the module ``primax_scipy.stats``.
+
+Type checkers read this file; an import gives the wheel's module itself.
+"""
+
+from primax_scipy.stats import *
+from . import bernoulli as bernoulli
+from . import beta as beta
+from . import cauchy as cauchy
+from . import expon as expon
+from . import gamma as gamma
+from . import laplace as laplace
+from . import logistic as logistic
+from . import multivariate_normal as multivariate_normal
+from . import norm as norm
+from . import poisson as poisson
+from . import t as t
+from . import uniform as uniform

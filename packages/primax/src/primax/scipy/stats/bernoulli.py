@@ -1,0 +1,6 @@
+"""The Bernoulli distribution: the module ``primax_scipy.stats.bernoulli``.
+
+Type checkers read this file; an import gives the wheel's module itself.
+"""
+
+from primax_scipy.stats.bernoulli import *

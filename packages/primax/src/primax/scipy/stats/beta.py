@@ -1,0 +1,6 @@
+"""The beta distribution: the module ``primax_scipy.stats.beta``.
+
+Type checkers read this file; an import gives the wheel's module itself.
+"""
+
+from primax_scipy.stats.beta import *

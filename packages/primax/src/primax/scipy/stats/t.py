@@ -1,0 +1,6 @@
+"""Student's distribution: the module ``primax_scipy.stats.t``.
+
+Type checkers read this file; an import gives the wheel's module itself.
+"""
+
+from primax_scipy.stats.t import *

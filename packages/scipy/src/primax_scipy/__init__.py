@@ -1,0 +1,34 @@
+"""primax-scipy: special functions, distributions, linear algebra, solvers, minimization.
+
+Modules are imported when they are first used.
+"""
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+from typing import Any as _Any
+
+from primax_core.extend import register_internal_path as _register
+
+if TYPE_CHECKING:
+    from . import fft as fft
+    from . import integrate as integrate
+    from . import linalg as linalg
+    from . import optimize as optimize
+    from . import sparse as sparse
+    from . import special as special
+    from . import stats as stats
+
+# Errors and jaxprs show the caller's line, not one of this package.
+_register(__path__[0])
+
+_MODULES = ("fft", "integrate", "linalg", "optimize", "sparse", "special", "stats")
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _MODULES:
+        return _import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES} - {"TYPE_CHECKING"})

@@ -1,0 +1,213 @@
+"""Decompositions of matrices: QR, singular values, eigenvalues.
+
+Arguments about memory and checks are of no effect.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import primax_numpy as pnp
+from primax_core import lax
+from primax_core.extend import Array, inexact, promoted, typeof
+
+from .._functions import as_inexact, check_arrays, compiled, is_complex
+from ._matrices import adjoint, check_matrices, check_square
+
+_QR_MODES = ("full", "r", "economic")
+
+
+@compiled("mode", "pivoting", name="qr")
+def _qr(a, *, mode, pivoting):
+    outs = lax.linalg.qr(as_inexact(a), pivoting=pivoting, full_matrices=mode != "economic")
+    return tuple(outs[1:] if mode == "r" else outs)
+
+
+def qr(
+    a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full",
+    pivoting: bool = False, check_finite: bool = True,
+) -> tuple[Array, ...]:  # fmt: skip
+    """QR decomposition, ``a = Q @ R``.
+
+    Args:
+      a: ``number[..., m, n]``.
+      overwrite_a, lwork, check_finite: of no effect.
+      mode: ``"full"``; ``"economic"`` with ``min(m, n)`` columns of ``Q``; ``"r"`` for ``R`` alone.
+      pivoting: order the columns so that the diagonal of ``R`` decreases; the order, int32, is
+        given too: ``a[:, p] = Q @ R``.
+
+    Returns:
+      A tuple of ``Q`` (unless ``mode="r"``), ``R`` and, with ``pivoting``, the order.
+
+    Raises:
+      ValueError: for another mode.
+    """
+    check_matrices("qr", a)
+    if mode not in _QR_MODES:
+        raise ValueError(f"Unsupported QR decomposition mode '{mode}': one of {list(_QR_MODES)}")
+    out: tuple[Array, ...] = _qr(a, mode=mode, pivoting=bool(pivoting))
+    return out
+
+
+@compiled("full_matrices", "compute_uv", name="svd")
+def _svd(a, *, full_matrices, compute_uv):
+    a = as_inexact(a)
+    out = lax.linalg.svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
+    return tuple(out) if compute_uv else out
+
+
+def svd(
+    a: Any, full_matrices: bool = True, compute_uv: bool = True, overwrite_a: bool = False,
+    check_finite: bool = True, lapack_driver: str = "gesdd",
+) -> Any:  # fmt: skip
+    """Singular values, ``a = U @ diag(s) @ Vh``.
+
+    Args:
+      a: ``number[..., m, n]``.
+      full_matrices: whether ``U`` and ``Vh`` are square; ``k = min(m, n)`` columns and rows if not.
+      compute_uv: give ``s`` alone if false.
+      overwrite_a, check_finite, lapack_driver: of no effect.
+
+    Returns:
+      ``U``, ``s[..., k]`` in descending order, ``Vh``; or ``s``.
+    """
+    check_matrices("svd", a)
+    return _svd(a, full_matrices=bool(full_matrices), compute_uv=bool(compute_uv))
+
+
+@compiled("lower", "eigvals_only", name="eigh")
+def _eigh(a, *, lower, eigvals_only):
+    a = as_inexact(a)
+    vectors, values = lax.linalg.eigh(a, lower=lower)
+    return values if eigvals_only else (values, vectors)
+
+
+@compiled("eigvals_only", "kind", name="eigh_generalized")
+def _eigh_generalized(a, b, *, eigvals_only, kind):
+    a, b = promoted("eigh", a, b, inexact)
+    a, b = (0.5 * (x + adjoint(x)) for x in (a, b))
+    factor = lax.linalg.cholesky(b, symmetrize_input=False)  # b = factor @ factor^H
+
+    def solved(x: Any, transposed: bool = False) -> Any:
+        return lax.linalg.triangular_solve(
+            factor, x, left_side=True, lower=True,
+            transpose_a=transposed, conjugate_a=transposed and is_complex(factor),
+        )  # fmt: skip
+
+    if kind == 1:  # a v = w b v
+        inner = solved(adjoint(solved(adjoint(a))))
+    else:  # a b v = w v and b a v = w v
+        inner = pnp.matmul(adjoint(factor), pnp.matmul(a, factor))
+    vectors, values = lax.linalg.eigh(inner, lower=True)
+    if eigvals_only:
+        return values
+    return values, (pnp.matmul(factor, vectors) if kind == 3 else solved(vectors, True))
+
+
+def eigh(
+    a: Any, b: Any = None, lower: bool = True, eigvals_only: bool = False,
+    overwrite_a: bool = False, overwrite_b: bool = False, turbo: bool = True, eigvals: Any = None,
+    type: int = 1, check_finite: bool = True,
+) -> Any:  # fmt: skip
+    """Eigenvalues and eigenvectors of Hermitian matrices.
+
+    Args:
+      a: ``number[..., n, n]``. The mean of it and its conjugate transpose is what counts.
+      b: Hermitian positive definite matrices of a generalized equation.
+      lower: which triangle of that mean is read.
+      eigvals_only: give the eigenvalues alone.
+      overwrite_a, overwrite_b, turbo, check_finite: of no effect.
+      eigvals: not supported.
+      type: the equation with ``b``: 1 is ``a v = w b v``, 2 is ``a b v = w v``, 3 is
+        ``b a v = w v``.
+
+    Returns:
+      Eigenvalues ``[..., n]`` in ascending order and, in columns, eigenvectors ``[..., n, n]``;
+      with ``b`` they are orthonormal by ``b`` (type 3: by its inverse).
+
+    Raises:
+      NotImplementedError: if ``eigvals`` is given.
+      ValueError: for another ``type``, or sizes that do not fit.
+    """
+    if eigvals is not None:
+        raise NotImplementedError(
+            "Only the eigvals=None case of eigh is implemented: take a slice of all eigenvalues."
+        )
+    if type not in (1, 2, 3):
+        raise ValueError(f"linalg.eigh: type must be 1, 2 or 3, got {type}")
+    check_square("eigh", a)
+    static = {"lower": bool(lower), "eigvals_only": bool(eigvals_only)}
+    if b is None:
+        return _eigh(a, **static)
+    check_square("eigh", b)
+    if typeof(a).shape[-1] != typeof(b).shape[-1]:
+        raise ValueError(f"linalg.eigh: shapes {typeof(a).shape} and {typeof(b).shape} differ")
+    return _eigh_generalized(a, b, kind=type, eigvals_only=bool(eigvals_only))
+
+
+@compiled("calc_q", name="hessenberg")
+def _hessenberg(a, *, calc_q):
+    reduced, taus = lax.linalg.hessenberg(as_inexact(a))
+    h = pnp.triu(reduced, -1)
+    if not calc_q:
+        return h
+    n = typeof(a).shape[-1]
+    if n < 2:
+        return h, pnp.broadcast_to(pnp.eye(n, dtype=typeof(h).dtype), typeof(h).shape)
+    inner = lax.linalg.householder_product(reduced[..., 1:, : n - 1], taus)
+    widths = [(0, 0)] * (typeof(h).ndim - 2) + [(1, 0), (1, 0)]
+    corner = pnp.zeros((n, n), typeof(h).dtype).at[0, 0].set(1)
+    return h, pnp.pad(inner, widths) + corner
+
+
+def hessenberg(
+    a: Any, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> Any:
+    """Hessenberg's form, ``a = Q @ H @ Q^H``, with zeros below the first subdiagonal of ``H``.
+
+    Args:
+      a: ``number[..., n, n]``.
+      calc_q: give ``H`` and ``Q``, not ``H`` alone.
+      overwrite_a, check_finite: of no effect.
+    """
+    check_square("hessenberg", a)
+    return _hessenberg(a, calc_q=bool(calc_q))
+
+
+@compiled("mode", "pivoting", "conjugate", name="qr_multiply")
+def _qr_multiply(a, c, *, mode, pivoting, conjugate):
+    a, c = promoted("qr_multiply", a, c, inexact)
+    q, r, *order = lax.linalg.qr(a, pivoting=pivoting, full_matrices=False)
+    if conjugate and is_complex(q):
+        q = lax.conj(q)
+    return (pnp.matmul(q, c) if mode == "left" else pnp.matmul(c, q)), r, *order
+
+
+def qr_multiply(
+    a: Any, c: Any, mode: str = "right", pivoting: bool = False, conjugate: bool = False,
+    overwrite_a: bool = False, overwrite_c: bool = False,
+) -> tuple[Array, ...]:  # fmt: skip
+    """The product of a matrix or vector with ``Q`` of the QR decomposition of ``a``.
+
+    Args:
+      a: ``number[m, n]``.
+      c: what ``Q``, of ``k = min(m, n)`` columns, multiplies.
+      mode: ``"right"`` for ``c @ Q``, ``"left"`` for ``Q @ c``.
+      pivoting: order the columns of ``a``, as :func:`qr` does.
+      conjugate: take the conjugate of ``Q``.
+      overwrite_a, overwrite_c: of no effect.
+
+    Returns:
+      The product, ``R`` and, with ``pivoting``, the order of columns.
+
+    Raises:
+      ValueError: for another mode.
+    """
+    if mode not in ("left", "right"):
+        raise ValueError(f"linalg.qr_multiply: mode must be 'left' or 'right', got {mode!r}")
+    check_matrices("qr_multiply", a)
+    check_arrays("linalg.qr_multiply", c)
+    out: tuple[Array, ...] = _qr_multiply(
+        a, c, mode=mode, pivoting=bool(pivoting), conjugate=bool(conjugate)
+    )
+    return out

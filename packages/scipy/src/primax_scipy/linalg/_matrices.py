@@ -1,0 +1,134 @@
+"""Operands of linear algebra, and small operations on stacks of matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.extend import dtypes, library_function, typeof
+
+from .._functions import check_arrays, is_complex
+
+
+def matrix_function(check: Callable[..., None]) -> Callable[[Any], Any]:
+    """Make a function of arrays alone one compiled call; ``check`` refuses other arguments."""
+    return lambda fun: library_function(fun, check=partial(check, fun.__name__))
+
+
+def check_matrices(name: str, *arrays: Any) -> None:
+    """Refuse what has less than two axes.
+
+    Raises:
+      ValueError: naming the function.
+      TypeError: for what is no array.
+    """
+    check_arrays(f"linalg.{name}", *arrays)
+    for a in arrays:
+        if typeof(a).ndim < 2:
+            raise ValueError(
+                f"linalg.{name} needs arrays of at least two axes, got shape {typeof(a).shape}"
+            )
+
+
+def check_square(name: str, *arrays: Any) -> None:
+    """Refuse matrices that are not square, as `check_matrices`."""
+    check_matrices(name, *arrays)
+    for a in arrays:
+        shape = typeof(a).shape
+        if shape[-1] != shape[-2]:
+            raise ValueError(f"linalg.{name} needs square matrices, got shape {shape}")
+
+
+def check_one_matrix(name: str, *arrays: Any) -> None:
+    """Refuse what is not a square matrix."""
+    check_square(name, *arrays)
+    for a in arrays:
+        if typeof(a).ndim != 2:
+            raise ValueError(
+                f"linalg.{name} takes one matrix, got shape {typeof(a).shape}; use vmap for more"
+            )
+
+
+def check_system(name: str, a: Any, b: Any) -> None:
+    """Refuse equations whose sizes do not fit.
+
+    Raises:
+      ValueError: naming the function, with the shapes.
+    """
+    check_square(name, a)
+    check_arrays(f"linalg.{name}", b)
+    x, y = typeof(a).shape, typeof(b).shape
+    vectors = holds_vectors(a, b)
+    if not y or y[-1 if vectors else -2] != x[-1]:
+        raise ValueError(
+            f"linalg.{name}: a of shape {x} does not fit b of shape {y}; b has the equations "
+            "in its last axis if it has one axis or one less than a, in the last but one otherwise"
+        )
+    lax.broadcast_shapes(x[:-2], y[: -1 if vectors else -2])
+
+
+def holds_vectors(a: Any, b: Any) -> bool:
+    """Whether the right-hand side of equations holds vectors, not matrices."""
+    n = typeof(b).ndim
+    return n == 1 or n == typeof(a).ndim - 1 > 1
+
+
+def adjoint(x: Any) -> Any:
+    """Rows and columns exchanged, and conjugated."""
+    return conjugate(transposed(x))
+
+
+def transposed(x: Any) -> Any:
+    """Rows and columns exchanged."""
+    n = typeof(x).ndim
+    return lax.transpose(x, (*range(n - 2), n - 1, n - 2))
+
+
+def conjugate(x: Any) -> Any:
+    """The complex conjugate; real numbers as they are."""
+    return lax.conj(x) if is_complex(x) else x
+
+
+def with_batch(x: Any, batch: tuple[int, ...], core: int) -> Any:
+    """The operand repeated to leading axes ``batch``."""
+    shape = (*batch, *typeof(x).shape[typeof(x).ndim - core :])
+    if shape == typeof(x).shape:
+        return x
+    n = len(shape)
+    return lax.broadcast_in_dim(x, shape, tuple(range(n - typeof(x).ndim, n)))
+
+
+def identity_like(x: Any, rows: int | None = None) -> Any:
+    """Identity matrices of the shape of ``x``, or with so many rows and columns."""
+    shape = typeof(x).shape
+    if rows is not None:
+        shape = (*shape[:-2], rows, rows)
+    n = len(shape)
+    i, j = (lax.broadcasted_iota(np.int32, shape, d) for d in (n - 2, n - 1))
+    return lax.convert_element_type(i == j, typeof(x).dtype)
+
+
+def real_dtype(dtype: Any) -> np.dtype:
+    """The dtype of a complex number's parts; others as they are."""
+    return np.dtype(dtypes.finfo(dtype).dtype)
+
+
+def rows_in_order(x: Any, order: Any) -> Any:
+    """Rows of each matrix in an order."""
+    n = typeof(x).ndim
+    batch = tuple(range(n - 2))
+    numbers = lax.GatherDimensionNumbers(
+        offset_dims=(n - 1,),
+        collapsed_slice_dims=(n - 2,),
+        start_index_map=(n - 2,),
+        operand_batching_dims=batch,
+        start_indices_batching_dims=batch,
+    )
+    return lax.gather(
+        x, lax.expand_dims(order, (n - 1,)), numbers, (1,) * (n - 1) + typeof(x).shape[-1:],
+        unique_indices=True, mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS,
+    )  # fmt: skip

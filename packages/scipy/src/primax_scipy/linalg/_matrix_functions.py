@@ -1,0 +1,401 @@
+"""Functions of square matrices: exponentials, roots, polar factors, Schur's form.
+
+Those by way of Schur's form run on the CPU, as that does.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+import primax_numpy as pnp
+from primax_core import jvp, lax
+from primax_core.extend import Array, dtypes, inexact, promoted, typeof
+
+from .._functions import as_inexact, check_arrays, compiled, is_complex, strong
+from ._matrices import adjoint, check_matrices, check_one_matrix, check_square, identity_like
+
+# Up to which norm Padé's approximants of the exponential are exact to rounding (Higham, 2005), by
+# the bytes of a real number and the degree
+_NORMS: Final = {
+    4: {3: 4.258730016922831e-01, 5: 1.880152677804762e00, 7: 3.925724783138660e00},
+    8: {
+        3: 1.495585217958292e-02, 5: 2.539398330063230e-01, 7: 9.504178996162932e-01,
+        9: 2.097847961257068e00, 13: 5.371920351148152e00,
+    },
+}  # fmt: skip
+
+
+def _pade_coefficients(m: int) -> list[float]:
+    """Those of the numerator of degree ``m``, all times the same number."""
+    whole = math.factorial
+    return [float(whole(2 * m - k) // (whole(k) * whole(m - k))) for k in range(m + 1)]
+
+
+_product = partial(pnp.matmul, precision=lax.Precision.HIGHEST)
+
+
+def _pade(a: Any, m: int) -> tuple[Any, Any]:
+    """Odd and even part of the numerator of the approximant of degree ``m``."""
+    c = _pade_coefficients(m)
+    scale = c[-1]
+    one = identity_like(a)
+    square = _product(a, a)
+    powers = [one, square]
+    while len(powers) <= m // 2:
+        powers.append(_product(powers[-1], square))
+    odd = sum(c[2 * k + 1] / scale * powers[k] for k in range((m + 1) // 2))
+    even = sum(c[2 * k] / scale * powers[k] for k in range(m // 2 + 1))
+    return _product(a, odd), even
+
+
+@compiled("upper", "max_squarings", name="expm")
+def _expm(a, *, upper, max_squarings):
+    a = strong(a)
+    real = dtypes.finfo(typeof(a).dtype).dtype
+    width = np.dtype(real).itemsize
+    norms = _NORMS[8 if width == 8 else 4]
+    degrees = list(norms)
+    if not typeof(a).shape[-1]:
+        return a
+    norm = pnp.max(pnp.sum(pnp.abs(lax.stop_gradient(a)), -2), -1)
+    limit = norms[degrees[-1]]
+    squarings = pnp.maximum(0, pnp.floor(pnp.log2(norm / limit)) + 1)
+    squarings = pnp.where(norm > limit, squarings, 0)
+    small = a * pnp.exp2(-squarings)[..., None, None].astype(typeof(a).dtype)
+    scaled = norm * pnp.exp2(-squarings)
+    odd, even = _pade(small, degrees[-1])
+    for m in reversed(degrees[:-1]):
+        fits = (scaled < norms[m])[..., None, None]
+        odd_m, even_m = _pade(small, m)
+        odd, even = pnp.where(fits, odd_m, odd), pnp.where(fits, even_m, even)
+    if upper:
+        out = lax.linalg.triangular_solve(even - odd, even + odd, left_side=True, lower=False)
+    else:
+        out = pnp.linalg.solve(even - odd, even + odd)
+
+    def square(k: Any, x: Any) -> Any:
+        more = (k < squarings)[..., None, None]
+        return pnp.where(more, _product(x, x), x)
+
+    out = lax.fori_loop(0, max_squarings, square, out)
+    bad = (squarings > max_squarings)[..., None, None]
+    return pnp.where(bad, pnp.full_like(out, np.nan), out)
+
+
+def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
+    """Exponentials of square matrices, by scaling and squaring of Padé's approximants.
+
+    Args:
+      A: ``number[..., n, n]``.
+      upper_triangular: whether the matrices are upper triangular, which takes a cheaper solve.
+      max_squarings: how often the result is squared at most; NaN where that is not enough.
+
+    Higham, SIAM J. Matrix Anal. Appl. 26 (2005). Differentiable in both modes.
+
+    >>> expm(np.zeros((2, 2), np.float32)).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    check_square("expm", A)
+    out: Array = _expm(A, upper=bool(upper_triangular), max_squarings=operator.index(max_squarings))
+    return out
+
+
+_FRECHET_METHODS = ("SPS", "blockEnlarge")
+
+
+@compiled("both", name="expm_frechet")
+def _expm_frechet(a, e, *, both):
+    a, e = map(strong, promoted("expm_frechet", a, e, inexact))
+    value, slope = jvp(lambda x: _expm(x, upper=False, max_squarings=16), (a,), (e,))
+    return (value, slope) if both else slope
+
+
+def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: bool = True) -> Any:
+    """The exponential of a matrix, and its derivative in a direction.
+
+    Args:
+      A, E: the matrix and the direction, ``number[n, n]``.
+      method: None, ``"SPS"`` or ``"blockEnlarge"``; all are forward differentiation here.
+      compute_expm: give the derivative alone if false.
+
+    Raises:
+      ValueError: for another method, or shapes that differ.
+    """
+    check_square("expm_frechet", A, E)
+    if method is not None and method not in _FRECHET_METHODS:
+        raise ValueError(f"method must be None or one of {list(_FRECHET_METHODS)}, got {method!r}")
+    if typeof(A).shape != typeof(E).shape:
+        raise ValueError(
+            f"expected A and E to be the same shape, got {typeof(A).shape} and {typeof(E).shape}"
+        )
+    return _expm_frechet(A, E, both=bool(compute_expm))
+
+
+# Schur's form
+
+
+def _complex(x: Any) -> Any:
+    dtype = np.promote_types(typeof(x).dtype, np.complex64)
+    return lax.convert_element_type(x, dtype)
+
+
+@compiled("output", name="schur")
+def _schur(a, *, output):
+    a = as_inexact(a)
+    if output == "complex":
+        a = _complex(a)
+    return tuple(lax.linalg.schur(a))
+
+
+def schur(a: Any, output: str = "real") -> tuple[Array, Array]:
+    """Schur's form, ``a = Z @ T @ Z^H`` with unitary ``Z``.
+
+    Args:
+      a: ``number[..., n, n]``.
+      output: ``"complex"`` for triangular ``T``; ``"real"`` for blocks of two rows where
+        eigenvalues of a real matrix are complex.
+
+    Returns:
+      ``T`` and ``Z``.
+
+    Raises:
+      ValueError: for another output.
+    """
+    check_square("schur", a)
+    if output not in ("real", "complex"):
+        raise ValueError(
+            f"Expected 'output' to be either 'real' or 'complex', got output={output!r}."
+        )
+    out: tuple[Array, Array] = _schur(a, output=output)
+    return out
+
+
+@compiled(name="rsf2csf")
+def _rsf2csf(t, z):
+    t, z = (_complex(x) for x in promoted("rsf2csf", t, z, inexact))
+    n = typeof(t).shape[-1]
+
+    def turn(i: Any, state: Any) -> Any:
+        t, z = state
+        m = n - 1 - i
+        block = lax.dynamic_slice(t, (m - 1, m - 1), (2, 2))
+        # The eigenvalue of the block that is nearer to its last element
+        half = 0.5 * (block[0, 0] - block[1, 1])
+        root = lax.sqrt(half * half + block[0, 1] * block[1, 0])
+        up, down = half + root, half - root
+        gap = pnp.where(pnp.abs(up) >= pnp.abs(down), up, down)
+        size = lax.sqrt(pnp.abs(gap) ** 2 + pnp.abs(block[1, 0]) ** 2)
+        live = pnp.abs(block[1, 0]) > 0
+        size = pnp.where(live, size, 1)
+        c = pnp.where(live, gap / size, 1)
+        s = pnp.where(live, block[1, 0] / size, 0)
+        g = pnp.stack([pnp.stack([pnp.conj(c), pnp.conj(s)]), pnp.stack([-s, c])])
+        rows = _product(g, lax.dynamic_slice(t, (m - 1, 0), (2, n)))
+        t = lax.dynamic_update_slice(t, rows, (m - 1, 0))
+        columns = _product(lax.dynamic_slice(t, (0, m - 1), (n, 2)), adjoint(g))
+        t = lax.dynamic_update_slice(t, columns, (0, m - 1))
+        columns = _product(lax.dynamic_slice(z, (0, m - 1), (n, 2)), adjoint(g))
+        return t, lax.dynamic_update_slice(z, columns, (0, m - 1))
+
+    t, z = lax.fori_loop(0, max(n - 1, 0), turn, (t, z)) if n > 1 else (t, z)
+    return pnp.triu(t), z
+
+
+def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
+    """Schur's real form made complex: triangular.
+
+    Args:
+      T, Z: what :func:`schur` gave for a real matrix.
+      check_finite: of no effect.
+    """
+    check_one_matrix("rsf2csf", T, Z)
+    out: tuple[Array, Array] = _rsf2csf(T, Z)
+    return out
+
+
+# Roots and other functions
+
+
+@compiled(name="sqrtm")
+def _sqrtm(a):
+    t, z = lax.linalg.schur(_complex(as_inexact(a)))
+    n = typeof(t).shape[-1]
+    if not n:
+        return t
+    root = lax.sqrt(pnp.diagonal(t))
+    places = pnp.arange(n)
+
+    def column(j: Any, u: Any) -> Any:
+        """Björck and Hammarling's recurrence, from the diagonal upwards."""
+
+        def element(k: Any, u: Any) -> Any:
+            i = j - 1 - k
+            known = (places > i) & (places < j)
+            rest = t[i, j] - pnp.sum(pnp.where(known, u[i] * u[:, j], 0))
+            bottom = root[i] + root[j]
+            value = pnp.where(bottom == 0, 0, rest / pnp.where(bottom == 0, 1, bottom))
+            value = pnp.where((bottom == 0) & (rest != 0), pnp.nan, value)
+            return pnp.where(i >= 0, u.at[pnp.maximum(i, 0), j].set(value), u)
+
+        return lax.fori_loop(0, n - 1, element, u) if n > 1 else u
+
+    u = lax.fori_loop(0, n, column, pnp.diag(root))
+    return _product(_product(z, u), adjoint(z))
+
+
+def sqrtm(A: Any, blocksize: int = 1) -> Array:
+    """The principal square root of a matrix, complex. NaN where there is none.
+
+    Args:
+      A: ``number[n, n]``.
+      blocksize: only 1.
+
+    Raises:
+      NotImplementedError: for another ``blocksize``.
+    """
+    if blocksize > 1:
+        raise NotImplementedError("Blocked version is not implemented yet: leave blocksize at 1")
+    check_one_matrix("sqrtm", A)
+    out: Array = _sqrtm(A)
+    return out
+
+
+def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
+    """A function of a matrix, by Parlett's recurrence on Schur's form.
+
+    Args:
+      A: ``number[n, n]``. Eigenvalues that are equal or close lose digits.
+      func: the function of numbers, applied to the vector of eigenvalues.
+      disp: give the result alone; otherwise also an estimate of the relative error.
+    """
+    check_one_matrix("funm", A)
+    t, z = schur(A, output="complex")
+    out, smallest = _parlett(t, func(pnp.diagonal(t)))
+    found = _product(_product(z, out), adjoint(z))
+    if disp:
+        return found
+    eps = dtypes.finfo(typeof(t).dtype).eps
+    norm = pnp.linalg.norm(pnp.triu(t, 1), 1)
+    guess = pnp.maximum(eps, eps / pnp.where(smallest == 0, eps, smallest) * norm)
+    error = pnp.where(pnp.all(pnp.isfinite(found)), pnp.minimum(1.0, guess), pnp.inf)
+    return found, lax.convert_element_type(error, dtypes.finfo(typeof(t).dtype).dtype)
+
+
+@compiled(name="parlett")
+def _parlett(t, values):
+    n = typeof(t).shape[-1]
+    f = pnp.diag(lax.convert_element_type(values, typeof(t).dtype))
+    places = pnp.arange(n)
+    one = pnp.ones((), dtypes.finfo(typeof(t).dtype).dtype)
+    if n < 2:
+        return f, one
+
+    def diagonal(p: Any, state: Any) -> Any:
+        def element(i: Any, state: Any) -> Any:
+            f, smallest = state
+            j = i + p
+            inside = j < n
+            j = pnp.minimum(j, n - 1)
+            between = (places > i) & (places < j)
+            rest = t[i, j] * (f[j, j] - f[i, i]) + pnp.sum(
+                pnp.where(between, t[i] * f[:, j] - f[i] * t[:, j], 0)
+            )
+            gap = t[j, j] - t[i, i]
+            value = pnp.where(gap == 0, rest, rest / pnp.where(gap == 0, 1, gap))
+            f = pnp.where(inside, f.at[i, j].set(value), f)
+            return f, pnp.where(inside, pnp.minimum(smallest, pnp.abs(gap)), smallest)
+
+        return lax.fori_loop(0, n - 1, element, state)
+
+    smallest = pnp.full((), pnp.inf, typeof(one).dtype)
+    return lax.fori_loop(1, n, diagonal, (f, smallest))
+
+
+@compiled("left", name="polar")
+def _polar(a, *, left):
+    u, s, vh = lax.linalg.svd(as_inexact(a), full_matrices=False)
+    s = lax.convert_element_type(s, typeof(u).dtype)
+    if left:
+        return _product(u, vh), _product(u * s[..., None, :], adjoint(u))
+    return _product(u, vh), _product(adjoint(vh) * s[..., None, :], vh)
+
+
+def polar(
+    a: Any, side: str = "right", *, method: str = "qdwh", eps: float | None = None,
+    max_iterations: int | None = None,
+) -> tuple[Array, Array]:  # fmt: skip
+    """Polar decomposition, ``a = U @ P`` with orthonormal ``U`` and positive semidefinite ``P``.
+
+    Args:
+      a: ``number[..., m, n]``.
+      side: ``"right"``, or ``"left"`` for ``a = P @ U``.
+      method: ``"qdwh"`` or ``"svd"``; both take singular values here.
+      eps, max_iterations: of no effect.
+
+    Returns:
+      ``U[..., m, n]`` and ``P``.
+
+    Raises:
+      ValueError: for another side or method.
+    """
+    check_matrices("polar", a)
+    if side not in ("right", "left"):
+        raise ValueError(f"The argument `side` must be either 'right' or 'left', got {side!r}")
+    if method not in ("qdwh", "svd"):
+        raise ValueError(f"Unknown polar decomposition method {method}.")
+    out: tuple[Array, Array] = _polar(a, left=side == "left")
+    return out
+
+
+# Equations of matrices
+
+
+@compiled("real", name="solve_sylvester")
+def _solve_sylvester(a, b, c, *, real):
+    ta, za = lax.linalg.schur(_complex(a))
+    tb, zb = lax.linalg.schur(_complex(b))
+    f = _product(_product(adjoint(za), _complex(c)), zb)
+    m, n = typeof(f).shape
+    eye = pnp.eye(m, dtype=typeof(f).dtype)
+
+    def column(j: Any, y: Any) -> Any:
+        right = f[:, j] - _product(y, pnp.where(pnp.arange(n) < j, tb[:, j], 0))
+        left = ta + tb[j, j] * eye
+        solved = lax.linalg.triangular_solve(left, right[:, None], left_side=True)
+        return y.at[:, j].set(solved[:, 0])
+
+    y = lax.fori_loop(0, n, column, pnp.zeros_like(f))
+    x = _product(_product(za, y), adjoint(zb))
+    return lax.real(x) if real else x
+
+
+def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float = 1e-8) -> Array:
+    """``X`` in ``A @ X + X @ B = C``.
+
+    Args:
+      A, B, C: ``number[m, m]``, ``number[n, n]``, ``number[m, n]``.
+      method: ``"schur"`` or ``"eigen"``; both are Bartels and Stewart's (1972) here.
+      tol: of no effect: where ``A`` and ``-B`` share an eigenvalue the result is not finite.
+
+    Raises:
+      ValueError: for another method, or sizes that do not fit.
+    """
+    if method not in ("schur", "eigen"):
+        raise ValueError(f"method must be 'schur' or 'eigen', got {method!r}")
+    check_one_matrix("solve_sylvester", A, B)
+    check_arrays("linalg.solve_sylvester", C)
+    if typeof(C).shape != (typeof(A).shape[0], typeof(B).shape[0]):
+        raise ValueError(
+            f"linalg.solve_sylvester: C of shape {typeof(C).shape} does not fit A of shape "
+            f"{typeof(A).shape} and B of shape {typeof(B).shape}"
+        )
+    real = not any(is_complex(x) for x in (A, B, C))
+    a, b, c = (as_inexact(pnp.asarray(x)) for x in (A, B, C))
+    out: Array = _solve_sylvester(a, b, c, real=real)
+    return out

@@ -1,0 +1,414 @@
+"""Matrices of a known pattern."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+import primax_numpy as pnp
+from primax_core import lax
+from primax_core.extend import Array, dtypes, typeof
+
+from .._functions import as_inexact, check_arrays, compiled, promoted_floats
+
+
+def block_diag(*arrs: Any) -> Array:
+    """A matrix with blocks along its diagonal, and zeros elsewhere.
+
+    Args:
+      arrs: matrices; vectors are rows, numbers are matrices of one element.
+
+    Returns:
+      The matrix, ``[1, 0]`` without blocks.
+
+    Raises:
+      ValueError: for arrays of more than two axes.
+      TypeError: for what is no array.
+
+    >>> block_diag(1.0, np.float32([[2, 3]])).tolist()
+    [[1.0, 0.0, 0.0], [0.0, 2.0, 3.0]]
+    """
+    check_arrays("linalg.block_diag", *arrs)
+    for i, a in enumerate(arrs):
+        if typeof(a).ndim > 2:
+            raise ValueError(
+                f"Arguments to block_diag must have at most 2 dimensions, got shape "
+                f"{typeof(a).shape} at argument {i}."
+            )
+    out: Array = _block_diag(*arrs) if arrs else pnp.zeros((1, 0))
+    return out
+
+
+@compiled(name="block_diag")
+def _block_diag(*arrs):
+    dtype = pnp.result_type(*arrs)
+    blocks = [lax.convert_element_type(pnp.atleast_2d(a), dtype) for a in arrs]
+    width = sum(typeof(b).shape[1] for b in blocks)
+    rows, done = [], 0
+    zero = lax.full((), 0, dtype)
+    for b in blocks:
+        n = typeof(b).shape[1]
+        rows.append(lax.pad(b, zero, [(0, 0, 0), (done, width - done - n, 0)]))
+        done += n
+    return lax.concatenate(rows, 0)
+
+
+def _vectors(name: str, *xs: Any) -> None:
+    check_arrays(f"linalg.{name}", *xs)
+
+
+def _gathered(x: Any, places: Any) -> Any:
+    """Elements of the last axis at places ``[rows, columns]``."""
+    return pnp.take(x, places, axis=-1)
+
+
+@compiled("opposite", name="toeplitz")
+def _diagonals(c, r, *, opposite):
+    """Rows of the last column (of the first row) joined: along diagonals the same elements."""
+    c, r = pnp.atleast_1d(c), pnp.atleast_1d(r)
+    m, n = typeof(c).shape[-1], typeof(r).shape[-1]
+    batch = lax.broadcast_shapes(typeof(c).shape[:-1], typeof(r).shape[:-1])
+    c, r = (lax.convert_element_type(v, pnp.result_type(c, r)) for v in (c, r))
+    c, r = pnp.broadcast_to(c, (*batch, m)), pnp.broadcast_to(r, (*batch, n))
+    i, j = np.arange(m)[:, None], np.arange(n)[None, :]
+    if opposite:
+        return _gathered(pnp.concatenate([c, r[..., 1:]], -1), i + j)
+    return _gathered(pnp.concatenate([pnp.flip(r[..., 1:], -1), c], -1), i - j + n - 1)
+
+
+def toeplitz(c: Any, r: Any = None) -> Array:
+    """Matrices whose diagonals are constant.
+
+    Args:
+      c: the first columns ``[..., m]``.
+      r: the first rows ``[..., n]``, whose first elements do not count; by default the conjugate
+        of ``c``.
+
+    Returns:
+      ``[..., m, n]``.
+
+    >>> toeplitz(np.int32([1, 2, 3])).tolist()
+    [[1, 2, 3], [2, 1, 2], [3, 2, 1]]
+    """
+    if r is None:
+        _vectors("toeplitz", c)
+        r = pnp.conj(c) if typeof(c).dtype.kind == "c" else c
+    _vectors("toeplitz", c, r)
+    out: Array = _diagonals(c, r, opposite=False)
+    return out
+
+
+def hankel(c: Any, r: Any = None) -> Array:
+    """Matrices whose diagonals from the lower left to the upper right are constant.
+
+    Args:
+      c: the first columns ``[..., m]``.
+      r: the last rows ``[..., n]``, whose first elements do not count; by default zeros.
+
+    Returns:
+      ``[..., m, n]``.
+    """
+    _vectors("hankel", c)
+    r = pnp.zeros_like(c) if r is None else r
+    _vectors("hankel", c, r)
+    out: Array = _diagonals(c, r, opposite=True)
+    return out
+
+
+@compiled(name="circulant")
+def _circulant(c):
+    c = pnp.atleast_1d(c)
+    n = typeof(c).shape[-1]
+    return _gathered(c, (np.arange(n)[:, None] - np.arange(n)[None, :]) % max(n, 1))
+
+
+def circulant(c: Any) -> Array:
+    """Matrices ``[..., n, n]`` of which each column is the one before, moved down by one.
+
+    >>> circulant(np.int32([1, 2, 3])).tolist()
+    [[1, 3, 2], [2, 1, 3], [3, 2, 1]]
+    """
+    _vectors("circulant", c)
+    out: Array = _circulant(c)
+    return out
+
+
+@compiled(name="companion")
+def _companion(a):
+    a = as_inexact(a)
+    head = -a[..., 1:] / a[..., :1]
+    n = typeof(head).shape[-1]
+    below = pnp.broadcast_to(
+        pnp.eye(n - 1, n, dtype=typeof(a).dtype), (*typeof(a).shape[:-1], n - 1, n)
+    )
+    return pnp.concatenate([head[..., None, :], below], -2)
+
+
+def companion(a: Any) -> Array:
+    """Matrices ``[..., n - 1, n - 1]`` whose eigenvalues are the roots of polynomials.
+
+    Args:
+      a: coefficients ``[..., n]``, the highest power first.
+
+    Raises:
+      ValueError: for less than two coefficients.
+    """
+    _vectors("companion", a)
+    if typeof(a).ndim < 1 or typeof(a).shape[-1] < 2:
+        raise ValueError(f"companion needs two coefficients at least, got shape {typeof(a).shape}")
+    out: Array = _companion(a)
+    return out
+
+
+_MODES = ("full", "valid", "same")
+
+
+@compiled("n", "mode", name="convolution_matrix")
+def _convolution_matrix(a, *, n, mode):
+    m = typeof(a).shape[-1]
+    places = np.arange(m + n - 1)[:, None] - np.arange(n)[None, :]
+    if mode != "full":
+        keep = max(m, n) if mode == "same" else max(m, n) - min(m, n) + 1
+        first = (min(m, n) - 1) // 2 if mode == "same" else min(m, n) - 1
+        places = places[first : first + keep]
+    inside = (places >= 0) & (places < m)
+    found = _gathered(a, np.where(inside, places, 0))
+    return pnp.where(inside, found, pnp.zeros((), typeof(a).dtype))
+
+
+def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
+    """Matrices that convolve vectors of ``n`` elements with a vector.
+
+    Args:
+      a: the vectors ``[..., m]``.
+      n: how many columns.
+      mode: ``"full"``, ``"valid"`` or ``"same"``, as `convolve` has it.
+
+    Raises:
+      ValueError: for another mode, a vector or a number of columns that is empty.
+    """
+    _vectors("convolution_matrix", a)
+    n = operator.index(n)
+    if n <= 0:
+        raise ValueError(f"n must be a positive integer, got {n}")
+    if not typeof(a).shape or not typeof(a).shape[-1]:
+        raise ValueError("convolution_matrix needs a vector with elements")
+    if mode not in _MODES:
+        raise ValueError(f"mode must be one of {list(_MODES)}, got {mode!r}")
+    out: Array = _convolution_matrix(a, n=n, mode=mode)
+    return out
+
+
+@compiled(name="fiedler")
+def _fiedler(a):
+    a = pnp.atleast_1d(a)
+    return pnp.abs(a[..., :, None] - a[..., None, :])
+
+
+def fiedler(a: Any) -> Array:
+    """Matrices ``[..., n, n]`` of the distances of numbers ``[..., n]`` from each other."""
+    _vectors("fiedler", a)
+    out: Array = _fiedler(a)
+    return out
+
+
+@compiled(name="fiedler_companion")
+def _fiedler_companion(a):
+    a = as_inexact(a)
+    n = typeof(a).shape[-1] - 1
+    a = a / a[0]
+    c = pnp.zeros((n, n), typeof(a).dtype)
+    if n == 1:
+        return c.at[0, 0].set(-a[1])
+    even = np.arange(0, n - 2, 2)
+    c = c.at[even, even + 2].set(1)
+    upper = np.arange(0, n - 1, 2)
+    c = c.at[upper, upper + 1].set(-a[2::2][: len(upper)])
+    c = c.at[0, 0].set(-a[1]).at[1, 0].set(1)
+    lower = np.arange(2, n, 2)
+    c = c.at[lower, lower - 1].set(-a[3::2][: len(lower)])
+    down = np.arange(3, n, 2)
+    return c.at[down, down - 2].set(1)
+
+
+def fiedler_companion(a: Any) -> Array:
+    """A matrix of five diagonals whose eigenvalues are the roots of a polynomial.
+
+    Args:
+      a: coefficients ``[n]``, the highest power first.
+
+    Returns:
+      ``[n - 1, n - 1]``, empty for less than two coefficients. Fiedler, Linear Algebra Appl. 372
+      (2003).
+
+    Raises:
+      ValueError: if ``a`` is not a vector.
+    """
+    _vectors("fiedler_companion", a)
+    if typeof(a).ndim != 1:
+        raise ValueError(f"fiedler_companion takes a vector, got shape {typeof(a).shape}")
+    if typeof(a).shape[0] < 2:
+        return pnp.zeros((0, 0), typeof(as_inexact(a)).dtype)
+    out: Array = _fiedler_companion(a)
+    return out
+
+
+@compiled(name="leslie")
+def _leslie(f, s):
+    f, s = promoted_floats("leslie", f, s)
+    n = typeof(f).shape[-1]
+    batch = lax.broadcast_shapes(typeof(f).shape[:-1], typeof(s).shape[:-1])
+    top = pnp.broadcast_to(f, (*batch, n))[..., None, :]
+    s = pnp.broadcast_to(s, (*batch, n - 1))
+    rows = s[..., :, None] * pnp.eye(n - 1, n, dtype=typeof(f).dtype)
+    return pnp.concatenate([top, rows], -2)
+
+
+def leslie(f: Any, s: Any) -> Array:
+    """Leslie's matrices of populations: fecundities in the first row, survival below the diagonal.
+
+    Args:
+      f: fecundities ``[..., n]``.
+      s: rates of survival ``[..., n - 1]``.
+
+    Raises:
+      ValueError: if the sizes do not fit.
+    """
+    _vectors("leslie", f, s)
+    x, y = typeof(f).shape, typeof(s).shape
+    if not x or not y or x[-1] != y[-1] + 1 or x[-1] < 2:
+        raise ValueError(f"leslie: f has one element more than s, got shapes {x} and {y}")
+    out: Array = _leslie(f, s)
+    return out
+
+
+# Matrices of a size alone
+
+
+def _constant(values: Any, dtype: Any = None) -> Array:
+    return pnp.asarray(np.asarray(values), dtype=dtypes.default_float() if dtype is None else dtype)
+
+
+def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
+    """The matrix of the discrete Fourier transform.
+
+    Args:
+      n: how many rows and columns.
+      scale: ``"sqrtn"`` to divide by the root of ``n``, ``"n"`` to divide by ``n``.
+      dtype: a complex dtype.
+
+    Raises:
+      ValueError: for another scale.
+    """
+    n = operator.index(n)
+    if scale not in (None, "sqrtn", "n"):
+        raise ValueError(f"scale must be None, 'sqrtn', or 'n'; got {scale!r}.")
+    turns = np.outer(np.arange(n), np.arange(n)) % max(n, 1)
+    matrix = np.exp(-2j * math.pi / max(n, 1) * turns)
+    factor = {None: 1.0, "sqrtn": math.sqrt(n), "n": float(n)}[scale]
+    return _constant(
+        matrix / factor if n else matrix, dtypes.default_complex() if dtype is None else dtype
+    )
+
+
+def hadamard(n: int, dtype: Any = int) -> Array:
+    """Hadamard's matrix of 1 and -1, by Sylvester's construction.
+
+    Raises:
+      ValueError: if ``n`` is not a power of 2.
+
+    >>> hadamard(2).tolist()
+    [[1, 1], [1, -1]]
+    """
+    n = operator.index(n)
+    if n < 1 or n & (n - 1):
+        raise ValueError(f"n must be a positive power of 2; got {n}.")
+    matrix = np.ones((1, 1), np.int8)
+    while len(matrix) < n:
+        matrix = np.block([[matrix, matrix], [matrix, -matrix]])
+    return _constant(matrix, dtype)
+
+
+def helmert(n: int, full: bool = False) -> Array:
+    """Helmert's matrix ``[n - 1, n]``: orthonormal rows, orthogonal to the vector of ones.
+
+    Args:
+      n: how many columns.
+      full: with a first row of equal elements, ``[n, n]``.
+
+    Raises:
+      ValueError: if ``n`` is not positive.
+    """
+    n = operator.index(n)
+    if n < 1:
+        raise ValueError(f"helmert: n must be positive, got {n}")
+    k = np.arange(n)
+    matrix = np.tril(np.ones((n, n)), -1) - np.diag(k)
+    matrix[0] = 1
+    size = k * (k + 1.0)
+    size[0] = n
+    matrix = matrix / np.sqrt(size)[:, None]
+    return _constant(matrix if full else matrix[1:])
+
+
+def hilbert(n: int) -> Array:
+    """Hilbert's matrix, ``1 / (i + j + 1)``."""
+    k = np.arange(operator.index(n))
+    return _constant(1 / (k[:, None] + k[None, :] + 1.0))
+
+
+def invhilbert(n: int) -> Array:
+    """The inverse of Hilbert's matrix, of whole numbers, rounded to floats."""
+    n = operator.index(n)
+    choose = math.comb
+
+    def element(i: int, j: int) -> float:
+        value = (i + j + 1) * choose(n + i, n - j - 1) * choose(n + j, n - i - 1)
+        return float((-1) ** (i + j) * value * choose(i + j, i) ** 2)
+
+    return _constant(np.array([[element(i, j) for j in range(n)] for i in range(n)]).reshape(n, n))
+
+
+_KINDS = ("symmetric", "lower", "upper")
+
+
+def _check_kind(kind: str | None) -> str:
+    kind = "symmetric" if kind is None else kind
+    if kind not in _KINDS:
+        raise ValueError(f"Expected kind to be on of: {list(_KINDS)}; got {kind}")
+    return kind
+
+
+def pascal(n: int, kind: str | None = None) -> Array:
+    """Pascal's matrix of binomial coefficients.
+
+    Args:
+      n: how many rows and columns.
+      kind: ``"symmetric"``, the default, ``"lower"`` or ``"upper"``.
+
+    Raises:
+      ValueError: for another kind.
+    """
+    n, kind = operator.index(n), _check_kind(kind)
+    if kind == "symmetric":
+        values = [[math.comb(i + j, i) for j in range(n)] for i in range(n)]
+    else:
+        values = [[math.comb(i, j) for j in range(n)] for i in range(n)]
+    matrix = np.array(values, float).reshape(n, n)
+    return _constant(matrix.T if kind == "upper" else matrix)
+
+
+def invpascal(n: int, kind: str | None = None) -> Array:
+    """The inverse of :func:`pascal`, of whole numbers, rounded to floats."""
+    n, kind = operator.index(n), _check_kind(kind)
+    lower = [[(-1) ** (i - j) * math.comb(i, j) for j in range(n)] for i in range(n)]
+    if kind == "symmetric":  # the product of the inverse factors
+        values = [
+            [sum(lower[k][i] * lower[k][j] for k in range(n)) for j in range(n)] for i in range(n)
+        ]
+        return _constant(np.array(values, float).reshape(n, n))
+    matrix = np.array(lower, float).reshape(n, n)
+    return _constant(matrix.T if kind == "upper" else matrix)

@@ -1,0 +1,343 @@
+"""Systems of linear equations, and the factors that they are solved with.
+
+Matrices lie in the last two axes; leading axes broadcast. A right-hand side of one axis less than
+the matrices is a stack of vectors. Integers become floats. Arguments about
+memory and checks, ``overwrite_*`` and ``check_finite``, are of no effect.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import primax_numpy as pnp
+from primax_core import lax
+from primax_core.extend import Array, inexact, promoted, typeof
+
+from .._functions import as_inexact, check_arrays, compiled, is_complex
+from ._matrices import (
+    adjoint,
+    check_matrices,
+    check_square,
+    check_system,
+    conjugate,
+    holds_vectors,
+    identity_like,
+    matrix_function,
+    rows_in_order,
+    with_batch,
+)
+
+
+def _as_columns(a: Any, b: Any) -> tuple[Any, Any, bool]:
+    """Matrices of one dtype and batch, and whether ``b`` was a vector."""
+    a, b = promoted("solve", a, b, inexact)
+    a, b = (lax.convert_element_type(x, typeof(x).dtype) for x in (a, b))
+    vector = holds_vectors(a, b)
+    if vector:
+        b = lax.expand_dims(b, (typeof(b).ndim,))
+    batch = lax.broadcast_shapes(typeof(a).shape[:-2], typeof(b).shape[:-2])
+    return with_batch(a, batch, 2), with_batch(b, batch, 2), vector
+
+
+def _as_given(x: Any, vector: bool) -> Any:
+    return lax.squeeze(x, (typeof(x).ndim - 1,)) if vector else x
+
+
+_TRANS = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
+
+
+@compiled("trans", "lower", "unit_diagonal", name="solve_triangular")
+def _solve_triangular(a, b, *, trans, lower, unit_diagonal):
+    a, b, vector = _as_columns(a, b)
+    x = lax.linalg.triangular_solve(
+        a, b, left_side=True, lower=lower, unit_diagonal=unit_diagonal,
+        transpose_a=trans > 0, conjugate_a=trans == 2 and is_complex(a),
+    )  # fmt: skip
+    return _as_given(x, vector)
+
+
+def solve_triangular(
+    a: Any, b: Any, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False,
+    overwrite_b: bool = False, debug: Any = None, check_finite: bool = True,
+) -> Array:  # fmt: skip
+    """``x`` in ``a @ x = b`` for triangular ``a``.
+
+    Args:
+      a: ``number[..., n, n]``, of which one triangle is read.
+      b: ``number[..., n]`` or ``number[..., n, k]``.
+      trans: 0 or ``"N"``; 1 or ``"T"`` for the transposed matrix; 2 or ``"C"`` for its conjugate.
+      lower: whether the lower triangle is read.
+      unit_diagonal: take the diagonal for ones, whatever it holds.
+      overwrite_b, debug, check_finite: of no effect.
+
+    Raises:
+      ValueError: for another ``trans``, or sizes that do not fit.
+
+    >>> solve_triangular(np.float32([[2, 0], [1, 1]]), np.float32([2, 3]), lower=True).tolist()
+    [1.0, 2.0]
+    """
+    check_system("solve_triangular", a, b)
+    if trans not in _TRANS:
+        raise ValueError(f"Invalid 'trans' value {trans}: it is 0, 1, 2, 'N', 'T' or 'C'")
+    out: Array = _solve_triangular(
+        a, b, trans=_TRANS[trans], lower=bool(lower), unit_diagonal=bool(unit_diagonal)
+    )
+    return out
+
+
+@compiled("lower", name="solve_positive")
+def _solve_positive(a, b, *, lower):
+    a, b, vector = _as_columns(a, b)
+    factor = lax.linalg.cholesky(
+        lax.stop_gradient(a if lower else adjoint(a)), symmetrize_input=False
+    )
+
+    def solved(y: Any) -> Any:
+        return _with_factor(factor, y, True)
+
+    x = lax.custom_linear_solve(
+        lambda x: pnp.matmul(a, x), b, lambda _, y: solved(y),
+        lambda _, y: conjugate(solved(conjugate(y))),
+    )  # fmt: skip
+    return _as_given(x, vector)
+
+
+_KINDS = ("gen", "sym", "her", "pos")
+
+
+def solve(
+    a: Any, b: Any, lower: bool = False, overwrite_a: bool = False, overwrite_b: bool = False,
+    debug: bool = False, check_finite: bool = True, assume_a: str = "gen",
+) -> Array:  # fmt: skip
+    """``x`` in ``a @ x = b``.
+
+    Args:
+      a: ``number[..., n, n]``.
+      b: ``number[..., n]`` or ``number[..., n, k]``.
+      lower: with ``assume_a="pos"``, which triangle is factored.
+      overwrite_a, overwrite_b, debug, check_finite: of no effect.
+      assume_a: ``"pos"`` for positive definite matrices, which takes Cholesky's decomposition; all
+        of ``"gen"``, ``"sym"`` and ``"her"`` take the LU decomposition of the whole matrix.
+
+    Returns:
+      ``x``, of the shape of ``b`` but for leading axes; not finite where ``a`` is singular.
+
+    Raises:
+      ValueError: for another ``assume_a``, or sizes that do not fit.
+    """
+    if assume_a not in _KINDS:
+        raise ValueError(f"Expected assume_a to be one of {list(_KINDS)}; got {assume_a!r}")
+    check_system("solve", a, b)
+    if assume_a == "pos":
+        out: Array = _solve_positive(a, b, lower=bool(lower))
+        return out
+    return _solve_general(a, b)
+
+
+@compiled(name="solve")
+def _solve_general(a, b):
+    return pnp.linalg.solve(a, b)
+
+
+# LU
+
+
+@compiled(name="lu_factor")
+def _lu_factor(a):
+    factors, pivots, _ = lax.linalg.lu(as_inexact(a))
+    return factors, pivots
+
+
+def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, Array]:
+    """LU decomposition with exchanges of rows, in one matrix, for :func:`lu_solve`.
+
+    Args:
+      a: ``number[..., m, n]``.
+      overwrite_a, check_finite: of no effect.
+
+    Returns:
+      ``lu[..., m, n]``: ``U`` on and above the diagonal, ``L`` without its diagonal of ones below;
+      ``pivots[..., min(m, n)]``, int32: row ``i`` was exchanged with row ``pivots[i]``.
+    """
+    check_matrices("lu_factor", a)
+    out: tuple[Array, Array] = _lu_factor(a)
+    return out
+
+
+@compiled("trans", name="lu_solve")
+def _lu_solve(factors, pivots, b, *, trans):
+    factors, b, vector = _as_columns(factors, b)
+    n = typeof(factors).shape[-1]
+    pivots = with_batch(pivots, typeof(b).shape[:-2], 1)
+    order = lax.linalg.lu_pivots_to_permutation(pivots, n)
+    conjugated = trans == 2 and is_complex(factors)
+    triangular = partial(
+        lax.linalg.triangular_solve, factors, left_side=True, transpose_a=trans > 0,
+        conjugate_a=conjugated,
+    )  # fmt: skip
+    if not trans:
+        x = triangular(rows_in_order(b, order), lower=True, unit_diagonal=True)
+        return _as_given(triangular(x, lower=False), vector)
+    x = triangular(triangular(b, lower=False), lower=True, unit_diagonal=True)
+    return _as_given(rows_in_order(x, _inverse(order)), vector)
+
+
+def _inverse(order: Any) -> Any:
+    axis = typeof(order).ndim - 1
+    places = lax.broadcasted_iota(typeof(order).dtype, typeof(order).shape, axis)
+    return lax.sort_key_val(order, places, axis)[1]
+
+
+def lu_solve(
+    lu_and_piv: tuple[Any, Any], b: Any, trans: int = 0, overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Array:  # fmt: skip
+    """``x`` in ``a @ x = b``, with ``a`` given by :func:`lu_factor`.
+
+    Args:
+      lu_and_piv: what that gave for square matrices.
+      b: ``number[..., n]`` or ``number[..., n, k]``.
+      trans: 0; 1 for the transposed matrix; 2 for its conjugate.
+      overwrite_b, check_finite: of no effect.
+
+    Raises:
+      ValueError: for another ``trans``, or sizes that do not fit.
+    """
+    factors, pivots = lu_and_piv
+    check_system("lu_solve", factors, b)
+    check_arrays("linalg.lu_solve", pivots)
+    if trans not in (0, 1, 2):
+        raise ValueError(f"'trans' value must be 0, 1, or 2, got {trans}")
+    out: Array = _lu_solve(factors, pivots, b, trans=int(trans))
+    return out
+
+
+@compiled("permute_l", name="lu")
+def _lu(a, *, permute_l):
+    factors, _, order = lax.linalg.lu(as_inexact(a))
+    m, n = typeof(factors).shape[-2:]
+    k = min(m, n)
+    first, top = factors[..., :, :k], factors[..., :k, :]
+    lower = pnp.tril(first, -1) + pnp.eye(m, k, dtype=typeof(factors).dtype)
+    upper = pnp.triu(top)
+    if permute_l:
+        return rows_in_order(lower, _inverse(order)), upper
+    matrix = rows_in_order(identity_like(factors, m), _inverse(order))
+    return lax.real(matrix) if is_complex(matrix) else matrix, lower, upper
+
+
+def lu(
+    a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Array, ...]:
+    """LU decomposition with exchanges of rows, ``a = P @ L @ U``.
+
+    Args:
+      a: ``number[..., m, n]``.
+      permute_l: give ``P @ L`` and ``U``.
+      overwrite_a, check_finite: of no effect.
+
+    Returns:
+      ``P[..., m, m]``, ``L[..., m, k]`` with a diagonal of ones, ``U[..., k, n]``, with
+      ``k = min(m, n)``.
+    """
+    check_matrices("lu", a)
+    out: tuple[Array, ...] = _lu(a, permute_l=bool(permute_l))
+    return out
+
+
+# Cholesky
+
+
+@compiled("lower", name="cholesky")
+def _cholesky(a, *, lower):
+    a = as_inexact(a)
+    factor = lax.linalg.cholesky(a if lower else adjoint(a), symmetrize_input=False)
+    return factor if lower else adjoint(factor)
+
+
+def cholesky(
+    a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> Array:
+    """Cholesky's decomposition, ``a = U^H @ U`` or ``a = L @ L^H``.
+
+    Args:
+      a: ``number[..., n, n]``, Hermitian and positive definite; one triangle is read.
+      lower: give ``L``, not ``U``.
+      overwrite_a, check_finite: of no effect.
+
+    Returns:
+      The factors, triangular; NaN where the matrix is not positive definite.
+    """
+    check_square("cholesky", a)
+    out: Array = _cholesky(a, lower=bool(lower))
+    return out
+
+
+def cho_factor(
+    a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Array, bool]:
+    """Cholesky's decomposition for :func:`cho_solve`: the factor, and whether it is the lower one.
+
+    Arguments are those of :func:`cholesky`.
+    """
+    return cholesky(a, lower), lower
+
+
+def _with_factor(factor: Any, b: Any, lower: bool) -> Any:
+    solve_with = partial(lax.linalg.triangular_solve, factor, left_side=True, lower=lower)
+    other = partial(solve_with, transpose_a=True, conjugate_a=is_complex(factor))
+    return other(solve_with(b)) if lower else solve_with(other(b))
+
+
+@compiled("lower", name="cho_solve")
+def _cho_solve(factor, b, *, lower):
+    factor, b, vector = _as_columns(factor, b)
+    return _as_given(_with_factor(factor, b, lower), vector)
+
+
+def cho_solve(
+    c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, check_finite: bool = True
+) -> Array:
+    """``x`` in ``a @ x = b``, with ``a`` given by :func:`cho_factor`.
+
+    Args:
+      c_and_lower: what that gave.
+      b: ``number[..., n]`` or ``number[..., n, k]``.
+      overwrite_b, check_finite: of no effect.
+    """
+    factor, lower = c_and_lower
+    check_system("cho_solve", factor, b)
+    out: Array = _cho_solve(factor, b, lower=bool(lower))
+    return out
+
+
+# Inverses and determinants
+
+
+@matrix_function(check_square)
+def _inv(a):
+    return pnp.linalg.inv(a)
+
+
+def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
+    """Inverses of square matrices; not finite where they are singular."""
+    check_square("inv", a)
+    out: Array = _inv(a)
+    return out
+
+
+@matrix_function(check_square)
+def _det(a):
+    return pnp.linalg.det(a)
+
+
+def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
+    """Determinants of square matrices.
+
+    >>> float(det(np.float32([[2, 0], [0, 3]])))
+    6.0
+    """
+    check_square("det", a)
+    out: Array = _det(a)
+    return out

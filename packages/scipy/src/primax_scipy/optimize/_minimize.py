@@ -1,0 +1,157 @@
+"""Minimization of functions of vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+import primax_numpy as pnp
+from primax_core import lax, value_and_grad
+from primax_core.extend import typeof
+
+from .._functions import check_arrays, is_complex
+from ._line_search import line_search
+
+
+class OptimizeResults(NamedTuple):
+    """Where a function is least, and how that was found.
+
+    Attributes:
+      x: the point ``[n]``.
+      success: whether the gradient is small enough there.
+      status: 0; 1 if the steps were used up; 3 if no step along the last direction decreased the
+        function.
+      fun: the function's value.
+      jac: its gradient ``[n]``.
+      hess_inv: an approximation of the inverse of its Hessian ``[n, n]``.
+      nfev, njev, nit: how often the function and its gradient were evaluated, and how many steps
+        were made.
+    """
+
+    x: Any
+    success: Any
+    status: Any
+    fun: Any
+    jac: Any
+    hess_inv: Any
+    nfev: Any
+    njev: Any
+    nit: Any
+
+
+class _State(NamedTuple):
+    x: Any
+    value: Any
+    gradient: Any
+    inverse: Any
+    failed: Any
+    evaluations: Any
+    steps: Any
+
+
+_OPTIONS: Final = ("maxiter", "norm", "gtol", "line_search_maxiter")
+
+
+def minimize(
+    fun: Callable[..., Any], x0: Any, args: tuple[Any, ...] = (), *, method: str,
+    tol: float | None = None, options: Mapping[str, Any] | None = None,
+) -> OptimizeResults:  # fmt: skip
+    """The point where a function of a vector is least, near a first guess.
+
+    Args:
+      fun: ``fun(x, *args)``, a real number that can be differentiated.
+      x0: where to begin, ``float[n]``.
+      args: further arguments, as a tuple.
+      method: ``"BFGS"``, with the strong conditions of Wolfe for the length of steps.
+      tol: another way to say ``gtol``.
+      options: ``gtol``, the gradient's size that is small enough (1e-5); ``norm``, the order of
+        that size (infinity: the largest element); ``maxiter``, how many steps are made at most
+        (200 times ``n``); ``line_search_maxiter``, how many lengths are tried for a step (10).
+
+    It can be compiled, and mapped. Iteration has no reverse derivative: differentiate the result
+    with ``lax.custom_root`` by the gradient of ``fun``.
+
+    Raises:
+      ValueError: for another method.
+      TypeError: for options that do not exist, ``args`` that are no tuple, a guess that is not a
+        vector of real floats.
+
+    >>> found = minimize(lambda x: ((x - 1) ** 2).sum(), np.zeros(2, np.float32), method="BFGS")
+    >>> bool(found.success), found.x.tolist()
+    (True, [1.0, 1.0])
+    """
+    if not isinstance(args, tuple):
+        raise TypeError(f"args argument to minimize must be a tuple, got {args!r}")
+    if method.lower() != "bfgs":
+        raise ValueError(f"Method {method} not recognized: 'BFGS' is")
+    given = dict(options or {})
+    unknown = sorted(set(given) - set(_OPTIONS))
+    if unknown:
+        raise TypeError(f"minimize has no option {unknown[0]!r}: it has {', '.join(_OPTIONS)}")
+    check_arrays("minimize", x0)
+    aval = typeof(x0)
+    if aval.ndim != 1 or aval.dtype.kind in "iub" or is_complex(x0):
+        raise TypeError(
+            f"minimize begins with a vector of floats, got {aval.dtype.name}{list(aval.shape)}: "
+            "flatten it with flatten_util.ravel_pytree"
+        )
+    if tol is not None:
+        given.setdefault("gtol", tol)
+    return _bfgs(lambda x: fun(x, *args), pnp.asarray(x0), **given)
+
+
+def _bfgs(
+    fun: Callable[[Any], Any], x0: Any, maxiter: Any = None, norm: Any = np.inf, gtol: Any = 1e-5,
+    line_search_maxiter: int = 10,
+) -> OptimizeResults:  # fmt: skip
+    """Algorithm 6.1 of Nocedal and Wright, *Numerical Optimization* (2006)."""
+    n = typeof(x0).size
+    limit = 200 * n if maxiter is None else maxiter
+    evaluate = value_and_grad(fun)
+
+    def small(gradient: Any) -> Any:
+        return pnp.linalg.norm(gradient, norm) < gtol
+
+    def going(state: _State) -> Any:
+        return ~state.failed & ~small(state.gradient) & (state.steps < limit)
+
+    def step(state: _State) -> _State:
+        x, value, gradient, inverse, _, count, steps = state
+        direction = -_times(inverse, gradient)
+        # Nothing is known of the function's curvature yet.
+        size = pnp.where(steps == 0, pnp.linalg.norm(gradient), 1)
+        first = 1 / pnp.maximum(size, 1)
+        found = line_search(evaluate, x, direction, value, gradient, first, line_search_maxiter)
+        move = found.point.step * direction
+        return _State(
+            x + move, found.point.value, found.point.gradient,
+            _updated(inverse, move, found.point.gradient - gradient),
+            ~found.found, count + found.tries, steps + 1,
+        )  # fmt: skip
+
+    value, gradient = evaluate(x0)
+    first = _State(x0, value, gradient, pnp.eye(n, dtype=typeof(x0).dtype), False, 1, 0)
+    last = lax.while_loop(going, step, first)
+    success = small(last.gradient)
+    status = pnp.where(success, 0, pnp.where(last.failed, 3, 1))
+    return OptimizeResults(
+        last.x, success, status, last.value, last.gradient, last.inverse,
+        last.evaluations, last.evaluations, last.steps,
+    )  # fmt: skip
+
+
+def _times(x: Any, y: Any) -> Any:
+    return pnp.matmul(x, y, precision=lax.Precision.HIGHEST)
+
+
+def _updated(inverse: Any, move: Any, change: Any) -> Any:
+    """The inverse of the Hessian after a step; as it was where the step says nothing."""
+    bend = _times(move, change)
+    useful = bend > 0
+    rho = 1 / pnp.where(useful, bend, 1)
+    one = pnp.eye(len(move), dtype=typeof(move).dtype)
+    left = one - rho * pnp.outer(move, change)
+    new = _times(left, _times(inverse, left.T)) + rho * pnp.outer(move, move)
+    return pnp.where(useful, new, inverse)

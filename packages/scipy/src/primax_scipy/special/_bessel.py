@@ -1,0 +1,151 @@
+"""Bessel functions."""
+
+from __future__ import annotations
+
+import operator
+from functools import partial
+from typing import Any
+
+from primax_core import custom_jvp, lax
+from primax_core.extend import Array, dtypes, typeof
+
+from .._functions import (
+    as_inexact,
+    at_least_single,
+    check_arrays,
+    compiled,
+    elementwise,
+    is_complex,
+    like,
+    strong,
+)
+
+
+@elementwise
+def i0e(x: Any) -> Array:
+    """``exp(-|x|)`` times the modified Bessel function of order 0."""
+    return lax.bessel_i0e(as_inexact(x))
+
+
+@elementwise
+def i1e(x: Any) -> Array:
+    """``exp(-|x|)`` times the modified Bessel function of order 1."""
+    return lax.bessel_i1e(as_inexact(x))
+
+
+def _refuse_complex(name: str, x: Any) -> None:
+    if is_complex(x):
+        raise ValueError(f"Unsupported input type to {name}: {typeof(x).dtype}, only reals are")
+
+
+@custom_jvp
+def _i0(x: Any) -> Any:
+    return lax.exp(lax.abs(x)) * lax.bessel_i0e(x)
+
+
+@custom_jvp
+def _i1(x: Any) -> Any:
+    return lax.exp(lax.abs(x)) * lax.bessel_i1e(x)
+
+
+_i0.defjvp(lambda primals, tangents: (_i0(*primals), tangents[0] * _i1(*primals)))
+
+
+@_i1.defjvp
+def _(primals, tangents):
+    (x,), (t,) = primals, tangents
+    y = _i1(x)
+    zero = x == 0
+    half = lax.full_like(x, 0.5)
+    ratio = lax.select(zero, half, y / lax.select(zero, lax.full_like(x, 1), x))
+    return y, t * (_i0(x) - ratio)
+
+
+@elementwise
+def i0(x: Any) -> Array:
+    """Modified Bessel function of the first kind and order 0.
+
+    Raises:
+      ValueError: for complex numbers.
+
+    >>> float(i0(0.0))
+    1.0
+    """
+    _refuse_complex("i0", x)
+    return _i0(as_inexact(x))
+
+
+@elementwise
+def i1(x: Any) -> Array:
+    """Modified Bessel function of the first kind and order 1.
+
+    Raises:
+      ValueError: for complex numbers.
+    """
+    _refuse_complex("i1", x)
+    return _i1(as_inexact(x))
+
+
+@partial(custom_jvp, nondiff_argnums=(1, 2))
+def _orders(z: Any, v: int, n_iter: int) -> Any:
+    """``J_0`` to ``J_v``: ratios of neighbours downwards, then Neumann's sum, which is 1."""
+    dtype = typeof(z).dtype
+    top = lax.full_like(z, 0.0)
+    size = max(n_iter, v + 2)
+
+    def down(ratio: Any, k: Any) -> Any:
+        # J_k / J_(k-1) = z / (2k - z J_(k+1) / J_k); an exact zero of the divisor is stepped over
+        bottom = 2 * k - z * ratio
+        tiny = float(dtypes.finfo(dtype).eps)
+        bottom = lax.select(bottom == 0, lax.full_like(z, tiny), bottom)
+        return (z / bottom,) * 2
+
+    index = lax.iota(dtype, size) + 1
+    _, ratios = lax.scan(down, top, index, reverse=True)
+    products = lax.associative_scan(lambda a, b: a * b, ratios)
+    total = 1 + 2 * lax.reduce_sum(products[1::2], (0,))
+    first = lax.expand_dims(1 / total, (0,))
+    return lax.concatenate([first, products[:v] * first], 0)
+
+
+@_orders.defjvp
+def _(v, n_iter, primals, tangents):
+    (z,), (t,) = primals, tangents
+    more = _orders(z, v + 1, n_iter)
+    below = lax.concatenate([-more[1:2], more[:v]], 0)
+    slope = 0.5 * (below - more[1 : v + 2])
+    return more[: v + 1], slope * lax.expand_dims(t, (0,))
+
+
+@compiled("v", "n_iter", name="bessel_jn")
+def _bessel_jn(z, *, v, n_iter):
+    z = strong(z)
+    if is_complex(z):
+        raise ValueError("bessel_jn does not support complex-valued inputs")
+    wide = at_least_single(z)
+    return like(_orders(wide, v, n_iter), z)
+
+
+def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Array:
+    """Bessel functions of the first kind, of all orders up to ``v``.
+
+    Args:
+      z: real numbers of any shape.
+      v: the greatest order, a Python integer.
+      n_iter: at which order the recurrence begins; it has to be well above ``v`` and ``|z|``.
+
+    Returns:
+      ``float[v + 1, ...]``, the orders along the first axis.
+
+    Raises:
+      ValueError: if ``v`` is negative, or for complex numbers.
+
+    >>> round(float(bessel_jn(1.0, v=1)[1]), 4)
+    0.4401
+    """
+    check_arrays("bessel_jn", z)
+    v, n_iter = operator.index(v), operator.index(n_iter)
+    if v < 0:
+        raise ValueError(f"bessel_jn: v must not be negative, got {v}")
+    out: Array = _bessel_jn(z, v=v, n_iter=n_iter)
+    return out

@@ -1,0 +1,221 @@
+"""Products with logarithms, entropies, the logistic function and its inverse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax_core import custom_jvp, lax
+from primax_core.extend import Array
+
+from .._elementary import choose
+from .._functions import as_inexact, elementwise, is_complex, promoted_floats
+from ._gammas import _same_shape, matched
+
+
+def _nothing(x: Any) -> Any:
+    return lax.full_like(x, 0)
+
+
+@custom_jvp
+def _x_log_y(x: Any, y: Any) -> Any:
+    none = (x == 0) & (y == y)
+    return choose(none, _nothing(x), x * lax.log(choose(none, lax.full_like(y, 1), y)))
+
+
+@_x_log_y.defjvp
+def _(primals, tangents):
+    (x, y), (tx, ty) = primals, tangents
+    none = (x == 0) & (y == y)
+    by_y = choose(none, _nothing(x), x / choose(none, lax.full_like(y, 1), y))
+    return _x_log_y(x, y), tx * lax.log(y) + ty * by_y
+
+
+@elementwise
+def xlogy(x: Any, y: Any) -> Array:
+    """``x log(y)``, 0 where ``x`` is 0 and ``y`` is a number. The derivative by ``y`` is 0 there.
+
+    >>> float(xlogy(0.0, 0.0))
+    0.0
+    """
+    return _x_log_y(*_same_shape(*promoted_floats("xlogy", x, y)))
+
+
+@custom_jvp
+def _x_log1p_y(x: Any, y: Any) -> Any:
+    none = (x == 0) & (y == y)
+    return choose(none, _nothing(x), x * lax.log1p(choose(none, _nothing(y), y)))
+
+
+@_x_log1p_y.defjvp
+def _(primals, tangents):
+    (x, y), (tx, ty) = primals, tangents
+    none = (x == 0) & (y == y)
+    by_y = choose(none, _nothing(x), x / (1 + choose(none, _nothing(y), y)))
+    return _x_log1p_y(x, y), tx * lax.log1p(y) + ty * by_y
+
+
+@elementwise
+def xlog1py(x: Any, y: Any) -> Array:
+    """``x log(1 + y)``, 0 where ``x`` is 0 and ``y`` is a number. The derivative by ``y`` is 0
+    there."""
+    return _x_log1p_y(*_same_shape(*promoted_floats("xlog1py", x, y)))
+
+
+@custom_jvp
+def _entropy(x: Any) -> Any:
+    return choose(x < 0, -np.inf, -_x_log_y(x, x))
+
+
+@_entropy.defjvp
+def _(primals, tangents):
+    (x,), (t,) = primals, tangents
+    return _entropy(x), t * (-1 - lax.log(x))
+
+
+@elementwise
+def entr(x: Any) -> Array:
+    """``-x log(x)``, 0 at 0 and ``-inf`` left of it.
+
+    Raises:
+      ValueError: for complex numbers.
+
+    >>> float(entr(1.0)) == 0.0
+    True
+    """
+    (x,) = matched("entr", x)
+    return _entropy(x)
+
+
+def _divergence(name: str, p: Any, q: Any, more: bool) -> Any:
+    p, q = matched(name, p, q)
+    both, none = (p > 0) & (q > 0), (p == 0) & (q >= 0)
+    p1, q1 = (choose(both, x, 1.0) for x in (p, q))
+    # Near 1 the quotient has lost what its logarithm is.
+    gap = (p1 - q1) / q1
+    near = lax.abs(gap) < 0.5
+    log = choose(near, lax.log1p(choose(near, gap, 0.0)), lax.log(p1 / q1))
+    main = p1 * log
+    if more:
+        main = main - p1 + q1
+    at_zero = q if more else _nothing(q)
+    out = choose(both, main, choose(none, at_zero, np.inf))
+    return choose((p != p) | (q != q), np.nan, out)
+
+
+@elementwise
+def rel_entr(p: Any, q: Any) -> Array:
+    """``p log(p / q)``, 0 for ``p`` of 0, infinite where a number is negative or ``q`` alone is 0.
+
+    Derivatives are 0 where the result is 0 by that rule, or infinite.
+
+    Raises:
+      ValueError: for complex numbers.
+    """
+    return _divergence("rel_entr", p, q, False)
+
+
+@elementwise
+def kl_div(p: Any, q: Any) -> Array:
+    """``p log(p / q) - p + q``, ``q`` for ``p`` of 0, infinite where a number is negative or ``q``
+    alone is 0.
+
+    Raises:
+      ValueError: for complex numbers.
+    """
+    return _divergence("kl_div", p, q, True)
+
+
+# The logistic function
+
+
+@custom_jvp
+def _log_odds(x: Any) -> Any:
+    if is_complex(x):
+        return lax.log(x / (1 - x))
+    # Each side of 1/4 to 3/4 loses no digits; in between that holds for the other formula.
+    middle = (x > 0.25) & (x < 0.75)
+    y = choose(middle, x, 0.5)
+    return choose(middle, lax.log1p((2 * y - 1) / (1 - y)), lax.log(x) - lax.log1p(-x))
+
+
+@_log_odds.defjvp
+def _(primals, tangents):
+    (x,), (t,) = primals, tangents
+    return _log_odds(x), t / (x * (1 - x))
+
+
+@elementwise
+def logit(x: Any) -> Array:
+    """``log(x / (1 - x))``, the inverse of :func:`expit`."""
+    return _log_odds(as_inexact(x))
+
+
+@custom_jvp
+def _sides(x: Any) -> Any:
+    """The logistic function of ``x`` and ``-x``; the smaller one is not 1 minus the other."""
+    e = lax.exp(-lax.abs(x))
+    larger = 1 / (1 + e)
+    smaller = e * larger
+    right = x >= 0
+    return lax.select(right, larger, smaller), lax.select(right, smaller, larger)
+
+
+@_sides.defjvp
+def _(primals, tangents):
+    (x,), (t,) = primals, tangents
+    y, z = _sides(x)
+    slope = t * (y * z)
+    return (y, z), (slope, -slope)
+
+
+@custom_jvp
+def _logistic(x: Any) -> Any:
+    return lax.logistic(x)
+
+
+@_logistic.defjvp
+def _(primals, tangents):
+    (x,), (t,) = primals, tangents
+    y, z = _sides(x)
+    return y, t * (y * z)
+
+
+@elementwise
+def expit(x: Any) -> Array:
+    """Logistic function, ``1 / (1 + exp(-x))``.
+
+    >>> float(expit(0.0))
+    0.5
+    """
+    x = as_inexact(x)
+    return lax.logistic(x) if is_complex(x) else _logistic(x)
+
+
+# Box and Cox
+
+
+def _power_less_1(log: Any, power: Any) -> Any:
+    """``(exp(power log) - 1) / power``, the logarithm for a power of 0."""
+    tiny = lax.abs(power) < 1e-30
+    safe = choose(tiny, lax.full_like(power, 1), power)
+    # For a tiny power two terms of the series give the derivatives by it too.
+    infinite = lax.abs(log) == np.inf
+    inner = choose(infinite, _nothing(log), log)
+    near = choose(infinite, log, inner * (1 + 0.5 * (power * inner)))
+    return choose(tiny, near, lax.expm1(safe * log) / safe)
+
+
+@elementwise
+def boxcox(x: Any, lmbda: Any) -> Array:
+    """Transformation of Box and Cox, ``(x^lmbda - 1) / lmbda``; the logarithm for a power of 0."""
+    x, power = _same_shape(*promoted_floats("boxcox", x, lmbda))
+    return _power_less_1(lax.log(x), power)
+
+
+@elementwise
+def boxcox1p(x: Any, lmbda: Any) -> Array:
+    """:func:`boxcox` of ``1 + x``, accurate for small ``x``."""
+    x, power = _same_shape(*promoted_floats("boxcox1p", x, lmbda))
+    return _power_less_1(lax.log1p(x), power)

@@ -1,0 +1,469 @@
+"""The gamma function: its logarithm, ratios and derivatives, incomplete gammas and betas."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any, Final
+
+import numpy as np
+
+from primax_core import custom_jvp, lax
+from primax_core.extend import Array, cast, dtypes, typeof
+
+from .._elementary import LOG_ROOT_TAU, bounded, chebyshev, choose, is_double, widened
+from .._functions import (
+    as_inexact,
+    check_arrays,
+    compiled,
+    elementwise,
+    floats,
+    is_complex,
+    like,
+    promoted_floats,
+    strong,
+)
+from ._tables import GAMMA
+
+# Bernoulli numbers B(2k) over 2k (2k - 1): Stirling's series by 1 / z
+_STIRLING: Final = (
+    1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400,
+)  # fmt: skip
+
+
+@elementwise
+def gammaln(x: Any) -> Array:
+    """Logarithm of the absolute value of the gamma function, of real numbers.
+
+    >>> float(gammaln(1.0))
+    0.0
+    """
+    return lax.lgamma(as_inexact(x))
+
+
+def _stirling(z: Any) -> Any:
+    """The principal logarithm of gamma for complex numbers of real part 1/2 at least."""
+    shift = 10 if is_complex(z) and typeof(z).dtype == np.complex128 else 6
+    gone: Any = 0.0
+    for k in range(shift):
+        gone = gone + lax.log(z + k)
+    z = z + shift
+    inverse = 1 / z
+    square = inverse * inverse
+    series: Any = 0.0
+    for c in reversed(_STIRLING):
+        series = series * square + c
+    return (z - 0.5) * lax.log(z) - z + LOG_ROOT_TAU + series * inverse - gone
+
+
+def _log_gamma_complex(z: Any) -> Any:
+    """The principal branch, by reflection left of 1/2: the logarithm of the sine is taken so that
+    it is analytic in the upper half-plane."""
+    left, below = lax.real(z) < 0.5, lax.imag(z) < 0
+    upper = choose(below, lax.conj(z), z)
+    right = _stirling(choose(left, 1 - upper, upper))
+    turn = choose(left, upper, lax.full_like(z, 0.25))
+    cut = turn - lax.complex(lax.floor(lax.real(turn) + 0.5), lax.full_like(lax.real(z), 0.0))
+    quarter = lax.full_like(z, 1j * math.pi)
+    # log(sin(πz)) = log(1 - exp(2πiz)) - iπz + iπ/2 - log(2); the exponential has period 1.
+    sine = lax.log(-lax.expm1(2 * quarter * cut)) - quarter * (turn - 0.5) - math.log(2)
+    out = choose(left, math.log(math.pi) - sine - right, right)
+    return choose(below, lax.conj(out), out)
+
+
+def _digamma_complex(z: Any) -> Any:
+    left = lax.real(z) < 0.5
+    y = choose(left, 1 - z, z)
+    shift = 10 if typeof(z).dtype == np.complex128 else 6
+    gone: Any = 0.0
+    for k in range(shift):
+        gone = gone + 1 / (y + k)
+    y = y + shift
+    inverse = 1 / y
+    square = inverse * inverse
+    series: Any = 0.0
+    for k, c in reversed(list(enumerate(_STIRLING))):
+        series = series * square + c * (2 * k + 1)
+    value = lax.log(y) - 0.5 * inverse - series * square - gone
+    safe = choose(left, z, lax.full_like(z, 0.25))
+    near = safe - lax.complex(lax.floor(lax.real(safe) + 0.5), lax.full_like(lax.real(z), 0.0))
+    return choose(left, value - math.pi / lax.tan(math.pi * near), value)
+
+
+_complex_log_gamma = custom_jvp(_log_gamma_complex)
+
+
+@_complex_log_gamma.defjvp
+def _(primals, tangents):
+    (z,), (t,) = primals, tangents
+    return _complex_log_gamma(z), t * _digamma_complex(z)
+
+
+@elementwise
+def loggamma(x: Any) -> Array:
+    """Logarithm of the gamma function: the principal branch of complex numbers.
+
+    Real numbers stay real; the result is NaN for those that are not positive.
+    """
+    x = as_inexact(x)
+    if is_complex(x):
+        return _complex_log_gamma(x)
+    positive = (x > 0) | (x != x)
+    return choose(positive, lax.lgamma(x), np.nan)
+
+
+def _is_pole(x: Any) -> Any:
+    return (x <= 0) & (x == lax.floor(x))
+
+
+def plain_sign(x: Any) -> Any:
+    """The sign of gamma, 1 at its poles."""
+    odd = lax.rem(lax.abs(lax.floor(x)), lax.full_like(x, 2.0)) == 1
+    return choose((x < 0) & odd & ~_is_pole(x), lax.full_like(x, -1.0), 1.0)
+
+
+def _sign_of_gamma(x: Any) -> Any:
+    """1 or -1; at 0 its own sign, NaN at the other poles."""
+    at_pole = choose(x == 0, lax.sign(1 / x), np.nan)
+    sign = choose(_is_pole(x) | (x == -np.inf), at_pole, plain_sign(x))
+    return choose(x != x, x, sign)
+
+
+@elementwise
+def gammasgn(x: Any) -> Array:
+    """Sign of the gamma function: of the argument at 0, NaN at the other poles."""
+    return _sign_of_gamma(strong(*floats("gammasgn", x)))
+
+
+def _by_product(y: Any, factors: int) -> Any:
+    """Gamma from 1/2 to ``factors + 2``, by a series from 1 to 2 and a product."""
+    product = lax.full_like(y, 1.0)
+    low = y < 1
+    rest = choose(low, y + 1, y)
+    for _ in range(factors):
+        more = rest > 2
+        rest = choose(more, rest - 1, rest)
+        product = choose(more, product * rest, product)
+    value = product * chebyshev(2 * bounded(rest, 1.0, 2.0) - 3, GAMMA)
+    return choose(low, value / y, value)
+
+
+def _by_stirling(y: Any) -> Any:
+    """Gamma from 20 on; half of the power at a time, as the whole would overflow too early."""
+    half = lax.pow(y, 0.5 * y - 0.25)
+    size = lax.exp(_stirling_rest(y) - y)
+    return half * (size * half) * math.sqrt(2 * math.pi)
+
+
+@custom_jvp
+def _gamma(x: Any) -> Any:
+    """In single precision a product up to the overflow; by reflection left of 1/2."""
+    pole = _is_pole(x)
+    left = x < 0.5
+    y = choose(left, 1 - x, x)
+    if is_double(x):
+        limit, near = 172.0, y < 20
+        few = _by_product(choose(near, y, 1.0), 18)
+        right = choose(near, few, _by_stirling(bounded(y, 20.0, limit)))
+    else:
+        limit = 36.0
+        right = _by_product(bounded(y, 0.5, limit), 34)
+    right = choose(y > limit, np.inf, right)
+    near_zero = x - lax.floor(x + 0.5)
+    odd = lax.rem(lax.abs(lax.floor(x + 0.5)), lax.full_like(x, 2.0)) == 1
+    wave = lax.sin(math.pi * near_zero) * choose(odd, lax.full_like(x, -1.0), 1.0)
+    mirrored = math.pi / (choose(pole, 1.0, wave) * right)
+    out = choose(left, mirrored, right)
+    at_pole = choose(x == 0, 1 / x, np.nan)
+    return choose(pole | (x == -np.inf), at_pole, choose(x != x, x, out))
+
+
+@_gamma.defjvp
+def _(primals, tangents):
+    (x,), (t,) = primals, tangents
+    y = _gamma(x)
+    return y, t * (y * lax.digamma(x))
+
+
+def real_gamma(x: Any) -> Any:
+    """Gamma of real numbers in any dtype."""
+    return widened(_gamma)(x)
+
+
+@elementwise
+def gamma(x: Any) -> Array:
+    """Gamma function of real and complex numbers; NaN at its poles, infinite at zeros.
+
+    >>> float(gamma(5.0))
+    24.0
+    """
+    x = strong(x)
+    return lax.exp(_complex_log_gamma(x)) if is_complex(x) else real_gamma(x)
+
+
+def _whole_where(whole: Any, value: Any) -> Any:
+    """Values rounded where they are known to be whole and the dtype holds them; slopes stay."""
+    small = lax.abs(value) < 0.25 / float(dtypes.finfo(typeof(value).dtype).eps)
+    change = choose(whole & small, lax.floor(value + 0.5) - value, 0.0)
+    return value + lax.stop_gradient(change)
+
+
+@compiled(name="factorial")
+def _factorial(n):
+    (n,) = floats("factorial", n)
+    inside = n >= 0
+    y = choose(inside, n, 1.0)
+    value = _whole_where(lax.floor(y) == y, like(real_gamma(y + 1), n))
+    out = choose(n != n, n, choose(inside, value, 0.0))
+    return cast(out, typeof(out), typeof(n).dtype, typeof(n).weak_type)
+
+
+def factorial(n: Any, exact: bool = False) -> Array:
+    """Factorials, ``gamma(n + 1)``; 0 for negative numbers.
+
+    Args:
+      n: real numbers.
+      exact: only False.
+
+    Raises:
+      NotImplementedError: for ``exact=True``, which would need integers of any length.
+
+    >>> float(factorial(5))
+    120.0
+    """
+    if exact:
+        raise NotImplementedError(
+            "factorial with exact=True needs integers of any length: use math.factorial"
+        )
+    check_arrays("factorial", n)
+    out: Array = _factorial(n)
+    return out
+
+
+# Ratios of gammas
+
+
+def _stirling_rest(x: Any) -> Any:
+    """What Stirling's formula lacks of the logarithm of gamma, from 8 on."""
+    inverse = 1 / x
+    series: Any = 0.0
+    for c in reversed(_STIRLING):
+        series = series * (inverse * inverse) + c
+    return series * inverse
+
+
+@custom_jvp
+def log_beta(a: Any, b: Any) -> Any:
+    """Logarithm of the absolute value of the beta function, of one dtype and shape.
+
+    For large arguments the terms of Stirling's formula that would cancel are left out.
+    """
+    low, high = lax.min(a, b), lax.max(a, b)
+    large = high >= 8
+    both = low >= 8
+    big = choose(large, high, 8.0)
+    small = choose(low > 0, low, 1.0)
+    total = small + big
+    tail = _stirling_rest(big) - _stirling_rest(total) - (big - 0.5) * lax.log1p(small / big)
+    one = lax.lgamma(small) + tail - small * lax.log(total) + small
+    part = choose(both, small, 8.0)
+    joint = part + big
+    two = (
+        (part - 0.5) * lax.log(part / joint) - 0.5 * lax.log(joint) + LOG_ROOT_TAU
+        + _stirling_rest(part) + _stirling_rest(big) - _stirling_rest(joint)
+        - (big - 0.5) * lax.log1p(part / big)
+    )  # fmt: skip
+    plain = lax.lgamma(a) + lax.lgamma(b) - lax.lgamma(a + b)
+    far = large & (low > 0) & (high < np.inf)
+    return choose(far, choose(both, two, one), plain)
+
+
+@log_beta.defjvp
+def _(primals, tangents):
+    (a, b), (ta, tb) = primals, tangents
+    total = lax.digamma(a + b)
+    return log_beta(a, b), ta * (lax.digamma(a) - total) + tb * (lax.digamma(b) - total)
+
+
+def _same_shape(*xs: Any) -> list[Any]:
+    shape = lax.broadcast_shapes(*[typeof(x).shape for x in xs])
+    n = len(shape)
+    return [
+        x if typeof(x).shape == shape
+        else lax.broadcast_in_dim(x, shape, tuple(range(n - typeof(x).ndim, n)))
+        for x in xs
+    ]  # fmt: skip
+
+
+def matched(name: str, *xs: Any) -> list[Any]:
+    """Real operands in one floating-point dtype and shape."""
+    return _same_shape(*floats(name, *xs))
+
+
+@elementwise
+def betaln(a: Any, b: Any) -> Array:
+    """Logarithm of the absolute value of the beta function.
+
+    >>> round(float(betaln(1e8, 1.0)), 3)
+    -18.421
+    """
+    a, b = matched("betaln", a, b)
+    return log_beta(a, b)
+
+
+@elementwise
+def beta(a: Any, b: Any) -> Array:
+    """Beta function, ``gamma(a) gamma(b) / gamma(a + b)``.
+
+    >>> round(float(beta(2.0, 3.0)), 5)
+    0.08333
+    """
+    a, b = map(strong, matched("beta", a, b))
+    sign = _sign_of_gamma(a) * _sign_of_gamma(b) * _sign_of_gamma(a + b)
+    return sign * lax.exp(log_beta(a, b))
+
+
+@compiled("repetition", name="comb")
+def _comb(n, k, *, repetition):
+    n, k = matched("comb", n, k)
+    none = (k == 0) & (n >= 0)
+    if repetition:
+        n = n + k - 1
+    inside = (n >= 0) & (k >= 0) & (k <= n)
+    top, part = choose(inside, n, 1.0), choose(inside, k, 0.0)
+    value = lax.exp(-log_beta(top - part + 1, part + 1)) / (top + 1)
+    whole = (lax.floor(top) == top) & (lax.floor(part) == part)
+    bad = (n != n) | (k != k)
+    value = choose(inside, _whole_where(whole, value), choose(none, lax.full_like(n, 1.0), 0.0))
+    return choose(bad, np.nan, value)
+
+
+def comb(N: Any, k: Any, *, repetition: bool = False) -> Array:
+    """How many ways there are to choose ``k`` of ``N``.
+
+    Args:
+      N, k: numbers of things, whole or not; the result is 0 unless ``0 <= k <= N``.
+      repetition: whether a thing may be chosen again.
+
+    >>> float(comb(5, 2))
+    10.0
+    """
+    check_arrays("comb", N, k)
+    out: Array = _comb(N, k, repetition=bool(repetition))
+    return out
+
+
+@elementwise
+def poch(z: Any, m: Any) -> Array:
+    """Rising factorial, ``gamma(z + m) / gamma(z)``, which is ``z (z + 1) ... (z + m - 1)``."""
+    z, m = map(strong, matched("poch", z, m))
+    end = z + m
+    from_pole, to_pole = _is_pole(z), _is_pole(end)
+    z_safe, end_safe = choose(from_pole, 0.5, z), choose(to_pole, 0.5, end)
+    value = (
+        plain_sign(z_safe) * plain_sign(end_safe)
+        * lax.exp(lax.lgamma(end_safe) - lax.lgamma(z_safe))
+    )  # fmt: skip
+    # Of two poles the ratio of residues is left.
+    a, b = choose(from_pole & to_pole, 1 - z, 1.0), choose(from_pole & to_pole, 1 - end, 1.0)
+    odd = lax.rem(lax.abs(m), lax.full_like(m, 2.0)) == 1
+    ratio = lax.exp(lax.lgamma(a) - lax.lgamma(b)) * choose(odd, lax.full_like(m, -1.0), 1.0)
+    out = choose(from_pole, choose(to_pole, ratio, 0.0), choose(to_pole, np.inf, value))
+    return choose(m == 0, 1.0, choose((z != z) | (m != m), np.nan, out))
+
+
+# Incomplete functions and derivatives
+
+
+@elementwise
+def betainc(a: Any, b: Any, x: Any) -> Array:
+    """Regularized incomplete beta function: the integral of ``t^(a-1) (1-t)^(b-1)`` from 0 to
+    ``x``, over that to 1. It has first derivatives by ``a`` and ``b``, and all by ``x``."""
+    return lax.betainc(*matched("betainc", a, b, x))
+
+
+@elementwise
+def gammainc(a: Any, x: Any) -> Array:
+    """Regularized incomplete gamma function: the integral of ``t^(a-1) exp(-t)`` from 0 to ``x``,
+    over that to infinity."""
+    return lax.igamma(*_same_shape(*promoted_floats("gammainc", a, x)))
+
+
+@elementwise
+def gammaincc(a: Any, x: Any) -> Array:
+    """Complement of :func:`gammainc`, accurate where it is small."""
+    return lax.igammac(*_same_shape(*promoted_floats("gammaincc", a, x)))
+
+
+@elementwise
+def digamma(x: Any) -> Array:
+    """Derivative of the logarithm of the gamma function, of real numbers."""
+    return lax.digamma(as_inexact(x))
+
+
+@elementwise
+def polygamma(n: Any, x: Any) -> Array:
+    """Derivative of order ``n`` of :func:`digamma`.
+
+    Args:
+      n: integers; the result is NaN for negative ones.
+      x: real numbers.
+
+    Raises:
+      ValueError: if ``n`` are not integers.
+    """
+    if typeof(n).dtype.kind not in "iu":
+        raise ValueError(
+            f"Argument `n` to polygamma must be of integer type. Got dtype {typeof(n).dtype.name}."
+        )
+    return lax.polygamma(*_same_shape(*promoted_floats("polygamma", n, x)))
+
+
+@compiled(name="zeta")
+def _zeta(x, q):
+    return lax.zeta(*_same_shape(*promoted_floats("zeta", x, q)))
+
+
+def zeta(x: Any, q: Any = None) -> Array:
+    """Hurwitz's zeta function, the sum of ``(k + q)^-x`` over all ``k >= 0``.
+
+    Raises:
+      NotImplementedError: without ``q``. Riemann's function right of 1 is ``zeta(x, 1)``.
+
+    >>> round(float(zeta(2.0, 1.0)), 4)
+    1.6449
+    """
+    if q is None:
+        raise NotImplementedError(
+            "Riemann zeta function not implemented; pass q != None to compute Hurwitz's, which is "
+            "Riemann's for q=1 and x > 1"
+        )
+    check_arrays("zeta", x, q)
+    out: Array = _zeta(x, q)
+    return out
+
+
+@compiled("d", name="multigammaln")
+def _multigammaln(a, *, d):
+    a = strong(*floats("multigammaln", a))
+    total = lax.full_like(a, 0.25 * d * (d - 1) * math.log(math.pi))
+    for k in range(d):
+        total = total + lax.lgamma(a - 0.5 * k)
+    return total
+
+
+def multigammaln(a: Any, d: Any) -> Array:
+    """Logarithm of the multivariate gamma function of dimension ``d``.
+
+    Args:
+      a: real numbers above ``(d - 1) / 2``.
+      d: an integer.
+
+    Raises:
+      ValueError: if ``d`` is not a whole number.
+    """
+    check_arrays("multigammaln", a)
+    if d != int(d):
+        raise ValueError(f"d should be a positive integer (dimension), got {d}")
+    out: Array = _multigammaln(a, d=operator.index(int(d)))
+    return out

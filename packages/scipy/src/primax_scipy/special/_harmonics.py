@@ -1,0 +1,136 @@
+"""Spherical harmonics, and Bernoulli numbers."""
+
+from __future__ import annotations
+
+import math
+import operator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+import primax_numpy as pnp
+from primax_core import lax
+from primax_core.extend import Array, Tracer, typeof
+
+from .._elementary import choose
+from .._functions import check_arrays, compiled, strong
+from ._gammas import _same_shape, matched
+
+
+def _normalized_legendre(n: Any, m: Any, x: Any, s: Any, n_max: int) -> Any:
+    """Associated Legendre functions with the factor of spherical harmonics, for ``0 <= m``.
+
+    ``x`` and ``s`` are cosine and sine. The diagonal ``n = m`` first, then upwards in ``n``:
+    Press et al., *Numerical Recipes* (2007), 6.7.
+    """
+
+    def diagonal(k: Any, value: Any) -> Any:
+        k = lax.convert_element_type(k, typeof(x).dtype)
+        return choose(m >= k, value * (-s * lax.sqrt((2 * k + 1) / (2 * k))), value)
+
+    start = lax.full_like(x, math.sqrt(0.25 / math.pi))
+    first = lax.fori_loop(1, n_max + 1, diagonal, start)
+
+    def factor(k: Any) -> Any:
+        inside = k > m
+        bottom = choose(inside, k * k - m * m, 1.0)
+        return choose(inside, lax.sqrt((4 * k * k - 1) / bottom), 1.0)
+
+    def upwards(k: Any, state: Any) -> Any:
+        low, high = state
+        k = lax.convert_element_type(k, typeof(x).dtype)
+        k = lax.full_like(x, 1.0) * k
+        before = choose(k - 1 > m, low / factor(k - 1), 0.0)
+        new = factor(k) * (x * high - before)
+        moving = (k > m) & (k <= n)
+        return choose(moving, high, low), choose(moving, new, high)
+
+    _, out = lax.fori_loop(1, n_max + 1, upwards, (lax.full_like(x, 0.0), first))
+    return choose((m <= n) & (n >= 0), out, 0.0)
+
+
+@compiled("n_max", name="sph_harm_y")
+def _sph_harm_y(n, m, theta, phi, *, n_max):
+    theta, phi = map(strong, matched("sph_harm_y", theta, phi))
+    dtype = typeof(theta).dtype
+    n, m = (lax.convert_element_type(v, dtype) for v in (n, m))
+    n, m, theta, phi = _same_shape(n, m, theta, phi)
+    size = lax.abs(m)
+    out = _normalized_legendre(n, size, lax.cos(theta), lax.sin(theta), n_max)
+    odd = lax.rem(size, lax.full_like(size, 2.0)) == 1
+    out = choose((m < 0) & odd, -out, out)
+    return lax.complex(out * lax.cos(m * phi), out * lax.sin(m * phi))
+
+
+def sph_harm_y(
+    n: Any, m: Any, theta: Any, phi: Any, diff_n: int | None = None, n_max: int | None = None
+) -> Array:
+    """Spherical harmonics, with the phase of Condon and Shortley.
+
+    Args:
+      n: degrees, integers from 0 on.
+      m: orders, integers; the result is 0 where ``|m| > n``.
+      theta: polar angles, from 0 to π.
+      phi: azimuths.
+      diff_n: not supported; differentiate with ``jvp``.
+      n_max: the greatest degree, a Python integer; needed where ``n`` is being traced.
+
+    Returns:
+      Complex numbers, of the shape that the arguments broadcast to.
+
+    Raises:
+      NotImplementedError: if ``diff_n`` is given.
+      TypeError: for degrees or orders that are not integers.
+      ValueError: if ``n`` is being traced and ``n_max`` is not given.
+    """
+    if diff_n is not None:
+        raise NotImplementedError(
+            "The 'diff_n' argument to sph_harm_y is not supported: differentiate with jvp or grad"
+        )
+    check_arrays("sph_harm_y", n, m, theta, phi)
+    for name, v in (("n", n), ("m", m)):
+        if typeof(v).dtype.kind not in "iu":
+            raise TypeError(f"sph_harm_y: {name} must be integers, got {typeof(v).dtype.name}")
+    if n_max is None:
+        if isinstance(n, Tracer):
+            raise ValueError("sph_harm_y: give n_max, the greatest degree, where n is traced")
+        n_max = int(np.max(np.asarray(n), initial=0))
+    out: Array = _sph_harm_y(n, m, theta, phi, n_max=operator.index(n_max))
+    return out
+
+
+def _bernoulli_numbers(n: int) -> list[Fraction]:
+    """``B_0`` to ``B_n`` with ``B_1 = -1/2``, by Akiyama and Tanigawa's triangle."""
+    row: list[Fraction] = []
+    out = []
+    for i in range(n + 1):
+        row.append(Fraction(1, i + 1))
+        for j in range(i, 0, -1):
+            row[j - 1] = j * (row[j - 1] - row[j])
+        out.append(row[0])
+    if n >= 1:
+        out[1] = -out[1]
+    return out
+
+
+def bernoulli(n: int) -> Array:
+    """Bernoulli numbers ``B_0`` to ``B_n``, with ``B_1 = -1/2``, correctly rounded.
+
+    Raises:
+      ValueError: if ``n`` is negative.
+
+    >>> [round(float(b), 4) for b in bernoulli(4)]
+    [1.0, -0.5, 0.1667, 0.0, -0.0333]
+    """
+    n = operator.index(n)
+    if n < 0:
+        raise ValueError("n must be a non-negative integer.")
+    return pnp.asarray([_as_float(b) for b in _bernoulli_numbers(n)], dtype=float)
+
+
+def _as_float(x: Fraction) -> float:
+    try:
+        return float(x)
+    except OverflowError:
+        return math.inf if x > 0 else -math.inf

@@ -1,0 +1,232 @@
+"""Hypergeometric functions of real arguments.
+
+Series are summed until nothing changes. The derivative by the variable is the function with other
+parameters; those by the parameters are the derivatives of the sums, once in reverse mode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from primax_core import custom_jvp, jvp, lax
+from primax_core.extend import Array, dtypes, typeof
+
+from .._elementary import choose, is_double
+from .._functions import at_least_single, elementwise, like, strong
+from ._gammas import matched, plain_sign
+
+
+def _whole(x: Any) -> Any:
+    return x == lax.floor(x + 0.5)
+
+
+def _ends(x: Any) -> Any:
+    """Whether a series with such a parameter above ends by itself."""
+    return (x <= 0) & _whole(x)
+
+
+def _sum(
+    top: Sequence[Any], bottom: Sequence[Any], x: Any, active: Any, limit: int, start: Any = None
+) -> Any:
+    """The hypergeometric series times its first term ``start`` (1) where ``active``."""
+    tiny = float(dtypes.finfo(typeof(x).dtype).eps) / 8
+
+    def going(state: Any) -> Any:
+        k, _, _, running = state
+        return (k < limit) & lax.reduce_or(running, tuple(range(running.ndim)))
+
+    def step(state: Any) -> Any:
+        k, term, total, _ = state
+        ratio = x / (k + 1)
+        for v in top:
+            ratio = ratio * (v + k)
+        for v in bottom:
+            ratio = ratio / choose(v + k == 0, 1.0, v + k)
+        new = term * choose(active, ratio, 0.0)
+        # Terms may grow first; they fall for good once their ratio is below 1.
+        small = (lax.abs(new) <= tiny * lax.abs(total)) & (lax.abs(ratio) < 1)
+        return k + 1, new, total + new, ~small & (new == new) & active
+
+    start = lax.full_like(x, 1.0) if start is None else start
+    first = (lax.full((), 0, typeof(x).dtype), start, start, active)
+    return lax.while_loop(going, step, first)[2]
+
+
+def _by_parameters(fun: Callable[..., Any], slope: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of parameters and a variable, with its derivative by the variable."""
+    function = custom_jvp(fun)
+
+    @function.defjvp
+    def _(primals, tangents):
+        y = function(*primals)
+        total = tangents[-1] * slope(*primals)
+        for i, t in enumerate(tangents[:-1]):
+            units = [
+                lax.full_like(p, 1.0 if i == j else 0.0) for j, p in enumerate(primals)
+            ]  # fmt: skip
+            total = total + t * jvp(fun, primals, tuple(units))[1]
+        return y, total
+
+    return function
+
+
+def _gamma_ratio(over: Sequence[Any], under: Sequence[Any]) -> Any:
+    """A quotient of products of gammas; 0 where one below is infinite."""
+    sign: Any = 1.0
+    log: Any = 0.0
+    for v in over:
+        sign, log = sign * plain_sign(v), log + lax.lgamma(v)
+    zero: Any = False
+    for v in under:
+        pole = _ends(v)
+        safe = choose(pole, 1.0, v)
+        sign, log = sign * plain_sign(safe), log - lax.lgamma(safe)
+        zero = pole | zero
+    return choose(zero, 0.0, sign * lax.exp(log))
+
+
+# 1F1
+
+
+def _kummer(a: Any, b: Any, x: Any) -> Any:
+    finite = _ends(a)
+    turned = (x < 0) & ~finite  # exp(x) 1F1(b - a, b, -x)
+    top, z = choose(turned, b - a, a), choose(turned, -x, x)
+    size = lax.abs(top) + lax.abs(b) + 1
+    far = (z > (100 if is_double(x) else 50)) & (z > 2 * size * size) & ~_ends(top)
+    # Half of the factor before the sum and half after it, so that neither leaves the range
+    half = lax.exp(choose(turned & ~far, 0.5 * x, 0.0))
+    near = half * _sum([top], [b], choose(far, 1.0, z), ~far, 2000, half)
+    # exp(z) z^(a-b) gamma(b) / gamma(a) times an asymptotic series
+    big = choose(far, z, 1000.0)
+    series = _sum([b - top, 1 - top], [], 1 / big, far, 12)
+    log = (top - b) * lax.log(big) + choose(turned, 0.0, big)
+    beyond = _gamma_ratio([b], [top]) * lax.exp(log) * series
+    out = choose(far, beyond, near)
+    pole = _ends(b) & ~(finite & (a > b)) & ~((a == b) & finite)
+    out = choose(pole & (a != 0), np.inf, choose((a == 0) | (x == 0), lax.full_like(x, 1.0), out))
+    return choose((a != a) | (b != b) | (x != x), np.nan, out)
+
+
+_one_one = _by_parameters(_kummer, lambda a, b, x: a / b * _one_one(a + 1, b + 1, x))
+
+
+@elementwise
+def hyp1f1(a: Any, b: Any, x: Any) -> Array:
+    """Confluent hypergeometric function of Kummer, of real numbers.
+
+    Accurate where ``a`` and ``b`` are of moderate size; for large ones of opposite signs digits are
+    lost in the sum. Infinite where ``b`` is 0 or a negative integer.
+
+    Raises:
+      ValueError: for complex numbers.
+
+    >>> round(float(hyp1f1(1.0, 2.0, 1.0)), 4)
+    1.7183
+    """
+    given = [strong(v) for v in matched("hyp1f1", a, b, x)]
+    return like(_one_one(*map(at_least_single, given)), given[0])
+
+
+# 2F1
+
+
+def _near_one(a: Any, b: Any, c: Any, rest: Any, active: Any) -> Any:
+    """``2F1(a, b, c, 1 - rest)`` for small ``rest``, where ``active``: 15.3.6 of Abramowitz and
+    Stegun, and 15.3.10 to 15.3.12 where ``c - a - b`` is an integer."""
+    gap = c - a - b
+    nearest = lax.floor(gap + 0.5)
+    rounding = 8 * float(dtypes.finfo(typeof(gap).dtype).eps)
+    whole = lax.abs(gap - nearest) <= rounding * (lax.abs(a) + lax.abs(b) + lax.abs(c))
+    gap = choose(whole, nearest, gap)
+    # Euler's transformation makes a negative integer positive.
+    turned = whole & (gap < 0)
+    factor = choose(turned, lax.pow(rest, gap), lax.full_like(rest, 1.0))
+    a, b = choose(turned, c - a, a), choose(turned, c - b, b)
+    gap = choose(turned, -gap, gap)
+    other = active & ~whole
+    s = choose(other, gap, 0.5)
+    first = _gamma_ratio([c, s], [c - a, c - b]) * _sum([a, b], [1 - s], rest, other, 500)
+    second = _gamma_ratio([c, -s], [a, b]) * _sum([c - a, c - b], [1 + s], rest, other, 500)
+    general = first + lax.pow(rest, s) * second
+    m = choose(active & whole, gap, 0.0)
+    return factor * choose(whole, _logarithmic(a, b, m, rest), general)
+
+
+def _logarithmic(a: Any, b: Any, m: Any, rest: Any) -> Any:
+    """The case ``c = a + b + m`` with a whole ``m >= 0``."""
+    steps = 60 if is_double(rest) else 30
+    log = lax.log(rest)
+
+    def step(i: Any, state: Any) -> Any:
+        few, many, head, tail = state
+        k = lax.convert_element_type(i, typeof(rest).dtype)
+        # (a)_k (b)_k / (k! (1-m)_k) rest^k for k < m
+        head = head + choose(k < m, few, 0.0)
+        bottom = 1 - m + k
+        few = few * (a + k) * (b + k) / ((k + 1) * choose(bottom == 0, 1.0, bottom)) * rest
+        weight = (
+            log - lax.digamma(k + 1 + lax.full_like(m, 0.0)) - lax.digamma(k + m + 1)
+            + lax.digamma(a + m + k) + lax.digamma(b + m + k)
+        )  # fmt: skip
+        tail = tail + many * weight
+        many = many * (a + m + k) * (b + m + k) / ((k + 1) * (k + m + 1)) * rest
+        return few, many, head, tail
+
+    one, zero = lax.full_like(rest, 1.0), lax.full_like(rest, 0.0)
+    _, _, head, tail = lax.fori_loop(0, steps, step, (one, one, zero, zero))
+    positive = choose(m > 0, m, 1.0)
+    finite = _gamma_ratio([positive, a + b + m], [a + m, b + m]) * head
+    odd = lax.rem(m, lax.full_like(m, 2.0)) == 1
+    sign = choose(odd, lax.full_like(m, -1.0), 1.0)
+    scale = _gamma_ratio([a + b + m], [a, b, m + 1]) * lax.pow(rest, m)
+    return choose(m > 0, finite, 0.0) - sign * scale * tail
+
+
+def _gauss(a: Any, b: Any, c: Any, x: Any) -> Any:
+    finite = _ends(a) | _ends(b)
+    one = lax.full_like(x, 1.0)
+    # Pfaff's transformation brings negative numbers to [0, 1).
+    turned = (x < 0) & ~finite
+    low = choose(turned, x, 0.0)
+    factor = choose(turned, lax.pow(1 - low, -a), one)
+    second = choose(turned, c - b, b)
+    z = choose(turned, low / (low - 1), x)
+    rest = choose(turned, 1 / (1 - low), 1 - x)
+    ends = finite | _ends(second)
+    inside = ~ends & (z <= 0.9)
+    high = ~ends & (z > 0.9) & (z < 1)
+    series = _sum([a, second], [c], choose(inside | ends, z, 0.5), inside | ends, 1000)
+    beyond = _near_one(a, second, c, choose(high, rest, 0.05), high)
+    gap = c - a - second
+    at_one = choose(
+        gap > 0, _gamma_ratio([c, choose(gap > 0, gap, one)], [c - a, c - second]), np.inf
+    )
+    out = choose(high, beyond, choose(~ends & (z == 1), at_one, series))
+    out = factor * choose(~ends & (z > 1), np.nan, out)
+    pole = _ends(c) & ~((_ends(a) & (a >= c)) | (_ends(b) & (b >= c)))
+    out = choose(pole, np.inf, choose((x == 0) | (a == 0) | (b == 0), one, out))
+    return choose((a != a) | (b != b) | (c != c) | (x != x), np.nan, out)
+
+
+_two_one = _by_parameters(_gauss, lambda a, b, c, x: a * b / c * _two_one(a + 1, b + 1, c + 1, x))
+
+
+@elementwise
+def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Array:
+    """Hypergeometric function of Gauss, of real numbers.
+
+    NaN for ``x > 1``, where it is complex unless the series ends. Accurate for parameters of
+    moderate size; digits are lost where ``c - a - b`` is close to an integer and ``x`` close to 1.
+
+    Raises:
+      ValueError: for complex numbers.
+
+    >>> round(float(hyp2f1(1.0, 1.0, 2.0, 0.5)), 4)
+    1.3863
+    """
+    given = [strong(v) for v in matched("hyp2f1", a, b, c, x)]
+    return like(_two_one(*map(at_least_single, given)), given[0])

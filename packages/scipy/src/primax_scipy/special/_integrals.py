@@ -1,0 +1,374 @@
+"""Exponential, sine, cosine and Fresnel integrals, the dilogarithm, Owen's function."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from primax_core import custom_jvp, lax
+from primax_core.extend import Array, typeof
+
+from .._elementary import ROOT_HALF, bounded, chebyshev, choose, halves, is_double, widened
+from .._functions import (
+    as_inexact,
+    at_least_single,
+    elementwise,
+    floats,
+    single_or_double,
+    strong,
+)
+from ._gammas import _same_shape, matched
+from ._tables import (
+    CI_NEAR,
+    DILOGARITHM,
+    E1_FAR,
+    E1_NEAR,
+    EI_6_12,
+    EI_12_24,
+    EI_FAR,
+    EI_NEAR,
+    FRESNEL_C_NEAR,
+    FRESNEL_F,
+    FRESNEL_G,
+    FRESNEL_S_NEAR,
+    SI_NEAR,
+    SICI_F,
+    SICI_G,
+)
+
+_EULER = 0.57721566490153286061
+
+
+def _e1(x: Any) -> Any:
+    """``E1`` of positive numbers."""
+    near = x < 2
+    low = choose(near, x, 1.0)
+    value = low * chebyshev(low - 1, E1_NEAR) - lax.log(low) - _EULER
+    high = choose(near, 2.0, x)
+    far = lax.exp(-high) * (chebyshev(4 / high - 1, E1_FAR) / high)
+    return choose(near, value, far)
+
+
+def _ei(x: Any) -> Any:
+    """``Ei`` of positive numbers."""
+    near = x < 6
+    low = choose(near, x, 1.0)
+    value = low * chebyshev(low / 3 - 1, EI_NEAR) + lax.log(low) + _EULER
+    high = bounded(x, 6.0, 1e4)
+    first = chebyshev(24 / lax.min(high, lax.full_like(x, 12.0)) - 3, EI_6_12)
+    second = chebyshev(48 / bounded(high, 12.0, 24.0) - 3, EI_12_24)
+    third = chebyshev(48 / lax.max(high, lax.full_like(x, 24.0)) - 1, EI_FAR)
+    scaled = choose(high < 12, first, choose(high < 24, second, third))
+    half = lax.exp(0.5 * high)  # the whole would overflow before the quotient does
+    return choose(near, value, half * (half * (scaled / high)))
+
+
+@custom_jvp
+def _exponential_integral(x: Any) -> Any:
+    left = x < 0
+    out = choose(
+        left,
+        -_e1(choose(left, -x, 1.0)),
+        _ei(choose(x > 0, x, 1.0)),
+    )
+    return choose(x == 0, -np.inf, choose(x != x, x, out))
+
+
+@_exponential_integral.defjvp
+def _(primals, tangents):
+    (x,), (t,) = primals, tangents
+    return _exponential_integral(x), t * (lax.exp(x) / x)
+
+
+@elementwise
+def expi(x: Any) -> Array:
+    """Exponential integral ``Ei``: the principal value of that of ``exp(t) / t`` up to ``x``.
+
+    Raises:
+      ValueError: for complex numbers.
+    """
+    return widened(_exponential_integral)(strong(*floats("expi", x)))
+
+
+def _e1_of_real(x: Any) -> Any:
+    return choose(x < 0, np.nan, -_exponential_integral(-x))
+
+
+@elementwise
+def exp1(x: Any) -> Array:
+    """Exponential integral ``E1``: that of ``exp(-t) / t`` from ``x`` on. NaN for negative numbers.
+
+    Raises:
+      ValueError: for complex numbers.
+
+    >>> round(float(exp1(1.0)), 5)
+    0.21938
+    """
+    return widened(_e1_of_real)(strong(*floats("exp1", x)))
+
+
+def _series_en(n: Any, x: Any) -> Any:
+    """``En`` of whole ``n >= 1`` for ``0 < x <= 2``: 5.1.12 of Abramowitz and Stegun."""
+    terms = 30 if is_double(x) else 17
+    power = lax.full_like(x, 1.0)
+    total = lax.full_like(x, 0.0)
+    for k in range(terms):
+        gap = k - n + 1
+        here = gap == 0
+        total = total - choose(here, 0.0, power / choose(here, 1.0, gap))
+        power = power * (-x / (k + 1))
+    last = n - 1
+    sign = choose(lax.rem(last, lax.full_like(n, 2.0)) == 1, lax.full_like(n, -1.0), 1.0)
+    head = sign * lax.exp(last * lax.log(x) - lax.lgamma(n))
+    return total + head * (lax.digamma(n) - lax.log(x))
+
+
+def _fraction_en(n: Any, x: Any) -> Any:
+    """``En`` for ``x >= 2``, by the even part of its continued fraction from the far end."""
+    steps = 60 if is_double(x) else 30
+
+    def step(i: Any, tail: Any) -> Any:
+        k = steps - lax.convert_element_type(i, typeof(x).dtype)
+        return x + n + 2 * k - (k + 1) * (n + k) / tail
+
+    start = x + n + 2 * (steps + 1)
+    tail = lax.fori_loop(0, steps + 1, step, start)
+    return lax.exp(-x) / tail
+
+
+@custom_jvp
+def _general_exponential_integral(n: Any, x: Any) -> Any:
+    bad = (n < 0) | (x < 0) | (n != lax.floor(n)) | (n != n) | (x != x)
+    plain = ~bad & (n > 0) & (x > 0)
+    order, y = choose(plain, n, 1.0), choose(plain, x, 1.0)
+    near = y <= 2
+    value = choose(
+        near,
+        _series_en(order, choose(near, y, 1.0)),
+        _fraction_en(order, choose(near, 2.0, y)),
+    )
+    zeroth = lax.exp(-x) / x
+    origin = choose(n > 1, 1 / choose(n > 1, n - 1, 1.0), np.inf)
+    out = choose(plain, value, choose(x == 0, origin, zeroth))
+    return choose(bad, np.nan, choose(plain & (x == np.inf), 0.0, out))
+
+
+@_general_exponential_integral.defjvp
+def _(primals, tangents):
+    (n, x), (_, t) = primals, tangents
+    first = n == 0
+    lower = _general_exponential_integral(choose(first, 1.0, n - 1), x)
+    slope = choose(first, -lax.exp(-x) * (1 + 1 / x) / x, -lower)
+    return _general_exponential_integral(n, x), t * slope
+
+
+@elementwise
+def expn(n: Any, x: Any) -> Array:
+    """Generalized exponential integrals ``En``: that of ``exp(-x t) / t^n`` from 1 on.
+
+    Args:
+      n: whole numbers, not negative; the derivative by them is 0.
+      x: real numbers, not negative.
+
+    Results are NaN for others.
+    """
+    n, x = map(strong, matched("expn", n, x))
+    wide = [at_least_single(v) for v in (n, x)]
+    return lax.convert_element_type(_general_exponential_integral(*wide), typeof(x).dtype)
+
+
+# Sine and cosine
+
+
+@custom_jvp
+def _sine_cosine(x: Any) -> Any:
+    size = lax.abs(x)
+    near = size < 6
+    low = choose(near, size, 1.0)
+    square = lax.square(low)
+    s = low * chebyshev(square / 18 - 1, SI_NEAR)
+    c = square * chebyshev(square / 18 - 1, CI_NEAR) + lax.log(low) + _EULER
+    high = choose(near, 6.0, size)
+    inverse = 1 / high
+    t = 72 * (inverse * inverse) - 1
+    f, g = chebyshev(t, SICI_F) * inverse, chebyshev(t, SICI_G) * (inverse * inverse)
+    angle = choose(high == np.inf, 0.0, high)
+    sine, cosine = lax.sin(angle), lax.cos(angle)
+    s = choose(near, s, math.pi / 2 - f * cosine - g * sine)
+    c = choose(near, c, f * sine - g * cosine)
+    s, c = choose(size == np.inf, math.pi / 2, s), choose(size == np.inf, 0.0, c)
+    c = choose(x == 0, -np.inf, choose(x == -np.inf, np.nan, c))
+    return choose(x < 0, -s, s), choose(x != x, x, c)
+
+
+@_sine_cosine.defjvp
+def _(primals, tangents):
+    (x,), (t,) = primals, tangents
+    zero = x == 0
+    safe = choose(zero, 1.0, x)
+    slope = choose(zero, 1.0, lax.sin(safe) / safe)
+    return _sine_cosine(x), (t * slope, t * (lax.cos(x) / x))
+
+
+@elementwise
+def sici(x: Any) -> tuple[Array, Array]:
+    """Sine and cosine integrals of real numbers: those of ``sin(t) / t`` from 0, and of
+    ``cos(t) / t`` from infinity, of the absolute value.
+
+    Raises:
+      ValueError: for complex numbers.
+    """
+    return widened(_sine_cosine)(strong(*floats("sici", x)))
+
+
+# Fresnel
+
+
+def _waves(x: Any) -> tuple[Any, Any]:
+    """Sine and cosine of ``π x² / 2``, the square taken modulo 4 before it is rounded."""
+    head, rest = halves(x)
+    four = lax.full_like(x, 4.0)
+    turns = lax.rem(head * head, four) + lax.rem(rest * (head + x), four)
+    angle = (math.pi / 2) * (turns - 4 * lax.floor(0.25 * turns + 0.5))
+    return lax.sin(angle), lax.cos(angle)
+
+
+@custom_jvp
+def _fresnel(x: Any) -> Any:
+    size = lax.abs(x)
+    near = size < 2
+    low = choose(near, size, 1.0)
+    t = lax.square(lax.square(low)) / 8 - 1
+    s = low * lax.square(low) * chebyshev(t, FRESNEL_S_NEAR)
+    c = low * chebyshev(t, FRESNEL_C_NEAR)
+    # Beyond 1e8 the results are 1/2 to the last digit.
+    high = choose(near, 2.0, lax.min(size, lax.full_like(x, 1e8)))
+    inverse = 1 / high
+    square = inverse * inverse
+    f = chebyshev(8 * square - 1, FRESNEL_F) * (inverse / math.pi)
+    g = chebyshev(8 * square - 1, FRESNEL_G) * (inverse * square / math.pi**2)
+    sine, cosine = _waves(high)
+    s = choose(near, s, 0.5 - f * cosine - g * sine)
+    c = choose(near, c, 0.5 + f * sine - g * cosine)
+    left = x < 0
+    s, c = choose(left, -s, s), choose(left, -c, c)
+    return choose(x != x, x, s), choose(x != x, x, c)
+
+
+@_fresnel.defjvp
+def _(primals, tangents):
+    (x,), (t,) = primals, tangents
+    sine, cosine = _waves(x)
+    return _fresnel(x), (t * sine, t * cosine)
+
+
+@elementwise
+def fresnel(x: Any) -> tuple[Array, Array]:
+    """Fresnel's integrals of real numbers: of ``sin(π t² / 2)`` and of ``cos(π t² / 2)`` from 0.
+
+    Raises:
+      NotImplementedError: for complex numbers.
+    """
+    x = strong(x)
+    if typeof(x).dtype.kind == "c":
+        raise NotImplementedError(
+            "fresnel of complex numbers is not implemented: integrate along a path instead"
+        )
+    return widened(_fresnel)(x)
+
+
+# The dilogarithm
+
+
+@custom_jvp
+def _spence(x: Any) -> Any:
+    big = x > 1.5
+    y = choose(big, 1 / choose(big, x, 2.0), x)
+    small = y < 0.5
+    w = choose(small, y, 1 - y)  # from -1/2 to 1/2
+    value = w * chebyshev(2 * bounded(w, -0.5, 0.5), DILOGARITHM)
+    lone = choose(small & (y > 0), y, 0.5)
+    mirrored = math.pi**2 / 6 - lax.log(lone) * lax.log1p(-lone) - value
+    mirrored = choose(y == 0, math.pi**2 / 6, mirrored)
+    value = choose(small, mirrored, value)
+    log = lax.log(choose(big, x, 2.0))
+    value = choose(big, -0.5 * log * log - value, value)
+    return choose((x < 0) | (x != x), np.nan, choose(x == np.inf, -np.inf, value))
+
+
+@_spence.defjvp
+def _(primals, tangents):
+    (x,), (t,) = primals, tangents
+    d = x - 1
+    near = lax.abs(d) < 1e-3
+    safe = choose(near, 1.0, d)
+    series = -1 + d * (0.5 + d * (-1 / 3 + d * (0.25 + d * (-0.2 + d / 6))))
+    return _spence(x), t * choose(near, series, -lax.log(x) / safe)
+
+
+@elementwise
+def spence(x: Any) -> Array:
+    """Spence's function, the dilogarithm of ``1 - x``: minus the integral of ``log(t) / (t - 1)``
+    from 1 to ``x``. NaN for negative numbers.
+
+    Raises:
+      TypeError: for other dtypes than ``float32`` and ``float64``.
+    """
+    single_or_double("spence", x)
+    return _spence(strong(x))
+
+
+# Owen
+
+
+_NODES = np.polynomial.legendre.leggauss(32)
+
+
+@custom_jvp
+def _owen(h: Any, a: Any) -> Any:
+    h, size = lax.abs(h), lax.abs(a)
+    large = size > 1
+    # T(h, a) = (Q(h) + Q(ah)) / 2 - Q(h) Q(ah) - T(ah, 1/a), with upper tails Q
+    height = choose(large, h * size, h)
+    height = choose(height == height, height, 0.0)
+    slope = choose(large, 1 / size, size)
+    top = lax.min(slope, 9 / lax.max(height, lax.full_like(h, 1e-3)))
+    total: Any = 0.0
+    for node, weight in zip(*_NODES):
+        u = lax.square(top * (0.5 * (node + 1)))
+        tilt = lax.exp(-0.5 * u * lax.square(lax.min(height, lax.full_like(h, 1e4))))
+        total = total + (0.5 * weight) * tilt / (1 + u)
+    bell = lax.exp(-0.5 * lax.square(height))
+    inner = top * total * bell / (2 * math.pi)
+    tails = [0.5 * lax.erfc(ROOT_HALF * v) for v in (h, height)]
+    outer = 0.5 * (tails[0] + tails[1]) - tails[0] * tails[1] - inner
+    outer = choose((size == np.inf), 0.5 * tails[0], outer)
+    out = choose(large, outer, inner)
+    return choose(a < 0, -out, choose((h != h) | (a != a), np.nan, out))
+
+
+@_owen.defjvp
+def _(primals, tangents):
+    (h, a), (th, ta) = primals, tangents
+    bell = lax.exp(-0.5 * lax.square(h))
+    by_h = -bell * lax.erf(ROOT_HALF * (a * h)) / (2 * math.sqrt(2 * math.pi))
+    more = 1 + lax.square(a)
+    by_a = lax.exp(-0.5 * lax.square(h) * more) / (2 * math.pi * more)
+    return _owen(h, a), th * by_h + ta * by_a
+
+
+@elementwise
+def owens_t(h: Any, a: Any) -> Array:
+    """Owen's function, the probability of ``X > h`` and ``0 < Y < a X`` for normal variables.
+
+    It is the integral of ``exp(-h² (1 + t²) / 2) / (1 + t²)`` from 0 to ``a``, over ``2π``, by
+    Gauss and Legendre's formula.
+
+    >>> round(float(owens_t(0.0, 1.0)), 6)
+    0.125
+    """
+    h, a = (at_least_single(strong(as_inexact(v))) for v in matched("owens_t", h, a))
+    h, a = _same_shape(h, a)
+    return _owen(h, a)
