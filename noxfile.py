@@ -130,7 +130,7 @@ def tests(session: nox.Session, part: str) -> None:
 def integration(session: nox.Session, python: str, *folders: str, **pins: str) -> None:
     """Tests of all wheels together, beside the real jax."""
     versions = [f"{name}=={pin}" for name, pin in pins.items()]
-    install(session, *EVERYTHING, python=python, also=[*TEST_TOOLS, *versions])
+    install(session, *EVERYTHING, python=python, also=[*TEST_TOOLS, "rich>=13", *versions])
     install_oracle(session, python)
     examples = [
         str(p.parent) for p in (ROOT / "integration_tests/thirdparty").glob("*/pyproject.toml")

@@ -62,7 +62,7 @@ class _SignatureOfWrapped:
 class JitFunction:
     """A compiled function, as :func:`jit` returns it."""
 
-    __signature__ = _SignatureOfWrapped()
+    __signature__: Any = _SignatureOfWrapped()
 
     def __init__(self, fun: Callable[..., Any], options: _Options):
         self._fun = fun

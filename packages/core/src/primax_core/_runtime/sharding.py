@@ -167,44 +167,44 @@ class SingleDeviceSharding(Sharding):
         return cls._made.setdefault((device, memory_kind), self)
 
     @property
-    def _devices(self):
+    def _devices(self) -> tuple[Device, ...]:
         return (self._device,)
 
     @property
-    def memory_kind(self):
+    def memory_kind(self) -> str | None:
         """The kind of memory that holds the array."""
         return self._memory_kind
 
     @property
-    def is_fully_replicated(self):
+    def is_fully_replicated(self) -> bool:
         """Whether every device holds the whole array: it does."""
         return True
 
-    def devices_indices_map(self, global_shape):
+    def devices_indices_map(self, global_shape: Shape) -> dict[Device, Index]:
         """Which part of an array of this shape the device holds: all of it."""
         return {self._device: (slice(None),) * len(global_shape)}
 
-    def with_memory_kind(self, kind):
+    def with_memory_kind(self, kind: str) -> SingleDeviceSharding:
         """The same device, another kind of memory."""
         return SingleDeviceSharding(self._device, memory_kind=kind)
 
-    def _hlo_sharding(self, ndim):
+    def _hlo_sharding(self, ndim: int) -> Any:
         return HloSharding.replicate()
 
-    def _sdy(self, ndim):
+    def _sdy(self, ndim: int) -> str | None:
         return None
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         kind = None if self._on_default_memory() else self._memory_kind
         return _restored, (self._device.platform, self._device.id, kind)
 
-    def __copy__(self):
+    def __copy__(self) -> SingleDeviceSharding:
         return self
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: Any) -> SingleDeviceSharding:
         return self
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"SingleDeviceSharding(device={self._device!r}, memory_kind={self._memory_kind})"
 
 

@@ -188,7 +188,12 @@ def batch_piece(prim: Primitive, params: dict, avals: list, dims: tuple, axis: A
     return remembered("batch", prim, params, (tuple(avals), dims, axis.key), make)
 
 
-def batch_jaxpr(jaxpr: Jaxpr, dims: tuple, axis: Axis, out_dims: Sequence | None = None):
+def batch_jaxpr(
+    jaxpr: Jaxpr,
+    dims: tuple[int | None, ...],
+    axis: Axis,
+    out_dims: Sequence[int | None] | None = None,
+) -> tuple[Jaxpr, tuple[int | None, ...]]:
     """A program on batches, and the mapped axes of its results.
 
     Args:
@@ -226,13 +231,13 @@ def batched_aval(aval, dim: int | None, size: int):
 
 
 def batch_of(
-    fun: Callable,
-    values: Sequence,
-    dims: Sequence,
+    fun: Callable[..., Any],
+    values: Sequence[Any],
+    dims: Sequence[int | None],
     axis: Axis,
-    of: Callable | None = None,
+    of: Callable[..., Any] | None = None,
     resumes: BatchTrace | None = None,
-):
+) -> tuple[list[Any], list[int | None]]:
     """Run a function of flat values on batches: results and their mapped axes.
 
     ``of`` is the user's function, named in error messages; ``resumes`` the trace whose examples

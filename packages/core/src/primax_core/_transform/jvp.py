@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._base.config import state
@@ -119,7 +119,7 @@ def jvp_piece(prim: Primitive, params: dict, avals: list, mask: tuple[bool, ...]
 
 def jvp_jaxpr(
     jaxpr: Jaxpr, mask: tuple[bool, ...], instantiate_outs: tuple[bool, ...] | bool = False
-):
+) -> tuple[Jaxpr, tuple[bool, ...]]:
     """Forward-mode program of a program, and which results have tangents.
 
     Args:
@@ -154,7 +154,9 @@ def jvp_jaxpr(
     return remembered_on(jaxpr, "jvp", (mask, instantiate_outs), make)
 
 
-def jvp_of(fun, primals: Sequence, tangents: Sequence):
+def jvp_of(
+    fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[list[Any], list[Any]]:
     """Run a function of flat values forward: results and tangents (``None`` where zero)."""
     parent = state.trace
     trace = JVPTrace(parent)

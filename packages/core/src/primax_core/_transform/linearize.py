@@ -161,12 +161,19 @@ class LinearPiece:
 
     __slots__ = ("forward", "n_outs", "residuals", "linear", "out_mask")
 
-    def __init__(self, forward, n_outs, residuals, linear, out_mask):
-        self.forward = forward
-        self.n_outs = n_outs
-        self.residuals = residuals
-        self.linear = linear
-        self.out_mask = out_mask
+    def __init__(
+        self,
+        forward: Jaxpr,
+        n_outs: int,
+        residuals: Sequence[tuple[str, int]],
+        linear: Jaxpr | None,
+        out_mask: Sequence[bool],
+    ):
+        self.forward: Jaxpr = forward
+        self.n_outs: int = n_outs
+        self.residuals: Sequence[tuple[str, int]] = residuals
+        self.linear: Jaxpr | None = linear
+        self.out_mask: Sequence[bool] = out_mask
 
 
 class TangentTrace(StagingTrace):

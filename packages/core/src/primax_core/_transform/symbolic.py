@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -79,7 +79,7 @@ def zeros(aval: ShapedArray) -> Any:
     return _full_maker[0](aval)
 
 
-add_any_p = Primitive("add_any")
+add_any_p: Final = Primitive("add_any")
 
 
 def add_tangents(x: Any, y: Any) -> Any:

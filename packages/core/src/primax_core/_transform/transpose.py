@@ -85,7 +85,9 @@ def transpose_jaxpr(
     return remembered_on(jaxpr, "transpose", (linear, ct_mask, instantiate_outs), make)
 
 
-def backward_pass(jaxpr: Jaxpr, linear: Sequence[bool], known: Sequence, cts: Sequence) -> list:
+def backward_pass(
+    jaxpr: Jaxpr, linear: Sequence[bool], known: Sequence[Any], cts: Sequence[Any]
+) -> list[Any]:
     """Cotangents (maybe ``Zero``) of a program's inputs, under the current trace.
 
     Equations that do not depend on linear inputs are computed forward first.

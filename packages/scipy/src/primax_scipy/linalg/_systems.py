@@ -8,11 +8,11 @@ memory and checks, ``overwrite_*`` and ``check_finite``, are of no effect.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import primax_numpy as pnp
 from primax_core import lax
-from primax_core.extend import Array, inexact, promoted, typeof
+from primax_core.extend import Array, ShortRoads, inexact, promoted, typeof
 
 from .._functions import as_inexact, check_arrays, compiled, is_complex
 from ._matrices import (
@@ -77,13 +77,20 @@ def solve_triangular(
     >>> solve_triangular(np.float32([[2, 0], [1, 1]]), np.float32([2, 3]), lower=True).tolist()
     [1.0, 2.0]
     """
-    check_system("solve_triangular", a, b)
     if trans not in _TRANS:
         raise ValueError(f"Invalid 'trans' value {trans}: it is 0, 1, 2, 'N', 'T' or 'C'")
-    out: Array = _solve_triangular(
-        a, b, trans=_TRANS[trans], lower=bool(lower), unit_diagonal=bool(unit_diagonal)
+    lower, unit_diagonal = bool(lower), bool(unit_diagonal)
+    key = (_TRANS[trans], lower, unit_diagonal)
+    found: Array | None = _triangular_solves.quick(key, a, b)
+    if found is not None:
+        return found
+    check_system("solve_triangular", a, b)
+    return _triangular_solves.slow(
+        key, (a, b), trans=key[0], lower=lower, unit_diagonal=unit_diagonal
     )
-    return out
+
+
+_triangular_solves: Final = ShortRoads(_solve_triangular)
 
 
 @compiled("lower", name="solve_positive")
@@ -128,16 +135,22 @@ def solve(
     """
     if assume_a not in _KINDS:
         raise ValueError(f"Expected assume_a to be one of {list(_KINDS)}; got {assume_a!r}")
+    lower = bool(lower)
+    roads, key = (_positive_solves, lower) if assume_a == "pos" else (_general_solves, None)
+    found: Array | None = roads.quick(key, a, b)
+    if found is not None:
+        return found
     check_system("solve", a, b)
-    if assume_a == "pos":
-        out: Array = _solve_positive(a, b, lower=bool(lower))
-        return out
-    return _solve_general(a, b)
+    return roads.slow(key, (a, b)) if key is None else roads.slow(key, (a, b), lower=lower)
 
 
 @compiled(name="solve")
 def _solve_general(a, b):
     return pnp.linalg.solve(a, b)
+
+
+_positive_solves: Final = ShortRoads(_solve_positive)
+_general_solves: Final = ShortRoads(_solve_general)
 
 
 # LU
@@ -307,9 +320,15 @@ def cho_solve(
       overwrite_b, check_finite: of no effect.
     """
     factor, lower = c_and_lower
+    lower = bool(lower)
+    found: Array | None = _factored_solves.quick(lower, factor, b)
+    if found is not None:
+        return found
     check_system("cho_solve", factor, b)
-    out: Array = _cho_solve(factor, b, lower=bool(lower))
-    return out
+    return _factored_solves.slow(lower, (factor, b), lower=lower)
+
+
+_factored_solves: Final = ShortRoads(_cho_solve)
 
 
 # Inverses and determinants

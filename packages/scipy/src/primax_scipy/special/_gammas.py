@@ -135,15 +135,23 @@ def gammasgn(x: Any) -> Array:
     return _sign_of_gamma(strong(*floats("gammasgn", x)))
 
 
-def _by_product(y: Any, factors: int) -> Any:
-    """Gamma from 1/2 to ``factors + 2``, by a series from 1 to 2 and a product."""
+def _by_product(y: Any, steps: tuple[int, ...]) -> Any:
+    """Gamma from 1/2 to 2 and the steps more, by a series from 1 to 2 and a product.
+
+    Each step takes as many factors or none.
+    """
     product = lax.full_like(y, 1.0)
     low = y < 1
     rest = choose(low, y + 1, y)
-    for _ in range(factors):
-        more = rest > 2
-        rest = choose(more, rest - 1, rest)
-        product = choose(more, product * rest, product)
+    left = sum(steps)
+    for n in steps:
+        left -= n
+        more = rest > left + 2
+        factors = rest - 1
+        for k in range(2, n + 1):
+            factors = factors * (rest - k)
+        product = choose(more, product * factors, product)
+        rest = choose(more, rest - n, rest)
     value = product * chebyshev(2 * bounded(rest, 1.0, 2.0) - 3, GAMMA)
     return choose(low, value / y, value)
 
@@ -163,11 +171,11 @@ def _gamma(x: Any) -> Any:
     y = choose(left, 1 - x, x)
     if is_double(x):
         limit, near = 172.0, y < 20
-        few = _by_product(choose(near, y, 1.0), 18)
+        few = _by_product(choose(near, y, 1.0), (8, 5, 2, 1, 1, 1))
         right = choose(near, few, _by_stirling(bounded(y, 20.0, limit)))
     else:
         limit = 36.0
-        right = _by_product(bounded(y, 0.5, limit), 34)
+        right = _by_product(bounded(y, 0.5, limit), (16, 9, 4, 2, 1, 1, 1))
     right = choose(y > limit, np.inf, right)
     near_zero = x - lax.floor(x + 0.5)
     odd = lax.rem(lax.abs(lax.floor(x + 0.5)), lax.full_like(x, 2.0)) == 1
