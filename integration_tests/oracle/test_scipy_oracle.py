@@ -170,6 +170,7 @@ LINALG: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("convolution_matrix", (b, 3), {"mode": "same"}),
 ]  # fmt: skip
 NO_GRADIENT = [
+    ("eigh_tridiagonal", (b, b[1:]), {"eigvals_only": True}),
     ("hessenberg", (A,), {}),
     ("hessenberg", (A,), {"calc_q": True}),
     ("schur", (A[0],), {}),

@@ -162,6 +162,26 @@ def gram(x):
     return x @ x.conj().T
 
 
+def test_tridiagonal_matrices() -> None:
+    d, e = b, b[1:] + 1
+    for options in ({}, {"select": "i", "select_range": (1, 2)}):
+        w, v = map(np.asarray, linalg.eigh_tridiagonal(d, e, **options))
+        close(w, theirs.eigh_tridiagonal(d, e, eigvals_only=True, **options), 1e-5)
+        close((np.diag(d) + np.diag(e, 1) + np.diag(e, -1)) @ v, v * w, 1e-5)
+        close(linalg.eigh_tridiagonal(d, e, eigvals_only=True, **options), w, 1e-5)
+    with enable_x64(True):
+        values = lambda d, e: linalg.eigh_tridiagonal(d, e, eigvals_only=True)
+        check_grads(values, (d.astype(np.float64), e.astype(np.float64)), 1)
+    for bad, match in (({"select": "x"}, "'a' or 'i'"), ({"select": "i"}, "needs select_range"),
+                       ({"select": "i", "select_range": (0, 9)}, "does not fit")):  # fmt: skip
+        with pytest.raises(ValueError, match=match):
+            linalg.eigh_tridiagonal(d, e, **bad)
+    with pytest.raises(NotImplementedError, match="select='v'"):
+        linalg.eigh_tridiagonal(d, e, select="v")
+    with pytest.raises(ValueError, match="one element less"):
+        linalg.eigh_tridiagonal(d, d)
+
+
 PATTERNS = ["toeplitz", "hankel", "circulant", "companion", "fiedler"]
 
 

@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
-import numpy as np
-
 from primax_core import custom_jvp, lax, tree
 from primax_core.extend import dtypes, typeof
 
@@ -18,14 +16,6 @@ from ._functions import at_least_single, like
 def is_double(x: Any) -> bool:
     """Whether the elements have 64 bits."""
     return bool(typeof(x).dtype == dtypes.f64)
-
-
-def horner(x: Any, coefficients: Sequence[float]) -> Any:
-    """A polynomial, its coefficients from the constant one on."""
-    total: Any = lax.full_like(x, coefficients[-1])
-    for c in reversed(coefficients[:-1]):
-        total = total * x + c
-    return total
 
 
 def chebyshev(t: Any, series: tuple[int, Sequence[float]]) -> Any:
@@ -109,4 +99,3 @@ ROOT_PI = math.sqrt(math.pi)
 ROOT_2 = math.sqrt(2.0)
 ROOT_HALF = math.sqrt(0.5)
 LOG_ROOT_TAU = 0.5 * math.log(2 * math.pi)
-INF = np.inf

@@ -4,6 +4,7 @@ Matrices lie in the last two axes; functions apply to each of them. Integers bec
 """
 
 from ._decompositions import eigh as eigh
+from ._decompositions import eigh_tridiagonal as eigh_tridiagonal
 from ._decompositions import hessenberg as hessenberg
 from ._decompositions import qr as qr
 from ._decompositions import qr_multiply as qr_multiply

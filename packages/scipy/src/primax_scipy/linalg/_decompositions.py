@@ -5,6 +5,7 @@ Arguments about memory and checks are of no effect.
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import primax_numpy as pnp
@@ -211,3 +212,59 @@ def qr_multiply(
         a, c, mode=mode, pivoting=bool(pivoting), conjugate=bool(conjugate)
     )
     return out
+
+
+@compiled("chosen", "eigvals_only", name="eigh_tridiagonal")
+def _eigh_tridiagonal(d, e, *, chosen, eigvals_only):
+    d, e = promoted("eigh_tridiagonal", d, e, inexact)
+    matrix = pnp.diag(d) + pnp.diag(e, -1) + pnp.diag(pnp.conj(e), 1)
+    subset = None if chosen is None else (chosen[0], chosen[1] + 1)
+    vectors, values = lax.linalg.eigh(matrix, subset_by_index=subset)
+    return values if eigvals_only else (values, vectors)
+
+
+def eigh_tridiagonal(
+    d: Any, e: Any, *, eigvals_only: bool = False, select: str = "a", select_range: Any = None,
+    tol: float | None = None, key: Any = None,
+) -> Any:  # fmt: skip
+    """Eigenvalues and eigenvectors of a Hermitian tridiagonal matrix, as a dense one.
+
+    Args:
+      d: the diagonal ``[n]``, real.
+      e: the diagonal below it ``[n - 1]``.
+      eigvals_only: give the eigenvalues alone.
+      select: ``"a"`` for all; ``"i"`` for those from the first to the last index, both included, of
+        ``select_range``.
+      select_range: two integers.
+      tol, key: of no effect.
+
+    Returns:
+      Eigenvalues ``[k]`` in ascending order and, in columns, eigenvectors ``[n, k]``.
+
+    Raises:
+      NotImplementedError: for ``select="v"``.
+      ValueError: for another ``select``, a range that does not exist, sizes that do not fit.
+    """
+    check_arrays("linalg.eigh_tridiagonal", d, e)
+    x, y = typeof(d).shape, typeof(e).shape
+    if len(x) != 1 or len(y) != 1 or not x[0] or y[0] != x[0] - 1:
+        raise ValueError(
+            f"linalg.eigh_tridiagonal: e has one element less than d, got shapes {x} and {y}"
+        )
+    if select == "v":
+        raise NotImplementedError(
+            "eigh_tridiagonal(..., select='v') is not implemented: their number depends on values"
+        )
+    if select not in ("a", "i"):
+        raise ValueError(f"linalg.eigh_tridiagonal: select must be 'a' or 'i', got {select!r}")
+    chosen = None
+    if select == "i":
+        if select_range is None:
+            raise ValueError("linalg.eigh_tridiagonal: select='i' needs select_range")
+        first, last = (operator.index(v) for v in select_range)
+        if not 0 <= first <= last < x[0]:
+            raise ValueError(
+                f"linalg.eigh_tridiagonal: select_range {(first, last)} does not fit {x[0]} values"
+            )
+        chosen = (first, last)
+    return _eigh_tridiagonal(d, e, chosen=chosen, eigvals_only=bool(eigvals_only))

@@ -24,6 +24,7 @@ from .._elementary import (
     chebyshev,
     choose,
     exp_of_square,
+    halves,
     is_double,
     widened,
     with_slope,
@@ -172,8 +173,7 @@ def _bell(x: Any) -> Any:
 
 
 def _half_bell(x: Any) -> Any:
-    head = lax.reduce_precision(x, 11 if is_double(x) else 8, 25 if is_double(x) else 11)
-    rest = x - head
+    head, rest = halves(x)
     return lax.exp(-0.5 * (head * head)) * lax.exp(-0.5 * (rest * (head + x)))
 
 
