@@ -12,7 +12,6 @@ from .._base.config import state
 from .._base.source import api_boundary
 from .._ir import dtypes
 from .._ir.jaxpr import Jaxpr
-from .._runtime.dispatch import as_operand
 from .._trace.core import call_on, check_leaks, set_trace, typeof
 from .._trace.staging import close_over, stage
 from .._transform.jvp import JVPTrace, JVPTracer, tracers
@@ -102,8 +101,6 @@ def _with_tangent(trace: JVPTrace, p: Any, t: Any, i: int):
             "jvp called with different primal and tangent shapes; Got primal shape "
             f"{aval.shape} and tangent shape as {shape}"
         )
-    if type(p) in (float, complex) and trace.parent is None:
-        p = as_operand(p)  # custom rules ask what they are given for its shape
     return p if is_float0 else tracers.get(type(p), JVPTracer)(trace, p, t)
 
 

@@ -13,7 +13,6 @@ from .._base.source import api_boundary
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import DebugInfo, Literal
-from .._runtime.dispatch import as_operand
 from .._trace.core import ref_handlers, typeof
 from .._trace.staging import tracer_classes
 from .._transform.linearize import Node, Tangent, linearize_of, tape_to_jaxpr
@@ -279,8 +278,6 @@ def pull_back(fun: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool):
 
         run, leaves, given_refs = followed_refs(flat, leaves, mask)
         refs = tree_flatten(primals)[0]
-    if state.trace is None:  # custom rules ask what they are given for its shape
-        leaves = [as_operand(x) if type(x) in (float, complex) else x for x in leaves]
     outs, tangents, trace, ins = linearize_of(run, leaves, mask, fun)
     last: list[Any] = []
     if given_refs:

@@ -107,7 +107,7 @@ class CustomVJP:
     def run_fwd(self, primals: Sequence, perturbed: Sequence[bool]):
         """Results and residuals, under the current trace."""
         n = self.num_consts
-        args = list(primals[n:])
+        args = [finished(p) for p in primals[n:]]
         if self.symbolic_zeros:
             args = [PerturbedValue(p, m) for p, m in zip(args, perturbed[n:])]
         with source.in_users_code():

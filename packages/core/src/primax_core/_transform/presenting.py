@@ -12,8 +12,9 @@ from .linearize import TangentTrace
 
 
 def finished(x: Any) -> Any:
-    """A value that may leave the library: literals become arrays or tracers."""
-    if type(x) is Literal:
+    """A value that may leave the library: literals and Python numbers become arrays or tracers,
+    which can be asked for their shape."""
+    if type(x) is Literal or type(x) is float or type(x) is complex:
         trace = current_trace()
         while isinstance(trace, TangentTrace):  # it writes down tangents; values live outside
             trace = trace.parent
