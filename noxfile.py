@@ -162,16 +162,16 @@ def versions(session: nox.Session, version: str, jaxlib: str) -> None:
     All samples of the conformance kit too: ``nox -s versions -- --samples all``. The NumPy layer
     and what stands on it run on the newest jaxlib in the comparison with the reference.
     """
+    if (version, jaxlib) == VERSIONS[0] and version == "{}.{}".format(*sys.version_info):
+        session.skip("tests(core) runs on this pair")
     python = own_environment(session, version, f"versions-{version}-{jaxlib}")
     install(session, CORE, python=python, also=[*TEST_TOOLS, f"jaxlib=={jaxlib}"])
-    kit = WITHOUT_KIT if runs_elsewhere(version, jaxlib) else FIRST_SAMPLES
+    kit = WITHOUT_KIT if kit_ran_before(version, jaxlib) else FIRST_SAMPLES
     pytest(session, "packages/core/tests", *kit, python=python)
 
 
-def runs_elsewhere(version: str, jaxlib: str) -> bool:
-    """Whether another session tries all primitives on this jaxlib."""
-    if (version, jaxlib) == VERSIONS[0] and version == "{}.{}".format(*sys.version_info):
-        return True  # tests(core)
+def kit_ran_before(version: str, jaxlib: str) -> bool:
+    """Whether an earlier pair that is found here has the same jaxlib."""
     earlier = VERSIONS[: VERSIONS.index((version, jaxlib))]
     return any(j == jaxlib and workspace.find_interpreter(v) for v, j in earlier)
 
