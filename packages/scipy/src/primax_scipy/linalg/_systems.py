@@ -74,6 +74,7 @@ def solve_triangular(
     Raises:
       ValueError: for another ``trans``, or sizes that do not fit.
 
+    >>> import numpy as np
     >>> solve_triangular(np.float32([[2, 0], [1, 1]]), np.float32([2, 3]), lower=True).tolist()
     [1.0, 2.0]
     """
@@ -354,6 +355,7 @@ def _det(a):
 def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """Determinants of square matrices.
 
+    >>> import numpy as np
     >>> float(det(np.float32([[2, 0], [0, 3]])))
     6.0
     """

@@ -56,6 +56,7 @@ def logpdf(x: Any, mean: Any, cov: Any, allow_singular: Any = None) -> Array:
       NotImplementedError: if ``allow_singular`` is given.
       ValueError: for shapes that do not fit.
 
+    >>> import numpy as np
     >>> round(float(logpdf(np.zeros(2), np.zeros(2), np.eye(2))), 4)
     -1.8379
     """
