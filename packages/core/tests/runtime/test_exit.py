@@ -53,6 +53,16 @@ WORK = {
                 time.sleep(100)
         daemons(work)
     """,
+    "daemons that finalise": """
+        class Finalised:
+            def __del__(self):
+                for _ in range(3000): pass
+        def work(_):
+            Finalised()
+            for _ in range(1500): pass
+        lax.sin(x)
+        daemons(lambda n: px.tree.map(work, [0] * 1000))
+    """,
     "daemons that do something else": "lax.sin(x); daemons(lambda n: time.sleep(0.001))",
     "daemons that show": """
         f = px.jit(lambda x: (px.debug.callback(lambda a: None, x), x + 1)[1])

@@ -61,6 +61,20 @@ class _Ending:
             _end(ident)
         return True
 
+    def watch_finalisers(self) -> None:
+        """Tell threads again, and show nothing, where Python reports what is raised and goes on.
+
+        It does so in finalisers and in the callbacks of weak references.
+        """
+        report = sys.unraisablehook
+
+        def hook(unraisable: sys.UnraisableHookArgs) -> None:
+            if unraisable.exc_type is not SystemExit:
+                report(unraisable)
+            self.told.pop(threading.get_ident(), None)
+
+        sys.unraisablehook = hook
+
     def wait(self) -> None:
         """Wait until no other thread is in the library."""
         looks, deadline = 0, time.monotonic() + _PATIENCE
@@ -83,7 +97,9 @@ def _end_threads() -> None:
     interpreter.ends = True
     if len(sys._current_frames()) > 1:
         sys.setswitchinterval(max(_UNDISTURBED, sys.getswitchinterval()))
-        _Ending().wait()
+        ending = _Ending()
+        ending.watch_finalisers()
+        ending.wait()
 
 
 if sys.version_info < (3, 14):
