@@ -11,8 +11,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import default_backend, lax
 from primax_core.extend import ShortRoads, dtypes, typeof
-
-from ._functions import compiled
+from primax_numpy.declaring import compiled
 
 # What hides a key: far below all similarities, but finite, so that a query to which all keys are
 # hidden attends to all of them alike and gives no NaN.

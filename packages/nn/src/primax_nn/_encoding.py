@@ -11,8 +11,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
-
-from ._functions import compiled, one_axis
+from primax_numpy.declaring import compiled, one_axis
 
 
 @compiled("n", "axis", "dtype", name="one_hot")

@@ -13,8 +13,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import custom_jvp, lax
 from primax_core.extend import Array, ShortRoads, dtypes, inexact, promoted, typeof
-
-from ._functions import (
+from primax_numpy.declaring import (
     as_inexact,
     check_arrays,
     compiled,
@@ -22,10 +21,10 @@ from ._functions import (
     is_complex,
     one_axis,
     refuse_bool,
-    refuse_integers,
     strong,
-    with_float,
 )
+
+from ._functions import refuse_integers, with_float
 
 # The logistic function and its integral
 

@@ -10,8 +10,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import custom_jvp, lax
 from primax_core.extend import Array, ShortRoads, inexact, promoted, same_rank, typeof
-
-from ._functions import (
+from primax_numpy.declaring import (
     as_inexact,
     axes_of,
     check_arrays,

@@ -10,8 +10,9 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import custom_jvp, lax
 from primax_core.extend import Array, dtypes, typeof
+from primax_numpy.declaring import elementwise
 
-from ._functions import elementwise, with_float
+from ._functions import with_float
 
 
 @custom_jvp

@@ -14,8 +14,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import custom_vjp, lax
 from primax_core.extend import Array, dtypes, typeof
-
-from ._functions import check_arrays, compiled
+from primax_numpy.declaring import check_arrays, compiled
 
 _NARROW: Final = (
     "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz",

@@ -16,8 +16,7 @@ import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, dtypes
 from primax_numpy import random
-
-from ._functions import axes_of, compiled
+from primax_numpy.declaring import axes_of, compiled
 
 
 @runtime_checkable

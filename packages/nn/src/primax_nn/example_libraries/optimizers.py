@@ -25,8 +25,7 @@ import primax_numpy as pnp
 from primax_core import tree
 from primax_core.extend import typeof
 from primax_core.tree_util import register_pytree_node
-
-from .._functions import compiled
+from primax_numpy.declaring import compiled
 
 Params = Any
 State = Any

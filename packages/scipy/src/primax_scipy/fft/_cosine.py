@@ -15,8 +15,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
-
-from .._functions import as_inexact, axes_of, check_arrays, compiled, is_complex, one_axis
+from primax_numpy.declaring import as_inexact, axes_of, check_arrays, compiled, is_complex, one_axis
 
 
 def _sized(x: Any, n: int, axis: int) -> Any:

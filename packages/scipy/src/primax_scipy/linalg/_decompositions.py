@@ -11,8 +11,8 @@ from typing import Any
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, inexact, promoted, typeof
+from primax_numpy.declaring import as_inexact, check_arrays, compiled, is_complex
 
-from .._functions import as_inexact, check_arrays, compiled, is_complex
 from ._matrices import adjoint, check_matrices, check_square
 
 _QR_MODES = ("full", "r", "economic")

@@ -10,8 +10,7 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.extend import dtypes, library_function, typeof
-
-from .._functions import check_arrays, is_complex
+from primax_numpy.declaring import check_arrays, is_complex
 
 
 def matrix_function(check: Callable[..., None]) -> Callable[[Any], Any]:

@@ -16,8 +16,8 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import jvp, lax
 from primax_core.extend import Array, dtypes, inexact, promoted, typeof
+from primax_numpy.declaring import as_inexact, check_arrays, compiled, is_complex, strong
 
-from .._functions import as_inexact, check_arrays, compiled, is_complex, strong
 from ._matrices import adjoint, check_matrices, check_one_matrix, check_square, identity_like
 
 # Up to which norm Padé's approximants of the exponential are exact to rounding (Higham, 2005), by

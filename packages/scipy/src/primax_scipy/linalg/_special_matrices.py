@@ -11,8 +11,9 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
+from primax_numpy.declaring import as_inexact, check_arrays, compiled
 
-from .._functions import as_inexact, check_arrays, compiled, promoted_floats
+from .._functions import promoted_floats
 
 
 def block_diag(*arrs: Any) -> Array:

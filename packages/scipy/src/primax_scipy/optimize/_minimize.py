@@ -10,8 +10,8 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax, value_and_grad
 from primax_core.extend import typeof
+from primax_numpy.declaring import check_arrays, is_complex
 
-from .._functions import check_arrays, is_complex
 from ._line_search import line_search
 
 

@@ -8,17 +8,16 @@ from typing import Any
 
 from primax_core import custom_jvp, lax
 from primax_core.extend import Array, dtypes, typeof
-
-from .._functions import (
+from primax_numpy.declaring import (
     as_inexact,
-    at_least_single,
     check_arrays,
     compiled,
     elementwise,
     is_complex,
-    like,
     strong,
 )
+
+from .._functions import at_least_single, like
 
 
 @elementwise

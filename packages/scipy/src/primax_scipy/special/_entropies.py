@@ -8,9 +8,10 @@ import numpy as np
 
 from primax_core import custom_jvp, lax
 from primax_core.extend import Array
+from primax_numpy.declaring import as_inexact, elementwise, is_complex
 
 from .._elementary import choose
-from .._functions import as_inexact, elementwise, is_complex, promoted_floats
+from .._functions import promoted_floats
 from ._gammas import _same_shape, matched
 
 

@@ -14,6 +14,14 @@ import numpy as np
 
 from primax_core import custom_jvp, lax
 from primax_core.extend import Array
+from primax_numpy.declaring import (
+    as_inexact,
+    check_arrays,
+    compiled,
+    elementwise,
+    is_complex,
+    strong,
+)
 
 from .._elementary import (
     LOG_ROOT_TAU,
@@ -29,16 +37,7 @@ from .._elementary import (
     widened,
     with_slope,
 )
-from .._functions import (
-    as_inexact,
-    check_arrays,
-    compiled,
-    elementwise,
-    floats,
-    is_complex,
-    single_or_double,
-    strong,
-)
+from .._functions import floats, single_or_double
 from ._faddeeva import faddeeva
 from ._tables import DAWSON_FAR, DAWSON_NEAR, ERFCX
 

@@ -10,19 +10,17 @@ import numpy as np
 
 from primax_core import custom_jvp, lax
 from primax_core.extend import Array, cast, dtypes, typeof
-
-from .._elementary import LOG_ROOT_TAU, bounded, chebyshev, choose, is_double, widened
-from .._functions import (
+from primax_numpy.declaring import (
     as_inexact,
     check_arrays,
     compiled,
     elementwise,
-    floats,
     is_complex,
-    like,
-    promoted_floats,
     strong,
 )
+
+from .._elementary import LOG_ROOT_TAU, bounded, chebyshev, choose, is_double, widened
+from .._functions import floats, like, promoted_floats
 from ._tables import GAMMA
 
 # Bernoulli numbers B(2k) over 2k (2k - 1): Stirling's series by 1 / z

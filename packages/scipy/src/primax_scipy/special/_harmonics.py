@@ -12,9 +12,9 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, Tracer, typeof
+from primax_numpy.declaring import check_arrays, compiled, strong
 
 from .._elementary import choose
-from .._functions import check_arrays, compiled, strong
 from ._gammas import _same_shape, matched
 
 

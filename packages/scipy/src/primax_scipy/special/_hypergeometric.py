@@ -13,9 +13,10 @@ import numpy as np
 
 from primax_core import custom_jvp, jvp, lax
 from primax_core.extend import Array, dtypes, typeof
+from primax_numpy.declaring import elementwise, strong
 
 from .._elementary import choose, is_double
-from .._functions import at_least_single, elementwise, like, strong
+from .._functions import at_least_single, like
 from ._gammas import matched, plain_sign
 
 

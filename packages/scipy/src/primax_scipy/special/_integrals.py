@@ -9,16 +9,10 @@ import numpy as np
 
 from primax_core import custom_jvp, lax
 from primax_core.extend import Array, typeof
+from primax_numpy.declaring import as_inexact, elementwise, strong
 
 from .._elementary import ROOT_HALF, bounded, chebyshev, choose, halves, is_double, widened
-from .._functions import (
-    as_inexact,
-    at_least_single,
-    elementwise,
-    floats,
-    single_or_double,
-    strong,
-)
+from .._functions import at_least_single, floats, single_or_double
 from ._gammas import _same_shape, matched
 from ._tables import (
     CI_NEAR,

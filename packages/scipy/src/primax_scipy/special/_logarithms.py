@@ -10,15 +10,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import custom_jvp, lax
 from primax_core.extend import Array, ShortRoads, inexact, promoted, same_rank, typeof
-
-from .._functions import (
-    axes_of,
-    check_arrays,
-    compiled,
-    is_complex,
-    refuse_bool,
-    strong,
-)
+from primax_numpy.declaring import axes_of, check_arrays, compiled, is_complex, refuse_bool, strong
 
 
 @compiled("axes", "keepdims", "signed", name="logsumexp")

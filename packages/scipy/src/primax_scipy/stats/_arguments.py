@@ -10,8 +10,9 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.extend import library_function, typeof
+from primax_numpy.declaring import check_arrays
 
-from .._functions import check_arrays, floats
+from .._functions import floats
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 

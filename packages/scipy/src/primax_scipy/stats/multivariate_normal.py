@@ -8,8 +8,9 @@ from typing import Any
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, typeof
+from primax_numpy.declaring import check_arrays, compiled
 
-from .._functions import check_arrays, compiled, floats
+from .._functions import floats
 
 
 @compiled(name="logpdf")

@@ -12,8 +12,8 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax, tree
 from primax_core.extend import dtypes, is_operand, typeof
+from primax_numpy.declaring import as_inexact, is_complex
 
-from ..._functions import as_inexact, is_complex
 from ._vectors import (
     Operator,
     chosen,

@@ -9,8 +9,7 @@ from typing import Any
 import primax_numpy as pnp
 from primax_core import lax, tree
 from primax_core.extend import typeof
-
-from ..._functions import is_complex
+from primax_numpy.declaring import is_complex
 
 
 def plus(x: Any, y: Any) -> Any:

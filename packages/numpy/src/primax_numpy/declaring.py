@@ -1,0 +1,42 @@
+"""What wheels that build on this one share: how functions are declared, and what they ask of their
+arguments.
+
+:func:`compiled` and :func:`elementwise` make public functions one executable each; ``check_arrays``
+and ``axes_of`` refuse bad arguments with the same words everywhere.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax_core.extend import cast, dtypes, inexact, typeof
+
+from ._checks import axes_of as axes_of, check_arrays as check_arrays, one_axis as one_axis
+from ._functions import compiled as compiled, elementwise as elementwise
+
+
+def is_complex(x: Any) -> bool:
+    """Whether the elements are complex."""
+    return bool(dtypes.issubdtype(typeof(x).dtype, np.complexfloating))
+
+
+def as_inexact(x: Any) -> Any:
+    """The operand; integers and booleans as floats."""
+    aval = typeof(x)
+    dtype, weak = inexact(aval.dtype, aval.weak_type)
+    return x if dtype == aval.dtype else cast(x, aval, dtype, weak)
+
+
+def strong(x: Any) -> Any:
+    """The operand as floats whose type is not weak."""
+    x = as_inexact(x)
+    aval = typeof(x)
+    return cast(x, aval, aval.dtype, False) if aval.weak_type else x
+
+
+def refuse_bool(name: str, x: Any) -> None:
+    """Raise TypeError for booleans."""
+    if typeof(x).dtype == np.bool_:
+        raise TypeError(f"{name} does not accept dtype bool: convert with x.astype(float).")
