@@ -145,7 +145,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _LAZY = (
-    *_modules.OPTIONAL,
+    *(name for name in _modules.OPTIONAL if "." not in name),
     *_modules.OWN,
     "ad",
     "debug",

@@ -42,6 +42,7 @@ EXPERIMENTAL: Final = ("checkify", "jet", "layout", "serialize_executable")
 
 OPTIONAL: Final = {
     "example_libraries": "primax_nn.example_libraries",
+    "experimental.sparse": "primax_scipy.experimental.sparse",
     "image": "primax_numpy.image",
     "nn": "primax_nn",
     "numpy": "primax_numpy",

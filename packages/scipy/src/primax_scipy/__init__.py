@@ -1,4 +1,4 @@
-"""primax-scipy: special functions, distributions, linear algebra, solvers, minimization.
+"""primax-scipy: special functions, distributions, linear algebra, solvers, sparse arrays.
 
 Modules are imported when they are first used.
 """
@@ -10,6 +10,7 @@ from typing import Any as _Any
 from primax_core.extend import register_internal_path as _register
 
 if TYPE_CHECKING:
+    from . import experimental as experimental
     from . import fft as fft
     from . import integrate as integrate
     from . import linalg as linalg
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 # Errors and jaxprs show the caller's line, not one of this package.
 _register(__path__[0])
 
-_MODULES = ("fft", "integrate", "linalg", "optimize", "sparse", "special", "stats")
+_MODULES = ("experimental", "fft", "integrate", "linalg", "optimize", "sparse", "special", "stats")
 
 
 def __getattr__(name: str) -> _Any:

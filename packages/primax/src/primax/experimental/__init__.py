@@ -1,4 +1,4 @@
-"""What the reference keeps below ``experimental``: modules and functions of the core."""
+"""What the reference keeps below ``experimental``: modules and functions of the wheels."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
     from . import hijax as hijax
     from . import pjit as pjit
+    from . import sparse as sparse
     from . import topologies as topologies
 
-_OWN = ("hijax", "pjit", "topologies")
+_OWN = ("hijax", "pjit", "sparse", "topologies")
 
 
 def __getattr__(name: str) -> _Any:

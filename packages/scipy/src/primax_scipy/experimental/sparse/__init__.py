@@ -1,0 +1,43 @@
+"""Sparse arrays in coordinates, and functions of them made from functions of arrays."""
+
+from ._base import CuSparseEfficiencyWarning as CuSparseEfficiencyWarning
+from ._base import JAXSparse as JAXSparse
+from ._base import SparseEfficiencyError as SparseEfficiencyError
+from ._base import SparseEfficiencyWarning as SparseEfficiencyWarning
+from ._bcoo import BCOO as BCOO
+from ._gradients import grad as grad
+from ._gradients import jacfwd as jacfwd
+from ._gradients import jacobian as jacobian
+from ._gradients import jacrev as jacrev
+from ._gradients import value_and_grad as value_and_grad
+from ._interpreter import sparse_rule as sparse_rule
+from ._interpreter import sparsify as sparsify
+from ._interpreter import todense as todense
+from ._interpreter import todense_p as todense_p
+from ._making import bcoo_extract as bcoo_extract
+from ._making import bcoo_fromdense as bcoo_fromdense
+from ._making import bcoo_sort_indices as bcoo_sort_indices
+from ._making import bcoo_sum_duplicates as bcoo_sum_duplicates
+from ._making import bcoo_todense as bcoo_todense
+from ._making import bcoo_update_layout as bcoo_update_layout
+from ._making import empty as empty
+from ._making import eye as eye
+from ._making import random_bcoo as random_bcoo
+from ._products import bcoo_dot_general as bcoo_dot_general
+from ._products import bcoo_dot_general_sampled as bcoo_dot_general_sampled
+from ._products import bcoo_multiply_dense as bcoo_multiply_dense
+from ._products import bcoo_multiply_sparse as bcoo_multiply_sparse
+from ._structure import bcoo_broadcast_in_dim as bcoo_broadcast_in_dim
+from ._structure import bcoo_concatenate as bcoo_concatenate
+from ._structure import bcoo_dynamic_slice as bcoo_dynamic_slice
+from ._structure import bcoo_gather as bcoo_gather
+from ._structure import bcoo_reduce_sum as bcoo_reduce_sum
+from ._structure import bcoo_reshape as bcoo_reshape
+from ._structure import bcoo_rev as bcoo_rev
+from ._structure import bcoo_slice as bcoo_slice
+from ._structure import bcoo_squeeze as bcoo_squeeze
+from ._structure import bcoo_transpose as bcoo_transpose
+
+from . import _control as _control
+from . import _elementwise as _elementwise
+from . import _structure_rules as _structure_rules

@@ -1,0 +1,440 @@
+"""Sparse arrays in coordinates, with batch and dense dimensions."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+import primax_numpy as pnp
+from primax_core import Array
+from primax_core.errors import ConcretizationTypeError
+from primax_core.extend import Tracer, is_operand
+from primax_core.tree_util import register_pytree_node_class
+
+from . import _coordinates as kernels
+from ._base import JAXSparse
+from ._interpreter import sparsify
+from ._update_layout import Stored, update_layout
+
+_add = sparsify(pnp.add)
+_subtract = sparsify(pnp.subtract)
+_multiply = sparsify(pnp.multiply)
+_divide = sparsify(pnp.true_divide)
+_power = sparsify(operator.pow)
+_matmul = sparsify(pnp.matmul)
+_equal = sparsify(pnp.equal)
+_not_equal = sparsify(pnp.not_equal)
+_less = sparsify(pnp.less)
+_less_equal = sparsify(pnp.less_equal)
+_greater = sparsify(pnp.greater)
+_greater_equal = sparsify(pnp.greater_equal)
+
+
+def _computed(fun: Callable[..., Any], x: Any, y: Any) -> Any:
+    """An operator's result; ``NotImplemented`` where an operand is no array."""
+    if all(isinstance(v, JAXSparse) or is_operand(v) for v in (x, y)):
+        return fun(x, y)
+    return NotImplemented
+
+
+@register_pytree_node_class
+class BCOO(JAXSparse):
+    """A sparse array in coordinates: data, and the indices where it stands.
+
+    The array's dimensions are batch dimensions, sparse ones and dense ones, in this order. Elements
+    at the same place add up, and elements at places beyond the array count for nothing: with such
+    *padding*, arrays with different numbers of elements share a shape, as do those of one batch.
+
+    Args:
+      args: ``data`` of shape ``(*batch, nse, *dense)`` and ``indices``, integers, of shape
+        ``(*batch, nse, n_sparse)``. Batch dimensions may have size 1 in either of them.
+      shape: the shape of the array, whose dimensions these are.
+      indices_sorted: whether places are known to be in the order of the array.
+      unique_indices: whether no place is known to occur twice.
+
+    Raises:
+      ValueError: where shapes do not go together.
+      TypeError: for indices that are not integers.
+
+    It is a pytree of ``data`` and ``indices``: an argument and a result of compiled functions, a
+    carry of loops, and mapped by ``vmap`` over batch dimensions. Operators and methods are those of
+    arrays where the results are sparse; others are an error that says so. See :func:`sparsify` for
+    functions of it, and :func:`grad` for derivatives.
+
+    >>> import primax_numpy as pnp
+    >>> a = BCOO.fromdense(pnp.array([[0.0, 1.0, 0.0], [2.0, 0.0, 3.0]]))
+    >>> a
+    BCOO(float32[2, 3], nse=3)
+    >>> a @ pnp.ones(3)
+    Array([1., 5.], dtype=float32)
+    >>> (2 * a.T).todense()
+    Array([[0., 4.],
+           [2., 0.],
+           [0., 6.]], dtype=float32)
+    """
+
+    data: Array
+    indices: Array
+    indices_sorted: bool
+    unique_indices: bool
+
+    def __init__(
+        self,
+        args: tuple[Any, Any],
+        *,
+        shape: Sequence[int],
+        indices_sorted: bool = False,
+        unique_indices: bool = False,
+    ):
+        data, indices = args
+        super().__init__((data, indices), shape=shape)
+        self.data, self.indices = pnp.asarray(data), pnp.asarray(indices)
+        self.indices_sorted, self.unique_indices = bool(indices_sorted), bool(unique_indices)
+        _check(self)
+
+    @property
+    def nse(self) -> int:
+        """The number of stored elements, in each batch."""
+        return int(self.indices.shape[-2])
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the elements."""
+        return self.data.dtype
+
+    @property
+    def n_batch(self) -> int:
+        """The number of batch dimensions.
+
+        Raises:
+          ValueError: where a transformation took away another dimension than these.
+        """
+        found = self.indices.ndim - 2
+        if found < 0:
+            raise ValueError(
+                f"a BCOO of shape {self.shape} was mapped or sliced along a dimension that is "
+                "not a batch dimension: store it with some, see BCOO.update_layout"
+            )
+        return found
+
+    @property
+    def n_sparse(self) -> int:
+        """The number of sparse dimensions."""
+        return int(self.indices.shape[-1])
+
+    @property
+    def n_dense(self) -> int:
+        """The number of dense dimensions."""
+        return self.data.ndim - 1 - self.n_batch
+
+    # As a pytree
+
+    def tree_flatten(self) -> tuple[tuple[Any, Any], Any]:
+        """``data`` and ``indices``; the shape and what is known of the places."""
+        return (self.data, self.indices), (self.shape, self.indices_sorted, self.unique_indices)
+
+    @classmethod
+    def tree_unflatten(cls, aux_data: Any, children: Any) -> BCOO:
+        """The array that was taken apart, with the batch dimensions that its parts have now."""
+        out = object.__new__(cls)
+        out.data, out.indices = children
+        shape, out.indices_sorted, out.unique_indices = aux_data
+        out.shape = _shape_now(out.data, out.indices, shape)
+        return out
+
+    def like(self, data: Any, indices: Any = None, shape: Any = None, **known: bool) -> BCOO:
+        """An array with other parts; what was known of the places holds where they stay."""
+        if indices is None:
+            indices = self.indices
+            known.setdefault("indices_sorted", self.indices_sorted)
+            known.setdefault("unique_indices", self.unique_indices)
+        return type(self)((data, indices), shape=self.shape if shape is None else shape, **known)
+
+    def __repr__(self) -> str:
+        name = type(self).__name__
+        try:
+            layout = {"nse": self.nse, "n_batch": self.n_batch, "n_dense": self.n_dense}
+            shown = ", ".join(f"{k}={v}" for k, v in layout.items() if v or k == "nse")
+            text = f"{name}({self.dtype.name}{list(self.shape)}, {shown})"
+        except (AttributeError, IndexError, ValueError):  # a pytree of other things than arrays
+            return f"{name}(data={self.data!r}, indices={self.indices!r}, shape={self.shape})"
+        return f"{type(self.data).__name__}[{text}]" if isinstance(self.data, Tracer) else text
+
+    # From and to other arrays
+
+    @classmethod
+    def fromdense(
+        cls,
+        mat: Any,
+        *,
+        nse: int | None = None,
+        index_dtype: Any = np.int32,
+        n_dense: int = 0,
+        n_batch: int = 0,
+    ) -> BCOO:
+        """The elements of an array that are not zero.
+
+        Args:
+          mat: an array of any shape and dtype.
+          nse: how many elements to store, by default as many as there are (in the batch, or of
+            the dense parts, that have most). Within compiled functions it must be given. Further
+            elements are left out, and fewer are padded.
+          index_dtype: the dtype of the indices.
+          n_dense, n_batch: the number of dense and of batch dimensions.
+
+        Raises:
+          ConcretizationTypeError: of traced arrays without ``nse``.
+          ValueError: for more dimensions than the array has.
+        """
+        mat = pnp.asarray(mat)
+        if n_batch < 0 or n_dense < 0 or n_batch + n_dense > mat.ndim:
+            raise ValueError(
+                f"an array of shape {mat.shape} has no n_batch={n_batch} batch and "
+                f"n_dense={n_dense} dense dimensions"
+            )
+        if nse is None:
+            if isinstance(mat, Tracer):
+                raise ConcretizationTypeError(
+                    mat, "The number of elements that are not zero: pass it as `nse`."
+                )
+            nse = int(kernels.most_occupied(mat, n_batch=n_batch, n_dense=n_dense))
+        data, indices = kernels.fromdense(
+            mat, nse=int(nse), n_batch=n_batch, n_dense=n_dense, index_dtype=np.dtype(index_dtype)
+        )
+        return cls((data, indices), shape=mat.shape, indices_sorted=True, unique_indices=True)
+
+    @classmethod
+    def from_scipy_sparse(
+        cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0
+    ) -> BCOO:
+        """The stored elements of an array of ``scipy.sparse``, of any format.
+
+        Raises:
+          NotImplementedError: for batch or dense dimensions; see :meth:`update_layout`.
+        """
+        if n_dense or n_batch:
+            raise NotImplementedError(
+                "BCOO.from_scipy_sparse with n_dense or n_batch: convert with update_layout()"
+            )
+        coo = mat.tocoo()
+        index_dtype = np.int32 if index_dtype is None else index_dtype
+        indices = np.stack([np.asarray(coo.row), np.asarray(coo.col)], 1).astype(index_dtype)
+        return cls((pnp.asarray(coo.data), indices), shape=coo.shape)
+
+    def todense(self) -> Array:
+        """The array with all of its elements, those at one place added up."""
+        dense: Array = kernels.todense(
+            self.data, self.indices, shape=self.shape, n_batch=self.n_batch
+        )
+        return dense
+
+    def astype(self, *args: Any, **kwargs: Any) -> BCOO:
+        """The array with its elements converted, as by :func:`primax.numpy.astype`."""
+        return self.like(self.data.astype(*args, **kwargs))
+
+    # The same elements, stored in another way
+
+    def sort_indices(self) -> BCOO:
+        """The array with its elements in the order of their places."""
+        data, indices = kernels.sorted_by_place(
+            self.data, self.indices, shape=self.shape, n_batch=self.n_batch
+        )
+        known = {"indices_sorted": True, "unique_indices": self.unique_indices}
+        return self.like(data, indices, **known)
+
+    def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
+        """The array with the elements at one place added up, in the order of their places.
+
+        Args:
+          nse: how many elements to store, by default as many as there are places. Within compiled
+            functions it must be given. Fewer are padded; further ones are left out.
+          remove_zeros: leave out elements that are zero (before they are added up).
+
+        Raises:
+          ValueError: of traced arrays without ``nse``.
+        """
+        how = {"shape": self.shape, "n_batch": self.n_batch, "remove_zeros": bool(remove_zeros)}
+        if nse is None:
+            if isinstance(self.data, Tracer) or isinstance(self.indices, Tracer):
+                raise ValueError(
+                    "sum_duplicates: pass nse, how many elements to store, within jit, vmap and "
+                    "other transformations: the number of different places is not known there"
+                )
+            nse = int(kernels.most_places(self.data, self.indices, **how))
+        data, indices = kernels.sum_duplicates(self.data, self.indices, nse=int(nse), **how)
+        return self.like(data, indices, indices_sorted=True, unique_indices=True)
+
+    def update_layout(
+        self,
+        *,
+        n_batch: int | None = None,
+        n_dense: int | None = None,
+        on_inefficient: str | None = "error",
+    ) -> BCOO:
+        """The array with other numbers of batch and of dense dimensions, by default the same.
+
+        Args:
+          on_inefficient: what to do where more would have to be stored: ``"error"``, ``"warn"``, or
+            ``None``.
+
+        Raises:
+          SparseEfficiencyError: for ``"error"``.
+          ValueError: for dimensions that the array does not have.
+        """
+        stored = Stored(self.data, self.indices, self.shape)
+        data, indices = update_layout(
+            stored,
+            self.n_batch if n_batch is None else n_batch,
+            self.n_dense if n_dense is None else n_dense,
+            on_inefficient,
+        )
+        if data is self.data and indices is self.indices:
+            return self
+        return self.like(data, indices)
+
+    # As arrays
+
+    def transpose(self, axes: Sequence[int] | None = None) -> BCOO:
+        """The array with its axes in another order, by default backwards.
+
+        Axes change places with axes of their kind, batch, sparse or dense.
+        """
+        out: BCOO = sparsify(lambda x: pnp.transpose(x, axes))(self)
+        return out
+
+    def reshape(self, *args: Any, **kwargs: Any) -> BCOO:
+        """The array in another shape, as arrays are."""
+        out: BCOO = sparsify(lambda x: x.reshape(*args, **kwargs))(self)
+        return out
+
+    def sum(self, *args: Any, **kwargs: Any) -> Any:
+        """The sum over axes, a sparse array; over all axes, an array."""
+        return sparsify(lambda x: pnp.sum(x, *args, **kwargs))(self)
+
+    def __getitem__(self, item: Any) -> BCOO:
+        out: BCOO = sparsify(lambda x: x[item])(self)
+        return out
+
+    def __iter__(self) -> Iterator[BCOO]:
+        return (self[i] for i in range(len(self)))
+
+    def __neg__(self) -> BCOO:
+        return self.like(-self.data)
+
+    def __pos__(self) -> BCOO:
+        return self
+
+    def __abs__(self) -> BCOO:
+        out: BCOO = sparsify(pnp.abs)(self)
+        return out
+
+    def __add__(self, other: Any) -> Any:
+        return _computed(_add, self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return _computed(_add, other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return _computed(_subtract, self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return _computed(_subtract, other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return _computed(_multiply, self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return _computed(_multiply, other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return _computed(_divide, self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return _computed(_divide, other, self)
+
+    def __matmul__(self, other: Any) -> Any:
+        return _computed(_matmul, self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return _computed(_matmul, other, self)
+
+    def __pow__(self, other: Any) -> Any:
+        if isinstance(other, int):
+            return sparsify(lambda x: x**other)(self)
+        return _computed(_power, self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return _computed(_power, other, self)
+
+    def __eq__(self, other: Any) -> Any:
+        return _computed(_equal, self, other)
+
+    def __ne__(self, other: Any) -> Any:
+        return _computed(_not_equal, self, other)
+
+    def __lt__(self, other: Any) -> Any:
+        return _computed(_less, self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return _computed(_less_equal, self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return _computed(_greater, self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return _computed(_greater_equal, self, other)
+
+
+def _check(x: BCOO) -> None:
+    """Refuse parts that do not go together."""
+    data, indices, shape = x.data.shape, x.indices.shape, x.shape
+    if not np.issubdtype(x.indices.dtype, np.integer):
+        raise TypeError(f"indices of a BCOO must be integers, got {x.indices.dtype.name}")
+    if len(indices) < 2:
+        raise ValueError(
+            f"indices of a BCOO have the shape (*batch, nse, n_sparse), got {indices}; only its "
+            "batch dimensions can be mapped or sliced"
+        )
+    n_batch, n_sparse = x.n_batch, x.n_sparse
+    n_dense = len(shape) - n_batch - n_sparse
+    wanted = (*shape[:n_batch], indices[-2], *shape[n_batch + n_sparse :])
+    if n_dense < 0:
+        raise ValueError(
+            f"indices of shape {indices} mean {n_batch} batch and {n_sparse} sparse dimensions, "
+            f"more than shape {shape} has"
+        )
+    if len(data) != len(wanted) or data[n_batch:] != wanted[n_batch:]:
+        raise ValueError(
+            f"data of shape {data} does not go with indices of shape {indices}, which for shape "
+            f"{shape} mean data of shape {wanted}"
+        )
+    for part in (data, indices):
+        for size, whole in zip(part[:n_batch], shape):
+            if size not in (1, whole):
+                raise ValueError(
+                    f"batch dimensions of data {data} and indices {indices} do not go with shape "
+                    f"{shape}"
+                )
+
+
+def _shape_now(data: Any, indices: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape with the batch dimensions that the parts have, after others were put in or taken
+    out by transformations."""
+    try:
+        n_batch = len(indices.shape) - 2
+        rest = int(indices.shape[-1]) + len(data.shape) - 1 - n_batch
+    except (AttributeError, IndexError, TypeError):  # no arrays
+        return shape
+    if n_batch < 0 or n_batch + rest == len(shape) or rest > len(shape):
+        return shape
+    now = tuple(max(sizes) for sizes in zip(data.shape[:n_batch], indices.shape[:n_batch]))
+    # Where parts have batches of size 1, the shape knows their size: axis 0 comes and goes.
+    kept = shape[max(len(shape) - n_batch - rest, 0) :]
+    known = kept[: len(kept) - rest]
+    new = now[: n_batch - len(known)]
+    if all(size in (1, whole) for size, whole in zip(now[len(new) :], known)):
+        return (*new, *kept)
+    return (*now, *shape[len(shape) - rest :])

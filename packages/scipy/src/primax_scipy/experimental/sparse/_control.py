@@ -1,0 +1,94 @@
+"""Rules of compiled functions, loops and conditionals, which hold programs.
+
+Sparse arrays go into them and come out as pytrees. What is known of their places is forgotten on
+the way, so that every round of a loop, and every branch, has the same kind of values.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from primax_core import jit, lax
+from primax_core.extend import Jaxpr, Primitive, known_primitives, register_cache
+
+from ._bcoo import BCOO
+from ._interpreter import evaluate, sparse_rule
+
+
+def _plain(values: Sequence[Any]) -> list[Any]:
+    return [
+        x.like(x.data, x.indices) if isinstance(x, BCOO) else x for x in values
+    ]  # fmt: skip
+
+
+(_jit_p,) = (p for p in known_primitives() if p.name == "jit")
+_jit_p: Primitive
+
+
+@functools.lru_cache(maxsize=512)
+def _compiled(program: Jaxpr, name: str) -> Callable[..., list[Any]]:
+    def run(*values: Any) -> list[Any]:
+        return evaluate(program, values)
+
+    run.__name__ = name
+    return jit(run)
+
+
+register_cache(_compiled.cache_clear)
+
+
+@_jit_p.rule(sparse_rule)
+def _(*values: Any, jaxpr: Jaxpr, name: str, **_: Any) -> list[Any]:
+    return _compiled(jaxpr, name)(*values)
+
+
+@lax.cond_p.rule(sparse_rule)
+def _(index: Any, *values: Any, branches: Sequence[Jaxpr]) -> list[Any]:
+    runs = [lambda *vs, b=branch: _plain(evaluate(b, vs)) for branch in branches]
+    out: list[Any] = lax.switch(lax.convert_element_type(index, np.int32), runs, *_plain(values))
+    return out
+
+
+@lax.scan_p.rule(sparse_rule)
+def _(
+    *values: Any,
+    jaxpr: Jaxpr,
+    length: int,
+    reverse: bool,
+    unroll: int,
+    num_consts: int,
+    num_carry: int,
+) -> list[Any]:
+    consts, rest = values[:num_consts], _plain(values[num_consts:])
+    carry, xs = rest[:num_carry], rest[num_carry:]
+    # One batch after the other is what the body gets of a sparse array.
+    xs = [x.update_layout(n_batch=max(x.n_batch, 1)) if isinstance(x, BCOO) else x for x in xs]
+
+    def body(carry: Any, xs: Any) -> tuple[Any, Any]:
+        outs = _plain(evaluate(jaxpr, [*consts, *carry, *xs]))
+        return outs[:num_carry], outs[num_carry:]
+
+    carry, ys = lax.scan(body, carry, xs, length, reverse, unroll)
+    return [*carry, *ys]
+
+
+@lax.while_p.rule(sparse_rule)
+def _(
+    *values: Any, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_nconsts: int, body_nconsts: int
+) -> list[Any]:
+    cond_consts, rest = values[:cond_nconsts], values[cond_nconsts:]
+    body_consts, init = rest[:body_nconsts], _plain(rest[body_nconsts:])
+
+    def going(state: Any) -> Any:
+        (found,) = evaluate(cond_jaxpr, [*cond_consts, *state])
+        return found
+
+    def step(state: Any) -> list[Any]:
+        return _plain(evaluate(body_jaxpr, [*body_consts, *state]))
+
+    out: list[Any] = lax.while_loop(going, step, init)
+    return out

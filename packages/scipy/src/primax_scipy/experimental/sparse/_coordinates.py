@@ -1,0 +1,241 @@
+"""Kernels on arrays in coordinates: ``data`` and the ``indices`` where it stands.
+
+For a shape that consists of ``n_batch`` batch dimensions, ``n_sparse`` sparse and ``n_dense`` dense
+ones, ``data`` has the shape ``(*batch, nse, *dense)`` and ``indices`` ``(*batch, nse, n_sparse)``.
+Elements at the same place add up. An element at a place beyond the array is none at all: such
+*padding* lets batches of different lengths share a shape.
+
+What is written here for one batch is mapped over all of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import primax_numpy as pnp
+from primax_core import lax, vmap
+from primax_core.extend import typeof
+from primax_numpy.declaring import compiled
+
+
+def mapped(fun: Callable[..., Any], n_batch: int) -> Callable[..., Any]:
+    """The function mapped over the leading dimensions of all of its arguments."""
+    for _ in range(n_batch):
+        fun = vmap(fun)
+    return fun
+
+
+def spread(data: Any, indices: Any, batch: tuple[int, ...]) -> tuple[Any, Any]:
+    """Both arrays with batch dimensions of full size, where they may have size 1."""
+    n = len(batch)
+    data = pnp.broadcast_to(data, batch + typeof(data).shape[n:])
+    indices = pnp.broadcast_to(indices, batch + typeof(indices).shape[n:])
+    return data, indices
+
+
+def columns(indices: Any) -> list[Any]:
+    """The places of one batch, dimension by dimension."""
+    return [indices[:, i] for i in range(typeof(indices).shape[1])]
+
+
+def chosen(indices: Any, dims: Sequence[int]) -> Any:
+    """The coordinates of places along some dimensions, in any order."""
+    return pnp.stack([indices[..., d] for d in dims], -1) if dims else indices[..., :0]
+
+
+def inside(indices: Any, shape: Sequence[int]) -> Any:
+    """Which places of one batch are within the array."""
+    within: Any = pnp.ones((typeof(indices).shape[0],), np.bool_)
+    for column, size in zip(columns(indices), shape):
+        within = within & (column >= -size) & (column < size)
+    return within
+
+
+def normal(indices: Any, shape: Sequence[int]) -> Any:
+    """Places counted from the front, and padding at the place just beyond the last."""
+    limits = np.asarray(shape, typeof(indices).dtype)
+    counted = pnp.where(indices < 0, indices + limits, indices)
+    return pnp.where(inside(indices, shape)[:, None], counted, limits)
+
+
+def masked(data: Any, keep: Any) -> Any:
+    """The data, zero where it is not kept."""
+    keep = lax.expand_dims(keep, range(typeof(keep).ndim, typeof(data).ndim))
+    return pnp.where(keep, data, pnp.zeros((), typeof(data).dtype))
+
+
+def gathered(dense: Any, indices: Any, fill: Any = 0) -> Any:
+    """The rows of an array at the places of one batch, ``fill`` for padding."""
+    if not typeof(indices).shape[1]:
+        return pnp.broadcast_to(dense, (typeof(indices).shape[0], *typeof(dense).shape))
+    return dense.at[tuple(columns(indices))].get(mode="fill", fill_value=fill)
+
+
+def scattered(data: Any, indices: Any, onto: Any) -> Any:
+    """The data of one batch added to an array at its places."""
+    is_bool = typeof(onto).dtype == np.bool_
+    if not typeof(indices).shape[1]:
+        total = pnp.any(data, 0) if is_bool else pnp.sum(data, 0, dtype=typeof(data).dtype)
+        return onto | total if is_bool else onto + total
+    at = onto.at[tuple(columns(indices))]
+    return at.max(data, mode="drop") if is_bool else at.add(data, mode="drop")
+
+
+def sums_at(data: Any, indices: Any, shape: Sequence[int]) -> Any:
+    """The data of one batch in an array of zeros."""
+    return scattered(data, indices, lax.full(tuple(shape), 0, typeof(data).dtype))
+
+
+def grouped(indices: Any, shape: Sequence[int]) -> tuple[Any, Any, Any]:
+    """Elements of one batch in order of their places, and which share a place.
+
+    Returns:
+      ``order``, sorted places, and for each of these the number of its group.
+    """
+    nse, n_sparse = typeof(indices).shape
+    if not n_sparse:
+        return lax.iota(np.int32, nse), indices, lax.full((nse,), 0, np.int32)
+    *sorted_columns, order = lax.sort(
+        [*columns(normal(indices, shape)), lax.iota(np.int32, nse)], num_keys=n_sparse
+    )
+    places = pnp.stack(sorted_columns, 1)
+    differs = pnp.any(places[1:] != places[:-1], axis=1)
+    return order, places, pnp.cumsum(pnp.concatenate([pnp.zeros(min(nse, 1), np.bool_), differs]))
+
+
+# Whole kernels
+
+
+@compiled("shape", "n_batch")
+def todense(data: Any, indices: Any, *, shape: tuple[int, ...], n_batch: int) -> Any:
+    """The array with all of its elements."""
+    data, indices = spread(data, indices, shape[:n_batch])
+    return mapped(partial(sums_at, shape=shape[n_batch:]), n_batch)(data, indices)
+
+
+@compiled("n_batch")
+def added(data: Any, indices: Any, onto: Any, *, n_batch: int) -> Any:
+    """An array with the elements added to it."""
+    data, indices = spread(data, indices, typeof(onto).shape[:n_batch])
+    return mapped(scattered, n_batch)(data, indices, onto)
+
+
+@compiled("n_batch")
+def extract(indices: Any, dense: Any, *, n_batch: int) -> Any:
+    """The elements of an array at the places, zero for padding."""
+    batch = typeof(dense).shape[:n_batch]
+    indices = pnp.broadcast_to(indices, batch + typeof(indices).shape[n_batch:])
+    return mapped(lambda i, d: gathered(d, i), n_batch)(indices, dense)
+
+
+def _occupied(dense: Any, n_batch: int, n_dense: int) -> Any:
+    ndim = typeof(dense).ndim
+    return pnp.any(dense != 0, axis=tuple(range(ndim - n_dense, ndim)))
+
+
+@compiled("n_batch", "n_dense")
+def most_occupied(dense: Any, *, n_batch: int, n_dense: int) -> Any:
+    """The number of places with elements other than zero, in the batch that has most."""
+    counts = pnp.sum(_occupied(dense, n_batch, n_dense), axis=_sparse_axes(dense, n_batch, n_dense))
+    return pnp.max(counts, initial=0)
+
+
+def _sparse_axes(dense: Any, n_batch: int, n_dense: int) -> tuple[int, ...]:
+    return tuple(range(n_batch, typeof(dense).ndim - n_dense))
+
+
+@compiled("nse", "n_batch", "n_dense", "index_dtype")
+def fromdense(dense: Any, *, nse: int, n_batch: int, n_dense: int, index_dtype: Any) -> Any:
+    """The data and the indices of an array's first ``nse`` elements other than zero."""
+
+    def one(occupied: Any, dense: Any) -> tuple[Any, Any]:
+        shape = typeof(occupied).shape
+        if not shape:
+            indices = lax.full((nse, 0), 0, index_dtype)
+            first = lax.iota(np.int32, nse) == 0
+            return masked(gathered(dense, indices), first), indices
+        found = pnp.nonzero(occupied, size=nse, fill_value=shape)
+        indices = pnp.stack([lax.convert_element_type(f, index_dtype) for f in found], 1)
+        return gathered(dense, indices), indices
+
+    return mapped(one, n_batch)(_occupied(dense, n_batch, n_dense), dense)
+
+
+@compiled("shape", "n_batch")
+def sorted_by_place(data: Any, indices: Any, *, shape: tuple[int, ...], n_batch: int) -> Any:
+    """The elements in the order of their places, as they stand in the array."""
+
+    def one(data: Any, indices: Any) -> tuple[Any, Any]:
+        nse, n_sparse = typeof(indices).shape
+        keys = [*columns(indices), lax.iota(np.int32, nse)]
+        order = lax.sort(keys, num_keys=n_sparse)[-1] if n_sparse else keys[-1]
+        return data[order], indices[order]
+
+    return mapped(one, n_batch)(*spread(data, indices, shape[:n_batch]))
+
+
+@compiled("shape", "n_batch", "remove_zeros")
+def most_places(
+    data: Any, indices: Any, *, shape: tuple[int, ...], n_batch: int, remove_zeros: bool
+) -> Any:
+    """The number of different places in the batch that has most."""
+    sparse = shape[n_batch : n_batch + typeof(indices).shape[-1]]
+
+    def one(data: Any, indices: Any) -> Any:
+        kept = _kept(data, indices, sparse, remove_zeros)
+        _, places, group = grouped(kept, sparse)
+        return pnp.sum(_firsts(group) & inside(places, sparse))
+
+    counts = mapped(one, n_batch)(*spread(data, indices, shape[:n_batch]))
+    return pnp.max(counts, initial=0)
+
+
+def _kept(data: Any, indices: Any, shape: tuple[int, ...], remove_zeros: bool) -> Any:
+    """The places, those of zeros beyond the array if these are to be removed."""
+    if not remove_zeros or not shape:
+        return indices
+    occupied = pnp.any(data != 0, axis=tuple(range(1, typeof(data).ndim)))
+    return pnp.where(occupied[:, None], indices, np.asarray(shape, typeof(indices).dtype))
+
+
+def _firsts(group: Any) -> Any:
+    first = pnp.ones(min(1, typeof(group).shape[0]), np.bool_)
+    return pnp.concatenate([first, group[1:] != group[:-1]])
+
+
+def summed(
+    data: Any, indices: Any, shape: tuple[int, ...], nse: int, remove_zeros: bool = False
+) -> tuple[Any, Any]:
+    """The elements of one batch with those at one place added up: ``nse`` of them, then padding."""
+    kept = _kept(data, indices, shape, remove_zeros)
+    order, places, group = grouped(kept, shape)
+    group = pnp.where(inside(places, shape), group, nse)
+    padding = pnp.broadcast_to(np.asarray(shape, typeof(places).dtype), (nse, len(shape)))
+    onto = lax.full((nse, *typeof(data).shape[1:]), 0, typeof(data).dtype)
+    return (
+        scattered(data[order], group[:, None], onto),
+        padding.at[group].set(places, mode="drop"),
+    )
+
+
+@compiled("shape", "n_batch", "nse", "remove_zeros")
+def sum_duplicates(
+    data: Any, indices: Any, *, shape: tuple[int, ...], n_batch: int, nse: int, remove_zeros: bool
+) -> Any:
+    """The elements with those at one place added up."""
+    sparse = shape[n_batch : n_batch + typeof(indices).shape[-1]]
+    one = partial(summed, shape=sparse, nse=nse, remove_zeros=remove_zeros)
+    return mapped(one, n_batch)(*spread(data, indices, shape[:n_batch]))
+
+
+def fitted(data: Any, indices: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
+    """The elements of one batch, no more of them than there are places."""
+    most = math.prod(shape)
+    return (
+        (data, indices) if typeof(indices).shape[0] <= most else summed(data, indices, shape, most)
+    )

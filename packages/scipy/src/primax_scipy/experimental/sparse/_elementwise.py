@@ -1,0 +1,140 @@
+"""Rules of elementwise primitives: those that leave zeros zero work on what is stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import primax_numpy as pnp
+from primax_core import lax
+from primax_core.ad_checkpoint import name_p
+from primax_core.extend import Primitive, add_any_p, known_primitives, typeof
+
+from . import _coordinates as kernels
+from ._bcoo import BCOO
+from ._interpreter import DENSE, sparse_rule, type_of
+from ._products import at_places, bcoo_multiply_dense, bcoo_multiply_sparse
+from ._structure import bcoo_broadcast_in_dim, in_one_layout
+
+
+def _linear(prim: Primitive) -> None:
+    """Of the sum of elements at one place it is the sum."""
+
+    @prim.rule(sparse_rule)
+    def _(x: BCOO, **params: Any) -> BCOO:
+        return x.like(prim.bind(x.data, **params))
+
+
+def _zero_at_zero(prim: Primitive) -> None:
+    """Of zero it is zero; elements at one place are added up first."""
+
+    @prim.rule(sparse_rule)
+    def _(x: BCOO, **params: Any) -> BCOO:
+        x = _without_duplicates(x)
+        return x.like(prim.bind(x.data, **params))
+
+
+def _without_duplicates(x: BCOO) -> BCOO:
+    return x if x.unique_indices else x.sum_duplicates(nse=x.nse, remove_zeros=False)
+
+
+for _prim in (
+    lax.neg_p,
+    lax.real_p,
+    lax.imag_p,
+    lax.conj_p,
+    lax.copy_p,
+    lax.stop_gradient_p,
+    name_p,
+):
+    _linear(_prim)
+
+for _prim in (
+    lax.abs_p, lax.asin_p, lax.asinh_p, lax.atan_p, lax.atanh_p, lax.cbrt_p, lax.ceil_p, lax.erf_p,
+    lax.erf_inv_p, lax.expm1_p, lax.floor_p, lax.log1p_p, lax.round_p, lax.sign_p, lax.sin_p,
+    lax.sinh_p, lax.sqrt_p, lax.square_p, lax.tan_p, lax.tanh_p, lax.reduce_precision_p,
+    lax.convert_element_type_p, lax.bessel_i1e_p,
+):  # fmt: skip
+    _zero_at_zero(_prim)
+
+_OTHER_AT_ZERO = {
+    "acos", "acosh", "bessel_i0e", "clamp", "complex", "cos", "cosh", "digamma", "eq", "eq_to",
+    "erfc", "exp", "exp2", "ge", "gt", "is_finite", "le", "le_to", "lgamma", "log", "log2",
+    "logistic", "lt", "lt_to", "ne", "not", "one_minus_square", "pow", "rsqrt",
+}  # fmt: skip
+
+for _prim in known_primitives():
+    if _prim.name in _OTHER_AT_ZERO:
+        _prim.unsupported(sparse_rule, DENSE)
+
+
+@lax.integer_pow_p.rule(sparse_rule)
+def _(x: BCOO, *, y: int) -> BCOO:
+    if y <= 0:
+        raise NotImplementedError(f"sparse arrays: a sparse array to the power of {y}: {DENSE}")
+    x = _without_duplicates(x)
+    return x.like(lax.integer_pow(x.data, y))
+
+
+# Of two operands
+
+
+def grown(x: BCOO, shape: tuple[int, ...]) -> BCOO:
+    """The array in a shape of as many dimensions or more, the last of which are its own."""
+    to = range(len(shape) - x.ndim, len(shape))
+    return bcoo_broadcast_in_dim(x, shape=shape, broadcast_dimensions=to)
+
+
+@lax.mul_p.rule(sparse_rule)
+def _(x: Any, y: Any, **_: Any) -> BCOO:
+    shape = pnp.broadcast_shapes(type_of(x).shape, type_of(y).shape)
+    if isinstance(x, BCOO) and isinstance(y, BCOO):
+        x, y = (a if a.ndim == len(shape) else grown(a, shape) for a in (x, y))
+        return bcoo_multiply_sparse(x, y)
+    mat, v = (x, y) if isinstance(x, BCOO) else (y, x)
+    mat = grown(mat, shape)
+    return mat.like(bcoo_multiply_dense(mat, v))
+
+
+def _add(x: Any, y: Any, **_: Any) -> Any:
+    shape = pnp.broadcast_shapes(type_of(x).shape, type_of(y).shape)
+    if isinstance(x, BCOO) and isinstance(y, BCOO):
+        return _appended(*in_one_layout([grown(x, shape), grown(y, shape)]))
+    mat, v = (x, y) if isinstance(x, BCOO) else (y, x)
+    if typeof(v).shape != shape:
+        raise NotImplementedError(
+            f"sparse arrays: the sum of a sparse array of shape {mat.shape} and an array of shape "
+            f"{typeof(v).shape}: {DENSE}"
+        )
+    mat = grown(mat, shape)
+    return kernels.added(mat.data, mat.indices, v, n_batch=mat.n_batch)
+
+
+def _appended(x: BCOO, y: BCOO) -> BCOO:
+    """The elements of both: one array after the other, along a dimension that all share."""
+    nb = x.n_batch
+    shape = x.shape
+    (data, indices), (data2, indices2) = (
+        kernels.spread(a.data, a.indices, shape[:nb]) for a in (x, y)
+    )
+    return x.like(
+        pnp.concatenate([data, data2], axis=nb), pnp.concatenate([indices, indices2], axis=nb)
+    )
+
+
+lax.add_p.rule(sparse_rule)(_add)
+add_any_p.rule(sparse_rule)(_add)
+
+
+@lax.sub_p.rule(sparse_rule)
+def _(x: Any, y: Any, **_: Any) -> Any:
+    return _add(x, -y)
+
+
+@lax.div_p.rule(sparse_rule)
+def _(x: Any, y: Any, **_: Any) -> BCOO:
+    if isinstance(y, BCOO):
+        raise NotImplementedError(
+            f"sparse arrays: division by a sparse array, most of whose elements are zero: {DENSE}"
+        )
+    mat = grown(x, pnp.broadcast_shapes(x.shape, typeof(y).shape))
+    return mat.like(at_places(mat, y, lax.div, 1))

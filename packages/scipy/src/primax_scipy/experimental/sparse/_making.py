@@ -1,0 +1,217 @@
+"""Sparse arrays made from nothing, and the functions that only call methods."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import primax_numpy as pnp
+from primax_core import Array, dtypes, vmap
+from primax_numpy import random
+
+from . import _coordinates as kernels
+from ._bcoo import BCOO
+from ._structure import require_bcoo
+
+
+def bcoo_fromdense(
+    mat: Any,
+    *,
+    nse: int | None = None,
+    n_batch: int = 0,
+    n_dense: int = 0,
+    index_dtype: Any = np.int32,
+) -> BCOO:
+    """The elements of an array that are not zero: see :meth:`BCOO.fromdense`."""
+    return BCOO.fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype)
+
+
+def bcoo_todense(mat: BCOO) -> Array:
+    """The array with all of its elements: see :meth:`BCOO.todense`."""
+    require_bcoo("bcoo_todense", mat)
+    return mat.todense()
+
+
+def bcoo_sort_indices(mat: BCOO) -> BCOO:
+    """The array with its elements in the order of their places."""
+    require_bcoo("bcoo_sort_indices", mat)
+    return mat.sort_indices()
+
+
+def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
+    """The array with the elements at one place added up, zeros too: see
+    :meth:`BCOO.sum_duplicates`."""
+    require_bcoo("bcoo_sum_duplicates", mat)
+    return mat.sum_duplicates(nse=nse, remove_zeros=False)
+
+
+def bcoo_update_layout(
+    mat: BCOO,
+    *,
+    n_batch: int | None = None,
+    n_dense: int | None = None,
+    on_inefficient: str | None = "error",
+) -> BCOO:
+    """The array with other numbers of batch and of dense dimensions: see
+    :meth:`BCOO.update_layout`."""
+    require_bcoo("bcoo_update_layout", mat)
+    return mat.update_layout(n_batch=n_batch, n_dense=n_dense, on_inefficient=on_inefficient)
+
+
+def bcoo_extract(sparr: BCOO, arr: Any, *, assume_unique: bool | None = None) -> BCOO:
+    """The elements of an array at the places of a sparse one.
+
+    Args:
+      assume_unique: take elements as they are, also where a place occurs twice. By default, and for
+        ``False``, such a place has the array's element once and zeros.
+
+    Raises:
+      ValueError: where the shapes differ.
+    """
+    require_bcoo("bcoo_extract", sparr)
+    arr = pnp.asarray(arr)
+    if arr.shape != sparr.shape:
+        raise ValueError(f"shape mismatch: sparr.shape={sparr.shape} arr.shape={arr.shape}")
+    if not (sparr.unique_indices or assume_unique):
+        sparr = sparr.sum_duplicates(nse=sparr.nse, remove_zeros=False)
+    return sparr.like(kernels.extract(sparr.indices, arr, n_batch=sparr.n_batch))
+
+
+_MISSING = ("bcsr", "coo", "csr", "csc")
+
+
+def _check_format(sparse_format: str) -> None:
+    if sparse_format in _MISSING:
+        raise NotImplementedError(f"sparse_format={sparse_format!r}: only 'bcoo' is there so far")
+    if sparse_format != "bcoo":
+        raise ValueError(f"sparse_format={sparse_format!r} is not known; it can be 'bcoo'")
+
+
+def _layout(shape: tuple[int, ...], n_batch: int, n_dense: int) -> tuple[Any, Any, Any]:
+    n_sparse = len(shape) - n_batch - n_dense
+    if n_batch < 0 or n_dense < 0 or n_sparse < 0:
+        raise ValueError(
+            f"an array of shape {shape} has no n_batch={n_batch} batch and n_dense={n_dense} dense "
+            "dimensions"
+        )
+    return shape[:n_batch], shape[n_batch : n_batch + n_sparse], shape[n_batch + n_sparse :]
+
+
+def empty(
+    shape: Sequence[int],
+    dtype: Any = None,
+    index_dtype: Any = "int32",
+    sparse_format: str = "bcoo",
+    *,
+    n_batch: int = 0,
+    n_dense: int = 0,
+    nse: int = 0,
+) -> BCOO:
+    """A sparse array of zeros.
+
+    Args:
+      nse: how many elements to make room for, all of them padding.
+    """
+    _check_format(sparse_format)
+    shape = tuple(map(operator.index, shape))
+    batch, sparse, dense = _layout(shape, n_batch, n_dense)
+    indices = np.broadcast_to(np.array(sparse, index_dtype), (*batch, nse, len(sparse)))
+    data = pnp.zeros((*batch, nse, *dense), dtype)
+    return BCOO((data, indices), shape=shape, indices_sorted=True, unique_indices=True)
+
+
+def eye(
+    N: int,
+    M: int | None = None,
+    k: int = 0,
+    dtype: Any = None,
+    index_dtype: Any = "int32",
+    sparse_format: str = "bcoo",
+    *,
+    n_batch: int = 0,
+    n_dense: int = 0,
+) -> BCOO:
+    """A sparse matrix with ones on a diagonal.
+
+    Args:
+      N, M: numbers of rows and of columns, by default as many.
+      k: which diagonal: above the main one, or below for negative numbers.
+    """
+    _check_format(sparse_format)
+    N, M, k = operator.index(N), operator.index(N if M is None else M), operator.index(k)
+    batch, _, dense = _layout((N, M), n_batch, n_dense)
+    rows = np.arange(max(-k, 0), max(min(N, M - k), max(-k, 0)))
+    known = {"shape": (N, M), "indices_sorted": True, "unique_indices": True}
+    dtype = dtypes.canonicalize_dtype(np.float64 if dtype is None else dtype)
+    if not batch and not dense:
+        indices = np.stack([rows, rows + k], 1).astype(index_dtype)
+        return BCOO((pnp.ones(len(rows), dtype), indices), **known)
+    if len(batch) + len(dense) == 2:
+        whole = pnp.eye(N, M, k, dtype)
+        return BCOO.fromdense(
+            whole, nse=1, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype
+        )
+    if batch:
+        data = np.zeros((N, 1))
+        data[rows] = 1
+        indices = np.full((N, 1, 1), M, index_dtype)
+        indices[rows, 0, 0] = rows + k
+        return BCOO((pnp.asarray(data, dtype), indices), **known)
+    data = np.zeros((len(rows), M))
+    data[np.arange(len(rows)), rows + k] = 1
+    return BCOO((pnp.asarray(data, dtype), rows[:, None].astype(index_dtype)), **known)
+
+
+def random_bcoo(
+    key: Any,
+    shape: Sequence[int],
+    *,
+    dtype: Any = np.float64,
+    indices_dtype: Any = None,
+    nse: float = 0.2,
+    n_batch: int = 0,
+    n_dense: int = 0,
+    unique_indices: bool = True,
+    sorted_indices: bool = False,
+    generator: Callable[..., Any] = random.uniform,
+    **kwds: Any,
+) -> BCOO:
+    """A sparse array of random elements at random places.
+
+    Args:
+      key: a key of random numbers.
+      nse: how many elements each batch has; below 1, the part of the places that have one.
+      unique_indices: no place twice.
+      sorted_indices: elements in the order of their places.
+      generator: ``(key, shape, dtype, **kwds)`` makes the elements.
+    """
+    shape = tuple(map(operator.index, shape))
+    batch, sparse, dense = _layout(shape, n_batch, n_dense)
+    places = math.prod(sparse)
+    if nse < 0:
+        raise ValueError(f"nse={nse} is negative")
+    count = math.ceil(nse * places) if 0 < nse < 1 else operator.index(int(nse))
+    if unique_indices and count > places:
+        raise ValueError(f"nse={count} elements at different ones of {places} places")
+    indices_dtype = np.int32 if indices_dtype is None else indices_dtype
+    data_key, indices_key = random.split(key)
+
+    def draw(key: Any) -> Any:
+        if unique_indices:
+            linear = random.choice(key, places, (count,), replace=False)
+        else:
+            linear = random.randint(key, (count,), 0, places)
+        found = pnp.unravel_index(linear, sparse) if sparse else ()
+        columns = [i.astype(indices_dtype) for i in found]
+        return pnp.stack(columns, -1) if columns else pnp.zeros((count, 0), indices_dtype)
+
+    keys = random.split(indices_key, math.prod(batch))
+    indices = vmap(draw)(keys).reshape(*batch, count, len(sparse))
+    dtype = dtypes.canonicalize_dtype(dtype)
+    data = generator(data_key, shape=(*batch, count, *dense), dtype=dtype, **kwds)
+    out = BCOO((data, indices), shape=shape, unique_indices=unique_indices)
+    return out.sort_indices() if sorted_indices else out

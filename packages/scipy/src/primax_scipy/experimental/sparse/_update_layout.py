@@ -1,0 +1,158 @@
+"""Elements in coordinates with other numbers of batch and of dense dimensions."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import primax_numpy as pnp
+from primax_core import lax
+from primax_core.extend import typeof
+from primax_numpy.declaring import compiled
+
+from ._base import SparseEfficiencyError, SparseEfficiencyWarning
+from ._coordinates import fitted, inside, mapped, masked, normal, spread
+
+
+class Stored(NamedTuple):
+    """The parts of a sparse array."""
+
+    data: Any
+    indices: Any
+    shape: tuple[int, ...]
+
+    @property
+    def n_batch(self) -> int:
+        """The number of batch dimensions."""
+        return typeof(self.indices).ndim - 2
+
+    @property
+    def n_sparse(self) -> int:
+        """The number of sparse dimensions."""
+        return int(typeof(self.indices).shape[-1])
+
+
+def update_layout(
+    stored: Stored, n_batch: int, n_dense: int, on_inefficient: str | None
+) -> tuple[Any, Any]:
+    """Data and indices with other numbers of batch and of dense dimensions.
+
+    Raises:
+      SparseEfficiencyError, ValueError: see :meth:`BCOO.update_layout`.
+    """
+    data, indices, shape = stored
+    old_batch, old_dense = stored.n_batch, len(shape) - stored.n_batch - stored.n_sparse
+    if n_batch < 0 or n_dense < 0 or n_batch + n_dense > len(shape):
+        raise ValueError(
+            f"an array of shape {shape} has no n_batch={n_batch} batch and n_dense={n_dense} dense "
+            "dimensions"
+        )
+    if on_inefficient not in ("error", "warn", None):
+        raise ValueError(f"on_inefficient is 'error', 'warn' or None, not {on_inefficient!r}")
+    for name, old, new, sizes in (
+        ("n_batch", old_batch, n_batch, shape[old_batch:n_batch]),
+        ("n_dense", old_dense, n_dense, shape[len(shape) - n_dense : len(shape) - old_dense]),
+    ):
+        if new > old and math.prod(sizes) > 1:
+            _complain(f"for shape {shape}, {name} {new} in place of {old}", on_inefficient)
+    if n_dense < old_dense:
+        data, indices = _less_dense(data, indices, shape=shape, n_dense=n_dense)
+    if n_batch < old_batch:
+        data, indices = _less_batched(data, indices, shape=shape, n_batch=n_batch)
+    if n_batch > old_batch:
+        data, indices = _more_batched(data, indices, shape=shape, n_batch=n_batch)
+    if n_dense > old_dense:
+        data, indices = _more_dense(data, indices, shape=shape, n_dense=n_dense)
+    return data, indices
+
+
+def _complain(what: str, on_inefficient: str | None) -> None:
+    text = f"{what} stores more than the array does now"
+    if on_inefficient == "error":
+        raise SparseEfficiencyError(f"{text}; pass on_inefficient='warn' or None if it is meant")
+    if on_inefficient == "warn":
+        text = f"{text}; pass on_inefficient=None if it is meant"
+        warnings.warn(text, SparseEfficiencyWarning, stacklevel=5)
+
+
+@compiled("shape", "n_dense")
+def _less_dense(data: Any, indices: Any, *, shape: tuple[int, ...], n_dense: int) -> Any:
+    n_batch, n_sparse = typeof(indices).ndim - 2, typeof(indices).shape[-1]
+    sizes = shape[n_batch + n_sparse : len(shape) - n_dense]
+    indices = pnp.broadcast_to(indices, shape[:n_batch] + typeof(indices).shape[n_batch:])
+
+    def one(data: Any, indices: Any) -> tuple[Any, Any]:
+        nse = typeof(indices).shape[0]
+        within = _all_places(sizes, typeof(indices).dtype)
+        count = typeof(within).shape[0]
+        outer = pnp.repeat(indices, count, axis=0, total_repeat_length=nse * count)
+        places = pnp.concatenate([outer, pnp.tile(within, (nse, 1))], axis=1)
+        return data.reshape(nse * count, *typeof(data).shape[1 + len(sizes) :]), places
+
+    return mapped(one, n_batch)(*spread(data, indices, shape[:n_batch]))
+
+
+def _all_places(sizes: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Every place of a small array, in order."""
+    return np.indices(sizes).reshape(len(sizes), -1).T.astype(dtype)
+
+
+@compiled("shape", "n_batch")
+def _less_batched(data: Any, indices: Any, *, shape: tuple[int, ...], n_batch: int) -> Any:
+    old = typeof(indices).ndim - 2
+    data, indices = spread(data, indices, shape[:old])
+    sizes = shape[n_batch:old]
+
+    def one(data: Any, indices: Any) -> tuple[Any, Any]:
+        *_, nse, n_sparse = typeof(indices).shape
+        count = math.prod(sizes)
+        outer = np.repeat(_all_places(sizes, typeof(indices).dtype), nse, axis=0)
+        places = pnp.concatenate([outer, indices.reshape(count * nse, n_sparse)], axis=1)
+        data = data.reshape(count * nse, *typeof(data).shape[len(sizes) + 1 :])
+        # Without sparse dimensions nothing could tell padding; all elements count then.
+        return data, places
+
+    return mapped(one, n_batch)(data, indices)
+
+
+@compiled("shape", "n_batch")
+def _more_batched(data: Any, indices: Any, *, shape: tuple[int, ...], n_batch: int) -> Any:
+    old, n_sparse = typeof(indices).ndim - 2, typeof(indices).shape[-1]
+    sparse, moved = shape[old : old + n_sparse], n_batch - old
+
+    def at(data: Any, indices: Any, place: Any) -> tuple[Any, Any]:
+        """The elements of one of the new batches, the others as padding."""
+        indices = normal(indices, sparse)
+        here = pnp.all(indices[:, :moved] == place, axis=1) & inside(indices, sparse)
+        rest = pnp.where(here[:, None], indices[:, moved:], np.asarray(sparse[moved:], place.dtype))
+        return fitted(masked(data, here), rest, sparse[moved:])
+
+    def one(data: Any, indices: Any) -> tuple[Any, Any]:
+        places = _all_places(sparse[:moved], typeof(indices).dtype)
+        grid = pnp.asarray(places).reshape(*sparse[:moved], moved)
+        return mapped(partial(at, data, indices), moved)(grid)
+
+    return mapped(one, old)(*spread(data, indices, shape[:old]))
+
+
+@compiled("shape", "n_dense")
+def _more_dense(data: Any, indices: Any, *, shape: tuple[int, ...], n_dense: int) -> Any:
+    n_batch, n_sparse = typeof(indices).ndim - 2, typeof(indices).shape[-1]
+    sparse = shape[n_batch : n_batch + n_sparse]
+    kept = len(shape) - n_batch - n_dense
+    sizes = sparse[kept:]
+
+    def one(data: Any, indices: Any) -> tuple[Any, Any]:
+        indices = normal(indices, sparse)
+        within = inside(indices, sparse)
+        onto = lax.full((*sizes, *typeof(data).shape[1:]), 0, typeof(data).dtype)
+        at = lambda x, i: onto.at[tuple(i[k] for k in range(kept, n_sparse))].set(x, mode="drop")
+        return fitted(
+            masked(mapped(at, 1)(data, indices), within), indices[:, :kept], sparse[:kept]
+        )
+
+    return mapped(one, n_batch)(*spread(data, indices, shape[:n_batch]))
