@@ -24,7 +24,7 @@ from ._gates import squareplus as squareplus
 from ._gates import swish as swish
 from ._logarithms import log1mexp as log1mexp
 from ._logarithms import logmeanexp as logmeanexp
-from ._logarithms import logsumexp as logsumexp
+from primax_numpy.exponentials import logsumexp as logsumexp
 from ._normalizing import log_softmax as log_softmax
 from ._normalizing import softmax as softmax
 from ._normalizing import standardize as standardize

@@ -23,42 +23,11 @@ from primax_numpy.declaring import (
     refuse_bool,
     strong,
 )
+from primax_numpy.exponentials import logistic, logistic_sides
 
 from ._functions import refuse_integers, with_float
 
 # The logistic function and its integral
-
-
-@custom_jvp
-def _sides(x: Any) -> Any:
-    """The logistic function of ``x`` and of ``-x``, of which the smaller is not 1 minus the other,
-    which would be 0 from 17 on."""
-    e = lax.exp(-lax.abs(x))
-    larger = 1 / (1 + e)
-    smaller = e * larger
-    right = x >= 0
-    return lax.select(right, larger, smaller), lax.select(right, smaller, larger)
-
-
-@_sides.defjvp
-def _(primals, tangents):
-    (x,), (t,) = primals, tangents
-    y, z = _sides(x)
-    slope = t * (y * z)
-    return (y, z), (slope, -slope)
-
-
-@custom_jvp
-def gate(x: Any) -> Any:
-    """The logistic function, whose derivatives are accurate on both sides."""
-    return lax.logistic(x)
-
-
-@gate.defjvp
-def _(primals, tangents):
-    (x,), (t,) = primals, tangents
-    y, z = _sides(x)
-    return y, t * (y * z)
 
 
 @elementwise
@@ -72,7 +41,7 @@ def sigmoid(x: Any) -> Array:
     0.5
     """
     refuse_integers("sigmoid", x)
-    return lax.logistic(x) if is_complex(x) else gate(x)
+    return lax.logistic(x) if is_complex(x) else logistic(x)
 
 
 @custom_jvp
@@ -83,7 +52,7 @@ def _softplus(x: Any) -> Any:
 @_softplus.defjvp
 def _(primals, tangents):
     (x,), (t,) = primals, tangents
-    return _softplus(x), t * gate(x)
+    return _softplus(x), t * logistic(x)
 
 
 def _smooth_positive_part(name: str, x: Any) -> Any:
@@ -155,7 +124,7 @@ def _silu(x: Any) -> Any:
 def _(primals, tangents):
     (x,), (t,) = primals, tangents
     near = _near(x)
-    y, z = _sides(near)
+    y, z = logistic_sides(near)
     return _gated(x, y), t * (y + near * (y * z))
 
 
@@ -180,7 +149,7 @@ def _(primals, tangents):
     (x,), (t,) = primals, tangents
     near = _near(x)
     y, z = _mish_sides(near)
-    return _gated(x, y), t * (y + near * (z * (1 + y) * gate(near)))
+    return _gated(x, y), t * (y + near * (z * (1 + y) * logistic(near)))
 
 
 @custom_jvp
@@ -198,7 +167,7 @@ def _mish_sides(x: Any) -> Any:
 def _(primals, tangents):
     (x,), (t,) = primals, tangents
     y, z = _mish_sides(x)
-    slope = t * (z * (1 + y) * gate(x))
+    slope = t * (z * (1 + y) * logistic(x))
     return (y, z), (slope, -slope)
 
 
@@ -229,7 +198,7 @@ def _tanh_gelu(x: Any) -> Any:
 def _(primals, tangents):
     (x,), (t,) = primals, tangents
     near = _near(x)
-    y, z = _sides(_cubic(near))
+    y, z = logistic_sides(_cubic(near))
     rise = _SLOPE * (1 + (3 * _BEND) * (near * near))
     return _gated(x, y), t * (y + near * (y * z) * rise)
 
@@ -289,7 +258,7 @@ def _glu(x, *, axis):
     half = typeof(x).shape[axis] // 2
     first = lax.slice_in_dim(x, 0, half, axis=axis)
     second = lax.slice_in_dim(x, half, 2 * half, axis=axis)
-    return first * (lax.logistic if is_complex(x) else gate)(second)
+    return first * (lax.logistic if is_complex(x) else logistic)(second)
 
 
 def glu(x: Any, axis: int = -1) -> Array:

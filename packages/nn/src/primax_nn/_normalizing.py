@@ -12,8 +12,7 @@ import primax_numpy as pnp
 from primax_core import custom_jvp, lax
 from primax_core.extend import Array, ShortRoads, dtypes, typeof
 from primax_numpy.declaring import axes_of, check_arrays, compiled, is_complex, refuse_bool, strong
-
-from ._logarithms import check_mask, greatest
+from primax_numpy.exponentials import check_mask, greatest
 
 
 def _summed(x: Any, axes: tuple[int, ...]) -> Any:

@@ -56,5 +56,5 @@ from ._integrals import owens_t as owens_t
 from ._integrals import sici as sici
 from ._integrals import spence as spence
 from ._logarithms import log_softmax as log_softmax
-from ._logarithms import logsumexp as logsumexp
+from primax_numpy.exponentials import logsumexp as logsumexp
 from ._logarithms import softmax as softmax

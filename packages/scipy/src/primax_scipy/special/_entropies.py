@@ -9,6 +9,7 @@ import numpy as np
 from primax_core import custom_jvp, lax
 from primax_core.extend import Array
 from primax_numpy.declaring import as_inexact, elementwise, is_complex
+from primax_numpy.exponentials import logistic
 
 from .._elementary import choose
 from .._functions import promoted_floats
@@ -153,36 +154,6 @@ def logit(x: Any) -> Array:
     return _log_odds(as_inexact(x))
 
 
-@custom_jvp
-def _sides(x: Any) -> Any:
-    """The logistic function of ``x`` and ``-x``; the smaller one is not 1 minus the other."""
-    e = lax.exp(-lax.abs(x))
-    larger = 1 / (1 + e)
-    smaller = e * larger
-    right = x >= 0
-    return lax.select(right, larger, smaller), lax.select(right, smaller, larger)
-
-
-@_sides.defjvp
-def _(primals, tangents):
-    (x,), (t,) = primals, tangents
-    y, z = _sides(x)
-    slope = t * (y * z)
-    return (y, z), (slope, -slope)
-
-
-@custom_jvp
-def _logistic(x: Any) -> Any:
-    return lax.logistic(x)
-
-
-@_logistic.defjvp
-def _(primals, tangents):
-    (x,), (t,) = primals, tangents
-    y, z = _sides(x)
-    return y, t * (y * z)
-
-
 @elementwise
 def expit(x: Any) -> Array:
     """Logistic function, ``1 / (1 + exp(-x))``.
@@ -191,7 +162,7 @@ def expit(x: Any) -> Array:
     0.5
     """
     x = as_inexact(x)
-    return lax.logistic(x) if is_complex(x) else _logistic(x)
+    return lax.logistic(x) if is_complex(x) else logistic(x)
 
 
 # Box and Cox
