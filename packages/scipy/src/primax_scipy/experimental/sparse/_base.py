@@ -89,6 +89,11 @@ class JAXSparse(abc.ABC):
             stored.block_until_ready()
         return self
 
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(
+            f"a sparse array is not made a NumPy array unasked: {self!r}; use todense() first"
+        )
+
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of a sparse array without dimensions")

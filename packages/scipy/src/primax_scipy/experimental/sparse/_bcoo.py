@@ -50,7 +50,7 @@ class BCOO(JAXSparse):
 
     Args:
       args: ``data`` of shape ``(*batch, nse, *dense)`` and ``indices``, integers, of shape
-        ``(*batch, nse, n_sparse)``. Batch dimensions may have size 1 in either of them.
+        ``(*batch, nse, n_sparse)``. Batch dimensions of size 1 in either of them are repeated.
       shape: the shape of the array, whose dimensions these are.
       indices_sorted: whether places are known to be in the order of the array.
       unique_indices: whether no place is known to occur twice.
@@ -94,6 +94,11 @@ class BCOO(JAXSparse):
         self.data, self.indices = pnp.asarray(data), pnp.asarray(indices)
         self.indices_sorted, self.unique_indices = bool(indices_sorted), bool(unique_indices)
         _check(self)
+        batch = self.shape[: self.n_batch]
+        if not batch == self.data.shape[: len(batch)] == self.indices.shape[: len(batch)]:
+            self.data, self.indices = kernels.spread(self.data, self.indices, batch)
+        if not self.n_sparse and self.nse > 1:  # all are at the same place
+            self.unique_indices = False
 
     @property
     def nse(self) -> int:
@@ -107,18 +112,9 @@ class BCOO(JAXSparse):
 
     @property
     def n_batch(self) -> int:
-        """The number of batch dimensions.
-
-        Raises:
-          ValueError: where a transformation took away another dimension than these.
-        """
-        found = self.indices.ndim - 2
-        if found < 0:
-            raise ValueError(
-                f"a BCOO of shape {self.shape} was mapped or sliced along a dimension that is "
-                "not a batch dimension: store it with some, see BCOO.update_layout"
-            )
-        return found
+        """The number of batch dimensions."""
+        self.check_mapped()
+        return self.indices.ndim - 2
 
     @property
     def n_sparse(self) -> int:
@@ -129,6 +125,18 @@ class BCOO(JAXSparse):
     def n_dense(self) -> int:
         """The number of dense dimensions."""
         return self.data.ndim - 1 - self.n_batch
+
+    def check_mapped(self) -> None:
+        """Refuse an array of which a transformation took another dimension than a batch.
+
+        Raises:
+          ValueError: saying so.
+        """
+        if self.indices.ndim < 2:
+            raise ValueError(
+                f"a BCOO of shape {self.shape} was mapped or sliced along a dimension that is "
+                "not a batch dimension: store it with some, see BCOO.update_layout"
+            )
 
     # As a pytree
 
@@ -233,7 +241,8 @@ class BCOO(JAXSparse):
 
     def astype(self, *args: Any, **kwargs: Any) -> BCOO:
         """The array with its elements converted, as by :func:`primax.numpy.astype`."""
-        return self.like(self.data.astype(*args, **kwargs))
+        out: BCOO = sparsify(lambda x: x.astype(*args, **kwargs))(self)
+        return out
 
     # The same elements, stored in another way
 
@@ -428,13 +437,6 @@ def _shape_now(data: Any, indices: Any, shape: tuple[int, ...]) -> tuple[int, ..
         rest = int(indices.shape[-1]) + len(data.shape) - 1 - n_batch
     except (AttributeError, IndexError, TypeError):  # no arrays
         return shape
-    if n_batch < 0 or n_batch + rest == len(shape) or rest > len(shape):
+    if n_batch < 0 or rest > len(shape):
         return shape
-    now = tuple(max(sizes) for sizes in zip(data.shape[:n_batch], indices.shape[:n_batch]))
-    # Where parts have batches of size 1, the shape knows their size: axis 0 comes and goes.
-    kept = shape[max(len(shape) - n_batch - rest, 0) :]
-    known = kept[: len(kept) - rest]
-    new = now[: n_batch - len(known)]
-    if all(size in (1, whole) for size, whole in zip(now[len(new) :], known)):
-        return (*new, *kept)
-    return (*now, *shape[len(shape) - rest :])
+    return (*indices.shape[:n_batch], *shape[len(shape) - rest :])

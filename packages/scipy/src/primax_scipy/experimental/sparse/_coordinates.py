@@ -71,8 +71,11 @@ def masked(data: Any, keep: Any) -> Any:
 
 def gathered(dense: Any, indices: Any, fill: Any = 0) -> Any:
     """The rows of an array at the places of one batch, ``fill`` for padding."""
-    if not typeof(indices).shape[1]:
-        return pnp.broadcast_to(dense, (typeof(indices).shape[0], *typeof(dense).shape))
+    nse, n_sparse = typeof(indices).shape
+    if not n_sparse:
+        return pnp.broadcast_to(dense, (nse, *typeof(dense).shape))
+    if 0 in typeof(dense).shape[:n_sparse]:  # there is nothing but padding
+        return lax.full((nse, *typeof(dense).shape[n_sparse:]), fill, typeof(dense).dtype)
     return dense.at[tuple(columns(indices))].get(mode="fill", fill_value=fill)
 
 
@@ -169,12 +172,11 @@ def fromdense(dense: Any, *, nse: int, n_batch: int, n_dense: int, index_dtype: 
 @compiled("shape", "n_batch")
 def sorted_by_place(data: Any, indices: Any, *, shape: tuple[int, ...], n_batch: int) -> Any:
     """The elements in the order of their places, as they stand in the array."""
+    sparse = shape[n_batch : n_batch + typeof(indices).shape[-1]]
 
     def one(data: Any, indices: Any) -> tuple[Any, Any]:
-        nse, n_sparse = typeof(indices).shape
-        keys = [*columns(indices), lax.iota(np.int32, nse)]
-        order = lax.sort(keys, num_keys=n_sparse)[-1] if n_sparse else keys[-1]
-        return data[order], indices[order]
+        order, places, _ = grouped(indices, sparse)
+        return data[order], places
 
     return mapped(one, n_batch)(*spread(data, indices, shape[:n_batch]))
 

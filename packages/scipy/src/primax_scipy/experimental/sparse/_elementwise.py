@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.ad_checkpoint import name_p
-from primax_core.extend import Primitive, add_any_p, known_primitives, typeof
+from primax_core.extend import Primitive, add_any_p, dtypes, known_primitives, typeof
 
 from . import _coordinates as kernels
 from ._bcoo import BCOO
 from ._interpreter import DENSE, sparse_rule, type_of
 from ._products import at_places, bcoo_multiply_dense, bcoo_multiply_sparse
-from ._structure import bcoo_broadcast_in_dim, in_one_layout
+from ._structure import bcoo_broadcast_in_dim, in_one_layout, without_duplicates
 
 
 def _linear(prim: Primitive) -> None:
@@ -29,12 +31,8 @@ def _zero_at_zero(prim: Primitive) -> None:
 
     @prim.rule(sparse_rule)
     def _(x: BCOO, **params: Any) -> BCOO:
-        x = _without_duplicates(x)
+        x = without_duplicates(x)
         return x.like(prim.bind(x.data, **params))
-
-
-def _without_duplicates(x: BCOO) -> BCOO:
-    return x if x.unique_indices else x.sum_duplicates(nse=x.nse, remove_zeros=False)
 
 
 for _prim in (
@@ -52,9 +50,21 @@ for _prim in (
     lax.abs_p, lax.asin_p, lax.asinh_p, lax.atan_p, lax.atanh_p, lax.cbrt_p, lax.ceil_p, lax.erf_p,
     lax.erf_inv_p, lax.expm1_p, lax.floor_p, lax.log1p_p, lax.round_p, lax.sign_p, lax.sin_p,
     lax.sinh_p, lax.sqrt_p, lax.square_p, lax.tan_p, lax.tanh_p, lax.reduce_precision_p,
-    lax.convert_element_type_p, lax.bessel_i1e_p,
+    lax.bessel_i1e_p,
 ):  # fmt: skip
     _zero_at_zero(_prim)
+
+
+@lax.convert_element_type_p.rule(sparse_rule)
+def _(x: BCOO, *, new_dtype: Any, **params: Any) -> BCOO:
+    kinds = [
+        next(k for k in (np.bool_, np.integer, np.inexact) if dtypes.issubdtype(dtype, k))
+        for dtype in (x.dtype, new_dtype)
+    ]
+    rounds = kinds == [np.inexact, np.integer] or np.bool_ in kinds
+    x = without_duplicates(x) if rounds else x
+    return x.like(lax.convert_element_type_p.bind(x.data, new_dtype=new_dtype, **params))
+
 
 _OTHER_AT_ZERO = {
     "acos", "acosh", "bessel_i0e", "clamp", "complex", "cos", "cosh", "digamma", "eq", "eq_to",
@@ -71,7 +81,7 @@ for _prim in known_primitives():
 def _(x: BCOO, *, y: int) -> BCOO:
     if y <= 0:
         raise NotImplementedError(f"sparse arrays: a sparse array to the power of {y}: {DENSE}")
-    x = _without_duplicates(x)
+    x = without_duplicates(x)
     return x.like(lax.integer_pow(x.data, y))
 
 

@@ -15,7 +15,7 @@ from primax_numpy import random
 
 from . import _coordinates as kernels
 from ._bcoo import BCOO
-from ._structure import require_bcoo
+from ._structure import require_bcoo, without_duplicates
 
 
 def bcoo_fromdense(
@@ -77,7 +77,7 @@ def bcoo_extract(sparr: BCOO, arr: Any, *, assume_unique: bool | None = None) ->
     if arr.shape != sparr.shape:
         raise ValueError(f"shape mismatch: sparr.shape={sparr.shape} arr.shape={arr.shape}")
     if not (sparr.unique_indices or assume_unique):
-        sparr = sparr.sum_duplicates(nse=sparr.nse, remove_zeros=False)
+        sparr = without_duplicates(sparr)
     return sparr.like(kernels.extract(sparr.indices, arr, n_batch=sparr.n_batch))
 
 

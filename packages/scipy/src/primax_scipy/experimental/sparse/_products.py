@@ -60,7 +60,7 @@ def _values_at(indices: Any, v: Any, *, shape: tuple[int, ...], fill: Any) -> An
     sizes = typeof(v).shape
     varies = [d for d in range(nb, nb + ns) if sizes[d] == shape[d]]
     v = lax.squeeze(v, [d for d in range(nb, nb + ns) if d not in varies])
-    batch = tuple(max(a, b) for a, b in zip(sizes[:nb], typeof(indices).shape[:nb]))
+    batch = lax.broadcast_shapes(sizes[:nb], typeof(indices).shape[:nb])
     v, indices = spread(v, indices, batch)
 
     def one(indices: Any, v: Any) -> Any:
@@ -84,7 +84,8 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     ):
         raise TypeError(f"mul got incompatible shapes for broadcasting: {lhs.shape}, {rhs.shape}.")
     shape = pnp.broadcast_shapes(lhs.shape, rhs.shape)
-    lhs, rhs = in_one_layout([lhs, rhs])
+    dtype = pnp.promote_types(lhs.dtype, rhs.dtype)
+    lhs, rhs = in_one_layout([lhs.astype(dtype), rhs.astype(dtype)])
     if lhs.shape != shape and rhs.shape == shape:
         return bcoo_multiply_sparse(rhs, lhs)
     if lhs.shape != shape:
@@ -180,6 +181,7 @@ def bcoo_dot_general(
     lhs, rhs = (x if isinstance(x, BCOO) else pnp.asarray(x) for x in (lhs, rhs))
     if not isinstance(lhs, BCOO) and not isinstance(rhs, BCOO):
         return lax.dot_general(lhs, rhs, dims, **how)
+    require_bcoo("bcoo_dot_general", *[x for x in (lhs, rhs) if isinstance(x, BCOO)])
     _result_shape(lhs, rhs, dims)
     dtype = pnp.promote_types(lhs.dtype, rhs.dtype)
     lhs, rhs = lhs.astype(dtype), rhs.astype(dtype)

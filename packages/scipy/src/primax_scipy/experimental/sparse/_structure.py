@@ -20,16 +20,26 @@ from ._coordinates import chosen, fitted, inside, mapped, masked, normal, spread
 
 
 def require_bcoo(name: str, *args: Any) -> None:
-    """Refuse what is not a sparse array in coordinates.
+    """Refuse what is not a sparse array in coordinates, or was mapped in a way that left none.
 
     Raises:
       TypeError: naming the function and the type.
+      ValueError: see :attr:`BCOO.n_batch`.
     """
     for x in args:
         if not isinstance(x, BCOO):
             raise TypeError(
                 f"{name} expects BCOO arrays, got {type(x)}; see BCOO.fromdense and sparse.todense"
             )
+        x.check_mapped()
+
+
+def without_duplicates(x: BCOO) -> BCOO:
+    """The array with no place twice, and no more elements than there are places."""
+    if x.unique_indices:
+        return x
+    places = math.prod(x.shape[x.n_batch : x.n_batch + x.n_sparse])
+    return x.sum_duplicates(nse=min(x.nse, places), remove_zeros=False)
 
 
 def _refuse_order(permutation: tuple[int, ...], mat: BCOO) -> None:
@@ -367,7 +377,7 @@ def _reshape(
     data, indices = data.reshape(*batch, nse, *dense), indices.reshape(*batch, nse, ns)
     old_sparse = old[nb : nb + ns]
 
-    def one(indices: Any) -> Any:
+    def one(data: Any, indices: Any) -> tuple[Any, Any]:
         places = normal(indices, old_sparse)
         within = inside(places, old_sparse)
         found: list[Any] = [None] * len(sparse)
@@ -378,12 +388,12 @@ def _reshape(
             for axis in reversed(after):
                 size = max(sparse[axis], 1)
                 found[axis], linear = linear % size, linear // size
-        if not found:
-            return lax.full((nse, 0), 0, typeof(indices).dtype)
+        if not found:  # no place left that could tell padding
+            return masked(data, within), lax.full((nse, 0), 0, typeof(indices).dtype)
         limits = np.asarray(sparse, typeof(indices).dtype)
-        return pnp.where(within[:, None], pnp.stack(found, 1), limits)
+        return data, pnp.where(within[:, None], pnp.stack(found, 1), limits)
 
-    return data, mapped(one, len(batch))(indices)
+    return mapped(one, len(batch))(data, indices)
 
 
 def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
@@ -540,7 +550,8 @@ def _slice(
 
 def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> BCOO:
     """A part of the array that starts at computed indices, as
-    :func:`primax.lax.dynamic_slice` takes it: moved inside where it would reach beyond.
+    :func:`primax.lax.dynamic_slice` takes it: negative ones count from the end, and the part is
+    moved inside where it would reach beyond.
 
     Raises:
       ValueError: for sizes greater than the shape, or not as many as it has dimensions.
@@ -555,7 +566,16 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
         )
     if any(not 0 <= size <= n for size, n in zip(sizes, mat.shape)):
         raise ValueError(f"bcoo_dynamic_slice: sizes {sizes} are not within shape {mat.shape}")
-    data, indices = _dynamic_slice(mat.data, mat.indices, starts, shape=mat.shape, sizes=sizes)
+    starts = [pnp.where(i < 0, i + n, i) for i, n in zip(starts, mat.shape)]
+    return clamped_slice(mat, starts, sizes)
+
+
+def clamped_slice(mat: BCOO, starts: Sequence[Any], sizes: Sequence[int]) -> BCOO:
+    """A part of the array that starts at computed indices, moved inside at either end."""
+    sizes = tuple(sizes)
+    data, indices = _dynamic_slice(
+        mat.data, mat.indices, list(starts), shape=mat.shape, sizes=sizes
+    )
     return mat.like(data, indices, sizes)
 
 
@@ -566,15 +586,17 @@ def _dynamic_slice(
     nb, ns = typeof(indices).ndim - 2, typeof(indices).shape[-1]
     data, indices = spread(data, indices, shape[:nb])
     nse, at, zero = typeof(indices).shape[nb], slice(nb, nb + ns), np.int32(0)
-    starts = [lax.convert_element_type(s, np.int32) for s in starts]
+    starts = [
+        lax.convert_element_type(pnp.clip(s, 0, n - size), np.int32)
+        for s, n, size in zip(starts, shape, sizes)
+    ]
     outer, inner = starts[:nb], starts[nb + ns :]
     data = lax.dynamic_slice(data, [*outer, zero, *inner], (*sizes[:nb], nse, *sizes[nb + ns :]))
     indices = lax.dynamic_slice(indices, [*outer, zero, zero], (*sizes[:nb], nse, ns))
     if not ns or sizes[at] == shape[at]:
         return data, indices
     dtype = typeof(indices).dtype
-    room = np.asarray(shape[at]) - np.asarray(sizes[at])
-    first = pnp.clip(pnp.stack(starts[at]), 0, room).astype(dtype)
+    first = pnp.stack(starts[at]).astype(dtype)
 
     def one(data: Any, indices: Any) -> tuple[Any, Any]:
         places = normal(indices, shape[at]) - first
@@ -646,7 +668,7 @@ def bcoo_gather(
         start: list[Any] = [np.int32(0)] * operand.ndim
         for k, d in enumerate(dims.start_index_map):
             start[d] = at[k]
-        part = bcoo_dynamic_slice(operand, start, slice_sizes)
+        part = clamped_slice(operand, start, slice_sizes)
         return bcoo_squeeze(part, dimensions=dims.collapsed_slice_dims)
 
     out: BCOO = mapped(one, len(batch))(starts)

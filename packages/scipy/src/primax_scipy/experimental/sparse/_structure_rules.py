@@ -15,7 +15,6 @@ from ._products import bcoo_dot_general
 from ._structure import (
     bcoo_broadcast_in_dim,
     bcoo_concatenate,
-    bcoo_dynamic_slice,
     bcoo_gather,
     bcoo_reduce_sum,
     bcoo_reshape,
@@ -23,6 +22,7 @@ from ._structure import (
     bcoo_slice,
     bcoo_squeeze,
     bcoo_transpose,
+    clamped_slice,
     require_bcoo,
 )
 
@@ -75,7 +75,7 @@ def _(x: BCOO, *, sizes: Sequence[int], axis: int) -> list[BCOO]:
 @lax.dynamic_slice_p.rule(sparse_rule)
 def _(x: Any, *starts: Any, slice_sizes: Sequence[int], **_: Any) -> BCOO:
     require_bcoo("dynamic_slice of sparse arrays", x)
-    return bcoo_dynamic_slice(x, starts, slice_sizes)
+    return clamped_slice(x, starts, slice_sizes)
 
 
 @lax.gather_p.rule(sparse_rule)

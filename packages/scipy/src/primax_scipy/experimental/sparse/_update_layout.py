@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from functools import partial
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ import numpy as np
 
 import primax_numpy as pnp
 from primax_core import lax
-from primax_core.extend import typeof
+from primax_core.extend import is_internal_code, typeof
 from primax_numpy.declaring import compiled
 
 from ._base import SparseEfficiencyError, SparseEfficiencyWarning
@@ -76,7 +77,15 @@ def _complain(what: str, on_inefficient: str | None) -> None:
         raise SparseEfficiencyError(f"{text}; pass on_inefficient='warn' or None if it is meant")
     if on_inefficient == "warn":
         text = f"{text}; pass on_inefficient=None if it is meant"
-        warnings.warn(text, SparseEfficiencyWarning, stacklevel=5)
+        warnings.warn(text, SparseEfficiencyWarning, stacklevel=_level_of_the_caller())
+
+
+def _level_of_the_caller() -> int:
+    """How many calls back the first frame outside the library is, for a warning of the caller."""
+    frame, level = sys._getframe(2), 2
+    while frame.f_back is not None and is_internal_code(frame.f_code):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 @compiled("shape", "n_dense")

@@ -1,0 +1,226 @@
+"""Sparse arrays for tests: random ones of every layout, and what they stand for by a plain loop."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from primax_scipy.experimental.sparse import BCOO
+
+DTYPES = [np.float32, np.int32, np.complex64, np.bool_]
+NUMBERS = DTYPES[:3]
+REAL = [np.float32]
+
+
+def dense_of(data: Any, indices: Any, shape: Sequence[int]) -> np.ndarray:
+    """The full array: elements added one by one, where their places are within the array."""
+    data, indices, shape = np.asarray(data), np.asarray(indices), tuple(shape)
+    n_batch = indices.ndim - 2
+    nse, n_sparse = indices.shape[-2:]
+    batch, sizes = shape[:n_batch], shape[n_batch : n_batch + n_sparse]
+    data = np.broadcast_to(data, batch + data.shape[n_batch:])
+    indices = np.broadcast_to(indices, batch + indices.shape[n_batch:])
+    out = np.zeros(shape, data.dtype)
+    for at in np.ndindex(*batch):
+        for k in range(nse):
+            place = tuple(indices[(*at, k)].tolist())
+            if all(-n <= p < n for p, n in zip(place, sizes)):
+                out[at + place] = out[at + place] + data[(*at, k)]
+    return out
+
+
+def values(rng: np.random.Generator, shape: Sequence[int], dtype: Any) -> np.ndarray:
+    """Small whole numbers, some of them zero, whose sums are exact."""
+    out = rng.integers(-3, 4, tuple(shape))
+    if dtype == np.bool_:
+        return out > 0
+    if dtype == np.complex64:
+        return (out + 1j * rng.integers(-3, 4, tuple(shape))).astype(dtype)
+    return out.astype(dtype)
+
+
+@dataclass(frozen=True)
+class Case:
+    """The parts of a sparse array, and a generator of random numbers for what goes with it."""
+
+    data: np.ndarray
+    indices: np.ndarray
+    shape: tuple[int, ...]
+    known: bool
+    rng: np.random.Generator
+
+    @property
+    def n_batch(self) -> int:
+        return self.indices.ndim - 2
+
+    @property
+    def n_sparse(self) -> int:
+        return int(self.indices.shape[-1])
+
+    @property
+    def n_dense(self) -> int:
+        return len(self.shape) - self.n_batch - self.n_sparse
+
+    @property
+    def kinds(self) -> tuple[range, range, range]:
+        """The axes: batch, sparse, dense."""
+        a, b = self.n_batch, self.n_batch + self.n_sparse
+        return range(a), range(a, b), range(b, len(self.shape))
+
+    @property
+    def dense(self) -> np.ndarray:
+        return dense_of(self.data, self.indices, self.shape)
+
+    @property
+    def sparse(self) -> BCOO:
+        known = {"indices_sorted": self.known, "unique_indices": self.known}
+        return BCOO((self.data, self.indices), shape=self.shape, **known)
+
+    def values(self, shape: Sequence[int], dtype: Any = None) -> np.ndarray:
+        return values(self.rng, shape, self.data.dtype if dtype is None else dtype)
+
+    def other(self, shape: Sequence[int], n_batch: int, n_dense: int, **kwargs: Any) -> Case:
+        return stored(
+            self.rng, shape, n_batch, n_dense, kwargs.pop("dtype", self.data.dtype.type), **kwargs
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"BCOO((np.array({self.data.tolist()}, '{self.data.dtype}').reshape{self.data.shape}, "
+            f"np.array({self.indices.tolist()}, 'int32').reshape{self.indices.shape}), "
+            f"shape={self.shape}, known={self.known})"
+        )
+
+
+def stored(
+    rng: np.random.Generator,
+    shape: Sequence[int],
+    n_batch: int,
+    n_dense: int,
+    dtype: Any = np.float32,
+    *,
+    nse: int = 3,
+    known: bool = False,
+    thin: bool = False,
+) -> Case:
+    """A random sparse array.
+
+    Args:
+      known: indices are sorted and unique, padding last; or they are negative, beyond the array,
+        and the same, as it happens.
+      thin: some batch dimensions have the size 1 in what is stored.
+    """
+    shape = tuple(shape)
+    end = len(shape) - n_dense
+    batch, sizes, dense = shape[:n_batch], shape[n_batch:end], shape[end:]
+    places = math.prod(sizes)
+    if known:
+        nse = min(nse, places) if sizes else min(nse, 1)
+    cut = lambda: tuple(1 if thin and rng.random() < 0.4 else n for n in batch)
+    rows, columns = cut(), cut()
+    indices = np.empty((*columns, nse, len(sizes)), np.int32)
+    if known:
+        for at in np.ndindex(*columns):
+            count = int(rng.integers(0, nse + 1)) if sizes else nse
+            found = np.sort(rng.permutation(places)[:count])
+            indices[at] = sizes
+            if count and sizes:
+                indices[(*at, slice(count))] = np.stack(np.unravel_index(found, sizes), -1)
+    else:
+        for d, n in enumerate(sizes):
+            indices[..., d] = rng.integers(-n, n + rng.integers(1, 3), (*columns, nse))
+    return Case(values(rng, (*rows, nse, *dense), dtype), indices, shape, known, rng)
+
+
+@st.composite
+def cases(
+    draw: Callable[..., Any],
+    dims: tuple[int, int] = (0, 4),
+    dtypes: Sequence[Any] = DTYPES,
+    n_batch: int | None = None,
+    n_dense: int | None = None,
+    min_size: int = 0,
+) -> Case:
+    """Random sparse arrays of every layout."""
+    ndim = draw(st.integers(*dims))
+    most = 4 if ndim < 4 else 3
+    sizes = st.integers(1, most) if draw(st.integers(0, 3)) else st.integers(min_size, most)
+    shape = draw(st.lists(sizes, min_size=ndim, max_size=ndim))
+    nb = draw(st.integers(0, ndim)) if n_batch is None else n_batch
+    nd = draw(st.integers(0, ndim - nb)) if n_dense is None else n_dense
+    return stored(
+        np.random.default_rng(draw(st.integers(0, 2**20))),
+        shape,
+        nb,
+        nd,
+        draw(st.sampled_from(list(dtypes))),
+        nse=draw(st.integers(0, 5)),
+        known=draw(st.booleans()),
+        thin=draw(st.booleans()),
+    )
+
+
+def bare(case: Case) -> Case:
+    """The same elements, of whose places nothing is known."""
+    return replace(case, known=False)
+
+
+def honest(x: BCOO) -> None:
+    """Assert that what is claimed of the places is true of those within the array, where there
+    are several."""
+    indices = np.asarray(x.indices)
+    *batch, nse, n_sparse = indices.shape
+    if not n_sparse:  # all elements are at one place, which nothing can be beyond
+        return
+    sizes = x.shape[len(batch) : len(batch) + n_sparse]
+    for at in np.ndindex(*batch):
+        rows = [tuple(indices[(*at, k)].tolist()) for k in range(nse)]
+        places = [
+            tuple(p % n for p, n in zip(row, sizes))
+            for row in rows
+            if all(-n <= p < n for p, n in zip(row, sizes))
+        ]
+        if x.indices_sorted:
+            assert places == sorted(places), f"indices_sorted is not true of {rows}"
+        if x.unique_indices:
+            assert len(places) == len(set(places)), f"unique_indices is not true of {rows}"
+
+
+def close(found: Any, expected: Any, tolerance: float = 1e-5) -> None:
+    """Assert equal shapes, dtypes and values of arrays."""
+    found = np.asarray(found)
+    assert (found.shape, found.dtype) == (np.shape(expected), np.asarray(expected).dtype)
+    np.testing.assert_allclose(found, expected, tolerance, tolerance)
+
+
+def check(
+    x: Any,
+    expected: Any,
+    n_batch: int | None = None,
+    n_dense: int | None = None,
+    tolerance: float = 1e-5,
+) -> None:
+    """Assert what a sparse result stands for, its layout, and that its claims are true."""
+    assert isinstance(x, BCOO), type(x)
+    expected = np.asarray(expected)
+    assert (x.shape, x.dtype) == (expected.shape, expected.dtype)
+    assert (x.ndim, x.size) == (expected.ndim, expected.size)
+    close(dense_of(x.data, x.indices, x.shape), expected, tolerance)
+    assert n_batch is None or x.n_batch == n_batch
+    assert n_dense is None or x.n_dense == n_dense
+    assert x.n_batch + x.n_sparse + x.n_dense == x.ndim
+    assert x.nse == x.data.shape[x.n_batch] == x.indices.shape[-2]
+    honest(x)
+
+
+def largest(program: Any) -> int:
+    """The number of elements of the largest array in a program."""
+    from primax_core.extend import walk
+
+    found = [math.prod(v.aval.shape) for eqn in walk(program) for v in eqn.outvars]
+    return max(found, default=0)
