@@ -16,7 +16,6 @@ from primax_core import jit, lax
 from primax_core.extend import Jaxpr, Primitive, known_primitives, register_cache
 
 from ._bcoo import BCOO
-from ._coordinates import spread
 from ._interpreter import evaluate, sparse_rule
 
 
@@ -66,7 +65,8 @@ def _(
 ) -> list[Any]:
     consts, rest = values[:num_consts], _plain(values[num_consts:])
     carry, xs = rest[:num_carry], rest[num_carry:]
-    xs = [_rows(x) if isinstance(x, BCOO) else x for x in xs]
+    # One batch after the other is what the body gets of a sparse array.
+    xs = [x.update_layout(n_batch=max(x.n_batch, 1)) if isinstance(x, BCOO) else x for x in xs]
 
     def body(carry: Any, xs: Any) -> tuple[Any, Any]:
         outs = _plain(evaluate(jaxpr, [*consts, *carry, *xs]))
@@ -74,12 +74,6 @@ def _(
 
     carry, ys = lax.scan(body, carry, xs, length, reverse, unroll)
     return [*carry, *ys]
-
-
-def _rows(x: BCOO) -> BCOO:
-    """A sparse array whose first axis is one of batches, each stored: the body gets one by one."""
-    x = x.update_layout(n_batch=max(x.n_batch, 1))
-    return x.like(*spread(x.data, x.indices, x.shape[: x.n_batch]))
 
 
 @lax.while_p.rule(sparse_rule)

@@ -117,14 +117,12 @@ def grouped(indices: Any, shape: Sequence[int]) -> tuple[Any, Any, Any]:
 @compiled("shape", "n_batch")
 def todense(data: Any, indices: Any, *, shape: tuple[int, ...], n_batch: int) -> Any:
     """The array with all of its elements."""
-    data, indices = spread(data, indices, shape[:n_batch])
     return mapped(partial(sums_at, shape=shape[n_batch:]), n_batch)(data, indices)
 
 
 @compiled("n_batch")
 def added(data: Any, indices: Any, onto: Any, *, n_batch: int) -> Any:
     """An array with the elements added to it."""
-    data, indices = spread(data, indices, typeof(onto).shape[:n_batch])
     return mapped(scattered, n_batch)(data, indices, onto)
 
 
@@ -178,7 +176,7 @@ def sorted_by_place(data: Any, indices: Any, *, shape: tuple[int, ...], n_batch:
         order, places, _ = grouped(indices, sparse)
         return data[order], places
 
-    return mapped(one, n_batch)(*spread(data, indices, shape[:n_batch]))
+    return mapped(one, n_batch)(data, indices)
 
 
 @compiled("shape", "n_batch", "remove_zeros")
@@ -193,7 +191,7 @@ def most_places(
         _, places, group = grouped(kept, sparse)
         return pnp.sum(_firsts(group) & inside(places, sparse))
 
-    counts = mapped(one, n_batch)(*spread(data, indices, shape[:n_batch]))
+    counts = mapped(one, n_batch)(data, indices)
     return pnp.max(counts, initial=0)
 
 
@@ -232,7 +230,7 @@ def sum_duplicates(
     """The elements with those at one place added up."""
     sparse = shape[n_batch : n_batch + typeof(indices).shape[-1]]
     one = partial(summed, shape=sparse, nse=nse, remove_zeros=remove_zeros)
-    return mapped(one, n_batch)(*spread(data, indices, shape[:n_batch]))
+    return mapped(one, n_batch)(data, indices)
 
 
 def fitted(data: Any, indices: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:

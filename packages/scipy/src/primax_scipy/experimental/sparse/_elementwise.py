@@ -121,13 +121,9 @@ def _add(x: Any, y: Any, **_: Any) -> Any:
 
 def _appended(x: BCOO, y: BCOO) -> BCOO:
     """The elements of both: one array after the other, along a dimension that all share."""
-    nb = x.n_batch
-    shape = x.shape
-    (data, indices), (data2, indices2) = (
-        kernels.spread(a.data, a.indices, shape[:nb]) for a in (x, y)
-    )
     return x.like(
-        pnp.concatenate([data, data2], axis=nb), pnp.concatenate([indices, indices2], axis=nb)
+        pnp.concatenate([x.data, y.data], axis=x.n_batch),
+        pnp.concatenate([x.indices, y.indices], axis=x.n_batch),
     )
 
 

@@ -104,8 +104,6 @@ def _multiply_sparse(
     """``data`` times the sum of ``data2`` at the same place: both are sorted by places together."""
     nb, ns = typeof(indices).ndim - 2, typeof(indices).shape[-1]
     sparse, sparse2 = shape[nb : nb + ns], other[nb : nb + ns]
-    data, indices = spread(data, indices, shape[:nb])
-    data2, indices2 = spread(data2, indices2, other[:nb])
     data2, indices2 = spread(data2, indices2, shape[:nb])
     varies = np.array([a == b for a, b in zip(sparse, sparse2)], np.bool_)
 
@@ -220,7 +218,6 @@ def _dot(
     nb, ns = typeof(indices).ndim - 2, typeof(indices).shape[-1]
     joined = dict(zip((*rc, *rb), (*lc, *lb)))
     names = [joined.get(axis, -1 - axis) for axis in range(typeof(other).ndim)]
-    data, indices = spread(data, indices, shape[:nb])
     one = partial(
         _dot_of_batch,
         shape=shape,
@@ -381,9 +378,7 @@ def _dot_sparse(
         places = pnp.stack(found, 1) if found else lax.full((count, 0), 0, typeof(indices).dtype)
         return kernels.fitted(products, places, limits)
 
-    return mapped(one, nb)(
-        *spread(data, indices, shapes[0][:nb]), *spread(data2, indices2, shapes[1][:nb])
-    )
+    return mapped(one, nb)(data, indices, data2, indices2)
 
 
 def bcoo_dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers: Any) -> Array:

@@ -16,7 +16,7 @@ from primax_core.extend import typeof
 from primax_numpy.declaring import axes_of, compiled
 
 from ._bcoo import BCOO
-from ._coordinates import chosen, fitted, inside, mapped, masked, normal, spread
+from ._coordinates import chosen, fitted, inside, mapped, masked, normal
 
 
 def require_bcoo(name: str, *args: Any) -> None:
@@ -141,7 +141,6 @@ def _broadcast(
     n_dense: int,
 ) -> Any:
     nb, ns = typeof(indices).ndim - 2, typeof(indices).shape[-1]
-    data, indices = spread(data, indices, old[:nb])
     nse = typeof(indices).shape[nb]
     batch, first_dense = shape[:n_batch], len(shape) - n_dense
     dense_to = [d - first_dense + n_batch + 1 for d in to[nb + ns :]]
@@ -232,7 +231,7 @@ def _concatenate(
 ) -> Any:
     nb, ns = typeof(indices[0]).ndim - 2, typeof(indices[0]).shape[-1]
     sparse = shape[nb : nb + ns]
-    parts = [spread(d, i, s[:nb]) for d, i, s in zip(data, indices, shapes)]
+    parts = list(zip(data, indices))
     if dimension < nb:
         most = max(typeof(i).shape[nb] for _, i in parts)
         padded = [_padded(d, i, most, nb, sparse) for d, i in parts]
@@ -373,7 +372,6 @@ def _reshape(
 ) -> Any:
     *_, nse, ns = typeof(indices).shape
     nb = typeof(indices).ndim - 2
-    data, indices = spread(data, indices, old[:nb])
     data, indices = data.reshape(*batch, nse, *dense), indices.reshape(*batch, nse, ns)
     old_sparse = old[nb : nb + ns]
 
@@ -427,7 +425,7 @@ def _without(data: Any, indices: Any, *, shape: tuple[int, ...], dropped: tuple[
     sparse = shape[nb : nb + ns]
     kept = [k for k in range(ns) if k + nb not in dropped]
     if len(kept) == ns:
-        return spread(data, indices, shape[:nb])
+        return data, indices
 
     def one(data: Any, indices: Any) -> tuple[Any, Any]:
         within = inside(indices, sparse)
@@ -435,7 +433,7 @@ def _without(data: Any, indices: Any, *, shape: tuple[int, ...], dropped: tuple[
         places = pnp.where(within[:, None], indices, limits)
         return masked(data, within), chosen(places, kept)
 
-    return mapped(one, nb)(*spread(data, indices, shape[:nb]))
+    return mapped(one, nb)(data, indices)
 
 
 def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
@@ -525,7 +523,6 @@ def _slice(
     steps: tuple[int, ...],
 ) -> Any:
     nb, ns = typeof(indices).ndim - 2, typeof(indices).shape[-1]
-    data, indices = spread(data, indices, shape[:nb])
     outer = tuple(slice(*part) for part in zip(start[:nb], limit[:nb], steps[:nb]))
     inner = tuple(
         slice(*part) for part in zip(start[nb + ns :], limit[nb + ns :], steps[nb + ns :])
@@ -584,7 +581,6 @@ def _dynamic_slice(
     data: Any, indices: Any, starts: Any, *, shape: tuple[int, ...], sizes: tuple[int, ...]
 ) -> Any:
     nb, ns = typeof(indices).ndim - 2, typeof(indices).shape[-1]
-    data, indices = spread(data, indices, shape[:nb])
     nse, at, zero = typeof(indices).shape[nb], slice(nb, nb + ns), np.int32(0)
     starts = [
         lax.convert_element_type(pnp.clip(s, 0, n - size), np.int32)
@@ -623,7 +619,6 @@ def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
 @compiled("shape", "dimensions")
 def _rev(data: Any, indices: Any, *, shape: tuple[int, ...], dimensions: tuple[int, ...]) -> Any:
     nb, ns = typeof(indices).ndim - 2, typeof(indices).shape[-1]
-    data, indices = spread(data, indices, shape[:nb])
     batch = tuple(d for d in dimensions if d < nb)
     dense = tuple(d - ns + 1 for d in dimensions if d >= nb + ns)
     data, indices = lax.rev(data, (*batch, *dense)), lax.rev(indices, batch)

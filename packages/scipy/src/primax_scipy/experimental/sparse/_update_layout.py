@@ -16,7 +16,7 @@ from primax_core.extend import is_internal_code, typeof
 from primax_numpy.declaring import compiled
 
 from ._base import SparseEfficiencyError, SparseEfficiencyWarning
-from ._coordinates import fitted, inside, mapped, masked, normal, spread
+from ._coordinates import fitted, inside, mapped, masked, normal
 
 
 class Stored(NamedTuple):
@@ -102,7 +102,7 @@ def _less_dense(data: Any, indices: Any, *, shape: tuple[int, ...], n_dense: int
         places = pnp.concatenate([outer, pnp.tile(within, (nse, 1))], axis=1)
         return data.reshape(nse * count, *typeof(data).shape[1 + len(sizes) :]), places
 
-    return mapped(one, n_batch)(*spread(data, indices, shape[:n_batch]))
+    return mapped(one, n_batch)(data, indices)
 
 
 def _all_places(sizes: tuple[int, ...], dtype: Any) -> np.ndarray:
@@ -113,7 +113,6 @@ def _all_places(sizes: tuple[int, ...], dtype: Any) -> np.ndarray:
 @compiled("shape", "n_batch")
 def _less_batched(data: Any, indices: Any, *, shape: tuple[int, ...], n_batch: int) -> Any:
     old = typeof(indices).ndim - 2
-    data, indices = spread(data, indices, shape[:old])
     sizes = shape[n_batch:old]
 
     def one(data: Any, indices: Any) -> tuple[Any, Any]:
@@ -145,7 +144,7 @@ def _more_batched(data: Any, indices: Any, *, shape: tuple[int, ...], n_batch: i
         grid = pnp.asarray(places).reshape(*sparse[:moved], moved)
         return mapped(partial(at, data, indices), moved)(grid)
 
-    return mapped(one, old)(*spread(data, indices, shape[:old]))
+    return mapped(one, old)(data, indices)
 
 
 @compiled("shape", "n_dense")
@@ -164,4 +163,4 @@ def _more_dense(data: Any, indices: Any, *, shape: tuple[int, ...], n_dense: int
             masked(mapped(at, 1)(data, indices), within), indices[:, :kept], sparse[:kept]
         )
 
-    return mapped(one, n_batch)(*spread(data, indices, shape[:n_batch]))
+    return mapped(one, n_batch)(data, indices)
