@@ -447,6 +447,16 @@ BIG: dict[str, Any] = {
 }
 
 
+@pytest.mark.parametrize("layout", [(0, 0), (0, 1), (1, 0)])
+def test_products_are_computed_in_the_wanted_type(layout: tuple[int, int]) -> None:
+    a, b = np.full((2, 3), 100, np.int8), np.full((3, 2), 100, np.int8)
+    how: Any = {"dimension_numbers": (((1,), (0,)), ((), ())), "preferred_element_type": I32}
+    mat = BCOO.fromdense(a, n_batch=layout[0], n_dense=layout[1])
+    for other in (b, BCOO.fromdense(b)):
+        found = sparse.todense(sparse.bcoo_dot_general(mat, other, **how))
+        close(found, np.full((2, 2), 30000, I32))
+
+
 @pytest.mark.parametrize("name", BIG)
 def test_nothing_is_made_full(name: str) -> None:
     """Programs on ten elements of a matrix of ten thousand million."""

@@ -308,6 +308,9 @@ def _dense_product(
     at = lambda names, wanted: tuple(names.index(n) for n in wanted)
     found = [*batch, *free(left), *free(right)]
     if not summed:  # nothing to contract: a product of elements
+        if how["preferred_element_type"] is not None:
+            wide = how["preferred_element_type"]
+            data, other = (lax.convert_element_type(x, wide) for x in (data, other))
         spread_left = lax.transpose(data, at(left, [*batch, *free(left)]))
         spread_left = lax.expand_dims(
             spread_left, range(typeof(data).ndim, typeof(data).ndim + len(free(right)))
@@ -325,6 +328,8 @@ def _product_of_sparse(lhs: BCOO, rhs: BCOO, dims: Dimensions, dtype: Any) -> BC
     _, (lb, rb) = dims
     shape = _result_shape(lhs, rhs, dims)
     lhs, rhs = lhs.update_layout(n_dense=0), rhs.update_layout(n_dense=0)
+    if dtype is not None:
+        lhs, rhs = lhs.astype(dtype), rhs.astype(dtype)
     nb = len(lb)
     # Batches that go together are mapped over; others are told apart by their places.
     mapped_over = lhs.n_batch >= nb and rhs.n_batch >= nb
@@ -334,7 +339,6 @@ def _product_of_sparse(lhs: BCOO, rhs: BCOO, dims: Dimensions, dtype: Any) -> BC
     data, indices = _dot_sparse(
         lhs.data, lhs.indices, rhs.data, rhs.indices, shapes=(lhs.shape, rhs.shape), dims=dims
     )
-    data = data if dtype is None else lax.convert_element_type(data, dtype)
     return lhs.like(data, indices, shape)
 
 
