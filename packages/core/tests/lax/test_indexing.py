@@ -88,6 +88,25 @@ def test_scatters(name):
     check_batches(lambda i, x, u: fun(x, i, u, TO_ROWS), UNIQUE, X, U)
 
 
+@pytest.mark.parametrize("name", OPS)
+def test_scatters_into_the_indices(name):
+    """XLA writes into the operand's memory, which must not be that of the indices."""
+    x, u = np.array([[3], [0], [1], [2], [0]], "i"), np.array([[10], [2], [-3], [4], [50]], "i")
+    expected = x.copy()
+    for i, new in zip(x[:, 0], u):
+        expected[i] = OPS[name](expected[i], new)
+    fun = getattr(lax, name)
+    for once in (lambda x, u: fun(x, x, u, TO_ROWS), jit(lambda x, u: fun(x, x, u, TO_ROWS))):
+        np.testing.assert_array_equal(once(x, u), expected)
+
+
+def test_scatters_of_zeros_at_zeros():
+    columns = lax.ScatterDimensionNumbers((0,), (1,), (1,))
+    u = np.arange(9, dtype="i").reshape(3, 3)
+    add = lambda u: lax.scatter_add(np.zeros((3, 1), "i"), np.zeros((3, 1), "i"), u, columns)
+    np.testing.assert_array_equal(jit(add)(u), u.sum(1, keepdims=True))
+
+
 def test_only_the_winner_of_duplicates_has_a_derivative():
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
     i = np.array([[1], [1]], "i")

@@ -269,6 +269,11 @@ def _lower_scatter(
         upper = [x_aval.shape[d] - sizes[d] for d in index_map]
         low = mlir.full(np.zeros((), i_dtype), i_aval.shape)
         indices = hlo.clamp(low, indices, bounds(upper, i_aval.shape, i_dtype))
+    if i_aval.shape == x_aval.shape and i_dtype == x_aval.dtype and ctx.platform == "cpu":
+        # XLA scatters in place; where it finds that the operand and the indices are the same
+        # values it gives both one buffer, and reads indices that it has overwritten.
+        other = np.dtype(np.int32 if i_dtype.itemsize == 8 else np.int64)
+        indices = hlo.convert(mlir.tensor_type(i_aval.shape, other), indices)
     tail = len(tail_of(x_aval))
     numbers = hlo.ScatterDimensionNumbers.get(
         update_window_dims=[*window, *range(u_aval.ndim, u_aval.ndim + tail)],

@@ -330,12 +330,14 @@ def _product_of_sparse(lhs: BCOO, rhs: BCOO, dims: Dimensions, dtype: Any) -> BC
     lhs, rhs = lhs.update_layout(n_dense=0), rhs.update_layout(n_dense=0)
     if dtype is not None:
         lhs, rhs = lhs.astype(dtype), rhs.astype(dtype)
+    # Batches that go together are mapped over, and those of lhs that come after them in the
+    # result; others are told apart by their places.
     nb = len(lb)
-    # Batches that go together are mapped over; others are told apart by their places.
-    mapped_over = lhs.n_batch >= nb and rhs.n_batch >= nb
-    mapped_over = mapped_over and tuple(lb) == tuple(rb) == tuple(range(nb))
-    n_batch = nb if mapped_over else 0
-    lhs, rhs = lhs.update_layout(n_batch=n_batch), rhs.update_layout(n_batch=n_batch)
+    together = tuple(lb) == tuple(rb) == tuple(range(nb)) and nb <= min(lhs.n_batch, rhs.n_batch)
+    alone = nb if together else 0
+    while together and alone < lhs.n_batch and alone not in dims[0][0]:
+        alone += 1
+    lhs, rhs = lhs.update_layout(n_batch=alone), rhs.update_layout(n_batch=nb if together else 0)
     data, indices = _dot_sparse(
         lhs.data, lhs.indices, rhs.data, rhs.indices, shapes=(lhs.shape, rhs.shape), dims=dims
     )
@@ -354,35 +356,34 @@ def _dot_sparse(
 ) -> Any:
     """All pairs of elements that meet, at the places that they have left."""
     (lc, rc), (lb, rb) = dims
-    nb = typeof(indices).ndim - 2
-    lhs, rhs = shapes[0][nb:], shapes[1][nb:]
-    lb, rb = (lb, rb) if not nb else ((), ())
-    cut = lambda axes: [a - nb for a in axes]
-    free = [
-        cut([d for d in range(nb, len(shape)) if d not in used])
-        for shape, used in ((shapes[0], (*lc, *lb)), (shapes[1], (*rc, *rb)))
-    ]
-    met, met2 = cut((*lc, *lb)), cut((*rc, *rb))
-    limits = tuple(
-        [lhs[d] for d in cut(lb)] + [lhs[d] for d in free[0]] + [rhs[d] for d in free[1]]
-    )
+    n, n2 = typeof(indices).ndim - 2, typeof(indices2).ndim - 2
+    lhs, rhs = shapes[0][n:], shapes[1][n2:]
+    told = [(a, b) for a, b in zip(lb, rb) if b >= n2]  # batches that are not mapped over
+    met = [(a - n, b - n2) for a, b in [*told, *zip(lc, rc)]]
+    free = [d - n for d in range(n, len(shapes[0])) if d not in (*lc, *lb)]
+    free2 = [d - n2 for d in range(n2, len(shapes[1])) if d not in (*rc, *rb)]
+    outer = [*(a - n for a, _ in told), *free]
+    limits = (*(lhs[k] for k in outer), *(rhs[k] for k in free2))
 
     def one(data: Any, indices: Any, data2: Any, indices2: Any) -> tuple[Any, Any]:
         places, places2 = normal(indices, lhs), normal(indices2, rhs)
         within = inside(places, lhs)[:, None] & inside(places2, rhs)
         meet = within
-        for a, b in zip(met, met2):
+        for a, b in met:
             meet = meet & (places[:, None, a] == places2[:, b])
         products = masked(data[:, None] * data2, meet).reshape(-1)
         pairs = typeof(meet).shape
-        outer = [pnp.broadcast_to(places[:, None, k], pairs) for k in (*cut(lb), *free[0])]
-        inner = [pnp.broadcast_to(places2[None, :, k], pairs) for k in free[1]]
-        found = [pnp.where(meet, c, n).reshape(-1) for c, n in zip((*outer, *inner), limits)]
+        left = [pnp.broadcast_to(places[:, None, k], pairs) for k in outer]
+        right = [pnp.broadcast_to(places2[None, :, k], pairs) for k in free2]
+        found = [pnp.where(meet, c, n).reshape(-1) for c, n in zip((*left, *right), limits)]
         count = math.prod(pairs)
         places = pnp.stack(found, 1) if found else lax.full((count, 0), 0, typeof(indices).dtype)
         return kernels.fitted(products, places, limits)
 
-    return mapped(one, nb)(data, indices, data2, indices2)
+    of_rows: Any = one
+    for _ in range(n - n2):
+        of_rows = vmap(of_rows, (0, 0, None, None))
+    return mapped(of_rows, n2)(data, indices, data2, indices2)
 
 
 def bcoo_dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers: Any) -> Array:

@@ -93,8 +93,8 @@ def bcoo_broadcast_in_dim(
 ) -> BCOO:
     """The array in a larger shape, in which axis ``i`` becomes axis ``broadcast_dimensions[i]``.
 
-    New dimensions before the sparse ones are batch dimensions, those after the last sparse one of
-    an array with dense dimensions are dense. Among the sparse ones elements are repeated.
+    New dimensions before the sparse ones are batch dimensions, those after the first dense one are
+    dense. Along sparse ones elements are repeated.
 
     Raises:
       ValueError: where shapes do not go together.
@@ -112,11 +112,8 @@ def bcoo_broadcast_in_dim(
     if to == tuple(range(len(shape))) and shape == mat.shape:
         return mat
     nb, ns = mat.n_batch, mat.n_sparse
-    first_sparse = to[nb] if ns else (to[nb - 1] + 1 if nb else 0)
     first_dense = to[nb + ns] if mat.n_dense else len(shape)
-    after = to[nb + ns - 1] + 1 if ns else first_sparse
-    if mat.n_dense:
-        first_dense = after
+    first_sparse = to[nb] if ns else first_dense
     data, indices = _broadcast(
         mat.data,
         mat.indices,
@@ -275,7 +272,7 @@ def bcoo_reshape(
     sharding: Any = None,
 ) -> BCOO:  # fmt: skip
     """The array in another shape, into which batch, sparse and dense dimensions go each by
-    themselves.
+    themselves; dimensions of size 1 between batch and sparse ones become batch dimensions.
 
     Args:
       dimensions: the order of the axes in which elements are taken, by default the array's.
@@ -291,16 +288,8 @@ def bcoo_reshape(
         return mat
     nb, ns = mat.n_batch, mat.n_sparse
     kinds = mat.shape[:nb], mat.shape[nb : nb + ns], mat.shape[nb + ns :]
-    first_sparse = _split(new, kinds[0], nb)
-    after = None
-    if first_sparse is not None:
-        reverse = _split(new[first_sparse:][::-1], kinds[2][::-1], mat.n_dense)
-        after = None if reverse is None else len(new) - reverse
-    if (
-        first_sparse is None
-        or after is None
-        or math.prod(new[first_sparse:after]) != math.prod(kinds[1])
-    ):
+    parts = _parts(new, kinds)
+    if parts is None:
         if math.prod(new) != mat.size:
             raise ValueError(
                 f"bcoo_reshape: shape {new} has not as many elements as shape {mat.shape}"
@@ -310,7 +299,7 @@ def bcoo_reshape(
             f"n_dense={mat.n_dense} dense dimensions of shape {mat.shape}: change what they are "
             "with update_layout() first"
         )
-    batch, sparse, dense = new[:first_sparse], new[first_sparse:after], new[after:]
+    batch, sparse, dense = parts
     groups = _factors(kinds[1], sparse)
     data, indices = _reshape(
         mat.data, mat.indices, old=mat.shape, batch=batch, sparse=sparse, dense=dense, groups=groups
@@ -318,12 +307,21 @@ def bcoo_reshape(
     return mat.like(data, indices, new)
 
 
-def _split(new: tuple[int, ...], old: tuple[int, ...], usual: int) -> int | None:
-    """How many of the first of the new sizes hold what the old ones do: as many, if they can."""
-    counts = [n for n in range(len(new) + 1) if math.prod(new[:n]) == math.prod(old)]
-    if not old:
-        return 0
-    return usual if usual in counts else min(counts, default=None)
+_Sizes = tuple[int, ...]
+
+
+def _parts(
+    new: _Sizes, kinds: tuple[_Sizes, _Sizes, _Sizes]
+) -> tuple[_Sizes, _Sizes, _Sizes] | None:
+    """The new sizes that hold what batch, sparse and dense ones did: of the first as many as can
+    be, of the last as few."""
+    n = len(new)
+    for first in range(n, -1, -1):
+        for after in [*range(n - 1, first - 1, -1), n] if kinds[2] else [n]:
+            parts = new[:first], new[first:after], new[after:]
+            if [math.prod(p) for p in parts] == [math.prod(k) for k in kinds]:
+                return parts
+    return None
 
 
 _Groups = tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
