@@ -617,8 +617,8 @@ def test_errors(call: Any, error: Any, text: str) -> None:
 
 def test_branches_that_store_different_numbers_of_elements() -> None:
     of = lambda c, x: lax.cond(c, lambda x: x + x, lambda x: x, x)
-    with pytest.raises(TypeError, match="branches must have equal output types"):
+    with pytest.raises(TypeError, match="must have the same pytree structure"):
         sparsify(of)(True, matrix().sparse)
     of = lambda x: lax.fori_loop(0, 2, lambda i, x: x + x, x)
-    with pytest.raises(TypeError, match="carry input and carry output must have equal types"):
+    with pytest.raises(TypeError, match="must have the same pytree structure"):
         sparsify(of)(matrix().sparse)

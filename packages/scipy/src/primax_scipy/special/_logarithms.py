@@ -71,6 +71,7 @@ def softmax(x: Any, /, *, axis: Any = None) -> Array:
       ValueError: if an axis does not exist.
       TypeError: for booleans, and for what is no array.
 
+    >>> import numpy as np
     >>> softmax(np.array([0.0, 0.0])).tolist()
     [0.5, 0.5]
     """
@@ -80,6 +81,7 @@ def softmax(x: Any, /, *, axis: Any = None) -> Array:
 def log_softmax(x: Any, /, *, axis: Any = None) -> Array:
     """Logarithm of :func:`softmax`, accurate where that is small; arguments are the same.
 
+    >>> import numpy as np
     >>> log_softmax(np.array([-1000.0, 0.0])).tolist()
     [-1000.0, 0.0]
     """

@@ -97,6 +97,7 @@ class BCOO(JAXSparse):
         batch = self.shape[: self.n_batch]
         if not batch == self.data.shape[: len(batch)] == self.indices.shape[: len(batch)]:
             self.data, self.indices = kernels.spread(self.data, self.indices, batch)
+        self.indices = kernels.wide_enough(self.indices, self.shape)
         if not self.n_sparse and self.nse > 1:  # all are at the same place
             self.unique_indices = False
 
@@ -132,7 +133,8 @@ class BCOO(JAXSparse):
         Raises:
           ValueError: saying so.
         """
-        if self.indices.ndim < 2:
+        indices = self.indices.shape
+        if len(indices) < 2 or self.ndim != self.data.ndim - 1 + indices[-1]:
             raise ValueError(
                 f"a BCOO of shape {self.shape} was mapped or sliced along a dimension that is "
                 "not a batch dimension: store it with some, see BCOO.update_layout"
@@ -142,15 +144,16 @@ class BCOO(JAXSparse):
 
     def tree_flatten(self) -> tuple[tuple[Any, Any], Any]:
         """``data`` and ``indices``; the shape and what is known of the places."""
-        return (self.data, self.indices), (self.shape, self.indices_sorted, self.unique_indices)
+        known = self.shape, self.indices_sorted, self.unique_indices
+        return (self.data, self.indices), (*known, getattr(self.indices, "shape", ())[-2:-1])
 
     @classmethod
     def tree_unflatten(cls, aux_data: Any, children: Any) -> BCOO:
         """The array that was taken apart, with the batch dimensions that its parts have now."""
         out = object.__new__(cls)
         out.data, out.indices = children
-        shape, out.indices_sorted, out.unique_indices = aux_data
-        out.shape = _shape_now(out.data, out.indices, shape)
+        shape, out.indices_sorted, out.unique_indices, nse = aux_data
+        out.shape = _shape_now(out.data, out.indices, shape, nse)
         return out
 
     def like(self, data: Any, indices: Any = None, shape: Any = None, **known: bool) -> BCOO:
@@ -371,9 +374,11 @@ class BCOO(JAXSparse):
         return _computed(_matmul, other, self)
 
     def __pow__(self, other: Any) -> Any:
-        if isinstance(other, int):
-            return sparsify(lambda x: x**other)(self)
-        return _computed(_power, self, other)
+        try:
+            exponent = operator.index(other)
+        except TypeError:
+            return _computed(_power, self, other)
+        return sparsify(lambda x: x**exponent)(self)
 
     def __rpow__(self, other: Any) -> Any:
         return _computed(_power, other, self)
@@ -407,7 +412,7 @@ def _check(x: BCOO) -> None:
             f"indices of a BCOO have the shape (*batch, nse, n_sparse), got {indices}; only its "
             "batch dimensions can be mapped or sliced"
         )
-    n_batch, n_sparse = x.n_batch, x.n_sparse
+    n_batch, n_sparse = len(indices) - 2, indices[-1]
     n_dense = len(shape) - n_batch - n_sparse
     wanted = (*shape[:n_batch], indices[-2], *shape[n_batch + n_sparse :])
     if n_dense < 0:
@@ -429,14 +434,17 @@ def _check(x: BCOO) -> None:
                 )
 
 
-def _shape_now(data: Any, indices: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+def _shape_now(
+    data: Any, indices: Any, shape: tuple[int, ...], nse: tuple[int, ...]
+) -> tuple[int, ...]:
     """The shape with the batch dimensions that the parts have, after others were put in or taken
-    out by transformations."""
+    out by transformations; the old one, which does not go with them, if others than these were."""
     try:
         n_batch = len(indices.shape) - 2
         rest = int(indices.shape[-1]) + len(data.shape) - 1 - n_batch
     except (AttributeError, IndexError, TypeError):  # no arrays
         return shape
-    if n_batch < 0 or rest > len(shape):
+    moved = n_batch + rest != len(shape)
+    if n_batch < 0 or rest > len(shape) or moved and indices.shape[-2:-1] != nse:
         return shape
     return (*indices.shape[:n_batch], *shape[len(shape) - rest :])

@@ -38,6 +38,14 @@ def spread(data: Any, indices: Any, batch: tuple[int, ...]) -> tuple[Any, Any]:
     return data, indices
 
 
+def wide_enough(indices: Any, shape: Sequence[int]) -> Any:
+    """The indices, in 32 bits if theirs cannot count the elements along each dimension."""
+    dtype = typeof(indices).dtype
+    if dtype.itemsize < 4 and max(shape, default=0) > np.iinfo(dtype).max:
+        return lax.convert_element_type(indices, np.int32)
+    return indices
+
+
 def columns(indices: Any) -> list[Any]:
     """The places of one batch, dimension by dimension."""
     return [indices[:, i] for i in range(typeof(indices).shape[1])]

@@ -16,7 +16,7 @@ from primax_core.extend import typeof
 from primax_numpy.declaring import axes_of, compiled
 
 from ._bcoo import BCOO
-from ._coordinates import chosen, fitted, inside, mapped, masked, normal
+from ._coordinates import chosen, fitted, inside, mapped, masked, normal, wide_enough
 
 
 def require_bcoo(name: str, *args: Any) -> None:
@@ -116,7 +116,7 @@ def bcoo_broadcast_in_dim(
     first_sparse = to[nb] if ns else first_dense
     data, indices = _broadcast(
         mat.data,
-        mat.indices,
+        wide_enough(mat.indices, shape),
         old=mat.shape,
         shape=shape,
         to=to,
@@ -203,7 +203,7 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     shape = (*first.shape[:dimension], sum(sizes), *first.shape[dimension + 1 :])
     data, indices = _concatenate(
         [x.data for x in operands],
-        [x.indices for x in operands],
+        [wide_enough(x.indices, shape) for x in operands],
         shapes=tuple(x.shape for x in operands),
         shape=shape,
         dimension=dimension,
@@ -302,12 +302,23 @@ def bcoo_reshape(
     batch, sparse, dense = parts
     groups = _factors(kinds[1], sparse)
     data, indices = _reshape(
-        mat.data, mat.indices, old=mat.shape, batch=batch, sparse=sparse, dense=dense, groups=groups
+        mat.data,
+        _in_32_bits(mat.indices),
+        old=mat.shape,
+        batch=batch,
+        sparse=sparse,
+        dense=dense,
+        groups=groups,
     )
     return mat.like(data, indices, new)
 
 
 _Sizes = tuple[int, ...]
+
+
+def _in_32_bits(indices: Any) -> Any:
+    narrow = typeof(indices).dtype.itemsize < 4
+    return lax.convert_element_type(indices, np.int32) if narrow else indices
 
 
 def _parts(
