@@ -32,6 +32,8 @@ VERSIONS = [
     ("3.12", "0.12.0.1"),
     ("3.13", "0.12.0.1"),
 ]
+QUICK = "--quick"
+BETWEEN = ("3.12", "0.12.0.1")
 WITHOUT_KIT = ["--ignore-glob", "**/conformance/test_primitives.py"]
 # All samples of all primitives are tried where the wheel is tested; elsewhere one of each.
 FIRST_SAMPLES = ["--samples", "first"]
@@ -80,7 +82,7 @@ def install_oracle(session: nox.Session, python: str = "python") -> None:
 def pytest(session: nox.Session, *args: str, python: str = "python", **env: str) -> None:
     """Runs pytest on two workers with the repository's configuration."""
     command = [python, "-m", "pytest", "-n", "2", "--rootdir", str(ROOT)]
-    command += ["-c", str(ROOT / "pyproject.toml"), *args, *session.posargs]
+    command += ["-c", str(ROOT / "pyproject.toml"), *args, *(a for a in session.posargs if a != QUICK)]
     session.run(*command, env={**TEST_ENV, **env}, external=True)
 
 
@@ -161,7 +163,10 @@ def versions(session: nox.Session, version: str, jaxlib: str) -> None:
 
     All samples of the conformance kit too: ``nox -s versions -- --samples all``. The NumPy layer
     and what stands on it run on the newest jaxlib in the comparison with the reference.
+    ``-- --quick`` leaves out pairs of a Python and a jaxlib that others have each.
     """
+    if QUICK in session.posargs and (version, jaxlib) == BETWEEN:
+        session.skip("its Python and its jaxlib are those of other pairs")
     if (version, jaxlib) == VERSIONS[0] and version == "{}.{}".format(*sys.version_info):
         session.skip("tests(core) runs on this pair")
     python = own_environment(session, version, f"versions-{version}-{jaxlib}")
@@ -172,7 +177,7 @@ def versions(session: nox.Session, version: str, jaxlib: str) -> None:
 
 def kit_ran_before(version: str, jaxlib: str) -> bool:
     """Whether an earlier pair that is found here has the same jaxlib."""
-    earlier = VERSIONS[: VERSIONS.index((version, jaxlib))]
+    earlier = [p for p in VERSIONS[: VERSIONS.index((version, jaxlib))] if p != BETWEEN]
     return any(j == jaxlib and workspace.find_interpreter(v) for v, j in earlier)
 
 

@@ -1,0 +1,247 @@
+"""Sparse arrays in either library, and what it means that results agree.
+
+Results are compared as dense arrays, with their types and layouts; stored elements only where both
+libraries have to store the same ones. What a result claims of its indices must be true.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import jax
+import jax.experimental.sparse as theirs
+import numpy as np
+import pytest
+from agreement import tolerance, values
+
+import primax_core as px
+import primax_numpy
+import primax_numpy.linalg
+import primax_numpy.random
+import primax_scipy.experimental.sparse as ours
+
+OURS = SimpleNamespace(
+    sparse=ours, np=primax_numpy, api=px, lax=px.lax, random=primax_numpy.random
+)  # fmt: skip
+THEIRS = SimpleNamespace(
+    sparse=theirs, np=jax.numpy, api=jax, lax=jax.lax, random=jax.random
+)  # fmt: skip
+
+QUICK = {"xla_backend_optimization_level": 0}
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A sparse array in neither library: each makes its own of the two arrays."""
+
+    data: Any
+    indices: np.ndarray
+    shape: tuple[int, ...]
+    n_batch: int = 0
+    n_dense: int = 0
+    tidy: bool = False
+
+    def made(self, lib: Any, data: Any = None) -> Any:
+        data = self.data if data is None else data
+        flags = {"indices_sorted": self.tidy, "unique_indices": self.tidy}
+        return lib.sparse.BCOO((data, self.indices), shape=self.shape, **flags)
+
+    @property
+    def n_sparse(self) -> int:
+        return len(self.shape) - self.n_batch - self.n_dense
+
+
+def untidy(
+    shape: Sequence[int], n_batch: int = 0, n_dense: int = 0, dtype: Any = np.float32, seed: int = 0
+) -> Stored:
+    """Unsorted indices, the first two of them equal, the last of them out of bounds."""
+    rng = np.random.default_rng(seed)
+    end = len(shape) - n_dense
+    batch, sizes, dense = shape[:n_batch], shape[n_batch:end], shape[end:]
+    nse = 2 if not sizes else 5 + len(shape) // 3
+    indices = rng.integers(0, np.array(sizes, int), (*batch, nse, len(sizes))).astype(np.int32)
+    indices[..., 1, :] = indices[..., 0, :]
+    if sizes:
+        indices[..., -1, :] = sizes
+    data = values((*batch, nse, *dense), dtype, seed + 1)
+    return Stored(data, indices, tuple(shape), n_batch, n_dense)
+
+
+def tidy(
+    shape: Sequence[int], n_batch: int = 0, n_dense: int = 0, dtype: Any = np.float32, seed: int = 0
+) -> Stored:
+    """Sorted and unique indices, and padding after them."""
+    rng = np.random.default_rng(seed)
+    end = len(shape) - n_dense
+    batch, sizes, dense = shape[:n_batch], shape[n_batch:end], shape[end:]
+    full = math.prod(sizes)
+    nse = (full + 1) // 2 + 1 if sizes else 1
+    indices = np.empty((*batch, nse, len(sizes)), np.int32)
+    indices[...] = sizes
+    data = np.zeros((*batch, nse, *dense), dtype)
+    for n, at in enumerate(np.ndindex(*batch)):
+        count = max(nse - 1 - n % 2, 1)
+        places = np.sort(rng.permutation(full)[:count])
+        if sizes:
+            indices[(*at, slice(count))] = np.stack(np.unravel_index(places, sizes), -1)
+        data[(*at, slice(count))] = values((count, *dense), dtype, seed + n)
+    return Stored(data, indices, tuple(shape), n_batch, n_dense, tidy=True)
+
+
+def placed(lib: Any, args: Sequence[Any]) -> list[Any]:
+    return [a.made(lib) if isinstance(a, Stored) else a for a in args]
+
+
+def is_sparse(x: Any) -> bool:
+    return isinstance(x, (ours.JAXSparse, theirs.JAXSparse))
+
+
+def dense(out: Any) -> Any:
+    """All sparse arrays of a tree of results as dense ones."""
+    return jax.tree.map(lambda x: x.todense() if is_sparse(x) else x, out, is_leaf=is_sparse)
+
+
+def filled(x: Any) -> np.ndarray:
+    """A sparse array's values, found by neither library; no array is compiled for that."""
+    sizes = x.shape[x.n_batch : x.n_batch + x.n_sparse]
+    batch = x.shape[: x.n_batch]
+    indices = np.broadcast_to(np.asarray(x.indices), (*batch, *x.indices.shape[-2:]))
+    data = np.broadcast_to(np.asarray(x.data), (*batch, *x.data.shape[x.n_batch :]))
+    out = np.zeros(x.shape, x.dtype)
+    for at in np.ndindex(*indices.shape[:-1]):
+        row = indices[at]
+        if all(0 <= i < n for i, n in zip(row, sizes)):
+            out[(*at[:-1], *row)] += data[at]
+    return out
+
+
+def close(found: Any, expected: Any, what: str = "", loose: float = 1.0) -> None:
+    """Assert equal shapes, dtypes and values of two arrays."""
+    assert (np.shape(found), found.dtype) == (np.shape(expected), expected.dtype), what
+    a, b = np.asarray(found), np.asarray(expected)
+    tol = loose * tolerance(b.dtype)
+    scale = float(np.max(np.abs(np.where(np.isfinite(b), b, 0)), initial=0.0))
+    np.testing.assert_allclose(a, b, rtol=tol, atol=tol * scale, err_msg=what)
+
+
+def honest(x: Any) -> None:
+    """Assert that the properties of a sparse array are true."""
+    indices, data = np.asarray(x.indices), np.asarray(x.data)
+    assert x.nse == indices.shape[-2] == data.shape[x.n_batch]
+    assert x.ndim == len(x.shape) == x.n_batch + x.n_sparse + x.n_dense
+    assert (x.n_batch, x.n_sparse) == (indices.ndim - 2, indices.shape[-1])
+    sizes = x.shape[x.n_batch : x.n_batch + x.n_sparse]
+    for at in np.ndindex(*indices.shape[:-2]):
+        rows = [tuple(row) for row in indices[at]]
+        inside = [row for row in rows if all(i < n for i, n in zip(row, sizes))]
+        assert not x.indices_sorted or rows == sorted(rows)
+        assert not x.unique_indices or not sizes or len(set(inside)) == len(inside)
+
+
+def elements(x: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Indices and data of the elements that count, with zeros for the others."""
+    indices, data = np.asarray(x.indices), np.asarray(x.data)
+    sizes = np.array(x.shape[x.n_batch : x.n_batch + x.n_sparse], int)
+    there = (indices < sizes).all(-1)
+    dense_axes = tuple(range(there.ndim, data.ndim))
+    there &= (data != 0).any(dense_axes)
+    return indices * there[..., None], data * np.expand_dims(there, dense_axes)
+
+
+def alike(found: Any, expected: Any, what: str = "", exact: bool = False) -> None:
+    """Assert that two trees of results have the same kinds, layouts, types and values."""
+    flat = [jax.tree.flatten(x, is_leaf=is_sparse) for x in (found, expected)]
+    assert flat[0][1] == flat[1][1], what
+    for n, (o, t) in enumerate(zip(flat[0][0], flat[1][0])):
+        where = f"{what} {n}: {o!r} and {t!r}"
+        assert is_sparse(o) == is_sparse(t), where
+        if not is_sparse(t):
+            close(o, t, where)
+            continue
+        assert isinstance(o, ours.BCOO), where
+        of = lambda x: (x.shape, x.dtype, x.n_batch, x.n_sparse, x.n_dense)
+        assert of(o) == of(t), where
+        honest(o)
+        close(filled(o), filled(t), where)
+        if exact:
+            assert o.indices.shape == t.indices.shape and o.data.shape == t.data.shape, where
+            for a, b in zip(elements(o), elements(t)):
+                np.testing.assert_allclose(a, b, 1e-5, 1e-5, err_msg=where)
+
+
+def agree(
+    call: Callable, *args: Any, exact: bool = False, eager: bool = False, concrete: bool = False
+) -> None:
+    """Compare ``call(lib, *args)`` of the two libraries within ``jit``.
+
+    Args:
+      eager: whether to compare ours outside of ``jit`` too.
+      concrete: whether the arrays' values are needed, so that there is no ``jit``.
+    """
+    compiled = lambda lib: lib.api.jit(lambda *a: call(lib, *a), compiler_options=QUICK)
+    if concrete:
+        expected = call(THEIRS, *placed(THEIRS, args))
+    else:
+        expected = compiled(THEIRS)(*placed(THEIRS, args))
+        alike(compiled(OURS)(*placed(OURS, args)), expected, "jit", exact)
+    if eager or concrete:
+        alike(call(OURS, *placed(OURS, args)), expected, "value", exact)
+
+
+def slopes_agree(call: Callable, *args: Any, backward: bool = True) -> None:
+    """Compare the derivatives of ``call(lib, *args)`` both ways, by all inexact data.
+
+    Args:
+      backward: whether the reference has the backward one. Ours is the forward one's transpose.
+    """
+    by = [np.asarray(a.data if isinstance(a, Stored) else a) for a in args]
+    moving = [i for i, a in enumerate(by) if a.dtype.kind in "fc"]
+    primals = tuple(by[i] for i in moving)
+    tangents = tuple(values(p.shape, p.dtype, 31 + i) for i, p in enumerate(primals))
+
+    def run(lib: Any, backward: bool = True) -> dict[str, Any]:
+        def of_data(*xs: Any) -> Any:
+            full = placed(lib, args)
+            for i, x in zip(moving, xs):
+                full[i] = args[i].made(lib, x) if isinstance(args[i], Stored) else x
+            return dense(call(lib, *full))
+
+        found = {"jvp": lib.api.jvp(of_data, primals, tangents)}
+        if backward:
+            out, pull = lib.api.vjp(of_data, *primals)
+            found["ct"] = jax.tree.map(lambda o: values(o.shape, o.dtype, 17), out)
+            found["vjp"] = pull(found["ct"])
+        return found
+
+    expected = jax.jit(lambda: run(THEIRS, backward), compiler_options=QUICK)()
+    found = px.jit(lambda: run(OURS), compiler_options=QUICK)()
+    for name in expected:
+        pairs = zip(jax.tree.leaves(found[name]), jax.tree.leaves(expected[name]), strict=True)
+        for n, (o, t) in enumerate(pairs):
+            close(o, t, f"{name} {n}", 10)
+    dot = lambda a, b: sum(np.vdot(x, y) for x, y in zip(*map(jax.tree.leaves, (a, b))))
+    forward, back = dot(found["ct"], found["jvp"][1]), dot(found["vjp"], tangents)
+    np.testing.assert_allclose(forward, back, 1e-3, 1e-3)
+
+
+def works(call: Callable, *args: Any) -> None:
+    """Compare ours with the same of dense arrays, where the reference has nothing to compare."""
+    found = dense(call(OURS, *placed(OURS, args)))
+    expected = call(THEIRS, *dense(placed(THEIRS, args)))
+    for o, t in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        close(o, t)
+
+
+def refused(call: Callable, *args: Any) -> None:
+    """Both refuse; where the reference forgot a message, ours has one."""
+    with pytest.raises(Exception) as expected:
+        call(THEIRS, *placed(THEIRS, args))
+    usual = IndexError, TypeError, ValueError
+    strict = issubclass(expected.type, NotImplementedError)
+    with pytest.raises(NotImplementedError if strict else usual) as found:
+        call(OURS, *placed(OURS, args))
+    assert str(found.value).strip()
