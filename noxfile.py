@@ -82,7 +82,8 @@ def install_oracle(session: nox.Session, python: str = "python") -> None:
 def pytest(session: nox.Session, *args: str, python: str = "python", **env: str) -> None:
     """Runs pytest on two workers with the repository's configuration."""
     command = [python, "-m", "pytest", "-n", "2", "--rootdir", str(ROOT)]
-    command += ["-c", str(ROOT / "pyproject.toml"), *args, *(a for a in session.posargs if a != QUICK)]
+    further = [a for a in session.posargs if a != QUICK]
+    command += ["-c", str(ROOT / "pyproject.toml"), *args, *further]
     session.run(*command, env={**TEST_ENV, **env}, external=True)
 
 
