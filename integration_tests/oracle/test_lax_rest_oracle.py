@@ -16,14 +16,7 @@ from api_sides import OURS, THEIRS, same_error, same_results  # noqa: E402
 
 import primax_core as px  # noqa: E402
 from primax_core import ad_checkpoint, lax  # noqa: E402
-from primax_core.lax import (  # noqa: E402
-    collectives,
-    composite,
-    conv_patches,
-    described,
-    identities,
-    stacking,
-)
+from primax_core.lax import collectives, composite, conv_patches, identities, shape_dtype, stacking
 from primax_core.lax.barrier import optimization_barrier  # noqa: E402
 
 F32 = np.float32
@@ -168,21 +161,21 @@ def test_copies_stages_and_sinks():
     "value", [1, 1.0, True, 1j, X, np.float64(1), np.arange(3), F32, float, "int8"], ids=str
 )
 def test_dtype(value):
-    assert described.dtype(value) == jax.lax.dtype(value)
+    assert shape_dtype.dtype(value) == jax.lax.dtype(value)
 
 
 @pytest.mark.parametrize(
     ("value", "error"), [([1], TypeError), ("foo", TypeError), (None, ValueError)]
 )
 def test_no_dtype(value, error):
-    for f in (described.dtype, jax.lax.dtype):
+    for f in (shape_dtype.dtype, jax.lax.dtype):
         with pytest.raises(error):
             f(value)
 
 
 @pytest.mark.parametrize("shape", [(2, 3), (), [2, np.int32(3)]], ids=str)
 def test_shapes_as_values(shape):
-    same(described.shape_as_value(shape), jax.lax.shape_as_value(shape))
+    same(shape_dtype.shape_as_value(shape), jax.lax.shape_as_value(shape))
 
 
 @pytest.mark.parametrize("to", ["varying", "reduced", "invarying"])

@@ -100,7 +100,7 @@ from ._runtime.shards import Shard as Shard
 from ._trace.array import Array as Array
 from ._trace.core import ensure_compile_time_eval as ensure_compile_time_eval
 from ._trace.core import typeof as typeof
-from ._transform.call import Inline as Inline
+from ._engine.call import Inline as Inline
 
 if TYPE_CHECKING:
     from . import checkify as checkify

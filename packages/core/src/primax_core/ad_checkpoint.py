@@ -8,7 +8,7 @@ from ._api.checkpoint import (
     remat as remat,
     saved_residuals as saved_residuals,
 )
-from ._transform.remat import (
+from ._engine.remat import (
     Offloadable as Offloadable,
     Recompute as Recompute,
     Saveable as Saveable,

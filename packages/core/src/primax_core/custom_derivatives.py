@@ -8,12 +8,12 @@ from ._api.custom_derivatives import (
     custom_vjp_primal_tree_values as custom_vjp_primal_tree_values,
     zero_from_primal as zero_from_primal,
 )
-from ._transform.custom_jvp import (
+from ._engine.custom_jvp import (
     SymbolicZero as SymbolicZero,
     custom_jvp_call_p as custom_jvp_call_p,
 )
-from ._transform.custom_vjp import PerturbedValue, custom_vjp_call_p as custom_vjp_call_p
-from ._transform.remat_opt import remat_opt_p as remat_opt_p
+from ._engine.custom_vjp import PerturbedValue, custom_vjp_call_p as custom_vjp_call_p
+from ._engine.remat_opt import remat_opt_p as remat_opt_p
 from .lax.control.linear_call import linear_call as linear_call
 
 CustomVJPPrimal = PerturbedValue

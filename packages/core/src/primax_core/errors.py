@@ -16,4 +16,4 @@ from ._base.errors import (
     TracingRecursionError as TracingRecursionError,
     UnexpectedTracerError as UnexpectedTracerError,
 )
-from ._runtime.errors import JaxRuntimeError as JaxRuntimeError
+from ._runtime.jaxlib_errors import JaxRuntimeError as JaxRuntimeError

@@ -200,6 +200,7 @@ def _value(operand):
 def test_the_table_names_primitives():
     primitives_of(px.lax)
     primitives_of(px._transform)
+    primitives_of(px._engine)
     known = {p.name for p in known_primitives()}
     assert set(table._TABLE) - known <= {"name", "call_exported"}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import primax_core._api
+import primax_core._engine
 import primax_core._transform
 import primax_core.lax
 from primax_core.extend import RuleState, samples
@@ -11,6 +12,7 @@ from primax_core.testing.pytest import conformance
 
 PRIMITIVES = [
     *primitives_of(primax_core._transform),
+    *primitives_of(primax_core._engine),
     *primitives_of(primax_core.lax),
 ]
 SAMPLED = [p for p in PRIMITIVES if p.state_of(samples) is not RuleState.UNSUPPORTED]

@@ -8,7 +8,7 @@ import numpy as np
 
 import primax_core as px
 from primax_core import lax
-from primax_core._ir.symbolic import max_dim, min_dim
+from primax_core._ir.symbolic_dims import max_dim, min_dim
 from primax_core.lax import linalg
 
 

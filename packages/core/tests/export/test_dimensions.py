@@ -17,7 +17,7 @@ from primax_core._ir.avals import ShapedArray
 from primax_core._ir.dimensions import DimExpr, SymbolicScope
 from primax_core._ir.dimensions.linear import least
 from primax_core._ir.dimensions.solving import UnsolvableError, plan_of
-from primax_core._ir.symbolic import (
+from primax_core._ir.symbolic_dims import (
     UnknownDimensionError,
     decided,
     is_static,

@@ -15,7 +15,7 @@ from primax_core._api.symbolic_shapes import (
     symbolic_dim_bounds,
     symbolic_shape,
 )  # fmt: skip
-from primax_core._ir.symbolic import UnknownDimensionError
+from primax_core._ir.symbolic_dims import UnknownDimensionError
 
 SHAPES = {
     "a, 2*a": "(a, 2*a)", "(a,)": "(a,)", "": "()", "a,": "(a,)", "floordiv(a, b)":

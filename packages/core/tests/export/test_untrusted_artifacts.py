@@ -16,8 +16,8 @@ from primax_core._api.export import envelope
 from primax_core._api.export.checks import check_module
 from primax_core._base import pytree
 from primax_core._base.digest import digest
-from primax_core._ir.symbolic import UnknownDimensionError
-from primax_core._lower import checking
+from primax_core._ir.symbolic_dims import UnknownDimensionError
+from primax_core._lower import untrusted
 from primax_core._lower.platforms import lower_for
 from primax_core.errors import InvalidArtifactError
 from primax_core.extend import RuleState, ShapedArray, samples
@@ -407,7 +407,7 @@ def test_what_ends_the_reader_ends_no_more(made) -> None:
     reasons = set()
     for at in range(30, len(made.mlir_module_serialized), 3):
         try:
-            checking.check(flipped(made, at))
+            untrusted.check(flipped(made, at))
         except InvalidArtifactError as e:
             reasons.add("ended" if "ended the process" in str(e) else "refused")
     assert "refused" in reasons
@@ -417,9 +417,9 @@ def test_readable_modules_are_remembered(made, monkeypatch) -> None:
     text = main("%r = stablehlo.multiply %a, %a : tensor<2xf32>")
     data = replaced(made, mlir_module_serialized=module_of(text))
     asked = []
-    ask = checking._reader.ask
-    monkeypatch.setattr(checking._reader, "ask", lambda data: asked.append(1) or ask(data))
-    monkeypatch.setattr(checking, "_place", lambda key: None)
+    ask = untrusted._reader.ask
+    monkeypatch.setattr(untrusted._reader, "ask", lambda data: asked.append(1) or ask(data))
+    monkeypatch.setattr(untrusted, "_place", lambda key: None)
     for _ in range(3):
         np.testing.assert_array_equal(export.deserialize(data).call(X), X * X)
     assert len(asked) == 1
@@ -431,9 +431,9 @@ def test_readable_modules_are_remembered(made, monkeypatch) -> None:
 def test_a_process_that_cannot_be_started(made, monkeypatch) -> None:
     text = main("%r = stablehlo.subtract %a, %a : tensor<2xf32>")
     data = replaced(made, mlir_module_serialized=module_of(text))
-    monkeypatch.setattr(checking, "_place", lambda key: None)
+    monkeypatch.setattr(untrusted, "_place", lambda key: None)
     monkeypatch.setattr("sys.executable", "/no/such/python")
-    monkeypatch.setattr(checking, "_reader", checking._Reader())
+    monkeypatch.setattr(untrusted, "_reader", untrusted._Reader())
     with pytest.raises(RuntimeError, match="trusted=True"):
         export.deserialize(data)
     np.testing.assert_array_equal(export.deserialize(data, trusted=True).call(X), X - X)

@@ -11,8 +11,8 @@ from primax_core._runtime.sharding import SingleDeviceSharding
 from primax_core.lax import composite
 from primax_core.lax.barrier import optimization_barrier
 from primax_core.lax.constraints import with_sharding_constraint
-from primax_core.lax.described import dtype, shape_as_value
 from primax_core.lax.identities import copy_p, dce_sink, stage
+from primax_core.lax.shape_dtype import dtype, shape_as_value
 from primax_core.lax.tokens import after_all, create_token
 
 F32 = np.float32

@@ -148,6 +148,6 @@ g.defjvp(lambda x, t: (g(*x), t[0] * 3))
 assert px.grad(g)(1.0) == 3
 x = px.device_put(1.0)
 assert px.jit(f, donate_argnums=0).lower(x).compile()(x) == 2
-assert "primax_core._trace.references" not in sys.modules
+assert "primax_core._trace.refs" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

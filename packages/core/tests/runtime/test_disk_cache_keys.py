@@ -15,7 +15,7 @@ from primax_core import lax
 from primax_core._ir import primitive as kinds
 from primax_core._ir.primitive import Primitive, abstract, expand, known_primitives, lower
 from primax_core._ir.samples import Operand, samples
-from primax_core._lower import compile as compiling, programs, sources
+from primax_core._lower import cache_key, compile as compiling, source_fingerprint
 from primax_core._lower.lazy import lowering
 from primax_core._runtime.devices import devices
 from primax_core._runtime.disk import keys
@@ -97,12 +97,12 @@ def test_devices_and_options_change_the_options_text():
 @pytest.fixture(autouse=True)
 def sources_of_the_tests(monkeypatch):
     """Keys as if the sources had not been edited lately."""
-    monkeypatch.setattr(programs, "stamp", lambda: ("sources",))
+    monkeypatch.setattr(cache_key, "stamp", lambda: ("sources",))
 
 
 def key(fun, *args, name="f", platform="cpu", donated=(), keep_unused=False):
     jaxpr = px.make_jaxpr(fun)(*args)
-    return programs.key_of(jaxpr, name, platform, donated, keep_unused)
+    return cache_key.key_of(jaxpr, name, platform, donated, keep_unused)
 
 
 X = np.ones((2, 3), F)
@@ -176,9 +176,9 @@ def test_values_of_large_constants_are_not():
 
 def test_sources_are_part_of_it(monkeypatch):
     before = key(lax.sin, X)
-    monkeypatch.setattr(programs, "stamp", lambda: ("other sources",))
+    monkeypatch.setattr(cache_key, "stamp", lambda: ("other sources",))
     assert key(lax.sin, X) != before
-    monkeypatch.setattr(programs, "stamp", lambda: None)
+    monkeypatch.setattr(cache_key, "stamp", lambda: None)
     assert key(lax.sin, X) is None
 
 
@@ -206,9 +206,9 @@ def test_what_has_no_key():
         key(lambda x: lax.cond(lax.reduce_sum(x, (0, 1)) > 0, _stranger().bind, lambda x: x, x), X)
         is None
     )
-    writer = programs._Writer({}, "cpu")
+    writer = cache_key._Writer({}, "cpu")
     for value in (Opaque(), lambda: 0, Opaque, object(), {1, 2}):
-        with pytest.raises(programs.Unkeyable):
+        with pytest.raises(cache_key.Unkeyable):
             writer.value(value)
 
 
@@ -232,7 +232,7 @@ def test_a_replaced_rule_takes_all_keys_away(kind, monkeypatch):
     monkeypatch.setitem(lax.sin_p.rules, kind, lambda *args, **params: None)
     assert key(lax.cos, X) is None
     monkeypatch.undo()
-    monkeypatch.setattr(programs, "stamp", lambda: ("sources",))
+    monkeypatch.setattr(cache_key, "stamp", lambda: ("sources",))
     assert key(lax.cos, X) is not None
 
 
@@ -249,24 +249,24 @@ def test_a_wrapped_rule_is_a_strangers(monkeypatch):
 
 def test_rules_do_not_read_what_they_say_they_do_not():
     for prim in known_primitives():
-        for kind in programs._rule_kinds("cpu")[:-2]:
+        for kind in cache_key._rule_kinds("cpu")[:-2]:
             rule = prim.rules.get(kind)
-            if not programs._is_own(prim.home) or not hasattr(rule, "__code__"):
+            if not cache_key._is_own(prim.home) or not hasattr(rule, "__code__"):
                 continue
-            if programs._parameters_read(rule) is not None:
+            if cache_key._parameters_read(rule) is not None:
                 read = {i.argval for i in dis.get_instructions(rule) if "LOAD" in i.opname}
                 assert "_" not in read, (prim, rule)
 
 
 def test_all_own_rules_are_known():
     for platform in ("cpu", "cuda", "tpu"):
-        assert programs._only_own_rules(platform)
+        assert cache_key._only_own_rules(platform)
 
 
 def _calls():
     for prim in sorted(known_primitives(), key=lambda p: (p.home, p.name)):
         rule = prim.rules.get(samples)
-        if programs._is_own(prim.home) and callable(rule):
+        if cache_key._is_own(prim.home) and callable(rule):
             for i, sample in enumerate(rule()):
                 if sample.raises is None:
                     yield pytest.param(prim, sample, id=f"{prim.name}-{i}")
@@ -288,8 +288,8 @@ def test_equal_keys_mean_equal_modules():
         except Exception:
             continue  # the conformance kit tells why
         total += 1
-        found = programs.key_of(jaxpr, "f", "cpu", (), False)
-        again = programs.key_of(px.make_jaxpr(bind)(*operands), "f", "cpu", (), False)
+        found = cache_key.key_of(jaxpr, "f", "cpu", (), False)
+        again = cache_key.key_of(px.make_jaxpr(bind)(*operands), "f", "cpu", (), False)
         if found is None or module.callbacks:
             continue
         keyed += 1
@@ -303,13 +303,13 @@ KEYS = """
 import numpy as np
 import primax_core as px
 from primax_core import lax
-from primax_core._lower import programs
-programs.stamp = lambda: ("sources",)
+from primax_core._lower import cache_key
+cache_key.stamp = lambda: ("sources",)
 def f(x):
     c, ys = lax.scan(lambda c, y: (c * y + 1, lax.sin(c)), lax.reduce_sum(x, (0,)), x)
     return px.grad(lambda t: lax.reduce_sum(px.jit(lax.tanh)(t) * ys, (0, 1)))(x), c
 jaxpr = px.make_jaxpr(f)(np.ones((3, 2), np.float32))
-print(programs.key_of(jaxpr, "f", "cpu", (), False).hex())
+print(cache_key.key_of(jaxpr, "f", "cpu", (), False).hex())
 """
 
 
@@ -322,9 +322,9 @@ def test_keys_are_the_same_in_every_process():
 
 
 def test_sources_that_changed_lately_have_no_stamp():
-    assert sources._take(0) is None
+    assert source_fingerprint._take(0) is None
     later = 1 << 63
-    assert sources._take(later) == sources._take(later) is not None
+    assert source_fingerprint._take(later) == source_fingerprint._take(later) is not None
 
 
 def test_every_change_of_a_source_changes_the_stamp(tmp_path):
@@ -334,7 +334,7 @@ def test_every_change_of_a_source_changes_the_stamp(tmp_path):
     (tmp_path / "__pycache__").mkdir()
 
     def take():
-        return sorted(sources._files(str(tmp_path), ""))
+        return sorted(source_fingerprint._files(str(tmp_path), ""))
 
     before = take()
     (tmp_path / "__pycache__" / "a.pyc").write_text("")
@@ -346,5 +346,5 @@ def test_every_change_of_a_source_changes_the_stamp(tmp_path):
 
 
 def test_kinds_that_lowering_asks_for_are_watched():
-    assert {lower, abstract, kinds.effects, lower.on("cpu")} == set(programs._rule_kinds("cpu"))
-    assert {lower.on("gpu"), lower.on("rocm")} <= set(programs._rule_kinds("rocm"))
+    assert {lower, abstract, kinds.effects, lower.on("cpu")} == set(cache_key._rule_kinds("cpu"))
+    assert {lower.on("gpu"), lower.on("rocm")} <= set(cache_key._rule_kinds("rocm"))

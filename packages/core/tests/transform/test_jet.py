@@ -62,7 +62,7 @@ ORDERS = {
 
 
 def smooth():
-    for prim in primitives_of(px.lax) + primitives_of(px._transform):
+    for prim in primitives_of(px.lax) + primitives_of(px._transform) + primitives_of(px._engine):
         known = RuleState.PRESENT, RuleState.FALLBACK
         if prim.state_of(samples) is not RuleState.PRESENT or prim.name in FEWER:
             continue

@@ -11,10 +11,10 @@ import numpy as np
 from .._base import pytree, tree_register
 from .._base.config import state
 from .._base.source import api_boundary, api_boundary_of, capture
+from .._engine.faults import NO_SITES, Fault, Site, Sites, apart, faulty
+from .._engine.jit_cache import Staged, trace_function
 from .._lower.lazy import compile_jaxpr
 from .._trace.core import call_on, is_valid_type, typeof
-from .._transform.faults import NO_SITES, Fault, Site, Sites, apart, faulty
-from .._transform.staged import Staged, trace_function
 from ..lax.checking.check import check_p, exception_of, first_of
 from ..lax.checking.errors import (
     CheckError,

@@ -8,15 +8,15 @@ from typing import Any, Final, TypeAlias
 from .._base import pytree, source
 from .._base.config import state
 from .._base.source import api_boundary_of
+from .._engine.jit_cache import Staged
+from .._engine.remat import Offloadable, Recompute, Saveable, name_p, remat_p
+from .._engine.results import finished
 from .._ir.jaxpr import Var
 from .._ir.primitive import Primitive
 from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._trace.core import ref_handlers, set_trace, typeof
 from .._trace.staging import StagingTrace
 from .._transform.linearize import linearize_of
-from .._transform.presenting import finished
-from .._transform.remat import Offloadable, Recompute, Saveable, name_p, remat_p
-from .._transform.staged import Staged
 from ..lax.contracting import dot_general_p
 from ..lax.trigonometric import sin
 from .arguments import as_tuple, check_callable, debug_info, leaf_names, name_of

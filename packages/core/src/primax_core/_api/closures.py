@@ -9,11 +9,11 @@ import numpy as np
 
 from .._base import pytree
 from .._base.config import state
+from .._engine.jit_cache import Traced, trace_function
+from .._engine.results import finished
 from .._ir import dtypes
 from .._trace.core import Tracer, call_on, typeof
 from .._trace.staging import close_over
-from .._transform.presenting import finished
-from .._transform.staged import Traced, trace_function
 from .arguments import check_callable, debug_info
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten

@@ -9,11 +9,11 @@ from typing import Any
 from .._base import pytree
 from .._base.config import state
 from .._base.source import api_boundary
+from .._engine.custom_vmap import CustomVmap, custom_vmap_call_p
+from .._engine.results import finished
 from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._runtime.dispatch import as_operand
 from .._trace.core import Tracer, typeof
-from .._transform.custom_vmap import CustomVmap, custom_vmap_call_p
-from .._transform.presenting import finished
 from ..lax.broadcasting import broadcast
 from ..lax.control.loops import map as lax_map
 from .arguments import check_callable, describe, name_of, resolve_keywords

@@ -10,14 +10,14 @@ import numpy as np
 
 from .._base import errors, pytree
 from .._base.source import api_boundary
+from .._engine.custom_jvp import CustomJVP, SymbolicZero, custom_jvp_call_p
+from .._engine.custom_vjp import CustomVJP, PerturbedValue, custom_vjp_call_p
+from .._engine.remat_opt import optimized
+from .._engine.results import finished
 from .._ir import dtypes
 from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._trace.core import Tracer, typeof
-from .._transform.custom_jvp import CustomJVP, SymbolicZero, custom_jvp_call_p
-from .._transform.custom_vjp import CustomVJP, PerturbedValue, custom_vjp_call_p
-from .._transform.presenting import finished
-from .._transform.remat_opt import optimized
-from .._transform.symbolic import Zero, add_tangents, zeros
+from .._transform.zeros import Zero, add_tangents, zeros
 from .arguments import as_tuple, check_callable, describe, name_of, resolve_keywords
 from .closures import closed_program
 

@@ -10,15 +10,15 @@ import numpy as np
 from .._base import pytree
 from .._base.config import state
 from .._base.source import api_boundary
+from .._engine.results import finished
 from .._ir import dtypes
 from .._ir.jaxpr import Jaxpr
 from .._trace.core import call_on, check_leaks, set_trace, typeof
 from .._trace.staging import close_over, stage
 from .._transform.jvp import JVPTrace, JVPTracer, tracers
 from .._transform.linearize import tape_to_jaxpr
-from .._transform.presenting import finished
-from .._transform.symbolic import Zero, instantiate
 from .._transform.transpose import transpose_jaxpr
+from .._transform.zeros import Zero, instantiate
 from .arguments import check_callable, debug_info, describe
 from .vjp import differentiable, output_aval, pull_back, split_aux
 

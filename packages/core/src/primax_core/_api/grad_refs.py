@@ -8,11 +8,11 @@ from typing import Any
 from .._base import pytree
 from .._base.config import state
 from .._base.source import api_boundary
+from .._engine.results import finished
 from .._ir.jaxpr import DebugInfo
-from .._ir.references import AbstractRef, is_ref
+from .._ir.ref_types import AbstractRef, is_ref
 from .._trace.core import ref_handlers, typeof
-from .._transform.presenting import finished
-from .._transform.symbolic import Zero, add_tangents, instantiate
+from .._transform.zeros import Zero, add_tangents, instantiate
 
 
 class _Mark:

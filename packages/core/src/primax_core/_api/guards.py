@@ -16,7 +16,7 @@ from .._base.options import TRACE, Option
 from .._ir.jaxpr import Jaxpr
 from .._runtime import collection
 from .._runtime.dispatch import install_fault_finder
-from .._runtime.errors import JaxRuntimeError
+from .._runtime.jaxlib_errors import JaxRuntimeError
 
 
 def _find_fault(program: Jaxpr, args: Sequence[Any], what: str) -> str | None:

@@ -10,13 +10,13 @@ import numpy as np
 from .._base import pytree
 from .._base.config import state
 from .._base.source import api_boundary_of
+from .._engine.results import finished
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
-from .._ir.symbolic import is_static
+from .._ir.symbolic_dims import is_static
 from .._runtime.array import put
 from .._trace.core import set_trace, typeof
-from .._transform.presenting import finished
-from .._transform.symbolic import zeros
+from .._transform.zeros import zeros
 from ..lax.arithmetic import add
 from ..lax.broadcasting import broadcasted_iota
 from ..lax.comparison import eq

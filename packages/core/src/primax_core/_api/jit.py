@@ -8,6 +8,8 @@ from typing import Any
 
 from .._base import caches, pytree, source
 from .._base.config import state
+from .._engine.call import Inline
+from .._engine.jit_cache import Staged, Traced
 from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._lower.compile import compile_jaxpr
 from .._lower.liveness import unusable_donations
@@ -15,8 +17,6 @@ from .._runtime.array import ArrayImpl
 from .._runtime.devices import Device, devices
 from .._runtime.dispatch import Executable, collect_garbage, explain_failure, garbage_is_due
 from .._runtime.sharding import SingleDeviceSharding
-from .._transform.call import Inline
-from .._transform.staged import Staged, Traced
 from .arguments import as_tuple, check_callable, debug_info, name_of
 from .formats import Wanted, layout_of, shardings_in, wanted_formats
 from .stages import Lowered, Traced as TracedStage

@@ -7,8 +7,8 @@ from typing import Any
 
 from .._base import pytree
 from .._base.source import api_boundary_of
-from .._ir.references import AbstractRef as AbstractRef
-from .._trace.references import Ref as Ref
+from .._ir.ref_types import AbstractRef as AbstractRef
+from .._trace.refs import Ref as Ref
 from ..lax.control import discharging as discharging  # gives loops their rules
 from ..lax.references.access import (
     addupdate as addupdate,

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from .._base import log
 from .._base.config import changed_options
-from .._transform.staged import Staged
+from .._engine.jit_cache import Staged
 
 _PROPERTIES = ("shape", "dtype", "weak_type", "sharding")
 

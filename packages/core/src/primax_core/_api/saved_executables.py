@@ -12,7 +12,11 @@ from .._base.source import api_boundary
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import DebugInfo
 from .._lower.lazy import _compile
-from .._runtime import custom_calls, lapack as _provides_them, saved_executables as files  # noqa: F401
+from .._runtime import (
+    custom_calls,
+    lapack_targets as _provides_them,  # noqa: F401
+    saved_executables as files,
+)
 from .._runtime.array import physical, put, spec_of
 from .._runtime.devices import Device, check_not_forked, devices
 from .._runtime.dispatch import Executable, Loaded

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
-from .._ir.symbolic import as_size
+from .._ir.symbolic_dims import as_size
 from .._runtime.layouts import Format
 
 

@@ -14,7 +14,7 @@ from .._lower.lazy import _compile, lowering
 from .._runtime.array import ArrayImpl, default_sharding, spec_of
 from .._runtime.devices import client_of
 from .._runtime.dispatch import as_operand, check_may_run
-from .._runtime.errors import JaxRuntimeError
+from .._runtime.jaxlib_errors import JaxRuntimeError
 from .._runtime.layouts import Format, row_major
 from .._trace.core import Tracer, ref_handlers, typeof
 from .shape_struct import ShapeDtypeStruct

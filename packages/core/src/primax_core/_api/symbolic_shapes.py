@@ -12,7 +12,7 @@ from .._ir.dimensions.scope import (
     SymbolicScope as SymbolicScope,
     symbolic_dim_bounds as symbolic_dim_bounds,
 )
-from .._ir.symbolic import is_symbolic_dim as is_symbolic_dim
+from .._ir.symbolic_dims import is_symbolic_dim as is_symbolic_dim
 from .._trace.core import is_valid_type, typeof
 from ..lax import dimensions as _dimensions  # noqa: F401 - lets dimensions be values
 from .shape_struct import ShapeDtypeStruct

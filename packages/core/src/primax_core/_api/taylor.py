@@ -11,17 +11,17 @@ import numpy as np
 from .._base import pytree
 from .._base.config import state
 from .._base.source import api_boundary
+from .._engine.results import finished
+from .._engine.taylor import TaylorTrace, mask_of, taylor_of
 from .._ir import dtypes
 from .._ir.primitive import Primitive
 from .._ir.rules import taylor
 from .._trace.core import check_leaks, set_trace, typeof
-from .._transform.presenting import finished
-from .._transform.symbolic import Zero, instantiate
-from .._transform.taylor import TaylorTrace, mask_of, taylor_of
+from .._transform.zeros import Zero, instantiate
 from ..lax import taylor as _rules  # noqa: F401  (they register themselves)
 from ..lax.arithmetic import mul
 from ..lax.conversion import convert_element_type
-from ..lax.families import scalar_like
+from ..lax.elementwise import scalar_like
 from ..lax.taylor.series import by_equation, is_moving
 from .arguments import check_callable, describe
 from .vjp import differentiable, output_aval

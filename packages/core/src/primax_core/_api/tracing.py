@@ -9,10 +9,10 @@ from typing import Any
 from .._base import pytree
 from .._base.config import state
 from .._base.source import api_boundary, api_boundary_of
+from .._engine.jit_cache import trace_function
 from .._ir.jaxpr import Jaxpr
 from .._trace.axes import extend_axis_env
 from .._trace.core import ref_handlers, typeof
-from .._transform.staged import trace_function
 from .arguments import as_tuple, check_callable, debug_info, name_of
 from .stages import out_struct
 

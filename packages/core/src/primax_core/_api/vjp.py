@@ -10,15 +10,15 @@ import numpy as np
 from .._base import pytree
 from .._base.config import state
 from .._base.source import api_boundary
+from .._engine.results import finished
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import DebugInfo, Literal
 from .._trace.core import ref_handlers, typeof
 from .._trace.staging import tracer_classes
 from .._transform.linearize import Node, Tangent, linearize_of, tape_to_jaxpr
-from .._transform.presenting import finished
-from .._transform.symbolic import Zero, add_tangents, instantiate
 from .._transform.transpose import run_tape_backwards
+from .._transform.zeros import Zero, add_tangents, instantiate
 from .arguments import check_callable, debug_info, describe, name_of
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ import numpy as np
 
 from .._base import pytree
 from .._base.source import api_boundary_of
+from .._engine.results import finished
 from .._ir.dtypes import float0
 from .._trace.core import ref_handlers, typeof
 from .._transform.batching import Axis, batch_of, move_axis
-from .._transform.presenting import finished
 from .arguments import check_callable, debug_info, leaf_names
 
 tree_flatten, tree_unflatten = pytree.tree_flatten, pytree.tree_unflatten

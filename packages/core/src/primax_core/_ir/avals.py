@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from . import dtypes
-from .symbolic import as_size, is_static, is_symbolic_dim
+from .symbolic_dims import as_size, is_static, is_symbolic_dim
 
 
 class Unplaced:

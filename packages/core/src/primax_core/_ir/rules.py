@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 if TYPE_CHECKING:
     from .avals import ShapedArray
     from .primitive import Primitive
-    from .references import AbstractRef
+    from .ref_types import AbstractRef
 
 R = TypeVar("R", bound=Callable[..., Any])
 

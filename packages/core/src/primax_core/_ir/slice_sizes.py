@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .symbolic import decided, index, is_static, max_dim, min_dim
+from .symbolic_dims import decided, index, is_static, max_dim, min_dim
 
 
 def slice_bounds(s: slice, n: Any) -> tuple[Any, Any, int]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from .._base import caches, log, monitoring
 from .._base.config import state
 from .._base.digest import digest as digest_of
-from .._base.turns import Turns
+from .._base.single_flight import Turns
 from .._ir.jaxpr import Jaxpr
 from .._runtime import custom_calls
 from .._runtime.array import Spec, spec_of
@@ -22,10 +22,10 @@ from .._runtime.dispatch import Executable, Loaded, as_operand, device_of, relai
 from .._runtime.jaxlib_versions import _jax
 from .._runtime.sharding import device_assignment
 from .._trace.core import ref_handlers
+from .cache_key import key_of
 from .formats import Formats
 from .lazy import lowering, mlir
 from .liveness import kept_inputs, large_consts
-from .programs import key_of
 
 if TYPE_CHECKING:
     from .module import Lowered
@@ -129,7 +129,7 @@ def _executable(
     formats: Formats | None = None,
 ) -> Executable:  # fmt: skip
     # What happens at the exit and after a fork, for processes that run programs.
-    from .._runtime import ending as _ending, forking as _forking  # noqa: F401
+    from .._runtime import forking as _forking, shutdown as _shutdown  # noqa: F401
 
     in_layouts = None
     if formats is None:

@@ -14,7 +14,7 @@ from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _stablehlo
 from jaxlib.mlir.dialects import func, stablehlo
 
 from .._ir import dtypes
-from .._ir.symbolic import Dimension, is_static
+from .._ir.symbolic_dims import Dimension, is_static
 from .._runtime.array import physical
 
 __all__ = ["func", "hlo", "ir"]

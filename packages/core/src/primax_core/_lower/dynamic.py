@@ -12,7 +12,7 @@ from jaxlib.mlir import ir
 
 from .._ir.dimensions.solving import Check, Place, Plan, Remainder, Solve, plan_of
 from .._ir.jaxpr import Jaxpr
-from .._ir.symbolic import Dimension
+from .._ir.symbolic_dims import Dimension
 from .._runtime.jaxlib_versions import JaxRuntimeError, refine_shapes
 from . import shaped
 from .compile import _bytecode as bytecode_of

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from .._base.errors import InvalidArtifactError
-from .._ir.symbolic import is_static
-from . import checking
+from .._ir.symbolic_dims import is_static
+from . import untrusted
 from .lazy import dynamic, inspection, mlir, portable
 
 
@@ -96,7 +96,7 @@ class PortableProgram:
     def _module(self) -> Any:
         module = portable.from_bytes(self.data)
         unknown = [t for t in portable.targets_of(module) if not portable.is_stable(t)]
-        if unknown and not checking.is_trusted(self.data):
+        if unknown and not untrusted.is_trusted(self.data):
             raise InvalidArtifactError(
                 f"Function '{self.name}' calls the native function {unknown[0]!r}, which can do "
                 "anything. If you know who made the artifact, use "

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from jaxlib.mlir import ir
 
-from .._ir.symbolic import is_static
+from .._ir.symbolic_dims import is_static
 from .context import hlo, i32, i64, physical, tensor_type, type_of
 from .shaped import size_values
 

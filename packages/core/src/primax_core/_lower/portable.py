@@ -17,7 +17,7 @@ from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import func, stablehlo
 
 from .._base.errors import InvalidArtifactError
-from .._runtime import lapack as _provides_them  # noqa: F401
+from .._runtime import lapack_targets as _provides_them  # noqa: F401
 from .._runtime.jaxlib_versions import (
     JaxRuntimeError,
     deserialize_portable_artifact as deserialize_portable_artifact,

@@ -16,7 +16,7 @@ import numpy as np
 from jaxlib.mlir import ir
 
 from .._ir.avals import ShapedArray
-from .._ir.symbolic import Dimension, UnknownDimensionError, is_static
+from .._ir.symbolic_dims import Dimension, UnknownDimensionError, is_static
 from . import context as mlir
 from .context import constant, hlo, i64, i64s, install_broadcast
 from .lazy import chlo

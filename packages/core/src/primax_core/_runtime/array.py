@@ -10,15 +10,15 @@ import numpy as np
 from .._base.config import state
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
-from .._ir.symbolic import UnknownDimensionError, is_static
+from .._ir.symbolic_dims import UnknownDimensionError, is_static
 from .._trace.array import Array
 from .._trace.core import ODD_CHARS
-from .._trace.holders import release
+from .._trace.donation import release
 from . import devices as _devices, guards, interchange
 from .array_text import deleted_text, format_of, repr_of
 from .buffers import copy_raw, move_raw, put_raw
-from .errors import JaxRuntimeError
 from .failures import retell
+from .jaxlib_errors import JaxRuntimeError
 from .jaxlib_versions import (
     COPIES_KEEP_LAYOUTS,
     export_capsule,

@@ -14,7 +14,7 @@ from .._ir import dtypes, primitive as kinds
 from .._ir.effects import are_ordered, must_stay
 from .._ir.jaxpr import Jaxpr, Literal
 from .._ir.primitive import Primitive, RuleKind, install_eager
-from .._ir.symbolic import Dimension
+from .._ir.symbolic_dims import Dimension
 from .._trace.core import (
     RefTypeError,
     Tracer,
@@ -24,13 +24,13 @@ from .._trace.core import (
     set_trace,
     typeof,
 )
-from .._trace.holders import release
+from .._trace.donation import release
 from .._trace.staging import eval_jaxpr, stage
 from .array import ArrayImpl, Spec, default_sharding, move, put, spec_of
 from .array_text import deleted_text
-from .errors import JaxRuntimeError
 from .failures import explained
 from .in_flight import effectful
+from .jaxlib_errors import JaxRuntimeError
 from .jaxlib_versions import collect_garbage
 
 run: Final[RuleKind[Callable[..., Any]]] = RuleKind("run", "(*arrays, **params) -> array")

@@ -13,7 +13,7 @@ from typing import Final, NoReturn
 from .._base import caches
 from .._base.locks import new_lock
 from .._base.source import is_internal
-from .errors import JaxRuntimeError
+from .jaxlib_errors import JaxRuntimeError
 
 
 class _Inside(threading.local):

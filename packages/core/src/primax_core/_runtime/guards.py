@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from .._base import caches, log
 from .._base.config import state
-from .errors import JaxRuntimeError
+from .jaxlib_errors import JaxRuntimeError
 
 unguarded: Final[set[Any]] = set()
 """Settings (keys of ``state``) that are known to guard nothing."""

@@ -24,7 +24,7 @@ from .._ir.jaxpr import (
     no_debug_info,
 )
 from .._ir.primitive import Primitive
-from .._ir.symbolic import Dimension
+from .._ir.symbolic_dims import Dimension
 from .core import (
     Trace,
     Tracer,

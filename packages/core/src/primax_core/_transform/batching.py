@@ -25,7 +25,7 @@ from .._trace.core import (
     typeof,
 )
 from .._trace.staging import eval_jaxpr, stage
-from .pieces import remembered, remembered_on
+from .derived import remembered, remembered_on
 
 
 class Axis:

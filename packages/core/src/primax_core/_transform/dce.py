@@ -7,7 +7,7 @@ from .._ir import primitive as kinds
 from .._ir.check import check_jaxpr
 from .._ir.effects import must_stay
 from .._ir.jaxpr import Jaxpr, Var
-from .pieces import remembered_on
+from .derived import remembered_on
 
 
 def dce_jaxpr(

@@ -21,8 +21,8 @@ from .._trace.core import RefTypeError, Trace, bind_on, close_over, set_trace, t
 from .batching import BatchTrace
 from .jvp import JVPTrace
 from .linearize import GradTracer, LinearizeTrace, linearize_rule, prune
-from .symbolic import Zero
 from .transpose import transposed_once
+from .zeros import Zero
 
 
 def bind_directly(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:

@@ -28,9 +28,9 @@ from .._trace.core import (
     typeof,
 )
 from .._trace.staging import JitTracer, StagingTrace, eval_jaxpr, tracer_classes
-from .carrying import CarryingTrace, CarryingTracer
-from .pieces import remembered, remembered_on
-from .symbolic import Zero, instantiate
+from .derived import remembered, remembered_on
+from .dual import CarryingTrace, CarryingTracer
+from .zeros import Zero, instantiate
 
 
 class Tangent:

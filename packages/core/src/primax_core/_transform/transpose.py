@@ -10,9 +10,9 @@ from .._ir import primitive as kinds
 from .._ir.jaxpr import DebugInfo, Jaxpr, Literal, Var
 from .._trace.core import bind_on, call_on, ref_handlers, typeof
 from .._trace.staging import stage
+from .derived import remembered, remembered_on
 from .linearize import Node, Tangent
-from .pieces import remembered, remembered_on
-from .symbolic import Linear, Zero, add_tangents, instantiate
+from .zeros import Linear, Zero, add_tangents, instantiate
 
 
 def run_tape_backwards(tape: Sequence[Node], out_cts: dict[Tangent, Any], ins: Sequence[Tangent]):

@@ -23,18 +23,18 @@ from .._ir.printer import hide_defaults as hide_defaults
 from .._trace.core import typeof as typeof
 from .._trace.staging import eval_jaxpr as eval_jaxpr
 from .._api.references import run_state as run_state
-from .._ir.references import AbstractRef as AbstractRef
-from .._ir.references import AccumEffect as AccumEffect
-from .._ir.references import ReadEffect as ReadEffect
-from .._ir.references import RefEffect as RefEffect
-from .._ir.references import WriteEffect as WriteEffect
+from .._ir.ref_types import AbstractRef as AbstractRef
+from .._ir.ref_types import AccumEffect as AccumEffect
+from .._ir.ref_types import ReadEffect as ReadEffect
+from .._ir.ref_types import RefEffect as RefEffect
+from .._ir.ref_types import WriteEffect as WriteEffect
 from .._transform.dce import dce_jaxpr as dce_jaxpr
-from .._transform.discharge import discharge_jaxpr as discharge_jaxpr
-from .._transform.expansion import expanded as expanded
-from .programs import interpret as interpret
-from .programs import map_programs as map_programs
-from .programs import stage as stage
-from .programs import walk as walk
+from .._engine.discharge import discharge_jaxpr as discharge_jaxpr
+from .._engine.expansion import expanded as expanded
+from .jaxprs import interpret as interpret
+from .jaxprs import map_programs as map_programs
+from .jaxprs import stage as stage
+from .jaxprs import walk as walk
 
 # Primitives and kinds of rules
 from .._ir.primitive import Primitive as Primitive
@@ -67,9 +67,9 @@ from .._ir.costs import Run as Run
 from .._ir.costs import cost as cost
 
 # What can go wrong in operations, for ``checkify`` and ``debug_nans``
-from .._transform.faults import Check as Check
-from .._transform.faults import error_checks as error_checks
-from .._transform.faults import faults as faults
+from .._engine.faults import Check as Check
+from .._engine.faults import error_checks as error_checks
+from .._engine.faults import faults as faults
 
 # Samples for the conformance kit
 from .._ir.samples import Operand as Operand
@@ -105,13 +105,13 @@ from .._transform.jvp import JVPTracer as JVPTracer
 from .._transform.jvp import jvp_jaxpr as jvp_jaxpr
 from .._transform.jvp import jvp_of as jvp_of
 from .._transform.linearize import linearize_jaxpr as linearize_jaxpr
-from .._transform.symbolic import Linear as Linear
-from .._transform.symbolic import Zero as Zero
-from .._transform.symbolic import add_any_p as add_any_p
-from .._transform.symbolic import add_tangents as add_tangents
-from .._transform.symbolic import instantiate as instantiate
-from .._transform.symbolic import is_linear as is_linear
-from .._transform.symbolic import is_zero as is_zero
+from .._transform.zeros import Linear as Linear
+from .._transform.zeros import Zero as Zero
+from .._transform.zeros import add_any_p as add_any_p
+from .._transform.zeros import add_tangents as add_tangents
+from .._transform.zeros import instantiate as instantiate
+from .._transform.zeros import is_linear as is_linear
+from .._transform.zeros import is_zero as is_zero
 from .._transform.transpose import backward_pass as backward_pass
 
 # Traces: interpreters that run while Python runs
@@ -143,8 +143,8 @@ from .._runtime.sharding import Sharding as Sharding
 from .._runtime.sharding import SingleDeviceSharding as SingleDeviceSharding
 from .._trace.array import Array as Array
 from .._trace.array import register_method as register_method
-from .._transform.presenting import finished as finished
-from .._transform.staged import library_function as library_function
+from .._engine.results import finished as finished
+from .._engine.jit_cache import library_function as library_function
 from ..lax.promotion import any_number as any_number
 from ..lax.promotion import cast as cast
 from ..lax.promotion import inexact as inexact
@@ -154,7 +154,7 @@ from ..lax.promotion import same_rank as same_rank
 from ..lax.random_bits import random_clone_p as random_clone_p
 from ..lax.random_bits import random_unwrap_p as random_unwrap_p
 from ..lax.random_bits import random_wrap_p as random_wrap_p
-from .short_roads import ShortRoads as ShortRoads
+from .fast_path import ShortRoads as ShortRoads
 
 API_VERSION: Final = (1, 3)
 """Major and minor version of the door. What is here stays as it is within a major version; a minor

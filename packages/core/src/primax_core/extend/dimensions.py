@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._ir.slice_sizes import slice_bounds as slice_bounds, slice_length as slice_length
-from .._ir.symbolic import (
+from .._ir.symbolic_dims import (
     Dimension as Dimension,
     as_size as as_size,
     decided as decided,

@@ -174,10 +174,10 @@ from .exponential import rsqrt as rsqrt
 from .exponential import rsqrt_p as rsqrt_p
 from .exponential import sqrt as sqrt
 from .exponential import sqrt_p as sqrt_p
-from .folding import reduce as reduce
-from .folding import reduce_p as reduce_p
-from .folding import reduce_prod as reduce_prod
-from .folding import reduce_prod_p as reduce_prod_p
+from .reduce_any import reduce as reduce
+from .reduce_any import reduce_p as reduce_p
+from .reduce_any import reduce_prod as reduce_prod
+from .reduce_any import reduce_prod_p as reduce_prod_p
 from .gathering import gather as gather
 from .gathering import gather_p as gather_p
 from .gathering import index_take as index_take
@@ -344,8 +344,8 @@ if TYPE_CHECKING:
     from .control.root import custom_root as custom_root
     from .conv_patches import conv_general_dilated_local as conv_general_dilated_local
     from .conv_patches import conv_general_dilated_patches as conv_general_dilated_patches
-    from .described import dtype as dtype
-    from .described import shape_as_value as shape_as_value
+    from .shape_dtype import dtype as dtype
+    from .shape_dtype import shape_as_value as shape_as_value
     from .fourier import FftType as FftType
     from .fourier import fft as fft
     from .fourier import fft_p as fft_p

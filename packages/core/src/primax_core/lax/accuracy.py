@@ -9,7 +9,7 @@ from typing import Any
 from .._ir.primitive import Primitive, calling_module
 from .._ir.printer import hide_defaults
 from .._lower.lazy import hlo
-from .families import elementwise
+from .elementwise import elementwise
 
 
 class AccuracyMode(enum.Enum):

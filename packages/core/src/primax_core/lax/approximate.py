@@ -14,9 +14,9 @@ from .._lower.lazy import chlo, hlo, ir, mlir
 from .._runtime.jaxlib_versions import approximate_top_k_size
 from .._trace.array import Array
 from .._trace.core import typeof
-from .._transform.symbolic import Zero
+from .._transform.zeros import Zero
 from .comparison import compare
-from .families import accepts
+from .elementwise import accepts
 from .shapes import canonical_axis
 from .sorting import take_along
 

@@ -15,10 +15,10 @@ from .._ir.samples import Sample, bf16, c64, f32, i32, samples
 from .._lower.lazy import chlo, hlo
 from .._trace.array import Array
 from .._trace.core import typeof
-from .._transform.symbolic import Zero, add_any_p, is_linear
+from .._transform.zeros import Zero, add_any_p, is_linear
 from .comparison import compare, eq, gt
 from .conversion import convert, converted
-from .families import (
+from .elementwise import (
     binary,
     check_dtypes,
     derivatives,

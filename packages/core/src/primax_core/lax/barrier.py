@@ -9,7 +9,7 @@ from .._base.source import api_boundary
 from .._ir.primitive import Primitive, abstract, batch, dce, jvp, lower, transpose
 from .._ir.samples import Sample, bf16, c64, f32, i32, samples
 from .._lower.lazy import hlo
-from .._transform.symbolic import Zero
+from .._transform.zeros import Zero
 
 optimization_barrier_p: Final = Primitive("optimization_barrier", multiple_results=True)
 

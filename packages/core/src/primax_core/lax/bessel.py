@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from .._trace.array import Array
-from .families import elementwise_samples, short_road
-from .wide import Real, chebyshev, exp, horner, sign, sqrt, where, wide
+from .computed_in_float64 import Real, chebyshev, exp, horner, sign, sqrt, where, wide
+from .elementwise import elementwise_samples, short_road
 
 ArrayLike = Any
 

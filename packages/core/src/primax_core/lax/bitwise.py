@@ -11,7 +11,7 @@ from .._ir import dtypes
 from .._ir.primitive import Primitive
 from .._lower.lazy import hlo, mlir
 from .._trace.array import Array
-from .families import binary, elementwise, elementwise_samples, no_derivative, short_road, unary
+from .elementwise import binary, elementwise, elementwise_samples, no_derivative, short_road, unary
 
 ArrayLike = Any
 

@@ -13,14 +13,14 @@ from .._ir.jaxpr import Literal, is_scalar_literal
 from .._ir.primitive import Primitive, abstract, batch, lower
 from .._ir.printer import ALWAYS, hide_defaults
 from .._ir.samples import Sample, bf16, c64, f32, samples
-from .._ir.symbolic import as_size
+from .._ir.symbolic_dims import as_size
 from .._lower.lazy import shaped
 from .._runtime.array import ArrayImpl, move
 from .._trace.array import Array
 from .._trace.core import typeof
-from .._transform.symbolic import install_zeros
+from .._transform.zeros import install_zeros
 from .conversion import convert
-from .families import accepts, linear, sum_axes
+from .elementwise import accepts, linear, sum_axes
 from .shapes import canonical_shape, inserted, int_tuple, tail_of
 
 ArrayLike = Any

@@ -17,15 +17,15 @@ from .._ir.avals import ShapedArray
 from .._ir.effects import NamedAxisEffect
 from .._ir.primitive import Primitive, abstract, batch, effects, jvp, lower, transpose
 from .._ir.samples import Sample, c64, f32, i32, samples, u8
-from .._ir.symbolic import is_symbolic_dim
+from .._ir.symbolic_dims import is_symbolic_dim
 from .._trace.axes import axis_size_in_scope
 from .._trace.core import typeof
 from .._transform.batching import Axis, at_front, batch_of
-from .._transform.symbolic import Zero, instantiate
+from .._transform.zeros import Zero, instantiate
 from .arithmetic import add, div, mul
 from .broadcasting import broadcast_in_dim, iota
 from .conversion import convert_element_type
-from .families import scalar_like
+from .elementwise import scalar_like
 from .joining import concatenate
 from .permuting import transpose as transpose_array
 from .reducing import reduce_max, reduce_min, reduce_sum

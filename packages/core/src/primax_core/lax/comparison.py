@@ -12,7 +12,7 @@ from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, lower
 from .._lower.lazy import hlo, ir, mlir, shaped
 from .._trace.array import Array
-from .families import (
+from .elementwise import (
     check_dtypes,
     elementwise_batching,
     elementwise_samples,

@@ -11,6 +11,7 @@ import numpy as np
 from .._base import errors, pytree
 from .._base.config import state
 from .._base.source import api_boundary
+from .._engine.jit_cache import trace_function
 from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._ir.primitive import Primitive, batch, jvp, lower, transpose
 from .._ir.samples import Sample, f32, samples
@@ -18,8 +19,7 @@ from .._lower.lazy import hlo, ir, mlir
 from .._trace.core import Tracer, call_on, typeof
 from .._trace.staging import eval_jaxpr, has_tracers
 from .._transform.batching import batch_jaxpr
-from .._transform.held_programs import calls_program
-from .._transform.staged import trace_function
+from .._transform.call_rules import calls_program
 from .trigonometric import cos, sin
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten

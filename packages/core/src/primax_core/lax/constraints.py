@@ -13,7 +13,7 @@ from .._runtime.array import default_sharding
 from .._runtime.dispatch import run
 from .._runtime.sharding import Sharding
 from .._trace.core import typeof
-from .families import linear
+from .elementwise import linear
 from .placement import ArrayCopySemantics, moved
 
 sharding_constraint_p: Final = Primitive("sharding_constraint")

@@ -15,9 +15,9 @@ from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._lower.lazy import hlo, mlir
 from .._trace.array import Array
 from .._trace.core import typeof
-from .._transform.symbolic import Zero, add_tangents, is_linear
+from .._transform.zeros import Zero, add_tangents, is_linear
 from .conversion import convert, converted
-from .families import check_kind, weak
+from .elementwise import check_kind, weak
 from .permuting import transpose as transpose_axes
 from .precision import (
     DotAlgorithm,

@@ -25,7 +25,7 @@ from .broadcasting import broadcast_in_dim
 from .control.scan import scan
 from .conv_numbers import ConvDimensionNumbers
 from .conversion import convert
-from .families import accepts
+from .elementwise import accepts
 from .permuting import transpose
 from .reshaping import reshape, squeeze
 from .shapes import without

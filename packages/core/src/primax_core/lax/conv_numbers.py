@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from .._ir.symbolic import as_size, max_dim
+from .._ir.symbolic_dims import as_size, max_dim
 from .shapes import int_tuple
 
 

@@ -18,9 +18,9 @@ from .._runtime.dispatch import as_operand
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.batching import move_axis
-from .._transform.symbolic import Zero
+from .._transform.zeros import Zero
 from .comparison import compare
-from .families import check_kind, elementwise_batching, linear, no_derivative
+from .elementwise import check_kind, elementwise_batching, linear, no_derivative
 
 ArrayLike = Any
 DTypeLike = Any

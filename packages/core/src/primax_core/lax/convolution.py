@@ -12,12 +12,12 @@ from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
 from .._ir.samples import Sample, c64, f32, samples
-from .._ir.symbolic import is_static
+from .._ir.symbolic_dims import is_static
 from .._lower.lazy import hlo, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.batching import move_axis
-from .._transform.symbolic import Zero, is_linear, zeros
+from .._transform.zeros import Zero, is_linear, zeros
 from .contracting import bilinear_jvp
 from .conv_groups import form_on_cpu, merged_axis, split_axis
 from .conv_numbers import (
@@ -33,7 +33,7 @@ from .conv_numbers import (
     transposed_pads,
 )
 from .conversion import convert
-from .families import check_kind, weak
+from .elementwise import check_kind, weak
 from .permuting import rev, transpose as transpose_axes
 from .precision import PrecisionLike, canonical_precision, precision_attr
 from .reshaping import reshape

@@ -10,11 +10,11 @@ import numpy as np
 from .._ir import dtypes
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
 from .._ir.samples import Sample, bf16, c64, f32, samples
-from .._ir.symbolic import is_static
+from .._ir.symbolic_dims import is_static
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.jvp import jvp_of
-from .._transform.symbolic import Zero
+from .._transform.zeros import Zero
 from . import arithmetic as b
 from .bitwise import bitwise_or, clz, shift_left
 from .broadcasting import broadcast_in_dim
@@ -22,8 +22,8 @@ from .comparison import eq, lt, ne
 from .control.while_loop import while_loop
 from .conversion import convert
 from .dynamic_slicing import dynamic_slice_p
+from .elementwise import accepts, full_like
 from .exponential import exp, log1p
-from .families import accepts, full_like
 from .joining import concatenate
 from .magnitude import abs
 from .permuting import rev

@@ -14,7 +14,7 @@ from .._ir.dimensions import DimExpr, install_values
 from .._ir.dimensions.scope import SymbolicScope
 from .._ir.primitive import Primitive, abstract, jvp, lower
 from .._ir.samples import Sample, samples
-from .._ir.symbolic import UnknownDimensionError
+from .._ir.symbolic_dims import UnknownDimensionError
 from .._lower.lazy import shaped
 from .._trace.array import Array
 from .._trace.core import register_value_type

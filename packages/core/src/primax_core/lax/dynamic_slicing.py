@@ -8,22 +8,22 @@ from typing import Any, Final
 
 import numpy as np
 
+from .._engine.jit_cache import library_function
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
 from .._ir.samples import Sample, bf16, c64, f32, i32, samples
-from .._ir.symbolic import Dimension, decided
+from .._ir.symbolic_dims import Dimension, decided
 from .._lower.lazy import hlo, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.batching import move_axis
-from .._transform.staged import library_function
-from .._transform.symbolic import Zero, instantiate, is_linear
+from .._transform.zeros import Zero, instantiate, is_linear
 from . import arithmetic as b
 from .broadcasting import full
 from .comparison import lt
 from .conversion import convert
-from .families import accepts, same_dtypes
+from .elementwise import accepts, same_dtypes
 from .gathering import gather
 from .index_numbers import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from .joining import concatenate

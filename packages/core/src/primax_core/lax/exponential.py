@@ -13,13 +13,13 @@ from .._ir.samples import Sample, bf16, c64, f32, i32, samples
 from .._lower.lazy import hlo, mlir
 from .._trace.array import Array
 from .._trace.core import typeof
-from .._transform.symbolic import Zero, add_tangents
+from .._transform.zeros import Zero, add_tangents
 from .accuracy import accurate, check_accuracy, operation
 from .arithmetic import add, div, integer_pow, mul, sub
 from .comparison import eq
 from .complex_cases import exp_cases, expm1_cases, log_cases, mended, sqrt_cases
 from .conversion import convert, converted
-from .families import (
+from .elementwise import (
     check_kind,
     derivatives,
     elementwise_batching,

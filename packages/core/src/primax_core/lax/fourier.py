@@ -15,7 +15,7 @@ from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, lower
 from .._ir.samples import Sample, c64, f32, samples
-from .._ir.symbolic import is_static, is_symbolic_dim
+from .._ir.symbolic_dims import is_static, is_symbolic_dim
 from .._lower.lazy import hlo, mlir
 from .._trace.array import Array
 from .._trace.core import typeof
@@ -25,7 +25,7 @@ from .bitwise import bitwise_or
 from .broadcasting import broadcasted_iota
 from .comparison import eq
 from .conversion import convert
-from .families import accepts, full_of, linear, scalar_like
+from .elementwise import accepts, full_of, linear, scalar_like
 from .magnitude import conj
 from .selection import select
 

@@ -10,7 +10,8 @@ import numpy as np
 from .._ir.samples import Sample, bf16, f32, samples
 from .._trace.array import Array
 from .arithmetic import add, mul, neg
-from .families import (
+from .computed_in_float64 import Real, Truth, exp, floor, horner, log, pow, rarely, where, wide
+from .elementwise import (
     elementwise_samples,
     full_like,
     scalar_like,
@@ -18,7 +19,6 @@ from .families import (
 )
 from .rounding import round as nearest
 from .stirling import SHIFT, log_gamma_over, stirling
-from .wide import Real, Truth, exp, floor, horner, log, pow, rarely, where, wide
 
 ArrayLike = Any
 

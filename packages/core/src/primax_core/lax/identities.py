@@ -15,7 +15,7 @@ from .._trace.array import Array
 from .._trace.core import Tracer, bind_on, typeof
 from .._trace.staging import StagingTrace
 from .._transform.linearize import TangentTrace
-from .families import linear
+from .elementwise import linear
 
 ArrayLike = Any
 

@@ -20,14 +20,14 @@ from .._trace.array import Array
 from .._trace.core import typeof
 from . import arithmetic, exponential
 from .comparison import gt
+from .computed_in_float64 import Real, exp, expm1, log, log1p, rarely, slope_of, sqrt, where, wide
 from .control.while_loop import while_loop
 from .conversion import convert
-from .families import scalar_like, short_road
+from .elementwise import scalar_like, short_road
 from .gamma import digamma
 from .reducing import reduce_max
 from .special import erfc
 from .stirling import SHIFT, deviance, log_gamma_over, stirling, stirling_slope
-from .wide import Real, exp, expm1, log, log1p, rarely, slope_of, sqrt, where, wide
 
 ArrayLike = Any
 

@@ -23,12 +23,24 @@ from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.jvp import jvp_of
 from . import arithmetic, exponential
+from .computed_in_float64 import (
+    Real,
+    Truth,
+    chebyshev,
+    exp,
+    expm1,
+    horner,
+    log,
+    rarely,
+    sqrt,
+    where,
+    wide,
+)
 from .conversion import convert
-from .families import full_like, scalar_like, short_road
+from .elementwise import full_like, scalar_like, short_road
 from .gamma import digamma
 from .promotion import same_rank
 from .stirling import SHIFT, deviance, log_gamma_over, stirling
-from .wide import Real, Truth, chebyshev, exp, expm1, horner, log, rarely, sqrt, where, wide
 
 ArrayLike = Any
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .._ir.avals import ShapedArray
-from .families import accepts
+from .elementwise import accepts
 
 
 class GatherScatterMode(enum.Enum):

@@ -12,8 +12,8 @@ from .._lower.lazy import hlo, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.batching import move_axis
-from .._transform.symbolic import Zero, instantiate, is_linear
-from .families import same_dtypes
+from .._transform.zeros import Zero, instantiate, is_linear
+from .elementwise import same_dtypes
 from .shapes import canonical_axis, inserted, int_tuple, tail_of, without
 from .slicing import index_in_dim
 

@@ -11,7 +11,7 @@ from .._ir.samples import Sample, f32, samples
 from .._runtime.dispatch import relaid, run
 from .._runtime.layouts import Layout, canonical
 from .._trace.core import typeof
-from .families import linear
+from .elementwise import linear
 from .placement import emit_layout
 
 layout_constraint_p: Final = Primitive("layout_constraint")

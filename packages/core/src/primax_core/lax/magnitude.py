@@ -13,12 +13,12 @@ from .._ir.samples import Sample, c64, f32, samples
 from .._lower.lazy import hlo
 from .._trace.array import Array
 from .._trace.core import typeof
-from .._transform.symbolic import Zero, instantiate, is_linear
+from .._transform.zeros import Zero, instantiate, is_linear
 from .arithmetic import div, mul, neg
 from .comparison import compare, eq, ge
 from .complex_cases import abs_cases
 from .conversion import convert
-from .families import (
+from .elementwise import (
     elementwise,
     elementwise_batching,
     elementwise_lowering,

@@ -12,16 +12,16 @@ from typing import Any, Final
 import numpy as np
 
 from .._base.config import state
+from .._engine.jit_cache import library_function
 from .._ir import dtypes
 from .._runtime.array import ArrayImpl
 from .._runtime.dispatch import as_operand, collect_garbage, garbage_is_due
 from .._trace.array import Array, register_method
 from .._trace.core import typeof
-from .._transform.staged import library_function
 from . import arithmetic as ar, bitwise as bits, comparison as cmp, division, magnitude as mag
 from .conversion import convert
+from .elementwise import scalar_like
 from .exponential import pow
-from .families import scalar_like
 from .joining import split
 from .magnitude import imag, real
 from .promotion import any_number, inexact, is_operand, no_bool, promoted, same_rank

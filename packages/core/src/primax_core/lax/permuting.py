@@ -15,7 +15,7 @@ from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.batching import install_axis_ops
 from .broadcasting import broadcast_in_dim
-from .families import linear
+from .elementwise import linear
 from .shapes import inserted, int_tuple, past, tail_of
 
 ArrayLike = Any

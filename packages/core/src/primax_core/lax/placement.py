@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from .._engine.remat import install_mover
 from .._ir import dtypes
 from .._ir.jaxpr import Eqn, Var
 from .._ir.primitive import Primitive, abstract, batch, dce, jvp, lower, transpose
@@ -21,8 +22,7 @@ from .._runtime.layouts import Format, Layout, canonical
 from .._runtime.sharding import Sharding, SingleDeviceSharding, default_memory_kind
 from .._trace.array import Array, register_method
 from .._trace.core import typeof
-from .._transform.remat import install_mover
-from .._transform.symbolic import Zero
+from .._transform.zeros import Zero
 
 device_put_p: Final = Primitive("device_put", multiple_results=True)
 

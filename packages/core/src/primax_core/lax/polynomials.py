@@ -16,11 +16,11 @@ from .._lower.lazy import hlo
 from .._runtime.dispatch import check_range
 from .._trace.array import Array
 from .._trace.core import typeof
-from .._transform.symbolic import Zero, add_tangents, instantiate, is_linear
+from .._transform.zeros import Zero, add_tangents, instantiate, is_linear
 from .arithmetic import add, mul
 from .control.scan import scan
 from .conversion import convert_element_type
-from .families import (
+from .elementwise import (
     check_dtypes,
     elementwise_batching,
     joint_shape,

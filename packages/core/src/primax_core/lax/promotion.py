@@ -12,12 +12,12 @@ from .._base.config import state
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import Literal, is_scalar_literal
-from .._ir.symbolic import Dimension
+from .._ir.symbolic_dims import Dimension
 from .._runtime.dispatch import check_range
 from .._trace.array import Array
 from .._trace.core import typeof
 from .conversion import convert
-from .families import broadcast_in_dim
+from .elementwise import broadcast_in_dim
 
 DTypeAndWeakness = tuple[Any, bool]
 Adjust = Callable[[Any, bool], DTypeAndWeakness]

@@ -15,7 +15,7 @@ from .._ir.samples import Sample, bf16, f32, samples
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.batching import move_axis
-from .._transform.symbolic import Zero, add_tangents, is_linear
+from .._transform.zeros import Zero, add_tangents, is_linear
 from . import grouped
 from .broadcasting import broadcast_in_dim
 from .contracting import (
@@ -26,7 +26,7 @@ from .contracting import (
     element_type,
 )
 from .conversion import convert, convert_element_type
-from .families import check_kind, weak
+from .elementwise import check_kind, weak
 from .permuting import transpose as transpose_axes
 from .precision import PrecisionLike, canonical_precision
 from .shapes import int_tuple, past, without

@@ -14,7 +14,7 @@ from .._ir.samples import Sample, bf16, f32, samples
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.batching import Axis, batch_of, move_axis
-from .._transform.symbolic import Zero, instantiate, is_linear, zeros
+from .._transform.zeros import Zero, instantiate, is_linear, zeros
 from .arithmetic import add, max, sub
 from .bitwise import bitwise_and
 from .broadcasting import broadcast_in_dim, broadcasted_iota, full_like

@@ -18,7 +18,7 @@ from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.batching import at_front, move_axis
 from .conversion import converted
-from .families import (
+from .elementwise import (
     accepts,
     elementwise_batching,
     elementwise_lowering,

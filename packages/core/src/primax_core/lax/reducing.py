@@ -19,13 +19,13 @@ from .._lower.lazy import hlo, ir, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.batching import install_axis_ops
-from .._transform.symbolic import Zero
+from .._transform.zeros import Zero
 from . import arithmetic as b
 from .bitwise import bitwise_and, bitwise_or, bitwise_xor
 from .broadcasting import broadcast_in_dim
 from .comparison import compare, eq
 from .conversion import convert
-from .families import accepts, install_structure, linear, no_derivative
+from .elementwise import accepts, install_structure, linear, no_derivative
 from .shapes import int_tuple, past, without
 
 ArrayLike = Any

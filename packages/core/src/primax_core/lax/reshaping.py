@@ -16,7 +16,7 @@ from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.batching import move_axis
 from .broadcasting import broadcast_in_dim
-from .families import linear, sum_axes
+from .elementwise import linear, sum_axes
 from .permuting import transpose
 from .shapes import canonical_axis, canonical_shape, inserted, int_tuple, past, tail_of, without
 

@@ -12,7 +12,7 @@ from .._ir.samples import Sample, bf16, f32, samples
 from .._lower.lazy import chlo, hlo
 from .._trace.array import Array
 from .arithmetic import div, mul, neg
-from .families import (
+from .elementwise import (
     binary,
     derivatives,
     elementwise,

@@ -17,7 +17,7 @@ from .._trace.core import typeof
 from .._trace.staging import stage
 from .._transform.batching import move_axis
 from .._transform.jvp import jvp_of
-from .._transform.symbolic import Zero
+from .._transform.zeros import Zero
 from .arithmetic import mul
 from .broadcasting import broadcast_in_dim
 from .composites import emit_composite
@@ -29,7 +29,7 @@ from .contracting import (
     element_type,
 )
 from .conversion import convert_element_type
-from .families import check_kind
+from .elementwise import check_kind
 from .reshaping import reshape
 from .shapes import inserted, past
 

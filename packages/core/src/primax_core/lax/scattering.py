@@ -16,11 +16,11 @@ from .._trace.array import Array
 from .._trace.core import typeof
 from .._trace.staging import eval_jaxpr, has_tracers, stage
 from .._transform.batching import move_axis
-from .._transform.symbolic import Zero, instantiate, is_linear
+from .._transform.zeros import Zero, instantiate, is_linear
 from . import arithmetic as b
 from .broadcasting import broadcast_in_dim, broadcasted_iota, full, full_like
 from .comparison import eq
-from .families import same_dtypes
+from .elementwise import same_dtypes
 from .gathering import bounds, gather, gather_p, wide_indices
 from .index_numbers import (
     GatherDimensionNumbers,
@@ -33,7 +33,7 @@ from .index_numbers import (
     hashable,
 )
 from .reshaping import reshape
-from .scalar_programs import check_for_elements
+from .scalar_jaxprs import check_for_elements
 from .selection import select_n
 from .shapes import canonical_shape, past, tail_of, without
 

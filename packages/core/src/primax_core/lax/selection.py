@@ -14,10 +14,10 @@ from .._lower.lazy import hlo, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.batching import move_axis
-from .._transform.symbolic import Zero, add_tangents, instantiate, is_linear, zeros
+from .._transform.zeros import Zero, add_tangents, instantiate, is_linear, zeros
 from .bitwise import bitwise_and
 from .comparison import compare, gt, lt
-from .families import broadcast_in_dim, same_dtypes, same_shapes, to_shape, weak
+from .elementwise import broadcast_in_dim, same_dtypes, same_shapes, to_shape, weak
 
 ArrayLike = Any
 

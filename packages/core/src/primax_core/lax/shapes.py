@@ -8,7 +8,7 @@ from typing import Any
 
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
-from .._ir.symbolic import index, is_static
+from .._ir.symbolic_dims import index, is_static
 from .._trace.core import Tracer
 
 

@@ -11,14 +11,14 @@ from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
 from .._ir.samples import Sample, bf16, c64, f32, samples
-from .._ir.symbolic import max_dim
+from .._ir.symbolic_dims import max_dim
 from .._lower.lazy import shaped
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.batching import move_axis
-from .._transform.symbolic import Zero, instantiate, is_linear
+from .._transform.zeros import Zero, instantiate, is_linear
 from .broadcasting import broadcast_in_dim, full, full_like
-from .families import linear, sum_axes
+from .elementwise import linear, sum_axes
 from .reshaping import squeeze
 from .selection import select_n
 from .shapes import canonical_axis, inserted, int_tuple, tail_of

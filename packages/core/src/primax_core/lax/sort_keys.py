@@ -24,7 +24,7 @@ from .bitwise import (
 from .broadcasting import broadcasted_iota, full_like
 from .comparison import gt, lt
 from .conversion import bitcast_convert_type, convert
-from .families import accepts
+from .elementwise import accepts
 from .selection import select_n
 
 _I32: Final = np.dtype(np.int32)

@@ -12,17 +12,17 @@ from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower
 from .._ir.samples import Sample, bf16, c64, f32, i32, samples
-from .._ir.symbolic import decided, index, is_static, min_dim
+from .._ir.symbolic_dims import decided, index, is_static, min_dim
 from .._lower.lazy import hlo, ir, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.batching import move_axis
-from .._transform.symbolic import Zero
+from .._transform.zeros import Zero
 from .bitwise import bitwise_not
 from .broadcasting import broadcasted_iota
 from .comparison import compare
 from .conversion import convert
-from .families import accepts
+from .elementwise import accepts
 from .gathering import gather
 from .index_numbers import GatherDimensionNumbers, GatherScatterMode
 from .reshaping import expand_dims

@@ -13,8 +13,8 @@ from .._trace.core import typeof
 from .accuracy import accurate, check_accuracy
 from .arithmetic import add, mul, neg, square, sub
 from .conversion import convert, reduce_precision
+from .elementwise import derivatives, elementwise_samples, scalar_like, short_road, unary
 from .exponential import exp, expm1
-from .families import derivatives, elementwise_samples, scalar_like, short_road, unary
 from .selection import clamp
 
 ArrayLike = Any

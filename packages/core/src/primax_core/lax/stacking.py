@@ -12,8 +12,8 @@ from .._lower.lazy import hlo, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.batching import move_axis
-from .._transform.symbolic import Zero, instantiate, is_linear
-from .families import same_dtypes, weak
+from .._transform.zeros import Zero, instantiate, is_linear
+from .elementwise import same_dtypes, weak
 from .shapes import canonical_axis, inserted, tail_of, without
 
 ArrayLike = Any

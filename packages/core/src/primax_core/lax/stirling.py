@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from .wide import Real, chebyshev, horner, where
+from .computed_in_float64 import Real, chebyshev, horner, where
 
 SHIFT: Final = {True: 10, False: 5}
 """From where on Stirling's series is precise, or precise enough; less is raised by as much."""

@@ -12,7 +12,7 @@ from .._ir.primitive import Primitive, abstract, batch, lower
 from .._ir.samples import Sample, c64, f32, i32, samples
 from .._runtime.dispatch import as_operand
 from .._trace.core import Tracer, typeof
-from .families import no_derivative
+from .elementwise import no_derivative
 
 stop_gradient_p: Final = Primitive("stop_gradient")
 

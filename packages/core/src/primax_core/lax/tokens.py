@@ -12,7 +12,7 @@ from .._ir.primitive import Primitive, abstract, batch, lower
 from .._ir.samples import Sample, samples
 from .._lower.lazy import hlo, mlir
 from .._trace.core import typeof
-from .families import no_derivative
+from .elementwise import no_derivative
 
 create_token_p: Final = Primitive("create_token")
 after_all_p: Final = Primitive("after_all")

@@ -25,8 +25,7 @@ from .complex_cases import (
     tanh_cases,
     turned,
 )
-from .exponential import rsqrt
-from .families import (
+from .elementwise import (
     binary,
     derivatives,
     elementwise_samples,
@@ -36,6 +35,7 @@ from .families import (
     short_road,
     unary,
 )
+from .exponential import rsqrt
 from .magnitude import abs, complex, imag, real
 from .selection import select
 

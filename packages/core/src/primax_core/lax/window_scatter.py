@@ -15,7 +15,7 @@ from .._trace.staging import stage
 from .._transform.batching import move_axis
 from .arithmetic import add
 from .comparison import ge
-from .folding import region
+from .reduce_any import region
 from .windows import reduce_window_shape_tuple, with_mapped_axis
 
 select_and_scatter_p: Final = Primitive(

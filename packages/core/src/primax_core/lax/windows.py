@@ -18,21 +18,21 @@ from .._base import pytree
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
 from .._ir.samples import Sample, bf16, f32, i32, samples
-from .._ir.symbolic import is_static, max_dim
+from .._ir.symbolic_dims import is_static, max_dim
 from .._lower.lazy import hlo, ir, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import Tracer, typeof
 from .._transform.batching import batch_of, move_axis
 from .._transform.jvp import jvp_of
-from .._transform.symbolic import Zero, add_tangents
+from .._transform.zeros import Zero, add_tangents
 from . import arithmetic as b
 from .bitwise import bitwise_and, bitwise_or
 from .broadcasting import broadcast_in_dim, full_like
 from .comparison import compare, eq, ge_p, le_p
 from .conv_numbers import dilated, int_pairs, is_pairs, padtype_to_pads, strided
-from .families import accepts, check_kind, linear
-from .folding import by_pairs, elementwise, reducer_program, region
+from .elementwise import accepts, check_kind, linear
 from .joining import concatenate
+from .reduce_any import by_pairs, elementwise, reducer_program, region
 from .reducing import greatest, least
 from .reshaping import expand_dims, reshape
 from .selection import select_n

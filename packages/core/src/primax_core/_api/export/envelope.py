@@ -34,8 +34,8 @@ from ..._base.digest import digest
 from ..._base.errors import InvalidArtifactError
 from ..._ir import dtypes
 from ..._ir.avals import ShapedArray
-from ..._ir.symbolic import is_symbolic_dim
-from ..._lower import checking
+from ..._ir.symbolic_dims import is_symbolic_dim
+from ..._lower import untrusted
 from ..._lower.lazy import portable
 from . import exporting
 from .checks import DisabledSafetyCheck, check_module
@@ -309,9 +309,9 @@ def _read_dtype(name: str) -> Any:
 
 def _check_module(data: bytes, trusted: bool, platforms, in_avals, out_avals, disabled) -> None:
     if trusted:
-        checking.trust(data)
+        untrusted.trust(data)
     else:
-        checking.check(data)
+        untrusted.check(data)
     if len(platforms) > 1:
         in_avals = [ShapedArray((), np.dtype(np.int32)), *in_avals]
     try:

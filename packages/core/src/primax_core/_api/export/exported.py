@@ -14,7 +14,7 @@ from ..._base.config import state
 from ..._base.source import api_boundary
 from ..._ir import dtypes
 from ..._ir.avals import ShapedArray
-from ..._ir.symbolic import is_static, is_symbolic_dim
+from ..._ir.symbolic_dims import is_static, is_symbolic_dim
 from ..._lower.exported import PortableProgram
 from ..._lower.lazy import portable
 from ..._trace.core import Tracer, typeof

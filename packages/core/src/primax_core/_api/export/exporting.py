@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from ..._base.source import api_boundary
 from ..._ir.jaxpr import Jaxpr
-from ..._ir.symbolic import is_static
-from ..._lower import checking
+from ..._ir.symbolic_dims import is_static
+from ..._lower import untrusted
 from ..._lower.lazy import platforms as lowering, portable
 from ..._runtime.array import default_sharding
 from ..._runtime.devices import platform_of
@@ -114,8 +114,8 @@ def export_traced(
     )  # fmt: skip
     _check_exportable(name, lowered, disabled)
     data = portable.to_bytes(lowered.module)
-    checking.remember(data)
-    checking.trust(data)
+    untrusted.remember(data)
+    untrusted.trust(data)
     avals = tuple(traced._avals)
     effects = sorted((e for e in jaxpr.effects if not e.local), key=str)
     uses_globals = len(platforms) > 1 or not all(is_static(a.shape) for a in avals)

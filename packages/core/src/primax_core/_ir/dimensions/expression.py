@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ..._base.errors import InconclusiveDimensionOperation
-from ..symbolic import Dimension, UnknownDimensionError
+from ..symbolic_dims import Dimension, UnknownDimensionError
 from .factors import ONE, Factor, Monomial, monomial_key, product, quotient, term_text
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ..symbolic import Dimension, max_dim, min_dim
+from ..symbolic_dims import Dimension, max_dim, min_dim
 
 if TYPE_CHECKING:
     from .scope import SymbolicScope

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..._base import source
-from ..symbolic import Dimension
+from ..symbolic_dims import Dimension
 from . import bounds, parser
 from .expression import DimExpr, make, of_factor, of_terms
 from .factors import ONE, Factor, Monomial, monomial_key

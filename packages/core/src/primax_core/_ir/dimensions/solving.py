@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from ..symbolic import Dimension
+from ..symbolic_dims import Dimension
 from .expression import DimExpr, check_scope, of_terms
 from .factors import ONE, Factor, quotient
 

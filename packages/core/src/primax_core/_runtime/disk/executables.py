@@ -9,7 +9,7 @@ from typing import Any
 from ..._base.config import state
 from .. import custom_calls
 from ..jaxlib_versions import build
-from . import files, folder, keys, store, trouble, writer
+from . import files, folder, keys, store, warn_once, writer
 from .files import Damaged, Entry
 from .folder import Unsafe
 
@@ -38,7 +38,7 @@ def path() -> str | None:
     try:
         return folder.location()
     except Unsafe as e:
-        trouble.warn("The cache of compiled programs is not used: %s.", e)
+        warn_once.warn("The cache of compiled programs is not used: %s.", e)
     except OSError:  # a relative folder, and the current one is gone
         pass
     return None
@@ -110,14 +110,14 @@ def _read(where: str, key: bytes, suffix: str) -> bytes | None:
     try:
         return store.read(where, key, suffix)
     except Unsafe as e:
-        trouble.warn("The cache of compiled programs is not used: %s.", e)
+        warn_once.warn("The cache of compiled programs is not used: %s.", e)
     except (OSError, ValueError):  # a name that no folder can have
         pass
     return None
 
 
 def _damaged(where: str, key: bytes, suffix: str, error: Exception) -> None:
-    trouble.warn(
+    warn_once.warn(
         "A file of the cache of compiled programs, %s%s in %s, is damaged and was removed (%s).",
         key.hex(), suffix, where, error,
     )  # fmt: skip
@@ -174,7 +174,7 @@ def _later(job: writer.Job) -> None:
         try:
             job()
         except Exception as e:
-            trouble.warn("Compiled programs cannot be kept (%s: %s).", type(e).__name__, e)
+            warn_once.warn("Compiled programs cannot be kept (%s: %s).", type(e).__name__, e)
 
     if not _stopped:
         writer.later(guarded)
@@ -193,13 +193,13 @@ def _write(place: Place, suffix: str, data: bytes, limit: int) -> None:
             store.evict(where, limit)
     except Unsafe as e:
         _stopped = True
-        trouble.warn("The cache of compiled programs is not used: %s.", e)
+        warn_once.warn("The cache of compiled programs is not used: %s.", e)
     except FileNotFoundError:
         pass  # the folder vanished meanwhile; it is made again for the next file
     except OSError as e:
         _stopped = True
         if e.errno not in _NO_PLACE:
-            trouble.warn("Compiled programs cannot be kept in %s (%s).", where, e)
+            warn_once.warn("Compiled programs cannot be kept in %s (%s).", where, e)
 
 
 _LOOKS = 64

@@ -12,9 +12,9 @@ from ..._base.source import summarize, summarize_function
 from ..._ir.avals import ShapedArray
 from ..._lower.lazy import callbacks
 from ..._runtime.array import ArrayImpl, put, retyped
-from ..._runtime.callbacks import HostCall, checked
 from ..._runtime.dispatch import device_of
 from ..._runtime.failures import from_callback, note_failure
+from ..._runtime.host_callbacks import HostCall, checked
 from ..broadcasting import full
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..._engine.faults import CODE, Fault, Site, Sites, apart, faults, faulty, slots_of
 from ..._ir.avals import ShapedArray
 from ..._ir.effects import NamedEffect
 from ..._ir.jaxpr import Jaxpr, jaxprs_in
@@ -16,8 +17,7 @@ from ..._runtime.dispatch import run
 from ..._trace.core import typeof
 from ..._trace.staging import eval_jaxpr, stage
 from ..._transform.batching import move_axis
-from ..._transform.faults import CODE, Fault, Site, Sites, apart, faults, faulty, slots_of
-from ..._transform.pieces import remembered_on
+from ..._transform.derived import remembered_on
 from ..comparison import ge, lt
 from ..conversion import convert_element_type
 from ..dynamic_slicing import dynamic_index_in_dim

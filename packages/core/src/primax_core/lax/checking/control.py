@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..._base.config import state
-from ..._trace.core import is_valid_type, typeof
-from ..._trace.staging import eval_jaxpr, stage
-from ..._transform.call import call_jaxpr, jit_p
-from ..._transform.custom_jvp import CustomJVP, SymbolicZero, custom_jvp_call_p
-from ..._transform.custom_vjp import CustomVJP, PerturbedValue, custom_vjp_call_p
-from ..._transform.faults import (
+from ..._engine.call import call_jaxpr, jit_p
+from ..._engine.custom_jvp import CustomJVP, SymbolicZero, custom_jvp_call_p
+from ..._engine.custom_vjp import CustomVJP, PerturbedValue, custom_vjp_call_p
+from ..._engine.faults import (
     Fault,
     Sites,
     apart,
@@ -25,8 +23,10 @@ from ..._transform.faults import (
     none_of,
     placed,
 )
-from ..._transform.pieces import remembered_on
-from ..._transform.remat import remat_p
+from ..._engine.remat import remat_p
+from ..._trace.core import is_valid_type, typeof
+from ..._trace.staging import eval_jaxpr, stage
+from ..._transform.derived import remembered_on
 from ..arithmetic import add
 from ..broadcasting import full
 from ..comparison import ge

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..._engine.faults import Check, error_checks
 from ..._ir import dtypes
 from ..._ir.primitive import Primitive
-from ..._ir.references import is_ref
+from ..._ir.ref_types import is_ref
 from ..._trace.core import typeof
-from ..._transform.faults import Check, error_checks
 from ..arithmetic import div_p
 from ..bitwise import bitwise_or
 from ..comparison import eq, gt, lt, ne

@@ -7,9 +7,9 @@ from typing import Any
 
 from ..._base.config import debug_infs, debug_nans
 from ..._base.source import capture
+from ..._engine.faults import apart, faulty
 from ..._ir.jaxpr import Jaxpr
 from ..._runtime.dispatch import run_eagerly
-from ..._transform.faults import apart, faulty
 from ..callbacks.debugging import DebugEffect, OrderedDebugEffect
 from .check import first_error
 from .errors import CheckError, InfError, NaNError

@@ -7,11 +7,11 @@ from typing import Any
 
 from ..._base import caches, pytree
 from ..._base.config import state
+from ..._engine.jit_cache import trace_function
 from ..._ir.avals import ShapedArray
 from ..._ir.jaxpr import DebugInfo, Jaxpr
 from ..._trace.axes import axis_env
 from ..._trace.staging import close_over, has_tracers
-from ..._transform.staged import trace_function
 from ..conversion import convert_element_type
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten

@@ -33,11 +33,11 @@ from ..._trace.core import has_references, ref_handlers, typeof
 from ..._trace.staging import close_over, eval_jaxpr, stage
 from ..._transform.batching import batch_jaxpr, move_axis
 from ..._transform.dce import dce_jaxpr
+from ..._transform.derived import remembered_on
 from ..._transform.jvp import jvp_jaxpr
 from ..._transform.linearize import linearize_jaxpr
-from ..._transform.pieces import remembered_on
-from ..._transform.symbolic import Zero, is_linear, zeros
 from ..._transform.transpose import transpose_jaxpr
+from ..._transform.zeros import Zero, is_linear, zeros
 from ..broadcasting import broadcast_in_dim
 from ..comparison import eq, ne
 from ..conversion import convert, convert_element_type

@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..._base.config import state
+from ..._engine.discharge import Refs, apply_rule, discharged, distinct, placed
 from ..._ir.avals import ShapedArray
 from ..._ir.jaxpr import Jaxpr
 from ..._ir.primitive import Primitive, discharge
-from ..._ir.references import is_ref
+from ..._ir.ref_types import is_ref
 from ..._trace.core import ref_handlers, typeof
-from ..._trace.references import read_whole, write_whole
+from ..._trace.refs import read_whole, write_whole
 from ..._trace.staging import eval_jaxpr, stage
 from ..._transform.batching import batch_jaxpr, move_axis
-from ..._transform.discharge import Refs, apply_rule, discharged, distinct, placed
-from ..._transform.pieces import remembered_on
+from ..._transform.derived import remembered_on
 from .bodies import permuted
 from .cond import cond_p
 from .scan import scan_p

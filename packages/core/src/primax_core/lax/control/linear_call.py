@@ -8,6 +8,7 @@ from typing import Any, Final
 from ..._base import pytree
 from ..._base.config import state
 from ..._base.source import api_boundary
+from ..._engine.results import finished
 from ..._ir.check import check_types
 from ..._ir.primitive import (
     Primitive,
@@ -24,8 +25,7 @@ from ..._lower.lazy import lowering
 from ..._trace.core import call_on, typeof
 from ..._transform.batching import batch_jaxpr, move_axis
 from ..._transform.jvp import jvp_jaxpr
-from ..._transform.presenting import finished
-from ..._transform.symbolic import Zero, add_tangents, instantiate, is_linear
+from ..._transform.zeros import Zero, add_tangents, instantiate, is_linear
 from ..arithmetic import mul
 from ..conversion import convert
 from .bodies import trace_body

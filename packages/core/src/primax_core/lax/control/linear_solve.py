@@ -27,10 +27,10 @@ from ..._lower.lazy import lowering
 from ..._trace.core import call_on, typeof
 from ..._trace.staging import eval_jaxpr, stage
 from ..._transform.batching import batch_jaxpr, move_axis
+from ..._transform.derived import remembered_on
 from ..._transform.jvp import jvp_jaxpr
-from ..._transform.pieces import remembered_on
-from ..._transform.symbolic import Zero, add_tangents, instantiate, is_linear
 from ..._transform.transpose import transpose_jaxpr
+from ..._transform.zeros import Zero, add_tangents, instantiate, is_linear
 from ..arithmetic import mul, neg
 from ..division import div
 from .bodies import Body, trace_body

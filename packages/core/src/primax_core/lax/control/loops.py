@@ -10,7 +10,7 @@ import numpy as np
 from ..._base import pytree
 from ..._base.config import state
 from ..._base.source import api_boundary
-from ..._ir.symbolic import as_size, max_dim
+from ..._ir.symbolic_dims import as_size, max_dim
 from ..._trace.core import Tracer, typeof
 from ..._transform.batching import Axis, batch_of, move_axis
 from ..arithmetic import add

@@ -8,13 +8,13 @@ from typing import Any
 from ..._base import pytree
 from ..._base.config import state
 from ..._base.source import api_boundary
+from ..._engine.custom_jvp import CustomJVP, SymbolicZero
 from ..._trace.core import call_on, typeof
 from ..._trace.staging import eval_jaxpr
-from ..._transform.custom_jvp import CustomJVP, SymbolicZero
 from ..._transform.dce import dce_jaxpr
 from ..._transform.jvp import jvp_jaxpr
 from ..._transform.linearize import linearize_of, tape_to_jaxpr
-from ..._transform.symbolic import Zero, instantiate
+from ..._transform.zeros import Zero, instantiate
 from ..arithmetic import neg
 from ..conversion import convert
 from .bodies import Body, trace_body

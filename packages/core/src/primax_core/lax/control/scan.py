@@ -30,17 +30,17 @@ from ..._ir.primitive import (
 )
 from ..._ir.printer import hide_defaults
 from ..._ir.samples import Sample, bf16, c64, f32, samples
-from ..._ir.symbolic import as_size, is_static
+from ..._ir.symbolic_dims import as_size, is_static
 from ..._lower.lazy import mlir
 from ..._trace.core import Tracer, call_on, has_references, ref_handlers, typeof
 from ..._trace.staging import close_over, eval_jaxpr, stage
 from ..._transform.batching import batch_jaxpr, move_axis
 from ..._transform.dce import dce_jaxpr
+from ..._transform.derived import remembered_on
 from ..._transform.jvp import jvp_jaxpr
 from ..._transform.linearize import linearize_jaxpr
-from ..._transform.pieces import remembered_on
-from ..._transform.symbolic import Zero, add_tangents, instantiate, is_linear, zeros
 from ..._transform.transpose import transpose_jaxpr
+from ..._transform.zeros import Zero, add_tangents, instantiate, is_linear, zeros
 from ..conversion import convert
 from ..dynamic_slicing import dynamic_index_in_dim
 from ..joining import concatenate

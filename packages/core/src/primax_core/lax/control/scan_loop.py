@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._ir.jaxpr import Jaxpr
-from ..._ir.symbolic import max_dim
+from ..._ir.symbolic_dims import max_dim
 from ..._lower.lazy import hlo, lowering, mlir, shaped
 from .while_loop import emit_while
 

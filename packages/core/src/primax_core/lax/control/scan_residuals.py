@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..._engine.call import jit_p
 from ..._ir.jaxpr import Eqn, Jaxpr, Literal, Var
 from ..._ir.primitive import dce
 from ..._trace.staging import stage
-from ..._transform.call import jit_p
 from ..._transform.dce import dce_jaxpr
 from .bodies import permuted
 

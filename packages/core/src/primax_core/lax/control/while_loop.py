@@ -32,9 +32,9 @@ from ..._trace.core import DischargeFirst, Tracer, ref_handlers, typeof
 from ..._trace.staging import eval_jaxpr, stage
 from ..._transform.batching import batch_jaxpr, move_axis
 from ..._transform.dce import dce_jaxpr
+from ..._transform.derived import remembered_on
 from ..._transform.jvp import jvp_jaxpr
-from ..._transform.pieces import remembered_on
-from ..._transform.symbolic import Zero, instantiate
+from ..._transform.zeros import Zero, instantiate
 from ..broadcasting import broadcast_in_dim
 from ..selection import select_n
 from .bodies import (

@@ -7,20 +7,20 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..._engine.jit_cache import library_function
 from ..._ir.primitive import Primitive, abstract, batch, jvp, lower
 from ..._ir.samples import Sample, c64, f32, samples
 from ..._lower.lazy import hlo, ir
 from ..._trace.array import Array
 from ..._trace.core import typeof
 from ..._transform.batching import batch_of
-from ..._transform.staged import library_function
-from ..._transform.symbolic import Zero, instantiate
+from ..._transform.zeros import Zero, instantiate
 from ..arithmetic import add, div, mul, sub
 from ..broadcasting import full_like
 from ..comparison import eq
 from ..control.scan import scan
+from ..elementwise import scalar_like
 from ..exponential import sqrt
-from ..families import scalar_like
 from ..promotion import cast, inexact
 from ..reshaping import reshape
 from ..selection import select

@@ -12,12 +12,12 @@ from ..._ir.primitive import Primitive, abstract, jvp, lower
 from ..._ir.samples import Sample, c64, f32, samples
 from ..._trace.array import Array
 from ..._trace.core import typeof
-from ..._transform.symbolic import Zero
+from ..._transform.zeros import Zero
 from ..arithmetic import add, div, mul, sub
 from ..broadcasting import broadcasted_iota
 from ..comparison import eq
 from ..conversion import convert
-from ..families import full_like, to_shape
+from ..elementwise import full_like, to_shape
 from ..magnitude import complex, conj, imag, real
 from ..reducing import argmax, reduce_sum
 from ..selection import select_n

@@ -9,15 +9,15 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..._engine.jit_cache import library_function
 from ..._ir.primitive import Primitive, abstract, jvp, lower
 from ..._ir.samples import Sample, c64, f32, samples
 from ..._trace.array import Array
 from ..._trace.core import typeof
-from ..._transform.staged import library_function
-from ..._transform.symbolic import Zero
+from ..._transform.zeros import Zero
 from ..arithmetic import add, div, mul, sub
 from ..conversion import convert
-from ..families import full_like
+from ..elementwise import full_like
 from ..selection import select_n
 from . import lapack
 from .cholesky import symmetrized

@@ -12,14 +12,14 @@ from typing import Any, Final
 
 from ..._ir.primitive import Primitive, abstract, jvp, lower, transpose
 from ..._ir.samples import Sample, c64, f32, samples
-from ..._ir.symbolic import min_dim
+from ..._ir.symbolic_dims import min_dim
 from ..._trace.array import Array
 from ..._trace.core import typeof
 from ..._transform.jvp import jvp_of
-from ..._transform.symbolic import Zero, is_linear
+from ..._transform.zeros import Zero, is_linear
 from ..arithmetic import add, mul, sub
 from ..conversion import convert
-from ..families import weak
+from ..elementwise import weak
 from . import lapack
 from .matrices import (
     adjoint,

@@ -13,7 +13,7 @@ import numpy as np
 from ..._ir.avals import ShapedArray
 from ..._ir.primitive import Primitive, lower
 from ..._lower.lazy import hlo, mlir, native
-from ..._runtime import lapack as _provides_them  # noqa: F401
+from ..._runtime import lapack_targets as _provides_them  # noqa: F401
 
 _LETTERS: Final = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 _NAMES_OF_COMPLEX: Final = {

@@ -9,18 +9,18 @@ import numpy as np
 from ..._ir.avals import ShapedArray
 from ..._ir.primitive import Primitive, abstract, jvp, lower
 from ..._ir.samples import Sample, c64, f32, samples
-from ..._ir.symbolic import index, min_dim
+from ..._ir.symbolic_dims import index, min_dim
 from ..._lower.lazy import mlir
 from ..._trace.array import Array
 from ..._trace.core import typeof
-from ..._transform.symbolic import Zero
+from ..._transform.zeros import Zero
 from ..arithmetic import add, sub
 from ..broadcasting import broadcasted_iota
 from ..comparison import eq
 from ..control.loops import fori_loop
 from ..conversion import convert
 from ..dynamic_slicing import dynamic_index_in_dim
-from ..families import full_like, no_derivative, to_shape
+from ..elementwise import full_like, no_derivative, to_shape
 from ..reducing import reduce_sum
 from ..reshaping import expand_dims
 from ..selection import select_n

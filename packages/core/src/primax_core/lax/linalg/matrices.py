@@ -17,7 +17,7 @@ from ..broadcasting import broadcasted_iota
 from ..comparison import eq, ge
 from ..contracting import dot_general
 from ..conversion import convert
-from ..families import broadcast_in_dim, full_like
+from ..elementwise import broadcast_in_dim, full_like
 from ..gathering import gather
 from ..index_numbers import GatherDimensionNumbers, GatherScatterMode
 from ..magnitude import conj, real

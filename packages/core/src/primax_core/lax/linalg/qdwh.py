@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 
+from ..._engine.jit_cache import library_function
 from ..._trace.array import Array
 from ..._trace.core import typeof
-from ..._transform.staged import library_function
 from ..arithmetic import add, mul, sub
 from ..bitwise import bitwise_and, bitwise_not
 from ..broadcasting import broadcasted_iota
 from ..comparison import eq, gt, lt
 from ..control.while_loop import while_loop
 from ..conversion import convert
+from ..elementwise import full_like, to_shape
 from ..exponential import rsqrt, sqrt
-from ..families import full_like, to_shape
 from ..joining import concatenate
 from ..magnitude import abs
 from ..reducing import reduce_max, reduce_sum

@@ -9,13 +9,13 @@ import numpy as np
 from ..._ir.avals import ShapedArray
 from ..._ir.primitive import Primitive, abstract, jvp, lower
 from ..._ir.samples import Sample, c64, f32, samples
-from ..._ir.symbolic import decided, min_dim
+from ..._ir.symbolic_dims import decided, min_dim
 from ..._lower.lazy import hlo, mlir
 from ..._trace.array import Array
 from ..._trace.core import typeof
-from ..._transform.symbolic import Zero
+from ..._transform.zeros import Zero
 from ..arithmetic import add, mul, sub
-from ..families import full_like
+from ..elementwise import full_like
 from ..joining import concatenate
 from ..magnitude import complex, imag
 from . import lapack

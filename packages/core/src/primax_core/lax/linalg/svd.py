@@ -10,13 +10,13 @@ import numpy as np
 
 from ..._ir.primitive import Primitive, abstract, jvp, lower
 from ..._ir.samples import Sample, c64, f32, samples
-from ..._ir.symbolic import min_dim
+from ..._ir.symbolic_dims import min_dim
 from ..._lower.lazy import mlir
 from ..._trace.core import typeof
-from ..._transform.symbolic import Zero
+from ..._transform.zeros import Zero
 from ..arithmetic import add, div, mul, neg, sub
 from ..conversion import convert
-from ..families import full_like
+from ..elementwise import full_like
 from ..joining import concatenate
 from ..selection import select_n
 from . import lapack

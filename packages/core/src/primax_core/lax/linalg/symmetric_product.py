@@ -7,9 +7,9 @@ from typing import Any, Final
 from ..._ir.primitive import Primitive, abstract, jvp, lower
 from ..._ir.samples import Sample, f32, samples
 from ..._trace.array import Array
-from ..._transform.symbolic import Zero, add_tangents
+from ..._transform.zeros import Zero, add_tangents
 from ..arithmetic import add, mul
-from ..families import full_like, weak
+from ..elementwise import full_like, weak
 from .matrices import (
     REAL,
     batched_in_front,

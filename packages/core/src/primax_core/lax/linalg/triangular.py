@@ -8,14 +8,14 @@ import numpy as np
 
 from ..._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
 from ..._ir.samples import Sample, bf16, c64, f32, samples
-from ..._ir.symbolic import is_static
+from ..._ir.symbolic_dims import is_static
 from ..._lower.lazy import hlo, ir, mlir
 from ..._trace.array import Array
 from ..._trace.core import typeof
 from ..._transform.batching import move_axis
-from ..._transform.symbolic import Zero, add_tangents, is_linear
+from ..._transform.zeros import Zero, add_tangents, is_linear
 from ..arithmetic import neg
-from ..families import broadcast_in_dim, check_dtypes, weak
+from ..elementwise import broadcast_in_dim, check_dtypes, weak
 from ..reshaping import reshape, squeeze
 from . import lapack
 from .matrices import (

@@ -10,11 +10,11 @@ from ..._ir.primitive import Primitive, abstract, jvp, lower, transpose
 from ..._ir.samples import Sample, c64, f32, samples
 from ..._trace.array import Array
 from ..._trace.core import typeof
-from ..._transform.symbolic import Zero, add_tangents, is_linear, zeros
+from ..._transform.zeros import Zero, add_tangents, is_linear, zeros
 from ..arithmetic import div, mul, neg, sub
 from ..comparison import eq
 from ..control.scan import scan
-from ..families import full_like, to_shape, weak
+from ..elementwise import full_like, to_shape, weak
 from ..permuting import transpose as transpose_axes
 from ..selection import select_n
 from ..slicing import pad

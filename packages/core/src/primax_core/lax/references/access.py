@@ -10,10 +10,10 @@ from ..._base.config import state
 from ..._base.source import api_boundary
 from ..._ir import dtypes
 from ..._ir.avals import ShapedArray
-from ..._ir.references import is_ref
+from ..._ir.ref_types import is_ref
 from ..._runtime.dispatch import as_operand, check_range
 from ..._trace.core import Tracer, typeof
-from ..._trace.references import Ref, RefOperations, get_p, install_access, new_ref_p, swap_p
+from ..._trace.refs import Ref, RefOperations, get_p, install_access, new_ref_p, swap_p
 from .indexing import parse, selected_shape
 from .parts import accumulate, read, write
 from .primitives import addupdate_p, empty_ref_p, free_ref_p, freeze_p, write_part

@@ -17,9 +17,9 @@ from ..._base import errors
 from ..._ir import dtypes
 from ..._ir.avals import ShapedArray
 from ..._ir.slice_sizes import slice_bounds, slice_length
-from ..._ir.symbolic import decided, index as size_index
+from ..._ir.symbolic_dims import decided, index as size_index
 from ..._trace.core import Tracer, typeof
-from ..._trace.references import RefOperations
+from ..._trace.refs import RefOperations
 
 
 class Part(NamedTuple):

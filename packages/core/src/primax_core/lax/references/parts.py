@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._ir.jaxpr import Literal
-from ..._ir.symbolic import Dimension, decided, is_static
+from ..._ir.symbolic_dims import Dimension, decided, is_static
 from ..._trace.core import typeof
 from ..arithmetic import add, mul
 from ..bitwise import bitwise_or

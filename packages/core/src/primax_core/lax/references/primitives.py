@@ -8,11 +8,13 @@ from typing import Any, Final
 import numpy as np
 
 from ..._base.config import state
+from ..._engine.ref_calls import evaluate
+from ..._engine.ref_transforms import access
 from ..._ir.avals import ShapedArray
 from ..._ir.jaxpr import Eqn, Literal
 from ..._ir.primitive import Primitive, abstract, discharge, effects, process
 from ..._ir.printer import print_as
-from ..._ir.references import (
+from ..._ir.ref_types import (
     AbstractRef,
     AccumEffect,
     ReadEffect,
@@ -24,7 +26,7 @@ from ..._ir.samples import Sample, c64, f32, i32, samples
 from ..._runtime.array import ArrayImpl, copy_array, retyped
 from ..._runtime.dispatch import as_operand
 from ..._trace.core import Tracer, check_live, ref_handlers, set_trace, typeof
-from ..._trace.references import (
+from ..._trace.refs import (
     Ref,
     RefCell,
     RefOperations,
@@ -36,8 +38,6 @@ from ..._trace.references import (
 )
 from ..._trace.staging import StagingTrace
 from ..._transform.linearize import TangentTrace
-from ..._transform.ref_calls import evaluate
-from ..._transform.references import access
 from ..broadcasting import full
 from ..conversion import convert
 from .indexing import POINT, TAKE, Index, Part, parse, selected_shape

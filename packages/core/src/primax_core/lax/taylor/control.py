@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..._engine.call import call_jaxpr, jit_p
+from ..._engine.remat import remat_p
+from ..._engine.taylor import Mask, given_terms, mask_of, taylor_jaxpr, term_avals
 from ..._ir.jaxpr import Jaxpr
 from ..._ir.rules import taylor
 from ..._trace.staging import eval_jaxpr, stage
-from ..._transform.call import call_jaxpr, jit_p
-from ..._transform.pieces import remembered_on
-from ..._transform.remat import remat_p
-from ..._transform.symbolic import Zero, instantiate
-from ..._transform.taylor import Mask, given_terms, mask_of, taylor_jaxpr, term_avals
+from ..._transform.derived import remembered_on
+from ..._transform.zeros import Zero, instantiate
 from ..control.bodies import fixpoint, permuted
 from ..control.cond import cond_p
 from ..control.scan import scan_p

@@ -10,10 +10,10 @@ from typing import Any
 
 from ..._ir.primitive import Primitive
 from ..._ir.rules import taylor
-from ..._transform.symbolic import Zero, add_tangents
+from ..._transform.zeros import Zero, add_tangents
 from ..arithmetic import mul, neg, one_minus_square, sub
+from ..elementwise import scalar_like
 from ..exponential import _LN2, exp, exp2_p, exp_p, expm1_p, logistic_p
-from ..families import scalar_like
 from ..trigonometric import cos, cos_p, cosh, cosh_p, sin, sin_p, sinh, sinh_p, tanh_p
 from .series import by_equation, leibniz, scaled
 

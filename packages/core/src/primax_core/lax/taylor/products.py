@@ -8,11 +8,11 @@ from typing import Any
 from ..._ir.primitive import Primitive
 from ..._ir.rules import taylor
 from ..._trace.core import typeof
-from ..._transform.symbolic import Zero, add_tangents
+from ..._transform.zeros import Zero, add_tangents
 from ..arithmetic import div, div_p, integer_pow_p, mul, mul_p, neg, square_p
 from ..contracting import dot_general_p
 from ..convolution import conv_general_dilated_p
-from ..families import full_like, to_shape
+from ..elementwise import full_like, to_shape
 from .series import bilinear, leibniz, scaled
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from math import comb
 from typing import Any
 
-from ..._transform.symbolic import Zero, add_tangents
+from ..._transform.zeros import Zero, add_tangents
 from ..arithmetic import mul
-from ..families import scalar_like
+from ..elementwise import scalar_like
 
 
 def scaled(x: Any, factor: float) -> Any:

@@ -11,7 +11,7 @@ from ..._api.jit import jit
 from ..._api.vjp import vjp
 from ..._trace.core import typeof
 from ...lax.arithmetic import mul
-from ...lax.families import full_like
+from ...lax.elementwise import full_like
 from ..calls import Call, Failure, NotApplicable
 from ..gradients import inner_product, numerical_jvp, random_tangent
 from ..tolerance import mismatches, wide

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ..._api.tracing import make_jaxpr
 from ..._ir.check import check_jaxpr
 from ..._trace.staging import eval_jaxpr
-from ...extend.programs import walk
+from ...extend.jaxprs import walk
 from ..calls import Call, Failure
 from ..tolerance import mismatches
 

@@ -15,7 +15,7 @@ from ..._ir import rules as kinds
 from ..._trace.core import typeof
 from ..._trace.staging import stage
 from ..._transform.batching import Axis
-from ..._transform.symbolic import Zero
+from ..._transform.zeros import Zero
 from ..calls import Call, Failure
 from ..gradients import random_tangent
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from .._base import caches, errors, monitoring, pytree, source
 from .._base.config import state
-from .._base.turns import Turns
+from .._base.single_flight import Turns
 from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._runtime import dispatch
 from .._runtime.dispatch import (

@@ -31,13 +31,13 @@ from .._trace.core import (
     typeof,
 )
 from .._trace.staging import eval_jaxpr, stage
-from .carrying import CarryingTrace, CarryingTracer
+from .._transform.cse import simplified
+from .._transform.dce import dce_jaxpr
+from .._transform.derived import remembered, remembered_on
+from .._transform.dual import CarryingTrace, CarryingTracer
+from .._transform.jvp import jvp_piece
+from .._transform.zeros import Zero, instantiate
 from .custom_jvp import CustomJVP, derivative_program, interpreted_by, rule_applies
-from .dce import dce_jaxpr
-from .jvp import jvp_piece
-from .pieces import remembered, remembered_on
-from .programs import simplified
-from .symbolic import Zero, instantiate
 
 Terms: TypeAlias = list[Any] | None
 """Derivatives of a value, ``None`` for those that are zero; ``None`` for one that is constant."""

@@ -23,13 +23,13 @@ from .._trace.core import (
     typeof,
 )
 from .._trace.staging import StagingTrace, close_over, eval_jaxpr, stage
-from .batching import BatchTrace, batch_of, move_axis
-from .held_programs import calls_whole
-from .jvp import JVPTrace, JVPTracer
-from .linearize import GradTracer, LinearizeTrace, TangentTrace, prune
-from .presenting import finished
-from .symbolic import Zero, instantiate
-from .transpose import transposed_once
+from .._transform.batching import BatchTrace, batch_of, move_axis
+from .._transform.call_rules import calls_whole
+from .._transform.jvp import JVPTrace, JVPTracer
+from .._transform.linearize import GradTracer, LinearizeTrace, TangentTrace, prune
+from .._transform.transpose import transposed_once
+from .._transform.zeros import Zero, instantiate
+from .results import finished
 
 custom_jvp_call_p: Final = Primitive(
     "custom_jvp_call", multiple_results=True, cache_on=lambda params: params["call_jaxpr"].cache

@@ -13,7 +13,7 @@ from typing import Any
 from .._ir.jaxpr import Jaxpr
 from .._ir.primitive import Primitive
 from .._trace.core import Tracer, bind_on, ref_handlers, set_trace
-from .._trace.references import (
+from .._trace.refs import (
     Ref,
     RefCell,
     RefOperations,
@@ -22,8 +22,9 @@ from .._trace.references import (
     read_whole,
     write_whole,
 )
-from . import batching, discharge as d, jvp
-from .symbolic import Zero, instantiate
+from .._transform import batching, jvp
+from .._transform.zeros import Zero, instantiate
+from . import discharge as d
 
 
 def belongs(trace: Any, x: Any) -> bool:

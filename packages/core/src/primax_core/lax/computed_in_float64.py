@@ -21,7 +21,7 @@ from .._ir.samples import samples
 from .._lower.lazy import hlo, mlir
 from .._trace.core import typeof
 from .._transform.jvp import jvp_of
-from .._transform.symbolic import Zero, add_tangents
+from .._transform.zeros import Zero, add_tangents
 from . import arithmetic, comparison, exponential, magnitude, rounding
 from .bitwise import bitwise_and, bitwise_not, bitwise_or
 from .comparison import compare
@@ -29,7 +29,7 @@ from .control.cond import cond
 from .control.while_loop import while_loop
 from .conversion import convert
 from .dynamic_slicing import dynamic_slice, dynamic_update_slice
-from .families import (
+from .elementwise import (
     derivatives,
     elementwise,
     full_like,

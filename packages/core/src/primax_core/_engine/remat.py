@@ -23,15 +23,15 @@ from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._lower.lazy import hlo, lowering
 from .._trace.core import typeof
 from .._trace.staging import eval_jaxpr, stage, without_tracers
-from .batching import batch_jaxpr
+from .._transform.batching import batch_jaxpr
+from .._transform.call_rules import calls_program
+from .._transform.dce import dce_jaxpr
+from .._transform.derived import remembered_on
+from .._transform.jvp import jvp_jaxpr
+from .._transform.linearize import linearize_jaxpr
+from .._transform.transpose import transpose_jaxpr
+from .._transform.zeros import Zero, is_linear
 from .call import jit_p
-from .dce import dce_jaxpr
-from .held_programs import calls_program
-from .jvp import jvp_jaxpr
-from .linearize import linearize_jaxpr
-from .pieces import remembered_on
-from .symbolic import Zero, is_linear
-from .transpose import transpose_jaxpr
 
 remat_p: Final = Primitive(
     "remat2", multiple_results=True, cache_on=lambda params: params["jaxpr"].cache

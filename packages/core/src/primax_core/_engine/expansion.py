@@ -17,11 +17,11 @@ from .._ir.rules import abstract, batch, effects, expand, jvp, lower, transpose
 from .._lower.lazy import install_expansion, lowering
 from .._trace.core import call_on, typeof
 from .._trace.staging import stage
-from .batching import batch_jaxpr
-from .jvp import jvp_jaxpr
-from .pieces import remembered
-from .symbolic import Zero, is_linear
-from .transpose import transpose_jaxpr
+from .._transform.batching import batch_jaxpr
+from .._transform.derived import remembered
+from .._transform.jvp import jvp_jaxpr
+from .._transform.transpose import transpose_jaxpr
+from .._transform.zeros import Zero, is_linear
 
 
 def expanded(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> Jaxpr | None:

@@ -13,10 +13,10 @@ from .._ir.samples import Sample, f32, samples
 from .._lower.lazy import lowering
 from .._trace.core import call_on, close_over, typeof
 from .._trace.staging import stage
-from .batching import batch_jaxpr
+from .._transform.batching import batch_jaxpr
+from .._transform.jvp import jvp_jaxpr
+from .._transform.zeros import Zero
 from .call import jit_p
-from .jvp import jvp_jaxpr
-from .symbolic import Zero
 
 remat_opt_p: Final = Primitive(
     "remat_opt", multiple_results=True, cache_on=lambda params: params["fwd_jaxpr"].cache

@@ -20,11 +20,11 @@ from .._trace.core import Tracer, typeof
 from .._trace.staging import eval_jaxpr, has_tracers, stage
 from .._transform.batching import Axis, batch_of, move_axis
 from .._transform.jvp import jvp_of
-from .._transform.symbolic import Zero
+from .._transform.zeros import Zero
 from . import arithmetic as b
 from .bitwise import bitwise_and, bitwise_or, bitwise_xor
 from .broadcasting import broadcast_in_dim
-from .families import accepts
+from .elementwise import accepts
 from .joining import concatenate
 from .permuting import transpose
 from .reducing import (
@@ -42,7 +42,7 @@ from .reducing import (
     reduced_shape,
 )
 from .reshaping import reshape, squeeze
-from .scalar_programs import check_for_elements
+from .scalar_jaxprs import check_for_elements
 from .shapes import int_tuple, past, without
 from .slicing import slice_in_dim
 

@@ -10,9 +10,9 @@ from .._base import source
 from .._base.config import state
 from .._ir.jaxpr import DebugInfo
 from .._ir.primitive import Primitive
-from .._ir.references import AbstractRef
+from .._ir.ref_types import AbstractRef
 from .core import Mutable, RefTypeError, Trace, Tracer, bind_on, ref_handlers
-from .holders import hold
+from .donation import hold
 from .staging import JitTracer, tracer_classes
 
 # How references are read and written; given by the page of ``lax`` that defines the operations.

@@ -32,13 +32,13 @@ from .._trace.core import (
     typeof,
 )
 from .._trace.staging import StagingTrace, close_over, eval_jaxpr, stage
-from .batching import BatchTrace, batch_of, move_axis, sum_axis
+from .._transform.batching import BatchTrace, batch_of, move_axis, sum_axis
+from .._transform.call_rules import calls_whole
+from .._transform.jvp import JVPTrace, JVPTracer
+from .._transform.linearize import GradTracer, LinearizeTrace, TangentTrace
+from .._transform.zeros import Zero, instantiate
 from .custom_jvp import SymbolicZero, rule_applies, suspended
-from .held_programs import calls_whole
-from .jvp import JVPTrace, JVPTracer
-from .linearize import GradTracer, LinearizeTrace, TangentTrace
-from .presenting import finished
-from .symbolic import Zero, instantiate
+from .results import finished
 
 custom_vjp_call_p: Final = Primitive(
     "custom_vjp_call", multiple_results=True, cache_on=lambda params: params["call_jaxpr"].cache

@@ -10,12 +10,12 @@ from typing import Any
 from .._base.config import state
 from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._ir.primitive import Primitive, discharge as discharge_kind
-from .._ir.references import is_ref
+from .._ir.ref_types import is_ref
 from .._runtime import dispatch
 from .._runtime.array import ArrayImpl, copy_array
 from .._trace.core import Tracer, ref_handlers, set_trace, typeof
-from .._trace.holders import release
-from .._trace.references import Ref, check_not_ended
+from .._trace.donation import release
+from .._trace.refs import Ref, check_not_ended
 from .._trace.staging import eval_jaxpr, stage
 from .discharge import Discharged, Refs, discharged, distinct
 

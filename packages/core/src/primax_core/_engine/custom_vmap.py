@@ -12,11 +12,11 @@ from .._ir.printer import hide_defaults
 from .._lower.lazy import lowering
 from .._trace.core import Trace, Tracer, check_live, run_eagerly, set_trace, typeof
 from .._trace.staging import StagingTrace, close_over, eval_jaxpr, stage
-from .batching import BatchTrace, move_axis
-from .held_programs import calls_whole
-from .jvp import JVPTrace, JVPTracer, jvp_of
-from .linearize import LinearizeTrace, TangentTrace
-from .symbolic import Zero, instantiate
+from .._transform.batching import BatchTrace, move_axis
+from .._transform.call_rules import calls_whole
+from .._transform.jvp import JVPTrace, JVPTracer, jvp_of
+from .._transform.linearize import LinearizeTrace, TangentTrace
+from .._transform.zeros import Zero, instantiate
 
 custom_vmap_call_p: Final = Primitive(
     "custom_vmap_call", multiple_results=True, cache_on=lambda params: params["call"].cache

@@ -16,9 +16,9 @@ import time
 import types
 from typing import Final
 
-from .callbacks import HostCall
 from .disk import writer
 from .failures import interpreter
+from .host_callbacks import HostCall
 
 _PATIENCE: Final = 10.0
 _STEP: Final = 0.001

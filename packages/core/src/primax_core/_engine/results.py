@@ -8,7 +8,7 @@ from .._ir.jaxpr import Literal
 from .._runtime.dispatch import as_operand
 from .._trace.core import current_trace
 from .._trace.staging import StagingTrace
-from .linearize import TangentTrace
+from .._transform.linearize import TangentTrace
 
 
 def finished(x: Any) -> Any:

@@ -19,7 +19,7 @@ from .._lower.lazy import mlir, shaped
 from .._runtime.dispatch import collect_garbage, explain_failure, garbage_is_due
 from .._trace.core import typeof
 from .._transform.batching import move_axis
-from .._transform.symbolic import Zero, add_tangents, is_linear
+from .._transform.zeros import Zero, add_tangents, is_linear
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 

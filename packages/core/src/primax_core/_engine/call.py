@@ -22,14 +22,14 @@ from .._lower.formats import result_kinds
 from .._lower.lazy import ir, lowering
 from .._trace.core import typeof
 from .._trace.staging import stage, without_tracers
+from .._transform.batching import batch_jaxpr
+from .._transform.call_rules import calls_program
+from .._transform.dce import dce_jaxpr
+from .._transform.jvp import jvp_jaxpr
+from .._transform.linearize import linearize_jaxpr
+from .._transform.transpose import transpose_jaxpr
+from .._transform.zeros import Zero, add_any_p, is_linear
 from . import expansion as expansion  # gives kinds their fallbacks
-from .batching import batch_jaxpr
-from .dce import dce_jaxpr
-from .held_programs import calls_program
-from .jvp import jvp_jaxpr
-from .linearize import linearize_jaxpr
-from .symbolic import Zero, add_any_p, is_linear
-from .transpose import transpose_jaxpr
 
 jit_p: Final = Primitive(
     "jit", multiple_results=True, cache_on=lambda params: params["jaxpr"].cache

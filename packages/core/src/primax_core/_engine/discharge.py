@@ -14,14 +14,14 @@ from .._base.config import state
 from .._ir import primitive as kinds
 from .._ir.jaxpr import Eqn, Jaxpr, Literal
 from .._ir.primitive import Primitive, discharge as discharge_kind
-from .._ir.references import AbstractRef, is_ref, local_ref_effect
+from .._ir.ref_types import AbstractRef, is_ref, local_ref_effect
 from .._trace.core import ref_handlers, typeof
 from .._trace.staging import StagingTrace, eval_jaxpr, stage
+from .._transform.derived import remembered_on
 from .call import call_jaxpr as call_jaxpr_of, jit_p
 from .custom_jvp import custom_jvp_call_p
 from .custom_vjp import custom_vjp_call_p
 from .expansion import expanded
-from .pieces import remembered_on
 from .remat import remat_p
 
 Refs = tuple[int | None, ...]

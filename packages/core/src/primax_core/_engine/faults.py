@@ -21,8 +21,8 @@ from .._ir.jaxpr import Eqn, Jaxpr, Literal
 from .._ir.rules import RuleKind
 from .._trace.core import typeof
 from .._trace.staging import eval_jaxpr, stage
+from .._transform.derived import remembered_on
 from .expansion import expanded
-from .pieces import remembered_on
 
 faults: Final[RuleKind[Callable[..., tuple[Any, list[Fault]]]]] = RuleKind(
     "faults", "(categories, args, eqn) -> (outs, faults)", versioned=True

@@ -25,7 +25,7 @@ from .._ir.primitive import Primitive, known_primitives
 from .._runtime.jaxlib_versions import build
 from . import lazy
 from .liveness import large_consts, live_eqns, stored_value
-from .sources import ROOT, stamp
+from .source_fingerprint import ROOT, stamp
 
 
 class Unkeyable(Exception):
