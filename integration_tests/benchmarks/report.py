@@ -1,4 +1,4 @@
-"""Turns the figures of all rounds into one table and one JSON file."""
+"""SingleFlight the figures of all rounds into one table and one JSON file."""
 
 from __future__ import annotations
 

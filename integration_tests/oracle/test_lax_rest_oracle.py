@@ -16,7 +16,7 @@ from api_sides import OURS, THEIRS, same_error, same_results  # noqa: E402
 
 import primax_core as px  # noqa: E402
 from primax_core import ad_checkpoint, lax  # noqa: E402
-from primax_core.lax import collectives, composite, conv_patches, identities, shape_dtype, stacking
+from primax_core.lax import collectives, composite, conv_patches, identities, shape_dtype, stacking  # noqa: E402
 from primax_core.lax.barrier import optimization_barrier  # noqa: E402
 
 F32 = np.float32

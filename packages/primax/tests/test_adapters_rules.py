@@ -39,12 +39,12 @@ def multiply_add(lowering: str = "hlo", impl: bool = True) -> Any:
     if impl:
 
         @prim.def_impl
-        def _(x, y, z):
+        def impl(x, y, z):
             seen.append(("impl", type(x).__name__))
             return x * y + z
 
     @prim.def_abstract_eval
-    def _(x, y, z):
+    def abstract_eval(x, y, z):
         if not x.shape == y.shape == z.shape:
             raise TypeError("operands of multiply_add must have one shape")
         return ShapedArray(x.shape, x.dtype)
@@ -193,7 +193,7 @@ def test_a_trace_of_ones_own_way() -> None:
     traces = []
 
     @prim.def_bind_with_trace
-    def _(trace, args, params):
+    def bind_with_trace(trace, args, params):
         traces.append(trace)
         return lax.neg(args[0])
 

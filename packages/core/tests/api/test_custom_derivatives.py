@@ -315,7 +315,7 @@ def test_known_operands_of_compiled_functions_are_no_tangents():
         return x * y
 
     @f.defjvp
-    def _(primals, tangents):
+    def _jvp(primals, tangents):
         (x, y), (tx, ty) = primals, tangents
         return f(x, y), tx * y + ty * x
 

@@ -257,7 +257,7 @@ def test_derivative_by_a_custom_rule():
         return px.pure_callback(np.sin, S((), np.float32), x, vmap_method="sequential")
 
     @sin.defjvp
-    def _(primals, tangents):
+    def _jvp(primals, tangents):
         (x,), (t,) = primals, tangents
         cos = px.pure_callback(np.cos, S((), np.float32), x, vmap_method="sequential")
         return sin(x), cos * t

@@ -18,11 +18,11 @@ from primax_core.extend import (
     expand,
     f32,
     hlo,
+    impl,
     instantiate,
     jvp,
     lower,
     move_axis,
-    run,
     samples,
     transpose,
     typeof,
@@ -40,36 +40,36 @@ def scaled_sum() -> Primitive:
         )
 
     @p.rule(abstract)
-    def _(x, *, axis, factor):
+    def _abstract(x, *, axis, factor):
         if x.dtype.kind != "f":
             raise TypeError(f"scaled_sum takes floats, got {x.dtype}")
         return x.update(shape=x.shape[:axis] + x.shape[axis + 1 :])
 
     @p.rule(lower)
-    def _(ctx, x, *, axis, factor):
+    def _lower(ctx, x, *, axis, factor):
         return ctx.call(lambda x: total(x, axis, factor), x)
 
     @p.rule(jvp)
-    def _(primals, tangents, **params):
+    def _jvp(primals, tangents, **params):
         out = p.bind(*primals, **params)
         if type(tangents[0]) is Zero:
             return out, Zero.like(out)
         return out, p.bind(*tangents, **params)
 
     @p.rule(transpose)
-    def _(ct, x, *, axis, factor):
+    def _transpose(ct, x, *, axis, factor):
         kept = tuple(i for i in range(x.aval.ndim) if i != axis)
         scaled = lax.mul(ct, lax.full_like(ct, factor))
         return [lax.broadcast_in_dim(scaled, x.aval.shape, kept)]
 
     @p.rule(batch)
-    def _(mapped, args, dims, *, axis, factor):
+    def _batch(mapped, args, dims, *, axis, factor):
         (x,), (d,) = args, dims
         axis = axis + (d <= axis)
         return p.bind(x, axis=axis, factor=factor), d - (axis < d)
 
     @p.rule(samples)
-    def _():
+    def _samples():
         yield Sample(f32(3, 2), axis=0, factor=2.0)
         yield Sample(f32(2, 0), axis=1, factor=-1.0)
 
@@ -81,17 +81,17 @@ def product_and_sum() -> Primitive:
     p = Primitive("product_and_sum", multiple_results=True)
 
     @p.rule(abstract)
-    def _(x, y):
+    def _abstract(x, y):
         if x.shape != y.shape:
             raise TypeError(f"shapes differ: {x.shape} and {y.shape}")
         return [x.update(weak_type=x.weak_type and y.weak_type)] * 2
 
     @p.rule(lower)
-    def _(ctx, x, y):
+    def _lower(ctx, x, y):
         return [hlo.multiply(x, y), hlo.add(x, y)]
 
     @p.rule(jvp)
-    def _(primals, tangents):
+    def _jvp(primals, tangents):
         (x, y), (tx, ty) = primals, tangents
         product = total = Zero.like(x)
         if type(tx) is not Zero:
@@ -101,11 +101,11 @@ def product_and_sum() -> Primitive:
         return p.bind(x, y), [product, total]
 
     @p.rule(batch)
-    def _(mapped, args, dims):
+    def _batch(mapped, args, dims):
         return p.bind(*(move_axis(x, d, 0, mapped.size) for x, d in zip(args, dims))), [0, 0]
 
     @p.rule(samples)
-    def _():
+    def _samples():
         yield Sample(f32(3, 2), f32(3, 2))
         yield Sample(f32(), f32())
 
@@ -133,28 +133,28 @@ def fault(name: str, *caught_by: str, make=scaled_sum):
 
 
 @fault("wrong transpose", "transpose")
-def _(p):
+def wrong_transpose(p):
     good = p.rules[transpose]
 
     @p.rule(transpose, override=True)
-    def _(ct, x, *, axis, factor):
+    def _transpose(ct, x, *, axis, factor):
         return good(ct, x, axis=axis, factor=factor + 1)
 
 
 @fault("batching off by an axis", "batching")
-def _(p):
+def batching_off_by_an_axis(p):
     good = p.rules[batch]
 
     @p.rule(batch, override=True)
-    def _(mapped, args, dims, *, axis, factor):
+    def _batch(mapped, args, dims, *, axis, factor):
         out, d = good(mapped, args, dims, axis=axis, factor=factor)
         return out, min(d + 1, typeof(out).ndim - 1)
 
 
 @fault("batching ignores unmapped operands", "batching", "nested batching", make=product_and_sum)
-def _(p):
+def batching_ignores_unmapped_operands(p):
     @p.rule(batch, override=True)
-    def _(mapped, args, dims):
+    def _batch(mapped, args, dims):
         d = next(d for d in dims if d is not None)
         x, y = (a if e is not None else move_axis(lax.full_like(a, 1.0), None, d, mapped.size)
                 for a, e in zip(args, dims))  # fmt: skip
@@ -162,9 +162,9 @@ def _(p):
 
 
 @fault("wrong jvp", "jvp")
-def _(p):
+def wrong_jvp(p):
     @p.rule(jvp, override=True)
-    def _(primals, tangents, *, axis, factor):
+    def _jvp(primals, tangents, *, axis, factor):
         out = p.bind(*primals, axis=axis, factor=factor)
         if type(tangents[0]) is Zero:
             return out, Zero.like(out)
@@ -172,11 +172,11 @@ def _(p):
 
 
 @fault("jvp forgets a symbolic zero", "symbolic zeros", make=product_and_sum)
-def _(p):
+def jvp_forgets_a_symbolic_zero(p):
     good = p.rules[jvp]
 
     @p.rule(jvp, override=True)
-    def _(primals, tangents):
+    def _jvp(primals, tangents):
         outs, dots = good(primals, tangents)
         if type(tangents[1]) is Zero:
             dots = [lax.add(instantiate(dots[0]), primals[0]), dots[1]]
@@ -184,68 +184,68 @@ def _(p):
 
 
 @fault("the jvp rule reads values", "purity")
-def _(p):
+def the_jvp_rule_reads_values(p):
     good = p.rules[jvp]
 
     @p.rule(jvp, override=True)
-    def _(primals, tangents, **params):
+    def _jvp(primals, tangents, **params):
         if float(lax.reduce_sum(primals[0], (0, 1))) > 0:
             return good(primals, tangents, **params)
         return good(primals, tangents, **params)
 
 
 @fault("the batching rule depends on what it did before", "purity")
-def _(p):
+def the_batching_rule_depends_on_what_it_did_before(p):
     good, count = p.rules[batch], []
 
     @p.rule(batch, override=True)
-    def _(mapped, args, dims, *, axis, factor):
+    def _batch(mapped, args, dims, *, axis, factor):
         count.append(1)
         return good(mapped, args, dims, axis=axis, factor=factor + len(count))
 
 
 @fault("wrong weak type", "weak type")
-def _(p):
+def wrong_weak_type(p):
     good = p.rules[abstract]
 
     @p.rule(abstract, override=True)
-    def _(x, **params):
+    def _abstract(x, **params):
         return good(x, **params).update(weak_type=True)
 
 
 @fault("the abstract rule promises another dtype", "abstract")
-def _(p):
+def the_abstract_rule_promises_another_dtype(p):
     good = p.rules[abstract]
 
     @p.rule(abstract, override=True)
-    def _(x, **params):
+    def _abstract(x, **params):
         return good(x, **params).update(dtype=np.dtype(np.float16))
 
 
 @fault("the abstract rule promises another shape", "abstract")
-def _(p):
+def the_abstract_rule_promises_another_shape(p):
     @p.rule(abstract, override=True)
-    def _(x, *, axis, factor):
+    def _abstract(x, *, axis, factor):
         return ShapedArray(x.shape[axis : axis + 1], x.dtype)
 
 
 @fault("the jvp rule changes its arguments", "mutation", make=product_and_sum)
-def _(p):
+def the_jvp_rule_changes_its_arguments(p):
     good = p.rules[jvp]
 
     @p.rule(jvp, override=True)
-    def _(primals, tangents):
+    def _jvp(primals, tangents):
         found = good(list(primals), list(tangents))
         primals[0], tangents[1] = primals[1], tangents[0]
         return found
 
 
 @fault("the batching rule changes its list of axes", "mutation", make=product_and_sum)
-def _(p):
+def the_batching_rule_changes_its_list_of_axes(p):
     good = p.rules[batch]
 
     @p.rule(batch, override=True)
-    def _(mapped, args, dims):
+    def _batch(mapped, args, dims):
         found = good(mapped, list(args), list(dims))
         dims.reverse()
         args.reverse()
@@ -253,7 +253,7 @@ def _(p):
 
 
 @fault("the operation writes into its operand", "mutation")
-def _(p):
+def the_operation_writes_into_its_operand(p):
     def careless(x):
         if isinstance(x, np.ndarray):
             x += 1
@@ -263,14 +263,14 @@ def _(p):
 
 
 @fault("compiled differs from eager", "compiled")
-def _(p):
-    @p.rule(run)
-    def _(x, *, axis, factor):
+def compiled_differs_from_eager(p):
+    @p.rule(impl)
+    def _run(x, *, axis, factor):
         return lax.mul(lax.reduce_sum(x, (axis,)), np.float32(factor + 1))
 
 
 @fault("a parameter that cannot be hashed", "parameters")
-def _(p):
+def a_parameter_that_cannot_be_hashed(p):
     class Odd:
         def __hash__(self):
             return id(self)
@@ -284,21 +284,21 @@ def _(p):
 
 
 @fault("the sample binds something else", "parameters")
-def _(p):
+def the_sample_binds_something_else(p):
     p.rule(samples, override=True)(lambda: [Sample(f32(2)).set(call=lax.sin)])
 
 
 @fault("bad input is accepted", "bad input")
-def _(p):
+def bad_input_is_accepted(p):
     p.rule(samples, override=True)(
         lambda: [Sample(f32(3, 2), axis=0, factor=2.0).set(raises=TypeError)]
     )
 
 
 @fault("bad input raises something unnamed", "bad input")
-def _(p):
+def bad_input_raises_something_unnamed(p):
     @p.rule(abstract, override=True)
-    def _(x, *, axis, factor):
+    def _abstract(x, *, axis, factor):
         raise KeyError
 
     p.rule(samples, override=True)(
@@ -307,14 +307,14 @@ def _(p):
 
 
 @fault("the lowering is that of another operation", "jvp", make=product_and_sum)
-def _(p):
+def the_lowering_is_that_of_another_operation(p):
     @p.rule(lower, override=True)
-    def _(ctx, x, y):
+    def _lower(ctx, x, y):
         return [hlo.multiply(x, x), hlo.add(x, y)]
 
 
 @fault("a missing rule", "batching", "nested batching")
-def _(p):
+def a_missing_rule(p):
     del p.rules[batch]
 
 
@@ -357,7 +357,7 @@ def test_an_expansion_alone_makes_a_primitive_that_passes():
     p = Primitive("doubled_sine")
 
     @p.rule(expand)
-    def _(x, *, factor):
+    def _expand(x, *, factor):
         return lax.mul(lax.sin(x), lax.full_like(x, factor))
 
     p.rule(samples)(lambda: [Sample(f32(3), factor=2.0), Sample(f32(), factor=1.0)])

@@ -286,6 +286,6 @@ def _cubed(x):
 
 
 @_cubed.defjvp
-def _(primals, tangents):
+def _jvp(primals, tangents):
     (x,), (t,) = primals, tangents
     return _cubed(x), 3.0 * x * x * t * (x.shape[0] / x.shape[0])

@@ -229,7 +229,7 @@ def _native(name: str) -> Primitive:
     p.rule(abstract)(lambda x: x)
 
     @p.rule(lower)
-    def _(ctx, x):
+    def _lower(ctx, x):
         from primax_core._lower.lazy import native
 
         return native.custom_call(name, [x], ctx.out_avals)[0]

@@ -52,18 +52,18 @@ def scale_primitive(calls):
     )
 
     @scale_p.rule(jvp_kind)
-    def _(primals, tangents, *, by):
+    def _jvp_kind(primals, tangents, *, by):
         (x,), (t,) = primals, tangents
         calls.append(("jvp", x))
         return scale_p.bind(x, by=by), scale_p.bind(t, by=by)
 
     @scale_p.rule(transpose)
-    def _(ct, x, *, by):
+    def _transpose(ct, x, *, by):
         calls.append(("transpose", by))
         return [scale_p.bind(ct, by=by)]
 
     @scale_p.rule(batch)
-    def _(axis, args, dims, *, by):
+    def _batch(axis, args, dims, *, by):
         calls.append(("batch", axis.size))
         return scale_p.bind(*args, by=by), dims[0]
 
@@ -123,7 +123,7 @@ def test_several_results_and_symbolic_zeros():
     given = []
 
     @split_p.rule(jvp_kind)
-    def _(primals, tangents):
+    def _jvp_kind(primals, tangents):
         given.append([type(t) is Zero for t in tangents])
         outs = split_p.bind(*primals)
         dot = lax.mul(tangents[0], primals[1])

@@ -32,7 +32,7 @@ from primax_core.extend import (
     jvp as jvp_kind,
     known_primitives,
     lower,
-    map_programs,
+    map_jaxprs,
     set_trace,
     stage,
     transpose,
@@ -66,19 +66,37 @@ axes_in_scope backward_pass batch_jaxpr batch_of bind_directly clients compiling
 guarded_compilation is_internal_code jvp_jaxpr jvp_of linearize_jaxpr lowering memory_kinds
 portable register_cache started_clients unregister_internal_path
 """.split()
+ADDED_IN_1_4 = """
+as_result impl map_jaxprs partial_eval trace_rule transpose_direct
+""".split()
+RENAMED_IN_1_4 = {
+    "backward": "transpose_direct",
+    "finished": "as_result",
+    "map_programs": "map_jaxprs",
+    "process": "trace_rule",
+    "run": "impl",
+    "save": "partial_eval",
+}
 
 
 def test_the_door_of_version_1_0_is_whole():
-    assert extend.API_VERSION == (1, 3)
-    names = (*VERSION_1_0, *ADDED_IN_1_1, *ADDED_IN_1_2, *ADDED_IN_1_3)
-    assert [name for name in names if not hasattr(extend, name)] == []
+    assert extend.API_VERSION == (1, 4)
+    names = (*VERSION_1_0, *ADDED_IN_1_1, *ADDED_IN_1_2, *ADDED_IN_1_3, *ADDED_IN_1_4)
+    assert [n for n in names if n not in RENAMED_IN_1_4 and not hasattr(extend, n)] == []
 
 
 def test_names_that_were_added_are_listed():
     """A name that is added belongs into the list, with a new minor version."""
-    modules = {"dimensions", "programs", "short_roads", "Final"}
+    modules = {"Any", "Final", "dimensions", "fast_path", "jaxprs", "warnings"}
     found = {n for n in vars(extend) if not n.startswith("_")} - modules
-    assert found == {*VERSION_1_0, *ADDED_IN_1_1, *ADDED_IN_1_2, *ADDED_IN_1_3}
+    listed = {*VERSION_1_0, *ADDED_IN_1_1, *ADDED_IN_1_2, *ADDED_IN_1_3, *ADDED_IN_1_4}
+    assert found == listed - set(RENAMED_IN_1_4)
+
+
+@pytest.mark.parametrize("old, new", RENAMED_IN_1_4.items())
+def test_former_names_warn_until_version_2(old, new):
+    with pytest.warns(DeprecationWarning, match=f"{old} is called {new} since version 1.4"):
+        assert getattr(extend, old) is getattr(extend, new)
 
 
 # Registration
@@ -208,7 +226,7 @@ def expanding() -> Primitive:
     p = Primitive("hypotenuse")
 
     @p.rule(expand)
-    def _(x, y, *, scale):
+    def _expand(x, y, *, scale):
         total = lax.add(lax.square(x), lax.square(y))
         return lax.mul(lax.sqrt(total), lax.full_like(x, scale))
 
@@ -267,7 +285,7 @@ def test_programs_are_built_by_hand_and_checked():
         check_jaxpr(Jaxpr([], [], [a], wrong.outvars, [wrong]))
 
 
-def test_walk_and_map_programs_reach_into_loops():
+def test_walk_and_map_jaxprs_reach_into_loops():
     def doubled(v):
         return lax.scan(lambda c, _: (lax.exp(c), None), v, None, length=2)[0]
 
@@ -276,7 +294,7 @@ def test_walk_and_map_programs_reach_into_loops():
     assert {"cond", "scan", "exp", "neg"} <= set(names)
     (eqn,) = (e for e in program.eqns if e.primitive is lax.cond_p)
     counted = []
-    mapped = map_programs(eqn, lambda j: counted.append(j) or j)
+    mapped = map_jaxprs(eqn, lambda j: counted.append(j) or j)
     assert len(counted) == len(jaxprs_in(eqn.params)) == 2
     assert mapped.params == eqn.params and mapped is not eqn
 

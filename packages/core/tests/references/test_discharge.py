@@ -311,11 +311,11 @@ class TestPrimitivesOfOthers:
         double_p = Primitive("double_ref", multiple_results=True)
 
         @double_p.rule(abstract)
-        def _(ref):
+        def _abstract(ref):
             return [ref.inner_aval]
 
         @double_p.rule(effects)
-        def _(ref):
+        def _effects(ref):
             return frozenset((ReadEffect(0), WriteEffect(0)))
 
         return double_p
@@ -324,7 +324,7 @@ class TestPrimitivesOfOthers:
         double_p = self.make()
 
         @double_p.rule(discharge)
-        def _(refs, args):
+        def _discharge(refs, args):
             (x,) = args
             return [x], [lax.add(x, x)]
 

@@ -14,11 +14,11 @@ import json, logging, os, sys
 import numpy as np
 import primax_core as px
 from primax_core import lax
-from primax_core._lower import compile as compiling, sources
+from primax_core._lower import compile as compiling, source_fingerprint
 from primax_core._runtime.disk import executables as disk, folder, store, writer
 
 # The sources may be edited while tests run; what that leads to is tested elsewhere.
-sources._stamp = ("the same in all processes",)
+source_fingerprint._stamp = ("the same in all processes",)
 done = {"lowered": 0, "compiled": 0, "fetched": 0}
 
 def count(owner, name, what, amount):

@@ -12,7 +12,7 @@ from processes import run
 
 import primax_core as px
 from primax_core import lax
-from primax_core._ir import primitive as kinds
+from primax_core._ir import rules as rule_kinds
 from primax_core._ir.primitive import Primitive, abstract, expand, known_primitives, lower
 from primax_core._ir.samples import Operand, samples
 from primax_core._lower import cache_key, compile as compiling, source_fingerprint
@@ -346,5 +346,7 @@ def test_every_change_of_a_source_changes_the_stamp(tmp_path):
 
 
 def test_kinds_that_lowering_asks_for_are_watched():
-    assert {lower, abstract, kinds.effects, lower.on("cpu")} == set(cache_key._rule_kinds("cpu"))
+    assert {lower, abstract, rule_kinds.effects, lower.on("cpu")} == set(
+        cache_key._rule_kinds("cpu")
+    )
     assert {lower.on("gpu"), lower.on("rocm")} <= set(cache_key._rule_kinds("rocm"))

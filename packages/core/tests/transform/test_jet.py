@@ -15,9 +15,9 @@ from primax_core.extend import (
     abstract,
     jvp,
     lower,
-    process,
     samples,
     taylor,
+    trace_rule,
     walk,
 )
 from primax_core.jet import def_comp, def_deriv, deflinear, defzero, jet
@@ -66,7 +66,7 @@ def smooth():
         known = RuleState.PRESENT, RuleState.FALLBACK
         if prim.state_of(samples) is not RuleState.PRESENT or prim.name in FEWER:
             continue
-        if prim.state_of(jvp) not in known and prim.state_of(process) not in known:
+        if prim.state_of(jvp) not in known and prim.state_of(trace_rule) not in known:
             continue
         for i, sample in enumerate(prim.rules[samples]()):
             if sample.raises is not None or {"jvp", "second order"} & {*sample.without}:

@@ -16,8 +16,8 @@ from primax_core.extend import (
     ShapedArray,
     Tracer,
     as_operand,
+    as_result,
     dtypes,
-    finished,
     typeof,
 )
 from primax_core.extend.dimensions import Dimension
@@ -139,7 +139,7 @@ def _from_host(value: Any, dtype: Any = None) -> Array:
 
 def _number(value: Any, aval: ShapedArray) -> Array:
     """The array of a number, of a given weakness."""
-    return finished(Literal(np.asarray(value).astype(aval.dtype)[()], aval))
+    return as_result(Literal(np.asarray(value).astype(aval.dtype)[()], aval))
 
 
 # Sequences

@@ -55,7 +55,7 @@ OPTIONAL: Final = {
 OWN: Final = ("api_util", "core", "experimental", "extend", "interpreters", "sharding")
 """Modules of the facade itself, imported when they are first used."""
 
-DOOR: Final = ("dimensions", "programs", "short_roads")
+DOOR: Final = ("dimensions", "fast_path", "jaxprs")
 """Modules of the core's door that are found below ``primax.extend``."""
 
 EXTRAS: Final = {"primax_nn": "nn", "primax_numpy": "numpy", "primax_scipy": "scipy"}

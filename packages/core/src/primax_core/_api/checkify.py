@@ -11,7 +11,7 @@ import numpy as np
 from .._base import pytree, tree_register
 from .._base.config import state
 from .._base.source import api_boundary, api_boundary_of, capture
-from .._engine.faults import NO_SITES, Fault, Site, Sites, apart, faulty
+from .._engine.faults import NO_SITES, Fault, Site, Sites, faulty, split_faults
 from .._engine.jit_cache import Staged, trace_function
 from .._lower.lazy import compile_jaxpr
 from .._trace.core import call_on, is_valid_type, typeof
@@ -164,7 +164,7 @@ def checkify(
         traced = trace_function(f, in_tree, [typeof(x) for x in leaves], info)
         program, sites = faulty(traced.jaxpr, categories)
         outs = call_on(state.trace, program, [*traced.consts, *leaves], info.name)
-        results, found = apart(outs, sites)
+        results, found = split_faults(outs, sites)
         fault = found[0] if found else None
         error = init_error if fault is None else Error(sites, fault.code, fault.values)
         return error, pytree.tree_unflatten(traced.out_tree, results)

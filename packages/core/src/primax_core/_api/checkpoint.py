@@ -10,7 +10,7 @@ from .._base.config import state
 from .._base.source import api_boundary_of
 from .._engine.jit_cache import Staged
 from .._engine.remat import Offloadable, Recompute, Saveable, name_p, remat_p
-from .._engine.results import finished
+from .._engine.results import as_result
 from .._ir.jaxpr import Var
 from .._ir.primitive import Primitive
 from .._ir.samples import Sample, bf16, c64, f32, samples
@@ -81,7 +81,7 @@ def checkpoint(
             *traced.consts, *leaves, jaxpr=traced.jaxpr, prevent_cse=prevent_cse,
             differentiated=False, policy=policy,
         )  # fmt: skip
-        return _unflatten(traced.out_tree, [finished(o) for o in outs])
+        return _unflatten(traced.out_tree, [as_result(o) for o in outs])
 
     return checkpointed
 
@@ -275,7 +275,7 @@ def print_saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) ->
 
 
 @remat_p.rule(samples)
-def _():
+def _samples():
     again = checkpoint(lambda x, y: sin(sin(x) * y))
     kept = checkpoint(again, policy=everything_saveable)
     yield Sample(f32(3), f32(3)).set(call=again)

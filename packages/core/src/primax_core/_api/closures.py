@@ -10,7 +10,7 @@ import numpy as np
 from .._base import pytree
 from .._base.config import state
 from .._engine.jit_cache import Traced, trace_function
-from .._engine.results import finished
+from .._engine.results import as_result
 from .._ir import dtypes
 from .._trace.core import Tracer, call_on, typeof
 from .._trace.staging import close_over
@@ -42,7 +42,7 @@ class ClosedProgram:
                 f"{self.in_tree}"
             )
         outs = call_on(state.trace, self.jaxpr, [*consts, *leaves])
-        return _unflatten(self.out_tree, [finished(o) for o in outs])
+        return _unflatten(self.out_tree, [as_result(o) for o in outs])
 
 
 def closed_program(fun: Callable[..., Any], *example_args) -> tuple[ClosedProgram, list[Any]]:

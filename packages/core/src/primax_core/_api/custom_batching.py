@@ -10,7 +10,7 @@ from .._base import pytree
 from .._base.config import state
 from .._base.source import api_boundary
 from .._engine.custom_vmap import CustomVmap, custom_vmap_call_p
-from .._engine.results import finished
+from .._engine.results import as_result
 from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._runtime.dispatch import as_operand
 from .._trace.core import Tracer, typeof
@@ -87,7 +87,7 @@ class custom_vmap:
         outs = CustomVmap(flat, rule, name_of(self.fun)).call(leaves)
         if state.trace is None:
             outs = [o if isinstance(o, Tracer) else as_operand(o) for o in outs]
-        return _unflatten(trees[0], [finished(o) for o in outs])
+        return _unflatten(trees[0], [as_result(o) for o in outs])
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         from functools import partial
@@ -154,13 +154,13 @@ def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
 
 
 @custom_vmap_call_p.rule(samples)
-def _():
+def _samples():
     @custom_vmap
     def product(x, y):
         return x * y
 
     @product.def_vmap
-    def _(axis_size, in_batched, x, y):
+    def _batch(axis_size, in_batched, x, y):
         a, b = (v if m else broadcast(v, (axis_size,)) for v, m in zip((x, y), in_batched))
         return a * b, True
 

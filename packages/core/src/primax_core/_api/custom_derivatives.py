@@ -13,7 +13,7 @@ from .._base.source import api_boundary
 from .._engine.custom_jvp import CustomJVP, SymbolicZero, custom_jvp_call_p
 from .._engine.custom_vjp import CustomVJP, PerturbedValue, custom_vjp_call_p
 from .._engine.remat_opt import optimized
-from .._engine.results import finished
+from .._engine.results import as_result
 from .._ir import dtypes
 from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._trace.core import Tracer, typeof
@@ -147,7 +147,7 @@ class custom_jvp(_CustomFunction):
                     term = part(t, out, *primals)
                     total = term if total is None else pytree.tree_map(add_tangents, total, term)
             if total is None:
-                total = pytree.tree_map(lambda o: finished(zeros(typeof(o).tangent_aval())), out)
+                total = pytree.tree_map(lambda o: as_result(zeros(typeof(o).tangent_aval())), out)
             return out, total
 
         self.defjvp(rule)
@@ -177,7 +177,7 @@ class custom_jvp(_CustomFunction):
 
         rule.__name__ = name_of(jvp_rule)
         outs = CustomJVP(flat, rule, name_of(self.fun), self.symbolic_zeros).call(leaves)
-        return _unflatten(trees[0], [finished(o) for o in outs])
+        return _unflatten(trees[0], [as_result(o) for o in outs])
 
 
 def _checked_jvp_outputs(pair, trees: list, rule: Callable, fun: Callable):
@@ -326,7 +326,7 @@ class custom_vjp(_CustomFunction):
             rule.__name__ = fwd.__name__
 
         outs = CustomVJP(flat, rule, bwd, name_of(self.fun), self.symbolic_zeros).call(leaves)
-        return _unflatten(trees["out"], [finished(o) for o in outs])
+        return _unflatten(trees["out"], [as_result(o) for o in outs])
 
 
 def _checked_fwd_outputs(pair, trees: dict, fwd: Callable, fun: Callable):
@@ -475,7 +475,7 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
 
     def zero(x: Any) -> Any:
         aval = typeof(x).tangent_aval()
-        return SymbolicZero(aval) if symbolic_zeros else finished(zeros(aval))
+        return SymbolicZero(aval) if symbolic_zeros else as_result(zeros(aval))
 
     return pytree.tree_map(zero, val)
 
@@ -486,7 +486,7 @@ def custom_vjp_primal_tree_values(tree: Any) -> Any:
 
 
 @custom_jvp_call_p.rule(samples)
-def _():
+def _custom_jvp_call_samples():
     @custom_jvp
     def product(x, y):
         return x * y
@@ -498,7 +498,7 @@ def _():
 
 
 @custom_vjp_call_p.rule(samples)
-def _():
+def _custom_vjp_call_samples():
     @custom_vjp
     def product(x, y):
         return x * y

@@ -10,7 +10,7 @@ import numpy as np
 from .._base import pytree
 from .._base.config import state
 from .._base.source import api_boundary
-from .._engine.results import finished
+from .._engine.results import as_result
 from .._ir import dtypes
 from .._ir.jaxpr import Jaxpr
 from .._trace.core import call_on, check_leaks, set_trace, typeof
@@ -66,18 +66,18 @@ def jvp(
                 out, aux = split_aux(out, fun)
                 aux_leaves, aux_tree = tree_flatten(aux)
                 aux_parts = (
-                    tree_unflatten(aux_tree, [finished(trace.parts(a)[0]) for a in aux_leaves]),
+                    tree_unflatten(aux_tree, [as_result(trace.split(a)[0]) for a in aux_leaves]),
                 )
         outs, out_tree = tree_flatten(out)
-        split = [trace.parts(o) for o in outs]
+        split = [trace.split(o) for o in outs]
     finally:
         trace.live = False
     if state.check_tracer_leaks:
         del ins, out, outs
         check_leaks(trace, f"of differentiation of {describe(fun)}")
-    values = [finished(p) for p, _ in split]
+    values = [as_result(p) for p, _ in split]
     dots = [
-        finished(instantiate(Zero(output_aval(p, fun).tangent_aval())) if t is None else t)
+        as_result(instantiate(Zero(output_aval(p, fun).tangent_aval())) if t is None else t)
         for p, t in split
     ]
     return (tree_unflatten(out_tree, values), tree_unflatten(out_tree, dots), *aux_parts)
@@ -177,7 +177,7 @@ class _Linearized:
             given.append(t)
         found = iter(call_on(state.trace, jaxpr, [*consts, *given]))
         outs = [
-            finished(next(found) if m else instantiate(Zero(a.tangent_aval())))
+            as_result(next(found) if m else instantiate(Zero(a.tangent_aval())))
             for m, a in zip(out_mask, out_avals)
         ]
         return tree_unflatten(out_tree, outs)
@@ -243,7 +243,7 @@ def linear_transpose(
                 )
         program = _transposed(fun, jaxpr, len(consts), tuple(typeof(c) for c in cts))
         found = call_on(state.trace, program, [*consts, *cts])
-        return tree_unflatten(in_tree, [finished(c) for c in found])
+        return tree_unflatten(in_tree, [as_result(c) for c in found])
 
     return transposed
 

@@ -8,7 +8,7 @@ from typing import Any
 from .._base import pytree
 from .._base.config import state
 from .._base.source import api_boundary
-from .._engine.results import finished
+from .._engine.results import as_result
 from .._ir.jaxpr import DebugInfo
 from .._ir.ref_types import AbstractRef, is_ref
 from .._trace.core import ref_handlers, typeof
@@ -148,9 +148,9 @@ class Delivery:
             return DidntWant()
         if is_ref(aval):
             inner = aval.inner_aval.tangent_aval()
-            entry[...] = finished(instantiate(Zero(inner)) if ct is None else ct)
+            entry[...] = as_result(instantiate(Zero(inner)) if ct is None else ct)
         elif ct is not None:
-            ref_handlers["add"](entry, finished(ct))
+            ref_handlers["add"](entry, as_result(ct))
         return GradRef()
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from .._base import pytree
 from .._base.config import state
 from .._base.source import api_boundary_of
-from .._engine.results import finished
+from .._engine.results import as_result
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.symbolic_dims import is_static
@@ -83,7 +83,7 @@ def _zeros_for_integers(x, directions):
     """Derivatives of or by an integer: zeros of its dtype instead of ``float0``."""
     if not isinstance(directions, np.ndarray) or directions.dtype != dtypes.float0:
         return directions
-    return finished(zeros(typeof(x).update(shape=directions.shape)))
+    return as_result(zeros(typeof(x).update(shape=directions.shape)))
 
 
 def _check_holomorphic_outputs(value, holomorphic: bool) -> None:

@@ -81,7 +81,7 @@ def visualize_sharding(
     """
     if len(shape) not in (1, 2):
         raise ValueError(f"visualize_sharding shows arrays of rank 1 and 2, got the shape {shape}")
-    holders = _holders(shape, sharding)
+    holders = _donation_listeners(shape, sharding)
     rows = sorted({spans[0] for spans in holders})
     columns = sorted({spans[1] for spans in holders})
     texts = {
@@ -109,7 +109,9 @@ def visualize_sharding(
     sys.stdout.write("\n".join(lines) + "\n")
 
 
-def _holders(shape: Sequence[int], sharding: Any) -> dict[tuple[tuple[int, int], ...], list[Any]]:
+def _donation_listeners(
+    shape: Sequence[int], sharding: Any
+) -> dict[tuple[tuple[int, int], ...], list[Any]]:
     """The devices that hold each part: its rows, of which a vector is one, and columns."""
     found: dict[tuple[tuple[int, int], ...], list[Any]] = {}
     for device, index in sharding.devices_indices_map(tuple(shape)).items():

@@ -11,7 +11,7 @@ import numpy as np
 from .._base import pytree
 from .._base.config import state
 from .._base.source import api_boundary
-from .._engine.results import finished
+from .._engine.results import as_result
 from .._engine.taylor import TaylorTrace, mask_of, taylor_of
 from .._ir import dtypes
 from .._ir.primitive import Primitive
@@ -86,13 +86,13 @@ def jet(
         del args, out, outs
         check_leaks(trace, f"of Taylor-mode differentiation of {describe(fun)}")
     found = [_derivatives(p, terms, order, factorial_scaled) for p, terms in split]
-    return _unflatten(out_tree, [finished(p) for p, _ in split]), _unflatten(out_tree, found)
+    return _unflatten(out_tree, [as_result(p) for p, _ in split]), _unflatten(out_tree, found)
 
 
 def _parts(trace: TaylorTrace, out: Any, fun: Callable[..., Any]) -> Any:
     """The value of a result and its derivatives."""
     output_aval(out, fun)
-    return trace.parts(out)
+    return trace.split(out)
 
 
 def _moving(trace: TaylorTrace, primal: Any, terms: list, i: int, factorial_scaled: bool) -> Any:
@@ -203,11 +203,11 @@ def _times(t: Any, factor: float) -> Any:
 def _presented(value: Any, t: Any) -> Any:
     """A derivative as an array, that of an integer too."""
     if t is not None:
-        return finished(t)
+        return as_result(t)
     aval = typeof(value)
     if not differentiable(aval):
         aval = aval.update(dtype=dtypes.canonicalize_dtype(np.float64), weak_type=True)
-    return finished(instantiate(Zero(aval)))
+    return as_result(instantiate(Zero(aval)))
 
 
 # Rules, in short

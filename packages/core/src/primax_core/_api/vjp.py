@@ -10,7 +10,7 @@ import numpy as np
 from .._base import pytree
 from .._base.config import state
 from .._base.source import api_boundary
-from .._engine.results import finished
+from .._engine.results import as_result
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import DebugInfo, Literal
@@ -127,7 +127,7 @@ class VJP:
                 results.append(delivery.deliver(i, ct))
             else:
                 ct = instantiate(Zero(aval.tangent_aval())) if ct is None else ct
-                results.append(finished(ct))
+                results.append(as_result(ct))
         return tree_unflatten(self.in_tree, results)
 
     def _followed_refs(self, entries: list[Any] | None) -> Delivery:
@@ -287,13 +287,13 @@ def pull_back(fun: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool):
         last = tangents[k:]
         outs, tangents = outs[:k], tangents[:k]
     out_tree, n, aux_tree = found
-    aux = tree_unflatten(aux_tree, [finished(a) for a in outs[n:]]) if has_aux else None
+    aux = tree_unflatten(aux_tree, [as_result(a) for a in outs[n:]]) if has_aux else None
     outs, tangents = outs[:n], [*tangents[:n], *last]
     out_avals = [output_aval(o, fun) for o in outs]
     given = iter(ins)
     all_ins = [next(given) if m else None for m in mask]
     pullback = VJP(trace.tape, tangents, all_ins, in_avals, in_tree, out_avals, out_tree, fun)
-    return tree_unflatten(out_tree, [finished(o) for o in outs]), pullback, aux
+    return tree_unflatten(out_tree, [as_result(o) for o in outs]), pullback, aux
 
 
 def input_aval(x, fun) -> ShapedArray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._base import pytree
 from .._base.source import api_boundary_of
-from .._engine.results import finished
+from .._engine.results import as_result
 from .._ir.dtypes import float0
 from .._trace.core import ref_handlers, typeof
 from .._transform.batching import Axis, batch_of, move_axis
@@ -198,11 +198,11 @@ def _place(out, dim, wanted, size: int, i: int, tree):
                 f"batched on axis {dim}; out_axes=None is only for results that do not depend on "
                 "mapped arguments"
             )
-        return finished(out)
+        return as_result(out)
     rank = typeof(out).ndim + (dim is None)
     if not -rank <= wanted < rank:
         raise ValueError(f"axis {wanted} is out of bounds for array of dimension {rank}")
     wanted = int(wanted) % rank
     if dim is None and isinstance(out, np.ndarray) and out.dtype == float0:
         return np.zeros((*out.shape[:wanted], size, *out.shape[wanted:]), float0)
-    return finished(move_axis(out, dim, wanted, size))
+    return as_result(move_axis(out, dim, wanted, size))

@@ -11,10 +11,10 @@ from .locks import new_lock
 T = TypeVar("T")
 
 
-class Turns:
+class SingleFlight:
     """Lets one thread at a time do the work of a key; the others wait and look again.
 
-    >>> made, turns = {}, Turns()
+    >>> made, turns = {}, SingleFlight()
     >>> turns.once("a", made.get, lambda: made.setdefault("a", 1))
     1
     """

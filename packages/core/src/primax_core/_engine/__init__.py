@@ -1,1 +1,1 @@
-"""Call primitives, custom rules, rematerialization, discharge, and the jit cache: what needs lowering."""
+"""Call primitives, custom rules, rematerialization, discharge and the jit cache."""

@@ -23,7 +23,7 @@ from .._lower.lazy import ir, lowering
 from .._trace.core import typeof
 from .._trace.staging import stage, without_tracers
 from .._transform.batching import batch_jaxpr
-from .._transform.call_rules import calls_program
+from .._transform.call_rules import add_call_rules
 from .._transform.dce import dce_jaxpr
 from .._transform.jvp import jvp_jaxpr
 from .._transform.linearize import linearize_jaxpr
@@ -57,12 +57,12 @@ def call_jaxpr(jaxpr: Jaxpr, args, like: dict) -> list:
     return jit_p.bind(*args, **{**like, "jaxpr": jaxpr, "donated": ()})
 
 
-calls_program(jit_p, "jaxpr")
+add_call_rules(jit_p, "jaxpr")
 jit_p.rule(memory_kinds)(lambda eqn: result_kinds(eqn.params["jaxpr"]))
 
 
 @jit_p.rule(lower)
-def _(ctx, *values, jaxpr, name, inline=False, **_):
+def _lower(ctx, *values, jaxpr, name, inline=False, **_):
     if inline is True or inline is Inline.JAX_LATE:
         return lowering.lower_body(ctx, jaxpr, values)
     outs = ctx.call_program(jaxpr, name, values)
@@ -73,7 +73,7 @@ def _(ctx, *values, jaxpr, name, inline=False, **_):
 
 
 @jit_p.rule(jvp)
-def _(primals, tangents, *, jaxpr, **params):
+def _jvp(primals, tangents, *, jaxpr, **params):
     mask = tuple(type(t) is not Zero for t in tangents)
     program, out_mask = jvp_jaxpr(jaxpr, mask)
     given = [t for t in tangents if type(t) is not Zero]
@@ -87,22 +87,22 @@ def _(primals, tangents, *, jaxpr, **params):
 
 
 @jit_p.rule(linearize)
-def _(primals, mask, *, jaxpr, **params):
-    piece = linearize_jaxpr(jaxpr, mask)
-    found = call_jaxpr(piece.forward, primals, params)
-    outs, extra = found[: piece.n_outs], found[piece.n_outs :]
-    if piece.linear is None:
-        return outs, stage(list, []), piece.out_mask
+def _linearize(primals, mask, *, jaxpr, **params):
+    linearized = linearize_jaxpr(jaxpr, mask)
+    found = call_jaxpr(linearized.forward, primals, params)
+    outs, extra = found[: linearized.n_outs], found[linearized.n_outs :]
+    if linearized.linear is None:
+        return outs, stage(list, []), linearized.out_mask
     sources = {"in": primals, "out": outs, "extra": extra}
-    residuals = [sources[where][i] for where, i in piece.residuals]
+    residuals = [sources[where][i] for where, i in linearized.residuals]
     n = len(residuals)
-    avals = [v.aval for v in piece.linear.invars[n:]]
-    linear = stage(lambda *ts: call_jaxpr(piece.linear, [*residuals, *ts], params), avals)
-    return outs, linear, piece.out_mask
+    avals = [v.aval for v in linearized.linear.invars[n:]]
+    linear = stage(lambda *ts: call_jaxpr(linearized.linear, [*residuals, *ts], params), avals)
+    return outs, linear, linearized.out_mask
 
 
 @jit_p.rule(transpose)
-def _(cts, *args, jaxpr, **params):
+def _transpose(cts, *args, jaxpr, **params):
     linear = tuple(is_linear(a) for a in args)
     ct_mask = tuple(None if type(c) is Zero else typeof(c) for c in cts)
     program, out_mask = transpose_jaxpr(jaxpr, linear, ct_mask)
@@ -112,13 +112,13 @@ def _(cts, *args, jaxpr, **params):
 
 
 @jit_p.rule(batch)
-def _(axis, args, dims, *, jaxpr, **params):
+def _batch(axis, args, dims, *, jaxpr, **params):
     program, out_dims = batch_jaxpr(jaxpr, tuple(dims), axis)
     return call_jaxpr(program, args, params), list(out_dims)
 
 
 @jit_p.rule(dce)
-def _(used, eqn):
+def _dce(used, eqn):
     jaxpr, used_inputs = dce_jaxpr(eqn.params["jaxpr"], tuple(used))
     if not any(used) and not jaxpr.effects:
         return [False] * len(eqn.invars), None
@@ -137,7 +137,7 @@ def _called(x, y):
 
 
 @jit_p.rule(samples)
-def _():
+def _samples():
     yield Sample(f32(3), f32(3)).set(call=_called)
     yield Sample(c64(), c64()).set(call=_called)
     yield Sample(bf16(0, 2), bf16(0, 2)).set(call=_called)

@@ -10,7 +10,7 @@ from .._base import errors, source
 from .._base.config import state
 from .._ir.avals import ShapedArray
 from .._ir.dtypes import float0
-from .._ir.primitive import Primitive, lower, process
+from .._ir.primitive import Primitive, lower, trace_rule
 from .._ir.printer import hide_defaults
 from .._lower.lazy import lowering
 from .._trace.core import (
@@ -24,12 +24,12 @@ from .._trace.core import (
 )
 from .._trace.staging import StagingTrace, close_over, eval_jaxpr, stage
 from .._transform.batching import BatchTrace, batch_of, move_axis
-from .._transform.call_rules import calls_whole
+from .._transform.call_rules import add_opaque_call_rules
 from .._transform.jvp import JVPTrace, JVPTracer
 from .._transform.linearize import GradTracer, LinearizeTrace, TangentTrace, prune
 from .._transform.transpose import transposed_once
 from .._transform.zeros import Zero, instantiate
-from .results import finished
+from .results import as_result
 
 custom_jvp_call_p: Final = Primitive(
     "custom_jvp_call", multiple_results=True, cache_on=lambda params: params["call_jaxpr"].cache
@@ -114,12 +114,12 @@ def _apply_rule(custom: CustomJVP, primals: Sequence, tangents: Sequence):
         if t is None or type(t) is Zero:
             aval = typeof(p).tangent_aval()
             given.append(
-                SymbolicZero(aval) if custom.symbolic_zeros else finished(instantiate(Zero(aval)))
+                SymbolicZero(aval) if custom.symbolic_zeros else as_result(instantiate(Zero(aval)))
             )
         else:
-            given.append(finished(t))
+            given.append(as_result(t))
     with source.in_users_code():
-        outs, dots = custom.rule([finished(p) for p in primals[n:]], given)
+        outs, dots = custom.rule([as_result(p) for p in primals[n:]], given)
     return outs, [Zero(t.aval) if type(t) is SymbolicZero else t for t in dots]
 
 
@@ -163,7 +163,7 @@ def _closes_over(name: str) -> str:
 
 
 def _forward(trace: JVPTrace, args: Sequence, custom: CustomJVP) -> list:
-    parts = [trace.parts(a) for a in args]
+    parts = [trace.split(a) for a in args]
     primals = [p for p, _ in parts]
     tangents = [t for _, t in parts]
     if not rule_applies(trace, custom, tangents):
@@ -184,7 +184,7 @@ def _no_tangent(t: Any) -> bool:
 
 
 def _linearized(trace: LinearizeTrace, args: Sequence, custom: CustomJVP) -> list:
-    parts = [trace.parts(a) for a in args]
+    parts = [trace.split(a) for a in args]
     primals = [p for p, _ in parts]
     ins = [t for _, t in parts]
     if not rule_applies(trace, custom, ins):
@@ -216,7 +216,7 @@ def _linearized(trace: LinearizeTrace, args: Sequence, custom: CustomJVP) -> lis
 
 
 def _batched(trace: BatchTrace, args: Sequence, custom: CustomJVP) -> list:
-    parts = [trace.parts(a) for a in args]
+    parts = [trace.split(a) for a in args]
     values, dims = [v for v, _ in parts], [d for _, d in parts]
     axis = trace.axis
     out_dims: list = []
@@ -328,8 +328,8 @@ def interpreted_by(cls: type[Trace], how: Callable) -> None:
     _HOW[cls] = how
 
 
-@custom_jvp_call_p.rule(process)
-def _(trace, args, *, name, call_jaxpr, jvp, symbolic_zeros, num_consts):
+@custom_jvp_call_p.rule(trace_rule)
+def _trace_rule(trace, args, *, name, call_jaxpr, jvp, symbolic_zeros, num_consts):
     custom = CustomJVP(
         lambda *a: eval_jaxpr(call_jaxpr, a), jvp, name, symbolic_zeros, call_jaxpr, num_consts
     )
@@ -338,9 +338,9 @@ def _(trace, args, *, name, call_jaxpr, jvp, symbolic_zeros, num_consts):
     return custom._under(trace, args)
 
 
-calls_whole(custom_jvp_call_p, "call_jaxpr")
+add_opaque_call_rules(custom_jvp_call_p, "call_jaxpr")
 
 
 @custom_jvp_call_p.rule(lower)
-def _(ctx, *values, call_jaxpr, **_):
+def _lower(ctx, *values, call_jaxpr, **_):
     return lowering.lower_body(ctx, call_jaxpr, values)

@@ -12,12 +12,12 @@ from .._ir.jaxpr import Eqn, Jaxpr, Var
 from .._ir.primitive import (
     Primitive,
     abstract,
-    backward,
     batch,
     effects,
     jvp,
     lower,
-    process,
+    trace_rule,
+    transpose_direct,
 )
 from .._ir.printer import hide_defaults
 from .._ir.samples import samples
@@ -33,12 +33,12 @@ from .._trace.core import (
 )
 from .._trace.staging import StagingTrace, close_over, eval_jaxpr, stage
 from .._transform.batching import BatchTrace, batch_of, move_axis, sum_axis
-from .._transform.call_rules import calls_whole
+from .._transform.call_rules import add_opaque_call_rules
 from .._transform.jvp import JVPTrace, JVPTracer
 from .._transform.linearize import GradTracer, LinearizeTrace, TangentTrace
 from .._transform.zeros import Zero, instantiate
 from .custom_jvp import SymbolicZero, rule_applies, suspended
-from .results import finished
+from .results import as_result
 
 custom_vjp_call_p: Final = Primitive(
     "custom_vjp_call", multiple_results=True, cache_on=lambda params: params["call_jaxpr"].cache
@@ -107,7 +107,7 @@ class CustomVJP:
     def run_fwd(self, primals: Sequence, perturbed: Sequence[bool]):
         """Results and residuals, under the current trace."""
         n = self.num_consts
-        args = [finished(p) for p in primals[n:]]
+        args = [as_result(p) for p in primals[n:]]
         if self.symbolic_zeros:
             args = [PerturbedValue(p, m) for p, m in zip(args, perturbed[n:])]
         with source.in_users_code():
@@ -128,7 +128,7 @@ def _linear_call(custom: CustomVJP, outs, residuals, primals, which: Sequence[in
 
 
 def _linearized(trace: LinearizeTrace, args: Sequence, custom: CustomVJP) -> list:
-    parts = [trace.parts(a) for a in args]
+    parts = [trace.split(a) for a in args]
     primals, tangents = [p for p, _ in parts], [t for _, t in parts]
     n = custom.num_consts
     which = [i for i, t in enumerate(tangents) if t is not None and i >= n]
@@ -164,16 +164,18 @@ def run_bwd(cts: Sequence, residuals, *, bwd, out_avals, in_avals, which, symbol
     if symbolic_zeros:
         if all(c is None for c in cts):
             return [None] * len(which)
-        given = [SymbolicZero(a) if c is None else finished(c) for c, a in zip(cts, out_avals)]
+        given = [SymbolicZero(a) if c is None else as_result(c) for c, a in zip(cts, out_avals)]
     else:
-        given = [finished(instantiate(Zero(a)) if c is None else c) for c, a in zip(cts, out_avals)]
+        given = [
+            as_result(instantiate(Zero(a)) if c is None else c) for c, a in zip(cts, out_avals)
+        ]
     with source.in_users_code():
         found = bwd(list(residuals), given)
     return [None if type(found[i]) in (Zero, SymbolicZero) else found[i] for i in which]
 
 
 def _forward(trace: JVPTrace, args: Sequence, custom: CustomVJP) -> list:
-    parts = [trace.parts(a) for a in args]
+    parts = [trace.split(a) for a in args]
     primals, tangents = [p for p, _ in parts], [t for _, t in parts]
     n = custom.num_consts
     which = [i for i, t in enumerate(tangents) if t is not None and i >= n]
@@ -190,7 +192,7 @@ def _forward(trace: JVPTrace, args: Sequence, custom: CustomVJP) -> list:
 
 
 def _batched(trace: BatchTrace, args: Sequence, custom: CustomVJP) -> list:
-    parts = [trace.parts(a) for a in args]
+    parts = [trace.split(a) for a in args]
     values, dims = [v for v, _ in parts], [d for _, d in parts]
     axis, n = trace.axis, custom.num_consts
     out_dims: list = []
@@ -282,8 +284,10 @@ _HOW: dict[type, Callable] = {
 }
 
 
-@custom_vjp_call_p.rule(process)
-def _(trace, args, *, name, call_jaxpr, fwd, bwd, symbolic_zeros, num_consts):
+@custom_vjp_call_p.rule(trace_rule)
+def _custom_vjp_call_trace_rule(
+    trace, args, *, name, call_jaxpr, fwd, bwd, symbolic_zeros, num_consts
+):
     if trace is None:
         return run_eagerly(call_jaxpr, list(args))
     custom = CustomVJP(
@@ -292,11 +296,11 @@ def _(trace, args, *, name, call_jaxpr, fwd, bwd, symbolic_zeros, num_consts):
     return custom.under(trace, args)
 
 
-calls_whole(custom_vjp_call_p, "call_jaxpr")
+add_opaque_call_rules(custom_vjp_call_p, "call_jaxpr")
 
 
 @custom_vjp_call_p.rule(lower)
-def _(ctx, *values, call_jaxpr, **_):
+def _custom_vjp_call_lower(ctx, *values, call_jaxpr, **_):
     return lowering.lower_body(ctx, call_jaxpr, values)
 
 
@@ -309,33 +313,35 @@ _FORWARD_MODE = (
 
 
 @custom_lin_p.rule(abstract)
-def _(*avals, out_avals, **_):
+def _custom_lin_abstract(*avals, out_avals, **_):
     return list(out_avals)
 
 
 @custom_lin_p.rule(effects)
-def _(*avals, **_):
+def _custom_lin_effects(*avals, **_):
     return no_effects  # the backward rule may change references, this does nothing
 
 
 @custom_lin_p.rule(lower)
-def _(ctx, *values, name, **_):
+def _custom_lin_lower(ctx, *values, name, **_):
     raise TypeError(f"{_FORWARD_MODE} The function is {name}.")
 
 
-@custom_lin_p.rule(backward)
-def _(cts, values, linear, avals, *, num_res, **params):
+@custom_lin_p.rule(transpose_direct)
+def _custom_lin_transpose_direct(cts, values, linear, avals, *, num_res, **params):
     found = run_bwd(cts, values[:num_res], **params)
     return [None] * num_res + list(found)
 
 
 @custom_lin_p.rule(jvp)
-def _(primals, tangents, *, name, **_):
+def _custom_lin_jvp(primals, tangents, *, name, **_):
     raise TypeError(f"{_FORWARD_MODE} The function is {name}.")
 
 
 @custom_lin_p.rule(batch)
-def _(axis, args, dims, *, num_res, bwd, out_avals, in_avals, which, symbolic_zeros, name):
+def _custom_lin_batch(
+    axis, args, dims, *, num_res, bwd, out_avals, in_avals, which, symbolic_zeros, name
+):
     # Reached when a linearized function is mapped: map the backward rule with it.
     res_dims, in_dims = list(dims[:num_res]), list(dims[num_res:])
     size = axis.size

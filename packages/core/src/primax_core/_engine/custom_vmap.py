@@ -7,13 +7,13 @@ from typing import Any, Final
 
 from .._base.config import state
 from .._ir.dtypes import float0
-from .._ir.primitive import Primitive, lower, process
+from .._ir.primitive import Primitive, lower, trace_rule
 from .._ir.printer import hide_defaults
 from .._lower.lazy import lowering
 from .._trace.core import Trace, Tracer, check_live, run_eagerly, set_trace, typeof
 from .._trace.staging import StagingTrace, close_over, eval_jaxpr, stage
 from .._transform.batching import BatchTrace, move_axis
-from .._transform.call_rules import calls_whole
+from .._transform.call_rules import add_opaque_call_rules
 from .._transform.jvp import JVPTrace, JVPTracer, jvp_of
 from .._transform.linearize import LinearizeTrace, TangentTrace
 from .._transform.zeros import Zero, instantiate
@@ -64,7 +64,7 @@ class CustomVmap:
 
 
 def _batched(trace: BatchTrace, args: Sequence, custom: CustomVmap) -> list:
-    parts = [trace.parts(a) for a in args]
+    parts = [trace.split(a) for a in args]
     values, dims = [v for v, _ in parts], [d for _, d in parts]
     with set_trace(trace.parent):
         if all(d is None for d in dims[custom.num_consts :]):
@@ -82,7 +82,7 @@ def _batched(trace: BatchTrace, args: Sequence, custom: CustomVmap) -> list:
 
 
 def _forward(trace: JVPTrace, args: Sequence, custom: CustomVmap) -> list:
-    parts = [trace.parts(a) for a in args]
+    parts = [trace.split(a) for a in args]
     primals = [p for p, _ in parts]
     with set_trace(trace.parent):
         if all(t is None for _, t in parts):
@@ -156,7 +156,7 @@ def _count_primals(both: Sequence) -> int:
 
 
 def _linearized(trace: LinearizeTrace, args: Sequence, custom: CustomVmap) -> list:
-    parts = [trace.parts(a) for a in args]
+    parts = [trace.split(a) for a in args]
     if all(t is None for _, t in parts):
         with set_trace(trace.parent):
             return custom.call([p for p, _ in parts])
@@ -188,17 +188,17 @@ _HOW: dict[type, Callable] = {
 }
 
 
-@custom_vmap_call_p.rule(process)
-def _(trace, args, *, call, rule, name, num_consts):
+@custom_vmap_call_p.rule(trace_rule)
+def _trace_rule(trace, args, *, call, rule, name, num_consts):
     if trace is None:
         return run_eagerly(call, list(args))
     custom = CustomVmap(lambda *a: eval_jaxpr(call, a), rule, name, call, num_consts)
     return custom.under(trace, args)
 
 
-calls_whole(custom_vmap_call_p, "call")
+add_opaque_call_rules(custom_vmap_call_p, "call")
 
 
 @custom_vmap_call_p.rule(lower)
-def _(ctx, *values, call, **_):
+def _lower(ctx, *values, call, **_):
     return lowering.lower_body(ctx, call, values)

@@ -11,13 +11,13 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from .._base.config import state
-from .._ir import primitive as kinds
+from .._ir import rules as rule_kinds
 from .._ir.jaxpr import Eqn, Jaxpr, Literal
 from .._ir.primitive import Primitive, discharge as discharge_kind
 from .._ir.ref_types import AbstractRef, is_ref, local_ref_effect
 from .._trace.core import ref_handlers, typeof
 from .._trace.staging import StagingTrace, eval_jaxpr, stage
-from .._transform.derived import remembered_on
+from .._transform.derived import derive_from_jaxpr
 from .call import call_jaxpr as call_jaxpr_of, jit_p
 from .custom_jvp import custom_jvp_call_p
 from .custom_vjp import custom_vjp_call_p
@@ -85,7 +85,7 @@ def discharged(jaxpr: Jaxpr, refs: Refs) -> Discharged:
 
         return Discharged(stage(run, distinct(refs, avals), jaxpr.debug_info), tuple(written))
 
-    return remembered_on(jaxpr, "discharge", (refs, discharge_kind.version), make)
+    return derive_from_jaxpr(jaxpr, "discharge", (refs, discharge_kind.version), make)
 
 
 def _interpret(jaxpr: Jaxpr, env: dict[Any, Any]) -> list[Any]:
@@ -131,12 +131,12 @@ def apply_rule(
     prim: Primitive, refs: Refs, args: Sequence[Any], params: dict[str, Any]
 ) -> tuple[list[Any], Sequence[Any]]:
     """A list of results of an operation on what references hold, and their new contents."""
-    rule = prim.find(kinds.discharge)
+    rule = prim.find(rule_kinds.discharge)
     if rule is None and all(r is None for r in refs):
         # Only programs that it holds make references.
         out = prim.bind(*args, **{k: _without(v) for k, v in params.items()})
         return (list(out) if prim.multiple_results else [out]), [None] * len(args)
-    rule = prim.require(kinds.discharge, "a program that is compiled with references")
+    rule = prim.require(rule_kinds.discharge, "a program that is compiled with references")
     outs, new = rule(refs, args, **params)
     return (list(outs) if prim.multiple_results else [outs]), new
 
@@ -242,14 +242,14 @@ def _split(jaxpr: Jaxpr, refs: Refs, found: Discharged, outs: Sequence[Any]):
 
 
 @jit_p.rule(discharge_kind)
-def _(refs, args, *, jaxpr, **params):
+def _jit_discharge_kind(refs, args, *, jaxpr, **params):
     found = discharged(jaxpr, refs)
     outs = call_jaxpr_of(found.jaxpr, distinct(refs, args), params)
     return _split(jaxpr, refs, found, outs)
 
 
 @remat_p.rule(discharge_kind)
-def _(refs, args, *, jaxpr, **params):
+def _remat_discharge_kind(refs, args, *, jaxpr, **params):
     found = discharged(jaxpr, refs)
     outs = remat_p.bind(*distinct(refs, args), jaxpr=found.jaxpr, **params)
     return _split(jaxpr, refs, found, outs)
@@ -257,7 +257,7 @@ def _(refs, args, *, jaxpr, **params):
 
 def _custom(prim: Primitive) -> None:
     @prim.rule(discharge_kind)
-    def _(refs, args, *, call_jaxpr, **params):
+    def _discharge_kind(refs, args, *, call_jaxpr, **params):
         found = discharged(call_jaxpr, refs)
         given = distinct(refs, args)
         if all(r is None for r in refs) and not any(is_ref(typeof(a)) for a in args):
@@ -276,8 +276,8 @@ _custom(custom_vjp_call_p)
 
 
 @discharge_kind.falls_back
-def _(prim: Primitive) -> Callable[..., Any] | None:
-    return partial(_by_expansion, prim) if prim.find(kinds.expand) is not None else None
+def _discharge_kind_fallback(prim: Primitive) -> Callable[..., Any] | None:
+    return partial(_by_expansion, prim) if prim.find(rule_kinds.expand) is not None else None
 
 
 def _by_expansion(prim: Primitive, refs: Refs, args: Sequence[Any], **params: Any) -> Any:

@@ -18,7 +18,7 @@ from .._lower.lazy import install_expansion, lowering
 from .._trace.core import call_on, typeof
 from .._trace.staging import stage
 from .._transform.batching import batch_jaxpr
-from .._transform.derived import remembered
+from .._transform.derived import derive
 from .._transform.jvp import jvp_jaxpr
 from .._transform.transpose import transpose_jaxpr
 from .._transform.zeros import Zero, is_linear
@@ -37,7 +37,7 @@ def expanded(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> J
     def make():
         return stage(run, avals, DebugInfo("expansion", prim.name))
 
-    return remembered("expand", prim, params, tuple(avals), make)
+    return derive("expand", prim, params, tuple(avals), make)
 
 
 install_expansion(expanded)
@@ -54,26 +54,26 @@ def _shaped(prim: Primitive, outs: Sequence) -> Any:
 
 @abstract.falls_back
 @_by_expansion
-def _(prim, *avals, **params):
+def _abstract_fallback(prim, *avals, **params):
     return _shaped(prim, expanded(prim, avals, params).out_avals)
 
 
 @effects.falls_back
 @_by_expansion
-def _(prim, *avals, **params):
+def _effects_fallback(prim, *avals, **params):
     return expanded(prim, avals, params).effects
 
 
 @lower.falls_back
 @_by_expansion
-def _(prim, ctx, *values, **params):
+def _lower_fallback(prim, ctx, *values, **params):
     program = expanded(prim, ctx.in_avals, params)
     return _shaped(prim, lowering.lower_body(ctx, program, values))
 
 
 @jvp.falls_back
 @_by_expansion
-def _(prim, primals, tangents, **params):
+def _jvp_fallback(prim, primals, tangents, **params):
     program = expanded(prim, [typeof(p) for p in primals], params)
     mask = tuple(type(t) is not Zero for t in tangents)
     forward, out_mask = jvp_jaxpr(program, mask)
@@ -86,7 +86,7 @@ def _(prim, primals, tangents, **params):
 
 @transpose.falls_back
 @_by_expansion
-def _(prim, ct, *args, **params):
+def _transpose_fallback(prim, ct, *args, **params):
     avals = [a.aval if is_linear(a) else typeof(a) for a in args]
     program = expanded(prim, avals, params)
     cts = ct if prim.multiple_results else [ct]
@@ -101,7 +101,7 @@ def _(prim, ct, *args, **params):
 
 @batch.falls_back
 @_by_expansion
-def _(prim, axis, args, dims, **params):
+def _batch_fallback(prim, axis, args, dims, **params):
     avals = []
     for a, d in zip(args, dims):
         aval = typeof(a)

@@ -15,13 +15,14 @@ import numpy as np
 
 from .._base.config import state
 from .._base.source import summarize
-from .._ir import primitive as kinds
+from .._ir import rules as rule_kinds
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import Eqn, Jaxpr, Literal
+from .._ir.primitive import Primitive
 from .._ir.rules import RuleKind
 from .._trace.core import typeof
 from .._trace.staging import eval_jaxpr, stage
-from .._transform.derived import remembered_on
+from .._transform.derived import derive_from_jaxpr
 from .expansion import expanded
 
 faults: Final[RuleKind[Callable[..., tuple[Any, list[Fault]]]]] = RuleKind(
@@ -231,7 +232,7 @@ def faulty(jaxpr: Jaxpr, categories: Categories) -> tuple[Jaxpr, Sites]:
         return program, found[0]
 
     key = (categories, faults.version, error_checks.version)
-    return remembered_on(jaxpr, "faulty", key, make)
+    return derive_from_jaxpr(jaxpr, "faulty", key, make)
 
 
 def evaluate(jaxpr: Jaxpr, args: Sequence[Any], categories: Categories) -> tuple[list[Any], Fault]:
@@ -265,7 +266,7 @@ def _apply(eqn: Eqn, args: list[Any], categories: Categories) -> tuple[list[Any]
     rule = prim.rules.get(faults)
     if rule is not None:
         return rule(categories, args, eqn)
-    if kinds.expand in prim.rules:
+    if rule_kinds.expand in prim.rules:
         avals = [typeof(x) for x in args]
         return called(expanded(prim, avals, eqn.params), args, categories)
     out = prim.bind(*args, **eqn.params)
@@ -275,7 +276,7 @@ def _apply(eqn: Eqn, args: list[Any], categories: Categories) -> tuple[list[Any]
     return outs, [Fault.of(c, where) for c in checks if c.category in categories]
 
 
-def checks_of(prim: kinds.Primitive) -> Callable[..., list[Check]]:
+def checks_of(prim: Primitive) -> Callable[..., list[Check]]:
     """The rule for the checks of an operation."""
     rule = prim.find(error_checks)
     return _nothing if rule is None else rule
@@ -294,10 +295,10 @@ def called(
       call: applies a program to arguments.
     """
     program, sites = faulty(jaxpr, categories)
-    return apart(call(program, args), sites)
+    return split_faults(call(program, args), sites)
 
 
-def apart(outs: Sequence[Any], sites: Sites) -> tuple[list[Any], list[Fault]]:
+def split_faults(outs: Sequence[Any], sites: Sites) -> tuple[list[Any], list[Fault]]:
     """Results and faults of what gives a fault back after its results."""
     if not len(sites):
         return list(outs), []

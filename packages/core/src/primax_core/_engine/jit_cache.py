@@ -16,7 +16,7 @@ import numpy as np
 
 from .._base import caches, errors, monitoring, pytree, source
 from .._base.config import state
-from .._base.single_flight import Turns
+from .._base.single_flight import SingleFlight
 from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._runtime import dispatch
 from .._runtime.dispatch import (
@@ -64,7 +64,7 @@ _LEAF = pytree.tree_structure(0)
 
 
 _all: weakref.WeakSet[Staged] = weakref.WeakSet()
-_turns: Final = Turns()
+_flights: Final = SingleFlight()
 
 
 @caches.register
@@ -204,7 +204,7 @@ class Staged:
 
     def make_entry(self, traced: Traced, static_key, arrays, in_tree, key) -> Entry:
         """Compile for a new signature; once, though several threads come with it."""
-        return _turns.once(
+        return _flights.once(
             (id(self), key), lambda _: self.entries.get(key),
             lambda: self._new_entry(traced, static_key, arrays, in_tree, key),
         )  # fmt: skip

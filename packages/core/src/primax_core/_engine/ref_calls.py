@@ -14,7 +14,7 @@ from .._ir.ref_types import is_ref
 from .._runtime import dispatch
 from .._runtime.array import ArrayImpl, copy_array
 from .._trace.core import Tracer, ref_handlers, set_trace, typeof
-from .._trace.donation import release
+from .._trace.donation import notify_donation
 from .._trace.refs import Ref, check_not_ended
 from .._trace.staging import eval_jaxpr, stage
 from .discharge import Discharged, Refs, discharged, distinct
@@ -103,7 +103,7 @@ def run(
         with set_trace(trace):
             return trace.call(jaxpr, list(args), name)
     for i in donated:
-        release(args[i])  # now, since no lock is held yet
+        notify_donation(args[i])  # now, since no lock is held yet
     plan = plan_of(jaxpr, args)
     also = plan.places(donated) if donated else ()
     cache = plan.jaxpr.cache
@@ -141,7 +141,7 @@ def _depth(trace: Any) -> int:
 
 def run_eagerly(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
     """Run a program that no user compiled: step by step, if Python does some of its operations."""
-    if any(dispatch.run in eqn.primitive.rules for eqn in jaxpr.eqns):
+    if any(dispatch.impl in eqn.primitive.rules for eqn in jaxpr.eqns):
         with set_trace(None):
             return [dispatch.as_operand(x) for x in eval_jaxpr(jaxpr, args)]
     return run(jaxpr, args)

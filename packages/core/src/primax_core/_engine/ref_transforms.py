@@ -138,7 +138,7 @@ def lend(trace: Any, args: Sequence[Any], run: Callable[[Sequence[Any]], list[An
 def _outside(trace: Any, cell: RefCell) -> Any:
     params = {"memory_space": cell.aval.memory_space, "kind": cell.aval.kind, "pin": False}
     if isinstance(trace, batching.BatchTrace):
-        value, dim = trace.parts(cell.value)
+        value, dim = trace.split(cell.value)
         with set_trace(trace.parent):
             value = batching.at_front(value, dim, trace.axis.size)
         return RefBatch(trace, bind_on(trace.parent, new_ref_p, (value,), params)[0], 0)
@@ -168,7 +168,7 @@ class RefBatch(RefOperations, batching.VmapTracer):
         super().__init__(trace, value, dim)
         self._ended: str | None = None
 
-    def _parts(self) -> tuple[Any, int | None]:
+    def _split(self) -> tuple[Any, int | None]:
         return self.value, self.dim
 
     def _load(self) -> Any:
@@ -177,7 +177,7 @@ class RefBatch(RefOperations, batching.VmapTracer):
 
     def _store(self, x: Any) -> None:
         trace: Any = self._trace
-        value, dim = trace.parts(x)
+        value, dim = trace.split(x)
         with set_trace(trace.parent):
             value = batching.move_axis(value, dim, self.dim, trace.axis.size)
         write_whole(trace.parent, self.value, value)
@@ -192,23 +192,23 @@ class RefPair(RefOperations, jvp.JVPTracer):
         super().__init__(trace, primal, tangent)
         self._ended: str | None = None
 
-    def _parts(self) -> tuple[Any, Any]:
-        return self.primal, self.carried
+    def _split(self) -> tuple[Any, Any]:
+        return self.primal, self.extra
 
     def _load(self) -> Any:
         parent = self._trace.parent
         return jvp.JVPTracer(
-            self._trace, read_whole(parent, self.primal), read_whole(parent, self.carried)
+            self._trace, read_whole(parent, self.primal), read_whole(parent, self.extra)
         )
 
     def _store(self, x: Any) -> None:
         trace: Any = self._trace
-        primal, tangent = trace.parts(x)
+        primal, tangent = trace.split(x)
         write_whole(trace.parent, self.primal, primal)
         if tangent is None:
             with set_trace(trace.parent):
                 tangent = instantiate(Zero.like(primal))
-        write_whole(trace.parent, self.carried, tangent)
+        write_whole(trace.parent, self.extra, tangent)
 
 
 for _kind in (Ref, RefTracer, RefCell, RefBatch, RefPair):

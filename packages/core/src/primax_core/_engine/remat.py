@@ -16,7 +16,7 @@ from .._ir.primitive import (
     jvp,
     linearize,
     lower,
-    save,
+    partial_eval,
     transpose,
 )
 from .._ir.samples import Sample, bf16, c64, f32, samples
@@ -24,9 +24,9 @@ from .._lower.lazy import hlo, lowering
 from .._trace.core import typeof
 from .._trace.staging import eval_jaxpr, stage, without_tracers
 from .._transform.batching import batch_jaxpr
-from .._transform.call_rules import calls_program
+from .._transform.call_rules import add_call_rules
 from .._transform.dce import dce_jaxpr
-from .._transform.derived import remembered_on
+from .._transform.derived import derive_from_jaxpr
 from .._transform.jvp import jvp_jaxpr
 from .._transform.linearize import linearize_jaxpr
 from .._transform.transpose import transpose_jaxpr
@@ -82,11 +82,11 @@ def _call(jaxpr: Jaxpr, args: Sequence, **params) -> list:
     return remat_p.bind(*args, jaxpr=jaxpr, **params)
 
 
-calls_program(remat_p, "jaxpr")
+add_call_rules(remat_p, "jaxpr")
 
 
 @remat_p.rule(lower)
-def _(ctx, *values, jaxpr, differentiated, prevent_cse, **_):
+def _remat_lower(ctx, *values, jaxpr, differentiated, prevent_cse, **_):
     if differentiated and prevent_cse and values:
         # Without the barrier XLA would find the first computation and keep its values after all.
         values = list(hlo.OptimizationBarrierOp(list(values)).results)
@@ -94,7 +94,7 @@ def _(ctx, *values, jaxpr, differentiated, prevent_cse, **_):
 
 
 @remat_p.rule(jvp)
-def _(primals, tangents, *, jaxpr, **params):
+def _remat_jvp(primals, tangents, *, jaxpr, **params):
     mask = tuple(type(t) is not Zero for t in tangents)
     program, out_mask = jvp_jaxpr(jaxpr, mask)
     given = [t for t in tangents if type(t) is not Zero]
@@ -105,8 +105,8 @@ def _(primals, tangents, *, jaxpr, **params):
 
 
 @remat_p.rule(linearize)
-def _(primals, mask, *, jaxpr, policy, prevent_cse, differentiated):
-    plan = remembered_on(
+def _remat_linearize(primals, mask, *, jaxpr, policy, prevent_cse, differentiated):
+    plan = derive_from_jaxpr(
         jaxpr, "remat", (tuple(mask), policy), lambda: _RematPlan(jaxpr, policy, tuple(mask))
     )
     found = eval_jaxpr(plan.forward, primals)
@@ -137,18 +137,18 @@ class _RematPlan:
 
     def __init__(self, jaxpr: Jaxpr, policy, mask: tuple[bool, ...]):
         # Policies also decide over what only the derivative needs, such as the cosine of a sine.
-        piece = linearize_jaxpr(inlined(jaxpr), mask)
-        whole, n_outs = piece.forward, piece.n_outs
+        linearized = linearize_jaxpr(inlined(jaxpr), mask)
+        whole, n_outs = linearized.forward, linearized.n_outs
         forward, again, n_saved = split_by_policy(whole, policy)
         places = {"in": again.invars, "out": again.outvars, "extra": again.outvars[n_outs:]}
-        again = again.replace(outvars=[places[where][i] for where, i in piece.residuals])
+        again = again.replace(outvars=[places[where][i] for where, i in linearized.residuals])
         n_in = len(whole.invars)
         n = n_in + n_saved
 
         def run(*args):
-            if piece.linear is None:
+            if linearized.linear is None:
                 return []
-            return eval_jaxpr(piece.linear, [*eval_jaxpr(again, args[:n]), *args[n:]])
+            return eval_jaxpr(linearized.linear, [*eval_jaxpr(again, args[:n]), *args[n:]])
 
         tangent_avals = [v.aval.tangent_aval() for v, m in zip(jaxpr.invars, mask) if m]
         linear = stage(run, [*again.in_avals, *tangent_avals], jaxpr.debug_info)
@@ -158,7 +158,7 @@ class _RematPlan:
         n_whole = len(whole.outvars)
         needed = (*[True] * n_outs, *[False] * (n_whole - n_outs), *used[n_in:n])
         self.forward, _ = dce_jaxpr(forward, needed, True)
-        self.out_mask = piece.out_mask
+        self.out_mask = linearized.out_mask
 
 
 def split_by_policy(jaxpr: Jaxpr, policy) -> tuple[Jaxpr, Jaxpr, int]:
@@ -187,7 +187,7 @@ def split_by_policy(jaxpr: Jaxpr, policy) -> tuple[Jaxpr, Jaxpr, int]:
             saved.extend(eqn.outvars)
             taken.extend(eqn.outvars)
             continue
-        rule = eqn.primitive.rules.get(save)
+        rule = eqn.primitive.rules.get(partial_eval)
         parts = rule(lambda body: split_by_policy(body, policy), eqn) if rule else None
         if parts is None:
             forward.append(eqn)
@@ -239,7 +239,7 @@ def inlined(jaxpr: Jaxpr) -> Jaxpr:
 
 
 @remat_p.rule(transpose)
-def _(cts, *args, jaxpr, policy, prevent_cse, differentiated):
+def _remat_transpose(cts, *args, jaxpr, policy, prevent_cse, differentiated):
     linear = tuple(is_linear(a) for a in args)
     ct_mask = tuple(None if type(c) is Zero else typeof(c) for c in cts)
     program, out_mask = transpose_jaxpr(jaxpr, linear, ct_mask)
@@ -257,13 +257,13 @@ def _(cts, *args, jaxpr, policy, prevent_cse, differentiated):
 
 
 @remat_p.rule(batch)
-def _(axis, args, dims, *, jaxpr, **params):
+def _remat_batch(axis, args, dims, *, jaxpr, **params):
     program, out_dims = batch_jaxpr(jaxpr, tuple(dims), axis)
     return _call(program, args, **params), list(out_dims)
 
 
 @remat_p.rule(dce)
-def _(used, eqn):
+def _remat_dce(used, eqn):
     jaxpr, ins = dce_jaxpr(eqn.params["jaxpr"], tuple(used))
     if not any(used) and not jaxpr.effects:
         return [False] * len(eqn.invars), None
@@ -280,27 +280,27 @@ def _(used, eqn):
 
 
 @name_p.rule(abstract)
-def _(x, *, name):
+def _name_abstract(x, *, name):
     return x
 
 
 @name_p.rule(lower)
-def _(ctx, x, *, name):
+def _name_lower(ctx, x, *, name):
     return x
 
 
 @name_p.rule(jvp)
-def _(primals, tangents, *, name):
+def _name_jvp(primals, tangents, *, name):
     return name_p.bind(*primals, name=name), tangents[0]
 
 
 @name_p.rule(batch)
-def _(axis, args, dims, *, name):
+def _name_batch(axis, args, dims, *, name):
     return name_p.bind(*args, name=name), dims[0]
 
 
 @name_p.rule(samples)
-def _():
+def _name_samples():
     yield Sample(f32(3), name="kept")
     yield Sample(c64(), name="kept")
     yield Sample(bf16(0, 2), name="kept")

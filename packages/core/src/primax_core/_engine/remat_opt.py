@@ -62,29 +62,29 @@ def _with_room(jaxpr: Jaxpr, n: int, other: Jaxpr, m: int, first: bool) -> Jaxpr
 
 
 @remat_opt_p.rule(abstract)
-def _(*avals, fwd_jaxpr, **_):
+def _abstract(*avals, fwd_jaxpr, **_):
     return fwd_jaxpr.out_avals
 
 
 @remat_opt_p.rule(check)
-def _(*avals, fwd_jaxpr, fun_jaxpr, num_res):
+def _check(*avals, fwd_jaxpr, fun_jaxpr, num_res):
     check_types("arguments", avals, fwd_jaxpr.in_avals)
     check_types("arguments", avals, fun_jaxpr.in_avals)
     check_types("results", fwd_jaxpr.out_avals[num_res:], fun_jaxpr.out_avals)
 
 
 @remat_opt_p.rule(effects)
-def _(*avals, fwd_jaxpr, **_):
+def _effects(*avals, fwd_jaxpr, **_):
     return fwd_jaxpr.effects
 
 
 @remat_opt_p.rule(lower)
-def _(ctx, *values, fwd_jaxpr, **_):
+def _lower(ctx, *values, fwd_jaxpr, **_):
     return lowering.lower_body(ctx, fwd_jaxpr, values)
 
 
 @remat_opt_p.rule(jvp)
-def _(primals, tangents, *, fwd_jaxpr, **_):
+def _jvp(primals, tangents, *, fwd_jaxpr, **_):
     mask = tuple(type(t) is not Zero for t in tangents)
     program, out_mask = jvp_jaxpr(fwd_jaxpr, mask)
     given = [t for t in tangents if type(t) is not Zero]
@@ -94,7 +94,7 @@ def _(primals, tangents, *, fwd_jaxpr, **_):
 
 
 @remat_opt_p.rule(batch)
-def _(axis, args, dims, *, fwd_jaxpr, fun_jaxpr, num_res):
+def _batch(axis, args, dims, *, fwd_jaxpr, fun_jaxpr, num_res):
     _, natural = batch_jaxpr(fwd_jaxpr, tuple(dims), axis)
     _, plain = batch_jaxpr(fun_jaxpr, tuple(dims), axis)
     mapped = [a is not None or b is not None for a, b in zip(natural[num_res:], plain)]
@@ -108,7 +108,7 @@ def _(axis, args, dims, *, fwd_jaxpr, fun_jaxpr, num_res):
 
 
 @remat_opt_p.rule(dce)
-def _(used, eqn):
+def _dce(used, eqn):
     n = eqn.params["num_res"]
     if not any(used) and not eqn.effects:
         return [False] * len(eqn.invars), None
@@ -123,7 +123,7 @@ def _(used, eqn):
 
 
 @remat_opt_p.rule(samples)
-def _():
+def _samples():
     def call(x):
         def squared(x):
             return [x * x]

@@ -11,7 +11,7 @@ from .._trace.staging import StagingTrace
 from .._transform.linearize import TangentTrace
 
 
-def finished(x: Any) -> Any:
+def as_result(x: Any) -> Any:
     """A value that may leave the library: literals and Python numbers become arrays or tracers,
     which can be asked for their shape."""
     if type(x) is Literal or type(x) is float or type(x) is complex:

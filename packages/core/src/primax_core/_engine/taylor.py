@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from .._base.config import state
-from .._ir import primitive as kinds
+from .._ir import rules as rule_kinds
 from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._ir.primitive import Primitive
 from .._ir.rules import taylor
@@ -33,9 +33,9 @@ from .._trace.core import (
 from .._trace.staging import eval_jaxpr, stage
 from .._transform.cse import simplified
 from .._transform.dce import dce_jaxpr
-from .._transform.derived import remembered, remembered_on
-from .._transform.dual import CarryingTrace, CarryingTracer
-from .._transform.jvp import jvp_piece
+from .._transform.derived import derive, derive_from_jaxpr
+from .._transform.dual import DualTrace, DualTracer
+from .._transform.jvp import jvp_primitive
 from .._transform.zeros import Zero, instantiate
 from .custom_jvp import CustomJVP, derivative_program, interpreted_by, rule_applies
 
@@ -45,7 +45,7 @@ Mask: TypeAlias = tuple[bool, ...] | None
 """Which derivatives there are."""
 
 
-class TaylorTracer(CarryingTracer):
+class TaylorTracer(DualTracer):
     """A value with derivatives along a curve."""
 
     __slots__ = ()
@@ -54,10 +54,10 @@ class TaylorTracer(CarryingTracer):
         self._trace = trace
         self.aval = typeof(primal)
         self.primal = primal
-        self.carried = terms
+        self.extra = terms
 
     def __repr__(self):
-        return f"TaylorTracer(primal={self.primal!r}, terms={self.carried!r})"
+        return f"TaylorTracer(primal={self.primal!r}, terms={self.extra!r})"
 
     def _origin(self):
         trace = self._trace
@@ -65,7 +65,7 @@ class TaylorTracer(CarryingTracer):
         return made_by("Taylor-mode differentiation", trace.of, self.primal)
 
 
-class TaylorTrace(CarryingTrace):
+class TaylorTrace(DualTrace):
     """Carries derivatives up to an order along with values."""
 
     __slots__ = ("order",)
@@ -77,11 +77,11 @@ class TaylorTrace(CarryingTrace):
         self.order = order
 
     def process(self, prim: Primitive, args: tuple, params: dict):
-        rule = prim.rules.get(kinds.process)
+        rule = prim.rules.get(rule_kinds.trace_rule)
         if rule is not None:
             return rule(self, args, **params)
         try:
-            parts = [self.parts(a) for a in args]
+            parts = [self.split(a) for a in args]
         except RefTypeError:
             return ref_handlers["process"](self, prim, args, params)
         primals = [p for p, _ in parts]
@@ -90,20 +90,20 @@ class TaylorTrace(CarryingTrace):
             out = bind_on(self.parent, prim, primals, params)
             return out if prim.multiple_results else out[0]
         avals = [typeof(p) for p in primals]
-        piece, out_masks = taylor_piece(prim, params, avals, masks, self.order)
-        found = self.wrap(call_on(self.parent, piece, _operands(parts)), out_masks)
+        derived, out_masks = taylor_primitive(prim, params, avals, masks, self.order)
+        found = self.wrap(call_on(self.parent, derived, _operands(parts)), out_masks)
         return found if prim.multiple_results else found[0]
 
     def call(self, jaxpr: Jaxpr, args: Sequence, name=None) -> list:
         try:
-            parts = [self.parts(a) for a in args]
+            parts = [self.split(a) for a in args]
         except RefTypeError:
             return ref_handlers["call"](self, jaxpr, args, name)
         masks = tuple(mask_of(t) for _, t in parts)
         if all(m is None for m in masks):
             return call_on(self.parent, jaxpr, [p for p, _ in parts], name)
-        piece, out_masks = taylor_jaxpr(jaxpr, masks, self.order)
-        return self.wrap(call_on(self.parent, piece, _operands(parts), name), out_masks)
+        derived, out_masks = taylor_jaxpr(jaxpr, masks, self.order)
+        return self.wrap(call_on(self.parent, derived, _operands(parts), name), out_masks)
 
     def lift(self, x, terms: Terms) -> Any:
         """A value with derivatives, as this trace's."""
@@ -142,11 +142,13 @@ def term_avals(avals: Sequence, masks: Sequence[Mask]) -> list:
 # Programs
 
 
-def taylor_piece(prim: Primitive, params: dict, avals: list, masks: tuple[Mask, ...], order: int):
+def taylor_primitive(
+    prim: Primitive, params: dict, avals: list, masks: tuple[Mask, ...], order: int
+):
     """Program ``(*primals, *terms) -> (*outs, *out terms)`` and which terms results have."""
 
     def make():
-        rule = prim.find(taylor) or prim.require(kinds.jvp, "Taylor mode (jet)")
+        rule = prim.find(taylor) or prim.require(rule_kinds.jvp, "Taylor mode (jet)")
         n = len(avals)
 
         def run(args):
@@ -163,7 +165,7 @@ def taylor_piece(prim: Primitive, params: dict, avals: list, masks: tuple[Mask, 
         return _staged(run, avals, masks, DebugInfo("jet", prim.name))
 
     key = (tuple(avals), masks, order, taylor.version)
-    return remembered("taylor", prim, params, key, make)
+    return derive("taylor", prim, params, key, make)
 
 
 def taylor_jaxpr(
@@ -180,7 +182,7 @@ def taylor_jaxpr(
 
         return _staged(run, jaxpr.in_avals, masks, jaxpr.debug_info, force)
 
-    return remembered_on(jaxpr, "taylor", (masks, order, force, taylor.version), make)
+    return derive_from_jaxpr(jaxpr, "taylor", (masks, order, force, taylor.version), make)
 
 
 def _staged(run: Callable, avals, masks, info: DebugInfo, force=None):
@@ -229,7 +231,7 @@ def taylor_of(fun: Callable, primals: Sequence, terms: Sequence[Terms], order: i
     try:
         with set_trace(trace):
             outs = fun(*ins)
-        split = [trace.parts(o) for o in outs]
+        split = [trace.split(o) for o in outs]
     finally:
         trace.live = False
     return [p for p, _ in split], [t for _, t in split]
@@ -239,8 +241,8 @@ def taylor_of(fun: Callable, primals: Sequence, terms: Sequence[Terms], order: i
 
 
 @taylor.falls_back
-def _(prim: Primitive) -> Callable | None:
-    return partial(_by_derivative, prim) if prim.find(kinds.jvp) is not None else None
+def _taylor_fallback(prim: Primitive) -> Callable | None:
+    return partial(_by_derivative, prim) if prim.find(rule_kinds.jvp) is not None else None
 
 
 def _by_derivative(prim: Primitive, primals, series, **params):
@@ -248,7 +250,7 @@ def _by_derivative(prim: Primitive, primals, series, **params):
     terms = [_or_none(s) for s in series]
     avals = [typeof(p) for p in primals]
     mask = tuple(t is not None for t in terms)
-    forward, out_mask = jvp_piece(prim, params, avals, mask)
+    forward, out_mask = jvp_primitive(prim, params, avals, mask)
     if not any(out_mask) or _is_linear(forward, mask, len(out_mask)):
         outs = prim.bind(*primals, **params)
         outs = outs if prim.multiple_results else [outs]
@@ -286,7 +288,7 @@ def _term_by_term(prim, params, avals, primals, terms, outs, order: int) -> list
         mask = tuple(t is not None for t in now)
         if not any(mask):
             continue
-        forward, out_mask = jvp_piece(prim, params, avals, mask)
+        forward, out_mask = jvp_primitive(prim, params, avals, mask)
         if not any(out_mask):
             continue
         program, used = _tangents_only(forward, len(outs))
@@ -330,7 +332,7 @@ def derived(
 
 
 def _custom(trace: TaylorTrace, args: Sequence, custom: CustomJVP) -> list:
-    parts = [trace.parts(a) for a in args]
+    parts = [trace.split(a) for a in args]
     primals = [p for p, _ in parts]
     terms = [None if mask_of(t) is None else t for _, t in parts]
     if not rule_applies(trace, custom, terms):

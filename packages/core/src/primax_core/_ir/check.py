@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from . import primitive as kinds
+from . import rules as rule_kinds
 from .avals import ShapedArray
 from .jaxpr import DropVar, Eqn, Jaxpr, Literal, Var, jaxprs_in
 
@@ -71,11 +71,11 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
 
 
 def _check_types(eqn: Eqn, where: str) -> None:
-    rule = eqn.primitive.find(kinds.abstract)
+    rule = eqn.primitive.find(rule_kinds.abstract)
     if rule is None:
         raise JaxprCheckError(f"{where} has no abstract rule")
     in_avals = [v.aval for v in eqn.invars]
-    check = eqn.primitive.rules.get(kinds.check)
+    check = eqn.primitive.rules.get(rule_kinds.check)
     if check is not None:
         try:
             check(*in_avals, **eqn.params)

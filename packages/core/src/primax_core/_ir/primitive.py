@@ -17,7 +17,6 @@ from .rules import (
     Unsupported as Unsupported,
     UnsupportedRule,
     abstract as abstract,
-    backward as backward,
     batch as batch,
     check as check,
     dce as dce,
@@ -27,11 +26,12 @@ from .rules import (
     jvp as jvp,
     linearize as linearize,
     lower as lower,
+    partial_eval as partial_eval,
     place_of,
-    process as process,
-    save as save,
     taylor as taylor,
+    trace_rule as trace_rule,
     transpose as transpose,
+    transpose_direct as transpose_direct,
 )
 
 _all: weakref.WeakSet[Primitive] = weakref.WeakSet()

@@ -172,14 +172,14 @@ linearize: Final[RuleKind[Callable[..., tuple[Any, ...]]]] = RuleKind(
 transpose: Final[RuleKind[Callable[..., Sequence[Any]]]] = RuleKind(
     "transpose", "(ct, *args, **params) -> cotangents"
 )
-backward: Final[RuleKind[Callable[..., Sequence[Any]]]] = RuleKind(
-    "backward", "(cts, values, linear, avals, **params) -> cotangents"
+transpose_direct: Final[RuleKind[Callable[..., Sequence[Any]]]] = RuleKind(
+    "transpose_direct", "(cts, values, linear, avals, **params) -> cotangents"
 )
 batch: Final[RuleKind[Callable[..., tuple[Any, ...]]]] = RuleKind(
     "batch", "(axis, args, dims, **params) -> (out, out_dim)"
 )
-save: Final[RuleKind[Callable[..., Any]]] = RuleKind(
-    "save", "(split, eqn) -> (forward eqn, eqn that takes saved values, values) or None"
+partial_eval: Final[RuleKind[Callable[..., Any]]] = RuleKind(
+    "partial_eval", "(split, eqn) -> (forward eqn, eqn that takes saved values, values) or None"
 )
 check: Final[RuleKind[Callable[..., None]]] = RuleKind(
     "check", "(*avals, **params) -> None, or JaxprCheckError"
@@ -193,8 +193,8 @@ discharge: Final[RuleKind[Callable[..., tuple[Any, ...]]]] = RuleKind(
 memory_kinds: Final[RuleKind[Callable[..., Sequence[str | None]]]] = RuleKind(
     "memory_kinds", "(eqn) -> kinds of memory of the results, None for the usual one"
 )
-process: Final[RuleKind[Callable[..., Any]]] = RuleKind(
-    "process", "(trace, args, **params) -> outs"
+trace_rule: Final[RuleKind[Callable[..., Any]]] = RuleKind(
+    "trace_rule", "(trace, args, **params) -> outs"
 )
 taylor: Final[RuleKind[Callable[..., tuple[Any, ...]]]] = RuleKind(
     "taylor", "(primals, series, **params) -> (out, series_out)", versioned=True

@@ -17,7 +17,7 @@ import numpy as np
 
 from .._base.config import state
 from .._base.digest import digest
-from .._ir import primitive as kinds
+from .._ir import rules as rule_kinds
 from .._ir.avals import ShapedArray, unplaced
 from .._ir.dtypes import ExtendedDType
 from .._ir.jaxpr import Eqn, Jaxpr, Literal
@@ -57,10 +57,10 @@ _trusted: set[Any] = set()
 
 
 def _rule_kinds(platform: str) -> tuple:
-    special = (kinds.lower.on(platform),)
+    special = (rule_kinds.lower.on(platform),)
     if platform in ("cuda", "rocm"):
-        special += (kinds.lower.on("gpu"),)
-    return (*special, kinds.lower, kinds.abstract, kinds.effects)
+        special += (rule_kinds.lower.on("gpu"),)
+    return (*special, rule_kinds.lower, rule_kinds.abstract, rule_kinds.effects)
 
 
 def _is_own(module: Any) -> bool:
@@ -83,7 +83,7 @@ def _only_own_rules(platform: str) -> bool:
 def _trust(rule: Any, above: tuple = ()) -> bool:
     """Whether a function, and the functions it was made with, were written here."""
     if type(rule) is not FunctionType:
-        return type(rule) is kinds.Unsupported
+        return type(rule) is rule_kinds.Unsupported
     # A wrapper may carry another function's ``__module__``, never its globals.
     if not _is_own(rule.__globals__.get("__name__")):
         return False
@@ -170,7 +170,7 @@ class _Writer:
     def operation(self, eqn: Eqn) -> tuple:
         """What identifies a primitive and its rule, and the parameters that the rule reads."""
         prim = eqn.primitive
-        if prim not in self.operations and kinds.expand in prim.rules:
+        if prim not in self.operations and rule_kinds.expand in prim.rules:
             if all(prim.rules.get(k) is None for k in self.kinds):
                 # It lowers to what it stands for, whoever says so.
                 program = lazy.expansion(prim, [v.aval for v in eqn.invars], eqn.params)

@@ -29,7 +29,7 @@ def emit_callback(
     """Call a function of NumPy arrays, which returns a tuple of them.
 
     Args:
-      call: what XLA calls; nobody checks what it returns, so it has to (``_runtime.host_callbacks``).
+      call: the function that XLA calls; it checks its own results (``_runtime.host_callbacks``).
       has_side_effect: whether the call stays although nobody reads its results.
       ordered: whether it comes after the block's earlier ordered calls.
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from .._base import caches, log, monitoring
 from .._base.config import state
 from .._base.digest import digest as digest_of
-from .._base.single_flight import Turns
+from .._base.single_flight import SingleFlight
 from .._ir.jaxpr import Jaxpr
 from .._runtime import custom_calls
 from .._runtime.array import Spec, spec_of
@@ -171,7 +171,7 @@ def compile_module(
             _loaded[digest, devs, compiler_options] = made
             return made
 
-        loaded = _turns.once((digest, devs, compiler_options), _loaded.get, make)
+        loaded = _flights.once((digest, devs, compiler_options), _loaded.get, make)
         _remember(loaded, digest, devs, compiler_options)
         if program is not None:
             _link(program, devs, digest)
@@ -179,7 +179,7 @@ def compile_module(
     return loaded
 
 
-_turns: Final = Turns()
+_flights: Final = SingleFlight()
 
 
 @monitoring.timed_as(monitoring.COMPILE, lambda lowered, *_: f"jit({lowered.name})")
@@ -254,7 +254,7 @@ def _recall(key: bytes, devs: tuple, compiler_options: tuple, name: str) -> Load
         made = _loaded[digest, devs, compiler_options] = Loaded(raw, from_bytes=True)
         return made
 
-    loaded = _turns.once((digest, devs, compiler_options), _loaded.get, load_it)
+    loaded = _flights.once((digest, devs, compiler_options), _loaded.get, load_it)
     if loaded is not None:
         _remember(loaded, digest, devs, compiler_options)
         _say_compiled(name, started)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from .._base import errors, monitoring
-from .._ir import primitive as kinds
+from .._ir import rules as rule_kinds
 from .._ir.dtypes import canonicalize_dtype
 from .._ir.effects import are_ordered
 from .._ir.jaxpr import Jaxpr, Literal
@@ -70,10 +70,10 @@ class LoweringContext:
         self.symbolic = False
         self._rules: dict[Any, Callable] = {}
         self._programs: dict[tuple, tuple] = {}
-        special = (kinds.lower.on(platform),)
+        special = (rule_kinds.lower.on(platform),)
         if platform in ("cuda", "rocm"):
-            special += (kinds.lower.on("gpu"),)
-        self.platform_kinds = (*special, kinds.lower)
+            special += (rule_kinds.lower.on("gpu"),)
+        self.platform_kinds = (*special, rule_kinds.lower)
 
     def rule(self, prim) -> Callable:
         """The lowering rule of a primitive on this platform."""
@@ -81,11 +81,11 @@ class LoweringContext:
         if found is None:
             for kind in self.platform_kinds:
                 rule = prim.rules.get(kind)
-                if rule is not None and type(rule) is not kinds.Unsupported:
+                if rule is not None and type(rule) is not rule_kinds.Unsupported:
                     found = rule
                     break
             else:
-                found = prim.require(kinds.lower, f"compiling for {self.platform}")
+                found = prim.require(rule_kinds.lower, f"compiling for {self.platform}")
             self._rules[prim] = found
         return found
 

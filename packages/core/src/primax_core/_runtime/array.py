@@ -13,7 +13,7 @@ from .._ir.avals import ShapedArray
 from .._ir.symbolic_dims import UnknownDimensionError, is_static
 from .._trace.array import Array
 from .._trace.core import ODD_CHARS
-from .._trace.donation import release
+from .._trace.donation import notify_donation
 from . import devices as _devices, guards, interchange
 from .array_text import deleted_text, format_of, repr_of
 from .buffers import copy_raw, move_raw, put_raw
@@ -189,7 +189,7 @@ class ArrayImpl(Array):
     def delete(self) -> None:
         """Free the buffer now; using the array afterwards raises."""
         if not self._buf.is_deleted():
-            release(self)
+            notify_donation(self)
             self._buf.delete()
 
     def is_ready(self) -> bool:

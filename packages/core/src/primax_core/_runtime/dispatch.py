@@ -10,7 +10,7 @@ import numpy as np
 
 from .._base import caches
 from .._base.config import state
-from .._ir import dtypes, primitive as kinds
+from .._ir import dtypes, rules as rule_kinds
 from .._ir.effects import are_ordered, must_stay
 from .._ir.jaxpr import Jaxpr, Literal
 from .._ir.primitive import Primitive, RuleKind, install_eager
@@ -24,7 +24,7 @@ from .._trace.core import (
     set_trace,
     typeof,
 )
-from .._trace.donation import release
+from .._trace.donation import notify_donation
 from .._trace.staging import eval_jaxpr, stage
 from .array import ArrayImpl, Spec, default_sharding, move, put, spec_of
 from .array_text import deleted_text
@@ -33,7 +33,7 @@ from .in_flight import effectful
 from .jaxlib_errors import JaxRuntimeError
 from .jaxlib_versions import collect_garbage
 
-run: Final[RuleKind[Callable[..., Any]]] = RuleKind("run", "(*arrays, **params) -> array")
+impl: Final[RuleKind[Callable[..., Any]]] = RuleKind("impl", "(*arrays, **params) -> array")
 """What an operation does eagerly in Python, for those that XLA does not compute: moving an array
 to a device, say. It gets concrete arrays, and is optional."""
 
@@ -176,7 +176,7 @@ class Executable:
             if a._buf.is_deleted():
                 explain_failure(None, args, self.name)
         for i in self.donated:
-            release(args[i])
+            notify_donation(args[i])
 
 
 def check_values(
@@ -376,7 +376,7 @@ class Runner:
     __slots__ = ("rule", "params", "single")
 
     def __init__(self, prim: Primitive, params: dict):
-        self.rule = prim.rules[run]
+        self.rule = prim.rules[impl]
         self.params = params
         self.single = not prim.multiple_results
 
@@ -387,7 +387,7 @@ class Runner:
 
 def _executable_of(jaxpr: Jaxpr, specs) -> Executable | Stepwise:
     eqns = jaxpr.eqns
-    if any(run in eqn.primitive.rules for eqn in eqns):
+    if any(impl in eqn.primitive.rules for eqn in eqns):
         return Stepwise(jaxpr)
     if len(eqns) == 1 and not jaxpr.consts and not (state.debug_nans or state.debug_infs):
         # A program that is one operation shares its executable, unless its place matters.
@@ -436,7 +436,7 @@ def _depth(trace) -> int:
 
 def evaluate(prim: Primitive, args: Sequence, params: dict):
     """One primitive, now."""
-    rule = prim.rules.get(kinds.process)
+    rule = prim.rules.get(rule_kinds.trace_rule)
     if rule is not None:
         return rule(None, args, **params)
     try:
@@ -464,7 +464,7 @@ def evaluate(prim: Primitive, args: Sequence, params: dict):
 
 
 def _runner_of(prim: Primitive, params: dict, specs) -> Executable | Runner:
-    if run in prim.rules:
+    if impl in prim.rules:
         return Runner(prim, params)
     check_may_run(prim.name)
     jaxpr = stage(lambda *a: _listed(prim, prim.bind(*a, **params)), [s.aval for s in specs])

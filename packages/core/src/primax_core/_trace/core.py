@@ -129,7 +129,7 @@ class Tracer(Array):
     def _concrete(self) -> Any | None:
         return None
 
-    def _parts(self) -> tuple[Any, Any]:
+    def _split(self) -> tuple[Any, Any]:
         """What a transformation's trace takes a tracer of its own of another class for."""
         return self, None
 

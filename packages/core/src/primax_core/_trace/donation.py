@@ -6,19 +6,19 @@ from typing import Any
 from weakref import WeakSet
 
 
-def hold(array: Any, holder: Any) -> None:
-    """Have ``holder.part_with(array)`` called before the array is donated or deleted.
+def on_donation(array: Any, holder: Any) -> None:
+    """Have ``holder.copy_before_donation(array)`` called before the array is donated or deleted.
 
     Args:
       array: an ``ArrayImpl``.
       holder: is referred to weakly.
     """
-    vars(array).setdefault("_holders", WeakSet()).add(holder)
+    vars(array).setdefault("_donation_listeners", WeakSet()).add(holder)
 
 
-def release(array: Any) -> None:
+def notify_donation(array: Any) -> None:
     """Tell those who hold an array that its buffer goes."""
-    holders = vars(array).pop("_holders", None)
+    holders = vars(array).pop("_donation_listeners", None)
     if holders is not None:
         for holder in list(holders):
-            holder.part_with(array)
+            holder.copy_before_donation(array)

@@ -12,7 +12,7 @@ from .._ir.jaxpr import DebugInfo
 from .._ir.primitive import Primitive
 from .._ir.ref_types import AbstractRef
 from .core import Mutable, RefTypeError, Trace, Tracer, bind_on, ref_handlers
-from .donation import hold
+from .donation import on_donation
 from .staging import JitTracer, tracer_classes
 
 # How references are read and written; given by the page of ``lax`` that defines the operations.
@@ -128,11 +128,11 @@ class Ref(RefOperations, Mutable, metaclass=_RefType):
     def share(self) -> Any:
         """The array, which is somebody else's as well from now on."""
         if not self._shared:
-            hold(self._value, self)
+            on_donation(self._value, self)
             self._shared = True
         return self._value
 
-    def part_with(self, array: Any) -> None:
+    def copy_before_donation(self, array: Any) -> None:
         """Stand for a copy from now on, if an array that is about to be deleted is held."""
         if self._value is array and self._ended is None:
             with self._lock:
@@ -209,7 +209,7 @@ class RefCell(RefOperations, Tracer):
         self.value: Any = value
         self._ended: str | None = None
 
-    def _parts(self) -> NoReturn:
+    def _split(self) -> NoReturn:
         raise RefTypeError(
             f"a Ref of type {self.aval} was met where an array is expected. A reference that a "
             "transformed function makes cannot be its result: return what it holds, `ref[...]`."

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._base import errors, source
 from .._base.config import state
-from .._ir import primitive as kinds
+from .._ir import rules as rule_kinds
 from .._ir.avals import ShapedArray
 from .._ir.check import check_jaxpr
 from .._ir.effects import no_effects
@@ -129,7 +129,7 @@ class StagingTrace(Trace):
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Write an equation, unless the primitive says what traces do with it."""
-        rule = prim.rules.get(kinds.process)
+        rule = prim.rules.get(rule_kinds.trace_rule)
         if rule is not None:
             return rule(self, args, **params)
         return self.emit(prim, args, params)
@@ -233,7 +233,9 @@ class StagingTrace(Trace):
 _no_params: tuple = ()
 
 # Who has a rule of these kinds knows what it does to references.
-_TAKE_REFS = frozenset((kinds.discharge, kinds.effects, kinds.expand, kinds.backward))
+_TAKE_REFS = frozenset(
+    (rule_kinds.discharge, rule_kinds.effects, rule_kinds.expand, rule_kinds.transpose_direct)
+)
 
 
 def infer(prim: Primitive, in_avals: Sequence, params: dict) -> tuple[list, frozenset]:
@@ -257,9 +259,9 @@ def infer(prim: Primitive, in_avals: Sequence, params: dict) -> tuple[list, froz
                 f"{prim.name} got a Ref of type {a} at position {i}, but a Ref can't be passed "
                 "where an array is expected. Did you forget to read its value with `ref[...]`?"
             )
-    out = prim.require(kinds.abstract, "tracing")(*in_avals, **params)
+    out = prim.require(rule_kinds.abstract, "tracing")(*in_avals, **params)
     avals = list(out) if prim.multiple_results else [out]
-    rule = prim.find(kinds.effects)
+    rule = prim.find(rule_kinds.effects)
     effects = rule(*in_avals, **params) if rule is not None else no_effects
     cache[key] = result = (avals, effects)
     return result

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._base import source
 from .._base.config import state
-from .._ir import primitive as kinds
+from .._ir import rules as rule_kinds
 from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._ir.primitive import Primitive
 from .._trace.axes import extend_axis_env, named_axes_of
@@ -25,7 +25,7 @@ from .._trace.core import (
     typeof,
 )
 from .._trace.staging import eval_jaxpr, stage
-from .derived import remembered, remembered_on
+from .derived import derive, derive_from_jaxpr
 
 
 class Axis:
@@ -98,19 +98,19 @@ class BatchTrace(Trace):
         self.of: Callable[..., Any] | None = of
         self.root: BatchTrace = self if resumes is None else resumes.root
 
-    def parts(self, x: Any) -> tuple[Any, int | None]:
+    def split(self, x: Any) -> tuple[Any, int | None]:
         """The batch and its mapped axis; ``None`` for what is the same in all examples."""
         if type(x) is VmapTracer and x._trace.root is self.root:
             return x.value, x.dim
         if isinstance(x, Tracer):
             check_live(x)
             if x._trace is self:
-                return x._parts()
+                return x._split()
         return x, None
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Apply an operation to batches, or have it done if none of its operands is one."""
-        rule = prim.rules.get(kinds.process)
+        rule = prim.rules.get(rule_kinds.trace_rule)
         if rule is not None:
             return rule(self, args, **params)
         values, dims = [], []
@@ -122,7 +122,7 @@ class BatchTrace(Trace):
                     dims.append(a.dim)
                     mapped = True
                 else:
-                    value, dim = self.parts(a)
+                    value, dim = self.split(a)
                     values.append(value)
                     dims.append(dim)
                     mapped = mapped or dim is not None
@@ -131,7 +131,7 @@ class BatchTrace(Trace):
         if not mapped and not self.names_axis(prim, params):
             out = bind_on(self.parent, prim, values, params)
             return out if prim.multiple_results else out[0]
-        jaxpr, out_dims = batch_piece(
+        jaxpr, out_dims = batch_primitive(
             prim, params, [typeof(v) for v in values], tuple(dims), self.axis
         )
         outs = self.wrap(call_on(self.parent, jaxpr, values), out_dims)
@@ -144,7 +144,7 @@ class BatchTrace(Trace):
     def call(self, jaxpr: Jaxpr, args: Sequence[Any], name: str | None = None) -> list[Any]:
         """Apply a program to batches, or have it done if none of its arguments is one."""
         try:
-            parts = [self.parts(a) for a in args]
+            parts = [self.split(a) for a in args]
         except RefTypeError:
             return ref_handlers["call"](self, jaxpr, args, name)
         dims = tuple(d for _, d in parts)
@@ -153,8 +153,8 @@ class BatchTrace(Trace):
             self.axis.name is not None and self.axis.name in _axis_names(jaxpr)
         ):
             return call_on(self.parent, jaxpr, values, name)
-        piece, out_dims = batch_jaxpr(jaxpr, dims, self.axis)
-        return self.wrap(call_on(self.parent, piece, values, name), out_dims)
+        derived, out_dims = batch_jaxpr(jaxpr, dims, self.axis)
+        return self.wrap(call_on(self.parent, derived, values, name), out_dims)
 
     def wrap(self, outs: Sequence[Any], out_dims: Sequence[int | None]) -> list[Any]:
         """Examples of batched results."""
@@ -165,11 +165,11 @@ def _axis_names(jaxpr: Jaxpr) -> set:
     return {getattr(e, "name", None) for e in jaxpr.effects}
 
 
-def batch_piece(prim: Primitive, params: dict, avals: list, dims: tuple, axis: Axis):
+def batch_primitive(prim: Primitive, params: dict, avals: list, dims: tuple, axis: Axis):
     """Program on batches, and the mapped axis of each of its results."""
 
     def make():
-        rule = prim.require(kinds.batch, "vmap")
+        rule = prim.require(rule_kinds.batch, "vmap")
         out_dims: list = []
 
         def run(*args):
@@ -185,7 +185,7 @@ def batch_piece(prim: Primitive, params: dict, avals: list, dims: tuple, axis: A
             jaxpr = stage(run, avals, DebugInfo("vmap", prim.name))
         return jaxpr, tuple(out_dims)
 
-    return remembered("batch", prim, params, (tuple(avals), dims, axis.key), make)
+    return derive("batch", prim, params, (tuple(avals), dims, axis.key), make)
 
 
 def batch_jaxpr(
@@ -220,7 +220,7 @@ def batch_jaxpr(
         result = stage(run, in_avals, jaxpr.debug_info)
         return result, tuple(found)
 
-    return remembered_on(jaxpr, "batch", (dims, axis.key, wanted), make)
+    return derive_from_jaxpr(jaxpr, "batch", (dims, axis.key, wanted), make)
 
 
 def batched_aval(aval, dim: int | None, size: int):
@@ -251,7 +251,7 @@ def batch_of(
     try:
         with set_trace(trace), extend_axis_env(axis.name, axis.size):
             outs = fun(*args)
-        split = [trace.parts(o) for o in outs]
+        split = [trace.split(o) for o in outs]
     finally:
         trace.live = False
     if state.check_tracer_leaks:

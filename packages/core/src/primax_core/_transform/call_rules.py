@@ -10,7 +10,7 @@ from .._ir.primitive import Primitive, abstract, check, dce, effects, expand
 from .._trace.staging import eval_jaxpr
 
 
-def calls_program(prim: Primitive, held: str) -> None:
+def add_call_rules(prim: Primitive, held: str) -> None:
     """Type, check, effects and expansion of a call: those of the program.
 
     Args:
@@ -22,28 +22,28 @@ def calls_program(prim: Primitive, held: str) -> None:
         return found
 
     @prim.rule(abstract)
-    def _(*avals, **params):
+    def _abstract(*avals, **params):
         return program(params).out_avals
 
     @prim.rule(expand)
-    def _(*args, **params):
+    def _expand(*args, **params):
         return eval_jaxpr(program(params), args)
 
     @prim.rule(check)
-    def _(*avals, **params):
+    def _check(*avals, **params):
         check_types("arguments", avals, program(params).in_avals)
 
     @prim.rule(effects)
-    def _(*avals, **params):
+    def _effects(*avals, **params):
         return program(params).effects
 
 
-def calls_whole(prim: Primitive, held: str) -> None:
-    """The rules of :func:`calls_program`, and the dead-code rule of functions with custom rules."""
-    calls_program(prim, held)
+def add_opaque_call_rules(prim: Primitive, held: str) -> None:
+    """Add :func:`add_call_rules` and the dead-code rule of functions with custom rules."""
+    add_call_rules(prim, held)
 
     @prim.rule(dce)
-    def _(used, eqn):
+    def _dce(used, eqn):
         # The custom rule needs all arguments and gives all results: the call stays whole or goes.
         if any(used) or eqn.effects:
             return [True] * len(eqn.invars), eqn

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from .._base.config import state
-from .._ir import primitive as kinds
+from .._ir import rules as rule_kinds
 from .._ir.check import check_jaxpr
 from .._ir.effects import must_stay
 from .._ir.jaxpr import Jaxpr, Var
-from .derived import remembered_on
+from .derived import derive_from_jaxpr
 
 
 def dce_jaxpr(
@@ -27,7 +27,7 @@ def dce_jaxpr(
         eqns = []
         for eqn in reversed(jaxpr.eqns):
             used = [v in needed for v in eqn.outvars]
-            rule = eqn.primitive.rules.get(kinds.dce)
+            rule = eqn.primitive.rules.get(rule_kinds.dce)
             if rule is not None and not all(used):
                 _, new = rule(used, eqn)
             elif any(used) or must_stay(eqn.effects):
@@ -51,4 +51,4 @@ def dce_jaxpr(
             check_jaxpr(new_jaxpr)
         return new_jaxpr, used_inputs
 
-    return remembered_on(jaxpr, "dce", (used_outputs, keep_inputs), make)
+    return derive_from_jaxpr(jaxpr, "dce", (used_outputs, keep_inputs), make)

@@ -15,25 +15,25 @@ from .._base.config import state
 from .._ir.primitive import Primitive
 
 
-def remembered(kind: str, prim: Primitive, params: dict, key: tuple, make: Callable[[], Any]):
+def derive(kind: str, prim: Primitive, params: dict, key: tuple, make: Callable[[], Any]):
     """The piece of a kind for a signature, made on first use."""
     cache = prim.pieces if prim.cache_on is None else prim.cache_on(params)
     full = (kind, prim, state.trace_key, tuple(params.items()), key)
     try:
-        piece = cache.get(full)
+        result = cache.get(full)
     except TypeError as e:
         raise TypeError(
             f"parameters of primitive {prim.name} must be hashable, got {params}"
         ) from e
-    if piece is None:
-        piece = cache[full] = make()
-    return piece
+    if result is None:
+        result = cache[full] = make()
+    return result
 
 
-def remembered_on(jaxpr, kind: str, key: Any, make: Callable[[], Any]):
+def derive_from_jaxpr(jaxpr, kind: str, key: Any, make: Callable[[], Any]):
     """The same for a whole program."""
     full = (kind, state.trace_key, key)
-    piece = jaxpr.cache.get(full)
-    if piece is None:
-        piece = jaxpr.cache[full] = make()
-    return piece
+    result = jaxpr.cache.get(full)
+    if result is None:
+        result = jaxpr.cache[full] = make()
+    return result

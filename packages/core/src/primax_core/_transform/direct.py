@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from .._base.config import state
-from .._ir import primitive as kinds
+from .._ir import rules as rule_kinds
 from .._ir.dtypes import float0
 from .._ir.primitive import Primitive
 from .._trace.axes import extend_axis_env
@@ -49,10 +49,10 @@ def _listed(prim: Primitive, out: Any) -> list[Any]:
 
 
 def _forward(trace: JVPTrace, prim: Primitive, args: Sequence, params: dict) -> list:
-    primals, given, mask = trace.apart(args)
+    primals, given, mask = trace.split_args(args)
     if not given:
         return bind_on(trace.parent, prim, primals, params)
-    rule = prim.require(kinds.jvp, "forward-mode differentiation")
+    rule = prim.require(rule_kinds.jvp, "forward-mode differentiation")
     tangents = _spread(primals, given, mask)
     with set_trace(trace.parent):
         outs, dots = _flat(prim, rule(primals, tangents, **params))
@@ -77,10 +77,10 @@ def _spread(primals: Sequence, given: Sequence, mask: Sequence[bool]) -> list:
 
 
 def _linearized(trace: LinearizeTrace, prim: Primitive, args: Sequence, params: dict) -> list:
-    primals, given, mask = trace.apart(args)
+    primals, given, mask = trace.split_args(args)
     if not given:
         return bind_on(trace.parent, prim, primals, params)
-    rule = prim.require(kinds.jvp, "differentiation")
+    rule = prim.require(rule_kinds.jvp, "differentiation")
     with set_trace(trace.parent):
         outs, linear, out_mask = linearize_rule(
             lambda ps, ts: _flat(prim, rule(ps, ts, **params)), primals, mask, True
@@ -94,11 +94,11 @@ def _linearized(trace: LinearizeTrace, prim: Primitive, args: Sequence, params: 
 
 
 def _batched(trace: BatchTrace, prim: Primitive, args: Sequence, params: dict) -> list:
-    parts = [trace.parts(a) for a in args]
+    parts = [trace.split(a) for a in args]
     values, dims = [v for v, _ in parts], [d for _, d in parts]
     if all(d is None for d in dims) and not trace.names_axis(prim, params):
         return bind_on(trace.parent, prim, values, params)
-    rule = prim.require(kinds.batch, "vmap")
+    rule = prim.require(rule_kinds.batch, "vmap")
     axis = trace.axis
     with set_trace(trace.parent), extend_axis_env(axis.name, axis.size):
         out, out_dims = rule(axis, values, dims, **params)

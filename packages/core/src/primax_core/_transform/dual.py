@@ -8,47 +8,47 @@ from typing import Any
 from .._trace.core import Trace, Tracer, check_live
 
 
-class CarryingTracer(Tracer):
+class DualTracer(Tracer):
     """A value of the trace outside, and what is carried along with it."""
 
-    __slots__ = ("primal", "carried")
+    __slots__ = ("primal", "extra")
 
     primal: Any
-    carried: Any
+    extra: Any
 
     def _concrete(self) -> Any | None:
         value = self.primal
         return value._concrete() if isinstance(value, Tracer) else value
 
 
-class CarryingTrace(Trace):
+class DualTrace(Trace):
     """Computes values under its parent and carries something along."""
 
     __slots__ = ("of",)
 
-    tracer: type[CarryingTracer]
+    tracer: type[DualTracer]
 
     def __init__(self, parent: Trace | None, of: Callable[..., Any] | None = None):
         super().__init__(parent)
         self.of: Callable[..., Any] | None = of
 
-    def parts(self, x: Any) -> tuple[Any, Any]:
+    def split(self, x: Any) -> tuple[Any, Any]:
         """The value of an operand, and what is carried along; ``None`` if nothing is."""
         if type(x) is self.tracer and x._trace is self:
-            return x.primal, x.carried
+            return x.primal, x.extra
         if isinstance(x, Tracer):
             check_live(x)
             if x._trace is self:
-                return x._parts()
+                return x._split()
         return x, None
 
-    def apart(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], tuple[bool, ...]]:
+    def split_args(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], tuple[bool, ...]]:
         """Values of operands, what some of them carry, and which do."""
-        primals, carried, mask = [], [], []
+        primals, extra, mask = [], [], []
         for a in args:
-            p, t = self.parts(a)
+            p, t = self.split(a)
             primals.append(p)
             mask.append(t is not None)
             if t is not None:
-                carried.append(t)
-        return primals, carried, tuple(mask)
+                extra.append(t)
+        return primals, extra, tuple(mask)

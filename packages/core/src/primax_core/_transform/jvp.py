@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._base.config import state
-from .._ir import primitive as kinds
+from .._ir import rules as rule_kinds
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._ir.primitive import Primitive
@@ -20,12 +20,12 @@ from .._trace.core import (
     typeof,
 )
 from .._trace.staging import eval_jaxpr, stage
-from .derived import remembered, remembered_on
-from .dual import CarryingTrace, CarryingTracer
+from .derived import derive, derive_from_jaxpr
+from .dual import DualTrace, DualTracer
 from .zeros import Zero, instantiate
 
 
-class JVPTracer(CarryingTracer):
+class JVPTracer(DualTracer):
     """A value with a tangent."""
 
     __slots__ = ()
@@ -34,15 +34,15 @@ class JVPTracer(CarryingTracer):
         self._trace = trace
         self.aval: ShapedArray = typeof(primal)
         self.primal = primal
-        self.carried = tangent
+        self.extra = tangent
 
     @property
     def tangent(self) -> Any:
         """The tangent."""
-        return self.carried
+        return self.extra
 
     def __repr__(self) -> str:
-        return f"JVPTracer(primal={self.primal}, tangent={self.carried})"
+        return f"JVPTracer(primal={self.primal}, tangent={self.extra})"
 
     def _origin(self) -> str:
         return made_by("forward-mode differentiation", self._trace.of, self.primal)
@@ -52,39 +52,39 @@ class JVPTracer(CarryingTracer):
 tracers: dict[type, type[JVPTracer]] = {}
 
 
-class JVPTrace(CarryingTrace):
+class JVPTrace(DualTrace):
     """Carries tangents along with values."""
 
     __slots__ = ()
 
-    tracer: type[CarryingTracer] = JVPTracer
+    tracer: type[DualTracer] = JVPTracer
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        rule = prim.rules.get(kinds.process)
+        rule = prim.rules.get(rule_kinds.trace_rule)
         if rule is not None:
             return rule(self, args, **params)
         try:
-            primals, tangents, mask = self.apart(args)
+            primals, tangents, mask = self.split_args(args)
         except RefTypeError:
             return ref_handlers["process"](self, prim, args, params)
         if not tangents:
             out = bind_on(self.parent, prim, primals, params)
             return out if prim.multiple_results else out[0]
         avals = [typeof(p) for p in primals]
-        jaxpr, out_mask = jvp_piece(prim, params, avals, mask)
+        jaxpr, out_mask = jvp_primitive(prim, params, avals, mask)
         outs = call_on(self.parent, jaxpr, primals + tangents)
         found = self.wrap(outs, out_mask)
         return found if prim.multiple_results else found[0]
 
     def call(self, jaxpr: Jaxpr, args: Sequence[Any], name: str | None = None) -> list[Any]:
         try:
-            primals, tangents, mask = self.apart(args)
+            primals, tangents, mask = self.split_args(args)
         except RefTypeError:
             return ref_handlers["call"](self, jaxpr, args, name)
         if not tangents:
             return call_on(self.parent, jaxpr, primals, name)
-        piece, out_mask = jvp_jaxpr(jaxpr, mask)
-        return self.wrap(call_on(self.parent, piece, primals + tangents, name), out_mask)
+        derived, out_mask = jvp_jaxpr(jaxpr, mask)
+        return self.wrap(call_on(self.parent, derived, primals + tangents, name), out_mask)
 
     def wrap(self, outs: list[Any], out_mask: Sequence[bool]) -> list[Any]:
         """Results with their tangents, which follow the results in ``outs``."""
@@ -93,11 +93,11 @@ class JVPTrace(CarryingTrace):
         return [JVPTracer(self, p, next(tangents)) if m else p for p, m in zip(outs[:n], out_mask)]
 
 
-def jvp_piece(prim: Primitive, params: dict, avals: list, mask: tuple[bool, ...]):
+def jvp_primitive(prim: Primitive, params: dict, avals: list, mask: tuple[bool, ...]):
     """Program ``(*primals, *tangents) -> (*outs, *out_tangents)`` and which outs have tangents."""
 
     def make():
-        rule = prim.require(kinds.jvp, "forward-mode differentiation")
+        rule = prim.require(rule_kinds.jvp, "forward-mode differentiation")
         out_mask: list[bool] = []
 
         def run(*args):
@@ -114,7 +114,7 @@ def jvp_piece(prim: Primitive, params: dict, avals: list, mask: tuple[bool, ...]
         jaxpr = stage(run, [*avals, *tangent_avals], DebugInfo("jvp", prim.name))
         return jaxpr, tuple(out_mask)
 
-    return remembered("jvp", prim, params, (tuple(avals), mask), make)
+    return derive("jvp", prim, params, (tuple(avals), mask), make)
 
 
 def jvp_jaxpr(
@@ -151,7 +151,7 @@ def jvp_jaxpr(
         result = stage(run, [*jaxpr.in_avals, *tangent_avals], jaxpr.debug_info)
         return result, tuple(out_mask)
 
-    return remembered_on(jaxpr, "jvp", (mask, instantiate_outs), make)
+    return derive_from_jaxpr(jaxpr, "jvp", (mask, instantiate_outs), make)
 
 
 def jvp_of(
@@ -167,7 +167,7 @@ def jvp_of(
     try:
         with set_trace(trace):
             outs = fun(*ins)
-        split = [trace.parts(o) for o in outs]
+        split = [trace.split(o) for o in outs]
     finally:
         trace.live = False
     return [p for p, _ in split], [t for _, t in split]

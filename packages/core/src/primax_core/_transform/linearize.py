@@ -12,7 +12,7 @@ from typing import Any
 
 from .._base import source
 from .._base.config import state
-from .._ir import primitive as kinds
+from .._ir import rules as rule_kinds
 from .._ir.jaxpr import DebugInfo, Jaxpr, Var
 from .._ir.primitive import Primitive
 from .._trace.core import (
@@ -28,8 +28,8 @@ from .._trace.core import (
     typeof,
 )
 from .._trace.staging import JitTracer, StagingTrace, eval_jaxpr, tracer_classes
-from .derived import remembered, remembered_on
-from .dual import CarryingTrace, CarryingTracer
+from .derived import derive, derive_from_jaxpr
+from .dual import DualTrace, DualTracer
 from .zeros import Zero, instantiate
 
 
@@ -66,7 +66,7 @@ class Node:
         self.at = at
 
 
-class GradTracer(CarryingTracer):
+class GradTracer(DualTracer):
     """A value that is followed by a linear quantity on a tape."""
 
     __slots__ = ()
@@ -75,16 +75,16 @@ class GradTracer(CarryingTracer):
         self._trace = trace
         self.aval = typeof(primal)
         self.primal = primal
-        self.carried = tangent
+        self.extra = tangent
 
     def __repr__(self):
-        return f"GradTracer(primal={self.primal}, typeof(tangent)={self.carried.aval.str_short()})"
+        return f"GradTracer(primal={self.primal}, typeof(tangent)={self.extra.aval.str_short()})"
 
     def _origin(self):
         return made_by("reverse-mode differentiation", self._trace.of, self.primal)
 
 
-class LinearizeTrace(CarryingTrace):
+class LinearizeTrace(DualTrace):
     """Computes values under its parent and records linear programs on a tape."""
 
     __slots__ = ("tape", "located")
@@ -99,46 +99,48 @@ class LinearizeTrace(CarryingTrace):
         self.located = parent is not None
 
     def process(self, prim: Primitive, args: tuple, params: dict):
-        rule = prim.rules.get(kinds.process)
+        rule = prim.rules.get(rule_kinds.trace_rule)
         if rule is not None:
             return rule(self, args, **params)
         try:
-            primals, tangents, mask = self.apart(args)
+            primals, tangents, mask = self.split_args(args)
         except RefTypeError:
             return ref_handlers["process"](self, prim, args, params)
         if not tangents:
             out = bind_on(self.parent, prim, primals, params)
             return out if prim.multiple_results else out[0]
         try:
-            piece = linear_piece(prim, params, [typeof(p) for p in primals], mask)
+            linearized = linearize_primitive(prim, params, [typeof(p) for p in primals], mask)
         except DischargeFirst:
             return ref_handlers["process"](self, prim, args, params, True)
-        outs = self.run(piece, primals, tangents)
+        outs = self.run(linearized, primals, tangents)
         return outs if prim.multiple_results else outs[0]
 
     def call(self, jaxpr: Jaxpr, args: Sequence, name=None) -> list:
         try:
-            primals, tangents, mask = self.apart(args)
+            primals, tangents, mask = self.split_args(args)
         except RefTypeError:
             return ref_handlers["call"](self, jaxpr, args, name)
         if not tangents:
             return call_on(self.parent, jaxpr, primals, name)
         return self.run(linearize_jaxpr(jaxpr, mask), primals, tangents)
 
-    def run(self, piece: LinearPiece, primals: list, tangents: list[Tangent]) -> list:
+    def run(self, linearized: Linearized, primals: list, tangents: list[Tangent]) -> list:
         """Compute a piece's values under the parent and put its linear part on the tape."""
-        found = call_on(self.parent, piece.forward, primals)
-        outs = found[: piece.n_outs]
-        if piece.linear is None:
+        found = call_on(self.parent, linearized.forward, primals)
+        outs = found[: linearized.n_outs]
+        if linearized.linear is None:
             return outs
-        extra = found[piece.n_outs :]
+        extra = found[linearized.n_outs :]
         residuals = [
             primals[i] if where == "in" else outs[i] if where == "out" else extra[i]
-            for where, i in piece.residuals
+            for where, i in linearized.residuals
         ]
-        node = self.record(piece.linear, residuals, tangents)
+        node = self.record(linearized.linear, residuals, tangents)
         made = iter(node.outputs)
-        return [GradTracer(self, o, next(made)) if m else o for o, m in zip(outs, piece.out_mask)]
+        return [
+            GradTracer(self, o, next(made)) if m else o for o, m in zip(outs, linearized.out_mask)
+        ]
 
     def record(self, jaxpr: Jaxpr, residuals, tangents, backward=None) -> Node:
         """Put a linear program on the tape."""
@@ -148,7 +150,7 @@ class LinearizeTrace(CarryingTrace):
         return node
 
 
-class LinearPiece:
+class Linearized:
     """A linearized operation.
 
     Attributes:
@@ -186,7 +188,7 @@ class TangentTrace(StagingTrace):
     __slots__ = ()
 
     def process(self, prim, args, params):
-        rule = prim.rules.get(kinds.process)
+        rule = prim.rules.get(rule_kinds.trace_rule)
         if rule is not None:
             return rule(self, args, **params)
         try:
@@ -212,32 +214,34 @@ class TangentTrace(StagingTrace):
             if isinstance(a, Tracer) and a._trace is self:
                 found = True
                 if type(a) is not JitTracer:
-                    a._parts()
+                    a._split()
         return found
 
 
-def linear_piece(prim: Primitive, params: dict, avals: list, mask: tuple[bool, ...]) -> LinearPiece:
+def linearize_primitive(
+    prim: Primitive, params: dict, avals: list, mask: tuple[bool, ...]
+) -> Linearized:
     """The linearized piece of one operation."""
 
     def make():
         info = DebugInfo("linearize", prim.name)
-        rule = prim.rules.get(kinds.linearize)
-        if rule is not None and type(rule) is not kinds.Unsupported:
+        rule = prim.rules.get(rule_kinds.linearize)
+        if rule is not None and type(rule) is not rule_kinds.Unsupported:
             held = params.get("jaxpr")
-            return build_piece(
+            return build_linearized(
                 lambda *primals: rule(primals, mask, **params), avals, mask,
                 held.debug_info if held is not None else None,
             )  # fmt: skip
-        rule = prim.require(kinds.jvp, "differentiation")
+        rule = prim.require(rule_kinds.jvp, "differentiation")
 
         def linearized(*primals):
             return linearize_rule(
                 lambda ps, ts: rule(ps, ts, **params), primals, mask, prim.multiple_results
             )
 
-        return build_piece(linearized, avals, mask, info)
+        return build_linearized(linearized, avals, mask, info)
 
-    return remembered("linearize", prim, params, (tuple(avals), mask), make)
+    return derive("linearize", prim, params, (tuple(avals), mask), make)
 
 
 def linearize_rule(rule: Callable, primals: Sequence, mask, multiple: bool):
@@ -260,7 +264,7 @@ def linearize_rule(rule: Callable, primals: Sequence, mask, multiple: bool):
     return outs, linear, out_mask
 
 
-def build_piece(linearized: Callable, avals: Sequence, mask, debug_info=None) -> LinearPiece:
+def build_linearized(linearized: Callable, avals: Sequence, mask, debug_info=None) -> Linearized:
     """A piece from a function ``(*primals) -> (outs, linear program, out_mask)``.
 
     The linear program's constants are the residuals.
@@ -277,12 +281,12 @@ def build_piece(linearized: Callable, avals: Sequence, mask, debug_info=None) ->
         trace.live = False
     n_outs = len(outs)
     if not any(out_mask):
-        return LinearPiece(forward, n_outs, [], None, tuple(out_mask))
+        return Linearized(forward, n_outs, [], None, tuple(out_mask))
     linear = linear.replace(
         constvars=[], consts=[], invars=[*linear.constvars, *linear.invars],
         debug_info=trace.debug_info,
     )  # fmt: skip
-    return LinearPiece(forward, n_outs, places, linear, tuple(out_mask))
+    return Linearized(forward, n_outs, places, linear, tuple(out_mask))
 
 
 def _place_residuals(trace: StagingTrace, ins, outs, residuals):
@@ -330,7 +334,7 @@ def prune(jaxpr: Jaxpr) -> Jaxpr:
 
 def linearize_jaxpr(
     jaxpr: Jaxpr, mask: tuple[bool, ...], instantiate_outs: tuple[bool, ...] | None = None
-) -> LinearPiece:
+) -> Linearized:
     """The linearized piece of a program."""
 
     def make():
@@ -341,9 +345,9 @@ def linearize_jaxpr(
             linear, out_mask = tape_to_jaxpr(outs, tangents, trace.tape, ins, instantiate_outs)
             return outs, linear, out_mask
 
-        return build_piece(linearized, jaxpr.in_avals, mask, jaxpr.debug_info)
+        return build_linearized(linearized, jaxpr.in_avals, mask, jaxpr.debug_info)
 
-    return remembered_on(jaxpr, "linearize", (mask, instantiate_outs), make)
+    return derive_from_jaxpr(jaxpr, "linearize", (mask, instantiate_outs), make)
 
 
 def linearize_of(
@@ -366,7 +370,7 @@ def linearize_of(
     try:
         with set_trace(trace):
             outs = fun(*args)
-        split = [trace.parts(o) for o in outs]
+        split = [trace.split(o) for o in outs]
     finally:
         trace.live = False
     if state.check_tracer_leaks:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._base.config import state
-from .._ir import primitive as kinds
+from .._ir import rules as rule_kinds
 from .._ir.jaxpr import DebugInfo, Jaxpr, Literal, Var
 from .._trace.core import bind_on, call_on, ref_handlers, typeof
 from .._trace.staging import stage
-from .derived import remembered, remembered_on
+from .derived import derive, derive_from_jaxpr
 from .linearize import Node, Tangent
 from .zeros import Linear, Zero, add_tangents, instantiate
 
@@ -82,7 +82,7 @@ def transpose_jaxpr(
         result = stage(run, [*known_avals, *ct_avals], jaxpr.debug_info)
         return result, tuple(out_mask)
 
-    return remembered_on(jaxpr, "transpose", (linear, ct_mask, instantiate_outs), make)
+    return derive_from_jaxpr(jaxpr, "transpose", (linear, ct_mask, instantiate_outs), make)
 
 
 def backward_pass(
@@ -162,7 +162,7 @@ def transposed_once(linear: Jaxpr, residuals: Sequence, cts: Sequence) -> list:
 def transpose_eqn(eqn, linear_args: tuple[bool, ...], values: Sequence, cts: Sequence) -> list:
     """Cotangents (or ``None``) of one equation's operands, through its remembered piece."""
     prim, params = eqn.primitive, eqn.params
-    direct = prim.rules.get(kinds.backward)
+    direct = prim.rules.get(rule_kinds.transpose_direct)
     if direct is not None:
         return direct(cts, values, linear_args, [v.aval for v in eqn.invars], **params)
     avals = tuple(
@@ -170,18 +170,18 @@ def transpose_eqn(eqn, linear_args: tuple[bool, ...], values: Sequence, cts: Seq
     )
     ct_types = tuple(None if c is None else typeof(c) for c in cts)
     out_avals = tuple(v.aval for v in eqn.outvars)
-    jaxpr, out_mask = transpose_piece(prim, params, avals, linear_args, out_avals, ct_types)
+    jaxpr, out_mask = transpose_primitive(prim, params, avals, linear_args, out_avals, ct_types)
     operands = [v for v, is_lin in zip(values, linear_args) if not is_lin]
     operands.extend(c for c in cts if c is not None)
     found = iter(call_on(state.trace, jaxpr, operands))
     return [next(found) if m else None for m in out_mask]
 
 
-def transpose_piece(prim, params, avals, linear_args, out_avals, ct_types):
+def transpose_primitive(prim, params, avals, linear_args, out_avals, ct_types):
     """Program ``(*known operands, *cotangents) -> cotangents`` of one operation."""
 
     def make():
-        rule = prim.require(kinds.transpose, "reverse-mode differentiation")
+        rule = prim.require(rule_kinds.transpose, "reverse-mode differentiation")
         out_mask: list[bool] = []
 
         def run(*args):
@@ -201,7 +201,7 @@ def transpose_piece(prim, params, avals, linear_args, out_avals, ct_types):
         jaxpr = stage(run, avals_in, DebugInfo("transpose", prim.name))
         return jaxpr, tuple(out_mask)
 
-    return remembered("transpose", prim, params, (avals, linear_args, out_avals, ct_types), make)
+    return derive("transpose", prim, params, (avals, linear_args, out_avals, ct_types), make)
 
 
 def instantiated(cts: Sequence, avals: Sequence) -> list:

@@ -94,7 +94,7 @@ def add_tangents(x: Any, y: Any) -> Any:
 
 
 @add_any_p.rule(samples)
-def _():
+def _samples():
     yield Sample(f32(3), f32(3))
     yield Sample(c64(), c64())
     yield Sample(bf16(0, 2), bf16(0, 2))

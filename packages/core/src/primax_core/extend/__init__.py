@@ -4,7 +4,8 @@ Everything here is public, documented in ``docs/extending``, and versioned by :d
 What it does not offer, the core does not offer.
 """
 
-from typing import Final
+import warnings
+from typing import Any, Final
 
 # Types, programs
 from .._ir import dtypes as dtypes
@@ -32,7 +33,7 @@ from .._transform.dce import dce_jaxpr as dce_jaxpr
 from .._engine.discharge import discharge_jaxpr as discharge_jaxpr
 from .._engine.expansion import expanded as expanded
 from .jaxprs import interpret as interpret
-from .jaxprs import map_programs as map_programs
+from .jaxprs import map_jaxprs as map_jaxprs
 from .jaxprs import stage as stage
 from .jaxprs import walk as walk
 
@@ -44,7 +45,6 @@ from .._ir.rules import RuleKind as RuleKind
 from .._ir.rules import RuleState as RuleState
 from .._ir.rules import UnsupportedRule as UnsupportedRule
 from .._ir.rules import abstract as abstract
-from .._ir.rules import backward as backward
 from .._ir.rules import batch as batch
 from .._ir.rules import check as check
 from .._ir.rules import dce as dce
@@ -55,11 +55,12 @@ from .._ir.rules import jvp as jvp
 from .._ir.rules import linearize as linearize
 from .._ir.rules import lower as lower
 from .._ir.rules import memory_kinds as memory_kinds
-from .._ir.rules import process as process
-from .._ir.rules import save as save
+from .._ir.rules import trace_rule as trace_rule
+from .._ir.rules import partial_eval as partial_eval
 from .._ir.rules import taylor as taylor
 from .._ir.rules import transpose as transpose
-from .._runtime.dispatch import run as run
+from .._ir.rules import transpose_direct as transpose_direct
+from .._runtime.dispatch import impl as impl
 
 # What operations cost, for ``explain``
 from .._ir.costs import Cost as Cost
@@ -143,7 +144,7 @@ from .._runtime.sharding import Sharding as Sharding
 from .._runtime.sharding import SingleDeviceSharding as SingleDeviceSharding
 from .._trace.array import Array as Array
 from .._trace.array import register_method as register_method
-from .._engine.results import finished as finished
+from .._engine.results import as_result as as_result
 from .._engine.jit_cache import library_function as library_function
 from ..lax.promotion import any_number as any_number
 from ..lax.promotion import cast as cast
@@ -156,6 +157,30 @@ from ..lax.random_bits import random_unwrap_p as random_unwrap_p
 from ..lax.random_bits import random_wrap_p as random_wrap_p
 from .fast_path import ShortRoads as ShortRoads
 
-API_VERSION: Final = (1, 3)
+API_VERSION: Final = (1, 4)
 """Major and minor version of the door. What is here stays as it is within a major version; a minor
 one adds to it."""
+
+_RENAMED: Final = {
+    "backward": "transpose_direct",
+    "finished": "as_result",
+    "map_programs": "map_jaxprs",
+    "process": "trace_rule",
+    "run": "impl",
+    "save": "partial_eval",
+}
+"""Names of versions 1.0 to 1.3 that have another name now."""
+
+
+def __getattr__(name: str) -> Any:
+    """Resolve a former name, with a warning; these names are removed in version 2.0."""
+    current = _RENAMED.get(name)
+    if current is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warnings.warn(
+        f"{__name__}.{name} is called {current} since version 1.4 of the extension API; the old "
+        "name is removed in version 2.0",
+        DeprecationWarning,
+        stacklevel=2,
+    )
+    return globals()[current]

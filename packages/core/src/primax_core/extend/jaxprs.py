@@ -73,7 +73,7 @@ def walk(jaxpr: Jaxpr) -> Iterator[Eqn]:
             yield from walk(held)
 
 
-def map_programs(eqn: Eqn, fun: Callable[[Jaxpr], Jaxpr]) -> Eqn:
+def map_jaxprs(eqn: Eqn, fun: Callable[[Jaxpr], Jaxpr]) -> Eqn:
     """The equation with each program that it holds replaced by ``fun`` of it."""
 
     def mapped(value):

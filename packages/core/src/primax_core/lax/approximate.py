@@ -101,7 +101,7 @@ def _approximate(operand, k, axis, recall, is_max, size, aggregate) -> tuple[Arr
 
 
 @approx_top_k_p.rule(abstract)
-def _(
+def _abstract(
     x, *, k, reduction_dimension, recall_target, is_max_k, reduction_input_size_override,
     aggregate_to_topk,
 ):  # fmt: skip
@@ -126,7 +126,7 @@ def _(
 
 
 @approx_top_k_p.rule(lower)
-def _(ctx, x, *, reduction_dimension, is_max_k, **_):
+def _lower(ctx, x, *, reduction_dimension, is_max_k, **_):
     n = ctx.out_avals[0].shape[reduction_dimension]
     axes = list(range(ctx.in_avals[0].ndim))
     axes.append(axes.pop(reduction_dimension))
@@ -137,7 +137,7 @@ def _(ctx, x, *, reduction_dimension, is_max_k, **_):
 
 
 @approx_top_k_p.rule(lower.on("tpu"))
-def _(
+def _lower_tpu(
     ctx, x, *, k, reduction_dimension, recall_target, is_max_k, reduction_input_size_override,
     aggregate_to_topk,
 ):  # fmt: skip
@@ -181,7 +181,7 @@ def _comparator(ctx, dtype: Any, place: Any, is_max_k: bool) -> Any:
 
 
 @approx_top_k_p.rule(jvp)
-def _(primals, tangents, *, reduction_dimension, **params):
+def _jvp(primals, tangents, *, reduction_dimension, **params):
     (x,), (t,) = primals, tangents
     values, places = approx_top_k_p.bind(x, reduction_dimension=reduction_dimension, **params)
     none = Zero.like(places)
@@ -191,7 +191,7 @@ def _(primals, tangents, *, reduction_dimension, **params):
 
 
 @approx_top_k_p.rule(batch)
-def _(axis, args, dims, *, reduction_dimension, **params):
+def _batch(axis, args, dims, *, reduction_dimension, **params):
     (dim,) = dims
     at = reduction_dimension + (reduction_dimension >= dim)
     outs = approx_top_k_p.bind(args[0], reduction_dimension=at, **params)
@@ -199,7 +199,7 @@ def _(axis, args, dims, *, reduction_dimension, **params):
 
 
 @approx_top_k_p.rule(samples)
-def _():
+def _samples():
     options = {
         "k": 2, "reduction_dimension": 0, "recall_target": 0.95, "is_max_k": True,
         "reduction_input_size_override": -1, "aggregate_to_topk": True,

@@ -88,7 +88,7 @@ def _sum_rules(prim: Primitive, sign: Callable) -> None:
     """Derivatives of sums and differences."""
 
     @prim.rule(jvp)
-    def _(primals, tangents):
+    def _jvp(primals, tangents):
         out = prim.bind(*primals)
         shape = typeof(out).shape
         tx, ty = tangents
@@ -101,7 +101,7 @@ def _sum_rules(prim: Primitive, sign: Callable) -> None:
         return out, prim.bind(tx, ty)
 
     @prim.rule(transpose)
-    def _(ct, x, y):
+    def _transpose(ct, x, y):
         return [
             sum_to(ct, x.aval) if is_linear(x) else None,
             sum_to(sign(ct), y.aval) if is_linear(y) else None,
@@ -131,7 +131,7 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Ar
 
 
 @mul_p.rule(abstract)
-def _(x, y, *, out_dtype=None):
+def _mul_abstract(x, y, *, out_dtype=None):
     check_dtypes("mul", (x, y), _NUMBER)
     aval = x.update(shape=joint_shape("mul", (x, y)), weak_type=weak((x, y)))
     return aval if out_dtype is None else aval.update(dtype=out_dtype, weak_type=False)
@@ -154,7 +154,7 @@ derivatives(
 
 
 @mul_p.rule(transpose)
-def _(ct, x, y, **_):
+def _mul_transpose(ct, x, y, **_):
     def cotangent(known, aval, product):
         known = convert(known, typeof(ct).dtype, typeof(known).weak_type)
         found = sum_to(product(known), aval)
@@ -224,7 +224,7 @@ def reciprocal(x: ArrayLike) -> Array:
 
 
 @integer_pow_p.rule(abstract)
-def _(x, *, y):
+def _integer_pow_abstract(x, *, y):
     check_dtypes("integer_pow", (x,), _NUMBER)
     if y < 0 and dtypes.issubdtype(x.dtype, np.integer):
         raise TypeError(
@@ -255,7 +255,7 @@ elementwise_batching(integer_pow_p)
 
 
 @integer_pow_p.rule(jvp)
-def _(primals, tangents, *, y):
+def _integer_pow_jvp(primals, tangents, *, y):
     (x,), (g,) = primals, tangents
     out = integer_pow_p.bind(x, y=y)
     if type(g) is Zero or y == 0:
@@ -292,7 +292,7 @@ derivatives(
 
 
 @div_p.rule(transpose)
-def _(ct, x, y):
+def _div_transpose(ct, x, y):
     return [sum_to(div(ct, y), x.aval), None]
 
 
@@ -377,7 +377,7 @@ elementwise_samples(one_minus_square_p, "fc")
 
 
 @integer_pow_p.rule(samples)
-def _():
+def _integer_pow_samples():
     for exponent in (0, 1, 3, -2):
         yield Sample(f32(3, low=0.5), y=exponent)
     yield Sample(c64(2), y=2)

@@ -36,35 +36,35 @@ def _barrier(values: list) -> list:
 
 
 @optimization_barrier_p.rule(abstract)
-def _(*avals):
+def _abstract(*avals):
     return list(avals)
 
 
 @optimization_barrier_p.rule(lower)
-def _(ctx, *values):
+def _lower(ctx, *values):
     return list(hlo.OptimizationBarrierOp(values).results)
 
 
 @optimization_barrier_p.rule(jvp)
-def _(primals, tangents):
+def _jvp(primals, tangents):
     outs = optimization_barrier_p.bind(*primals)
     given = iter(_barrier([t for t in tangents if type(t) is not Zero]))
     return outs, [t if type(t) is Zero else next(given) for t in tangents]
 
 
 @optimization_barrier_p.rule(transpose)
-def _(cts, *operands):
+def _transpose(cts, *operands):
     given = iter(_barrier([c for c in cts if type(c) is not Zero]))
     return [None if type(c) is Zero else next(given) for c in cts]
 
 
 @optimization_barrier_p.rule(batch)
-def _(axis, args, dims):
+def _batch(axis, args, dims):
     return optimization_barrier_p.bind(*args), list(dims)
 
 
 @optimization_barrier_p.rule(dce)
-def _(used, eqn):
+def _dce(used, eqn):
     # What is not read need not wait for the rest.
     if not any(used):
         return [False] * len(eqn.invars), None
@@ -75,7 +75,7 @@ def _(used, eqn):
 
 
 @optimization_barrier_p.rule(samples)
-def _():
+def _samples():
     yield Sample(f32(3), bf16(0, 2))
     yield Sample(f32())
     yield Sample(c64(2), i32(2))

@@ -73,7 +73,7 @@ def _is_index(d) -> bool:
 
 
 @broadcast_in_dim_p.rule(abstract)
-def _(x, *, shape, broadcast_dimensions, sharding):
+def _broadcast_in_dim_abstract(x, *, shape, broadcast_dimensions, sharding):
     dims = broadcast_dimensions
     if len(shape) < x.ndim:
         raise TypeError(
@@ -107,7 +107,7 @@ def _(x, *, shape, broadcast_dimensions, sharding):
 
 
 @broadcast_in_dim_p.rule(lower)
-def _(ctx, x, *, shape, broadcast_dimensions, sharding):
+def _broadcast_in_dim_lower(ctx, x, *, shape, broadcast_dimensions, sharding):
     n, tail = len(shape), tail_of(ctx.in_avals[0])
     dims = (*broadcast_dimensions, *range(n, n + len(tail)))
     return shaped.broadcast_in_dim(x, (*shape, *tail), dims)
@@ -124,7 +124,7 @@ linear(broadcast_in_dim_p, _sum_back)
 
 
 @broadcast_in_dim_p.rule(batch)
-def _(axis, args, dims, *, shape, broadcast_dimensions, sharding):
+def _broadcast_in_dim_batch(axis, args, dims, *, shape, broadcast_dimensions, sharding):
     (x,), (dim,) = args, dims
     # The mapped axis goes behind the axis it follows in the operand.
     at = 0 if dim == 0 else broadcast_dimensions[dim - 1] + 1
@@ -341,7 +341,7 @@ def broadcasted_iota(
 
 
 @iota_p.rule(abstract)
-def _(*, dtype, shape, dimension, sharding):
+def _iota_abstract(*, dtype, shape, dimension, sharding):
     if not accepts(dtype, ("number",)):
         raise TypeError(
             f"iota does not accept dtype {dtype.name}. Accepted dtypes are subtypes of integer, "
@@ -356,12 +356,12 @@ def _(*, dtype, shape, dimension, sharding):
 
 
 @iota_p.rule(lower)
-def _(ctx, *, dtype, shape, dimension, sharding):
+def _iota_lower(ctx, *, dtype, shape, dimension, sharding):
     return shaped.iota(shape, dtype, dimension)
 
 
 @broadcast_in_dim_p.rule(samples)
-def _():
+def _broadcast_in_dim_samples():
     yield Sample(f32(), shape=(2, 3), broadcast_dimensions=(), sharding=None)
     yield Sample(f32(3), shape=(2, 3), broadcast_dimensions=(1,), sharding=None)
     yield Sample(f32(2, 1), shape=(2, 4, 3), broadcast_dimensions=(0, 2), sharding=None)
@@ -370,6 +370,6 @@ def _():
 
 
 @iota_p.rule(samples)
-def _():
+def _iota_samples():
     for dtype, shape, axis in ((np.int32, (4,), 0), (np.float32, (2, 3), 1), (np.uint8, (0, 2), 0)):
         yield Sample(dtype=np.dtype(dtype), shape=shape, dimension=axis, sharding=None)

@@ -313,12 +313,12 @@ for _p in (ppermute_p, all_gather_p, all_to_all_p, reduce_scatter_p, axis_index_
 
 
 @axis_index_p.rule(abstract)
-def _(*, axis_name):
+def _axis_index_abstract(*, axis_name):
     return ShapedArray((), np.dtype(np.int32))
 
 
 @all_gather_p.rule(abstract)
-def _(x, *, all_gather_dimension, axis_size, tiled, **_):
+def _all_gather_abstract(x, *, all_gather_dimension, axis_size, tiled, **_):
     d = all_gather_dimension
     if tiled:
         return x.update(shape=(*x.shape[:d], x.shape[d] * axis_size, *x.shape[d + 1 :]))
@@ -326,7 +326,7 @@ def _(x, *, all_gather_dimension, axis_size, tiled, **_):
 
 
 @all_to_all_p.rule(abstract)
-def _(x, *, split_axis, concat_axis, axis_size, tiled, **_):
+def _all_to_all_abstract(x, *, split_axis, concat_axis, axis_size, tiled, **_):
     shape = list(x.shape)
     if tiled:
         shape[split_axis] //= axis_size
@@ -338,7 +338,7 @@ def _(x, *, split_axis, concat_axis, axis_size, tiled, **_):
 
 
 @reduce_scatter_p.rule(abstract)
-def _(x, *, scatter_dimension, axis_size, tiled, **_):
+def _reduce_scatter_abstract(x, *, scatter_dimension, axis_size, tiled, **_):
     shape = list(x.shape)
     if tiled:
         shape[scatter_dimension] //= axis_size
@@ -366,13 +366,13 @@ for _p in (
 
 def _linear(prim: Primitive, transposed: Callable) -> None:
     @prim.rule(jvp)
-    def _(primals, tangents, **params):
+    def _jvp(primals, tangents, **params):
         out = prim.bind(*primals, **params)
         (t,) = tangents
         return out, Zero.like(out) if type(t) is Zero else prim.bind(t, **params)
 
     @prim.rule(transpose)
-    def _(ct, x, **params):
+    def _transpose(ct, x, **params):
         return [transposed(instantiate(ct), x.aval, **params)]
 
 
@@ -410,7 +410,7 @@ for _p in (pmax_p, pmin_p):
 
 def _reduction(prim: Primitive, reduce: Callable, of_constant: Callable) -> None:
     @prim.rule(batch)
-    def _(axis, args, dims, *, axes, axis_index_groups):
+    def _batch(axis, args, dims, *, axes, axis_index_groups):
         (x,), (d,) = args, dims
         rest = tuple(a for a in axes if a != axis.name)
         if len(rest) < len(axes):
@@ -427,7 +427,7 @@ _reduction(pmin_p, reduce_min, lambda x, n: x)
 
 
 @axis_index_p.rule(batch)
-def _(axis, args, dims, *, axis_name):
+def _axis_index_batch(axis, args, dims, *, axis_name):
     if axis_name != axis.name:
         return axis_index_p.bind(axis_name=axis_name), None
     return iota(np.int32, axis.size), 0
@@ -442,7 +442,7 @@ def _mapped(prim: Primitive, on_front: Callable, shift: tuple[str, ...]) -> None
     """
 
     @prim.rule(batch)
-    def _(axis, args, dims, *, axis_name, **params):
+    def _batch(axis, args, dims, *, axis_name, **params):
         (x,), (d,) = args, dims
         x = at_front(x, d, axis.size)
         if axis.name not in axis_name:
@@ -526,7 +526,7 @@ def _collective_samples(prim: Primitive, fun: Callable, *operands: Any) -> None:
         return batch_of(lambda y: [fun(y)], [x], [typeof(x).ndim - 1], axis)[0]
 
     @prim.rule(samples)
-    def _():
+    def _samples():
         for operand in operands:
             yield Sample(operand).set(call=mapped, without=gone)
 

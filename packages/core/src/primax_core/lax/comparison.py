@@ -36,7 +36,7 @@ def _comparison(name: str, direction: str, kinds: Sequence[str], total: bool = F
     keys = direction in ("EQ", "NE") and not total
 
     @prim.rule(abstract)
-    def _(x, y):
+    def _abstract(x, y):
         if keys and isinstance(x.dtype, dtypes.ExtendedDType):
             same_dtypes(name, (x, y))
         else:
@@ -44,7 +44,7 @@ def _comparison(name: str, direction: str, kinds: Sequence[str], total: bool = F
         return ShapedArray(joint_shape(name, (x, y)), np.dtype(np.bool_), weak((x, y)))
 
     @prim.rule(lower)
-    def _(ctx, x, y):
+    def _lower(ctx, x, y):
         dtype = ctx.in_avals[0].dtype
         if isinstance(dtype, dtypes.ExtendedDType):
             return _compare_buffers(ctx, direction, x, y)

@@ -19,7 +19,7 @@ from .._lower.lazy import hlo, ir, mlir
 from .._trace.core import Tracer, call_on, typeof
 from .._trace.staging import eval_jaxpr, has_tracers
 from .._transform.batching import batch_jaxpr
-from .._transform.call_rules import calls_program
+from .._transform.call_rules import add_call_rules
 from .trigonometric import cos, sin
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
@@ -187,17 +187,17 @@ def emit_composite(
     return ctx.take_tokens(ordered, list(op.results))
 
 
-calls_program(composite_p, "call_jaxpr")
+add_call_rules(composite_p, "call_jaxpr")
 
 
 @composite_p.rule(lower)
-def _(ctx, *values, name, attributes, version, call_jaxpr):
+def _lower(ctx, *values, name, attributes, version, call_jaxpr):
     given = {k: _attribute(v) for k, v in attributes if v is not None}
     return emit_composite(ctx, values, name, given, version, call_jaxpr)
 
 
 @composite_p.rule(jvp)
-def _(primals, tangents, **_):
+def _jvp(primals, tangents, **_):
     raise ValueError(_NO_JVP)
 
 
@@ -205,14 +205,14 @@ composite_p.unsupported(transpose, _NO_JVP)
 
 
 @composite_p.rule(batch)
-def _(axis, args, dims, *, call_jaxpr, **_):
+def _batch(axis, args, dims, *, call_jaxpr, **_):
     # The name stands for one example; what it means for a batch is not known.
     program, out_dims = batch_jaxpr(call_jaxpr, tuple(dims), axis)
     return eval_jaxpr(program, args), list(out_dims)
 
 
 @composite_p.rule(samples)
-def _():
+def _samples():
     tangent = composite(lambda x, *, scale: sin(x) / (cos(x) * scale), "primax.sample")
     no_jvp = dict.fromkeys(("jvp", "transpose", "second order", "symbolic zeros"), _NO_JVP)
     yield Sample(f32(3, low=-1, high=1)).set(call=lambda x: tangent(x, scale=2.0), without=no_jvp)

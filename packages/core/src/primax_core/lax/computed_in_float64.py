@@ -158,7 +158,7 @@ _log_p.unsupported(samples, "the functions that are computed with it have sample
 
 
 @_log_p.rule(lower.on("cpu"))
-def _(ctx, x):
+def _lower_cpu(ctx, x):
     if ctx.in_avals[0].dtype != dtypes.f64:
         return hlo.log(x)
     shape = ctx.in_avals[0].shape
@@ -281,7 +281,7 @@ def wide(
         return slopes[i].bind
 
     @prim.rule(jvp)
-    def _(primals, tangents):
+    def _jvp(primals, tangents):
         out = prim.bind(*primals)
         shape = typeof(out).shape
         total: Any = Zero.like(out)

@@ -10,7 +10,7 @@ from .._ir.primitive import Primitive, abstract, batch, lower
 from .._ir.samples import Sample, f32, samples
 from .._lower.lazy import ir, mlir
 from .._runtime.array import default_sharding
-from .._runtime.dispatch import run
+from .._runtime.dispatch import impl
 from .._runtime.sharding import Sharding
 from .._trace.core import typeof
 from .elementwise import linear
@@ -62,20 +62,20 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
 
 
 @sharding_constraint_p.rule(abstract)
-def _(x, *, sharding, unconstrained_dims):
+def _abstract(x, *, sharding, unconstrained_dims):
     return x
 
 
 @sharding_constraint_p.rule(lower)
-def _(ctx, x, *, sharding, unconstrained_dims):
+def _lower(ctx, x, *, sharding, unconstrained_dims):
     text = sharding._sdy(ctx.in_avals[0].ndim)
     if text is None:
         return x
     return mlir.sdy().sharding_constraint(x, ir.Attribute.parse(text))
 
 
-@sharding_constraint_p.rule(run)
-def _(x, *, sharding, unconstrained_dims):
+@sharding_constraint_p.rule(impl)
+def _impl(x, *, sharding, unconstrained_dims):
     return moved(x, sharding, ArrayCopySemantics.REUSE_INPUT)
 
 
@@ -83,14 +83,14 @@ linear(sharding_constraint_p, lambda ct, x, **params: sharding_constraint_p.bind
 
 
 @sharding_constraint_p.rule(batch)
-def _(axis, args, dims, *, sharding, unconstrained_dims):
+def _batch(axis, args, dims, *, sharding, unconstrained_dims):
     (dim,) = dims
     free = frozenset({d + (d >= dim) for d in unconstrained_dims} | {dim})
     return sharding_constraint_p.bind(*args, sharding=sharding, unconstrained_dims=free), dim
 
 
 @sharding_constraint_p.rule(samples)
-def _():
+def _samples():
     here = {"sharding": default_sharding(), "unconstrained_dims": frozenset()}
     yield Sample(f32(2, 3), **here)
     yield Sample(f32(), **here)

@@ -174,7 +174,7 @@ def element_type(dtype: Any) -> Any:
 
 
 @dot_general_p.rule(abstract)
-def _(x, y, *, dimension_numbers, precision, preferred_element_type, out_sharding):
+def _abstract(x, y, *, dimension_numbers, precision, preferred_element_type, out_sharding):
     for i, a in enumerate((x, y)):
         check_kind("dot_general", a.dtype, ("number", "bool"), i)
     (xc, yc), (xb, yb) = dimension_numbers
@@ -271,7 +271,7 @@ def _bits(dtype: Any) -> int:
 
 
 @dot_general_p.rule(lower)
-def _(ctx, x, y, *, dimension_numbers, precision, preferred_element_type, out_sharding):
+def _lower(ctx, x, y, *, dimension_numbers, precision, preferred_element_type, out_sharding):
     (xc, yc), (xb, yb) = dimension_numbers
     (xa, ya), (oa,) = ctx.in_avals, ctx.out_avals
     x_dtype, y_dtype = product_dtypes(xa.dtype, ya.dtype, oa.dtype)
@@ -309,7 +309,7 @@ def product_dtypes(x: Any, y: Any, out: Any) -> tuple[Any, Any]:
 
 
 @dot_general_p.rule(jvp)
-def _(primals, tangents, **params):
+def _jvp(primals, tangents, **params):
     return bilinear_jvp(dot_general_p, primals, tangents, params)
 
 
@@ -330,7 +330,7 @@ def bilinear_jvp(
 
 
 @dot_general_p.rule(transpose)
-def _(ct, x, y, *, dimension_numbers, **params):
+def _transpose(ct, x, y, *, dimension_numbers, **params):
     (xc, yc), (xb, yb) = dimension_numbers
     if type(ct) is Zero:
         return [None, None]
@@ -359,7 +359,7 @@ def _cotangent(ct, aval: ShapedArray, contracting, stack, other, other_c, other_
 
 
 @dot_general_p.rule(batch)
-def _(axis, args, dims, *, dimension_numbers, **params):
+def _batch(axis, args, dims, *, dimension_numbers, **params):
     (x, y), (dx, dy) = args, dims
     (xc, yc), (xb, yb) = dimension_numbers
     if dx is not None:
@@ -381,7 +381,7 @@ def _place(dim: int, contracting, stack) -> int:
 
 
 @dot_general_p.rule(samples)
-def _():
+def _samples():
     options = {"precision": None, "out_sharding": None}
     f, c = np.dtype(np.float32), np.dtype(np.complex64)
     matrices = (((1,), (0,)), ((), ()))

@@ -70,7 +70,7 @@ def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
 
 
 @convert_element_type_p.rule(abstract)
-def _(x, *, new_dtype, weak_type, sharding=None):
+def _convert_element_type_abstract(x, *, new_dtype, weak_type, sharding=None):
     extended = dtypes.ExtendedDType
     if x.dtype != new_dtype and (isinstance(x.dtype, extended) or isinstance(new_dtype, extended)):
         raise ValueError(f"Cannot convert_element_type from {x.dtype.name} to {new_dtype.name}")
@@ -78,7 +78,7 @@ def _(x, *, new_dtype, weak_type, sharding=None):
 
 
 @convert_element_type_p.rule(lower)
-def _(ctx, x, *, new_dtype, **_):
+def _convert_element_type_lower(ctx, x, *, new_dtype, **_):
     aval = ctx.in_avals[0]
     return converted(ctx, x, aval.dtype, new_dtype, aval.shape)
 
@@ -98,7 +98,7 @@ def converted(ctx: Any, x: Any, old: Any, new: Any, shape: tuple[int, ...]) -> A
 
 
 @convert_element_type_p.rule(jvp)
-def _(primals, tangents, *, new_dtype, **params):
+def _convert_element_type_jvp(primals, tangents, *, new_dtype, **params):
     (x,), (t,) = primals, tangents
     out = convert_element_type_p.bind(x, new_dtype=new_dtype, **params)
     if type(t) is Zero or not dtypes.issubdtype(new_dtype, np.inexact):
@@ -107,7 +107,7 @@ def _(primals, tangents, *, new_dtype, **params):
 
 
 @convert_element_type_p.rule(transpose)
-def _(ct, x, **_):
+def _convert_element_type_transpose(ct, x, **_):
     return [convert(ct, x.aval.dtype, x.aval.weak_type)]
 
 
@@ -138,7 +138,7 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
 
 
 @bitcast_convert_type_p.rule(abstract)
-def _(x, *, new_dtype):
+def _bitcast_convert_type_abstract(x, *, new_dtype):
     old, new = (0 if _unfit(d) else dtypes.itemsize_bits(d) for d in (x.dtype, new_dtype))
     if x.dtype == new_dtype:
         return x.strip_weak_type()
@@ -172,14 +172,14 @@ def _unfit(dtype: Any) -> bool:
 
 
 @bitcast_convert_type_p.rule(lower)
-def _(ctx, x, *, new_dtype):
+def _bitcast_convert_type_lower(ctx, x, *, new_dtype):
     if ctx.in_avals[0].dtype == new_dtype:
         return x
     return hlo.bitcast_convert(mlir.type_of(ctx.out_avals[0]), x)
 
 
 @bitcast_convert_type_p.rule(batch)
-def _(axis, args, dims, *, new_dtype):
+def _bitcast_convert_type_batch(axis, args, dims, *, new_dtype):
     (x,), (d,) = args, dims
     if d == typeof(x).ndim - 1:  # the last axis may be part of elements
         x, d = move_axis(x, d, 0, axis.size), 0
@@ -218,7 +218,7 @@ def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int)
 
 
 @reduce_precision_p.rule(abstract)
-def _(x, *, exponent_bits, mantissa_bits):
+def _reduce_precision_abstract(x, *, exponent_bits, mantissa_bits):
     if exponent_bits < 1:
         raise ValueError(f"reduce_precision: exponent_bits must be positive; got {exponent_bits}")
     if mantissa_bits < 0:
@@ -230,7 +230,7 @@ def _(x, *, exponent_bits, mantissa_bits):
 
 
 @reduce_precision_p.rule(lower)
-def _(ctx, x, *, exponent_bits, mantissa_bits):
+def _reduce_precision_lower(ctx, x, *, exponent_bits, mantissa_bits):
     return hlo.reduce_precision(x, mlir.i32(exponent_bits), mlir.i32(mantissa_bits))
 
 
@@ -239,7 +239,7 @@ elementwise_batching(reduce_precision_p)
 
 
 @convert_element_type_p.rule(samples)
-def _():
+def _convert_element_type_samples():
     wide, narrow = np.dtype(np.float32), np.dtype(dtypes.bfloat16)
     yield Sample(f32(3, 2), new_dtype=narrow, weak_type=False, sharding=None)
     yield Sample(bf16(), new_dtype=wide, weak_type=True, sharding=None)
@@ -250,7 +250,7 @@ def _():
 
 
 @bitcast_convert_type_p.rule(samples)
-def _():
+def _bitcast_convert_type_samples():
     only = {"symbolic zeros": "there is no derivative"}
     yield Sample(i32(3), new_dtype=np.dtype(np.uint32)).set(without=only)
     yield Sample(i32(2), new_dtype=np.dtype(np.uint8)).set(without=only)
@@ -258,7 +258,7 @@ def _():
 
 
 @reduce_precision_p.rule(samples)
-def _():
+def _reduce_precision_samples():
     rounded = dict.fromkeys(("jvp", "transpose", "second order"), "tangents are rounded too")
     yield Sample(f32(3, 2), exponent_bits=5, mantissa_bits=10).set(without=rounded)
     yield Sample(bf16(0), exponent_bits=8, mantissa_bits=3)

@@ -257,7 +257,7 @@ def conv_transpose(
 
 
 @conv_general_dilated_p.rule(abstract)
-def _(x, k, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers,
+def _abstract(x, k, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers,
       feature_group_count, batch_group_count, preferred_element_type, **_):  # fmt: skip
     name = "conv_general_dilated"
     for i, a in enumerate((x, k)):
@@ -389,7 +389,7 @@ def _convolution(ctx, x, k, *, precision, preferred_element_type, out_sharding, 
 
 
 @conv_general_dilated_p.rule(lower.on("cpu"))
-def _(ctx, x, k, *, precision, preferred_element_type, out_sharding, **layout):
+def _lower_cpu(ctx, x, k, *, precision, preferred_element_type, out_sharding, **layout):
     params = {
         "precision": precision,
         "preferred_element_type": preferred_element_type,
@@ -431,12 +431,12 @@ def _attributes(layout: dict[str, Any], precision) -> dict[str, Any]:
 
 
 @conv_general_dilated_p.rule(jvp)
-def _(primals, tangents, **params):
+def _jvp(primals, tangents, **params):
     return bilinear_jvp(conv_general_dilated_p, primals, tangents, params)
 
 
 @conv_general_dilated_p.rule(transpose)
-def _(ct, x, k, **params):
+def _transpose(ct, x, k, **params):
     if type(ct) is Zero:
         return [None, None]
     if is_linear(x):
@@ -527,7 +527,9 @@ def _wider(ct, other) -> Any:
 
 
 @conv_general_dilated_p.rule(batch)
-def _(axis, args, dims, *, dimension_numbers, feature_group_count, batch_group_count, **params):
+def _batch(
+    axis, args, dims, *, dimension_numbers, feature_group_count, batch_group_count, **params
+):
     (x, k), (dx, dk) = args, dims
     lhs, rhs, out = dimension_numbers
 
@@ -568,7 +570,7 @@ def _merged_in_groups(x: Any, dim: int, target: int, groups: int) -> Array:
 
 
 @conv_general_dilated_p.rule(samples)
-def _():
+def _samples():
     def sample(*operands, lhs_dilation=(1, 1), strides=(1, 1), pads=((0, 0), (0, 0)), groups=1,
                batches=1, rhs_dilation=(1, 1)):  # fmt: skip
         return Sample(*operands).set(call=lambda x, k: conv_general_dilated(

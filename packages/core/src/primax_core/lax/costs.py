@@ -291,7 +291,7 @@ _TABLE: Final = {name: rule for rule, names in _GROUPS.items() for name in names
 
 
 @cost.falls_back
-def _(prim: Primitive) -> Callable[..., Cost]:
+def _cost_fallback(prim: Primitive) -> Callable[..., Cost]:
     if f"{prim.home}.".startswith(f"{_ROOT}.") and prim.name in _TABLE:
         return _TABLE[prim.name]
     if prim.find(expand) is not None:

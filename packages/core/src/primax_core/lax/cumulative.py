@@ -272,12 +272,12 @@ def _cumulative(
     check = only(*kinds)
 
     @prim.rule(abstract)
-    def _(x, *, axis, reverse):
+    def _abstract(x, *, axis, reverse):
         check(prim.name, x.dtype)
         return x
 
     @prim.rule(lower)
-    def _(ctx, x, *, axis, reverse):
+    def _lower(ctx, x, *, axis, reverse):
         dtype = ctx.in_avals[0].dtype
 
         def run(x):
@@ -291,7 +291,7 @@ def _cumulative(
     if linearized is not None:
 
         @prim.rule(jvp)
-        def _(primals, tangents, *, axis, reverse):
+        def _jvp(primals, tangents, *, axis, reverse):
             if type(tangents[0]) is Zero:
                 out = prim.bind(*primals, axis=axis, reverse=reverse)
                 return out, Zero.like(out)
@@ -299,7 +299,7 @@ def _cumulative(
             return out, tangent
 
     @prim.rule(batch)
-    def _(mapped, args, dims, *, axis, reverse):
+    def _batch(mapped, args, dims, *, axis, reverse):
         (dim,) = dims
         return prim.bind(args[0], axis=axis + (axis >= dim), reverse=reverse), dim
 
@@ -348,7 +348,7 @@ _cumulative(cumlogsumexp_p, ("inexact",), _log_add_exp, _log_add_exp_with_tangen
 
 
 @cumsum_p.rule(jvp)
-def _(primals, tangents, *, axis, reverse):
+def _jvp(primals, tangents, *, axis, reverse):
     out = cumsum_p.bind(*primals, axis=axis, reverse=reverse)
     if type(tangents[0]) is Zero:
         return out, Zero.like(out)
@@ -356,13 +356,13 @@ def _(primals, tangents, *, axis, reverse):
 
 
 @cumsum_p.rule(transpose)
-def _(ct, x, *, axis, reverse):
+def _transpose(ct, x, *, axis, reverse):
     return [cumsum_p.bind(ct, axis=axis, reverse=not reverse)]
 
 
 def _cumulative_samples(prim: Primitive, complex_too: bool) -> None:
     @prim.rule(samples)
-    def _():
+    def _samples():
         yield Sample(f32(5), axis=0, reverse=False)
         yield Sample(f32(3, 4), axis=1, reverse=True)
         yield Sample(f32(0, 3), axis=0, reverse=False)

@@ -46,12 +46,12 @@ register_value_type(DimExpr, _aval)
 
 
 @dim_as_value_p.rule(abstract)
-def _(*, dim):
+def _abstract(*, dim):
     return _aval(dim)
 
 
 @dim_as_value_p.rule(lower)
-def _(ctx, *, dim):
+def _lower(ctx, *, dim):
     return shaped.size_value(dim, ctx.out_avals[0].dtype)
 
 
@@ -59,7 +59,7 @@ dim_as_value_p.unsupported(jvp, "it has no operands, and its value is an integer
 
 
 @dim_as_value_p.rule(samples)
-def _():
+def _samples():
     why = "its value is that of a program's arguments, which a call by itself does not have"
     unseen = ("abstract", "weak type", "compiled", "purity", "mutation", "programs")
     dim = SymbolicScope().variable("a")

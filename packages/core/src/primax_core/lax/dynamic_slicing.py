@@ -197,7 +197,7 @@ _wrapped_update = library_function(
 
 
 @dynamic_slice_p.rule(abstract)
-def _(x, *indices, slice_sizes):
+def _dynamic_slice_abstract(x, *indices, slice_sizes):
     if len(indices) != x.ndim or len(slice_sizes) != x.ndim:
         raise ValueError(
             "dynamic_slice requires an index and a size for each axis of the operand, got "
@@ -218,7 +218,7 @@ def _(x, *indices, slice_sizes):
 
 
 @dynamic_slice_p.rule(lower)
-def _(ctx, x, *indices, slice_sizes):
+def _dynamic_slice_lower(ctx, x, *indices, slice_sizes):
     tail = tail_of(ctx.in_avals[0])
     return shaped.dynamic_slice(x, _with_tail(ctx, indices, 1, tail), (*slice_sizes, *tail))
 
@@ -232,7 +232,7 @@ def _with_tail(ctx, indices, first: int, tail) -> list:
 
 
 @dynamic_slice_p.rule(jvp)
-def _(primals, tangents, *, slice_sizes):
+def _dynamic_slice_jvp(primals, tangents, *, slice_sizes):
     out = dynamic_slice_p.bind(*primals, slice_sizes=slice_sizes)
     if type(tangents[0]) is Zero:
         return out, Zero.like(out)
@@ -240,7 +240,7 @@ def _(primals, tangents, *, slice_sizes):
 
 
 @dynamic_slice_p.rule(transpose)
-def _(ct, x, *indices, slice_sizes):
+def _dynamic_slice_transpose(ct, x, *indices, slice_sizes):
     none = [None] * len(indices)
     if type(ct) is Zero:
         return [None, *none]
@@ -248,7 +248,7 @@ def _(ct, x, *indices, slice_sizes):
 
 
 @dynamic_slice_p.rule(batch)
-def _(axis, args, dims, *, slice_sizes):
+def _dynamic_slice_batch(axis, args, dims, *, slice_sizes):
     (x, *indices), (x_dim, *i_dims) = args, dims
     if all(d is None for d in i_dims):
         zero = _zero_index(indices)
@@ -319,7 +319,7 @@ def dynamic_update_slice(
 
 
 @dynamic_update_slice_p.rule(abstract)
-def _(x, update, *indices):
+def _dynamic_update_slice_abstract(x, update, *indices):
     if update.ndim != x.ndim:
         raise TypeError(
             "dynamic_update_slice update must have the same rank as operand, got update shape "
@@ -341,13 +341,13 @@ def _(x, update, *indices):
 
 
 @dynamic_update_slice_p.rule(lower)
-def _(ctx, x, update, *indices):
+def _dynamic_update_slice_lower(ctx, x, update, *indices):
     tail = tail_of(ctx.in_avals[0])
     return hlo.dynamic_update_slice(x, update, _with_tail(ctx, indices, 2, tail))
 
 
 @dynamic_update_slice_p.rule(jvp)
-def _(primals, tangents):
+def _dynamic_update_slice_jvp(primals, tangents):
     x, update, *indices = primals
     tx, tu, *_ = tangents
     out = dynamic_update_slice_p.bind(x, update, *indices)
@@ -357,7 +357,7 @@ def _(primals, tangents):
 
 
 @dynamic_update_slice_p.rule(transpose)
-def _(ct, x, update, *indices):
+def _dynamic_update_slice_transpose(ct, x, update, *indices):
     none = [None] * len(indices)
     if type(ct) is Zero:
         return [None, None, *none]
@@ -372,7 +372,7 @@ def _(ct, x, update, *indices):
 
 
 @dynamic_update_slice_p.rule(batch)
-def _(axis, args, dims):
+def _dynamic_update_slice_batch(axis, args, dims):
     (x, update, *indices), (x_dim, u_dim, *i_dims) = args, dims
     if all(d is None for d in i_dims):
         at = x_dim if x_dim is not None else u_dim
@@ -508,7 +508,7 @@ def dynamic_update_index_in_dim(
 
 
 @dynamic_slice_p.rule(samples)
-def _():
+def _dynamic_slice_samples():
     start = i32(low=-1, high=4)
     yield Sample(f32(5), start, slice_sizes=(2,))
     yield Sample(f32(4, 3), start, start, slice_sizes=(2, 3))
@@ -518,7 +518,7 @@ def _():
 
 
 @dynamic_update_slice_p.rule(samples)
-def _():
+def _dynamic_update_slice_samples():
     start = i32(low=-1, high=4)
     yield Sample(f32(5), f32(2), start)
     yield Sample(f32(4, 3), f32(2, 3), start, start)

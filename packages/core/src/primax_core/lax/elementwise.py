@@ -142,7 +142,7 @@ def elementwise(
     """
 
     @prim.rule(abstract)
-    def _(*avals, **_):
+    def _abstract(*avals, **_):
         check_dtypes(prim.name, avals, kinds)
         dtype = avals[0].dtype if out_dtype is None else out_dtype(avals[0].dtype)
         return ShapedArray(joint_shape(prim.name, avals), dtype, weak(avals))
@@ -155,7 +155,7 @@ def elementwise_lowering(prim: Primitive, emit: Callable) -> None:
     """Lowering of an elementwise primitive, from a function of operands of one shape."""
 
     @prim.rule(lower)
-    def _(ctx, *values, **params):
+    def _lower(ctx, *values, **params):
         return emit(ctx, *same_shapes(ctx, values), **params)
 
 
@@ -212,7 +212,7 @@ def elementwise_batching(prim: Primitive) -> None:
     """
 
     @prim.rule(batch)
-    def _(axis, args, dims, **params):
+    def _batch(axis, args, dims, **params):
         ranks = [typeof(a).ndim - (d is not None) for a, d in zip(args, dims)]
         rank = max(ranks)
         places = {d for d, r in zip(dims, ranks) if d is not None and r == rank}
@@ -261,7 +261,7 @@ def elementwise_samples(
     """
 
     @prim.rule(samples)
-    def _():
+    def _samples():
         for kind in kinds:
             limits = {"low": low, "high": high} if kind in "fc" else {}
             make = {"f": f32, "c": c64, "i": i32, "u": u8, "b": b1}[kind]
@@ -287,7 +287,7 @@ def derivatives(prim: Primitive, *rules: Callable | None) -> None:
     """
 
     @prim.rule(jvp)
-    def _(primals, tangents, **params):
+    def _jvp(primals, tangents, **params):
         out = prim.bind(*primals, **params)
         aval = typeof(out)
         total: Any = Zero(aval.tangent_aval())
@@ -301,7 +301,7 @@ def no_derivative(prim: Primitive) -> None:
     """The derivative is zero everywhere."""
 
     @prim.rule(jvp)
-    def _(primals, tangents, **params):
+    def _jvp(primals, tangents, **params):
         outs = prim.bind(*primals, **params)
         if prim.multiple_results:
             return outs, [Zero.like(o) for o in outs]
@@ -316,7 +316,7 @@ def linear(prim: Primitive, transpose_rule: Callable) -> None:
     """
 
     @prim.rule(jvp)
-    def _(primals, tangents, **params):
+    def _jvp(primals, tangents, **params):
         out = prim.bind(*primals, **params)
         t = tangents[0]
         if type(t) is Zero:
@@ -324,7 +324,7 @@ def linear(prim: Primitive, transpose_rule: Callable) -> None:
         return out, prim.bind(t, *primals[1:], **params)
 
     @prim.rule(transpose)
-    def _(ct, x, *others, **params):
+    def _transpose(ct, x, *others, **params):
         if type(ct) is Zero:
             return [None] * (1 + len(others))
         assert is_linear(x)

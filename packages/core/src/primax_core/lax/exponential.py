@@ -194,7 +194,7 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 @pow_p.rule(abstract)
-def _(x, y):
+def _abstract(x, y):
     check_kind("pow", x.dtype, _INEXACT, 0)
     check_kind("pow", y.dtype, ("number",), 1)
     if x.dtype != y.dtype and not dtypes.issubdtype(y.dtype, np.integer):
@@ -217,7 +217,7 @@ elementwise_batching(pow_p)
 
 
 @pow_p.rule(jvp)
-def _(primals, tangents):
+def _jvp(primals, tangents):
     (x, y), (gx, gy) = primals, tangents
     out = pow(x, y)
     aval = typeof(out)
@@ -249,7 +249,7 @@ elementwise_samples(cbrt_p, "f", low=0.2, high=3, accuracy=None)
 
 
 @pow_p.rule(samples)
-def _():
+def _samples():
     base = f32(3, low=0.2)
     yield Sample(base, f32(3))
     yield Sample(base, f32())

@@ -27,12 +27,12 @@ _NO_JVP = (
 
 
 @call_exported_p.rule(abstract)
-def _(*avals, exported, out_avals):
+def _abstract(*avals, exported, out_avals):
     return list(out_avals)
 
 
 @call_exported_p.rule(lower)
-def _(ctx, *values, exported, **_):
+def _lower(ctx, *values, exported, **_):
     return exported.lower(ctx, values)
 
 
@@ -52,7 +52,7 @@ def _sample_call(x: Any) -> Any:
 
 
 @call_exported_p.rule(samples)
-def _():
+def _samples():
     without = dict.fromkeys(("jvp", "transpose", "second order", "symbolic zeros"), _NO_JVP)
     without |= dict.fromkeys(("batching", "nested batching"), _NO_BATCHES)
     yield Sample(f32(3)).set(call=_sample_call, without=without)

@@ -112,7 +112,7 @@ def _operand_dtype(dtype: Any, kind: FftType) -> Any:
 
 
 @fft_p.rule(abstract)
-def _(x, *, fft_type, fft_lengths):
+def _abstract(x, *, fft_type, fft_lengths):
     n = len(fft_lengths)
     if n > x.ndim:
         raise ValueError(
@@ -159,7 +159,7 @@ def _checked(x: ShapedArray, kind: str) -> Any:
 
 
 @fft_p.rule(lower)
-def _(ctx, x, *, fft_type, fft_lengths):
+def _lower(ctx, x, *, fft_type, fft_lengths):
     if not ctx.in_avals[0].size or not ctx.out_avals[0].size:
         return mlir.zeros_of(ctx.out_avals[0])  # XLA does not give the shape of an empty RFFT
     if not is_static(fft_lengths):
@@ -207,7 +207,7 @@ linear(fft_p, _back)
 
 
 @fft_p.rule(batch)
-def _(axis, args, dims, *, fft_type, fft_lengths):
+def _batch(axis, args, dims, *, fft_type, fft_lengths):
     (x,), (dim,) = args, dims
     if dim >= typeof(x).ndim - len(fft_lengths):
         x, dim = move_axis(x, dim, 0, axis.size), 0
@@ -215,7 +215,7 @@ def _(axis, args, dims, *, fft_type, fft_lengths):
 
 
 @fft_p.rule(samples)
-def _():
+def _samples():
     yield Sample(c64(5), fft_type=FftType.FFT, fft_lengths=(5,))
     yield Sample(c64(2, 3, 4), fft_type=FftType.IFFT, fft_lengths=(3, 4))
     yield Sample(f32(2, 6), fft_type=FftType.RFFT, fft_lengths=(6,))

@@ -245,13 +245,13 @@ elementwise_samples(digamma_p, "f", low=0.3, high=6.0)
 
 
 @zeta_p.rule(samples)
-def _():
+def _zeta_samples():
     yield Sample(f32(3, low=1.5, high=5), f32(3, low=0.5, high=5))
     yield Sample(f32(low=1.5, high=5), f32(2, 2, low=0.5, high=5))
     yield Sample(bf16(2, low=1.5, high=5), bf16(2, low=0.5, high=5))
 
 
 @polygamma_p.rule(samples)
-def _():
+def _polygamma_samples():
     yield Sample(np.array([0, 1, 3], np.float32), f32(3, low=0.5, high=5))
     yield Sample(np.float32(2), f32(2, 2, low=0.5, high=5))

@@ -118,7 +118,7 @@ def _fill_value(dtype: Any, value: Any) -> Any:
 
 
 @gather_p.rule(abstract)
-def _(x, indices, *, dimension_numbers, slice_sizes, **_):
+def _abstract(x, indices, *, dimension_numbers, slice_sizes, **_):
     offset, collapsed, index_map, x_batch, i_batch = dimension_numbers
     check_indices("Gather", x, indices, index_map, "start_index_map")
     check_axes("gather", "collapsed_slice_dims", collapsed, x.ndim)
@@ -169,7 +169,7 @@ def _(x, indices, *, dimension_numbers, slice_sizes, **_):
 
 
 @gather_p.rule(lower)
-def _(
+def _lower(
     ctx, x, indices, *,
     dimension_numbers, slice_sizes, unique_indices, indices_are_sorted, mode, fill_value,
 ):  # fmt: skip
@@ -243,7 +243,7 @@ def bounds(upper: Sequence[int], shape: Sequence[int], dtype: Any) -> Any:
 
 
 @gather_p.rule(jvp)
-def _(primals, tangents, *, fill_value, mode, **params):
+def _jvp(primals, tangents, *, fill_value, mode, **params):
     out = gather_p.bind(*primals, fill_value=fill_value, mode=mode, **params)
     (_, indices), (t, _) = primals, tangents
     if type(t) is Zero:
@@ -253,7 +253,7 @@ def _(primals, tangents, *, fill_value, mode, **params):
 
 
 @gather_p.rule(batch)
-def _(
+def _batch(
     axis,
     args,
     dims,
@@ -338,7 +338,7 @@ def index_take(src: Array, idxs: Sequence[Array], axes: Sequence[int]) -> Array:
 
 
 @gather_p.rule(samples)
-def _():
+def _samples():
     rows = GatherDimensionNumbers((1,), (0,), (0,))
     index = i32(4, 1, low=0, high=2)
     options = {"unique_indices": False, "indices_are_sorted": False, "fill_value": None}

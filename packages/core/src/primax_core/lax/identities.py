@@ -7,7 +7,7 @@ from typing import Any, Final
 from .._base import pytree
 from .._base.source import api_boundary
 from .._ir.effects import Effect
-from .._ir.primitive import Primitive, abstract, batch, effects, jvp, lower, process
+from .._ir.primitive import Primitive, abstract, batch, effects, jvp, lower, trace_rule
 from .._ir.samples import Sample, bf16, c64, f32, i32, samples
 from .._lower.lazy import native
 from .._runtime.dispatch import as_operand
@@ -28,12 +28,12 @@ dce_sink_p: Final = Primitive("dce_sink", multiple_results=True)
 
 
 @copy_p.rule(abstract)
-def _(x):
+def _copy_abstract(x):
     return x
 
 
 @copy_p.rule(lower)
-def _(ctx, x):
+def _copy_lower(ctx, x):
     return x
 
 
@@ -41,12 +41,12 @@ linear(copy_p, lambda ct, x: copy_p.bind(ct))
 
 
 @copy_p.rule(batch)
-def _(axis, args, dims):
+def _copy_batch(axis, args, dims):
     return copy_p.bind(*args), dims[0]
 
 
 @copy_p.rule(samples)
-def _():
+def _copy_samples():
     yield Sample(f32(2, 3))
     yield Sample(bf16())
     yield Sample(c64(0))
@@ -70,8 +70,8 @@ def stage(x: ArrayLike, /) -> Array:
     return stage_p.bind(x)
 
 
-@stage_p.rule(process)
-def _(trace, args):
+@stage_p.rule(trace_rule)
+def _stage_trace_rule(trace, args):
     (x,) = args
     if trace is None:
         return x if isinstance(x, Tracer) else as_operand(x)
@@ -83,12 +83,12 @@ def _(trace, args):
 
 
 @stage_p.rule(abstract)
-def _(x):
+def _stage_abstract(x):
     return x
 
 
 @stage_p.rule(samples)
-def _():
+def _stage_samples():
     without = {"parameters": "it leaves no equation behind"}
     yield Sample(f32(2, 3)).set(without=without)
     yield Sample(i32()).set(without=without)
@@ -127,34 +127,34 @@ def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
 
 
 @dce_sink_p.rule(abstract)
-def _(*avals, prevent_mlir_dce):
+def _dce_sink_abstract(*avals, prevent_mlir_dce):
     return []
 
 
 @dce_sink_p.rule(effects)
-def _(*avals, prevent_mlir_dce):
+def _dce_sink_effects(*avals, prevent_mlir_dce):
     return _SINK
 
 
 @dce_sink_p.rule(lower)
-def _(ctx, *values, prevent_mlir_dce):
+def _dce_sink_lower(ctx, *values, prevent_mlir_dce):
     if prevent_mlir_dce and values:
         native.custom_call("dce_sink", values, [], has_side_effect=True)
     return []
 
 
 @dce_sink_p.rule(jvp)
-def _(primals, tangents, **params):
+def _dce_sink_jvp(primals, tangents, **params):
     dce_sink_p.bind(*primals, **params)
     return [], []
 
 
 @dce_sink_p.rule(batch)
-def _(axis, args, dims, **params):
+def _dce_sink_batch(axis, args, dims, **params):
     dce_sink_p.bind(*args, **params)
     return [], []
 
 
 @dce_sink_p.rule(samples)
-def _():
+def _dce_sink_samples():
     yield Sample(f32(2), i32(), prevent_mlir_dce=False)

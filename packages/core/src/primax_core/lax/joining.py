@@ -49,7 +49,7 @@ def concatenate(operands: Array | Sequence[ArrayLike], dimension: int) -> Array:
 
 
 @concatenate_p.rule(abstract)
-def _(*xs, dimension):
+def _concatenate_abstract(*xs, dimension):
     shapes = [x.shape for x in xs]
     listed = ", ".join(map(str, shapes))
     if len({len(s) for s in shapes}) != 1:
@@ -72,12 +72,12 @@ def _(*xs, dimension):
 
 
 @concatenate_p.rule(lower)
-def _(ctx, *xs, dimension):
+def _concatenate_lower(ctx, *xs, dimension):
     return hlo.concatenate(xs, mlir.i64(dimension))
 
 
 @concatenate_p.rule(jvp)
-def _(primals, tangents, *, dimension):
+def _concatenate_jvp(primals, tangents, *, dimension):
     out = concatenate_p.bind(*primals, dimension=dimension)
     if all(type(t) is Zero for t in tangents):
         return out, Zero.like(out)
@@ -85,7 +85,7 @@ def _(primals, tangents, *, dimension):
 
 
 @concatenate_p.rule(transpose)
-def _(ct, *xs, dimension):
+def _concatenate_transpose(ct, *xs, dimension):
     if type(ct) is Zero:
         return [None] * len(xs)
     shapes = [x.aval.shape if is_linear(x) else typeof(x).shape for x in xs]
@@ -94,7 +94,7 @@ def _(ct, *xs, dimension):
 
 
 @concatenate_p.rule(batch)
-def _(axis, args, dims, *, dimension):
+def _concatenate_batch(axis, args, dims, *, dimension):
     at = next(d for d in dims if d is not None)
     moved = [move_axis(x, d, at, axis.size) for x, d in zip(args, dims)]
     return concatenate_p.bind(*moved, dimension=dimension + (dimension >= at)), at
@@ -115,7 +115,7 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> Sequence[A
 
 
 @split_p.rule(abstract)
-def _(x, *, sizes, axis):
+def _split_abstract(x, *, sizes, axis):
     if any(n < 0 for n in sizes):
         raise ValueError(f"Sizes passed to split must be nonnegative, got {list(sizes)}")
     if sum(sizes) != x.shape[axis]:
@@ -127,7 +127,7 @@ def _(x, *, sizes, axis):
 
 
 @split_p.rule(lower)
-def _(ctx, x, *, sizes, axis):
+def _split_lower(ctx, x, *, sizes, axis):
     aval = ctx.in_avals[0]
     limits = [*aval.shape, *tail_of(aval)]
     starts, strides = [0] * len(limits), [1] * len(limits)
@@ -140,7 +140,7 @@ def _(ctx, x, *, sizes, axis):
 
 
 @split_p.rule(jvp)
-def _(primals, tangents, *, sizes, axis):
+def _split_jvp(primals, tangents, *, sizes, axis):
     outs = split_p.bind(*primals, sizes=sizes, axis=axis)
     if type(tangents[0]) is Zero:
         return outs, [Zero.like(o) for o in outs]
@@ -148,18 +148,18 @@ def _(primals, tangents, *, sizes, axis):
 
 
 @split_p.rule(transpose)
-def _(cts, x, *, sizes, axis):
+def _split_transpose(cts, x, *, sizes, axis):
     return [concatenate(list(map(instantiate, cts)), axis)]
 
 
 @split_p.rule(batch)
-def _(mapped, args, dims, *, sizes, axis):
+def _split_batch(mapped, args, dims, *, sizes, axis):
     (dim,) = dims
     return split_p.bind(args[0], sizes=sizes, axis=axis + (axis >= dim)), [dim] * len(sizes)
 
 
 @concatenate_p.rule(samples)
-def _():
+def _concatenate_samples():
     yield Sample(f32(2, 3), f32(1, 3), dimension=0)
     yield Sample(f32(2, 1), f32(2, 0), f32(2, 2), dimension=1)
     yield Sample(c64(3), c64(1), dimension=0)
@@ -168,7 +168,7 @@ def _():
 
 
 @split_p.rule(samples)
-def _():
+def _split_samples():
     yield Sample(f32(5, 2), sizes=(2, 3), axis=0)
     yield Sample(c64(2, 4), sizes=(1, 0, 3), axis=1)
     yield Sample(bf16(3), sizes=(3,), axis=0)

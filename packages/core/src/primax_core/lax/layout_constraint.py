@@ -8,7 +8,7 @@ from .._base import pytree
 from .._base.source import api_boundary
 from .._ir.primitive import Primitive, abstract, batch, lower
 from .._ir.samples import Sample, f32, samples
-from .._runtime.dispatch import relaid, run
+from .._runtime.dispatch import impl, relaid
 from .._runtime.layouts import Layout, canonical
 from .._trace.core import typeof
 from .elementwise import linear
@@ -49,17 +49,17 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
 
 
 @layout_constraint_p.rule(abstract)
-def _(x, *, layout):
+def _abstract(x, *, layout):
     return x
 
 
 @layout_constraint_p.rule(lower)
-def _(ctx, x, *, layout):
+def _lower(ctx, x, *, layout):
     return emit_layout(x, layout)
 
 
-@layout_constraint_p.rule(run)
-def _(x, *, layout):
+@layout_constraint_p.rule(impl)
+def _impl(x, *, layout):
     return relaid(x, canonical(layout, x.shape))
 
 
@@ -67,13 +67,13 @@ linear(layout_constraint_p, lambda ct, x, **params: layout_constraint_p.bind(ct,
 
 
 @layout_constraint_p.rule(batch)
-def _(axis, args, dims, *, layout):
+def _batch(axis, args, dims, *, layout):
     (dim,) = dims
     order = (dim, *(d + (d >= dim) for d in layout.major_to_minor))
     return layout_constraint_p.bind(*args, layout=layout.update(major_to_minor=order)), dim
 
 
 @layout_constraint_p.rule(samples)
-def _():
+def _samples():
     yield Sample(f32(2, 3), layout=Layout((1, 0)))
     yield Sample(f32(), layout=Layout(()))

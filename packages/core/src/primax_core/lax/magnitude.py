@@ -82,7 +82,7 @@ def complex(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 @complex_p.rule(abstract)
-def _(x, y):
+def _complex_abstract(x, y):
     for i, a in enumerate((x, y)):
         _check_part("complex", a.dtype, f" at position {i}")
     same_dtypes("complex", (x, y))
@@ -102,7 +102,7 @@ elementwise_batching(complex_p)
 
 
 @complex_p.rule(jvp)
-def _(primals, tangents):
+def _complex_jvp(primals, tangents):
     out = complex_p.bind(*primals)
     if all(type(t) is Zero for t in tangents):
         return out, Zero.like(out)
@@ -114,7 +114,7 @@ def _(primals, tangents):
 
 
 @complex_p.rule(transpose)
-def _(ct, x, y):
+def _complex_transpose(ct, x, y):
     return [
         sum_to(real(ct), x.aval) if is_linear(x) else None,
         sum_to(imag(neg(ct)), y.aval) if is_linear(y) else None,
@@ -133,7 +133,7 @@ def conj(x: ArrayLike) -> Array:
 
 
 @conj_p.rule(abstract)
-def _(x, *, input_dtype):
+def _conj_abstract(x, *, input_dtype):
     if dtypes.issubdtype(x.dtype, np.complexfloating):
         return x
     _check_part("conj", x.dtype, more=", complexfloating")
@@ -172,7 +172,7 @@ def abs(x: ArrayLike) -> Array:
 
 
 @abs_p.rule(jvp)
-def _(primals, tangents):
+def _abs_jvp(primals, tangents):
     (x,), (g,) = primals, tangents
     out = abs(x)
     if type(g) is Zero:
@@ -214,7 +214,7 @@ elementwise(sign_p, _emit_sign, ("number",))
 
 
 @sign_p.rule(jvp)
-def _(primals, tangents):
+def _sign_jvp(primals, tangents):
     (x,), (g,) = primals, tangents
     out = sign(x)
     if type(g) is Zero or not _is_complex(x):
@@ -230,13 +230,13 @@ elementwise_samples(sign_p, "fciu", low=0.1)
 
 
 @complex_p.rule(samples)
-def _():
+def _complex_samples():
     yield Sample(f32(3), f32(3))
     yield Sample(f32(), f32())
     yield Sample(f32(0, 2), f32(0, 2))
 
 
 @conj_p.rule(samples)
-def _():
+def _conj_samples():
     yield Sample(c64(3, 2), input_dtype=np.dtype(np.complex64))
     yield Sample(f32(3), input_dtype=np.dtype(np.float32))

@@ -40,7 +40,7 @@ def transpose(operand: ArrayLike, permutation: Sequence[int] | np.ndarray) -> Ar
 
 
 @transpose_p.rule(abstract)
-def _(x, *, permutation):
+def _transpose_abstract(x, *, permutation):
     if sorted(permutation) != list(range(x.ndim)):
         raise TypeError(
             "transpose permutation isn't a permutation of operand dimensions, got permutation "
@@ -50,7 +50,7 @@ def _(x, *, permutation):
 
 
 @transpose_p.rule(lower)
-def _(ctx, x, *, permutation):
+def _transpose_lower(ctx, x, *, permutation):
     n = len(permutation)
     order = (*permutation, *range(n, n + len(tail_of(ctx.in_avals[0]))))
     return hlo.transpose(x, mlir.i64s(order))
@@ -60,7 +60,7 @@ linear(transpose_p, lambda ct, x, *, permutation: transpose(ct, np.argsort(permu
 
 
 @transpose_p.rule(batch)
-def _(axis, args, dims, *, permutation):
+def _transpose_batch(axis, args, dims, *, permutation):
     (x,), (dim,) = args, dims
     order = inserted(past(dim, permutation), dim, dim)
     return transpose(x, order), dim
@@ -79,7 +79,7 @@ def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
 
 
 @rev_p.rule(abstract)
-def _(x, *, dimensions):
+def _rev_abstract(x, *, dimensions):
     if len(set(dimensions)) != len(dimensions):
         raise TypeError(f"rev dimensions must be unique, got {dimensions}.")
     if any(d < 0 for d in dimensions):
@@ -93,7 +93,7 @@ def _(x, *, dimensions):
 
 
 @rev_p.rule(lower)
-def _(ctx, x, *, dimensions):
+def _rev_lower(ctx, x, *, dimensions):
     return hlo.reverse(x, mlir.i64s(dimensions))
 
 
@@ -101,7 +101,7 @@ linear(rev_p, lambda ct, x, *, dimensions: rev(ct, dimensions))
 
 
 @rev_p.rule(batch)
-def _(axis, args, dims, *, dimensions):
+def _rev_batch(axis, args, dims, *, dimensions):
     return rev(args[0], past(dims[0], dimensions)), dims[0]
 
 
@@ -126,7 +126,7 @@ install_axis_ops(broadcast=_repeat, moveaxis=_moveaxis)
 
 
 @transpose_p.rule(samples)
-def _():
+def _transpose_samples():
     yield Sample(f32(2, 3), permutation=(1, 0))
     yield Sample(f32(2, 3, 4), permutation=(1, 2, 0))
     yield Sample(c64(), permutation=())
@@ -134,7 +134,7 @@ def _():
 
 
 @rev_p.rule(samples)
-def _():
+def _rev_samples():
     yield Sample(f32(3), dimensions=(0,))
     yield Sample(c64(2, 3), dimensions=(1, 0))
     yield Sample(bf16(0, 2), dimensions=(0,))

@@ -17,7 +17,7 @@ from .._ir.samples import Sample, c64, f32, i32, samples
 from .._lower.lazy import hlo, ir
 from .._runtime.array import ArrayImpl, copy_array, default_sharding, move, put
 from .._runtime.devices import Device
-from .._runtime.dispatch import as_operand, check_range, relaid, run
+from .._runtime.dispatch import as_operand, check_range, impl, relaid
 from .._runtime.layouts import Format, Layout, canonical
 from .._runtime.sharding import Sharding, SingleDeviceSharding, default_memory_kind
 from .._trace.array import Array, register_method
@@ -74,12 +74,12 @@ def place(
 
 
 @device_put_p.rule(abstract)
-def _(*avals, **_):
+def _abstract(*avals, **_):
     return list(avals)
 
 
 @device_put_p.rule(lower)
-def _(ctx, *values, devices, srcs, **_):
+def _lower(ctx, *values, devices, srcs, **_):
     return [_emit(ctx, x, d) for x, d in zip(values, devices)]
 
 
@@ -138,8 +138,8 @@ install_mover(_moving)
 device_put_p.rule(memory_kinds)(lambda eqn: [_kind_of(d) for d in eqn.params["devices"]])
 
 
-@device_put_p.rule(run)
-def _(*arrays, devices, srcs, copy_semantics):
+@device_put_p.rule(impl)
+def _impl(*arrays, devices, srcs, copy_semantics):
     return [moved(*given) for given in zip(arrays, devices, copy_semantics)]
 
 
@@ -194,7 +194,7 @@ def _sharding_for(device: Place, own: Sharding) -> Sharding:
 
 
 @device_put_p.rule(jvp)
-def _(primals, tangents, **params):
+def _jvp(primals, tangents, **params):
     outs = device_put_p.bind(*primals, **params)
     given = [i for i, t in enumerate(tangents) if type(t) is not Zero]
     found: list[Any] = [Zero(typeof(o).tangent_aval()) for o in outs]
@@ -206,7 +206,7 @@ def _(primals, tangents, **params):
 
 
 @device_put_p.rule(transpose)
-def _(cts, *operands, devices, srcs, copy_semantics):
+def _transpose(cts, *operands, devices, srcs, copy_semantics):
     given = [i for i, ct in enumerate(cts) if type(ct) is not Zero]
     found: list[Any] = [None] * len(cts)
     if given:
@@ -222,12 +222,12 @@ def _(cts, *operands, devices, srcs, copy_semantics):
 
 
 @device_put_p.rule(batch)
-def _(axis, args, dims, **params):
+def _batch(axis, args, dims, **params):
     return device_put_p.bind(*args, **params), list(dims)
 
 
 @device_put_p.rule(dce)
-def _(used, eqn):
+def _dce(used, eqn):
     if not any(used):
         return [False] * len(eqn.invars), None
     kept = [i for i, u in enumerate(used) if u]
@@ -251,7 +251,7 @@ register_method("to_device", _to_device)
 
 
 @device_put_p.rule(samples)
-def _():
+def _samples():
     nowhere, copied = (None, None), (ArrayCopySemantics.ALWAYS_COPY,) * 2
     yield Sample(f32(3), f32(), devices=nowhere, srcs=nowhere, copy_semantics=copied)
     yield Sample(c64(0, 2), i32(), devices=nowhere, srcs=nowhere, copy_semantics=copied)

@@ -87,7 +87,7 @@ def _converted(coefficient: Any, dtype: Any) -> Any:
 
 
 @polynomial_p.rule(abstract)
-def _(x, *coeffs, unroll=None):
+def _abstract(x, *coeffs, unroll=None):
     avals = (x, *coeffs)
     check_dtypes("polynomial", avals, ("number",))
     return ShapedArray(joint_shape("polynomial", avals), x.dtype, weak(avals))
@@ -97,7 +97,7 @@ elementwise_batching(polynomial_p)
 
 
 @polynomial_p.rule(lower)
-def _(ctx, x, *coeffs, unroll=None):
+def _lower(ctx, x, *coeffs, unroll=None):
     if unroll is True or len(coeffs) <= (_STRAIGHT if unroll is None else 1):
         x, *coeffs = same_shapes(ctx, (x, *coeffs))
         out = coeffs[-1]
@@ -118,7 +118,7 @@ def _(ctx, x, *coeffs, unroll=None):
 
 
 @polynomial_p.rule(jvp)
-def _(primals, tangents, *, unroll=None):
+def _jvp(primals, tangents, *, unroll=None):
     x, *coeffs = primals
     out = polynomial_p.bind(x, *coeffs, unroll=unroll)
     shape = typeof(out).shape
@@ -134,7 +134,7 @@ def _(primals, tangents, *, unroll=None):
 
 
 @polynomial_p.rule(transpose)
-def _(ct, x, *coeffs, unroll=None):
+def _transpose(ct, x, *coeffs, unroll=None):
     """The polynomial is linear in its coefficients, whose cotangents are ``ct`` times powers."""
     if type(ct) is Zero or is_linear(x):
         return [None] * (1 + len(coeffs))
@@ -147,7 +147,7 @@ def _(ct, x, *coeffs, unroll=None):
 
 
 @polynomial_p.rule(samples)
-def _():
+def _samples():
     yield Sample(f32(4), f32(), f32(4), f32())
     yield Sample(f32(), f32(weak_type=True), f32(2))
     yield Sample(f32(2, 3), f32(2, 1), f32(1, 3), unroll=1)

@@ -170,7 +170,9 @@ class _Axes:
 
 
 @ragged_dot_general_p.rule(abstract)
-def _(x, y, sizes, *offset, ragged_dot_dimension_numbers, precision, preferred_element_type):
+def _abstract(
+    x, y, sizes, *offset, ragged_dot_dimension_numbers, precision, preferred_element_type
+):
     name = "ragged_dot_general"
     for i, a in enumerate((x, y)):
         check_kind(name, a.dtype, ("number", "bool"), i)
@@ -238,7 +240,7 @@ def _check_axes(x: ShapedArray, y: ShapedArray, numbers: RaggedDotDimensionNumbe
 
 
 @ragged_dot_general_p.rule(lower)
-def _(ctx, *values, ragged_dot_dimension_numbers, **params):
+def _lower(ctx, *values, ragged_dot_dimension_numbers, **params):
     # A loop over tiles saves work where operations run one after the other anyway.
     tiles = ctx.platform == "cpu"
 
@@ -268,7 +270,7 @@ def _computed(x, y, sizes, offset, numbers, params, tiles: bool):
 
 
 @ragged_dot_general_p.rule(jvp)
-def _(primals, tangents, **params):
+def _jvp(primals, tangents, **params):
     x, y, *sizes = primals
     out = ragged_dot_general_p.bind(*primals, **params)
     total: Any = Zero.like(out)
@@ -283,7 +285,7 @@ def _(primals, tangents, **params):
 
 
 @ragged_dot_general_p.rule(transpose)
-def _(ct, x, y, *sizes, ragged_dot_dimension_numbers, **params):
+def _transpose(ct, x, y, *sizes, ragged_dot_dimension_numbers, **params):
     rest = [None] * len(sizes)
     if type(ct) is Zero:
         return [None, None, *rest]
@@ -366,7 +368,7 @@ def _transposed_batch(ct, axes: _Axes, x, y, aval, sizes, params):
 
 
 @ragged_dot_general_p.rule(batch)
-def _(axis, args, dims, *, ragged_dot_dimension_numbers, **params):
+def _batch(axis, args, dims, *, ragged_dot_dimension_numbers, **params):
     x, y, sizes, *offset = args
     dx, dy, ds, *do = dims
     numbers = ragged_dot_dimension_numbers
@@ -412,7 +414,7 @@ def _(axis, args, dims, *, ragged_dot_dimension_numbers, **params):
 
 
 @ragged_dot_general_p.rule(samples)
-def _():
+def _samples():
     plain = {"precision": None, "preferred_element_type": None}
     sizes = np.array([2, 1], np.int32)
 

@@ -95,7 +95,7 @@ def ragged_all_to_all(
 
 
 @ragged_all_to_all_p.rule(abstract)
-def _(operand, output, *indices, axis_name, axis_index_groups):
+def _abstract(operand, output, *indices, axis_name, axis_index_groups):
     _check_types(operand, output, indices)
     return output
 
@@ -119,7 +119,7 @@ def _check_types(operand, output, indices: Sequence) -> None:
 
 
 @ragged_all_to_all_p.rule(effects)
-def _(*avals, axis_name, axis_index_groups):
+def _effects(*avals, axis_name, axis_index_groups):
     return frozenset(NamedAxisEffect(n) for n in axis_name)
 
 
@@ -127,7 +127,7 @@ ragged_all_to_all_p.rule(lower)(unbound)
 
 
 @ragged_all_to_all_p.rule(jvp)
-def _(primals, tangents, **params):
+def _jvp(primals, tangents, **params):
     out = ragged_all_to_all_p.bind(*primals, **params)
     if all(type(t) is Zero for t in tangents[:2]):
         return out, Zero.like(out)
@@ -135,7 +135,9 @@ def _(primals, tangents, **params):
 
 
 @ragged_all_to_all_p.rule(transpose)
-def _(ct, operand, output, input_offsets, send_sizes, output_offsets, recv_sizes, **params):
+def _transpose(
+    ct, operand, output, input_offsets, send_sizes, output_offsets, recv_sizes, **params
+):
     rest = [None] * 4
     if type(ct) is Zero:
         return [None, None, *rest]
@@ -159,7 +161,7 @@ def _(ct, operand, output, input_offsets, send_sizes, output_offsets, recv_sizes
 
 
 @ragged_all_to_all_p.rule(batch)
-def _(axis, args, dims, *, axis_name, axis_index_groups):
+def _batch(axis, args, dims, *, axis_name, axis_index_groups):
     if axis.name not in axis_name:
         if any(d is not None for d in dims[2:]):
             raise NotImplementedError(
@@ -213,7 +215,7 @@ def _exchanged(operand, output, input_offsets, send_sizes, output_offsets):
 
 
 @ragged_all_to_all_p.rule(samples)
-def _():
+def _samples():
     starts = np.array([[0, 1], [0, 1]], np.int32)
     sizes = np.array([[1, 2], [1, 1]], np.int32)
     places = np.array([[0, 0], [1, 2]], np.int32)

@@ -41,7 +41,7 @@ no_derivative(threefry2x32_p)
 
 
 @threefry2x32_p.rule(abstract)
-def _(*avals):
+def _threefry2x32_abstract(*avals):
     if any(a.dtype != dtypes.u32 for a in avals):
         raise TypeError(
             "Arguments to threefry2x32 must have uint32 type, got "
@@ -95,7 +95,7 @@ for _prim in (random_wrap_p, random_unwrap_p, random_clone_p):
 
 
 @random_wrap_p.rule(abstract)
-def _(words, *, impl):
+def _random_wrap_abstract(words, *, impl):
     """Words on the last axis become keys. ``impl.dtype`` is the keys' dtype, and ``str(impl)`` what
     programs show."""
     dtype = impl.dtype
@@ -109,34 +109,34 @@ def _(words, *, impl):
 
 
 @random_unwrap_p.rule(abstract)
-def _(keys):
+def _random_unwrap_abstract(keys):
     if not dtypes.issubdtype(keys.dtype, dtypes.prng_key):
         raise TypeError(f"random_unwrap takes keys, got an array of type {keys.str_short()}")
     return keys.dtype.physical_aval(keys)
 
 
 @random_clone_p.rule(abstract)
-def _(keys):
+def _random_clone_abstract(keys):
     return keys.strip_weak_type()
 
 
 @random_wrap_p.rule(lower)
-def _(ctx, words, **_):
+def _random_wrap_lower(ctx, words, **_):
     return words
 
 
 @random_unwrap_p.rule(lower)
-def _(ctx, keys):
+def _random_unwrap_lower(ctx, keys):
     return keys
 
 
 @random_clone_p.rule(lower)
-def _(ctx, keys):
+def _random_clone_lower(ctx, keys):
     return keys
 
 
 @random_wrap_p.rule(batch)
-def _(axis, args, dims, *, impl):
+def _random_wrap_batch(axis, args, dims, *, impl):
     (x,), (d,) = args, dims
     if d == typeof(x).ndim - 1:
         x, d = move_axis(x, d, 0, axis.size), 0
@@ -146,7 +146,7 @@ def _(axis, args, dims, *, impl):
 for _prim in (random_unwrap_p, random_clone_p):
 
     @_prim.rule(batch)
-    def _(axis, args, dims, prim=_prim):
+    def _prim_batch(axis, args, dims, prim=_prim):
         return prim.bind(*args), dims[0]
 
 
@@ -205,7 +205,7 @@ def rng_bit_generator(
 
 
 @rng_bit_generator_p.rule(abstract)
-def _(key, *, shape, dtype, algorithm, out_sharding):
+def _rng_bit_generator_abstract(key, *, shape, dtype, algorithm, out_sharding):
     if dtype not in (dtypes.u8, dtypes.u16, dtypes.u32, dtypes.u64):
         raise TypeError(
             f"rng_bit_generator: unsupported dtype {dtype.name}. It makes uint8, uint16, uint32 "
@@ -219,7 +219,7 @@ def _(key, *, shape, dtype, algorithm, out_sharding):
 
 
 @rng_bit_generator_p.rule(lower)
-def _(ctx, key, *, shape, dtype, algorithm, out_sharding):
+def _rng_bit_generator_lower(ctx, key, *, shape, dtype, algorithm, out_sharding):
     (aval,) = ctx.in_avals
     state = mlir.tensor_type((2,), dtypes.u64)
     if aval.dtype == dtypes.u32:
@@ -236,7 +236,7 @@ def _(ctx, key, *, shape, dtype, algorithm, out_sharding):
 
 
 @rng_bit_generator_p.rule(batch)
-def _(axis, args, dims, *, shape, **params):
+def _rng_bit_generator_batch(axis, args, dims, *, shape, **params):
     keys = at_front(args[0], dims[0], axis.size)
     first = index_in_dim(keys, 0, keepdims=False)
     new, bits = rng_bit_generator_p.bind(first, shape=(axis.size, *shape), **params)
@@ -269,7 +269,7 @@ def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Sequence[int]) -> Array:
 
 
 @rng_uniform_p.rule(abstract)
-def _(a, b, *, shape):
+def _rng_uniform_abstract(a, b, *, shape):
     if a.dtype != b.dtype:
         raise ValueError(
             "Arguments to rng_uniform must have identical dtypes, got "
@@ -288,7 +288,7 @@ def _(a, b, *, shape):
 
 
 @rng_uniform_p.rule(lower)
-def _(ctx, a, b, *, shape):
+def _rng_uniform_lower(ctx, a, b, *, shape):
     sizes = mlir.constant(np.array(shape, np.int64))
     return hlo.rng(a, b, sizes, hlo.RngDistributionAttr.get("UNIFORM"))
 
@@ -338,32 +338,32 @@ def _through(prim: Primitive | None) -> Any:
 
 
 @random_wrap_p.rule(samples)
-def _():
+def _random_wrap_samples():
     yield Sample(u32(3, 2)).set(call=_through(None))
     yield Sample(u32(2)).set(call=_through(None))
     yield Sample(u32(0, 2)).set(call=_through(None))
 
 
 @random_unwrap_p.rule(samples)
-def _():
+def _random_unwrap_samples():
     yield Sample(u32(2, 3, 2)).set(call=_through(None))
 
 
 @random_clone_p.rule(samples)
-def _():
+def _random_clone_samples():
     yield Sample(u32(3, 2)).set(call=_through(random_clone_p))
     yield Sample(u32(2)).set(call=_through(random_clone_p))
 
 
 @threefry2x32_p.rule(samples)
-def _():
+def _threefry2x32_samples():
     yield Sample(u32(), u32(), u32(5), u32(5))
     yield Sample(u32(3), u32(3), u32(3), u32(3))
     yield Sample(u32(), u32(), u32(0), u32(0))
 
 
 @rng_bit_generator_p.rule(samples)
-def _():
+def _rng_bit_generator_samples():
     options = {"dtype": np.dtype(np.uint32), "out_sharding": None}
     together = dict.fromkeys(("batching", "nested batching"), "a batch draws from its first key")
     for algorithm in (RandomAlgorithm.RNG_DEFAULT, RandomAlgorithm.RNG_THREE_FRY):
@@ -374,7 +374,7 @@ def _():
 
 
 @rng_uniform_p.rule(samples)
-def _():
+def _rng_uniform_samples():
     drawn = "each call draws other numbers"
     without = dict.fromkeys(
         ("compiled", "programs", "batching", "nested batching", "jvp", "transpose"), drawn

@@ -94,7 +94,7 @@ def _rows(x: Any, axes: tuple[int, ...]) -> Array:
 
 
 @reduce_prod_p.rule(jvp)
-def _(primals, tangents, *, axes):
+def _reduce_prod_jvp(primals, tangents, *, axes):
     (x,), (t,) = primals, tangents
     out = reduce_prod_p.bind(x, axes=axes)
     if type(t) is Zero or not typeof(x).size:
@@ -240,7 +240,7 @@ def reducer_program(
 
 
 @reduce_p.rule(abstract)
-def _(*args, computation, jaxpr, dimensions):
+def _reduce_abstract(*args, computation, jaxpr, dimensions):
     xs, inits = args[: len(args) // 2], args[len(args) // 2 :]
     if any(i.shape for i in inits):
         raise ValueError(f"reduce found non-scalar initial value: {[i.shape for i in inits]}")
@@ -269,7 +269,7 @@ def region(ctx: Any, jaxpr: Jaxpr) -> Callable[[list[Any], list[Any]], list[Any]
 
 
 @reduce_p.rule(lower)
-def _(ctx, *args, jaxpr, dimensions, **_):
+def _reduce_lower(ctx, *args, jaxpr, dimensions, **_):
     half = len(args) // 2
     return emit_reduce(args[:half], args[half:], dimensions, region(ctx, jaxpr))
 
@@ -302,7 +302,7 @@ def _expanded(args: Sequence, jaxpr: Jaxpr, dimensions: tuple[int, ...]) -> list
 
 
 @reduce_p.rule(jvp)
-def _(primals, tangents, *, jaxpr, dimensions, **params):
+def _reduce_jvp(primals, tangents, *, jaxpr, dimensions, **params):
     outs = reduce_p.bind(*primals, jaxpr=jaxpr, dimensions=dimensions, **params)
     given = [None if type(t) is Zero else t for t in tangents]
     found = jvp_of(lambda *a: _expanded(a, jaxpr, dimensions), primals, given)[1]
@@ -310,7 +310,7 @@ def _(primals, tangents, *, jaxpr, dimensions, **params):
 
 
 @reduce_p.rule(batch)
-def _(axis, args, dims, *, jaxpr, dimensions, **params):
+def _reduce_batch(axis, args, dims, *, jaxpr, dimensions, **params):
     half = len(args) // 2
     if all(d is None for d in dims[half:]):
         at = next(d for d in dims if d is not None)
@@ -324,7 +324,7 @@ def _(axis, args, dims, *, jaxpr, dimensions, **params):
 
 
 @reduce_prod_p.rule(samples)
-def _():
+def _reduce_prod_samples():
     yield Sample(f32(4), axes=(0,))
     yield Sample(f32(2, 3, 2), axes=(0, 2))
     yield Sample(c64(3), axes=(0,))
@@ -332,7 +332,7 @@ def _():
 
 
 @reduce_p.rule(samples)
-def _():
+def _reduce_samples():
     def sums(x, y):
         return reduce((x, y), (np.float32(0), np.float32(1)), _sum_and_product, (0,))
 

@@ -173,12 +173,12 @@ def axis_reducer(
     """
 
     @prim.rule(abstract)
-    def _(x, *, axes, **_):
+    def _abstract(x, *, axes, **_):
         check(prim.name, x.dtype)
         return ShapedArray(reduced_shape(x, axes), x.dtype, x.weak_type)
 
     @prim.rule(lower)
-    def _(ctx, x, *, axes, **_):
+    def _lower(ctx, x, *, axes, **_):
         aval, out = ctx.in_avals[0], ctx.out_avals[0]
         dtype = aval.dtype
         wide = widen and accepts(dtype, ("float",)) and dtypes.itemsize_bits(dtype) < 32
@@ -201,7 +201,7 @@ def axis_batching(prim: Primitive) -> None:
     """Batching of a reduction of one operand."""
 
     @prim.rule(batch)
-    def _(axis, args, dims, *, axes, **params):
+    def _batch(axis, args, dims, *, axes, **params):
         (dim,) = dims
         out = prim.bind(args[0], axes=past(dim, axes), **params)
         return out, dim - sum(a < dim for a in axes)
@@ -290,7 +290,7 @@ def _shared_derivative(prim: Primitive) -> None:
     """Elements equal to the result share the derivative."""
 
     @prim.rule(jvp)
-    def _(primals, tangents, *, axes, **params):
+    def _jvp(primals, tangents, *, axes, **params):
         (x,), (t,) = primals, tangents
         out = prim.bind(x, axes=axes, **params)
         if type(t) is Zero:
@@ -333,7 +333,7 @@ def _arg(name: str, prim: Primitive, operand: Any, axis: int, index_dtype: Any) 
 
 def _position(prim: Primitive, direction: str, identity: Callable) -> None:
     @prim.rule(abstract)
-    def _(x, *, axes, index_dtype):
+    def _abstract(x, *, axes, index_dtype):
         (axis,) = axes
         if not accepts(index_dtype, ("integer",)):
             raise TypeError(f"index_dtype must be an integer type, but got {index_dtype.name}")
@@ -346,7 +346,7 @@ def _position(prim: Primitive, direction: str, identity: Callable) -> None:
         return ShapedArray(reduced_shape(x, axes), index_dtype)
 
     @prim.rule(lower)
-    def _(ctx, x, *, axes, index_dtype):
+    def _lower(ctx, x, *, axes, index_dtype):
         aval = ctx.in_avals[0]
         dtype = aval.dtype
         places = shaped.iota(aval.shape, index_dtype, axes[0])
@@ -381,7 +381,7 @@ def _reduction_samples(prim: Primitive, kinds: str) -> None:
     extra = {"out_sharding": None} if prim in _SHARDED else {}
 
     @prim.rule(samples)
-    def _():
+    def _samples():
         for kind in kinds:
             make: Any = {"f": f32, "c": c64, "i": i32, "b": b1, "h": bf16}[kind]
             yield Sample(make(4), axes=(0,), **extra)
@@ -401,7 +401,7 @@ for _prim in (reduce_and_p, reduce_or_p, reduce_xor_p):
 
 def _place_samples(prim: Primitive) -> None:
     @prim.rule(samples)
-    def _():
+    def _samples():
         index = np.dtype(np.int32)
         yield Sample(f32(4), axes=(0,), index_dtype=index)
         yield Sample(i32(2, 3), axes=(1,), index_dtype=np.dtype(np.uint8))

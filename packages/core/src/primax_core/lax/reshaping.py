@@ -69,7 +69,7 @@ def reshape(
 
 
 @reshape_p.rule(abstract)
-def _(x, *, new_sizes, dimensions, sharding):
+def _reshape_abstract(x, *, new_sizes, dimensions, sharding):
     if math.prod(new_sizes) != x.size:
         raise TypeError(
             f"reshape total size must be unchanged, got new_sizes {new_sizes} for shape {x.shape}: "
@@ -85,7 +85,7 @@ def _(x, *, new_sizes, dimensions, sharding):
 
 
 @reshape_p.rule(lower)
-def _(ctx, x, *, new_sizes, dimensions, sharding):
+def _reshape_lower(ctx, x, *, new_sizes, dimensions, sharding):
     if dimensions is not None:
         n = len(dimensions)
         x = hlo.transpose(x, mlir.i64s((*dimensions, *range(n, n + len(tail_of(ctx.in_avals[0]))))))
@@ -102,7 +102,7 @@ linear(reshape_p, _reshape_back)
 
 
 @reshape_p.rule(batch)
-def _(axis, args, dims, *, new_sizes, dimensions, sharding):
+def _reshape_batch(axis, args, dims, *, new_sizes, dimensions, sharding):
     x = move_axis(args[0], dims[0], 0, axis.size)
     order = None if dimensions is None else (0, *past(0, dimensions))
     out = reshape_p.bind(x, new_sizes=(axis.size, *new_sizes), dimensions=order, sharding=sharding)
@@ -129,7 +129,7 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
 
 
 @squeeze_p.rule(abstract)
-def _(x, *, dimensions):
+def _squeeze_abstract(x, *, dimensions):
     if len(set(dimensions)) != len(dimensions):
         raise ValueError(f"dimensions are not unique: {dimensions}")
     if any(x.shape[d] != 1 for d in dimensions):
@@ -141,7 +141,7 @@ def _(x, *, dimensions):
 
 
 @squeeze_p.rule(lower)
-def _(ctx, x, *, dimensions):
+def _squeeze_lower(ctx, x, *, dimensions):
     return shaped.reshape(x, mlir.physical(ctx.out_avals[0]).shape)
 
 
@@ -149,7 +149,7 @@ linear(squeeze_p, lambda ct, x, *, dimensions: expand_dims(ct, dimensions))
 
 
 @squeeze_p.rule(batch)
-def _(axis, args, dims, *, dimensions):
+def _squeeze_batch(axis, args, dims, *, dimensions):
     (dim,) = dims
     out = squeeze(args[0], past(dim, dimensions))
     return out, dim - sum(d < dim for d in dimensions)
@@ -214,7 +214,7 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
 
 
 @tile_p.rule(abstract)
-def _(x, *, reps):
+def _tile_abstract(x, *, reps):
     if len(reps) != x.ndim:
         raise TypeError(
             f"reps length must be equal to the ndim of x, got len(reps)={len(reps)} and "
@@ -231,7 +231,7 @@ def _interleaved(reps, shape) -> tuple[int, ...]:
 
 
 @tile_p.rule(lower)
-def _(ctx, x, *, reps):
+def _tile_lower(ctx, x, *, reps):
     n, aval = len(reps), ctx.in_avals[0]
     tail = tail_of(aval)
     shape = (*_interleaved(reps, aval.shape), *tail)
@@ -249,12 +249,12 @@ linear(tile_p, _tile_back)
 
 
 @tile_p.rule(batch)
-def _(axis, args, dims, *, reps):
+def _tile_batch(axis, args, dims, *, reps):
     return tile_p.bind(args[0], reps=inserted(reps, dims[0], 1)), dims[0]
 
 
 @reshape_p.rule(samples)
-def _():
+def _reshape_samples():
     yield Sample(f32(2, 3), new_sizes=(3, 2), dimensions=None, sharding=None)
     yield Sample(f32(2, 3), new_sizes=(6,), dimensions=(1, 0), sharding=None)
     yield Sample(c64(), new_sizes=(1, 1), dimensions=None, sharding=None)
@@ -263,14 +263,14 @@ def _():
 
 
 @squeeze_p.rule(samples)
-def _():
+def _squeeze_samples():
     yield Sample(f32(1, 3, 1), dimensions=(0, 2))
     yield Sample(c64(2, 1), dimensions=(1,))
     yield Sample(bf16(1, 0), dimensions=(0,))
 
 
 @tile_p.rule(samples)
-def _():
+def _tile_samples():
     yield Sample(f32(2, 3), reps=(2, 1))
     yield Sample(c64(2), reps=(3,))
     yield Sample(bf16(), reps=())

@@ -131,7 +131,7 @@ elementwise_samples(nextafter_p, "f", arity=2)
 
 
 @round_p.rule(samples)
-def _():
+def _samples():
     for method in RoundingMethod:
         yield Sample(f32(3, 2), rounding_method=method)
     yield Sample(bf16(0, 2), rounding_method=RoundingMethod.TO_NEAREST_EVEN)

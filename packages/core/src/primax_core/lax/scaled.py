@@ -93,7 +93,7 @@ def _no_scale(aval: ShapedArray, summed: Sequence[int]) -> Array:
 
 
 @scaled_dot_p.rule(abstract)
-def _(x, y, x_scale, y_scale, *, dimension_numbers, preferred_element_type):
+def _abstract(x, y, x_scale, y_scale, *, dimension_numbers, preferred_element_type):
     (xc, yc), (xb, yb) = dimension_numbers
     for i, a in enumerate((x, y, x_scale, y_scale)):
         check_kind("scaled_dot", a.dtype, ("float", "integer"), i)
@@ -152,7 +152,7 @@ _NAME: Final = "xla.scaled_dot"
 
 
 @scaled_dot_p.rule(lower)
-def _(ctx, *values, dimension_numbers, preferred_element_type):
+def _lower(ctx, *values, dimension_numbers, preferred_element_type):
     params = {
         "dimension_numbers": dimension_numbers, "preferred_element_type": preferred_element_type
     }  # fmt: skip
@@ -171,7 +171,7 @@ def mlir_list(axes: Sequence[int]) -> Any:
 
 
 @scaled_dot_p.rule(jvp)
-def _(primals, tangents, **params):
+def _jvp(primals, tangents, **params):
     out = scaled_dot_p.bind(*primals, **params)
     given = [None if type(t) is Zero else t for t in tangents]
     found = jvp_of(lambda *a: [_decomposed(*a, **params)], primals, given)[1]
@@ -179,7 +179,7 @@ def _(primals, tangents, **params):
 
 
 @scaled_dot_p.rule(batch)
-def _(axis, args, dims, *, dimension_numbers, preferred_element_type):
+def _batch(axis, args, dims, *, dimension_numbers, preferred_element_type):
     (xc, yc), (xb, yb) = dimension_numbers
     moved = [move_axis(a, d, 0, axis.size) for a, d in zip(args, dims)]
     numbers = canonical_numbers((
@@ -193,7 +193,7 @@ def _(axis, args, dims, *, dimension_numbers, preferred_element_type):
 
 
 @scaled_dot_p.rule(samples)
-def _():
+def _samples():
     numbers = canonical_numbers((((1,), (0,)), ((), ())))
     wide = {"dimension_numbers": numbers, "preferred_element_type": np.dtype(np.float32)}
     reason = "products are made in bfloat16, whose steps differences cannot see past"

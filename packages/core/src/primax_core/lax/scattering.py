@@ -310,7 +310,9 @@ def _lower_scatter(
 
 def _batch_scatter(prim: Primitive) -> None:
     @prim.rule(batch)
-    def _(axis, args, dims, *, dimension_numbers, unique_indices, indices_are_sorted, **params):
+    def _batch(
+        axis, args, dims, *, dimension_numbers, unique_indices, indices_are_sorted, **params
+    ):
         (x, indices, updates), (x_dim, i_dim, u_dim) = args, dims
         window, inserted, index_map, x_batch, i_batch = dimension_numbers
         x = move_axis(x, x_dim, 0, axis.size)
@@ -386,7 +388,7 @@ def _sum_like(prim: Primitive, sign: Callable) -> None:
     """Derivatives of a scatter that is linear in operand and updates together."""
 
     @prim.rule(jvp)
-    def _(primals, tangents, **params):
+    def _jvp(primals, tangents, **params):
         out = prim.bind(*primals, **params)
         (_, indices, _), (tx, _, tu) = primals, tangents
         if type(tx) is Zero and type(tu) is Zero:
@@ -394,7 +396,7 @@ def _sum_like(prim: Primitive, sign: Callable) -> None:
         return out, prim.bind(instantiate(tx), indices, instantiate(tu), **params)
 
     @prim.rule(transpose)
-    def _(ct, x, indices, updates, **params):
+    def _transpose(ct, x, indices, updates, **params):
         if type(ct) is Zero:
             return [None, None, None]
         du = None
@@ -408,7 +410,7 @@ _sum_like(scatter_sub_p, b.neg)
 
 
 @scatter_mul_p.rule(jvp)
-def _(primals, tangents, **params):
+def _scatter_mul_jvp(primals, tangents, **params):
     out = scatter_mul_p.bind(*primals, **params)
     (x, indices, updates), (tx, _, tu) = primals, tangents
     total: Any = Zero.like(out)
@@ -426,7 +428,7 @@ def _(primals, tangents, **params):
 
 
 @scatter_mul_p.rule(transpose)
-def _(ct, x, indices, updates, **params):
+def _scatter_mul_transpose(ct, x, indices, updates, **params):
     if type(ct) is Zero:
         return [None, None, None]
     assert is_linear(x) and not is_linear(updates)
@@ -434,7 +436,7 @@ def _(ct, x, indices, updates, **params):
 
 
 @scatter_p.rule(jvp)
-def _(primals, tangents, *, update_jaxpr, **params):
+def _scatter_jvp(primals, tangents, *, update_jaxpr, **params):
     if update_jaxpr is not None:
         raise NotImplementedError(
             "scatter_apply has no derivative: gather the elements, apply the function to them and "
@@ -468,7 +470,7 @@ def _winners(x: Any, indices: Any, updates: Any, params: dict) -> tuple[Array, A
 
 
 @scatter_p.rule(transpose)
-def _(ct, x, indices, updates, *, update_jaxpr, **params):
+def _scatter_transpose(ct, x, indices, updates, *, update_jaxpr, **params):
     if type(ct) is Zero:
         return [None, None, None]
     dx = du = None
@@ -485,7 +487,7 @@ def _extremum_jvp(prim: Primitive) -> None:
     """Equal elements share the derivative: the winning updates of a place, and what was there."""
 
     @prim.rule(jvp)
-    def _(primals, tangents, **params):
+    def _jvp(primals, tangents, **params):
         out = prim.bind(*primals, **params)
         (x, indices, updates), (tx, _, tu) = primals, tangents
         if type(tx) is Zero and type(tu) is Zero:
@@ -524,7 +526,7 @@ def _scatter_samples(prim: Primitive, fun: Callable, repeated: bool = True) -> N
         return fun(x, indices, updates, rows, mode=_Mode.FILL_OR_DROP)
 
     @prim.rule(samples)
-    def _():
+    def _samples():
         different = i32(2, 1, make=lambda rng, shape: rng.permutation(3)[:2].reshape(shape))
         yield Sample(f32(3, 2), different, f32(2, 2)).set(call=unique)
         yield Sample(bf16(3, 0), different, bf16(2, 0)).set(call=unique)

@@ -56,7 +56,7 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
 
 
 @select_n_p.rule(abstract)
-def _(which, *cases):
+def _select_n_abstract(which, *cases):
     same_dtypes("select", cases)
     shape = cases[0].shape
     if any(c.shape != shape for c in cases):
@@ -76,7 +76,7 @@ def _(which, *cases):
 
 
 @select_n_p.rule(lower)
-def _(ctx, which, *cases):
+def _select_n_lower(ctx, which, *cases):
     aval, case = ctx.in_avals[0], ctx.in_avals[1]
     shape = aval.shape
     if len(cases) == 1:
@@ -101,7 +101,7 @@ def _(ctx, which, *cases):
 
 
 @select_n_p.rule(jvp)
-def _(primals, tangents):
+def _select_n_jvp(primals, tangents):
     which, *cases = primals
     out = select_n_p.bind(which, *cases)
     if all(type(t) is Zero for t in tangents[1:]):
@@ -110,7 +110,7 @@ def _(primals, tangents):
 
 
 @select_n_p.rule(transpose)
-def _(ct, which, *cases):
+def _select_n_transpose(ct, which, *cases):
     none = zeros(typeof(ct))
     return [None] + [
         select_n_p.bind(which, *[ct if j == i else none for j in range(len(cases))])
@@ -121,7 +121,7 @@ def _(ct, which, *cases):
 
 
 @select_n_p.rule(batch)
-def _(axis, args, dims):
+def _select_n_batch(axis, args, dims):
     which, *cases = args
     d_which, *d_cases = dims
     target = next((d for d in d_cases if d is not None), None)
@@ -155,7 +155,7 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
 
 
 @clamp_p.rule(abstract)
-def _(low, x, high):
+def _clamp_abstract(low, x, high):
     same_dtypes("clamp", (low, x, high))
     for name, bound in (("min", low), ("max", high)):
         if bound.shape not in ((), x.shape):
@@ -167,12 +167,12 @@ def _(low, x, high):
 
 
 @clamp_p.rule(lower)
-def _(ctx, low, x, high):
+def _clamp_lower(ctx, low, x, high):
     return hlo.clamp(*same_shapes(ctx, (low, x, high)))
 
 
 @clamp_p.rule(jvp)
-def _(primals, tangents):
+def _clamp_jvp(primals, tangents):
     low, x, high = primals
     out = clamp_p.bind(low, x, high)
     aval = typeof(out)
@@ -191,7 +191,7 @@ def _(primals, tangents):
 
 
 @clamp_p.rule(batch)
-def _(axis, args, dims):
+def _clamp_batch(axis, args, dims):
     ranks = [typeof(a).ndim - (d is not None) for a, d in zip(args, dims)]
     target = dims[1] if dims[1] is not None else 0
     x = move_axis(args[1], dims[1], target, axis.size)
@@ -209,7 +209,7 @@ def _(axis, args, dims):
 
 
 @select_n_p.rule(samples)
-def _():
+def _select_n_samples():
     yield Sample(b1(3), f32(3), f32(3))
     yield Sample(b1(), c64(2, 3), c64(2, 3))
     yield Sample(i32(4, low=0, high=2), f32(4), f32(4), f32(4))
@@ -218,7 +218,7 @@ def _():
 
 
 @clamp_p.rule(samples)
-def _():
+def _clamp_samples():
     yield Sample(f32(3, high=-1), f32(3), f32(3, low=1))
     yield Sample(f32(high=-1), f32(2, 3), f32(low=1))
     yield Sample(bf16(high=-1), bf16(0), bf16(low=1))

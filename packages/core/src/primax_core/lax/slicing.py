@@ -56,7 +56,7 @@ def slice(
 
 
 @slice_p.rule(abstract)
-def _(x, *, start_indices, limit_indices, strides):
+def _slice_abstract(x, *, start_indices, limit_indices, strides):
     start, limit = start_indices, limit_indices
     for name, values in (("start_indices", start), ("limit_indices", limit)):
         if len(values) != x.ndim:
@@ -90,7 +90,7 @@ def _(x, *, start_indices, limit_indices, strides):
 
 
 @slice_p.rule(lower)
-def _(ctx, x, *, start_indices, limit_indices, strides):
+def _slice_lower(ctx, x, *, start_indices, limit_indices, strides):
     tail = tail_of(ctx.in_avals[0])
     return shaped.slice(
         x,
@@ -115,7 +115,7 @@ linear(slice_p, _slice_back)
 
 
 @slice_p.rule(batch)
-def _(axis, args, dims, *, start_indices, limit_indices, strides):
+def _slice_batch(axis, args, dims, *, start_indices, limit_indices, strides):
     (dim,) = dims
     out = slice_p.bind(
         args[0],
@@ -203,7 +203,7 @@ def pad(
 
 
 @pad_p.rule(abstract)
-def _(x, value, *, padding_config):
+def _pad_abstract(x, value, *, padding_config):
     if isinstance(x.dtype, dtypes.ExtendedDType):
         raise TypeError(f"pad does not accept dtype {x.dtype.name}; use concatenate")
     if x.dtype != value.dtype:
@@ -240,13 +240,13 @@ def _(x, value, *, padding_config):
 
 
 @pad_p.rule(lower)
-def _(ctx, x, value, *, padding_config):
+def _pad_lower(ctx, x, value, *, padding_config):
     low, high, between = zip(*padding_config) if padding_config else ((), (), ())
     return shaped.pad(x, value, ctx.out_avals[0].shape, low, high, between)
 
 
 @pad_p.rule(jvp)
-def _(primals, tangents, *, padding_config):
+def _pad_jvp(primals, tangents, *, padding_config):
     out = pad_p.bind(*primals, padding_config=padding_config)
     if all(type(t) is Zero for t in tangents):
         return out, Zero.like(out)
@@ -259,7 +259,7 @@ def _padded_places(shape: Sequence[int], config) -> Array:
 
 
 @pad_p.rule(transpose)
-def _(ct, x, value, *, padding_config):
+def _pad_transpose(ct, x, value, *, padding_config):
     if type(ct) is Zero:
         return [None, None]
     shape = x.aval.shape if is_linear(x) else typeof(x).shape
@@ -283,7 +283,7 @@ def _unpad(ct: Any, shape: Sequence[int], config) -> Array:
 
 
 @pad_p.rule(batch)
-def _(axis, args, dims, *, padding_config):
+def _pad_batch(axis, args, dims, *, padding_config):
     (x, value), (x_dim, value_dim) = args, dims
     at = x_dim if x_dim is not None else 0
     config = inserted(padding_config, at, (0, 0, 0))
@@ -297,7 +297,7 @@ def _(axis, args, dims, *, padding_config):
 
 
 @slice_p.rule(samples)
-def _():
+def _slice_samples():
     yield Sample(f32(5), start_indices=(1,), limit_indices=(4,), strides=None)
     yield Sample(f32(4, 5), start_indices=(0, 1), limit_indices=(4, 5), strides=(3, 2))
     yield Sample(bf16(3), start_indices=(2,), limit_indices=(2,), strides=None)
@@ -306,7 +306,7 @@ def _():
 
 
 @pad_p.rule(samples)
-def _():
+def _pad_samples():
     yield Sample(f32(3), f32(), padding_config=((1, 2, 0),))
     yield Sample(f32(2, 3), f32(), padding_config=((0, 1, 1), (-1, 2, 2)))
     yield Sample(c64(3), c64(), padding_config=((-1, -1, 0),))

@@ -91,7 +91,7 @@ def sort_key_val(
 
 
 @sort_p.rule(abstract)
-def _(*xs, dimension, is_stable, num_keys):
+def _sort_abstract(*xs, dimension, is_stable, num_keys):
     if any(x.shape != xs[0].shape for x in xs):
         raise TypeError(
             f"Arguments to sort must have equal shapes, got: {' '.join(str(x.shape) for x in xs)}"
@@ -152,7 +152,7 @@ _FEW_OTHERS: Final = 4096
 
 
 @sort_p.rule(lower.on("cpu"))
-def _(ctx, *xs, dimension, num_keys, **params):
+def _sort_lower_cpu(ctx, *xs, dimension, num_keys, **params):
     avals = ctx.in_avals
     dtypes_of_keys = [a.dtype for a in avals[:num_keys]]
     packed = num_keys == 1 and packable(dtypes_of_keys[0])
@@ -193,7 +193,7 @@ def take_along(x: Any, indices: Any, axis: int) -> Array:
 
 
 @sort_p.rule(jvp)
-def _(primals, tangents, *, dimension, **params):
+def _sort_jvp(primals, tangents, *, dimension, **params):
     if all(type(t) is Zero for t in tangents):
         outs = sort_p.bind(*primals, dimension=dimension, **params)
         return outs, [Zero.like(o) for o in outs]
@@ -210,7 +210,7 @@ def _(primals, tangents, *, dimension, **params):
 
 
 @sort_p.rule(batch)
-def _(axis, args, dims, *, dimension, **params):
+def _sort_batch(axis, args, dims, *, dimension, **params):
     at = next(d for d in dims if d is not None)
     moved = [move_axis(x, d, at, axis.size) for x, d in zip(args, dims)]
     outs = sort_p.bind(*moved, dimension=dimension + (dimension >= at), **params)
@@ -249,7 +249,7 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True)
 
 
 @top_k_p.rule(abstract)
-def _(x, *, k, axis, is_stable):
+def _top_k_abstract(x, *, k, axis, is_stable):
     if accepts(x.dtype, ("complex",)):
         raise ValueError("top_k is not compatible with complex inputs.")
     if k > x.shape[axis]:
@@ -276,7 +276,7 @@ def _greatest(ctx, x, *, k, axis, is_stable):
 
 
 @top_k_p.rule(lower.on("cpu"))
-def _(ctx, x, *, k, axis, is_stable):
+def _top_k_lower_cpu(ctx, x, *, k, axis, is_stable):
     aval = ctx.in_avals[0]
     n = aval.shape[axis]
     # Few of many floats of 32 bits are selected by native code, of others by sorting all.
@@ -302,7 +302,7 @@ def _(ctx, x, *, k, axis, is_stable):
 
 
 @top_k_p.rule(jvp)
-def _(primals, tangents, *, axis, **params):
+def _top_k_jvp(primals, tangents, *, axis, **params):
     (x,), (t,) = primals, tangents
     values, places = top_k_p.bind(x, axis=axis, **params)
     none = Zero.like(places)
@@ -312,14 +312,14 @@ def _(primals, tangents, *, axis, **params):
 
 
 @top_k_p.rule(batch)
-def _(mapped, args, dims, *, axis, **params):
+def _top_k_batch(mapped, args, dims, *, axis, **params):
     (dim,) = dims
     outs = top_k_p.bind(args[0], axis=axis + (axis >= dim), **params)
     return outs, [dim, dim]
 
 
 @sort_p.rule(samples)
-def _():
+def _sort_samples():
     yield Sample(f32(5), dimension=0, is_stable=True, num_keys=1)
     yield Sample(f32(2, 4), f32(2, 4), dimension=1, is_stable=True, num_keys=1)
     yield Sample(i32(4, 2, high=9), f32(4, 2), dimension=0, is_stable=True, num_keys=2)
@@ -328,7 +328,7 @@ def _():
 
 
 @top_k_p.rule(samples)
-def _():
+def _top_k_samples():
     yield Sample(f32(5), k=2, axis=0, is_stable=True)
     yield Sample(f32(2, 4), k=4, axis=1, is_stable=True)
     yield Sample(i32(3), k=1, axis=0, is_stable=True)

@@ -44,13 +44,13 @@ def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
 
 
 @stack_p.rule(abstract)
-def _(*xs, axis):
+def _stack_abstract(*xs, axis):
     same_dtypes("stack", xs)
     return ShapedArray(inserted(xs[0].shape, axis, len(xs)), xs[0].dtype, weak(xs))
 
 
 @stack_p.rule(lower)
-def _(ctx, *xs, axis):
+def _stack_lower(ctx, *xs, axis):
     aval = ctx.in_avals[0]
     sizes = (*aval.shape, *tail_of(aval))
     row = inserted(sizes, axis, 1)
@@ -59,7 +59,7 @@ def _(ctx, *xs, axis):
 
 
 @stack_p.rule(jvp)
-def _(primals, tangents, *, axis):
+def _stack_jvp(primals, tangents, *, axis):
     out = stack_p.bind(*primals, axis=axis)
     if all(type(t) is Zero for t in tangents):
         return out, Zero.like(out)
@@ -67,14 +67,14 @@ def _(primals, tangents, *, axis):
 
 
 @stack_p.rule(transpose)
-def _(ct, *xs, axis):
+def _stack_transpose(ct, *xs, axis):
     if type(ct) is Zero:
         return [None] * len(xs)
     return [p if is_linear(x) else None for x, p in zip(xs, unstack_p.bind(ct, axis=axis))]
 
 
 @stack_p.rule(batch)
-def _(mapped, args, dims, *, axis):
+def _stack_batch(mapped, args, dims, *, axis):
     moved = [move_axis(x, d, 0, mapped.size) for x, d in zip(args, dims)]
     return stack_p.bind(*moved, axis=axis + 1), 0
 
@@ -93,12 +93,12 @@ def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
 
 
 @unstack_p.rule(abstract)
-def _(x, *, axis):
+def _unstack_abstract(x, *, axis):
     return [x.update(shape=without(x.shape, (axis,)))] * x.shape[axis]
 
 
 @unstack_p.rule(lower)
-def _(ctx, x, *, axis):
+def _unstack_lower(ctx, x, *, axis):
     aval = ctx.in_avals[0]
     limits = [*aval.shape, *tail_of(aval)]
     starts, strides, slices = [0] * len(limits), [1] * len(limits), []
@@ -111,7 +111,7 @@ def _(ctx, x, *, axis):
 
 
 @unstack_p.rule(jvp)
-def _(primals, tangents, *, axis):
+def _unstack_jvp(primals, tangents, *, axis):
     outs = unstack_p.bind(*primals, axis=axis)
     if type(tangents[0]) is Zero:
         return outs, [Zero.like(o) for o in outs]
@@ -119,26 +119,26 @@ def _(primals, tangents, *, axis):
 
 
 @unstack_p.rule(transpose)
-def _(cts, x, *, axis):
+def _unstack_transpose(cts, x, *, axis):
     return [stack_p.bind(*map(instantiate, cts), axis=axis)]
 
 
 @unstack_p.rule(batch)
-def _(mapped, args, dims, *, axis):
+def _unstack_batch(mapped, args, dims, *, axis):
     x = move_axis(args[0], dims[0], 0, mapped.size)
     outs = unstack_p.bind(x, axis=axis + 1)
     return outs, [0] * len(outs)
 
 
 @stack_p.rule(samples)
-def _():
+def _stack_samples():
     yield Sample(f32(2, 3), f32(2, 3), axis=1)
     yield Sample(bf16(), bf16(), bf16(), axis=0)
     yield Sample(c64(0, 2), axis=2)
 
 
 @unstack_p.rule(samples)
-def _():
+def _unstack_samples():
     yield Sample(f32(2, 3), axis=1)
     yield Sample(bf16(3), axis=0)
     yield Sample(c64(2, 0), axis=0)

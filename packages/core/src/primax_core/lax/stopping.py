@@ -41,12 +41,12 @@ def cut_off(x: Any) -> Any:
 
 
 @stop_gradient_p.rule(abstract)
-def _(x):
+def _abstract(x):
     return x
 
 
 @stop_gradient_p.rule(lower)
-def _(ctx, x):
+def _lower(ctx, x):
     return x
 
 
@@ -54,12 +54,12 @@ no_derivative(stop_gradient_p)
 
 
 @stop_gradient_p.rule(batch)
-def _(axis, args, dims):
+def _batch(axis, args, dims):
     return stop_gradient_p.bind(*args), dims[0]
 
 
 @stop_gradient_p.rule(samples)
-def _():
+def _samples():
     stopped = dict.fromkeys(
         ("jvp", "transpose", "second order"), "the derivative is zero, not that of the values"
     )

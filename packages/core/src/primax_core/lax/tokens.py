@@ -78,22 +78,22 @@ def after_all(*operands: Any) -> Any:
 
 
 @create_token_p.rule(abstract)
-def _():
+def _create_token_abstract():
     return _TOKEN
 
 
 @create_token_p.rule(lower)
-def _(ctx):
+def _create_token_lower(ctx):
     return mlir.zeros_of(_TOKEN)
 
 
 @after_all_p.rule(abstract)
-def _(*tokens):
+def _after_all_abstract(*tokens):
     return _TOKEN
 
 
 @after_all_p.rule(lower)
-def _(ctx, *tokens):
+def _after_all_lower(ctx, *tokens):
     if not tokens:
         return mlir.zeros_of(_TOKEN)
     return hlo.OptimizationBarrierOp(tokens).results[0]
@@ -104,7 +104,7 @@ no_derivative(after_all_p)
 
 
 @after_all_p.rule(batch)
-def _(axis, args, dims):
+def _after_all_batch(axis, args, dims):
     # Examples wait for each other: tokens that came from a batch are those of all of it.
     return after_all_p.bind(*args), None
 
@@ -120,11 +120,11 @@ def _nothing(outs: Any) -> list:
 
 
 @create_token_p.rule(samples)
-def _():
+def _create_token_samples():
     yield Sample().set(observe=_nothing, without=_UNSEEN)
 
 
 @after_all_p.rule(samples)
-def _():
+def _after_all_samples():
     waiting = {"call": lambda: after_all(create_token(), create_token())}
     yield Sample().set(**waiting, observe=_nothing, without=_UNSEEN)

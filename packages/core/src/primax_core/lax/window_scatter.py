@@ -24,7 +24,7 @@ select_and_scatter_p: Final = Primitive(
 
 
 @select_and_scatter_p.rule(abstract)
-def _(operand, source, init, *, select_jaxpr, scatter_jaxpr, **window):
+def _abstract(operand, source, init, *, select_jaxpr, scatter_jaxpr, **window):
     wanted = reduce_window_shape_tuple(operand.shape, *_sizes(window))
     if source.shape != wanted:
         raise TypeError(
@@ -44,7 +44,7 @@ def _sizes(window: dict) -> tuple:
 
 
 @select_and_scatter_p.rule(lower)
-def _(ctx, operand, source, init, *, select_jaxpr, scatter_jaxpr, **window):
+def _lower(ctx, operand, source, init, *, select_jaxpr, scatter_jaxpr, **window):
     aval = ctx.in_avals[0]
     if not aval.ndim:  # XLA ends the process
         combine = region(ctx, scatter_jaxpr)
@@ -75,7 +75,7 @@ select_and_scatter_p.unsupported(
 
 
 @select_and_scatter_p.rule(batch)
-def _(axis, args, dims, **params):
+def _batch(axis, args, dims, **params):
     operand, source, init = args
     if dims[2] is not None:
         raise NotImplementedError(
@@ -92,7 +92,7 @@ def _scalars(fun: Any) -> Jaxpr:
 
 
 @select_and_scatter_p.rule(samples)
-def _():
+def _samples():
     def scatter(operand, source):
         return select_and_scatter_p.bind(
             operand, source, np.float32(0), select_jaxpr=_scalars(ge), scatter_jaxpr=_scalars(add),

@@ -275,7 +275,7 @@ def emit_windows(
 
 
 @reduce_window_p.rule(abstract)
-def _(*args, jaxpr, consts, **window):
+def _reduce_window_abstract(*args, jaxpr, consts, **window):
     half = len(args) // 2
     xs, inits = args[:half], args[half:]
     if any(x.shape != xs[0].shape for x in xs):
@@ -298,7 +298,7 @@ def _(*args, jaxpr, consts, **window):
 
 
 @reduce_window_p.rule(lower)
-def _(ctx, *args, jaxpr, consts, **window):
+def _reduce_window_lower(ctx, *args, jaxpr, consts, **window):
     half = len(args) // 2
     return emit_windows(ctx, args[:half], args[half:], window, region(ctx, jaxpr))
 
@@ -362,7 +362,7 @@ def _stacked(parts: Sequence) -> Array:
 
 
 @reduce_window_p.rule(jvp)
-def _(primals, tangents, *, jaxpr, consts, **window):
+def _reduce_window_jvp(primals, tangents, *, jaxpr, consts, **window):
     outs = reduce_window_p.bind(*primals, jaxpr=jaxpr, consts=consts, **window)
     given = [None if type(t) is Zero else t for t in tangents]
     found = jvp_of(lambda *a: _as_reduction(a, jaxpr, window), primals, given)[1]
@@ -370,7 +370,7 @@ def _(primals, tangents, *, jaxpr, consts, **window):
 
 
 @reduce_window_p.rule(batch)
-def _(axis, args, dims, *, jaxpr, consts, **window):
+def _reduce_window_batch(axis, args, dims, *, jaxpr, consts, **window):
     half = len(args) // 2
     if any(d is not None for d in dims[half:]):
         outs, out_dims = batch_of(lambda *a: _as_reduction(a, jaxpr, window), args, dims, axis)
@@ -392,12 +392,12 @@ def _window_reducer(
     """Type, lowering and batching of a known reduction over windows."""
 
     @prim.rule(abstract)
-    def _(x, **window):
+    def _abstract(x, **window):
         check_kind(prim.name, x.dtype, kinds)
         return ShapedArray(window_shape(x, window), x.dtype, x.weak_type)
 
     @prim.rule(lower)
-    def _(ctx, x, **window):
+    def _lower(ctx, x, **window):
         init = mlir.constant(np.asarray(neutral(ctx.in_avals[0].dtype), ctx.in_avals[0].dtype))
         (out,) = emit_windows(
             ctx, [x], [init], window, lambda p, q: ctx.call(lambda u, v: [op(u, v)], *p, *q,
@@ -406,7 +406,7 @@ def _window_reducer(
         return out
 
     @prim.rule(batch)
-    def _(axis, args, dims, **window):
+    def _batch(axis, args, dims, **window):
         return prim.bind(args[0], **with_mapped_axis(window, dims[0])), dims[0]
 
 
@@ -422,7 +422,7 @@ _window_reducer(reduce_window_min_p, ("number", "bool"), b.min, greatest)
 
 def _extremum_jvp(prim: Primitive, select_prim: Primitive) -> None:
     @prim.rule(jvp)
-    def _(primals, tangents, **window):
+    def _jvp(primals, tangents, **window):
         ((x,), (t,)) = primals, tangents
         out = prim.bind(x, **window)
         if type(t) is Zero:
@@ -478,27 +478,27 @@ def _linear_in_first(prim: Primitive, transpose_rule: Callable) -> None:
     """Derivatives of an operation whose second operand only decides what is selected."""
 
     @prim.rule(jvp)
-    def _(primals, tangents, **params):
+    def _jvp(primals, tangents, **params):
         out = prim.bind(*primals, **params)
         if type(tangents[0]) is Zero:
             return out, Zero.like(out)
         return out, prim.bind(tangents[0], primals[1], **params)
 
     @prim.rule(transpose)
-    def _(ct, values, selector, **params):
+    def _transpose(ct, values, selector, **params):
         if type(ct) is Zero:
             return [None, None]
         return [transpose_rule(ct, values.aval, selector, **params), None]
 
     @prim.rule(batch)
-    def _(axis, args, dims, **params):
+    def _batch(axis, args, dims, **params):
         at = next(d for d in dims if d is not None)
         values, selector = (move_axis(x, d, at, axis.size) for x, d in zip(args, dims))
         return prim.bind(values, selector, **with_mapped_axis(params, at)), at
 
 
 @select_and_gather_add_p.rule(abstract)
-def _(values, selector, *, select_prim, **window):
+def _select_and_gather_add_abstract(values, selector, *, select_prim, **window):
     check_kind("select_and_gather_add", selector.dtype, ("integer", "float", "bool"), 1)
     if values.shape != selector.shape:
         raise TypeError(
@@ -509,7 +509,7 @@ def _(values, selector, *, select_prim, **window):
 
 
 @select_and_gather_add_p.rule(lower)
-def _(ctx, values, selector, *, select_prim, **window):
+def _select_and_gather_add_lower(ctx, values, selector, *, select_prim, **window):
     dtypes_in = [a.dtype for a in ctx.in_avals]
     inits = [np.zeros((), dtypes_in[0]), _worst(select_prim, dtypes_in[1])]
 
@@ -521,7 +521,9 @@ def _(ctx, values, selector, *, select_prim, **window):
 
 
 @select_and_scatter_add_p.rule(abstract)
-def _(source, selector, *, select_prim, window_dimensions, window_strides, padding):
+def _select_and_scatter_add_abstract(
+    source, selector, *, select_prim, window_dimensions, window_strides, padding
+):
     check_kind("select_and_scatter_add", selector.dtype, ("integer", "float", "bool"), 1)
     expected = reduce_window_shape_tuple(selector.shape, window_dimensions, window_strides, padding)
     if source.shape != expected:
@@ -533,7 +535,9 @@ def _(source, selector, *, select_prim, window_dimensions, window_strides, paddi
 
 
 @select_and_scatter_add_p.rule(lower)
-def _(ctx, source, selector, *, select_prim, window_dimensions, window_strides, padding):
+def _select_and_scatter_add_lower(
+    ctx, source, selector, *, select_prim, window_dimensions, window_strides, padding
+):
     aval, dtype = ctx.in_avals[1], ctx.in_avals[1].dtype
     zero = np.zeros((), ctx.out_avals[0].dtype)
     if not aval.ndim:
@@ -623,7 +627,7 @@ def _along(n: int, size: int, step: int = 1, pads: tuple[int, int] = (0, 0)) -> 
 
 def _window_samples(prim: Primitive) -> None:
     @prim.rule(samples)
-    def _():
+    def _samples():
         dilated = {"base_dilation": (1,), "window_dilation": (1,)}
         yield Sample(f32(6), **_along(1, 3, 2, (1, 0)), **dilated)
         yield Sample(f32(2, 5), **_along(2, 2), base_dilation=(1, 1), window_dilation=(1, 2))
@@ -636,7 +640,7 @@ for _prim in (reduce_window_sum_p, reduce_window_max_p, reduce_window_min_p):
 
 
 @reduce_window_p.rule(samples)
-def _():
+def _reduce_window_samples():
     def twice_sum(x):
         return reduce_window(x, np.int32(0), lambda a, b: a + b * 2, (2,), (1,), ((0, 0),))
 
@@ -644,13 +648,13 @@ def _():
 
 
 @select_and_gather_add_p.rule(samples)
-def _():
+def _select_and_gather_add_samples():
     dilated = {"base_dilation": (1,), "window_dilation": (1,)}
     yield Sample(f32(6), f32(6), select_prim=ge_p, **_along(1, 3, 2), **dilated)
     yield Sample(f32(5), f32(5), select_prim=le_p, **_along(1, 2), **dilated)
 
 
 @select_and_scatter_add_p.rule(samples)
-def _():
+def _select_and_scatter_add_samples():
     yield Sample(f32(2), f32(6), select_prim=ge_p, **_along(1, 3, 3))
     yield Sample(f32(2, 4), f32(2, 5), select_prim=le_p, **_along(2, 2))

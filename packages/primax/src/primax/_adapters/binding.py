@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from primax_core.extend import AbstractRef, Primitive, ShapedArray, Trace, process, set_trace
+from primax_core.extend import AbstractRef, Primitive, ShapedArray, Trace, set_trace, trace_rule
 
 from .custom_calls import CUSTOM_CALLS, bind_params, bound
 from .running import core_trace
@@ -73,7 +73,7 @@ _add(
 def _take_functions(prim: Primitive) -> None:
     """Let a custom call be bound with ``subfuns`` too. What it does otherwise stays as it is, so
     nothing that was derived from its rule needs to be forgotten."""
-    own = prim.rules[process]
+    own = prim.rules[trace_rule]
 
     def processed(trace: Trace | None, args: tuple[Any, ...], **params: Any) -> Any:
         if "subfuns" not in params:
@@ -81,7 +81,7 @@ def _take_functions(prim: Primitive) -> None:
         with set_trace(trace):
             return bound(prim, args, params)
 
-    prim.rules[process] = processed
+    prim.rules[trace_rule] = processed
 
 
 for _prim in CUSTOM_CALLS:

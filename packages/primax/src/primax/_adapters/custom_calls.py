@@ -51,7 +51,7 @@ def bind_params(prim: Primitive, params: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters of an equation of a custom call, with its functions as ``subfuns``."""
     program = params["call_jaxpr"]
     custom = SimpleNamespace(
-        fun=lambda *args: [extend.finished(o) for o in extend.eval_jaxpr(program, args)], **params
+        fun=lambda *args: [extend.as_result(o) for o in extend.eval_jaxpr(program, args)], **params
     )
     found = {"symbolic_zeros": params["symbolic_zeros"]}
     if prim is custom_jvp_call_p:

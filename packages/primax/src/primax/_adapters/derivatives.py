@@ -218,7 +218,7 @@ def linearize(
     values = [*program.consts, *primals]
     invars = [*program.constvars, *program.invars]
     piece = core.linearize_jaxpr(program.replace(constvars=[], consts=[], invars=invars), mask)
-    found = [core.finished(x) for x in core.eval_jaxpr(piece.forward, values)]
+    found = [core.as_result(x) for x in core.eval_jaxpr(piece.forward, values)]
     outs, extra = found[: piece.n_outs], found[piece.n_outs :]
     sources = {"in": values, "out": outs, "extra": extra}
     residuals = [sources[where][i] for where, i in piece.residuals]

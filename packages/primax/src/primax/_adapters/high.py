@@ -184,23 +184,23 @@ def _flat_result(prim: HiPrim, out: Any, what: str) -> list[Any]:
 
 
 @call_hi_primitive_p.rule(extend.abstract)
-def _(*avals: Any, op: HiPrim) -> Any:
+def _abstract(*avals: Any, op: HiPrim) -> Any:
     return op.out_avals_flat
 
 
 @call_hi_primitive_p.rule(extend.expand)
-def _(*args: Any, op: HiPrim) -> Any:
+def _expand(*args: Any, op: HiPrim) -> Any:
     return _flat_result(op, op.expand(*_args_of(op, args)), "expand")
 
 
 @call_hi_primitive_p.rule(extend.jvp)
-def _(primals: Any, tangents: Any, *, op: HiPrim) -> Any:
+def _jvp(primals: Any, tangents: Any, *, op: HiPrim) -> Any:
     out, dots = op.jvp(_args_of(op, primals), _args_of(op, tangents))
     return _flat_result(op, out, "jvp"), _flat_result(op, dots, "jvp")
 
 
 @call_hi_primitive_p.rule(extend.batch)
-def _(axis: Any, args: Any, dims: Any, *, op: HiPrim) -> Any:
+def _batch(axis: Any, args: Any, dims: Any, *, op: HiPrim) -> Any:
     if not op._writes("batch"):
         outs, out_dims = extend.batch_of(
             lambda *leaves: _flat_result(op, op.expand(*_args_of(op, leaves)), "expand"),
@@ -217,7 +217,7 @@ def _(axis: Any, args: Any, dims: Any, *, op: HiPrim) -> Any:
 
 
 @call_hi_primitive_p.rule(extend.transpose)
-def _(cts: Any, *args: Any, op: HiPrim) -> Any:
+def _transpose(cts: Any, *args: Any, op: HiPrim) -> Any:
     accums = [ValAccum(a.aval) if extend.is_linear(a) else a for a in args]
     ct = tree_unflatten(op.out_tree, cts)
     if op._writes("transpose"):

@@ -17,15 +17,15 @@ empty2_p: Final = Primitive("empty2")
 
 
 @empty2_p.rule(abstract)
-def _(*, dtype: Any, memory_space: Any = None) -> Any:
+def _abstract(*, dtype: Any, memory_space: Any = None) -> Any:
     return ShapedArray((), dtype)
 
 
 @empty2_p.rule(expand)
-def _(*, dtype: Any, memory_space: Any = None) -> Any:
+def _expand(*, dtype: Any, memory_space: Any = None) -> Any:
     return lax.empty((), dtype)
 
 
 @empty2_p.rule(batch)
-def _(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
+def _batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
     return empty2_p.bind(**params), None

@@ -122,7 +122,7 @@ def trace_to_jaxpr_nounits(
     finally:
         trace.live = False
     found = [
-        PartialVal.unknown(typeof(o)) if u else PartialVal.known(extend.finished(o))
+        PartialVal.unknown(typeof(o)) if u else PartialVal.known(extend.as_result(o))
         for o, u in zip(outs, unknown)
     ]
     return with_consts(program, []), found, tuple(program.consts)

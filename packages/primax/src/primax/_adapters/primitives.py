@@ -88,7 +88,7 @@ class Primitive(core.Primitive, metaclass=_AnyPrimitive):
         def process(trace: Trace | None, args: tuple[Any, ...], **params: Any) -> Any:
             return bind_with_trace(trace, args, params)
 
-        self.rule(core.process, override=True)(process)
+        self.rule(core.trace_rule, override=True)(process)
         return bind_with_trace
 
     # Being used
@@ -100,7 +100,7 @@ class Primitive(core.Primitive, metaclass=_AnyPrimitive):
           NotImplementedError: if a rule is missing that this takes, or, eagerly, both ``def_impl``
             and a lowering.
         """
-        if core.process in self.rules:
+        if core.trace_rule in self.rules:
             return super().bind(*args, **params)
         if current_trace() is None and not any(isinstance(a, Tracer) for a in args):
             return self._eager(args, params)

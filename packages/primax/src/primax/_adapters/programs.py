@@ -241,7 +241,7 @@ def eval_jaxpr(
         opened = jaxpr
     else:
         opened = jaxpr.replace(consts=values[:n])
-    return [extend.finished(out) for out in extend.eval_jaxpr(opened, values[n:])]
+    return [extend.as_result(out) for out in extend.eval_jaxpr(opened, values[n:])]
 
 
 def jaxpr_as_fun(closed_jaxpr: extend.Jaxpr, *args: Any) -> Any:

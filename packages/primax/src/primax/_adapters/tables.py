@@ -107,7 +107,7 @@ def _transposes(prim: Primitive, rule: Rule) -> None:
     """A transpose was written: it also runs directly, on the values that there are."""
     from .primitives import Primitive as Made
 
-    if not issubclass(type(prim), Made) and core.backward not in prim.rules:
+    if not issubclass(type(prim), Made) and core.transpose_direct not in prim.rules:
         return
 
     def backward(cts: Any, values: Any, linear: Any, avals: Any, **params: Any) -> list[Any]:
@@ -125,7 +125,7 @@ def _transposes(prim: Primitive, rule: Rule) -> None:
             for c, is_lin in zip(found, linear, strict=True)
         ]
 
-    prim.rule(core.backward, override=True)(backward)
+    prim.rule(core.transpose_direct, override=True)(backward)
 
 
 primitive_jvps: Final = RuleTable(core.jvp, registered=_differentiates)

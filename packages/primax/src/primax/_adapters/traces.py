@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax_core import extend
-from primax_core.extend import Jaxpr, Literal, Primitive, as_operand, process, set_trace
+from primax_core.extend import Jaxpr, Literal, Primitive, as_operand, set_trace, trace_rule
 
 from .running import core_trace, eval_trace
 from .wrapped import WrappedFun
@@ -133,7 +133,7 @@ class Trace(extend.Trace, metaclass=_AnyTrace):
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Hand an application of a primitive to :meth:`process_primitive`."""
-        rule = prim.rules.get(process)
+        rule = prim.rules.get(trace_rule)
         if rule is not None:
             return rule(self, args, **params)
         with set_trace(None):

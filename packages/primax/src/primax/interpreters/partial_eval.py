@@ -55,7 +55,7 @@ custom_partial_eval_rules: Final = _IgnoredTable(
 partial_eval_jaxpr_custom_rules: Final = _IgnoredTable(
     "partial_eval_jaxpr_custom_rules",
     "checkpoint policies keep or compute again each operation as a whole; an operation that holds "
-    "programs can be split by a rule of the kind primax.extend.save",
+    "programs can be split by a rule of the kind primax.extend.partial_eval",
 )
 
 

@@ -28,7 +28,7 @@ def _sized(x: Any, n: int, axis: int) -> Any:
     return lax.pad(x, lax.full((), 0, typeof(x).dtype), widths)
 
 
-def _turns(n: int, axis: int, x: Any, sign: float) -> Any:
+def _flights(n: int, axis: int, x: Any, sign: float) -> Any:
     """``exp(sign i π k / (2 n))`` along an axis, computed in double precision."""
     angle = sign * math.pi / (2 * n) * np.arange(n)
     dtype = np.result_type(typeof(x).dtype, np.complex64)
@@ -54,7 +54,7 @@ def _forward(x: Any, axis: int, ortho: bool) -> Any:
     even = lax.slice_in_dim(x, 0, n, 2, axis)
     odd = lax.slice_in_dim(x, 1, n, 2, axis) if n > 1 else lax.slice_in_dim(x, 0, 0, 1, axis)
     turned = lax.concatenate([even, lax.rev(odd, (axis,))], axis)
-    out = 2 * lax.real(pnp.fft.fft(turned, axis=axis) * _turns(n, axis, x, -1.0))
+    out = 2 * lax.real(pnp.fft.fft(turned, axis=axis) * _flights(n, axis, x, -1.0))
     return out * _orthonormal(n, axis, x) if ortho else out
 
 
@@ -71,7 +71,7 @@ def _backward(y: Any, axis: int, ortho: bool) -> Any:
     widths = [(0, 0, 0)] * typeof(y).ndim
     widths[axis] = (1, 0, 0)
     mirrored = lax.pad(rest, lax.full((), 0, typeof(y).dtype), widths)
-    spectrum = lax.complex(y, -mirrored) * (0.5 * _turns(n, axis, y, 1.0))
+    spectrum = lax.complex(y, -mirrored) * (0.5 * _flights(n, axis, y, 1.0))
     turned = lax.real(pnp.fft.ifft(spectrum, axis=axis))
     half = (n + 1) // 2
     even = lax.slice_in_dim(turned, 0, half, axis=axis)

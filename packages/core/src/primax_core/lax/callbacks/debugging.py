@@ -7,7 +7,7 @@ from typing import Final
 from ..._ir.effects import NamedEffect
 from ..._ir.primitive import Primitive, abstract, batch, effects, jvp, lower, transpose
 from ..._ir.samples import Sample, f32, i32, samples
-from ..._runtime.dispatch import run
+from ..._runtime.dispatch import impl
 from ..._transform.batching import move_axis
 from .functions import FlatCallback, PerExample, emit
 
@@ -32,39 +32,39 @@ ordered_debug_effect: Final = OrderedDebugEffect()
 
 
 @debug_callback_p.rule(abstract)
-def _(*avals, **_):
+def _abstract(*avals, **_):
     return []
 
 
 @debug_callback_p.rule(effects)
-def _(*avals, effect, **_):
+def _effects(*avals, effect, **_):
     return frozenset([effect])
 
 
-@debug_callback_p.rule(run)
-def _(*arrays, callback, **_):
+@debug_callback_p.rule(impl)
+def _impl(*arrays, callback, **_):
     callback(*arrays)
     return []
 
 
 @debug_callback_p.rule(lower)
-def _(ctx, *values, callback, effect, **_):
+def _lower(ctx, *values, callback, effect, **_):
     return emit(ctx, "debug callback", callback, values, (), stays=True, ordered=effect.ordered)
 
 
 @debug_callback_p.rule(jvp)
-def _(primals, tangents, **params):
+def _jvp(primals, tangents, **params):
     return debug_callback_p.bind(*primals, **params), []
 
 
 @debug_callback_p.rule(transpose)
-def _(cts, *args, **params):
+def _transpose(cts, *args, **params):
     # What it would show, a tangent, is not computed in reverse mode.
     return [None for _ in args]
 
 
 @debug_callback_p.rule(batch)
-def _(axis, args, dims, *, callback, effect, partitioned):
+def _batch(axis, args, dims, *, callback, effect, partitioned):
     mapped = tuple(d is not None for d in dims)
     args = [x if d is None else move_axis(x, d, 0, axis.size) for x, d in zip(args, dims)]
     callback = PerExample(callback, axis.size, mapped)
@@ -74,7 +74,7 @@ def _(axis, args, dims, *, callback, effect, partitioned):
 
 
 @debug_callback_p.rule(samples)
-def _():
+def _samples():
     from ..._base import pytree
 
     def shown(x):

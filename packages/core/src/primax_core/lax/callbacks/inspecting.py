@@ -7,54 +7,54 @@ from typing import Final
 from ..._ir.primitive import Primitive, abstract, batch, effects, jvp, lower, transpose
 from ..._ir.samples import Sample, f32, samples
 from ..._runtime.array import default_sharding
-from ..._runtime.dispatch import run
+from ..._runtime.dispatch import impl
 from .debugging import debug_effect
 
 inspect_sharding_p: Final = Primitive("inspect_sharding", multiple_results=True)
 
 
 @inspect_sharding_p.rule(abstract)
-def _(x, *, callback):
+def _abstract(x, *, callback):
     return []
 
 
 @inspect_sharding_p.rule(effects)
-def _(x, *, callback):
+def _effects(x, *, callback):
     return frozenset([debug_effect])
 
 
-@inspect_sharding_p.rule(run)
-def _(x, *, callback):
+@inspect_sharding_p.rule(impl)
+def _impl(x, *, callback):
     callback(x.sharding)
     return []
 
 
 @inspect_sharding_p.rule(lower)
-def _(ctx, x, *, callback):
+def _lower(ctx, x, *, callback):
     # A program for one device: all of its values lie where it runs.
     callback(default_sharding() if ctx.sharding is None else ctx.sharding)
     return []
 
 
 @inspect_sharding_p.rule(jvp)
-def _(primals, tangents, *, callback):
+def _jvp(primals, tangents, *, callback):
     inspect_sharding_p.bind(*primals, callback=callback)
     return [], []
 
 
 @inspect_sharding_p.rule(transpose)
-def _(cts, x, *, callback):
+def _transpose(cts, x, *, callback):
     return [None]
 
 
 @inspect_sharding_p.rule(batch)
-def _(axis, args, dims, *, callback):
+def _batch(axis, args, dims, *, callback):
     inspect_sharding_p.bind(*args, callback=callback)
     return [], []
 
 
 @inspect_sharding_p.rule(samples)
-def _():
+def _samples():
     def inspected(x):
         inspect_sharding_p.bind(x, callback=id)
         return [x]

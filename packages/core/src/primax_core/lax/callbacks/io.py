@@ -7,7 +7,7 @@ from typing import Final
 from ..._ir.effects import NamedEffect
 from ..._ir.primitive import Primitive, abstract, batch, effects, jvp, lower, transpose
 from ..._ir.samples import Sample, f32, samples
-from ..._runtime.dispatch import run
+from ..._runtime.dispatch import impl
 from ..._trace.core import typeof
 from ..._transform.batching import move_axis
 from .functions import FlatCallback, PerExample, batched_avals, emit, of_no_example, run_now
@@ -36,27 +36,27 @@ _EFFECTS: Final = {False: frozenset([IOEffect()]), True: frozenset([OrderedIOEff
 
 
 @io_callback_p.rule(abstract)
-def _(*avals, result_avals, **_):
+def _abstract(*avals, result_avals, **_):
     return list(result_avals)
 
 
 @io_callback_p.rule(effects)
-def _(*avals, ordered, **_):
+def _effects(*avals, ordered, **_):
     return _EFFECTS[ordered]
 
 
-@io_callback_p.rule(run)
-def _(*arrays, callback, result_avals, **_):
+@io_callback_p.rule(impl)
+def _impl(*arrays, callback, result_avals, **_):
     return run_now("io_callback", callback, arrays, result_avals)
 
 
 @io_callback_p.rule(lower)
-def _(ctx, *values, callback, result_avals, ordered, **_):
+def _lower(ctx, *values, callback, result_avals, ordered, **_):
     return emit(ctx, "io_callback", callback, values, result_avals, stays=True, ordered=ordered)
 
 
 @io_callback_p.rule(jvp)
-def _(primals, tangents, **_):
+def _jvp(primals, tangents, **_):
     raise ValueError(_NO_JVP)
 
 
@@ -64,7 +64,7 @@ io_callback_p.unsupported(transpose, "IO callbacks are not linear")
 
 
 @io_callback_p.rule(batch)
-def _(axis, args, dims, *, callback, result_avals, ordered, sharding):
+def _batch(axis, args, dims, *, callback, result_avals, ordered, sharding):
     if ordered:
         raise ValueError(
             "Cannot `vmap` ordered IO callback. The examples of a batch have no order: pass "
@@ -82,7 +82,7 @@ def _(axis, args, dims, *, callback, result_avals, ordered, sharding):
 
 
 @io_callback_p.rule(samples)
-def _():
+def _samples():
     from ..._base import pytree
 
     def same(x):

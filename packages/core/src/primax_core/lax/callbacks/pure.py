@@ -9,7 +9,7 @@ import numpy as np
 from ..._ir.avals import ShapedArray
 from ..._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
 from ..._ir.samples import Sample, bf16, f32, samples
-from ..._runtime.dispatch import run
+from ..._runtime.dispatch import impl
 from ..._trace.core import typeof
 from ..._transform.batching import move_axis
 from ..broadcasting import broadcast_in_dim
@@ -27,22 +27,22 @@ _NO_JVP: Final = (
 
 
 @pure_callback_p.rule(abstract)
-def _(*avals, result_avals, **_):
+def _abstract(*avals, result_avals, **_):
     return list(result_avals)
 
 
-@pure_callback_p.rule(run)
-def _(*arrays, callback, result_avals, **_):
+@pure_callback_p.rule(impl)
+def _impl(*arrays, callback, result_avals, **_):
     return run_now("pure_callback", callback, arrays, result_avals)
 
 
 @pure_callback_p.rule(lower)
-def _(ctx, *values, callback, result_avals, **_):
+def _lower(ctx, *values, callback, result_avals, **_):
     return emit(ctx, "pure_callback", callback, values, result_avals, stays=False)
 
 
 @pure_callback_p.rule(jvp)
-def _(primals, tangents, **_):
+def _jvp(primals, tangents, **_):
     raise ValueError(_NO_JVP)
 
 
@@ -50,7 +50,7 @@ pure_callback_p.unsupported(transpose, "pure callbacks are not linear")
 
 
 @pure_callback_p.rule(batch)
-def _(axis, args, dims, *, callback, result_avals, sharding, vmap_method):
+def _batch(axis, args, dims, *, callback, result_avals, sharding, vmap_method):
     mapped = tuple(d is not None for d in dims)
     args = [x if d is None else move_axis(x, d, 0, axis.size) for x, d in zip(args, dims)]
     if vmap_method is None:
@@ -79,7 +79,7 @@ def _lengthened(x: Any, length: int) -> Any:
 
 
 @pure_callback_p.rule(samples)
-def _():
+def _samples():
     from ..._base import pytree
 
     def doubled(x, method):

@@ -7,17 +7,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..._engine.faults import CODE, Fault, Site, Sites, apart, faults, faulty, slots_of
+from ..._engine.faults import CODE, Fault, Site, Sites, faults, faulty, slots_of, split_faults
 from ..._ir.avals import ShapedArray
 from ..._ir.effects import NamedEffect
 from ..._ir.jaxpr import Jaxpr, jaxprs_in
 from ..._ir.primitive import Primitive, abstract, batch, effects, jvp, lower, transpose
 from ..._ir.samples import Sample, f32, samples
-from ..._runtime.dispatch import run
+from ..._runtime.dispatch import impl
 from ..._trace.core import typeof
 from ..._trace.staging import eval_jaxpr, stage
 from ..._transform.batching import move_axis
-from ..._transform.derived import remembered_on
+from ..._transform.derived import derive_from_jaxpr
 from ..comparison import ge, lt
 from ..conversion import convert_element_type
 from ..dynamic_slicing import dynamic_index_in_dim
@@ -36,14 +36,14 @@ class CheckEffect(NamedEffect):
     @staticmethod
     def only_where(program: Jaxpr) -> Jaxpr:
         """The program whose checks hold wherever a boolean, its first argument, is false."""
-        return remembered_on(program, "guarded checks", None, lambda: _guarded(program))
+        return derive_from_jaxpr(program, "guarded checks", None, lambda: _guarded(program))
 
 
 def _guarded(program: Jaxpr) -> Jaxpr:
     checked, sites = faulty(program, USER)
 
     def run(chosen, *args):
-        outs, found = apart(eval_jaxpr(checked, args), sites)
+        outs, found = split_faults(eval_jaxpr(checked, args), sites)
         for fault in found:
             code = select_n(chosen, np.int32(-1), fault.code)
             check_p.bind(code, *fault.values, sites=sites, debug=not _insists(program))
@@ -85,17 +85,17 @@ def exception_of(sites: Sites, code: int, values: Any) -> Exception:
 
 
 @check_p.rule(abstract)
-def _(code, *values, sites, debug):
+def _abstract(code, *values, sites, debug):
     return []
 
 
 @check_p.rule(effects)
-def _(code, *values, sites, debug):
+def _effects(code, *values, sites, debug):
     return _EFFECT
 
 
-@check_p.rule(run)
-def _(code, *values, sites, debug):
+@check_p.rule(impl)
+def _impl(code, *values, sites, debug):
     error = None if debug else first_error(Fault(sites, code, values))
     if error is not None:
         raise error
@@ -103,14 +103,14 @@ def _(code, *values, sites, debug):
 
 
 @check_p.rule(lower)
-def _(ctx, code, *values, sites, debug):
+def _lower(ctx, code, *values, sites, debug):
     if debug:
         return []
     raise ValueError(_LOOSE)
 
 
 @check_p.rule(jvp)
-def _(primals, tangents, **params):
+def _jvp(primals, tangents, **params):
     check_p.bind(*primals, **params)
     return [], []
 
@@ -119,7 +119,7 @@ check_p.unsupported(transpose, "checks are not linear")
 
 
 @check_p.rule(batch)
-def _(axis, args, dims, *, sites, debug):
+def _batch(axis, args, dims, *, sites, debug):
     # The first example that failed speaks for the batch.
     args = [x if d is None else move_axis(x, d, 0, axis.size) for x, d in zip(args, dims)]
     if dims[0] is not None:
@@ -143,7 +143,7 @@ def _row(x: Any, i: Any) -> Any:
 
 
 @check_p.rule(faults)
-def _(categories, args, eqn):
+def _faults(categories, args, eqn):
     if FailedCheckError not in categories:
         return [], []
     return [], [Fault(eqn.params["sites"], args[0], args[1:])]
@@ -153,7 +153,7 @@ _SITES: Final = Sites((Site(FailedCheckError, lambda: "it is positive"),))
 
 
 @check_p.rule(samples)
-def _():
+def _samples():
     def checked(x):
         code = select_n(lt(x, np.asarray(100, typeof(x).dtype)), np.int32(0), np.int32(-1))
         check_p.bind(convert_element_type(code, CODE.dtype), sites=_SITES, debug=True)

@@ -14,7 +14,6 @@ from ..._engine.custom_vjp import CustomVJP, PerturbedValue, custom_vjp_call_p
 from ..._engine.faults import (
     Fault,
     Sites,
-    apart,
     called,
     evaluate,
     faults,
@@ -22,11 +21,12 @@ from ..._engine.faults import (
     install_fault_ops,
     none_of,
     placed,
+    split_faults,
 )
 from ..._engine.remat import remat_p
 from ..._trace.core import is_valid_type, typeof
 from ..._trace.staging import eval_jaxpr, stage
-from ..._transform.derived import remembered_on
+from ..._transform.derived import derive_from_jaxpr
 from ..arithmetic import add
 from ..broadcasting import full
 from ..comparison import ge
@@ -41,7 +41,7 @@ install_fault_ops(
 
 
 @jit_p.rule(faults)
-def _(categories, args, eqn):
+def _jit_faults(categories, args, eqn):
     params = {k: v for k, v in eqn.params.items() if k != "jaxpr"}
 
     def call(program, args):
@@ -51,7 +51,7 @@ def _(categories, args, eqn):
 
 
 @remat_p.rule(faults)
-def _(categories, args, eqn):
+def _remat_faults(categories, args, eqn):
     params = {k: v for k, v in eqn.params.items() if k != "jaxpr"}
 
     def call(program, args):
@@ -61,7 +61,7 @@ def _(categories, args, eqn):
 
 
 @custom_jvp_call_p.rule(faults)
-def _(categories, args, eqn):
+def _custom_jvp_call_faults(categories, args, eqn):
     p = eqn.params
     program, sites = faulty(p["call_jaxpr"], categories)
     if program is p["call_jaxpr"]:
@@ -77,11 +77,11 @@ def _(categories, args, eqn):
         lambda *xs: eval_jaxpr(program, xs), rule, p["name"], p["symbolic_zeros"], None,
         p["num_consts"],
     )  # fmt: skip
-    return apart(custom.call(args), sites)
+    return split_faults(custom.call(args), sites)
 
 
 @custom_vjp_call_p.rule(faults)
-def _(categories, args, eqn):
+def _custom_vjp_call_faults(categories, args, eqn):
     p = eqn.params
     program, sites = faulty(p["call_jaxpr"], categories)
     if program is p["call_jaxpr"]:
@@ -105,7 +105,7 @@ def _(categories, args, eqn):
         lambda *xs: eval_jaxpr(program, xs), fwd, bwd, p["name"], p["symbolic_zeros"], None,
         p["num_consts"],
     )  # fmt: skip
-    return apart(custom.call(args), sites)
+    return split_faults(custom.call(args), sites)
 
 
 def _silently(
@@ -149,7 +149,7 @@ def _refilled(x: Any, traced: Iterator[Any]) -> Any:
 
 
 @cond_p.rule(faults)
-def _(categories, args, eqn):
+def _cond_faults(categories, args, eqn):
     branches = eqn.params["branches"]
     others = {k: v for k, v in eqn.params.items() if k != "branches"}
     found = [faulty(b, categories) for b in branches]
@@ -157,8 +157,10 @@ def _(categories, args, eqn):
         return cond_p.bind(*args, branches=tuple(b for b, _ in found), **others), []
     sites = Sites(tuple(s for _, own in found for s in own.sites))
     key = (categories, tuple(branches[1:]))
-    programs = remembered_on(branches[0], "faulty branches", key, lambda: _aligned(found, sites))
-    return apart(cond_p.bind(*args, branches=programs, **others), sites)
+    programs = derive_from_jaxpr(
+        branches[0], "faulty branches", key, lambda: _aligned(found, sites)
+    )
+    return split_faults(cond_p.bind(*args, branches=programs, **others), sites)
 
 
 def _aligned(found: list[tuple[Any, Sites]], sites: Sites) -> tuple[Any, ...]:
@@ -167,7 +169,7 @@ def _aligned(found: list[tuple[Any, Sites]], sites: Sites) -> tuple[Any, ...]:
     for program, own in found:
 
         def run(*args, program=program, own=own, base=base):
-            outs, faults = apart(eval_jaxpr(program, args), own)
+            outs, faults = split_faults(eval_jaxpr(program, args), own)
             fault = faults[0] if faults else none_of(own)
             return [*outs, *placed(fault, sites, base)]
 
@@ -177,7 +179,7 @@ def _aligned(found: list[tuple[Any, Sites]], sites: Sites) -> tuple[Any, ...]:
 
 
 @scan_p.rule(faults)
-def _(categories, args, eqn):
+def _scan_faults(categories, args, eqn):
     p = dict(eqn.params)
     body, sites = faulty(p["jaxpr"], categories)
     if not len(sites):
@@ -188,14 +190,14 @@ def _(categories, args, eqn):
     def make():
         def step(*xs):
             consts, known, rest = xs[:nc], xs[nc : nc + k], xs[nc + k :]
-            outs, new = apart(eval_jaxpr(body, [*consts, *rest]), sites)
+            outs, new = split_faults(eval_jaxpr(body, [*consts, *rest]), sites)
             fault = _first(Fault(sites, known[0], known[1:]), new[0])
             return [*fault.leaves, *outs]
 
         avals = p["jaxpr"].in_avals
         return stage(step, [*avals[:nc], *sites.avals, *avals[nc:]], p["jaxpr"].debug_info)
 
-    p["jaxpr"] = remembered_on(body, "faulty step", nc, make)
+    p["jaxpr"] = derive_from_jaxpr(body, "faulty step", nc, make)
     p["num_carry"] = ni + k
     outs = scan_p.bind(*args[:nc], *none_of(sites).leaves, *args[nc:], **p)
     return outs[k:], [Fault(sites, outs[0], outs[1:k])]
@@ -211,7 +213,7 @@ def _first(before: Fault, after: Fault) -> Fault:
 
 
 @while_p.rule(faults)
-def _(categories, args, eqn):
+def _while_faults(categories, args, eqn):
     p = eqn.params
     cond, body = p["cond_jaxpr"], p["body_jaxpr"]
     (test, cond_sites), (loop, body_sites) = faulty(cond, categories), faulty(body, categories)
@@ -243,8 +245,12 @@ def _(categories, args, eqn):
     go_on, fault = tested(cond_consts, init)
     types = [*cond.in_avals[:nc], *avals[:nb], typeof(go_on), *sites.avals, *avals[nb:]]
     key = (categories, cond, nc, nb)
-    program = remembered_on(body, "faulty loop", key, lambda: stage(step, types, body.debug_info))
-    test = remembered_on(program, "test", nb, lambda: stage(lambda x, *_: [x], types[nc + nb :]))
+    program = derive_from_jaxpr(
+        body, "faulty loop", key, lambda: stage(step, types, body.debug_info)
+    )
+    test = derive_from_jaxpr(
+        program, "test", nb, lambda: stage(lambda x, *_: [x], types[nc + nb :])
+    )
     outs = while_p.bind(
         *cond_consts, *body_consts, go_on, *fault.leaves, *init, cond_jaxpr=test,
         body_jaxpr=program, cond_nconsts=0, body_nconsts=nc + nb,

@@ -97,7 +97,7 @@ def _any_inf(x: Any) -> Any:
 
 
 @div_p.rule(error_checks)
-def _(args, outs, **_):
+def _div_error_checks(args, outs, **_):
     divisor = args[1]
     zero = np.asarray(0, typeof(divisor).dtype)
     failed = _Late(lambda d: _any(eq(d, zero)), [divisor])
@@ -145,7 +145,7 @@ def _index_check(shape: tuple[int, ...], indices: Any, upper: Sequence[int], axe
 
 
 @gather_p.rule(error_checks)
-def _(args, outs, *, dimension_numbers, slice_sizes, **_):
+def _gather_error_checks(args, outs, *, dimension_numbers, slice_sizes, **_):
     x, indices = args
     shape, axes = typeof(x).shape, dimension_numbers.start_index_map
     if not axes or not typeof(indices).size:
@@ -183,10 +183,10 @@ def _starts(x: Any, starts: Sequence[Any], window: Sequence[int]) -> list[Check]
 
 
 @dynamic_slice_p.rule(error_checks)
-def _(args, outs, *, slice_sizes, **_):
+def _dynamic_slice_error_checks(args, outs, *, slice_sizes, **_):
     return _starts(args[0], args[1:], slice_sizes)
 
 
 @dynamic_update_slice_p.rule(error_checks)
-def _(args, outs, **_):
+def _dynamic_update_slice_error_checks(args, outs, **_):
     return _starts(args[0], args[2:], typeof(args[1]).shape)

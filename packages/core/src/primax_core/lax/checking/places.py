@@ -7,7 +7,7 @@ from typing import Any
 
 from ..._base.config import debug_infs, debug_nans
 from ..._base.source import capture
-from ..._engine.faults import apart, faulty
+from ..._engine.faults import faulty, split_faults
 from ..._ir.jaxpr import Jaxpr
 from ..._runtime.dispatch import run_eagerly
 from ..callbacks.debugging import DebugEffect, OrderedDebugEffect
@@ -32,7 +32,7 @@ def first_place(program: Jaxpr, args: Sequence[Any], what: str) -> str | None:
         program = program.replace(eqns=[e.replace(source_info=here) for e in program.eqns])
     with debug_nans(False), debug_infs(False):
         checked, sites = faulty(program, frozenset({_SOUGHT[what]}))
-        _, found = apart(run_eagerly(checked, list(args)), sites)
+        _, found = split_faults(run_eagerly(checked, list(args)), sites)
         error = first_error(found[0]) if found else None
     if error is None:
         return None

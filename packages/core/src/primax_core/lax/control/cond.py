@@ -33,7 +33,7 @@ from ..._trace.core import has_references, ref_handlers, typeof
 from ..._trace.staging import close_over, eval_jaxpr, stage
 from ..._transform.batching import batch_jaxpr, move_axis
 from ..._transform.dce import dce_jaxpr
-from ..._transform.derived import remembered_on
+from ..._transform.derived import derive_from_jaxpr
 from ..._transform.jvp import jvp_jaxpr
 from ..._transform.linearize import linearize_jaxpr
 from ..._transform.transpose import transpose_jaxpr
@@ -179,7 +179,7 @@ def bind_branches(
             ref_handlers["aliases"](leaves, b.consts, b.info)
     n_consts = [len(b.consts) for b in bodies]
     key = (tuple(n_consts), *(b.jaxpr for b in bodies[1:]))
-    branches = remembered_on(
+    branches = derive_from_jaxpr(
         bodies[0].jaxpr, "branches", key, lambda: _with_all_consts(bodies, avals)
     )
     consts = [c for b in bodies for c in b.consts]
@@ -252,24 +252,24 @@ def _check_branches(what: str, bodies: Sequence[Body], names: tuple[str, ...]) -
 
 
 @cond_p.rule(abstract)
-def _(index, *avals, branches, **_):
+def _abstract(index, *avals, branches, **_):
     return branches[0].out_avals
 
 
 @cond_p.rule(check)
-def _(index, *avals, branches, **_):
+def _check(index, *avals, branches, **_):
     for i, branch in enumerate(branches):
         check_types(f"operands of branch {i}", avals, branch.in_avals)
         check_types(f"results of branch {i}", branch.out_avals, branches[0].out_avals)
 
 
 @cond_p.rule(effects)
-def _(*avals, branches, **_):
+def _effects(*avals, branches, **_):
     return frozenset().union(*(shifted(b.effects, lambda i: i + 1) for b in branches))
 
 
 @cond_p.rule(lower)
-def _(ctx, index, *values, branches, branches_platforms=None):
+def _lower(ctx, index, *values, branches, branches_platforms=None):
     if branches_platforms is not None:
         here = platform_position(branches_platforms, ctx.platform)
         return lowering.lower_body(ctx, branches[here], values)
@@ -306,7 +306,7 @@ def platform_position(platforms: Sequence[Any], platform: str) -> int:
 
 
 @cond_p.rule(jvp)
-def _(primals, tangents, *, branches, **params):
+def _jvp(primals, tangents, *, branches, **params):
     mask = tuple(type(t) is not Zero for t in tangents[1:])
     out_nz = _joined([jvp_jaxpr(b, mask)[1] for b in branches])
     programs = tuple(jvp_jaxpr(b, mask, out_nz)[0] for b in branches)
@@ -325,11 +325,11 @@ def _joined(masks: Sequence[Sequence[bool]]) -> tuple[bool, ...]:
 
 
 @cond_p.rule(linearize)
-def _(primals, mask, *, branches, **params):
+def _linearize(primals, mask, *, branches, **params):
     index, *operands = primals
     mask = tuple(mask[1:])
     out_nz = _joined([linearize_jaxpr(b, mask).out_mask for b in branches])
-    plan = remembered_on(
+    plan = derive_from_jaxpr(
         branches[0], "cond linearize", (mask, *branches[1:]),
         lambda: _LinearCond([linearize_jaxpr(b, mask, out_nz) for b in branches], mask),
     )  # fmt: skip
@@ -365,14 +365,14 @@ class _LinearCond:
         )
 
 
-def _place(piece, slots: list) -> dict[int, int]:
+def _place(linearized, slots: list) -> dict[int, int]:
     """Which slot each residual (by its number) of a branch uses; adds slots that are missing."""
     taken: set[int] = set()
     places: dict[int, int] = {}
-    for r, (where, i) in enumerate(piece.residuals):
+    for r, (where, i) in enumerate(linearized.residuals):
         if where == "in":
             continue
-        var = piece.forward.outvars[i if where == "out" else piece.n_outs + i]
+        var = linearized.forward.outvars[i if where == "out" else linearized.n_outs + i]
         aval = var.aval
         for s, slot in enumerate(slots):
             if slot is aval and s not in taken:
@@ -385,23 +385,23 @@ def _place(piece, slots: list) -> dict[int, int]:
     return places
 
 
-def _forward_branch(piece, slots, places) -> Jaxpr:
+def _forward_branch(linearized, slots, places) -> Jaxpr:
     def run(*args):
-        found = eval_jaxpr(piece.forward, args)
+        found = eval_jaxpr(linearized.forward, args)
         rows: list[Any] = [None] * len(slots)
         for r, s in places.items():
-            where, i = piece.residuals[r]
-            rows[s] = found[i if where == "out" else piece.n_outs + i]
+            where, i = linearized.residuals[r]
+            rows[s] = found[i if where == "out" else linearized.n_outs + i]
         return [
-            *found[: piece.n_outs],
+            *found[: linearized.n_outs],
             *(zeros(a) if v is None else v for v, a in zip(rows, slots)),
         ]
 
-    return stage(run, piece.forward.in_avals, piece.forward.debug_info)
+    return stage(run, linearized.forward.in_avals, linearized.forward.debug_info)
 
 
-def _linear_branch(piece, operands, slots, places, mask) -> Jaxpr:
-    in_avals = piece.forward.in_avals
+def _linear_branch(linearized, operands, slots, places, mask) -> Jaxpr:
+    in_avals = linearized.forward.in_avals
     avals = [in_avals[i] for i in operands] + list(slots)
     tangent_avals = [a.tangent_aval() for a, m in zip(in_avals, mask) if m]
     n, at = len(operands), {i: k for k, i in enumerate(operands)}
@@ -409,15 +409,15 @@ def _linear_branch(piece, operands, slots, places, mask) -> Jaxpr:
     def run(*args):
         residuals = [
             args[at[i]] if where == "in" else args[n + places[r]]
-            for r, (where, i) in enumerate(piece.residuals)
+            for r, (where, i) in enumerate(linearized.residuals)
         ]
-        return eval_jaxpr(piece.linear, [*residuals, *args[len(avals) :]])
+        return eval_jaxpr(linearized.linear, [*residuals, *args[len(avals) :]])
 
-    return stage(run, [*avals, *tangent_avals], piece.forward.debug_info)
+    return stage(run, [*avals, *tangent_avals], linearized.forward.debug_info)
 
 
 @cond_p.rule(transpose)
-def _(cts, index, *operands, branches, **params):
+def _transpose(cts, index, *operands, branches, **params):
     linear = tuple(is_linear(o) for o in operands)
     ct_mask = tuple(type(c) is not Zero for c in cts)
     programs = tuple(transpose_jaxpr(b, linear, ct_mask, True)[0] for b in branches)
@@ -451,7 +451,7 @@ def _closed_branches(branches: Sequence[Jaxpr]) -> tuple[tuple[Jaxpr, ...], list
 
 
 @cond_p.rule(batch)
-def _(axis, args, dims, *, branches, **params):
+def _batch(axis, args, dims, *, branches, **params):
     (index, *operands), (index_d, *op_dims) = args, dims
     size = axis.size
     if index_d is not None and any(on_references(b.effects) for b in branches):
@@ -495,7 +495,7 @@ def _guard(chosen, x):
 
 
 @cond_p.rule(dce)
-def _(used, eqn):
+def _dce(used, eqn):
     branches = eqn.params["branches"]
     used = tuple(used)
     if not any(used) and not eqn.effects:
@@ -513,7 +513,7 @@ def _(used, eqn):
 
 
 @cond_p.rule(samples)
-def _():
+def _samples():
     def chosen(i, x, y):
         return switch(i, (lambda a, b: a * b, lambda a, b: a - b, lambda a, b: b * b), x, y)
 

@@ -19,7 +19,7 @@ from ..._trace.core import ref_handlers, typeof
 from ..._trace.refs import read_whole, write_whole
 from ..._trace.staging import eval_jaxpr, stage
 from ..._transform.batching import batch_jaxpr, move_axis
-from ..._transform.derived import remembered_on
+from ..._transform.derived import derive_from_jaxpr
 from .bodies import permuted
 from .cond import cond_p
 from .scan import scan_p
@@ -27,7 +27,7 @@ from .while_loop import while_p
 
 
 @scan_p.rule(discharge)
-def _(refs, args, *, jaxpr, num_consts, num_carry, **params):
+def _scan_discharge(refs, args, *, jaxpr, num_consts, num_carry, **params):
     found = discharged(jaxpr, refs)
     numbers = distinct(refs, refs)
     given = distinct(refs, args)
@@ -39,7 +39,7 @@ def _(refs, args, *, jaxpr, num_consts, num_carry, **params):
     new = {r: n_out + k for k, r in enumerate(found.written)}
     new_carry = [numbers[i] for i in carried]
     new_xs = [r for r in found.written if r in scanned]
-    body = remembered_on(
+    body = derive_from_jaxpr(
         found.jaxpr, "discharged scan", (nc, num_carry),
         lambda: permuted(
             found.jaxpr,
@@ -96,8 +96,8 @@ class _Loop:
 
 
 @while_p.rule(discharge)
-def _(refs, args, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
-    loop: _Loop = remembered_on(
+def _while_discharge(refs, args, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
+    loop: _Loop = derive_from_jaxpr(
         body_jaxpr, "discharged loop", (cond_jaxpr, refs, discharge.version),
         lambda: _Loop(refs, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts),
     )  # fmt: skip
@@ -111,7 +111,7 @@ def _(refs, args, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
         values.setdefault(r, a)
     held = [values[r] for r in loop.written]
     tests = bool(loop.cond.written)
-    cond, body = remembered_on(
+    cond, body = derive_from_jaxpr(
         body_jaxpr, "discharged loop programs", (cond_jaxpr, refs, discharge.version),
         lambda: _loop_programs(loop, cond_jaxpr, body_jaxpr, c_at, b_at, tests),
     )  # fmt: skip
@@ -164,11 +164,11 @@ def _loop_programs(loop: _Loop, cond, body, c_at, b_at, tests: bool) -> tuple[Ja
 
 
 @cond_p.rule(discharge)
-def _(refs, args, *, branches, **params):
+def _cond_discharge(refs, args, *, branches, **params):
     part = refs[1:]
     found = [discharged(b, part) for b in branches]
     changed = list(dict.fromkeys(r for f in found for r in f.written))
-    programs = remembered_on(
+    programs = derive_from_jaxpr(
         branches[0], "discharged branches", (part, tuple(branches[1:]), discharge.version),
         lambda: tuple(_branch(b, f, part, changed) for b, f in zip(branches, found)),
     )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any, Final
 from ..._base import pytree
 from ..._base.config import state
 from ..._base.source import api_boundary
-from ..._engine.results import finished
+from ..._engine.results import as_result
 from ..._ir.check import check_types
 from ..._ir.primitive import (
     Primitive,
@@ -93,7 +93,7 @@ def linear_call(
         jaxprs=(forward.jaxpr, backward.jaxpr),
         num_consts=(len(forward.consts), len(backward.consts)), num_res=len(res),
     )  # fmt: skip
-    return _unflatten(forward.out_tree, [finished(o) for o in outs])
+    return _unflatten(forward.out_tree, [as_result(o) for o in outs])
 
 
 def _split(values: Sequence, num_consts: tuple[int, int], num_res: int) -> tuple[list, ...]:
@@ -110,29 +110,29 @@ def _typed(values: Sequence, jaxpr: Any) -> list:
 
 
 @linear_call_p.rule(abstract)
-def _(*avals, jaxprs, **_):
+def _abstract(*avals, jaxprs, **_):
     return jaxprs[0].out_avals
 
 
 @linear_call_p.rule(check)
-def _(*avals, jaxprs, num_consts, num_res):
+def _check(*avals, jaxprs, num_consts, num_res):
     own, _, res, lin = _split(avals, num_consts, num_res)
     check_types("operands", [*own, *res, *lin], jaxprs[0].in_avals)
 
 
 @linear_call_p.rule(effects)
-def _(*avals, jaxprs, **_):
+def _effects(*avals, jaxprs, **_):
     return jaxprs[0].effects
 
 
 @linear_call_p.rule(lower)
-def _(ctx, *values, jaxprs, num_consts, num_res):
+def _lower(ctx, *values, jaxprs, num_consts, num_res):
     own, _, res, lin = _split(values, num_consts, num_res)
     return lowering.lower_body(ctx, jaxprs[0], [*own, *res, *lin])
 
 
 @linear_call_p.rule(jvp)
-def _(primals, tangents, *, jaxprs, num_consts, num_res):
+def _jvp(primals, tangents, *, jaxprs, num_consts, num_res):
     params = {"jaxprs": jaxprs, "num_consts": num_consts, "num_res": num_res}
     outs = linear_call_p.bind(*primals, **params)
     own, other, res, lin = _split(primals, num_consts, num_res)
@@ -151,7 +151,7 @@ def _(primals, tangents, *, jaxprs, num_consts, num_res):
 
 
 @linear_call_p.rule(transpose)
-def _(cts, *args, jaxprs, num_consts, num_res):
+def _transpose(cts, *args, jaxprs, num_consts, num_res):
     own, other, res, lin = _split(args, num_consts, num_res)
     if any(is_linear(x) for x in (*own, *other, *res)):
         raise TypeError("linear_call is linear in its linear arguments only, not in its residuals")
@@ -164,7 +164,7 @@ def _(cts, *args, jaxprs, num_consts, num_res):
 
 
 @linear_call_p.rule(batch)
-def _(axis, args, dims, *, jaxprs, num_consts, num_res):
+def _batch(axis, args, dims, *, jaxprs, num_consts, num_res):
     own, other, res, lin = _split(args, num_consts, num_res)
     own_d, other_d, res_d, lin_d = _split(dims, num_consts, num_res)
     lin = [move_axis(x, d, 0, axis.size) for x, d in zip(lin, lin_d)]
@@ -182,6 +182,6 @@ def _(axis, args, dims, *, jaxprs, num_consts, num_res):
 
 
 @linear_call_p.rule(samples)
-def _():
+def _samples():
     yield Sample(f32(3), f32(3)).set(call=lambda r, x: linear_call(mul, mul, r, x))
     yield Sample(f32(), f32(2)).set(call=lambda r, x: linear_call(mul, mul, r, x))

@@ -27,7 +27,7 @@ from ..._lower.lazy import lowering
 from ..._trace.core import call_on, typeof
 from ..._trace.staging import eval_jaxpr, stage
 from ..._transform.batching import batch_jaxpr, move_axis
-from ..._transform.derived import remembered_on
+from ..._transform.derived import derive_from_jaxpr
 from ..._transform.jvp import jvp_jaxpr
 from ..._transform.transpose import transpose_jaxpr
 from ..._transform.zeros import Zero, add_tangents, instantiate, is_linear
@@ -168,30 +168,30 @@ def _split(values: Sequence, lengths: Sequence[int]) -> tuple[list[list], list]:
 
 
 @linear_solve_p.rule(abstract)
-def _(*avals, const_lengths, jaxprs):
+def _abstract(*avals, const_lengths, jaxprs):
     return jaxprs[1].out_avals
 
 
 @linear_solve_p.rule(check)
-def _(*avals, const_lengths, jaxprs):
+def _check(*avals, const_lengths, jaxprs):
     consts, b = _split(avals, const_lengths)
     for own, jaxpr in zip(consts, jaxprs):
         check_types("operands of a linear solve", [*own, *b], jaxpr.in_avals)
 
 
 @linear_solve_p.rule(effects)
-def _(*avals, const_lengths, jaxprs):
+def _effects(*avals, const_lengths, jaxprs):
     return shifted(jaxprs[1].effects, lambda i: i + const_lengths[0])
 
 
 @linear_solve_p.rule(lower)
-def _(ctx, *values, const_lengths, jaxprs):
+def _lower(ctx, *values, const_lengths, jaxprs):
     consts, b = _split(values, const_lengths)
     return lowering.lower_body(ctx, jaxprs[1], [*consts[1], *b])
 
 
 @linear_solve_p.rule(jvp)
-def _(primals, tangents, *, const_lengths, jaxprs):
+def _jvp(primals, tangents, *, const_lengths, jaxprs):
     # Of A x = b follows A dx = db - dA x.
     outs = linear_solve_p.bind(*primals, const_lengths=const_lengths, jaxprs=jaxprs)
     consts, b = _split(primals, const_lengths)
@@ -222,7 +222,9 @@ def _for_types(jaxprs: tuple, const_lengths: tuple, b: Sequence) -> tuple:
     return tuple(
         jaxpr
         if tuple(jaxpr.in_avals[n:]) == avals
-        else remembered_on(jaxpr, "retyped", (n, avals), lambda j=jaxpr, n=n: _retyped(j, n, avals))
+        else derive_from_jaxpr(
+            jaxpr, "retyped", (n, avals), lambda j=jaxpr, n=n: _retyped(j, n, avals)
+        )
         for jaxpr, n in zip(jaxprs, const_lengths)
     )
 
@@ -232,7 +234,7 @@ def _retyped(jaxpr: Jaxpr, n: int, avals: Sequence[ShapedArray]) -> Jaxpr:
 
 
 @linear_solve_p.rule(transpose)
-def _(cts, *args, const_lengths, jaxprs):
+def _transpose(cts, *args, const_lengths, jaxprs):
     if len(jaxprs) < 4:
         raise TypeError(
             "transpose_solve required for backwards mode automatic differentiation of "
@@ -253,7 +255,7 @@ def _(cts, *args, const_lengths, jaxprs):
 
 
 @linear_solve_p.rule(batch)
-def _(axis, args, dims, *, const_lengths, jaxprs):
+def _batch(axis, args, dims, *, const_lengths, jaxprs):
     consts, b = _split(args, const_lengths)
     const_dims, b_dims = _split(dims, const_lengths)
     b = [move_axis(x, d, 0, axis.size) for x, d in zip(b, b_dims)]
@@ -273,7 +275,7 @@ def _(axis, args, dims, *, const_lengths, jaxprs):
 
 
 @linear_solve_p.rule(samples)
-def _():
+def _samples():
     def diagonal(d, b):
         solve = lambda f, b: div(b, d)
         return custom_linear_solve(lambda x: mul(d, x), b, solve, solve)

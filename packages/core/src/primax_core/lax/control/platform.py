@@ -68,16 +68,16 @@ def _platform_of(leaves: list) -> str:
 
 
 @platform_index_p.rule(abstract)
-def _(*, platforms):
+def _abstract(*, platforms):
     return ShapedArray((), np.dtype(np.int32))
 
 
 @platform_index_p.rule(lower)
-def _(ctx, *, platforms):
+def _lower(ctx, *, platforms):
     return mlir.constant(np.int32(platform_position(platforms, ctx.platform)))
 
 
 @platform_index_p.rule(samples)
-def _():
+def _samples():
     yield Sample(platforms=(("cpu",), None))
     yield Sample(platforms=(("other",), ("cpu", "cuda", "rocm", "tpu")))

@@ -25,7 +25,7 @@ from ..._ir.primitive import (
     jvp,
     linearize,
     lower,
-    save,
+    partial_eval,
     transpose,
 )
 from ..._ir.printer import hide_defaults
@@ -36,7 +36,7 @@ from ..._trace.core import Tracer, call_on, has_references, ref_handlers, typeof
 from ..._trace.staging import close_over, eval_jaxpr, stage
 from ..._transform.batching import batch_jaxpr, move_axis
 from ..._transform.dce import dce_jaxpr
-from ..._transform.derived import remembered_on
+from ..._transform.derived import derive_from_jaxpr
 from ..._transform.jvp import jvp_jaxpr
 from ..._transform.linearize import linearize_jaxpr
 from ..._transform.transpose import transpose_jaxpr
@@ -217,13 +217,13 @@ def _stack(parts):
 
 
 @scan_p.rule(abstract)
-def _(*avals, jaxpr, length, num_carry, **_):
+def _abstract(*avals, jaxpr, length, num_carry, **_):
     outs = jaxpr.out_avals
     return [*outs[:num_carry], *(stacked(a, length) for a in outs[num_carry:])]
 
 
 @scan_p.rule(check)
-def _(*avals, jaxpr, length, num_consts, num_carry, **_):
+def _check(*avals, jaxpr, length, num_consts, num_carry, **_):
     consts, carry, xs = _split(list(avals), num_consts, num_carry)
     for x in xs:
         check_types("a stacked argument", [x], [stacked(x.update(shape=x.shape[1:]), length)])
@@ -233,7 +233,7 @@ def _(*avals, jaxpr, length, num_consts, num_carry, **_):
 
 
 @scan_p.rule(effects)
-def _(*avals, jaxpr, **_):
+def _effects(*avals, jaxpr, **_):
     return jaxpr.effects
 
 
@@ -246,7 +246,7 @@ def stacked(aval: ShapedArray, length: int) -> ShapedArray:
 
 
 @scan_p.rule(lower)
-def _(ctx, *values, jaxpr, length, reverse, unroll, num_consts, num_carry, **_):
+def _lower(ctx, *values, jaxpr, length, reverse, unroll, num_consts, num_carry, **_):
     consts = values[:num_consts]
     init = values[num_consts : num_consts + num_carry]
     xs = values[num_consts + num_carry :]
@@ -269,7 +269,7 @@ def _split(values: Sequence, nc: int, ni: int):
 
 
 @scan_p.rule(jvp)
-def _(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
+def _jvp(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
     nonzero = [type(t) is not Zero for t in tangents]
     const_nz, carry_nz, xs_nz = _split(nonzero, num_consts, num_carry)
     n_ys = len(jaxpr.outvars) - num_carry
@@ -284,7 +284,7 @@ def _(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
     ys_nz = out_nz[num_carry:]
     tangents = [instantiate(t) if m and type(t) is Zero else t for t, m in zip(tangents, mask)]
     n_in, n_out = len(jaxpr.invars), len(jaxpr.outvars)
-    program = remembered_on(
+    program = derive_from_jaxpr(
         body, "scan jvp order", (num_consts, num_carry),
         lambda: permuted(
             body,
@@ -328,7 +328,7 @@ def _interleave(groups, mask, n: int) -> list[int]:
 
 
 @scan_p.rule(linearize)
-def _(primals, mask, *, jaxpr, num_consts, num_carry, length, **params):
+def _linearize(primals, mask, *, jaxpr, num_consts, num_carry, length, **params):
     n_ys = len(jaxpr.outvars) - num_carry
     const_nz, carry_nz, xs_nz = _split(mask, num_consts, num_carry)
 
@@ -337,10 +337,10 @@ def _(primals, mask, *, jaxpr, num_consts, num_carry, length, **params):
 
     full_carry = fixpoint(carry_nz, grow)
     full = (*const_nz, *full_carry, *xs_nz)
-    piece = linearize_jaxpr(jaxpr, full, (*full_carry, *[False] * n_ys))
-    plan = remembered_on(
+    linearized = linearize_jaxpr(jaxpr, full, (*full_carry, *[False] * n_ys))
+    plan = derive_from_jaxpr(
         jaxpr, "scan linearize", (full, num_consts, num_carry),
-        lambda: LinearScan(piece, num_consts, num_carry, sum(xs_nz)),
+        lambda: LinearScan(linearized, num_consts, num_carry, sum(xs_nz)),
     )  # fmt: skip
     consts, init, xs = _split(primals, num_consts, num_carry)
     found = scan_p.bind(
@@ -372,7 +372,7 @@ def _(primals, mask, *, jaxpr, num_consts, num_carry, length, **params):
         )  # fmt: skip
 
     avals = [typeof(p).tangent_aval() for p, m in zip(primals, mask) if m]
-    return outs, stage(linear, avals, parent=state.trace), piece.out_mask
+    return outs, stage(linear, avals, parent=state.trace), linearized.out_mask
 
 
 def _depends_on(jaxpr: Jaxpr, roots: Sequence[Var]) -> set:
@@ -387,7 +387,7 @@ def _depends_on(jaxpr: Jaxpr, roots: Sequence[Var]) -> set:
 
 
 @scan_p.rule(transpose)
-def _(cts, *args, jaxpr, num_consts, num_carry, length, reverse, **params):
+def _transpose(cts, *args, jaxpr, num_consts, num_carry, length, reverse, **params):
     given = [is_linear(a) for a in args]
     const_lin, _, xs_lin = _split(given, num_consts, num_carry)
     carry_lin = _linear_carries(jaxpr, given, num_consts, num_carry)
@@ -401,7 +401,7 @@ def _(cts, *args, jaxpr, num_consts, num_carry, length, reverse, **params):
     ct_ys = cts[num_carry:]
     ys_given = tuple(type(c) is not Zero for c in ct_ys)
     ct_types = tuple(typeof(c) for c in ct_carry)
-    program = remembered_on(
+    program = derive_from_jaxpr(
         jaxpr, "scan transpose", (tuple(linear), ys_given, ct_types, num_consts),
         lambda: _transposed_body(jaxpr, linear, ys_given, ct_types, num_consts),
     )  # fmt: skip
@@ -492,7 +492,7 @@ def _transpose_mixed(cts, args, **params):
 
 
 @scan_p.rule(batch)
-def _(axis, args, dims, *, jaxpr, num_consts, num_carry, **params):
+def _batch(axis, args, dims, *, jaxpr, num_consts, num_carry, **params):
     const_d, carry_d, xs_d = _split(list(dims), num_consts, num_carry)
     if any(d not in (None, 1) for d in xs_d) and on_references(jaxpr.effects):
         params.update(jaxpr=jaxpr, num_consts=num_consts, num_carry=num_carry)
@@ -524,8 +524,8 @@ def _(axis, args, dims, *, jaxpr, num_consts, num_carry, **params):
 # Rematerialization
 
 
-@scan_p.rule(save)
-def _(split, eqn):
+@scan_p.rule(partial_eval)
+def _partial_eval(split, eqn):
     jaxpr = eqn.params["jaxpr"]
     forward, again, n = split(jaxpr)
     if not n:
@@ -543,7 +543,7 @@ def _(split, eqn):
 
 
 @scan_p.rule(dce)
-def _(used, eqn):
+def _dce(used, eqn):
     p = eqn.params
     jaxpr, nc, ni = p["jaxpr"], p["num_consts"], p["num_carry"]
     used_carry, used_ys = list(used[:ni]), list(used[ni:])
@@ -567,7 +567,7 @@ def _(used, eqn):
 
 
 @scan_p.rule(samples)
-def _():
+def _samples():
     def running(c, xs):
         return scan(lambda c, x: (c * x + x, c * c), c, xs)
 

@@ -25,16 +25,16 @@ class LinearScan:
         xs tangents) -> (carry tangents, ys tangents)``.
     """
 
-    def __init__(self, piece: Any, num_consts: int, num_carry: int, n_xs_t: int):
-        body = piece.forward
+    def __init__(self, linearized: Any, num_consts: int, num_carry: int, n_xs_t: int):
+        body = linearized.forward
         moving = _changing(body, [False] * num_consts + [True] * (len(body.invars) - num_consts))
-        n_outs = piece.n_outs
+        n_outs = linearized.n_outs
         self.fixed: list[tuple[str, int]] = []
         self.per_step: list[tuple[str, int]] = []
         hoisted_vars: list[Any] = []
         extra_vars: list[Any] = []
         fixed_at, step_at = [], []
-        for r, (where, i) in enumerate(piece.residuals):
+        for r, (where, i) in enumerate(linearized.residuals):
             var = (
                 body.invars[i] if where == "in"
                 else body.outvars[i] if where == "out"
@@ -65,10 +65,10 @@ class LinearScan:
             self.hoisted = dce_jaxpr(
                 whole.replace(eqns=eqns), (True,) * len(hoisted_vars), keep_inputs=True
             )[0]
-        lin = piece.linear
+        lin = linearized.linear
         if lin is None:
             lin = stage(list, [])
-        n_res = len(piece.residuals)
+        n_res = len(linearized.residuals)
         n_t = len(lin.invars) - n_res
         tangents = list(range(n_res, n_res + n_t))
         # Tangents stand in the order constants, carries, xs.

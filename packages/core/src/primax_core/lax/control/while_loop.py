@@ -32,7 +32,7 @@ from ..._trace.core import DischargeFirst, Tracer, ref_handlers, typeof
 from ..._trace.staging import eval_jaxpr, stage
 from ..._transform.batching import batch_jaxpr, move_axis
 from ..._transform.dce import dce_jaxpr
-from ..._transform.derived import remembered_on
+from ..._transform.derived import derive_from_jaxpr
 from ..._transform.jvp import jvp_jaxpr
 from ..._transform.zeros import Zero, instantiate
 from ..broadcasting import broadcast_in_dim
@@ -127,12 +127,12 @@ def _split(values: Sequence, nc: int, nb: int):
 
 
 @while_p.rule(abstract)
-def _(*avals, body_jaxpr, **_):
+def _abstract(*avals, body_jaxpr, **_):
     return body_jaxpr.out_avals
 
 
 @while_p.rule(check)
-def _(*avals, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
+def _check(*avals, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
     cond_consts, body_consts, carry = _split(list(avals), cond_nconsts, body_nconsts)
     check_types("arguments of the condition", [*cond_consts, *carry], cond_jaxpr.in_avals)
     check_types("arguments of the body", [*body_consts, *carry], body_jaxpr.in_avals)
@@ -140,14 +140,14 @@ def _(*avals, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
 
 
 @while_p.rule(effects)
-def _(*avals, cond_jaxpr, body_jaxpr, cond_nconsts, **_):
+def _effects(*avals, cond_jaxpr, body_jaxpr, cond_nconsts, **_):
     # References are constants: those of the condition come first.
     inside = shifted(body_jaxpr.effects, lambda i: i + cond_nconsts)
     return cond_jaxpr.effects | inside
 
 
 @while_p.rule(lower)
-def _(ctx, *values, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
+def _lower(ctx, *values, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
     cond_consts, body_consts, init = _split(list(values), cond_nconsts, body_nconsts)
     if not init and not ctx.eqn.effects:
         return []
@@ -205,7 +205,7 @@ def _any(pred, rank: int):
 
 
 @while_p.rule(jvp)
-def _(primals, tangents, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
+def _jvp(primals, tangents, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
     nonzero = [type(t) is not Zero for t in tangents]
     _, const_nz, carry_nz = _split(nonzero, cond_nconsts, body_nconsts)
 
@@ -217,7 +217,7 @@ def _(primals, tangents, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
     body, _ = jvp_jaxpr(body_jaxpr, mask, tuple(carry_nz))
     n_in, n_out, nb = len(body_jaxpr.invars), len(body_jaxpr.outvars), body_nconsts
     nb_dot, nc_dot = sum(const_nz), sum(carry_nz)
-    program = remembered_on(
+    program = derive_from_jaxpr(
         body, "while jvp order", nb,
         lambda: permuted(
             body,
@@ -227,7 +227,7 @@ def _(primals, tangents, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
         ),
     )  # fmt: skip
     # The condition looks at the values only.
-    test = remembered_on(
+    test = derive_from_jaxpr(
         cond_jaxpr, "while jvp cond", tuple(carry_nz),
         lambda: stage(
             lambda *a: eval_jaxpr(cond_jaxpr, a[: len(cond_jaxpr.invars)]),
@@ -247,7 +247,7 @@ def _(primals, tangents, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
 
 
 @while_p.rule(linearize)
-def _(primals, mask, **params):
+def _linearize(primals, mask, **params):
     if on_references(params["cond_jaxpr"].effects | params["body_jaxpr"].effects):
         raise DischargeFirst  # the loop runs a second time, forward, for its linear part
     outs = while_p.bind(*primals, **params)
@@ -266,7 +266,7 @@ def _(primals, mask, **params):
 
 
 @while_p.rule(transpose)
-def _(cts, *args, **params):
+def _transpose(cts, *args, **params):
     raise ValueError(
         "Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with "
         "dynamic start/stop values. Try using lax.scan, or using fori_loop with static start/stop."
@@ -274,7 +274,7 @@ def _(cts, *args, **params):
 
 
 @while_p.rule(batch)
-def _(axis, args, dims, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
+def _batch(axis, args, dims, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
     if on_references(cond_jaxpr.effects | body_jaxpr.effects):
         params = {
             "cond_jaxpr": cond_jaxpr, "body_jaxpr": body_jaxpr, "cond_nconsts": cond_nconsts,
@@ -302,7 +302,7 @@ def _(axis, args, dims, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
     cond_consts, body_consts, init = _split(list(args), cond_nconsts, body_nconsts)
     init = [move_axis(x, d, 0, axis.size) if b else x for x, d, b in zip(init, carry_d, batched)]
     if mapped_pred:
-        body = remembered_on(
+        body = derive_from_jaxpr(
             body, "frozen", (cond, body_nconsts), lambda: _freeze_ended(cond, body, cond_nconsts)
         )
         body_consts = [*cond_consts, *body_consts]
@@ -334,7 +334,7 @@ def _where(live, new, old):
 
 
 @while_p.rule(dce)
-def _(used, eqn):
+def _dce(used, eqn):
     p = eqn.params
     nc, nb = p["cond_nconsts"], p["body_nconsts"]
     if not any(used) and not eqn.effects:
@@ -360,7 +360,7 @@ def _(used, eqn):
 
 
 @while_p.rule(samples)
-def _():
+def _samples():
     def repeated(n, x):
         return while_loop(lambda c: c[0] > 0, lambda c: (c[0] - 1, c[1] * x + c[1]), (n, x))[1]
 

@@ -86,7 +86,7 @@ def symmetrized(name: str, x: Any) -> Any:
 
 
 @cholesky_p.rule(abstract)
-def _(x):
+def _cholesky_abstract(x):
     check_operands("cholesky", (x,), (2,))
     if x.shape[-1] != x.shape[-2]:
         raise ValueError(
@@ -96,12 +96,12 @@ def _(x):
 
 
 @cholesky_p.rule(lower)
-def _(ctx, x):
+def _cholesky_lower(ctx, x):
     return hlo.cholesky(x, lower=ir.BoolAttr.get(True))
 
 
 @cholesky_p.rule(lower.on("cpu"))
-def _(ctx, x):
+def _cholesky_lower_cpu(ctx, x):
     empty = lapack.empties(ctx)
     if empty is not None:
         return empty[0]
@@ -115,7 +115,7 @@ def _(ctx, x):
 
 
 @cholesky_p.rule(jvp)
-def _(primals, tangents):
+def _cholesky_jvp(primals, tangents):
     out = cholesky_p.bind(*primals)
     if type(tangents[0]) is Zero:
         return out, Zero.like(out)
@@ -150,7 +150,7 @@ def _real_positive(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarr
 
 
 @cholesky_p.rule(samples)
-def _():
+def _cholesky_samples():
     # Outside the lower triangle the result is not defined.
     def lower_triangle(outs):
         return [tril(outs[0])]
@@ -185,7 +185,7 @@ def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
 
 
 @cholesky_update_p.rule(abstract)
-def _(r, w):
+def _cholesky_update_abstract(r, w):
     check_operands("cholesky_update", (r, w), (2, 1), REAL)
     for i, (aval, rank) in enumerate(((r, 2), (w, 1))):
         if aval.ndim != rank:
@@ -227,12 +227,12 @@ def _dot(x: Any, y: Any) -> Any:
 
 
 @cholesky_update_p.rule(lower)
-def _(ctx, r, w):
+def _cholesky_update_lower(ctx, r, w):
     return ctx.call(_updated, r, w)
 
 
 @cholesky_update_p.rule(jvp)
-def _(primals, tangents):
+def _cholesky_update_jvp(primals, tangents):
     """As for the decomposition of the updated matrix."""
     (r, w), (tr, tw) = primals, [instantiate(t) for t in tangents]
     out = cholesky_update_p.bind(r, w)
@@ -243,13 +243,13 @@ def _(primals, tangents):
 
 
 @cholesky_update_p.rule(batch)
-def _(axis, args, dims):
+def _cholesky_update_batch(axis, args, dims):
     (out,), (dim,) = batch_of(lambda *a: [_updated(*a)], args, dims, axis)
     return out, dim
 
 
 @cholesky_update_p.rule(samples)
-def _():
+def _cholesky_update_samples():
     def triangular(rng, shape):
         return np.triu(rng.standard_normal(shape)) + 3 * np.eye(shape[-1])
 

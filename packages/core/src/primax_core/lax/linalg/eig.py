@@ -103,7 +103,7 @@ def eig(
 
 
 @eig_p.rule(abstract)
-def _(x, *, compute_left_eigenvectors, compute_right_eigenvectors, **_):
+def _abstract(x, *, compute_left_eigenvectors, compute_right_eigenvectors, **_):
     check_operands("eig", (x,), (2,))
     check_square("eig", x)
     out = x.update(dtype=complex_dtype(x.dtype))
@@ -115,7 +115,9 @@ lapack.only_on_cpu(eig_p)
 
 
 @eig_p.rule(lower.on("cpu"))
-def _(ctx, x, *, compute_left_eigenvectors, compute_right_eigenvectors, implementation, **_):
+def _lower_cpu(
+    ctx, x, *, compute_left_eigenvectors, compute_right_eigenvectors, implementation, **_
+):
     if implementation not in (None, EigImplementation.LAPACK):
         raise ValueError(
             "Only the lapack implementation is supported on CPU: eig got "
@@ -146,7 +148,7 @@ def _(ctx, x, *, compute_left_eigenvectors, compute_right_eigenvectors, implemen
 
 
 @eig_p.rule(jvp)
-def _(primals, tangents, **params):
+def _jvp(primals, tangents, **params):
     left, right = params["compute_left_eigenvectors"], params["compute_right_eigenvectors"]
     (t,) = tangents
     if (left or right) and not params["enable_eigvec_derivs"]:
@@ -209,7 +211,7 @@ def _real_well_separated(rng: np.random.Generator, shape: tuple[int, ...]) -> np
 
 
 @eig_p.rule(samples)
-def _():
+def _samples():
     values = {
         "compute_left_eigenvectors": False, "compute_right_eigenvectors": False,
         "enable_eigvec_derivs": False, "implementation": None,

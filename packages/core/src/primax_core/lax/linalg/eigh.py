@@ -115,7 +115,7 @@ def eigh(
 
 
 @eigh_p.rule(abstract)
-def _(x, *, subset_by_index, **_):
+def _abstract(x, *, subset_by_index, **_):
     check_operands("eigh", (x,), (2,))
     *stack, m, n = x.shape
     if m != n:
@@ -148,7 +148,7 @@ lapack.only_on_cpu(eigh_p)
 
 
 @eigh_p.rule(lower.on("cpu"))
-def _(ctx, x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
+def _lower_cpu(ctx, x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
     if algorithm not in (None, EighImplementation.QR):
         raise NotImplementedError(
             f"eigh has no algorithm {algorithm.name} on the CPU: use EighImplementation.QR, or none"
@@ -175,7 +175,7 @@ def _subset(x: Any, subset: tuple[int, int] | None) -> Any:
 
 
 @eigh_p.rule(jvp)
-def _(primals, tangents, *, subset_by_index, **params):
+def _jvp(primals, tangents, *, subset_by_index, **params):
     (t,) = tangents
     vectors, values = eigh_p.bind(*primals, subset_by_index=None, **params)
     outs = [_subset(vectors, subset_by_index), _subset(values, subset_by_index)]
@@ -209,7 +209,7 @@ def _symmetric(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
 
 
 @eigh_p.rule(samples)
-def _():
+def _samples():
     plain = {"lower": True, "sort_eigenvalues": True, "algorithm": None}
 
     def call(subset=None):

@@ -43,7 +43,7 @@ def hessenberg(a: ArrayLike) -> list[Array]:
 
 
 @hessenberg_p.rule(abstract)
-def _(a):
+def _abstract(a):
     check_operands("hessenberg", (a,), (2,))
     *stack, m, n = a.shape
     if m != n:
@@ -57,7 +57,7 @@ lapack.only_on_cpu(hessenberg_p)
 
 
 @hessenberg_p.rule(lower.on("cpu"))
-def _(ctx, a):
+def _lower_cpu(ctx, a):
     out, taus = ctx.out_avals
     if not taus.size:  # of one row, or none
         return [a, mlir.zeros_of(taus)]
@@ -72,7 +72,7 @@ batched_in_front(hessenberg_p)
 
 
 @hessenberg_p.rule(samples)
-def _():
+def _samples():
     yield Sample(f32(3, 3))
     yield Sample(c64(2, 4, 4))
     yield Sample(f32(1, 1))

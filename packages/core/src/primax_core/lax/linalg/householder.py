@@ -67,7 +67,7 @@ def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
 
 
 @householder_product_p.rule(abstract)
-def _(a, taus):
+def _householder_product_abstract(a, taus):
     check_operands("householder_product", (a, taus), (2, 1))
     check_batches("householder_product", (a, taus), (2, 1))
     m, n = a.shape[-2:]
@@ -111,12 +111,12 @@ def _compact(a: Any, taus: Any):
 
 
 @householder_product_p.rule(lower)
-def _(ctx, a, taus):
+def _householder_product_lower(ctx, a, taus):
     return ctx.call(_product, a, taus)
 
 
 @householder_product_p.rule(lower.on("cpu"))
-def _(ctx, a, taus):
+def _householder_product_lower_cpu(ctx, a, taus):
     if any(v.size == 0 for v in ctx.in_avals):
         return ctx.call(_product, a, taus)
     operands = list(zip((a, taus), ctx.in_avals))
@@ -124,7 +124,7 @@ def _(ctx, a, taus):
 
 
 @householder_product_p.rule(jvp)
-def _(primals, tangents):
+def _householder_product_jvp(primals, tangents):
     out = householder_product_p.bind(*primals)
     given = [None if type(t) is Zero else t for t in tangents]
     return out, jvp_of(lambda *args: [_product(*args)], primals, given)[1][0]
@@ -134,7 +134,7 @@ batched_in_front(householder_product_p)
 
 
 @householder_product_p.rule(samples)
-def _():
+def _householder_product_samples():
     yield Sample(f32(3, 2), f32(2))
     yield Sample(f32(2, 3, 3), f32(2, 1))
     yield Sample(f32(2, 0), f32(0))
@@ -167,7 +167,7 @@ def ormqr(
 
 
 @ormqr_p.rule(abstract)
-def _(a, taus, c, *, left, transpose):
+def _ormqr_abstract(a, taus, c, *, left, transpose):
     check_operands("ormqr", (a, taus, c), (2, 1, 2))
     check_batches("ormqr", (a, taus, c), (2, 1, 2))
     r = a.shape[-2]
@@ -204,7 +204,7 @@ def _ormqr_by_products(ctx, a, taus, c, *, left, transpose):
 
 
 @ormqr_p.rule(lower.on("cpu"))
-def _(ctx, a, taus, c, *, left, transpose):
+def _ormqr_lower_cpu(ctx, a, taus, c, *, left, transpose):
     if any(v.size == 0 for v in ctx.in_avals):
         return _ormqr_by_products(ctx, a, taus, c, left=left, transpose=transpose)
     k = ctx.in_avals[1].shape[-1]
@@ -218,7 +218,7 @@ def _(ctx, a, taus, c, *, left, transpose):
 
 
 @ormqr_p.rule(jvp)
-def _(primals, tangents, *, left, transpose):
+def _ormqr_jvp(primals, tangents, *, left, transpose):
     a, taus, c = primals
     out = ormqr_p.bind(a, taus, c, left=left, transpose=transpose)
     given = [None if type(t) is Zero else t for t in tangents]
@@ -229,7 +229,7 @@ def _(primals, tangents, *, left, transpose):
 
 
 @ormqr_p.rule(transpose)
-def _(ct, a, taus, c, *, left, transpose):
+def _ormqr_transpose(ct, a, taus, c, *, left, transpose):
     assert is_linear(c)
     if type(ct) is Zero:
         return [None, None, None]
@@ -241,7 +241,7 @@ batched_in_front(ormqr_p)
 
 
 @ormqr_p.rule(samples)
-def _():
+def _ormqr_samples():
     yield Sample(f32(3, 2), f32(2), f32(3, 4), left=True, transpose=False)
     yield Sample(f32(2, 3, 3), f32(2, 2), f32(2, 4, 3), left=False, transpose=True)
     yield Sample(f32(3, 2), f32(2), f32(3, 0), left=True, transpose=True)

@@ -71,7 +71,7 @@ def lu(x: ArrayLike) -> list[Array]:
 
 
 @lu_p.rule(abstract)
-def _(x):
+def _lu_abstract(x):
     check_operands("lu", (x,), (2,))
     *stack, m, n = x.shape
     return [
@@ -85,7 +85,7 @@ lapack.only_on_cpu(lu_p)
 
 
 @lu_p.rule(lower.on("cpu"))
-def _(ctx, x):
+def _lu_lower_cpu(ctx, x):
     out, pivots, order = ctx.out_avals
     *stack, m, _ = out.shape
     if not out.size:
@@ -103,7 +103,7 @@ def _(ctx, x):
 
 
 @lu_p.rule(jvp)
-def _(primals, tangents):
+def _lu_jvp(primals, tangents):
     """With ``P A = L U``: ``L^-1 P dA U^-1`` is ``L^-1 dL`` below the diagonal, ``dU U^-1`` above.
 
     Factors that are not square are completed by the identity, with which the same holds.
@@ -133,7 +133,7 @@ batched_in_front(lu_p)
 
 
 @lu_p.rule(samples)
-def _():
+def _lu_samples():
     yield Sample(f32(3, 3))
     yield Sample(f32(2, 4, 2))
     yield Sample(f32(2, 3))
@@ -171,7 +171,7 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
 
 
 @lu_pivots_to_permutation_p.rule(abstract)
-def _(pivots, *, permutation_size):
+def _lu_pivots_to_permutation_abstract(pivots, *, permutation_size):
     if pivots.dtype != _I32:
         raise TypeError(
             f"lu_pivots_to_permutation does not accept dtype {pivots.dtype.name} at position 0. "
@@ -187,7 +187,7 @@ def _(pivots, *, permutation_size):
 
 
 @lu_pivots_to_permutation_p.rule(lower)
-def _(ctx, pivots, *, permutation_size):
+def _lu_pivots_to_permutation_lower(ctx, pivots, *, permutation_size):
     (aval,) = ctx.in_avals
     last, shape = aval.ndim - 1, (*aval.shape[:-1], permutation_size)
 
@@ -213,6 +213,6 @@ batched_in_front(lu_pivots_to_permutation_p)
 
 
 @lu_pivots_to_permutation_p.rule(samples)
-def _():
+def _lu_pivots_to_permutation_samples():
     yield Sample(np.array([[1, 2], [0, 1]], np.int32), permutation_size=3)
     yield Sample(np.zeros((2, 0), np.int32), permutation_size=2)

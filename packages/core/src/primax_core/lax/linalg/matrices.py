@@ -252,7 +252,7 @@ def batched_in_front(prim: Primitive) -> None:
     """Batching of a primitive on stacks: the mapped axis becomes the first of the stack."""
 
     @prim.rule(batch)
-    def _(axis, args, dims, **params):
+    def _batch(axis, args, dims, **params):
         moved = [move_axis(x, d, 0, axis.size) for x, d in zip(args, dims)]
         outs = prim.bind(*moved, **params)
         return outs, [0] * len(outs) if prim.multiple_results else 0

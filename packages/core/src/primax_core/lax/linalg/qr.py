@@ -82,7 +82,7 @@ def qr(
 
 
 @qr_p.rule(abstract)
-def _(x, *, pivoting, full_matrices, use_magma):
+def _qr_abstract(x, *, pivoting, full_matrices, use_magma):
     check_operands("qr", (x,), (2,))
     *stack, m, n = x.shape
     k = m if full_matrices else min_dim(m, n)
@@ -91,7 +91,7 @@ def _(x, *, pivoting, full_matrices, use_magma):
 
 
 @qr_p.rule(lower)
-def _(ctx, x, *, pivoting, full_matrices, use_magma):
+def _qr_lower(ctx, x, *, pivoting, full_matrices, use_magma):
     def decompose(x):
         m, n = typeof(x).shape[-2:]
         factors, *order, taus = (geqp3_p if pivoting else geqrf_p).bind(x)
@@ -104,7 +104,7 @@ def _(ctx, x, *, pivoting, full_matrices, use_magma):
 
 
 @qr_p.rule(jvp)
-def _(primals, tangents, *, pivoting, full_matrices, use_magma):
+def _qr_jvp(primals, tangents, *, pivoting, full_matrices, use_magma):
     """``Q^H dA R^-1`` is ``Q^H dQ``, which is skew-Hermitian, plus an upper triangular matrix.
 
     Where there are more columns than rows this holds for the first ones, and ``dR`` follows.
@@ -160,7 +160,7 @@ batched_in_front(qr_p)
 
 
 @qr_p.rule(samples)
-def _():
+def _qr_samples():
     plain = {"pivoting": False, "use_magma": None}
     yield Sample(f32(3, 3), full_matrices=False, **plain)
     yield Sample(f32(2, 4, 2), full_matrices=True, **plain)
@@ -201,27 +201,27 @@ def _factored(x: ShapedArray) -> tuple[ShapedArray, ShapedArray]:
 
 
 @geqrf_p.rule(abstract)
-def _(x):
+def _geqrf_abstract(x):
     check_operands("geqrf", (x,), (2,))
     return list(_factored(x))
 
 
 @geqp3_p.rule(abstract)
-def _(x):
+def _geqp3_abstract(x):
     check_operands("geqp3", (x,), (2,))
     out, taus = _factored(x)
     return [out, x.update(shape=(*x.shape[:-2], x.shape[-1]), dtype=_I32), taus]
 
 
 @geqrf_p.rule(lower.on("cpu"))
-def _(ctx, x):
+def _geqrf_lower_cpu(ctx, x):
     if not ctx.out_avals[0].size:
         return lapack.empties(ctx)
     return lapack.call(ctx, "geqrf", [(x, ctx.in_avals[0])], ctx.out_avals, {0: 0})
 
 
 @geqp3_p.rule(lower.on("cpu"))
-def _(ctx, x):
+def _geqp3_lower_cpu(ctx, x):
     out, order, _ = ctx.out_avals
     if not out.size:
         return [mlir.zeros_of(a) for a in ctx.out_avals]
@@ -240,7 +240,7 @@ for _prim in (geqrf_p, geqp3_p):
     )
 
     @_prim.rule(samples)
-    def _():
+    def _prim_samples():
         yield Sample(f32(3, 2))
         yield Sample(c64(2, 2, 3))
         yield Sample(f32(0, 3))

@@ -54,7 +54,7 @@ def schur(
 
 
 @schur_p.rule(abstract)
-def _(x, *, compute_schur_vectors, sort_eig_vals, select_callable):
+def _abstract(x, *, compute_schur_vectors, sort_eig_vals, select_callable):
     check_operands("schur", (x,), (2,))
     check_square("schur", x)
     if sort_eig_vals:
@@ -68,7 +68,7 @@ lapack.only_on_cpu(schur_p)
 
 
 @schur_p.rule(lower.on("cpu"))
-def _(ctx, x, *, compute_schur_vectors, sort_eig_vals, select_callable):
+def _lower_cpu(ctx, x, *, compute_schur_vectors, sort_eig_vals, select_callable):
     empty = lapack.empties(ctx)
     if empty is not None:
         return empty
@@ -87,7 +87,7 @@ batched_in_front(schur_p)
 
 
 @schur_p.rule(samples)
-def _():
+def _samples():
     plain = {"sort_eig_vals": False, "select_callable": None}
     yield Sample(f32(3, 3), compute_schur_vectors=True, **plain)
     yield Sample(c64(2, 2, 2), compute_schur_vectors=False, **plain)

@@ -109,7 +109,7 @@ def svd(
 
 
 @svd_p.rule(abstract)
-def _(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
+def _abstract(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
     check_operands("svd", (x,), (2,))
     *stack, m, n = x.shape
     k = min_dim(m, n)
@@ -132,7 +132,7 @@ _ROUTINES: Final = {
 
 
 @svd_p.rule(lower.on("cpu"))
-def _(ctx, x, *, full_matrices, compute_uv, subset_by_index, algorithm):
+def _lower_cpu(ctx, x, *, full_matrices, compute_uv, subset_by_index, algorithm):
     routine = _ROUTINES.get(algorithm)
     if routine is None:
         raise NotImplementedError(
@@ -179,7 +179,7 @@ def _subsets(outs: list, subset: tuple[int, int] | None) -> list:
 
 
 @svd_p.rule(jvp)
-def _(primals, tangents, *, full_matrices, compute_uv, subset_by_index, algorithm):
+def _jvp(primals, tangents, *, full_matrices, compute_uv, subset_by_index, algorithm):
     (x,), (t,) = primals, tangents
     s, u, vh = svd_p.bind(
         x, full_matrices=full_matrices and compute_uv, compute_uv=True, subset_by_index=None,
@@ -192,14 +192,14 @@ def _(primals, tangents, *, full_matrices, compute_uv, subset_by_index, algorith
     inside = matmul(adjoint(columns(u, 0, k)), matmul(t, columns(v, 0, k)))
     changes = [real_part(diagonal(inside))]
     if compute_uv:
-        left, right = _turns(inside, s)
+        left, right = _flights(inside, s)
         changes.append(_basis_tangent(u, matmul(t, columns(v, 0, k)), left, s))
         tv = _basis_tangent(v, matmul(adjoint(t), columns(u, 0, k)), right, s)
         changes.append(adjoint(tv))
     return outs, _subsets(changes, subset_by_index)
 
 
-def _turns(inside: Any, s: Any) -> tuple[Any, Any]:
+def _flights(inside: Any, s: Any) -> tuple[Any, Any]:
     """``U^H dU`` and ``V^H dV``, skew-Hermitian, from ``U^H dA V``.
 
     ``U^H dA V = (U^H dU) S + dS - S (V^H dV)`` determines them, but for a common phase of the
@@ -257,7 +257,7 @@ def _well_separated(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndar
 
 
 @svd_p.rule(samples)
-def _():
+def _samples():
     plain = {"algorithm": None, "subset_by_index": None, "compute_uv": True}
 
     def real(*shape):

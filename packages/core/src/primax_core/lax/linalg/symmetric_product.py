@@ -57,7 +57,7 @@ def symmetric_product(
 
 
 @symmetric_product_p.rule(abstract)
-def _(a, c, *, alpha, beta):
+def _abstract(a, c, *, alpha, beta):
     check_operands("symmetric_product", (a, c), (2, 2), REAL)
     check_batches("symmetric_product", (a, c), (2, 2))
     n = a.shape[-2]
@@ -74,7 +74,7 @@ def _scaled(x: Any, factor: Any) -> Any:
 
 
 @symmetric_product_p.rule(lower)
-def _(ctx, a, c, *, alpha, beta):
+def _lower(ctx, a, c, *, alpha, beta):
     def product(a, c):
         out = _scaled(matmul(a, transposed(a)), alpha)
         # What is multiplied by zero may be NaN: it is not to be read.
@@ -84,7 +84,7 @@ def _(ctx, a, c, *, alpha, beta):
 
 
 @symmetric_product_p.rule(jvp)
-def _(primals, tangents, *, alpha, beta):
+def _jvp(primals, tangents, *, alpha, beta):
     (a, c), (ta, tc) = primals, tangents
     out = symmetric_product_p.bind(a, c, alpha=alpha, beta=beta)
     total: Any = Zero.like(out)
@@ -100,7 +100,7 @@ batched_in_front(symmetric_product_p)
 
 
 @symmetric_product_p.rule(samples)
-def _():
+def _samples():
     yield Sample(f32(3, 2), f32(3, 3), alpha=1.0, beta=0.0)
     yield Sample(f32(2, 3, 4), f32(2, 3, 3), alpha=2.0, beta=-0.5)
     yield Sample(f32(2, 0), f32(2, 2), alpha=1.0, beta=1.0)

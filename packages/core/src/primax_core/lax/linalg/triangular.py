@@ -83,7 +83,7 @@ def triangular_solve(
 
 
 @triangular_solve_p.rule(abstract)
-def _(a, b, *, left_side, **_):
+def _abstract(a, b, *, left_side, **_):
     check_dtypes("triangular_solve", (a, b), ("float", "complex"))
     check_rank("triangular_solve", a, 2)
     check_rank("triangular_solve", b, 2, 1)
@@ -118,7 +118,7 @@ _LARGE: Final = 1024
 
 
 @triangular_solve_p.rule(lower.on("cpu"))
-def _(ctx, a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
+def _lower_cpu(ctx, a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
     a_aval, b_aval = ctx.in_avals
     n, suits_xla = a_aval.shape[-1], False
     if is_static(a_aval.shape) and is_static(b_aval.shape):
@@ -141,7 +141,7 @@ def _(ctx, a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
 
 
 @triangular_solve_p.rule(jvp)
-def _(primals, tangents, **params):
+def _jvp(primals, tangents, **params):
     (a, b), (ta, tb) = primals, tangents
     out = triangular_solve_p.bind(a, b, **params)
     total: Any = Zero.like(out)
@@ -162,7 +162,7 @@ def _operator(a, *, lower, transpose_a, conjugate_a, unit_diagonal, **_):
 
 
 @triangular_solve_p.rule(transpose)
-def _(ct, a, b, *, transpose_a, **params):
+def _transpose(ct, a, b, *, transpose_a, **params):
     if not is_linear(b) or is_linear(a):
         raise TypeError("triangular_solve is linear in its second operand only")
     if type(ct) is Zero:
@@ -171,7 +171,7 @@ def _(ct, a, b, *, transpose_a, **params):
 
 
 @triangular_solve_p.rule(batch)
-def _(axis, args, dims, *, left_side, **params):
+def _batch(axis, args, dims, *, left_side, **params):
     (a, b), (da, db) = args, dims
     if da is None:  # one matrix: the examples are more columns
         return _more_columns(a, b, db, left_side, params)
@@ -200,7 +200,7 @@ def _dominant(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
 
 
 @triangular_solve_p.rule(samples)
-def _():
+def _samples():
     names = ("left_side", "lower", "transpose_a", "conjugate_a", "unit_diagonal")
 
     def flags(letters: str) -> dict[str, bool]:

@@ -59,7 +59,7 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> list[Array]:
 
 
 @tridiagonal_p.rule(abstract)
-def _(a, *, lower):
+def _tridiagonal_abstract(a, *, lower):
     check_operands("tridiagonal", (a,), (2,))
     *stack, m, n = a.shape
     if m != n or not n:
@@ -74,7 +74,7 @@ lapack.only_on_cpu(tridiagonal_p)
 
 
 @tridiagonal_p.rule(lower.on("cpu"))
-def _(ctx, a, *, lower):
+def _tridiagonal_lower_cpu(ctx, a, *, lower):
     empty = lapack.empties(ctx)
     if empty is not None:
         return empty
@@ -90,7 +90,7 @@ batched_in_front(tridiagonal_p)
 
 
 @tridiagonal_p.rule(samples)
-def _():
+def _tridiagonal_samples():
     yield Sample(f32(3, 3), lower=True)
     yield Sample(c64(2, 3, 3), lower=False)
     yield Sample(f32(1, 1), lower=True)
@@ -128,7 +128,7 @@ def tridiagonal_solve(
 
 
 @tridiagonal_solve_p.rule(abstract)
-def _(dl, d, du, b, *, perturb_singular):
+def _tridiagonal_solve_abstract(dl, d, du, b, *, perturb_singular):
     avals, ranks = (dl, d, du, b), (1, 1, 1, 2)
     check_operands("tridiagonal_solve", avals, ranks)
     check_batches("tridiagonal_solve", avals, ranks)
@@ -193,12 +193,12 @@ def _thomas(dl: Any, d: Any, du: Any, b: Any, perturb: bool) -> Array:
 
 
 @tridiagonal_solve_p.rule(lower)
-def _(ctx, dl, d, du, b, *, perturb_singular):
+def _tridiagonal_solve_lower(ctx, dl, d, du, b, *, perturb_singular):
     return ctx.call(lambda *args: _thomas(*args, perturb_singular), dl, d, du, b)
 
 
 @tridiagonal_solve_p.rule(lower.on("cpu"))
-def _(ctx, *values, perturb_singular):
+def _tridiagonal_solve_lower_cpu(ctx, *values, perturb_singular):
     if not ctx.out_avals[0].size:
         return values[3]
     avals = list(ctx.in_avals)
@@ -213,7 +213,7 @@ def _(ctx, *values, perturb_singular):
 
 
 @tridiagonal_solve_p.rule(jvp)
-def _(primals, tangents, **params):
+def _tridiagonal_solve_jvp(primals, tangents, **params):
     dl, d, du, b = primals
     out = tridiagonal_solve_p.bind(dl, d, du, b, **params)
     axis = typeof(out).ndim - 2
@@ -227,7 +227,7 @@ def _(primals, tangents, **params):
 
 
 @tridiagonal_solve_p.rule(transpose)
-def _(ct, dl, d, du, b, **params):
+def _tridiagonal_solve_transpose(ct, dl, d, du, b, **params):
     assert is_linear(b)
     if type(ct) is Zero:
         return [None] * 4
@@ -244,7 +244,7 @@ def _dominant(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
 
 
 @tridiagonal_solve_p.rule(samples)
-def _():
+def _tridiagonal_solve_samples():
     plain = {"perturb_singular": False}
     yield Sample(f32(3), f32(3, make=_dominant), f32(3), f32(3, 2), **plain)
     yield Sample(f32(2, 4), f32(2, 4, make=_dominant), f32(2, 4), f32(2, 4, 1), **plain)

@@ -12,7 +12,7 @@ from ..._engine.ref_calls import evaluate
 from ..._engine.ref_transforms import access
 from ..._ir.avals import ShapedArray
 from ..._ir.jaxpr import Eqn, Literal
-from ..._ir.primitive import Primitive, abstract, discharge, effects, process
+from ..._ir.primitive import Primitive, abstract, discharge, effects, trace_rule
 from ..._ir.printer import print_as
 from ..._ir.ref_types import (
     AbstractRef,
@@ -80,40 +80,40 @@ def _check_value(name: str, ref: Any, value: Any, index: Index, operands: Sequen
 
 
 @new_ref_p.rule(abstract)
-def _(x, *, memory_space, kind, pin):
+def _new_ref_abstract(x, *, memory_space, kind, pin):
     return AbstractRef(x.strip_weak_type(), memory_space, kind)
 
 
 @empty_ref_p.rule(abstract)
-def _(*, ty, memory_space, pin):
+def _empty_ref_abstract(*, ty, memory_space, pin):
     return AbstractRef(ty, memory_space)
 
 
 @get_p.rule(abstract)
-def _(ref, *operands, index):
+def _get_abstract(ref, *operands, index):
     inner = _inner("get", ref)
     return ShapedArray(selected_shape(inner.shape, index, operands), inner.dtype)
 
 
 @swap_p.rule(abstract)
-def _(ref, value, *operands, index):
+def _swap_abstract(ref, value, *operands, index):
     _check_value("swap", ref, value, index, operands)
     return value.strip_weak_type()
 
 
 @addupdate_p.rule(abstract)
-def _(ref, value, *operands, index):
+def _addupdate_abstract(ref, value, *operands, index):
     _check_value("addupdate", ref, value, index, operands)
     return []
 
 
 @freeze_p.rule(abstract)
-def _(ref):
+def _freeze_abstract(ref):
     return _inner("freeze", ref)
 
 
 @free_ref_p.rule(abstract)
-def _(ref):
+def _free_ref_abstract(ref):
     _inner("free_ref", ref)
     return []
 
@@ -123,7 +123,7 @@ def _(ref):
 
 def _does(prim: Primitive, *found: Any) -> None:
     @prim.rule(effects)
-    def _(*avals, **params):
+    def _effects(*avals, **params):
         return frozenset(found)
 
 
@@ -140,40 +140,40 @@ _does(free_ref_p, WriteEffect(0))
 
 
 @new_ref_p.rule(discharge)
-def _(refs, args, **_):
+def _new_ref_discharge(refs, args, **_):
     return _array(args[0]), [None]
 
 
 @empty_ref_p.rule(discharge)
-def _(refs, args, *, ty, **_):
+def _empty_ref_discharge(refs, args, *, ty, **_):
     return full(ty.shape, 0, ty.dtype), []
 
 
 @get_p.rule(discharge)
-def _(refs, args, *, index):
+def _get_discharge(refs, args, *, index):
     return read(args[0], index, args[1:]), [None] * len(args)
 
 
 @swap_p.rule(discharge)
-def _(refs, args, *, index):
+def _swap_discharge(refs, args, *, index):
     x, new, *operands = args
     old = read(x, index, operands)
     return old, [write(x, index, operands, _array(new)), *[None] * (len(args) - 1)]
 
 
 @addupdate_p.rule(discharge)
-def _(refs, args, *, index):
+def _addupdate_discharge(refs, args, *, index):
     x, more, *operands = args
     return [], [accumulate(x, index, operands, _array(more)), *[None] * (len(args) - 1)]
 
 
 @freeze_p.rule(discharge)
-def _(refs, args):
+def _freeze_discharge(refs, args):
     return args[0], [None]
 
 
 @free_ref_p.rule(discharge)
-def _(refs, args):
+def _free_ref_discharge(refs, args):
     return [], [None]
 
 
@@ -210,8 +210,8 @@ def _under_tracers(prim: Primitive, args: Sequence[Any], params: dict[str, Any])
         return prim.bind(*args, **params)
 
 
-@new_ref_p.rule(process)
-def _(trace, args, **params):
+@new_ref_p.rule(trace_rule)
+def _new_ref_trace_rule(trace, args, **params):
     if trace is None:
         if isinstance(args[0], Tracer):
             return _under_tracers(new_ref_p, args, params)
@@ -233,8 +233,8 @@ def _made_now(x: Any, *, memory_space: Any, kind: Any, pin: bool) -> Ref:
     return Ref(AbstractRef(value.aval, memory_space, kind), value)
 
 
-@empty_ref_p.rule(process)
-def _(trace, args, *, ty, memory_space, pin):
+@empty_ref_p.rule(trace_rule)
+def _empty_ref_trace_rule(trace, args, *, ty, memory_space, pin):
     if _is_writing(trace):
         made = trace.emit(empty_ref_p, (), {"ty": ty, "memory_space": memory_space, "pin": pin})
         return RefTracer(trace, made.aval, made._var)
@@ -243,8 +243,8 @@ def _(trace, args, *, ty, memory_space, pin):
 
 
 def _accesses(prim: Primitive, ends: bool = False) -> None:
-    @prim.rule(process)
-    def _(trace, args, **params):
+    @prim.rule(trace_rule)
+    def _trace_rule(trace, args, **params):
         ref = args[0]
         if not isinstance(ref, RefOperations):
             raise ValueError(f"Can only call `{prim.name}` on a `Ref`: {ref}.")
@@ -340,12 +340,12 @@ def _part_text(eqn: Eqn, name: Any, first: int) -> str:
 
 
 @print_as("get")
-def _(eqn, name, results):
+def _print_get(eqn, name, results):
     return f"{results[0]} <- {_part_text(eqn, name, 1)}"
 
 
 @print_as("swap")
-def _(eqn, name, results):
+def _print_swap(eqn, name, results):
     part = _part_text(eqn, name, 2)
     value = name(eqn.invars[1])
     if results[0].startswith("_"):
@@ -354,7 +354,7 @@ def _(eqn, name, results):
 
 
 @print_as("addupdate")
-def _(eqn, name, results):
+def _print_addupdate(eqn, name, results):
     return f"{_part_text(eqn, name, 2)} += {name(eqn.invars[1])}"
 
 
@@ -388,21 +388,21 @@ def _got(ref, at):
 
 @new_ref_p.rule(samples)
 @get_p.rule(samples)
-def _():
+def _new_ref_samples():
     yield Sample(f32(4, 2), i32(low=-4, high=4)).set(call=_uses(_got))
     yield Sample(f32(4, 2), i32(3, low=-4, high=4)).set(call=_uses(_got))
     yield Sample(c64(3), i32(low=0, high=3)).set(call=_uses(_got))
 
 
 @swap_p.rule(samples)
-def _():
+def _swap_samples():
     yield Sample(f32(4, 2), f32(2, 2)).set(call=_uses(_swapped))
     yield Sample(c64(3), c64(2)).set(call=_uses(_swapped))
 
 
 @addupdate_p.rule(samples)
 @freeze_p.rule(samples)
-def _():
+def _addupdate_samples():
     yield Sample(f32(4, 2), f32(2)).set(call=_uses(_added))
     yield Sample(c64(3), c64()).set(call=_uses(_added))
 

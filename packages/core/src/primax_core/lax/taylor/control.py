@@ -11,7 +11,7 @@ from ..._engine.taylor import Mask, given_terms, mask_of, taylor_jaxpr, term_ava
 from ..._ir.jaxpr import Jaxpr
 from ..._ir.rules import taylor
 from ..._trace.staging import eval_jaxpr, stage
-from ..._transform.derived import remembered_on
+from ..._transform.derived import derive_from_jaxpr
 from ..._transform.zeros import Zero, instantiate
 from ..control.bodies import fixpoint, permuted
 from ..control.cond import cond_p
@@ -43,21 +43,21 @@ def _order(series: Sequence[Sequence]) -> int:
 
 
 @jit_p.rule(taylor)
-def _(primals, series, *, jaxpr, **params):
+def _jit_taylor(primals, series, *, jaxpr, **params):
     program, out_masks = taylor_jaxpr(jaxpr, _masks(series), _order(series))
     values = call_jaxpr(program, [*primals, *_nonzero(series)], params)
     return _unpacked(values, out_masks, _order(series))
 
 
 @remat_p.rule(taylor)
-def _(primals, series, *, jaxpr, **params):
+def _remat_taylor(primals, series, *, jaxpr, **params):
     program, out_masks = taylor_jaxpr(jaxpr, _masks(series), _order(series))
     values = remat_p.bind(*primals, *_nonzero(series), jaxpr=program, **params)
     return _unpacked(values, out_masks, _order(series))
 
 
 @cond_p.rule(taylor)
-def _(primals, series, *, branches, **params):
+def _cond_taylor(primals, series, *, branches, **params):
     order, masks = _order(series), _masks(series[1:])
     found = [taylor_jaxpr(b, masks, order)[1] for b in branches]
     joined = tuple(_joined(ms) for ms in zip(*found))
@@ -118,11 +118,11 @@ def _split(values: Sequence, first: int, second: int) -> tuple[Sequence, Sequenc
 
 
 def _reordered(body: Jaxpr, what: str, key: Any, ins: list[int], outs: list[int]) -> Jaxpr:
-    return remembered_on(body, what, key, lambda: permuted(body, ins, outs))
+    return derive_from_jaxpr(body, what, key, lambda: permuted(body, ins, outs))
 
 
 @scan_p.rule(taylor)
-def _(primals, series, *, jaxpr, num_consts, num_carry, **params):
+def _scan_taylor(primals, series, *, jaxpr, num_consts, num_carry, **params):
     order, masks = _order(series), _masks(series)
     consts_m, carry_m, xs_m = _split(masks, num_consts, num_carry)
     n_in, n_out = len(jaxpr.invars), len(jaxpr.outvars)
@@ -160,7 +160,7 @@ def _count(masks: Sequence[Mask]) -> int:
 
 
 @while_p.rule(taylor)
-def _(primals, series, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts, **params):
+def _while_taylor(primals, series, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts, **params):
     order, masks = _order(series), _masks(series)
     _, consts_m, carry_m = _split(masks, cond_nconsts, body_nconsts)
     n_carry, n_in = len(body_jaxpr.outvars), len(body_jaxpr.invars)
@@ -174,7 +174,7 @@ def _(primals, series, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts, **
     groups = (range(body_nconsts), range(body_nconsts, n_in))
     ins = _grouped(groups, body_masks, n_in)
     body = _reordered(body, "while jet order", body_nconsts, ins, list(range(len(body.outvars))))
-    test = remembered_on(
+    test = derive_from_jaxpr(
         cond_jaxpr, "while jet cond", carry_m, lambda: _value_test(cond_jaxpr, body_jaxpr, carry_m)
     )
     cond_consts, body_consts, init = _split(primals, cond_nconsts, body_nconsts)

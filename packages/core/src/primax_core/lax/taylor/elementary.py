@@ -23,19 +23,19 @@ def _minus(x: Any) -> Any:
 
 
 @exp_p.rule(taylor)
-def _(primals, series, **params):
+def _exp_taylor(primals, series, **params):
     out = exp_p.bind(*primals, **params)
     return by_equation(out, series[0], lambda ys: ys[-1])
 
 
 @exp2_p.rule(taylor)
-def _(primals, series, **params):
+def _exp2_taylor(primals, series, **params):
     out = exp2_p.bind(*primals, **params)
     return by_equation(out, [scaled(t, _LN2) for t in series[0]], lambda ys: ys[-1])
 
 
 @expm1_p.rule(taylor)
-def _(primals, series, **params):
+def _expm1_taylor(primals, series, **params):
     first = exp(*primals)
     _, terms = by_equation(first, series[0], lambda ys: ys[-1])
     return expm1_p.bind(*primals, **params), terms
@@ -45,7 +45,7 @@ def _coupled(prim: Primitive, partner: Any, sign: int, partner_sign: int) -> Non
     """``y' = sign z x'`` and ``z' = partner_sign y x'``."""
 
     @prim.rule(taylor)
-    def _(primals, series, **params):
+    def _taylor(primals, series, **params):
         (x,), (xs,) = primals, series
         ys, zs = [prim.bind(x, **params)], [partner(x)]
         zero = Zero.like(ys[0])
@@ -64,7 +64,7 @@ _coupled(cosh_p, sinh, 1, 1)
 
 
 @tanh_p.rule(taylor)
-def _(primals, series, **params):
+def _tanh_taylor(primals, series, **params):
     out = tanh_p.bind(*primals, **params)
 
     def slope(ys):
@@ -76,7 +76,7 @@ def _(primals, series, **params):
 
 
 @logistic_p.rule(taylor)
-def _(primals, series, **params):
+def _logistic_taylor(primals, series, **params):
     out = logistic_p.bind(*primals, **params)
 
     def slope(ys):

@@ -18,7 +18,7 @@ from .series import bilinear, leibniz, scaled
 
 def _is_bilinear(prim: Primitive) -> None:
     @prim.rule(taylor)
-    def _(primals, series, **params):
+    def _taylor(primals, series, **params):
         (x, y), (xs, ys) = primals, series
         return bilinear(lambda a, b: prim.bind(a, b, **params), x, y, xs, ys)
 
@@ -62,19 +62,19 @@ def _quotient(x: Any, y: Any, xs: list, ys: list) -> list:
 
 
 @square_p.rule(taylor)
-def _(primals, series):
+def _square_taylor(primals, series):
     out, *terms = _squared([*primals, *series[0]])
     return out, terms
 
 
 @div_p.rule(taylor)
-def _(primals, series):
+def _div_taylor(primals, series):
     out, *terms = _quotient(*primals, *series)
     return out, terms
 
 
 @integer_pow_p.rule(taylor)
-def _(primals, series, *, y):
+def _integer_pow_taylor(primals, series, *, y):
     (x,), (xs,) = primals, series
     out = integer_pow_p.bind(x, y=y)
     if y == 0:
