@@ -7,6 +7,7 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
+from . import _core_version as _core_version
 from primax_core.extend import register_internal_path as _register
 from primax_numpy import tanh as tanh
 
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
     from ._scaled import get_scaled_dot_general_config as get_scaled_dot_general_config
     from ._scaled import scaled_dot_general as scaled_dot_general
     from ._scaled import scaled_matmul as scaled_matmul
+
+__version__ = "0.1.0"
 
 # Errors and jaxprs show the caller's line, not one of this package.
 _register(__path__[0])

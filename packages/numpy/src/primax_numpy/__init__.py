@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from typing import Any as _Any
 from typing import TypeAlias
 
+from . import _core_version as _core_version
 from primax_core import Array
 from primax_core.extend import register_internal_path as _register
 
@@ -437,6 +438,8 @@ if TYPE_CHECKING:
     from ._window_functions import kaiser as kaiser
 
 ndarray: TypeAlias = Array
+
+__version__ = "0.1.0"
 
 # Errors and jaxprs show the caller's line, not one of this package.
 _register(__path__[0])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from . import _core_version as _core_version
 from primax_core import Array as Array
 from primax_core import Device as Device
 from primax_core import Inline as Inline

@@ -7,6 +7,7 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
+from . import _core_version as _core_version
 from primax_core.extend import register_internal_path as _register
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from . import sparse as sparse
     from . import special as special
     from . import stats as stats
+
+__version__ = "0.1.0"
 
 # Errors and jaxprs show the caller's line, not one of this package.
 _register(__path__[0])

@@ -157,9 +157,9 @@ from ..lax.random_bits import random_unwrap_p as random_unwrap_p
 from ..lax.random_bits import random_wrap_p as random_wrap_p
 from .fast_path import ShortRoads as ShortRoads
 
-API_VERSION: Final = (1, 4)
-"""Major and minor version of the door. What is here stays as it is within a major version; a minor
-one adds to it."""
+# The version of this API
+from .versions import API_VERSION as API_VERSION
+from .versions import requires as requires
 
 _RENAMED: Final = {
     "backward": "transpose_direct",
