@@ -11,9 +11,12 @@ import sys
 from pathlib import Path
 
 import nox
+from nox.command import CommandFailed
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "tools"))
 
+import earlier
+import release as releases
 import workspace
 from workspace import BUILD, DIST, ROOT, Wheel
 
@@ -216,6 +219,7 @@ def lint(session: nox.Session) -> None:
     session.install("ruff>=0.12")
     session.run("ruff", "check", *session.posargs)
     session.run("ruff", "format", "--check")
+    session.run("python", "tools/release.py")
 
 
 @nox.session(python=False)
@@ -248,3 +252,117 @@ def bench(session: nox.Session) -> None:
     command = [python, "-m", "integration_tests.benchmarks"]
     command += ["--json", str(BUILD / "benchmarks.json"), *session.posargs]
     session.run(*command, env={"PYTHONPATH": None}, external=True)
+
+
+@nox.session
+def compat(session: nox.Session) -> None:
+    """Test the newest wheels on the oldest core they accept, then the last ones on the newest."""
+    if untagged := earlier.missing_tags():
+        session.warn(f"no release tag below HEAD: {', '.join(untagged)}; their commits come from")
+        session.warn("[tool.primax.last-built] of pyproject.toml instead")
+    _, theirs = workspace.resolve(*EVERYTHING)
+    pip(session, "python", "install", *theirs, *TEST_TOOLS)
+    problems = newest_on_oldest_cores(session) + last_on_newest_core(session)
+    if problems:
+        session.error("; ".join(problems))
+
+
+def build_earlier(session: nox.Session, wheel: earlier.Earlier) -> str:
+    """Builds a wheel as it was at its commit, unless an earlier run did."""
+    if wheel.built() is None:
+        folder = str(wheel.unpack())
+        pip(session, "python", "wheel", "--no-deps", "--wheel-dir", str(wheel.wheels), folder)
+    return str(wheel.built())
+
+
+def newest_on_oldest_cores(session: nox.Session) -> list[str]:
+    """Smoke tests of the wheels here, each on the oldest core that it accepts."""
+    problems = []
+    for core, above in earlier.oldest_cores().items():
+        names = ", ".join(w.name for w in above)
+        if core is None:
+            session.warn(f"NOT TESTED on an earlier core: {names} need a core not yet released")
+            continue
+        session.log(f"newest {names} on {core.label}, extension API {core.api_version()}")
+        below, _ = workspace.resolve(*(w.distribution for w in above))
+        files = [str(build(session, "python", w)) for w in below if w.name != "core"]
+        replace_wheels(session, build_earlier(session, core), *files)
+        tests = [t for w in above for t in earlier.smoke_tests(w.name, w.folder)]
+        if not passes(session, ROOT, tests):
+            problems.append(f"the newest {names} fail on {core.label}")
+    return problems
+
+
+def last_on_newest_core(session: nox.Session) -> list[str]:
+    """Smoke tests of the last released wheels on the core here, or that they refuse it."""
+    core = releases.find_wheel("core")
+    last = [earlier.earlier(w.name)[-1] for w in earlier.above_the_core()]
+    files = [build_earlier(session, wheel) for wheel in last]
+    replace_wheels(session, str(build(session, "python", core)), *files)
+    problems, newest = [], earlier.newest_api_version()
+    for wheel in last:
+        session.log(f"{wheel.label} on the newest core, extension API {newest}")
+        if newest in wheel.api_range():
+            if not passes(session, wheel.sources, wheel.smoke_tests()):
+                problems.append(f"{wheel.label} fails on the newest core")
+        else:
+            session.run("python", "-c", earlier.refuses(wheel.name))
+    return problems
+
+
+def replace_wheels(session: nox.Session, *files: str) -> None:
+    """Installs these wheels of ours in place of those in the environment."""
+    ours = [w.distribution for w in workspace.wheels().values()]
+    pip(session, "python", "uninstall", "--yes", *ours)
+    pip(session, "python", "install", "--no-index", "--no-deps", *files)
+    pip(session, "python", "check")
+
+
+def passes(session: nox.Session, root: Path, tests: list[str]) -> bool:
+    """Whether the tests pass; what is deprecated in the newest core is no error in them."""
+    command = ["python", "-m", "pytest", "-n", "2", "-q", "-W", "ignore::DeprecationWarning"]
+    command += ["--rootdir", str(root), "-c", str(root / "pyproject.toml"), *tests]
+    try:
+        session.run(*command, env=TEST_ENV)
+    except CommandFailed:
+        return False
+    return True
+
+
+@nox.session
+def release(session: nox.Session) -> None:
+    """Build and check one wheel for a release: ``nox -s release -- core``."""
+    if len(session.posargs) != 1:
+        session.error("name one wheel: nox -s release -- core")
+    try:
+        wheel = releases.find_wheel(session.posargs[0])
+    except ValueError as e:
+        session.error(str(e))
+    stop(session, releases.errors_before_building(wheel))
+    session.install("build>=1.2", "twine>=6")
+    folder = releases.folder(wheel)
+    shutil.rmtree(folder, ignore_errors=True)
+    session.run("python", "-m", "build", "--outdir", str(folder), str(wheel.folder))
+    (sdist,), (built,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
+    session.run("twine", "check", "--strict", str(sdist), str(built))
+    files = releases.tracked(wheel.folder)
+    stop(session, releases.check_wheel(built, wheel, files))
+    stop(session, releases.check_sdist(sdist, wheel, files))
+    python = own_environment(session, "{}.{}".format(*sys.version_info), f"release-{wheel.name}")
+    ours, theirs = workspace.resolve(wheel.distribution)
+    below = [str(build(session, python, w)) for w in ours if w != wheel]
+    pip(session, python, "install", *theirs)
+    pip(session, python, "install", "--no-index", "--no-deps", str(built), *below)
+    pip(session, python, "check")
+    session.chdir(folder)  # nothing of the checkout is importable from here
+    session.run(python, "-c", releases.smoke(wheel), env=TEST_ENV, external=True)
+    session.log(f"notes: {releases.write_notes(wheel)}")
+    for step in releases.steps_before_tagging(wheel):
+        session.warn(f"before the tag: {step}")
+    session.log(f"then: {releases.tag_command(wheel)}")
+
+
+def stop(session: nox.Session, problems: list[str]) -> None:
+    """Fails the session if there are problems, with all of them."""
+    if problems:
+        session.error("\n".join(problems))
