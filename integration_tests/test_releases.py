@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 import earlier  # noqa: E402
 import release  # noqa: E402
+import smoke_sample  # noqa: E402
 from workspace import Wheel, wheels  # noqa: E402
 
 INIT = '"""A wheel."""\n\n__version__ = "0.2.0"\n'
@@ -244,3 +245,18 @@ def test_sources_are_unpacked_outside_the_checkout(repository, tmp_path_factory,
 @pytest.mark.parametrize("wheel", earlier.above_the_core(), ids=lambda w: w.name)
 def test_the_smoke_part_of_each_suite_exists(wheel):
     assert len(earlier.smoke_tests(wheel.name, wheel.folder)) == len(earlier.SMOKE[wheel.name])
+
+
+def test_a_sample_is_spread_over_the_module():
+    assert smoke_sample.spread(4, 10) == {0, 1, 2, 3}
+    assert smoke_sample.spread(100, 4) == {0, 25, 50, 75}
+    assert all(len(smoke_sample.spread(n)) == min(n, 10) for n in range(1, 50))
+
+
+@pytest.mark.parametrize("offers, status", [((2, 0), 0), ((1, 99), 1)])
+def test_a_wheel_has_to_refuse_a_core_that_it_does_not_accept(offers, status):
+    fake = f"import primax_core.extend.versions as v; v.API_VERSION = {offers}\n"
+    command = [sys.executable, "-c", fake + earlier.refuses("scipy")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == status, done.stderr
+    assert status == 0 or "does not accept" in done.stderr

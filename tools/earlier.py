@@ -23,12 +23,12 @@ from release import CORE, ApiRange, git
 from workspace import ROOT, Wheel
 
 SMOKE: Final = {
-    "numpy": ("test_numpy_wheel.py", "test_numpy_methods.py", "test_numpy_ufuncs.py"),
-    "nn": ("test_nn_wheel.py", "test_nn_libraries.py"),
-    "scipy": ("test_special_edges.py", "test_sparse_arrays.py"),
+    "numpy": ("test_numpy_wheel.py", "test_numpy_methods.py", "test_numpy_indexing.py"),
+    "nn": ("test_nn_wheel.py", "test_nn_errors.py", "test_nn_derivatives.py"),
+    "scipy": ("test_special_edges.py", "test_sparse_arrays.py", "test_scipy_linalg.py"),
     "primax": ("test_facade_names.py", "test_facade_config.py", "test_adapters_rules.py"),
 }
-"""Test modules of each wheel that ``nox -s compat`` runs."""
+"""Test modules of each wheel of which ``nox -s compat`` runs some tests (``smoke_sample``)."""
 
 _ANY_1: Final = ApiRange((1, 0), (2, 0))  # of wheels from before they declared a range
 
