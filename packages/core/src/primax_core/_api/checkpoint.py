@@ -14,7 +14,8 @@ from .._engine.results import as_result
 from .._ir.jaxpr import Var
 from .._ir.primitive import Primitive
 from .._ir.samples import Sample, bf16, c64, f32, samples
-from .._trace.core import ref_handlers, set_trace, typeof
+from .._trace.core import set_trace, typeof
+from .._trace.reference_ops import references
 from .._trace.staging import StagingTrace
 from .._transform.linearize import linearize_of
 from ..lax.contracting import dot_general_p
@@ -75,7 +76,7 @@ def checkpoint(
         )
         avals = [known.aval_of(x, i, in_tree) for i, x in enumerate(leaves)]
         traced = known.trace(bound, key if known is staged else None, in_tree, avals)
-        if ref_handlers:
+        if references.ops.loaded:
             known.check_aliases(traced, leaves)
         outs = remat_p.bind(
             *traced.consts, *leaves, jaxpr=traced.jaxpr, prevent_cse=prevent_cse,

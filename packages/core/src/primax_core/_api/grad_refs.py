@@ -11,7 +11,8 @@ from .._base.source import api_boundary
 from .._engine.results import as_result
 from .._ir.jaxpr import DebugInfo
 from .._ir.ref_types import AbstractRef, is_ref
-from .._trace.core import ref_handlers, typeof
+from .._trace.core import typeof
+from .._trace.reference_ops import references
 from .._transform.zeros import Zero, add_tangents, instantiate
 
 
@@ -150,7 +151,7 @@ class Delivery:
             inner = aval.inner_aval.tangent_aval()
             entry[...] = as_result(instantiate(Zero(inner)) if ct is None else ct)
         elif ct is not None:
-            ref_handlers["add"](entry, as_result(ct))
+            references.ops.addupdate(entry, ..., as_result(ct))
         return GradRef()
 
 
@@ -181,13 +182,13 @@ def followed_refs(fun: Callable[..., Any], leaves: Sequence[Any], mask: Sequence
     parent = state.trace
     values = list(leaves)
     for i in at:
-        values[i] = ref_handlers["read"](parent, leaves[i])
+        values[i] = references.ops.read_whole(parent, leaves[i])
 
     def run(*args: Any) -> list[Any]:
         given = list(args)
         cells = []
         for i in at:
-            given[i] = ref_handlers["cell"](state.trace, typeof(leaves[i]), args[i])
+            given[i] = references.ops.cell(state.trace, typeof(leaves[i]), args[i])
             cells.append(given[i])
         return [*fun(*given), *(c.value for c in cells)]
 

@@ -16,7 +16,8 @@ from .._runtime.devices import client_of
 from .._runtime.dispatch import as_operand, check_may_run
 from .._runtime.jaxlib_errors import JaxRuntimeError
 from .._runtime.layouts import Format, row_major
-from .._trace.core import Tracer, ref_handlers, typeof
+from .._trace.core import Tracer, typeof
+from .._trace.reference_ops import references
 from .shape_struct import ShapeDtypeStruct
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
@@ -134,8 +135,8 @@ class Traced(Stage):
             target = sharding or default_sharding()
             platform = _compile.platform_of(next(iter(target.device_set)))
         jaxpr, plan = self.jaxpr, None
-        if jaxpr.effects and ref_handlers:
-            plan = ref_handlers["plan"](jaxpr, [*self._consts, *self._avals])
+        if jaxpr.effects and references.ops.loaded:
+            plan = references.ops.plan(jaxpr, [*self._consts, *self._avals])
             n = len(self._consts)
             donated = (*plan.donated, *plan.places([n + i for i in donated]))
             jaxpr = plan.jaxpr
@@ -257,7 +258,7 @@ class Compiled(Stage):
         else:
             traced = self._lowered._traced
             if traced.debug_info is not None:
-                ref_handlers["aliases"](leaves, traced._consts, traced.debug_info)
+                references.ops.check_aliases(leaves, traced._consts, traced.debug_info)
             given = [*traced._consts, *leaves]
             outs = plan.execute(given, lambda specs: self._exe)
         return _unflatten(self.out_tree, outs)

@@ -12,7 +12,8 @@ from .._base.source import api_boundary, api_boundary_of
 from .._engine.jit_cache import trace_function
 from .._ir.jaxpr import Jaxpr
 from .._trace.axes import extend_axis_env
-from .._trace.core import ref_handlers, typeof
+from .._trace.core import typeof
+from .._trace.reference_ops import references
 from .arguments import as_tuple, check_callable, debug_info, name_of
 from .stages import out_struct
 
@@ -52,8 +53,8 @@ def make_jaxpr(
         with _axes(axis_env or ()):
             traced = trace_function(closed if nums else fun, in_tree, avals, info)
         jaxpr = traced.jaxpr
-        if ref_handlers:
-            ref_handlers["aliases"](leaves, traced.consts, info)
+        if references.ops.loaded:
+            references.ops.check_aliases(leaves, traced.consts, info)
         if traced.consts:
             # Tracers of enclosing transformations become constants of the program shown.
             n = len(traced.consts)
@@ -108,8 +109,8 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     info = debug_info(fun, "eval_shape", args, kwargs)
     avals = [_aval(x, fun, info, i) for i, x in enumerate(leaves)]
     traced = trace_function(fun, in_tree, avals, info)
-    if ref_handlers:
-        ref_handlers["aliases"](leaves, traced.consts, info)
+    if references.ops.loaded:
+        references.ops.check_aliases(leaves, traced.consts, info)
     return _unflatten(traced.out_tree, [out_struct(a) for a in traced.jaxpr.out_avals])
 
 

@@ -14,7 +14,8 @@ from .._engine.results import as_result
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import DebugInfo, Literal
-from .._trace.core import ref_handlers, typeof
+from .._trace.core import typeof
+from .._trace.reference_ops import references
 from .._trace.staging import tracer_classes
 from .._transform.linearize import Node, Tangent, linearize_of, tape_to_jaxpr
 from .._transform.transpose import run_tape_backwards
@@ -273,7 +274,7 @@ def pull_back(fun: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool):
 
     given_refs: list[int] = []
     run: Callable[..., Any] = flat
-    if ref_handlers and any(type(a) in tracer_classes for a in in_avals):
+    if references.ops.loaded and any(type(a) in tracer_classes for a in in_avals):
         from .grad_refs import followed_refs
 
         run, leaves, given_refs = followed_refs(flat, leaves, mask)
@@ -283,7 +284,7 @@ def pull_back(fun: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool):
     if given_refs:
         k = len(outs) - len(given_refs)
         for i, x in zip(given_refs, outs[k:]):
-            ref_handlers["write"](state.trace, refs[i], x)
+            references.ops.write_whole(state.trace, refs[i], x)
         last = tangents[k:]
         outs, tangents = outs[:k], tangents[:k]
     out_tree, n, aux_tree = found

@@ -11,7 +11,8 @@ from .._base import pytree
 from .._base.source import api_boundary_of
 from .._engine.results import as_result
 from .._ir.dtypes import float0
-from .._trace.core import ref_handlers, typeof
+from .._trace.core import typeof
+from .._trace.reference_ops import references
 from .._transform.batching import Axis, batch_of, move_axis
 from .arguments import check_callable, debug_info, leaf_names
 
@@ -71,8 +72,8 @@ def vmap(
             _canonical_in(x, d, fun, args, kwargs, i) for i, (x, d) in enumerate(zip(leaves, dims))
         ]
         size = mapped_size(leaves, dims, axis_size, fun, args, kwargs)
-        if ref_handlers:
-            ref_handlers["aliases"](leaves, (), lambda: debug_info(fun, "vmap", args, kwargs))
+        if references.ops.loaded:
+            references.ops.check_aliases(leaves, (), lambda: debug_info(fun, "vmap", args, kwargs))
         axis = Axis(size, axis_name, spmd_axis_name)
         trees: list = []
 

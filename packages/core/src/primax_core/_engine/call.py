@@ -18,6 +18,7 @@ from .._ir.primitive import (
 from .._ir.printer import hide_defaults
 from .._ir.rules import memory_kinds
 from .._ir.samples import Sample, bf16, c64, f32, samples
+from .._lower import expansion_lowering as expansion_lowering  # the fallback of ``lower``
 from .._lower.formats import result_kinds
 from .._lower.lazy import ir, lowering
 from .._trace.core import typeof
@@ -29,7 +30,6 @@ from .._transform.jvp import jvp_jaxpr
 from .._transform.linearize import linearize_jaxpr
 from .._transform.transpose import transpose_jaxpr
 from .._transform.zeros import Zero, add_any_p, is_linear
-from . import expansion as expansion  # gives kinds their fallbacks
 
 jit_p: Final = Primitive(
     "jit", multiple_results=True, cache_on=lambda params: params["jaxpr"].cache

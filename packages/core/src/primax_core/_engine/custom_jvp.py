@@ -17,11 +17,11 @@ from .._trace.core import (
     Trace,
     Tracer,
     check_live,
-    ref_handlers,
     run_eagerly,
     set_trace,
     typeof,
 )
+from .._trace.reference_ops import references
 from .._trace.staging import StagingTrace, close_over, eval_jaxpr, stage
 from .._transform.batching import BatchTrace, batch_of, move_axis
 from .._transform.call_rules import add_opaque_call_rules
@@ -98,8 +98,8 @@ class CustomJVP:
         return self._under(trace, args)
 
     def _under(self, trace: Trace, args: Sequence) -> list:
-        if ref_handlers and ref_handlers["cells"](trace, args):
-            return ref_handlers["lend"](trace, args, lambda given: self._under(trace, given))
+        if references.ops.loaded and references.ops.has_cells(trace, args):
+            return references.ops.lend(trace, args, lambda given: self._under(trace, given))
         for cls, how in _HOW.items():
             if isinstance(trace, cls):
                 return how(trace, args, self)

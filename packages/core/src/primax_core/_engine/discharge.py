@@ -15,13 +15,13 @@ from .._ir import rules as rule_kinds
 from .._ir.jaxpr import Eqn, Jaxpr, Literal
 from .._ir.primitive import Primitive, discharge as discharge_kind
 from .._ir.ref_types import AbstractRef, is_ref, local_ref_effect
-from .._trace.core import ref_handlers, typeof
+from .._trace.core import typeof
 from .._trace.staging import StagingTrace, eval_jaxpr, stage
 from .._transform.derived import derive_from_jaxpr
+from .._transform.expansion import expanded
 from .call import call_jaxpr as call_jaxpr_of, jit_p
 from .custom_jvp import custom_jvp_call_p
 from .custom_vjp import custom_vjp_call_p
-from .expansion import expanded
 from .remat import remat_p
 
 Refs = tuple[int | None, ...]
@@ -231,8 +231,6 @@ def without_local_refs(jaxpr: Jaxpr) -> Jaxpr:
     return discharged(jaxpr, (None,) * len(jaxpr.invars)).jaxpr
 
 
-ref_handlers.update(lowered=for_lowering, pure=without_local_refs)
-
 # Rules of the primitives that call a program
 
 
@@ -242,14 +240,14 @@ def _split(jaxpr: Jaxpr, refs: Refs, found: Discharged, outs: Sequence[Any]):
 
 
 @jit_p.rule(discharge_kind)
-def _jit_discharge_kind(refs, args, *, jaxpr, **params):
+def _jit_discharge(refs, args, *, jaxpr, **params):
     found = discharged(jaxpr, refs)
     outs = call_jaxpr_of(found.jaxpr, distinct(refs, args), params)
     return _split(jaxpr, refs, found, outs)
 
 
 @remat_p.rule(discharge_kind)
-def _remat_discharge_kind(refs, args, *, jaxpr, **params):
+def _remat_discharge(refs, args, *, jaxpr, **params):
     found = discharged(jaxpr, refs)
     outs = remat_p.bind(*distinct(refs, args), jaxpr=found.jaxpr, **params)
     return _split(jaxpr, refs, found, outs)
@@ -257,7 +255,7 @@ def _remat_discharge_kind(refs, args, *, jaxpr, **params):
 
 def _custom(prim: Primitive) -> None:
     @prim.rule(discharge_kind)
-    def _discharge_kind(refs, args, *, call_jaxpr, **params):
+    def _discharge(refs, args, *, call_jaxpr, **params):
         found = discharged(call_jaxpr, refs)
         given = distinct(refs, args)
         if all(r is None for r in refs) and not any(is_ref(typeof(a)) for a in args):
@@ -276,7 +274,7 @@ _custom(custom_vjp_call_p)
 
 
 @discharge_kind.falls_back
-def _discharge_kind_fallback(prim: Primitive) -> Callable[..., Any] | None:
+def _discharge_fallback(prim: Primitive) -> Callable[..., Any] | None:
     return partial(_by_expansion, prim) if prim.find(rule_kinds.expand) is not None else None
 
 

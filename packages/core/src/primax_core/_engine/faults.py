@@ -23,7 +23,7 @@ from .._ir.rules import RuleKind
 from .._trace.core import typeof
 from .._trace.staging import eval_jaxpr, stage
 from .._transform.derived import derive_from_jaxpr
-from .expansion import expanded
+from .._transform.expansion import expanded
 
 faults: Final[RuleKind[Callable[..., tuple[Any, list[Fault]]]]] = RuleKind(
     "faults", "(categories, args, eqn) -> (outs, faults)", versioned=True

@@ -27,7 +27,8 @@ from .._runtime.dispatch import (
     garbage_is_due,
 )
 from .._trace.axes import axis_env
-from .._trace.core import RefTypeError, Tracer, ref_handlers, typeof
+from .._trace.core import RefTypeError, Tracer, typeof
+from .._trace.reference_ops import references
 from .._trace.staging import close_over, has_tracers, stage, tracer_classes
 from .call import jit_p
 
@@ -142,7 +143,7 @@ class Staged:
             return self.call_eager(fun, static_key, leaves, in_tree)
         avals = [self.aval_of(x, i, in_tree, static_key) for i, x in enumerate(leaves)]
         traced = self.trace(fun, static_key, in_tree, avals)
-        if ref_handlers:
+        if references.ops.loaded:
             self.check_aliases(traced, leaves)
         return _unflatten(traced.out_tree, self.call_traced(traced, leaves))
 
@@ -188,7 +189,7 @@ class Staged:
         """Run a program on concrete values; it takes references or closes over some."""
         self.check_aliases(traced, leaves)
         n = len(traced.consts)
-        outs = ref_handlers["run"](
+        outs = references.ops.run(
             traced.jaxpr, [*traced.consts, *leaves], self.name,
             [n + i for i in self.donated(in_tree)], self.options.get("compiler_options", ()),
         )  # fmt: skip
@@ -200,7 +201,7 @@ class Staged:
 
     def check_aliases(self, traced: Traced, leaves: Sequence) -> None:
         """Refuse references that the function gets twice."""
-        ref_handlers["aliases"](leaves, traced.consts, traced.jaxpr.debug_info)
+        references.ops.check_aliases(leaves, traced.consts, traced.jaxpr.debug_info)
 
     def make_entry(self, traced: Traced, static_key, arrays, in_tree, key) -> Entry:
         """Compile for a new signature; once, though several threads come with it."""
@@ -307,7 +308,7 @@ def check_outputs(outs: Sequence, tree, info: DebugInfo) -> None:
             if type(typeof(o)) in tracer_classes:
                 path = _output_path(tree, len(outs), i)
                 where = f" at output tree path result{path}" if path else ""
-                ref_handlers["returned"](o, where, info)
+                references.ops.refuse_returned(o, where, info)
         except TypeError:
             path = _output_path(tree, len(outs), i)
             where = f" at output component{path}" if path else ""

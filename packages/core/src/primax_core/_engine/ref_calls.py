@@ -13,7 +13,7 @@ from .._ir.primitive import Primitive, discharge as discharge_kind
 from .._ir.ref_types import is_ref
 from .._runtime import dispatch
 from .._runtime.array import ArrayImpl, copy_array
-from .._trace.core import Tracer, ref_handlers, set_trace, typeof
+from .._trace.core import Tracer, set_trace, typeof
 from .._trace.donation import notify_donation
 from .._trace.refs import Ref, check_not_ended
 from .._trace.staging import eval_jaxpr, stage
@@ -168,8 +168,3 @@ def evaluate(
         jaxpr = cache[key] = stage(operation, avals, DebugInfo("eager", prim.name))
     outs = run(jaxpr, args, params.get("name") or prim.name, (), params.get("compiler_options", ()))
     return outs if prim.multiple_results or not wanted else outs[0]
-
-
-ref_handlers.update(
-    copy=copy_array, run=run, run_eagerly=run_eagerly, evaluate=evaluate, plan=plan_of
-)

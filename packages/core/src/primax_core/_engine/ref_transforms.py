@@ -12,7 +12,7 @@ from typing import Any
 
 from .._ir.jaxpr import Jaxpr
 from .._ir.primitive import Primitive
-from .._trace.core import Tracer, bind_on, ref_handlers, set_trace
+from .._trace.core import Tracer, bind_on, set_trace
 from .._trace.refs import (
     Ref,
     RefCell,
@@ -214,5 +214,3 @@ class RefPair(RefOperations, jvp.JVPTracer):
 for _kind in (Ref, RefTracer, RefCell, RefBatch, RefPair):
     batching.tracers[_kind] = RefBatch
     jvp.tracers[_kind] = RefPair
-
-ref_handlers.update(process=process_discharged, call=call_discharged, cells=holds_cells, lend=lend)

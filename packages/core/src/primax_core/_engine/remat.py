@@ -21,8 +21,10 @@ from .._ir.primitive import (
 )
 from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._lower.lazy import hlo, lowering
+from .._runtime.memory_spaces import ArrayCopySemantics, Space
 from .._trace.core import typeof
 from .._trace.staging import eval_jaxpr, stage, without_tracers
+from .._trace.structural import device_put_p
 from .._transform.batching import batch_jaxpr
 from .._transform.call_rules import add_call_rules
 from .._transform.dce import dce_jaxpr
@@ -68,13 +70,13 @@ def saves(policy: Callable | None, eqn: Eqn) -> bool | Offloadable:
     return answer is Saveable or isinstance(answer, Saveable)
 
 
-_movers: dict[str, Callable[[Var, Var, str], Eqn]] = {}
-
-
-def install_mover(move: Callable[[Var, Var, str], Eqn]) -> None:
-    """Called by the page that moves values: the equation that moves a variable's value to a kind of
-    memory, into another variable."""
-    _movers["move"] = move
+def _move(source: Var, target: Var, memory_kind: str) -> Eqn:
+    """The equation that copies a value to a memory kind."""
+    space = Space.Device if memory_kind == "device" else Space.Host
+    params = {
+        "devices": (space,), "srcs": (None,), "copy_semantics": (ArrayCopySemantics.ALWAYS_COPY,),
+    }  # fmt: skip
+    return Eqn(device_put_p, [source], [target], params)
 
 
 def _call(jaxpr: Jaxpr, args: Sequence, **params) -> list:
@@ -176,8 +178,8 @@ def split_by_policy(jaxpr: Jaxpr, policy) -> tuple[Jaxpr, Jaxpr, int]:
             for v in eqn.outvars:
                 away = Var(v.aval)
                 place = eqn.source_info
-                forward.append(_movers["move"](v, away, kept.dst).replace(source_info=place))
-                again.append(_movers["move"](away, v, kept.src).replace(source_info=place))
+                forward.append(_move(v, away, kept.dst).replace(source_info=place))
+                again.append(_move(away, v, kept.src).replace(source_info=place))
                 saved.append(away)
                 taken.append(away)
             continue

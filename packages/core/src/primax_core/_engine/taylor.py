@@ -26,10 +26,10 @@ from .._trace.core import (
     bind_on,
     call_on,
     made_by,
-    ref_handlers,
     set_trace,
     typeof,
 )
+from .._trace.reference_ops import references
 from .._trace.staging import eval_jaxpr, stage
 from .._transform.cse import simplified
 from .._transform.dce import dce_jaxpr
@@ -83,7 +83,7 @@ class TaylorTrace(DualTrace):
         try:
             parts = [self.split(a) for a in args]
         except RefTypeError:
-            return ref_handlers["process"](self, prim, args, params)
+            return references.ops.process(self, prim, args, params)
         primals = [p for p, _ in parts]
         masks = tuple(mask_of(t) for _, t in parts)
         if all(m is None for m in masks):
@@ -98,7 +98,7 @@ class TaylorTrace(DualTrace):
         try:
             parts = [self.split(a) for a in args]
         except RefTypeError:
-            return ref_handlers["call"](self, jaxpr, args, name)
+            return references.ops.call(self, jaxpr, args, name)
         masks = tuple(mask_of(t) for _, t in parts)
         if all(m is None for m in masks):
             return call_on(self.parent, jaxpr, [p for p, _ in parts], name)

@@ -7,53 +7,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .atoms import (
+    Atom as Atom,
+    DropVar as DropVar,
+    JaxprType,
+    Literal as Literal,
+    Var as Var,
+    jaxprs_in as jaxprs_in,
+)
 from .avals import ShapedArray
 from .effects import no_effects
 from .primitive import Primitive
-
-_texts: dict[str, Callable[..., str]] = {}
-
-
-def install_printer(jaxpr_to_text: Callable[..., str], eqn_to_text: Callable[..., str]) -> None:
-    """Called once by the printer, which stands after this page."""
-    _texts.update(jaxpr=jaxpr_to_text, eqn=eqn_to_text)
-
-
-class Var:
-    """A variable; identity is its name."""
-
-    __slots__ = ("aval",)
-
-    def __init__(self, aval: ShapedArray):
-        self.aval: ShapedArray = aval
-
-    def __repr__(self) -> str:
-        return f"Var(id={id(self)}):{self.aval.str_short()}"
-
-
-class DropVar(Var):
-    """An output nobody reads."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "_"
-
-
-class Literal:
-    """A scalar constant written where it is used."""
-
-    __slots__ = ("val", "aval")
-
-    def __init__(self, val: Any, aval: ShapedArray):
-        self.val: Any = val
-        self.aval: ShapedArray = aval
-
-    def __repr__(self) -> str:
-        return f"Literal({self.val})"
-
-
-Atom = Var | Literal
+from .printer import eqn_to_text, jaxpr_to_text
 
 
 class Eqn:
@@ -86,7 +51,7 @@ class Eqn:
         return Eqn(**fields)
 
     def __repr__(self) -> str:
-        return _texts["eqn"](self)
+        return eqn_to_text(self)
 
 
 class DebugInfo(NamedTuple):
@@ -108,7 +73,7 @@ class DebugInfo(NamedTuple):
 no_debug_info = DebugInfo()
 
 
-class Jaxpr:
+class Jaxpr(JaxprType):
     """A typed, closed program: ``{ lambda constvars ; invars. let eqns in (outvars,) }``.
 
     ``consts`` are the values of ``constvars``. Jaxprs compare and hash by identity, and programs
@@ -184,7 +149,7 @@ class Jaxpr:
 
     def pretty_print(self, **options: Any) -> str:
         """The program as text; see :func:`primax_core._ir.printer.jaxpr_to_text`."""
-        return _texts["jaxpr"](self, **options)
+        return jaxpr_to_text(self, **options)
 
     def __str__(self) -> str:
         return self.pretty_print()
@@ -205,17 +170,6 @@ def joined_effects(eqns: Sequence[Eqn], binders: Sequence[Var] = ()) -> frozense
                     places = {v: i for i, v in enumerate(binders)}
                 effects = {e.seen_from(eqn.invars, places) for e in effects}
             found = found | effects
-    return found
-
-
-def jaxprs_in(params: dict[str, Any]) -> list[Jaxpr]:
-    """The jaxprs among an equation's parameters, those in tuples too."""
-    found = []
-    for value in params.values():
-        if type(value) is Jaxpr:
-            found.append(value)
-        elif type(value) is tuple:
-            found.extend(v for v in value if type(v) is Jaxpr)
     return found
 
 

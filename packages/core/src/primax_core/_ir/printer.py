@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import dtypes
-from .jaxpr import DropVar, Eqn, Jaxpr, Literal, Var, install_printer, jaxprs_in
+from .atoms import DropVar, JaxprType, Literal, Var, jaxprs_in
+
+if TYPE_CHECKING:
+    from .jaxpr import Eqn, Jaxpr
 
 WIDTH = 80
 
@@ -184,10 +187,10 @@ class _Printer:
         return shown
 
     def value(self, value) -> list[str]:
-        if type(value) is Jaxpr:
+        if isinstance(value, JaxprType):
             label = self.names.jaxprs.get(value)
             return [label] if label else self.jaxpr(value)
-        if type(value) is tuple and value and all(type(v) is Jaxpr for v in value):
+        if type(value) is tuple and value and all(isinstance(v, JaxprType) for v in value):
             lines = ["("]
             for v in value:
                 lines.extend("  " + line for line in self.value(v))
@@ -212,6 +215,3 @@ def _literal(val) -> str:
         kind = dtypes.kind_of(val.dtype)
         val = float(val) if kind == "f" else int(val) if kind in "iu" else val.item()
     return str(val)
-
-
-install_printer(jaxpr_to_text, eqn_to_text)

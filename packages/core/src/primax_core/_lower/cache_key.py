@@ -23,7 +23,7 @@ from .._ir.dtypes import ExtendedDType
 from .._ir.jaxpr import Eqn, Jaxpr, Literal
 from .._ir.primitive import Primitive, known_primitives
 from .._runtime.jaxlib_versions import build
-from . import lazy
+from .._transform.expansion import expanded
 from .liveness import large_consts, live_eqns, stored_value
 from .source_fingerprint import ROOT, stamp
 
@@ -173,7 +173,7 @@ class _Writer:
         if prim not in self.operations and rule_kinds.expand in prim.rules:
             if all(prim.rules.get(k) is None for k in self.kinds):
                 # It lowers to what it stands for, whoever says so.
-                program = lazy.expansion(prim, [v.aval for v in eqn.invars], eqn.params)
+                program = expanded(prim, [v.aval for v in eqn.invars], eqn.params)
                 return ("expanded", self.jaxpr(program)), _NONE
         return self.rule_of(prim)
 

@@ -21,7 +21,7 @@ from .._runtime.disk import executables as disk
 from .._runtime.dispatch import Executable, Loaded, as_operand, device_of, relaid
 from .._runtime.jaxlib_versions import _jax
 from .._runtime.sharding import device_assignment
-from .._trace.core import ref_handlers
+from .._trace.reference_ops import references
 from .cache_key import key_of
 from .formats import Formats
 from .lazy import lowering, mlir
@@ -79,8 +79,8 @@ def compile_jaxpr(
       out_layouts: those of the results, by default row-major.
       out_kinds: kinds of memory of the results, by default those the program puts them in.
     """
-    if jaxpr.effects and ref_handlers:
-        jaxpr = ref_handlers["lowered"](jaxpr)
+    if jaxpr.effects and references.ops.loaded:
+        jaxpr = references.ops.for_lowering(jaxpr)
     if state.debug_nans or state.debug_infs:
         donated = ()  # the arguments are looked at again if something is found
     committed = sharding is not None or any(s.committed for s in in_specs)
@@ -106,8 +106,8 @@ def compile_jaxpr(
 
 def lower_module(jaxpr: Jaxpr, name: str, platform: str, **options: Any) -> Lowered:
     """The StableHLO module of a program."""
-    if jaxpr.effects and ref_handlers:
-        jaxpr = ref_handlers["lowered"](jaxpr)
+    if jaxpr.effects and references.ops.loaded:
+        jaxpr = references.ops.for_lowering(jaxpr)
     return lowering.lower_module(jaxpr, name, platform, **options)
 
 

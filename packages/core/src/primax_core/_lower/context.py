@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -143,12 +143,6 @@ def type_of(aval) -> ir.Type:
     return tensor_type(aval.shape, aval.dtype)
 
 
-def zeros_of(aval) -> ir.Value:
-    """An array of zeros of an aval; extended dtypes show their buffers."""
-    aval = physical(aval)
-    return full(np.zeros((), aval.dtype)[()], aval.shape)
-
-
 # Attributes
 
 
@@ -217,19 +211,9 @@ def constant(value) -> ir.Value:
 
 
 def full(value, shape: tuple[int, ...]) -> ir.Value:
-    """An array filled with one value."""
+    """An array of a static shape filled with one value; see also ``shaped.full``."""
     scalar = hlo.constant(dense(np.asarray(value)))
     if not shape:
         return scalar
-    if not is_static(shape):
-        return _broadcasts[-1](scalar, shape, ())
     dtype = np.asarray(value).dtype
     return hlo.broadcast_in_dim(tensor_type(tuple(shape), dtype), scalar, i64s([]))
-
-
-_broadcasts: list[Callable[..., ir.Value]] = []
-
-
-def install_broadcast(broadcast_in_dim: Callable[..., ir.Value]) -> None:
-    """Called once by the page of operations that are told sizes, which may be symbolic."""
-    _broadcasts.append(broadcast_in_dim)

@@ -10,7 +10,6 @@ Each is loaded when one of its attributes is first read.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
 from typing import Any
 
 from .._runtime.dispatch import install_compiler
@@ -57,16 +56,3 @@ def compile_jaxpr(jaxpr, in_specs, **options):
 
 
 install_compiler(compile_jaxpr)
-
-
-def _no_expansion(prim, avals, params):
-    return None
-
-
-expansion: Callable[..., Any] = _no_expansion
-
-
-def install_expansion(fun: Callable[..., Any]) -> None:
-    """Called once by the floor of transformations, which knows what primitives stand for."""
-    global expansion
-    expansion = fun

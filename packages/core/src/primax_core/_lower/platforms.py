@@ -15,7 +15,7 @@ import numpy as np
 
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import Jaxpr
-from .._trace.core import ref_handlers
+from .._trace.reference_ops import references
 from .context import context, func, hlo, ir, type_of, unknown_location
 from .liveness import aliases_of, has_symbolic_dims, kept_inputs, large_consts
 from .module import LoweringContext, dimensions_of_arguments, lower_body
@@ -163,8 +163,8 @@ def lower_for(
       overrides: rules to use in place of the primitives' own.
       arg_names: what messages about shapes call the arguments.
     """
-    if jaxpr.effects and ref_handlers:
-        jaxpr = ref_handlers["lowered"](jaxpr)
+    if jaxpr.effects and references.ops.loaded:
+        jaxpr = references.ops.for_lowering(jaxpr)
     symbolic = has_symbolic_dims(jaxpr)
     kept = None if keep_unused or symbolic else kept_inputs(jaxpr)
     kept = list(range(len(jaxpr.invars))) if kept is None else kept

@@ -18,7 +18,7 @@ from jaxlib.mlir import ir
 from .._ir.avals import ShapedArray
 from .._ir.symbolic_dims import Dimension, UnknownDimensionError, is_static
 from . import context as mlir
-from .context import constant, hlo, i64, i64s, install_broadcast
+from .context import constant, hlo, i64, i64s
 from .lazy import chlo
 
 _I64 = np.dtype(np.int64)
@@ -147,7 +147,17 @@ def broadcast_in_dim(x: ir.Value, shape: Sequence[Any], dims: Sequence[int]) -> 
     return hlo.dynamic_broadcast_in_dim(typed(x, shape), x, size_values(shape), i64s(dims))
 
 
-install_broadcast(broadcast_in_dim)
+def full(value: Any, shape: Sequence[Any]) -> ir.Value:
+    """An array filled with one value."""
+    if is_static(shape):
+        return mlir.full(value, tuple(shape))
+    return broadcast_in_dim(constant(np.asarray(value)), shape, ())
+
+
+def zeros_of(aval: Any) -> ir.Value:
+    """An array of zeros of an aval; extended dtypes show their buffers."""
+    aval = mlir.physical(aval)
+    return full(np.zeros((), aval.dtype)[()], aval.shape)
 
 
 def reshape(x: ir.Value, shape: Sequence[Any]) -> ir.Value:

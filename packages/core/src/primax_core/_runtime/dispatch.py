@@ -20,11 +20,11 @@ from .._trace.core import (
     Tracer,
     check_live,
     install_runner,
-    ref_handlers,
     set_trace,
     typeof,
 )
 from .._trace.donation import notify_donation
+from .._trace.reference_ops import references
 from .._trace.staging import eval_jaxpr, stage
 from .array import ArrayImpl, Spec, default_sharding, move, put, spec_of
 from .array_text import deleted_text
@@ -344,7 +344,7 @@ def run_eagerly(jaxpr: Jaxpr, args: Sequence) -> list:
     except AttributeError:
         found = _operands(args)
         if found is None:
-            return ref_handlers["run_eagerly"](jaxpr, args)
+            return references.ops.run_eagerly(jaxpr, args)
         args, escaped = found
         if escaped is not None:
             return escaped._trace.call(jaxpr, args)
@@ -444,7 +444,7 @@ def evaluate(prim: Primitive, args: Sequence, params: dict):
     except AttributeError:
         found = _operands(args)
         if found is None:
-            return ref_handlers["evaluate"](prim, args, params)
+            return references.ops.evaluate(prim, args, params)
         args, escaped = found
         if escaped is not None:
             return escaped._trace.process(prim, tuple(args), params)

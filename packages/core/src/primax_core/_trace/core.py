@@ -152,11 +152,6 @@ class DischargeFirst(Exception):
     """Raised by a rule that cannot treat an operation on references as it is."""
 
 
-# How operations on references are evaluated and transformed; the pages about references fill it
-# when they are loaded, which is before there are any.
-ref_handlers: dict[str, Callable[..., Any]] = {}
-
-
 # Types of values
 
 _type_of: dict[type, Callable[[Any], ShapedArray]] = {}

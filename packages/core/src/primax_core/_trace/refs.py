@@ -11,18 +11,10 @@ from .._base.config import state
 from .._ir.jaxpr import DebugInfo
 from .._ir.primitive import Primitive
 from .._ir.ref_types import AbstractRef
-from .core import Mutable, RefTypeError, Trace, Tracer, bind_on, ref_handlers
+from .core import Mutable, RefTypeError, Trace, Tracer, bind_on
 from .donation import on_donation
+from .reference_ops import references
 from .staging import JitTracer, tracer_classes
-
-# How references are read and written; given by the page of ``lax`` that defines the operations.
-_access: dict[str, Callable[..., Any]] = {}
-
-
-def install_access(**access: Callable[..., Any]) -> None:
-    """Called once by ``lax``: ``get(ref, index)``, ``set(ref, index, value)``,
-    ``addupdate(ref, index, value)`` and ``view(ref)``."""
-    _access.update(access)
 
 
 class RefOperations:
@@ -53,19 +45,19 @@ class RefOperations:
         return self.aval.inner_aval.size
 
     def __getitem__(self, index: Any) -> Any:
-        return _access["get"](self, index)
+        return references.ops.get(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        _access["set"](self, index, value)
+        references.ops.set(self, index, value)
 
     def addupdate(self, value: Any, index: Any = ...) -> None:
         """Add ``value`` to the part of the array that ``index`` selects."""
-        _access["addupdate"](self, index, value)
+        references.ops.addupdate(self, index, value)
 
     @property
     def at(self) -> Any:
         """``ref.at[index]`` is a view: a reference to a part of the array."""
-        return _access["view"](self)
+        return references.ops.indexer(self)
 
     def __len__(self) -> int:
         return len(self.aval.inner_aval)
@@ -137,7 +129,7 @@ class Ref(RefOperations, Mutable, metaclass=_RefType):
         if self._value is array and self._ended is None:
             with self._lock:
                 if self._value is array:
-                    self._value, self._shared = ref_handlers["copy"](array), False
+                    self._value, self._shared = references.ops.copy(array), False
 
     @property
     def sharding(self) -> Any:
@@ -326,13 +318,3 @@ def refuse_returned(ref: Any, where: str, info: DebugInfo) -> NoReturn:
         f"reference of type {ref.aval}{where}, but mutable array references cannot be returned. "
         f"Return what it holds, `ref[...]`.{origin}"
     )
-
-
-ref_handlers.update(
-    aliases=check_aliases,
-    returned=refuse_returned,
-    read=read_whole,
-    write=write_whole,
-    cell=RefCell,
-    add=lambda ref, x: _access["addupdate"](ref, ..., x),
-)

@@ -10,6 +10,7 @@ from .._base.config import state
 from .._ir import rules as rule_kinds
 from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._ir.primitive import Primitive
+from .._trace import structural
 from .._trace.axes import extend_axis_env, named_axes_of
 from .._trace.core import (
     RefTypeError,
@@ -20,10 +21,10 @@ from .._trace.core import (
     check_leaks,
     check_live,
     made_by,
-    ref_handlers,
     set_trace,
     typeof,
 )
+from .._trace.reference_ops import references
 from .._trace.staging import eval_jaxpr, stage
 from .derived import derive, derive_from_jaxpr
 
@@ -127,7 +128,7 @@ class BatchTrace(Trace):
                     dims.append(dim)
                     mapped = mapped or dim is not None
         except RefTypeError:
-            return ref_handlers["process"](self, prim, args, params)
+            return references.ops.process(self, prim, args, params)
         if not mapped and not self.names_axis(prim, params):
             out = bind_on(self.parent, prim, values, params)
             return out if prim.multiple_results else out[0]
@@ -146,7 +147,7 @@ class BatchTrace(Trace):
         try:
             parts = [self.split(a) for a in args]
         except RefTypeError:
-            return ref_handlers["call"](self, jaxpr, args, name)
+            return references.ops.call(self, jaxpr, args, name)
         dims = tuple(d for _, d in parts)
         values = [v for v, _ in parts]
         if not any(d is not None for d in dims) and not (
@@ -260,27 +261,19 @@ def batch_of(
     return [v for v, _ in split], [d for _, d in split]
 
 
-# Moving mapped axes. The operations are given by lax, which stands above this floor.
-
-_ops: dict[str, Callable] = {}
-
-
-def install_axis_ops(**ops: Callable) -> None:
-    """Called by the pages of ``lax`` that define them: ``broadcast(x, size, axis)``,
-    ``moveaxis(x, source, target)`` and ``sum(x, axes)``."""
-    _ops.update(ops)
+# Moving mapped axes
 
 
 def sum_axis(x: Any, axis: int) -> Any:
     """Sum over one axis."""
-    return _ops["sum"](x, (axis,))
+    return structural.sum_axes(x, (axis,))
 
 
 def move_axis(x: Any, dim: int | None, target: int, size: int) -> Any:
     """The batch with its mapped axis at ``target``; what is not mapped is repeated."""
     if dim is None:
-        return _ops["broadcast"](x, size, target)
-    return x if dim == target else _ops["moveaxis"](x, dim, target)
+        return structural.insert_axis(x, size, target)
+    return x if dim == target else structural.move_axis(x, dim, target)
 
 
 def at_front(x: Any, dim: int | None, size: int) -> Any:

@@ -15,10 +15,10 @@ from .._trace.core import (
     bind_on,
     call_on,
     made_by,
-    ref_handlers,
     set_trace,
     typeof,
 )
+from .._trace.reference_ops import references
 from .._trace.staging import eval_jaxpr, stage
 from .derived import derive, derive_from_jaxpr
 from .dual import DualTrace, DualTracer
@@ -66,7 +66,7 @@ class JVPTrace(DualTrace):
         try:
             primals, tangents, mask = self.split_args(args)
         except RefTypeError:
-            return ref_handlers["process"](self, prim, args, params)
+            return references.ops.process(self, prim, args, params)
         if not tangents:
             out = bind_on(self.parent, prim, primals, params)
             return out if prim.multiple_results else out[0]
@@ -80,7 +80,7 @@ class JVPTrace(DualTrace):
         try:
             primals, tangents, mask = self.split_args(args)
         except RefTypeError:
-            return ref_handlers["call"](self, jaxpr, args, name)
+            return references.ops.call(self, jaxpr, args, name)
         if not tangents:
             return call_on(self.parent, jaxpr, primals, name)
         derived, out_mask = jvp_jaxpr(jaxpr, mask)

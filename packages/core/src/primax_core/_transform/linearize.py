@@ -23,10 +23,10 @@ from .._trace.core import (
     call_on,
     check_leaks,
     made_by,
-    ref_handlers,
     set_trace,
     typeof,
 )
+from .._trace.reference_ops import references
 from .._trace.staging import JitTracer, StagingTrace, eval_jaxpr, tracer_classes
 from .derived import derive, derive_from_jaxpr
 from .dual import DualTrace, DualTracer
@@ -105,14 +105,14 @@ class LinearizeTrace(DualTrace):
         try:
             primals, tangents, mask = self.split_args(args)
         except RefTypeError:
-            return ref_handlers["process"](self, prim, args, params)
+            return references.ops.process(self, prim, args, params)
         if not tangents:
             out = bind_on(self.parent, prim, primals, params)
             return out if prim.multiple_results else out[0]
         try:
             linearized = linearize_primitive(prim, params, [typeof(p) for p in primals], mask)
         except DischargeFirst:
-            return ref_handlers["process"](self, prim, args, params, True)
+            return references.ops.process(self, prim, args, params, True)
         outs = self.run(linearized, primals, tangents)
         return outs if prim.multiple_results else outs[0]
 
@@ -120,7 +120,7 @@ class LinearizeTrace(DualTrace):
         try:
             primals, tangents, mask = self.split_args(args)
         except RefTypeError:
-            return ref_handlers["call"](self, jaxpr, args, name)
+            return references.ops.call(self, jaxpr, args, name)
         if not tangents:
             return call_on(self.parent, jaxpr, primals, name)
         return self.run(linearize_jaxpr(jaxpr, mask), primals, tangents)
@@ -195,7 +195,7 @@ class TangentTrace(StagingTrace):
             if self.owns_any(args):
                 return self.emit(prim, args, params)
         except RefTypeError:
-            return ref_handlers["process"](self, prim, args, params)
+            return references.ops.process(self, prim, args, params)
         out = bind_on(self.parent, prim, args, params)
         return out if prim.multiple_results else out[0]
 
@@ -204,7 +204,7 @@ class TangentTrace(StagingTrace):
             if self.owns_any(args):
                 return eval_jaxpr(jaxpr, args)
         except RefTypeError:
-            return ref_handlers["call"](self, jaxpr, args, name)
+            return references.ops.call(self, jaxpr, args, name)
         return call_on(self.parent, jaxpr, args, name)
 
     def owns_any(self, args) -> bool:

@@ -8,7 +8,8 @@ from typing import Any
 from .._base.config import state
 from .._ir import rules as rule_kinds
 from .._ir.jaxpr import DebugInfo, Jaxpr, Literal, Var
-from .._trace.core import bind_on, call_on, ref_handlers, typeof
+from .._trace.core import bind_on, call_on, typeof
+from .._trace.reference_ops import references
 from .._trace.staging import stage
 from .derived import derive, derive_from_jaxpr
 from .linearize import Node, Tangent
@@ -58,8 +59,8 @@ def transpose_jaxpr(
     mark. Also returned: which arguments get one (all linear ones with ``instantiate_outs``).
     """
 
-    if jaxpr.effects and ref_handlers:
-        jaxpr = ref_handlers["pure"](jaxpr)
+    if jaxpr.effects and references.ops.loaded:
+        jaxpr = references.ops.without_local_refs(jaxpr)
 
     def make():
         out_mask: list[bool] = []

@@ -10,6 +10,7 @@ from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive
 from .._ir.samples import Sample, bf16, c64, f32, samples
+from .._trace import structural
 from .._trace.core import typeof
 
 
@@ -56,15 +57,6 @@ def is_zero(x: Any) -> bool:
     return type(x) is Zero
 
 
-# Set by the page of ``broadcast_in_dim``, which makes arrays of zeros.
-_full_maker: list = []
-
-
-def install_zeros(fun) -> None:
-    """Called once by ``lax``: ``fun(aval)`` makes an array of zeros."""
-    _full_maker[:] = [fun]
-
-
 def instantiate(x: Any) -> Any:
     """An array for a tangent or cotangent that may be symbolic."""
     if type(x) is not Zero:
@@ -76,7 +68,7 @@ def zeros(aval: ShapedArray) -> Any:
     """An array of zeros of a type."""
     if aval.dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
-    return _full_maker[0](aval)
+    return structural.zeros(aval)
 
 
 add_any_p: Final = Primitive("add_any")

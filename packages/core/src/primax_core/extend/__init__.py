@@ -31,7 +31,7 @@ from .._ir.ref_types import RefEffect as RefEffect
 from .._ir.ref_types import WriteEffect as WriteEffect
 from .._transform.dce import dce_jaxpr as dce_jaxpr
 from .._engine.discharge import discharge_jaxpr as discharge_jaxpr
-from .._engine.expansion import expanded as expanded
+from .._transform.expansion import expanded as expanded
 from .jaxprs import interpret as interpret
 from .jaxprs import map_jaxprs as map_jaxprs
 from .jaxprs import stage as stage

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._ir import dtypes
 from .._ir.primitive import Primitive
-from .._lower.lazy import hlo, mlir
+from .._lower.lazy import hlo, mlir, shaped
 from .._trace.array import Array
 from .elementwise import binary, elementwise, elementwise_samples, no_derivative, short_road, unary
 
@@ -57,7 +57,7 @@ def _emit_mulhi(ctx, x, y):
         dtype = np.dtype(np.int64 if signed else np.uint64)
         wide = mlir.tensor_type(aval.shape, dtype)
         product = hlo.multiply(hlo.convert(wide, x), hlo.convert(wide, y))
-        places = mlir.full(np.asarray(bits, dtype), aval.shape)
+        places = shaped.full(np.asarray(bits, dtype), aval.shape)
         return hlo.convert(mlir.type_of(aval), shift(product, places))
     if not signed:
         return _mulhi_by_halves(x, y, aval.shape)
@@ -65,7 +65,7 @@ def _emit_mulhi(ctx, x, y):
     high = _mulhi_by_halves(
         hlo.bitcast_convert(unsigned, x), hlo.bitcast_convert(unsigned, y), aval.shape
     )
-    sign = mlir.full(np.int64(63), aval.shape)
+    sign = shaped.full(np.int64(63), aval.shape)
     for a, b in ((x, y), (y, x)):  # a negative operand counts as 2^64 more than it is
         excess = hlo.and_(hlo.shift_right_arithmetic(a, sign), b)
         high = hlo.subtract(high, hlo.bitcast_convert(unsigned, excess))
@@ -74,7 +74,7 @@ def _emit_mulhi(ctx, x, y):
 
 def _mulhi_by_halves(x: Any, y: Any, shape: tuple[int, ...]) -> Any:
     """Knuth, "The Art of Computer Programming", volume 2, algorithm 4.3.1 M for two digits."""
-    half, mask = mlir.full(np.uint64(32), shape), mlir.full(np.uint64(0xFFFFFFFF), shape)
+    half, mask = shaped.full(np.uint64(32), shape), shaped.full(np.uint64(0xFFFFFFFF), shape)
 
     def high(v):
         return hlo.shift_right_logical(v, half)

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
-from .._ir.jaxpr import Literal, is_scalar_literal
+from .._ir.jaxpr import is_scalar_literal
 from .._ir.primitive import Primitive, abstract, batch, lower
 from .._ir.printer import ALWAYS, hide_defaults
 from .._ir.samples import Sample, bf16, c64, f32, samples
@@ -18,14 +18,17 @@ from .._lower.lazy import shaped
 from .._runtime.array import ArrayImpl, move
 from .._trace.array import Array
 from .._trace.core import typeof
-from .._transform.zeros import install_zeros
+from .._trace.structural import (
+    broadcast_in_dim_p as broadcast_in_dim_p,
+    literal as literal,
+    sum_axes,
+)
 from .conversion import convert
-from .elementwise import accepts, linear, sum_axes
+from .elementwise import accepts, linear
 from .shapes import canonical_shape, inserted, int_tuple, tail_of
 
 ArrayLike = Any
 
-broadcast_in_dim_p: Final = Primitive("broadcast_in_dim")
 hide_defaults("broadcast_in_dim", shape=ALWAYS, broadcast_dimensions=(), sharding=None)
 
 
@@ -282,28 +285,11 @@ def _filled_extended(value, aval: ShapedArray, shape) -> Array:
     return aval.dtype.full(shape, value)
 
 
-def literal(value: Any, aval: ShapedArray) -> Any:
-    """An operand for a Python or NumPy scalar, converted (integers wrap) to a scalar type."""
-    if typeof(value) is aval and type(value) is not int:
-        return value
-    with np.errstate(all="ignore"):
-        if type(value) is int and aval.dtype.kind in "iu":
-            bits = 8 * aval.dtype.itemsize
-            value &= (1 << bits) - 1
-            converted = np.array(value, f"u{aval.dtype.itemsize}").astype(aval.dtype)[()]
-        else:
-            converted = np.asarray(value).astype(aval.dtype)[()]
-    return converted if typeof(converted) is aval else Literal(converted, aval)
-
-
 def _placed(x: Array, sharding: Any) -> Array:
     """The array where a sharding wants it, if it is concrete."""
     if sharding is None or not isinstance(x, ArrayImpl):
         return x
     return move(x, sharding)
-
-
-install_zeros(lambda aval: _filled(0, ShapedArray((), aval.dtype, aval.weak_type), aval.shape))
 
 
 # Counting

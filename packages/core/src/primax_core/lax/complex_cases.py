@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._ir import dtypes
-from .._lower.lazy import hlo, mlir
+from .._lower.lazy import hlo, mlir, shaped
 from .comparison import compare
 
 _INTEGERS = {4: dtypes.i32, 8: dtypes.i64}
@@ -31,7 +31,7 @@ class Parts:
 
     def number(self, value: float) -> Any:
         """A constant."""
-        return mlir.full(np.asarray(value, self.dtype), self.shape)
+        return shaped.full(np.asarray(value, self.dtype), self.shape)
 
     def is_(self, x: Any, value: float) -> Any:
         """Where a part has a value; infinities are positive here, and zeros equal."""
@@ -49,7 +49,7 @@ class Parts:
         """Where a part has its sign bit set."""
         whole = _INTEGERS[self.dtype.itemsize]
         bits = hlo.bitcast_convert(mlir.tensor_type(self.shape, whole), x)
-        return compare("LT", bits, mlir.full(np.asarray(0, whole), self.shape), whole)
+        return compare("LT", bits, shaped.full(np.asarray(0, whole), self.shape), whole)
 
 
 def both(*conditions: Any) -> Any:

@@ -18,7 +18,7 @@ from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, jvp, lower
 from .._ir.rules import UnsupportedRule
 from .._ir.samples import samples
-from .._lower.lazy import hlo, mlir
+from .._lower.lazy import hlo, mlir, shaped
 from .._trace.core import typeof
 from .._transform.jvp import jvp_of
 from .._transform.zeros import Zero, add_tangents
@@ -165,7 +165,7 @@ def _lower_cpu(ctx, x):
     kind = {d: mlir.tensor_type(shape, np.dtype(d)) for d in ("int64", "int32", "float64")}
 
     def const(value, dtype=np.float64):
-        return mlir.full(np.asarray(value, dtype), shape)
+        return shaped.full(np.asarray(value, dtype), shape)
 
     # x = 2^k m, with m from the root of 1/2 to that of 2
     root = int(np.sqrt(0.5).view(np.int64))

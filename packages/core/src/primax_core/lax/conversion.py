@@ -13,7 +13,7 @@ from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
 from .._ir.printer import hide_defaults
 from .._ir.samples import Sample, bf16, c64, f32, i32, samples, u8
-from .._lower.lazy import hlo, mlir
+from .._lower.lazy import hlo, mlir, shaped
 from .._runtime.dispatch import as_operand
 from .._trace.array import Array
 from .._trace.core import typeof
@@ -92,7 +92,7 @@ def converted(ctx: Any, x: Any, old: Any, new: Any, shape: tuple[int, ...]) -> A
     ):
         x, old = hlo.real(x), np.finfo(old).dtype
     if new == np.bool_:
-        zero = mlir.full(np.zeros((), old), shape)
+        zero = shaped.full(np.zeros((), old), shape)
         return compare("NE", x, zero, old)
     return hlo.convert(mlir.tensor_type(shape, new), x)
 

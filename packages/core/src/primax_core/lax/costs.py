@@ -12,12 +12,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from .._engine.expansion import expanded
 from .._ir import dtypes
 from .._ir.costs import Cost, Run, cost, nbytes, total_bytes
 from .._ir.jaxpr import jaxprs_in
 from .._ir.primitive import Primitive
 from .._ir.rules import expand
+from .._transform.expansion import expanded
 
 Avals = Sequence[Any]
 _ROOT: Final = __name__.partition(".")[0]

@@ -5,43 +5,22 @@ The page is loaded with the symbolic shapes, so that programs without them do no
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
-from .._base.config import state
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
-from .._ir.dimensions import DimExpr, install_values
+from .._ir.dimensions import DimExpr, dim_as_value_p as dim_as_value_p
 from .._ir.dimensions.scope import SymbolicScope
-from .._ir.primitive import Primitive, abstract, jvp, lower
+from .._ir.primitive import abstract, jvp, lower
 from .._ir.samples import Sample, samples
-from .._ir.symbolic_dims import UnknownDimensionError
 from .._lower.lazy import shaped
-from .._trace.array import Array
 from .._trace.core import register_value_type
-
-dim_as_value_p: Final = Primitive("dim_as_value")
-
-
-def dim_as_value(dim: DimExpr) -> Array:
-    """The value of a symbolic dimension, a weakly typed integer of the default width.
-
-    Raises:
-      UnknownDimensionError: if no program is being traced, whose arguments would tell it.
-    """
-    if state.trace is None:
-        raise UnknownDimensionError(
-            f"symbolic dimension '{dim}' has no value here: only a function that is traced for "
-            "arguments of symbolic shapes (by export, make_jaxpr or jit(f).trace) can compute with "
-            "it"
-        )
-    return dim_as_value_p.bind(dim=dim)
 
 
 def _aval(dim: Any) -> ShapedArray:
     return ShapedArray((), dtypes.default_int(), True)
 
 
-install_values(dim_as_value)
 register_value_type(DimExpr, _aval)
 
 

@@ -15,9 +15,10 @@ from .._ir.avals import ShapedArray
 from .._ir.jaxpr import Literal
 from .._ir.primitive import Primitive, abstract, batch, calling_module, jvp, lower, transpose
 from .._ir.samples import Sample, b1, bf16, c64, f32, i32, samples, u8
-from .._lower.lazy import mlir, shaped
+from .._lower.lazy import shaped
 from .._runtime.dispatch import collect_garbage, explain_failure, garbage_is_due
 from .._trace.core import typeof
+from .._trace.structural import broadcast_in_dim, sum_axes
 from .._transform.batching import move_axis
 from .._transform.zeros import Zero, add_tangents, is_linear
 
@@ -202,7 +203,7 @@ def _repeated(ctx, value: Any, aval: ShapedArray, shape: tuple[int, ...]) -> Any
 def filled(ctx: Any, value: Any) -> Any:
     """A constant of the shape and dtype of the first operand, for use in a lowering rule."""
     aval = ctx.in_avals[0]
-    return mlir.full(np.asarray(value).astype(aval.dtype), ctx.out_avals[0].shape)
+    return shaped.full(np.asarray(value).astype(aval.dtype), ctx.out_avals[0].shape)
 
 
 def elementwise_batching(prim: Primitive) -> None:
@@ -367,28 +368,6 @@ def sum_to(ct: Any, aval: ShapedArray) -> Any:
     kept = tuple(i for i, (d, e) in enumerate(zip(shape, aval.shape)) if d == e)
     summed = sum_axes(ct, tuple(i for i in range(len(shape)) if i not in kept))
     return broadcast_in_dim(summed, aval.shape, kept)
-
-
-# The pages of broadcast_in_dim and reduce_sum stand after this one, and bring them here.
-
-
-def broadcast_in_dim(x: Any, shape: tuple[int, ...], dims: tuple[int, ...]) -> Any:
-    """``broadcast_in_dim``, whose page stands after this one."""
-    return _structure["broadcast_in_dim"](x, shape, dims)
-
-
-def sum_axes(x: Any, axes: tuple[int, ...]) -> Any:
-    """``reduce_sum``, whose page stands after this one."""
-    return _structure["sum"](x, axes)
-
-
-_structure: dict[str, Callable] = {}
-
-
-def install_structure(broadcast: Callable, sum_axes: Callable) -> None:
-    """Called by the pages of ``broadcast_in_dim`` and ``reduce_sum``, which rules here use."""
-    _structure["broadcast_in_dim"] = broadcast
-    _structure["sum"] = sum_axes
 
 
 # The short road of functions of one or two arrays

@@ -10,7 +10,7 @@ import numpy as np
 from .._ir import dtypes
 from .._ir.primitive import Primitive, abstract, jvp
 from .._ir.samples import Sample, bf16, c64, f32, i32, samples
-from .._lower.lazy import hlo, mlir
+from .._lower.lazy import hlo, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.zeros import Zero, add_tangents
@@ -54,7 +54,7 @@ def _emit_log2(ctx, x, accuracy):
         return hlo.multiply(y, filled(ctx, 1 / _LN2))
     # Part by part, so that an infinite part does not turn the other into NaN.
     part = np.finfo(dtype).dtype
-    factor = mlir.full(np.asarray(1 / _LN2, part), shape)
+    factor = shaped.full(np.asarray(1 / _LN2, part), shape)
     return hlo.complex(hlo.multiply(hlo.real(y), factor), hlo.multiply(hlo.imag(y), factor))
 
 

@@ -16,7 +16,7 @@ from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, lower
 from .._ir.samples import Sample, c64, f32, samples
 from .._ir.symbolic_dims import is_static, is_symbolic_dim
-from .._lower.lazy import hlo, mlir
+from .._lower.lazy import hlo, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.batching import move_axis
@@ -161,7 +161,7 @@ def _checked(x: ShapedArray, kind: str) -> Any:
 @fft_p.rule(lower)
 def _lower(ctx, x, *, fft_type, fft_lengths):
     if not ctx.in_avals[0].size or not ctx.out_avals[0].size:
-        return mlir.zeros_of(ctx.out_avals[0])  # XLA does not give the shape of an empty RFFT
+        return shaped.zeros_of(ctx.out_avals[0])  # XLA does not give the shape of an empty RFFT
     if not is_static(fft_lengths):
         raise NotImplementedError(
             f"a Fourier transform along axes of symbolic sizes {fft_lengths} cannot be written as "

@@ -197,7 +197,7 @@ def _lower(
     inside = shaped.broadcast_in_dim(inside, shape, without(range(out_aval.ndim), offset))
     dtype = physical_dtype(out_aval)
     with np.errstate(all="ignore"):
-        filler = mlir.full(np.asarray(fill_value or 0).astype(dtype), shape)
+        filler = shaped.full(np.asarray(fill_value or 0).astype(dtype), shape)
     return hlo.select(inside, out, filler)
 
 
@@ -220,7 +220,7 @@ def wide_indices(indices: Any, aval: ShapedArray) -> tuple[Any, Any]:
 
 def _inside(indices, shape, dtype, upper: Sequence[int]):
     """Whether all components of each index vector lie between 0 and their upper bounds."""
-    low = mlir.full(np.zeros((), dtype), shape)
+    low = shaped.full(np.zeros((), dtype), shape)
     high = bounds(upper, shape, dtype)
     above = compare("GE", indices, low, dtype)
     below = compare("LE", indices, high, dtype)

@@ -12,15 +12,12 @@ from .._ir.primitive import Primitive, abstract, batch, lower
 from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._lower.lazy import hlo, mlir
 from .._trace.array import Array
-from .._trace.core import typeof
-from .._transform.batching import install_axis_ops
-from .broadcasting import broadcast_in_dim
+from .._trace.structural import transpose_p as transpose_p
 from .elementwise import linear
 from .shapes import inserted, int_tuple, past, tail_of
 
 ArrayLike = Any
 
-transpose_p: Final = Primitive("transpose")
 rev_p: Final = Primitive("rev")
 
 
@@ -103,26 +100,6 @@ linear(rev_p, lambda ct, x, *, dimensions: rev(ct, dimensions))
 @rev_p.rule(batch)
 def _rev_batch(axis, args, dims, *, dimensions):
     return rev(args[0], past(dims[0], dimensions)), dims[0]
-
-
-# What batching needs to move mapped axes
-
-
-def _repeat(x: Any, size: int, axis: int) -> Array:
-    """The array repeated along a new axis."""
-    shape = typeof(x).shape
-    dims = past(axis, range(len(shape)))
-    return broadcast_in_dim(x, inserted(shape, axis, size), dims)
-
-
-def _moveaxis(x: Any, source: int, target: int) -> Array:
-    """The array with one axis elsewhere."""
-    order = [i for i in range(typeof(x).ndim) if i != source]
-    order.insert(target, source)
-    return transpose(x, order)
-
-
-install_axis_ops(broadcast=_repeat, moveaxis=_moveaxis)
 
 
 @transpose_p.rule(samples)

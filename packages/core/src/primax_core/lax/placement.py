@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from .._engine.remat import install_mover
 from .._ir import dtypes
-from .._ir.jaxpr import Eqn, Var
-from .._ir.primitive import Primitive, abstract, batch, dce, jvp, lower, transpose
+from .._ir.primitive import abstract, batch, dce, jvp, lower, transpose
 from .._ir.rules import memory_kinds
 from .._ir.samples import Sample, c64, f32, i32, samples
 from .._lower.lazy import hlo, ir
@@ -19,37 +16,12 @@ from .._runtime.array import ArrayImpl, copy_array, default_sharding, move, put
 from .._runtime.devices import Device
 from .._runtime.dispatch import as_operand, check_range, impl, relaid
 from .._runtime.layouts import Format, Layout, canonical
+from .._runtime.memory_spaces import ArrayCopySemantics as ArrayCopySemantics, Space as Space
 from .._runtime.sharding import Sharding, SingleDeviceSharding, default_memory_kind
 from .._trace.array import Array, register_method
 from .._trace.core import typeof
+from .._trace.structural import device_put_p as device_put_p
 from .._transform.zeros import Zero
-
-device_put_p: Final = Primitive("device_put", multiple_results=True)
-
-
-class ArrayCopySemantics(enum.Enum):
-    """What a move may do with the memory of its operand."""
-
-    REUSE_INPUT = "reuse"
-    ALWAYS_COPY = "copy"
-    DONATE_INPUT = "donate"
-
-    __repr__ = enum.Enum.__str__
-
-
-class Space(enum.Enum):
-    """A kind of memory, named without saying of which device."""
-
-    Device = "device"
-    Host = "host"
-    Any = "any"
-
-    def __str__(self) -> str:
-        return f"MemorySpace.{self.name}"
-
-    def __repr__(self) -> str:
-        return str(self)
-
 
 Place: TypeAlias = Device | Sharding | Format | Space | None
 
@@ -125,16 +97,6 @@ def emit_layout(x: Any, layout: Layout) -> Any:
     return op.results[0]
 
 
-def _moving(source: Var, target: Var, kind: str) -> Eqn:
-    """The equation that moves a value to a kind of memory."""
-    space = Space.Device if kind == "device" else Space.Host
-    params = {
-        "devices": (space,), "srcs": (None,), "copy_semantics": (ArrayCopySemantics.ALWAYS_COPY,),
-    }  # fmt: skip
-    return Eqn(device_put_p, [source], [target], params)
-
-
-install_mover(_moving)
 device_put_p.rule(memory_kinds)(lambda eqn: [_kind_of(d) for d in eqn.params["devices"]])
 
 

@@ -61,7 +61,7 @@ def _emit_threefry(ctx, k1, k2, x1, x2):
 
     @cache
     def number(n: int):
-        return mlir.full(np.uint32(n), shape)
+        return shaped.full(np.uint32(n), shape)
 
     # Keys may be computed by the cipher themselves: fused into this one, they would be computed for
     # each of its many uses of them, and XLA would compile for minutes.

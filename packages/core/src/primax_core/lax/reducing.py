@@ -18,19 +18,18 @@ from .._ir.samples import Sample, b1, bf16, c64, f32, i32, samples
 from .._lower.lazy import hlo, ir, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
-from .._transform.batching import install_axis_ops
+from .._trace.structural import reduce_sum_p as reduce_sum_p
 from .._transform.zeros import Zero
 from . import arithmetic as b
 from .bitwise import bitwise_and, bitwise_or, bitwise_xor
 from .broadcasting import broadcast_in_dim
 from .comparison import compare, eq
 from .conversion import convert
-from .elementwise import accepts, install_structure, linear, no_derivative
+from .elementwise import accepts, linear, no_derivative
 from .shapes import int_tuple, past, without
 
 ArrayLike = Any
 
-reduce_sum_p: Final = Primitive("reduce_sum")
 reduce_max_p: Final = Primitive("reduce_max")
 reduce_min_p: Final = Primitive("reduce_min")
 reduce_and_p: Final = Primitive("reduce_and")
@@ -239,9 +238,6 @@ def _summable(name: str, dtype: Any) -> None:
 
 axis_reducer(reduce_sum_p, _summable, b.add, lambda dtype: 0, widen=True)
 linear(reduce_sum_p, lambda ct, x, *, axes, out_sharding: repeat_along(ct, axes, x.shape))
-
-install_structure(broadcast_in_dim, reduce_sum)
-install_axis_ops(sum=reduce_sum)
 
 
 # Extrema

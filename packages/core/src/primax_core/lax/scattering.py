@@ -11,7 +11,7 @@ from .._ir.avals import ShapedArray
 from .._ir.jaxpr import Jaxpr
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
 from .._ir.samples import Sample, bf16, f32, i32, samples
-from .._lower.lazy import hlo, ir, mlir
+from .._lower.lazy import hlo, ir, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._trace.staging import eval_jaxpr, has_tracers, stage
@@ -267,7 +267,7 @@ def _lower_scatter(
     if mode is _Mode.CLIP and index_map:
         sizes = _window_sizes(x_aval.ndim, u_aval.shape, dimension_numbers)
         upper = [x_aval.shape[d] - sizes[d] for d in index_map]
-        low = mlir.full(np.zeros((), i_dtype), i_aval.shape)
+        low = shaped.full(np.zeros((), i_dtype), i_aval.shape)
         indices = hlo.clamp(low, indices, bounds(upper, i_aval.shape, i_dtype))
     if i_aval.shape == x_aval.shape and i_dtype == x_aval.dtype and ctx.platform == "cpu":
         # XLA scatters in place; where it finds that the operand and the indices are the same

@@ -10,7 +10,7 @@ from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
 from .._ir.samples import Sample, b1, bf16, c64, f32, i32, samples
-from .._lower.lazy import hlo, mlir, shaped
+from .._lower.lazy import hlo, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._transform.batching import move_axis
@@ -93,7 +93,7 @@ def _select_n_lower(ctx, which, *cases):
         if last - first == 1:
             return cases[first]
         middle = (first + last) // 2
-        bound = mlir.full(np.asarray(middle).astype(aval.dtype), shape)
+        bound = shaped.full(np.asarray(middle).astype(aval.dtype), shape)
         below = compare("LT", which, bound, aval.dtype)
         return hlo.select(below, choose(first, middle), choose(middle, last))
 

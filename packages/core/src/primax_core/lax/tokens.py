@@ -10,7 +10,7 @@ from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, lower
 from .._ir.samples import Sample, samples
-from .._lower.lazy import hlo, mlir
+from .._lower.lazy import hlo, shaped
 from .._trace.core import typeof
 from .elementwise import no_derivative
 
@@ -84,7 +84,7 @@ def _create_token_abstract():
 
 @create_token_p.rule(lower)
 def _create_token_lower(ctx):
-    return mlir.zeros_of(_TOKEN)
+    return shaped.zeros_of(_TOKEN)
 
 
 @after_all_p.rule(abstract)
@@ -95,7 +95,7 @@ def _after_all_abstract(*tokens):
 @after_all_p.rule(lower)
 def _after_all_lower(ctx, *tokens):
     if not tokens:
-        return mlir.zeros_of(_TOKEN)
+        return shaped.zeros_of(_TOKEN)
     return hlo.OptimizationBarrierOp(tokens).results[0]
 
 

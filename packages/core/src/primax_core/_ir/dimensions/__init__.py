@@ -1,4 +1,4 @@
 """Symbolic dimensions: integer expressions over variables that stand for sizes."""
 
-from .expression import DimExpr as DimExpr, install_values as install_values
+from .expression import DimExpr as DimExpr, dim_as_value_p as dim_as_value_p
 from .scope import SymbolicScope as SymbolicScope, symbolic_dim_bounds as symbolic_dim_bounds

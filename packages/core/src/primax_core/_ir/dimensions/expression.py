@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 
+from ..._base.config import state
 from ..._base.errors import InconclusiveDimensionOperation
+from ..primitive import Primitive
 from ..symbolic_dims import Dimension, UnknownDimensionError
 from .factors import ONE, Factor, Monomial, monomial_key, product, quotient, term_text
 
@@ -21,12 +23,9 @@ if TYPE_CHECKING:
     from .scope import SymbolicScope
 
 
-_values: list[Callable[[Any], Any]] = []
-
-
-def install_values(dim_as_value: Callable[[Any], Any]) -> None:
-    """Called once by the page of ``dim_as_value``, which makes arrays of dimensions."""
-    _values.append(dim_as_value)
+dim_as_value_p: Final = Primitive(
+    "dim_as_value", home=__name__.removesuffix("._ir.dimensions.expression") + ".lax.dimensions"
+)
 
 
 class DimExpr(Dimension):
@@ -408,14 +407,18 @@ OPERATION_OF_INTS: dict[str, Callable[[int, int], int]] = {
 
 
 def as_value(x: Any) -> Any:
-    """An array of the value of a dimension.
+    """The value of a symbolic dimension, a weakly typed integer of the default width.
 
     Raises:
-      TypeError: if nothing is loaded that makes arrays.
+      UnknownDimensionError: if no function is being traced for arguments of symbolic shapes.
     """
-    if not _values:
-        raise TypeError(f"symbolic dimension '{x}' cannot be used as a value here")
-    return _values[-1](x)
+    if state.trace is None:
+        raise UnknownDimensionError(
+            f"symbolic dimension '{x}' has no value here: only a function that is traced for "
+            "arguments of symbolic shapes (by export, make_jaxpr or jit(f).trace) can compute with "
+            "it"
+        )
+    return dim_as_value_p.bind(dim=x)
 
 
 def undecided(x: Any, y: Any, symbol: str, low: Any, high: Any) -> str:

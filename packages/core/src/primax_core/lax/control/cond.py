@@ -29,7 +29,8 @@ from ..._ir.primitive import (
 )
 from ..._ir.samples import Sample, b1, bf16, c64, f32, i32, samples
 from ..._lower.lazy import hlo, ir, lowering, mlir
-from ..._trace.core import has_references, ref_handlers, typeof
+from ..._trace.core import has_references, typeof
+from ..._trace.reference_ops import references
 from ..._trace.staging import close_over, eval_jaxpr, stage
 from ..._transform.batching import batch_jaxpr, move_axis
 from ..._transform.dce import dce_jaxpr
@@ -174,9 +175,9 @@ def bind_branches(
     avals = [typeof(x) for x in leaves]
     bodies = [trace_body(f, in_tree, avals, what) for f in funs]
     _check_branches(what, bodies, names)
-    if ref_handlers:
+    if references.ops.loaded:
         for b in bodies:
-            ref_handlers["aliases"](leaves, b.consts, b.info)
+            references.ops.check_aliases(leaves, b.consts, b.info)
     n_consts = [len(b.consts) for b in bodies]
     key = (tuple(n_consts), *(b.jaxpr for b in bodies[1:]))
     branches = derive_from_jaxpr(
@@ -456,7 +457,7 @@ def _batch(axis, args, dims, *, branches, **params):
     size = axis.size
     if index_d is not None and any(on_references(b.effects) for b in branches):
         params["branches"] = branches
-        return ref_handlers["batch"](cond_p, axis, args, dims, params)
+        return references.ops.batch(cond_p, axis, args, dims, params)
     if index_d is None:
         found = [batch_jaxpr(b, tuple(op_dims), axis)[1] for b in branches]
         wanted = tuple(0 if any(d is not None for d in ds) else None for ds in zip(*found))

@@ -15,7 +15,7 @@ from ..._ir.avals import ShapedArray
 from ..._ir.jaxpr import Jaxpr
 from ..._ir.primitive import Primitive, discharge
 from ..._ir.ref_types import is_ref
-from ..._trace.core import ref_handlers, typeof
+from ..._trace.core import typeof
 from ..._trace.refs import read_whole, write_whole
 from ..._trace.staging import eval_jaxpr, stage
 from ..._transform.batching import batch_jaxpr, move_axis
@@ -232,6 +232,3 @@ def batch_discharged(
             )
         write_whole(trace, args[i], x if w is None else move_axis(x, d, w, axis.size))
     return outs[:n], list(out_dims[:n])
-
-
-ref_handlers["batch"] = batch_discharged

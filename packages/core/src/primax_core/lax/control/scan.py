@@ -31,8 +31,9 @@ from ..._ir.primitive import (
 from ..._ir.printer import hide_defaults
 from ..._ir.samples import Sample, bf16, c64, f32, samples
 from ..._ir.symbolic_dims import as_size, is_static
-from ..._lower.lazy import mlir
-from ..._trace.core import Tracer, call_on, has_references, ref_handlers, typeof
+from ..._lower.lazy import shaped
+from ..._trace.core import Tracer, call_on, has_references, typeof
+from ..._trace.reference_ops import references
 from ..._trace.staging import close_over, eval_jaxpr, stage
 from ..._transform.batching import batch_jaxpr, move_axis
 from ..._transform.dce import dce_jaxpr
@@ -126,8 +127,8 @@ def scan(
         "scan body", parameter_name(f, 0), init_tree, carry_avals,
         body.out_tree.children()[0], body.jaxpr.out_avals[:n_carry],
     )  # fmt: skip
-    if ref_handlers:
-        ref_handlers["aliases"]([*init_leaves, *xs_leaves], body.consts, body.info)
+    if references.ops.loaded:
+        references.ops.check_aliases([*init_leaves, *xs_leaves], body.consts, body.info)
     out = scan_p.bind(
         *body.consts, *init_leaves, *xs_leaves, jaxpr=body.jaxpr, length=n, reverse=bool(reverse),
         unroll=_checked_unroll(unroll, n), num_consts=len(body.consts), num_carry=n_carry,
@@ -252,12 +253,12 @@ def _lower(ctx, *values, jaxpr, length, reverse, unroll, num_consts, num_carry, 
     xs = values[num_consts + num_carry :]
     y_avals = ctx.out_avals[num_carry:]
     if length == 0:
-        return [*init, *(mlir.zeros_of(a) for a in y_avals)]
+        return [*init, *(shaped.zeros_of(a) for a in y_avals)]
     if not is_static((length,)):
         return emit_symbolic_loop(ctx, jaxpr, length, reverse, consts, init, xs, y_avals)
     if unroll >= length:
         return emit_steps(ctx, jaxpr, length, reverse, consts, init, xs, len(y_avals))
-    ys = [mlir.zeros_of(a) for a in y_avals]
+    ys = [shaped.zeros_of(a) for a in y_avals]
     return emit_loop(ctx, jaxpr, length, reverse, unroll, consts, init, xs, ys)
 
 
@@ -496,7 +497,7 @@ def _batch(axis, args, dims, *, jaxpr, num_consts, num_carry, **params):
     const_d, carry_d, xs_d = _split(list(dims), num_consts, num_carry)
     if any(d not in (None, 1) for d in xs_d) and on_references(jaxpr.effects):
         params.update(jaxpr=jaxpr, num_consts=num_consts, num_carry=num_carry)
-        return ref_handlers["batch"](scan_p, axis, args, dims, params)
+        return references.ops.batch(scan_p, axis, args, dims, params)
     x_dims = [None if d is None else 0 for d in xs_d]
 
     def grow(carry):

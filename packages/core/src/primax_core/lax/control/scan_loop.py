@@ -50,7 +50,7 @@ def emit_symbolic_loop(
     """A counted loop of symbolic length. One that may be 0 works on arrays of at least one row, as
     slices of one row, though never taken, must fit."""
     rows = max_dim(length, 1)
-    ys = [mlir.zeros_of(a.update(shape=(rows, *a.shape[1:]))) for a in y_avals]
+    ys = [shaped.zeros_of(a.update(shape=(rows, *a.shape[1:]))) for a in y_avals]
     if rows is not length:
         avals = [mlir.physical(v.aval) for v in jaxpr.invars[len(consts) + len(init) :]]
         xs = [_with_rows(x, a, rows, rows - length) for x, a in zip(xs, avals)]

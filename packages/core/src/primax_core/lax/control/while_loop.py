@@ -28,7 +28,8 @@ from ..._ir.primitive import (
 from ..._ir.samples import Sample, bf16, c64, f32, i32, samples
 from ..._lower.lazy import hlo, ir, lowering, mlir
 from ..._runtime.dispatch import as_operand
-from ..._trace.core import DischargeFirst, Tracer, ref_handlers, typeof
+from ..._trace.core import DischargeFirst, Tracer, typeof
+from ..._trace.reference_ops import references
 from ..._trace.staging import eval_jaxpr, stage
 from ..._transform.batching import batch_jaxpr, move_axis
 from ..._transform.dce import dce_jaxpr
@@ -106,8 +107,8 @@ def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_
         "while_loop body", parameter_name(body_fun, 0), tree, avals, body.out_tree,
         body.jaxpr.out_avals,
     )  # fmt: skip
-    if ref_handlers:
-        ref_handlers["aliases"](leaves, (*cond.consts, *body.consts), body.info)
+    if references.ops.loaded:
+        references.ops.check_aliases(leaves, (*cond.consts, *body.consts), body.info)
     out = while_p.bind(
         *cond.consts, *body.consts, *leaves, cond_jaxpr=cond.jaxpr, body_jaxpr=body.jaxpr,
         cond_nconsts=len(cond.consts), body_nconsts=len(body.consts),
@@ -280,7 +281,7 @@ def _batch(axis, args, dims, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_ncons
             "cond_jaxpr": cond_jaxpr, "body_jaxpr": body_jaxpr, "cond_nconsts": cond_nconsts,
             "body_nconsts": body_nconsts,
         }  # fmt: skip
-        return ref_handlers["batch"](while_p, axis, args, dims, params)
+        return references.ops.batch(while_p, axis, args, dims, params)
     cond_d, body_d, carry_d = _split(list(dims), cond_nconsts, body_nconsts)
 
     def pred_batched(carry):

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from ..._ir.primitive import Primitive, abstract, jvp, lower
 from ..._ir.samples import Sample, c64, f32, samples
-from ..._lower.lazy import mlir
+from ..._lower.lazy import mlir, shaped
 from ..._trace.array import Array
 from . import lapack
 from .matrices import batched_in_front, check_operands, nan_where_failed
@@ -60,7 +60,7 @@ lapack.only_on_cpu(hessenberg_p)
 def _lower_cpu(ctx, a):
     out, taus = ctx.out_avals
     if not taus.size:  # of one row, or none
-        return [a, mlir.zeros_of(taus)]
+        return [a, shaped.zeros_of(taus)]
     types = [out, taus, lapack.info_of(out.shape[:-2])]
     bounds = {"low": mlir.i32(1), "high": mlir.i32(out.shape[-1])}
     h, t, info = lapack.call(ctx, "gehrd", [(a, ctx.in_avals[0])], types, {0: 0}, **bounds)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..._ir.avals import ShapedArray
 from ..._ir.primitive import Primitive, lower
-from ..._lower.lazy import hlo, mlir, native
+from ..._lower.lazy import hlo, mlir, native, shaped
 from ..._runtime import lapack_targets as _provides_them  # noqa: F401
 
 _LETTERS: Final = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
@@ -87,7 +87,7 @@ def transposed(value: Any, aval: ShapedArray) -> tuple[Any, ShapedArray]:
 def empties(ctx: Any) -> list[Any] | None:
     """Zeros for the results of the current equation if all of them are empty."""
     if all(a.size == 0 for a in ctx.out_avals):
-        return [mlir.zeros_of(a) for a in ctx.out_avals]
+        return [shaped.zeros_of(a) for a in ctx.out_avals]
     return None
 
 

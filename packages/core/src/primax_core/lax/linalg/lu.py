@@ -10,7 +10,7 @@ from ..._ir.avals import ShapedArray
 from ..._ir.primitive import Primitive, abstract, jvp, lower
 from ..._ir.samples import Sample, c64, f32, samples
 from ..._ir.symbolic_dims import index, min_dim
-from ..._lower.lazy import mlir
+from ..._lower.lazy import mlir, shaped
 from ..._trace.array import Array
 from ..._trace.core import typeof
 from ..._transform.zeros import Zero
@@ -90,7 +90,7 @@ def _lu_lower_cpu(ctx, x):
     *stack, m, _ = out.shape
     if not out.size:
         places = np.broadcast_to(np.arange(m, dtype=_I32), order.shape)
-        return [x, mlir.zeros_of(pivots), mlir.constant(places)]
+        return [x, shaped.zeros_of(pivots), mlir.constant(places)]
     types = [out, pivots, lapack.info_of(tuple(stack))]
     # What it says of singular matrices (info > 0) is no failure: U has zeros on its diagonal.
     factors, found, _ = lapack.call(ctx, "getrf", [(x, ctx.in_avals[0])], types, {0: 0})

@@ -10,7 +10,7 @@ from ..._ir.avals import ShapedArray
 from ..._ir.primitive import Primitive, abstract, jvp, lower
 from ..._ir.samples import Sample, c64, f32, samples
 from ..._ir.symbolic_dims import decided, min_dim
-from ..._lower.lazy import hlo, mlir
+from ..._lower.lazy import hlo, shaped
 from ..._trace.array import Array
 from ..._trace.core import typeof
 from ..._transform.zeros import Zero
@@ -224,11 +224,11 @@ def _geqrf_lower_cpu(ctx, x):
 def _geqp3_lower_cpu(ctx, x):
     out, order, _ = ctx.out_avals
     if not out.size:
-        return [mlir.zeros_of(a) for a in ctx.out_avals]
-    free = mlir.zeros_of(order)
+        return [shaped.zeros_of(a) for a in ctx.out_avals]
+    free = shaped.zeros_of(order)
     operands = [(x, ctx.in_avals[0]), (free, order)]
     outs = lapack.call(ctx, "geqp3", operands, ctx.out_avals, {0: 0, 1: 1})
-    outs[1] = hlo.subtract(outs[1], mlir.full(np.int32(1), order.shape))
+    outs[1] = hlo.subtract(outs[1], shaped.full(np.int32(1), order.shape))
     return outs
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..._ir.primitive import Primitive, abstract, jvp, lower
 from ..._ir.samples import Sample, c64, f32, samples
 from ..._ir.symbolic_dims import min_dim
-from ..._lower.lazy import mlir
+from ..._lower.lazy import mlir, shaped
 from ..._trace.core import typeof
 from ..._transform.zeros import Zero
 from ..arithmetic import add, div, mul, neg, sub
@@ -165,7 +165,7 @@ def _lower_cpu(ctx, x, *, full_matrices, compute_uv, subset_by_index, algorithm)
 def _of_empty(ctx) -> list:
     """Results for matrices without elements: the bases are any, so the identity."""
     return [
-        mlir.zeros_of(a)
+        shaped.zeros_of(a)
         if i == 0
         else mlir.constant(np.broadcast_to(np.eye(*a.shape[-2:], dtype=a.dtype), a.shape))
         for i, a in enumerate(ctx.out_avals)

@@ -13,7 +13,7 @@ from ..._ir.avals import ShapedArray
 from ..._ir.ref_types import is_ref
 from ..._runtime.dispatch import as_operand, check_range
 from ..._trace.core import Tracer, typeof
-from ..._trace.refs import Ref, RefOperations, get_p, install_access, new_ref_p, swap_p
+from ..._trace.refs import Ref, RefOperations, get_p, new_ref_p, swap_p
 from .indexing import parse, selected_shape
 from .parts import accumulate, read, write
 from .primitives import addupdate_p, empty_ref_p, free_ref_p, freeze_p, write_part
@@ -284,8 +284,3 @@ class RefView:
 
     def __repr__(self) -> str:
         return f"RefView({self.ref!r}, {self.idx!r})"
-
-
-install_access(
-    get=get, set=set, addupdate=lambda ref, idx, x: addupdate(ref, idx, x), view=RefIndexer
-)

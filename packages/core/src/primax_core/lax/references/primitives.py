@@ -25,7 +25,7 @@ from ..._ir.ref_types import (
 from ..._ir.samples import Sample, c64, f32, i32, samples
 from ..._runtime.array import ArrayImpl, copy_array, retyped
 from ..._runtime.dispatch import as_operand
-from ..._trace.core import Tracer, check_live, ref_handlers, set_trace, typeof
+from ..._trace.core import Tracer, check_live, set_trace, typeof
 from ..._trace.refs import (
     Ref,
     RefCell,
@@ -409,5 +409,3 @@ def _addupdate_samples():
 
 empty_ref_p.unsupported(samples, "what it holds is not specified")
 free_ref_p.unsupported(samples, "it has no results")
-
-ref_handlers["array"] = _array

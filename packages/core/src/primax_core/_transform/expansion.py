@@ -13,15 +13,14 @@ from typing import Any
 from .._base.config import state
 from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._ir.primitive import Primitive
-from .._ir.rules import abstract, batch, effects, expand, jvp, lower, transpose
-from .._lower.lazy import install_expansion, lowering
+from .._ir.rules import abstract, batch, effects, expand, jvp, transpose
 from .._trace.core import call_on, typeof
 from .._trace.staging import stage
-from .._transform.batching import batch_jaxpr
-from .._transform.derived import derive
-from .._transform.jvp import jvp_jaxpr
-from .._transform.transpose import transpose_jaxpr
-from .._transform.zeros import Zero, is_linear
+from .batching import batch_jaxpr
+from .derived import derive
+from .jvp import jvp_jaxpr
+from .transpose import transpose_jaxpr
+from .zeros import Zero, is_linear
 
 
 def expanded(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> Jaxpr | None:
@@ -40,39 +39,29 @@ def expanded(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> J
     return derive("expand", prim, params, tuple(avals), make)
 
 
-install_expansion(expanded)
-
-
-def _by_expansion(rule: Callable) -> Callable[[Primitive], Callable | None]:
+def by_expansion(rule: Callable) -> Callable[[Primitive], Callable | None]:
     """The fallback of a kind: a rule that works on the expansion, for primitives that have one."""
     return lambda prim: partial(rule, prim) if prim.find(expand) is not None else None
 
 
-def _shaped(prim: Primitive, outs: Sequence) -> Any:
+def results_of(prim: Primitive, outs: Sequence) -> Any:
     return list(outs) if prim.multiple_results else outs[0]
 
 
 @abstract.falls_back
-@_by_expansion
+@by_expansion
 def _abstract_fallback(prim, *avals, **params):
-    return _shaped(prim, expanded(prim, avals, params).out_avals)
+    return results_of(prim, expanded(prim, avals, params).out_avals)
 
 
 @effects.falls_back
-@_by_expansion
+@by_expansion
 def _effects_fallback(prim, *avals, **params):
     return expanded(prim, avals, params).effects
 
 
-@lower.falls_back
-@_by_expansion
-def _lower_fallback(prim, ctx, *values, **params):
-    program = expanded(prim, ctx.in_avals, params)
-    return _shaped(prim, lowering.lower_body(ctx, program, values))
-
-
 @jvp.falls_back
-@_by_expansion
+@by_expansion
 def _jvp_fallback(prim, primals, tangents, **params):
     program = expanded(prim, [typeof(p) for p in primals], params)
     mask = tuple(type(t) is not Zero for t in tangents)
@@ -81,11 +70,11 @@ def _jvp_fallback(prim, primals, tangents, **params):
     found = call_on(state.trace, forward, [*primals, *given])
     outs, rest = found[: len(out_mask)], iter(found[len(out_mask) :])
     dots = [next(rest) if m else Zero.like(o) for m, o in zip(out_mask, outs)]
-    return _shaped(prim, outs), _shaped(prim, dots)
+    return results_of(prim, outs), results_of(prim, dots)
 
 
 @transpose.falls_back
-@_by_expansion
+@by_expansion
 def _transpose_fallback(prim, ct, *args, **params):
     avals = [a.aval if is_linear(a) else typeof(a) for a in args]
     program = expanded(prim, avals, params)
@@ -100,7 +89,7 @@ def _transpose_fallback(prim, ct, *args, **params):
 
 
 @batch.falls_back
-@_by_expansion
+@by_expansion
 def _batch_fallback(prim, axis, args, dims, **params):
     avals = []
     for a, d in zip(args, dims):
@@ -110,4 +99,4 @@ def _batch_fallback(prim, axis, args, dims, **params):
         avals.append(aval)
     program, out_dims = batch_jaxpr(expanded(prim, avals, params), tuple(dims), axis)
     outs = call_on(state.trace, program, args)
-    return _shaped(prim, outs), _shaped(prim, out_dims)
+    return results_of(prim, outs), results_of(prim, out_dims)

@@ -1,0 +1,64 @@
+"""Variables and literals: the operands and results of equations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .avals import ShapedArray
+
+if TYPE_CHECKING:
+    from .jaxpr import Jaxpr
+
+
+class Var:
+    """A variable; identity is its name."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: ShapedArray):
+        self.aval: ShapedArray = aval
+
+    def __repr__(self) -> str:
+        return f"Var(id={id(self)}):{self.aval.str_short()}"
+
+
+class DropVar(Var):
+    """An output nobody reads."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "_"
+
+
+class Literal:
+    """A scalar constant written where it is used."""
+
+    __slots__ = ("val", "aval")
+
+    def __init__(self, val: Any, aval: ShapedArray):
+        self.val: Any = val
+        self.aval: ShapedArray = aval
+
+    def __repr__(self) -> str:
+        return f"Literal({self.val})"
+
+
+Atom = Var | Literal
+
+
+class JaxprType:
+    """Base class of ``Jaxpr``, by which the printer recognizes jaxprs among parameters."""
+
+    __slots__ = ()
+
+
+def jaxprs_in(params: dict[str, Any]) -> list[Jaxpr]:
+    """The jaxprs among an equation's parameters, including those in tuples."""
+    jaxprs: list[Any] = []
+    for value in params.values():
+        if isinstance(value, JaxprType):
+            jaxprs.append(value)
+        elif type(value) is tuple:
+            jaxprs.extend(v for v in value if isinstance(v, JaxprType))
+    return jaxprs
