@@ -11,7 +11,7 @@ from primax_core import lax
 from primax_core._api.symbolic_shapes import symbolic_args_specs
 from primax_core._ir.avals import ShapedArray
 from primax_core._ir.jaxpr import Jaxpr
-from primax_core._lower import compile as compiling, dynamic
+from primax_core._lower import compile as compiling, platforms as lowering_platforms, static_shapes
 from primax_core._lower.context import context, ir
 from primax_core._lower.module import Lowered
 from primax_core._runtime.dispatch import as_operand, device_of
@@ -32,7 +32,7 @@ def traced(program: Program, arguments) -> Jaxpr:
 def run_refined(module: bytes, jaxpr: Jaxpr, arguments):
     """Compile and run a refined module of a static program."""
     arrays = [as_operand(a) for a in arguments]
-    static = dynamic.refine(module, [a.aval for a in arrays])
+    static = static_shapes.refine(module, [a.aval for a in arrays])
     with context:
         lowered = Lowered(ir.Module.parse(static), None, [], [], frozenset({"lapack"}), "refined")
     specs = [a._spec for a in arrays]
@@ -48,7 +48,7 @@ def as_numpy(values) -> list[np.ndarray]:
 def test_program(program):
     first = draw(program, program.shapes[0])
     jaxpr = traced(program, first)
-    module, plan = dynamic.lower_polymorphic(jaxpr, program.name, ["cpu"])
+    module, plan = lowering_platforms.lower_polymorphic(jaxpr, program.name, ["cpu"])
     for shapes in program.shapes:
         arguments = draw(program, shapes)
         static = px.make_jaxpr(program.fun)(*arguments)
@@ -64,7 +64,7 @@ def test_program(program):
 def module_of(fun, specs, *shapes, constraints=(), platforms=("cpu",)):
     structs = tuple(px.ShapeDtypeStruct(s, np.float32) for s in shapes)
     jaxpr = px.make_jaxpr(fun)(*symbolic_args_specs(structs, specs, constraints))
-    return dynamic.lower_polymorphic(jaxpr, "f", platforms)[0]
+    return lowering_platforms.lower_polymorphic(jaxpr, "f", platforms)[0]
 
 
 def avals(*shapes, dtype=np.float32):
@@ -84,10 +84,10 @@ ASSERTED = [
 def test_module_asserts_its_shapes(spec, constraints, shape, text):
     module = module_of(lambda x: lax.reduce_sum(x, (0,)), spec, (1,), constraints=constraints)
     if not text:
-        assert dynamic.refine(module, avals(shape))
+        assert static_shapes.refine(module, avals(shape))
         return
-    with pytest.raises(dynamic.RefinementError) as caught:
-        dynamic.refine(module, avals(shape))
+    with pytest.raises(static_shapes.RefinementError) as caught:
+        static_shapes.refine(module, avals(shape))
     assert text in str(caught.value)
 
 
@@ -100,10 +100,10 @@ def test_refinement_refuses_other_arguments():
         (avals((2, 3), (2, 3), dtype=np.int32), "argument 0"),
         (avals((2, 3), (4, 3)), "cannot be worked out for arguments of types f32\\[2,3\\], f32"),
     ):
-        with pytest.raises(dynamic.RefinementError, match=text):
-            dynamic.refine(module, given)
-    with pytest.raises(dynamic.RefinementError, match="cannot be read"):
-        dynamic.refine(b"ML\xefR nothing", avals((2, 3)))
+        with pytest.raises(static_shapes.RefinementError, match=text):
+            static_shapes.refine(module, given)
+    with pytest.raises(static_shapes.RefinementError, match="cannot be read"):
+        static_shapes.refine(b"ML\xefR nothing", avals((2, 3)))
 
 
 def test_several_platforms():
@@ -113,7 +113,7 @@ def test_several_platforms():
         text = str(ir.Module.parse(module))
     assert "@main(%arg0: tensor<i32>" in text and "stablehlo.case" in text
     x = np.array([3.0, 1.0, 2.0], np.float32)
-    static = dynamic.refine(module, avals((3,)), platform=0)
+    static = static_shapes.refine(module, avals((3,)), platform=0)
     with context:
         lowered = Lowered(ir.Module.parse(static), None, [], [], frozenset(), "refined")
     array = as_operand(x)
@@ -126,7 +126,7 @@ def test_several_platforms():
 def test_constants_are_in_the_module():
     table = np.arange(40, dtype=np.float32)
     module = module_of(lambda x: x + lax.slice(table, (0,), (1,)), "a", (1,))
-    assert dynamic.refine(module, avals((3,)))
+    assert static_shapes.refine(module, avals((3,)))
 
 
 def test_transforms_of_symbolic_lengths_are_refused():

@@ -16,7 +16,7 @@ from primax_core._ir import rules as rule_kinds
 from primax_core._ir.primitive import Primitive, abstract, expand, known_primitives, lower
 from primax_core._ir.samples import Operand, samples
 from primax_core._lower import cache_key, compile as compiling, source_fingerprint
-from primax_core._lower.lazy import lowering
+from primax_core._lower.lazy import lowering, mlir
 from primax_core._runtime.devices import devices
 from primax_core._runtime.disk import keys
 
@@ -294,7 +294,7 @@ def test_equal_keys_mean_equal_modules():
             continue
         keyed += 1
         assert found == again, call.id
-        text = compiling._bytecode(module.module)
+        text = mlir.bytecode(module.module)
         assert modules.setdefault(found, text) == text, call.id
     assert total > 20 and keyed > 0.8 * total
 

@@ -14,7 +14,7 @@ from .._engine.results import as_result
 from .._ir import dtypes
 from .._ir.jaxpr import Jaxpr
 from .._trace.core import call_on, check_leaks, set_trace, typeof
-from .._trace.staging import close_over, stage
+from .._trace.staging import close_over, stage_with_aux
 from .._transform.jvp import JVPTrace, JVPTracer, tracers
 from .._transform.linearize import tape_to_jaxpr
 from .._transform.transpose import transpose_jaxpr
@@ -208,16 +208,14 @@ def linear_transpose(
             raise TypeError(
                 f"linear_transpose only supports [float or complex] inputs, but got {a.dtype.name}"
             )
-    trees: list = []
 
     def flat(*args):
-        outs, tree = tree_flatten(fun(*tree_unflatten(in_tree, args)))
-        trees.append(tree)
-        return outs
+        return tree_flatten(fun(*tree_unflatten(in_tree, args)))
 
-    jaxpr = stage(flat, avals, debug_info(fun, "linear_transpose", primals, {}), state.trace)
+    jaxpr, out_tree = stage_with_aux(
+        flat, avals, debug_info(fun, "linear_transpose", primals, {}), state.trace
+    )
     jaxpr, consts = close_over(jaxpr)
-    out_tree = trees[0]
     out_avals = jaxpr.out_avals
     for a, o in zip(avals, out_avals):
         if differentiable(a) != differentiable(o):

@@ -13,7 +13,7 @@ from .._engine.results import as_result
 from .._ir.dtypes import float0
 from .._trace.core import typeof
 from .._trace.reference_ops import references
-from .._transform.batching import Axis, batch_of, move_axis
+from .._transform.batching import Axis, batch_with_aux, move_axis
 from .arguments import check_callable, debug_info, leaf_names
 
 tree_flatten, tree_unflatten = pytree.tree_flatten, pytree.tree_unflatten
@@ -75,20 +75,17 @@ def vmap(
         if references.ops.loaded:
             references.ops.check_aliases(leaves, (), lambda: debug_info(fun, "vmap", args, kwargs))
         axis = Axis(size, axis_name, spmd_axis_name)
-        trees: list = []
 
         def flat(*flat_args):
             positional, keywords = tree_unflatten(in_tree, flat_args)
-            outs, tree = tree_flatten(fun(*positional, **keywords))
-            trees.append(tree)
-            return outs
+            return tree_flatten(fun(*positional, **keywords))
 
-        outs, out_dims = batch_of(flat, leaves, dims, axis, fun)
-        wanted = flat_out_axes(out_axes, trees[0])
+        outs, out_dims, out_tree = batch_with_aux(flat, leaves, dims, axis, fun)
+        wanted = flat_out_axes(out_axes, out_tree)
         return tree_unflatten(
-            trees[0],
+            out_tree,
             [
-                _place(o, d, w, size, i, trees[0])
+                _place(o, d, w, size, i, out_tree)
                 for i, (o, d, w) in enumerate(zip(outs, out_dims, wanted))
             ],
         )

@@ -23,7 +23,7 @@ from .._trace.core import (
 )
 from .._trace.reference_ops import references
 from .._trace.staging import StagingTrace, close_over, eval_jaxpr, stage
-from .._transform.batching import BatchTrace, batch_of, move_axis
+from .._transform.batching import BatchTrace, batch_of, batch_with_aux, move_axis
 from .._transform.call_rules import add_opaque_call_rules
 from .._transform.jvp import JVPTrace, JVPTracer
 from .._transform.linearize import GradTracer, LinearizeTrace, TangentTrace, prune
@@ -230,7 +230,6 @@ def _batched(trace: BatchTrace, args: Sequence, custom: CustomJVP) -> list:
         n = custom.num_consts
         ds = dims[n:]
         k = len(primals)
-        shape: list = []
         tangent_dims = []
         arrays = []
         for t, d in zip(tangents, ds):
@@ -243,13 +242,14 @@ def _batched(trace: BatchTrace, args: Sequence, custom: CustomJVP) -> list:
                 for p, a, f in zip(flat[:k], arrays, flat[k:])
             ]
             outs, dots = custom.rule(list(flat[:k]), ts)
-            shape.append((len(outs), [type(t) is SymbolicZero for t in dots]))
-            return [*outs, *(t for t in dots if type(t) is not SymbolicZero)]
+            zero = [type(t) is SymbolicZero for t in dots]
+            return [*outs, *(t for t, z in zip(dots, zero) if not z)], (len(outs), zero)
 
         given = [None if type(a) is SymbolicZero else a for a in arrays]
         fill = [p if g is None else g for p, g in zip(primals, given)]
-        found, ds_out = batch_of(both, [*primals, *fill], [*ds, *tangent_dims], axis, resumes=trace)
-        m, zero = shape[0]
+        found, ds_out, (m, zero) = batch_with_aux(
+            both, [*primals, *fill], [*ds, *tangent_dims], axis, resumes=trace
+        )
         outs, rest = found[:m], iter(zip(found[m:], ds_out[m:]))
         # A result and its tangent must be mapped alike.
         results, dots = [], []

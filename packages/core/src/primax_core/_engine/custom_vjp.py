@@ -32,7 +32,7 @@ from .._trace.core import (
 )
 from .._trace.reference_ops import references
 from .._trace.staging import StagingTrace, close_over, eval_jaxpr, stage
-from .._transform.batching import BatchTrace, batch_of, move_axis, sum_axis
+from .._transform.batching import BatchTrace, batch_of, batch_with_aux, move_axis, sum_axis
 from .._transform.call_rules import add_opaque_call_rules
 from .._transform.jvp import JVPTrace, JVPTracer
 from .._transform.linearize import GradTracer, LinearizeTrace, TangentTrace
@@ -204,7 +204,6 @@ def _batched(trace: BatchTrace, args: Sequence, custom: CustomVJP) -> list:
         return outs
 
     def fwd(*vs):
-        count: list = []
         marks = [v.perturbed if type(v) is PerturbedValue else None for v in vs]
         plain = [v.value if type(v) is PerturbedValue else v for v in vs]
 
@@ -212,11 +211,9 @@ def _batched(trace: BatchTrace, args: Sequence, custom: CustomVJP) -> list:
             if custom.symbolic_zeros:
                 xs = [PerturbedValue(x, m) for x, m in zip(xs, marks)]
             outs, residuals = custom.fwd(*xs)
-            count.append(len(outs))
-            return [*outs, *residuals]
+            return [*outs, *residuals], len(outs)
 
-        found, ds = batch_of(run, plain, dims[n:], axis, resumes=trace)
-        k = count[0]
+        found, ds, k = batch_with_aux(run, plain, dims[n:], axis, resumes=trace)
         out_dims[:], res_dims[:] = ds[:k], ds[k:]
         return found[:k], found[k:]
 
@@ -224,7 +221,6 @@ def _batched(trace: BatchTrace, args: Sequence, custom: CustomVJP) -> list:
         zero = [type(c) is SymbolicZero for c in cts]
         ct_dims = [d for d, z in zip(out_dims, zero) if not z]
         given = [c for c, z in zip(cts, zero) if not z]
-        missing: list = []
 
         def run(*xs):
             res, rest = xs[: len(residuals)], iter(xs[len(residuals) :])
@@ -233,10 +229,12 @@ def _batched(trace: BatchTrace, args: Sequence, custom: CustomVJP) -> list:
                 for c, d, z in zip(cts, out_dims, zero)
             ]
             found = custom.bwd(list(res), full)
-            missing[:] = [type(c) is Zero or type(c) is SymbolicZero for c in found]
-            return [c for c, m in zip(found, missing) if not m]
+            missing = [type(c) is Zero or type(c) is SymbolicZero for c in found]
+            return [c for c, m in zip(found, missing) if not m], missing
 
-        found, ds = batch_of(run, [*residuals, *given], [*res_dims, *ct_dims], axis, resumes=trace)
+        found, ds, missing = batch_with_aux(
+            run, [*residuals, *given], [*res_dims, *ct_dims], axis, resumes=trace
+        )
         pairs = iter(zip(found, ds))
         results = []
         for m, d, v in zip(missing, dims[n:], values[n:]):
@@ -349,17 +347,18 @@ def _custom_lin_batch(
 
     def batched_bwd(residuals, cts):
         zero = [type(c) is SymbolicZero for c in cts]
-        missing: list = []
 
         def run(*xs):
             res, rest = xs[:num_res], iter(xs[num_res:])
             full = [SymbolicZero(a) if z else next(rest) for a, z in zip(out_avals, zero)]
             found = bwd(list(res), full)
-            missing[:] = [type(c) is Zero or type(c) is SymbolicZero for c in found]
-            return [c for c, m in zip(found, missing) if not m]
+            missing = [type(c) is Zero or type(c) is SymbolicZero for c in found]
+            return [c for c, m in zip(found, missing) if not m], missing
 
         given = [c for c, z in zip(cts, zero) if not z]
-        found, ds = batch_of(run, [*residuals, *given], [*res_dims, *[0] * len(given)], axis)
+        found, ds, missing = batch_with_aux(
+            run, [*residuals, *given], [*res_dims, *[0] * len(given)], axis
+        )
         pairs = iter(zip(found, ds))
         return [
             Zero(_batch0(a, size)) if m else move_axis(*next(pairs), 0, size)

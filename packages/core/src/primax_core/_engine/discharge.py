@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 
 from .._base.config import state
 from .._ir import rules as rule_kinds
-from .._ir.jaxpr import Eqn, Jaxpr, Literal
+from .._ir.jaxpr import Eqn, Jaxpr
 from .._ir.primitive import Primitive, discharge as discharge_kind
 from .._ir.ref_types import AbstractRef, is_ref, local_ref_effect
 from .._trace.core import typeof
-from .._trace.staging import StagingTrace, eval_jaxpr, stage
+from .._trace.interpret import eval_jaxpr, interpret
+from .._trace.staging import StagingTrace, stage_with_aux
 from .._transform.derived import derive_from_jaxpr
 from .._transform.expansion import expanded
 from .call import call_jaxpr as call_jaxpr_of, jit_p
@@ -64,53 +65,37 @@ def discharged(jaxpr: Jaxpr, refs: Refs) -> Discharged:
         return Discharged(jaxpr, ())
 
     def make():
-        written: list[int] = []
         types: list[Any] = jaxpr.in_avals
         avals = [t if r is None else t.inner_aval for t, r in zip(types, refs)]
 
         def run(*args):
             cells: dict[int, _Cell] = {}
             given = iter(args)
-            env: dict[Any, Any] = dict(zip(jaxpr.constvars, jaxpr.consts))
-            for v, r in zip(jaxpr.invars, refs):
-                if r is None:
-                    env[v] = next(given)
-                elif r in cells:
-                    env[v] = cells[r]
-                else:
-                    env[v] = cells[r] = _Cell(next(given))
-            outs = _interpret(jaxpr, env)
-            written.extend(r for r, cell in cells.items() if cell.written)
-            return [*outs, *(cells[r].value for r in written)]
+            values = []
+            for r in refs:
+                if r is not None and r not in cells:
+                    cells[r] = _Cell(next(given))
+                values.append(next(given) if r is None else cells[r])
+            outs = interpret(jaxpr, values, _discharge_eqn)
+            written = tuple(r for r, cell in cells.items() if cell.written)
+            return [*outs, *(cells[r].value for r in written)], written
 
-        return Discharged(stage(run, distinct(refs, avals), jaxpr.debug_info), tuple(written))
+        return Discharged(*stage_with_aux(run, distinct(refs, avals), jaxpr.debug_info))
 
     return derive_from_jaxpr(jaxpr, "discharge", (refs, discharge_kind.version), make)
 
 
-def _interpret(jaxpr: Jaxpr, env: dict[Any, Any]) -> list[Any]:
+def _discharge_eqn(eqn: Eqn, values: list[Any]) -> Sequence[Any]:
+    """The results of one equation on cells and values, in the jaxpr that is written."""
+    if (
+        any(type(x) is _Cell for x in values)
+        or local_ref_effect in eqn.effects
+        or any(is_ref(v.aval) for v in eqn.outvars)
+    ):
+        return _without_refs(eqn, values)
     trace: StagingTrace = state.trace
-    scope, place = state.name_stack, state.source
-    located = jaxpr.debug_info.filename is not None
-    try:
-        for eqn in jaxpr.eqns:
-            values = [v if type(v) is Literal else env[v] for v in eqn.invars]
-            state.name_stack = scope + eqn.ctx if eqn.ctx else scope
-            if located:
-                state.source = eqn.source_info
-            if (
-                any(type(x) is _Cell for x in values)
-                or local_ref_effect in eqn.effects
-                or any(is_ref(v.aval) for v in eqn.outvars)
-            ):
-                outs = _without_refs(eqn, values)
-            else:
-                found = trace.emit(eqn.primitive, values, eqn.params)
-                outs = found if eqn.primitive.multiple_results else [found]
-            env.update(zip(eqn.outvars, outs))
-    finally:
-        state.name_stack, state.source = scope, place
-    return [v if type(v) is Literal else env[v] for v in jaxpr.outvars]
+    out = trace.emit(eqn.primitive, values, eqn.params)
+    return out if eqn.primitive.multiple_results else (out,)
 
 
 def _without_refs(eqn: Eqn, values: Sequence[Any]) -> list[Any]:

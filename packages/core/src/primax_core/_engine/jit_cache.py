@@ -29,7 +29,7 @@ from .._runtime.dispatch import (
 from .._trace.axes import axis_env
 from .._trace.core import RefTypeError, Tracer, typeof
 from .._trace.reference_ops import references
-from .._trace.staging import close_over, has_tracers, stage, tracer_classes
+from .._trace.staging import close_over, has_tracers, stage_with_aux, tracer_classes
 from .call import jit_p
 
 _flatten = pytree.tree_flatten
@@ -283,22 +283,20 @@ def trace_function(fun: Callable, in_tree, avals: Sequence, info: DebugInfo) -> 
             f"re-tracing function {info.func_src_info} for `{info.traced_for}`, but 'no_tracing' "
             "is set"
         )
-    out_trees: list = []
 
     def flat(*leaves):
         args, kwargs = _unflatten(in_tree, leaves)
         out = fun(*args, **kwargs)
         outs, tree = _flatten(out)
-        out_trees.append(tree)
         check_outputs(outs, tree, info)
-        return outs
+        return outs, tree
 
     with monitoring.timed(monitoring.TRACE, info.name):
-        jaxpr = stage(flat, avals, info, parent=state.trace)
+        jaxpr, out_tree = stage_with_aux(flat, avals, info, parent=state.trace)
     consts: Sequence = ()
     if has_tracers(jaxpr.consts):
         jaxpr, consts = close_over(jaxpr)
-    return Traced(jaxpr, out_trees[0], consts)
+    return Traced(jaxpr, out_tree, consts)
 
 
 def check_outputs(outs: Sequence, tree, info: DebugInfo) -> None:

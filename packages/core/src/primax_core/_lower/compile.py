@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -163,7 +162,7 @@ def compile_module(
                 )
             loaded = Loaded(raw, from_bytes=True)
     else:
-        bytecode = _bytecode(lowered.module)
+        bytecode = mlir.bytecode(lowered.module)
         digest = digest_of(bytecode)
 
         def make() -> Loaded:
@@ -222,7 +221,7 @@ def executable_bytes(
     if not loaded.from_bytes:
         return client.serialize_executable(loaded.raw)
     options = make_options(devs, compiler_options)
-    bytecode = _bytecode(lowered.module)
+    bytecode = mlir.bytecode(lowered.module)
     place = disk.place_of(digest_of(bytecode), devs, options) if disk.is_on(devs) else None
     found = None if place is None else disk.stored(place)
     if found is not None:
@@ -287,12 +286,6 @@ def _say_compiled(name: str, started: float) -> None:
         )
 
 
-def _bytecode(module) -> bytes:
-    out = io.BytesIO()
-    module.operation.write_bytecode(file=out)
-    return out.getvalue()
-
-
 def make_options(devs: tuple, overrides: tuple = ()):
     """jaxlib's compile options for one partitioned computation over devices."""
     n = len(devs)
@@ -313,7 +306,7 @@ def make_options(devs: tuple, overrides: tuple = ()):
 def hlo_computation(lowered: Lowered):
     """jaxlib's HLO computation of a lowered module."""
     return _jax.mlir.mlir_module_to_xla_computation(
-        _bytecode(lowered.module), use_tuple_args=False, return_tuple=False
+        mlir.bytecode(lowered.module), use_tuple_args=False, return_tuple=False
     )
 
 

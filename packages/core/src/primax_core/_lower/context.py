@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Sequence
 from functools import cache
@@ -141,6 +142,13 @@ def type_of(aval) -> ir.Type:
     """The MLIR type of values of an aval; extended dtypes show their buffers."""
     aval = physical(aval)
     return tensor_type(aval.shape, aval.dtype)
+
+
+def bytecode(module: ir.Module) -> bytes:
+    """A module in MLIR's bytecode, which this version of jaxlib reads."""
+    out = io.BytesIO()
+    module.operation.write_bytecode(file=out)
+    return out.getvalue()
 
 
 # Attributes

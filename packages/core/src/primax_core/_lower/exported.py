@@ -10,7 +10,7 @@ import numpy as np
 from .._base.errors import InvalidArtifactError
 from .._ir.symbolic_dims import is_static
 from . import untrusted
-from .lazy import dynamic, inspection, mlir, portable
+from .lazy import inspection, mlir, portable, static_shapes
 
 
 class PortableProgram:
@@ -107,7 +107,7 @@ class PortableProgram:
     def _static(self, avals: tuple[Any, ...], index: int) -> Any:
         """The module for arguments of these types."""
         platform = index if len(self.platforms) > 1 else None
-        data = dynamic.refine(portable.bytecode(self._module()), avals, platform)
+        data = static_shapes.refine(portable.bytecode(self._module()), avals, platform)
         module = portable.parse(data)
         inspection.inspect(module)  # again, with sizes that are known now
         return module

@@ -44,10 +44,10 @@ native: Any = LazyModule(".native")
 callbacks: Any = LazyModule(".callbacks")
 _compile: Any = LazyModule(".compile")
 compiling: Any = _compile
-dynamic: Any = LazyModule(".dynamic")
 inspection: Any = LazyModule(".inspection")
 platforms: Any = LazyModule(".platforms")
 portable: Any = LazyModule(".portable")
+static_shapes: Any = LazyModule(".static_shapes")
 
 
 def compile_jaxpr(jaxpr, in_specs, **options):

@@ -14,9 +14,10 @@ from typing import Any, Final
 import numpy as np
 
 from .._ir.avals import ShapedArray
+from .._ir.dimensions.solving import Plan, plan_of
 from .._ir.jaxpr import Jaxpr
 from .._trace.reference_ops import references
-from .context import context, func, hlo, ir, type_of, unknown_location
+from .context import bytecode, context, func, hlo, ir, type_of, unknown_location
 from .liveness import aliases_of, has_symbolic_dims, kept_inputs, large_consts
 from .module import LoweringContext, dimensions_of_arguments, lower_body
 
@@ -200,6 +201,26 @@ def lower_for(
                 outs = lower_body(ctx, jaxpr, [given.get(v) for v in jaxpr.invars])
             func.ReturnOp(outs)
     return Portable(module, tuple(kept), ctx.callbacks)
+
+
+def lower_polymorphic(
+    jaxpr: Jaxpr, name: str, platforms: Sequence[str], *, arg_names: Sequence[str] | None = None
+) -> tuple[bytes, Plan]:
+    """A module (in MLIR's bytecode) for arguments of all shapes that the program's symbolic shapes
+    stand for, and how its dimension variables follow from them.
+
+    ``main`` takes the arguments of the program, after the index of the platform (an i32) where
+    there are several, and asserts what must hold of their shapes.
+
+    Args:
+      arg_names: what messages call the arguments.
+
+    Raises:
+      UnsolvableError: if a dimension variable does not follow from the arguments' shapes.
+      UnknownDimensionError: if the program uses a variable that no argument's shape has.
+    """
+    portable = lower_for(jaxpr, name, platforms, keep_unused=True, arg_names=arg_names)
+    return bytecode(portable.module), plan_of([a.shape for a in jaxpr.in_avals], arg_names)
 
 
 def describe_module(module: ir.Module, name: str) -> None:

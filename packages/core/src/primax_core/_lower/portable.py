@@ -7,7 +7,6 @@ supported reads what the newest one writes), and StableHLO promises years to rea
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -26,7 +25,7 @@ from .._runtime.jaxlib_versions import (
     serialize_portable_artifact as serialize_portable_artifact,
 )
 from . import lapack_calls
-from .context import context, type_of, unknown_location
+from .context import bytecode as bytecode, context, type_of, unknown_location
 
 _WINDOWS: Final = ("WEEK_12", "WEEK_4", "NONE")
 
@@ -170,13 +169,6 @@ def check_signature(module: ir.Module, in_avals: Sequence, out_avals: Sequence) 
                 f"{', '.join(map(str, types)) or 'none'} where it says "
                 f"{', '.join(map(str, wanted)) or 'none'}"
             )
-
-
-def bytecode(module: ir.Module) -> bytes:
-    """A module for this process only."""
-    out = io.BytesIO()
-    module.operation.write_bytecode(file=out)
-    return out.getvalue()
 
 
 def parse(data: bytes) -> ir.Module:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -36,6 +36,9 @@ from .core import (
     typeof,
     without_tracers as without_tracers,
 )
+from .interpret import eval_jaxpr as eval_jaxpr
+
+A = TypeVar("A")
 
 
 class JitTracer(Tracer):
@@ -43,7 +46,7 @@ class JitTracer(Tracer):
 
     __slots__ = ("_var",)
 
-    def __init__(self, trace: StagingTrace, aval: ShapedArray, var: Var | Literal):
+    def __init__(self, trace: JaxprWriter, aval: ShapedArray, var: Var | Literal):
         self._trace = trace
         self.aval = aval
         self._var = var
@@ -64,8 +67,8 @@ class JitTracer(Tracer):
 tracer_classes: dict[type, type[JitTracer]] = {}
 
 
-class StagingTrace(Trace):
-    """Appends each operation to a list of equations.
+class JaxprWriter(Trace):
+    """Base of the traces that write operations into a list of equations.
 
     Values from outside (arrays and tracers of enclosing traces) become constants of the program.
     Equations get the scopes entered since the trace began: those outside belong to the equation
@@ -125,14 +128,7 @@ class StagingTrace(Trace):
         atom = self.atom(x)
         return tracer_classes.get(type(atom.aval), JitTracer)(self, atom.aval, atom)
 
-    # Interpretation
-
-    def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """Write an equation, unless the primitive says what traces do with it."""
-        rule = prim.rules.get(rule_kinds.trace_rule)
-        if rule is not None:
-            return rule(self, args, **params)
-        return self.emit(prim, args, params)
+    # Equations
 
     def emit(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Write an equation; the types of its results come from the abstract rule."""
@@ -149,31 +145,6 @@ class StagingTrace(Trace):
             return [JitTracer(self, v.aval, v) for v in outvars]
         var = outvars[0]
         return JitTracer(self, var.aval, var)
-
-    def call(self, jaxpr: Jaxpr, args: Sequence[Any], name: str | None = None) -> list[Any]:
-        """Splice a program: rename its variables, copy its equations."""
-        env: dict[Any, Any] = {}
-        for var, const in zip(jaxpr.constvars, jaxpr.consts):
-            env[var] = self.atom(const)
-        for var, arg in zip(jaxpr.invars, args):
-            env[var] = arg._var if type(arg) is JitTracer and arg._trace is self else self.atom(arg)
-        append, scope = self.eqns.append, state.name_stack[self.depth :]
-        here = source.capture()
-        located = jaxpr.debug_info.filename is not None  # a program of the user's has places
-        for eqn in jaxpr.eqns:
-            invars = [v if type(v) is Literal else env[v] for v in eqn.invars]
-            outvars = []
-            for v in eqn.outvars:
-                env[v] = w = Var(v.aval)
-                outvars.append(w)
-            ctx = scope + eqn.ctx if eqn.ctx else scope
-            place = eqn.source_info or here if located else here
-            append(Eqn(eqn.primitive, invars, outvars, eqn.params, eqn.effects, place, ctx))
-        out = []
-        for v in jaxpr.outvars:
-            atom = v if type(v) is Literal else env[v]
-            out.append(JitTracer(self, v.aval, atom))
-        return out
 
     # The finished program
 
@@ -230,6 +201,44 @@ class StagingTrace(Trace):
         return seen, first.source_info if first is not None else None
 
 
+class StagingTrace(JaxprWriter):
+    """Writes every operation into the jaxpr of the function that is traced."""
+
+    __slots__ = ()
+
+    def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Write an equation, unless the primitive has a trace rule."""
+        rule = prim.rules.get(rule_kinds.trace_rule)
+        if rule is not None:
+            return rule(self, args, **params)
+        return self.emit(prim, args, params)
+
+    def call(self, jaxpr: Jaxpr, args: Sequence[Any], name: str | None = None) -> list[Any]:
+        """Splice a program: rename its variables, copy its equations."""
+        env: dict[Any, Any] = {}
+        for var, const in zip(jaxpr.constvars, jaxpr.consts):
+            env[var] = self.atom(const)
+        for var, arg in zip(jaxpr.invars, args):
+            env[var] = arg._var if type(arg) is JitTracer and arg._trace is self else self.atom(arg)
+        append, scope = self.eqns.append, state.name_stack[self.depth :]
+        here = source.capture()
+        located = jaxpr.debug_info.filename is not None  # a program of the user's has places
+        for eqn in jaxpr.eqns:
+            invars = [v if type(v) is Literal else env[v] for v in eqn.invars]
+            outvars = []
+            for v in eqn.outvars:
+                env[v] = w = Var(v.aval)
+                outvars.append(w)
+            ctx = scope + eqn.ctx if eqn.ctx else scope
+            place = eqn.source_info or here if located else here
+            append(Eqn(eqn.primitive, invars, outvars, eqn.params, eqn.effects, place, ctx))
+        out = []
+        for v in jaxpr.outvars:
+            atom = v if type(v) is Literal else env[v]
+            out.append(JitTracer(self, v.aval, atom))
+        return out
+
+
 _no_params: tuple = ()
 
 # Who has a rule of these kinds knows what it does to references.
@@ -273,15 +282,30 @@ def stage(
     debug_info: DebugInfo = no_debug_info,
     parent: Trace | None = None,
 ) -> Jaxpr:
-    """The program of a function from tracers to a flat list of values.
+    """The jaxpr of a function from tracers to a flat list of values.
 
     Constants of the result may be tracers of ``parent`` or of traces outside it.
+    """
+    return stage_with_aux(lambda *args: (fun(*args), None), in_avals, debug_info, parent)[0]
+
+
+def stage_with_aux(
+    fun: Callable[..., tuple[Sequence, A]],
+    in_avals: Sequence[ShapedArray],
+    debug_info: DebugInfo = no_debug_info,
+    parent: Trace | None = None,
+) -> tuple[Jaxpr, A]:
+    """The jaxpr of a function, and what else the function returns.
+
+    Args:
+      fun: from tracers to a flat list of values and an auxiliary result, which is no value of the
+        jaxpr: a tree structure, mapped axes, which results are zero.
     """
     trace = StagingTrace(parent, debug_info)
     tracers = [trace.new_input(a) for a in in_avals]
     try:
         with set_trace(trace):
-            outs = fun(*tracers)
+            outs, aux = fun(*tracers)
             jaxpr = trace.finish(outs)
     except RecursionError as e:
         raise errors.TracingRecursionError(
@@ -295,29 +319,4 @@ def stage(
     if state.check_tracer_leaks:
         del tracers, outs
         check_leaks(trace, debug_info.func_src_info)
-    return jaxpr
-
-
-def eval_jaxpr(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
-    """Run a program equation by equation under the current trace.
-
-    Literals are passed on as they are, since they carry their weakness, and may be results.
-    """
-    env: dict[Any, Any] = dict(zip(jaxpr.constvars, jaxpr.consts))
-    env.update(zip(jaxpr.invars, args))
-    scope, place = state.name_stack, state.source
-    located = jaxpr.debug_info.filename is not None
-    try:
-        for eqn in jaxpr.eqns:
-            values = [v if type(v) is Literal else env[v] for v in eqn.invars]
-            state.name_stack = scope + eqn.ctx if eqn.ctx else scope
-            if located:
-                state.source = eqn.source_info
-            out = eqn.primitive.bind(*values, **eqn.params)
-            if eqn.primitive.multiple_results:
-                env.update(zip(eqn.outvars, out))
-            else:
-                env[eqn.outvars[0]] = out
-    finally:
-        state.name_stack, state.source = scope, place
-    return [v if type(v) is Literal else env[v] for v in jaxpr.outvars]
+    return jaxpr, aux

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from .._base import source
 from .._base.config import state
@@ -25,8 +25,10 @@ from .._trace.core import (
     typeof,
 )
 from .._trace.reference_ops import references
-from .._trace.staging import eval_jaxpr, stage
+from .._trace.staging import eval_jaxpr, stage_with_aux
 from .derived import derive, derive_from_jaxpr
+
+A = TypeVar("A")
 
 
 class Axis:
@@ -171,20 +173,17 @@ def batch_primitive(prim: Primitive, params: dict, avals: list, dims: tuple, axi
 
     def make():
         rule = prim.require(rule_kinds.batch, "vmap")
-        out_dims: list = []
 
         def run(*args):
-            outs, found = rule(axis, list(args), list(dims), **params)
+            outs, out_dims = rule(axis, list(args), list(dims), **params)
             if not prim.multiple_results:
-                outs, found = [outs], [found]
-            elif found is None or isinstance(found, int):
-                found = [found] * len(outs)
-            out_dims.extend(found)
-            return list(outs)
+                outs, out_dims = [outs], [out_dims]
+            elif out_dims is None or isinstance(out_dims, int):
+                out_dims = [out_dims] * len(outs)
+            return list(outs), tuple(out_dims)
 
         with extend_axis_env(axis.name, axis.size):
-            jaxpr = stage(run, avals, DebugInfo("vmap", prim.name))
-        return jaxpr, tuple(out_dims)
+            return stage_with_aux(run, avals, DebugInfo("vmap", prim.name))
 
     return derive("batch", prim, params, (tuple(avals), dims, axis.key), make)
 
@@ -204,8 +203,6 @@ def batch_jaxpr(
     wanted = None if out_dims is None else tuple(out_dims)
 
     def make():
-        found: list = []
-
         def run(*args):
             outs, out_ds = batch_of(lambda *a: eval_jaxpr(jaxpr, a), args, dims, axis)
             if wanted is not None:
@@ -214,12 +211,10 @@ def batch_jaxpr(
                     for o, d, w in zip(outs, out_ds, wanted)
                 ]
                 outs, out_ds = [o for o, _ in pairs], [d for _, d in pairs]
-            found.extend(out_ds)
-            return outs
+            return outs, tuple(out_ds)
 
         in_avals = [batched_aval(v.aval, d, axis.size) for v, d in zip(jaxpr.invars, dims)]
-        result = stage(run, in_avals, jaxpr.debug_info)
-        return result, tuple(found)
+        return stage_with_aux(run, in_avals, jaxpr.debug_info)
 
     return derive_from_jaxpr(jaxpr, "batch", (dims, axis.key, wanted), make)
 
@@ -244,6 +239,19 @@ def batch_of(
     ``of`` is the user's function, named in error messages; ``resumes`` the trace whose examples
     ``fun`` may close over.
     """
+    outs, out_dims, _ = batch_with_aux(lambda *a: (fun(*a), None), values, dims, axis, of, resumes)
+    return outs, out_dims
+
+
+def batch_with_aux(
+    fun: Callable[..., tuple[Any, A]],
+    values: Sequence[Any],
+    dims: Sequence[int | None],
+    axis: Axis,
+    of: Callable[..., Any] | None = None,
+    resumes: BatchTrace | None = None,
+) -> tuple[list[Any], list[int | None], A]:
+    """:func:`batch_of` for a function that returns its results and an auxiliary value."""
     trace = BatchTrace(state.trace, axis, of, resumes)
     args = [
         v if d is None else tracers.get(type(v), VmapTracer)(trace, v, d)
@@ -251,14 +259,14 @@ def batch_of(
     ]
     try:
         with set_trace(trace), extend_axis_env(axis.name, axis.size):
-            outs = fun(*args)
+            outs, aux = fun(*args)
         split = [trace.split(o) for o in outs]
     finally:
         trace.live = False
     if state.check_tracer_leaks:
         del args, outs
         check_leaks(trace, f"of vmap of {source.summarize_function(of or fun)}")
-    return [v for v, _ in split], [d for _, d in split]
+    return [v for v, _ in split], [d for _, d in split], aux
 
 
 # Moving mapped axes

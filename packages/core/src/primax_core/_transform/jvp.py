@@ -19,7 +19,7 @@ from .._trace.core import (
     typeof,
 )
 from .._trace.reference_ops import references
-from .._trace.staging import eval_jaxpr, stage
+from .._trace.staging import eval_jaxpr, stage_with_aux
 from .derived import derive, derive_from_jaxpr
 from .dual import DualTrace, DualTracer
 from .zeros import Zero, instantiate
@@ -98,7 +98,6 @@ def jvp_primitive(prim: Primitive, params: dict, avals: list, mask: tuple[bool, 
 
     def make():
         rule = prim.require(rule_kinds.jvp, "forward-mode differentiation")
-        out_mask: list[bool] = []
 
         def run(*args):
             primals = list(args[: len(avals)])
@@ -107,12 +106,11 @@ def jvp_primitive(prim: Primitive, params: dict, avals: list, mask: tuple[bool, 
             outs, tangents_out = rule(primals, tangents, **params)
             if not prim.multiple_results:
                 outs, tangents_out = [outs], [tangents_out]
-            out_mask.extend(type(t) is not Zero for t in tangents_out)
-            return [*outs, *(t for t in tangents_out if type(t) is not Zero)]
+            out_mask = tuple(type(t) is not Zero for t in tangents_out)
+            return [*outs, *(t for t in tangents_out if type(t) is not Zero)], out_mask
 
         tangent_avals = [a.tangent_aval() for a, m in zip(avals, mask) if m]
-        jaxpr = stage(run, [*avals, *tangent_avals], DebugInfo("jvp", prim.name))
-        return jaxpr, tuple(out_mask)
+        return stage_with_aux(run, [*avals, *tangent_avals], DebugInfo("jvp", prim.name))
 
     return derive("jvp", prim, params, (tuple(avals), mask), make)
 
@@ -128,7 +126,6 @@ def jvp_jaxpr(
     """
 
     def make():
-        out_mask: list[bool] = []
         n = len(jaxpr.invars)
         force = (
             (instantiate_outs,) * len(jaxpr.outvars)
@@ -144,12 +141,11 @@ def jvp_jaxpr(
                 instantiate(Zero.like(o)) if t is None and f else t
                 for o, t, f in zip(outs, out_tangents, force)
             ]
-            out_mask.extend(t is not None for t in out_tangents)
-            return [*outs, *(t for t in out_tangents if t is not None)]
+            out_mask = tuple(t is not None for t in out_tangents)
+            return [*outs, *(t for t in out_tangents if t is not None)], out_mask
 
         tangent_avals = [v.aval.tangent_aval() for v, m in zip(jaxpr.invars, mask) if m]
-        result = stage(run, [*jaxpr.in_avals, *tangent_avals], jaxpr.debug_info)
-        return result, tuple(out_mask)
+        return stage_with_aux(run, [*jaxpr.in_avals, *tangent_avals], jaxpr.debug_info)
 
     return derive_from_jaxpr(jaxpr, "jvp", (mask, instantiate_outs), make)
 

@@ -27,7 +27,7 @@ from .._trace.core import (
     typeof,
 )
 from .._trace.reference_ops import references
-from .._trace.staging import JitTracer, StagingTrace, eval_jaxpr, tracer_classes
+from .._trace.staging import JaxprWriter, JitTracer, StagingTrace, eval_jaxpr, tracer_classes
 from .derived import derive, derive_from_jaxpr
 from .dual import DualTrace, DualTracer
 from .zeros import Zero, instantiate
@@ -94,7 +94,7 @@ class LinearizeTrace(DualTrace):
     def __init__(self, parent, of: Callable | None = None):
         super().__init__(parent, of)
         self.tape: list[Node] = []
-        while parent is not None and not isinstance(parent, StagingTrace):
+        while parent is not None and not isinstance(parent, JaxprWriter):
             parent = parent.parent
         self.located = parent is not None
 
@@ -178,8 +178,8 @@ class Linearized:
         self.out_mask: Sequence[bool] = out_mask
 
 
-class TangentTrace(StagingTrace):
-    """Writes down what touches its tracers and computes the rest under its parent.
+class TangentTrace(JaxprWriter):
+    """Writes operations on its tracers and computes the others under its parent.
 
     It turns a forward-mode rule into a linear program: values come from outside, tangents are the
     program's arguments.

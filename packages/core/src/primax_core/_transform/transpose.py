@@ -7,10 +7,11 @@ from typing import Any
 
 from .._base.config import state
 from .._ir import rules as rule_kinds
-from .._ir.jaxpr import DebugInfo, Jaxpr, Literal, Var
+from .._ir.jaxpr import DebugInfo, Eqn, Jaxpr, Literal, Var
 from .._trace.core import bind_on, call_on, typeof
+from .._trace.interpret import EquationContext
 from .._trace.reference_ops import references
-from .._trace.staging import stage
+from .._trace.staging import stage_with_aux
 from .derived import derive, derive_from_jaxpr
 from .linearize import Node, Tangent
 from .zeros import Linear, Zero, add_tangents, instantiate
@@ -63,7 +64,6 @@ def transpose_jaxpr(
         jaxpr = references.ops.without_local_refs(jaxpr)
 
     def make():
-        out_mask: list[bool] = []
         n_known = linear.count(False)
 
         def run(*args):
@@ -73,15 +73,14 @@ def transpose_jaxpr(
             found = backward_pass(jaxpr, linear, known, cts)
             if instantiate_outs:
                 found = [instantiate(c) if is_lin else c for c, is_lin in zip(found, linear)]
-            out_mask.extend(is_lin and type(c) is not Zero for c, is_lin in zip(found, linear))
-            return [c for c, m in zip(found, out_mask) if m]
+            out_mask = tuple(is_lin and type(c) is not Zero for c, is_lin in zip(found, linear))
+            return [c for c, m in zip(found, out_mask) if m], out_mask
 
         known_avals = [v.aval for v, is_lin in zip(jaxpr.invars, linear) if not is_lin]
         ct_avals = [
             v.aval.tangent_aval() if m is True else m for v, m in zip(jaxpr.outvars, ct_mask) if m
         ]
-        result = stage(run, [*known_avals, *ct_avals], jaxpr.debug_info)
-        return result, tuple(out_mask)
+        return stage_with_aux(run, [*known_avals, *ct_avals], jaxpr.debug_info)
 
     return derive_from_jaxpr(jaxpr, "transpose", (linear, ct_mask, instantiate_outs), make)
 
@@ -93,21 +92,15 @@ def backward_pass(
 
     Equations that do not depend on linear inputs are computed forward first.
     """
-    here = state.name_stack, state.source
-    try:
-        return _backward_pass(jaxpr, linear, known, cts)
-    finally:
-        state.name_stack, state.source = here
+    with EquationContext(jaxpr) as context:
+        env, linear_vars, linear_eqns = _compute_known(jaxpr, linear, known, context)
+        return _backward_pass(jaxpr, linear_eqns, linear_vars, env, cts, context)
 
 
-def _backward_pass(jaxpr: Jaxpr, linear: Sequence[bool], known: Sequence, cts: Sequence) -> list:
-    scope, located = state.name_stack, jaxpr.debug_info.filename is not None
-
-    def enter(eqn):
-        state.name_stack = scope + eqn.ctx if eqn.ctx else scope
-        if located:
-            state.source = eqn.source_info
-
+def _compute_known(
+    jaxpr: Jaxpr, linear: Sequence[bool], known: Sequence[Any], context: EquationContext
+) -> tuple[dict[Any, Any], set[Any], list[Eqn]]:
+    """Values of what does not depend on linear inputs; the variables and equations that do."""
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, jaxpr.consts))
     linear_vars: set[Any] = set()
     for v, is_lin, value in zip(jaxpr.invars, linear, known):
@@ -115,25 +108,36 @@ def _backward_pass(jaxpr: Jaxpr, linear: Sequence[bool], known: Sequence, cts: S
             linear_vars.add(v)
         else:
             env[v] = value
-    backwards = []
+    linear_eqns = []
     for eqn in jaxpr.eqns:
         if any(v in linear_vars for v in eqn.invars if type(v) is Var):
             linear_vars.update(eqn.outvars)
-            backwards.append(eqn)
+            linear_eqns.append(eqn)
         else:
-            enter(eqn)
+            context.enter(eqn)
             values = [v if type(v) is Literal else env[v] for v in eqn.invars]
             outs = bind_on(state.trace, eqn.primitive, values, eqn.params)
             env.update(zip(eqn.outvars, outs))
+    return env, linear_vars, linear_eqns
+
+
+def _backward_pass(
+    jaxpr: Jaxpr,
+    linear_eqns: Sequence[Eqn],
+    linear_vars: set[Any],
+    env: dict[Any, Any],
+    cts: Sequence[Any],
+    context: EquationContext,
+) -> list[Any]:
     ct_env: dict[Any, Any] = {}
     for v, ct in zip(jaxpr.outvars, cts):
         if type(v) is Var and v in linear_vars and type(ct) is not Zero:
             ct_env[v] = add_tangents(ct_env[v], ct) if v in ct_env else ct
-    for eqn in reversed(backwards):
+    for eqn in reversed(linear_eqns):
         given = [ct_env.pop(v, None) for v in eqn.outvars]
         if all(c is None for c in given):
             continue
-        enter(eqn)
+        context.enter(eqn)
         linear_args = tuple(type(v) is Var and v in linear_vars for v in eqn.invars)
         values = [
             None if is_lin else v if type(v) is Literal else env[v]
@@ -183,7 +187,6 @@ def transpose_primitive(prim, params, avals, linear_args, out_avals, ct_types):
 
     def make():
         rule = prim.require(rule_kinds.transpose, "reverse-mode differentiation")
-        out_mask: list[bool] = []
 
         def run(*args):
             given = iter(args)
@@ -194,17 +197,11 @@ def transpose_primitive(prim, params, avals, linear_args, out_avals, ct_types):
             found = rule(cts if prim.multiple_results else cts[0], *operands, **params)
             found = [None if c is None or type(c) is Zero or not lin else c
                      for c, lin in zip(found, linear_args, strict=True)]  # fmt: skip
-            out_mask.extend(c is not None for c in found)
-            return [c for c in found if c is not None]
+            out_mask = tuple(c is not None for c in found)
+            return [c for c in found if c is not None], out_mask
 
         known = [a for a, is_lin in zip(avals, linear_args) if not is_lin]
         avals_in = [*known, *(a for a in ct_types if a is not None)]
-        jaxpr = stage(run, avals_in, DebugInfo("transpose", prim.name))
-        return jaxpr, tuple(out_mask)
+        return stage_with_aux(run, avals_in, DebugInfo("transpose", prim.name))
 
     return derive("transpose", prim, params, (avals, linear_args, out_avals, ct_types), make)
-
-
-def instantiated(cts: Sequence, avals: Sequence) -> list:
-    """Arrays for cotangents that may be ``None`` or symbolic."""
-    return [instantiate(Zero(a)) if c is None else instantiate(c) for c, a in zip(cts, avals)]

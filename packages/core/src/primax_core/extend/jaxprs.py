@@ -7,7 +7,8 @@ from typing import Any
 
 from .._base.config import state
 from .._ir.avals import ShapedArray
-from .._ir.jaxpr import DebugInfo, Eqn, Jaxpr, Literal, jaxprs_in
+from .._ir.jaxpr import DebugInfo, Eqn, Jaxpr, jaxprs_in
+from .._trace.interpret import interpret as _interpret
 from .._trace.staging import stage as _stage
 
 
@@ -47,22 +48,9 @@ def interpret(
     Returns:
       Values of the domain, one for each result.
     """
-    env: dict[Any, Any] = {v: constant(c) for v, c in zip(jaxpr.constvars, jaxpr.consts)}
-    env.update(zip(jaxpr.invars, args, strict=True))
-    scope, place = state.name_stack, state.source
-
-    def read(v):
-        return constant(v.val) if type(v) is Literal else env[v]
-
-    try:
-        for eqn in jaxpr.eqns:
-            state.name_stack = scope + eqn.ctx
-            state.source = eqn.source_info or place
-            outs = step(eqn, [read(v) for v in eqn.invars])
-            env.update(zip(eqn.outvars, outs, strict=True))
-    finally:
-        state.name_stack, state.source = scope, place
-    return [read(v) for v in jaxpr.outvars]
+    if len(args) != len(jaxpr.invars):
+        raise ValueError(f"the jaxpr takes {len(jaxpr.invars)} arguments, got {len(args)}")
+    return _interpret(jaxpr, args, step, constant, located=True)
 
 
 def walk(jaxpr: Jaxpr) -> Iterator[Eqn]:

@@ -14,7 +14,6 @@ from .._runtime.dispatch import as_operand
 from .._trace.array import Array
 from .._trace.core import Tracer, bind_on, typeof
 from .._trace.staging import StagingTrace
-from .._transform.linearize import TangentTrace
 from .elementwise import linear
 
 ArrayLike = Any
@@ -77,7 +76,7 @@ def _stage_trace_rule(trace, args):
         return x if isinstance(x, Tracer) else as_operand(x)
     if isinstance(x, Tracer) and x._trace is trace:
         return x
-    if isinstance(trace, StagingTrace) and not isinstance(trace, TangentTrace):
+    if isinstance(trace, StagingTrace):
         return trace.lift(x)
     return bind_on(trace.parent, stage_p, [x], {})[0]
 

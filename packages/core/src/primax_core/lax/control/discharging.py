@@ -17,7 +17,7 @@ from ..._ir.primitive import Primitive, discharge
 from ..._ir.ref_types import is_ref
 from ..._trace.core import typeof
 from ..._trace.refs import read_whole, write_whole
-from ..._trace.staging import eval_jaxpr, stage
+from ..._trace.staging import eval_jaxpr, stage, stage_with_aux
 from ..._transform.batching import batch_jaxpr, move_axis
 from ..._transform.derived import derive_from_jaxpr
 from .bodies import permuted
@@ -210,14 +210,13 @@ def batch_discharged(
         t if d is None else t.update(shape=(*t.shape[:d], *t.shape[d + 1 :]))
         for t, d in zip((t.inner_aval if is_ref(t) else t for t in avals), dims)
     ]
-    changed: list[int] = []
 
     def run(*values):
         outs, new = apply_rule(prim, refs, values, params)
-        changed.extend(i for i, x in enumerate(new) if x is not None)
-        return [*outs, *(new[i] for i in changed)]
+        changed = [i for i, x in enumerate(new) if x is not None]
+        return [*outs, *(new[i] for i in changed)], changed
 
-    pure = stage(run, examples)
+    pure, changed = stage_with_aux(run, examples)
     wanted = [None] * (len(pure.outvars) - len(changed)) + [dims[i] for i in changed]
     program, out_dims = batch_jaxpr(pure, tuple(dims), axis)
     values = [a if r is None else read_whole(trace, a) for a, r in zip(args, refs)]

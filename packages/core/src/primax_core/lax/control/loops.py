@@ -12,7 +12,7 @@ from ..._base.config import state
 from ..._base.source import api_boundary
 from ..._ir.symbolic_dims import as_size, max_dim
 from ..._trace.core import Tracer, typeof
-from ..._transform.batching import Axis, batch_of, move_axis
+from ..._transform.batching import Axis, batch_with_aux, move_axis
 from ..arithmetic import add
 from ..comparison import lt
 from ..conversion import convert_element_type
@@ -164,14 +164,11 @@ def _batched(f: Callable) -> Callable:
     def mapped(x):
         leaves, tree = _flatten(x)
         size = typeof(leaves[0]).shape[0]
-        trees: list = []
 
         def flat(*args):
-            outs, out_tree = _flatten(f(_unflatten(tree, args)))
-            trees.append(out_tree)
-            return outs
+            return _flatten(f(_unflatten(tree, args)))
 
-        outs, dims = batch_of(flat, leaves, [0] * len(leaves), Axis(size))
-        return _unflatten(trees[0], [move_axis(o, d, 0, size) for o, d in zip(outs, dims)])
+        outs, dims, out_tree = batch_with_aux(flat, leaves, [0] * len(leaves), Axis(size))
+        return _unflatten(out_tree, [move_axis(o, d, 0, size) for o, d in zip(outs, dims)])
 
     return mapped

@@ -30,7 +30,7 @@ from ..._lower.lazy import hlo, ir, lowering, mlir
 from ..._runtime.dispatch import as_operand
 from ..._trace.core import DischargeFirst, Tracer, typeof
 from ..._trace.reference_ops import references
-from ..._trace.staging import eval_jaxpr, stage
+from ..._trace.staging import eval_jaxpr, stage, stage_with_aux
 from ..._transform.batching import batch_jaxpr, move_axis
 from ..._transform.dce import dce_jaxpr
 from ..._transform.derived import derive_from_jaxpr
@@ -253,17 +253,15 @@ def _linearize(primals, mask, **params):
         raise DischargeFirst  # the loop runs a second time, forward, for its linear part
     outs = while_p.bind(*primals, **params)
     rule = while_p.rules[jvp]
-    out_mask: list[bool] = []
 
     def linear(*tangents):
         given = iter(tangents)
         full = [next(given) if m else Zero(typeof(p).tangent_aval()) for p, m in zip(primals, mask)]
         _, dots = rule(list(primals), full, **params)
-        out_mask.extend(type(t) is not Zero for t in dots)
-        return [t for t in dots if type(t) is not Zero]
+        return [t for t in dots if type(t) is not Zero], [type(t) is not Zero for t in dots]
 
     avals = [typeof(p).tangent_aval() for p, m in zip(primals, mask) if m]
-    return outs, stage(linear, avals, parent=state.trace), out_mask
+    return outs, *stage_with_aux(linear, avals, parent=state.trace)
 
 
 @while_p.rule(transpose)

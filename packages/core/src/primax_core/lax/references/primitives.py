@@ -37,7 +37,6 @@ from ..._trace.refs import (
     swap_p,
 )
 from ..._trace.staging import StagingTrace
-from ..._transform.linearize import TangentTrace
 from ..broadcasting import full
 from ..conversion import convert
 from .indexing import POINT, TAKE, Index, Part, parse, selected_shape
@@ -181,7 +180,7 @@ def _array(x: Any) -> Any:
     """A value that references may hold: an array or tracer, its type strong."""
     trace = state.trace
     if not isinstance(x, Tracer):
-        if isinstance(trace, StagingTrace) and not isinstance(trace, TangentTrace):
+        if isinstance(trace, StagingTrace):
             x = trace.lift(x)
         elif type(x) is not ArrayImpl:
             x = as_operand(x)
@@ -196,7 +195,7 @@ def _array(x: Any) -> Any:
 
 
 def _is_writing(trace: Any) -> bool:
-    return isinstance(trace, StagingTrace) and not isinstance(trace, TangentTrace)
+    return isinstance(trace, StagingTrace)
 
 
 def _under_tracers(prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
