@@ -6,6 +6,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from .locks import new_lock
+
 _clearers: list[Callable[[], None]] = []
 
 
@@ -67,22 +69,26 @@ class OfFunctions:
 
     def __init__(self, kept: int = 2048):
         self._kept = kept
+        self._lock = new_lock()
         self._dicts: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
         register(self.clear)
 
     def of(self, fun: Any) -> dict:
         """The dict of a function; a new one for what cannot be hashed or referred to weakly."""
         try:
-            found = self._dicts.get(fun)
-            if found is None:
-                while len(self._dicts) >= self._kept:
-                    self._dicts.pop(next(iter(self._dicts.keys())), None)
-                found = self._dicts.setdefault(fun, {})
+            cache = self._dicts.get(fun)
+            if cache is None:
+                with self._lock:
+                    while len(self._dicts) >= self._kept:
+                        self._dicts.pop(next(iter(self._dicts.keys())), None)
+                    cache = self._dicts.setdefault(fun, {})
         except TypeError:
             return {}
-        return found
+        return cache
 
     def clear(self) -> None:
         """Empty the dicts, which their users may hold."""
-        for found in list(self._dicts.values()):
-            found.clear()
+        with self._lock:
+            dicts = list(self._dicts.values())
+        for cache in dicts:
+            cache.clear()
