@@ -15,8 +15,11 @@ from nox.command import CommandFailed
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "tools"))
 
+import complete
 import earlier
 import release as releases
+import rotation
+import test_environment
 import workspace
 from workspace import BUILD, DIST, ROOT, Wheel
 
@@ -38,10 +41,8 @@ VERSIONS = [
 QUICK = "--quick"
 BETWEEN = ("3.12", "0.12.0.1")
 WITHOUT_KIT = ["--ignore-glob", "**/conformance/test_primitives.py"]
-# All samples of all primitives are tried where the wheel is tested; elsewhere one of each.
-FIRST_SAMPLES = ["--samples", "first"]
-# Runs in each session leave the user's own cache of executables alone.
-TEST_ENV = {"PYTHONPATH": None, "XDG_CACHE_HOME": str(BUILD / "cache")}
+# Tests that need XLA's default optimisations; the others are compiled with few.
+OPTIMISED = "optimised"
 
 _built: set[Path] = set()
 
@@ -82,12 +83,46 @@ def install_oracle(session: nox.Session, python: str = "python") -> None:
     pip(session, python, "install", f"jax=={version}", f"jaxlib=={version}")
 
 
-def pytest(session: nox.Session, *args: str, python: str = "python", **env: str) -> None:
-    """Runs pytest on two workers with the repository's configuration."""
-    command = [python, "-m", "pytest", "-n", "2", "--rootdir", str(ROOT)]
+def pytest(
+    session: nox.Session, *args: str, python: str = "python", step: str = "commit", **env: str
+) -> None:
+    """Runs pytest on two workers with the repository's configuration.
+
+    ``step`` says which cases of large tests run; in the session ``full`` all of them do, with XLA's
+    default optimisations. Elsewhere those are left to a run of the tests that need them.
+    """
+    command = [python, "-m", "pytest", "-n", "2", "--rootdir", str(ROOT), "-p", "tools.rotation"]
+    command += ["-c", str(ROOT / "pyproject.toml"), *args]
     further = [a for a in session.posargs if a != QUICK]
-    command += ["-c", str(ROOT / "pyproject.toml"), *args, *further]
-    session.run(*command, env={**TEST_ENV, **env}, external=True)
+    variables = {**test_environment.variables(), "PYTHONPATH": None, **env}
+    if complete.is_running():
+        command += ["--rotation", "all"]
+        session.run(*command, *further, env=variables, external=True)
+        return
+    # Random examples are drawn anew for each step, and found compiled when a step comes again.
+    step_now = rotation.step_of_commit()
+    seed = [] if step_now is None else ["--hypothesis-seed", str(step_now.number)]
+    command += ["--rotation", step, *seed]
+    flags = {"XLA_FLAGS": quick_compilation(session, python)}
+    few = ["-m", f"not {OPTIMISED}"]
+    session.run(*command, *few, *further, env={**variables, **flags}, external=True)
+    if workspace.marked(OPTIMISED, args):
+        # A selection after -- may hold none of them, for which pytest returns 5.
+        codes = [0, 5] if further else [0]
+        only = ["-m", OPTIMISED]
+        session.run(*command, *only, *further, env=variables, external=True, success_codes=codes)
+
+
+_flags: dict[str, str] = {}
+
+
+def quick_compilation(session: nox.Session, python: str) -> str:
+    """XLA_FLAGS with which the installed jaxlib compiles quickly."""
+    if python not in _flags or python == "python":
+        code = test_environment.PROBE
+        found = session.run(python, "-c", code, silent=True, external=True) or ""
+        _flags[python] = found.strip()
+    return _flags[python]
 
 
 def own_environment(session: nox.Session, version: str, name: str) -> str:
@@ -142,7 +177,8 @@ def integration(session: nox.Session, python: str, *folders: str, **pins: str) -
         str(p.parent) for p in (ROOT / "integration_tests/thirdparty").glob("*/pyproject.toml")
     ]
     pip(session, python, "install", "--no-deps", *examples)
-    pytest(session, *(folders or ["integration_tests"]), python=python)
+    variables = test_environment.reference_variables()
+    pytest(session, *(folders or ["integration_tests"]), python=python, **variables)
 
 
 def compare_with_newest(session: nox.Session) -> None:
@@ -165,18 +201,34 @@ def compare_with_newest(session: nox.Session) -> None:
 def versions(session: nox.Session, version: str, jaxlib: str) -> None:
     """Test the core on each supported pair of Python and jaxlib.
 
-    All samples of the conformance kit too: ``nox -s versions -- --samples all``. The NumPy layer
-    and what stands on it run on the newest jaxlib in the comparison with the reference.
-    ``-- --quick`` leaves out pairs of a Python and a jaxlib that others have each.
+    The NumPy layer and what stands on it run on the newest jaxlib in the comparison with the
+    reference. ``-- --quick`` leaves out pairs of a Python and a jaxlib that others have each, and
+    of the rest runs one, which changes with each commit.
     """
-    if QUICK in session.posargs and (version, jaxlib) == BETWEEN:
-        session.skip("its Python and its jaxlib are those of other pairs")
+    step = "commit"
+    if QUICK in session.posargs:
+        step = step_of_pair(session, version, jaxlib)
     if (version, jaxlib) == VERSIONS[0] and version == "{}.{}".format(*sys.version_info):
         session.skip("tests(core) runs on this pair")
     python = own_environment(session, version, f"versions-{version}-{jaxlib}")
     install(session, CORE, python=python, also=[*TEST_TOOLS, f"jaxlib=={jaxlib}"])
-    kit = WITHOUT_KIT if kit_ran_before(version, jaxlib) else FIRST_SAMPLES
-    pytest(session, "packages/core/tests", *kit, python=python)
+    kit = WITHOUT_KIT if kit_ran_before(version, jaxlib) else []
+    pytest(session, "packages/core/tests", *kit, python=python, step=step)
+
+
+def step_of_pair(session: nox.Session, version: str, jaxlib: str) -> str:
+    """The rotation's step for a pair that runs every few commits; skips the session otherwise."""
+    if (version, jaxlib) == BETWEEN:
+        session.skip("its Python and its jaxlib are those of other pairs")
+    default = "{}.{}".format(*sys.version_info)
+    pairs = [p for p in VERSIONS if p != BETWEEN and p[0] != default]
+    pairs = [p for p in pairs if workspace.find_interpreter(p[0])]
+    commits = rotation.commits()
+    if (version, jaxlib) not in pairs or commits is None:
+        return "commit"
+    if pairs[commits % len(pairs)] != (version, jaxlib):
+        session.skip("another pair is tested at this commit")
+    return str(rotation.step_of_commit(turns=len(pairs)))
 
 
 def kit_ran_before(version: str, jaxlib: str) -> bool:
@@ -187,16 +239,29 @@ def kit_ran_before(version: str, jaxlib: str) -> bool:
 
 @nox.session
 def vendored(session: nox.Session) -> None:
-    """Test a copy of the core under another name, then beside the original and jax."""
+    """Test a copy of the core under another name, then beside the original and jax.
+
+    A copy computes what the core computes, so one case of each test function is enough.
+    """
     _, dependencies = workspace.resolve(CORE)
     pip(session, "python", "install", *dependencies, *TEST_TOOLS)
     folder = BUILD / "vendored"
     shutil.rmtree(folder, ignore_errors=True)
     session.run("python", "tools/vendor.py", "--name", "acme_core", "--into", str(folder))
-    pytest(session, str(folder / "tests"), *WITHOUT_KIT, PYTHONPATH=str(folder))
+    pytest(session, str(folder / "tests"), step="smoke", PYTHONPATH=str(folder))
     install(session, "primax-core")
     install_oracle(session)
-    pytest(session, "integration_tests/test_coexistence.py")
+    variables = test_environment.reference_variables()
+    pytest(session, "integration_tests/test_coexistence.py", **variables)
+
+
+@nox.session(python=False)
+def full(session: nox.Session) -> None:
+    """Run everything: all cases, all pairs of versions, XLA's default optimisations.
+
+    The last line is for the table of complete runs in ``docs/design/STATUS.md``.
+    """
+    session.run(sys.executable, "tools/complete.py", *session.posargs, external=True)
 
 
 @nox.session

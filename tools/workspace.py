@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -98,6 +99,15 @@ def resolve(*requirements: str) -> tuple[list[Wheel], list[str]]:
         for extra in requested_extras(requirement):
             todo.extend(wheel.extras[extra])
     return list(first_party.values()), list(third_party)
+
+
+def marked(mark: str, paths: Iterable[str]) -> bool:
+    """Whether a test module below one of the folders or files uses a mark."""
+    for path in map(Path, paths):
+        files = path.rglob("test_*.py") if path.is_dir() else [path] if path.is_file() else []
+        if any(f"mark.{mark}" in file.read_text(encoding="utf-8") for file in files):
+            return True
+    return False
 
 
 def _runs(candidate: str | Path, version: str) -> str | None:

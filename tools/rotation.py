@@ -1,0 +1,198 @@
+"""A pytest plugin that runs a share of the cases of large parametrized tests.
+
+    python -m pytest -p tools.rotation --rotation commit packages/core/tests
+
+Cases of a test function that has many are grouped by kind. The first case of each kind runs every
+time; the others are distributed over the steps of a period, so that a whole period visits every
+case. The step follows from the number of commits, which makes a run repeatable and lets the cache
+of executables help the next run of the same commit.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+PERIOD: Final = 20
+# Test functions with fewer cases run all of them.
+LARGE: Final = 9
+ROOT: Final = Path(__file__).resolve().parent.parent
+
+_NUMBER: Final = re.compile(r"[-+]?\d+(\.\d+)?")
+_DTYPE: Final = re.compile(
+    r"bool_?|(u?int|float|complex)\d+|bfloat16|float\d_\w+|single|double|True|False|None"
+)
+# Names that pytest gives to parameters without a name.
+_ANONYMOUS: Final = re.compile(r"(args|params|shape|dims|axes|order|mapped)\d+")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One run of a period: ``Step(3, 20)`` is the fourth of twenty."""
+
+    number: int
+    period: int = PERIOD
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.number < self.period:
+            raise ValueError(f"step {self.number} is not in range({self.period})")
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.period}"
+
+    @classmethod
+    def parse(cls, text: str) -> Step | None:
+        """The step that an option asks for: ``3``, ``3/20``, ``commit`` or ``all`` (``None``)."""
+        if text == "all":
+            return None
+        if text == "commit":
+            return step_of_commit()
+        number, _, period = text.partition("/")
+        size = int(period) if period else PERIOD
+        return cls(int(number) % size, size)
+
+
+def step_of_commit(turns: int = 1, root: Path = ROOT) -> Step | None:
+    """The step of the checked-out commit; ``None``, for all cases, without a git repository.
+
+    Args:
+      turns: runs that take part every so many commits only (a pair of versions, say) have a period
+        of as many steps less, so that they too visit every case within `PERIOD` commits.
+    """
+    count = commits(root)
+    if count is None:
+        return None
+    period = max(PERIOD // turns, 1)
+    return Step(count // turns % period, period)
+
+
+def commits(root: Path = ROOT) -> int | None:
+    """The number of commits on the main line up to the one that is checked out.
+
+    A shallow clone has too few of them; the commit's hash stands in, which reaches every step in
+    the long run.
+    """
+    try:
+        if _git(root, "rev-parse", "--is-shallow-repository") == "true":
+            return int(_git(root, "rev-parse", "HEAD")[:12], 16)
+        return int(_git(root, "rev-list", "--count", "--first-parent", "HEAD"))
+    except (OSError, subprocess.CalledProcessError, ValueError):
+        return None
+
+
+def _git(root: Path, *args: str) -> str:
+    done = subprocess.run(
+        ["git", "-C", str(root), *args], capture_output=True, text=True, check=True, timeout=60
+    )
+    return done.stdout.strip()
+
+
+def kind_of(case: str) -> str:
+    """The kind of a parametrized case, from the part of its id between the brackets.
+
+    Numbers, dtypes and parameters without a name distinguish cases of one kind:
+    ``12-softmax-float32`` and ``13-softmax-int8`` are of the kind ``softmax``.
+    """
+    parts = [p for p in case.split("-") if p and not _same_kind(p)]
+    return "-".join(re.sub(r"\d+$", "", p).strip() for p in parts)
+
+
+def _same_kind(part: str) -> bool:
+    return any(p.fullmatch(part) for p in (_NUMBER, _DTYPE, _ANONYMOUS))
+
+
+def chosen(cases: Sequence[tuple[str, str]], step: Step | None, smoke: bool = False) -> list[bool]:
+    """Which cases run, given the test function and the kind of each in order of collection.
+
+    Args:
+      smoke: one case of each test function, whatever its size and the kinds.
+    """
+    if step is None and not smoke:
+        return [True] * len(cases)
+    sizes: dict[str, int] = {}
+    for function, _ in cases:
+        sizes[function] = sizes.get(function, 0) + 1
+    seen: dict[tuple[str, str], int] = {}
+    runs = []
+    for function, kind in cases:
+        group = (function, "" if smoke else kind)
+        position = seen[group] = seen.get(group, -1) + 1
+        if smoke or step is None:
+            runs.append(position == 0)
+        elif sizes[function] < LARGE or position == 0:
+            runs.append(True)
+        else:
+            # Small groups start at different steps, so that all steps take about as long.
+            offset = zlib.crc32(repr(group).encode())
+            runs.append((offset + position) % step.period == step.number)
+    return runs
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--rotation",
+        default="commit",
+        metavar="STEP",
+        help="cases of large tests that run: 'commit' (the step of the checked-out commit), "
+        "a number, NUMBER/PERIOD, 'smoke' (one of each test function), or 'all'",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Workers of xdist get the controller's options, and so the same step.
+    option = config.option
+    if option.rotation not in ("all", "smoke"):
+        asked = option.keyword or any("::" in str(a) for a in config.args)
+        step = None if asked and option.rotation == "commit" else _parse(option.rotation)
+        option.rotation = "all" if step is None else str(step)
+
+
+def _parse(text: str) -> Step | None:
+    try:
+        return Step.parse(text)
+    except ValueError:
+        raise pytest.UsageError(
+            f"--rotation={text} is none of commit, all, smoke, NUMBER, NUMBER/PERIOD"
+        ) from None
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"rotation: {config.option.rotation}"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    text = config.option.rotation
+    smoke = text == "smoke"
+    runs = chosen([group_of(i) for i in items], None if smoke else Step.parse(text), smoke)
+    if not all(runs):
+        config.hook.pytest_deselected(items=[i for i, run in zip(items, runs) if not run])
+        items[:] = [i for i, run in zip(items, runs) if run]
+
+
+def group_of(item: pytest.Item) -> tuple[str, str]:
+    """The test function that an item is a case of, and the kind of the case.
+
+    ``@pytest.mark.rotate("prim", "check")`` names the parameters that make the kind, and
+    ``@pytest.mark.rotate()`` makes all cases of a function one kind.
+    """
+    spec = getattr(item, "callspec", None)
+    if spec is None:
+        return item.nodeid, ""
+    function = item.nodeid.partition("[")[0]
+    mark = item.get_closest_marker("rotate")
+    if mark is None:
+        return function, kind_of(spec.id)
+    return function, "-".join(_name(spec.params[name]) for name in mark.args)
+
+
+def _name(value: Any) -> str:
+    name: Callable | str | None = getattr(value, "name", None)
+    return name if isinstance(name, str) else str(value)
