@@ -129,9 +129,8 @@ def test_case(make, args, options):
 )
 def test_dtypes(group, dtype):
     dtype = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    tried = 0
     for make, args, *_ in CASES[group]:
-        if "float32(1)" in str(make.__code__.co_names):
-            continue
         cast = [a.astype(dtype) for a in args]
         try:
             expected = make(theirs)(*cast)
@@ -139,6 +138,9 @@ def test_dtypes(group, dtype):
             continue
         del expected
         check_values(make(ours), make(theirs), cast, f"{group} {dtype}")
+        tried += 1
+    # Two pads have a padding value of a type of its own, which the reference refuses to combine.
+    assert tried == len(CASES[group]) - 2 * (group == "pad")
 
 
 @pytest.mark.parametrize("make", [

@@ -18,6 +18,7 @@ from primax_core.extend import (
     expand,
     f32,
     hlo,
+    i32,
     impl,
     instantiate,
     jvp,
@@ -28,6 +29,7 @@ from primax_core.extend import (
     typeof,
 )
 from primax_core.testing import CHECKS, check_primitive
+from primax_core.testing.pytest import conformance
 
 
 def scaled_sum() -> Primitive:
@@ -372,3 +374,62 @@ def test_unknown_checks_and_missing_samples_are_refused():
         check_primitive(Primitive("bare"))
     with pytest.raises(ValueError, match="no samples to try"):
         check_primitive(lax.sin_p, [])
+
+
+class TestUnderPytest:
+    """Checks that do not apply are skipped, and most of them have to apply."""
+
+    def run(self, primitive, **options):
+        """The outcomes of the cases that ``conformance`` makes, by their ids."""
+        test = conformance(primitive, **options)
+        (mark,) = test.pytestmark
+        outcomes = {}
+        for param in mark.args[1]:
+            try:
+                test(*param.values)
+                outcomes[param.id] = "passed"
+            except pytest.skip.Exception as e:
+                outcomes[param.id] = f"skipped: {e}"
+            except AssertionError as e:
+                outcomes[param.id] = f"failed: {e}"
+        return outcomes
+
+    def test_what_does_not_apply_is_skipped_with_the_reason(self):
+        outcomes = self.run(lax.floor_p, checks=["abstract", "bad input"])
+        assert outcomes["floor-0-abstract"] == "passed"
+        integers = Primitive("integers")
+        integers.rule(abstract)(lambda x: x)
+        integers.rule(lower)(lambda ctx, x: ctx.call(lambda x: lax.neg(x), x))
+        integers.rule(samples)(lambda: [Sample(i32(3))])
+        outcomes = self.run(integers, checks=["abstract", "jvp"])
+        assert outcomes == {
+            "integers-0-abstract": "passed",
+            "integers-0-jvp": "skipped: does not apply: no operand can be differentiated",
+            "integers-applicable": "passed",
+        }
+
+    def test_a_primitive_to_which_nothing_applies_fails(self):
+        idle = Primitive("idle")
+        idle.rule(abstract)(lambda x: x)
+        idle.rule(lower)(lambda ctx, x: [x])
+        off = dict.fromkeys(CHECKS, "switched off")
+        idle.rule(samples)(lambda: [Sample(f32(3)).set(without=off)])
+        outcomes = self.run(idle)
+        applicable = outcomes.pop("idle-applicable")
+        assert set(outcomes.values()) == {"skipped: does not apply: switched off"}
+        assert "of 14 checks only 0 apply to the samples of primitive idle (none)" in applicable
+        assert self.run(idle, floor=0)["idle-applicable"] == "passed"
+        assert self.run(idle, floor={"idle": 0.0})["idle-applicable"] == "passed"
+        assert self.run(idle, floor={"other": 0.0})["idle-applicable"] == applicable
+
+    def test_a_check_counts_if_it_applies_to_any_sample(self):
+        split = Primitive("split")
+        split.rule(abstract)(lambda x: x)
+        split.rule(lower)(lambda ctx, x: [x])
+        halves = [set(CHECKS) - {"abstract"}, set(CHECKS) - {"purity"}]
+        split.rule(samples)(
+            lambda: [Sample(f32(3)).set(without=dict.fromkeys(h, "off")) for h in halves]
+        )
+        assert self.run(split, floor=2 / 14)["split-applicable"] == "passed"
+        text = self.run(split, floor=3 / 14)["split-applicable"]
+        assert "only 2 apply to the samples of primitive split (abstract, purity)" in text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import primax_core._api
 import primax_core._engine
 import primax_core._transform
@@ -22,4 +24,9 @@ def test_every_primitive_has_samples():
     assert [p.name for p in PRIMITIVES if p.state_of(samples) is RuleState.MISSING] == []
 
 
-test_primitives = conformance(*(p for p in SAMPLED if p.state_of(samples) is RuleState.PRESENT))
+# Tokens have no values, and a dimension's value depends on shapes alone.
+FEW_APPLY = {"after_all": 0.25, "create_token": 0.25, "dim_as_value": 0.1}
+
+test_primitives = pytest.mark.rotate("prim", "check")(
+    conformance(*(p for p in SAMPLED if p.state_of(samples) is RuleState.PRESENT), floor=FEW_APPLY)
+)
