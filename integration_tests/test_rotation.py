@@ -41,6 +41,8 @@ def test_a_case_that_is_no_first_one_runs_once_in_a_period():
 def test_small_functions_and_complete_runs_are_whole():
     listed = [("f", "sin")] * (LARGE - 1)
     assert all(chosen(listed, Step(0)))
+    runs = [chosen(listed, Step(n), marked={"f"}) for n in range(PERIOD)]
+    assert sum(map(sum, runs)) == PERIOD + LARGE - 2
     assert all(chosen([("f", "sin")] * 100, None))
 
 

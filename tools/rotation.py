@@ -13,7 +13,8 @@ from __future__ import annotations
 import re
 import subprocess
 import zlib
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -108,17 +109,21 @@ def _same_kind(part: str) -> bool:
     return any(p.fullmatch(part) for p in (_NUMBER, _DTYPE, _ANONYMOUS))
 
 
-def chosen(cases: Sequence[tuple[str, str]], step: Step | None, smoke: bool = False) -> list[bool]:
+def chosen(
+    cases: Sequence[tuple[str, str]],
+    step: Step | None,
+    smoke: bool = False,
+    marked: Collection[str] = (),
+) -> list[bool]:
     """Which cases run, given the test function and the kind of each in order of collection.
 
     Args:
       smoke: one case of each test function, whatever its size and the kinds.
+      marked: test functions whose cases rotate however few they are.
     """
     if step is None and not smoke:
         return [True] * len(cases)
-    sizes: dict[str, int] = {}
-    for function, _ in cases:
-        sizes[function] = sizes.get(function, 0) + 1
+    sizes = Counter(function for function, _ in cases)
     seen: dict[tuple[str, str], int] = {}
     runs = []
     for function, kind in cases:
@@ -126,7 +131,7 @@ def chosen(cases: Sequence[tuple[str, str]], step: Step | None, smoke: bool = Fa
         position = seen[group] = seen.get(group, -1) + 1
         if smoke or step is None:
             runs.append(position == 0)
-        elif sizes[function] < LARGE or position == 0:
+        elif position == 0 or (sizes[function] < LARGE and function not in marked):
             runs.append(True)
         else:
             # Small groups start at different steps, so that all steps take about as long.
@@ -171,7 +176,9 @@ def pytest_report_header(config: pytest.Config) -> str:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     text = config.option.rotation
     smoke = text == "smoke"
-    runs = chosen([group_of(i) for i in items], None if smoke else Step.parse(text), smoke)
+    marked = {i.nodeid.partition("[")[0] for i in items if i.get_closest_marker("rotate")}
+    step = None if smoke else Step.parse(text)
+    runs = chosen([group_of(i) for i in items], step, smoke, marked)
     if not all(runs):
         config.hook.pytest_deselected(items=[i for i, run in zip(items, runs) if not run])
         items[:] = [i for i, run in zip(items, runs) if run]

@@ -272,6 +272,7 @@ def run(m, base, chosen, x):
     return out
 
 
+@pytest.mark.rotate()
 @pytest.mark.parametrize("seed", range(CASES), ids=name_of)
 def test_nest(seed: int) -> None:
     base, chosen, x = sample(seed)

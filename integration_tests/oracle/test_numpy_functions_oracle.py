@@ -118,6 +118,7 @@ def _gradients(module: Any, case: Case, args: tuple[Any, ...], fun: Callable[...
 VARIED = _first_of_each([c for c in CASES if c.vary and c.operands()], 1)
 
 
+@pytest.mark.rotate()
 @pytest.mark.parametrize("case", VARIED, ids=[c.name for c in VARIED])
 def test_dtypes(case: Case) -> None:
     for dtype in DTYPES:

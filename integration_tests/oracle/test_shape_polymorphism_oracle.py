@@ -58,6 +58,7 @@ def types_of(library, module, program: Program):
     return [(str(v.shape), v.dtype.name, v.weak_type) for v in found]
 
 
+@pytest.mark.rotate()
 @pytest.mark.parametrize("name", THEIRS)
 def test_types_and_decisions(name):
     ours = outcome(px, export, OURS[name])
@@ -83,6 +84,7 @@ SIZES = (
 )
 
 
+@pytest.mark.rotate()
 @pytest.mark.parametrize("name", VALUES)
 def test_values(name):
     """One exported program, called for two shapes."""

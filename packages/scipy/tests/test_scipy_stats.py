@@ -54,6 +54,7 @@ def test_values(name: str, function: str) -> None:
 SMOOTH = [c for c in CALLS if c[0] != "bernoulli" and c[1] not in ("cdf", "logcdf", "sf", "logsf")]
 
 
+@pytest.mark.rotate()
 @pytest.mark.parametrize("name, function", SMOOTH)
 def test_derivatives(name: str, function: str) -> None:
     shapes, rest = PARAMETERS[name]

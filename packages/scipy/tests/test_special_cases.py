@@ -54,6 +54,7 @@ def test_values(case: Case, double: bool) -> None:
             )
 
 
+@pytest.mark.rotate()
 @pytest.mark.parametrize("case", CASES, ids=NAMES)
 def test_compiled_and_mapped(case: Case) -> None:
     args = case.draw(np.float32, (3,))
@@ -65,6 +66,7 @@ def test_compiled_and_mapped(case: Case) -> None:
             np.testing.assert_allclose(a, b, 1e-4, 1e-6)
 
 
+@pytest.mark.rotate()
 @pytest.mark.parametrize(
     "case", [c for c in CASES if c.by], ids=[n for n, c in zip(NAMES, CASES) if c.by]
 )

@@ -44,6 +44,7 @@ def as_numpy(values) -> list[np.ndarray]:
     return [np.asarray(v) for v in px.tree_util.tree_leaves(values)]
 
 
+@pytest.mark.rotate()
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
 def test_program(program):
     first = draw(program, program.shapes[0])

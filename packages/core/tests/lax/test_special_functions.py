@@ -346,11 +346,13 @@ SMOOTH = [
 ]  # fmt: skip
 
 
+@pytest.mark.rotate()
 @pytest.mark.parametrize("fun, arguments", SMOOTH, ids=[str(i) for i in range(len(SMOOTH))])
 def test_derivatives(fun, arguments):
     check_derivatives(fun, *arguments, tolerance=1e-7)
 
 
+@pytest.mark.rotate()
 @pytest.mark.parametrize(
     "fun, at",
     [

@@ -77,6 +77,7 @@ def smooth():
                 break
 
 
+@pytest.mark.rotate()
 @pytest.mark.parametrize("call", [*smooth()])
 def test_primitives_as_repeated_forward_mode(call):
     order = ORDERS.get(call.prim.name, ORDER)
