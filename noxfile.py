@@ -43,6 +43,7 @@ BETWEEN = ("3.12", "0.12.0.1")
 WITHOUT_KIT = ["--ignore-glob", "**/conformance/test_primitives.py"]
 # Tests that need XLA's default optimisations; the others are compiled with few.
 OPTIMISED = "optimised"
+TEST_ENV = {**test_environment.variables(), "PYTHONPATH": None}
 
 _built: set[Path] = set()
 
@@ -94,7 +95,7 @@ def pytest(
     command = [python, "-m", "pytest", "-n", "2", "--rootdir", str(ROOT), "-p", "tools.rotation"]
     command += ["-c", str(ROOT / "pyproject.toml"), *args]
     further = [a for a in session.posargs if a != QUICK]
-    variables = {**test_environment.variables(), "PYTHONPATH": None, **env}
+    variables = {**TEST_ENV, **env}
     if complete.is_running():
         command += ["--rotation", "all"]
         session.run(*command, *further, env=variables, external=True)
