@@ -49,8 +49,12 @@ _built: set[Path] = set()
 
 
 def pip(session: nox.Session, python: str, *args: str) -> None:
-    """Runs pip of the environment that ``python`` belongs to."""
-    session.run(python, "-m", "pip", "--quiet", "--disable-pip-version-check", *args, external=True)
+    """Runs pip of the environment that ``python`` belongs to.
+
+    Byte code is written when a module is first imported; most that is installed never is.
+    """
+    command = [python, "-m", "pip", "--quiet", "--disable-pip-version-check", *args]
+    session.run(*command, env={"PIP_NO_COMPILE": "1"}, external=True)
 
 
 def build(session: nox.Session, python: str, wheel: Wheel) -> Path:

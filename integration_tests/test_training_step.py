@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from integration_tests.benchmarks import model
 from integration_tests.benchmarks.case import Namespace
+
+pytestmark = pytest.mark.optimised
 
 SIZE = model.Size(layers=2, width=16, heads=2, vocabulary=11, length=6, batch=2)
 

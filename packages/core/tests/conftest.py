@@ -20,15 +20,6 @@ settings.register_profile(
 settings.load_profile("primax")
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--samples",
-        choices=("all", "first"),
-        default="all",
-        help="of each primitive, the samples that the conformance kit tries",
-    )
-
-
 @pytest.fixture(autouse=True)
 def nothing_imports_jax() -> Iterator[None]:
     """Fails the test during which jax was asked for, even where the caller swallowed the error."""

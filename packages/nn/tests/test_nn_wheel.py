@@ -15,6 +15,8 @@ from primax_core import jit, make_jaxpr, vmap
 from primax_nn import initializers
 from primax_nn.example_libraries import optimizers, stax
 
+pytestmark = pytest.mark.optimised
+
 MODULES = [nn, initializers, optimizers, stax]
 
 

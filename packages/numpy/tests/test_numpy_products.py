@@ -11,6 +11,8 @@ from hypothesis import given, strategies as st
 import primax_numpy as pnp
 from primax_core import lax, make_jaxpr
 
+pytestmark = pytest.mark.optimised
+
 x, m = np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)
 
 

@@ -11,6 +11,8 @@ import primax_core as px
 from primax_core import lax, stages
 from primax_core.errors import JaxRuntimeError
 
+pytestmark = pytest.mark.optimised
+
 F32 = np.float32
 X = np.arange(3, dtype=F32)
 

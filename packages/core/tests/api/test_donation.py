@@ -7,6 +7,8 @@ import pytest
 
 import primax_core as px
 
+pytestmark = pytest.mark.optimised
+
 F32 = np.float32
 
 

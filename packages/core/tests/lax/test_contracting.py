@@ -11,6 +11,8 @@ import primax_core as px
 from primax_core._base.config import default_matmul_precision
 from primax_core.lax import contracting, precision
 
+pytestmark = pytest.mark.optimised
+
 rng = np.random.default_rng(0)
 
 

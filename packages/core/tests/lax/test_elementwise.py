@@ -28,6 +28,8 @@ from primax_core.lax import (
 )
 from primax_core.lax.accuracy import AccuracyMode, Tolerance
 
+pytestmark = pytest.mark.optimised
+
 INSIDE = np.array([-0.9, -0.55, -0.2, 0.15, 0.4, 0.8], np.float32)
 POSITIVE = np.array([0.1, 0.5, 1.0, 2.5, 7.0], np.float32)
 ABOVE_ONE = POSITIVE + 1

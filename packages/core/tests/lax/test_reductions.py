@@ -7,6 +7,8 @@ from derivatives import check_batches, check_derivatives
 
 from primax_core import grad, jit, lax, vmap
 
+pytestmark = pytest.mark.optimised
+
 rng = np.random.default_rng(0)
 X = rng.standard_normal((3, 5)).astype("f")
 ZEROS = np.array([[1, 0, 3, 2], [0, 3, 0, 3]], "f")

@@ -11,6 +11,8 @@ import pytest
 import primax_core as px
 from primax_core import lax, ref as r
 
+pytestmark = pytest.mark.optimised
+
 F32 = np.float32
 SHAPE = (4, 3)
 
