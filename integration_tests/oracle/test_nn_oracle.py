@@ -80,6 +80,7 @@ def _gradients(module: Any, fun: Any, some: list[Any], order: int) -> Any:
     return module.jvp(pulled, tuple(some), tuple(directions))
 
 
+@pytest.mark.rotate()
 @pytest.mark.parametrize("case", SMOOTH, ids=[f"{n}-{c.name}" for n, c in enumerate(SMOOTH)])
 def test_derivatives(case: Case) -> None:
     args = case.draw()

@@ -65,6 +65,7 @@ def _sides(case: Case) -> tuple[Callable[..., Any], Callable[..., Any]]:
     return observed(case, pnp, case.on(pnp)), observed(case, rnp, case.on(rnp))
 
 
+@pytest.mark.rotate()
 @pytest.mark.parametrize("case", CASES, ids=NAMES)
 def test_values_types_and_derivatives(case: Case) -> None:
     args = case.draw()

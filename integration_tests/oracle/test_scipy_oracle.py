@@ -49,6 +49,7 @@ def close(found: Any, expected: Any, what: str, tolerance: float = 1e-4) -> None
 LOOSE = {"poch", "comb", "log_ndtr", "hyp1f1", "hyp2f1", "erfcinv", "wofz", "erfcx"}
 
 
+@pytest.mark.rotate()
 @pytest.mark.parametrize("case", CASES, ids=NAMES)
 def test_values_and_derivatives(case: Case) -> None:
     args = case.draw(np.float32)
