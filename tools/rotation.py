@@ -14,7 +14,7 @@ import re
 import subprocess
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -201,5 +201,5 @@ def group_of(item: pytest.Item) -> tuple[str, str]:
 
 
 def _name(value: Any) -> str:
-    name: Callable | str | None = getattr(value, "name", None)
+    name = getattr(value, "name", None)
     return name if isinstance(name, str) else str(value)
