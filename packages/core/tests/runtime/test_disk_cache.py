@@ -33,7 +33,7 @@ def test_mlir_is_not_loaded_for_what_is_kept(tmp_path):
 
 
 def test_a_program_without_key_is_found_by_its_module(tmp_path):
-    code = "sources._stamp = None\n" + SIN
+    code = "source_fingerprint._stamp = None\n" + SIN
     process(tmp_path, code)
     assert not kept(tmp_path, ".link")
     second = process(tmp_path, code)
@@ -500,7 +500,7 @@ def test_a_child_forked_before_the_first_operation(tmp_path):
 def test_a_vendored_copy_may_share_the_folder(tmp_path):
     """Its sources differ, so links are its own; modules that are equal are compiled once."""
     process(tmp_path)
-    other = process(tmp_path, 'sources._stamp = ("another package",)\n' + SIN)
+    other = process(tmp_path, 'source_fingerprint._stamp = ("another package",)\n' + SIN)
     assert (other.lowered, other.fetched) == (1, 1)
     assert len(kept(tmp_path)) == 1 and len(kept(tmp_path, ".link")) == 2
 
