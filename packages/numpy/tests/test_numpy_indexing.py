@@ -374,10 +374,10 @@ def test_programs_of_simple_indices_are_slices() -> None:
 def test_one_program_serves_all_integers() -> None:
     x: Any = pnp.asarray(filled((7, 3)))
     assert x[0].tolist() == [1, 2, 3]
-    before = len(_reading._roads._found)
+    before = len(_reading._roads._entries)
     for i in itertools.chain(range(-9, 9)):
         np.testing.assert_array_equal(x[i], filled((7, 3))[max(min(i, 6), -7)])
-    assert len(_reading._roads._found) == before
+    assert len(_reading._roads._entries) == before
 
 
 def test_short_roads_are_taken() -> None:
@@ -386,7 +386,7 @@ def test_short_roads_are_taken() -> None:
         first = x[index]
         road = _reading._short_key(index)
         assert road is not None
-        again = _reading._roads.quick(road[0], x, *road[1])
+        again = _reading._roads.lookup(road[0], x, *road[1])
         assert again is not None
         np.testing.assert_array_equal(again, first)
 

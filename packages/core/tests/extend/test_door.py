@@ -67,9 +67,10 @@ guarded_compilation is_internal_code jvp_jaxpr jvp_of linearize_jaxpr lowering m
 portable register_cache started_clients unregister_internal_path
 """.split()
 ADDED_IN_1_4 = """
-as_result impl map_jaxprs partial_eval requires trace_rule transpose_direct
+FastPath as_result bounded_cache impl map_jaxprs partial_eval requires trace_rule transpose_direct
 """.split()
 RENAMED_IN_1_4 = {
+    "ShortRoads": "FastPath",
     "backward": "transpose_direct",
     "finished": "as_result",
     "map_programs": "map_jaxprs",

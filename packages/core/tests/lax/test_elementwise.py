@@ -275,7 +275,7 @@ def test_accuracy_is_part_of_programs():
         ex.exp(x, accuracy=3)
 
 
-def test_short_road_gives_what_the_long_one_gives():
+def test_the_fast_path_returns_what_the_first_call_returned():
     x = conversion.convert_element_type(np.float32([0.5, 2]), "float32")
     first, second = ar.add(x, x), ar.add(x, x)
     np.testing.assert_array_equal(first, second)

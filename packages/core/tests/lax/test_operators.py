@@ -24,7 +24,7 @@ COMPARISONS = [op.eq, op.ne, op.lt, op.le, op.gt, op.ge]
 @pytest.mark.parametrize("fun", ARITHMETIC + COMPARISONS, ids=lambda f: f.__name__)
 def test_values(fun):
     x, y = np.float32([1.5, 2, 7]), np.float32([2, 2, -0.5])
-    for _ in range(2):  # the second time on the short road
+    for _ in range(2):  # the second time on the fast path
         np.testing.assert_allclose(fun(array(x), array(y)), fun(x, y), rtol=1e-6)
         np.testing.assert_allclose(fun(array(x), 2.0), fun(x, 2.0), rtol=1e-6)
         np.testing.assert_allclose(fun(2.0, array(x)), fun(2.0, x), rtol=1e-6)

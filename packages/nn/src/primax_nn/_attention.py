@@ -10,7 +10,7 @@ import numpy as np
 
 import primax_numpy as pnp
 from primax_core import default_backend, lax
-from primax_core.extend import ShortRoads, dtypes, typeof
+from primax_core.extend import FastPath, dtypes, typeof
 from primax_numpy.declaring import compiled
 
 # What hides a key: far below all similarities, but finite, so that a query to which all keys are
@@ -126,7 +126,7 @@ def _hidden(more: Any, targets: int, sources: int, causal: bool, window: Any) ->
     return hidden
 
 
-_roads: Final = ShortRoads(_attention)
+_roads: Final = FastPath(_attention)
 
 
 def dot_product_attention(
@@ -175,7 +175,7 @@ def dot_product_attention(
     if bias is mask is scale is local_window_size is implementation is None and lengths:
         key_of_road = (bool(is_causal), bool(return_residual))
         if not return_residual:
-            found: Any = _roads.quick(key_of_road, query, key, value)
+            found: Any = _roads.lookup(key_of_road, query, key, value)
             if found is not None:
                 return found
     _check_implementation(implementation)
@@ -209,7 +209,7 @@ def dot_product_attention(
     }  # fmt: skip
     operands = (*arrays.values(), *others.values())
     if key_of_road is not None and rank == 4 and not return_residual:
-        return _roads.slow(key_of_road, operands, **static)
+        return _roads.call(key_of_road, operands, **static)
     out = _attention(*operands, **static)
     if rank == 4:
         return out

@@ -12,7 +12,7 @@ import numpy as np
 
 import primax_numpy as pnp
 from primax_core import custom_jvp, lax
-from primax_core.extend import Array, ShortRoads, dtypes, inexact, promoted, typeof
+from primax_core.extend import Array, FastPath, dtypes, inexact, promoted, typeof
 from primax_numpy.declaring import (
     as_inexact,
     check_arrays,
@@ -242,14 +242,14 @@ def gelu(x: Any, approximate: bool = True) -> Array:
     >>> f"{float(gelu(1.0, approximate=False)):.5f}"
     '0.84134'
     """
-    found: Array | None = _gelus.quick(bool(approximate), x)
+    found: Array | None = _gelus.lookup(bool(approximate), x)
     if found is not None:
         return found
     check_arrays("gelu", x)
-    return _gelus.slow(bool(approximate), (x,), approximate=bool(approximate))
+    return _gelus.call(bool(approximate), (x,), approximate=bool(approximate))
 
 
-_gelus: Final = ShortRoads(_gelu)
+_gelus: Final = FastPath(_gelu)
 
 
 @compiled("axis", name="glu")
@@ -277,7 +277,7 @@ def glu(x: Any, axis: int = -1) -> Array:
     >>> glu(np.array([[1.0, 2.0, 0.0, 0.0]])).tolist()
     [[0.5, 1.0]]
     """
-    found: Array | None = _glus.quick(axis, x) if type(axis) is int else None
+    found: Array | None = _glus.lookup(axis, x) if type(axis) is int else None
     if found is not None:
         return found
     check_arrays("glu", x)
@@ -288,10 +288,10 @@ def glu(x: Any, axis: int = -1) -> Array:
             f"glu: the size of axis {axis} must be even, for its halves are multiplied; got shape "
             f"{shape}"
         )
-    return _glus.slow(key, (x,), axis=axis)
+    return _glus.call(key, (x,), axis=axis)
 
 
-_glus: Final = ShortRoads(_glu)
+_glus: Final = FastPath(_glu)
 
 
 # Algebraic ones

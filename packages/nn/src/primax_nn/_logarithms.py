@@ -9,7 +9,7 @@ import numpy as np
 
 import primax_numpy as pnp
 from primax_core import custom_jvp, lax
-from primax_core.extend import Array, ShortRoads, typeof
+from primax_core.extend import Array, FastPath, typeof
 from primax_numpy.declaring import (
     as_inexact,
     axes_of,
@@ -52,20 +52,20 @@ def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = Fal
     keepdims = bool(keepdims)
     simple = where is None and (axis is None or type(axis) is int)
     if simple:
-        found: Array | None = _logmeanexps.quick((axis, keepdims), x)
+        found: Array | None = _logmeanexps.lookup((axis, keepdims), x)
         if found is not None:
             return found
     check_arrays("logmeanexp", x)
     shape = typeof(x).shape
     static = {"axes": axes_of(axis, len(shape)), "keepdims": keepdims}
     if simple:
-        return _logmeanexps.slow((axis, keepdims), (x,), **static)
+        return _logmeanexps.call((axis, keepdims), (x,), **static)
     check_mask("logmeanexp", where, shape)
     out: Array = _logmeanexp(*((x,) if where is None else (x, where)), **static)
     return out
 
 
-_logmeanexps: Final = ShortRoads(_logmeanexp)
+_logmeanexps: Final = FastPath(_logmeanexp)
 
 
 @custom_jvp

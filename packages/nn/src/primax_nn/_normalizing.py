@@ -10,7 +10,7 @@ import numpy as np
 
 import primax_numpy as pnp
 from primax_core import custom_jvp, lax
-from primax_core.extend import Array, ShortRoads, dtypes, typeof
+from primax_core.extend import Array, FastPath, dtypes, typeof
 from primax_numpy.declaring import axes_of, check_arrays, compiled, is_complex, refuse_bool, strong
 from primax_numpy.exponentials import check_mask, greatest
 
@@ -73,14 +73,14 @@ def _normalized(name: str, x: Any, where: Any, axes: Any, fun: Any, fill: float)
     return _masked(fun(_masked(x, where, -np.inf), axes), where, fill)
 
 
-_softmaxes: Final = ShortRoads(_softmax)
-_log_softmaxes: Final = ShortRoads(_log_softmax)
+_softmaxes: Final = FastPath(_softmax)
+_log_softmaxes: Final = FastPath(_log_softmax)
 
 
-def _over_axis(roads: ShortRoads, x: Any, axis: Any, where: Any) -> Array:
+def _over_axis(roads: FastPath, x: Any, axis: Any, where: Any) -> Array:
     key = axis if where is None and type(axis) is int else None
     if key is not None:
-        found: Array | None = roads.quick(key, x)
+        found: Array | None = roads.lookup(key, x)
         if found is not None:
             return found
     name = roads.function.__name__
@@ -88,7 +88,7 @@ def _over_axis(roads: ShortRoads, x: Any, axis: Any, where: Any) -> Array:
     shape = typeof(x).shape
     axes = axes_of(axis, len(shape))
     if key is not None:
-        return roads.slow(key, (x,), axes=axes)
+        return roads.call(key, (x,), axes=axes)
     check_mask(name, where, shape)
     arrays = (x,) if where is None else (x, where)
     out: Array = roads.function(*arrays, axes=axes)
@@ -189,7 +189,7 @@ def standardize(
     key = None
     if type(axis) is int and type(epsilon) is float and mean is variance is where is None:
         key = (axis, epsilon, algorithm)
-        found: Array | None = _standardized.quick(key, x)
+        found: Array | None = _standardized.lookup(key, x)
         if found is not None:
             return found
     operands = (x, mean, variance, None if known else epsilon)
@@ -205,9 +205,9 @@ def standardize(
     offset = float(epsilon) if known else None
     static = {"axes": axes, "stable": algorithm == "stable", "offset": offset}
     if key is not None:
-        return _standardized.slow(key, (x,), **static)
+        return _standardized.call(key, (x,), **static)
     out: Array = _standardize(*arrays, **static)
     return out
 
 
-_standardized: Final = ShortRoads(_standardize)
+_standardized: Final = FastPath(_standardize)

@@ -19,7 +19,7 @@ import numpy as np
 
 from primax_core import device_put, ds, lax
 from primax_core.errors import NonConcreteBooleanIndexError
-from primax_core.extend import Array, Tracer, dtypes, state, typeof
+from primax_core.extend import Array, Tracer, bounded_cache, dtypes, state, typeof
 from primax_core.extend.dimensions import Dimension, index, slice_bounds
 
 _DYNAMIC_SLICE: Final = type(ds(0, 1))
@@ -166,8 +166,7 @@ def _known_position(i: int, size: int, axis: int, operands: list[Any]) -> tuple[
 
 
 _FAR: Final = 2**31
-_positions: dict[tuple[Any, int], Array] = {}
-_POSITIONS_KEPT: Final = 4096
+_positions: dict[tuple[Any, int], Array] = bounded_cache()
 
 
 def position_array(i: int) -> Array:
@@ -178,8 +177,6 @@ def position_array(i: int) -> Array:
         if not -_FAR <= i < _FAR:
             raise OverflowError(f"Python int {i} too large to convert to int32")
         found = device_put(np.int32(i))
-        if len(_positions) >= _POSITIONS_KEPT:
-            _positions.clear()
         _positions[key] = found
     return found
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.errors import ConcretizationTypeError
-from primax_core.extend import Array, ShortRoads, Tracer, cast, dtypes, typeof
+from primax_core.extend import Array, FastPath, Tracer, cast, dtypes, typeof
 
 from ._checks import check_arrays, check_out, one_axis, wanted_dtype
 from ._creation import asarray, placed
@@ -61,14 +61,14 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Ar
     return _joined(_stacking, arrays, axis, dtype)
 
 
-def _joined(roads: ShortRoads, arrays: Any, axis: int, dtype: Any) -> Array:
+def _joined(roads: FastPath, arrays: Any, axis: int, dtype: Any) -> Array:
     if type(arrays) in (list, tuple) and type(axis) is int and dtype is None:
-        found: Array | None = roads.quick(axis, *arrays)
+        found: Array | None = roads.lookup(axis, *arrays)
         if found is not None:
             return found
     name = roads.function.__name__
     parts = _parts(name, arrays)
-    return roads.slow(axis, parts, axis=axis, dtype=wanted_dtype(dtype, name))
+    return roads.call(axis, parts, axis=axis, dtype=wanted_dtype(dtype, name))
 
 
 def _parts(name: str, arrays: Any) -> tuple[Any, ...]:
@@ -108,8 +108,8 @@ def _stack(*arrays, axis, dtype):
     return lax.concatenate(rows, at)
 
 
-_concatenation: Final = ShortRoads(_concatenate)
-_stacking: Final = ShortRoads(_stack)
+_concatenation: Final = FastPath(_concatenate)
+_stacking: Final = FastPath(_stack)
 
 
 def hstack(tup: Any, dtype: Any = None) -> Array:

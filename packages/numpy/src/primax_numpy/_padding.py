@@ -10,7 +10,7 @@ import numpy as np
 
 from primax_core import lax, vmap
 from primax_core.errors import ConcretizationTypeError
-from primax_core.extend import Array, ShortRoads, Tracer, dtypes, typeof
+from primax_core.extend import Array, FastPath, Tracer, dtypes, typeof
 from primax_core.extend.dimensions import index, is_static
 
 from ._checks import check_arrays, one_axis
@@ -64,14 +64,14 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Ar
     """
     key = pad_width if not kwargs and mode == "constant" and _plain(pad_width) else None
     if key is not None:
-        found: Array | None = _padding.quick(key, array)
+        found: Array | None = _padding.lookup(key, array)
         if found is not None:
             return found
     check_arrays("pad", array)
     x = asarray(array)
     widths = _widths(pad_width, x.ndim)
     if key is not None:
-        return _padding.slow(key, (x,), widths=widths)
+        return _padding.call(key, (x,), widths=widths)
     if callable(mode):
         return _padded_by(x, widths, mode, kwargs)
     return _padded(x, widths, mode, kwargs)
@@ -229,7 +229,7 @@ def _with_zeros(x, *, widths):
     return lax.pad(x, zero, [(a, b, 0) for a, b in widths]) if widths else x
 
 
-_padding: Final = ShortRoads(_with_zeros)
+_padding: Final = FastPath(_with_zeros)
 
 
 @compiled("widths", name="pad")

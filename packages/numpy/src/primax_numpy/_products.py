@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, ShortRoads, any_number, dtypes, promoted, typeof
+from primax_core.extend import Array, FastPath, any_number, dtypes, promoted, typeof
 from primax_core.extend.dimensions import broadcast_shapes
 
 from ._checks import axes_of, check_arrays, check_out, one_axis
@@ -65,7 +65,7 @@ def matmul(
     """
     simple = precision is None and preferred_element_type is None
     if simple:
-        found: Array | None = _matmuls.quick(None, a, b)
+        found: Array | None = _matmuls.lookup(None, a, b)
         if found is not None:
             return found
     check_arrays("matmul", a, b)
@@ -79,11 +79,11 @@ def matmul(
     if x.ndim > 2 and y.ndim > 2:
         _joint_batch("matmul", x, y, 2, 2)
     if simple:
-        return _matmuls.slow(None, (a, b), precision=None, preferred=None)
+        return _matmuls.call(None, (a, b), precision=None, preferred=None)
     return _matmul(a, b, precision=precision, preferred=_wanted(preferred_element_type))
 
 
-_matmuls: Final = ShortRoads(_matmul)
+_matmuls: Final = FastPath(_matmul)
 
 
 def _wanted(preferred: Any) -> Any:
@@ -126,7 +126,7 @@ def dot(
     """
     simple = precision is None and preferred_element_type is None
     if simple:
-        found: Array | None = _dots.quick(None, a, b)
+        found: Array | None = _dots.lookup(None, a, b)
         if found is not None:
             return found
     check_arrays("dot", a, b)
@@ -139,11 +139,11 @@ def dot(
     _check_sizes("dot", x, y, x.shape[-1], y.shape[axis])
     dims = (((x.ndim - 1,), (axis,)), ((), ()))
     if simple:
-        return _dots.slow(None, (a, b), dimensions=dims)
+        return _dots.call(None, (a, b), dimensions=dims)
     return _contracted(a, b, dimensions=dims, precision=precision, preferred=preferred)
 
 
-_dots: Final = ShortRoads(_contracted)
+_dots: Final = FastPath(_contracted)
 
 
 def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:

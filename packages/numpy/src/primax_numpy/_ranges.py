@@ -9,7 +9,7 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.errors import ConcretizationTypeError
-from primax_core.extend import Array, ShortRoads, Tracer, as_operand, dtypes, typeof
+from primax_core.extend import Array, FastPath, Tracer, as_operand, dtypes, typeof
 from primax_core.extend.dimensions import (
     broadcast_shapes,
     decided,
@@ -135,10 +135,10 @@ def linspace(
     # Numbers as arrays, by whose types the program is remembered.
     bounds = as_operand(start), as_operand(stop)
     key = (num, endpoint)
-    out = _numbers_road.quick(key, *bounds)
+    out = _numbers_road.lookup(key, *bounds)
     if out is None:
         static = _static("linspace", bounds, num, endpoint, dtype, axis)
-        out = _numbers_road.slow(key, bounds, **static)
+        out = _numbers_road.call(key, bounds, **static)
     return placed(out, device)
 
 
@@ -194,7 +194,7 @@ def _numbers(start, stop, *, num, endpoint, computed, dtype, axis):
 
 
 _NUMBERS: Final = (int, float)
-_numbers_road: Final = ShortRoads(_numbers)
+_numbers_road: Final = FastPath(_numbers)
 
 
 def _bounds(start, stop, computed):

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, ShortRoads, Tracer, dtypes, state, typeof
+from primax_core.extend import Array, FastPath, Tracer, dtypes, state, typeof
 from primax_core.extend.dimensions import (
     broadcast_shapes,
     is_size,
@@ -49,7 +49,7 @@ def getitem(x: Array, index: Any) -> Array:
     """``x[index]`` with NumPy's meaning; positions out of bounds take the nearest element."""
     road = _short_key(index) if state.trace is None else None
     if road is not None:
-        out: Array | None = _roads.quick(road[0], x, *road[1])
+        out: Array | None = _roads.lookup(road[0], x, *road[1])
         if out is not None:
             return out
     plan, operands = plan_of(index, x.shape)
@@ -57,7 +57,7 @@ def getitem(x: Array, index: Any) -> Array:
         return x
     if road is None:
         return planned(x, operands, plan)
-    return _roads.slow(road[0], (x, *operands), plan=plan, mode=None, fill_value=None)
+    return _roads.call(road[0], (x, *operands), plan=plan, mode=None, fill_value=None)
 
 
 def _short_key(index: Any) -> tuple[Any, Sequence[Array]] | None:
@@ -157,7 +157,7 @@ def _take(x, *operands, plan, mode, fill_value, sorted_=False, unique=False, wra
     return _gathered(x, operands, parts, mode, fill_value, sorted_, unique, wrap)
 
 
-_roads: Final = ShortRoads(_take)
+_roads: Final = FastPath(_take)
 
 
 def _basic(x, operands, plan: Plan):

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, ShortRoads, dtypes, typeof
+from primax_core.extend import Array, FastPath, dtypes, typeof
 
 from ._checks import axes_of, check_arrays, check_out, one_axis, wanted_dtype
 from ._functions import compiled, given
@@ -27,7 +27,7 @@ from ._reducing import (
 _Op: TypeAlias = Callable[..., Any]
 
 
-def _total_of(name: str, reduce: _Op, combine: _Op, truth: _Op, neutral: int) -> ShortRoads:
+def _total_of(name: str, reduce: _Op, combine: _Op, truth: _Op, neutral: int) -> FastPath:
     """The compiled part of sums and products; ``truth`` is what they are for booleans."""
 
     @compiled("axes", "dtype", "keepdims", name=name)
@@ -39,7 +39,7 @@ def _total_of(name: str, reduce: _Op, combine: _Op, truth: _Op, neutral: int) ->
             out = combine(out, _as(lax.convert_element_type(initial, dtype), wide))
         return kept(_as(out, dtype), axes, keepdims)
 
-    return ShortRoads(general)
+    return FastPath(general)
 
 
 def _as(x: Any, dtype: Any) -> Any:
@@ -47,13 +47,13 @@ def _as(x: Any, dtype: Any) -> Any:
 
 
 def _total(
-    roads: ShortRoads, a: Any, axis: Any, dtype: Any, out: Any, keepdims: Any, initial: Any,
+    roads: FastPath, a: Any, axis: Any, dtype: Any, out: Any, keepdims: Any, initial: Any,
     where: Any, promote_integers: bool,
 ) -> Array:  # fmt: skip
     simple = initial is where is dtype is out is None and promote_integers
     key = short_key(axis, keepdims) if simple else None
     if key is not None:
-        found: Array | None = roads.quick(key, a)
+        found: Array | None = roads.lookup(key, a)
         if found is not None:
             return found
     name = roads.function.__name__
@@ -67,7 +67,7 @@ def _total(
         wanted = int_sum_dtype(aval.dtype) if promote else aval.dtype
     static = {"axes": axes, "dtype": wanted, "keepdims": bool(keepdims)}
     if key is not None:
-        return roads.slow(key, (a,), **static)
+        return roads.call(key, (a,), **static)
     check_initial(name, initial)
     check_where(name, where, aval.shape)
     total: Array = roads.function(*given(a, initial, where), **static)
@@ -113,7 +113,7 @@ def prod(
     return _total(_prod, a, axis, dtype, out, keepdims, initial, where, promote_integers)
 
 
-def _extreme_of(name: str, reduce: _Op, combine: _Op) -> ShortRoads:
+def _extreme_of(name: str, reduce: _Op, combine: _Op) -> FastPath:
     @compiled("axes", "keepdims", name=name)
     def general(a, initial=None, where=None, *, axes, keepdims):
         x = strong(a)
@@ -124,7 +124,7 @@ def _extreme_of(name: str, reduce: _Op, combine: _Op) -> ShortRoads:
             out = combine(out, initial)
         return kept(out, axes, keepdims)
 
-    return ShortRoads(general)
+    return FastPath(general)
 
 
 def _check_not_empty(name: str, shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
@@ -136,11 +136,11 @@ def _check_not_empty(name: str, shape: tuple[int, ...], axes: tuple[int, ...]) -
 
 
 def _extreme(
-    roads: ShortRoads, a: Any, axis: Any, out: Any, keepdims: Any, initial: Any, where: Any
+    roads: FastPath, a: Any, axis: Any, out: Any, keepdims: Any, initial: Any, where: Any
 ) -> Array:
     key = short_key(axis, keepdims) if initial is where is out is None else None
     if key is not None:
-        found: Array | None = roads.quick(key, a)
+        found: Array | None = roads.lookup(key, a)
         if found is not None:
             return found
     name = roads.function.__name__
@@ -156,7 +156,7 @@ def _extreme(
             )
         _check_not_empty(name, aval.shape, axes)
     if key is not None:
-        return roads.slow(key, (a,), axes=axes, keepdims=bool(keepdims))
+        return roads.call(key, (a,), axes=axes, keepdims=bool(keepdims))
     check_initial(name, initial)
     check_where(name, where, aval.shape)
     arrays = given(a, initial, where)
@@ -269,13 +269,13 @@ def _any_of(a, where=None, *, axes, keepdims):
     return kept(lax.reduce_or(masked(is_nonzero(a), where, False), axes), axes, keepdims)
 
 
-_all, _any = ShortRoads(_all_of), ShortRoads(_any_of)
+_all, _any = FastPath(_all_of), FastPath(_any_of)
 
 
-def _truth(roads: ShortRoads, a: Any, axis: Any, out: Any, keepdims: Any, where: Any) -> Array:
+def _truth(roads: FastPath, a: Any, axis: Any, out: Any, keepdims: Any, where: Any) -> Array:
     key = short_key(axis, keepdims) if where is out is None else None
     if key is not None:
-        found: Array | None = roads.quick(key, a)
+        found: Array | None = roads.lookup(key, a)
         if found is not None:
             return found
     name = roads.function.__name__
@@ -284,7 +284,7 @@ def _truth(roads: ShortRoads, a: Any, axis: Any, out: Any, keepdims: Any, where:
     aval = typeof(a)
     static = {"axes": axes_of(axis, aval.ndim), "keepdims": bool(keepdims)}
     if key is not None:
-        return roads.slow(key, (a,), **static)
+        return roads.call(key, (a,), **static)
     check_where(name, where, aval.shape)
     truth: Array = roads.function(*given(a, where), **static)
     return truth

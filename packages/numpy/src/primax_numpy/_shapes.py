@@ -11,7 +11,7 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.errors import InconclusiveDimensionOperation
-from primax_core.extend import Array, ShortRoads, Tracer, typeof
+from primax_core.extend import Array, FastPath, Tracer, typeof
 from primax_core.extend.dimensions import broadcast_shapes, index, is_static, is_symbolic_dim
 
 from ._checks import axes_of, check_arrays, one_axis
@@ -56,7 +56,7 @@ def reshape(
     """
     simple = order == "C" and type(shape) is tuple and not copy and _plain(shape)
     if simple and out_sharding is None:
-        found: Array | None = _reshaping.quick(shape, a)
+        found: Array | None = _reshaping.lookup(shape, a)
         if found is not None:
             return found
     check_arrays("reshape", a)
@@ -71,7 +71,7 @@ def reshape(
     elif order == "F":
         out = _by_columns(a, shape=target)
     elif simple:
-        out = _reshaping.slow(shape, (a,), shape=target)
+        out = _reshaping.call(shape, (a,), shape=target)
     else:
         out = lax.reshape(a, target)
     return placed(out, None, out_sharding)
@@ -89,7 +89,7 @@ def _reshape(x, *, shape):
     return lax.reshape(x, shape)
 
 
-_reshaping: Final = ShortRoads(_reshape)
+_reshaping: Final = FastPath(_reshape)
 
 
 @compiled("shape", name="reshape")

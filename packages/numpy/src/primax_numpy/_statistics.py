@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, ShortRoads, dtypes, is_operand, typeof
+from primax_core.extend import Array, FastPath, dtypes, is_operand, typeof
 from primax_core.extend.dimensions import size_as
 
 from ._checks import axes_of, check_arrays, check_out, wanted_dtype
@@ -61,7 +61,7 @@ def _mean_of(a, where=None, *, axes, dtype, keepdims):
     return kept(lax.convert_element_type(out, dtype), axes, keepdims)
 
 
-_mean: Final = ShortRoads(_mean_of)
+_mean: Final = FastPath(_mean_of)
 
 
 def mean(
@@ -81,7 +81,7 @@ def mean(
     """
     key = short_key(axis, keepdims) if dtype is out is where is None else None
     if key is not None:
-        found: Array | None = _mean.quick(key, a)
+        found: Array | None = _mean.lookup(key, a)
         if found is not None:
             return found
     check_arrays("mean", a)
@@ -90,7 +90,7 @@ def mean(
     wanted = wanted_dtype(dtype, "mean") or float_of(aval.dtype)
     static = {"axes": axes_of(axis, aval.ndim), "dtype": wanted, "keepdims": bool(keepdims)}
     if key is not None:
-        return _mean.slow(key, (a,), **static)
+        return _mean.call(key, (a,), **static)
     check_where("mean", where, aval.shape)
     average: Array = _mean.function(*given(a, where), **static)
     return average
@@ -129,8 +129,8 @@ def _std_of(*arrays, **static):
 
 
 _STATIC: Final = ("axes", "dtype", "keepdims", "result", "less")
-_var: Final = ShortRoads(compiled(*_STATIC, name="var")(_var_of))
-_std: Final = ShortRoads(compiled(*_STATIC, name="std")(_std_of))
+_var: Final = FastPath(compiled(*_STATIC, name="var")(_var_of))
+_std: Final = FastPath(compiled(*_STATIC, name="std")(_std_of))
 
 
 def check_variance(
@@ -184,14 +184,14 @@ def correction_of(name: str, ddof: Any, correction: Any) -> Any:
 
 
 def _spread(
-    roads: ShortRoads, a: Any, axis: Any, dtype: Any, out: Any, ddof: Any, keepdims: Any,
+    roads: FastPath, a: Any, axis: Any, dtype: Any, out: Any, ddof: Any, keepdims: Any,
     where: Any, mean: Any, correction: Any,
 ) -> Array:  # fmt: skip
     simple = dtype is out is where is mean is correction is None and type(ddof) is int
     key = short_key(axis, keepdims) if simple else None
     if key is not None:
         key = (*key, ddof)
-        found: Array | None = roads.quick(key, a)
+        found: Array | None = roads.lookup(key, a)
         if found is not None:
             return found
     name = roads.function.__name__
@@ -200,7 +200,7 @@ def _spread(
     known = type(less) in (int, float)
     static |= {"keepdims": bool(keepdims), "less": float(less) if known else None}
     if key is not None:
-        return roads.slow(key, (a,), **static)
+        return roads.call(key, (a,), **static)
     spread: Array = roads.function(*given(a, where, mean, None if known else less), **static)
     return spread
 

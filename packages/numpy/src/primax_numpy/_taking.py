@@ -8,7 +8,7 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.errors import ConcretizationTypeError
-from primax_core.extend import Array, ShortRoads, Tracer, cast, dtypes, typeof
+from primax_core.extend import Array, FastPath, Tracer, cast, dtypes, typeof
 
 from ._checks import check_arrays, check_out, one_axis
 from ._creation import asarray
@@ -59,7 +59,7 @@ def take(
     plain = fill_value is out is None and unique_indices is indices_are_sorted is False
     key = (type(axis), axis, mode) if plain else None
     if key is not None:
-        found: Array | None = _taking.quick(key, a, indices)
+        found: Array | None = _taking.lookup(key, a, indices)
         if found is not None:
             return found
     check_arrays("take", a, indices)
@@ -89,7 +89,7 @@ def take(
     }
     if key is None:
         return _take(a, indices, **static)
-    return _taking.slow(key, (a, indices), **static)
+    return _taking.call(key, (a, indices), **static)
 
 
 @compiled("axis", "mode", "unique", "in_order", "fill")
@@ -113,7 +113,7 @@ def _take(a, indices, *, axis, mode, unique, in_order, fill):
     )  # fmt: skip
 
 
-_taking: Final = ShortRoads(_take)
+_taking: Final = FastPath(_take)
 
 
 def _numbers(indices):
@@ -164,7 +164,7 @@ def take_along_axis(
     plain = fill_value is None and (mode is None or type(mode) is str)
     key = (type(axis), axis, mode, bool(wrap_negative_indices)) if plain else None
     if key is not None:
-        found: Array | None = _along.quick(key, arr, indices)
+        found: Array | None = _along.lookup(key, arr, indices)
         if found is not None:
             return found
     check_arrays("take_along_axis", arr, indices)
@@ -180,7 +180,7 @@ def take_along_axis(
     }
     if key is None or axis is None:
         return _take_along_axis(x, index, **static)
-    return _along.slow(key, (x, index), **static)
+    return _along.call(key, (x, index), **static)
 
 
 def _aligned(name: str, arr: Any, indices: Any, axis: Any) -> tuple[Any, Any, int]:
@@ -238,7 +238,7 @@ def _take_along_axis(x, index, *, axis, mode, fill, wrap):
     return lax.gather(x, index, numbers, sizes, mode=mode, fill_value=fill)
 
 
-_along: Final = ShortRoads(_take_along_axis)
+_along: Final = FastPath(_take_along_axis)
 
 
 def put_along_axis(

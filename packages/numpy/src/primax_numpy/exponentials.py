@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from primax_core import custom_jvp, lax
-from primax_core.extend import ShortRoads, inexact, promoted, same_rank, typeof
+from primax_core.extend import FastPath, inexact, promoted, same_rank, typeof
 
 from ._shapes import broadcast_arrays, broadcast_to
 from .declaring import axes_of, check_arrays, compiled, is_complex, strong
@@ -108,7 +108,7 @@ def logsumexp(
     signed, keepdims = bool(return_sign), bool(keepdims)
     simple = b is where is None and not signed and (axis is None or type(axis) is int)
     if simple:
-        found: Any = _logsumexps.quick((axis, keepdims), a)
+        found: Any = _logsumexps.lookup((axis, keepdims), a)
         if found is not None:
             return found
     operands = [a] if b is None else [a, b]
@@ -118,11 +118,11 @@ def logsumexp(
     arrays = (a, b, where) if where is not None else operands
     static = {"axes": axes_of(axis, len(shape)), "keepdims": keepdims, "signed": signed}
     if simple:
-        return _logsumexps.slow((axis, keepdims), (a,), **static)
+        return _logsumexps.call((axis, keepdims), (a,), **static)
     return log_sum(*arrays, **static)
 
 
-_logsumexps: Final = ShortRoads(log_sum)
+_logsumexps: Final = FastPath(log_sum)
 
 
 # The logistic function

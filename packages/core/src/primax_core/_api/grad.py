@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._base import pytree
+from .._base import caches, pytree
 from .._base.source import api_boundary_of
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
@@ -62,7 +62,7 @@ def value_and_grad(
     return value_and_grad_fun
 
 
-_ones: dict = {}
+_ones: dict = caches.bounded_cache()
 
 
 def _one_of(aval: ShapedArray) -> Literal:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._base import pytree
+from .._base import caches, pytree
 from .._base.config import state
 from .._base.source import api_boundary_of
 from .._engine.results import as_result
@@ -203,7 +203,7 @@ def directions_of(leaves: Sequence[Any]) -> list[np.ndarray]:
     return found
 
 
-_kept: dict[tuple, list] = {}
+_kept: dict[tuple, list] = caches.bounded_cache(256)
 
 
 def basis(leaves: Sequence[Any], tree):

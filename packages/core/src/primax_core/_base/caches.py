@@ -1,18 +1,20 @@
-"""All caches of the library, so that one call can empty them."""
+"""The registry of caches: every module-level cache is bounded and is emptied by one call."""
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from .locks import new_lock
 
 _clearers: list[Callable[[], None]] = []
+_caches: Final[list[Bounded]] = []
+T = TypeVar("T")
 
 
 def register(clear: Callable[[], None]) -> Callable[[], None]:
-    """Have ``clear`` called whenever all caches are to be emptied; usable as a decorator."""
+    """Register a function that empties a cache; usable as a decorator."""
     _clearers.append(clear)
     return clear
 
@@ -20,20 +22,55 @@ def register(clear: Callable[[], None]) -> Callable[[], None]:
 register_cache = register
 
 
+def bounded_cache(limit: int = 4096) -> Bounded:
+    """A new module-level cache: bounded, and emptied by :func:`clear_all`.
+
+    Arrays among its values count as the library's own: ``live_arrays`` leaves them out.
+    """
+    cache = Bounded()
+    cache.limit = limit
+    _caches.append(cache)
+    return cache
+
+
+def memoize(limit: int = 4096) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """``functools.lru_cache`` with registration: :func:`clear_all` empties it."""
+    from functools import lru_cache
+
+    def decorate(fun: Callable[..., T]) -> Callable[..., T]:
+        cached = lru_cache(maxsize=limit)(fun)
+        register(cached.cache_clear)
+        return cached
+
+    return decorate
+
+
 def clear_all() -> None:
-    """Empty every cache. Values in use stay valid; what was cached is made again when needed."""
+    """Empty every cache. Values in use stay valid; what was cached is computed again on demand."""
     for clear in _clearers:
         clear()
+    for cache in _caches:
+        cache.clear()
+
+
+def cached_values() -> list[Any]:
+    """The values of all module-level caches."""
+    values: list[Any] = []
+    for cache in _caches:
+        values.extend(list(cache.values()))
+    return values
 
 
 class Bounded(dict):
-    """A dict of what can be made again: it forgets its oldest entry for one too many."""
+    """A dict of values that can be computed again: at its limit it drops the oldest entry."""
 
-    __slots__ = ()
-    LIMIT = 4096
+    __slots__ = ("limit",)
+
+    def __init__(self) -> None:
+        self.limit: int = 4096
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if len(self) >= self.LIMIT and key not in self:
+        if len(self) >= self.limit and key not in self:
             try:
                 self.pop(next(iter(self)), None)
             except (RuntimeError, StopIteration):
@@ -42,10 +79,12 @@ class Bounded(dict):
 
 
 class Lenient(Bounded):
-    """The same, for keys that may not be hashable: those are never found, and not kept."""
+    """A bounded dict that ignores keys which are not hashable."""
 
     __slots__ = ()
-    LIMIT = 512
+
+    def __init__(self) -> None:
+        self.limit = 512
 
     def get(self, key: Any, default: Any = None) -> Any:
         try:
@@ -63,8 +102,8 @@ class Lenient(Bounded):
 class OfFunctions:
     """A dict for each function, kept no longer than the function and emptied with all caches.
 
-    What is kept for a function may refer to it, as the program of a function with a custom
-    derivative does, and then neither would ever die; so only the newest are kept.
+    A dict may refer to its function, as the jaxpr of a function with a custom derivative does, and
+    then neither would be freed; so only the newest dicts are kept.
     """
 
     def __init__(self, kept: int = 2048):
@@ -74,7 +113,7 @@ class OfFunctions:
         register(self.clear)
 
     def of(self, fun: Any) -> dict:
-        """The dict of a function; a new one for what cannot be hashed or referred to weakly."""
+        """The dict of a function; a new one if it is not hashable or weakly referable."""
         try:
             cache = self._dicts.get(fun)
             if cache is None:
@@ -87,7 +126,7 @@ class OfFunctions:
         return cache
 
     def clear(self) -> None:
-        """Empty the dicts, which their users may hold."""
+        """Empty the dicts, which callers may still hold."""
         with self._lock:
             dicts = list(self._dicts.values())
         for cache in dicts:

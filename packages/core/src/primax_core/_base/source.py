@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
+from . import caches
 from .config import state
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -45,7 +46,7 @@ _STDLIB_HELPERS: Final = tuple(
 )
 _internal_prefixes: tuple[str, ...] = (_PACKAGE, *_STDLIB_HELPERS)
 # By file name and not by code object: strings keep their hash, code objects compute theirs anew.
-_is_internal: Final[dict[str, bool]] = {}
+_is_internal: Final[dict[str, bool]] = caches.bounded_cache()
 
 
 def register_internal_path(path: str) -> None:

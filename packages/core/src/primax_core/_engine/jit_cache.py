@@ -22,10 +22,8 @@ from .._runtime import dispatch
 from .._runtime.dispatch import (
     Executable,
     as_operand,
-    collect_garbage,
-    explain_failure,
-    garbage_is_due,
 )
+from .._runtime.launch import launch
 from .._trace.axes import axis_env
 from .._trace.core import RefTypeError, Tracer, typeof
 from .._trace.reference_ops import references
@@ -88,7 +86,7 @@ class Staged:
 
     __slots__ = (
         "fun", "name", "inline", "options", "compile", "traced", "entries", "debug", "on_miss",
-        "short_roads", "__weakref__",
+        "fast_entries", "__weakref__",
     )  # fmt: skip
 
     def __init__(
@@ -112,7 +110,7 @@ class Staged:
         self.entries: dict[Any, Entry] = caches.Bounded()
         self.debug = debug
         self.on_miss = on_miss
-        self.short_roads: dict[Any, Entry] = caches.Bounded()
+        self.fast_entries: dict[Any, Entry] = caches.Bounded()
         _all.add(self)
 
     # Tracing
@@ -262,7 +260,7 @@ class Staged:
         """Forget programs and executables."""
         self.traced.clear()
         self.entries.clear()
-        self.short_roads.clear()
+        self.fast_entries.clear()
 
 
 def _any_tracer(leaves) -> bool:
@@ -346,15 +344,15 @@ def _compile_for(name: str):
     return lambda jaxpr, specs: dispatch.compile_jaxpr(jaxpr, specs, name=name)
 
 
-# What is brought to the device on the short road too.
+# Types that the fast path converts to arrays.
 _ON_HOST = frozenset((float, int, bool, complex, np.ndarray, np.float32, np.int32, np.bool_))
 
 
 def make_front(
     staged: Staged, fun: Callable, static: frozenset, check: Callable[..., None] | None = None
 ) -> Callable:
-    """The callable of a library function, with the short road for concrete arrays first."""
-    short_roads = staged.short_roads
+    """The callable of a library function, with the fast path for concrete arrays first."""
+    fast_entries = staged.fast_entries
 
     def call(*args, **kwargs):
         key, arrays = None, args
@@ -373,19 +371,11 @@ def make_front(
                 else:
                     key = (state.key, *specs)
                 try:
-                    entry = short_roads.get(key)
+                    entry = fast_entries.get(key)
                 except TypeError:  # an array among the keyword arguments
                     entry = key = None
                 if entry is not None:
-                    if garbage_is_due():
-                        collect_garbage()
-                    try:
-                        outs = entry.execute([a._buf for a in arrays]).consume_with_handlers(
-                            entry.handlers
-                        )
-                    except Exception as e:
-                        explain_failure(e, arrays, staged.name)
-                        raise
+                    outs = launch(entry, [a._buf for a in arrays], arrays, staged.name)
                     return outs[0] if entry.single else _unflatten(entry.out_tree, outs)
         try:
             if check is not None:
@@ -399,7 +389,7 @@ def make_front(
         if key is not None and len(leaves) == len(args):
             entry = staged.entries.get((state.key, static_key, in_tree, *specs))
             if entry is not None and entry.plain:
-                short_roads[key] = entry
+                fast_entries[key] = entry
         return out
 
     call.__name__ = call.__qualname__ = fun.__name__

@@ -10,6 +10,7 @@ from typing import Any, Final
 import ml_dtypes
 import numpy as np
 
+from .._base import caches
 from .._base.config import state
 from .._base.source import warn
 
@@ -248,7 +249,7 @@ def _int_range(dtype: Any) -> tuple[int, int]:
     return found
 
 
-_int_ranges: Final[dict[Any, tuple[int, int]]] = {}
+_int_ranges: Final[dict[Any, tuple[int, int]]] = caches.bounded_cache()
 
 
 # Values and their types
@@ -356,12 +357,11 @@ def issubdtype(a: Any, b: Any) -> bool:
         return _issubdtype(a, b)
     if found is None:
         found = _issubdtype(a, b)
-        if len(_issubdtype_cache) < 4096:
-            _issubdtype_cache[a, b] = found
+        _issubdtype_cache[a, b] = found
     return found
 
 
-_issubdtype_cache: Final[dict[tuple[Any, Any], bool]] = {}
+_issubdtype_cache: Final[dict[tuple[Any, Any], bool]] = caches.bounded_cache()
 
 
 def _issubdtype(a: Any, b: Any) -> bool:

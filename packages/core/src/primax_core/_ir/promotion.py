@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from .._base import caches
 from .._base.config import state
 from . import element_types as dtypes
 from .element_types import (
@@ -61,7 +62,7 @@ _STRICT: Final[dict[Any, tuple[Any, ...]]] = {
 }
 _EDGES: Final = {"standard": _STANDARD, "strict": _STRICT}
 
-_reachable: Final[dict[tuple[str, Any], frozenset[Any]]] = {}
+_reachable: Final[dict[tuple[str, Any], frozenset[Any]]] = caches.bounded_cache()
 
 
 def _upper_bounds(mode: str, node: Any) -> frozenset[Any]:
@@ -108,7 +109,7 @@ def _no_path(mode: str, nodes: Sequence[Any]) -> str:
     return f"{text}. {reason}; cast the inputs yourself, for example with x.astype('{example}')."
 
 
-_results: Final[dict[Any, tuple[Any, bool]]] = {}
+_results: Final[dict[Any, tuple[Any, bool]]] = caches.bounded_cache()
 
 
 def lattice_result(

@@ -36,9 +36,8 @@ _loaded: weakref.WeakValueDictionary[tuple, Loaded] = weakref.WeakValueDictionar
 _latest: dict[tuple, Loaded] = {}
 _LATEST_KEPT = 64
 # The digests of modules that programs were seen to lower to, by the programs' keys and devices.
-_digests: dict[tuple, bytes] = caches.Bounded()
+_digests: dict[tuple, bytes] = caches.bounded_cache()
 caches.register(_latest.clear)
-caches.register(_digests.clear)
 
 _guards: list[Callable[[Any], None]] = []
 

@@ -14,6 +14,7 @@ from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _stablehlo
 from jaxlib.mlir.dialects import func, stablehlo
 
+from .._base import caches
 from .._ir import dtypes
 from .._ir.symbolic_dims import Dimension, is_static
 from .._runtime.array import physical
@@ -54,7 +55,7 @@ def sdy() -> Any:
 unknown_location: ir.Location = ir.Location.unknown(context)
 
 _element_types: dict[Any, Any] = {}
-_tensor_types: dict[tuple, Any] = {}
+_tensor_types: dict[tuple, Any] = caches.bounded_cache()
 
 
 def _make_element_types() -> None:

@@ -33,8 +33,8 @@ from . import module_reader
 STARTING = 60.0
 READING = 4.0, 1e-6  # seconds, and seconds for each byte
 
-_readable: dict[bytes, None] = caches.Bounded()
-_trusted: dict[bytes, None] = caches.Bounded()
+_readable: dict[bytes, None] = caches.bounded_cache()
+_trusted: dict[bytes, None] = caches.bounded_cache()
 
 
 def trust(data: bytes) -> None:

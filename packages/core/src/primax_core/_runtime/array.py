@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from .._base import caches
 from .._base.config import state
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
@@ -462,7 +463,7 @@ def default_sharding() -> SingleDeviceSharding:
     return found
 
 
-_default_shardings: dict[Any, SingleDeviceSharding] = {}
+_default_shardings: dict[Any, SingleDeviceSharding] = caches.bounded_cache(256)
 
 
 def move(

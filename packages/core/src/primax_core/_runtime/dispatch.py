@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -27,24 +26,13 @@ from .._trace.donation import notify_donation
 from .._trace.reference_ops import references
 from .._trace.staging import eval_jaxpr, stage
 from .array import ArrayImpl, Spec, default_sharding, move, put, spec_of
-from .array_text import deleted_text
-from .failures import explained
 from .in_flight import effectful
 from .jaxlib_errors import JaxRuntimeError
-from .jaxlib_versions import collect_garbage
+from .launch import explain_failure, launch
 
 impl: Final[RuleKind[Callable[..., Any]]] = RuleKind("impl", "(*arrays, **params) -> array")
 """What an operation does eagerly in Python, for those that XLA does not compute: moving an array
 to a device, say. It gets concrete arrays, and is optional."""
-
-
-_EXECUTIONS_BETWEEN_COLLECTIONS: Final = 256
-garbage_is_due: Final[Callable[[], bool]] = itertools.cycle(
-    (True,) + (False,) * (_EXECUTIONS_BETWEEN_COLLECTIONS - 1)
-).__next__
-"""Asked at each execution. jaxlib notes the Python stack of every one and may drop the note in a
-thread of its own, where it cannot be freed: it lies there until somebody calls
-``collect_garbage``."""
 
 
 Watch = Callable[[Sequence[Any]], Callable[[Sequence[Any]], None]]
@@ -151,13 +139,7 @@ class Executable:
             bufs = self.consts + bufs
         if self.donated:
             self._check_donations(args)
-        if garbage_is_due():
-            collect_garbage()
-        try:
-            outs = self.execute(bufs).consume_with_handlers(self.handlers)
-        except Exception as e:
-            explain_failure(e, args, self.name)
-            raise
+        outs = launch(self, bufs, args, self.name)
         if self.checked:
             check_values(outs, self.name, self.program, args)
         if done is not None:
@@ -213,24 +195,9 @@ def install_fault_finder(fun: Callable[[Jaxpr, Sequence[ArrayImpl], str], str | 
     find_fault = fun
 
 
-def explain_failure(error, args, name: str) -> None:
-    """Raise the named error where an argument was deleted, or a callback raised."""
-    if error is not None and (told := explained(error)) is not error:
-        raise told from told.__cause__
-    for i, a in enumerate(args):
-        if a._buf.is_deleted():
-            raise RuntimeError(
-                f"{deleted_text(a._spec.aval)} It is argument number {i} of "
-                f"{name or 'the operation'}: it was donated to an earlier call or deleted. Use the "
-                "result of that call, or do not donate it."
-            ) from error
-
-
 # Operands
 
-_scalars: dict[tuple, ArrayImpl] = {}
-_SCALARS_KEPT = 4096
-caches.register(_scalars.clear)
+_scalars: dict[tuple, ArrayImpl] = caches.bounded_cache()
 
 
 def as_operand(x: Any) -> ArrayImpl:
@@ -267,15 +234,8 @@ def _scalar(x, aval, kind) -> ArrayImpl:
         with np.errstate(over="ignore"):
             found = put(np.asarray(x).astype(aval.dtype), aval=aval)
         if x == x and aval.dtype.kind != "c":
-            if len(_scalars) >= _SCALARS_KEPT:
-                _scalars.clear()
             _scalars[key] = found
     return found
-
-
-def kept_scalars() -> list[ArrayImpl]:
-    """The arrays that stand for Python and NumPy scalars met so far."""
-    return list(_scalars.values())
 
 
 def check_range(x, aval) -> None:
@@ -304,8 +264,7 @@ def install_compiler(fun: Callable) -> None:
     compile_jaxpr = fun
 
 
-_copies: dict[tuple, Executable] = caches.Bounded()
-caches.register(_copies.clear)
+_copies: dict[tuple, Executable] = caches.bounded_cache()
 
 
 def relaid(array: ArrayImpl, layout: Any) -> ArrayImpl:

@@ -1,12 +1,14 @@
-"""Which arrays exist."""
+"""The arrays that exist."""
 
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterable, Iterator
+from typing import Any
 
+from .._base.caches import cached_values
 from .array import ArrayImpl
 from .devices import client_of
-from .dispatch import kept_scalars
 
 
 def live_arrays(platform: str | None = None) -> list[ArrayImpl]:
@@ -19,7 +21,7 @@ def live_arrays(platform: str | None = None) -> list[ArrayImpl]:
       RuntimeError: if there is no such platform.
     """
     client = client_of(platform)
-    own = {id(a) for a in kept_scalars()}
+    own = {id(x) for x in _flat(cached_values())}
     return [
         x
         for x in gc.get_objects()
@@ -29,3 +31,11 @@ def live_arrays(platform: str | None = None) -> list[ArrayImpl]:
         and x.sharding._devices[0].client is client
         and id(x) not in own
     ]
+
+
+def _flat(values: Iterable[Any]) -> Iterator[Any]:
+    for value in values:
+        if type(value) in (list, tuple):
+            yield from value
+        else:
+            yield value

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from jaxlib import _jax
 
+from .._base import caches
 from .._ir.avals import ShapedArray
 
 # MLIR's name of the type, that of the type it is read as, and that type.
@@ -23,7 +24,7 @@ _READ_AS = {
     "float4_e2m1fn": ("f4E2M1FN", *_FLOAT),
 }
 
-_readers: dict[tuple, tuple[Any, Any]] = {}
+_readers: dict[tuple, tuple[Any, Any]] = caches.bounded_cache(256)
 
 
 def read_packed(buf: Any, result_handler: Callable) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from .._base import source
+from .._base import caches, source
 from .._base.config import state
 from .._ir import rules as rule_kinds
 from .._ir.jaxpr import DebugInfo, Jaxpr
@@ -50,7 +50,8 @@ class Axis:
         return f"Axis(size={self.size}, name={self.name!r})"
 
 
-_examples: dict[tuple, Any] = {}  # types of one example, by the batch's type and mapped axis
+# Types of one example, by the type of the batch and the mapped axis.
+_examples: dict[tuple, Any] = caches.bounded_cache()
 
 
 class VmapTracer(Tracer):

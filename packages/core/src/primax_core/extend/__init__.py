@@ -127,6 +127,7 @@ from .._trace.staging import StagingTrace as StagingTrace
 from .._transform.batching import BatchTrace as BatchTrace
 
 # Arrays, library functions, places
+from .._base.caches import bounded_cache as bounded_cache
 from .._base.caches import register_cache as register_cache
 from .._base.config import state as state
 from .._base.source import fold_traceback as fold_traceback
@@ -155,13 +156,14 @@ from ..lax.promotion import same_rank as same_rank
 from ..lax.random_bits import random_clone_p as random_clone_p
 from ..lax.random_bits import random_unwrap_p as random_unwrap_p
 from ..lax.random_bits import random_wrap_p as random_wrap_p
-from .fast_path import ShortRoads as ShortRoads
+from .fast_path import FastPath as FastPath
 
 # The version of this API
 from .versions import API_VERSION as API_VERSION
 from .versions import requires as requires
 
 _RENAMED: Final = {
+    "ShortRoads": "FastPath",
     "backward": "transpose_direct",
     "finished": "as_result",
     "map_programs": "map_jaxprs",

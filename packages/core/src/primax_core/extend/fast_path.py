@@ -1,8 +1,8 @@
-"""Short roads: executables found by a key of the caller's own.
+"""Fast paths: executables of a library function found by a key of the caller's own.
 
 A library function finds its executable by the types of its arguments and by its static parameters,
-which the caller has worked out from what it was given. Where that work costs more than running the
-executable does, a caller remembers the executable under what it was given instead.
+which the caller computes from its own arguments. If that takes longer than the execution, a caller
+keeps the executable under its own arguments instead.
 """
 
 from __future__ import annotations
@@ -13,70 +13,69 @@ from typing import Any, Final
 
 from .._base import caches
 from .._base.config import state
-from .._runtime.dispatch import as_operand, collect_garbage, garbage_is_due
+from .._runtime.dispatch import as_operand
+from .._runtime.launch import launch
 from .._trace.array import Array
 
-_KEPT: Final = 4096
-_all: Final[weakref.WeakSet[ShortRoads]] = weakref.WeakSet()
+_all: Final[weakref.WeakSet[FastPath]] = weakref.WeakSet()
 
 
 @caches.register
 def _clear_all() -> None:
-    for roads in list(_all):
-        roads.clear()
+    for path in list(_all):
+        path.clear()
 
 
-class ShortRoads:
-    """The executables of a library function by keys of the caller's.
+class FastPath:
+    """The dispatch cache of a library function, by keys of the caller's choice.
 
     Args:
       function: a :func:`library_function` with one result.
 
     >>> from primax_core import device_put, lax
     >>> from primax_core.extend import library_function
-    >>> power = ShortRoads(library_function(lax.integer_pow, static_argnames=("y",)))
+    >>> power = FastPath(library_function(lax.integer_pow, static_argnames=("y",)))
     >>> x = device_put(3.0)
-    >>> power.quick("cubed", x) is None  # not met before
+    >>> power.lookup("cubed", x) is None  # the first call
     True
-    >>> float(power.slow("cubed", (x,), y=3)), float(power.quick("cubed", x))
+    >>> float(power.call("cubed", (x,), y=3)), float(power.lookup("cubed", x))
     (27.0, 27.0)
     """
 
-    __slots__ = ("__weakref__", "_found", "function")
+    __slots__ = ("__weakref__", "_entries", "function")
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function: Callable[..., Any] = function
-        self._found: dict[Any, Any] = {}
+        self._entries: dict[Any, Any] = caches.Bounded()
         _all.add(self)
 
     def clear(self) -> None:
-        """Forget all roads."""
-        self._found.clear()
+        """Drop all entries."""
+        self._entries.clear()
 
-    def quick(self, key: Hashable, *arrays: Any) -> Any:
-        """The result on concrete arrays, or ``None``: while tracing, for an unknown key, or where
-        running fails (the slow road says why).
+    def lookup(self, key: Hashable, *arrays: Any) -> Any:
+        """The result on concrete arrays, or ``None`` while tracing and for an unknown key.
 
         Args:
-          key: equal for calls of equal static parameters. Beware that ``1 == 1.0 == True``.
+          key: equal for calls with equal static parameters. Note that ``1 == 1.0 == True``.
+
+        Raises:
+          RuntimeError: if an array was deleted or donated.
         """
         if state.trace is not None:
             return None
         try:
             try:
-                road = self._found[state.key, key, *[x._spec for x in arrays]]
-            except AttributeError:  # a number, or an array of NumPy's
+                entry = self._entries[state.key, key, *[x._spec for x in arrays]]
+            except AttributeError:  # a number, or a NumPy array
                 arrays = tuple([as_operand(x) for x in arrays])
-                road = self._found[state.key, key, *[x._spec for x in arrays]]
-            bufs = [x._buf for x in arrays]
-            if garbage_is_due():
-                collect_garbage()
-            return road.execute(bufs).consume_with_handlers(road.handlers)[0]
-        except Exception:
+                entry = self._entries[state.key, key, *[x._spec for x in arrays]]
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
             return None
+        return launch(entry, [x._buf for x in arrays], arrays, self.function.__name__)[0]
 
-    def slow(self, key: Hashable, arrays: tuple[Any, ...], /, **static: Any) -> Array:
-        """Call the function, and remember how under ``key``."""
+    def call(self, key: Hashable, arrays: tuple[Any, ...], /, **static: Any) -> Array:
+        """Call the function, and keep its executable under ``key``."""
         out: Array = self.function(*arrays, **static)
         if state.trace is None:
             self._remember(key, arrays, static)
@@ -90,8 +89,11 @@ class ShortRoads:
         # The key under which `make_front` keeps this call.
         values = tuple(static.values())
         types = (tuple(static), values, tuple(map(type, values))) if static else ()
-        road = self.function.staged.short_roads.get((state.key, *types, *specs))  # type: ignore[attr-defined]
-        if road is not None and road.single:
-            if len(self._found) >= _KEPT:
-                self._found.clear()
-            self._found[state.key, key, *specs] = road
+        staged = self.function.staged  # type: ignore[attr-defined]
+        entry = staged.fast_entries.get((state.key, *types, *specs))
+        if entry is not None and entry.single:
+            self._entries[state.key, key, *specs] = entry
+
+    # Names of versions 1.0 to 1.3 of the extension API.
+    quick = lookup
+    slow = call

@@ -26,12 +26,12 @@ from .elementwise import (
     elementwise_batching,
     elementwise_lowering,
     elementwise_samples,
+    fast_path,
     filled,
     full_of,
     joint_shape,
     linear,
     scalar_like,
-    short_road,
     sum_to,
     to_shape,
     unary,
@@ -53,13 +53,13 @@ sub_p: Final = binary("sub", _NUMBER, lambda x, y: hlo.subtract(x, y))
 elementwise(add_any_p, lambda ctx, x, y: hlo.add(x, y), _NUMBER)
 
 
-@short_road(neg_p)
+@fast_path(neg_p)
 def neg(x: ArrayLike) -> Array:
     """Elements with their sign changed; unsigned integers wrap."""
     return neg_p.bind(x)
 
 
-@short_road(add_p)
+@fast_path(add_p)
 def add(x: ArrayLike, y: ArrayLike) -> Array:
     """Sums of elements.
 
@@ -75,7 +75,7 @@ def add(x: ArrayLike, y: ArrayLike) -> Array:
     return add_p.bind(x, y)
 
 
-@short_road(sub_p)
+@fast_path(sub_p)
 def sub(x: ArrayLike, y: ArrayLike) -> Array:
     """Differences of elements; dtypes and shapes as for :func:`add`."""
     return sub_p.bind(x, y)
@@ -118,7 +118,7 @@ mul_p: Final = Primitive("mul")
 hide_defaults("mul", out_dtype=None)
 
 
-@short_road(mul_p)
+@fast_path(mul_p)
 def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Array:
     """Products of elements; dtypes and shapes as for :func:`add`.
 
@@ -175,7 +175,7 @@ def _emit_square(ctx, x):
 square_p: Final = unary("square", _NUMBER, _emit_square)
 
 
-@short_road(square_p)
+@fast_path(square_p)
 def square(x: ArrayLike) -> Array:
     """Squares of elements."""
     return square_p.bind(x)
@@ -192,7 +192,7 @@ def _emit_one_minus_square(ctx, x):
 one_minus_square_p: Final = unary("one_minus_square", ("inexact",), _emit_one_minus_square)
 
 
-@short_road(one_minus_square_p)
+@fast_path(one_minus_square_p)
 def one_minus_square(x: ArrayLike) -> Array:
     """``1 - x²``, computed as ``(1 + x)(1 - x)`` so that it is accurate near 1 and -1."""
     return one_minus_square_p.bind(x)
@@ -217,7 +217,7 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
     return integer_pow_p.bind(x, y=operator.index(y))
 
 
-@short_road(integer_pow_p, y=-1)
+@fast_path(integer_pow_p, y=-1)
 def reciprocal(x: ArrayLike) -> Array:
     """``1 / x`` for inexact elements."""
     return integer_pow(x, -1)
@@ -271,7 +271,7 @@ def _integer_pow_jvp(primals, tangents, *, y):
 div_p: Final = binary("div", _NUMBER, lambda x, y: hlo.divide(x, y))
 
 
-@short_road(div_p)
+@fast_path(div_p)
 def div(x: ArrayLike, y: ArrayLike) -> Array:
     """Quotients of elements; dtypes and shapes as for :func:`add`.
 
@@ -322,7 +322,7 @@ max_p: Final = _extremum("max", "maximum", "GT")
 min_p: Final = _extremum("min", "minimum", "LT")
 
 
-@short_road(max_p)
+@fast_path(max_p)
 def max(x: ArrayLike, y: ArrayLike) -> Array:
     """The larger of two elements, NaN where one is NaN; dtypes and shapes as for :func:`add`.
 
@@ -332,7 +332,7 @@ def max(x: ArrayLike, y: ArrayLike) -> Array:
     return max_p.bind(x, y)
 
 
-@short_road(min_p)
+@fast_path(min_p)
 def min(x: ArrayLike, y: ArrayLike) -> Array:
     """The smaller of two elements, NaN where one is NaN; otherwise as :func:`max`."""
     return min_p.bind(x, y)

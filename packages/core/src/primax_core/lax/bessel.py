@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from .._trace.array import Array
 from .computed_in_float64 import Real, chebyshev, exp, horner, sign, sqrt, where, wide
-from .elementwise import elementwise_samples, short_road
+from .elementwise import elementwise_samples, fast_path
 
 ArrayLike = Any
 
@@ -62,7 +62,7 @@ bessel_i0e_p: Final = wide("bessel_i0e", _order_0, 1, orders=8, narrow=True, sho
 bessel_i1e_p: Final = wide("bessel_i1e", _order_1, 1, orders=8, narrow=True, short=True)
 
 
-@short_road(bessel_i0e_p)
+@fast_path(bessel_i0e_p)
 def bessel_i0e(x: ArrayLike) -> Array:
     """``exp(-|x|) I0(x)``, with the modified Bessel function of order 0.
 
@@ -72,7 +72,7 @@ def bessel_i0e(x: ArrayLike) -> Array:
     return bessel_i0e_p.bind(x)
 
 
-@short_road(bessel_i1e_p)
+@fast_path(bessel_i1e_p)
 def bessel_i1e(x: ArrayLike) -> Array:
     """``exp(-|x|) I1(x)``, with the modified Bessel function of order 1.
 

@@ -11,7 +11,7 @@ from .._ir import dtypes
 from .._ir.primitive import Primitive
 from .._lower.lazy import hlo, mlir, shaped
 from .._trace.array import Array
-from .elementwise import binary, elementwise, elementwise_samples, no_derivative, short_road, unary
+from .elementwise import binary, elementwise, elementwise_samples, fast_path, no_derivative, unary
 
 ArrayLike = Any
 
@@ -92,7 +92,7 @@ mulhi_p: Final = _without_derivative(Primitive("mulhi"))
 elementwise(mulhi_p, _emit_mulhi, _INTEGER)
 
 
-@short_road(and_p)
+@fast_path(and_p)
 def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
     """Bits that are set in both operands; of booleans, their conjunction.
 
@@ -102,25 +102,25 @@ def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
     return and_p.bind(x, y)
 
 
-@short_road(or_p)
+@fast_path(or_p)
 def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
     """Bits that are set in one operand or in both; of booleans, their disjunction."""
     return or_p.bind(x, y)
 
 
-@short_road(xor_p)
+@fast_path(xor_p)
 def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
     """Bits that are set in exactly one operand."""
     return xor_p.bind(x, y)
 
 
-@short_road(not_p)
+@fast_path(not_p)
 def bitwise_not(x: ArrayLike) -> Array:
     """All bits inverted; of booleans, their negation."""
     return not_p.bind(x)
 
 
-@short_road(shift_left_p)
+@fast_path(shift_left_p)
 def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
     """Bits moved ``y`` places toward the high end, zeros following.
 
@@ -129,7 +129,7 @@ def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
     return shift_left_p.bind(x, y)
 
 
-@short_road(shift_right_arithmetic_p)
+@fast_path(shift_right_arithmetic_p)
 def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
     """Bits moved ``y`` places toward the low end, copies of the highest bit following.
 
@@ -139,7 +139,7 @@ def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
     return shift_right_arithmetic_p.bind(x, y)
 
 
-@short_road(shift_right_logical_p)
+@fast_path(shift_right_logical_p)
 def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
     """Bits moved ``y`` places toward the low end, zeros following.
 
@@ -148,7 +148,7 @@ def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
     return shift_right_logical_p.bind(x, y)
 
 
-@short_road(population_count_p)
+@fast_path(population_count_p)
 def population_count(x: ArrayLike) -> Array:
     """How many bits of each integer are set, in the integer's own dtype.
 
@@ -158,13 +158,13 @@ def population_count(x: ArrayLike) -> Array:
     return population_count_p.bind(x)
 
 
-@short_road(clz_p)
+@fast_path(clz_p)
 def clz(x: ArrayLike) -> Array:
     """How many zeros lead each integer's bits."""
     return clz_p.bind(x)
 
 
-@short_road(mulhi_p)
+@fast_path(mulhi_p)
 def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The high half of the product of integers, computed in twice their width."""
     return mulhi_p.bind(x, y)

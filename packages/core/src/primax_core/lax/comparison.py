@@ -16,11 +16,11 @@ from .elementwise import (
     check_dtypes,
     elementwise_batching,
     elementwise_samples,
+    fast_path,
     joint_shape,
     no_derivative,
     same_dtypes,
     same_shapes,
-    short_road,
     weak,
 )
 
@@ -110,7 +110,7 @@ le_to_p: Final = _comparison("le_to", "LE", _ORDERED, total=True)
 lt_to_p: Final = _comparison("lt_to", "LT", _ORDERED, total=True)
 
 
-@short_road(eq_p)
+@fast_path(eq_p)
 def eq(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether elements are equal; NaN equals nothing, and 0.0 equals -0.0.
 
@@ -123,13 +123,13 @@ def eq(x: ArrayLike, y: ArrayLike) -> Array:
     return eq_p.bind(x, y)
 
 
-@short_road(ne_p)
+@fast_path(ne_p)
 def ne(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether elements differ; NaN differs from everything."""
     return ne_p.bind(x, y)
 
 
-@short_road(lt_p)
+@fast_path(lt_p)
 def lt(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether elements of ``x`` are less than those of ``y``; false where one is NaN.
 
@@ -139,19 +139,19 @@ def lt(x: ArrayLike, y: ArrayLike) -> Array:
     return lt_p.bind(x, y)
 
 
-@short_road(le_p)
+@fast_path(le_p)
 def le(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether elements of ``x`` are at most those of ``y``; false where one is NaN."""
     return le_p.bind(x, y)
 
 
-@short_road(gt_p)
+@fast_path(gt_p)
 def gt(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether elements of ``x`` are greater than those of ``y``; false where one is NaN."""
     return gt_p.bind(x, y)
 
 
-@short_road(ge_p)
+@fast_path(ge_p)
 def ge(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether elements of ``x`` are at least those of ``y``; false where one is NaN."""
     return ge_p.bind(x, y)

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
+from .._base import caches
 from .._base.config import state
 from .._base.source import api_boundary
 from .._ir import dtypes
@@ -16,7 +17,8 @@ from .._ir.jaxpr import Literal
 from .._ir.primitive import Primitive, abstract, batch, calling_module, jvp, lower, transpose
 from .._ir.samples import Sample, b1, bf16, c64, f32, i32, samples, u8
 from .._lower.lazy import shaped
-from .._runtime.dispatch import collect_garbage, explain_failure, garbage_is_due
+from .._runtime.dispatch import Executable
+from .._runtime.launch import launch
 from .._trace.core import typeof
 from .._trace.structural import broadcast_in_dim, sum_axes
 from .._transform.batching import move_axis
@@ -370,43 +372,35 @@ def sum_to(ct: Any, aval: ShapedArray) -> Any:
     return broadcast_in_dim(summed, aval.shape, kept)
 
 
-# The short road of functions of one or two arrays
+# The fast path of functions of one or two arrays
 
 
-def short_road(prim: Primitive, **defaults: Any) -> Callable[[_F], _F]:
+def fast_path(prim: Primitive, **defaults: Any) -> Callable[[_F], _F]:
     """Decorator of a function that only binds ``prim``, with these parameters by default.
 
-    Called eagerly on arrays that it has met the like of, it goes straight to the executable.
+    Called eagerly on arrays of known types, it launches the executable directly.
     """
     static = tuple(defaults.items())
 
     def decorate(fun: _F) -> _F:
-        roads = prim.executables
+        entries: dict[Any, Executable] = caches.bounded_cache()
 
         @wraps(fun)
         def call(*args, **params):
             if state.trace is None and not params:
                 try:
-                    execute, handlers = roads[(state.key, *[a._spec for a in args])]
+                    entry = entries[(state.key, *[a._spec for a in args])]
                 except (KeyError, AttributeError):
-                    pass
-                else:
-                    try:
-                        if garbage_is_due():
-                            collect_garbage()
-                        return execute([a._buf for a in args]).consume_with_handlers(handlers)[0]
-                    except Exception as e:
-                        explain_failure(e, args, prim.name)
-                        raise
-                return slow(args)
+                    return first_call(args)
+                return launch(entry, [a._buf for a in args], args, prim.name)[0]
             return plain(*args, **params)
 
         plain = api_boundary(fun)
 
         @api_boundary
-        def slow(args):
+        def first_call(args):
             out = fun(*args)
-            remember(prim, args, static)
+            _remember(entries, prim, args, static)
             return out
 
         return call  # type: ignore[return-value]
@@ -414,12 +408,14 @@ def short_road(prim: Primitive, **defaults: Any) -> Callable[[_F], _F]:
     return decorate
 
 
-def remember(prim: Primitive, args: Sequence[Any], static: tuple[Any, ...]) -> None:
-    """Keep the executable that has just run where the short road looks for it."""
+def _remember(
+    entries: dict[Any, Executable], prim: Primitive, args: Sequence[Any], static: tuple[Any, ...]
+) -> None:
+    """Keep the executable that has just run, if it takes its arguments as they are."""
     try:
         specs = [a._spec for a in args]
     except AttributeError:
         return
     exe = prim.executables.get((state.key, static, *specs))
     if exe is not None and exe.plain:
-        prim.executables[(state.key, *specs)] = (exe.execute, exe.handlers)
+        entries[(state.key, *specs)] = exe

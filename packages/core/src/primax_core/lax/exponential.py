@@ -25,11 +25,11 @@ from .elementwise import (
     elementwise_batching,
     elementwise_lowering,
     elementwise_samples,
+    fast_path,
     filled,
     full_like,
     joint_shape,
     scalar_like,
-    short_road,
     to_shape,
     weak,
 )
@@ -74,7 +74,7 @@ log1p_p: Final = accurate("log1p", _INEXACT, mended(operation("log_plus_one"), "
 logistic_p: Final = accurate("logistic", _INEXACT, _emit_logistic)
 
 
-@short_road(exp_p, accuracy=None)
+@fast_path(exp_p, accuracy=None)
 def exp(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """Exponentials of elements.
 
@@ -88,42 +88,42 @@ def exp(x: ArrayLike, *, accuracy: Any = None) -> Array:
     return exp_p.bind(x, accuracy=accuracy)
 
 
-@short_road(exp2_p, accuracy=None)
+@fast_path(exp2_p, accuracy=None)
 def exp2(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """Powers of 2; ``accuracy`` as for :func:`exp`."""
     check_accuracy(accuracy)
     return exp2_p.bind(x, accuracy=accuracy)
 
 
-@short_road(expm1_p, accuracy=None)
+@fast_path(expm1_p, accuracy=None)
 def expm1(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """``exp(x) - 1``, accurate near 0; ``accuracy`` as for :func:`exp`."""
     check_accuracy(accuracy)
     return expm1_p.bind(x, accuracy=accuracy)
 
 
-@short_road(log_p, accuracy=None)
+@fast_path(log_p, accuracy=None)
 def log(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """Natural logarithms of elements, NaN of negative ones; ``accuracy`` as for :func:`exp`."""
     check_accuracy(accuracy)
     return log_p.bind(x, accuracy=accuracy)
 
 
-@short_road(log2_p, accuracy=None)
+@fast_path(log2_p, accuracy=None)
 def log2(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """Logarithms to base 2; ``accuracy`` as for :func:`exp`."""
     check_accuracy(accuracy)
     return log2_p.bind(x, accuracy=accuracy)
 
 
-@short_road(log1p_p, accuracy=None)
+@fast_path(log1p_p, accuracy=None)
 def log1p(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """``log(1 + x)``, accurate near 0; ``accuracy`` as for :func:`exp`."""
     check_accuracy(accuracy)
     return log1p_p.bind(x, accuracy=accuracy)
 
 
-@short_road(logistic_p, accuracy=None)
+@fast_path(logistic_p, accuracy=None)
 def logistic(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """``1 / (1 + exp(-x))``; ``accuracy`` as for :func:`exp`."""
     check_accuracy(accuracy)
@@ -145,21 +145,21 @@ rsqrt_p: Final = accurate("rsqrt", _INEXACT, operation("rsqrt"))
 cbrt_p: Final = accurate("cbrt", ("float",), operation("cbrt"))
 
 
-@short_road(sqrt_p, accuracy=None)
+@fast_path(sqrt_p, accuracy=None)
 def sqrt(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """Square roots, NaN of negative floats; ``accuracy`` as for :func:`exp`."""
     check_accuracy(accuracy)
     return sqrt_p.bind(x, accuracy=accuracy)
 
 
-@short_road(rsqrt_p, accuracy=None)
+@fast_path(rsqrt_p, accuracy=None)
 def rsqrt(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """``1 / sqrt(x)``; ``accuracy`` as for :func:`exp`."""
     check_accuracy(accuracy)
     return rsqrt_p.bind(x, accuracy=accuracy)
 
 
-@short_road(cbrt_p, accuracy=None)
+@fast_path(cbrt_p, accuracy=None)
 def cbrt(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """Real cube roots of floats; ``accuracy`` as for :func:`exp`."""
     check_accuracy(accuracy)
@@ -177,7 +177,7 @@ derivatives(
 pow_p: Final = Primitive("pow")
 
 
-@short_road(pow_p)
+@fast_path(pow_p)
 def pow(x: ArrayLike, y: ArrayLike) -> Array:
     """Elements of ``x`` to the powers in ``y``; shapes as for :func:`add`.
 

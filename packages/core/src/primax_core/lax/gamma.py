@@ -13,9 +13,9 @@ from .arithmetic import add, mul, neg
 from .computed_in_float64 import Real, Truth, exp, floor, horner, log, pow, rarely, where, wide
 from .elementwise import (
     elementwise_samples,
+    fast_path,
     full_like,
     scalar_like,
-    short_road,
 )
 from .rounding import round as nearest
 from .stirling import SHIFT, log_gamma_over, stirling
@@ -68,7 +68,7 @@ def _log_gamma(precise: bool, x: Real) -> Real:
 lgamma_p: Final = wide("lgamma", _log_gamma, 1, lambda x: digamma(x), short=True)
 
 
-@short_road(lgamma_p)
+@fast_path(lgamma_p)
 def lgamma(x: ArrayLike) -> Array:
     """The logarithm of the absolute value of the gamma function; infinite at its poles.
 
@@ -108,7 +108,7 @@ digamma_p: Final = wide(
 )
 
 
-@short_road(digamma_p)
+@fast_path(digamma_p)
 def digamma(x: ArrayLike) -> Array:
     """The derivative of :func:`lgamma`; NaN at the negative poles, ``-inf`` at 0.
 
@@ -177,7 +177,7 @@ def _by_q(s: Any, q: Any) -> Any:
 zeta_p: Final = wide("zeta", _zeta, 2, None, _by_q)
 
 
-@short_road(zeta_p)
+@fast_path(zeta_p)
 def zeta(x: ArrayLike, q: ArrayLike) -> Array:
     """Hurwitz's zeta function, the sum of ``(q + k)^-x`` over ``k`` from 0 on.
 
@@ -222,7 +222,7 @@ polygamma_p: Final = wide(
 )
 
 
-@short_road(polygamma_p)
+@fast_path(polygamma_p)
 def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
     """Derivatives of :func:`digamma`.
 

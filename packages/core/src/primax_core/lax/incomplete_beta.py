@@ -23,7 +23,7 @@ from .comparison import gt
 from .computed_in_float64 import Real, exp, expm1, log, log1p, rarely, slope_of, sqrt, where, wide
 from .control.while_loop import while_loop
 from .conversion import convert
-from .elementwise import scalar_like, short_road
+from .elementwise import fast_path, scalar_like
 from .gamma import digamma
 from .reducing import reduce_max
 from .special import erfc
@@ -250,7 +250,7 @@ regularized_incomplete_beta_p: Final = wide(
 )
 
 
-@short_road(regularized_incomplete_beta_p)
+@fast_path(regularized_incomplete_beta_p)
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The regularized incomplete beta function.
 

@@ -37,7 +37,7 @@ from .computed_in_float64 import (
     wide,
 )
 from .conversion import convert
-from .elementwise import full_like, scalar_like, short_road
+from .elementwise import fast_path, full_like, scalar_like
 from .gamma import digamma
 from .promotion import same_rank
 from .stirling import SHIFT, deviance, log_gamma_over, stirling
@@ -264,7 +264,7 @@ igammac_p: Final = wide("igammac", _upper, 2, _minus(igamma_grad_a_p.bind), _min
 random_gamma_grad_p: Final = wide("random_gamma_grad", _sample_slope, 2, None, _slope_by_sample)
 
 
-@short_road(igamma_p)
+@fast_path(igamma_p)
 def igamma(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized lower incomplete gamma function, ``∫ t^(a-1) exp(-t) / Γ(a)`` from 0 to x.
 
@@ -277,7 +277,7 @@ def igamma(a: ArrayLike, x: ArrayLike) -> Array:
     return igamma_p.bind(a, x)
 
 
-@short_road(igammac_p)
+@fast_path(igammac_p)
 def igammac(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized upper incomplete gamma function, ``1 - igamma(a, x)`` without cancellation.
 
@@ -287,7 +287,7 @@ def igammac(a: ArrayLike, x: ArrayLike) -> Array:
     return igammac_p.bind(a, x)
 
 
-@short_road(igamma_grad_a_p)
+@fast_path(igamma_grad_a_p)
 def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
     """The derivative of :func:`igamma` by ``a``.
 

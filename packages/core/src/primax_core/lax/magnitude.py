@@ -23,13 +23,13 @@ from .elementwise import (
     elementwise_batching,
     elementwise_lowering,
     elementwise_samples,
+    fast_path,
     filled,
     full_like,
     joint_shape,
     linear,
     same_dtypes,
     scalar_like,
-    short_road,
     sum_to,
     unary,
     weak,
@@ -56,13 +56,13 @@ real_p: Final = unary("real", ("complex",), lambda ctx, x: hlo.real(x), _part_of
 imag_p: Final = unary("imag", ("complex",), lambda ctx, x: hlo.imag(x), _part_of)
 
 
-@short_road(real_p)
+@fast_path(real_p)
 def real(x: ArrayLike) -> Array:
     """Real parts of complex elements."""
     return real_p.bind(x)
 
 
-@short_road(imag_p)
+@fast_path(imag_p)
 def imag(x: ArrayLike) -> Array:
     """Imaginary parts of complex elements."""
     return imag_p.bind(x)
@@ -71,7 +71,7 @@ def imag(x: ArrayLike) -> Array:
 complex_p: Final = Primitive("complex")
 
 
-@short_road(complex_p)
+@fast_path(complex_p)
 def complex(x: ArrayLike, y: ArrayLike) -> Array:
     """Complex numbers from their real and imaginary parts, both ``float32`` or both ``float64``.
 
@@ -162,7 +162,7 @@ abs_p: Final = unary(
 )
 
 
-@short_road(abs_p)
+@fast_path(abs_p)
 def abs(x: ArrayLike) -> Array:
     """Absolute values of elements; of complex numbers, floats. The least integer gives itself.
 
@@ -193,7 +193,7 @@ def _nonzero(x: Any) -> Any:
 sign_p: Final = Primitive("sign")
 
 
-@short_road(sign_p)
+@fast_path(sign_p)
 def sign(x: ArrayLike) -> Array:
     """-1, 0 or 1 after the sign of each element; of complex numbers, ``x / abs(x)`` or 0.
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from .._base import caches
 from .._base.config import state
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
@@ -79,14 +80,11 @@ def cast(x: Any, aval: ShapedArray, dtype: Any, weak_type: bool) -> Any:
             value = np.asarray(x).astype(aval.dtype).astype(dtype)[()]
         literal = Literal(value, ShapedArray((), dtype, weak_type))
         if key is not None:
-            if len(_literals) >= _LITERALS_KEPT:
-                _literals.clear()
             _literals[key] = literal
     return literal
 
 
-_LITERALS_KEPT: Final = 1024
-_literals: dict[Any, Literal] = {}
+_literals: dict[Any, Literal] = caches.bounded_cache(1024)
 
 
 def same_rank(name: str, x: Any, y: Any) -> tuple[Any, Any]:

@@ -193,9 +193,7 @@ def as_init(value: Any, dtype: Any) -> Any:
     return np.asarray(value).astype(dtype)[()]
 
 
-_programs: dict[tuple, Jaxpr] = {}
-_PROGRAMS_KEPT = 512
-caches.register(_programs.clear)
+_programs: dict[tuple, Jaxpr] = caches.bounded_cache(512)
 
 
 def reducer_program(
@@ -233,8 +231,6 @@ def reducer_program(
             "make them operands"
         )
     if is_hashable(computation):
-        if len(_programs) >= _PROGRAMS_KEPT:
-            _programs.clear()
         _programs[key] = program
     return program
 

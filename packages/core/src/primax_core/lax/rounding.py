@@ -17,8 +17,8 @@ from .elementwise import (
     derivatives,
     elementwise,
     elementwise_samples,
+    fast_path,
     no_derivative,
-    short_road,
     unary,
 )
 from .magnitude import abs, sign
@@ -55,19 +55,19 @@ for _prim in (floor_p, ceil_p, round_p, is_finite_p):
     no_derivative(_prim)
 
 
-@short_road(floor_p)
+@fast_path(floor_p)
 def floor(x: ArrayLike) -> Array:
     """The greatest integers not above the elements, as floats; the derivative is zero."""
     return floor_p.bind(x)
 
 
-@short_road(ceil_p)
+@fast_path(ceil_p)
 def ceil(x: ArrayLike) -> Array:
     """The least integers not below the elements, as floats; the derivative is zero."""
     return ceil_p.bind(x)
 
 
-@short_road(round_p, rounding_method=RoundingMethod.AWAY_FROM_ZERO)
+@fast_path(round_p, rounding_method=RoundingMethod.AWAY_FROM_ZERO)
 def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
     """The nearest integers, as floats; the derivative is zero.
 
@@ -82,7 +82,7 @@ def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FR
     return round_p.bind(x, rounding_method=RoundingMethod(rounding_method))
 
 
-@short_road(is_finite_p)
+@fast_path(is_finite_p)
 def is_finite(x: ArrayLike) -> Array:
     """Whether elements are neither infinite nor NaN."""
     return is_finite_p.bind(x)
@@ -91,7 +91,7 @@ def is_finite(x: ArrayLike) -> Array:
 rem_p: Final = binary("rem", ("integer", "float"), lambda x, y: hlo.remainder(x, y))
 
 
-@short_road(rem_p)
+@fast_path(rem_p)
 def rem(x: ArrayLike, y: ArrayLike) -> Array:
     """What division toward zero leaves over; it has the sign of ``x``.
 
@@ -112,7 +112,7 @@ derivatives(
 nextafter_p: Final = binary("nextafter", _FLOAT, lambda x, y: chlo.next_after(x, y))
 
 
-@short_road(nextafter_p)
+@fast_path(nextafter_p)
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The floats next to those of ``x1`` in the direction of those of ``x2``.
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from .._base import caches
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import Jaxpr
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
@@ -47,7 +48,7 @@ scatter_mul_p: Final = Primitive("scatter-mul")
 scatter_min_p: Final = Primitive("scatter-min")
 scatter_max_p: Final = Primitive("scatter-max")
 
-_updates: dict[tuple, Jaxpr] = {}
+_updates: dict[tuple, Jaxpr] = caches.bounded_cache(512)
 
 
 def _update_program(op: Callable, dtype: Any) -> Jaxpr:

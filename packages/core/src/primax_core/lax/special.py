@@ -13,7 +13,7 @@ from .._trace.core import typeof
 from .accuracy import accurate, check_accuracy
 from .arithmetic import add, mul, neg, square, sub
 from .conversion import convert, reduce_precision
-from .elementwise import derivatives, elementwise_samples, scalar_like, short_road, unary
+from .elementwise import derivatives, elementwise_samples, fast_path, scalar_like, unary
 from .exponential import exp, expm1
 from .selection import clamp
 
@@ -40,7 +40,7 @@ erfc_p: Final = accurate("erfc", _FLOAT, _in_float32("erfc"))
 erf_inv_p: Final = unary("erf_inv", _FLOAT, _in_float32("erf_inv"))
 
 
-@short_road(erf_p)
+@fast_path(erf_p)
 def erf(x: ArrayLike) -> Array:
     """The error function ``2/√π ∫ exp(-t²) dt`` from 0 to each element.
 
@@ -50,14 +50,14 @@ def erf(x: ArrayLike) -> Array:
     return erf_p.bind(x)
 
 
-@short_road(erfc_p, accuracy=None)
+@fast_path(erfc_p, accuracy=None)
 def erfc(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """``1 - erf(x)``, accurate for large elements; ``accuracy`` as for :func:`exp`."""
     check_accuracy(accuracy)
     return erfc_p.bind(x, accuracy=accuracy)
 
 
-@short_road(erf_inv_p)
+@fast_path(erf_inv_p)
 def erf_inv(x: ArrayLike) -> Array:
     """Numbers whose error functions the elements are; NaN outside [-1, 1]."""
     return erf_inv_p.bind(x)

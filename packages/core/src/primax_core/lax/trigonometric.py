@@ -29,10 +29,10 @@ from .elementwise import (
     binary,
     derivatives,
     elementwise_samples,
+    fast_path,
     filled,
     full_like,
     scalar_like,
-    short_road,
     unary,
 )
 from .exponential import rsqrt
@@ -68,46 +68,46 @@ acosh_p: Final = unary("acosh", _INEXACT, mended(lambda ctx, x: chlo.acosh(x), "
 atanh_p: Final = unary("atanh", _INEXACT, mended(lambda ctx, x: chlo.atanh(x), "odd", atanh_cases))
 
 
-@short_road(sin_p, accuracy=None)
+@fast_path(sin_p, accuracy=None)
 def sin(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """Sines of elements, in radians; ``accuracy`` as for :func:`exp`."""
     check_accuracy(accuracy)
     return sin_p.bind(x, accuracy=accuracy)
 
 
-@short_road(cos_p, accuracy=None)
+@fast_path(cos_p, accuracy=None)
 def cos(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """Cosines of elements, in radians; ``accuracy`` as for :func:`exp`."""
     check_accuracy(accuracy)
     return cos_p.bind(x, accuracy=accuracy)
 
 
-@short_road(tan_p, accuracy=None)
+@fast_path(tan_p, accuracy=None)
 def tan(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """Tangents of elements, in radians; ``accuracy`` as for :func:`exp`."""
     check_accuracy(accuracy)
     return tan_p.bind(x, accuracy=accuracy)
 
 
-@short_road(asin_p)
+@fast_path(asin_p)
 def asin(x: ArrayLike) -> Array:
     """Angles whose sines the elements are, from -π/2 to π/2; NaN outside [-1, 1]."""
     return asin_p.bind(x)
 
 
-@short_road(acos_p)
+@fast_path(acos_p)
 def acos(x: ArrayLike) -> Array:
     """Angles whose cosines the elements are, from 0 to π; NaN outside [-1, 1]."""
     return acos_p.bind(x)
 
 
-@short_road(atan_p)
+@fast_path(atan_p)
 def atan(x: ArrayLike) -> Array:
     """Angles whose tangents the elements are, from -π/2 to π/2."""
     return atan_p.bind(x)
 
 
-@short_road(atan2_p)
+@fast_path(atan2_p)
 def atan2(x: ArrayLike, y: ArrayLike) -> Array:
     """Angles of the points with ordinates ``x`` and abscissas ``y``, from -π to π.
 
@@ -117,38 +117,38 @@ def atan2(x: ArrayLike, y: ArrayLike) -> Array:
     return atan2_p.bind(x, y)
 
 
-@short_road(sinh_p)
+@fast_path(sinh_p)
 def sinh(x: ArrayLike) -> Array:
     """Hyperbolic sines of elements."""
     return sinh_p.bind(x)
 
 
-@short_road(cosh_p)
+@fast_path(cosh_p)
 def cosh(x: ArrayLike) -> Array:
     """Hyperbolic cosines of elements."""
     return cosh_p.bind(x)
 
 
-@short_road(tanh_p, accuracy=None)
+@fast_path(tanh_p, accuracy=None)
 def tanh(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """Hyperbolic tangents of elements; ``accuracy`` as for :func:`exp`."""
     check_accuracy(accuracy)
     return tanh_p.bind(x, accuracy=accuracy)
 
 
-@short_road(asinh_p)
+@fast_path(asinh_p)
 def asinh(x: ArrayLike) -> Array:
     """Numbers whose hyperbolic sines the elements are."""
     return asinh_p.bind(x)
 
 
-@short_road(acosh_p)
+@fast_path(acosh_p)
 def acosh(x: ArrayLike) -> Array:
     """Nonnegative numbers whose hyperbolic cosines the elements are; NaN below 1."""
     return acosh_p.bind(x)
 
 
-@short_road(atanh_p)
+@fast_path(atanh_p)
 def atanh(x: ArrayLike) -> Array:
     """Numbers whose hyperbolic tangents the elements are; NaN outside [-1, 1]."""
     return atanh_p.bind(x)

@@ -13,6 +13,7 @@ from primax_core.extend import (
     ShapedArray,
     Tracer,
     as_operand,
+    bounded_cache,
     dtypes,
     random_clone_p,
     random_unwrap_p,
@@ -65,7 +66,7 @@ def random_words(key: Any, width: int, shape: tuple[int, ...]) -> Any:
 
 # Checks
 
-_accepted: Final[dict[tuple[Any, ShapedArray], bool]] = {}
+_accepted: Final[dict[tuple[Any, ShapedArray], bool]] = bounded_cache()
 """Types of single keys that need no further look, with the settings under which they do not."""
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import primax_numpy as pnp
 from primax_core import lax
-from primax_core.extend import Array, ShortRoads, inexact, promoted, typeof
+from primax_core.extend import Array, FastPath, inexact, promoted, typeof
 from primax_numpy.declaring import as_inexact, check_arrays, compiled, is_complex
 
 from ._matrices import (
@@ -82,16 +82,16 @@ def solve_triangular(
         raise ValueError(f"Invalid 'trans' value {trans}: it is 0, 1, 2, 'N', 'T' or 'C'")
     lower, unit_diagonal = bool(lower), bool(unit_diagonal)
     key = (_TRANS[trans], lower, unit_diagonal)
-    found: Array | None = _triangular_solves.quick(key, a, b)
+    found: Array | None = _triangular_solves.lookup(key, a, b)
     if found is not None:
         return found
     check_system("solve_triangular", a, b)
-    return _triangular_solves.slow(
+    return _triangular_solves.call(
         key, (a, b), trans=key[0], lower=lower, unit_diagonal=unit_diagonal
     )
 
 
-_triangular_solves: Final = ShortRoads(_solve_triangular)
+_triangular_solves: Final = FastPath(_solve_triangular)
 
 
 @compiled("lower", name="solve_positive")
@@ -138,11 +138,11 @@ def solve(
         raise ValueError(f"Expected assume_a to be one of {list(_KINDS)}; got {assume_a!r}")
     lower = bool(lower)
     roads, key = (_positive_solves, lower) if assume_a == "pos" else (_general_solves, None)
-    found: Array | None = roads.quick(key, a, b)
+    found: Array | None = roads.lookup(key, a, b)
     if found is not None:
         return found
     check_system("solve", a, b)
-    return roads.slow(key, (a, b)) if key is None else roads.slow(key, (a, b), lower=lower)
+    return roads.call(key, (a, b)) if key is None else roads.call(key, (a, b), lower=lower)
 
 
 @compiled(name="solve")
@@ -150,8 +150,8 @@ def _solve_general(a, b):
     return pnp.linalg.solve(a, b)
 
 
-_positive_solves: Final = ShortRoads(_solve_positive)
-_general_solves: Final = ShortRoads(_solve_general)
+_positive_solves: Final = FastPath(_solve_positive)
+_general_solves: Final = FastPath(_solve_general)
 
 
 # LU
@@ -322,14 +322,14 @@ def cho_solve(
     """
     factor, lower = c_and_lower
     lower = bool(lower)
-    found: Array | None = _factored_solves.quick(lower, factor, b)
+    found: Array | None = _factored_solves.lookup(lower, factor, b)
     if found is not None:
         return found
     check_system("cho_solve", factor, b)
-    return _factored_solves.slow(lower, (factor, b), lower=lower)
+    return _factored_solves.call(lower, (factor, b), lower=lower)
 
 
-_factored_solves: Final = ShortRoads(_cho_solve)
+_factored_solves: Final = FastPath(_cho_solve)
 
 
 # Inverses and determinants

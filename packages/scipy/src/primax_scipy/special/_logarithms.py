@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Final
 
 from primax_core import custom_jvp, lax
-from primax_core.extend import Array, ShortRoads, typeof
+from primax_core.extend import Array, FastPath, typeof
 from primax_numpy.declaring import axes_of, check_arrays, compiled, is_complex, refuse_bool, strong
 from primax_numpy.exponentials import greatest
 
@@ -88,19 +88,19 @@ def log_softmax(x: Any, /, *, axis: Any = None) -> Array:
     return _over_axes(_log_softmaxes, x, axis)
 
 
-_softmaxes: Final = ShortRoads(_softmax)
-_log_softmaxes: Final = ShortRoads(_log_softmax)
+_softmaxes: Final = FastPath(_softmax)
+_log_softmaxes: Final = FastPath(_log_softmax)
 
 
-def _over_axes(roads: ShortRoads, x: Any, axis: Any) -> Array:
+def _over_axes(roads: FastPath, x: Any, axis: Any) -> Array:
     simple = axis is None or type(axis) is int
     if simple:
-        found: Array | None = roads.quick(axis, x)
+        found: Array | None = roads.lookup(axis, x)
         if found is not None:
             return found
     check_arrays(roads.function.__name__, x)
     axes = axes_of(axis, typeof(x).ndim)
     if simple:
-        return roads.slow(axis, (x,), axes=axes)
+        return roads.call(axis, (x,), axes=axes)
     out: Array = roads.function(x, axes=axes)
     return out
