@@ -42,10 +42,11 @@ class FastPath:
     (27.0, 27.0)
     """
 
-    __slots__ = ("__weakref__", "_entries", "function")
+    __slots__ = ("__weakref__", "_entries", "_name", "function")
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function: Callable[..., Any] = function
+        self._name: str = function.__name__
         self._entries: dict[Any, Any] = caches.Bounded()
         _all.add(self)
 
@@ -72,7 +73,7 @@ class FastPath:
                 entry = self._entries[state.key, key, *[x._spec for x in arrays]]
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
             return None
-        return launch(entry, [x._buf for x in arrays], arrays, self.function.__name__)[0]
+        return launch(entry, [x._buf for x in arrays], arrays, self._name)[0]
 
     def call(self, key: Hashable, arrays: tuple[Any, ...], /, **static: Any) -> Array:
         """Call the function, and keep its executable under ``key``."""

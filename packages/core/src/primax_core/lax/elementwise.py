@@ -384,6 +384,7 @@ def fast_path(prim: Primitive, **defaults: Any) -> Callable[[_F], _F]:
 
     def decorate(fun: _F) -> _F:
         entries: dict[Any, Executable] = caches.bounded_cache()
+        name = prim.name
 
         @wraps(fun)
         def call(*args, **params):
@@ -392,7 +393,7 @@ def fast_path(prim: Primitive, **defaults: Any) -> Callable[[_F], _F]:
                     entry = entries[(state.key, *[a._spec for a in args])]
                 except (KeyError, AttributeError):
                     return first_call(args)
-                return launch(entry, [a._buf for a in args], args, prim.name)[0]
+                return launch(entry, [a._buf for a in args], args, name)[0]
             return plain(*args, **params)
 
         plain = api_boundary(fun)

@@ -102,7 +102,7 @@ def _pieces(precise: bool, a: Real, b: Real, x: Real, y: Real) -> _Pieces:
 
 
 def _count(precise: bool, p: Real, q: Real) -> Any:
-    """SingleFlight of the fraction's loop, an integer scalar."""
+    """Number of steps of the loop of the continued fraction, an integer scalar."""
     terms = _TERMS[precise]
     size = p.min(q.max(1) * 42).min(_ENORMOUS)
     steps = exp(log(size.max(1)) * (1 / 3)) * terms.more + (terms.first + _STEPS - 1)
