@@ -1,4 +1,4 @@
-"""Primitives and rules in the reference's convention, with the core alone."""
+"""Tests of primitives and rules in the reference's convention, with the core alone."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ S = np.float32(2.0)
 
 
 def multiply_add(lowering: str = "hlo", impl: bool = True) -> Any:
-    """``x * y + z`` with all rules, written by hand, and what the rules were given."""
+    """Define ``x * y + z`` with all rules and record the arguments of the rules."""
     prim = Primitive("multiply_add")
     seen: list[Any] = []
 
@@ -87,7 +87,7 @@ def multiply_add(lowering: str = "hlo", impl: bool = True) -> Any:
 
 @pytest.mark.parametrize("impl", [True, False])
 @pytest.mark.parametrize("lowering", ["hlo", "fun"])
-def test_a_primitive_with_all_tables(lowering: str, impl: bool) -> None:
+def test_primitive_defined_through_all_tables(lowering: str, impl: bool) -> None:
     f = multiply_add(lowering, impl).call
     assert f(S, 3.0, 4.0) == 10
     assert primax.jit(f)(S, 3.0, 4.0) == 10
@@ -107,7 +107,7 @@ def test_a_primitive_with_all_tables(lowering: str, impl: bool) -> None:
         primax.jit(f)(X, S, S)
 
 
-def test_rules_run_on_the_values_that_there_are() -> None:
+def test_rules_receive_concrete_values() -> None:
     made = multiply_add()
     primax.grad(made.call)(S, S, S)
     kinds = [k for k, _ in made.seen]
@@ -115,7 +115,7 @@ def test_rules_run_on_the_values_that_there_are() -> None:
     assert ("impl", "ArrayImpl") in made.seen
 
 
-def test_programs_show_the_primitive() -> None:
+def test_jaxprs_contain_the_primitive() -> None:
     made = multiply_add()
     jaxpr = primax.make_jaxpr(made.call)(S, S, S)
     (eqn,) = jaxpr.eqns
@@ -161,7 +161,7 @@ def test_parameters_need_not_be_hashable() -> None:
     assert np.array_equal(squares, X**2) and np.array_equal(cubes, X**3)
 
 
-def test_what_is_missing_is_named() -> None:
+def test_errors_name_the_missing_rule() -> None:
     bare = Primitive("bare")
     with pytest.raises(NotImplementedError, match="Evaluation rule for 'bare' not implemented"):
         bare.bind(S)
@@ -181,14 +181,14 @@ def test_what_is_missing_is_named() -> None:
         primax.grad(bare.bind)(S)
 
 
-def test_an_operation_compiled_whatever_its_impl_says() -> None:
+def test_apply_primitive_ignores_impl() -> None:
     made = multiply_add()
     made.prim.def_impl(lambda *args: xla.apply_primitive(made.prim, *args))
     assert made.call(S, S, S) == 6
     assert xla.apply_primitive(lax.sin_p, 0.0, accuracy=None) == 0
 
 
-def test_a_trace_of_ones_own_way() -> None:
+def test_bind_with_trace_rule() -> None:
     prim = Primitive("noted")
     traces = []
 
@@ -204,7 +204,7 @@ def test_a_trace_of_ones_own_way() -> None:
 # Tables
 
 
-def test_tables_give_back_what_was_written() -> None:
+def test_tables_return_the_stored_rule() -> None:
     made = multiply_add()
     assert ad.primitive_jvps[made.prim] is made.jvp
     assert ad.primitive_transposes[made.prim] is made.transpose
@@ -218,7 +218,7 @@ def test_tables_give_back_what_was_written() -> None:
         ad.primitive_jvps[made.prim] = 3
 
 
-def test_tables_hold_the_rules_of_the_core() -> None:
+def test_tables_contain_the_core_rules() -> None:
     assert lax.sin_p in ad.primitive_jvps and lax.sin_p not in ad.primitive_transposes
     assert "sin" not in ad.primitive_jvps
     out, dot = ad.primitive_jvps[lax.sin_p]([1.0], [1.0], accuracy=None)
@@ -251,7 +251,7 @@ def test_tables_hold_the_rules_of_the_core() -> None:
     assert ad.primitive_jvps[lax.sin_p] is not None and len(program.eqns) == 1
 
 
-def test_a_rule_taken_out() -> None:
+def test_rule_removal() -> None:
     made = multiply_add()
     rule = ad.primitive_jvps.pop(made.prim)
     assert rule is made.jvp and made.prim not in ad.primitive_jvps
@@ -263,7 +263,7 @@ def test_a_rule_taken_out() -> None:
     assert primax.grad(made.call)(S, S, S) == 2
 
 
-def test_a_rule_of_the_core_replaced() -> None:
+def test_replacement_of_a_core_rule() -> None:
     before = ad.primitive_jvps[lax.asinh_p]
     f = primax.jit(primax.grad(lax.asinh))
     assert f(0.0) == 1
@@ -278,7 +278,7 @@ def test_a_rule_of_the_core_replaced() -> None:
     assert primax.grad(lax.asinh)(0.0) == 1 and f(0.0) == 1
 
 
-def test_batching_rules_that_are_told_of_the_axis() -> None:
+def test_batching_rules_with_axis_data() -> None:
     told: list[Any] = []
     for table, rule in (
         (batching.axis_primitive_batchers,
@@ -297,7 +297,7 @@ def test_batching_rules_that_are_told_of_the_axis() -> None:
     assert told == [(3, "i"), (3, None)] * 2
 
 
-# Families
+# Groups of primitives
 
 
 def elementwise(name: str, fun: Any, arity: int = 1) -> Any:
@@ -356,7 +356,7 @@ def test_reducers() -> None:
 
 
 @pytest.mark.parametrize("dims", [(0, 0), (1, 0), (0, None), (None, 1)])
-def test_elementwise_batches_of_any_place(dims: tuple[int | None, ...]) -> None:
+def test_elementwise_batching_of_any_axis(dims: tuple[int | None, ...]) -> None:
     prim = elementwise("less", lax.sub)
     batching.defbroadcasting(prim)
     x, y = (np.arange(9, dtype=np.float32).reshape(3, 3) if d is not None else X for d in dims)
@@ -364,7 +364,7 @@ def test_elementwise_batches_of_any_place(dims: tuple[int | None, ...]) -> None:
     assert np.array_equal(primax.vmap(prim.bind, dims)(x, y), want)
 
 
-# Symbolic values, functions and programs
+# Symbolic values, functions and jaxprs
 
 
 def test_symbolic_values() -> None:
@@ -378,7 +378,7 @@ def test_symbolic_values() -> None:
     assert ad.is_undefined_primal(undefined) and not ad.is_undefined_primal(S)
 
 
-def test_forward_mode_of_functions_and_programs() -> None:
+def test_forward_mode_of_functions_and_jaxprs() -> None:
     fun = lambda x, y: ({"a": lax.sin(x), "b": 1.0}, y)
     outs, dots, aux = ad.jvp(fun, (0.0, 2.0), (1.0, 1.0), has_aux=True)
     assert (outs, dots, aux) == ({"a": 0, "b": 1}, {"a": 1, "b": 0}, 2)
@@ -394,7 +394,7 @@ def test_forward_mode_of_functions_and_programs() -> None:
     assert tracer._trace.main is tracer._trace
 
 
-def test_linear_programs() -> None:
+def test_linear_jaxprs() -> None:
     fun = lambda x, y: ({"a": lax.sin(x), "b": 1.0}, y)
     outs, zero, program, residuals, aux = ad.linearize(fun, [0.0, 2.0], has_aux=True)
     assert (outs, zero, aux) == ({"a": 0, "b": 1}, [False, True], 2)
@@ -408,7 +408,7 @@ def test_linear_programs() -> None:
     assert cts[0] == 30 and type(cts[1]) is ad.Zero
 
 
-def test_programs_on_batches() -> None:
+def test_batched_jaxprs() -> None:
     jaxpr = primax.make_jaxpr(lambda x, y: [x * 2 + y, y])(S, S)
     axis = batching.AxisData("i", 3)
     program, mapped = batching.batch_jaxpr_axes(
@@ -439,7 +439,7 @@ def test_lowering_by_platform() -> None:
         mlir.register_lowering(prim, lambda ctx, x: [x], platform="nonsense")
 
 
-def test_wrong_lowerings_are_refused() -> None:
+def test_invalid_lowerings_raise() -> None:
     prim = Primitive("wrong")
     prim.def_abstract_eval(lambda x: x)
     mlir.register_lowering(prim, lambda ctx, x: [])
@@ -450,7 +450,7 @@ def test_wrong_lowerings_are_refused() -> None:
         primax.jit(prim.bind)(S)
 
 
-def test_the_context_of_rules() -> None:
+def test_rule_context() -> None:
     prim = Primitive("outer")
     prim.multiple_results = True
     prim.def_abstract_eval(lambda x, **params: [x, x])
@@ -536,7 +536,7 @@ def test_constants() -> None:
     assert np.array_equal(primax.jit(prim.bind)(S), [4, 4])
 
 
-def test_calls_of_python() -> None:
+def test_python_callbacks() -> None:
     for effect in (False, True):
         called: list[Any] = []
         prim = Primitive("host")
@@ -643,7 +643,7 @@ def test_modules() -> None:
     assert mlir.ModuleContext(platforms=("cpu",)).replace(platforms=("tpu",)).platforms == ("tpu",)
 
 
-def test_programs_in_place() -> None:
+def test_inlined_jaxprs() -> None:
     held = primax.make_jaxpr(lambda x: lax.mul(x, X))(X)
     prim = Primitive("inline")
     prim.multiple_results = True
@@ -662,7 +662,7 @@ def test_programs_in_place() -> None:
     assert np.array_equal(primax.jit(prim.bind)(X)[0], X * X)
 
 
-def test_forms_of_modules() -> None:
+def test_module_serialization() -> None:
     from primax.extend import mlir as extend_mlir
 
     module = primax.jit(lax.sin).lower(X).compiler_ir()
@@ -677,7 +677,7 @@ def test_forms_of_modules() -> None:
         extend_mlir.no_such
 
 
-def test_the_rest() -> None:
+def test_other_names() -> None:
     devices = np.array(primax.devices()[:1])
     options = pxla.create_compile_options(None, False, (True,), (True,), None, devices, None)
     assert options.num_partitions == 1

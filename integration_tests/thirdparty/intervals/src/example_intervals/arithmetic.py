@@ -34,17 +34,17 @@ for _prim in (
 
 
 @lax.neg_p.rule(interval)
-def _(x):
+def _interval(x):
     return Interval(lax.neg(x.high), lax.neg(x.low))
 
 
 @lax.not_p.rule(interval)
-def _(x):
+def _not_interval(x):
     return Interval(lax.bitwise_not(x.high), lax.bitwise_not(x.low))
 
 
 @lax.sub_p.rule(interval)
-def _(x, y):
+def _sub_interval(x, y):
     return Interval(lax.sub(x.low, y.high), lax.sub(x.high, y.low))
 
 
@@ -58,7 +58,7 @@ def _of_corners(op: Callable, x: Interval, y: Interval) -> Interval:
 
 
 @lax.mul_p.rule(interval)
-def _(x, y, **_):
+def _mul_interval(x, y, **_):
     return _of_corners(_product, x, y)
 
 
@@ -69,7 +69,7 @@ def _product(a, b):
 
 
 @lax.div_p.rule(interval)
-def _(x, y):
+def _div_interval(x, y):
     out = _of_corners(lax.div, x, y)
     zero = lax.full_like(y.low, 0)
     through = lax.bitwise_and(lax.le(y.low, zero), lax.ge(y.high, zero))
@@ -101,7 +101,7 @@ lax.cosh_p.rule(interval)(lambda x: _even(lax.cosh, x))
 
 
 @lax.integer_pow_p.rule(interval)
-def _(x, *, y):
+def _integer_pow_interval(x, *, y):
     power = lambda v: lax.integer_pow(v, abs(y))
     out = _even(power, x) if y % 2 == 0 else Interval(power(x.low), power(x.high))
     if y >= 0:
@@ -138,12 +138,12 @@ lax.cos_p.rule(interval)(_wave(lax.cos, 0.0))
 
 
 @lax.lt_p.rule(interval)
-def _(x, y):
+def _lt_interval(x, y):
     return Interval(lax.lt(x.high, y.low), lax.lt(x.low, y.high))
 
 
 @lax.le_p.rule(interval)
-def _(x, y):
+def _le_interval(x, y):
     return Interval(lax.le(x.high, y.low), lax.le(x.low, y.high))
 
 
@@ -152,19 +152,19 @@ lax.ge_p.rule(interval)(lambda x, y: lax.le_p.require(interval)(y, x))
 
 
 @lax.eq_p.rule(interval)
-def _(x, y):
+def _eq_interval(x, y):
     surely = lax.bitwise_and(lax.eq(x.low, y.high), lax.eq(x.high, y.low))
     maybe = lax.bitwise_and(lax.le(x.low, y.high), lax.le(y.low, x.high))
     return Interval(surely, maybe)
 
 
 @lax.ne_p.rule(interval)
-def _(x, y):
+def _ne_interval(x, y):
     return lax.not_p.require(interval)(lax.eq_p.require(interval)(x, y))
 
 
 @lax.select_n_p.rule(interval)
-def _(which, *cases):
+def _select_n_interval(which, *cases):
     if which.aval.dtype == np.bool_:
         which = Interval(*(lax.convert_element_type(w, np.int32) for w in which))
     found = None

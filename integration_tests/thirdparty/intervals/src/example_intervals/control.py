@@ -26,7 +26,7 @@ def _intervals(pairs) -> list[Interval]:
 
 
 @lax.cond_p.rule(interval)
-def _(index, *values, branches: Sequence[Jaxpr]):
+def _interval(index, *values, branches: Sequence[Jaxpr]):
     """The hull of the branches that may be chosen."""
     if index.aval.dtype == np.bool_:
         index = Interval(*(lax.convert_element_type(i, np.int32) for i in index))
@@ -43,7 +43,7 @@ def _(index, *values, branches: Sequence[Jaxpr]):
 
 
 @lax.scan_p.rule(interval)
-def _(*values, jaxpr, length, reverse, unroll, num_consts, num_carry):
+def _scan_interval(*values, jaxpr, length, reverse, unroll, num_consts, num_carry):
     consts, rest = values[:num_consts], values[num_consts:]
     carry, xs = rest[:num_carry], rest[num_carry:]
 
@@ -56,7 +56,7 @@ def _(*values, jaxpr, length, reverse, unroll, num_consts, num_carry):
 
 
 @lax.while_p.rule(interval)
-def _(*values, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
+def _while_interval(*values, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
     """The hull of all states in which the loop may stop."""
     cond_consts, values = values[:cond_nconsts], values[cond_nconsts:]
     body_consts, init = values[:body_nconsts], values[body_nconsts:]

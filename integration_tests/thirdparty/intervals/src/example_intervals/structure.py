@@ -17,13 +17,13 @@ for _prim in (
 
 
 @lax.iota_p.rule(interval)
-def _(**params):
+def _interval(**params):
     out = lax.iota_p.bind(**params)
     return Interval(out, out)
 
 
 @lax.dot_general_p.rule(interval)
-def _(x, y, **params):
+def _dot_general_interval(x, y, **params):
     """By middles and radii: ``|x y - m n| <= |m| s + r (|n| + s)`` (Rump 1999)."""
     dot = lambda a, b: lax.dot_general_p.bind(a, b, **params)
     (m, r), (n, s) = _middle(x), _middle(y)

@@ -1,4 +1,4 @@
-"""The name by which libraries recognise compiled functions."""
+"""The type name by which libraries recognize compiled functions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ _EXPECTED: Final = "PjitFunction"
 
 
 def take() -> None:
-    """Let the type of compiled functions have the name that ``str(type(f))`` is searched for."""
+    """Set the type name of compiled functions to the one that libraries search in
+    ``str(type(f))``.
+    """
     _COMPILED.__name__ = _COMPILED.__qualname__ = _EXPECTED
 
 

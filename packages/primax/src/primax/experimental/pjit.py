@@ -1,4 +1,4 @@
-"""An earlier name of ``jit``."""
+"""``pjit``, the former name of ``jit``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``jax.lib.xla_bridge``: an earlier home of :mod:`primax.extend.backend`."""
+"""``jax.lib.xla_bridge``: the former location of :mod:`primax.extend.backend`."""
 
 from __future__ import annotations
 

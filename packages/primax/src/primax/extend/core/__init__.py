@@ -1,4 +1,4 @@
-"""Programs, primitives, traces: the reference's ``jax.extend.core``."""
+"""Jaxprs, primitives and traces: the reference's ``jax.extend.core``."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 Effects: TypeAlias = Set[Effect]
 
 array_types: Final[set[type]] = {_np.ndarray, *(d.type for d in _dtypes.all_dtypes)}
-"""Classes of NumPy's whose values may be operands."""
+"""NumPy classes whose values can be operands."""
 
 
 def __getattr__(name: str) -> _Any:
