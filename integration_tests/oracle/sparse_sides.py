@@ -1,7 +1,8 @@
-"""Sparse arrays in either library, and what it means that results agree.
+"""Sparse arrays of both libraries, and their comparison.
 
-Results are compared as dense arrays, with their types and layouts; stored elements only where both
-libraries have to store the same ones. What a result claims of its indices must be true.
+Results are compared as dense arrays, with their types and layouts. Stored elements are compared
+only where both libraries must store the same ones. The properties that describe the indices must be
+true.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ QUICK = {"xla_backend_optimization_level": 0}
 
 @dataclass(frozen=True)
 class Stored:
-    """A sparse array in neither library: each makes its own of the two arrays."""
+    """A library-independent sparse array; each library creates its own from the two arrays."""
 
     data: Any
     indices: np.ndarray
@@ -58,7 +59,7 @@ class Stored:
 def untidy(
     shape: Sequence[int], n_batch: int = 0, n_dense: int = 0, dtype: Any = np.float32, seed: int = 0
 ) -> Stored:
-    """Unsorted indices, the first two of them equal, the last of them out of bounds."""
+    """Unsorted indices, the first two equal, the last out of bounds."""
     rng = np.random.default_rng(seed)
     end = len(shape) - n_dense
     batch, sizes, dense = shape[:n_batch], shape[n_batch:end], shape[end:]
@@ -74,7 +75,7 @@ def untidy(
 def tidy(
     shape: Sequence[int], n_batch: int = 0, n_dense: int = 0, dtype: Any = np.float32, seed: int = 0
 ) -> Stored:
-    """Sorted and unique indices, and padding after them."""
+    """Sorted and unique indices, followed by padding."""
     rng = np.random.default_rng(seed)
     end = len(shape) - n_dense
     batch, sizes, dense = shape[:n_batch], shape[n_batch:end], shape[end:]
@@ -101,12 +102,12 @@ def is_sparse(x: Any) -> bool:
 
 
 def dense(out: Any) -> Any:
-    """All sparse arrays of a tree of results as dense ones."""
+    """Convert all sparse arrays in a tree of results to dense arrays."""
     return jax.tree.map(lambda x: x.todense() if is_sparse(x) else x, out, is_leaf=is_sparse)
 
 
 def filled(x: Any) -> np.ndarray:
-    """A sparse array's values, found by neither library; no array is compiled for that."""
+    """Compute the dense values with NumPy, without either library."""
     sizes = x.shape[x.n_batch : x.n_batch + x.n_sparse]
     batch = x.shape[: x.n_batch]
     indices = np.broadcast_to(np.asarray(x.indices), (*batch, *x.indices.shape[-2:]))
@@ -129,7 +130,7 @@ def close(found: Any, expected: Any, what: str = "", loose: float = 1.0) -> None
 
 
 def honest(x: Any) -> None:
-    """Assert that the properties of a sparse array are true."""
+    """Assert that the properties of a sparse array are correct."""
     indices, data = np.asarray(x.indices), np.asarray(x.data)
     assert x.nse == indices.shape[-2] == data.shape[x.n_batch]
     assert x.ndim == len(x.shape) == x.n_batch + x.n_sparse + x.n_dense
@@ -143,7 +144,7 @@ def honest(x: Any) -> None:
 
 
 def elements(x: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Indices and data of the elements that count, with zeros for the others."""
+    """Indices and data of the valid elements, with zeros for the padding."""
     indices, data = np.asarray(x.indices), np.asarray(x.data)
     sizes = np.array(x.shape[x.n_batch : x.n_batch + x.n_sparse], int)
     there = (indices < sizes).all(-1)
@@ -153,7 +154,7 @@ def elements(x: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def alike(found: Any, expected: Any, what: str = "", exact: bool = False) -> None:
-    """Assert that two trees of results have the same kinds, layouts, types and values."""
+    """Assert that two trees of results have the same classes, layouts, types and values."""
     flat = [jax.tree.flatten(x, is_leaf=is_sparse) for x in (found, expected)]
     assert flat[0][1] == flat[1][1], what
     for n, (o, t) in enumerate(zip(flat[0][0], flat[1][0])):
@@ -179,8 +180,8 @@ def agree(
     """Compare ``call(lib, *args)`` of the two libraries within ``jit``.
 
     Args:
-      eager: whether to compare ours outside of ``jit`` too.
-      concrete: whether the arrays' values are needed, so that there is no ``jit``.
+      eager: whether to compare the eager result as well.
+      concrete: whether concrete values are needed, so that ``jit`` is not used.
     """
     compiled = lambda lib: lib.api.jit(lambda *a: call(lib, *a), compiler_options=QUICK)
     if concrete:
@@ -193,10 +194,12 @@ def agree(
 
 
 def slopes_agree(call: Callable, *args: Any, backward: bool = True) -> None:
-    """Compare the derivatives of ``call(lib, *args)`` both ways, by all inexact data.
+    """Compare forward and reverse derivatives of ``call(lib, *args)`` with respect to all inexact
+    data.
 
     Args:
-      backward: whether the reference has the backward one. Ours is the forward one's transpose.
+      backward: whether the reference supports reverse mode. Otherwise, compare with the transpose
+        of forward mode.
     """
     by = [np.asarray(a.data if isinstance(a, Stored) else a) for a in args]
     moving = [i for i, a in enumerate(by) if a.dtype.kind in "fc"]
@@ -229,7 +232,7 @@ def slopes_agree(call: Callable, *args: Any, backward: bool = True) -> None:
 
 
 def works(call: Callable, *args: Any) -> None:
-    """Compare ours with the same of dense arrays, where the reference has nothing to compare."""
+    """Compare with the dense computation where the reference has no counterpart."""
     found = dense(call(OURS, *placed(OURS, args)))
     expected = call(THEIRS, *dense(placed(THEIRS, args)))
     for o, t in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
@@ -237,7 +240,7 @@ def works(call: Callable, *args: Any) -> None:
 
 
 def refused(call: Callable, *args: Any) -> None:
-    """Both refuse; where the reference forgot a message, ours has one."""
+    """Assert that both raise, and that our error has a message even if the reference's has none."""
     with pytest.raises(Exception) as expected:
         call(THEIRS, *placed(THEIRS, args))
     usual = IndexError, TypeError, ValueError

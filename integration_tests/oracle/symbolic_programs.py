@@ -1,4 +1,4 @@
-"""Programs of symbolic shapes, written once for both libraries."""
+"""Functions with symbolic shapes, written once for both libraries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Program(NamedTuple):
 
 
 def programs(jax: Any, jnp: Any, lax: Any, random: Any) -> dict[str, Program]:
-    """The table, by name."""
+    """The table of functions by name."""
     found: dict[str, Program] = {}
     A = "a, b"
     vmap, grad = jax.vmap, jax.grad

@@ -1,7 +1,7 @@
-"""Programs, traces and wrapped functions in the reference's convention do what the reference does.
+"""Jaxprs, traces and wrapped functions in the reference's convention match the reference.
 
-Each case takes a library as ``m``, with the modules that such code imports, and returns something
-whose text must be equal.
+Each case takes a library ``m`` with the modules that such code imports. The text of the result must
+be equal.
 """
 
 from __future__ import annotations
@@ -438,7 +438,7 @@ CASES = (
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
-def test_as_in_the_reference(case):
+def test_results(case):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the reference asks for debug info everywhere
         theirs = case(THEIRS)

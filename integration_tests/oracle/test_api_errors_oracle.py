@@ -1,4 +1,4 @@
-"""Bad input fails as with the reference: the same class, and the phrases that people look for."""
+"""Invalid input raises the reference's error classes, with the phrases that users search for."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def test_dtypes(x, y, preferred):
     )
 
 
-def test_every_pair_of_dtypes_gives_the_same_type():
+def test_types_of_all_dtype_pairs():
     names = (
         "bool int4 int8 int16 int32 int64 uint4 uint8 uint32 uint64 float8_e4m3fn float8_e5m2 "
         "bfloat16 float16 float32 float64 complex64 complex128"
@@ -130,7 +130,7 @@ def test_configured_precision(setting):
     assert str(ours) == str(theirs)
 
 
-def test_algorithms_print_alike():
+def test_printed_algorithms():
     x = values((3, 3), np.float32)
     ours = precision.DotAlgorithm(np.float32, np.float32, np.float32)
     theirs = lax.DotAlgorithm(np.float32, np.float32, np.float32)
@@ -166,7 +166,7 @@ def _message(fun, *args, **kwargs):
         ((2, 3, 4), (2, 4, 5), (((0,), (0,)), ((0,), (0,)))),
     ],
 )
-def test_errors_of_dot_general(x, y, numbers):
+def test_dot_general_errors(x, y, numbers):
     x, y = values(x, np.float32), values(y, np.float32)
     assert _message(contracting.dot_general, x, y, numbers) == _message(
         lax.dot_general, x, y, numbers

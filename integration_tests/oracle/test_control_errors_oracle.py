@@ -1,4 +1,4 @@
-"""Bad input of control flow fails as with the reference, the two types side by side."""
+"""Invalid input of control flow against the reference: both messages show both types."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def exported(side, name):
 
 
 def described(e, weak=True):
-    """The fields as text, where the libraries should agree."""
+    """The fields on which the libraries should agree, as text."""
     fields = {
         n: str(getattr(e, n))
         for n in ("fun_name", "in_tree", "out_tree", "nr_devices", "platforms", "ordered_effects",
@@ -96,7 +96,7 @@ def same(ours, theirs):
 def test_fields(name):
     ours, theirs = (described(exported(s, name)) for s in BOTH)
     assert ours == theirs
-    # The reference's bytes do not say which types are weak.
+    # The reference's format does not store weak types.
     ours, theirs = (
         described(s.x.deserialize(exported(s, name).serialize()), weak=False) for s in BOTH
     )
@@ -134,7 +134,7 @@ def test_derivatives(name):
 
 
 @pytest.mark.parametrize("order", [0, 1, 2])
-def test_orders_of_derivatives(order):
+def test_derivative_orders(order):
     found = []
     for s in BOTH:
         e = s.x.deserialize(exported(s, "integers").serialize(vjp_order=order))
@@ -146,7 +146,7 @@ def test_orders_of_derivatives(order):
     assert found[0] == found[1] and len(found[0]) == order
 
 
-def test_gradients_of_calls():
+def test_gradients_through_calls():
     for grads in (1, 2):
         found = []
         for s in BOTH:
@@ -186,7 +186,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_errors_of_calls(name):
+def test_call_errors(name):
     ours, theirs = (error_of(lambda s=s: CALLS[name](s, exported(s, "tree"))) for s in BOTH)
     assert theirs is not None and isinstance(ours, type(theirs)), (ours, theirs)
     for fragment in ("Shape mismatch for args[0].shape[0]", "Rank mismatch for args[0]",
@@ -228,7 +228,7 @@ EXPORTS = {
 
 
 @pytest.mark.parametrize("name", EXPORTS)
-def test_errors_of_exports(name):
+def test_export_errors(name):
     ours, theirs = (error_of(lambda s=s: EXPORTS[name](s)) for s in BOTH)
     assert theirs is not None and isinstance(ours, type(theirs)), (ours, theirs)
 
@@ -264,7 +264,7 @@ def test_trees(tree):
     same(found[0][2], found[1][2])
 
 
-def test_values_of_the_module():
+def test_module_values():
     for s in BOTH:
         least, most = (
             s.x.minimum_supported_calling_convention_version,
@@ -274,8 +274,8 @@ def test_values_of_the_module():
 
 
 @pytest.mark.parametrize("name", ["several", "dependent"])
-def test_modules_for_several_platforms_begin_alike(name):
-    """Both take an i32 before the arguments."""
+def test_multi_platform_module_signature(name):
+    """Both modules take an i32 before the arguments."""
     for s in BOTH:
         text = exported(s, name).mlir_module()
         assert "@main(%arg0: tensor<i32>" in text and '"_platform_index"' in text
@@ -332,7 +332,7 @@ def test_symbolic_shapes(name):
 
 
 @pytest.mark.parametrize("shape", [(1, 4), (4, 3), (4,), (4, 4, 4), (3, 0)])
-def test_shapes_that_do_not_fit(shape):
+def test_shape_mismatches(shape):
     errors = []
     for s in BOTH:
         b, h = s.x.symbolic_shape("b, 2*h", constraints=["b >= 2"])

@@ -249,7 +249,7 @@ def test_modes():
     assert repr(numbers) == repr(theirs.GatherDimensionNumbers((1,), (0,), (0,)))
 
 
-def test_two_levels_of_batching():
+def test_nested_batching():
     x, i, numbers, sizes = LAYOUTS["rows"]
     u = updates_for(x, i, numbers, sizes)
     xs, us = np.stack([x, -x]), np.stack([u, u * 2, u * 3])

@@ -1,4 +1,4 @@
-"""Events and profiles: names, signatures and errors of the reference."""
+"""Monitoring events and profiles: names, signatures and errors of the reference."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def public(module):
     return {n for n in dir(module) if not n.startswith("_")}
 
 
-def test_all_names_are_there():
+def test_all_names_exist():
     assert public(reference_monitoring) <= public(monitoring)
     assert public(reference_profiler) <= public(profiler)
 
@@ -31,14 +31,14 @@ def test_all_names_are_there():
 def test_parameters(name):
     theirs, ours = (getattr(m, name, None) or getattr(p, name) for m, p in SIDES)
     if not inspect.isfunction(theirs) and name != "ProfileSession":
-        return  # of a class of jaxlib
+        return  # a class of jaxlib
     wanted = [(p.name, p.kind, p.default) for p in inspect.signature(theirs).parameters.values()]
     found = [(p.name, p.kind, p.default) for p in inspect.signature(ours).parameters.values()]
     assert found == wanted
 
 
 @pytest.mark.parametrize("sort", ["scalar", "event_duration_secs", "event_time_span"])
-def test_the_same_events_of_a_compilation(sort):
+def test_compilation_events(sort):
     said = []
     for J, m in ((jax, reference_monitoring), (px, monitoring)):
         told: list = []
@@ -62,7 +62,7 @@ def test_the_same_events_of_a_compilation(sort):
     assert said[0] == said[1]
 
 
-def test_errors_of_sessions(tmp_path):
+def test_session_errors(tmp_path):
     said = []
     for _, p in SIDES:
         errors = []
@@ -81,7 +81,7 @@ def test_errors_of_sessions(tmp_path):
     assert said[0] == said[1]
 
 
-def test_the_same_options():
+def test_options():
     theirs, ours = reference_profiler.ProfileOptions(), profiler.ProfileOptions()
     for name in public(theirs):
         assert getattr(theirs, name) == getattr(ours, name)

@@ -1,5 +1,7 @@
-"""The cases of the NumPy layer against the reference: values, dtypes, weak types, derivatives, and
-the same for operands of every dtype; where the reference refuses, so do we."""
+"""The test cases of the NumPy layer against the reference: values, dtypes, weak types, derivatives.
+
+The same with operands of every dtype. If the reference raises, Primax must raise, too.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ def quiet() -> Iterator[None]:
 
 
 def compared(case: Case, args: tuple[Any, ...], rtol: float | None, what: str = "") -> None:
-    """Both libraries give the same, or both refuse; or we accept what NumPy accepts."""
+    """Assert that both agree or both raise; Primax may also accept operands that NumPy accepts."""
     ours, theirs = _sides(case)
     what = f"{case!r} {what}"
     try:
@@ -79,7 +81,7 @@ def test_values_types_and_derivatives(case: Case) -> None:
 
 
 def _first_of_each(cases: list[Case], number: int) -> list[Case]:
-    """The first cases of every function."""
+    """The first cases of each function."""
     found: dict[str, list[Case]] = {}
     for c in cases:
         found.setdefault(c.name, []).append(c)

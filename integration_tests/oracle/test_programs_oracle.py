@@ -1,4 +1,4 @@
-"""Whole programs as users write them give what the reference gives.
+"""Complete user programs give the same results as the reference.
 
 Each takes a library under two names, ``m.jx`` (the root) and ``m.np``, and returns a tree of
 results. Trees, shapes, dtypes, weak types and values are compared.
@@ -33,7 +33,7 @@ OURS = types.SimpleNamespace(
     name=primax_core.ad_checkpoint.checkpoint_name,
 )  # fmt: skip
 
-# Programs of which some result is weak in one library only; see test_nested_transformations.
+# Programs with a result that is weakly typed in one library only; see test_nested_transformations.
 WEAKNESS_DIFFERS = {
     "switch_of_many", "nested_custom_jvp", "custom_vjp_in_scan", "nested_scans", "empty_arrays",
 }  # fmt: skip
@@ -377,7 +377,7 @@ def policies_in_a_scan(m):
     ]
 
 
-# Nests
+# Nested transformations
 
 
 @program

@@ -64,7 +64,7 @@ def test_values_and_derivatives(case):
         same(px.vjp(f, x, y)[1](ct), jax.vjp(g, x, y)[1](ct), rtol=1e-4)
 
 
-def test_batches_that_the_reference_has():
+def test_batching():
     ours, theirs = sides(*CASES["rows"][:3])
     x, y = values((3, 6, 3), np.float32, 1), values((3, 2, 3, 4), np.float32, 2)
     sizes = np.array([[2, 3], [0, 6], [1, 1]], I32)

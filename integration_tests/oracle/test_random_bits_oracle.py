@@ -31,7 +31,7 @@ def words(*shape):
 def test_threefry(shapes):
     args = [words(*s) for s in shapes]
     check(random_bits.threefry2x32_p.bind, reference_p.bind, *args, batch=False)
-    # The reference maps both words of a key or of a counter, or neither; we map any.
+    # The reference maps both words of a key or counter, or none; Primax maps any.
     for mapped in itertools.product((True, False), repeat=4):
         if not any(mapped):
             continue
@@ -77,7 +77,7 @@ def test_generator(dtype, algorithm):
     )
 
 
-def test_wide_types():
+def test_x64():
     with config.enable_x64(True), jax.enable_x64(True):
         k = words(4)
         same(random_bits.rng_bit_generator(k, (5,), np.uint64),

@@ -1,5 +1,4 @@
-"""References: the same programs with the reference's give the same values, gradients, texts and
-errors."""
+"""References against the reference implementation: values, gradients, texts and errors."""
 
 from __future__ import annotations
 
@@ -109,7 +108,7 @@ WAYS = {
     "jacfwd": lambda J, f: J.jvp(J.grad(f), (X3,), (X3,))[1],
 }
 
-# What the reference cannot do.
+# Unsupported in the reference.
 BEYOND = {
     ("branching", "vmap"), ("branching", "vmap grad"), ("looping", "vmap grad"),
     ("looping", "grad"), ("looping", "jit grad jit"), ("looping", "checkpoint"),
@@ -126,7 +125,7 @@ def test_functions_with_references_inside(name, way):
     same(run(OURS, make(OURS)), run(THEIRS, make(THEIRS)), f"{way} of {name}", rtol=2e-5)
 
 
-# Programs that change what they are given: results, and what the references hold then.
+# Functions that change their arguments: results and final contents of the references.
 
 
 def each_side(case, shapes=(X3, SMALL)):
@@ -253,7 +252,7 @@ def disabled(J, q, p):
 
 
 @pytest.mark.parametrize("name", CHANGING)
-def test_programs_that_change_references(name):
+def test_functions_that_write_references(name):
     (out, held), (their_out, their_held) = each_side(CHANGING[name])
     same(held, their_held, name, rtol=2e-5)
     assert len(out) == len(their_out)
@@ -261,9 +260,12 @@ def test_programs_that_change_references(name):
         np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=2e-5, err_msg=name)
 
 
-def test_what_the_reference_does_twice_or_not_at_all():
-    """A recomputed program writes again there, before it reads, and what a loop's condition adds is
-    lost."""
+def test_intended_differences():
+    """Intended differences: writes in recomputed code and in loop conditions.
+
+    There, a recomputed function writes again before it reads, and additions in a loop's condition
+    are lost.
+    """
     again = lambda J, q, p: J.grad(J.checkpoint(rw(J, q)))(X3)
     asks = lambda J, q, p: J.lax.while_loop(
         lambda i: (J.r.addupdate(q, 0, F32(1)), i < 3)[1], lambda i: i + 1, 0
@@ -277,7 +279,7 @@ def test_what_the_reference_does_twice_or_not_at_all():
     assert [float(np.asarray(h[0])[0]) for h in (held, their_held)] == [5.0, 1.0]
 
 
-def test_gradient_references_of_references():
+def test_gradient_references_for_reference_arguments():
     def f(J, x, q):
         q[0] = q[1] * x
         return J.total(q[...] * q[...])
@@ -340,7 +342,7 @@ def test_texts(name):
     same_text(call(OURS), call(THEIRS))
 
 
-def test_what_references_show():
+def test_attributes_of_references():
     for show in (
         repr, str, lambda q: (q.shape, q.dtype, q.ndim, q.size),
         lambda q: q[...].dtype,

@@ -1,5 +1,8 @@
-"""SciPy's functions against the reference: the cases of the wheel's tests with their derivatives,
-types of all dtypes, distributions, linear algebra, solvers, minimization."""
+"""SciPy functions against the reference.
+
+The wheel's test cases with derivatives, types of all dtypes, distributions, linear algebra,
+solvers, minimization.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ def close(found: Any, expected: Any, what: str, tolerance: float = 1e-4) -> None
         np.testing.assert_allclose(a, b, tolerance, tolerance * scale, err_msg=what)
 
 
-# Where the reference loses digits, or gives another derivative
+# The reference loses digits, or has another derivative
 LOOSE = {"poch", "comb", "log_ndtr", "hyp1f1", "hyp2f1", "erfcinv", "wofz", "erfcx"}
 
 
@@ -91,7 +94,7 @@ ARITY = {
 
 @pytest.mark.parametrize("name", ARITY)
 def test_types(name: str) -> None:
-    """The same dtype and weakness for operands of all dtypes, or both refuse."""
+    """Both give the same dtype and weak type for operands of all dtypes, or both raise."""
     values = [np.ones(2).astype(d) for d in DTYPES] + [0.5, 1]
     for x in values:
         found = expected = None

@@ -1,4 +1,4 @@
-"""Symbolic shapes against the reference: the same types, the same decisions, the same values."""
+"""Symbolic shapes against the reference: types, decisions and values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from primax_numpy import random as our_random
 THEIRS = programs(jax, jnp, lax, random)
 OURS = programs(px, pnp, our_lax, our_random)
 
-# What differs, and why.
+# Intended differences.
 MORE = "it can be computed, and the reference refuses"
 DIFFERS = {
     "squeeze": MORE, "cov": MORE, "conv grads": MORE, "dim**.5": MORE,
@@ -85,7 +85,7 @@ SIZES = (
 
 @pytest.mark.parametrize("name", VALUES)
 def test_values(name):
-    """One exported program, called for two shapes."""
+    """Call one exported function for two shapes."""
     structs = specs(px, export, OURS[name])
     exported = export.export(px.jit(OURS[name].fun))(*structs)
     generator = np.random.default_rng(5)

@@ -1,4 +1,4 @@
-"""Sparse arrays against the reference: how they are made, and every function in every layout."""
+"""Sparse arrays against the reference: construction, and every function in every layout."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_properties(layout: str) -> None:
     for make in (untidy, tidy):
         stored = make(*LAYOUTS[layout])
         o, t = stored.made(OURS), stored.made(THEIRS)
-        if not stored.n_sparse:  # unique, says the reference, whatever it was told
+        if not stored.n_sparse:  # the reference always reports unique indices
             names = [n for n in names if n != "unique_indices"]
         assert {n: getattr(o, n) for n in names} == {n: getattr(t, n) for n in names}
         assert repr(o) == repr(t) and str(o) == str(t) and len(o) == len(t)
@@ -76,12 +76,12 @@ def test_dtypes(dtype: Any) -> None:
         lambda lib, x: [x.astype(t) for t in ("complex64", "int8")[: 2 - (dtype is np.complex64)]],
     ]
     if dtype is np.float16:
-        del calls[2:]  # rounded to another type, then summed, or the other way about
+        del calls[2:]  # rounding to another dtype before or after the sum
     agree(lambda lib, x: [call(lib, x) for call in calls], untidy((3, 4), dtype=dtype))
 
 
-def test_sizes_of_one() -> None:
-    """Batches of which all members share their data or their indices."""
+def test_batches_of_size_one() -> None:
+    """Batches in which all examples share their data or their indices."""
     x = untidy((2, 3, 4), 1)
     one_data = Stored(x.data[:1], x.indices, (2, 3, 4), 1)
     one_indices = Stored(x.data, x.indices[:1], (2, 3, 4), 1)
@@ -102,7 +102,7 @@ def test_sizes_of_one() -> None:
         close(rebuilt.todense(), stored.made(THEIRS).todense())
 
 
-def test_makers() -> None:
+def test_constructors() -> None:
     for call in (
         lambda lib: lib.sparse.BCOO(([1.0, 2.0], [[0, 0], [2, 1]]), shape=(3, 2)),
         lambda lib: lib.sparse.BCOO(([1, 2], np.int8([[0], [2]])), shape=[4]),
@@ -223,7 +223,7 @@ def broadcasts(x: Stored) -> Iterator[dict[str, Any]]:
 
 
 def reshapes(x: Stored) -> Iterator[dict[str, Any]]:
-    """Batch and sparse dimensions apart; those of arrays with dense ones are tested below."""
+    """Reshape batch and sparse dimensions separately; dense dimensions are tested below."""
     if x.n_dense:
         return
     batch, sizes = x.shape[: x.n_batch], x.shape[x.n_batch :]
@@ -270,7 +270,7 @@ def test_functions(name: str, layout: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["transpose", "reduce_sum", "slice", "reshape", "sum_duplicates"])
-def test_slopes_of_functions(name: str) -> None:
+def test_derivatives_of_functions(name: str) -> None:
     for layout in ("matrix", "batched"):
         x = untidy(*LAYOUTS[layout])
         every = list(FUNCTIONS[name][1](x))[-3:]
@@ -279,7 +279,7 @@ def test_slopes_of_functions(name: str) -> None:
 
 
 def test_sum_duplicates_of_known_indices() -> None:
-    """Without a number of elements there are as many as are needed, without padding."""
+    """Without a given number of elements, the result has exactly as many as needed."""
     for x in (untidy((3, 4), 1), tidy((3, 4), 0, 1)):
         agree(lambda lib, x: x.sum_duplicates(), x, exact=True, concrete=True)
 
@@ -327,7 +327,7 @@ def test_concatenate(layout: str) -> None:
         return [lib.sparse.bcoo_concatenate([a, b, a], dimension=n) for n, (a, b) in pairs]
 
     agree(call, *operands, exact=True)
-    if layout != "rows":  # the reference's padding comes to lie within
+    if layout != "rows":  # the reference's padding becomes part of the array
         slopes_agree(call, *operands)
 
 
@@ -366,7 +366,7 @@ def test_squeeze(shape: Any, n_batch: int, n_dense: int, axes: Any) -> None:
 
 
 def test_squeeze_of_all_sparse_dimensions() -> None:
-    """The reference counts the padding then."""
+    """The reference counts the padding here."""
     works(
         lambda lib, x: x[:, 0, :] if lib is THEIRS else lib.sparse.bcoo_squeeze(x, dimensions=(1,)),
         untidy((2, 1, 4), 1, 1),

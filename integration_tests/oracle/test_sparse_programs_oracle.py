@@ -1,6 +1,4 @@
-"""Sparse arrays against the reference: operators, transformations, what ``sparsify`` makes of
-functions of arrays, and what is refused.
-"""
+"""Sparse arrays against the reference: operators, transformations, ``sparsify``, errors."""
 
 from __future__ import annotations
 
@@ -95,18 +93,18 @@ OF_BATCHES: dict[str, Callable[..., Any]] = {
 
 @pytest.mark.parametrize("name", OF_BATCHES)
 @pytest.mark.parametrize("layout", [(1, 0), (1, 1)], ids=str)
-def test_operators_of_batches(name: str, layout: tuple[int, int]) -> None:
+def test_batched_operators(name: str, layout: tuple[int, int]) -> None:
     compare = works if layout[1] and name in ("product", "chosen") else agree
     compare(OF_BATCHES[name], untidy((2, 3, 4), *layout))
 
 
 @pytest.mark.parametrize("layout", [(2, 0), (0, 1)], ids=str)
-def test_some_operators_of_batches(layout: tuple[int, int]) -> None:
+def test_other_batched_operators(layout: tuple[int, int]) -> None:
     call = lambda lib, x: (x * CUBE[0], x + x, x.sum(0), x.sum(-1), x[0], x[:, 1:], x[None])
     agree(call, untidy((2, 3, 4), *layout))
 
 
-def test_what_only_ours_can() -> None:
+def test_additional_operations() -> None:
     numpy_first = lambda lib, x: (FULL + x, FULL * x, FULL.T @ x, np.float32(3) * x)
     works(numpy_first, untidy((3, 4)))
     x = untidy((2, 3, 4), 1)
@@ -333,7 +331,7 @@ def test_sparsify_composed() -> None:
     agree(inside, args[1])
 
 
-# What is refused
+# Errors
 
 ONE = np.ones(2, np.float32), np.zeros((2, 2), np.int32)
 REFUSED: dict[str, Callable[..., Any]] = {
@@ -440,7 +438,7 @@ REFUSED: dict[str, Callable[..., Any]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused(name: str) -> None:
+def test_errors(name: str) -> None:
     refused(REFUSED[name], tidy((3, 4)), tidy((2, 3, 4), 1))
 
 

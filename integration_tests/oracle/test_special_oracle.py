@@ -1,7 +1,7 @@
-"""Special functions against the real jax: values, types, derivatives, batches, programs, errors.
+"""Special functions against the real jax: values, types, derivatives, batches, jaxprs, errors.
 
-Where the reference is less accurate, the tolerance is its error; the unit tests of the core compare
-with exact values.
+Where the reference is less accurate, the tolerance is its error. The core's unit tests compare with
+exact values.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from primax_core.lax import bessel, gamma, incomplete_beta, incomplete_gamma, po
 
 
 class ours:
-    """The functions of all pages."""
+    """The functions of all modules."""
 
 
 for page in (bessel, gamma, incomplete_beta, incomplete_gamma, polynomials, special):
@@ -34,7 +34,7 @@ OTHER = np.array([0.5, 1.3, 1.1, 3.0, 14.0, 20.0])
 
 
 def in_double():
-    """Both libraries with 64-bit types."""
+    """Enable 64-bit types in both libraries."""
     stack = contextlib.ExitStack()
     stack.enter_context(enable_x64(True))
     stack.enter_context(jax.enable_x64(True))
@@ -59,7 +59,7 @@ def test_unary_values(name, dtype):
 
 
 def both_lists(name):
-    """The arguments that a function of two is tried with."""
+    """The arguments for functions of two variables."""
     if name == "polygamma":
         return np.array([0.0, 1.0, 2.0, 3.0, 1.0, 5.0]), OTHER
     return (POSITIVE + 1, OTHER) if name == "zeta" else (POSITIVE, OTHER)
@@ -67,7 +67,7 @@ def both_lists(name):
 
 @pytest.mark.parametrize("name", BINARY)
 def test_binary_values(name):
-    """Far from where the reference loses digits it agrees to 9 of them in float64."""
+    """Where the reference is accurate, it agrees to 9 digits in float64."""
     a, x = both_lists(name)
     with in_double():
         same(getattr(ours, name)(a, x), getattr(theirs, name)(a, x), name, rtol=1e-9)
@@ -85,7 +85,7 @@ def test_binary_values(name):
 
 @pytest.mark.parametrize("name", ["igamma", "igammac"])
 def test_incomplete_gamma_derivatives(name):
-    """Of ``a``, of ``x``, of both, and of second order but for ``a`` twice."""
+    """Derivatives with respect to ``a``, ``x``, both, and of second order except ``a`` twice."""
     a, x = POSITIVE, OTHER
     f, g = getattr(ours, name), getattr(theirs, name)
     ones, none = np.ones(a.shape), np.zeros(a.shape)
@@ -105,7 +105,7 @@ def total(x):
     return px.lax.reduce_sum(x, (0,))
 
 
-def test_slope_of_samples_differentiates():
+def test_derivative_of_gamma_samples_is_differentiable():
     a, x = POSITIVE, OTHER
     with in_double():
         found = px.jvp(ours.random_gamma_grad, (a, x), (a, x))
@@ -113,7 +113,7 @@ def test_slope_of_samples_differentiates():
 
 
 @pytest.mark.parametrize("name", ["zeta", "polygamma"])
-def test_derivatives_by_second_operand(name):
+def test_derivatives_with_respect_to_the_second_operand(name):
     a, x = both_lists(name)
     f, g = getattr(ours, name), getattr(theirs, name)
     with in_double():
@@ -158,7 +158,7 @@ PROGRAMS = [
 
 
 @pytest.mark.parametrize("name, args", PROGRAMS)
-def test_programs(name, args):
+def test_jaxprs(name, args):
     same_text(
         px.make_jaxpr(getattr(ours, name))(*args), jax.make_jaxpr(getattr(theirs, name))(*args)
     )
@@ -181,7 +181,7 @@ def test_errors(name, args):
     assert str(found.value).split(" (Tip")[0] == str(expected.value)
 
 
-def test_polygamma_by_its_order():
+def test_polygamma_orders():
     with pytest.raises(ValueError) as expected:
         jax.grad(theirs.polygamma)(1.0, 2.0)
     with pytest.raises(ValueError) as found:

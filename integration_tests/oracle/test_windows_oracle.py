@@ -19,7 +19,7 @@ KNOWN = {"add": 0.0, "max": -INF, "min": INF}
 
 
 def both(init, name, *args, **kwargs):
-    """``reduce_window`` of ours and of the reference's with parameters bound."""
+    """``reduce_window`` of both libraries with bound parameters."""
     ours = getattr(arithmetic, name, None) or getattr(bitwise, name)
     theirs = getattr(lax, name)
     return (
@@ -46,20 +46,20 @@ DILATED = [
 @pytest.mark.parametrize("name", KNOWN)
 @pytest.mark.parametrize("shape, args, options", WINDOWS)
 def test_known(name, shape, args, options):
-    # The reference fails to take elements away from a maximum backwards, and ends the process
-    # where there are no axes.
+    # The reference fails for negative padding in the transpose of a maximum, and crashes
+    # without axes.
     backward = name == "add" or (args[-1] != [(-1, -2)] and shape != ())
     check(*both(KNOWN[name], name, *args, **options), values(shape, F), backward=backward)
 
 
-def test_backward_with_elements_taken_away():
+def test_reverse_mode_with_negative_padding():
     x, ct = values((7,), F), values((3,), F, 1)
     ours, _ = both(-INF, "max", (2,), (1,), [(-1, -2)])
     reference = jax.vjp(lambda x: lax.reduce_window(x[1:-2], -INF, lax.max, (2,)), x)[1](ct)
     same(px.vjp(ours, x)[1](ct), reference)
 
 
-def test_backward_without_axes():
+def test_reverse_mode_without_axes():
     ours, _ = both(-INF, "max", ())
     assert float(px.vjp(ours, F(2))[1](F(3))[0]) == 3
 
@@ -70,8 +70,8 @@ def test_dilated(name, shape, args, options):
     check(*both(KNOWN[name], name, *args, **options), values(shape, F), backward=name == "add")
 
 
-def test_backward_of_dilated_extrema():
-    """The reference has no rule; the same through a window that is not dilated."""
+def test_reverse_mode_of_dilated_extrema():
+    """The reference has no rule; compare with an equivalent window without dilation."""
     x = values((9,), F)
     dilated, _ = both(-INF, "max", (2,), (1,), [(1, 0)], None, (2,))
     ct = values((8,), F, 3)
@@ -120,7 +120,7 @@ def test_booleans_and_generic_functions():
         ours, theirs = both(init, name, (2, 3), (1, 2), "SAME")
         check(ours, theirs, x, backward=False)
         ct = values((4, 3), F)
-        # The reference has no backward derivative of these, so take its forward one apart.
+        # The reference has no reverse derivative of these, so its forward derivative is used.
         basis = np.eye(24, dtype=F).reshape(24, 4, 6)
         jacobian = np.asarray(jax.vmap(lambda t, f=theirs: jax.jvp(f, (x,), (t,))[1])(basis))
         jacobian = jacobian.reshape(24, -1)
@@ -191,7 +191,7 @@ def test_errors(x, init, args):
     assert found[0] == found[1]
 
 
-def test_refusals_of_our_own():
+def test_additional_errors():
     x = values((4,), F)
     add = arithmetic.add
     with pytest.raises(ValueError, match="at least one operand"):

@@ -1,4 +1,4 @@
-"""A primitive of a third party, with all of its rules, through the public door only."""
+"""A third-party primitive with all rules, using only the extension API."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def matrix(n: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("n", [1, 2, 8, 32])
-def test_it_is_the_matrix_of_sylvester(n):
+def test_equals_the_sylvester_matrix(n):
     x = np.random.default_rng(0).standard_normal((3, n)).astype(np.float32)
     np.testing.assert_allclose(example.hadamard(x), x @ matrix(n), atol=1e-4)
     np.testing.assert_allclose(example.inverse(example.hadamard(x)), x, atol=1e-5)
 
 
-def test_it_composes_with_every_transformation():
+def test_composition_with_transformations():
     x = np.random.default_rng(1).standard_normal((3, 4)).astype(np.float32)
 
     def energy(v):
@@ -41,7 +41,7 @@ def test_it_composes_with_every_transformation():
     np.testing.assert_allclose(ys, x @ matrix(4), atol=1e-5)
 
 
-def test_bad_input_is_named():
+def test_invalid_input_raises():
     with pytest.raises(ValueError, match="power of two, got 3"):
         example.hadamard(np.ones(3, np.float32))
     with pytest.raises(TypeError, match="floats or complex numbers, got int32"):

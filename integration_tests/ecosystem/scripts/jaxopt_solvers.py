@@ -1,4 +1,4 @@
-"""jaxopt: minima, a root and a constrained problem, and their derivatives by implicit functions."""
+"""jaxopt: minima, a root and a constrained problem, with implicit differentiation."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""jaxtyping: shapes and dtypes of annotations, checked while the program runs."""
+"""jaxtyping: run-time checks of shapes and dtypes in annotations."""
 
 # ruff: noqa: F722 (the strings are shapes)
 
@@ -24,7 +24,7 @@ found = []
 
 
 def expect(name, function, *args):
-    """Notes whether the call was accepted."""
+    """Record whether the call was accepted."""
     try:
         function(*args)
         found.append([name, "accepted"])

@@ -1,4 +1,4 @@
-"""Optimistix: roots, least squares, minima and fixed points, with derivatives and maps."""
+"""Optimistix: roots, least squares, minima and fixed points, with derivatives and vmap."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The Walsh-Hadamard transform as a primitive: what a third party writes to add an operation."""
+"""The Walsh-Hadamard transform as a primitive: an example of a third-party operation."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _abstract(x: ShapedArray, *, axis: int) -> ShapedArray:
 
 @hadamard_p.rule(lower)
 def _lower(ctx, x, *, axis: int):
-    """Butterflies: one step for each factor of two."""
+    """Butterfly algorithm: one step for each factor of two."""
     (aval,) = ctx.in_avals
     before, n, after = aval.shape[:axis], aval.shape[axis], aval.shape[axis + 1 :]
     step = 1
@@ -114,6 +114,6 @@ def _samples():
 
 
 def inverse(x: Any, axis: int = -1) -> Array:
-    """The array whose transform is ``x``."""
+    """Compute the array whose transform is ``x``."""
     out = hadamard(x, axis)
     return lax.mul(out, lax.full_like(out, 1 / typeof(out).shape[axis]))

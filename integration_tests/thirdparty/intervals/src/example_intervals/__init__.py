@@ -1,4 +1,4 @@
-"""Interval arithmetic: an interpreter that a third party adds, as a new kind of rule.
+"""Interval arithmetic: an example of a third-party interpreter with its own rule kind.
 
 >>> from primax_core import lax
 >>> bounds(lambda x: x * x - x)(Interval(np.float32(0), np.float32(1)))

@@ -1,4 +1,4 @@
-"""Rules of elementwise primitives of the core."""
+"""Rules for the core's elementwise primitives."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .intervals import Interval, hull, interval
 
 
 def increasing(prim: Primitive) -> None:
-    """A function that grows with all of its operands."""
+    """Rule for a function that increases in all operands."""
 
     @prim.rule(interval)
     def _(*values, **params):
@@ -63,7 +63,7 @@ def _mul_interval(x, y, **_):
 
 
 def _product(a, b):
-    """The product, in which nothing times infinity is nothing: the infinity stands for a bound."""
+    """Product in which zero times infinity is zero: the infinity represents a bound."""
     out = lax.mul(a, b)
     return lax.select_n(lax.ne(out, out), out, lax.full_like(out, 0))
 
@@ -87,7 +87,7 @@ def _spread(x: Any, like: Any) -> Any:
 
 
 def _even(op: Callable, x: Interval) -> Interval:
-    """A function that falls down to zero and grows from there."""
+    """Rule for a function that decreases to zero and then increases."""
     a, b = op(x.low), op(x.high)
     zero = lax.full_like(x.low, 0)
     across = lax.bitwise_and(lax.le(x.low, zero), lax.ge(x.high, zero))
@@ -111,7 +111,7 @@ def _integer_pow_interval(x, *, y):
 
 
 def _wave(op: Callable, peak: float) -> Callable:
-    """Sine and cosine: the bounds are at the ends, or at a peak in between."""
+    """Rule for sine and cosine: the bounds are at the ends or at an extremum."""
 
     def rule(x, **_):
         a, b = op(x.low), op(x.high)
@@ -126,7 +126,7 @@ def _wave(op: Callable, peak: float) -> Callable:
 
 
 def _crosses(x: Interval, place: float) -> Any:
-    """Whether ``place + 2πk`` lies in an interval for some ``k``, or may by rounding."""
+    """Return True if ``place + 2πk`` is in an interval for some ``k``, up to rounding."""
     turn = lax.full_like(x.low, 2 * np.pi)
     at = lax.full_like(x.low, place)
     first = lax.ceil(lax.div(lax.sub(x.low, at), turn) - lax.full_like(x.low, 1e-6))

@@ -1,5 +1,8 @@
-"""Rules of control flow. Calls (``jit``, custom derivatives, ``checkpoint``) need none: the
-interpreter's fallback looks into their expansions."""
+"""Rules for control flow.
+
+Calls (``jit``, custom derivatives, ``checkpoint``) need none: the interpreter's fallback uses their
+expansions.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,11 @@ from primax_core.extend import Jaxpr, typeof
 from .intervals import Interval, evaluate, everything, hull, interval
 
 MAX_STEPS = 10_000
-"""Steps after which a loop that may still go on is given up: its results may then be anything."""
+"""Maximum number of loop steps; afterwards the results may be any number."""
 
 
 def _pairs(values: Sequence[Interval]) -> list[tuple]:
-    """Plain tuples of arrays of strong type, for loops to carry."""
+    """Convert to plain tuples of strongly typed arrays, which loops can carry."""
     return [tuple(lax.convert_element_type(v, x.aval.dtype) for v in x) for x in values]
 
 
@@ -27,7 +30,7 @@ def _intervals(pairs) -> list[Interval]:
 
 @lax.cond_p.rule(interval)
 def _interval(index, *values, branches: Sequence[Jaxpr]):
-    """The hull of the branches that may be chosen."""
+    """Hull of the branches that may be selected."""
     if index.aval.dtype == np.bool_:
         index = Interval(*(lax.convert_element_type(i, np.int32) for i in index))
     last = np.int32(len(branches) - 1)
@@ -57,7 +60,7 @@ def _scan_interval(*values, jaxpr, length, reverse, unroll, num_consts, num_carr
 
 @lax.while_p.rule(interval)
 def _while_interval(*values, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
-    """The hull of all states in which the loop may stop."""
+    """Hull of all states in which the loop may stop."""
     cond_consts, values = values[:cond_nconsts], values[cond_nconsts:]
     body_consts, init = values[:body_nconsts], values[body_nconsts:]
 
@@ -74,7 +77,7 @@ def _while_interval(*values, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts)
         step, state, stopped, has_stopped = loop
         now = _intervals(state)
         new = evaluate(body_jaxpr, [*body_consts, *now])
-        # Where the loop may stop here and did not before, this state is the first result.
+        # If the loop may stop here for the first time, this state is the first result.
         may_stop = lax.bitwise_not(test(now).low)
         stopped = _joined(stopped, now, may_stop, has_stopped)
         return step + 1, _pairs(new), stopped, lax.bitwise_or(has_stopped, may_stop)

@@ -1,4 +1,4 @@
-"""Rules of primitives that move numbers, add them up, or choose among them."""
+"""Rules for primitives that move, sum or select numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _interval(**params):
 
 @lax.dot_general_p.rule(interval)
 def _dot_general_interval(x, y, **params):
-    """By middles and radii: ``|x y - m n| <= |m| s + r (|n| + s)`` (Rump 1999)."""
+    """Midpoint-radius product: ``|x y - m n| <= |m| s + r (|n| + s)`` (Rump 1999)."""
     dot = lambda a, b: lax.dot_general_p.bind(a, b, **params)
     (m, r), (n, s) = _middle(x), _middle(y)
     middle = dot(m, n)
