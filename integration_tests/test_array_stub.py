@@ -20,12 +20,12 @@ UNDECLARED = {"__setitem__"}
 
 def class_of_stub(name: str) -> dict[str, ast.FunctionDef]:
     """Return the functions that the stub declares in a class."""
-    (found,) = [
+    (cls,) = [
         node
         for node in ast.parse(STUB.read_text(encoding="utf-8")).body
         if isinstance(node, ast.ClassDef) and node.name == name
     ]
-    return {node.name: node for node in found.body if isinstance(node, ast.FunctionDef)}
+    return {node.name: node for node in cls.body if isinstance(node, ast.FunctionDef)}
 
 
 def test_declared_methods_exist() -> None:

@@ -59,23 +59,23 @@ def test_pytest_and_junit_names(node, name):
 def test_regressions_are_differences():
     theirs = {"::a": PASSED, "::b": PASSED, "::c": PASSED, "::d": FAILED, "::e": SKIPPED}
     ours = {"::a": PASSED, "::b": SKIPPED, "::d": FAILED, "::e": PASSED, "::f": FAILED}
-    found = outcomes(ours, theirs, {})
-    assert found.differences == {"::b": "skipped", "::c": "not found"}
-    assert not found.stale and not found.unread
-    assert found.here[PASSED] == 2 and found.there[PASSED] == 3
+    comparison = outcomes(ours, theirs, {})
+    assert comparison.differences == {"::b": "skipped", "::c": "not found"}
+    assert not comparison.stale and not comparison.unread
+    assert comparison.here[PASSED] == 2 and comparison.there[PASSED] == 3
 
 
 def test_unimported_modules_are_reported():
-    found = outcomes({"a.b_test": FAILED}, {"a.b_test": FAILED}, {})
-    assert found.unread == ["a.b_test"] and not found.differences
+    comparison = outcomes({"a.b_test": FAILED}, {"a.b_test": FAILED}, {})
+    assert comparison.unread == ["a.b_test"] and not comparison.differences
 
 
 def test_allowed_and_stale_differences():
     theirs = {"a": PASSED, "b": PASSED, "c": FAILED}
     ours = {"a": FAILED, "b": PASSED, "c": FAILED}
-    found = outcomes(ours, theirs, dict.fromkeys("abcd", "a reason"))
-    assert not found.differences
-    assert found.stale == {"b": "passes here", "c": "is failed there too", "d": "is not there"}
+    comparison = outcomes(ours, theirs, dict.fromkeys("abcd", "a reason"))
+    assert not comparison.differences
+    assert comparison.stale == {"b": "passes here", "c": "is failed there too", "d": "is not there"}
 
 
 def test_numbers_agree_within_the_tolerances():

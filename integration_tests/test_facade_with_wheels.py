@@ -49,10 +49,10 @@ def test_modules_are_shared_with_the_wheels(name: str) -> None:
     below = name.removeprefix("numpy").lstrip(".")
     wheel = importlib.import_module(f"primax_numpy.{below}" if below else "primax_numpy")
     assert importlib.import_module(f"primax.{name}") is wheel
-    found = primax
+    member = primax
     for part in name.split("."):
-        found = getattr(found, part)
-    assert found is wheel
+        member = getattr(member, part)
+    assert member is wheel
 
 
 @pytest.mark.parametrize(

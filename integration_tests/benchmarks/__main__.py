@@ -35,12 +35,12 @@ def groups(only: str) -> dict[tuple[str, str], list[Case]]:
     """Return the cases whose group or name contains ``only``, by module and group, in source
     order.
     """
-    found: dict[tuple[str, str], list[Case]] = defaultdict(list)
+    by_group: dict[tuple[str, str], list[Case]] = defaultdict(list)
     for module, cases in MODULES.items():
         for case in cases:
             if only in case.group or only in case.name:
-                found[module, case.group].append(case)
-    return found
+                by_group[module, case.group].append(case)
+    return by_group
 
 
 def run_group(module: str, group: str, library: str, cache: Path) -> dict[str, Any]:

@@ -106,14 +106,14 @@ def prepared(ns: Namespace, name: str, operands: list[np.ndarray], jitted: bool)
 
 def main() -> None:
     """Measure and print the table."""
-    given = options("integration_tests.benchmarks.nn_operations", SIZES)
+    args = options("integration_tests.benchmarks.nn_operations", SIZES)
     sides = Namespace("jax"), Namespace("primax")
 
     def measure(name: str, size: int) -> Row:
         operands = FUNCTIONS[name][1](size)
-        return compare(name, size, sides, lambda ns: prepared(ns, name, operands, given.jitted))
+        return compare(name, size, sides, lambda ns: prepared(ns, name, operands, args.jitted))
 
-    report(given, FUNCTIONS, measure)
+    report(args, FUNCTIONS, measure)
 
 
 if __name__ == "__main__":

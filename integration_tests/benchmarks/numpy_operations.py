@@ -128,7 +128,7 @@ def prepared(ns: Namespace, function: Function, operands: Any, jitted: bool) -> 
 
 def main() -> None:
     """Measure and print the table."""
-    given = options("integration_tests.benchmarks.numpy_operations", SIZES)
+    args = options("integration_tests.benchmarks.numpy_operations", SIZES)
     sides = Namespace("jax"), Namespace("primax")
 
     def measure(name: str, size: int) -> Row:
@@ -136,11 +136,11 @@ def main() -> None:
         operands = function.operands(size)
         on_numpy = function.numpy or partial(function.call, np)
         return compare(
-            name, size, sides, lambda ns: prepared(ns, function, operands, given.jitted),
+            name, size, sides, lambda ns: prepared(ns, function, operands, args.jitted),
             lambda: on_numpy(*operands),
         )  # fmt: skip
 
-    report(given, FUNCTIONS, measure)
+    report(args, FUNCTIONS, measure)
 
 
 if __name__ == "__main__":

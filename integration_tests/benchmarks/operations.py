@@ -448,14 +448,14 @@ def prepared(ns: Namespace, build: Build, size: int, jitted: bool) -> Callable[[
 
 def main() -> None:
     """Measure and print the table."""
-    given = options("integration_tests.benchmarks.operations", SIZES)
+    args = options("integration_tests.benchmarks.operations", SIZES)
     sides = Namespace("jax"), Namespace("primax")
 
     def measure(name: str, size: int) -> Row:
         build = OPERATIONS[name]
-        return compare(name, size, sides, lambda ns: prepared(ns, build, size, given.jitted))
+        return compare(name, size, sides, lambda ns: prepared(ns, build, size, args.jitted))
 
-    report(given, OPERATIONS, measure)
+    report(args, OPERATIONS, measure)
 
 
 if __name__ == "__main__":

@@ -86,12 +86,12 @@ def options(module: str, sizes: Sequence[int]) -> argparse.Namespace:
 
 
 def report(
-    given: argparse.Namespace, names: Iterable[str], measure: Callable[[str, int], Row]
+    args: argparse.Namespace, names: Iterable[str], measure: Callable[[str, int], Row]
 ) -> None:
     """Measure, and print the table, slowest ratios last."""
-    wanted = [(n, s) for n in names if given.only in n for s in given.sizes]
+    selected = [(n, s) for n in names if args.only in n for s in args.sizes]
     rows = []
-    for name, size in track(wanted, "measuring", console=Console(stderr=True), transient=True):
+    for name, size in track(selected, "measuring", console=Console(stderr=True), transient=True):
         row = measure(name, size)
         if row.ratio is not None and row.ratio > BUDGET:  # either of the two may be an outlier
             again = measure(name, size)
@@ -107,5 +107,5 @@ def report(
         ratio = f"{mark}{row.ratio:.2f}" if row.ratio is not None else row.error
         table.add_row(row.name, str(row.size), *shown, ratio)
     Console(width=120 if not sys.stdout.isatty() else None).print(table)
-    if given.json:
-        given.json.write_text(json.dumps([asdict(r) for r in rows], indent=1), "utf-8")
+    if args.json:
+        args.json.write_text(json.dumps([asdict(r) for r in rows], indent=1), "utf-8")

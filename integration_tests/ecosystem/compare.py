@@ -59,7 +59,7 @@ def run_script(plan: Plan, script: Script) -> Result:
     theirs = answers[f"{plan.there.name}, cold"]
     disagree = list(differences(ours[0], theirs, script.rtol, script.atol))
     faults += disagree
-    times = {f"{heat}_{side}": median(found) for (heat, side), found in seconds.items()}
+    times = {f"{heat}_{side}": median(samples) for (heat, side), samples in seconds.items()}
     row = Row(
         name=script.name,
         library=script.library,

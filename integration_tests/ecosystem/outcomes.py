@@ -27,7 +27,7 @@ _WORSE = {Outcome.PASSED: 0, Outcome.SKIPPED: 1, Outcome.FAILED: 2}
 
 def read_junit(path: Path) -> dict[str, Outcome]:
     """Read the outcomes by test (``module.Class::test``) from a JUnit file of pytest."""
-    found: dict[str, Outcome] = {}
+    outcomes: dict[str, Outcome] = {}
     for case in ElementTree.parse(path).iter("testcase"):
         tags = {child.tag for child in case}
         outcome = Outcome.PASSED
@@ -36,8 +36,8 @@ def read_junit(path: Path) -> dict[str, Outcome]:
         elif "skipped" in tags:
             outcome = Outcome.SKIPPED
         name = "::".join(part for part in (case.get("classname"), case.get("name")) if part)
-        found[name] = max(outcome, found.get(name, outcome), key=_WORSE.__getitem__)
-    return found
+        outcomes[name] = max(outcome, outcomes.get(name, outcome), key=_WORSE.__getitem__)
+    return outcomes
 
 
 def junit_name(node: str) -> str:

@@ -59,17 +59,17 @@ def read_allowed(path: Path) -> dict[str, str]:
     Raises:
       ValueError: if a test occurs twice, or a table has no reason.
     """
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     if not path.exists():
-        return found
+        return reasons
     for table in tomllib.loads(path.read_text("utf-8")).get("allowed", []):
         if not table.get("reason"):
             raise ValueError(f"{path.name}: an entry without a reason: {table.get('tests')}")
         for test in table["tests"]:
-            if test in found:
+            if test in reasons:
                 raise ValueError(f"{path.name}: {test} stands there twice")
-            found[test] = table["reason"]
-    return found
+            reasons[test] = table["reason"]
+    return reasons
 
 
 PARTS: Final[tuple[Suite | Script, ...]] = (

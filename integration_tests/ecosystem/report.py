@@ -121,12 +121,13 @@ def print_table(rows: Iterable[Row]) -> None:
 
 def merge(path: Path, rows: Iterable[Row], order: list[str]) -> list[Row]:
     """Merge ``rows`` into the JSON file, replacing older ones; return all rows in order."""
-    kept = {}
+    rows_by_name = {}
     if path.exists():
-        kept = {row["name"]: Row(**row) for row in json.loads(path.read_text("utf-8"))}
-    kept.update((row.name, row) for row in rows)
+        rows_by_name = {row["name"]: Row(**row) for row in json.loads(path.read_text("utf-8"))}
+    rows_by_name.update((row.name, row) for row in rows)
     merged = sorted(
-        (row for row in kept.values() if row.name in order), key=lambda row: order.index(row.name)
+        (row for row in rows_by_name.values() if row.name in order),
+        key=lambda row: order.index(row.name),
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps([asdict(row) for row in merged], indent=1) + "\n", "utf-8")

@@ -68,7 +68,7 @@ def same_results(case: Case) -> None:
             np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6, err_msg=f"leaf {i}")
 
 
-def same_error(case: Case, wanted: type | str, phrases: tuple[str, ...]) -> None:
+def same_error(case: Case, expected: type | str, phrases: tuple[str, ...]) -> None:
     """Assert that a case raises equivalent errors on both sides.
 
     Args:
@@ -77,9 +77,9 @@ def same_error(case: Case, wanted: type | str, phrases: tuple[str, ...]) -> None
     """
     for side, ours in ((OURS, True), (THEIRS, False)):
         error = _error_of(case, side)
-        cls = wanted
-        if isinstance(wanted, str):
-            cls = getattr(errors if ours else jax.errors, wanted)
+        cls = expected
+        if isinstance(expected, str):
+            cls = getattr(errors if ours else jax.errors, expected)
         assert isinstance(error, cls), f"{type(error).__name__}: {error}"
         text = re.sub(r"\s+", " ", str(error))
         for phrase in phrases:

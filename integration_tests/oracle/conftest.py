@@ -35,8 +35,8 @@ def reference_version() -> tuple[int, ...] | None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip comparisons with behaviour that the installed reference does not have yet."""
-    found = reference_version()
-    if found is None or found >= SINCE:
+    installed = reference_version()
+    if installed is None or installed >= SINCE:
         return
     skip = pytest.mark.skip(reason=f"compares with jax 0.12; jax {version('jax')} is installed")
     here = os.path.dirname(__file__)

@@ -120,10 +120,10 @@ def filled(x: Any) -> np.ndarray:
     return out
 
 
-def close(found: Any, expected: Any, what: str = "", loose: float = 1.0) -> None:
+def close(actual: Any, expected: Any, what: str = "", loose: float = 1.0) -> None:
     """Assert equal shapes, dtypes and values of two arrays."""
-    assert (np.shape(found), found.dtype) == (np.shape(expected), expected.dtype), what
-    a, b = np.asarray(found), np.asarray(expected)
+    assert (np.shape(actual), actual.dtype) == (np.shape(expected), expected.dtype), what
+    a, b = np.asarray(actual), np.asarray(expected)
     tol = loose * tolerance(b.dtype)
     scale = float(np.max(np.abs(np.where(np.isfinite(b), b, 0)), initial=0.0))
     np.testing.assert_allclose(a, b, rtol=tol, atol=tol * scale, err_msg=what)
@@ -153,9 +153,9 @@ def elements(x: Any) -> tuple[np.ndarray, np.ndarray]:
     return indices * there[..., None], data * np.expand_dims(there, dense_axes)
 
 
-def alike(found: Any, expected: Any, what: str = "", exact: bool = False) -> None:
+def alike(actual: Any, expected: Any, what: str = "", exact: bool = False) -> None:
     """Assert that two trees of results have the same classes, layouts, types and values."""
-    flat = [jax.tree.flatten(x, is_leaf=is_sparse) for x in (found, expected)]
+    flat = [jax.tree.flatten(x, is_leaf=is_sparse) for x in (actual, expected)]
     assert flat[0][1] == flat[1][1], what
     for n, (o, t) in enumerate(zip(flat[0][0], flat[1][0])):
         where = f"{what} {n}: {o!r} and {t!r}"
@@ -213,29 +213,29 @@ def slopes_agree(call: Callable, *args: Any, backward: bool = True) -> None:
                 full[i] = args[i].made(lib, x) if isinstance(args[i], Stored) else x
             return dense(call(lib, *full))
 
-        found = {"jvp": lib.api.jvp(of_data, primals, tangents)}
+        actual = {"jvp": lib.api.jvp(of_data, primals, tangents)}
         if backward:
             out, pull = lib.api.vjp(of_data, *primals)
-            found["ct"] = jax.tree.map(lambda o: values(o.shape, o.dtype, 17), out)
-            found["vjp"] = pull(found["ct"])
-        return found
+            actual["ct"] = jax.tree.map(lambda o: values(o.shape, o.dtype, 17), out)
+            actual["vjp"] = pull(actual["ct"])
+        return actual
 
     expected = jax.jit(lambda: run(THEIRS, backward), compiler_options=QUICK)()
-    found = px.jit(lambda: run(OURS), compiler_options=QUICK)()
+    actual = px.jit(lambda: run(OURS), compiler_options=QUICK)()
     for name in expected:
-        pairs = zip(jax.tree.leaves(found[name]), jax.tree.leaves(expected[name]), strict=True)
+        pairs = zip(jax.tree.leaves(actual[name]), jax.tree.leaves(expected[name]), strict=True)
         for n, (o, t) in enumerate(pairs):
             close(o, t, f"{name} {n}", 10)
     dot = lambda a, b: sum(np.vdot(x, y) for x, y in zip(*map(jax.tree.leaves, (a, b))))
-    forward, back = dot(found["ct"], found["jvp"][1]), dot(found["vjp"], tangents)
+    forward, back = dot(actual["ct"], actual["jvp"][1]), dot(actual["vjp"], tangents)
     np.testing.assert_allclose(forward, back, 1e-3, 1e-3)
 
 
 def works(call: Callable, *args: Any) -> None:
     """Compare with the dense computation where the reference has no counterpart."""
-    found = dense(call(OURS, *placed(OURS, args)))
+    actual = dense(call(OURS, *placed(OURS, args)))
     expected = call(THEIRS, *dense(placed(THEIRS, args)))
-    for o, t in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+    for o, t in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
         close(o, t)
 
 
@@ -245,6 +245,6 @@ def refused(call: Callable, *args: Any) -> None:
         call(THEIRS, *placed(THEIRS, args))
     usual = IndexError, TypeError, ValueError
     strict = issubclass(expected.type, NotImplementedError)
-    with pytest.raises(NotImplementedError if strict else usual) as found:
+    with pytest.raises(NotImplementedError if strict else usual) as actual:
         call(OURS, *placed(OURS, args))
-    assert str(found.value).strip()
+    assert str(actual.value).strip()

@@ -99,8 +99,8 @@ def check_derivatives(ours, theirs, args, what, rng, forward=True, reverse=True)
         ]
         expected = [c for c, on in zip(pullback(cts), active) if on]
         _, out_tangents, trace, in_tangents = linearize_of(flat(ours), ours_of(args), active)
-        given = {t: put(c) for t, c in zip(out_tangents, cts) if t is not None}
-        got = run_tape_backwards(trace.tape, given, [t for t in in_tangents if t is not None])
+        cotangents = {t: put(c) for t, c in zip(out_tangents, cts) if t is not None}
+        got = run_tape_backwards(trace.tape, cotangents, [t for t in in_tangents if t is not None])
         for g, e in zip(got, expected):
             if g is None:
                 assert not np.any(np.asarray(e)), what

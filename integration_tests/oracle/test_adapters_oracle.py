@@ -350,12 +350,12 @@ def error(fun: Case) -> Case:
 
 @pytest.mark.parametrize("fun", ERRORS)
 def test_same_errors(fun: Case) -> None:
-    found = []
+    results = []
     for m in (THEIRS, OURS):
         with pytest.raises(Exception) as info:
             fun(m)
-        found.append(info.value)
-    theirs, ours = found
+        results.append(info.value)
+    theirs, ours = results
     assert isinstance(ours, type(theirs))
 
 

@@ -298,20 +298,20 @@ def transformed(lib, device):
     """
     move = lambda x: lib["device_put"](x, device)
     double = lambda x: move(x) * 2.0
-    given = device is not None
+    has_device = device is not None
     x = lib["device_put"](np.arange(3, dtype=np.float32))
     one = lib["device_put"](np.float32(3))
     yield True, lib["jit"](double)(x)
     yield True, lib["jit"](double)(lib["device_put"](x, lib["devices"]()[0]))
     yield True, lib["vmap"](move)(x)
     yield True, lib["jvp"](double, (x,), (x,))
-    yield given, lib["grad"](double)(one)
-    yield given, lib["value_and_grad"](double)(one)
+    yield has_device, lib["grad"](double)(one)
+    yield has_device, lib["value_and_grad"](double)(one)
     yield True, lib["grad"](lib["jit"](double))(one)
     yield True, lib["jit"](lib["grad"](double))(one)
-    yield given, lib["grad"](lib["grad"](lambda x: double(x) * double(x) * double(x)))(one)
+    yield has_device, lib["grad"](lib["grad"](lambda x: double(x) * double(x) * double(x)))(one)
     yield True, lib["linearize"](double, x)[1](x)
-    yield given, lib["vjp"](double, x)[1](x)
+    yield has_device, lib["vjp"](double, x)[1](x)
     yield False, lib["vmap"](lib["grad"](double))(x)
 
 
@@ -350,10 +350,10 @@ def test_default_device():
     def results(lib, default):
         x = lib["device_put"](np.arange(3, dtype=np.float32))
         with default(lib["devices"]()[2]):
-            made = lib["device_put"](1.0)
-            inside = [made, x * 2.0, lib["jit"](lambda: 1.0)(), lib["device_put"](x)]
+            array = lib["device_put"](1.0)
+            inside = [array, x * 2.0, lib["jit"](lambda: 1.0)(), lib["device_put"](x)]
             inside.append(lib["device_put"](x, lib["devices"]()[1]) * 2.0)
-        return describe([*inside, made, made * 2.0, made + x])
+        return describe([*inside, array, array * 2.0, array + x])
 
     assert results(OURS, default_device) == results(THEIRS, jax.default_device)
 

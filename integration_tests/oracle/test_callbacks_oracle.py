@@ -24,7 +24,7 @@ SIDES = {
 
 def both(f, *args, capsys=None):
     """Results of ``f(library, numpy layer, io_callback, *args)`` in both libraries."""
-    found = {}
+    results = {}
     for side, libs in SIDES.items():
         try:
             out = f(*libs, *args)
@@ -32,8 +32,8 @@ def both(f, *args, capsys=None):
             libs[0].effects_barrier()
         except Exception as e:
             out = e
-        found[side] = (out, capsys.readouterr().out if capsys else None)
-    return found["ours"], found["theirs"]
+        results[side] = (out, capsys.readouterr().out if capsys else None)
+    return results["ours"], results["theirs"]
 
 
 def agree(f, *args, capsys=None):

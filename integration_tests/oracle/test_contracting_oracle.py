@@ -104,18 +104,18 @@ def test_weak_types():
 
 
 @pytest.mark.parametrize(
-    "given",
+    "setting",
     [
         None, "highest", "default", "tensorfloat32", "bfloat16_3x", ("high", "default"),
         "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6", "F32_F32_F32", "F16_F16_F16",
         "F64_F64_F64", "DEFAULT",
     ],
 )  # fmt: skip
-def test_precision(given):
+def test_precision(setting):
     for dtype in (np.float32, BF16):
         check(
-            lambda a, b: contracting.dot(a, b, precision=given),
-            lambda a, b: lax.dot(a, b, precision=given),
+            lambda a, b: contracting.dot(a, b, precision=setting),
+            lambda a, b: lax.dot(a, b, precision=setting),
             values((3, 4), dtype),
             values((4, 2), dtype, 1),
             batch=False,
@@ -183,8 +183,8 @@ def test_other_errors():
     ]
     for ours, theirs, args, kwargs in pairs:
         assert _message(ours, *args, **kwargs) == _message(theirs, *args, **kwargs)
-    for given in ("HIGHEST", 3, ("high",), ("high", "BF16_BF16_F32")):
-        kind, text = _message(contracting.dot, x, x, precision=given)
+    for setting in ("HIGHEST", 3, ("high",), ("high", "BF16_BF16_F32")):
+        kind, text = _message(contracting.dot, x, x, precision=setting)
         assert kind is ValueError and text.startswith("Precision argument must be one of")
     kind, text = _message(contracting.dot, x, x, precision="TF32_TF32_F32")
     assert kind is ValueError and "not supported by dot_general on CPU" in text

@@ -184,5 +184,5 @@ ERRORS = {
 
 @pytest.mark.parametrize("name", ERRORS)
 def test_errors(name):
-    case, wanted, *phrases = ERRORS[name]
-    same_error(case, wanted, tuple(phrases))
+    case, expected, *phrases = ERRORS[name]
+    same_error(case, expected, tuple(phrases))

@@ -163,12 +163,14 @@ X, K = (2, 3, 8, 9), (4, 3, 3, 2)
 )
 def test_errors(x, k, strides, padding, options):
     x, k = values(x, F), values(k, F)
-    found = []
+    results = []
     for fun in both("conv_general_dilated", strides, padding, **options):
         with pytest.raises(Exception) as e:
             fun(x, k)
-        found.append((e.type, str(e.value).replace("np.int64(8)", "8").replace("np.int64(9)", "9")))
-    assert found[0] == found[1]
+        results.append(
+            (e.type, str(e.value).replace("np.int64(8)", "8").replace("np.int64(9)", "9"))
+        )
+    assert results[0] == results[1]
 
 
 def test_additional_errors():

@@ -92,11 +92,11 @@ def backward_of(names):
         where = ours if api is px else theirs
 
         def call(*args):
-            found = []
+            results = []
             for n in names:
                 out, pull = api.vjp(getattr(where, n), *args[:-1])
-                found.append(pull(args[-1].astype(out.dtype) if hasattr(out, "dtype") else 0))
-            return found
+                results.append(pull(args[-1].astype(out.dtype) if hasattr(out, "dtype") else 0))
+            return results
 
         return call
 

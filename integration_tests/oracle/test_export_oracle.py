@@ -108,8 +108,8 @@ def test_values(name):
     _, args, options = FUNCTIONS[name]
     static = options.get("jit", {}).get("static_argnums")
     args = args if static is None else args[:static]
-    found = [exported(s, name).call(*args, **options.get("kwargs", {})) for s in BOTH]
-    same(*map(values, found))
+    results = [exported(s, name).call(*args, **options.get("kwargs", {})) for s in BOTH]
+    same(*map(values, results))
 
 
 @pytest.mark.parametrize(
@@ -135,28 +135,28 @@ def test_derivatives(name):
 
 @pytest.mark.parametrize("order", [0, 1, 2])
 def test_derivative_orders(order):
-    found = []
+    results = []
     for s in BOTH:
         e = s.x.deserialize(exported(s, "integers").serialize(vjp_order=order))
         chain = []
         while e.has_vjp():
             e = e.vjp()
             chain.append((len(e.in_avals), len(e.out_avals)))
-        found.append(chain)
-    assert found[0] == found[1] and len(found[0]) == order
+        results.append(chain)
+    assert results[0] == results[1] and len(results[0]) == order
 
 
 def test_gradients_through_calls():
     for grads in (1, 2):
-        found = []
+        results = []
         for s in BOTH:
             e = exported(s, "tree")
             f = lambda x, e=e: (e.call(x, {"k": 2.0})["a"] ** 2).sum()
             for _ in range(grads):
                 g = s.lib.grad(f)
                 f = lambda x, g=g: g(x).sum()
-            found.append([np.asarray(g(X)), np.asarray(s.jit(g)(X))])
-        same(*found)
+            results.append([np.asarray(g(X)), np.asarray(s.jit(g)(X))])
+        same(*results)
 
 
 def error_of(f):
@@ -252,16 +252,16 @@ def test_checks():
     "tree", [(X, [X, None, ()]), {"b": X, "a": {}}, collections.OrderedDict(z=X, a=X), Q(X, X)]
 )
 def test_trees(tree):
-    found = []
+    results = []
     for s in BOTH:
         try:
             s.x.register_namedtuple_serialization(Q, serialized_name="oracle.Q")
         except ValueError as e:
             assert "Duplicate serialization registration" in str(e)
         e = s.x.deserialize(s.export(lambda s: lambda t: t, tree).serialize())
-        found.append((str(e.in_tree), str(e.out_tree), values(e.call(tree))))
-    assert found[0][:2] == found[1][:2]
-    same(found[0][2], found[1][2])
+        results.append((str(e.in_tree), str(e.out_tree), values(e.call(tree))))
+    assert results[0][:2] == results[1][:2]
+    same(results[0][2], results[1][2])
 
 
 def test_module_values():
@@ -282,14 +282,14 @@ def test_multi_platform_module_signature(name):
 
 
 def test_nested():
-    found = []
+    results = []
     for s in BOTH:
         inner = exported(s, "dependent")
         outer = s.export(lambda s: lambda x: 2 * inner.call(x), X)  # noqa: B023
         again = s.x.deserialize(outer.serialize(vjp_order=1))
         g = s.lib.grad(lambda x: again.call(x).sum())  # noqa: B023
-        found.append([np.asarray(again.call(X)), np.asarray(g(X))])
-    same(*found)
+        results.append([np.asarray(again.call(X)), np.asarray(g(X))])
+    same(*results)
 
 
 def test_keys():
@@ -316,7 +316,7 @@ SYMBOLIC = {
 @pytest.mark.parametrize("name", SYMBOLIC)
 def test_symbolic_shapes(name):
     f, spec, shapes = SYMBOLIC[name]
-    found = []
+    results = []
     for s in BOTH:
         args = s.x.symbolic_args_specs((np.zeros(shapes[0], np.float32),), spec)
         e = s.export(f, *args)
@@ -325,10 +325,10 @@ def test_symbolic_shapes(name):
         outs = [np.asarray(e.call(np.ones(shape, np.float32))) for shape in shapes]
         g = s.lib.grad(lambda x: e.call(x).sum())  # noqa: B023
         grads = [np.asarray(g(np.ones(shape, np.float32))) for shape in shapes]
-        found.append((texts, e.uses_global_constants, outs, grads))
-    assert found[0][:2] == found[1][:2]
-    same(found[0][2], found[1][2])
-    same(found[0][3], found[1][3])
+        results.append((texts, e.uses_global_constants, outs, grads))
+    assert results[0][:2] == results[1][:2]
+    same(results[0][2], results[1][2])
+    same(results[0][3], results[1][3])
 
 
 @pytest.mark.parametrize("shape", [(1, 4), (4, 3), (4,), (4, 4, 4), (3, 0)])

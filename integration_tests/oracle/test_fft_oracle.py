@@ -49,9 +49,9 @@ def test_dtypes(kind, dtype):
         try:
             expected = theirs.fft(x, kind.lower(), (n,))
         except ValueError as e:
-            with pytest.raises(ValueError) as found:
+            with pytest.raises(ValueError) as actual:
                 fft(x, kind.lower(), (n,))
-            assert str(found.value) == str(e)
+            assert str(actual.value) == str(e)
         else:
             same(fft(x, kind.lower(), (n,)), expected, rtol=1e-5)
 
@@ -77,9 +77,9 @@ def test_errors(kind, shape, lengths):
     x = np.ones(shape, np.float32)
     with pytest.raises((TypeError, ValueError)) as expected:
         theirs.fft(x, kind, lengths)
-    with pytest.raises(expected.type) as found:
+    with pytest.raises(expected.type) as actual:
         fft(x, kind, lengths)
-    assert str(found.value) == str(expected.value)
+    assert str(actual.value) == str(expected.value)
 
 
 def test_primitive_in_jaxprs():
@@ -137,6 +137,6 @@ def test_top_k_errors(options):
     x = np.ones(3, np.float32)
     with pytest.raises(ValueError) as expected:
         theirs.approx_max_k(x, **options)
-    with pytest.raises(ValueError) as found:
+    with pytest.raises(ValueError) as actual:
         approx_max_k(x, **options)
-    assert str(found.value) == str(expected.value)
+    assert str(actual.value) == str(expected.value)

@@ -98,8 +98,8 @@ KINDS = ["scatter", "scatter_add", "scatter_sub", "scatter_mul", "scatter_min", 
 
 def scattering(L, kind, numbers, **options):
     def run(x, i, u):
-        found = L.ScatterDimensionNumbers(*numbers)
-        return getattr(L, kind)(x, i, u, found, **options)
+        dnums = L.ScatterDimensionNumbers(*numbers)
+        return getattr(L, kind)(x, i, u, dnums, **options)
 
     return run
 

@@ -24,11 +24,11 @@ UNARY = (
 
 
 def both(ours, theirs, primals, series, **options):
-    y, found = jet(ours, primals, series, **options)
-    wanted, expected = reference.jet(theirs, primals, series, **options)
-    np.testing.assert_allclose(y, wanted, rtol=1e-6)
-    assert len(found) == len(expected)
-    for f, e in zip(found, expected):
+    y, series_out = jet(ours, primals, series, **options)
+    expected_value, expected = reference.jet(theirs, primals, series, **options)
+    np.testing.assert_allclose(y, expected_value, rtol=1e-6)
+    assert len(series_out) == len(expected)
+    for f, e in zip(series_out, expected):
         e = np.asarray(e)
         assert f.dtype == e.dtype
         np.testing.assert_allclose(f, e, rtol=2e-4, atol=2e-4 * max(1, np.abs(e).max()))

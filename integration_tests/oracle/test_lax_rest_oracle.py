@@ -197,17 +197,17 @@ def test_dot_algorithms(preset):
     for dtype in (F32, np.float16, ml_dtypes.bfloat16, np.int32, ml_dtypes.float8_e4m3fn):
         x = np.array([[1, 2.5], [3, 4]]).astype(dtype)
         for preferred in (None, F32, np.float16):
-            found = []
+            results = []
             for L in (lax, jax.lax):
                 try:
                     out = L.dot_general(
                         x, x, (((1,), (0,)), ((), ())), precision=L.DotAlgorithmPreset[preset],
                         preferred_element_type=preferred,
                     )  # fmt: skip
-                    found.append((out.dtype, np.asarray(out).astype(F32).tolist()))
+                    results.append((out.dtype, np.asarray(out).astype(F32).tolist()))
                 except Exception as e:
-                    found.append(type(e))
-            assert found[0] == found[1], (dtype, preferred, found)
+                    results.append(type(e))
+            assert results[0] == results[1], (dtype, preferred, results)
 
 
 SUMS = [np.bool_, np.int8, np.int32, np.uint8, np.uint32, np.float16, ml_dtypes.bfloat16, F32,
@@ -222,13 +222,13 @@ def test_invalid_preferred_dtypes(dtype):
             lambda L, p=preferred: L.dot(x, x, preferred_element_type=p),
             lambda L, p=preferred: L.conv(image, kernel, (1,), "VALID", preferred_element_type=p),
         ):
-            found = []
+            results = []
             for L in (lax, jax.lax):
                 try:
-                    found.append(call(L).dtype)
+                    results.append(call(L).dtype)
                 except TypeError as e:
-                    found.append(str(e).split(",")[0].split(". ")[0][:60])
-            assert found[0] == found[1], (preferred, found)
+                    results.append(str(e).split(",")[0].split(". ")[0][:60])
+            assert results[0] == results[1], (preferred, results)
 
 
 def test_reductions_of_several_operands():
@@ -313,11 +313,11 @@ def test_user_contexts():
             traced.append(context.value)
             return x + context.value
 
-        found = [f(1.0)]
+        results = [f(1.0)]
         for value in (5, 5, 3):
             with context(value):
-                found.append(f(1.0))
-        return found, len(traced)
+                results.append(f(1.0))
+        return results, len(traced)
 
     same_results(case)
 
@@ -325,12 +325,12 @@ def test_user_contexts():
 def test_inline():
     assert [(m.name, m.value) for m in px.Inline] == [(m.name, m.value) for m in jax.Inline]
     for ours, theirs in zip(px.Inline, jax.Inline):
-        found = []
+        results = []
         for library, how in ((px, ours), (jax, theirs)):
             f = library.jit(lambda x, lib=library, how=how: lib.jit(lambda x: x + 1, inline=how)(x))
             text = f.lower(1.0).as_text()
-            found.append(("call @" in text, re.findall(r"inlineable = \"\w+\"", text)))
-        assert found[0] == found[1]
+            results.append(("call @" in text, re.findall(r"inlineable = \"\w+\"", text)))
+        assert results[0] == results[1]
 
 
 @pytest.mark.parametrize("args", [(1, 2), (3,), (None, 2), (None,), (1, 2, 4)], ids=str)

@@ -103,8 +103,8 @@ def test_failures(call):
 def test_weak_types(call):
     f, g = _sides(call)
     ours_in, theirs_in = px.lax.full((2, 2), 2.0), jax.lax.full((2, 2), 2.0)
-    found, expected = px.eval_shape(f, ours_in), jax.eval_shape(g, theirs_in)
-    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+    actual, expected = px.eval_shape(f, ours_in), jax.eval_shape(g, theirs_in)
+    for a, b in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
         assert (a.shape, a.dtype, a.weak_type) == (b.shape, b.dtype, b.weak_type)
 
 

@@ -32,9 +32,9 @@ def test_parameters(name):
     theirs, ours = (getattr(m, name, None) or getattr(p, name) for m, p in SIDES)
     if not inspect.isfunction(theirs) and name != "ProfileSession":
         return  # a class of jaxlib
-    wanted = [(p.name, p.kind, p.default) for p in inspect.signature(theirs).parameters.values()]
-    found = [(p.name, p.kind, p.default) for p in inspect.signature(ours).parameters.values()]
-    assert found == wanted
+    expected = [(p.name, p.kind, p.default) for p in inspect.signature(theirs).parameters.values()]
+    results = [(p.name, p.kind, p.default) for p in inspect.signature(ours).parameters.values()]
+    assert results == expected
 
 
 @pytest.mark.parametrize("sort", ["scalar", "event_duration_secs", "event_time_span"])

@@ -88,11 +88,11 @@ def test_derivatives(case: Case) -> None:
     args = case.draw()
     ours, some = parted(case, pnn, args)
     theirs, _ = parted(case, jax.nn, args)
-    found = _gradients(px, ours, some, case.order)
+    actual = _gradients(px, ours, some, case.order)
     expected = _gradients(jax, theirs, some, case.order)
-    found, expected = (jax.tree.map(np.asarray, jax.tree.leaves(x)) for x in (found, expected))
-    assert len(found) == len(expected)
-    for a, b in zip(found, expected):
+    actual, expected = (jax.tree.map(np.asarray, jax.tree.leaves(x)) for x in (actual, expected))
+    assert len(actual) == len(expected)
+    for a, b in zip(actual, expected):
         assert (a.shape, a.dtype) == (b.shape, b.dtype), case
         np.testing.assert_allclose(a, b, 2e-4, 1e-4 * max(1.0, np.abs(b).max(initial=0.0)))
 
@@ -110,13 +110,13 @@ KINKS = {
 @pytest.mark.parametrize("name", KINKS)
 def test_derivatives_at_kinks(name: str) -> None:
     for x in np.float32(KINKS[name]):
-        found, expected = (m.grad(getattr(n, name))(x) for m, n in ((px, pnn), (jax, jax.nn)))
-        same(found, expected, f"{name} at {x}")
+        actual, expected = (m.grad(getattr(n, name))(x) for m, n in ((px, pnn), (jax, jax.nn)))
+        same(actual, expected, f"{name} at {x}")
         if name != "celu":  # the reference's second derivative at 0 is the mean of both sides
-            found, expected = (
+            actual, expected = (
                 m.grad(m.grad(getattr(n, name)))(x) for m, n in ((px, pnn), (jax, jax.nn))
             )
-            same(found, expected, f"{name} at {x}, second")
+            same(actual, expected, f"{name} at {x}, second")
 
 
 ONE_ARRAY = [*ACTIVATIONS, "log1mexp", "softmax", "log_softmax", "logsumexp", "logmeanexp",
@@ -146,14 +146,14 @@ def _compare_one(name: str, ours: Any, theirs: Any) -> None:
             getattr(pnn, name)(ours)
         assert isinstance(error, (TypeError, ValueError)), what
         return
-    found = getattr(pnn, name)(ours)
-    assert found.dtype == expected.dtype, f"{what}: {found.dtype} and {expected.dtype}"
-    weak = found.weak_type, expected.weak_type
+    actual = getattr(pnn, name)(ours)
+    assert actual.dtype == expected.dtype, f"{what}: {actual.dtype} and {expected.dtype}"
+    weak = actual.weak_type, expected.weak_type
     assert weak[0] == weak[1], f"{what}: weak types {weak}"
     # In the reference, negated unsigned integers wrap, also in comparisons.
     if np.asarray(theirs).dtype.kind in "fib" and np.asarray(theirs).ndim:
-        a, b = (np.asarray(x).astype(np.float64) for x in (found, expected))
-        limit = {1: 0.3, 2: 3e-2}.get(found.dtype.itemsize, 2e-5)
+        a, b = (np.asarray(x).astype(np.float64) for x in (actual, expected))
+        limit = {1: 0.3, 2: 3e-2}.get(actual.dtype.itemsize, 2e-5)
         np.testing.assert_allclose(a, b, limit, limit, err_msg=what)
 
 
@@ -169,15 +169,15 @@ def test_dtypes_of_parameters(name: str) -> None:
             ml_dtypes.bfloat16(2),
         ):
             x_, a_ = np.asarray(x) if isinstance(x, ml_dtypes.bfloat16) else x, a
-            found, expected = (getattr(n, name)(x_, a_) for n in (pnn, jax.nn))
-            same(found, expected, f"{name} {np.asarray(x).dtype} {np.asarray(a).dtype}", 2e-2)
+            actual, expected = (getattr(n, name)(x_, a_) for n in (pnn, jax.nn))
+            same(actual, expected, f"{name} {np.asarray(x).dtype} {np.asarray(a).dtype}", 2e-2)
 
 
 def test_one_hot_dtypes() -> None:
     for dtype in (np.int8, np.uint8, np.int32, np.uint32, np.float32):
-        for wanted in (None, bool, np.int8, np.float16, np.complex64):
+        for out_dtype in (None, bool, np.int8, np.float16, np.complex64):
             x = np.array([0, 1, 5], dtype)
-            same(pnn.one_hot(x, 3, dtype=wanted), jax.nn.one_hot(x, 3, dtype=wanted))
+            same(pnn.one_hot(x, 3, dtype=out_dtype), jax.nn.one_hot(x, 3, dtype=out_dtype))
 
 
 # Products of narrow floats
@@ -209,11 +209,11 @@ def test_scaled_matmul() -> None:
     scales = [
         (2.0 ** rng.integers(-3, 4, (2, n, 2))).astype(ml_dtypes.float8_e8m0fnu) for n in (3, 5)
     ]
-    for wanted in (np.float32, ml_dtypes.bfloat16):
-        found, expected = (
-            n.scaled_matmul(x, y, *scales, preferred_element_type=wanted) for n in (pnn, jax.nn)
+    for dtype in (np.float32, ml_dtypes.bfloat16):
+        actual, expected = (
+            n.scaled_matmul(x, y, *scales, preferred_element_type=dtype) for n in (pnn, jax.nn)
         )
-        same(found, expected, rtol=1e-2 if wanted is not np.float32 else None)
+        same(actual, expected, rtol=1e-2 if dtype is not np.float32 else None)
 
 
 # Initializers
@@ -352,7 +352,7 @@ OPTIMIZERS = {
 @pytest.mark.parametrize("compiled", [False, True])
 def test_optimizers(name: str, compiled: bool) -> None:
     start = {"x": np.float32([1, -2, 0, 3]), "y": [np.float32([[2, 1], [3, -4]])]}
-    found = []
+    results = []
     for m, library in ((px, our_opt), (jax, their_opt)):
         schedule = library.exponential_decay(0.1, 10, 0.5)
         init, update, get = getattr(library, name)(schedule, **OPTIMIZERS[name])
@@ -360,9 +360,9 @@ def test_optimizers(name: str, compiled: bool) -> None:
         update = m.jit(update) if compiled else update
         for i in range(5):
             state = update(i, jax.tree.map(lambda p: 1.5 * np.asarray(p), get(state)), state)
-        found.append(get(state))
+        results.append(get(state))
     # The weights of means are rounded once here; there, they are 1 minus a rounded number.
-    for a, b in zip(jax.tree.leaves(found[0]), jax.tree.leaves(found[1]), strict=True):
+    for a, b in zip(jax.tree.leaves(results[0]), jax.tree.leaves(results[1]), strict=True):
         np.testing.assert_allclose(a, b, 3e-5, 1e-6)
         assert a.dtype == b.dtype
 

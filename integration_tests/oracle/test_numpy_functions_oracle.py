@@ -46,20 +46,20 @@ def compared(case: Case, args: tuple[Any, ...], rtol: float | None, what: str = 
     except Exception as e:
         _check_refusal(case, ours, args, type(e), rtol, what)
         return
-    found = ours(*args)
+    actual = ours(*args)
     if not case.weakness:
-        found, expected = px.tree.map(np.asarray, found), jax.tree.map(np.asarray, expected)
-    same(found, expected, what, rtol)
+        actual, expected = px.tree.map(np.asarray, actual), jax.tree.map(np.asarray, expected)
+    same(actual, expected, what, rtol)
 
 
 def _check_refusal(case, ours, args, error, rtol, what) -> None:
     try:
-        found = ours(*args)
+        actual = ours(*args)
     except (TypeError, ValueError, NotImplementedError, IndexError, error):
         return
     assert case.numpy is not False, f"{what}: no {error.__name__}"
     expected = observed(case, np, case.on_numpy())(*args)
-    wrong = difference(found, expected, rtol)
+    wrong = difference(actual, expected, rtol)
     assert wrong is None, f"{what}: no {error.__name__}, and {wrong}"
 
 
@@ -75,17 +75,17 @@ def test_values_types_and_derivatives(case: Case) -> None:
         return
     ours, theirs = _sides(case)
     expected = _gradients(jax, case, args, theirs)
-    found = _gradients(px, case, args, ours)
+    actual = _gradients(px, case, args, ours)
     limit = case.tolerance or 1e-4
-    same(px.tree.map(np.asarray, found), jax.tree.map(np.asarray, expected), repr(case), limit)
+    same(px.tree.map(np.asarray, actual), jax.tree.map(np.asarray, expected), repr(case), limit)
 
 
 def _first_of_each(cases: list[Case], number: int) -> list[Case]:
     """The first cases of each function."""
-    found: dict[str, list[Case]] = {}
+    by_name: dict[str, list[Case]] = {}
     for c in cases:
-        found.setdefault(c.name, []).append(c)
-    return [c for some in found.values() for c in some[:number]]
+        by_name.setdefault(c.name, []).append(c)
+    return [c for some in by_name.values() for c in some[:number]]
 
 
 def _is_differentiated(case: Case) -> bool:

@@ -31,10 +31,10 @@ def abstract(api, fun, *args):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            found = api.eval_shape(fun, *args)
+            types = api.eval_shape(fun, *args)
         except Exception as e:
             return next(c.__name__ for c in type(e).__mro__ if c.__module__ == "builtins")
-    return [(str(o.dtype), o.shape, bool(o.weak_type)) for o in jax.tree.leaves(found)]
+    return [(str(o.dtype), o.shape, bool(o.weak_type)) for o in jax.tree.leaves(types)]
 
 
 def scalars_of(api, kind):
@@ -96,7 +96,7 @@ def test_unary_types(fun):
 def accepted(fun, dtype):
     """Functions of one array, with scalars on either side, that the reference accepts."""
     x = jax.ShapeDtypeStruct((3,), np.dtype(dtype))
-    found = []
+    functions = []
     for s in SCALARS:
         for f in (lambda v, s=s: fun(v, s), lambda v, s=s: fun(s, v)):
             try:
@@ -105,8 +105,8 @@ def accepted(fun, dtype):
                 with pytest.raises(TypeError):
                     px.eval_shape(f, px.ShapeDtypeStruct((3,), np.dtype(dtype)))
             else:
-                found.append(f)
-    return found
+                functions.append(f)
+    return functions
 
 
 @pytest.mark.parametrize("fun", BINARY, ids=lambda f: f.__name__)

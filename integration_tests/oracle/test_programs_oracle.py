@@ -597,11 +597,11 @@ def results_that_are_arguments(m):
         return x, x, y, x + y, 1.0, 3, x
 
     jitted = m.jx.jit(f)
-    given = lambda: m.np.asarray(data(3))
+    fresh = lambda: m.np.asarray(data(3))
     donating = m.jx.jit(lambda x, y: (x, x, y, x + y), donate_argnums=0)
     return (
-        jitted(given(), given()), m.jx.vmap(jitted)(given(), given()), donating(given(), given()),
-        m.jx.jvp(jitted, (given(), given()), (given(), given()))[0],
+        jitted(fresh(), fresh()), m.jx.vmap(jitted)(fresh(), fresh()), donating(fresh(), fresh()),
+        m.jx.jvp(jitted, (fresh(), fresh()), (fresh(), fresh()))[0],
         m.jx.grad(lambda x: jitted(x, x)[3])(2.0),
     )  # fmt: skip
 

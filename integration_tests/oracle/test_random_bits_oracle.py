@@ -37,12 +37,12 @@ def test_threefry(shapes):
             continue
         axes = [0 if m else None for m in mapped]
         stacked = [words(2, *s) if m else words(*s) for m, s in zip(mapped, shapes)]
-        found = px.vmap(random_bits.threefry2x32_p.bind, axes)(*stacked)
+        actual = px.vmap(random_bits.threefry2x32_p.bind, axes)(*stacked)
         for i in range(2):
             one = [a[i] if m else a for m, a in zip(mapped, stacked)]
-            same([f[i] for f in map(np.asarray, found)], reference_p.bind(*one))
+            same([f[i] for f in map(np.asarray, actual)], reference_p.bind(*one))
         if mapped[0] == mapped[1] and mapped[2] == mapped[3]:
-            same(found, jax.vmap(reference_p.bind, tuple(axes))(*stacked))
+            same(actual, jax.vmap(reference_p.bind, tuple(axes))(*stacked))
 
 
 def test_threefry_errors():

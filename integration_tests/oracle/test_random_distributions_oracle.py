@@ -227,11 +227,11 @@ def test_floats_in_x64(name: str) -> None:
     draw, dtype = FLOAT_DRAWS[name], np.dtype(np.float64)
     with px.enable_x64(True), jax.enable_x64(True):
         ours, theirs = keys()
-        found, expected = draw(pnp.random, ours, dtype), draw(jax.random, theirs, dtype)
+        actual, expected = draw(pnp.random, ours, dtype), draw(jax.random, theirs, dtype)
         if name in LAST_BITS:
-            np.testing.assert_allclose(found, expected, rtol=4e-16)
+            np.testing.assert_allclose(actual, expected, rtol=4e-16)
         else:
-            identical(found, expected)
+            identical(actual, expected)
 
 
 LAST_BITS = {"gamma limits"}

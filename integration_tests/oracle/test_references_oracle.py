@@ -129,12 +129,12 @@ def test_functions_with_references_inside(name, way):
 
 
 def each_side(case, shapes=(X3, SMALL)):
-    found = []
+    results = []
     for J in (OURS, THEIRS):
         refs = [J.new_ref(s) for s in shapes]
         out = case(J, *refs)
-        found.append((J.tree.leaves(out), [q[...] for q in refs]))
-    return found
+        results.append((J.tree.leaves(out), [q[...] for q in refs]))
+    return results
 
 
 def rw(J, q):
@@ -284,13 +284,13 @@ def test_gradient_references_for_reference_arguments():
         q[0] = q[1] * x
         return J.total(q[...] * q[...])
 
-    found = []
+    results = []
     for J in (OURS, THEIRS):
         q, g = J.new_ref(X3), J.new_ref(X3 * 0 + F32(1))
         pull = J.vjp(lambda x, q, J=J: f(J, x, q), F32(2), q)[1]
         ct = pull.with_refs(J.ad.GradValue(), g)(F32(3))[0]
-        found.append([ct, q[...], g[...]])
-    same(*found)
+        results.append([ct, q[...], g[...]])
+    same(*results)
 
 
 # Texts
@@ -366,8 +366,8 @@ EFFECTS = {
 def test_effects(name):
     def kinds(J):
         program = J.make_jaxpr(lambda q: EFFECTS[name](J, q))(J.new_ref(X3))
-        found = {type(e).__name__ for e in program.effects}
-        return found & {"ReadEffect", "WriteEffect", "AccumEffect"}
+        effects = {type(e).__name__ for e in program.effects}
+        return effects & {"ReadEffect", "WriteEffect", "AccumEffect"}
 
     mine, other = kinds(OURS), kinds(THEIRS)
     assert mine - {"ReadEffect"} == other - {"ReadEffect"} and other <= mine
@@ -463,21 +463,21 @@ Q = {True: px.new_ref(F32(0)), False: jax.new_ref(F32(0))}
 
 
 def leaked(J):
-    found: list = []
-    J.jit(lambda x: found.append(J.new_ref(x)))(X3)
-    return found[0]
+    references: list = []
+    J.jit(lambda x: references.append(J.new_ref(x)))(X3)
+    return references[0]
 
 
 @pytest.mark.parametrize("name", ERRORS)
 def test_errors(name):
     call, *phrases = ERRORS[name]
     for J in (OURS, THEIRS):
-        with pytest.raises(Exception) as found:
+        with pytest.raises(Exception) as actual:
             call(J)
-        text = " ".join(str(found.value).split())
+        text = " ".join(str(actual.value).split())
         for phrase in phrases:
             assert phrase in text, J is OURS
         if J is OURS:
-            mine = type(found.value)
-    base = next(c for c in type(found.value).__mro__ if c.__module__ == "builtins")
+            mine = type(actual.value)
+    base = next(c for c in type(actual.value).__mro__ if c.__module__ == "builtins")
     assert issubclass(mine, base)

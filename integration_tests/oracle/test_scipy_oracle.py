@@ -40,9 +40,9 @@ def types(x: Any) -> list[Any]:
     return [(v.shape, v.dtype, bool(v.weak_type)) for v in jax.tree.leaves(x)]
 
 
-def close(found: Any, expected: Any, what: str, tolerance: float = 1e-4) -> None:
-    assert types(found) == types(expected), what
-    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected)):
+def close(actual: Any, expected: Any, what: str, tolerance: float = 1e-4) -> None:
+    assert types(actual) == types(expected), what
+    for a, b in zip(jax.tree.leaves(actual), jax.tree.leaves(expected)):
         a, b = np.asarray(a), np.asarray(b)
         scale = float(np.max(np.abs(np.where(np.isfinite(b), b, 0)), initial=0.0))
         np.testing.assert_allclose(a, b, tolerance, tolerance * scale, err_msg=what)
@@ -97,15 +97,15 @@ def test_types(name: str) -> None:
     """Both give the same dtype and weak type for operands of all dtypes, or both raise."""
     values = [np.ones(2).astype(d) for d in DTYPES] + [0.5, 1]
     for x in values:
-        found = expected = None
+        actual = expected = None
         try:
             expected = getattr(theirs.special, name)(*[x] * ARITY[name])
         except (TypeError, ValueError, NotImplementedError):
             with pytest.raises((TypeError, ValueError, NotImplementedError)):
                 getattr(ours.special, name)(*[x] * ARITY[name])
             continue
-        found = getattr(ours.special, name)(*[x] * ARITY[name])
-        assert types(found) == types(expected), f"{name} of {x!r}"
+        actual = getattr(ours.special, name)(*[x] * ARITY[name])
+        assert types(actual) == types(expected), f"{name} of {x!r}"
 
 
 DISTRIBUTIONS = {
@@ -233,10 +233,10 @@ def test_solvers(name: str) -> None:
 def test_minimize() -> None:
     bowl = lambda x: ((x - 1) ** 4 + (x - 1) ** 2).sum()
     x = np.zeros(3, np.float32)
-    found, expected = (m.optimize.minimize(bowl, x, method="BFGS") for m in (ours, theirs))
-    assert found._fields == expected._fields
-    np.testing.assert_allclose(found.x, expected.x, 1e-4)
-    assert types(found) == types(expected)
+    actual, expected = (m.optimize.minimize(bowl, x, method="BFGS") for m in (ours, theirs))
+    assert actual._fields == expected._fields
+    np.testing.assert_allclose(actual.x, expected.x, 1e-4)
+    assert types(actual) == types(expected)
 
 
 @pytest.mark.parametrize("name", ["dct", "idct", "dctn", "idctn"])

@@ -129,13 +129,15 @@ def test_random(options: dict[str, Any]) -> None:
     options = {"dtype": np.float32, **options}
     if options["dtype"] is np.int32:
         options["generator"] = lambda key, shape, dtype: np.ones(shape, dtype)
-    made = [lib.sparse.random_bcoo(lib.random.key(0), (3, 4), **options) for lib in (OURS, THEIRS)]
+    arrays = [
+        lib.sparse.random_bcoo(lib.random.key(0), (3, 4), **options) for lib in (OURS, THEIRS)
+    ]
     of = lambda x: (x.shape, x.dtype, x.nse, x.n_batch, x.n_dense, x.indices.dtype)
-    assert of(made[0]) == of(made[1])
-    honest(made[0])
-    rows = np.asarray(made[0].indices)
+    assert of(arrays[0]) == of(arrays[1])
+    honest(arrays[0])
+    rows = np.asarray(arrays[0].indices)
     assert (rows >= 0).all() and (
-        rows < np.array([3, 4][made[0].n_batch :][: rows.shape[-1]])
+        rows < np.array([3, 4][arrays[0].n_batch :][: rows.shape[-1]])
     ).all()
     if options.get("unique_indices", True):
         for at in np.ndindex(*rows.shape[:-2]):
@@ -339,8 +341,8 @@ def test_multiply(layout: str) -> None:
 
     def by_dense(lib: Any, a: Any, x: Any) -> Any:
         others = (x, x[:1], x[..., :1], x[0], np.float32(3))
-        found = [lib.sparse.bcoo_multiply_dense(a, o) for o in others]
-        return [lib.sparse.BCOO((data, a.indices), shape=shape) for data in found]
+        results = [lib.sparse.bcoo_multiply_dense(a, o) for o in others]
+        return [lib.sparse.BCOO((data, a.indices), shape=shape) for data in results]
 
     by_sparse = lambda lib, a, b: [lib.sparse.bcoo_multiply_sparse(a, o) for o in (a, b)]
     agree(by_dense, pair[0], full)

@@ -108,8 +108,8 @@ def total(x):
 def test_derivative_of_gamma_samples_is_differentiable():
     a, x = POSITIVE, OTHER
     with in_double():
-        found = px.jvp(ours.random_gamma_grad, (a, x), (a, x))
-        same(found, jax.jvp(theirs.random_gamma_grad, (a, x), (a, x)), rtol=1e-6)
+        actual = px.jvp(ours.random_gamma_grad, (a, x), (a, x))
+        same(actual, jax.jvp(theirs.random_gamma_grad, (a, x), (a, x)), rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["zeta", "polygamma"])
@@ -176,17 +176,17 @@ WRONG = [
 def test_errors(name, args):
     with pytest.raises(TypeError) as expected:
         getattr(theirs, name)(*args)
-    with pytest.raises(TypeError) as found:
+    with pytest.raises(TypeError) as actual:
         getattr(ours, name)(*args)
-    assert str(found.value).split(" (Tip")[0] == str(expected.value)
+    assert str(actual.value).split(" (Tip")[0] == str(expected.value)
 
 
 def test_polygamma_orders():
     with pytest.raises(ValueError) as expected:
         jax.grad(theirs.polygamma)(1.0, 2.0)
-    with pytest.raises(ValueError) as found:
+    with pytest.raises(ValueError) as actual:
         px.grad(ours.polygamma)(1.0, 2.0)
-    assert str(found.value) == str(expected.value)
+    assert str(actual.value) == str(expected.value)
 
 
 # Polynomials

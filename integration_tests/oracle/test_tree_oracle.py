@@ -178,10 +178,10 @@ def shortened(t, choose):
     """Replace some nodes of a tree by leaves or other nodes."""
     if choose.random() < 0.2:
         return choose.choice([0, 0, 0, 0, None, (1,), [2], {"p": 3}])
-    found = theirs.default_registry.flatten_one_level(t)
-    if found is None or t is None:
+    level = theirs.default_registry.flatten_one_level(t)
+    if level is None or t is None:
         return t
-    children = [shortened(child, choose) for child in found[0]]
+    children = [shortened(child, choose) for child in level[0]]
     one_level = theirs.tree_structure(t, is_leaf=lambda x: x is not t)
     return one_level.unflatten(children)
 
@@ -194,9 +194,10 @@ def test_transpose():
                 continue
             t = outer_def.unflatten([inner] * outer_def.num_leaves)
             expected = theirs.tree_transpose(outer_def, inner_def, t)
-            for given in (tree_util.tree_structure(inner), None):
+            for inner_tree in (tree_util.tree_structure(inner), None):
                 assert (
-                    tree_util.tree_transpose(tree_util.tree_structure(outer), given, t) == expected
+                    tree_util.tree_transpose(tree_util.tree_structure(outer), inner_tree, t)
+                    == expected
                 )
 
 

@@ -83,11 +83,11 @@ def test_reverse_mode_of_dilated_extrema():
     same(px.vjp(dilated, x)[1](ct), jax.vjp(plain, x)[1](ct))
     based, _ = both(INF, "min", (3,), (2,), [(1, 2)], (2,))
     wide = lax.pad(x, np.inf, [(0, 0, 1)])
-    found = px.vjp(based, x)[1](ct := values(px.eval_shape(based, x).shape, F, 3))
+    actual = px.vjp(based, x)[1](ct := values(px.eval_shape(based, x).shape, F, 3))
     reference = jax.vjp(
         lambda w: lax.reduce_window(w, np.inf, lax.min, (3,), (2,), [(1, 2)]), wide
     )[1](ct)
-    same(found[0], reference[0][::2])
+    same(actual[0], reference[0][::2])
 
 
 @pytest.mark.parametrize("name", ["max", "min"])
@@ -124,9 +124,9 @@ def test_booleans_and_generic_functions():
         basis = np.eye(24, dtype=F).reshape(24, 4, 6)
         jacobian = np.asarray(jax.vmap(lambda t, f=theirs: jax.jvp(f, (x,), (t,))[1])(basis))
         jacobian = jacobian.reshape(24, -1)
-        (found,) = px.vjp(ours, x)[1](ct)
+        (actual,) = px.vjp(ours, x)[1](ct)
         np.testing.assert_allclose(
-            np.asarray(found).reshape(-1), jacobian @ ct.reshape(-1), rtol=1e-5, atol=1e-5
+            np.asarray(actual).reshape(-1), jacobian @ ct.reshape(-1), rtol=1e-5, atol=1e-5
         )
 
 
@@ -151,8 +151,8 @@ def test_traced_and_mapped_initial_values():
     ours, theirs = (lambda x, y: run(arithmetic, windows, x, y)), (lambda x, y: run(lax, lax, x, y))
     check(ours, theirs, x, y, diff=False, batch=False)
     ys = values((3,), F, 2)
-    found = px.vmap(ours, (None, 0))(x, ys)
-    same(np.asarray(found), np.stack([theirs(x, y) for y in ys]))
+    actual = px.vmap(ours, (None, 0))(x, ys)
+    same(np.asarray(actual), np.stack([theirs(x, y) for y in ys]))
     tangent = px.jvp(lambda y: ours(x, y), (y,), (F(1),))[1]
     np.testing.assert_allclose(tangent, x[:-1] * x[1:], rtol=1e-5)
 
@@ -182,13 +182,13 @@ def test_weak_types_and_shapes():
 )
 def test_errors(x, init, args):
     x = values(x, F)
-    found = []
+    results = []
     for fun in both(init, "add", *args):
         with pytest.raises(Exception) as e:
             fun(x)
-        found.append((e.type, str(e.value).replace("dtype('float32')", "'float32'")
+        results.append((e.type, str(e.value).replace("dtype('float32')", "'float32'")
                       .replace("dtype('int32')", "'int32'")))  # fmt: skip
-    assert found[0] == found[1]
+    assert results[0] == results[1]
 
 
 def test_additional_errors():

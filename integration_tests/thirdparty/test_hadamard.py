@@ -15,10 +15,10 @@ test_conformance = conformance(example.hadamard_p)
 
 
 def matrix(n: int) -> np.ndarray:
-    found = np.ones((1, 1))
-    while len(found) < n:
-        found = np.block([[found, found], [found, -found]])
-    return found
+    sylvester = np.ones((1, 1))
+    while len(sylvester) < n:
+        sylvester = np.block([[sylvester, sylvester], [sylvester, -sylvester]])
+    return sylvester
 
 
 @pytest.mark.parametrize("n", [1, 2, 8, 32])
@@ -34,8 +34,8 @@ def test_composition_with_transformations():
     def energy(v):
         return lax.reduce_sum(lax.square(example.hadamard(v)), (0,))
 
-    found = jit(vmap(grad(energy)))(x)
-    np.testing.assert_allclose(found, 2 * 4 * x, rtol=1e-5)
+    actual = jit(vmap(grad(energy)))(x)
+    np.testing.assert_allclose(actual, 2 * 4 * x, rtol=1e-5)
     check_grads(energy, (x[0],), order=2)
     _, ys = lax.scan(lambda c, v: (c, example.hadamard(v)), np.float32(0), x)
     np.testing.assert_allclose(ys, x @ matrix(4), atol=1e-5)

@@ -23,8 +23,8 @@ def between(low, high):
 
 def assert_contains(fun, *args, n=200):
     """Assert that the bounds contain the results at random points and are not too wide."""
-    found = bounds(fun)(*args)
-    low, high = np.asarray(found.low), np.asarray(found.high)
+    actual = bounds(fun)(*args)
+    low, high = np.asarray(actual.low), np.asarray(actual.high)
     assert (low <= high).all()
     for _ in range(n):
         point = [np.asarray(RNG.uniform(a.low, a.high), np.float32) for a in args]

@@ -20,16 +20,16 @@ from jaxtyping import (
     jaxtyped,
 )
 
-found = []
+calls = []
 
 
 def expect(name, function, *args):
     """Record whether the call was accepted."""
     try:
         function(*args)
-        found.append([name, "accepted"])
+        calls.append([name, "accepted"])
     except TypeCheckError:
-        found.append([name, "refused"])
+        calls.append([name, "refused"])
 
 
 def checks(typechecker):
@@ -86,4 +86,4 @@ instances = [
     isinstance(jnp.zeros(2, jnp.float16), Float32[Array, "2"]),
     isinstance(1.0, Float[Array, ""]),
 ]
-print(json.dumps({"calls": found, "instances": instances}))
+print(json.dumps({"calls": calls, "instances": instances}))

@@ -69,10 +69,10 @@ cubed.defvjp(lambda x: (lax.mul(lax.mul(x, x), x), x), lambda x, ct: (lax.neg(ct
 )
 def test_tutorial_interpreter(fun):
     jaxpr = primax.make_jaxpr(fun)(X)
-    (found,) = evaluated(jaxpr.jaxpr, jaxpr.consts, X)
-    np.testing.assert_allclose(found, fun(X), rtol=1e-6)
-    (found,) = core.eval_jaxpr(jaxpr.jaxpr, jaxpr.literals, X)
-    np.testing.assert_allclose(found, fun(X), rtol=1e-6)
+    (actual,) = evaluated(jaxpr.jaxpr, jaxpr.consts, X)
+    np.testing.assert_allclose(actual, fun(X), rtol=1e-6)
+    (actual,) = core.eval_jaxpr(jaxpr.jaxpr, jaxpr.literals, X)
+    np.testing.assert_allclose(actual, fun(X), rtol=1e-6)
 
 
 @pytest.mark.parametrize("fun", [squared, cubed])
@@ -133,7 +133,7 @@ def test_invalid_jaxprs_raise():
         xcore.check_jaxpr(xcore.Jaxpr([], [], [xcore.Var(SCALAR)], []))
     with pytest.raises(TypeError, match="needs constvars, invars, outvars and eqns"):
         xcore.Jaxpr([], [])
-    with pytest.raises(TypeError, match="3 constants for a program with 1"):
+    with pytest.raises(TypeError, match="3 constants for a jaxpr with 1"):
         xcore.ClosedJaxpr(primax.make_jaxpr(lax.sin)(TWO), [1, 2, 3])
 
 
@@ -191,8 +191,8 @@ def test_former_names_are_deprecated():
 
 
 def test_lookup_of_every_primitive():
-    wanted = [n for n in dir(primitives) if n.endswith("_p") and not n.startswith("random_")]
-    for name in wanted:
+    names = [n for n in dir(primitives) if n.endswith("_p") and not n.startswith("random_")]
+    for name in names:
         assert isinstance(getattr(primitives, name), xcore.Primitive), name
     assert primitives.add_jaxvals_p.bind(1.0, 2.0) == 3
     assert primitives.empty2_p.bind(dtype=np.dtype("int8"), memory_space=None).dtype == np.int8
@@ -329,7 +329,7 @@ def test_dead_code_rules_of_calls():
 
 
 def test_ignored_rules_warn():
-    with pytest.warns(UserWarning, match="has no influence: partial evaluation"):
+    with pytest.warns(UserWarning, match="has no effect: partial evaluation"):
         pe.custom_partial_eval_rules[called_p] = lambda *args: None
 
 

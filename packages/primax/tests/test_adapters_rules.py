@@ -108,22 +108,22 @@ def test_primitive_defined_through_all_tables(lowering: str, impl: bool) -> None
 
 
 def test_rules_receive_concrete_values() -> None:
-    made = multiply_add()
-    primax.grad(made.call)(S, S, S)
-    kinds = [k for k, _ in made.seen]
-    assert kinds[0] == "jvp" and ("jvp", [False, True, True]) in made.seen
-    assert ("impl", "ArrayImpl") in made.seen
+    example = multiply_add()
+    primax.grad(example.call)(S, S, S)
+    kinds = [k for k, _ in example.seen]
+    assert kinds[0] == "jvp" and ("jvp", [False, True, True]) in example.seen
+    assert ("impl", "ArrayImpl") in example.seen
 
 
 def test_jaxprs_contain_the_primitive() -> None:
-    made = multiply_add()
-    jaxpr = primax.make_jaxpr(made.call)(S, S, S)
+    example = multiply_add()
+    jaxpr = primax.make_jaxpr(example.call)(S, S, S)
     (eqn,) = jaxpr.eqns
-    assert eqn.primitive is made.prim and str(eqn.primitive) == "multiply_add"
+    assert eqn.primitive is example.prim and str(eqn.primitive) == "multiply_add"
     assert eval_jaxpr(jaxpr, [S, S, S]) == [6]
-    assert isinstance(made.prim, CorePrimitive)
+    assert isinstance(example.prim, CorePrimitive)
     assert isinstance(lax.sin_p, Primitive) and not isinstance("sin", Primitive)
-    assert made.prim.abstract_eval(typeof(S), typeof(S), typeof(S)) == (typeof(S), frozenset())
+    assert example.prim.abstract_eval(typeof(S), typeof(S), typeof(S)) == (typeof(S), frozenset())
 
 
 # Parameters
@@ -182,9 +182,9 @@ def test_errors_name_the_missing_rule() -> None:
 
 
 def test_apply_primitive_ignores_impl() -> None:
-    made = multiply_add()
-    made.prim.def_impl(lambda *args: xla.apply_primitive(made.prim, *args))
-    assert made.call(S, S, S) == 6
+    example = multiply_add()
+    example.prim.def_impl(lambda *args: xla.apply_primitive(example.prim, *args))
+    assert example.call(S, S, S) == 6
     assert xla.apply_primitive(lax.sin_p, 0.0, accuracy=None) == 0
 
 
@@ -205,17 +205,17 @@ def test_bind_with_trace_rule() -> None:
 
 
 def test_tables_return_the_stored_rule() -> None:
-    made = multiply_add()
-    assert ad.primitive_jvps[made.prim] is made.jvp
-    assert ad.primitive_transposes[made.prim] is made.transpose
-    assert batching.primitive_batchers[made.prim] is made.batcher
-    assert made.prim in batching.fancy_primitive_batchers
-    replaced = lambda p, t: (made.call(*p), lax.full_like(p[0], 7))
-    ad.primitive_jvps[made.prim] = replaced
-    assert ad.primitive_jvps.get(made.prim) is replaced
-    assert primax.jvp(made.call, (S,) * 3, (S,) * 3)[1] == 7
+    example = multiply_add()
+    assert ad.primitive_jvps[example.prim] is example.jvp
+    assert ad.primitive_transposes[example.prim] is example.transpose
+    assert batching.primitive_batchers[example.prim] is example.batcher
+    assert example.prim in batching.fancy_primitive_batchers
+    replaced = lambda p, t: (example.call(*p), lax.full_like(p[0], 7))
+    ad.primitive_jvps[example.prim] = replaced
+    assert ad.primitive_jvps.get(example.prim) is replaced
+    assert primax.jvp(example.call, (S,) * 3, (S,) * 3)[1] == 7
     with pytest.raises(TypeError, match="must be callable"):
-        ad.primitive_jvps[made.prim] = 3
+        ad.primitive_jvps[example.prim] = 3
 
 
 def test_tables_contain_the_core_rules() -> None:
@@ -252,15 +252,15 @@ def test_tables_contain_the_core_rules() -> None:
 
 
 def test_rule_removal() -> None:
-    made = multiply_add()
-    rule = ad.primitive_jvps.pop(made.prim)
-    assert rule is made.jvp and made.prim not in ad.primitive_jvps
-    with pytest.raises(NotImplementedError, match="taken out of the table"):
-        primax.grad(made.call)(S, S, S)
+    example = multiply_add()
+    rule = ad.primitive_jvps.pop(example.prim)
+    assert rule is example.jvp and example.prim not in ad.primitive_jvps
+    with pytest.raises(NotImplementedError, match="removed from the table"):
+        primax.grad(example.call)(S, S, S)
     with pytest.raises(KeyError):
-        del ad.primitive_jvps[made.prim]
-    ad.primitive_jvps[made.prim] = rule
-    assert primax.grad(made.call)(S, S, S) == 2
+        del ad.primitive_jvps[example.prim]
+    ad.primitive_jvps[example.prim] = rule
+    assert primax.grad(example.call)(S, S, S) == 2
 
 
 def test_replacement_of_a_core_rule() -> None:
@@ -501,7 +501,7 @@ def test_values_and_attributes() -> None:
         (np.dtype("int8"), "i8"),
     ):
         assert str(mlir.ir_attribute(value)) == text
-    with pytest.raises(TypeError, match="no attribute for"):
+    with pytest.raises(TypeError, match="to an MLIR attribute"):
         mlir.ir_attribute(object())
     with pytest.raises(TypeError, match="no MLIR type for values of"):
         mlir.aval_to_ir_types(None, object())
@@ -610,16 +610,16 @@ def test_ordered_effects() -> None:
 
 def test_modules() -> None:
     jaxpr = primax.make_jaxpr(lambda x: lax.add(lax.sin(x), X))(X)
-    found = mlir.lower_jaxpr_to_module(
+    lowered = mlir.lower_jaxpr_to_module(
         "sines", jaxpr, num_const_args=0, in_avals=jaxpr.in_avals, out_avals=jaxpr.out_avals,
         ordered_effects=[], platforms=("cpu",), backend=None,
         axis_context=mlir.ShardingContext(1), donated_args=[False],
         lowering_parameters=mlir.LoweringParameters(),
     )  # fmt: skip
-    text = mlir.module_to_string(found.module)
+    text = mlir.module_to_string(lowered.module)
     assert "module @sines" in text and "stablehlo.sine" in text
-    assert "(%arg0: tensor<3xf32>" in text and found.host_callbacks == []
-    assert mlir.module_to_bytecode(found.module)[:4] == b"ML\xefR"
+    assert "(%arg0: tensor<3xf32>" in text and lowered.host_callbacks == []
+    assert mlir.module_to_bytecode(lowered.module)[:4] == b"ML\xefR"
     with pytest.raises(NotImplementedError, match="arg_shardings"):
         mlir.lower_jaxpr_to_module("m", jaxpr, platforms=("cpu",), arg_shardings=[1])
     with pytest.raises(NotImplementedError, match="one platform"):
@@ -631,8 +631,8 @@ def test_modules() -> None:
     )
     assert "func.func private @first" in mlir.module_to_string(ctx.module)
     assert function.name.value == "first"
-    for wanted in ("second", "second_0"):
-        assert mlir.merge_mlir_modules(ctx.module, "second", found.module) == wanted
+    for name in ("second", "second_0"):
+        assert mlir.merge_mlir_modules(ctx.module, "second", lowered.module) == name
     assert ctx.module.operation.verify()
     assert "private @second_0" in mlir.module_to_string(ctx.module)
     other = mlir.make_ir_context()

@@ -141,8 +141,8 @@ def test_interpreter_processes_each_operation():
 
 def test_vmap_inside_an_interpreter():
     log = []
-    found = watched(primax.vmap(lambda x: lax.sin(x)), X, log=log)
-    np.testing.assert_allclose(found, np.sin(X), rtol=1e-6)
+    actual = watched(primax.vmap(lambda x: lax.sin(x)), X, log=log)
+    np.testing.assert_allclose(actual, np.sin(X), rtol=1e-6)
     assert log == ["sin"]
 
 
@@ -232,13 +232,13 @@ def test_trace_states_compare_by_trace():
 
 
 def test_leaked_tracers_raise():
-    kept = []
+    tracers = []
     trace = Watching(xcore.find_top_trace(), Seen, [])
     with (
         pytest.raises(RuntimeError, match="Leaked trace Watching"),
         xcore.set_current_trace(trace, check_leaks=True),
     ):
-        kept.append(lax.sin(Seen(trace, ONE)))
+        tracers.append(lax.sin(Seen(trace, ONE)))
 
 
 # Operations defined as classes
@@ -278,7 +278,7 @@ def test_hiprim_operations():
     rows = np.stack([X, X])
     assert primax.vmap(power)(rows)["y"].tolist() == [[1, 4, 9]] * 2
     assert primax.vmap(ruled)(rows)["y"].tolist() == [[-1, -4, -9]] * 2
-    with pytest.raises(TypeError, match=r"Power\(n=2\) takes a float32\[3\]"):
+    with pytest.raises(TypeError, match=r"Power\(n=2\) expects float32\[3\], got float32\[2\]"):
         power(X[:2])
 
 

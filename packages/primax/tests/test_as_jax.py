@@ -49,8 +49,8 @@ class TestWaysToAsk:
         (tmp_path / "program.py").write_text(
             PROGRAM + "import beside\nassert beside.NAME == 'jax'\nassert __name__ == '__main__'\n"
         )
-        found = output("-m", "primax.as_jax", str(tmp_path / "program.py"), "a", "-b")
-        assert found == self.expected
+        text = output("-m", "primax.as_jax", str(tmp_path / "program.py"), "a", "-b")
+        assert text == self.expected
 
     def test_a_module(self, tmp_path):
         (tmp_path / "tool.py").write_text(PROGRAM)
@@ -86,13 +86,13 @@ class TestWaysToAsk:
             "no:cacheprovider",
             str(tmp_path),
         )
-        found = output(*run, cwd=tmp_path)
-        assert "1 passed" in found and f"jax {VERSION}: Primax {primax.__version__}" in found
+        text = output(*run, cwd=tmp_path)
+        assert "1 passed" in text and f"jax {VERSION}: Primax {primax.__version__}" in text
 
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
-            ([], "name a program"),
+            ([], "no program given"),
             (["-m"], "argument expected for -m"),
             (["-x"], "unknown option -x"),
             (["nowhere.py"], "can't open file 'nowhere.py'"),

@@ -32,14 +32,14 @@ def test_facade_has_every_public_core_name() -> None:
 
 @pytest.mark.parametrize("name", EXPERIMENTAL)
 def test_experimental_modules_are_importable(name: str) -> None:
-    found = importlib.import_module(f"primax.experimental.{name}")
-    assert found is importlib.import_module(f"primax_core.{name}")
+    module = importlib.import_module(f"primax.experimental.{name}")
+    assert module is importlib.import_module(f"primax_core.{name}")
 
 
 @pytest.mark.parametrize("name", CORE)
 def test_core_modules_are_importable_through_the_facade(name: str) -> None:
-    found = importlib.import_module(f"primax.{name}")
-    assert found is getattr(primax, name) is importlib.import_module(f"primax_core.{name}")
+    module = importlib.import_module(f"primax.{name}")
+    assert module is getattr(primax, name) is importlib.import_module(f"primax_core.{name}")
 
 
 def test_import_statements() -> None:

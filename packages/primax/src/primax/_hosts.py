@@ -16,8 +16,8 @@ def _renamed(old: str, new: str) -> Callable[..., Any]:
 
     def call(backend: str | None = None) -> Any:
         warnings.warn(
-            f"primax.{old} is now primax.{new}; the old name will be removed in Primax {REMOVAL}: "
-            "please update your code.",
+            f"primax.{old} has been renamed to primax.{new} and will be "
+            f"removed in Primax {REMOVAL}: please update your code.",
             UserWarning,
             stacklevel=2,
         )

@@ -167,16 +167,16 @@ def _ne_interval(x, y):
 def _select_n_interval(which, *cases):
     if which.aval.dtype == np.bool_:
         which = Interval(*(lax.convert_element_type(w, np.int32) for w in which))
-    found = None
+    result = None
     for k, case in enumerate(cases):
         index = lax.full_like(which.low, k)
         possible = lax.bitwise_and(lax.le(which.low, index), lax.le(index, which.high))
-        if found is None:
-            found, any_before = case, possible
+        if result is None:
+            result, any_before = case, possible
             continue
-        both = hull(found, case)
-        alone = Interval(*(lax.select_n(possible, a, b) for a, b in zip(found, case)))
+        both = hull(result, case)
+        alone = Interval(*(lax.select_n(possible, a, b) for a, b in zip(result, case)))
         joint = lax.bitwise_and(possible, any_before)
-        found = Interval(*(lax.select_n(joint, a, b) for a, b in zip(alone, both)))
+        result = Interval(*(lax.select_n(joint, a, b) for a, b in zip(alone, both)))
         any_before = lax.bitwise_or(any_before, possible)
-    return found
+    return result

@@ -37,12 +37,12 @@ def _interval(index, *values, branches: Sequence[Jaxpr]):
     index = Interval(*(lax.clamp(np.int32(0), i, last) for i in index))
     outs = [evaluate(b, values) for b in branches]
     select = lax.select_n_p.require(interval)
-    found = []
+    results = []
     for cases in zip(*outs):
         shape = cases[0].aval.shape
         which = Interval(*(lax.broadcast(i, shape) for i in index))
-        found.append(select(which, *cases))
-    return found
+        results.append(select(which, *cases))
+    return results
 
 
 @lax.scan_p.rule(interval)
@@ -65,9 +65,9 @@ def _while_interval(*values, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts)
     body_consts, init = values[:body_nconsts], values[body_nconsts:]
 
     def test(state: Sequence[Interval]) -> Interval:
-        (found,) = evaluate(cond_jaxpr, [*cond_consts, *state])
-        axes = tuple(range(typeof(found.low).ndim))
-        return Interval(*(lax.reduce_or(v, axes) for v in found))
+        (condition,) = evaluate(cond_jaxpr, [*cond_consts, *state])
+        axes = tuple(range(typeof(condition.low).ndim))
+        return Interval(*(lax.reduce_or(v, axes) for v in condition))
 
     def going(loop):
         step, state, _, _ = loop
@@ -95,9 +95,9 @@ def _while_interval(*values, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts)
 
 
 def _joined(stopped, now: Sequence[Interval], may_stop, has_stopped) -> list[tuple]:
-    found = []
+    joined = []
     for old, new in zip(_intervals(stopped), now):
         both = hull(old, new)
-        wanted = [lax.select_n(has_stopped, n, b) for n, b in zip(new, both)]
-        found.append(Interval(*(lax.select_n(may_stop, o, w) for o, w in zip(old, wanted))))
-    return _pairs(found)
+        selected = [lax.select_n(has_stopped, n, b) for n, b in zip(new, both)]
+        joined.append(Interval(*(lax.select_n(may_stop, o, w) for o, w in zip(old, selected))))
+    return _pairs(joined)

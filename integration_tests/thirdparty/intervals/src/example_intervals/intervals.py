@@ -59,19 +59,19 @@ def bounds(fun: Callable) -> Callable:
         out_tree = []
 
         def flat(*xs):
-            outs, found = tree_flatten(fun(*tree_unflatten(tree, xs)))
-            out_tree.append(found)
+            outs, structure = tree_flatten(fun(*tree_unflatten(tree, xs)))
+            out_tree.append(structure)
             return outs
 
-        program = stage(flat, [x.aval for x in values], getattr(fun, "__name__", "fun"))
-        return tree_unflatten(out_tree[0], evaluate(program, values))
+        jaxpr = stage(flat, [x.aval for x in values], getattr(fun, "__name__", "fun"))
+        return tree_unflatten(out_tree[0], evaluate(jaxpr, values))
 
     return bounded
 
 
-def evaluate(program: Jaxpr, values: Sequence[Interval]) -> list[Interval]:
+def evaluate(jaxpr: Jaxpr, values: Sequence[Interval]) -> list[Interval]:
     """Evaluate a jaxpr on intervals."""
-    return interpret(program, values, _step, point)
+    return interpret(jaxpr, values, _step, point)
 
 
 def _step(eqn: Eqn, values: list[Interval]) -> list[Interval]:
@@ -121,9 +121,9 @@ def _(prim: Primitive) -> Callable:
     """
 
     def rule(*values: Interval, **params: Any) -> Any:
-        program = expanded(prim, [x.aval for x in values], params)
-        if program is not None:
-            outs = evaluate(program, values)
+        jaxpr = expanded(prim, [x.aval for x in values], params)
+        if jaxpr is not None:
+            outs = evaluate(jaxpr, values)
             return outs if prim.multiple_results else outs[0]
         return _unknown(prim, values, params)
 
