@@ -108,7 +108,7 @@ def test_allowed_differences_have_reasons(tmp_path):
             assert all(part.allowed().values())
     path = tmp_path / "differences.toml"
     path.write_text('[[allowed]]\nreason = "why"\ntests = ["a", "a"]\n')
-    with pytest.raises(ValueError, match="a stands there twice"):
+    with pytest.raises(ValueError, match="a is listed twice"):
         parts.read_allowed(path)
     path.write_text('[[allowed]]\ntests = ["a"]\n')
     with pytest.raises(ValueError, match="without a reason"):

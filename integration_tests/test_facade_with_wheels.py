@@ -84,9 +84,9 @@ def test_readme_example() -> None:
         return jnp.sum(jnp.tanh(x) ** 2)
 
     x = np.arange(3.0, dtype=np.float32)
-    slope = primax.jit(primax.grad(energy))
+    derivative = primax.jit(primax.grad(energy))
     expected = 2 * np.tanh(x) * (1 - np.tanh(x) ** 2)
-    np.testing.assert_allclose(slope(x), expected, 1e-5, 1e-6)
-    rows = primax.vmap(slope)(jnp.stack([x, 2 * x]))
+    np.testing.assert_allclose(derivative(x), expected, 1e-5, 1e-6)
+    rows = primax.vmap(derivative)(jnp.stack([x, 2 * x]))
     np.testing.assert_allclose(rows[0], expected, 1e-5, 1e-6)
     assert "tanh" in str(primax.make_jaxpr(energy)(x))

@@ -99,7 +99,7 @@ def main() -> None:
     if not jaxlib_state.is_default_leaf(Pair(1, 2)):
         raise AssertionError("a class that only we know is a node of jax's registry")
     if "jax" not in order and "jax" in sys.modules:
-        raise AssertionError("jax was imported although nobody asked for it")
+        raise AssertionError("jax was imported unexpectedly")
     print(json.dumps(rounds))
 
 

@@ -67,7 +67,7 @@ def read_allowed(path: Path) -> dict[str, str]:
             raise ValueError(f"{path.name}: an entry without a reason: {table.get('tests')}")
         for test in table["tests"]:
             if test in reasons:
-                raise ValueError(f"{path.name}: {test} stands there twice")
+                raise ValueError(f"{path.name}: {test} is listed twice")
             reasons[test] = table["reason"]
     return reasons
 

@@ -193,7 +193,7 @@ def agree(
         alike(call(OURS, *placed(OURS, args)), expected, "value", exact)
 
 
-def slopes_agree(call: Callable, *args: Any, backward: bool = True) -> None:
+def derivatives_agree(call: Callable, *args: Any, backward: bool = True) -> None:
     """Compare forward and reverse derivatives of ``call(lib, *args)`` with respect to all inexact
     data.
 
@@ -239,7 +239,7 @@ def works(call: Callable, *args: Any) -> None:
         close(o, t)
 
 
-def refused(call: Callable, *args: Any) -> None:
+def both_raise(call: Callable, *args: Any) -> None:
     """Assert that both raise, and that our error has a message even if the reference's has none."""
     with pytest.raises(Exception) as expected:
         call(THEIRS, *placed(THEIRS, args))

@@ -438,7 +438,7 @@ def test_requested_copies():
     for options in ({"copy": True}, {"copy": False}, {"copy": None}):
         a, b = from_dlpack(ours, **options), jax.dlpack.from_dlpack(theirs, **options)
         assert describe(a) == describe(b)
-        # The reference shares memory even where a copy was asked for.
+        # The reference shares memory even if a copy was requested.
         shared = a.unsafe_buffer_pointer() == ours.unsafe_buffer_pointer()
         assert shared == (options["copy"] is not True)
     for lib, source in ((from_dlpack, ours), (jax.dlpack.from_dlpack, theirs)):

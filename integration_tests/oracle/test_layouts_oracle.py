@@ -156,7 +156,7 @@ def chosen(s: Any) -> Any:
     return orders(c.input_formats[0]), order(c(x)) == c.output_formats.layout.major_to_minor, c(x)
 
 
-def told(s: Any) -> Any:
+def explicit(s: Any) -> Any:
     c = s.px.jit(lambda x, y: (x + y, x), out_shardings=(s.fmt(1, 0), None)).lower(A, A).compile()
     return orders(c.input_formats[0]), orders(c.output_formats), *c(A, A)
 
@@ -167,7 +167,7 @@ def of_types(s: Any) -> Any:
     return orders(c.input_formats[0]), c(s.columns(A))
 
 
-AHEAD = {"chosen": chosen, "told": told, "of types": of_types}
+AHEAD = {"chosen": chosen, "explicit": explicit, "of types": of_types}
 
 MEMORY = {
     "usual": lambda s: (s.px.device_put(A).sharding.memory_kind, s.here.memory_kind),

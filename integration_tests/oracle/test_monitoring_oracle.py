@@ -41,11 +41,11 @@ def test_parameters(name):
 def test_compilation_events(sort):
     said = []
     for J, m in ((jax, reference_monitoring), (px, monitoring)):
-        told: list = []
+        events: list = []
 
-        def listener(event, *values, told=told, **about):
+        def listener(event, *values, events=events, **about):
             if event.startswith(CORE):
-                told.append((event, about))
+                events.append((event, about))
 
         x = J.device_put(np.ones(5, np.float32))
         number = float(np.random.default_rng().random())
@@ -58,7 +58,7 @@ def test_compilation_events(sort):
             J.jit(fun)(x)
         finally:
             m.clear_event_listeners()
-        said.append(told)
+        said.append(events)
     assert said[0] == said[1]
 
 

@@ -253,8 +253,8 @@ def disabled(J, q, p):
 
 @pytest.mark.parametrize("name", CHANGING)
 def test_functions_that_write_references(name):
-    (out, held), (their_out, their_held) = each_side(CHANGING[name])
-    same(held, their_held, name, rtol=2e-5)
+    (out, contents), (their_out, their_contents) = each_side(CHANGING[name])
+    same(contents, their_contents, name, rtol=2e-5)
     assert len(out) == len(their_out)
     for a, b in zip(out, their_out):
         np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=2e-5, err_msg=name)
@@ -267,16 +267,16 @@ def test_intended_differences():
     are lost.
     """
     again = lambda J, q, p: J.grad(J.checkpoint(rw(J, q)))(X3)
-    asks = lambda J, q, p: J.lax.while_loop(
+    with_condition = lambda J, q, p: J.lax.while_loop(
         lambda i: (J.r.addupdate(q, 0, F32(1)), i < 3)[1], lambda i: i + 1, 0
     )
-    (grads, held), (their_grads, their_held) = each_side(again)
+    (grads, contents), (their_grads, their_contents) = each_side(again)
     np.testing.assert_array_equal(grads[0], X3 * 2)
     np.testing.assert_array_equal(their_grads[0], X3 * 4)
-    np.testing.assert_array_equal(held[0], X3 * 2)
-    np.testing.assert_array_equal(their_held[0], X3 * 4)
-    (_, held), (_, their_held) = each_side(asks)
-    assert [float(np.asarray(h[0])[0]) for h in (held, their_held)] == [5.0, 1.0]
+    np.testing.assert_array_equal(contents[0], X3 * 2)
+    np.testing.assert_array_equal(their_contents[0], X3 * 4)
+    (_, contents), (_, their_contents) = each_side(with_condition)
+    assert [float(np.asarray(h[0])[0]) for h in (contents, their_contents)] == [5.0, 1.0]
 
 
 def test_gradient_references_for_reference_arguments():

@@ -66,12 +66,12 @@ def test_values_and_derivatives(case: Case) -> None:
     if not by or case.differs or case.slope_differs:
         return
 
-    def slopes(module: Any, fun: Any) -> Any:
+    def derivatives(module: Any, fun: Any) -> Any:
         out = jax.tree.map(np.asarray, fun(*args))
         pulled = module.vjp(lambda *xs: fun(*_placed(args, by, xs)), *[args[i] for i in by])[1]
         return pulled(jax.tree.map(np.ones_like, out))
 
-    close(slopes(px, run(ours)), slopes(jax, run(theirs)), repr(case), 10 * tolerance)
+    close(derivatives(px, run(ours)), derivatives(jax, run(theirs)), repr(case), 10 * tolerance)
 
 
 def _placed(args: list[Any], by: list[int], xs: Any) -> list[Any]:
@@ -127,8 +127,8 @@ def test_distributions(name: str, function: str) -> None:
     assert types(f(0.25, *args)) == types(g(0.25, *args))
     if name not in ("poisson", "bernoulli"):
         inner = np.float32([0.2, 0.6])
-        slope = px.vmap(px.grad(lambda x: f(x, *args)))(inner)
-        close(slope, jax.vmap(jax.grad(lambda x: g(x, *args)))(inner), name, 1e-3)
+        derivative = px.vmap(px.grad(lambda x: f(x, *args)))(inner)
+        close(derivative, jax.vmap(jax.grad(lambda x: g(x, *args)))(inner), name, 1e-3)
 
 
 RNG = np.random.default_rng(0)
@@ -205,7 +205,7 @@ def test_linear_algebra(name: str, args: Any, params: Any) -> None:
         return
     by = [i for i, a in enumerate(args) if isinstance(a, np.ndarray)]
 
-    def slopes(module: Any, fun: Any) -> Any:
+    def derivatives(module: Any, fun: Any) -> Any:
         def total(*xs: Any) -> Any:
             outs = arrays(fun(*_placed(list(args), by, xs), **params))
             return sum(
@@ -215,7 +215,7 @@ def test_linear_algebra(name: str, args: Any, params: Any) -> None:
 
         return module.grad(total, tuple(range(len(by))))(*[args[i] for i in by])
 
-    close(slopes(px, f), slopes(jax, g), name, 5e-3)
+    close(derivatives(px, f), derivatives(jax, g), name, 5e-3)
 
 
 @pytest.mark.parametrize("name", ["cg", "bicgstab", "gmres"])
@@ -224,10 +224,10 @@ def test_solvers(name: str) -> None:
     a = SPD[0]
     close(f(a, b, tol=1e-6)[0], g(a, b, tol=1e-6)[0], name)
 
-    def slopes(module: Any, solve: Any) -> Any:
+    def derivatives(module: Any, solve: Any) -> Any:
         return module.grad(lambda m, r: (solve(m, r, tol=1e-7)[0] ** 2).sum(), (0, 1))(a, b)
 
-    close(slopes(px, f), slopes(jax, g), name, 1e-3)
+    close(derivatives(px, f), derivatives(jax, g), name, 1e-3)
 
 
 def test_minimize() -> None:

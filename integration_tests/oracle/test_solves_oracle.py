@@ -97,8 +97,8 @@ SOLVES = {
 
 def newton(J, f, x):
     def step(_, x):
-        y, slope = J.jvp(f, (x,), (J.lax.full_like(x, 1),))
-        return x - y / slope
+        y, derivative = J.jvp(f, (x,), (J.lax.full_like(x, 1),))
+        return x - y / derivative
 
     return J.lax.fori_loop(0, 8, step, x)
 

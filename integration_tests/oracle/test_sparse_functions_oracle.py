@@ -16,8 +16,8 @@ from sparse_sides import (
     Stored,
     agree,
     close,
+    derivatives_agree,
     honest,
-    slopes_agree,
     tidy,
     untidy,
     works,
@@ -277,7 +277,7 @@ def test_derivatives_of_functions(name: str) -> None:
         x = untidy(*LAYOUTS[layout])
         every = list(FUNCTIONS[name][1](x))[-3:]
         f = lambda lib, x, every=every: [getattr(lib.sparse, f"bcoo_{name}")(x, **p) for p in every]
-        slopes_agree(f, x)
+        derivatives_agree(f, x)
 
 
 def test_sum_duplicates_of_known_indices() -> None:
@@ -312,7 +312,7 @@ def test_fromdense_and_extract(layout: str) -> None:
     agree(call, *pair, x, exact=True)
     agree(lambda lib, a: lib.sparse.bcoo_extract(a, other), pair[0])
     if layout in ("rows", "batched"):
-        slopes_agree(lambda lib, a, b, x: (*call(lib, a, b, x)[1:], a.todense()), *pair, x)
+        derivatives_agree(lambda lib, a, b, x: (*call(lib, a, b, x)[1:], a.todense()), *pair, x)
 
 
 @pytest.mark.parametrize("layout", SOME)
@@ -330,7 +330,7 @@ def test_concatenate(layout: str) -> None:
 
     agree(call, *operands, exact=True)
     if layout != "rows":  # the reference's padding becomes part of the array
-        slopes_agree(call, *operands)
+        derivatives_agree(call, *operands)
 
 
 @pytest.mark.parametrize("layout", SOME)
@@ -348,9 +348,9 @@ def test_multiply(layout: str) -> None:
     agree(by_dense, pair[0], full)
     agree(by_sparse, *pair)
     if layout == "batched":
-        slopes_agree(by_dense, pair[0], full)
+        derivatives_agree(by_dense, pair[0], full)
     if layout == "rows":
-        slopes_agree(by_sparse, *pair)
+        derivatives_agree(by_sparse, *pair)
 
 
 SQUEEZES = [
@@ -419,7 +419,7 @@ def test_dot_general(number: int) -> None:
     other = values(right, np.float32, 6) if is_dense else untidy(*right, seed=6)
     agree(call, untidy(*left), other, eager=number in (2, 15))
     if number in (1, 2, 3, 7, 9, 10, 12, 15):
-        slopes_agree(call, untidy(*left), other, backward=is_dense and not left[2])
+        derivatives_agree(call, untidy(*left), other, backward=is_dense and not left[2])
 
 
 SAMPLED = [
@@ -438,7 +438,7 @@ def test_dot_general_sampled(a: Any, b: Any, numbers: Any, out: Any) -> None:
     call = lambda lib, x, y: sampled(lib)(x, y, indices, dimension_numbers=numbers)
     pair = values(a, np.float32, 1), values(b, np.float32, 2)
     agree(call, *pair)
-    slopes_agree(call, *pair)
+    derivatives_agree(call, *pair)
 
 
 # start, sizes, offset_dims, collapsed_slice_dims, start_index_map

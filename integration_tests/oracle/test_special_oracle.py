@@ -67,7 +67,7 @@ def both_lists(name):
 
 @pytest.mark.parametrize("name", BINARY)
 def test_binary_values(name):
-    """Where the reference is accurate, it agrees to 9 digits in float64."""
+    """Agreement to 9 digits in float64, for arguments at which the reference is accurate."""
     a, x = both_lists(name)
     with in_double():
         same(getattr(ours, name)(a, x), getattr(theirs, name)(a, x), name, rtol=1e-9)
@@ -94,11 +94,13 @@ def test_incomplete_gamma_derivatives(name):
             same(px.jvp(f, (a, x), t), jax.jvp(g, (a, x), t), f"{name} {t}", rtol=1e-8)
         same(px.vjp(f, a, x)[1](ones), jax.vjp(g, a, x)[1](ones), f"{name} back", rtol=1e-8)
 
-        def slopes(api, fun):
-            slope = api.grad(lambda a, x: fun(a, x).sum() if api is jax else total(fun(a, x)), 1)
-            return api.jvp(slope, (a, x), (ones, 2 * ones))
+        def derivatives(api, fun):
+            derivative = api.grad(
+                lambda a, x: fun(a, x).sum() if api is jax else total(fun(a, x)), 1
+            )
+            return api.jvp(derivative, (a, x), (ones, 2 * ones))
 
-        same(slopes(px, f), slopes(jax, g), f"{name} twice", rtol=1e-8)
+        same(derivatives(px, f), derivatives(jax, g), f"{name} twice", rtol=1e-8)
 
 
 def total(x):
@@ -120,8 +122,8 @@ def test_derivatives_with_respect_to_the_second_operand(name):
         if name == "polygamma":
             check(lambda x: f(a, x), lambda x: g(a, x), x, text=False, rtol=1e-9)
         else:  # the reference has no derivative
-            slope = px.jvp(lambda x: f(a, x), (x,), (np.ones_like(x),))[1]
-            np.testing.assert_allclose(slope, -a * np.asarray(g(a + 1, x)), rtol=1e-9)
+            derivative = px.jvp(lambda x: f(a, x), (x,), (np.ones_like(x),))[1]
+            np.testing.assert_allclose(derivative, -a * np.asarray(g(a + 1, x)), rtol=1e-9)
 
 
 def test_betainc():

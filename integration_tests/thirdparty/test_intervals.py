@@ -98,8 +98,8 @@ def test_composition_with_jit_vmap_and_grad():
             [np.asarray(b)[i] for b in batch], f(between(low, low + 1)), rtol=1e-5, atol=1e-6
         )
     # The upper bound of x exp(x) on [0, h] is h exp(h).
-    slope = grad(lambda h: f(Interval(np.float32(0), h)).high)(np.float32(1))
-    np.testing.assert_allclose(slope, 2 * np.e, rtol=1e-5)
+    derivative = grad(lambda h: f(Interval(np.float32(0), h)).high)(np.float32(1))
+    np.testing.assert_allclose(derivative, 2 * np.e, rtol=1e-5)
 
 
 def test_inside_scan():

@@ -13,7 +13,7 @@ def energy(x: primax_core.Array) -> primax_core.Array:
     return lax.dot(lax.sin(x), x)
 
 
-def slope(values: np.ndarray) -> np.ndarray:
+def derivative(values: np.ndarray) -> np.ndarray:
     """The compiled gradient of ``energy``."""
     x = primax_core.device_put(values)
     return np.asarray(primax_core.jit(primax_core.grad(energy))(x))

@@ -109,7 +109,7 @@ def _(residuals, g, perturbed, x, limit):
     return jnp.clip(2.0 * x * g, -limit, limit)
 
 
-slopes = jax.vmap(jax.grad(lambda x: clipped(x, 1.0)))(jnp.array([0.1, 2.0, -3.0]))
+derivatives = jax.vmap(jax.grad(lambda x: clipped(x, 1.0)))(jnp.array([0.1, 2.0, -3.0]))
 checked = eqx.filter_jit(lambda x: eqx.error_if(x, x < 0, "must not be negative"))
 try:
     checked(jnp.float32(-1.0))
@@ -129,7 +129,7 @@ print(
             "ensemble": np.asarray(outputs[:, ::16, 0]).tolist(),
             "dropped": np.asarray(z[::16]).tolist(),
             "inference": np.asarray(rest[::16]).tolist(),
-            "clipped slopes": slopes.tolist(),
+            "clipped derivatives": derivatives.tolist(),
             "caught": caught,
         }
     )

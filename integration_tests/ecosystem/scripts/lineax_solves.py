@@ -67,5 +67,5 @@ singular = lx.linear_solve(
     lx.MatrixLinearOperator(jnp.zeros((2, 2))), jnp.ones(2), lx.LU(), throw=False
 )
 numbers = jax.tree_util.tree_map(lambda a: a.tolist(), answers)
-numbers["a singular matrix is told"] = bool(singular.result != lx.RESULTS.successful)
+numbers["singular matrix is reported"] = bool(singular.result != lx.RESULTS.successful)
 print(json.dumps(numbers))

@@ -78,8 +78,8 @@ def test_tutorial_interpreter(fun):
 @pytest.mark.parametrize("fun", [squared, cubed])
 def test_interpreter_preserves_custom_rules(fun):
     jaxpr = primax.make_jaxpr(fun)(TWO)
-    (slope,) = [primax.grad(lambda x: evaluated(jaxpr, [], x)[0])(TWO)]
-    assert slope == -1
+    (derivative,) = [primax.grad(lambda x: evaluated(jaxpr, [], x)[0])(TWO)]
+    assert derivative == -1
 
 
 def test_custom_call_subfuns_are_replaceable():

@@ -100,8 +100,8 @@ def test_primitive_defined_through_all_tables(lowering: str, impl: bool) -> None
     assert primax.hessian(lambda x: f(x, x, x))(S) == 2
     carry, _ = lax.scan(lambda c, x: (f(c, x, x), None), S, X)
     assert carry == ((2 * 1 + 1) * 2 + 2) * 3 + 3
-    slope = primax.grad(lambda s: lax.scan(lambda c, x: (f(c, x, x), None), s, X)[0])(S)
-    assert slope == 6
+    derivative = primax.grad(lambda s: lax.scan(lambda c, x: (f(c, x, x), None), s, X)[0])(S)
+    assert derivative == 6
     assert primax.linear_transpose(lambda z: f(S, S, z), S)(S) == (2,)
     with pytest.raises(TypeError, match="must have one shape"):
         primax.jit(f)(X, S, S)
@@ -279,12 +279,12 @@ def test_replacement_of_a_core_rule() -> None:
 
 
 def test_batching_rules_with_axis_data() -> None:
-    told: list[Any] = []
+    calls: list[Any] = []
     for table, rule in (
         (batching.axis_primitive_batchers,
-         lambda size, name, trace, args, dims: (told.append((size, name)), (args[0], dims[0]))[1]),
+         lambda size, name, trace, args, dims: (calls.append((size, name)), (args[0], dims[0]))[1]),
         (batching.fancy_primitive_batchers,
-         lambda axis, args, dims: (told.append((axis.size, axis.name)), (args[0], dims[0]))[1]),
+         lambda axis, args, dims: (calls.append((axis.size, axis.name)), (args[0], dims[0]))[1]),
     ):  # fmt: skip
         prim = Primitive("asking")
         prim.def_impl(lambda x: x)
@@ -294,7 +294,7 @@ def test_batching_rules_with_axis_data() -> None:
         assert table[prim] is rule
         primax.vmap(prim.bind, axis_name="i")(X)
         primax.jit(primax.vmap(prim.bind))(X)
-    assert told == [(3, "i"), (3, None)] * 2
+    assert calls == [(3, "i"), (3, None)] * 2
 
 
 # Groups of primitives
@@ -644,15 +644,15 @@ def test_modules() -> None:
 
 
 def test_inlined_jaxprs() -> None:
-    held = primax.make_jaxpr(lambda x: lax.mul(x, X))(X)
+    jaxpr = primax.make_jaxpr(lambda x: lax.mul(x, X))(X)
     prim = Primitive("inline")
     prim.multiple_results = True
     prim.def_abstract_eval(lambda x: [x])
 
     def rule(ctx, x):
-        consts = [mlir.ir_constant(c) for c in held.consts]
+        consts = [mlir.ir_constant(c) for c in jaxpr.consts]
         outs, tokens = mlir.jaxpr_subcomp(
-            ctx.module_context, held, ctx.name_stack, ctx.tokens_in, consts, x,
+            ctx.module_context, jaxpr, ctx.name_stack, ctx.tokens_in, consts, x,
             dim_var_values=[], const_lowering={}, outer_traceback=None,
         )  # fmt: skip
         assert len(tokens) == 0

@@ -359,14 +359,14 @@ def test_backends():
     backend.clear_in_memory_compilation_cache()
     assert cleared
     assert topologies.get_attached_topology().devices == primax.devices()
-    for refused in (
+    for unsupported in (
         backend.clear_backends,
         lambda: backend.register_backend_factory("mine", lambda: None),
         lambda: topologies.get_topology_desc("v5e:2x2"),
         lambda: topologies.make_mesh(topologies.get_attached_topology(), (1,), ("x",)),
     ):
         with pytest.raises(NotImplementedError):
-            refused()
+            unsupported()
 
 
 def test_patched_compiler_forbids_compilation():

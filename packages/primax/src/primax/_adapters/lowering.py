@@ -111,10 +111,10 @@ class ShapePolyLoweringState:
 class Keepalive:
     """Object that the executable of a module keeps alive."""
 
-    __slots__ = ("held",)
+    __slots__ = ("target",)
 
-    def __init__(self, held: Any) -> None:
-        self.held = held
+    def __init__(self, target: Any) -> None:
+        self.target = target
 
     def __call__(self, *args: Any) -> Any:
         raise RuntimeError("a Keepalive object cannot be called")
@@ -309,11 +309,11 @@ def called_by_core(rule: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(ctx: Any, *values: Any, **params: Any) -> Any:
         prim = ctx.eqn.primitive
-        refused = lowerable_effects.filter_not_in(ctx.eqn.effects)
-        if refused:
+        unsupported = lowerable_effects.filter_not_in(ctx.eqn.effects)
+        if unsupported:
             raise ValueError(
-                f"{prim.name} has effects that cannot be lowered: {refused}. If its lowering rule "
-                "handles them, declare so with mlir.lowerable_effects.add_type(EffectClass)"
+                f"{prim.name} has effects that cannot be lowered: {unsupported}. If its "
+                "lowering rule handles them, declare so with mlir.lowerable_effects.add_type(EffectClass)"
             )
         context = context_of(ctx)
         out = rule(context, *values, **params)

@@ -121,10 +121,10 @@ def jaxpr_subcomp(
     Returns:
       MLIR values of its results, and the output tokens of its ordered effects.
     """
-    held = len(consts_for_constvars) == len(jaxpr.constvars)
-    if held and jaxpr.constvars:
+    has_consts = len(consts_for_constvars) == len(jaxpr.constvars)
+    if has_consts and jaxpr.constvars:
         jaxpr = jaxpr.replace(constvars=[], consts=[], invars=[*jaxpr.constvars, *jaxpr.invars])
-    values = flatten_ir_values([*(consts_for_constvars if held else ()), *args])
+    values = flatten_ir_values([*(consts_for_constvars if has_consts else ()), *args])
     if len(tokens):
         ctx.core.token = tokens.items()[-1][1]
     outs = core.lowering.lower_body(ctx.core, jaxpr, values)
