@@ -29,7 +29,7 @@ DIFFERS = {
     "convolve": "the comparison that is not decided is named",
     "convolve same": "the comparison that is not decided is named",
     "iter": "the reference fails inside", "permutation": "what is not decided is named",
-    "perm n": "the size is not accepted as an integer", "choice": "the size is not accepted as an integer",
+    "perm n": "the size is not an integer", "choice": "the size is not an integer",
     "grad cumprod": "what is not decided is named", "assoc scan": "what is not decided is named",
 }  # fmt: skip
 

@@ -313,7 +313,7 @@ def called_by_core(rule: Callable[..., Any]) -> Callable[..., Any]:
         if unsupported:
             raise ValueError(
                 f"{prim.name} has effects that cannot be lowered: {unsupported}. If its "
-                "lowering rule handles them, declare so with mlir.lowerable_effects.add_type(EffectClass)"
+                "lowering rule handles them, call mlir.lowerable_effects.add_type(EffectClass)"
             )
         context = context_of(ctx)
         out = rule(context, *values, **params)
