@@ -66,7 +66,7 @@ def test_introduction_runs_on_jax(page, options, tmp_path):
 
 def test_pages_include_tutorials_and_readmes():
     names = {p.name for p in PAGES if p.parent.name == "extending"}
-    assert {"primitive.md", "interpreter.md", "rules.md", "programs.md"} <= names
+    assert {"primitive.md", "interpreter.md", "rules.md", "jaxprs.md"} <= names
     assert len(INTRODUCTION) >= 6
     assert {"core", "numpy", "nn", "scipy"} <= {p.parent.name for p in PAGES if p in READMES}
 

@@ -73,9 +73,9 @@ class Config:
 
     def complete_absl_config(self, absl_flags: Any) -> None:
         """Set the options whose ``absl`` flags were given."""
-        from ._flags import take_over
+        from ._flags import set_from_flags
 
-        take_over(self, absl_flags)
+        set_from_flags(self, absl_flags)
 
     def parse_flags_with_absl(self) -> None:
         """Define the flags and parse the command line."""

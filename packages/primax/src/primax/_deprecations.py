@@ -9,7 +9,7 @@ REMOVAL: Final = "0.3"
 """The version of Primax that removes the currently deprecated names."""
 
 
-def give(module: str, name: str, value: Any, instead: str) -> Any:
+def deprecated(module: str, name: str, value: Any, instead: str) -> Any:
     """Return ``value`` after a deprecation warning for ``module.name`` at the caller's line."""
     warnings.warn(
         f"{module}.{name} is deprecated and will be removed in Primax {REMOVAL}: "

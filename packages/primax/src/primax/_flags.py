@@ -33,10 +33,10 @@ def define_flags(options: _Options) -> None:
         define(name, default, f"the option {name} of Primax", allow_override=True)
     import absl.app  # pyright: ignore[reportMissingImports]
 
-    absl.app.call_after_init(lambda: take_over(options, flags))
+    absl.app.call_after_init(lambda: set_from_flags(options, flags))
 
 
-def take_over(options: _Options, flags: Any) -> None:
+def set_from_flags(options: _Options, flags: Any) -> None:
     """Set the options whose flags were given on the command line."""
     for name, before in options.values.items():
         if name not in flags.FLAGS or not flags.FLAGS[name].present:
@@ -52,4 +52,4 @@ def parse(options: _Options) -> None:
     absl = _absl()
     define_flags(options)
     absl.flags.FLAGS(sys.argv, known_only=True)
-    take_over(options, absl.flags)
+    set_from_flags(options, absl.flags)

@@ -54,13 +54,13 @@ OPTIONAL: Final = {
 OWN: Final = ("api_util", "core", "experimental", "extend", "interpreters", "sharding")
 """Modules of the facade itself, imported on first use."""
 
-DOOR: Final = ("dimensions", "fast_path", "jaxprs")
+EXTENSION_API: Final = ("dimensions", "fast_path", "jaxprs")
 """Modules of the extension API that appear below ``primax.extend``."""
 
 EXTRAS: Final = {"primax_nn": "nn", "primax_numpy": "numpy", "primax_scipy": "scipy"}
 """Extras of the facade by optional wheel."""
 
-_BELOW: Final = {"": CORE, ".experimental": EXPERIMENTAL, ".extend": DOOR}
+_BELOW: Final = {"": CORE, ".experimental": EXPERIMENTAL, ".extend": EXTENSION_API}
 
 
 def _in_core(below: str, name: str) -> str:

@@ -18,7 +18,7 @@ from primax_core.tree_util import (
     treedef_children,
 )
 
-from ._adapters.programs import parsed_place
+from ._adapters.jaxprs import parse_location
 from ._adapters.wrapped import Store, WrappedFun, transformation2, transformation_with_aux2
 
 
@@ -234,14 +234,14 @@ def debug_info(
       sourceinfo: ``name at file:line``; by default determined from ``fun``.
       signature: the signature of ``fun``; by default determined from it.
     """
-    name, file, line = _place(fun) if sourceinfo is None else parsed_place(sourceinfo)
+    name, file, line = _location(fun) if sourceinfo is None else parse_location(sourceinfo)
     static = {n % len(args) for n in static_argnums} if args else set()
     names = _leaf_names(fun, signature, args, kwargs, static, set(static_argnames))
     paths = None if result_paths_thunk is None else result_paths_thunk()
     return DebugInfo(traced_for, name, file, line, names, None if paths is None else tuple(paths))
 
 
-def _place(fun: Any) -> tuple[str, str | None, int | None]:
+def _location(fun: Any) -> tuple[str, str | None, int | None]:
     name = getattr(fun, "__name__", None) or type(fun).__name__
     inner = inspect.unwrap(fun) if callable(fun) else fun
     while hasattr(inner, "func"):

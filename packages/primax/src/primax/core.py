@@ -18,7 +18,7 @@ from ._adapters import (
     binding as _binding,  # noqa: F401 - it completes primitives
     renamed as _renamed,
 )
-from ._adapters.programs import (
+from ._adapters.jaxprs import (
     AbstractValue as AbstractValue,
     Atom as Atom,
     eval_jaxpr as eval_jaxpr,

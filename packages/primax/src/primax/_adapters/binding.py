@@ -12,7 +12,7 @@ from typing import Any
 
 from primax_core.extend import AbstractRef, Primitive, ShapedArray, Trace, set_trace, trace_rule
 
-from .custom_calls import CUSTOM_CALLS, bind_params, bound
+from .custom_calls import CUSTOM_CALLS, bind_custom_call, bind_params
 from .running import core_trace
 
 
@@ -71,21 +71,21 @@ _add(
 )
 
 
-def _take_functions(prim: Primitive) -> None:
+def _accept_subfuns(prim: Primitive) -> None:
     """Make a custom call accept ``subfuns`` in ``bind``.
 
     Other behaviour is unchanged, so derived jaxprs stay valid.
     """
     own = prim.rules[trace_rule]
 
-    def processed(trace: Trace | None, args: tuple[Any, ...], **params: Any) -> Any:
+    def bind_in_trace(trace: Trace | None, args: tuple[Any, ...], **params: Any) -> Any:
         if "subfuns" not in params:
             return own(trace, args, **params)
         with set_trace(trace):
-            return bound(prim, args, params)
+            return bind_custom_call(prim, args, params)
 
-    prim.rules[trace_rule] = processed
+    prim.rules[trace_rule] = bind_in_trace
 
 
 for _prim in CUSTOM_CALLS:
-    _take_functions(_prim)
+    _accept_subfuns(_prim)

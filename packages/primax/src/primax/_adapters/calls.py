@@ -78,7 +78,7 @@ def register_call_primitive_rules(
 
     def batch(axis: Any, args: Any, dims: Any, *, call_jaxpr: Jaxpr, **params: Any) -> Any:
         batched, out_dims = extend.batch_jaxpr(call_jaxpr, tuple(dims), axis)
-        return _called(prim, batched, args, params), list(out_dims)
+        return _bind_call(prim, batched, args, params), list(out_dims)
 
     def transpose(cts: Any, *args: Any, **params: Any) -> Any:
         operands = [ValAccum(a.aval) if is_linear(a) else a for a in args]
@@ -109,7 +109,7 @@ def _forward(
 ) -> tuple[list[Any], list[Any]]:
     jvp, has = extend.jvp_jaxpr(call_jaxpr, tuple(not is_zero(t) for t in tangents))
     nonzero = [t for t in tangents if not is_zero(t)]
-    outs = _called(prim, jvp, [*primals, *nonzero], params)
+    outs = _bind_call(prim, jvp, [*primals, *nonzero], params)
     n = len(call_jaxpr.outvars)
     rest = iter(outs[n:])
     types = [a.tangent_aval() for a in call_jaxpr.out_avals]
@@ -120,7 +120,7 @@ def _linearized(
     prim: Primitive, primals: Any, mask: Any, *, call_jaxpr: Jaxpr, **params: Any
 ) -> tuple[list[Any], Jaxpr, Any]:
     linearized = extend.linearize_jaxpr(call_jaxpr, mask)
-    results = _called(prim, linearized.forward, primals, params)
+    results = _bind_call(prim, linearized.forward, primals, params)
     outs, extra = results[: linearized.n_outs], results[linearized.n_outs :]
     if linearized.linear is None:
         return outs, extend.stage(list, []), linearized.out_mask
@@ -128,7 +128,7 @@ def _linearized(
     residuals = [sources[where][i] for where, i in linearized.residuals]
 
     def linear(*dots: Any) -> list[Any]:
-        return _called(prim, linearized.linear, [*residuals, *dots], params)
+        return _bind_call(prim, linearized.linear, [*residuals, *dots], params)
 
     tangents = linearized.linear.in_avals[len(residuals) :]
     return outs, extend.stage(linear, tangents, prim.name), linearized.out_mask
@@ -157,13 +157,13 @@ def eval_jaxpr_transpose(
         return [instantiate(c) for c, m in zip(cotangents, mask) if m]
 
     transposed = extend.stage(backward, [typeof(v) for v in (*known, *nonzero)], prim.name)
-    outs = iter(_called(prim, transposed, [*known, *nonzero], params))
+    outs = iter(_bind_call(prim, transposed, [*known, *nonzero], params))
     for a, m in zip(args, mask):
         if m:
             a.accum(next(outs))
 
 
-def _called(
+def _bind_call(
     prim: Primitive, jaxpr: Jaxpr, args: Sequence[Any], params: dict[str, Any]
 ) -> list[Any]:
     """Bind the primitive on a jaxpr, with the jaxpr's constants as leading operands."""

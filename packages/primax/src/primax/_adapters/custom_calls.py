@@ -26,7 +26,7 @@ from .wrapped import StoreException, WrappedFun, wrap_init
 CUSTOM_CALLS: Final = (custom_jvp_call_p, custom_vjp_call_p)
 
 
-def processed(trace: Any, custom: Any, tracers: Sequence[Any]) -> Sequence[Any]:
+def process_custom_call(trace: Any, custom: Any, tracers: Sequence[Any]) -> Sequence[Any]:
     """Process a call in a trace, with flat functions instead of the rules."""
     if hasattr(custom, "rule"):
         outs: Sequence[Any] = trace.process_custom_jvp_call(
@@ -68,7 +68,7 @@ def _forward_functions(custom: Any) -> tuple[WrappedFun, WrappedFun]:
         half = len(args) // 2
         primals, tangents = list(args[:half]), list(args[half:])
         if not custom.symbolic_zeros:
-            tangents = [_whole(t) for t in tangents]
+            tangents = [_instantiated(t) for t in tangents]
         outs, dots = custom.rule(primals[n:], tangents[n:])
         return [*outs, *dots]
 
@@ -99,7 +99,7 @@ def _reverse_functions(
         n_residuals = out_trees()[1].num_leaves
         cts = list(flat[n_residuals:])
         if not custom.symbolic_zeros:
-            cts = [_whole(c) for c in cts]
+            cts = [_instantiated(c) for c in cts]
         cotangents = custom.bwd(list(flat[:n_residuals]), cts)
         types = [a.tangent_aval() for a in avals]
         known = [
@@ -111,7 +111,7 @@ def _reverse_functions(
     return wrap_init(_listed(custom.fun)), wrap_init(fwd), wrap_init(bwd), out_trees
 
 
-def bound(prim: Primitive, args: Sequence[Any], params: Mapping[str, Any]) -> list[Any]:
+def bind_custom_call(prim: Primitive, args: Sequence[Any], params: Mapping[str, Any]) -> list[Any]:
     """Apply ``custom_jvp_call`` or ``custom_vjp_call`` to functions operands as ``subfuns``."""
     subfuns: Sequence[WrappedFun] = params["subfuns"]
     symbolic_zeros = params.get("symbolic_zeros", False)
@@ -122,7 +122,7 @@ def bound(prim: Primitive, args: Sequence[Any], params: Mapping[str, Any]) -> li
         def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
             out = list(subfuns[1].call_wrapped(*primals, *tangents))
             half = len(out) // 2
-            return out[:half], [_whole(t) for t in out[half:]]
+            return out[:half], [_instantiated(t) for t in out[half:]]
 
         forward.defjvp(rule, symbolic_zeros=symbolic_zeros)
         return list(forward(*args))
@@ -163,7 +163,7 @@ def _listed(fun: Callable[..., Any]) -> Callable[..., list[Any]]:
     return run
 
 
-def _whole(x: Any) -> Any:
+def _instantiated(x: Any) -> Any:
     """Replace a symbolic zero tangent by an array."""
     if type(x) is SymbolicZero:
         x = Zero(x.aval)

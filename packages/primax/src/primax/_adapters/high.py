@@ -12,7 +12,7 @@ from primax_core.tree_util import tree_flatten, tree_leaves, tree_structure, tre
 
 from .accumulators import GradAccum, ValAccum
 from .batching import AxisData, axis_of, batch_of
-from .programs import AbstractValue, mapped_aval, unmapped_aval
+from .jaxprs import AbstractValue, mapped_aval, unmapped_aval
 
 control_flow_allowed_effects: Final[frozenset[type[Effect]]] = frozenset({Effect})
 """Effect classes allowed in the bodies of loops and branches: all."""

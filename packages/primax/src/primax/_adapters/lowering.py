@@ -304,7 +304,7 @@ def context_of(ctx: Any) -> LoweringRuleContext:
 # Registration
 
 
-def called_by_core(rule: Callable[..., Any]) -> Callable[..., Any]:
+def as_core_rule(rule: Callable[..., Any]) -> Callable[..., Any]:
     """A core lowering rule that calls a rule of the reference's convention."""
 
     def call(ctx: Any, *values: Any, **params: Any) -> Any:
@@ -344,7 +344,7 @@ def _checked(prim: Primitive, out: Any, ctx: Any) -> list[Any]:
     return outs
 
 
-def _called_by_others(rule: Callable[..., Any]) -> Callable[..., Any]:
+def _as_reference_rule(rule: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a core rule: it returns a sequence and accepts both kinds of context."""
 
     def call(ctx: Any, *values: Any, **params: Any) -> Sequence[Any]:
@@ -363,9 +363,9 @@ def _called_by_others(rule: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-_TABLES: Final = {None: RuleTable(lower, called_by_core, _called_by_others)}
+_TABLES: Final = {None: RuleTable(lower, as_core_rule, _as_reference_rule)}
 for _platform in PLATFORMS:
-    _TABLES[_platform] = RuleTable(lower.on(_platform), called_by_core, _called_by_others)
+    _TABLES[_platform] = RuleTable(lower.on(_platform), as_core_rule, _as_reference_rule)
 
 
 def lowerings(platform: str | None = None) -> RuleTable:

@@ -125,7 +125,7 @@ class SourceInfo:
         )
 
 
-def place_of(source_info: Any) -> Any:
+def location_of(source_info: Any) -> Any:
     """Return the core's source location of a :class:`SourceInfo` or an equation's attribute."""
     return source_info.traceback if isinstance(source_info, SourceInfo) else source_info
 
@@ -157,7 +157,7 @@ def summarize(source_info: Any, num_frames: int = 1) -> str:
       source_info: a :class:`SourceInfo`, or an equation's ``source_info``.
       num_frames: ignored, because each operation stores one location.
     """
-    place = place_of(source_info)
+    place = location_of(source_info)
     return "" if place is None else extend.summarize(place)
 
 
@@ -208,16 +208,16 @@ class user_context:
       traceback: the location, from ``current()`` or an equation; ``None`` for the actual location.
     """
 
-    __slots__ = ("_place", "_name_stack", "_saved")
+    __slots__ = ("_location", "_name_stack", "_saved")
 
     def __init__(self, traceback: Any, *, name_stack: NameStack | None = None) -> None:
-        self._place = place_of(traceback)
+        self._location = location_of(traceback)
         self._name_stack = name_stack
 
     def __enter__(self) -> None:
         self._saved = state.source, state.name_stack
-        if self._place is not None:
-            state.source = self._place
+        if self._location is not None:
+            state.source = self._location
         if self._name_stack is not None:
             state.name_stack = self._name_stack.names()
 

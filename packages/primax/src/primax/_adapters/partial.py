@@ -24,7 +24,7 @@ from primax_core.extend import (
     typeof,
 )
 
-from .programs import core_debug_info, with_consts
+from .jaxprs import core_debug_info, with_consts
 from .wrapped import WrappedFun
 
 

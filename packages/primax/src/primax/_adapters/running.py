@@ -58,7 +58,7 @@ def core_trace(trace: Any) -> Trace | None:
     return None if trace is eval_trace else trace
 
 
-def shown_trace(trace: Trace | None) -> Any:
+def public_trace(trace: Trace | None) -> Any:
     """Return the trace that code written for JAX sees for a trace of the core."""
     return eval_trace if trace is None else trace
 
@@ -72,7 +72,7 @@ class take_current_trace:
         trace = current_trace()
         self._saved = set_trace(None)
         self._saved.__enter__()
-        return shown_trace(trace)
+        return public_trace(trace)
 
     def __exit__(self, *error: object) -> None:
         self._saved.__exit__(*error)
@@ -160,7 +160,7 @@ def get_opaque_trace_state(convention: str | None = None) -> OpaqueTraceState:
 
 def find_top_trace(_: Iterable[Any] | None = None) -> Any:
     """Return the current trace; the arguments, which determined it in the past, are ignored."""
-    return shown_trace(current_trace())
+    return public_trace(current_trace())
 
 
 def trace_state_clean() -> bool:

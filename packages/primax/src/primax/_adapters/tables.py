@@ -21,21 +21,21 @@ class Adapted:
 
     Attributes:
       table: the table in which the rule was stored.
-      given: the function that was stored.
+      rule: the function that was stored.
     """
 
-    __slots__ = ("call", "given", "table")
+    __slots__ = ("call", "rule", "table")
 
-    def __init__(self, table: RuleTable, given: Rule, call: Rule) -> None:
+    def __init__(self, table: RuleTable, rule: Rule, call: Rule) -> None:
         self.table = table
-        self.given = given
+        self.rule = rule
         self.call = call
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         return self.call(*args, **params)
 
     def __repr__(self) -> str:
-        return f"Adapted({self.given!r})"
+        return f"Adapted({self.rule!r})"
 
 
 class RuleTable(MutableMapping[Primitive, Rule]):
@@ -65,7 +65,7 @@ class RuleTable(MutableMapping[Primitive, Rule]):
         if rule is None:
             raise KeyError(prim)
         if type(rule) is Adapted and rule.table is self:
-            return rule.given
+            return rule.rule
         return self._outward(rule)
 
     def __setitem__(self, prim: Primitive, rule: Rule) -> None:

@@ -137,7 +137,7 @@ class Trace(extend.Trace, metaclass=_AnyTrace):
         if rule is not None:
             return rule(self, args, **params)
         with set_trace(None):
-            out = self.process_primitive(prim, [given_value(a) for a in args], params)
+            out = self.process_primitive(prim, [literal_value(a) for a in args], params)
         return list(out) if prim.multiple_results else out
 
     def call(self, jaxpr: Jaxpr, args: list[Any], name: str | None = None) -> list[Any]:
@@ -149,12 +149,12 @@ class Trace(extend.Trace, metaclass=_AnyTrace):
         """Pass a call of a function with custom derivatives to its method."""
         from . import custom_calls
 
-        tracers = [given_value(a) for a in args]
+        tracers = [literal_value(a) for a in args]
         with set_trace(None):
-            return list(custom_calls.processed(self, custom, tracers))
+            return list(custom_calls.process_custom_call(self, custom, tracers))
 
 
-def given_value(x: Any) -> Any:
+def literal_value(x: Any) -> Any:
     """Convert an operand for a trace: jaxpr literals become numbers or arrays."""
     if type(x) is not Literal:
         return x

@@ -26,7 +26,7 @@ def install() -> None:
       ImportError: if the real jax is already imported, because modules may contain parts of it.
     """
     _finder.install()
-    _type_names.take()
+    _type_names.rename()
     read_options()
 
 
@@ -36,4 +36,4 @@ def uninstall() -> None:
     Names that modules have imported, and options, remain.
     """
     _finder.uninstall()
-    _type_names.give_back()
+    _type_names.restore()

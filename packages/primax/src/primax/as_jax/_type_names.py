@@ -11,13 +11,11 @@ _OWN: Final = _COMPILED.__qualname__
 _EXPECTED: Final = "PjitFunction"
 
 
-def take() -> None:
-    """Set the type name of compiled functions to the one that libraries search in
-    ``str(type(f))``.
-    """
+def rename() -> None:
+    """Rename the type of compiled functions, because libraries search ``str(type(f))``."""
     _COMPILED.__name__ = _COMPILED.__qualname__ = _EXPECTED
 
 
-def give_back() -> None:
-    """Undo :func:`take`."""
+def restore() -> None:
+    """Undo :func:`rename`."""
     _COMPILED.__name__ = _COMPILED.__qualname__ = _OWN

@@ -33,5 +33,5 @@ from .._adapters.high import (
     vjp_from_lin as vjp_from_lin,
     vmap_rule as vmap_rule,
 )
-from .._adapters.programs import AbstractValue as AbstractValue
+from .._adapters.jaxprs import AbstractValue as AbstractValue
 from .._adapters.zeros import is_undefined_primal as is_undefined_primal

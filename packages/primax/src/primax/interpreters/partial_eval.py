@@ -9,6 +9,7 @@ from primax_core import extend as _extend
 from primax_core.extend import Eqn as _Eqn, Jaxpr as _Jaxpr, JitTracer as DynamicJaxprTracer
 
 from .._adapters.ignored import IgnoredTable as _IgnoredTable
+from .._adapters.jaxprs import with_consts as _with_consts
 from .._adapters.partial import (
     JaxprTracer as JaxprTracer,
     PartialVal as PartialVal,
@@ -16,7 +17,6 @@ from .._adapters.partial import (
     trace_to_jaxpr_dynamic as trace_to_jaxpr_dynamic,
     trace_to_jaxpr_nounits as trace_to_jaxpr_nounits,
 )
-from .._adapters.programs import with_consts as _with_consts
 from .._adapters.tables import RuleTable as _RuleTable
 from .._adapters.wrapped import wrap_init as _wrap_init
 

@@ -2,7 +2,7 @@
 
 from typing import Any as _Any
 
-from primax._adapters.programs import Token as Token, abstract_token as _abstract_token
+from primax._adapters.jaxprs import Token as Token, abstract_token as _abstract_token
 from primax._adapters.running import (
     EvalTrace as EvalTrace,
     eval_trace as eval_trace,

@@ -83,7 +83,7 @@ def _known(name: str, module: str) -> Primitive:
     raise AssertionError(f"{package} has no primitive {name!r}")
 
 
-def _found(name: str) -> Primitive:
+def _find(name: str) -> Primitive:
     if name in _BY_NAME:
         return _known(*_BY_NAME[name])
     bare = name.removesuffix("_p")
@@ -102,7 +102,7 @@ def _found(name: str) -> Primitive:
 
 
 def __getattr__(name: str) -> Primitive:
-    prim = globals()[name] = _found(name)
+    prim = globals()[name] = _find(name)
     return prim
 
 

@@ -30,14 +30,14 @@ Atom = Var | Literal
 no_effects: Final[frozenset[Effect]] = frozenset()
 
 
-class _Program(ABCMeta):
+class _JaxprMeta(ABCMeta):
     """Metaclass of the class of jaxprs: jaxprs of the core are its instances."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> extend.Jaxpr:
-        return _make_program(*args, **kwargs)
+        return _new_jaxpr(*args, **kwargs)
 
 
-class Jaxpr(metaclass=_Program):
+class Jaxpr(metaclass=_JaxprMeta):
     """Typed jaxpr; the constructor returns a jaxpr of the core.
 
     ``Jaxpr(constvars, invars, outvars, eqns, effects, debug_info, is_high, consts)``: without
@@ -63,7 +63,7 @@ Jaxpr.register(extend.Jaxpr)
 ClosedJaxpr = Jaxpr
 
 
-def _make_program(
+def _new_jaxpr(
     constvars: Any = (),
     invars: Any = None,
     outvars: Sequence[Atom] | None = None,
@@ -112,7 +112,7 @@ def with_consts(jaxpr: extend.Jaxpr, consts: Sequence[Any] | None) -> extend.Jax
     )
 
 
-class _Information(ABCMeta):
+class _DebugInfoMeta(ABCMeta):
     def __call__(
         cls,
         traced_for: str,
@@ -120,10 +120,10 @@ class _Information(ABCMeta):
         arg_names: Sequence[str] | None,
         result_paths: Any = None,
     ) -> extend.DebugInfo:
-        return _made_debug_info(traced_for, func_src_info, arg_names, result_paths)
+        return _new_debug_info(traced_for, func_src_info, arg_names, result_paths)
 
 
-class DebugInfo(metaclass=_Information):
+class DebugInfo(metaclass=_DebugInfoMeta):
     """Debug info of a jaxpr; the constructor returns the core's object.
 
     ``DebugInfo(traced_for, func_src_info, arg_names, result_paths)``, where ``func_src_info`` is
@@ -134,10 +134,10 @@ class DebugInfo(metaclass=_Information):
 DebugInfo.register(extend.DebugInfo)
 
 
-def _made_debug_info(
+def _new_debug_info(
     traced_for: str, text: str | None, arg_names: Sequence[str] | None, result_paths: Any
 ) -> extend.DebugInfo:
-    name, file, line = parsed_place(text)
+    name, file, line = parse_location(text)
     names = None if arg_names is None else tuple(arg_names)
     paths = result_paths() if callable(result_paths) else result_paths
     return extend.DebugInfo(
@@ -145,7 +145,7 @@ def _made_debug_info(
     )
 
 
-def parsed_place(text: str | None) -> tuple[str, str | None, int | None]:
+def parse_location(text: str | None) -> tuple[str, str | None, int | None]:
     """Parse ``name at file:line`` to name, file and line."""
     name, _, place = (text or "<unknown>").partition(" at ")
     file, _, line = place.rpartition(":")
@@ -156,13 +156,13 @@ def core_debug_info(info: Any) -> extend.DebugInfo:
     """Convert to the core's debug info."""
     if isinstance(info, extend.DebugInfo):
         return info
-    return _made_debug_info(info.traced_for, info.func_src_info, info.arg_names, info.result_paths)
+    return _new_debug_info(info.traced_for, info.func_src_info, info.arg_names, info.result_paths)
 
 
 # Equations
 
 
-class _Equation(ABCMeta):
+class _EqnMeta(ABCMeta):
     def __call__(
         cls,
         invars: Sequence[Atom],
@@ -176,7 +176,7 @@ class _Equation(ABCMeta):
         return new_jaxpr_eqn(invars, outvars, primitive, params, effs, source_info, ctx)
 
 
-class JaxprEqn(metaclass=_Equation):
+class JaxprEqn(metaclass=_EqnMeta):
     """Application of a primitive; the constructor returns an equation of the core."""
 
 
@@ -291,7 +291,7 @@ AbstractValue.register(ShapedArray)
 AbstractValue.register(AbstractRef)
 
 
-class _TokenType(ABCMeta):
+class _AbstractTokenMeta(ABCMeta):
     def __instancecheck__(cls, instance: Any) -> bool:
         return instance is abstract_token()
 
@@ -299,7 +299,7 @@ class _TokenType(ABCMeta):
         return abstract_token()
 
 
-class AbstractToken(metaclass=_TokenType):
+class AbstractToken(metaclass=_AbstractTokenMeta):
     """Type of tokens, which order effects; the constructor returns the core's type."""
 
 
@@ -308,7 +308,7 @@ def abstract_token() -> Any:
     return typeof(lax.create_token())
 
 
-class _TokenClass(ABCMeta):
+class _TokenMeta(ABCMeta):
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, extend.Array) and instance.aval is abstract_token()
 
@@ -316,7 +316,7 @@ class _TokenClass(ABCMeta):
         return lax.create_token(buf)
 
 
-class Token(metaclass=_TokenClass):
+class Token(metaclass=_TokenMeta):
     """Token, which orders effects; the constructor returns the core's object."""
 
 
