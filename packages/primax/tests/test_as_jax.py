@@ -41,7 +41,7 @@ def as_jax(code: str, **more) -> str:
     return output("-m", "primax.as_jax", "-c", code, **more)
 
 
-class TestWaysToAsk:
+class TestInvocation:
     expected = f"{VERSION} 1.0 True ['a', '-b']"
 
     def test_a_program(self, tmp_path):
@@ -110,7 +110,7 @@ class TestWaysToAsk:
         assert done.returncode == 7
 
 
-class TestBesideTheRealOne:
+class TestWithTheRealJax:
     @pytest.fixture
     def real(self, tmp_path) -> str:
         """A folder with a fake package ``jax``, which represents the real one."""
@@ -164,7 +164,7 @@ def path(first: str) -> str:
     return os.pathsep.join([first, *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
-class TestWhatIsFound:
+class TestModules:
     def test_modules_are_shared_with_the_facade(self):
         as_jax(
             "import jax, primax, jax.lax.linalg, jax.experimental.checkify\n"
