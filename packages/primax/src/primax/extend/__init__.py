@@ -13,7 +13,7 @@ from typing import Any as _Any
 
 from primax_core.extend import *  # noqa: F403
 
-del mlir  # noqa: F821 - the submodule answers with what the door has under this name too
+del mlir  # noqa: F821 - the submodule of this name includes the names of the extension API
 
 if TYPE_CHECKING:
     from . import backend as backend
