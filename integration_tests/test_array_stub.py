@@ -1,4 +1,4 @@
-"""What type checkers are told of arrays is what arrays have at run time."""
+"""The stub of ``Array`` declares exactly the methods that arrays have at run time."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ import primax.numpy as jnp
 
 STUB = Path(inspect.getfile(primax.Array)).with_suffix(".pyi")
 CONCRETE: type = type(jnp.zeros(1))
-# Raises an error that says what to use instead, so checkers should not offer it.
+# Raises an error that names the alternative, so checkers should not offer it.
 UNDECLARED = {"__setitem__"}
 
 
 def class_of_stub(name: str) -> dict[str, ast.FunctionDef]:
-    """The functions that the stub declares in a class."""
-    (found,) = [
+    """Return the functions that the stub declares in a class."""
+    (cls,) = [
         node
         for node in ast.parse(STUB.read_text(encoding="utf-8")).body
         if isinstance(node, ast.ClassDef) and node.name == name
     ]
-    return {node.name: node for node in found.body if isinstance(node, ast.FunctionDef)}
+    return {node.name: node for node in cls.body if isinstance(node, ast.FunctionDef)}
 
 
 def test_declared_methods_exist() -> None:
@@ -54,7 +54,7 @@ def test_parameters_are_declared(name: str) -> None:
     assert parameters == [a.arg for a in [*arguments.args[1:], *arguments.kwonlyargs]]
 
 
-def test_operators_return_what_is_declared() -> None:
+def test_operators_have_the_declared_return_types() -> None:
     x = jnp.ones(2, int)
     for name, node in class_of_stub("Array").items():
         returns = ast.unparse(node.returns) if node.returns else ""

@@ -1,4 +1,4 @@
-"""The core, a vendored copy of it, and jax compute in one process, imported in every order."""
+"""The core, a vendored copy and jax in one process, imported in every order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES = ("primax_core", "acme_core", "jax")
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder that holds ``acme_core``, a copy of the installed core."""
+    """Folder with ``acme_core``, a copy of the installed core."""
     spec = spec_from_file_location("vendor", HERE.parent / "tools" / "vendor.py")
     assert spec is not None and spec.loader is not None
     vendor = module_from_spec(spec)
@@ -62,6 +62,6 @@ def test_three_libraries_in_one_process(order: tuple[str, ...], copy: Path) -> N
     assert_all_agree(compute(order, copy))
 
 
-def test_two_copies_leave_jaxlib_as_it_was_and_load_no_jax(copy: Path) -> None:
-    """jax is installed here, so an import that jaxlib makes on our behalf would succeed."""
+def test_two_copies_do_not_change_jaxlib_or_load_jax(copy: Path) -> None:
+    """jax is installed here, so an import by jaxlib would succeed and be detected."""
     assert_all_agree(compute(("primax_core", "acme_core"), copy))

@@ -1,7 +1,7 @@
-"""The Python on the documentation's pages runs, in the order in which it is read.
+"""Tests that the Python code of the documentation and the READMEs runs.
 
-The introduction is written so that it holds for JAX too: its pages also run with every ``primax``
-turned into ``jax``, on Primax in jax's place and on the real jax.
+The introduction also applies to JAX: its pages also run with every ``primax`` replaced by ``jax``,
+under ``primax.as_jax`` and on the real jax.
 """
 
 from __future__ import annotations
@@ -15,20 +15,23 @@ from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-FRAGMENTS = {DOCS / "errors.md"}  # programs that fail, beside their cures
+FRAGMENTS = {DOCS / "errors.md"}  # failing examples beside their corrections
+ALL_PAGES = sorted({*DOCS.rglob("*.md")} - {DOCS / "index.md"})
+READMES = [ROOT / "README.md", *sorted(ROOT.glob("packages/*/README.md"))]
 PAGES = [
     p
-    for p in sorted({*DOCS.rglob("*.md")} - FRAGMENTS - {*DOCS.glob("design/*.md")})
-    if BLOCK.search(p.read_text("utf-8"))
+    for p in [*ALL_PAGES, *READMES]
+    if p not in FRAGMENTS and p.parent.name != "design" and BLOCK.search(p.read_text("utf-8"))
 ]
 INTRODUCTION = [p for p in PAGES if p.parent.name == "introduction"]
 AS_JAX = ("-m", "primax.as_jax")
 
 
 def code_of(page: Path) -> str:
-    """The page's blocks, each at its own line, so that errors point into the page."""
+    """The code blocks of a page at their original line numbers, so that tracebacks match."""
     text = page.read_text("utf-8")
     code = ["" for _ in text.splitlines()]
     for block in BLOCK.finditer(text):
@@ -38,36 +41,37 @@ def code_of(page: Path) -> str:
     return "\n".join(code)
 
 
-def run(page: Path, code: str, folder: Path, *how: str) -> None:
-    """Runs the page's code in a process of its own."""
-    script = folder / f"page_{page.stem}.py"  # not the name of a module, such as random
+def run(page: Path, code: str, folder: Path, *options: str) -> None:
+    """Run the code of a page in a separate process."""
+    script = folder / f"page_{page.stem}.py"  # the prefix avoids module names, such as random
     script.write_text(code, "utf-8")
-    command = [sys.executable, *how, str(script)]
+    command = [sys.executable, *options, str(script)]
     env = {**os.environ, "XDG_CACHE_HOME": str(folder)}
-    done = subprocess.run(command, text=True, capture_output=True, env=env)
-    assert done.returncode == 0, done.stderr
+    process = subprocess.run(command, text=True, capture_output=True, env=env)
+    assert process.returncode == 0, process.stderr
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(DOCS)))
-def test_code_on_the_page_runs(page, tmp_path):
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_code_of_the_page_runs(page, tmp_path):
     run(page, code_of(page), tmp_path)
 
 
-@pytest.mark.parametrize("how", [AS_JAX, ()], ids=["primax as jax", "the real jax"])
+@pytest.mark.parametrize("options", [AS_JAX, ()], ids=["primax as jax", "the real jax"])
 @pytest.mark.parametrize("page", INTRODUCTION, ids=lambda p: p.stem)
-def test_the_introduction_holds_for_jax(page, how, tmp_path):
-    if not how and find_spec("jax") is None:
+def test_introduction_runs_on_jax(page, options, tmp_path):
+    if not options and find_spec("jax") is None:
         pytest.skip("jax is not installed")
-    run(page, re.sub(r"\bprimax\b", "jax", code_of(page)), tmp_path, *how)
+    run(page, re.sub(r"\bprimax\b", "jax", code_of(page)), tmp_path, *options)
 
 
-def test_the_tutorials_are_among_the_pages():
+def test_pages_include_tutorials_and_readmes():
     names = {p.name for p in PAGES if p.parent.name == "extending"}
-    assert {"primitive.md", "interpreter.md", "rules.md", "programs.md"} <= names
+    assert {"primitive.md", "interpreter.md", "rules.md", "jaxprs.md"} <= names
     assert len(INTRODUCTION) >= 6
+    assert {"core", "numpy", "nn", "scipy"} <= {p.parent.name for p in PAGES if p in READMES}
 
 
-def test_every_page_is_linked_from_the_index():
+def test_index_links_every_page():
     index = (DOCS / "index.md").read_text("utf-8")
     linked = {DOCS / link for link in re.findall(r"\]\(([^)#]+\.md)\)", index)}
-    assert {p for p in PAGES if p.parent != DOCS / "design"} <= linked
+    assert {*ALL_PAGES} == linked - {DOCS / "../README.md"}

@@ -1,4 +1,4 @@
-"""Comparing runs of libraries' tests and programs, and the table of them; nothing heavy runs."""
+"""Comparison of library test runs, and their table, with fake processes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ROW = report.Row("part", "library", "1.0", "its test suite", 9, 10, 1.0, 2.0, 0.
 PROGRAM = parts.Script("program", "pytest", rtol=1e-3, atol=0.0)
 
 
-def test_outcomes_are_read_from_pytests_file(tmp_path):
+def test_outcomes_from_junit(tmp_path):
     path = tmp_path / "junit.xml"
     path.write_text(XML)
     assert read_junit(path) == {
@@ -52,30 +52,30 @@ def test_outcomes_are_read_from_pytests_file(tmp_path):
         ("b_test.py::test_fine[1/2]", "b_test::test_fine[1/2]"),
     ],
 )
-def test_names_of_pytest_and_of_its_file(node, name):
+def test_pytest_and_junit_names(node, name):
     assert junit_name(node) == name
 
 
-def test_what_passes_there_has_to_pass_here():
+def test_regressions_are_differences():
     theirs = {"::a": PASSED, "::b": PASSED, "::c": PASSED, "::d": FAILED, "::e": SKIPPED}
     ours = {"::a": PASSED, "::b": SKIPPED, "::d": FAILED, "::e": PASSED, "::f": FAILED}
-    found = outcomes(ours, theirs, {})
-    assert found.differences == {"::b": "skipped", "::c": "not found"}
-    assert not found.stale and not found.unread
-    assert found.here[PASSED] == 2 and found.there[PASSED] == 3
+    comparison = outcomes(ours, theirs, {})
+    assert comparison.differences == {"::b": "skipped", "::c": "not found"}
+    assert not comparison.stale and not comparison.unread
+    assert comparison.here[PASSED] == 2 and comparison.there[PASSED] == 3
 
 
-def test_modules_that_were_not_imported_there_are_told():
-    found = outcomes({"a.b_test": FAILED}, {"a.b_test": FAILED}, {})
-    assert found.unread == ["a.b_test"] and not found.differences
+def test_unimported_modules_are_reported():
+    comparison = outcomes({"a.b_test": FAILED}, {"a.b_test": FAILED}, {})
+    assert comparison.unread == ["a.b_test"] and not comparison.differences
 
 
-def test_differences_may_be_allowed_and_entries_go_stale():
+def test_allowed_and_stale_differences():
     theirs = {"a": PASSED, "b": PASSED, "c": FAILED}
     ours = {"a": FAILED, "b": PASSED, "c": FAILED}
-    found = outcomes(ours, theirs, dict.fromkeys("abcd", "a reason"))
-    assert not found.differences
-    assert found.stale == {"b": "passes here", "c": "is failed there too", "d": "is not there"}
+    comparison = outcomes(ours, theirs, dict.fromkeys("abcd", "a reason"))
+    assert not comparison.differences
+    assert comparison.stale == {"b": "passes here", "c": "is failed there too", "d": "is not there"}
 
 
 def test_numbers_agree_within_the_tolerances():
@@ -98,24 +98,24 @@ def test_numbers_agree_within_the_tolerances():
         (float("inf"), float("-inf")),
     ],
 )
-def test_what_no_tolerance_covers(ours, theirs):
+def test_exact_values(ours, theirs):
     assert len(list(differences(ours, theirs, rtol=0.5, atol=0.5))) == 1
 
 
-def test_the_lists_of_differences_have_reasons(tmp_path):
+def test_allowed_differences_have_reasons(tmp_path):
     for part in parts.PARTS:
         if isinstance(part, parts.Suite):
             assert all(part.allowed().values())
     path = tmp_path / "differences.toml"
     path.write_text('[[allowed]]\nreason = "why"\ntests = ["a", "a"]\n')
-    with pytest.raises(ValueError, match="a stands there twice"):
+    with pytest.raises(ValueError, match="a is listed twice"):
         parts.read_allowed(path)
     path.write_text('[[allowed]]\ntests = ["a"]\n')
     with pytest.raises(ValueError, match="without a reason"):
         parts.read_allowed(path)
 
 
-def test_every_program_is_a_part():
+def test_every_script_is_a_part():
     folder = parts.HERE / "scripts"
     programs = [part for part in parts.PARTS if isinstance(part, parts.Script)]
     assert {p.path for p in programs} == {*folder.glob("*.py")}
@@ -131,7 +131,7 @@ def test_parts_are_chosen_by_name():
         parts.selected(["numpy"])
 
 
-def test_the_table_in_markdown():
+def test_markdown_table():
     slow = replace(ROW, name="slow", what="`slow.py`", cold_here=3.0, where="in its loop")
     unmeasured = replace(ROW, cold_there=None, warm_here=None, passed_there=None)
     text = report.markdown([ROW, slow, unmeasured])
@@ -146,7 +146,7 @@ def test_the_table_in_markdown():
     assert "slower" not in report.markdown([ROW]).lower()
 
 
-def test_the_table_stands_between_its_markers():
+def test_table_markers():
     page = f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n"
     new = report.put_into(page, "| table |")
     assert new == f"before\n{report.BEGIN}\n\n| table |\n\n{report.END}\nafter\n"
@@ -157,7 +157,7 @@ def test_the_table_stands_between_its_markers():
     report.put_into(command.PAGE.read_text("utf-8"), "| table |")
 
 
-def test_rows_of_earlier_runs_are_kept(tmp_path):
+def test_earlier_rows_remain(tmp_path):
     path = tmp_path / "rows.json"
     order = ["first", "part"]
     report.merge(path, [ROW], order)
@@ -168,18 +168,18 @@ def test_rows_of_earlier_runs_are_kept(tmp_path):
 
 @pytest.fixture
 def plan(tmp_path, monkeypatch):
-    """A plan whose programs are run by a stand-in."""
+    """A plan with fake processes."""
     here, there = Side("here", sys.executable, True), Side("there", sys.executable, False)
     return compare.Plan(here, there, tmp_path)
 
 
 def answer(monkeypatch, here, there):
-    """Lets programs answer with what the iterators give."""
+    """Set the outputs of the fake processes."""
     sides = {"here": iter(here), "there": iter(there)}
     monkeypatch.setattr(Side, "run_script", lambda self, path, cache: (next(sides[self.name]), 1.0))
 
 
-def test_a_program_that_agrees(plan, monkeypatch):
+def test_matching_script(plan, monkeypatch):
     answer(monkeypatch, [{"x": 1.0001}] * 2, [{"x": 1.0}] * 2)
     result = compare.run_script(plan, PROGRAM)
     assert not result.faults
@@ -187,26 +187,26 @@ def test_a_program_that_agrees(plan, monkeypatch):
     assert result.row.cold_here == result.row.warm_there == 1.0
 
 
-def test_a_program_that_differs(plan, monkeypatch):
+def test_differing_script(plan, monkeypatch):
     answer(monkeypatch, [{"x": 1.1}] * 2, [{"x": 1.0}] * 2)
     result = compare.run_script(plan, PROGRAM)
     assert result.faults == [".x: 1.1 here, 1.0 there"]
     assert result.row.passed_here == 0
 
 
-def test_a_program_whose_warm_answer_is_another(plan, monkeypatch):
+def test_script_with_a_different_warm_result(plan, monkeypatch):
     answer(monkeypatch, [{"x": 1.0}, {"x": 1.0001}], [{"x": 1.0}] * 2)
     result = compare.run_script(plan, PROGRAM)
     assert result.faults == ["compiled programs from the cache give another answer"]
 
 
-def test_a_quick_run_measures_nothing_warm_there(plan, monkeypatch):
+def test_quick_run_skips_warm_runs_of_the_reference(plan, monkeypatch):
     answer(monkeypatch, [{"x": 1.0}] * 2, [{"x": 1.0}])
     row = compare.run_script(replace(plan, whole=False), PROGRAM).row
     assert row.warm_there is None and row.warm_here == 1.0
 
 
-def test_processes_without_a_result(tmp_path):
+def test_missing_results(tmp_path):
     side = Side("there", sys.executable, False)
     silent = tmp_path / "silent.py"
     silent.write_text("")
@@ -233,7 +233,7 @@ def test_left_out():
 
 
 def suites(plan, monkeypatch, **modules):
-    """Gives each side a package with one module of tests; both sides are the real pytest."""
+    """Create a package with one test module for each side; both sides run the real pytest."""
     for name, text in modules.items():
         folder = plan.scratch / "packages" / name
         folder.mkdir(parents=True)
@@ -243,7 +243,7 @@ def suites(plan, monkeypatch, **modules):
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["whole", "quick"])
-def test_a_suite(plan, monkeypatch, whole):
+def test_suite(plan, monkeypatch, whole):
     plan = suites(plan, monkeypatch, here=SUITE.format(wrong=0), there=SUITE.format(wrong=1))
     plan = replace(plan, whole=whole)
     result = compare.run_suite(plan, parts.Suite("pytest", "pytest"))
@@ -253,7 +253,7 @@ def test_a_suite(plan, monkeypatch, whole):
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["whole", "quick"])
-def test_a_suite_that_lacks_what_it_needs(plan, monkeypatch, whole):
+def test_suite_with_missing_requirements(plan, monkeypatch, whole):
     plan = suites(plan, monkeypatch, here=SUITE.format(wrong=1), there="import not_installed")
     result = command.run(replace(plan, whole=whole), parts.Suite("pytest", "pytest"))
     if whole:
@@ -261,7 +261,7 @@ def test_a_suite_that_lacks_what_it_needs(plan, monkeypatch, whole):
     assert "some_test could not be imported there" in result or "some_test.py" in result
 
 
-def test_the_exit_status(monkeypatch, tmp_path, capsys):
+def test_exit_status(monkeypatch, tmp_path, capsys):
     outcome: list[compare.Result | str] = [compare.Result(ROW)]
     monkeypatch.setattr(command, "run", lambda plan, part: outcome[0])
     arguments = ["--only", "chex", "--json", str(tmp_path / "rows.json")]
@@ -273,10 +273,10 @@ def test_the_exit_status(monkeypatch, tmp_path, capsys):
     assert command.main(arguments) == 1
 
 
-def test_a_table_needs_both_sides():
+def test_table_needs_both_sides():
     with pytest.raises(SystemExit):
         command.parse(["--quick", "--write"])
 
 
-def test_the_page_is_in_the_repository():
+def test_page_exists():
     assert command.PAGE == Path(__file__).resolve().parents[1] / "docs" / "compatibility.md"

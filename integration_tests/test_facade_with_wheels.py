@@ -1,4 +1,4 @@
-"""The facade with every wheel installed: lazy imports, and the same objects under both names."""
+"""The facade with every wheel installed: lazy imports, and module identity under both names."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_wheels_are_loaded_when_they_are_used(name: str) -> None:
+def test_wheels_are_loaded_on_first_use(name: str) -> None:
     subprocess.run([sys.executable, "-c", PROGRAMS[name]], check=True)
 
 
-def test_import_of_the_facade_loads_no_optional_wheel() -> None:
+def test_import_loads_no_optional_wheel() -> None:
     code = (
         "import sys, primax; dir(primax); wheels = {'primax_numpy', 'primax_nn', 'primax_scipy'};"
         "assert not wheels & set(sys.modules)"
@@ -45,20 +45,20 @@ def test_import_of_the_facade_loads_no_optional_wheel() -> None:
 
 
 @pytest.mark.parametrize("name", ["numpy", "numpy.linalg", "numpy.fft", "random", "image", "ops"])
-def test_modules_are_the_wheels_own(name: str) -> None:
+def test_modules_are_shared_with_the_wheels(name: str) -> None:
     below = name.removeprefix("numpy").lstrip(".")
     wheel = importlib.import_module(f"primax_numpy.{below}" if below else "primax_numpy")
     assert importlib.import_module(f"primax.{name}") is wheel
-    found = primax
+    member = primax
     for part in name.split("."):
-        found = getattr(found, part)
-    assert found is wheel
+        member = getattr(member, part)
+    assert member is wheel
 
 
 @pytest.mark.parametrize(
     "name", ["nn", "nn.initializers", "example_libraries.stax", "example_libraries.optimizers"]
 )
-def test_modules_are_those_of_the_wheel_of_neural_networks(name: str) -> None:
+def test_nn_modules_are_shared_with_the_wheel(name: str) -> None:
     below = name.removeprefix("nn").lstrip(".")
     wheel = importlib.import_module(f"primax_nn.{below}" if below else "primax_nn")
     assert importlib.import_module(f"primax.{name}") is wheel
@@ -68,25 +68,25 @@ def test_modules_are_those_of_the_wheel_of_neural_networks(name: str) -> None:
     "name",
     ["special", "stats", "stats.norm", "linalg", "sparse.linalg", "optimize", "integrate", "fft"],
 )
-def test_modules_are_those_of_the_wheel_of_scipys_functions(name: str) -> None:
+def test_scipy_modules_are_shared_with_the_wheel(name: str) -> None:
     wheel = importlib.import_module(f"primax_scipy.{name}")
     assert importlib.import_module(f"primax.scipy.{name}") is wheel
 
 
-def test_names_are_the_wheels_own() -> None:
+def test_names_are_shared_with_the_wheels() -> None:
     assert jnp is primax_numpy
     assert random.normal is primax_numpy.random.normal
     assert jnp.ndarray is primax.Array
 
 
-def test_the_readmes_example() -> None:
+def test_readme_example() -> None:
     def energy(x: primax.Array) -> primax.Array:
         return jnp.sum(jnp.tanh(x) ** 2)
 
     x = np.arange(3.0, dtype=np.float32)
-    slope = primax.jit(primax.grad(energy))
+    derivative = primax.jit(primax.grad(energy))
     expected = 2 * np.tanh(x) * (1 - np.tanh(x) ** 2)
-    np.testing.assert_allclose(slope(x), expected, 1e-5, 1e-6)
-    rows = primax.vmap(slope)(jnp.stack([x, 2 * x]))
+    np.testing.assert_allclose(derivative(x), expected, 1e-5, 1e-6)
+    rows = primax.vmap(derivative)(jnp.stack([x, 2 * x]))
     np.testing.assert_allclose(rows[0], expected, 1e-5, 1e-6)
     assert "tanh" in str(primax.make_jaxpr(energy)(x))

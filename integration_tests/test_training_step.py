@@ -1,4 +1,4 @@
-"""The benchmarks' training step computes the same under jax and under Primax."""
+"""The benchmark's training step gives the same numbers under jax and under Primax."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SIZE = model.Size(layers=2, width=16, heads=2, vocabulary=11, length=6, batch=2)
 
 
 def three_steps(root: str) -> tuple[list[float], list[np.ndarray]]:
-    """Losses, and the running means of the gradients after the last step."""
+    """Losses, and Adam's first moments after the last step."""
     ns = Namespace(root)
     step = ns.jax.jit(model.make_step(ns, SIZE))
     state, tokens, targets = model.make_arguments(ns, SIZE)

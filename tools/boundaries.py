@@ -1,10 +1,11 @@
-"""Checks the boundaries between wheels and floors, then checks the check.
+"""Check the boundaries between wheels and layers, and test that each check can fail.
 
-import-linter holds the import contracts of the root ``pyproject.toml`` and deptry holds each
-wheel to its declared dependencies. A contract that can no longer fail proves nothing, so each
-one is tried once against a copy of the sources with a violation planted in it.
+import-linter checks the import contracts of the root ``pyproject.toml``; deptry compares the
+imports of each wheel with its declared dependencies. A contract that can no longer fail proves
+nothing, so each one also runs on a copy of the sources with a planted violation.
 
-Run by ``nox -s boundaries``. Exit status 0 if the sources are clean and every plant was found.
+Run by ``nox -s boundaries``. Exit status 0 if the sources are clean and every planted violation
+was detected.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True)
 class Plant:
-    """A forbidden import and the contract (or deptry code) that has to find it."""
+    """A forbidden import, and the contract (or deptry code) that must detect it."""
 
     module: str
     line: str
-    found_by: str
+    detected_by: str
 
 
 PLANTS = (
@@ -51,31 +52,31 @@ PLANTS = (
 
 
 def wheel_folders(root: Path) -> list[Path]:
-    """Folders below ``packages`` that hold a wheel."""
+    """Folders of the wheels below ``packages``."""
     return sorted(p.parent for p in root.glob("packages/*/pyproject.toml"))
 
 
 def run(command: list[str], cwd: Path, sources: list[Path]) -> tuple[int, str]:
-    """Exit status and output of ``command`` with ``sources`` importable."""
+    """Run ``command`` with ``sources`` importable; return its exit status and output."""
     env = dict(os.environ, PYTHONPATH=os.pathsep.join(map(str, sources)), NO_COLOR="1")
-    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True)
-    return done.returncode, done.stdout + done.stderr
+    process = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True)
+    return process.returncode, process.stdout + process.stderr
 
 
 def lint_imports(root: Path) -> tuple[int, str]:
-    """Checks the import contracts of the sources below ``root``."""
+    """Check the import contracts of the sources below ``root``."""
     sources = [folder / "src" for folder in wheel_folders(root)]
     tool = str(Path(sys.executable).with_name("lint-imports"))
     return run([tool, "--no-logo", "--no-cache", "--config", "pyproject.toml"], root, sources)
 
 
 def check_dependencies(folder: Path) -> tuple[int, str]:
-    """Compares what the wheel in ``folder`` imports with what it declares."""
+    """Compare the imports of the wheel in ``folder`` with its declared dependencies."""
     return run([sys.executable, "-m", "deptry", "--no-ansi", "src"], folder, [folder / "src"])
 
 
-def plant_is_found(plant: Plant) -> bool:
-    """Whether the checks refuse a copy of the sources that holds ``plant``."""
+def plant_is_detected(plant: Plant) -> bool:
+    """Return True if the checks reject a copy of the sources that contains ``plant``."""
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch)
         shutil.copy(ROOT / "pyproject.toml", root)
@@ -85,31 +86,31 @@ def plant_is_found(plant: Plant) -> bool:
             shutil.copy(folder / "pyproject.toml", copy)
         target = root / "packages" / plant.module
         (target / "planted.py").write_text(plant.line + "\n")
-        if plant.found_by.startswith("DEP"):
+        if plant.detected_by.startswith("DEP"):
             folder = root / "packages" / plant.module.split("/")[0]
             status, output = check_dependencies(folder)
-            return status != 0 and plant.found_by in output
+            return status != 0 and plant.detected_by in output
         status, output = lint_imports(root)
         broken = [line for line in output.splitlines() if " BROKEN" in line]
         named = ".planted -> " in output
-        return status != 0 and named and any(plant.found_by in line for line in broken)
+        return status != 0 and named and any(plant.detected_by in line for line in broken)
 
 
 def main() -> int:
-    """Runs every check and prints what each said."""
+    """Run every check and print the output of each."""
     failed = False
     status, output = lint_imports(ROOT)
     print(output)
     failed |= status != 0
     for folder in wheel_folders(ROOT):
         status, output = check_dependencies(folder)
-        print(f"deptry {folder.name}: {'kept' if status == 0 else output}")
+        print(f"deptry {folder.name}: {'passed' if status == 0 else output}")
         failed |= status != 0
     for plant in PLANTS:
-        found = plant_is_found(plant)
+        detected = plant_is_detected(plant)
         line = plant.line.splitlines()[-1].strip()
-        print(f"planted {line!r} in {plant.module}: {'found' if found else 'NOT FOUND'}")
-        failed |= not found
+        print(f"planted {line!r} in {plant.module}: {'detected' if detected else 'NOT DETECTED'}")
+        failed |= not detected
     return int(failed)
 
 

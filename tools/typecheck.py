@@ -1,8 +1,8 @@
-"""Checks the public surface of the installed wheels: ``python tools/typecheck.py PACKAGE...``.
+"""Check the types of the installed wheels' public API: ``python tools/typecheck.py PACKAGE...``.
 
-Pyright's ``--verifytypes`` counts the public symbols whose type is fully known, and the share may
-not fall below the package's floor; then both checkers read programs written as a user would write
-them. Run by ``nox -s typecheck``.
+Pyright's ``--verifytypes`` counts the public symbols whose type is fully known. Their share must
+not be below the package's floor. Then mypy and pyright check example user programs. Run by
+``nox -s typecheck``.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = ("integration_tests/typing",)
 SHOWN = 40
-# Percent of the public symbols with a known type, at least; 100 for packages that are not listed.
-# A floor is only ever raised.
+# Minimum percentage of public symbols with a known type; 100 for packages that are not listed.
+# Only raise a floor, never lower it.
 FLOORS: dict[str, float] = {}
 
 
 def verify(package: str) -> dict[str, Any]:
-    """What pyright says of the public symbols of ``package``.
+    """Return pyright's report on the public symbols of ``package``.
 
     Raises:
-      RuntimeError: if it says nothing.
+      RuntimeError: pyright returned no report.
     """
     command = [sys.executable, "-m", "pyright", "--outputjson", "--ignoreexternal"]
     command += ["--verifytypes", package]
-    # From another folder than the root, whose configuration is for the programs.
-    done = subprocess.run(command, cwd=ROOT / "tools", capture_output=True, text=True)
+    # Not in the root folder: its configuration is for the example programs.
+    process = subprocess.run(command, cwd=ROOT / "tools", capture_output=True, text=True)
     try:
-        answer: dict[str, Any] = json.loads(done.stdout[done.stdout.index("{") :])
+        report: dict[str, Any] = json.loads(process.stdout[process.stdout.index("{") :])
     except ValueError:
-        text = f"{done.stdout[-2000:]}{done.stderr[-2000:]}"
-        raise RuntimeError(f"pyright gave no answer for {package}: {text}") from None
-    return answer
+        text = f"{process.stdout[-2000:]}{process.stderr[-2000:]}"
+        raise RuntimeError(f"pyright returned no report for {package}: {text}") from None
+    return report
 
 
-def unknown_symbols(answer: dict[str, Any]) -> list[str]:
-    """A line for each public symbol without a fully known type."""
+def unknown_symbols(report: dict[str, Any]) -> list[str]:
+    """Describe each public symbol without a fully known type, one line each."""
     lines = []
-    for symbol in answer["typeCompleteness"]["symbols"]:
+    for symbol in report["typeCompleteness"]["symbols"]:
         if symbol["isExported"] and not symbol["isTypeKnown"]:
             reasons = [d["message"].splitlines()[0] for d in symbol.get("diagnostics", ())]
             lines.append(f"  {symbol['name']}: {'; '.join(reasons)}")
@@ -51,9 +51,9 @@ def unknown_symbols(answer: dict[str, Any]) -> list[str]:
 
 
 def reaches_its_floor(package: str) -> bool:
-    """Whether enough public symbols of ``package`` have a known type."""
-    answer = verify(package)
-    completeness = answer["typeCompleteness"]
+    """Return True if enough public symbols of ``package`` have a known type."""
+    report = verify(package)
+    completeness = report["typeCompleteness"]
     known = completeness["exportedSymbolCounts"]["withKnownType"]
     score = 100 * completeness["completenessScore"]
     floor = FLOORS.get(package, 100.0)
@@ -62,7 +62,7 @@ def reaches_its_floor(package: str) -> bool:
         if score >= floor + 1:
             print(f"  raise the floor of {package} in tools/typecheck.py to {score:.0f}")
         return True
-    unknown = unknown_symbols(answer)
+    unknown = unknown_symbols(report)
     print("\n".join(unknown[:SHOWN]))
     if len(unknown) > SHOWN:
         print(f"  and {len(unknown) - SHOWN} more")
@@ -70,7 +70,7 @@ def reaches_its_floor(package: str) -> bool:
 
 
 def check_programs() -> bool:
-    """Whether mypy and pyright accept the programs, as strictly as pyproject.toml says."""
+    """Return True if mypy and pyright accept the programs, with pyproject.toml's settings."""
     env = dict(os.environ, MYPY_CACHE_DIR=str(ROOT / "build" / "mypy"))
     accepted = True
     for tool in (["mypy"], ["pyright"]):
@@ -80,7 +80,7 @@ def check_programs() -> bool:
 
 
 def main() -> int:
-    """Checks the packages named on the command line, then the programs."""
+    """Check the packages named on the command line, then the programs."""
     results = [reaches_its_floor(package) for package in sys.argv[1:]]
     return int(not (check_programs() and all(results)))
 

@@ -1,8 +1,8 @@
-"""Copies the core under another top-level name, with its tests, as a project vendoring it would.
+"""Copy the core and its tests under another top-level name, as for vendoring.
 
 ``python tools/vendor.py --name acme_core --into build/vendored`` writes ``acme_core/`` and
-``tests/`` there. The core's own imports are relative, so the copy differs from the original only
-where a docstring, an error message or a test spells the name out.
+``tests/`` there. The core's imports are relative, so the copy differs from the original only in
+docstrings, error messages and tests that contain the name.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ORIGINAL = "primax_core"
 
 
 def absolute_imports(source: str) -> list[int]:
-    """Lines of ``source`` that import the original by its absolute name."""
+    """Return the line numbers of ``source`` that import the original by its absolute name."""
     lines = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -33,7 +33,7 @@ def absolute_imports(source: str) -> list[int]:
 
 
 def rename(folder: Path, name: str) -> None:
-    """Replaces the original's name in every Python file below ``folder``."""
+    """Replace the original's name in every Python file below ``folder``."""
     for path in folder.rglob("*.py"):
         source = path.read_text(encoding="utf-8")
         renamed = re.sub(rf"\b{ORIGINAL}\b", name, source)
@@ -42,7 +42,7 @@ def rename(folder: Path, name: str) -> None:
 
 
 def copy_package(package: Path, name: str, into: Path) -> Path:
-    """Copies the core's ``package`` folder to ``into / name`` and returns the copy.
+    """Copy the core's ``package`` folder to ``into / name`` and return the path of the copy.
 
     Raises:
       ValueError: a module imports the core absolutely; the message lists every such line.
@@ -61,7 +61,7 @@ def copy_package(package: Path, name: str, into: Path) -> Path:
 
 
 def main() -> None:
-    """Copies the core and its tests."""
+    """Copy the core and its tests."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--name", default="acme_core", help="top-level name of the copy")
     parser.add_argument("--into", type=Path, required=True, help="folder to write to")

@@ -1,4 +1,4 @@
-"""What the nox sessions know of this repository: its wheels, where they are built, interpreters."""
+"""Repository metadata for the nox sessions: wheels, build folders, Python interpreters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DIST: Final = ROOT / "dist"
 
 
 def distribution_name(requirement: str) -> str:
-    """Normalized name of the distribution that ``requirement`` asks for."""
+    """Return the normalized distribution name of ``requirement``."""
     match = re.match(r"[A-Za-z0-9._-]+", requirement)
     if match is None:
         raise ValueError(f"not a requirement: {requirement!r}")
@@ -27,14 +27,14 @@ def distribution_name(requirement: str) -> str:
 
 
 def requested_extras(requirement: str) -> list[str]:
-    """Extras between the brackets of ``requirement``."""
+    """Return the extras between the brackets of ``requirement``."""
     match = re.match(r"[A-Za-z0-9._-]+\s*\[([^]]*)\]", requirement)
     return [extra.strip() for extra in match[1].split(",")] if match else []
 
 
 @dataclass(frozen=True)
 class Wheel:
-    """One folder below ``packages`` and what its ``pyproject.toml`` declares."""
+    """One folder below ``packages`` with the metadata of its ``pyproject.toml``."""
 
     folder: Path
     distribution: str
@@ -54,42 +54,42 @@ class Wheel:
 
     @property
     def built(self) -> Path:
-        """Where the built wheel lies."""
+        """Path of the built wheel."""
         return DIST / f"{self.package}-{self.version}-py3-none-any.whl"
 
 
 @cache
 def wheels() -> dict[str, Wheel]:
-    """Every wheel of the repository by distribution name."""
-    found: dict[str, Wheel] = {}
+    """Return all wheels of the repository by distribution name."""
+    by_name: dict[str, Wheel] = {}
     for path in sorted(ROOT.glob("packages/*/pyproject.toml")):
         project = tomllib.loads(path.read_text())["project"]
         name = distribution_name(project["name"])
         extras = project.get("optional-dependencies", {})
-        found[name] = Wheel(
+        by_name[name] = Wheel(
             folder=path.parent,
             distribution=name,
             version=project["version"],
             dependencies=tuple(project.get("dependencies", ())),
             extras={extra: tuple(needs) for extra, needs in extras.items()},
         )
-    return found
+    return by_name
 
 
 def resolve(*requirements: str) -> tuple[list[Wheel], list[str]]:
-    """The wheels of ours that ``requirements`` need, and what those declare of others.
+    """Return the first-party wheels and the third-party requirements of ``requirements``.
 
-    ``resolve("primax[numpy]")`` follows extras and first-party dependencies to their end.
+    ``resolve("primax[numpy]")`` follows extras and first-party dependencies recursively.
     """
     first_party: dict[str, Wheel] = {}
     third_party: dict[str, None] = {}
-    seen: set[str] = set()
+    visited: set[str] = set()
     todo = list(requirements)
     while todo:
         requirement = todo.pop(0)
-        if requirement in seen:
+        if requirement in visited:
             continue
-        seen.add(requirement)
+        visited.add(requirement)
         wheel = wheels().get(distribution_name(requirement))
         if wheel is None:
             third_party[requirement] = None
@@ -112,25 +112,26 @@ def marked(mark: str, paths: Iterable[str]) -> bool:
 
 def _runs(candidate: str | Path, version: str) -> str | None:
     code = "import sys; print('%d.%d' % sys.version_info[:2]); print(sys.executable)"
+    command = [candidate, "-c", code]
     try:
-        done = subprocess.run([candidate, "-c", code], capture_output=True, text=True, timeout=60)
+        process = subprocess.run(command, capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    lines = done.stdout.split("\n")
-    return lines[1] if done.returncode == 0 and lines[0] == version else None
+    lines = process.stdout.split("\n")
+    return lines[1] if process.returncode == 0 and lines[0] == version else None
 
 
 @cache
 def find_interpreter(version: str) -> str | None:
-    """Path of a working CPython ``version`` (``"3.12"``), or None.
+    """Return the path of a working CPython ``version`` (``"3.12"``), or None.
 
-    Looked for on PATH and among the versions that pyenv holds, whether or not they are activated
-    (a pyenv shim of a version that is not exists and fails).
+    Searches PATH and all versions installed by pyenv, activated or not. (The pyenv shim of a
+    version that is not activated exists, but fails.)
     """
     candidates: list[str | Path] = []
     for name in (f"python{version}", "python3", "python"):
-        if found := shutil.which(name):
-            candidates.append(found)
+        if path := shutil.which(name):
+            candidates.append(path)
     for root in (os.environ.get("PYENV_ROOT"), Path.home() / ".pyenv"):
         if root:
             candidates.extend(sorted(Path(root).glob(f"versions/{version}.*/bin/python")))

@@ -1,4 +1,4 @@
-"""Computing on an NVIDIA GPU through its plugin; skipped where there is none."""
+"""Tests on an NVIDIA GPU through its plugin; skipped without one."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ CPU = primax.devices("cpu")[0]
 
 
 def on(device, x):
-    """An array on a device."""
+    """Place an array on a device."""
     return primax.device_put(x, device)
 
 
 def close(a, b, tolerance=1e-4) -> None:
-    """Compare values that were computed on two devices."""
+    """Compare values computed on two devices."""
     np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=tolerance, atol=tolerance)
 
 
@@ -63,7 +63,7 @@ FORWARD_ONLY = {"while"}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_values_and_gradients_are_those_of_the_cpu(name: str) -> None:
+def test_values_and_gradients_agree_with_the_cpu(name: str) -> None:
     f = FUNCTIONS[name]
     x = np.linspace(-0.9, 0.9, 16, dtype=np.float32).reshape(4, 4)
     close(f(on(GPU, x)), f(on(CPU, x)))
@@ -87,7 +87,7 @@ def test_convolution() -> None:
         np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=2e-2, atol=2e-1)
 
 
-def test_random_bits_are_those_of_the_cpu() -> None:
+def test_random_bits_equal_the_cpu() -> None:
     a = random.bits(on(GPU, random.PRNGKey(42)), (1000,))
     b = random.bits(on(CPU, random.PRNGKey(42)), (1000,))
     assert (np.asarray(a) == np.asarray(b)).all()

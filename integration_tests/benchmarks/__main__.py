@@ -1,8 +1,8 @@
-"""Runs every case under the reference and under Primax in turn and prints the ratios.
+"""Run every case under the reference and under Primax in turn, and print the ratios.
 
-Each round gives each library a fresh folder for its caches and runs each group of cases in a
-process of its own: reference, candidate, reference, candidate ... so that a slow minute of the
-machine falls on both.
+Each round gives each library an empty cache folder and runs each group of cases in a separate
+process: reference, candidate, reference, candidate, and so on. A temporary slowdown of the machine
+then affects both.
 """
 
 from __future__ import annotations
@@ -32,17 +32,19 @@ MODULES = {
 
 
 def groups(only: str) -> dict[tuple[str, str], list[Case]]:
-    """Cases whose group or name contains ``only``, by module and group, in written order."""
-    found: dict[tuple[str, str], list[Case]] = defaultdict(list)
+    """Return the cases whose group or name contains ``only``, by module and group, in source
+    order.
+    """
+    by_group: dict[tuple[str, str], list[Case]] = defaultdict(list)
     for module, cases in MODULES.items():
         for case in cases:
             if only in case.group or only in case.name:
-                found[module, case.group].append(case)
-    return found
+                by_group[module, case.group].append(case)
+    return by_group
 
 
 def run_group(module: str, group: str, library: str, cache: Path) -> dict[str, Any]:
-    """Figures of one group for one library, from a process of its own."""
+    """Measure one group for one library in a separate process."""
     command = [sys.executable, "-m", f"{__package__}.worker", module, group, library]
     env = {**os.environ, "XDG_CACHE_HOME": str(cache), "TF_CPP_MIN_LOG_LEVEL": "2"}
     try:
@@ -57,7 +59,7 @@ def run_group(module: str, group: str, library: str, cache: Path) -> dict[str, A
 
 
 def main() -> None:
-    """Measures, prints the table, and writes the JSON file if one is named."""
+    """Measure, print the table, and optionally write a JSON file."""
     parser = argparse.ArgumentParser(prog="python -m integration_tests.benchmarks")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="", help="part of a group's or case's name")
@@ -70,7 +72,7 @@ def main() -> None:
     selected = groups(options.only)
     figures: dict[str, dict[str, report.Figures]] = {side: defaultdict(list) for side in sides}
     with tempfile.TemporaryDirectory() as scratch:
-        for library in libraries.values():  # files into the system's cache, bytecode to disk
+        for library in libraries.values():  # warm the file cache and write bytecode
             run_group("process", "import numpy", library, Path(scratch) / "unmeasured")
         runs = [
             (round_, module, group, side)

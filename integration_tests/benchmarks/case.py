@@ -1,4 +1,4 @@
-"""What a benchmark case is, and how a call is timed."""
+"""Benchmark cases and timing of calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 
 class Namespace:
-    """A library under test by JAX's module paths; each module is imported when first used."""
+    """A library under test by JAX's module paths; each module is imported on first use."""
 
     def __init__(self, root: str) -> None:
         self.root = root
@@ -52,8 +52,8 @@ class Namespace:
 class Case:
     """One measured quantity.
 
-    ``run`` returns seconds, or bytes where ``unit`` is MiB. ``budget`` is the largest ratio to
-    the reference that the design allows. All cases of a ``group`` share one process.
+    ``run`` returns seconds, or bytes if ``unit`` is MiB. ``budget`` is the largest ratio to the
+    reference that the design allows. All cases of a ``group`` share one process.
     """
 
     name: str
@@ -67,7 +67,7 @@ SCALE = {"µs": 1e6, "ms": 1e3, "s": 1.0, "MiB": 1 / 2**20}
 
 
 def per_call(ns: Namespace, call: Callable[[], Any], batch_seconds: float = 0.01) -> float:
-    """Median seconds of ``call``, over batches that end by waiting for the last result."""
+    """Median seconds of ``call``, over batches that wait for the last result."""
 
     def batch(number: int) -> float:
         start = time.perf_counter()
@@ -95,7 +95,7 @@ class Cases(list[Case]):
     def measured(
         self, group: str, name: str, unit: str, budget: float | None = None
     ) -> Callable[[Callable[[Namespace], float]], Callable[[Namespace], float]]:
-        """Registers a function that measures by itself and returns the figure."""
+        """Register a function that returns its own measurement."""
 
         def register(run: Callable[[Namespace], float]) -> Callable[[Namespace], float]:
             self.append(Case(name, group, unit, budget, run))
@@ -106,7 +106,7 @@ class Cases(list[Case]):
     def timed(
         self, group: str, name: str, budget: float | None = None, unit: str = "µs"
     ) -> Callable[[Callable[[Namespace], Callable[[], Any]]], None]:
-        """Registers a function that prepares a call; the call is then timed."""
+        """Register a function that prepares a call; the call is timed."""
 
         def register(prepare: Callable[[Namespace], Callable[[], Any]]) -> None:
             self.append(Case(name, group, unit, budget, lambda ns: per_call(ns, prepare(ns))))

@@ -1,4 +1,4 @@
-"""When this process began to work; imported before anything else is."""
+"""Start time of the process; must be the first import."""
 
 import time
 from typing import Final

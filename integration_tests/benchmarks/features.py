@@ -1,4 +1,4 @@
-"""What working programs lean on besides arrays: callbacks, checks, references, Taylor mode."""
+"""Features beyond arrays: callbacks, checks, references, Taylor mode."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def layers(ns: Namespace) -> tuple[Any, Any]:
 
 
 def loss(ns: Namespace, weights: Any, x: Any) -> Any:
-    """Of a small network."""
+    """Loss of a small network."""
     for w in weights:
         x = ns.jnp.tanh(x @ w)
     return (x * x).sum()

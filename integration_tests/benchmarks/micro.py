@@ -1,4 +1,4 @@
-"""Small operations timed in a warm process: eager ops, transformations, calls of jitted functions.
+"""Small operations timed in a warm process: eager operations, transformations, jitted calls.
 
 Uses ``jnp``: asarray, concatenate, reshape, sum, tanh, where, and array indexing with ``.at``.
 """
@@ -97,7 +97,7 @@ def _(ns: Namespace) -> Call:
 
 
 def small(ns: Namespace) -> Callable[[Any], Any]:
-    """The function that the transformations are timed on."""
+    """The function that the transformation benchmarks use."""
     jnp = ns.jnp
     return lambda x: jnp.sum(jnp.tanh(x * 2.0 + 1.0) ** 2)
 
@@ -121,7 +121,7 @@ def _(ns: Namespace) -> Call:
 
 
 def dispatch(leaves: int) -> Callable[[Namespace], Call]:
-    """Prepares calls of a jitted function from ``leaves`` arrays to as many."""
+    """Prepare calls of a jitted function from ``leaves`` arrays to as many."""
 
     def prepare(ns: Namespace) -> Call:
         if leaves == 1:

@@ -1,6 +1,6 @@
-"""A small GPT and its training step in plain array operations, over any namespace.
+"""A small GPT and its training step in plain array operations, for any namespace.
 
-Names used, all that a library has to provide for it:
+A library must provide these names:
 
 - root: jit, value_and_grad, tree.map, block_until_ready
 - numpy: arange, exp, log, max, mean, sum, tanh, where
@@ -21,7 +21,7 @@ from .case import Namespace
 
 @dataclass(frozen=True)
 class Size:
-    """Extents of the model and its batch."""
+    """Sizes of the model and its batch."""
 
     layers: int
     width: int = 64
@@ -64,14 +64,14 @@ def initial(size: Size) -> dict[str, Any]:
 
 
 def batch(size: Size) -> tuple[np.ndarray, np.ndarray]:
-    """Tokens and the tokens that follow them."""
+    """Tokens and the following tokens."""
     rng = np.random.default_rng(1)
     tokens = rng.integers(0, size.vocabulary, (size.batch, size.length + 1)).astype(np.int32)
     return tokens[:, :-1], tokens[:, 1:]
 
 
 def make_loss(ns: Namespace, size: Size) -> Callable[..., Any]:
-    """Mean cross entropy of the next token."""
+    """Create the loss: mean cross-entropy of the next token."""
     jnp, lax = ns.jnp, ns.lax
     mask = np.tril(np.ones((size.length, size.length), bool))
     split = (size.batch, size.length, size.heads, size.width // size.heads)
@@ -115,7 +115,7 @@ def make_loss(ns: Namespace, size: Size) -> Callable[..., Any]:
 
 
 def make_step(ns: Namespace, size: Size) -> Callable[..., Any]:
-    """One step of Adam: ``step(state, tokens, targets) -> (state, loss)``; not yet jitted."""
+    """Create one Adam step: ``step(state, tokens, targets) -> (state, loss)``, not jitted."""
     tree_map = ns.jax.tree.map
     value_and_grad = ns.jax.value_and_grad(make_loss(ns, size))
 
@@ -136,7 +136,7 @@ def make_step(ns: Namespace, size: Size) -> Callable[..., Any]:
 
 
 def make_arguments(ns: Namespace, size: Size) -> tuple[Any, Any, Any]:
-    """State, tokens and targets for ``step``, on the device."""
+    """Create state, tokens and targets for ``step``, on the device."""
     params = initial(size)
     zeros = ns.jax.tree.map(np.zeros_like, params)
     state = ns.jax.device_put((params, zeros, zeros))

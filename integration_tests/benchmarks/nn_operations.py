@@ -1,8 +1,8 @@
-"""Steady time of neural-network functions against the reference's, by size.
+"""Steady-state time of neural-network functions against the reference, by size.
 
 ``python -m integration_tests.benchmarks.nn_operations [--only PART] [--jitted] [--json FILE]``.
 Both libraries run in one process. Calls are eager unless ``--jitted`` is given. Gradients are
-compiled in any case.
+always compiled.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ def floats(*shape: int) -> np.ndarray:
 
 
 def rows(n: int) -> list[np.ndarray]:
-    """A matrix of about so many elements, with rows of up to 256."""
+    """A matrix with about ``n`` elements and rows of up to 256."""
     width = min(n, 256)
     return [floats(n // width, width)]
 
 
 def heads(n: int, groups: int = HEADS, batch: int = 1) -> list[np.ndarray]:
-    """Queries, keys and values of about so many elements each."""
+    """Queries, keys and values with about ``n`` elements each."""
     length = max(8, n // (batch * HEADS * FEATURES))
     shapes = [(batch, length, h, FEATURES) for h in (HEADS, groups, groups)]
     return [floats(*s) for s in shapes]
 
 
 def square_mask(n: int) -> list[np.ndarray]:
-    """The same with a mask that hides a third of the keys."""
+    """As ``heads``, with a mask that hides a third of the keys."""
     q, k, v = heads(n)
     return [q, k, v, RNG.random((1, 1, q.shape[1], k.shape[1])) < 0.7]
 
@@ -89,7 +89,7 @@ FUNCTIONS |= {f"grad of {name}": FUNCTIONS[name] for name in DIFFERENTIATED}
 
 
 def prepared(ns: Namespace, name: str, operands: list[np.ndarray], jitted: bool) -> Any:
-    """A call of a function, or of its gradient, on device arrays."""
+    """Prepare a call of a function, or of its gradient, on device arrays."""
     fun, _ = FUNCTIONS[name]
     arrays = [ns.jax.device_put(x) for x in operands]
 
@@ -105,15 +105,15 @@ def prepared(ns: Namespace, name: str, operands: list[np.ndarray], jitted: bool)
 
 
 def main() -> None:
-    """Measures and prints the table."""
-    given = options("integration_tests.benchmarks.nn_operations", SIZES)
+    """Measure and print the table."""
+    args = options("integration_tests.benchmarks.nn_operations", SIZES)
     sides = Namespace("jax"), Namespace("primax")
 
     def measure(name: str, size: int) -> Row:
         operands = FUNCTIONS[name][1](size)
-        return compare(name, size, sides, lambda ns: prepared(ns, name, operands, given.jitted))
+        return compare(name, size, sides, lambda ns: prepared(ns, name, operands, args.jitted))
 
-    report(given, FUNCTIONS, measure)
+    report(args, FUNCTIONS, measure)
 
 
 if __name__ == "__main__":

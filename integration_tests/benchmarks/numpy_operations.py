@@ -1,4 +1,4 @@
-"""Steady time of the NumPy layer's functions against the reference's and NumPy's, by size.
+"""Steady-state time of the NumPy layer's functions against the reference and NumPy, by size.
 
 ``python -m integration_tests.benchmarks.numpy_operations [--only PART] [--jitted] [--json FILE]``.
 Both libraries run in one process, NumPy after them. Calls are eager unless ``--jitted`` is given.
@@ -25,9 +25,9 @@ class Function:
 
     Attributes:
       call: ``(module, *arrays)``, where the module is a NumPy layer or NumPy.
-      operands: from a number of elements.
-      numpy: NumPy's side, if it has another signature.
-      jitted: whether the call can be compiled as it stands.
+      operands: a function of the number of elements.
+      numpy: NumPy's version of the call, if the signature differs.
+      jitted: whether the call can be jitted.
     """
 
     call: Callable[..., Any]
@@ -45,7 +45,7 @@ def floats(n: int) -> np.ndarray:
 
 
 def square(n: int) -> np.ndarray:
-    """A square matrix of random floats, of about so many elements."""
+    """A square matrix of random floats with about ``n`` elements."""
     side = int(n**0.5)
     return floats(side * side).reshape(side, side)
 
@@ -59,7 +59,7 @@ FUNCTIONS: dict[str, Function] = {}
 
 
 def plain(name: str, operands: Callable[[int], list[np.ndarray]], **params: Any) -> None:
-    """Adds a function that has one signature everywhere."""
+    """Add a function with the same signature in all modules."""
     label = " ".join([name, *(f"{k}={v}" for k, v in params.items())])
     FUNCTIONS[label] = Function(lambda m, *xs: getattr(m, name)(*xs, **params), operands)
 
@@ -118,7 +118,7 @@ for _mode, _numpy in (("largest", -10), ("smallest", 10)):
 
 
 def prepared(ns: Namespace, function: Function, operands: Any, jitted: bool) -> Callable[[], Any]:
-    """A call of a function on device arrays."""
+    """Prepare a call of a function on device arrays."""
     arrays = [ns.jax.device_put(x) for x in operands]
     fun = partial(function.call, ns.jnp)
     if jitted and function.jitted:
@@ -127,8 +127,8 @@ def prepared(ns: Namespace, function: Function, operands: Any, jitted: bool) -> 
 
 
 def main() -> None:
-    """Measures and prints the table."""
-    given = options("integration_tests.benchmarks.numpy_operations", SIZES)
+    """Measure and print the table."""
+    args = options("integration_tests.benchmarks.numpy_operations", SIZES)
     sides = Namespace("jax"), Namespace("primax")
 
     def measure(name: str, size: int) -> Row:
@@ -136,11 +136,11 @@ def main() -> None:
         operands = function.operands(size)
         on_numpy = function.numpy or partial(function.call, np)
         return compare(
-            name, size, sides, lambda ns: prepared(ns, function, operands, given.jitted),
+            name, size, sides, lambda ns: prepared(ns, function, operands, args.jitted),
             lambda: on_numpy(*operands),
         )  # fmt: skip
 
-    report(given, FUNCTIONS, measure)
+    report(args, FUNCTIONS, measure)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Steady time of every operation of ``lax`` against the reference's, at several sizes.
+"""Steady-state time of every operation of ``lax`` against the reference, at several sizes.
 
 ``python -m integration_tests.benchmarks.operations [--only PART] [--jitted] [--json FILE]``. Both
 libraries run in one process. Calls are eager unless ``--jitted`` is given.
@@ -33,7 +33,7 @@ def square(n: int) -> tuple[int, int]:
 
 
 def operation(name: str) -> Callable[[Build], Build]:
-    """Registers a function that gives an operation and its operands."""
+    """Register a function that returns an operation and its operands."""
 
     def register(build: Build) -> Build:
         OPERATIONS[name] = build
@@ -329,7 +329,7 @@ _LAYOUTS = {"NCHW": ("NCHW", "OIHW", "NCHW"), "NHWC": ("NHWC", "HWIO", "NHWC")}
 
 
 def _convolution(ns: Namespace, n: int, shape: tuple[int, ...], layout: str, part: str):
-    """A convolution, or its gradient by the input or by the kernel."""
+    """A convolution, or its gradient with respect to the input or the kernel."""
     batch, channels, groups, window = shape
     side = max(4, int((n / batch / channels) ** 0.5))
     x = floats(batch, channels, side, side)
@@ -390,7 +390,7 @@ for _name, _kind in (("fft", "FFT"), ("rfft", "RFFT")):
 
 
 def _matrices(n: int) -> np.ndarray:
-    """Well conditioned symmetric matrices of 16 rows, ``n`` elements in all."""
+    """Well-conditioned symmetric 16 x 16 matrices with ``n`` elements in total."""
     a = RNG.standard_normal((max(1, n // 256), 16, 16)).astype(np.float32)
     return a @ a.swapaxes(-1, -2) + 16 * np.eye(16, dtype=np.float32)
 
@@ -436,7 +436,7 @@ def _(ns, n):
 
 
 def prepared(ns: Namespace, build: Build, size: int, jitted: bool) -> Callable[[], Any]:
-    """A call of an operation on device arrays."""
+    """Prepare a call of an operation on device arrays."""
     global RNG
     RNG = np.random.default_rng(0)
     fun, operands = build(ns, size)
@@ -447,15 +447,15 @@ def prepared(ns: Namespace, build: Build, size: int, jitted: bool) -> Callable[[
 
 
 def main() -> None:
-    """Measures and prints the table."""
-    given = options("integration_tests.benchmarks.operations", SIZES)
+    """Measure and print the table."""
+    args = options("integration_tests.benchmarks.operations", SIZES)
     sides = Namespace("jax"), Namespace("primax")
 
     def measure(name: str, size: int) -> Row:
         build = OPERATIONS[name]
-        return compare(name, size, sides, lambda ns: prepared(ns, build, size, given.jitted))
+        return compare(name, size, sides, lambda ns: prepared(ns, build, size, args.jitted))
 
-    report(given, OPERATIONS, measure)
+    report(args, OPERATIONS, measure)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ CASES = Cases()
 
 
 def resident_bytes() -> float:
-    """Memory of this process that is in RAM."""
+    """Resident memory of this process in bytes."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return float(pages * os.sysconf("SC_PAGE_SIZE"))
 
@@ -45,7 +45,7 @@ def _(ns: Namespace) -> float:
 
 
 def cold_operation(ns: Namespace) -> float:
-    """Seconds of the process's first eager operation; the client and the array exist before."""
+    """Seconds of the first eager operation of a process; the client and the array exist already."""
     x = ns.jax.device_put(1.5)
     ns.jax.block_until_ready(x)
     start = time.perf_counter()
@@ -53,6 +53,6 @@ def cold_operation(ns: Namespace) -> float:
     return time.perf_counter() - start
 
 
-# Both run in one folder for caches, which is empty before the first of them.
+# Both share one cache folder, which is empty before the first.
 CASES.measured("cold 1", "cold eager op, first process", "ms", 0.6)(cold_operation)
 CASES.measured("cold 2", "cold eager op, later process", "ms", 0.1)(cold_operation)

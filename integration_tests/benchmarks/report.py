@@ -1,4 +1,4 @@
-"""SingleFlight the figures of all rounds into one table and one JSON file."""
+"""Summary of all rounds as one table and one JSON file."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Figures = list[dict[str, float | str]]
 
 
 def make_row(case: Case, reference: Figures, candidate: Figures) -> Row:
-    """Compares the two libraries' figures, one of each for every round."""
+    """Compare the two libraries' measurements, one of each per round."""
     scale = SCALE[case.unit]
     row = Row(
         case.name, case.group, case.unit, None, None, None, None, None, case.budget, "no budget"
@@ -67,7 +67,7 @@ def _figure(value: float | None) -> str:
 
 
 def print_table(rows: list[Row], reference: str, candidate: str, rounds: int) -> None:
-    """Prints the rows with the budgets beside the ratios, then why figures are missing."""
+    """Print the rows with ratios and budgets, then the reasons for missing measurements."""
     table = Table(title=f"{candidate} against {reference}: medians of {rounds} rounds")
     table.add_column("case")
     for heading in (reference, candidate, "unit", "ratio", "range", "budget", "verdict"):
@@ -105,7 +105,7 @@ def _version(distribution: str) -> str | None:
 
 
 def write_json(path: Path, rows: list[Row], reference: str, candidate: str, rounds: int) -> None:
-    """Writes the rows and what they were measured on."""
+    """Write the rows and the environment of the measurement."""
     measured_on = {
         "python": platform.python_version(),
         "machine": platform.machine(),

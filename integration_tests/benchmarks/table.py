@@ -1,5 +1,7 @@
-"""Tables of functions at several sizes: both libraries in one process, batch by batch in turn, so
-that a slow moment of the machine falls on both."""
+"""Tables of functions at several sizes, for both libraries in one process.
+
+Batches alternate between the libraries, so that a temporary slowdown affects both.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ class Row:
 
 
 def batch(call: Call, wait: Callable[[Any], Any], number: int) -> float:
-    """Seconds a call, of ``number`` calls after which the last result is waited for."""
+    """Time ``number`` calls and wait for the last result; return seconds per call."""
     start = time.perf_counter()
     for _ in range(number):
         out = call()
@@ -52,7 +54,7 @@ def compare(
     """Time both libraries in turn, then NumPy.
 
     Args:
-      prepare: makes the call of a library.
+      prepare: creates the call of a library.
     """
     row, calls = Row(name, size), []
     for ns in sides:
@@ -74,7 +76,7 @@ def compare(
 
 
 def options(module: str, sizes: Sequence[int]) -> argparse.Namespace:
-    """What the command line says."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(prog=f"python -m {module}")
     parser.add_argument("--only", default="", help="part of a name")
     parser.add_argument("--jitted", action="store_true")
@@ -84,14 +86,14 @@ def options(module: str, sizes: Sequence[int]) -> argparse.Namespace:
 
 
 def report(
-    given: argparse.Namespace, names: Iterable[str], measure: Callable[[str, int], Row]
+    args: argparse.Namespace, names: Iterable[str], measure: Callable[[str, int], Row]
 ) -> None:
     """Measure, and print the table, slowest ratios last."""
-    wanted = [(n, s) for n in names if given.only in n for s in given.sizes]
+    selected = [(n, s) for n in names if args.only in n for s in args.sizes]
     rows = []
-    for name, size in track(wanted, "measuring", console=Console(stderr=True), transient=True):
+    for name, size in track(selected, "measuring", console=Console(stderr=True), transient=True):
         row = measure(name, size)
-        if row.ratio is not None and row.ratio > BUDGET:  # one of the two may have been unlucky
+        if row.ratio is not None and row.ratio > BUDGET:  # either of the two may be an outlier
             again = measure(name, size)
             row = min(row, again, key=lambda r: r.ratio if r.ratio is not None else float("inf"))
         rows.append(row)
@@ -105,5 +107,5 @@ def report(
         ratio = f"{mark}{row.ratio:.2f}" if row.ratio is not None else row.error
         table.add_row(row.name, str(row.size), *shown, ratio)
     Console(width=120 if not sys.stdout.isatty() else None).print(table)
-    if given.json:
-        given.json.write_text(json.dumps([asdict(r) for r in rows], indent=1), "utf-8")
+    if args.json:
+        args.json.write_text(json.dumps([asdict(r) for r in rows], indent=1), "utf-8")

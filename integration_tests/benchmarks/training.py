@@ -22,7 +22,7 @@ def _arguments(ns: Namespace) -> tuple[Any, Any, Any]:
 
 
 def _trace(ns: Namespace) -> Any:
-    """A fresh step each time, so that nothing of an earlier trace of it can be reused."""
+    """Create a new step each time, so that no earlier trace is reused."""
     return ns.jax.jit(model.make_step(ns, DEEP)).trace(*_arguments(ns))
 
 
@@ -82,13 +82,13 @@ def _(ns: Namespace) -> float:
 
 
 def first_step(ns: Namespace) -> float:
-    """Seconds from the start of the process's work to the end of the first step."""
+    """Seconds from process start to the end of the first step."""
     step = ns.jax.jit(model.make_step(ns, SHALLOW))
     out = step(*model.make_arguments(ns, SHALLOW))
     ns.jax.block_until_ready(out)
     return time.perf_counter() - clock.START
 
 
-# Both run in one folder for caches, which holds no training step before the first of them.
+# Both share one cache folder, which is empty before the first.
 CASES.measured("first step 1", "time to first step, 4 layers, first process", "s")(first_step)
 CASES.measured("first step 2", "time to first step, 4 layers, later process", "s", 0.25)(first_step)

@@ -1,7 +1,8 @@
-"""Measures one group of cases for one library; prints a JSON object as its last line.
+"""Measure one group of cases for one library; print a JSON object as the last line.
 
-``python -m integration_tests.benchmarks.worker MODULE GROUP LIBRARY``. A case whose feature the
-library lacks is reported as missing, any other failure as an error; neither stops the rest.
+``python -m integration_tests.benchmarks.worker MODULE GROUP LIBRARY``. If the library lacks a
+feature, the case is reported as missing; any other failure is reported as an error. The other cases
+still run.
 """
 
 # ruff: noqa: I001  (the clock has to start before the other imports)
@@ -21,7 +22,7 @@ ABSENT = (AttributeError, ImportError, NotImplementedError)
 
 
 def measure(case: Case, ns: Namespace) -> dict[str, Any]:
-    """The figure that ``case`` gives for ``ns``, or why there is none."""
+    """Return the measurement of ``case`` for ``ns``, or the reason why it is missing."""
     try:
         return {"value": case.run(ns)}
     except ABSENT as error:
@@ -32,7 +33,7 @@ def measure(case: Case, ns: Namespace) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Runs the cases of the group named on the command line in the order they are written."""
+    """Run the cases of the group named on the command line in source order."""
     module, group, library = sys.argv[1:]
     cases = importlib.import_module(f"{__package__}.{module}").CASES
     ns = Namespace(library)

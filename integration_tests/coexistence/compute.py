@@ -1,8 +1,8 @@
-"""Imports several transformation libraries in a given order, computes with each, prints JSON.
+"""Import several transformation libraries in a given order, compute with each, and print JSON.
 
-``python compute.py primax_core,jax,acme_core``: the names share ``jit``, ``grad``, ``vmap``,
-``lax`` and ``tree_util``, so one program serves all. Under every step of ours the state that
-belongs to all users of jaxlib is watched.
+``python compute.py primax_core,jax,acme_core``: the libraries share the names ``jit``, ``grad``,
+``vmap``, ``lax`` and ``tree_util``, so one program runs on all. During each step of Primax,
+jaxlib's process-wide state is monitored.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ import numpy as np
 
 
 class Pair:
-    """A container that each library registers as a tree of its own."""
+    """A container that each library registers separately as a pytree."""
 
     def __init__(self, left: Any, right: Any) -> None:
         self.left, self.right = left, right
 
 
 def register(ns: Any) -> type[Pair]:
-    """A class like Pair, known to ``ns`` alone."""
+    """Create a class like Pair that only ``ns`` registers."""
     cls: type[Pair] = type("Pair", (Pair,), {})
 
     def flatten(pair: Pair) -> tuple[tuple[Any, Any], None]:
@@ -38,7 +38,7 @@ def register(ns: Any) -> type[Pair]:
 
 
 def program(ns: Any) -> dict[str, Callable[[], Any]]:
-    """What each library computes, written once."""
+    """The computation, the same for each library."""
     lax = ns.lax
     x = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
     v = x[0]
@@ -70,7 +70,7 @@ def program(ns: Any) -> dict[str, Callable[[], Any]]:
 
 
 def results(ns: Any) -> dict[str, Any]:
-    """Every result of ``program`` as nested lists beside its dtype."""
+    """Return each result of ``program`` as nested lists with its dtype."""
     out = {}
     for name, thunk in program(ns).items():
         value = thunk()
@@ -80,7 +80,7 @@ def results(ns: Any) -> dict[str, Any]:
 
 
 def step(name: str) -> dict[str, Any]:
-    """Imports the library called ``name`` and computes with it."""
+    """Import the library ``name`` and compute with it."""
     watched = contextlib.nullcontext() if name == "jax" else jaxlib_state.untouched(name)
     with watched:
         ns = importlib.import_module(name)
@@ -90,7 +90,7 @@ def step(name: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Computes with each library as it is imported, then with all again in the other order."""
+    """Compute with each library after its import, then with all in reverse order."""
     order = sys.argv[1].split(",")
     jaxlib_state.watch()
     jaxlib_state.self_test()
@@ -99,7 +99,7 @@ def main() -> None:
     if not jaxlib_state.is_default_leaf(Pair(1, 2)):
         raise AssertionError("a class that only we know is a node of jax's registry")
     if "jax" not in order and "jax" in sys.modules:
-        raise AssertionError("jax was imported although nobody asked for it")
+        raise AssertionError("jax was imported unexpectedly")
     print(json.dumps(rounds))
 
 

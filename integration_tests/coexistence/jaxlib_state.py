@@ -1,7 +1,7 @@
-"""Watches what belongs to every user of jaxlib in a process: its classes and its globals.
+"""Monitor of jaxlib's process-wide state: its classes and global variables.
 
-``watch()`` goes in before anything that uses jaxlib. Inside ``untouched()`` nothing may call a
-setter of jaxlib's globals, change an attribute of a jaxlib class, or load jax.
+Call ``watch()`` before any use of jaxlib. Inside ``untouched()``, the code must not call a setter
+of jaxlib's globals, change an attribute of a jaxlib class, or import jax.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from jaxlib import _profiler, xla_client
 from jaxlib.mlir import ir
 
-# Every function of these modules whose name starts so writes, or hands out, global state.
+# Functions of these modules with such a prefix write or return global state.
 SETTERS = (
     (_jax.jax_jit, ("set_",)),
     (_jax.pytree, ("default_registry",)),
@@ -64,7 +64,7 @@ def _tripwire(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def watch() -> list[str]:
-    """Puts a tripwire on every setter and returns the names of those wired."""
+    """Wrap every setter with a tripwire and return the names of the wrapped setters."""
     wired = []
     for module, prefixes in SETTERS:
         for name in dir(module):
@@ -92,7 +92,7 @@ def _snapshot() -> dict[str, dict[str, Any]]:
             state[f"{module.__name__}.{name} itself"] = {name: value}
             if isinstance(value, type):
                 state[f"class {module.__name__}.{name}"] = dict(vars(value))
-    # Every Config object that takes part in jax's cache keys is named here from its birth on.
+    # Config objects that are part of jax's cache keys are listed here when they are created.
     state["config options"] = dict.fromkeys(map(str, _jax.config.trace_context_names()), True)
     state["copyreg"] = {str(key): value for key, value in copyreg.dispatch_table.items()}
     state["jax modules"] = {
@@ -109,7 +109,7 @@ def _difference(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
 
 @contextlib.contextmanager
 def untouched(who: str) -> Iterator[None]:
-    """Raises AssertionError if the body changed what belongs to all users of jaxlib."""
+    """Context manager that raises AssertionError if the body changes the process-wide state."""
     global _armed
     before = _snapshot()
     _calls.clear()
@@ -129,13 +129,13 @@ def untouched(who: str) -> Iterator[None]:
 
 
 def is_default_leaf(value: object) -> bool:
-    """Whether the registry that belongs to jax takes ``value`` for a leaf."""
+    """Return True if jax's default registry treats ``value`` as a leaf."""
     leaves, _ = _default_registry.flatten(value)
     return len(leaves) == 1 and leaves[0] is value
 
 
 def self_test() -> None:
-    """Fails unless a change of a class, a setter's call and an import of jax are all seen."""
+    """Check that a class change, a setter call and an import of jax are each detected."""
     _jaxlib_modules()
 
     def set_global() -> None:

@@ -1,6 +1,6 @@
-"""Libraries written for JAX, unmodified, on Primax and on the real jax: outcomes and times.
+"""Outcomes and times of unmodified libraries written for JAX, on Primax and on the real jax.
 
-``python -m integration_tests.ecosystem --ours PYTHON --theirs PYTHON`` runs the test suites that
-some libraries ship inside their wheels, and a short real program for each of the others, in turn
-here and there, and compares. See ``docs/compatibility.md``.
+``python -m integration_tests.ecosystem --ours PYTHON --theirs PYTHON`` alternates between both
+sides. It runs the test suites that some libraries ship in their wheels, and a short program for
+each other library, and compares. See ``docs/compatibility.md``.
 """

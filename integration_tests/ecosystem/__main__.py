@@ -1,4 +1,4 @@
-"""Runs the parts, prints the table and what differs; exit status 1 if something does."""
+"""Run the parts and print the table and the differences; exit status 1 if there are any."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHOWN: Final = 60
 
 
 def run(plan: Plan, part: Suite | Script) -> Result | str:
-    """The part's result, or why there is none."""
+    """Return the result of a part, or the reason why there is none."""
     try:
         return run_script(plan, part) if isinstance(part, Script) else run_suite(plan, part)
     except NoResult as error:
@@ -29,7 +29,7 @@ def run(plan: Plan, part: Suite | Script) -> Result | str:
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
-    """Reads the command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(prog="python -m integration_tests.ecosystem")
     parser.add_argument("--ours", default=sys.executable, help="interpreter with Primax")
     parser.add_argument("--theirs", default=sys.executable, help="interpreter with the real jax")
@@ -61,7 +61,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs, prints, writes; the exit status."""
+    """Run the parts, print and write the results, and return the exit status."""
     options = parse(arguments)
     here, there = Side("here", options.ours, True), Side("there", options.theirs, False)
     console = Console(stderr=True, width=100)

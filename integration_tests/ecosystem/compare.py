@@ -1,4 +1,4 @@
-"""Runs one part here and there, and says what differs."""
+"""Comparison of one part on both sides."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .values import differences
 
 @dataclass(frozen=True)
 class Plan:
-    """How parts are run.
+    """Options of a run.
 
-    ``here`` and ``there`` are the sides, ``scratch`` a folder for caches and files. Programs run
-    ``rounds`` times; suites on ``workers`` processes. ``whole`` is false where there is only run
-    what the comparison needs: of a suite the tests that do not pass here, and nothing warm.
+    ``here`` and ``there`` are the sides, ``scratch`` is a folder for caches and files. Scripts run
+    ``rounds`` times; suites run on ``workers`` processes. If ``whole`` is false, only the tests
+    needed for the comparison run (those that do not pass here), and nothing runs warm.
     """
 
     here: Side
@@ -32,14 +32,14 @@ class Plan:
 
 @dataclass
 class Result:
-    """A part's row, and what is wrong with it, in words."""
+    """Row of a part, and descriptions of its differences."""
 
     row: Row
     faults: list[str] = field(default_factory=list)
 
 
 def run_script(plan: Plan, script: Script) -> Result:
-    """Runs a program, each time cold and then warm, here and there in turn."""
+    """Run a script, cold and then warm, on both sides in turn."""
     seconds: dict[tuple[str, str], list[float]] = {}
     answers: dict[str, object] = {}
     faults: list[str] = []
@@ -59,7 +59,7 @@ def run_script(plan: Plan, script: Script) -> Result:
     theirs = answers[f"{plan.there.name}, cold"]
     disagree = list(differences(ours[0], theirs, script.rtol, script.atol))
     faults += disagree
-    times = {f"{heat}_{side}": median(found) for (heat, side), found in seconds.items()}
+    times = {f"{heat}_{side}": median(samples) for (heat, side), samples in seconds.items()}
     row = Row(
         name=script.name,
         library=script.library,
@@ -74,7 +74,7 @@ def run_script(plan: Plan, script: Script) -> Result:
 
 
 def run_suite(plan: Plan, suite: Suite) -> Result:
-    """Runs a library's tests, and compares test by test."""
+    """Run a library's tests and compare test by test."""
     allowed = suite.allowed()
     caches = {side.name: plan.scratch / f"{suite.name}-{side.name}" for side in _sides(plan)}
     files = {side.name: plan.scratch / f"{suite.name}-{side.name}.xml" for side in _sides(plan)}
@@ -129,7 +129,7 @@ def _sides(plan: Plan) -> tuple[Side, Side]:
 def _doubtful(
     plan: Plan, suite: Suite, ours: dict[str, Outcome], folder: Path
 ) -> dict[str, Outcome]:
-    """Outcomes there of the tests that do not pass here."""
+    """Outcomes on the other side of the tests that do not pass here."""
     cache = plan.scratch / f"{suite.name}-{plan.there.name}"
     nodes = plan.there.collect(folder, cache)
     if not nodes:

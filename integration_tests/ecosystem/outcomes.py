@@ -1,4 +1,4 @@
-"""Outcomes of test suites, and what differs between two runs."""
+"""Outcomes of test suites, and differences between two runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from xml.etree import ElementTree
 
 
 class Outcome(StrEnum):
-    """How a test ended. A test is failed if one of its subtests is, or its module's import."""
+    """Outcome of a test.
+
+    A test counts as failed if one of its subtests fails, or the import of its module.
+    """
 
     PASSED = "passed"
     SKIPPED = "skipped"
@@ -23,8 +26,8 @@ _WORSE = {Outcome.PASSED: 0, Outcome.SKIPPED: 1, Outcome.FAILED: 2}
 
 
 def read_junit(path: Path) -> dict[str, Outcome]:
-    """Outcomes by test (``module.Class::test``) from pytest's file in JUnit's format."""
-    found: dict[str, Outcome] = {}
+    """Read the outcomes by test (``module.Class::test``) from a JUnit file of pytest."""
+    outcomes: dict[str, Outcome] = {}
     for case in ElementTree.parse(path).iter("testcase"):
         tags = {child.tag for child in case}
         outcome = Outcome.PASSED
@@ -33,12 +36,12 @@ def read_junit(path: Path) -> dict[str, Outcome]:
         elif "skipped" in tags:
             outcome = Outcome.SKIPPED
         name = "::".join(part for part in (case.get("classname"), case.get("name")) if part)
-        found[name] = max(outcome, found.get(name, outcome), key=_WORSE.__getitem__)
-    return found
+        outcomes[name] = max(outcome, outcomes.get(name, outcome), key=_WORSE.__getitem__)
+    return outcomes
 
 
 def junit_name(node: str) -> str:
-    """The name in JUnit's file of the test that pytest calls ``folder/module.py::Class::test``."""
+    """Return the JUnit name of the test that pytest calls ``folder/module.py::Class::test``."""
     path, *inner, test = node.split("::")
     module = path.removesuffix(".py").replace("/", ".")
     return ".".join([module, *inner]) + "::" + test
@@ -46,11 +49,11 @@ def junit_name(node: str) -> str:
 
 @dataclass
 class Comparison:
-    """How the outcomes of one suite compare.
+    """Comparison of the outcomes of one suite.
 
-    ``differences`` are tests that pass there and not here, with what became of them here;
-    ``stale`` are entries of the list of allowed differences that are none; ``unread`` are modules
-    of tests that could not be imported there, so that nothing was compared.
+    ``differences`` are tests that pass there but not here, with their outcome here; ``stale`` are
+    entries of the list of allowed differences that do not differ; ``unread`` are test modules that
+    could not be imported there and were not compared.
     """
 
     here: Counter[Outcome]
@@ -61,10 +64,11 @@ class Comparison:
 
 
 def compare(ours: Outcomes, theirs: Outcomes, allowed: Mapping[str, str]) -> Comparison:
-    """Compares test by test: what passes there has to pass here, unless it is allowed not to.
+    """Compare test by test: a test that passes there must pass here, unless it is an allowed
+    difference.
 
-    A test that passes there and is skipped, or not found, here is a difference too. ``theirs`` may
-    leave out tests that pass here.
+    A test that passes there and is skipped or missing here is a difference, too. ``theirs`` may
+    omit tests that pass here.
     """
     comparison = Comparison(Counter(ours.values()), Counter(theirs.values()))
     comparison.unread = [name for name in theirs if "::" not in name]

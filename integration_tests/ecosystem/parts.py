@@ -1,4 +1,4 @@
-"""What is run: the suites of libraries, and a short program for each of the others."""
+"""The parts: test suites of libraries, and a short script for each other library."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ HERE: Final = Path(__file__).resolve().parent
 
 @dataclass(frozen=True)
 class Suite:
-    """The tests that lie in the installed package ``package`` of ``library``.
+    """Test suite inside the installed package ``package`` of ``library``.
 
-    ``where`` says what takes the time, where it takes more than ``report.SLOWER`` times as long.
+    ``where`` names the cause if the suite is more than ``report.SLOWER`` times slower.
     """
 
     library: str
@@ -23,20 +23,21 @@ class Suite:
 
     @property
     def name(self) -> str:
-        """How the part is asked for."""
+        """Name of the part on the command line."""
         return self.library
 
     def allowed(self) -> dict[str, str]:
-        """Tests that may differ, and why, as ``differences/<library>.toml`` has them."""
+        """Allowed differences with reasons, from ``differences/<library>.toml``."""
         return read_allowed(HERE / "differences" / f"{self.library}.toml")
 
 
 @dataclass(frozen=True)
 class Script:
-    """A program of ``scripts``, whose last line of output is JSON.
+    """Script of the folder ``scripts`` whose last line of output is JSON.
 
-    Its floats agree to ``rtol`` and ``atol``: rounding of float32, carried through the program.
-    Iterative solvers stop within their own tolerance, and a training run amplifies.
+    Its floats must agree to ``rtol`` and ``atol``: the rounding of float32, accumulated by the
+      script.
+    Iterative solvers stop within their own tolerance, and training amplifies differences.
     """
 
     name: str
@@ -47,27 +48,28 @@ class Script:
 
     @property
     def path(self) -> Path:
-        """The program."""
+        """Path of the script."""
         return HERE / "scripts" / f"{self.name}.py"
 
 
 def read_allowed(path: Path) -> dict[str, str]:
-    """Reasons by test, from a file of ``[[allowed]]`` tables with ``reason`` and ``tests``.
+    """Read a TOML file of ``[[allowed]]`` tables with ``reason`` and ``tests``; return reasons by
+    test.
 
     Raises:
-      ValueError: if a test stands there twice, or a table has no reason.
+      ValueError: if a test occurs twice, or a table has no reason.
     """
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     if not path.exists():
-        return found
+        return reasons
     for table in tomllib.loads(path.read_text("utf-8")).get("allowed", []):
         if not table.get("reason"):
             raise ValueError(f"{path.name}: an entry without a reason: {table.get('tests')}")
         for test in table["tests"]:
-            if test in found:
-                raise ValueError(f"{path.name}: {test} stands there twice")
-            found[test] = table["reason"]
-    return found
+            if test in reasons:
+                raise ValueError(f"{path.name}: {test} is listed twice")
+            reasons[test] = table["reason"]
+    return reasons
 
 
 PARTS: Final[tuple[Suite | Script, ...]] = (
@@ -86,10 +88,10 @@ PARTS: Final[tuple[Suite | Script, ...]] = (
 
 
 def selected(names: list[str]) -> list[Suite | Script]:
-    """The parts with these names, all without names.
+    """Return the parts with the given names; all parts if no names are given.
 
     Raises:
-      ValueError: if there is no such part.
+      ValueError: for an unknown part.
     """
     known = {part.name for part in PARTS}
     if unknown := [name for name in names if name not in known]:

@@ -1,4 +1,4 @@
-"""The table of all parts: printed, written into a page, kept as JSON."""
+"""Table of all parts: printed, written into a page, stored as JSON."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ HEADINGS: Final = (
 
 @dataclass(frozen=True)
 class Row:
-    """One part: how many passed on each side, and seconds of wall time; None was not measured."""
+    """One part: tests passed on each side, and seconds of wall time; None if not measured."""
 
     name: str
     library: str
@@ -48,7 +48,7 @@ class Row:
     where: str = ""
 
     def cells(self) -> list[str]:
-        """The row's texts, below ``HEADINGS``."""
+        """Texts of the row, in the order of ``HEADINGS``."""
         return [
             self.library,
             self.version,
@@ -60,7 +60,7 @@ class Row:
         ]
 
     def slower(self) -> bool:
-        """Whether a run took more than ``SLOWER`` times as long here."""
+        """Return True if a run took more than ``SLOWER`` times as long here."""
         ratios = (_ratio(self.cold_here, self.cold_there), _ratio(self.warm_here, self.warm_there))
         return any(ratio is not None and ratio > SLOWER for ratio in ratios)
 
@@ -76,7 +76,7 @@ def _pair(here: float | None, there: float | None) -> list[str]:
 
 
 def markdown(rows: Iterable[Row]) -> str:
-    """The table in Markdown, and where the time goes in the slow parts."""
+    """Format the table in Markdown, with the causes of slow parts."""
     rows = list(rows)
     lines = [" | ".join(HEADINGS), " | ".join("---" if i < 3 else "---:" for i in range(11))]
     lines += [" | ".join(row.cells()) for row in rows]
@@ -93,10 +93,10 @@ def _notes(rows: Iterable[Row]) -> Iterable[str]:
 
 
 def put_into(page: str, table: str) -> str:
-    """The page's text with ``table`` between the two markers.
+    """Replace the text between the two markers of the page by ``table``.
 
     Raises:
-      ValueError: if the page has not one of each, in their order.
+      ValueError: if the page does not contain each marker once, in order.
     """
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
@@ -106,7 +106,7 @@ def put_into(page: str, table: str) -> str:
 
 
 def print_table(rows: Iterable[Row]) -> None:
-    """Prints the table, and where the time goes in the slow parts."""
+    """Print the table, with the causes of slow parts."""
     rows = list(rows)
     table = Table(title="Libraries written for JAX: Primax here, jax there")
     for i, heading in enumerate(HEADINGS):
@@ -120,13 +120,14 @@ def print_table(rows: Iterable[Row]) -> None:
 
 
 def merge(path: Path, rows: Iterable[Row], order: list[str]) -> list[Row]:
-    """Keeps ``rows`` in the JSON file, in place of older ones; all that it holds, in order."""
-    kept = {}
+    """Merge ``rows`` into the JSON file, replacing older ones; return all rows in order."""
+    rows_by_name = {}
     if path.exists():
-        kept = {row["name"]: Row(**row) for row in json.loads(path.read_text("utf-8"))}
-    kept.update((row.name, row) for row in rows)
+        rows_by_name = {row["name"]: Row(**row) for row in json.loads(path.read_text("utf-8"))}
+    rows_by_name.update((row.name, row) for row in rows)
     merged = sorted(
-        (row for row in kept.values() if row.name in order), key=lambda row: order.index(row.name)
+        (row for row in rows_by_name.values() if row.name in order),
+        key=lambda row: order.index(row.name),
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps([asdict(row) for row in merged], indent=1) + "\n", "utf-8")

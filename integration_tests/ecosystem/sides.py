@@ -1,4 +1,4 @@
-"""The two sides of a comparison: an interpreter, and whether jax is Primax or the real one."""
+"""The two sides of a comparison: an interpreter, with Primax or the real jax as ``jax``."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ PYTEST_INI: Final = Path(__file__).resolve().parent / "pytest.ini"
 
 
 class NoResult(Exception):
-    """A process ended without the result that it was started for."""
+    """Raised when a process ends without its result."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """What a process printed to standard output, and how long it took."""
+    """Standard output of a process, and its duration."""
 
     stdout: str
     seconds: float
@@ -28,14 +28,14 @@ class Done:
 
 @dataclass(frozen=True)
 class Side:
-    """``python`` with ``import jax`` finding Primax (``as_jax``) or the real jax."""
+    """An interpreter where ``import jax`` imports Primax (``as_jax``) or the real jax."""
 
     name: str
     python: str
     as_jax: bool
 
     def run(self, arguments: list[str], cache: Path, statuses: tuple[int, ...] = (0,)) -> Done:
-        """Runs the interpreter, with ``cache`` for compiled programs, apart from this repository.
+        """Run the interpreter outside this repository, with ``cache`` as its disk cache.
 
         Raises:
           NoResult: if its exit status is not among ``statuses``, or it takes too long.
@@ -61,7 +61,7 @@ class Side:
         return Done(done.stdout, seconds)
 
     def run_script(self, path: Path, cache: Path) -> tuple[object, float]:
-        """Runs a program; what its last line says in JSON, and how long it took."""
+        """Run a script; return the JSON of its last line, and its duration."""
         how = ["-m", "primax.as_jax"] if self.as_jax else []
         done = self.run([*how, str(path)], cache)
         try:
@@ -72,38 +72,38 @@ class Side:
     def run_tests(
         self, folder: Path, cache: Path, junit: Path, workers: int, tests: list[str] | None = None
     ) -> float:
-        """Runs the tests in an installed package's folder, or some; how long they took.
+        """Run all or some tests in an installed package's folder; return the duration.
 
-        ``junit`` is the file for the outcomes. A failed test is no error here.
+        ``junit`` is the file for the outcomes. A failed test does not raise.
         """
         command = [*self._pytest(folder), "--continue-on-collection-errors", f"--junitxml={junit}"]
         if workers:
             command += ["-n", str(workers)]
         if tests is None:
             command.append(str(folder))
-        else:  # many names, so not on the command line
+        else:  # too many names for the command line
             names = junit.with_suffix(".txt")
             names.write_text("".join(f"{folder}/{test}\n" for test in tests), "utf-8")
             command.append(f"@{names}")
         return self.run(command, cache, statuses=(0, 1)).seconds
 
     def collect(self, folder: Path, cache: Path) -> list[str]:
-        """Names of the tests in an installed package's folder, as pytest writes them.
+        """Return the names of the tests in an installed package's folder, as pytest prints them.
 
         Raises:
-          NoResult: if a module of tests cannot be imported: what it needs is not installed.
+          NoResult: if a test module cannot be imported because a requirement is not installed.
         """
         command = self._pytest(folder) + ["--collect-only", str(folder)]
         done = self.run(command, cache)
         return [line for line in done.stdout.splitlines() if "::" in line]
 
     def folder_of(self, package: str) -> Path:
-        """Where a package is installed, without importing it."""
+        """Return the folder of an installed package, without importing it."""
         code = f"from importlib.util import find_spec; print(find_spec({package!r}).origin)"
         return Path(self.run(["-c", code], Path.cwd()).stdout.strip()).parent
 
     def version_of(self, distribution: str) -> str:
-        """The installed version of a distribution."""
+        """Return the installed version of a distribution."""
         code = f"from importlib.metadata import version; print(version({distribution!r}))"
         return self.run(["-c", code], Path.cwd()).stdout.strip()
 

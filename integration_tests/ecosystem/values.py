@@ -1,4 +1,4 @@
-"""Comparing what two runs of a program printed."""
+"""Comparison of the outputs of two runs of a program."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections.abc import Iterator
 def differences(
     ours: object, theirs: object, rtol: float, atol: float, at: str = ""
 ) -> Iterator[str]:
-    """Where two values read from JSON differ, in words; floats by more than the tolerances.
+    """Describe where two JSON values differ; floats may differ within the tolerances.
 
-    A float differs if it is farther away than ``atol + rtol * abs(theirs)``, or only one of both is
-    NaN. All else (structure, integers, strings, truth values) has to be equal.
+    Floats differ if their distance exceeds ``atol + rtol * abs(theirs)``, or if exactly one is NaN.
+    All other values (structure, integers, strings, booleans) must be equal.
     """
     if isinstance(ours, dict) and isinstance(theirs, dict) and ours.keys() == theirs.keys():
         for key in ours:

@@ -1,4 +1,4 @@
-"""Compares a function of ours with the reference's, and every transformation of the two."""
+"""Comparison of a function with the reference's, and of all transformations of the two."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def tolerance(dtype: np.dtype) -> float:
 
 
 def same(ours: Any, theirs: Any, what: str = "", rtol: float | None = None) -> None:
-    """Assert that two results (or lists of them) have the same types and values."""
+    """Assert that two results (or lists of results) have the same types and values."""
     ours, theirs = jax.tree.leaves(_listed(ours)), jax.tree.leaves(_listed(theirs))
     assert len(ours) == len(theirs), what
     for o, t in zip(ours, theirs):
@@ -50,13 +50,13 @@ def _listed(x: Any) -> Any:
 
 
 def same_text(ours: Any, theirs: Any) -> None:
-    """Assert that two programs print alike, but for line breaks."""
+    """Assert that two jaxprs print alike, except for line breaks."""
     texts = [re.sub(r"(?<=\[) | (?=\])", "", " ".join(str(t).split())) for t in (ours, theirs)]
     assert texts[0] == texts[1]
 
 
 def values(shape: Sequence[int], dtype: Any, seed: int = 0) -> np.ndarray:
-    """Random values, small integers for integer dtypes."""
+    """Random values; small integers for integer dtypes."""
     rng = np.random.default_rng(seed)
     dtype = np.dtype(dtype)
     if dtype == np.bool_:
@@ -71,7 +71,7 @@ def values(shape: Sequence[int], dtype: Any, seed: int = 0) -> np.ndarray:
 
 
 def inexact(x: Any) -> bool:
-    """Whether an argument is differentiated."""
+    """Return True if an argument is differentiated."""
     dtype = np.asarray(x).dtype
     return dtype.kind in "fc" or dtype == ml_dtypes.bfloat16
 
@@ -86,11 +86,11 @@ def check(
     backward: bool = True,
     rtol: float | None = None,
 ) -> None:
-    """Compare results, printed programs, derivatives both ways, and batches of all operands.
+    """Compare results, printed jaxprs, both derivatives, and batches of all operands.
 
     Args:
-      diff, backward, batch, text: whether to compare both derivatives, the backward one, batches,
-        and printed programs.
+      diff, backward, batch, text: whether to compare both derivatives, the reverse one, batches,
+        and printed jaxprs.
     """
     expected = theirs(*args)
     same(ours(*args), expected, "value", rtol)
@@ -132,7 +132,7 @@ def _check_derivatives(ours, theirs, args, expected, backward, rtol) -> None:
 
 
 def _of_some(fun: Callable, args: Sequence, at: Sequence[int]) -> Callable:
-    """A function of some of the arguments, with the others fixed."""
+    """Fix some arguments of a function."""
 
     def call(*some):
         full = list(args)
@@ -144,7 +144,7 @@ def _of_some(fun: Callable, args: Sequence, at: Sequence[int]) -> Callable:
 
 
 def check_batches(ours, theirs, args, rtol: float | None = None, size: int = 2) -> None:
-    """Compare ``vmap`` over every choice of operands, on first, middle and last axes."""
+    """Compare ``vmap`` over every subset of operands, on first, middle and last axes."""
     for n, mapped in enumerate(itertools.product((True, False), repeat=len(args))):
         if not any(mapped):
             continue

@@ -45,7 +45,7 @@ Case = Callable[[SimpleNamespace], Any]
 
 
 def same_results(case: Case) -> None:
-    """Assert that a case gives the same tree, shapes, dtypes, weakness and values on both sides."""
+    """Assert that both sides give the same trees, shapes, dtypes, weak types and values."""
     ours, our_tree = jax.tree.flatten(case(OURS))
     theirs, their_tree = jax.tree.flatten(case(THEIRS))
     assert our_tree == their_tree, f"{our_tree} and {their_tree}"
@@ -55,7 +55,7 @@ def same_results(case: Case) -> None:
             continue
         assert np.shape(o) == np.shape(t), f"leaf {i}: shapes {np.shape(o)} and {np.shape(t)}"
         if isinstance(t, (int, float, complex, np.generic)):
-            # The reference hands some numbers through, plain or as scalars that know a dtype.
+            # The reference returns some numbers unchanged, or as scalars with a dtype.
             assert complex(np.asarray(o)) == complex(t), f"leaf {i}"
             continue
         assert o.dtype == t.dtype, f"leaf {i}: dtypes {o.dtype} and {t.dtype}"
@@ -68,18 +68,18 @@ def same_results(case: Case) -> None:
             np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6, err_msg=f"leaf {i}")
 
 
-def same_error(case: Case, wanted: type | str, phrases: tuple[str, ...]) -> None:
-    """Assert that a case fails alike on both sides.
+def same_error(case: Case, expected: type | str, phrases: tuple[str, ...]) -> None:
+    """Assert that a case raises equivalent errors on both sides.
 
     Args:
       wanted: a builtin class, or the name of one of the tracer errors.
-      phrases: what both messages contain, however they are broken into lines.
+      phrases: phrases that both messages contain, ignoring line breaks.
     """
     for side, ours in ((OURS, True), (THEIRS, False)):
         error = _error_of(case, side)
-        cls = wanted
-        if isinstance(wanted, str):
-            cls = getattr(errors if ours else jax.errors, wanted)
+        cls = expected
+        if isinstance(expected, str):
+            cls = getattr(errors if ours else jax.errors, expected)
         assert isinstance(error, cls), f"{type(error).__name__}: {error}"
         text = re.sub(r"\s+", " ", str(error))
         for phrase in phrases:

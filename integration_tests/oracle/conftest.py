@@ -1,7 +1,7 @@
-"""Both libraries get several CPU devices, told before either is imported.
+"""Pytest configuration: several CPU devices for both libraries, set before their import.
 
-The facts that these tests hold Primax to are those of jax 0.12. Where an older one is installed,
-as on Python 3.11, only what has not changed since is compared.
+The comparisons assume jax 0.12. With an older version, as on Python 3.11, only behaviour that has
+not changed since is compared.
 """
 
 import os
@@ -14,7 +14,7 @@ import pytest
 os.environ.setdefault("JAX_NUM_CPU_DEVICES", "4")
 os.environ.setdefault("PRIMAX_NUM_CPU_DEVICES", "4")
 
-# The cases of the wheels' own tests are compared with the reference too.
+# The oracle tests also use the test cases of the wheels.
 sys.path.append(str(Path(__file__).resolve().parents[2] / "packages/numpy/tests"))
 sys.path.append(str(Path(__file__).resolve().parents[2] / "packages/nn/tests"))
 sys.path.append(str(Path(__file__).resolve().parents[2] / "packages/scipy/tests"))
@@ -26,7 +26,7 @@ UNCHANGED = {"test_array_oracle", "test_dtypes_oracle", "test_tree_oracle"}
 
 
 def reference_version() -> tuple[int, ...] | None:
-    """The installed jax's version, ``None`` without one."""
+    """Return the version of the installed jax, or ``None``."""
     try:
         return tuple(int(part) for part in version("jax").split(".")[:2])
     except PackageNotFoundError:
@@ -34,9 +34,9 @@ def reference_version() -> tuple[int, ...] | None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip comparisons with a reference that is older than the facts."""
-    found = reference_version()
-    if found is None or found >= SINCE:
+    """Skip comparisons with behaviour that the installed reference does not have yet."""
+    installed = reference_version()
+    if installed is None or installed >= SINCE:
         return
     skip = pytest.mark.skip(reason=f"compares with jax 0.12; jax {version('jax')} is installed")
     here = os.path.dirname(__file__)

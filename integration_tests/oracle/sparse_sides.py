@@ -1,7 +1,8 @@
-"""Sparse arrays in either library, and what it means that results agree.
+"""Sparse arrays of both libraries, and their comparison.
 
-Results are compared as dense arrays, with their types and layouts; stored elements only where both
-libraries have to store the same ones. What a result claims of its indices must be true.
+Results are compared as dense arrays, with their types and layouts. Stored elements are compared
+only where both libraries must store the same ones. The properties that describe the indices must be
+true.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ QUICK = {"xla_backend_optimization_level": 0}
 
 @dataclass(frozen=True)
 class Stored:
-    """A sparse array in neither library: each makes its own of the two arrays."""
+    """A library-independent sparse array; each library creates its own from the two arrays."""
 
     data: Any
     indices: np.ndarray
@@ -58,7 +59,7 @@ class Stored:
 def untidy(
     shape: Sequence[int], n_batch: int = 0, n_dense: int = 0, dtype: Any = np.float32, seed: int = 0
 ) -> Stored:
-    """Unsorted indices, the first two of them equal, the last of them out of bounds."""
+    """Unsorted indices, the first two equal, the last out of bounds."""
     rng = np.random.default_rng(seed)
     end = len(shape) - n_dense
     batch, sizes, dense = shape[:n_batch], shape[n_batch:end], shape[end:]
@@ -74,7 +75,7 @@ def untidy(
 def tidy(
     shape: Sequence[int], n_batch: int = 0, n_dense: int = 0, dtype: Any = np.float32, seed: int = 0
 ) -> Stored:
-    """Sorted and unique indices, and padding after them."""
+    """Sorted and unique indices, followed by padding."""
     rng = np.random.default_rng(seed)
     end = len(shape) - n_dense
     batch, sizes, dense = shape[:n_batch], shape[n_batch:end], shape[end:]
@@ -101,12 +102,12 @@ def is_sparse(x: Any) -> bool:
 
 
 def dense(out: Any) -> Any:
-    """All sparse arrays of a tree of results as dense ones."""
+    """Convert all sparse arrays in a tree of results to dense arrays."""
     return jax.tree.map(lambda x: x.todense() if is_sparse(x) else x, out, is_leaf=is_sparse)
 
 
 def filled(x: Any) -> np.ndarray:
-    """A sparse array's values, found by neither library; no array is compiled for that."""
+    """Compute the dense values with NumPy, without either library."""
     sizes = x.shape[x.n_batch : x.n_batch + x.n_sparse]
     batch = x.shape[: x.n_batch]
     indices = np.broadcast_to(np.asarray(x.indices), (*batch, *x.indices.shape[-2:]))
@@ -119,17 +120,17 @@ def filled(x: Any) -> np.ndarray:
     return out
 
 
-def close(found: Any, expected: Any, what: str = "", loose: float = 1.0) -> None:
+def close(actual: Any, expected: Any, what: str = "", loose: float = 1.0) -> None:
     """Assert equal shapes, dtypes and values of two arrays."""
-    assert (np.shape(found), found.dtype) == (np.shape(expected), expected.dtype), what
-    a, b = np.asarray(found), np.asarray(expected)
+    assert (np.shape(actual), actual.dtype) == (np.shape(expected), expected.dtype), what
+    a, b = np.asarray(actual), np.asarray(expected)
     tol = loose * tolerance(b.dtype)
     scale = float(np.max(np.abs(np.where(np.isfinite(b), b, 0)), initial=0.0))
     np.testing.assert_allclose(a, b, rtol=tol, atol=tol * scale, err_msg=what)
 
 
 def honest(x: Any) -> None:
-    """Assert that the properties of a sparse array are true."""
+    """Assert that the properties of a sparse array are correct."""
     indices, data = np.asarray(x.indices), np.asarray(x.data)
     assert x.nse == indices.shape[-2] == data.shape[x.n_batch]
     assert x.ndim == len(x.shape) == x.n_batch + x.n_sparse + x.n_dense
@@ -143,7 +144,7 @@ def honest(x: Any) -> None:
 
 
 def elements(x: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Indices and data of the elements that count, with zeros for the others."""
+    """Indices and data of the valid elements, with zeros for the padding."""
     indices, data = np.asarray(x.indices), np.asarray(x.data)
     sizes = np.array(x.shape[x.n_batch : x.n_batch + x.n_sparse], int)
     there = (indices < sizes).all(-1)
@@ -152,9 +153,9 @@ def elements(x: Any) -> tuple[np.ndarray, np.ndarray]:
     return indices * there[..., None], data * np.expand_dims(there, dense_axes)
 
 
-def alike(found: Any, expected: Any, what: str = "", exact: bool = False) -> None:
-    """Assert that two trees of results have the same kinds, layouts, types and values."""
-    flat = [jax.tree.flatten(x, is_leaf=is_sparse) for x in (found, expected)]
+def alike(actual: Any, expected: Any, what: str = "", exact: bool = False) -> None:
+    """Assert that two trees of results have the same classes, layouts, types and values."""
+    flat = [jax.tree.flatten(x, is_leaf=is_sparse) for x in (actual, expected)]
     assert flat[0][1] == flat[1][1], what
     for n, (o, t) in enumerate(zip(flat[0][0], flat[1][0])):
         where = f"{what} {n}: {o!r} and {t!r}"
@@ -179,8 +180,8 @@ def agree(
     """Compare ``call(lib, *args)`` of the two libraries within ``jit``.
 
     Args:
-      eager: whether to compare ours outside of ``jit`` too.
-      concrete: whether the arrays' values are needed, so that there is no ``jit``.
+      eager: whether to compare the eager result as well.
+      concrete: whether concrete values are needed, so that ``jit`` is not used.
     """
     compiled = lambda lib: lib.api.jit(lambda *a: call(lib, *a), compiler_options=QUICK)
     if concrete:
@@ -192,11 +193,13 @@ def agree(
         alike(call(OURS, *placed(OURS, args)), expected, "value", exact)
 
 
-def slopes_agree(call: Callable, *args: Any, backward: bool = True) -> None:
-    """Compare the derivatives of ``call(lib, *args)`` both ways, by all inexact data.
+def derivatives_agree(call: Callable, *args: Any, backward: bool = True) -> None:
+    """Compare forward and reverse derivatives of ``call(lib, *args)`` with respect to all inexact
+    data.
 
     Args:
-      backward: whether the reference has the backward one. Ours is the forward one's transpose.
+      backward: whether the reference supports reverse mode. Otherwise, compare with the transpose
+        of forward mode.
     """
     by = [np.asarray(a.data if isinstance(a, Stored) else a) for a in args]
     moving = [i for i, a in enumerate(by) if a.dtype.kind in "fc"]
@@ -210,38 +213,38 @@ def slopes_agree(call: Callable, *args: Any, backward: bool = True) -> None:
                 full[i] = args[i].made(lib, x) if isinstance(args[i], Stored) else x
             return dense(call(lib, *full))
 
-        found = {"jvp": lib.api.jvp(of_data, primals, tangents)}
+        actual = {"jvp": lib.api.jvp(of_data, primals, tangents)}
         if backward:
             out, pull = lib.api.vjp(of_data, *primals)
-            found["ct"] = jax.tree.map(lambda o: values(o.shape, o.dtype, 17), out)
-            found["vjp"] = pull(found["ct"])
-        return found
+            actual["ct"] = jax.tree.map(lambda o: values(o.shape, o.dtype, 17), out)
+            actual["vjp"] = pull(actual["ct"])
+        return actual
 
     expected = jax.jit(lambda: run(THEIRS, backward), compiler_options=QUICK)()
-    found = px.jit(lambda: run(OURS), compiler_options=QUICK)()
+    actual = px.jit(lambda: run(OURS), compiler_options=QUICK)()
     for name in expected:
-        pairs = zip(jax.tree.leaves(found[name]), jax.tree.leaves(expected[name]), strict=True)
+        pairs = zip(jax.tree.leaves(actual[name]), jax.tree.leaves(expected[name]), strict=True)
         for n, (o, t) in enumerate(pairs):
             close(o, t, f"{name} {n}", 10)
     dot = lambda a, b: sum(np.vdot(x, y) for x, y in zip(*map(jax.tree.leaves, (a, b))))
-    forward, back = dot(found["ct"], found["jvp"][1]), dot(found["vjp"], tangents)
+    forward, back = dot(actual["ct"], actual["jvp"][1]), dot(actual["vjp"], tangents)
     np.testing.assert_allclose(forward, back, 1e-3, 1e-3)
 
 
 def works(call: Callable, *args: Any) -> None:
-    """Compare ours with the same of dense arrays, where the reference has nothing to compare."""
-    found = dense(call(OURS, *placed(OURS, args)))
+    """Compare with the dense computation where the reference has no counterpart."""
+    actual = dense(call(OURS, *placed(OURS, args)))
     expected = call(THEIRS, *dense(placed(THEIRS, args)))
-    for o, t in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+    for o, t in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
         close(o, t)
 
 
-def refused(call: Callable, *args: Any) -> None:
-    """Both refuse; where the reference forgot a message, ours has one."""
+def both_raise(call: Callable, *args: Any) -> None:
+    """Assert that both raise, and that our error has a message even if the reference's has none."""
     with pytest.raises(Exception) as expected:
         call(THEIRS, *placed(THEIRS, args))
     usual = IndexError, TypeError, ValueError
     strict = issubclass(expected.type, NotImplementedError)
-    with pytest.raises(NotImplementedError if strict else usual) as found:
+    with pytest.raises(NotImplementedError if strict else usual) as actual:
         call(OURS, *placed(OURS, args))
-    assert str(found.value).strip()
+    assert str(actual.value).strip()

@@ -1,4 +1,4 @@
-"""One case of a function of arrays against the real jax: values, types and transformations."""
+"""Comparison of a function of arrays with the real jax: values, types and transformations."""
 
 import jax
 import ml_dtypes
@@ -17,7 +17,7 @@ TOLERANCE = {"float16": 3e-3, "bfloat16": 3e-2, "float32": 2e-5, "complex64": 2e
 
 
 def flat(fun):
-    """The function with its results as a list."""
+    """Wrap the function so that its results are a list."""
 
     def run(*args):
         out = fun(*args)
@@ -27,7 +27,7 @@ def flat(fun):
 
 
 def same(got, expected, what, exact_type=True):
-    """Assert equal shapes, dtypes, weakness and nearly equal values."""
+    """Assert equal shapes, dtypes and weak types, and nearly equal values."""
     assert len(got) == len(expected), (what, len(got), len(expected))
     for g, e in zip(got, expected):
         aval = typeof(g)
@@ -99,8 +99,8 @@ def check_derivatives(ours, theirs, args, what, rng, forward=True, reverse=True)
         ]
         expected = [c for c, on in zip(pullback(cts), active) if on]
         _, out_tangents, trace, in_tangents = linearize_of(flat(ours), ours_of(args), active)
-        given = {t: put(c) for t, c in zip(out_tangents, cts) if t is not None}
-        got = run_tape_backwards(trace.tape, given, [t for t in in_tangents if t is not None])
+        cotangents = {t: put(c) for t, c in zip(out_tangents, cts) if t is not None}
+        got = run_tape_backwards(trace.tape, cotangents, [t for t in in_tangents if t is not None])
         for g, e in zip(got, expected):
             if g is None:
                 assert not np.any(np.asarray(e)), what
@@ -109,7 +109,7 @@ def check_derivatives(ours, theirs, args, what, rng, forward=True, reverse=True)
 
 
 def check_batches(ours, theirs, args, what, rng, size=2, derivatives=False):
-    """With all arguments mapped, and with each of them alone, over axes drawn by chance."""
+    """Map all arguments together, and each alone, over randomly chosen axes."""
     n = len(args)
     alone = [tuple(i == k for i in range(n)) for k in range(n)] if n > 1 else []
     for mapped in [(True,) * n, *alone]:
@@ -138,7 +138,7 @@ def check_batches(ours, theirs, args, what, rng, size=2, derivatives=False):
 
 
 def check(ours, theirs, args, what="", printed=True, batches=True, derivatives=True, seed=0):
-    """Everything about one case."""
+    """Run all comparisons of one case."""
     rng = np.random.default_rng(seed)
     args = [np.asarray(a) for a in args]
     reverse = derivatives != "forward"
@@ -152,7 +152,9 @@ def check(ours, theirs, args, what="", printed=True, batches=True, derivatives=T
 
 
 def check_error(ours, theirs, args, phrase=None, kind=None):
-    """Both refuse; ours with the class of theirs (or ``kind``) and a phrase of its text."""
+    """Assert that both raise; our error has the reference's class (or ``kind``) and a given
+    phrase.
+    """
     try:
         theirs(*args)
     except Exception as e:

@@ -1,4 +1,4 @@
-"""Programs of symbolic shapes, written once for both libraries."""
+"""Functions with symbolic shapes, written once for both libraries."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ class Program(NamedTuple):
 
 
 def programs(jax: Any, jnp: Any, lax: Any, random: Any) -> dict[str, Program]:
-    """The table, by name."""
-    found: dict[str, Program] = {}
+    """The table of functions by name."""
+    table: dict[str, Program] = {}
     A = "a, b"
     vmap, grad = jax.vmap, jax.grad
 
     def p(name, fun, *specs, constraints=()):
-        assert name not in found
-        found[name] = Program(name, fun, specs, constraints)
+        assert name not in table
+        table[name] = Program(name, fun, specs, constraints)
 
     def K():
         return random.key(3)
@@ -446,4 +446,4 @@ def programs(jax: Any, jnp: Any, lax: Any, random: Any) -> dict[str, Program]:
     p("vmap solve", lambda x: vmap(lambda r: jnp.linalg.solve(jnp.eye(r.shape[0]) * 2, r))(x), A)
     p("nested vmap", lambda x: vmap(vmap(lambda e: e * 2))(x), A)
     p("outer vmap", lambda x: vmap(lambda r: vmap(lambda s: r @ s)(x))(x), A)
-    return found
+    return table

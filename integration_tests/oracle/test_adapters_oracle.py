@@ -1,7 +1,7 @@
-"""Primitives and rules written for the reference give the same under both libraries.
+"""Primitives and rules written for the reference behave alike under both libraries.
 
 Each case takes a library under the reference's names: ``m.jax``, ``m.core`` (``jax.extend.core``),
-``m.ad``, ``m.batching``, ``m.mlir``, ``m.hlo``; and returns a tree of results, or raises.
+``m.ad``, ``m.batching``, ``m.mlir``, ``m.hlo``. It returns a tree of results, or raises.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def test_same_results(fun: Case) -> None:
 
 
 def multiply_add(m: types.SimpleNamespace, how: str) -> Any:
-    """The tutorial's primitive, with rules for everything."""
+    """The tutorial's primitive, with all rules."""
     prim = m.core.Primitive("multiply_add")
     prim.def_impl(lambda x, y, z: m.lax.add(m.lax.mul(x, y), z))
     prim.def_abstract_eval(lambda x, y, z: m.ShapedArray(x.shape, x.dtype))
@@ -108,7 +108,7 @@ def multiply_add(m: types.SimpleNamespace, how: str) -> Any:
 
 
 def uses(m: types.SimpleNamespace, f: Any) -> Any:
-    """A function of three arrays of one shape under transformations and in loops."""
+    """Apply a function of three arrays of one shape under transformations and in loops."""
     j = m.jax
     cube = lambda x: f(x, f(x, x, x), x)
     return [
@@ -350,12 +350,12 @@ def error(fun: Case) -> Case:
 
 @pytest.mark.parametrize("fun", ERRORS)
 def test_same_errors(fun: Case) -> None:
-    found = []
+    results = []
     for m in (THEIRS, OURS):
         with pytest.raises(Exception) as info:
             fun(m)
-        found.append(info.value)
-    theirs, ours = found
+        results.append(info.value)
+    theirs, ours = results
     assert isinstance(ours, type(theirs))
 
 

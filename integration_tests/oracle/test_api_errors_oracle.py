@@ -1,4 +1,4 @@
-"""Bad input fails as with the reference: the same class, and the phrases that people look for."""
+"""Invalid input raises the reference's error classes, with the phrases that users search for."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def hundredfold(J):
 
 
 def leaked(J, transform):
-    kept = []
+    tracers = []
 
     def f(x):
-        kept.append(x * 2.0)
+        tracers.append(x * 2.0)
         return x
 
     transform(f)
-    return kept[0] + 1
+    return tracers[0] + 1
 
 
 def gone(J):
@@ -527,5 +527,5 @@ ERRORS = {
 
 @pytest.mark.parametrize("name", ERRORS)
 def test_errors(name):
-    case, wanted, *phrases = ERRORS[name]
-    same_error(case, wanted, tuple(phrases))
+    case, expected, *phrases = ERRORS[name]
+    same_error(case, expected, tuple(phrases))

@@ -1,4 +1,4 @@
-"""Edge cases of the transformations' interfaces give what the reference gives.
+"""Edge cases of the transformations match the reference.
 
 Results are compared with their trees, dtypes and weak types.
 """
@@ -88,7 +88,7 @@ def traced_index_of(J, lower, upper):
 
 
 def residuals(J, policy=None, checkpointed=True):
-    """The printed residuals without places."""
+    """The printed residuals without source locations."""
 
     def f(w, x):
         h = J.checkpoint_name(J.lax.dot(x, w), "lin")

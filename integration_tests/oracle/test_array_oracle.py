@@ -1,4 +1,4 @@
-"""The array object, transfers and interchange compared with the real jax in this process."""
+"""The array class, transfers and interchange compared with the real jax in this process."""
 
 import copy
 import itertools
@@ -19,12 +19,12 @@ from primax_core._runtime.dlpack import from_dlpack, is_supported_dtype
 
 
 class Outcome:
-    """What a call returned or raised, compared by text."""
+    """The result or exception of a call, compared by text."""
 
     def __init__(self, fun, *args, classes=True):
         try:
             self.value, self.error = fun(*args), None
-        except Exception as e:  # the whole point is to compare whatever is raised
+        except Exception as e:  # all exceptions are compared
             self.value, self.error = None, e
         self.classes = classes
 
@@ -35,19 +35,19 @@ class Outcome:
 
 
 def both(value):
-    """Our array and theirs, of one value."""
+    """Create the same array in both libraries."""
     return device_put(value), jax.device_put(value)
 
 
 def same(fun, value, **options):
-    """Check that a function of one array gives the same with both libraries."""
+    """Check that a function of one array behaves alike in both libraries."""
     ours, theirs = both(value)
     got, expected = Outcome(fun, ours, **options), Outcome(fun, theirs, **options)
     assert got.key() == expected.key(), (value, got.error, expected.error)
     return got, expected
 
 
-# Values to show and to convert
+# Values to print and to convert
 
 _random = np.random.RandomState(0)
 DTYPES = [
@@ -184,7 +184,7 @@ SAME_TEXT = ["bool", "int", "float", "complex", "len", "item", "item out of rang
 
 
 @pytest.mark.parametrize("name", SAME_TEXT)
-def test_texts_of_conversion_errors(name):
+def test_conversion_error_messages(name):
     for value in (v for v in SAMPLES if np.size(v) < 50 and not isinstance(v, complex)):
         ours, theirs = both(value)
         got, expected = Outcome(CONVERSIONS[name], ours), Outcome(CONVERSIONS[name], theirs)
@@ -221,7 +221,7 @@ def test_deleted_arrays(name):
 
 
 @pytest.mark.skipif(jax.__version_info__ < (0, 11), reason="the reference crashes there")
-def test_waiting_for_deleted_arrays():
+def test_block_until_ready_of_deleted_arrays():
     for ours, theirs in (both(np.arange(3.0)), both(1.0)):
         ours.delete()
         theirs.delete()
@@ -233,7 +233,7 @@ def test_waiting_for_deleted_arrays():
 
 
 def describe(x):
-    """Type, weakness and place of every array of a tree; everything else as it is."""
+    """Describe type, weak type and placement of each array in a tree; keep other leaves."""
 
     def leaf(y):
         if not hasattr(y, "devices"):
@@ -272,7 +272,7 @@ def test_device_put_of_arrays():
             assert chain(device_put, our_devices, value) == chain(jax.device_put, jax, value)
 
 
-def test_prefixes_of_devices():
+def test_device_prefixes():
     value = {"a": np.arange(3), "b": (np.arange(2), 1.0)}
     prefixes = [
         lambda d: {"a": d[1], "b": d[2]},
@@ -292,26 +292,26 @@ def test_prefixes_of_devices():
 
 
 def transformed(lib, device):
-    """Results of transformed moves, each with whether its place is the same in both libraries.
+    """Results of transformed moves, each with whether both libraries agree on the placement.
 
-    The reference commits gradients even where the value was committed to nothing.
+    The reference commits gradients even if the value was uncommitted.
     """
     move = lambda x: lib["device_put"](x, device)
     double = lambda x: move(x) * 2.0
-    given = device is not None
+    has_device = device is not None
     x = lib["device_put"](np.arange(3, dtype=np.float32))
     one = lib["device_put"](np.float32(3))
     yield True, lib["jit"](double)(x)
     yield True, lib["jit"](double)(lib["device_put"](x, lib["devices"]()[0]))
     yield True, lib["vmap"](move)(x)
     yield True, lib["jvp"](double, (x,), (x,))
-    yield given, lib["grad"](double)(one)
-    yield given, lib["value_and_grad"](double)(one)
+    yield has_device, lib["grad"](double)(one)
+    yield has_device, lib["value_and_grad"](double)(one)
     yield True, lib["grad"](lib["jit"](double))(one)
     yield True, lib["jit"](lib["grad"](double))(one)
-    yield given, lib["grad"](lib["grad"](lambda x: double(x) * double(x) * double(x)))(one)
+    yield has_device, lib["grad"](lib["grad"](lambda x: double(x) * double(x) * double(x)))(one)
     yield True, lib["linearize"](double, x)[1](x)
-    yield given, lib["vjp"](double, x)[1](x)
+    yield has_device, lib["vjp"](double, x)[1](x)
     yield False, lib["vmap"](lib["grad"](double))(x)
 
 
@@ -350,10 +350,10 @@ def test_default_device():
     def results(lib, default):
         x = lib["device_put"](np.arange(3, dtype=np.float32))
         with default(lib["devices"]()[2]):
-            made = lib["device_put"](1.0)
-            inside = [made, x * 2.0, lib["jit"](lambda: 1.0)(), lib["device_put"](x)]
+            array = lib["device_put"](1.0)
+            inside = [array, x * 2.0, lib["jit"](lambda: 1.0)(), lib["device_put"](x)]
             inside.append(lib["device_put"](x, lib["devices"]()[1]) * 2.0)
-        return describe([*inside, made, made * 2.0, made + x])
+        return describe([*inside, array, array * 2.0, array + x])
 
     assert results(OURS, default_device) == results(THEIRS, jax.default_device)
 
@@ -369,7 +369,7 @@ def test_incompatible_devices():
 # Devices
 
 
-def test_errors_of_devices():
+def test_device_errors():
     for name in ("foo", "gpu", "tpu"):
         got, expected = Outcome(our_devices.devices, name), Outcome(jax.devices, name)
         assert got.key() == expected.key()
@@ -433,12 +433,12 @@ def test_dlpack_of_numpy():
         assert got.key() == expected.key(), bad
 
 
-def test_copies_asked_for():
+def test_requested_copies():
     ours, theirs = both(np.arange(3, dtype=np.float32))
     for options in ({"copy": True}, {"copy": False}, {"copy": None}):
         a, b = from_dlpack(ours, **options), jax.dlpack.from_dlpack(theirs, **options)
         assert describe(a) == describe(b)
-        # The reference shares memory even where a copy was asked for.
+        # The reference shares memory even if a copy was requested.
         shared = a.unsafe_buffer_pointer() == ours.unsafe_buffer_pointer()
         assert shared == (options["copy"] is not True)
     for lib, source in ((from_dlpack, ours), (jax.dlpack.from_dlpack, theirs)):
@@ -448,7 +448,7 @@ def test_copies_asked_for():
             lib(source, device=device, copy=False)
 
 
-def test_arrays_of_one_library_in_the_other():
+def test_arrays_are_interchangeable():
     ours, theirs = both(np.arange(3, dtype=np.float32))
     assert np.array_equal(jnp.asarray(ours), theirs)
     assert np.array_equal(device_put(np.asarray(theirs)), ours)

@@ -1,4 +1,4 @@
-"""Scans of associative functions against the reference."""
+"""Associative scans against the reference."""
 
 import jax
 import ml_dtypes
@@ -15,7 +15,7 @@ F = np.float32
 
 
 def both(build, **kwargs):
-    """``associative_scan`` of a function built from a module of operations, ours and theirs."""
+    """Run ``associative_scan`` in both libraries with a function of the operations module."""
     return tuple(
         (lambda *xs, m=m, s=s: s(build(m), xs[0] if len(xs) == 1 else xs, **kwargs))
         for m, s in ((ours, associative_scan), (theirs, theirs.associative_scan))
@@ -39,7 +39,7 @@ def test_axes_and_direction():
     )
 
 
-def test_trees_and_functions_that_do_not_commute():
+def test_pytrees_and_noncommutative_functions():
     def affine(m):
         return lambda p, q: (m.mul(p[0], q[0]), m.add(m.mul(p[1], q[0]), q[1]))
 
@@ -59,7 +59,7 @@ def test_dtypes():
     check(*both(lambda m: m.bitwise_or), values((6,), np.bool_), batch=False, text=False)
 
 
-def test_weakness_is_dropped():
+def test_results_are_strongly_typed():
     for n in (1, 2, 3):
         same(*[
             jit(lambda x, m=m, s=s, n=n: s(m.add, m.broadcast(x, (n,))))(1.0)

@@ -1,4 +1,4 @@
-"""Callbacks and debug printing do what the reference's do: values, texts, orders, errors."""
+"""Callbacks and debug printing against the reference: values, texts, orders, errors."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ SIDES = {
 
 
 def both(f, *args, capsys=None):
-    """What ``f(library, numpy layer, io_callback, *args)`` gives on each side."""
-    found = {}
+    """Results of ``f(library, numpy layer, io_callback, *args)`` in both libraries."""
+    results = {}
     for side, libs in SIDES.items():
         try:
             out = f(*libs, *args)
@@ -32,8 +32,8 @@ def both(f, *args, capsys=None):
             libs[0].effects_barrier()
         except Exception as e:
             out = e
-        found[side] = (out, capsys.readouterr().out if capsys else None)
-    return found["ours"], found["theirs"]
+        results[side] = (out, capsys.readouterr().out if capsys else None)
+    return results["ours"], results["theirs"]
 
 
 def agree(f, *args, capsys=None):
@@ -111,7 +111,7 @@ def test_python_numbers(value, dtype):
 
 
 @pytest.mark.parametrize("of", ["grad", "jvp", "vmap of ordered io", "grad of io"])
-def test_refusals(of):
+def test_errors(of):
     def f(lib, xnp, io):
         s = lib.ShapeDtypeStruct((), np.float32)
         pure = lambda x: lib.pure_callback(np.sin, s, x)
@@ -128,7 +128,7 @@ def test_refusals(of):
 
 
 @pytest.mark.parametrize("of", ["cond", "switch"])
-def test_io_of_a_branch_that_only_some_examples_take(of):
+def test_io_callback_in_a_batched_branch(of):
     def f(lib, xnp, io):
         s = lib.ShapeDtypeStruct((), np.float32)
         noted = lambda x: io(np.sin, s, x)
@@ -223,12 +223,12 @@ def test_prints_under_transformations(name, capsys):
 
     (ours, our_text), (theirs, their_text) = both(f, capsys=capsys)
     same(ours, theirs)
-    if name == "hessian":  # how often the value is computed is not promised
+    if name == "hessian":  # the number of evaluations is unspecified
         our_text, their_text = (sorted(set(t.splitlines())) for t in (our_text, their_text))
     assert our_text == their_text
 
 
-def test_effects_are_named_alike():
+def test_effect_names():
     def f(lib, xnp, io):
         s = lib.ShapeDtypeStruct((), np.float32)
         effects = [
@@ -244,7 +244,7 @@ def test_effects_are_named_alike():
     assert ours[0] == theirs[0]
 
 
-def test_failures_carry_what_was_raised():
+def test_failures_have_the_original_exception_as_cause():
     def f(lib, xnp, io):
         def fails(x):
             raise KeyError("the key")

@@ -1,4 +1,4 @@
-"""``checkify`` finds what the reference's finds."""
+"""``checkify`` against the reference."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_mapped_errors():
     ],
     ids=["array", "float", "eager", "loose", "mapped while"],
 )
-def test_same_refusals(call):
+def test_same_exceptions(call):
     with pytest.raises(Exception) as theirs:
         call(theirs_checkify, jax)
     with pytest.raises(Exception) as ours:

@@ -77,7 +77,7 @@ def test_dtypes(x, y, preferred):
     )
 
 
-def test_every_pair_of_dtypes_gives_the_same_type():
+def test_types_of_all_dtype_pairs():
     names = (
         "bool int4 int8 int16 int32 int64 uint4 uint8 uint32 uint64 float8_e4m3fn float8_e5m2 "
         "bfloat16 float16 float32 float64 complex64 complex128"
@@ -104,18 +104,18 @@ def test_weak_types():
 
 
 @pytest.mark.parametrize(
-    "given",
+    "setting",
     [
         None, "highest", "default", "tensorfloat32", "bfloat16_3x", ("high", "default"),
         "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6", "F32_F32_F32", "F16_F16_F16",
         "F64_F64_F64", "DEFAULT",
     ],
 )  # fmt: skip
-def test_precision(given):
+def test_precision(setting):
     for dtype in (np.float32, BF16):
         check(
-            lambda a, b: contracting.dot(a, b, precision=given),
-            lambda a, b: lax.dot(a, b, precision=given),
+            lambda a, b: contracting.dot(a, b, precision=setting),
+            lambda a, b: lax.dot(a, b, precision=setting),
             values((3, 4), dtype),
             values((4, 2), dtype, 1),
             batch=False,
@@ -130,7 +130,7 @@ def test_configured_precision(setting):
     assert str(ours) == str(theirs)
 
 
-def test_algorithms_print_alike():
+def test_printed_algorithms():
     x = values((3, 3), np.float32)
     ours = precision.DotAlgorithm(np.float32, np.float32, np.float32)
     theirs = lax.DotAlgorithm(np.float32, np.float32, np.float32)
@@ -166,7 +166,7 @@ def _message(fun, *args, **kwargs):
         ((2, 3, 4), (2, 4, 5), (((0,), (0,)), ((0,), (0,)))),
     ],
 )
-def test_errors_of_dot_general(x, y, numbers):
+def test_dot_general_errors(x, y, numbers):
     x, y = values(x, np.float32), values(y, np.float32)
     assert _message(contracting.dot_general, x, y, numbers) == _message(
         lax.dot_general, x, y, numbers
@@ -183,8 +183,8 @@ def test_other_errors():
     ]
     for ours, theirs, args, kwargs in pairs:
         assert _message(ours, *args, **kwargs) == _message(theirs, *args, **kwargs)
-    for given in ("HIGHEST", 3, ("high",), ("high", "BF16_BF16_F32")):
-        kind, text = _message(contracting.dot, x, x, precision=given)
+    for setting in ("HIGHEST", 3, ("high",), ("high", "BF16_BF16_F32")):
+        kind, text = _message(contracting.dot, x, x, precision=setting)
         assert kind is ValueError and text.startswith("Precision argument must be one of")
     kind, text = _message(contracting.dot, x, x, precision="TF32_TF32_F32")
     assert kind is ValueError and "not supported by dot_general on CPU" in text

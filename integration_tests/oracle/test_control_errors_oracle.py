@@ -1,4 +1,4 @@
-"""Bad input of control flow fails as with the reference, the two types side by side."""
+"""Invalid input of control flow against the reference: both messages show both types."""
 
 from __future__ import annotations
 
@@ -184,5 +184,5 @@ ERRORS = {
 
 @pytest.mark.parametrize("name", ERRORS)
 def test_errors(name):
-    case, wanted, *phrases = ERRORS[name]
-    same_error(case, wanted, tuple(phrases))
+    case, expected, *phrases = ERRORS[name]
+    same_error(case, expected, tuple(phrases))

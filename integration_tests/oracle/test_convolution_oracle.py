@@ -17,7 +17,7 @@ BF16 = ml_dtypes.bfloat16
 
 
 def both(name, *args, **kwargs):
-    """The function of ours and of the reference's with parameters bound."""
+    """The function of both libraries with bound parameters."""
     return (
         lambda x, k: getattr(convolution, name)(x, k, *args, **kwargs),
         lambda x, k: getattr(lax, name)(x, k, *args, **kwargs),
@@ -34,7 +34,7 @@ CASES = [
     ((2, 3, 7), (6, 1, 3), (1,), [(1, 0)], {"feature_group_count": 3, "rhs_dilation": (2,)}),
     ((4, 3, 7), (4, 3, 3), (1,), "VALID", {"batch_group_count": 2}),
     ((6, 2, 5), (3, 2, 2), (2,), [(0, 3)], {"batch_group_count": 3, "lhs_dilation": (2,)}),
-    ((2, 3, 2), (4, 3, 3), (1,), "VALID", {}),  # nothing left
+    ((2, 3, 2), (4, 3, 3), (1,), "VALID", {}),  # empty result
     ((0, 3, 5), (4, 3, 3), (1,), "VALID", {}),
 ]
 
@@ -93,7 +93,7 @@ def test_conv_and_general_padding():
 
 
 @pytest.mark.parametrize("stride, width", [(s, w) for s in (1, 2, 3) for w in (1, 2, 3, 4)])
-def test_paddings_of_transposed_convolutions(stride, width):
+def test_transposed_convolution_padding(stride, width):
     x, k = values((2, 6, 3), F), values((width, 3, 4), F, 1)
     for padding, consistent in (("SAME", False), ("VALID", False), (((1, 2),), False),
                                 (((0, 0),), True)):  # fmt: skip
@@ -163,15 +163,17 @@ X, K = (2, 3, 8, 9), (4, 3, 3, 2)
 )
 def test_errors(x, k, strides, padding, options):
     x, k = values(x, F), values(k, F)
-    found = []
+    results = []
     for fun in both("conv_general_dilated", strides, padding, **options):
         with pytest.raises(Exception) as e:
             fun(x, k)
-        found.append((e.type, str(e.value).replace("np.int64(8)", "8").replace("np.int64(9)", "9")))
-    assert found[0] == found[1]
+        results.append(
+            (e.type, str(e.value).replace("np.int64(8)", "8").replace("np.int64(9)", "9"))
+        )
+    assert results[0] == results[1]
 
 
-def test_refusals_of_our_own():
+def test_additional_errors():
     x, k = values(X, F), values(K, F)
     with pytest.raises(TypeError, match="strictly positive"):
         convolution.conv_general_dilated(x, k, (0, 1), "VALID")

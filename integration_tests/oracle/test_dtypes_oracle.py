@@ -1,4 +1,4 @@
-"""The promotion lattice and the classes of dtypes, compared with the real jax in this process."""
+"""The promotion lattice and the dtype classes compared with the real jax in this process."""
 
 import itertools
 import random
@@ -17,7 +17,7 @@ WEAK_SCALARS = (1, 1.0, 1j)
 
 
 def outcome(fun, *args, **kwargs):
-    """What a call returns, or the class of what it raises."""
+    """The result of a call, or the class of its exception."""
     try:
         return fun(*args, **kwargs)
     except (TypeError, ValueError) as error:
@@ -25,7 +25,7 @@ def outcome(fun, *args, **kwargs):
 
 
 def available(x64):
-    """The dtypes that jax knows too, the 64-bit ones only where they are enabled."""
+    """The dtypes that jax also has; 64-bit dtypes only if enabled."""
     known = [d for d in dtypes.all_dtypes if hasattr(jax.numpy, d.name)]
     return [d for d in known if x64 or d not in dtypes.wide_dtypes]
 

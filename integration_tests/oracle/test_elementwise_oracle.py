@@ -1,4 +1,4 @@
-"""Elementwise functions against the real jax: values, derivatives, batches, programs, errors."""
+"""Elementwise functions against the real jax: values, derivatives, batches, jaxprs, errors."""
 
 import itertools
 import warnings
@@ -35,7 +35,7 @@ PAGES = (
 
 
 class ours:
-    """The functions of all pages."""
+    """The functions of all modules."""
 
 
 for page in PAGES:
@@ -55,12 +55,12 @@ INSIDE = [-0.9, -0.5, -0.2, 0.1, 0.4, 0.8]
 
 
 def each(names, where):
-    """One program of many functions."""
+    """One jitted function that calls many functions."""
     return lambda *args: [getattr(where, n)(*args) for n in names]
 
 
 def compare(names, make, *args, rtol=None):
-    """Compare what ``make`` makes of the functions of ours and of theirs, one by one."""
+    """Compare the results of ``make`` for the functions of both libraries, one by one."""
     mine = px.jit(make(px, each(names, ours)))(*args)
     reference = jax.jit(make(jax, each(names, theirs)))(*args)
     parts = (jax.tree.leaves(mine), jax.tree.leaves(reference))
@@ -86,17 +86,17 @@ def second(api, fun):
 
 
 def backward_of(names):
-    """Each function's cotangents."""
+    """Cotangents of each function."""
 
     def make(api, _):
         where = ours if api is px else theirs
 
         def call(*args):
-            found = []
+            results = []
             for n in names:
                 out, pull = api.vjp(getattr(where, n), *args[:-1])
-                found.append(pull(args[-1].astype(out.dtype) if hasattr(out, "dtype") else 0))
-            return found
+                results.append(pull(args[-1].astype(out.dtype) if hasattr(out, "dtype") else 0))
+            return results
 
         return call
 
@@ -112,7 +112,7 @@ def test_values_of_floats(dtype):
 
 
 def test_values_of_complex_numbers():
-    parts = [0.3, -1.2, 0.0, 2.0]  # the reference loses the signs of parts that are -0.0
+    parts = [0.3, -1.2, 0.0, 2.0]  # the reference loses the sign of -0.0 parts
     z = np.array([complex(a, b) for a in parts for b in parts], np.complex64)
     compare([*INEXACT, *COMPLEX], value, z, rtol=2e-5)
 
@@ -271,7 +271,7 @@ DIMS = [(0, 0), (0, 1), (1, 0), (None, 0), (1, None)]
 
 @pytest.mark.parametrize("dims", DIMS)
 @pytest.mark.parametrize("shapes", [((3,), (3,)), ((3,), ()), ((), (3,)), ((2, 1), (1, 3))])
-def test_batches_of_two_operands(shapes, dims):
+def test_batching_of_two_operands(shapes, dims):
     args, axes = [], []
     for s, d in zip(shapes, dims):
         d = None if d is None else min(d, len(s))
@@ -294,7 +294,7 @@ def test_select_n(n, scalar):
 
 
 @pytest.mark.parametrize("axes", list(itertools.product((0, 1, None), (0, 1, None), (0, None))))
-def test_batches_of_select(axes):
+def test_select_batching(axes):
     if all(a is None for a in axes):
         return
     rng = np.random.default_rng(0)
@@ -357,7 +357,7 @@ def test_conversions(old):
         same(a, b, f"{old} -> {d}", 0)
 
 
-def test_conversion_of_weak_values_and_its_derivatives():
+def test_conversion_of_weakly_typed_values():
     same(ours.convert_element_type(1.5, float), theirs.convert_element_type(1.5, float))
     same(ours.convert_element_type(3, "bfloat16"), theirs.convert_element_type(3, "bfloat16"))
     x, z = np.linspace(0, 2, 4).astype("f"), np.array([1 + 2j, 3 - 1j, 0, 1j], np.complex64)
@@ -380,7 +380,7 @@ def test_bitcasts(old, shape, new):
     for axis in range(len(shape) + 1):
         y = np.stack([x, x[::-1] if shape else x], axis)
         mine = px.vmap(lambda v: ours.bitcast_convert_type(v, new), axis)(y)
-        # The reference does not map the last axis of what becomes wider.
+        # The reference does not map the last axis of a conversion to a wider dtype.
         reference = jax.vmap(lambda v: theirs.bitcast_convert_type(v, new))
         same(mine, reference(np.moveaxis(y, axis, 0)))
 
@@ -394,11 +394,11 @@ def test_reduced_precision():
         same(px.vjp(f, x)[1](x), jax.vjp(g, x)[1](x))
 
 
-# Programs and types
+# Jaxprs and types
 
 
 @pytest.mark.parametrize("name", INEXACT + FLOAT)
-def test_programs_of_one_operand(name):
+def test_jaxprs_of_one_operand(name):
     x = np.array(INSIDE, np.float32)
     f, g = getattr(ours, name), getattr(theirs, name)
     same_text(px.make_jaxpr(f)(x), jax.make_jaxpr(g)(x))
@@ -412,7 +412,7 @@ def test_programs_of_one_operand(name):
 
 
 @pytest.mark.parametrize("name", REAL2)
-def test_programs_of_two_operands(name):
+def test_jaxprs_of_two_operands(name):
     x = np.array(INSIDE, np.float32)
     f, g = getattr(ours, name), getattr(theirs, name)
     for args in ((x, x), (x, np.float32(1))):

@@ -66,7 +66,7 @@ def exported(side, name):
 
 
 def described(e, weak=True):
-    """The fields as text, where the libraries should agree."""
+    """The fields on which the libraries should agree, as text."""
     fields = {
         n: str(getattr(e, n))
         for n in ("fun_name", "in_tree", "out_tree", "nr_devices", "platforms", "ordered_effects",
@@ -96,7 +96,7 @@ def same(ours, theirs):
 def test_fields(name):
     ours, theirs = (described(exported(s, name)) for s in BOTH)
     assert ours == theirs
-    # The reference's bytes do not say which types are weak.
+    # The reference's format does not store weak types.
     ours, theirs = (
         described(s.x.deserialize(exported(s, name).serialize()), weak=False) for s in BOTH
     )
@@ -108,8 +108,8 @@ def test_values(name):
     _, args, options = FUNCTIONS[name]
     static = options.get("jit", {}).get("static_argnums")
     args = args if static is None else args[:static]
-    found = [exported(s, name).call(*args, **options.get("kwargs", {})) for s in BOTH]
-    same(*map(values, found))
+    results = [exported(s, name).call(*args, **options.get("kwargs", {})) for s in BOTH]
+    same(*map(values, results))
 
 
 @pytest.mark.parametrize(
@@ -134,29 +134,29 @@ def test_derivatives(name):
 
 
 @pytest.mark.parametrize("order", [0, 1, 2])
-def test_orders_of_derivatives(order):
-    found = []
+def test_derivative_orders(order):
+    results = []
     for s in BOTH:
         e = s.x.deserialize(exported(s, "integers").serialize(vjp_order=order))
         chain = []
         while e.has_vjp():
             e = e.vjp()
             chain.append((len(e.in_avals), len(e.out_avals)))
-        found.append(chain)
-    assert found[0] == found[1] and len(found[0]) == order
+        results.append(chain)
+    assert results[0] == results[1] and len(results[0]) == order
 
 
-def test_gradients_of_calls():
+def test_gradients_through_calls():
     for grads in (1, 2):
-        found = []
+        results = []
         for s in BOTH:
             e = exported(s, "tree")
             f = lambda x, e=e: (e.call(x, {"k": 2.0})["a"] ** 2).sum()
             for _ in range(grads):
                 g = s.lib.grad(f)
                 f = lambda x, g=g: g(x).sum()
-            found.append([np.asarray(g(X)), np.asarray(s.jit(g)(X))])
-        same(*found)
+            results.append([np.asarray(g(X)), np.asarray(s.jit(g)(X))])
+        same(*results)
 
 
 def error_of(f):
@@ -186,7 +186,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_errors_of_calls(name):
+def test_call_errors(name):
     ours, theirs = (error_of(lambda s=s: CALLS[name](s, exported(s, "tree"))) for s in BOTH)
     assert theirs is not None and isinstance(ours, type(theirs)), (ours, theirs)
     for fragment in ("Shape mismatch for args[0].shape[0]", "Rank mismatch for args[0]",
@@ -228,7 +228,7 @@ EXPORTS = {
 
 
 @pytest.mark.parametrize("name", EXPORTS)
-def test_errors_of_exports(name):
+def test_export_errors(name):
     ours, theirs = (error_of(lambda s=s: EXPORTS[name](s)) for s in BOTH)
     assert theirs is not None and isinstance(ours, type(theirs)), (ours, theirs)
 
@@ -252,19 +252,19 @@ def test_checks():
     "tree", [(X, [X, None, ()]), {"b": X, "a": {}}, collections.OrderedDict(z=X, a=X), Q(X, X)]
 )
 def test_trees(tree):
-    found = []
+    results = []
     for s in BOTH:
         try:
             s.x.register_namedtuple_serialization(Q, serialized_name="oracle.Q")
         except ValueError as e:
             assert "Duplicate serialization registration" in str(e)
         e = s.x.deserialize(s.export(lambda s: lambda t: t, tree).serialize())
-        found.append((str(e.in_tree), str(e.out_tree), values(e.call(tree))))
-    assert found[0][:2] == found[1][:2]
-    same(found[0][2], found[1][2])
+        results.append((str(e.in_tree), str(e.out_tree), values(e.call(tree))))
+    assert results[0][:2] == results[1][:2]
+    same(results[0][2], results[1][2])
 
 
-def test_values_of_the_module():
+def test_module_values():
     for s in BOTH:
         least, most = (
             s.x.minimum_supported_calling_convention_version,
@@ -274,22 +274,22 @@ def test_values_of_the_module():
 
 
 @pytest.mark.parametrize("name", ["several", "dependent"])
-def test_modules_for_several_platforms_begin_alike(name):
-    """Both take an i32 before the arguments."""
+def test_multi_platform_module_signature(name):
+    """Both modules take an i32 before the arguments."""
     for s in BOTH:
         text = exported(s, name).mlir_module()
         assert "@main(%arg0: tensor<i32>" in text and '"_platform_index"' in text
 
 
 def test_nested():
-    found = []
+    results = []
     for s in BOTH:
         inner = exported(s, "dependent")
         outer = s.export(lambda s: lambda x: 2 * inner.call(x), X)  # noqa: B023
         again = s.x.deserialize(outer.serialize(vjp_order=1))
         g = s.lib.grad(lambda x: again.call(x).sum())  # noqa: B023
-        found.append([np.asarray(again.call(X)), np.asarray(g(X))])
-    same(*found)
+        results.append([np.asarray(again.call(X)), np.asarray(g(X))])
+    same(*results)
 
 
 def test_keys():
@@ -316,7 +316,7 @@ SYMBOLIC = {
 @pytest.mark.parametrize("name", SYMBOLIC)
 def test_symbolic_shapes(name):
     f, spec, shapes = SYMBOLIC[name]
-    found = []
+    results = []
     for s in BOTH:
         args = s.x.symbolic_args_specs((np.zeros(shapes[0], np.float32),), spec)
         e = s.export(f, *args)
@@ -325,14 +325,14 @@ def test_symbolic_shapes(name):
         outs = [np.asarray(e.call(np.ones(shape, np.float32))) for shape in shapes]
         g = s.lib.grad(lambda x: e.call(x).sum())  # noqa: B023
         grads = [np.asarray(g(np.ones(shape, np.float32))) for shape in shapes]
-        found.append((texts, e.uses_global_constants, outs, grads))
-    assert found[0][:2] == found[1][:2]
-    same(found[0][2], found[1][2])
-    same(found[0][3], found[1][3])
+        results.append((texts, e.uses_global_constants, outs, grads))
+    assert results[0][:2] == results[1][:2]
+    same(results[0][2], results[1][2])
+    same(results[0][3], results[1][3])
 
 
 @pytest.mark.parametrize("shape", [(1, 4), (4, 3), (4,), (4, 4, 4), (3, 0)])
-def test_shapes_that_do_not_fit(shape):
+def test_shape_mismatches(shape):
     errors = []
     for s in BOTH:
         b, h = s.x.symbolic_shape("b, 2*h", constraints=["b >= 2"])

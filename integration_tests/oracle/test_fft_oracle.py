@@ -26,7 +26,7 @@ def kinds(kind):
 
 @pytest.mark.parametrize("kind, shape, lengths", CASES)
 def test_transforms(kind, shape, lengths):
-    """Values, both derivatives and batches; the reference's programs call a function of its own."""
+    """Values, both derivatives and batches; the reference's jaxprs call a function of their own."""
     mine, reference = kinds(kind)
     x = values(shape, np.float32 if kind == "RFFT" else np.complex64)
     check(
@@ -49,14 +49,14 @@ def test_dtypes(kind, dtype):
         try:
             expected = theirs.fft(x, kind.lower(), (n,))
         except ValueError as e:
-            with pytest.raises(ValueError) as found:
+            with pytest.raises(ValueError) as actual:
                 fft(x, kind.lower(), (n,))
-            assert str(found.value) == str(e)
+            assert str(actual.value) == str(e)
         else:
             same(fft(x, kind.lower(), (n,)), expected, rtol=1e-5)
 
 
-def test_weak_and_scalar_operands():
+def test_weakly_typed_and_scalar_operands():
     same(fft(1j, "FFT", ()), theirs.fft(1j, "FFT", ()))
     x = np.ones((2, 3), np.float32)
     same(fft(x, "RFFT", ()), theirs.fft(x, "RFFT", ()))
@@ -77,12 +77,12 @@ def test_errors(kind, shape, lengths):
     x = np.ones(shape, np.float32)
     with pytest.raises((TypeError, ValueError)) as expected:
         theirs.fft(x, kind, lengths)
-    with pytest.raises(expected.type) as found:
+    with pytest.raises(expected.type) as actual:
         fft(x, kind, lengths)
-    assert str(found.value) == str(expected.value)
+    assert str(actual.value) == str(expected.value)
 
 
-def test_primitive_of_programs():
+def test_primitive_in_jaxprs():
     x = np.ones((2, 4), np.complex64)
     mine = px.make_jaxpr(lambda x: fft(x, "FFT", (4,)))(x)
     reference = jax.make_jaxpr(lambda x: theirs.fft(x, "FFT", (4,)))(x).eqns[0].params["jaxpr"]
@@ -121,7 +121,7 @@ def test_top_elements(mine, reference, axis, aggregate):
     (5000, 1, 0.95, -1), (5000, 16, 0.99, -1), (10000, 16, 0.99, 40000), (300, 3, 0.5, -1),
     (5000, 3, 1.0, -1),
 ])  # fmt: skip
-def test_numbers_of_bins(n, k, recall, override):
+def test_bin_counts(n, k, recall, override):
     options = {
         "k": k, "recall_target": recall, "reduction_input_size_override": override,
         "aggregate_to_topk": False,
@@ -133,10 +133,10 @@ def test_numbers_of_bins(n, k, recall, override):
 
 
 @pytest.mark.parametrize("options", [{"k": 0}, {"k": 5}, {"k": -1}])
-def test_errors_of_top_elements(options):
+def test_top_k_errors(options):
     x = np.ones(3, np.float32)
     with pytest.raises(ValueError) as expected:
         theirs.approx_max_k(x, **options)
-    with pytest.raises(ValueError) as found:
+    with pytest.raises(ValueError) as actual:
         approx_max_k(x, **options)
-    assert str(found.value) == str(expected.value)
+    assert str(actual.value) == str(expected.value)

@@ -105,8 +105,8 @@ KINDS = ["scatter", "scatter_add", "scatter_sub", "scatter_mul", "scatter_min", 
 
 def scattering(L, kind, numbers, **options):
     def run(x, i, u):
-        found = L.ScatterDimensionNumbers(*numbers)
-        return getattr(L, kind)(x, i, u, found, **options)
+        dnums = L.ScatterDimensionNumbers(*numbers)
+        return getattr(L, kind)(x, i, u, dnums, **options)
 
     return run
 
@@ -256,7 +256,7 @@ def test_modes():
     assert repr(numbers) == repr(theirs.GatherDimensionNumbers((1,), (0,), (0,)))
 
 
-def test_two_levels_of_batching():
+def test_nested_batching():
     x, i, numbers, sizes = LAYOUTS["rows"]
     u = updates_for(x, i, numbers, sizes)
     xs, us = np.stack([x, -x]), np.stack([u, u * 2, u * 3])

@@ -1,4 +1,4 @@
-"""Taylor mode against the reference, where it has rules."""
+"""Taylor mode against the reference, for the functions that it supports."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ UNARY = (
 
 
 def both(ours, theirs, primals, series, **options):
-    y, found = jet(ours, primals, series, **options)
-    wanted, expected = reference.jet(theirs, primals, series, **options)
-    np.testing.assert_allclose(y, wanted, rtol=1e-6)
-    assert len(found) == len(expected)
-    for f, e in zip(found, expected):
+    y, series_out = jet(ours, primals, series, **options)
+    expected_value, expected = reference.jet(theirs, primals, series, **options)
+    np.testing.assert_allclose(y, expected_value, rtol=1e-6)
+    assert len(series_out) == len(expected)
+    for f, e in zip(series_out, expected):
         e = np.asarray(e)
         assert f.dtype == e.dtype
         np.testing.assert_allclose(f, e, rtol=2e-4, atol=2e-4 * max(1, np.abs(e).max()))
@@ -60,11 +60,11 @@ def program(L):
     return f
 
 
-def test_a_program():
+def test_network():
     both(program(lax), program(jax.lax), (X, X + 0.5), ([V, W, Z], [W, Z, V]))
 
 
-def test_a_convolution():
+def test_convolution():
     x, k = X[None, None], np.ones((1, 1, 1, 2), F32)
 
     def f(L):
@@ -73,7 +73,7 @@ def test_a_convolution():
     both(f(lax), f(jax.lax), (x, k), ([V[None, None], Z[None, None]], [2 * k, k]))
 
 
-def test_trees_of_results():
+def test_pytree_results():
     def f(L):
         return lambda x: {"a": L.sin(x), "b": (x, L.exp(x))}
 
@@ -86,7 +86,7 @@ def test_trees_of_results():
     ("primals", "series"),
     [((0.5, 1.0), ([1.0, 0.0], [1.0])), ((0.5,), (1.0,)), (0.5, [1.0]), ((3,), ([1.0],))],
 )
-def test_classes_of_errors(primals, series):
+def test_error_classes(primals, series):
     kinds = []
     for J, mul in ((jet, lax.mul), (reference.jet, jax.lax.mul)):
         with pytest.raises((TypeError, ValueError)) as caught:

@@ -1,4 +1,6 @@
-"""Barriers, composites, stacks, patches, sinks, guards and more against the reference."""
+"""Barriers, composites, stacks, patches, sinks, guards and other functions against the
+reference.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ def test_stacks(axis):
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
 def test_unstacks(axis):
-    # Cotangents of slices that are not read are literals there, which shows in printed programs.
+    # Cotangents of unused slices are literals there, so printed jaxprs differ.
     check(
         lambda x: stacking.unstack(x, axis), lambda x: jax.lax.unstack(x, axis), X23, backward=False
     )
@@ -58,7 +60,7 @@ BAD_STACKS = {
 
 
 @pytest.mark.parametrize("case", BAD_STACKS)
-def test_bad_stacks(case):
+def test_invalid_stacks(case):
     same_error(
         lambda J: BAD_STACKS[case](stacking if J is OURS else J.lax), ValueError,
         ("Got (2,), (1,)",) if case == "shapes" else ("is out of bounds for array of dimension",),
@@ -84,7 +86,7 @@ ATTRIBUTES = [
 
 
 @pytest.mark.parametrize("attributes", ATTRIBUTES, ids=str)
-def test_composites_lower_alike(attributes):
+def test_lowering_of_composites(attributes):
     texts = []
     for library, make in ((px, composite), (jax, jax.lax.composite)):
         f = make(tangent(library.lax), "my.tangent", version=3)
@@ -167,7 +169,7 @@ def test_dtype(value):
 @pytest.mark.parametrize(
     ("value", "error"), [([1], TypeError), ("foo", TypeError), (None, ValueError)]
 )
-def test_no_dtype(value, error):
+def test_invalid_dtype(value, error):
     for f in (shape_dtype.dtype, jax.lax.dtype):
         with pytest.raises(error):
             f(value)
@@ -191,21 +193,21 @@ def test_top_k_is_a_list():
 
 
 @pytest.mark.parametrize("preset", [p.name for p in jax.lax.DotAlgorithmPreset])
-def test_products_by_algorithms(preset):
+def test_dot_algorithms(preset):
     for dtype in (F32, np.float16, ml_dtypes.bfloat16, np.int32, ml_dtypes.float8_e4m3fn):
         x = np.array([[1, 2.5], [3, 4]]).astype(dtype)
         for preferred in (None, F32, np.float16):
-            found = []
+            results = []
             for L in (lax, jax.lax):
                 try:
                     out = L.dot_general(
                         x, x, (((1,), (0,)), ((), ())), precision=L.DotAlgorithmPreset[preset],
                         preferred_element_type=preferred,
                     )  # fmt: skip
-                    found.append((out.dtype, np.asarray(out).astype(F32).tolist()))
+                    results.append((out.dtype, np.asarray(out).astype(F32).tolist()))
                 except Exception as e:
-                    found.append(type(e))
-            assert found[0] == found[1], (dtype, preferred, found)
+                    results.append(type(e))
+            assert results[0] == results[1], (dtype, preferred, results)
 
 
 SUMS = [np.bool_, np.int8, np.int32, np.uint8, np.uint32, np.float16, ml_dtypes.bfloat16, F32,
@@ -213,20 +215,20 @@ SUMS = [np.bool_, np.int8, np.int32, np.uint8, np.uint32, np.float16, ml_dtypes.
 
 
 @pytest.mark.parametrize("dtype", SUMS)
-def test_preferred_dtypes_that_are_refused(dtype):
+def test_invalid_preferred_dtypes(dtype):
     x, image, kernel = np.ones((2, 2), dtype), np.ones((1, 1, 3), dtype), np.ones((1, 1, 2), dtype)
     for preferred in SUMS:
         for call in (
             lambda L, p=preferred: L.dot(x, x, preferred_element_type=p),
             lambda L, p=preferred: L.conv(image, kernel, (1,), "VALID", preferred_element_type=p),
         ):
-            found = []
+            results = []
             for L in (lax, jax.lax):
                 try:
-                    found.append(call(L).dtype)
+                    results.append(call(L).dtype)
                 except TypeError as e:
-                    found.append(str(e).split(",")[0].split(". ")[0][:60])
-            assert found[0] == found[1], (preferred, found)
+                    results.append(str(e).split(",")[0].split(". ")[0][:60])
+            assert results[0] == results[1], (preferred, results)
 
 
 def test_reductions_of_several_operands():
@@ -241,14 +243,14 @@ def test_reductions_of_several_operands():
     check(arg_max(lax), arg_max(jax.lax), x, k, diff=False, text=False)
 
 
-def test_reductions_of_no_axes():
+def test_reductions_over_no_axes():
     for fun in ("add", "mul", "max"):
         f = lambda L, fun=fun: lambda x: L.reduce(x, F32(2), getattr(L, fun), ())
         same(f(lax)(X23), f(jax.lax)(X23))
         same(px.jvp(f(lax), (X23,), (X23,)), jax.jvp(f(jax.lax), (X23,), (X23,)))
 
 
-def test_rounded_values_have_rounded_tangents():
+def test_reduce_precision_tangents():
     f = lambda L: lambda x: L.reduce_precision(x, 5, 3)
     check(f(lax), f(jax.lax), values((3,), F32))
 
@@ -291,7 +293,7 @@ def test_transfer_guards(name, level):
 
 
 @pytest.mark.parametrize("option", ["no_tracing", "no_execution"])
-def test_refused_steps(option):
+def test_invalid_strides(option):
     def case(J):
         library = px if J is OURS else jax
         with getattr(library, option)(True):
@@ -311,11 +313,11 @@ def test_user_contexts():
             traced.append(context.value)
             return x + context.value
 
-        found = [f(1.0)]
+        results = [f(1.0)]
         for value in (5, 5, 3):
             with context(value):
-                found.append(f(1.0))
-        return found, len(traced)
+                results.append(f(1.0))
+        return results, len(traced)
 
     same_results(case)
 
@@ -323,12 +325,12 @@ def test_user_contexts():
 def test_inline():
     assert [(m.name, m.value) for m in px.Inline] == [(m.name, m.value) for m in jax.Inline]
     for ours, theirs in zip(px.Inline, jax.Inline):
-        found = []
+        results = []
         for library, how in ((px, ours), (jax, theirs)):
             f = library.jit(lambda x, lib=library, how=how: lib.jit(lambda x: x + 1, inline=how)(x))
             text = f.lower(1.0).as_text()
-            found.append(("call @" in text, re.findall(r"inlineable = \"\w+\"", text)))
-        assert found[0] == found[1]
+            results.append(("call @" in text, re.findall(r"inlineable = \"\w+\"", text)))
+        assert results[0] == results[1]
 
 
 @pytest.mark.parametrize("args", [(1, 2), (3,), (None, 2), (None,), (1, 2, 4)], ids=str)

@@ -1,4 +1,4 @@
-"""Layouts and kinds of memory as the reference's: values, formats, programs, errors."""
+"""Layouts and memory kinds against the reference: values, formats, jaxprs, errors."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def orders(formats: Any) -> list[Any]:
 
 
 def agree(f: Any) -> None:
-    """Values are the same, with their dtypes, and so are orders, kinds and texts."""
+    """Assert equal values, dtypes, orders, kinds and texts."""
     ours, theirs = f(OURS), f(THEIRS)
     ours, theirs = (x if isinstance(x, tuple) else (x,) for x in (ours, theirs))
     assert len(ours) == len(theirs)
@@ -156,7 +156,7 @@ def chosen(s: Any) -> Any:
     return orders(c.input_formats[0]), order(c(x)) == c.output_formats.layout.major_to_minor, c(x)
 
 
-def told(s: Any) -> Any:
+def explicit(s: Any) -> Any:
     c = s.px.jit(lambda x, y: (x + y, x), out_shardings=(s.fmt(1, 0), None)).lower(A, A).compile()
     return orders(c.input_formats[0]), orders(c.output_formats), *c(A, A)
 
@@ -167,7 +167,7 @@ def of_types(s: Any) -> Any:
     return orders(c.input_formats[0]), c(s.columns(A))
 
 
-AHEAD = {"chosen": chosen, "told": told, "of types": of_types}
+AHEAD = {"chosen": chosen, "explicit": explicit, "of types": of_types}
 
 MEMORY = {
     "usual": lambda s: (s.px.device_put(A).sharding.memory_kind, s.here.memory_kind),
@@ -206,7 +206,7 @@ def test_ahead_of_time(name):
 
 
 @pytest.mark.parametrize("name", MEMORY)
-def test_kinds_of_memory(name):
+def test_memory_kinds(name):
     agree(MEMORY[name])
 
 
@@ -224,7 +224,7 @@ def dots_policy(s: Any) -> Any:
 @pytest.mark.parametrize("policy", [names_policy, dots_policy])
 @pytest.mark.parametrize("looped", [False, True])
 def test_offloading(policy, looped):
-    """What is moved, where to, and the derivatives."""
+    """Offloaded values, their destination, and the derivatives."""
 
     def of(s):
         def layer(x, _):
@@ -269,7 +269,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refusals(name):
+def test_errors(name):
     raised = []
     for s in (OURS, THEIRS):
         try:

@@ -1,4 +1,4 @@
-"""Linear algebra against the reference: values, types, programs, derivatives, errors."""
+"""Linear algebra against the reference: values, types, jaxprs, derivatives, errors."""
 
 import warnings
 from functools import partial
@@ -55,7 +55,7 @@ def _operand(name, shape, dtype, seed=0):
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("dtype", [np.float32, np.complex64])
-def test_squares(call, dtype):
+def test_square_matrices(call, dtype):
     name = call.split()[0]
     f, g = _sides(call)
     for shape in ((3, 3), (2, 2, 2)):
@@ -83,11 +83,11 @@ def test_squares(call, dtype):
 
 @pytest.mark.parametrize("call", ["lu", "qr", "qr thin", "svd", "svd thin", "svd values"])
 @pytest.mark.parametrize("shape", [(4, 2), (2, 3), (2, 3, 2), (0, 2), (2, 0), (0, 2, 3)])
-def test_oblongs(call, shape):
+def test_rectangular_matrices(call, shape):
     f, g = _sides(call)
     x, t = values(shape, np.float32), values(shape, np.float32, 1)
     same(f(x), g(x), "value", 2e-4)
-    if call != "svd":  # the reference has no derivative of the complements
+    if call != "svd":  # the reference has no derivative of the orthogonal complements
         same(px.jvp(f, (x,), (t,)), jax.jvp(g, (x,), (t,)), "jvp", 2e-3)
 
 
@@ -103,8 +103,8 @@ def test_failures(call):
 def test_weak_types(call):
     f, g = _sides(call)
     ours_in, theirs_in = px.lax.full((2, 2), 2.0), jax.lax.full((2, 2), 2.0)
-    found, expected = px.eval_shape(f, ours_in), jax.eval_shape(g, theirs_in)
-    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+    actual, expected = px.eval_shape(f, ours_in), jax.eval_shape(g, theirs_in)
+    for a, b in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
         assert (a.shape, a.dtype, a.weak_type) == (b.shape, b.dtype, b.weak_type)
 
 
@@ -244,8 +244,8 @@ def test_errors(name, args, kwargs):
 
 @pytest.mark.parametrize("name", ["cholesky", "lu", "qr", "eigh", "eig", "svd", "schur"])
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
-def test_dtypes_that_are_refused(name, dtype):
-    """But for the order in which the reference lists what it accepts."""
+def test_invalid_dtypes(name, dtype):
+    """Messages match, except for the order in which the reference lists the accepted dtypes."""
     (kind, text), (their_kind, their_text) = (
         _error(getattr(side, name), X.astype(dtype)) for side in (ours, theirs)
     )

@@ -1,4 +1,4 @@
-"""Events and profiles: names, signatures and errors of the reference."""
+"""Monitoring events and profiles: names, signatures and errors of the reference."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def public(module):
     return {n for n in dir(module) if not n.startswith("_")}
 
 
-def test_all_names_are_there():
+def test_all_names_exist():
     assert public(reference_monitoring) <= public(monitoring)
     assert public(reference_profiler) <= public(profiler)
 
@@ -31,21 +31,21 @@ def test_all_names_are_there():
 def test_parameters(name):
     theirs, ours = (getattr(m, name, None) or getattr(p, name) for m, p in SIDES)
     if not inspect.isfunction(theirs) and name != "ProfileSession":
-        return  # of a class of jaxlib
-    wanted = [(p.name, p.kind, p.default) for p in inspect.signature(theirs).parameters.values()]
-    found = [(p.name, p.kind, p.default) for p in inspect.signature(ours).parameters.values()]
-    assert found == wanted
+        return  # a class of jaxlib
+    expected = [(p.name, p.kind, p.default) for p in inspect.signature(theirs).parameters.values()]
+    results = [(p.name, p.kind, p.default) for p in inspect.signature(ours).parameters.values()]
+    assert results == expected
 
 
 @pytest.mark.parametrize("sort", ["scalar", "event_duration_secs", "event_time_span"])
-def test_the_same_events_of_a_compilation(sort):
+def test_compilation_events(sort):
     said = []
     for J, m in ((jax, reference_monitoring), (px, monitoring)):
-        told: list = []
+        events: list = []
 
-        def listener(event, *values, told=told, **about):
+        def listener(event, *values, events=events, **about):
             if event.startswith(CORE):
-                told.append((event, about))
+                events.append((event, about))
 
         x = J.device_put(np.ones(5, np.float32))
         number = float(np.random.default_rng().random())
@@ -58,11 +58,11 @@ def test_the_same_events_of_a_compilation(sort):
             J.jit(fun)(x)
         finally:
             m.clear_event_listeners()
-        said.append(told)
+        said.append(events)
     assert said[0] == said[1]
 
 
-def test_errors_of_sessions(tmp_path):
+def test_session_errors(tmp_path):
     said = []
     for _, p in SIDES:
         errors = []
@@ -81,7 +81,7 @@ def test_errors_of_sessions(tmp_path):
     assert said[0] == said[1]
 
 
-def test_the_same_options():
+def test_options():
     theirs, ours = reference_profiler.ProfileOptions(), profiler.ProfileOptions()
     for name in public(theirs):
         assert getattr(theirs, name) == getattr(ours, name)

@@ -1,7 +1,7 @@
-"""Sampled nests of transformations give what the reference gives: values, dtypes, weak types.
+"""Sampled nests of transformations against the reference: values, dtypes, weak types.
 
 Each case composes a base function with a few transformations, drawn with a fixed seed. Every
-transformation here turns a function of one array into another, so that any order is possible.
+transformation here maps a function of one array to another, so that any order is possible.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ OURS = types.SimpleNamespace(jx=primax, np=primax.numpy, lax=primax.lax)
 
 Function = Callable[[Any], Any]
 
-# Nests whose result only differs in weakness. The reference gives derivatives with respect to weak
-# scalars weakly or strongly typed depending on how its rules were combined: a product of a strong
-# and a weak tangent may be marked weak there. Values and dtypes are compared all the same.
+# Nests whose results differ only in weak types. The reference's derivatives with respect to weak
+# scalars are weakly or strongly typed, depending on the order of its rules: a product of a strong
+# and a weak tangent may be weak there. Values and dtypes are still compared.
 WEAKNESS_DIFFERS = {163, 286}
 
 
@@ -236,7 +236,7 @@ def sample(seed: int) -> tuple[Any, list[Any], Any]:
     depth = draw.choice([1, 2, 2, 3, 3, 4])
     base = draw.choice([*BASES, custom_backward])
     pool = REVERSE_ONLY if base is custom_backward else TRANSFORMATIONS
-    # Only once: the size of a Jacobian grows with every further one.
+    # At most one, because the sizes of nested Jacobians multiply.
     chosen, big = [], 0
     while len(chosen) < depth:
         t = draw.choice(pool)

@@ -1,5 +1,8 @@
-"""Neural-network functions against the reference: the cases of the wheel's tests, their derivatives
-to the second order, all dtypes, initializers bit for bit, layers and optimizers."""
+"""Neural-network functions against the reference.
+
+The wheel's test cases with first and second derivatives, all dtypes, initializers bit for bit,
+layers and optimizers.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ def quiet() -> Iterator[None]:
 
 
 def parted(case: Case, module: Any, args: list[Any]) -> tuple[Any, list[Any]]:
-    """The case as a function of its floats, and those."""
+    """Split a case into a function of its floats, and the floats."""
     spots, fun = case.floating(), case.on(module)
 
     def run(*some: Any) -> Any:
@@ -62,7 +65,7 @@ SMOOTH = [c for c in CASES if c.order and c.floating() and not c.gradient_differ
 
 
 def _gradients(module: Any, fun: Any, some: list[Any], order: int) -> Any:
-    """Pullbacks of fixed cotangents, and their own derivatives along fixed directions."""
+    """Pullbacks of fixed cotangents, and their derivatives along fixed directions."""
     rng = np.random.default_rng(1)
 
     def drawn(x: Any) -> Any:
@@ -86,16 +89,16 @@ def test_derivatives(case: Case) -> None:
     args = case.draw()
     ours, some = parted(case, pnn, args)
     theirs, _ = parted(case, jax.nn, args)
-    found = _gradients(px, ours, some, case.order)
+    actual = _gradients(px, ours, some, case.order)
     expected = _gradients(jax, theirs, some, case.order)
-    found, expected = (jax.tree.map(np.asarray, jax.tree.leaves(x)) for x in (found, expected))
-    assert len(found) == len(expected)
-    for a, b in zip(found, expected):
+    actual, expected = (jax.tree.map(np.asarray, jax.tree.leaves(x)) for x in (actual, expected))
+    assert len(actual) == len(expected)
+    for a, b in zip(actual, expected):
         assert (a.shape, a.dtype) == (b.shape, b.dtype), case
         np.testing.assert_allclose(a, b, 2e-4, 1e-4 * max(1.0, np.abs(b).max(initial=0.0)))
 
 
-# Kinks: where the two agree on which slope is taken
+# Kinks where both use the same derivative
 
 KINKS = {
     "relu": [0.0, -0.0], "relu6": [0.0, 6.0], "leaky_relu": [0.0], "elu": [0.0], "selu": [0.0],
@@ -106,15 +109,15 @@ KINKS = {
 
 
 @pytest.mark.parametrize("name", KINKS)
-def test_slopes_at_kinks(name: str) -> None:
+def test_derivatives_at_kinks(name: str) -> None:
     for x in np.float32(KINKS[name]):
-        found, expected = (m.grad(getattr(n, name))(x) for m, n in ((px, pnn), (jax, jax.nn)))
-        same(found, expected, f"{name} at {x}")
-        if name != "celu":  # whose second derivative at 0 is the mean of both sides there
-            found, expected = (
+        actual, expected = (m.grad(getattr(n, name))(x) for m, n in ((px, pnn), (jax, jax.nn)))
+        same(actual, expected, f"{name} at {x}")
+        if name != "celu":  # the reference's second derivative at 0 is the mean of both sides
+            actual, expected = (
                 m.grad(m.grad(getattr(n, name)))(x) for m, n in ((px, pnn), (jax, jax.nn))
             )
-            same(found, expected, f"{name} at {x}, second")
+            same(actual, expected, f"{name} at {x}, second")
 
 
 ONE_ARRAY = [*ACTIVATIONS, "log1mexp", "softmax", "log_softmax", "logsumexp", "logmeanexp",
@@ -123,7 +126,7 @@ ONE_ARRAY = [*ACTIVATIONS, "log1mexp", "softmax", "log_softmax", "logsumexp", "l
 
 @pytest.mark.parametrize("name", ONE_ARRAY)
 def test_dtypes(name: str) -> None:
-    """The same dtype and weakness for operands of all dtypes, or both refuse."""
+    """Both give the same dtype and weak type for operands of all dtypes, or both raise."""
     rng = np.random.default_rng(0)
     for dtype in DTYPES:
         x = (3 * rng.random((2, 4))).astype(dtype)
@@ -144,14 +147,14 @@ def _compare_one(name: str, ours: Any, theirs: Any) -> None:
             getattr(pnn, name)(ours)
         assert isinstance(error, (TypeError, ValueError)), what
         return
-    found = getattr(pnn, name)(ours)
-    assert found.dtype == expected.dtype, f"{what}: {found.dtype} and {expected.dtype}"
-    weak = found.weak_type, expected.weak_type
+    actual = getattr(pnn, name)(ours)
+    assert actual.dtype == expected.dtype, f"{what}: {actual.dtype} and {expected.dtype}"
+    weak = actual.weak_type, expected.weak_type
     assert weak[0] == weak[1], f"{what}: weak types {weak}"
-    # Unsigned integers wrap there where they are negated or compared with negative numbers.
+    # In the reference, negated unsigned integers wrap, also in comparisons.
     if np.asarray(theirs).dtype.kind in "fib" and np.asarray(theirs).ndim:
-        a, b = (np.asarray(x).astype(np.float64) for x in (found, expected))
-        limit = {1: 0.3, 2: 3e-2}.get(found.dtype.itemsize, 2e-5)
+        a, b = (np.asarray(x).astype(np.float64) for x in (actual, expected))
+        limit = {1: 0.3, 2: 3e-2}.get(actual.dtype.itemsize, 2e-5)
         np.testing.assert_allclose(a, b, limit, limit, err_msg=what)
 
 
@@ -167,15 +170,15 @@ def test_dtypes_of_parameters(name: str) -> None:
             ml_dtypes.bfloat16(2),
         ):
             x_, a_ = np.asarray(x) if isinstance(x, ml_dtypes.bfloat16) else x, a
-            found, expected = (getattr(n, name)(x_, a_) for n in (pnn, jax.nn))
-            same(found, expected, f"{name} {np.asarray(x).dtype} {np.asarray(a).dtype}", 2e-2)
+            actual, expected = (getattr(n, name)(x_, a_) for n in (pnn, jax.nn))
+            same(actual, expected, f"{name} {np.asarray(x).dtype} {np.asarray(a).dtype}", 2e-2)
 
 
-def test_one_hot_of_dtypes() -> None:
+def test_one_hot_dtypes() -> None:
     for dtype in (np.int8, np.uint8, np.int32, np.uint32, np.float32):
-        for wanted in (None, bool, np.int8, np.float16, np.complex64):
+        for out_dtype in (None, bool, np.int8, np.float16, np.complex64):
             x = np.array([0, 1, 5], dtype)
-            same(pnn.one_hot(x, 3, dtype=wanted), jax.nn.one_hot(x, 3, dtype=wanted))
+            same(pnn.one_hot(x, 3, dtype=out_dtype), jax.nn.one_hot(x, 3, dtype=out_dtype))
 
 
 # Products of narrow floats
@@ -184,7 +187,7 @@ FORMATS = ["mxfp8", "nvfp4", "mxfp4"]
 
 
 @pytest.mark.parametrize("mode", FORMATS)
-def test_made_narrow_products(mode: str) -> None:
+def test_quantized_products(mode: str) -> None:
     rng = np.random.default_rng(3)
     x, y = (rng.standard_normal((1, n, 64)).astype(np.float32) for n in (32, 64))
     numbers = (((2,), (2,)), ((0,), (0,)))
@@ -207,11 +210,11 @@ def test_scaled_matmul() -> None:
     scales = [
         (2.0 ** rng.integers(-3, 4, (2, n, 2))).astype(ml_dtypes.float8_e8m0fnu) for n in (3, 5)
     ]
-    for wanted in (np.float32, ml_dtypes.bfloat16):
-        found, expected = (
-            n.scaled_matmul(x, y, *scales, preferred_element_type=wanted) for n in (pnn, jax.nn)
+    for dtype in (np.float32, ml_dtypes.bfloat16):
+        actual, expected = (
+            n.scaled_matmul(x, y, *scales, preferred_element_type=dtype) for n in (pnn, jax.nn)
         )
-        same(found, expected, rtol=1e-2 if wanted is not np.float32 else None)
+        same(actual, expected, rtol=1e-2 if dtype is not np.float32 else None)
 
 
 # Initializers
@@ -225,7 +228,7 @@ MAKERS = {
 
 
 def both_inits(name: str, shape: Any, dtype: Any = None, **params: Any) -> None:
-    """The two give the same bits."""
+    """Both give the same bits."""
     theirs = getattr(their_init, name)(**params)(jax.random.key(5), shape, dtype)
     ours = getattr(our_init, name)(**params)(random.key(5), shape, dtype)
     assert ours.dtype == theirs.dtype and ours.weak_type == theirs.weak_type
@@ -350,7 +353,7 @@ OPTIMIZERS = {
 @pytest.mark.parametrize("compiled", [False, True])
 def test_optimizers(name: str, compiled: bool) -> None:
     start = {"x": np.float32([1, -2, 0, 3]), "y": [np.float32([[2, 1], [3, -4]])]}
-    found = []
+    results = []
     for m, library in ((px, our_opt), (jax, their_opt)):
         schedule = library.exponential_decay(0.1, 10, 0.5)
         init, update, get = getattr(library, name)(schedule, **OPTIMIZERS[name])
@@ -358,9 +361,9 @@ def test_optimizers(name: str, compiled: bool) -> None:
         update = m.jit(update) if compiled else update
         for i in range(5):
             state = update(i, jax.tree.map(lambda p: 1.5 * np.asarray(p), get(state)), state)
-        found.append(get(state))
-    # The weights of means are rounded once here, and 1 minus a rounded number there.
-    for a, b in zip(jax.tree.leaves(found[0]), jax.tree.leaves(found[1]), strict=True):
+        results.append(get(state))
+    # The weights of means are rounded once here; there, they are 1 minus a rounded number.
+    for a, b in zip(jax.tree.leaves(results[0]), jax.tree.leaves(results[1]), strict=True):
         np.testing.assert_allclose(a, b, 3e-5, 1e-6)
         assert a.dtype == b.dtype
 
@@ -394,7 +397,7 @@ def test_double_precision() -> None:
             same(getattr(pnn, name)(x), getattr(jax.nn, name)(x), name)
         q = np.random.default_rng(0).standard_normal((1, 4, 2, 3))
         args = (q, q + 1, q - 1)
-        # Whose products are rounded to 32 bits.
+        # The products are rounded to 32 bits.
         same(pnn.dot_product_attention(*args), jax.nn.dot_product_attention(*args), rtol=1e-6)
         assert dtypes.default_float() == np.float64
         same(pnn.one_hot(np.arange(3), 3), jax.nn.one_hot(np.arange(3), 3))

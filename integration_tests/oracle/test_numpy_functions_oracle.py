@@ -1,5 +1,7 @@
-"""The cases of the NumPy layer against the reference: values, dtypes, weak types, derivatives, and
-the same for operands of every dtype; where the reference refuses, so do we."""
+"""The test cases of the NumPy layer against the reference: values, dtypes, weak types, derivatives.
+
+The same with operands of every dtype. If the reference raises, Primax must raise, too.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ def quiet() -> Iterator[None]:
 
 
 def compared(case: Case, args: tuple[Any, ...], rtol: float | None, what: str = "") -> None:
-    """Both libraries give the same, or both refuse; or we accept what NumPy accepts."""
+    """Assert that both agree or both raise; Primax may also accept operands that NumPy accepts."""
     ours, theirs = _sides(case)
     what = f"{case!r} {what}"
     try:
@@ -44,20 +46,20 @@ def compared(case: Case, args: tuple[Any, ...], rtol: float | None, what: str = 
     except Exception as e:
         _check_refusal(case, ours, args, type(e), rtol, what)
         return
-    found = ours(*args)
+    actual = ours(*args)
     if not case.weakness:
-        found, expected = px.tree.map(np.asarray, found), jax.tree.map(np.asarray, expected)
-    same(found, expected, what, rtol)
+        actual, expected = px.tree.map(np.asarray, actual), jax.tree.map(np.asarray, expected)
+    same(actual, expected, what, rtol)
 
 
 def _check_refusal(case, ours, args, error, rtol, what) -> None:
     try:
-        found = ours(*args)
+        actual = ours(*args)
     except (TypeError, ValueError, NotImplementedError, IndexError, error):
         return
     assert case.numpy is not False, f"{what}: no {error.__name__}"
     expected = observed(case, np, case.on_numpy())(*args)
-    wrong = difference(found, expected, rtol)
+    wrong = difference(actual, expected, rtol)
     assert wrong is None, f"{what}: no {error.__name__}, and {wrong}"
 
 
@@ -74,17 +76,17 @@ def test_values_types_and_derivatives(case: Case) -> None:
         return
     ours, theirs = _sides(case)
     expected = _gradients(jax, case, args, theirs)
-    found = _gradients(px, case, args, ours)
+    actual = _gradients(px, case, args, ours)
     limit = case.tolerance or 1e-4
-    same(px.tree.map(np.asarray, found), jax.tree.map(np.asarray, expected), repr(case), limit)
+    same(px.tree.map(np.asarray, actual), jax.tree.map(np.asarray, expected), repr(case), limit)
 
 
 def _first_of_each(cases: list[Case], number: int) -> list[Case]:
-    """The first cases of every function."""
-    found: dict[str, list[Case]] = {}
+    """The first cases of each function."""
+    by_name: dict[str, list[Case]] = {}
     for c in cases:
-        found.setdefault(c.name, []).append(c)
-    return [c for some in found.values() for c in some[:number]]
+        by_name.setdefault(c.name, []).append(c)
+    return [c for some in by_name.values() for c in some[:number]]
 
 
 def _is_differentiated(case: Case) -> bool:

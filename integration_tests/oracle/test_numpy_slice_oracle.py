@@ -36,7 +36,7 @@ OPERANDS: dict[str, Callable[[Any], Any]] = {
 
 
 def agree(case: Case, rtol: float | None = None) -> None:
-    """``case`` of either module gives the same, or raises an error of the same kind."""
+    """Assert that ``case`` gives the same in both modules, or raises an error of the same kind."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -48,7 +48,7 @@ def agree(case: Case, rtol: float | None = None) -> None:
         same(case(pnp), expected, rtol=rtol)
 
 
-FLOAT = ["expm1", "log", "log1p", "cos", "tan", "tanh", "sqrt"]  # promoted as exp and sin are
+FLOAT = ["expm1", "log", "log1p", "cos", "tan", "tanh", "sqrt"]  # promotion as in exp and sin
 UNARY = [
     "abs", "negative", "square", "exp", "sin", "isnan", "isfinite", "sum", "prod", "max", "min",
     "mean", "var", "std", "all", "any", "argmax", "argmin", "ravel", "zeros_like", "ones_like",
@@ -61,7 +61,7 @@ def test_functions_of_one_operand(operand: str) -> None:
     make = OPERANDS[operand]
     for name in UNARY + (FLOAT if operand in ("f32", "c64") else []):
         if operand in ("complex", "c64") and name in ("all", "any"):
-            continue  # the reference asks the real part alone; we follow NumPy
+            continue  # the reference tests only the real part; NumPy tests both
         if name == "expand_dims":
             agree(lambda m: m.expand_dims(make(m), 0))
         else:
@@ -159,7 +159,7 @@ INDICES: list[Any] = [
 
 
 def out_of_bounds(index: Any) -> bool:
-    """Whether modes matter: NumPy refuses the index, or it is an array."""
+    """Return True if index modes matter: NumPy rejects the index, or it is an array."""
     try:
         X[index]
     except (IndexError, TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Operators of arrays against the real jax: promotion, broadcasting, values, errors, programs."""
+"""Operators of arrays against the real jax: promotion, broadcasting, values, errors, jaxprs."""
 
 import itertools
 import operator as op
@@ -31,14 +31,14 @@ def abstract(api, fun, *args):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            found = api.eval_shape(fun, *args)
+            types = api.eval_shape(fun, *args)
         except Exception as e:
             return next(c.__name__ for c in type(e).__mro__ if c.__module__ == "builtins")
-    return [(str(o.dtype), o.shape, bool(o.weak_type)) for o in jax.tree.leaves(found)]
+    return [(str(o.dtype), o.shape, bool(o.weak_type)) for o in jax.tree.leaves(types)]
 
 
 def scalars_of(api, kind):
-    """An abstract operand: an array of a dtype, or a weak scalar of a Python type."""
+    """Abstract operands: an array of a dtype, or a weakly typed scalar of a Python type."""
     if isinstance(kind, str):
         return api.ShapeDtypeStruct((2,), np.dtype(kind))
     return api.ShapeDtypeStruct((), kind[0], weak_type=True)
@@ -85,7 +85,7 @@ def test_types(fun, mode):
 
 
 @pytest.mark.parametrize("fun", UNARY, ids=lambda f: f.__name__)
-def test_types_of_one_operand(fun):
+def test_unary_types(fun):
     for kind in DTYPES + WEAK:
         if fun is abs and kind == "int4":
             continue  # the reference has none
@@ -94,9 +94,9 @@ def test_types_of_one_operand(fun):
 
 
 def accepted(fun, dtype):
-    """Functions of one array, from scalars on either side, that the reference takes."""
+    """Functions of one array, with scalars on either side, that the reference accepts."""
     x = jax.ShapeDtypeStruct((3,), np.dtype(dtype))
-    found = []
+    functions = []
     for s in SCALARS:
         for f in (lambda v, s=s: fun(v, s), lambda v, s=s: fun(s, v)):
             try:
@@ -105,19 +105,19 @@ def accepted(fun, dtype):
                 with pytest.raises(TypeError):
                     px.eval_shape(f, px.ShapeDtypeStruct((3,), np.dtype(dtype)))
             else:
-                found.append(f)
-    return found
+                functions.append(f)
+    return functions
 
 
 @pytest.mark.parametrize("fun", BINARY, ids=lambda f: f.__name__)
-def test_scalars_in_programs(fun):
+def test_scalars_under_jit(fun):
     for dtype in ("int8", "float32", "bfloat16"):
         x = np.array([1, 2, 7]).astype(dtype)
         functions = accepted(fun, dtype)
         both = lambda v: [f(v) for f in functions]  # noqa: B023
         same(px.jit(both)(x), jax.jit(both)(x), dtype)
         if fun in (op.floordiv, op.mod, divmod) or (fun is op.pow and dtype == "int8"):
-            continue  # spliced here, a call there
+            continue  # inlined here, a call there
         for f in functions:
             same_text(px.make_jaxpr(f)(x), jax.make_jaxpr(f)(x))
 
@@ -127,7 +127,7 @@ def test_scalars_eagerly(fun):
     x = np.array([1, 2, 7], np.float32 if fun is not op.and_ else np.int32)
     mine, reference = cast(x, x.dtype), jnp.asarray(x)
     for s in (2.5, True, np.float64(2), 0.0, -0.0, 0) if fun is not op.and_ else (True, 3):
-        for _ in range(2):  # the second call takes the short road
+        for _ in range(2):  # the second call uses the fast path
             same(fun(mine, s), fun(reference, s), f"{s}")
             same(fun(s, mine), fun(s, reference), f"{s}")
 
@@ -137,7 +137,7 @@ def test_scalars_eagerly(fun):
 def test_values(fun, dtype):
     if dtype == "float32":
         numbers = [0.0, -0.0, 1.0, -1.0, 0.1, 7.0, -7.0, 2.5, np.nan]
-        # The array API standard's quotients with infinity are others than the reference's.
+        # The array API standard's quotients with infinity differ from the reference's.
         numbers += [] if fun is op.floordiv else [np.inf, -np.inf]
     else:
         info = np.iinfo(dtype)
@@ -177,7 +177,7 @@ def test_numpy_operands_on_the_left():
 
 
 @pytest.mark.parametrize("fun", BINARY, ids=lambda f: f.__name__)
-def test_what_is_no_operand(fun):
+def test_invalid_operands(fun):
     for other in ([1.0], (1.0,), {1}, {}, None, "a", object()):
         for swap in (False, True):
             mine, reference = cast(np.float32([1]), "float32"), jnp.ones(1, "f")
@@ -188,7 +188,7 @@ def test_what_is_no_operand(fun):
                 with pytest.raises(TypeError):
                     fun(*args[0])
                 continue
-            if not (fun is op.mod and swap and other == "a"):  # formatting a string
+            if not (fun is op.mod and swap and other == "a"):  # string formatting
                 assert fun(*args[0]) is expected
 
 
@@ -229,7 +229,7 @@ def test_round(dtype):
 
 
 @pytest.mark.filterwarnings("ignore:overflow")
-def test_out_of_range_numbers():
+def test_out_of_range_python_numbers():
     x, i8, u8 = np.ones(1, "f"), np.ones(1, "i1"), np.ones(1, "u1")
     for v, s in ((x, 2**31), (x, 2**40), (i8, 2**40)):
         with pytest.raises(OverflowError):

@@ -1,4 +1,4 @@
-"""Whole programs as users write them give what the reference gives.
+"""Complete user programs give the same results as the reference.
 
 Each takes a library under two names, ``m.jx`` (the root) and ``m.np``, and returns a tree of
 results. Trees, shapes, dtypes, weak types and values are compared.
@@ -33,7 +33,7 @@ OURS = types.SimpleNamespace(
     name=primax_core.ad_checkpoint.checkpoint_name,
 )  # fmt: skip
 
-# Programs of which some result is weak in one library only; see test_nested_transformations.
+# Programs with a result that is weakly typed in one library only; see test_nested_transformations.
 WEAKNESS_DIFFERS = {
     "switch_of_many", "nested_custom_jvp", "custom_vjp_in_scan", "nested_scans", "empty_arrays",
 }  # fmt: skip
@@ -209,8 +209,8 @@ def ensemble(m):
     shared = [{"w": p["w"], "b": p["b"][0]} for p in members]
     axes = [{"w": 0, "b": None}] * 2
     run = m.jx.vmap(partial(mlp, m), in_axes=(axes, None), out_axes=1)
-    slope = m.jx.grad(lambda p, x: m.np.sum(mlp(m, p, x)))
-    return m.jx.jit(run)(shared, X), m.jx.vmap(slope, in_axes=(axes, None))(shared, X)
+    derivative = m.jx.grad(lambda p, x: m.np.sum(mlp(m, p, x)))
+    return m.jx.jit(run)(shared, X), m.jx.vmap(derivative, in_axes=(axes, None))(shared, X)
 
 
 # Solvers and custom derivatives
@@ -277,8 +277,8 @@ def differential_equation(m):
 
     y = data(3)
     counted = m.jx.jit(lambda n, y, t: m.jx.jvp(lambda y, t: solve(y, t, n), (y, t), (y, t)))
-    slope = m.jx.grad(lambda y, t: m.np.sum(solve(y, t)), (0, 1))
-    return counted(8, y, 1.3), slope(y, 1.3), m.jx.jacfwd(solve, 1)(y, 1.3)
+    derivative = m.jx.grad(lambda y, t: m.np.sum(solve(y, t)), (0, 1))
+    return counted(8, y, 1.3), derivative(y, 1.3), m.jx.jacfwd(solve, 1)(y, 1.3)
 
 
 @program
@@ -377,7 +377,7 @@ def policies_in_a_scan(m):
     ]
 
 
-# Nests
+# Nested transformations
 
 
 @program
@@ -534,8 +534,8 @@ def integers_among_the_arguments(m):
     i, b = m.np.asarray(np.arange(3)), m.np.asarray(np.array([True, False, True]))
     y, pull = m.jx.vjp(f, x, i, b)
     ct = (np.ones(3, np.float32), np.zeros(3, float0), np.zeros(3, float0))
-    slope = m.jx.grad(lambda x, i: m.np.sum(x * i), argnums=(0, 1), allow_int=True)
-    return y, pull(ct), slope(x, i), m.jx.jvp(f, (x, i, b), (x, ct[1], ct[2]))
+    derivative = m.jx.grad(lambda x, i: m.np.sum(x * i), argnums=(0, 1), allow_int=True)
+    return y, pull(ct), derivative(x, i), m.jx.jvp(f, (x, i, b), (x, ct[1], ct[2]))
 
 
 @program
@@ -579,14 +579,14 @@ def trees_of_all_kinds(m):
 
     fields = lambda r: (r.x, r.y)
     pair = m.jx.jit(lambda t: Pair(t.a * 2, {"q": t.b}))(Pair(1.0, (2.0, None)))
-    slope = m.jx.grad(lambda t: t.a**2 + t.b[0])(Pair(1.0, (2.0, None)))
+    derivative = m.jx.grad(lambda t: t.a**2 + t.b[0])(Pair(1.0, (2.0, None)))
     step = lambda c, x: (Record(c.x + x, c.y * 2, c.n), None)
     carried = m.lax.scan(step, Record(0.0, 1.0, 7), m.np.arange(3.0))[0]
     mapped = m.jx.vmap(
         lambda r: Record(r.x, r.x + r.y, 2), in_axes=(Record(0, None, 2),), out_axes=Record(0, 0, 2)
     )(Record(m.np.arange(3.0), 1.0, 2))
     nothing = m.jx.jit(lambda d: ({}, None, (), {"a": d["a"]}))({"a": 1.0, "b": None, "c": []})
-    return tuple(pair), tuple(slope), fields(carried), fields(mapped), nothing
+    return tuple(pair), tuple(derivative), fields(carried), fields(mapped), nothing
 
 
 @program
@@ -597,11 +597,11 @@ def results_that_are_arguments(m):
         return x, x, y, x + y, 1.0, 3, x
 
     jitted = m.jx.jit(f)
-    given = lambda: m.np.asarray(data(3))
+    fresh = lambda: m.np.asarray(data(3))
     donating = m.jx.jit(lambda x, y: (x, x, y, x + y), donate_argnums=0)
     return (
-        jitted(given(), given()), m.jx.vmap(jitted)(given(), given()), donating(given(), given()),
-        m.jx.jvp(jitted, (given(), given()), (given(), given()))[0],
+        jitted(fresh(), fresh()), m.jx.vmap(jitted)(fresh(), fresh()), donating(fresh(), fresh()),
+        m.jx.jvp(jitted, (fresh(), fresh()), (fresh(), fresh()))[0],
         m.jx.grad(lambda x: jitted(x, x)[3])(2.0),
     )  # fmt: skip
 
@@ -646,8 +646,8 @@ def thousand_arguments(m):
     xs = [np.float32(i) for i in range(1000)]
     keys = {f"k{i}": np.float32(i) if i != 9 else {"z": 3.0, "y": (1, 2)} for i in range(200)}
     f = m.jx.jit(lambda *a, **k: (a[3] + a[999], k["k7"], k["k9"]["z"] + 1))
-    slope = m.jx.grad(lambda *a: f(*a, **keys)[0], argnums=(3, 5))
-    return f(*xs, **keys), f(*xs, **dict(reversed(keys.items()))), slope(*xs)
+    derivative = m.jx.grad(lambda *a: f(*a, **keys)[0], argnums=(3, 5))
+    return f(*xs, **keys), f(*xs, **dict(reversed(keys.items()))), derivative(*xs)
 
 
 @pytest.mark.parametrize("fun", PROGRAMS)

@@ -64,7 +64,7 @@ def test_values_and_derivatives(case):
         same(px.vjp(f, x, y)[1](ct), jax.vjp(g, x, y)[1](ct), rtol=1e-4)
 
 
-def test_batches_that_the_reference_has():
+def test_batching():
     ours, theirs = sides(*CASES["rows"][:3])
     x, y = values((3, 6, 3), np.float32, 1), values((3, 2, 3, 4), np.float32, 2)
     sizes = np.array([[2, 3], [0, 6], [1, 1]], I32)
@@ -113,15 +113,15 @@ BAD = [
 
 @pytest.mark.parametrize("case", range(len(BAD)))
 def test_errors(case):
-    found = []
+    results = []
     for f, n in (
         (ragged.ragged_dot_general, ragged.RaggedDotDimensionNumbers),
         (jax.lax.ragged_dot_general, jax.lax.RaggedDotDimensionNumbers),
     ):
         with pytest.raises(TypeError) as info:
             BAD[case](f, n)
-        found.append(str(info.value))
-    assert found[0] == found[1]
+        results.append(str(info.value))
+    assert results[0] == results[1]
 
 
 F8, SCALE = ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e8m0fnu
@@ -144,13 +144,13 @@ SCALED = {
 @pytest.mark.parametrize("case", SCALED)
 def test_scaled_products(case):
     x, y, options = SCALED[case]
-    found = []
+    results = []
     for f in (scaled.scaled_dot, jax.lax.scaled_dot):
         try:
-            found.append(f(x, y, **options))
+            results.append(f(x, y, **options))
         except Exception as e:
-            found.append((type(e), str(e)))
-    if isinstance(found[1], tuple):
-        assert found[0] == found[1]
+            results.append((type(e), str(e)))
+    if isinstance(results[1], tuple):
+        assert results[0] == results[1]
     else:
-        same(found[0], found[1])
+        same(results[0], results[1])

@@ -31,18 +31,18 @@ def words(*shape):
 def test_threefry(shapes):
     args = [words(*s) for s in shapes]
     check(random_bits.threefry2x32_p.bind, reference_p.bind, *args, batch=False)
-    # The reference maps both words of a key or of a counter, or neither; we map any.
+    # The reference maps both words of a key or counter, or none; Primax maps any.
     for mapped in itertools.product((True, False), repeat=4):
         if not any(mapped):
             continue
         axes = [0 if m else None for m in mapped]
         stacked = [words(2, *s) if m else words(*s) for m, s in zip(mapped, shapes)]
-        found = px.vmap(random_bits.threefry2x32_p.bind, axes)(*stacked)
+        actual = px.vmap(random_bits.threefry2x32_p.bind, axes)(*stacked)
         for i in range(2):
             one = [a[i] if m else a for m, a in zip(mapped, stacked)]
-            same([f[i] for f in map(np.asarray, found)], reference_p.bind(*one))
+            same([f[i] for f in map(np.asarray, actual)], reference_p.bind(*one))
         if mapped[0] == mapped[1] and mapped[2] == mapped[3]:
-            same(found, jax.vmap(reference_p.bind, tuple(axes))(*stacked))
+            same(actual, jax.vmap(reference_p.bind, tuple(axes))(*stacked))
 
 
 def test_threefry_errors():
@@ -77,7 +77,7 @@ def test_generator(dtype, algorithm):
     )
 
 
-def test_wide_types():
+def test_x64():
     with config.enable_x64(True), jax.enable_x64(True):
         k = words(4)
         same(random_bits.rng_bit_generator(k, (5,), np.uint64),

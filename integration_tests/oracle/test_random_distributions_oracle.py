@@ -1,5 +1,7 @@
-"""Every distribution gives the reference's numbers bit for bit: for all dtypes, with parameters
-that are arrays and numbers, eagerly, compiled and mapped, for every implementation of keys."""
+"""Every distribution against the reference, bit for bit.
+
+For all dtypes, array and number parameters and key implementations; eagerly, compiled and mapped.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,10 @@ _as_operand: list[Callable[[np.ndarray], Any]] = [lambda x: x]
 
 @contextmanager
 def operands(hidden: Callable[[np.ndarray], Any]) -> Iterator[None]:
-    """Parameters are no constants of compiled programs: XLA computes with constants itself, and
-    rounds in other ways than the code that it compiles."""
+    """Parameters as arguments, not constants of compiled functions.
+
+    XLA folds constants with other rounding than the code that it compiles.
+    """
     _as_operand.append(hidden)
     try:
         yield
@@ -36,7 +40,7 @@ def operands(hidden: Callable[[np.ndarray], Any]) -> Iterator[None]:
 
 
 def spread(dtype: Any, low: float = 0.3, high: float = 6.0, n: int = 200) -> Any:
-    """Parameters from one number to another."""
+    """Evenly spaced parameters."""
     return _as_operand[-1](np.linspace(low, high, n).astype(dtype))
 
 
@@ -210,7 +214,7 @@ def together(draw: Callable[[Any, Any], Any], mapped: bool = True) -> None:
 def test_floats(name: str, dtype: Any) -> None:
     draw = FLOAT_DRAWS[name]
     if dtype == F32:
-        # The reference's own numbers differ in the last bit when these are mapped.
+        # The reference's own numbers differ in the last bit under vmap.
         mapped = "approximate" not in name
         together(lambda r, k: draw(r, k, dtype), mapped)
     else:
@@ -219,19 +223,21 @@ def test_floats(name: str, dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("name", FLOAT_DRAWS)
-def test_wide_floats(name: str) -> None:
+def test_floats_in_x64(name: str) -> None:
     draw, dtype = FLOAT_DRAWS[name], np.dtype(np.float64)
     with px.enable_x64(True), jax.enable_x64(True):
         ours, theirs = keys()
-        found, expected = draw(pnp.random, ours, dtype), draw(jax.random, theirs, dtype)
+        actual, expected = draw(pnp.random, ours, dtype), draw(jax.random, theirs, dtype)
         if name in LAST_BITS:
-            np.testing.assert_allclose(found, expected, rtol=4e-16)
+            np.testing.assert_allclose(actual, expected, rtol=4e-16)
         else:
-            identical(found, expected)
+            identical(actual, expected)
 
 
 LAST_BITS = {"gamma limits"}
-"""Of 64 bits, where XLA's code for a few elements rounds differently in other surroundings."""
+"""Distributions in 64 bits where XLA's code for a few elements rounds differently in other
+contexts.
+"""
 
 
 @pytest.mark.parametrize("name", DRAWS)
@@ -240,7 +246,7 @@ def test_draws(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", DRAWS)
-def test_draws_with_wide_types(name: str) -> None:
+def test_draws_in_x64(name: str) -> None:
     with px.enable_x64(True), jax.enable_x64(True):
         ours, theirs = keys()
         identical(DRAWS[name](pnp.random, ours), DRAWS[name](jax.random, theirs))
@@ -260,7 +266,7 @@ def test_integers(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ("int32", "uint32", "int64", "uint64"))
-def test_integers_with_wide_types(dtype: str) -> None:
+def test_integers_in_x64(dtype: str) -> None:
     with px.enable_x64(True), jax.enable_x64(True):
         ours, theirs = keys()
         limits = np.iinfo(dtype)
@@ -273,7 +279,7 @@ def test_integers_with_wide_types(dtype: str) -> None:
 
 
 def test_bounds_saturate() -> None:
-    """The reference wraps this bound to -1, and gives the lower one only."""
+    """The reference wraps this bound to -1, and gives the lower bound only."""
     ours, theirs = keys()
     top = np.uint32(2**32 - 1)
     assert not np.asarray(jax.random.randint(theirs, (50,), 0, top, np.int8)).any()
@@ -291,7 +297,7 @@ _COV = _A @ _A.transpose(0, 2, 1) + np.eye(4, dtype=np.float32)
 
 @pytest.mark.parametrize("method", ["cholesky", "eigh", "svd"])
 def test_multivariate_normal(method: str) -> None:
-    # Products with a batch of vectors add up in another order.
+    # Products with a batch of vectors are summed in another order.
     together(lambda r, k: r.multivariate_normal(k, _A[0, 0], _COV[0], (5,), method=method), False)
     ours, theirs = keys()
     for mean, cov, shape in (
@@ -343,8 +349,8 @@ def test_implementations(impl: str, name: str) -> None:
     draw = OF_ANY[name]
     ours, theirs = keys(-3, impl)
     both_ways(draw, ours, theirs)
-    # A batch draws from its first key alone: rejection in a batch of such keys may never end, here
-    # as in the reference, and its numbers are no one's.
+    # A batch draws from its first key only. Rejection sampling with it may not terminate, here
+    # and in the reference, so the numbers are not compared.
     if name not in ("gamma", "binomial", "split grid"):
         identical(
             px.vmap(lambda k: draw(pnp.random, k))(pnp.random.split(ours, 3)),
@@ -353,7 +359,7 @@ def test_implementations(impl: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("impl", IMPLEMENTATIONS)
-def test_implementations_with_wide_types(impl: str) -> None:
+def test_implementations_in_x64(impl: str) -> None:
     with px.enable_x64(True), jax.enable_x64(True):
         ours, theirs = keys(2**40 + 3, impl)
         identical(pnp.random.key_data(ours), jax.random.key_data(theirs))
@@ -380,8 +386,8 @@ def test_default_implementation(impl: str) -> None:
         assert pnp.random.key_impl(ours) == jax.random.key_impl(theirs) == impl
 
 
-def test_approximate_beta_to_the_last_bits() -> None:
-    """Here XLA's code for the two programs rounds differently in a tenth of the elements."""
+def test_approximate_beta_up_to_the_last_bits() -> None:
+    """XLA's code for the two functions rounds differently in a tenth of the elements."""
     ours, theirs = keys()
     np.testing.assert_allclose(
         pnp.random.beta(ours, 0.7, 1.3, (300,), method="approximate"),
@@ -396,7 +402,7 @@ def test_approximate_beta_to_the_last_bits() -> None:
 @pytest.mark.parametrize(
     "name", ["gamma", "loggamma", "beta", "dirichlet", "t", "truncated_normal", "wald", "pareto"]
 )
-def test_derivatives_in_parameters(name: str) -> None:
+def test_derivatives_with_respect_to_parameters(name: str) -> None:
     ours, theirs = keys()
     a = np.float32([0.4, 1.0, 3.5, 20.0])
     more = {"beta": (a[::-1].copy(),), "truncated_normal": (a + 2,)}.get(name, ())

@@ -1,4 +1,4 @@
-"""Random numbers equal the reference's bit for bit: eagerly, compiled, and mapped."""
+"""Random numbers against the reference, bit for bit: eagerly, compiled, and mapped."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_keys(seed: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int16, np.uint8, np.int32, np.uint32])
-def test_keys_of_numpy_integers(dtype: Any) -> None:
+def test_keys_from_numpy_integers(dtype: Any) -> None:
     for value in (0, 1, 127, np.iinfo(dtype).min):
         identical(pnp.random.PRNGKey(dtype(value)), jax.random.PRNGKey(dtype(value)))
         identical(
@@ -105,7 +105,7 @@ WIDE: dict[str, Draw] = {
 
 
 @pytest.mark.parametrize("name", WIDE)
-def test_wide_types(name: str) -> None:
+def test_x64(name: str) -> None:
     draw = WIDE[name]
     with px.enable_x64(True), jax.enable_x64(True):
         for seed in (-1, 2**40 + 7):

@@ -77,7 +77,7 @@ CASES = {
             lambda a, b: (L.add(a[0], b[0]), L.mul(a[1], b[1])), (1,)),
          [f(3, 4), f(3, 4)], NO_PRINT),
         (lambda L: lambda x: L.reduce(x, np.float32(1), L.max, (1,)), [f(3, 4)],
-         {"printed": False, "derivatives": False}),  # the reference forgets the initial value
+         {"printed": False, "derivatives": False}),  # the reference ignores the initial value
         (lambda L: lambda x: L.reduce(x, np.int32(3), L.add, (0,)),
          [f(3, 4, dtype="int32")], NO_PRINT),
     ],
@@ -153,7 +153,7 @@ def test_dtypes(group, dtype):
             check_values(make(ours), make(theirs), cast, f"{group} {dtype}")
 
 
-def test_narrow_sums_accumulate_wide():
+def test_narrow_sums_have_wide_accumulators():
     ones = np.ones(1000, ml_dtypes.bfloat16)
     assert float(ours.reduce_sum(ones, (0,))) == 1000
     assert float(ours.reduce_sum(np.ones(70000, np.float16), (0,))) == np.inf
@@ -200,5 +200,5 @@ def test_errors(make):
     lambda L: lambda: L.reduce(X, 0.0, lambda a, b: a > b, (0,)),
     lambda L: lambda: L.reduce((X, V), (0.0, 0.0), lambda a, b: a, (0,)),
 ])  # fmt: skip
-def test_errors_that_the_reference_leaves_to_the_compiler(make):
+def test_errors_raised_before_compilation(make):
     check_error(make(ours), make(theirs), [], "reduce", (TypeError, ValueError))

@@ -1,5 +1,4 @@
-"""References: the same programs with the reference's give the same values, gradients, texts and
-errors."""
+"""References against the reference implementation: values, gradients, texts and errors."""
 
 from __future__ import annotations
 
@@ -109,7 +108,7 @@ WAYS = {
     "jacfwd": lambda J, f: J.jvp(J.grad(f), (X3,), (X3,))[1],
 }
 
-# What the reference cannot do.
+# Unsupported in the reference.
 BEYOND = {
     ("branching", "vmap"), ("branching", "vmap grad"), ("looping", "vmap grad"),
     ("looping", "grad"), ("looping", "jit grad jit"), ("looping", "checkpoint"),
@@ -126,16 +125,16 @@ def test_functions_with_references_inside(name, way):
     same(run(OURS, make(OURS)), run(THEIRS, make(THEIRS)), f"{way} of {name}", rtol=2e-5)
 
 
-# Programs that change what they are given: results, and what the references hold then.
+# Functions that change their arguments: results and final contents of the references.
 
 
 def each_side(case, shapes=(X3, SMALL)):
-    found = []
+    results = []
     for J in (OURS, THEIRS):
         refs = [J.new_ref(s) for s in shapes]
         out = case(J, *refs)
-        found.append((J.tree.leaves(out), [q[...] for q in refs]))
-    return found
+        results.append((J.tree.leaves(out), [q[...] for q in refs]))
+    return results
 
 
 def rw(J, q):
@@ -253,42 +252,45 @@ def disabled(J, q, p):
 
 
 @pytest.mark.parametrize("name", CHANGING)
-def test_programs_that_change_references(name):
-    (out, held), (their_out, their_held) = each_side(CHANGING[name])
-    same(held, their_held, name, rtol=2e-5)
+def test_functions_that_write_references(name):
+    (out, contents), (their_out, their_contents) = each_side(CHANGING[name])
+    same(contents, their_contents, name, rtol=2e-5)
     assert len(out) == len(their_out)
     for a, b in zip(out, their_out):
         np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=2e-5, err_msg=name)
 
 
-def test_what_the_reference_does_twice_or_not_at_all():
-    """A recomputed program writes again there, before it reads, and what a loop's condition adds is
-    lost."""
+def test_intended_differences():
+    """Intended differences: writes in recomputed code and in loop conditions.
+
+    There, a recomputed function writes again before it reads, and additions in a loop's condition
+    are lost.
+    """
     again = lambda J, q, p: J.grad(J.checkpoint(rw(J, q)))(X3)
-    asks = lambda J, q, p: J.lax.while_loop(
+    with_condition = lambda J, q, p: J.lax.while_loop(
         lambda i: (J.r.addupdate(q, 0, F32(1)), i < 3)[1], lambda i: i + 1, 0
     )
-    (grads, held), (their_grads, their_held) = each_side(again)
+    (grads, contents), (their_grads, their_contents) = each_side(again)
     np.testing.assert_array_equal(grads[0], X3 * 2)
     np.testing.assert_array_equal(their_grads[0], X3 * 4)
-    np.testing.assert_array_equal(held[0], X3 * 2)
-    np.testing.assert_array_equal(their_held[0], X3 * 4)
-    (_, held), (_, their_held) = each_side(asks)
-    assert [float(np.asarray(h[0])[0]) for h in (held, their_held)] == [5.0, 1.0]
+    np.testing.assert_array_equal(contents[0], X3 * 2)
+    np.testing.assert_array_equal(their_contents[0], X3 * 4)
+    (_, contents), (_, their_contents) = each_side(with_condition)
+    assert [float(np.asarray(h[0])[0]) for h in (contents, their_contents)] == [5.0, 1.0]
 
 
-def test_gradient_references_of_references():
+def test_gradient_references_for_reference_arguments():
     def f(J, x, q):
         q[0] = q[1] * x
         return J.total(q[...] * q[...])
 
-    found = []
+    results = []
     for J in (OURS, THEIRS):
         q, g = J.new_ref(X3), J.new_ref(X3 * 0 + F32(1))
         pull = J.vjp(lambda x, q, J=J: f(J, x, q), F32(2), q)[1]
         ct = pull.with_refs(J.ad.GradValue(), g)(F32(3))[0]
-        found.append([ct, q[...], g[...]])
-    same(*found)
+        results.append([ct, q[...], g[...]])
+    same(*results)
 
 
 # Texts
@@ -340,7 +342,7 @@ def test_texts(name):
     same_text(call(OURS), call(THEIRS))
 
 
-def test_what_references_show():
+def test_attributes_of_references():
     for show in (
         repr, str, lambda q: (q.shape, q.dtype, q.ndim, q.size),
         lambda q: q[...].dtype,
@@ -364,8 +366,8 @@ EFFECTS = {
 def test_effects(name):
     def kinds(J):
         program = J.make_jaxpr(lambda q: EFFECTS[name](J, q))(J.new_ref(X3))
-        found = {type(e).__name__ for e in program.effects}
-        return found & {"ReadEffect", "WriteEffect", "AccumEffect"}
+        effects = {type(e).__name__ for e in program.effects}
+        return effects & {"ReadEffect", "WriteEffect", "AccumEffect"}
 
     mine, other = kinds(OURS), kinds(THEIRS)
     assert mine - {"ReadEffect"} == other - {"ReadEffect"} and other <= mine
@@ -461,21 +463,21 @@ Q = {True: px.new_ref(F32(0)), False: jax.new_ref(F32(0))}
 
 
 def leaked(J):
-    found: list = []
-    J.jit(lambda x: found.append(J.new_ref(x)))(X3)
-    return found[0]
+    references: list = []
+    J.jit(lambda x: references.append(J.new_ref(x)))(X3)
+    return references[0]
 
 
 @pytest.mark.parametrize("name", ERRORS)
 def test_errors(name):
     call, *phrases = ERRORS[name]
     for J in (OURS, THEIRS):
-        with pytest.raises(Exception) as found:
+        with pytest.raises(Exception) as actual:
             call(J)
-        text = " ".join(str(found.value).split())
+        text = " ".join(str(actual.value).split())
         for phrase in phrases:
             assert phrase in text, J is OURS
         if J is OURS:
-            mine = type(found.value)
-    base = next(c for c in type(found.value).__mro__ if c.__module__ == "builtins")
+            mine = type(actual.value)
+    base = next(c for c in type(actual.value).__mro__ if c.__module__ == "builtins")
     assert issubclass(mine, base)

@@ -1,5 +1,8 @@
-"""SciPy's functions against the reference: the cases of the wheel's tests with their derivatives,
-types of all dtypes, distributions, linear algebra, solvers, minimization."""
+"""SciPy functions against the reference.
+
+The wheel's test cases with derivatives, types of all dtypes, distributions, linear algebra,
+solvers, minimization.
+"""
 
 from __future__ import annotations
 
@@ -37,15 +40,15 @@ def types(x: Any) -> list[Any]:
     return [(v.shape, v.dtype, bool(v.weak_type)) for v in jax.tree.leaves(x)]
 
 
-def close(found: Any, expected: Any, what: str, tolerance: float = 1e-4) -> None:
-    assert types(found) == types(expected), what
-    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected)):
+def close(actual: Any, expected: Any, what: str, tolerance: float = 1e-4) -> None:
+    assert types(actual) == types(expected), what
+    for a, b in zip(jax.tree.leaves(actual), jax.tree.leaves(expected)):
         a, b = np.asarray(a), np.asarray(b)
         scale = float(np.max(np.abs(np.where(np.isfinite(b), b, 0)), initial=0.0))
         np.testing.assert_allclose(a, b, tolerance, tolerance * scale, err_msg=what)
 
 
-# Where the reference loses digits, or gives another derivative
+# The reference loses digits, or has another derivative
 LOOSE = {"poch", "comb", "log_ndtr", "hyp1f1", "hyp2f1", "erfcinv", "wofz", "erfcx"}
 
 
@@ -64,12 +67,12 @@ def test_values_and_derivatives(case: Case) -> None:
     if not by or case.differs or case.slope_differs:
         return
 
-    def slopes(module: Any, fun: Any) -> Any:
+    def derivatives(module: Any, fun: Any) -> Any:
         out = jax.tree.map(np.asarray, fun(*args))
         pulled = module.vjp(lambda *xs: fun(*_placed(args, by, xs)), *[args[i] for i in by])[1]
         return pulled(jax.tree.map(np.ones_like, out))
 
-    close(slopes(px, run(ours)), slopes(jax, run(theirs)), repr(case), 10 * tolerance)
+    close(derivatives(px, run(ours)), derivatives(jax, run(theirs)), repr(case), 10 * tolerance)
 
 
 def _placed(args: list[Any], by: list[int], xs: Any) -> list[Any]:
@@ -92,18 +95,18 @@ ARITY = {
 
 @pytest.mark.parametrize("name", ARITY)
 def test_types(name: str) -> None:
-    """The same dtype and weakness for operands of all dtypes, or both refuse."""
+    """Both give the same dtype and weak type for operands of all dtypes, or both raise."""
     values = [np.ones(2).astype(d) for d in DTYPES] + [0.5, 1]
     for x in values:
-        found = expected = None
+        actual = expected = None
         try:
             expected = getattr(theirs.special, name)(*[x] * ARITY[name])
         except (TypeError, ValueError, NotImplementedError):
             with pytest.raises((TypeError, ValueError, NotImplementedError)):
                 getattr(ours.special, name)(*[x] * ARITY[name])
             continue
-        found = getattr(ours.special, name)(*[x] * ARITY[name])
-        assert types(found) == types(expected), f"{name} of {x!r}"
+        actual = getattr(ours.special, name)(*[x] * ARITY[name])
+        assert types(actual) == types(expected), f"{name} of {x!r}"
 
 
 DISTRIBUTIONS = {
@@ -125,8 +128,8 @@ def test_distributions(name: str, function: str) -> None:
     assert types(f(0.25, *args)) == types(g(0.25, *args))
     if name not in ("poisson", "bernoulli"):
         inner = np.float32([0.2, 0.6])
-        slope = px.vmap(px.grad(lambda x: f(x, *args)))(inner)
-        close(slope, jax.vmap(jax.grad(lambda x: g(x, *args)))(inner), name, 1e-3)
+        derivative = px.vmap(px.grad(lambda x: f(x, *args)))(inner)
+        close(derivative, jax.vmap(jax.grad(lambda x: g(x, *args)))(inner), name, 1e-3)
 
 
 RNG = np.random.default_rng(0)
@@ -203,7 +206,7 @@ def test_linear_algebra(name: str, args: Any, params: Any) -> None:
         return
     by = [i for i, a in enumerate(args) if isinstance(a, np.ndarray)]
 
-    def slopes(module: Any, fun: Any) -> Any:
+    def derivatives(module: Any, fun: Any) -> Any:
         def total(*xs: Any) -> Any:
             outs = arrays(fun(*_placed(list(args), by, xs), **params))
             return sum(
@@ -213,7 +216,7 @@ def test_linear_algebra(name: str, args: Any, params: Any) -> None:
 
         return module.grad(total, tuple(range(len(by))))(*[args[i] for i in by])
 
-    close(slopes(px, f), slopes(jax, g), name, 5e-3)
+    close(derivatives(px, f), derivatives(jax, g), name, 5e-3)
 
 
 @pytest.mark.parametrize("name", ["cg", "bicgstab", "gmres"])
@@ -222,19 +225,19 @@ def test_solvers(name: str) -> None:
     a = SPD[0]
     close(f(a, b, tol=1e-6)[0], g(a, b, tol=1e-6)[0], name)
 
-    def slopes(module: Any, solve: Any) -> Any:
+    def derivatives(module: Any, solve: Any) -> Any:
         return module.grad(lambda m, r: (solve(m, r, tol=1e-7)[0] ** 2).sum(), (0, 1))(a, b)
 
-    close(slopes(px, f), slopes(jax, g), name, 1e-3)
+    close(derivatives(px, f), derivatives(jax, g), name, 1e-3)
 
 
 def test_minimize() -> None:
     bowl = lambda x: ((x - 1) ** 4 + (x - 1) ** 2).sum()
     x = np.zeros(3, np.float32)
-    found, expected = (m.optimize.minimize(bowl, x, method="BFGS") for m in (ours, theirs))
-    assert found._fields == expected._fields
-    np.testing.assert_allclose(found.x, expected.x, 1e-4)
-    assert types(found) == types(expected)
+    actual, expected = (m.optimize.minimize(bowl, x, method="BFGS") for m in (ours, theirs))
+    assert actual._fields == expected._fields
+    np.testing.assert_allclose(actual.x, expected.x, 1e-4)
+    assert types(actual) == types(expected)
 
 
 @pytest.mark.parametrize("name", ["dct", "idct", "dctn", "idctn"])

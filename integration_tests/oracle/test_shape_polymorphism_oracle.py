@@ -1,4 +1,4 @@
-"""Symbolic shapes against the reference: the same types, the same decisions, the same values."""
+"""Symbolic shapes against the reference: types, decisions and values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from primax_numpy import random as our_random
 THEIRS = programs(jax, jnp, lax, random)
 OURS = programs(px, pnp, our_lax, our_random)
 
-# What differs, and why.
+# Intended differences.
 MORE = "it can be computed, and the reference refuses"
 DIFFERS = {
     "squeeze": MORE, "cov": MORE, "conv grads": MORE, "dim**.5": MORE,
@@ -29,7 +29,7 @@ DIFFERS = {
     "convolve": "the comparison that is not decided is named",
     "convolve same": "the comparison that is not decided is named",
     "iter": "the reference fails inside", "permutation": "what is not decided is named",
-    "perm n": "the size is refused as an integer", "choice": "the size is refused as an integer",
+    "perm n": "the size is not an integer", "choice": "the size is not an integer",
     "grad cumprod": "what is not decided is named", "assoc scan": "what is not decided is named",
 }  # fmt: skip
 
@@ -54,8 +54,8 @@ def outcome(library, module, program: Program):
 def types_of(library, module, program: Program):
     """Types of the results."""
     structs = [library.ShapeDtypeStruct(s.shape, s.dtype) for s in specs(library, module, program)]
-    found = library.make_jaxpr(program.fun)(*structs).out_avals
-    return [(str(v.shape), v.dtype.name, v.weak_type) for v in found]
+    avals = library.make_jaxpr(program.fun)(*structs).out_avals
+    return [(str(v.shape), v.dtype.name, v.weak_type) for v in avals]
 
 
 @pytest.mark.rotate()
@@ -87,7 +87,7 @@ SIZES = (
 @pytest.mark.rotate()
 @pytest.mark.parametrize("name", VALUES)
 def test_values(name):
-    """One exported program, called for two shapes."""
+    """Call one exported function for two shapes."""
     structs = specs(px, export, OURS[name])
     exported = export.export(px.jit(OURS[name].fun))(*structs)
     generator = np.random.default_rng(5)
@@ -140,13 +140,13 @@ def evaluated(expression: str, names) -> str:
     "constraints, expression", [(c, e) for c, es in SCOPES for e in es], ids=str
 )
 def test_expressions(constraints, expression):
-    found = []
+    results = []
     for module, mx, mn in (
         (export, max_dim, min_dim), (their_export, jax.core.max_dim, jax.core.min_dim),
     ):  # fmt: skip
         a, b, c = module.symbolic_shape("a, b, c", constraints=constraints)
-        found.append(evaluated(expression, {"a": a, "b": b, "c": c, "mx": mx, "mn": mn}))
-    assert found[0] == found[1]
+        results.append(evaluated(expression, {"a": a, "b": b, "c": c, "mx": mx, "mn": mn}))
+    assert results[0] == results[1]
 
 
 TEXTS = [
@@ -160,13 +160,13 @@ TEXTS = [
 @pytest.mark.parametrize("text", TEXTS)
 def test_texts(text):
     for options in ({}, {"like": (3, 4)}):
-        found = []
+        results = []
         for module in (export, their_export):
             try:
-                found.append(str(module.symbolic_shape(text, **options)))
+                results.append(str(module.symbolic_shape(text, **options)))
             except Exception as e:
-                found.append(type(e).__name__)
-        assert found[0] == found[1]
+                results.append(type(e).__name__)
+        assert results[0] == results[1]
 
 
 @pytest.mark.parametrize(
@@ -178,16 +178,16 @@ def test_texts(text):
     ],
 )  # fmt: skip
 def test_constraints(constraints):
-    found = []
+    results = []
     for module in (export, their_export):
         try:
             shape = module.symbolic_shape("a, b, c", constraints=constraints)
-            found.append(
+            results.append(
                 [(str(d), *(module.symbolic_dim_bounds(d) if str(d) > "9" else ())) for d in shape]
             )
         except Exception as e:
-            found.append(type(e).__name__)
-    assert found[0] == found[1]
+            results.append(type(e).__name__)
+    assert results[0] == results[1]
 
 
 # Calls
@@ -203,14 +203,14 @@ CALLS = [
 
 @pytest.mark.parametrize("spec, constraints, shape", CALLS, ids=str)
 def test_calls(spec, constraints, shape):
-    found = []
+    results = []
     for library, module in ((px, export), (jax, their_export)):
         like = library.ShapeDtypeStruct((1, 6 if ", 6" in spec else 3 if ", 3" in spec else 2),
                                         np.float32)  # fmt: skip
         try:
             args = module.symbolic_args_specs((like,), spec, constraints)
             exported = module.export(library.jit(lambda x: x.sum()))(*args)
-            found.append(float(exported.call(np.ones(shape, np.float32))))
+            results.append(float(exported.call(np.ones(shape, np.float32))))
         except Exception as e:
-            found.append(type(e).__mro__[-3].__name__ if isinstance(e, ValueError) else type(e))
-    assert found[0] == found[1]
+            results.append(type(e).__mro__[-3].__name__ if isinstance(e, ValueError) else type(e))
+    assert results[0] == results[1]

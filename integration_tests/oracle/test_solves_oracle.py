@@ -35,7 +35,7 @@ def total(J, x):
 
 
 def inverse(L, a):
-    """By Newton's iteration, which is not differentiated."""
+    """Newton's iteration for the inverse, not differentiated."""
     at = L.transpose(a, (1, 0))
     x = at / L.reduce_sum(a * a, (0, 1))
     return L.fori_loop(0, 40, lambda _, x: L.dot(x, 2 * np.eye(3, dtype=F32) - L.dot(a, x)), x)
@@ -97,8 +97,8 @@ SOLVES = {
 
 def newton(J, f, x):
     def step(_, x):
-        y, slope = J.jvp(f, (x,), (J.lax.full_like(x, 1),))
-        return x - y / slope
+        y, derivative = J.jvp(f, (x,), (J.lax.full_like(x, 1),))
+        return x - y / derivative
 
     return J.lax.fori_loop(0, 8, step, x)
 

@@ -1,4 +1,4 @@
-"""Sparse arrays against the reference: how they are made, and every function in every layout."""
+"""Sparse arrays against the reference: construction, and every function in every layout."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from sparse_sides import (
     Stored,
     agree,
     close,
+    derivatives_agree,
     honest,
-    slopes_agree,
     tidy,
     untidy,
     works,
@@ -48,7 +48,7 @@ def test_properties(layout: str) -> None:
     for make in (untidy, tidy):
         stored = make(*LAYOUTS[layout])
         o, t = stored.made(OURS), stored.made(THEIRS)
-        if not stored.n_sparse:  # unique, says the reference, whatever it was told
+        if not stored.n_sparse:  # the reference always reports unique indices
             names = [n for n in names if n != "unique_indices"]
         assert {n: getattr(o, n) for n in names} == {n: getattr(t, n) for n in names}
         assert repr(o) == repr(t) and str(o) == str(t) and len(o) == len(t)
@@ -76,12 +76,12 @@ def test_dtypes(dtype: Any) -> None:
         lambda lib, x: [x.astype(t) for t in ("complex64", "int8")[: 2 - (dtype is np.complex64)]],
     ]
     if dtype is np.float16:
-        del calls[2:]  # rounded to another type, then summed, or the other way about
+        del calls[2:]  # rounding to another dtype before or after the sum
     agree(lambda lib, x: [call(lib, x) for call in calls], untidy((3, 4), dtype=dtype))
 
 
-def test_sizes_of_one() -> None:
-    """Batches of which all members share their data or their indices."""
+def test_batches_of_size_one() -> None:
+    """Batches in which all examples share their data or their indices."""
     x = untidy((2, 3, 4), 1)
     one_data = Stored(x.data[:1], x.indices, (2, 3, 4), 1)
     one_indices = Stored(x.data, x.indices[:1], (2, 3, 4), 1)
@@ -102,7 +102,7 @@ def test_sizes_of_one() -> None:
         close(rebuilt.todense(), stored.made(THEIRS).todense())
 
 
-def test_makers() -> None:
+def test_constructors() -> None:
     for call in (
         lambda lib: lib.sparse.BCOO(([1.0, 2.0], [[0, 0], [2, 1]]), shape=(3, 2)),
         lambda lib: lib.sparse.BCOO(([1, 2], np.int8([[0], [2]])), shape=[4]),
@@ -129,13 +129,15 @@ def test_random(options: dict[str, Any]) -> None:
     options = {"dtype": np.float32, **options}
     if options["dtype"] is np.int32:
         options["generator"] = lambda key, shape, dtype: np.ones(shape, dtype)
-    made = [lib.sparse.random_bcoo(lib.random.key(0), (3, 4), **options) for lib in (OURS, THEIRS)]
+    arrays = [
+        lib.sparse.random_bcoo(lib.random.key(0), (3, 4), **options) for lib in (OURS, THEIRS)
+    ]
     of = lambda x: (x.shape, x.dtype, x.nse, x.n_batch, x.n_dense, x.indices.dtype)
-    assert of(made[0]) == of(made[1])
-    honest(made[0])
-    rows = np.asarray(made[0].indices)
+    assert of(arrays[0]) == of(arrays[1])
+    honest(arrays[0])
+    rows = np.asarray(arrays[0].indices)
     assert (rows >= 0).all() and (
-        rows < np.array([3, 4][made[0].n_batch :][: rows.shape[-1]])
+        rows < np.array([3, 4][arrays[0].n_batch :][: rows.shape[-1]])
     ).all()
     if options.get("unique_indices", True):
         for at in np.ndindex(*rows.shape[:-2]):
@@ -223,7 +225,7 @@ def broadcasts(x: Stored) -> Iterator[dict[str, Any]]:
 
 
 def reshapes(x: Stored) -> Iterator[dict[str, Any]]:
-    """Batch and sparse dimensions apart; those of arrays with dense ones are tested below."""
+    """Reshape batch and sparse dimensions separately; dense dimensions are tested below."""
     if x.n_dense:
         return
     batch, sizes = x.shape[: x.n_batch], x.shape[x.n_batch :]
@@ -270,16 +272,16 @@ def test_functions(name: str, layout: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["transpose", "reduce_sum", "slice", "reshape", "sum_duplicates"])
-def test_slopes_of_functions(name: str) -> None:
+def test_derivatives_of_functions(name: str) -> None:
     for layout in ("matrix", "batched"):
         x = untidy(*LAYOUTS[layout])
         every = list(FUNCTIONS[name][1](x))[-3:]
         f = lambda lib, x, every=every: [getattr(lib.sparse, f"bcoo_{name}")(x, **p) for p in every]
-        slopes_agree(f, x)
+        derivatives_agree(f, x)
 
 
 def test_sum_duplicates_of_known_indices() -> None:
-    """Without a number of elements there are as many as are needed, without padding."""
+    """Without a given number of elements, the result has exactly as many as needed."""
     for x in (untidy((3, 4), 1), tidy((3, 4), 0, 1)):
         agree(lambda lib, x: x.sum_duplicates(), x, exact=True, concrete=True)
 
@@ -310,7 +312,7 @@ def test_fromdense_and_extract(layout: str) -> None:
     agree(call, *pair, x, exact=True)
     agree(lambda lib, a: lib.sparse.bcoo_extract(a, other), pair[0])
     if layout in ("rows", "batched"):
-        slopes_agree(lambda lib, a, b, x: (*call(lib, a, b, x)[1:], a.todense()), *pair, x)
+        derivatives_agree(lambda lib, a, b, x: (*call(lib, a, b, x)[1:], a.todense()), *pair, x)
 
 
 @pytest.mark.parametrize("layout", SOME)
@@ -327,8 +329,8 @@ def test_concatenate(layout: str) -> None:
         return [lib.sparse.bcoo_concatenate([a, b, a], dimension=n) for n, (a, b) in pairs]
 
     agree(call, *operands, exact=True)
-    if layout != "rows":  # the reference's padding comes to lie within
-        slopes_agree(call, *operands)
+    if layout != "rows":  # the reference's padding becomes part of the array
+        derivatives_agree(call, *operands)
 
 
 @pytest.mark.parametrize("layout", SOME)
@@ -339,16 +341,16 @@ def test_multiply(layout: str) -> None:
 
     def by_dense(lib: Any, a: Any, x: Any) -> Any:
         others = (x, x[:1], x[..., :1], x[0], np.float32(3))
-        found = [lib.sparse.bcoo_multiply_dense(a, o) for o in others]
-        return [lib.sparse.BCOO((data, a.indices), shape=shape) for data in found]
+        results = [lib.sparse.bcoo_multiply_dense(a, o) for o in others]
+        return [lib.sparse.BCOO((data, a.indices), shape=shape) for data in results]
 
     by_sparse = lambda lib, a, b: [lib.sparse.bcoo_multiply_sparse(a, o) for o in (a, b)]
     agree(by_dense, pair[0], full)
     agree(by_sparse, *pair)
     if layout == "batched":
-        slopes_agree(by_dense, pair[0], full)
+        derivatives_agree(by_dense, pair[0], full)
     if layout == "rows":
-        slopes_agree(by_sparse, *pair)
+        derivatives_agree(by_sparse, *pair)
 
 
 SQUEEZES = [
@@ -366,7 +368,7 @@ def test_squeeze(shape: Any, n_batch: int, n_dense: int, axes: Any) -> None:
 
 
 def test_squeeze_of_all_sparse_dimensions() -> None:
-    """The reference counts the padding then."""
+    """The reference counts the padding here."""
     works(
         lambda lib, x: x[:, 0, :] if lib is THEIRS else lib.sparse.bcoo_squeeze(x, dimensions=(1,)),
         untidy((2, 1, 4), 1, 1),
@@ -417,7 +419,7 @@ def test_dot_general(number: int) -> None:
     other = values(right, np.float32, 6) if is_dense else untidy(*right, seed=6)
     agree(call, untidy(*left), other, eager=number in (2, 15))
     if number in (1, 2, 3, 7, 9, 10, 12, 15):
-        slopes_agree(call, untidy(*left), other, backward=is_dense and not left[2])
+        derivatives_agree(call, untidy(*left), other, backward=is_dense and not left[2])
 
 
 SAMPLED = [
@@ -436,7 +438,7 @@ def test_dot_general_sampled(a: Any, b: Any, numbers: Any, out: Any) -> None:
     call = lambda lib, x, y: sampled(lib)(x, y, indices, dimension_numbers=numbers)
     pair = values(a, np.float32, 1), values(b, np.float32, 2)
     agree(call, *pair)
-    slopes_agree(call, *pair)
+    derivatives_agree(call, *pair)
 
 
 # start, sizes, offset_dims, collapsed_slice_dims, start_index_map

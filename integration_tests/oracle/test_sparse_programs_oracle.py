@@ -1,6 +1,4 @@
-"""Sparse arrays against the reference: operators, transformations, what ``sparsify`` makes of
-functions of arrays, and what is refused.
-"""
+"""Sparse arrays against the reference: operators, transformations, ``sparsify``, errors."""
 
 from __future__ import annotations
 
@@ -16,9 +14,9 @@ from sparse_sides import (
     OURS,
     THEIRS,
     agree,
+    both_raise,
     close,
-    refused,
-    slopes_agree,
+    derivatives_agree,
     tidy,
     untidy,
     works,
@@ -31,19 +29,19 @@ import primax_scipy.experimental.sparse as ours
 
 FULL = np.arange(1, 13, dtype=np.float32).reshape(3, 4)
 CUBE = np.arange(1, 25, dtype=np.float32).reshape(2, 3, 4) - 7.5
-held = lambda lib, x: lib.np.asarray(x)
+as_array = lambda lib, x: lib.np.asarray(x)
 sparsified = lambda lib, f, *xs: lib.sparse.sparsify(f)(*xs)
 OPERATORS: dict[str, Callable[..., Any]] = {
     "signs": lambda lib, x: (-x, +x, abs(x)),
     "scalars": lambda lib, x: (x * 2, 2.5 * x, x / 2, x * np.float32(3), lib.np.ones(()) * x),
     "dense": lambda lib, x: (
-        x + FULL, x * FULL, x / FULL, x * FULL[:1], held(lib, FULL) + x, held(lib, FULL) * x
+        x + FULL, x * FULL, x / FULL, x * FULL[:1], as_array(lib, FULL) + x, as_array(lib, FULL) * x
     ),
     "sparse": lambda lib, x: (x + x, x - x, x * x, x + lib.sparse.eye(3, 4), x - 2 * x),
     "powers": lambda lib, x: (x**2, x**3, x**1),
     "products": lambda lib, x: (
-        x @ FULL.T, x @ FULL[0], x @ held(lib, FULL.T), held(lib, FULL.T) @ x,
-        held(lib, FULL[:, 0]) @ x,
+        x @ FULL.T, x @ FULL[0], x @ as_array(lib, FULL.T), as_array(lib, FULL.T) @ x,
+        as_array(lib, FULL[:, 0]) @ x,
     ),
     "sparse products": lambda lib, x: (x @ x.T, x @ x[0], x[:, 0] @ x),
     "turns": lambda lib, x: (x.T, x.transpose(), x.transpose((1, 0)), x.transpose([0, 1])),
@@ -74,7 +72,7 @@ def test_operators(name: str) -> None:
     call = OPERATORS[name]
     agree(call, untidy((3, 4)), eager=name in ("dense", "sparse"))
     if name in SLOPES:
-        slopes_agree(call, untidy((3, 4)))
+        derivatives_agree(call, untidy((3, 4)))
 
 
 def test_power_of_known_arrays() -> None:
@@ -95,32 +93,34 @@ OF_BATCHES: dict[str, Callable[..., Any]] = {
 
 @pytest.mark.parametrize("name", OF_BATCHES)
 @pytest.mark.parametrize("layout", [(1, 0), (1, 1)], ids=str)
-def test_operators_of_batches(name: str, layout: tuple[int, int]) -> None:
+def test_batched_operators(name: str, layout: tuple[int, int]) -> None:
     compare = works if layout[1] and name in ("product", "chosen") else agree
     compare(OF_BATCHES[name], untidy((2, 3, 4), *layout))
 
 
 @pytest.mark.parametrize("layout", [(2, 0), (0, 1)], ids=str)
-def test_some_operators_of_batches(layout: tuple[int, int]) -> None:
+def test_other_batched_operators(layout: tuple[int, int]) -> None:
     call = lambda lib, x: (x * CUBE[0], x + x, x.sum(0), x.sum(-1), x[0], x[:, 1:], x[None])
     agree(call, untidy((2, 3, 4), *layout))
 
 
-def test_what_only_ours_can() -> None:
+def test_additional_operations() -> None:
     numpy_first = lambda lib, x: (FULL + x, FULL * x, FULL.T @ x, np.float32(3) * x)
     works(numpy_first, untidy((3, 4)))
     x = untidy((2, 3, 4), 1)
     close(ours.bcoo_reduce_sum(x.made(OURS), axes=(-1,)).todense(), x.made(THEIRS).sum(2).todense())
-    subtracted = lambda lib, x: (x - FULL, held(lib, FULL) - x, x * CUBE)
+    subtracted = lambda lib, x: (x - FULL, as_array(lib, FULL) - x, x * CUBE)
     works(subtracted, untidy((3, 4)))
-    of_member = lambda lib, x: lib.api.vmap(lambda b: (b * held(lib, FULL), 2 * b + FULL))(x)
+    of_member = lambda lib, x: lib.api.vmap(lambda b: (b * as_array(lib, FULL), 2 * b + FULL))(x)
     works(of_member, x)
-    works(lambda lib, x: lib.api.vmap(lambda d: (x * d, d + x))(held(lib, CUBE)), untidy((3, 4)))
+    works(
+        lambda lib, x: lib.api.vmap(lambda d: (x * d, d + x))(as_array(lib, CUBE)), untidy((3, 4))
+    )
     scanned = lambda lib, x: sparsified(
         lib, lambda x: lib.lax.scan(lambda c, v: (-c, c @ v + x @ v), x, FULL), x
     )
     works(scanned, untidy((3, 4)))
-    two_deep = lambda b, lib: lib.api.vmap(lambda v: b @ v)(held(lib, FULL))
+    two_deep = lambda b, lib: lib.api.vmap(lambda v: b @ v)(as_array(lib, FULL))
     works(lambda lib, x: lib.api.vmap(lambda b: two_deep(b, lib))(x), x)
     bools = values((3, 4), np.bool_)
     close(ours.bcoo_fromdense(bools).todense(), bools)
@@ -142,12 +142,12 @@ VMAPPED: dict[str, Callable[..., Any]] = {
     "of products": lambda lib, b, x: (
         lib.api.vmap(lambda b, x: b @ x.T)(b, CUBE),
         lib.api.vmap(lambda b: b @ FULL.T)(b),
-        lib.api.vmap(lambda b, x: (b + x, x @ b.T), (0, None))(b, held(lib, FULL)),
+        lib.api.vmap(lambda b, x: (b + x, x @ b.T), (0, None))(b, as_array(lib, FULL)),
         lib.api.vmap(lambda b, x: b * x)(b, CUBE),
     ),
     "closed over": lambda lib, b, x: lib.api.vmap(
         lambda d: (x @ d.T, x * d, d + x)
-    )(held(lib, CUBE)),
+    )(as_array(lib, CUBE)),
     "other axes": lambda lib, b, x: lib.api.vmap(lambda v: x @ v, 1, 1)(FULL.T),
     "fromdense": lambda lib, b, x: lib.api.vmap(
         lambda d: lib.sparse.bcoo_fromdense(d, nse=13)
@@ -170,7 +170,7 @@ def test_vmap(name: str) -> None:
     args = untidy((2, 3, 4), 1), untidy((3, 4), seed=3)
     agree(VMAPPED[name], *args, eager=name == "of products")
     if name in ("of methods", "of products", "closed over", "fromdense"):
-        slopes_agree(VMAPPED[name], *args)
+        derivatives_agree(VMAPPED[name], *args)
 
 
 def test_vmap_of_two_batch_dimensions() -> None:
@@ -194,7 +194,7 @@ def test_control_flow() -> None:
     args = untidy((3, 4)), untidy((2, 3, 4), 1)
     agree(loops, *args)
     first = lambda lib, x, y: loops(lib, x, y)[2:]
-    slopes_agree(first, *args)
+    derivatives_agree(first, *args)
     b = untidy((2, 3, 4), 1)
     scanned = lambda lib: (
         lambda c, x: (c + x.sum(), x.sum(0).todense() if lib is OURS else x.sum(0))
@@ -319,7 +319,7 @@ def test_sparsify(name: str) -> None:
     args = untidy((3, 4)), tidy((3, 4), seed=5), values((4, 3), np.float32, 2)
     agree(call, *args, eager=name in ("arithmetic", "nested jit", "cond", "while"))
     if name in ("sums", "einsum", "joins", "cond"):
-        slopes_agree(call, *args)
+        derivatives_agree(call, *args)
 
 
 def test_sparsify_composed() -> None:
@@ -333,7 +333,7 @@ def test_sparsify_composed() -> None:
     agree(inside, args[1])
 
 
-# What is refused
+# Errors
 
 ONE = np.ones(2, np.float32), np.zeros((2, 2), np.int32)
 REFUSED: dict[str, Callable[..., Any]] = {
@@ -440,8 +440,8 @@ REFUSED: dict[str, Callable[..., Any]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused(name: str) -> None:
-    refused(REFUSED[name], tidy((3, 4)), tidy((2, 3, 4), 1))
+def test_errors(name: str) -> None:
+    both_raise(REFUSED[name], tidy((3, 4)), tidy((2, 3, 4), 1))
 
 
 def test_inefficiency_warns() -> None:

@@ -1,7 +1,7 @@
-"""Special functions against the real jax: values, types, derivatives, batches, programs, errors.
+"""Special functions against the real jax: values, types, derivatives, batches, jaxprs, errors.
 
-Where the reference is less accurate, the tolerance is its error; the unit tests of the core compare
-with exact values.
+Where the reference is less accurate, the tolerance is its error. The core's unit tests compare with
+exact values.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from primax_core.lax import bessel, gamma, incomplete_beta, incomplete_gamma, po
 
 
 class ours:
-    """The functions of all pages."""
+    """The functions of all modules."""
 
 
 for page in (bessel, gamma, incomplete_beta, incomplete_gamma, polynomials, special):
@@ -34,7 +34,7 @@ OTHER = np.array([0.5, 1.3, 1.1, 3.0, 14.0, 20.0])
 
 
 def in_double():
-    """Both libraries with 64-bit types."""
+    """Enable 64-bit types in both libraries."""
     stack = contextlib.ExitStack()
     stack.enter_context(enable_x64(True))
     stack.enter_context(jax.enable_x64(True))
@@ -59,7 +59,7 @@ def test_unary_values(name, dtype):
 
 
 def both_lists(name):
-    """The arguments that a function of two is tried with."""
+    """The arguments for functions of two variables."""
     if name == "polygamma":
         return np.array([0.0, 1.0, 2.0, 3.0, 1.0, 5.0]), OTHER
     return (POSITIVE + 1, OTHER) if name == "zeta" else (POSITIVE, OTHER)
@@ -67,7 +67,7 @@ def both_lists(name):
 
 @pytest.mark.parametrize("name", BINARY)
 def test_binary_values(name):
-    """Far from where the reference loses digits it agrees to 9 of them in float64."""
+    """Agreement to 9 digits in float64, for arguments at which the reference is accurate."""
     a, x = both_lists(name)
     with in_double():
         same(getattr(ours, name)(a, x), getattr(theirs, name)(a, x), name, rtol=1e-9)
@@ -85,7 +85,7 @@ def test_binary_values(name):
 
 @pytest.mark.parametrize("name", ["igamma", "igammac"])
 def test_incomplete_gamma_derivatives(name):
-    """Of ``a``, of ``x``, of both, and of second order but for ``a`` twice."""
+    """Derivatives with respect to ``a``, ``x``, both, and of second order except ``a`` twice."""
     a, x = POSITIVE, OTHER
     f, g = getattr(ours, name), getattr(theirs, name)
     ones, none = np.ones(a.shape), np.zeros(a.shape)
@@ -94,34 +94,36 @@ def test_incomplete_gamma_derivatives(name):
             same(px.jvp(f, (a, x), t), jax.jvp(g, (a, x), t), f"{name} {t}", rtol=1e-8)
         same(px.vjp(f, a, x)[1](ones), jax.vjp(g, a, x)[1](ones), f"{name} back", rtol=1e-8)
 
-        def slopes(api, fun):
-            slope = api.grad(lambda a, x: fun(a, x).sum() if api is jax else total(fun(a, x)), 1)
-            return api.jvp(slope, (a, x), (ones, 2 * ones))
+        def derivatives(api, fun):
+            derivative = api.grad(
+                lambda a, x: fun(a, x).sum() if api is jax else total(fun(a, x)), 1
+            )
+            return api.jvp(derivative, (a, x), (ones, 2 * ones))
 
-        same(slopes(px, f), slopes(jax, g), f"{name} twice", rtol=1e-8)
+        same(derivatives(px, f), derivatives(jax, g), f"{name} twice", rtol=1e-8)
 
 
 def total(x):
     return px.lax.reduce_sum(x, (0,))
 
 
-def test_slope_of_samples_differentiates():
+def test_derivative_of_gamma_samples_is_differentiable():
     a, x = POSITIVE, OTHER
     with in_double():
-        found = px.jvp(ours.random_gamma_grad, (a, x), (a, x))
-        same(found, jax.jvp(theirs.random_gamma_grad, (a, x), (a, x)), rtol=1e-6)
+        actual = px.jvp(ours.random_gamma_grad, (a, x), (a, x))
+        same(actual, jax.jvp(theirs.random_gamma_grad, (a, x), (a, x)), rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["zeta", "polygamma"])
-def test_derivatives_by_second_operand(name):
+def test_derivatives_with_respect_to_the_second_operand(name):
     a, x = both_lists(name)
     f, g = getattr(ours, name), getattr(theirs, name)
     with in_double():
         if name == "polygamma":
             check(lambda x: f(a, x), lambda x: g(a, x), x, text=False, rtol=1e-9)
         else:  # the reference has no derivative
-            slope = px.jvp(lambda x: f(a, x), (x,), (np.ones_like(x),))[1]
-            np.testing.assert_allclose(slope, -a * np.asarray(g(a + 1, x)), rtol=1e-9)
+            derivative = px.jvp(lambda x: f(a, x), (x,), (np.ones_like(x),))[1]
+            np.testing.assert_allclose(derivative, -a * np.asarray(g(a + 1, x)), rtol=1e-9)
 
 
 def test_betainc():
@@ -158,7 +160,7 @@ PROGRAMS = [
 
 
 @pytest.mark.parametrize("name, args", PROGRAMS)
-def test_programs(name, args):
+def test_jaxprs(name, args):
     same_text(
         px.make_jaxpr(getattr(ours, name))(*args), jax.make_jaxpr(getattr(theirs, name))(*args)
     )
@@ -176,17 +178,17 @@ WRONG = [
 def test_errors(name, args):
     with pytest.raises(TypeError) as expected:
         getattr(theirs, name)(*args)
-    with pytest.raises(TypeError) as found:
+    with pytest.raises(TypeError) as actual:
         getattr(ours, name)(*args)
-    assert str(found.value).split(" (Tip")[0] == str(expected.value)
+    assert str(actual.value).split(" (Tip")[0] == str(expected.value)
 
 
-def test_polygamma_by_its_order():
+def test_polygamma_orders():
     with pytest.raises(ValueError) as expected:
         jax.grad(theirs.polygamma)(1.0, 2.0)
-    with pytest.raises(ValueError) as found:
+    with pytest.raises(ValueError) as actual:
         px.grad(ours.polygamma)(1.0, 2.0)
-    assert str(found.value) == str(expected.value)
+    assert str(actual.value) == str(expected.value)
 
 
 # Polynomials

@@ -1,4 +1,4 @@
-"""Trees compared with the real jax in this process, on sampled trees and every function."""
+"""Pytrees compared with the real jax in this process, on sampled trees and every function."""
 
 import collections
 import dataclasses
@@ -14,7 +14,7 @@ from jax import tree_util as theirs
 from primax_core import tree, tree_util
 from primax_core._base.tree_prefix import flatten_axes
 
-# jaxlib 0.10 names every field of a named tuple like the first; ours are right everywhere.
+# jaxlib 0.10 gives every field of a named tuple the first name; Primax's names are correct.
 NAMED_TUPLE_KEYS_ARE_WRONG = jax.__version_info__ < (0, 11)
 
 Point = collections.namedtuple("Point", "x y")
@@ -100,7 +100,7 @@ TREES = [sample(random.Random(seed)) for seed in range(400)]
 
 
 def outcome(fun, *args, **kwargs):
-    """What a call returns, or the class of what it raises."""
+    """The result of a call, or the class of its exception."""
     try:
         return fun(*args, **kwargs)
     except Exception as error:
@@ -133,7 +133,7 @@ def test_sampled_trees(is_leaf):
 
 
 def normal(one_level):
-    """The container of the children is not part of the contract."""
+    """Normalize the container of the children, which is unspecified."""
     return one_level if isinstance(one_level, str) else (list(one_level[0]), one_level[1])
 
 
@@ -175,13 +175,13 @@ def test_prefixes():
 
 
 def shortened(t, choose):
-    """A tree in which some nodes became leaves, or other nodes."""
+    """Replace some nodes of a tree by leaves or other nodes."""
     if choose.random() < 0.2:
         return choose.choice([0, 0, 0, 0, None, (1,), [2], {"p": 3}])
-    found = theirs.default_registry.flatten_one_level(t)
-    if found is None or t is None:
+    level = theirs.default_registry.flatten_one_level(t)
+    if level is None or t is None:
         return t
-    children = [shortened(child, choose) for child in found[0]]
+    children = [shortened(child, choose) for child in level[0]]
     one_level = theirs.tree_structure(t, is_leaf=lambda x: x is not t)
     return one_level.unflatten(children)
 
@@ -194,9 +194,10 @@ def test_transpose():
                 continue
             t = outer_def.unflatten([inner] * outer_def.num_leaves)
             expected = theirs.tree_transpose(outer_def, inner_def, t)
-            for given in (tree_util.tree_structure(inner), None):
+            for inner_tree in (tree_util.tree_structure(inner), None):
                 assert (
-                    tree_util.tree_transpose(tree_util.tree_structure(outer), given, t) == expected
+                    tree_util.tree_transpose(tree_util.tree_structure(outer), inner_tree, t)
+                    == expected
                 )
 
 

@@ -19,7 +19,7 @@ KNOWN = {"add": 0.0, "max": -INF, "min": INF}
 
 
 def both(init, name, *args, **kwargs):
-    """``reduce_window`` of ours and of the reference's with parameters bound."""
+    """``reduce_window`` of both libraries with bound parameters."""
     ours = getattr(arithmetic, name, None) or getattr(bitwise, name)
     theirs = getattr(lax, name)
     return (
@@ -46,20 +46,20 @@ DILATED = [
 @pytest.mark.parametrize("name", KNOWN)
 @pytest.mark.parametrize("shape, args, options", WINDOWS)
 def test_known(name, shape, args, options):
-    # The reference fails to take elements away from a maximum backwards, and ends the process
-    # where there are no axes.
+    # The reference fails for negative padding in the transpose of a maximum, and crashes
+    # without axes.
     backward = name == "add" or (args[-1] != [(-1, -2)] and shape != ())
     check(*both(KNOWN[name], name, *args, **options), values(shape, F), backward=backward)
 
 
-def test_backward_with_elements_taken_away():
+def test_reverse_mode_with_negative_padding():
     x, ct = values((7,), F), values((3,), F, 1)
     ours, _ = both(-INF, "max", (2,), (1,), [(-1, -2)])
     reference = jax.vjp(lambda x: lax.reduce_window(x[1:-2], -INF, lax.max, (2,)), x)[1](ct)
     same(px.vjp(ours, x)[1](ct), reference)
 
 
-def test_backward_without_axes():
+def test_reverse_mode_without_axes():
     ours, _ = both(-INF, "max", ())
     assert float(px.vjp(ours, F(2))[1](F(3))[0]) == 3
 
@@ -70,8 +70,8 @@ def test_dilated(name, shape, args, options):
     check(*both(KNOWN[name], name, *args, **options), values(shape, F), backward=name == "add")
 
 
-def test_backward_of_dilated_extrema():
-    """The reference has no rule; the same through a window that is not dilated."""
+def test_reverse_mode_of_dilated_extrema():
+    """The reference has no rule; compare with an equivalent window without dilation."""
     x = values((9,), F)
     dilated, _ = both(-INF, "max", (2,), (1,), [(1, 0)], None, (2,))
     ct = values((8,), F, 3)
@@ -83,11 +83,11 @@ def test_backward_of_dilated_extrema():
     same(px.vjp(dilated, x)[1](ct), jax.vjp(plain, x)[1](ct))
     based, _ = both(INF, "min", (3,), (2,), [(1, 2)], (2,))
     wide = lax.pad(x, np.inf, [(0, 0, 1)])
-    found = px.vjp(based, x)[1](ct := values(px.eval_shape(based, x).shape, F, 3))
+    actual = px.vjp(based, x)[1](ct := values(px.eval_shape(based, x).shape, F, 3))
     reference = jax.vjp(
         lambda w: lax.reduce_window(w, np.inf, lax.min, (3,), (2,), [(1, 2)]), wide
     )[1](ct)
-    same(found[0], reference[0][::2])
+    same(actual[0], reference[0][::2])
 
 
 @pytest.mark.parametrize("name", ["max", "min"])
@@ -120,13 +120,13 @@ def test_booleans_and_generic_functions():
         ours, theirs = both(init, name, (2, 3), (1, 2), "SAME")
         check(ours, theirs, x, backward=False)
         ct = values((4, 3), F)
-        # The reference has no backward derivative of these, so take its forward one apart.
+        # The reference has no reverse derivative of these, so its forward derivative is used.
         basis = np.eye(24, dtype=F).reshape(24, 4, 6)
         jacobian = np.asarray(jax.vmap(lambda t, f=theirs: jax.jvp(f, (x,), (t,))[1])(basis))
         jacobian = jacobian.reshape(24, -1)
-        (found,) = px.vjp(ours, x)[1](ct)
+        (actual,) = px.vjp(ours, x)[1](ct)
         np.testing.assert_allclose(
-            np.asarray(found).reshape(-1), jacobian @ ct.reshape(-1), rtol=1e-5, atol=1e-5
+            np.asarray(actual).reshape(-1), jacobian @ ct.reshape(-1), rtol=1e-5, atol=1e-5
         )
 
 
@@ -151,8 +151,8 @@ def test_traced_and_mapped_initial_values():
     ours, theirs = (lambda x, y: run(arithmetic, windows, x, y)), (lambda x, y: run(lax, lax, x, y))
     check(ours, theirs, x, y, diff=False, batch=False)
     ys = values((3,), F, 2)
-    found = px.vmap(ours, (None, 0))(x, ys)
-    same(np.asarray(found), np.stack([theirs(x, y) for y in ys]))
+    actual = px.vmap(ours, (None, 0))(x, ys)
+    same(np.asarray(actual), np.stack([theirs(x, y) for y in ys]))
     tangent = px.jvp(lambda y: ours(x, y), (y,), (F(1),))[1]
     np.testing.assert_allclose(tangent, x[:-1] * x[1:], rtol=1e-5)
 
@@ -182,16 +182,16 @@ def test_weak_types_and_shapes():
 )
 def test_errors(x, init, args):
     x = values(x, F)
-    found = []
+    results = []
     for fun in both(init, "add", *args):
         with pytest.raises(Exception) as e:
             fun(x)
-        found.append((e.type, str(e.value).replace("dtype('float32')", "'float32'")
+        results.append((e.type, str(e.value).replace("dtype('float32')", "'float32'")
                       .replace("dtype('int32')", "'int32'")))  # fmt: skip
-    assert found[0] == found[1]
+    assert results[0] == results[1]
 
 
-def test_refusals_of_our_own():
+def test_additional_errors():
     x = values((4,), F)
     add = arithmetic.add
     with pytest.raises(ValueError, match="at least one operand"):

@@ -1,4 +1,4 @@
-"""A primitive of a third party, with all of its rules, through the public door only."""
+"""A third-party primitive with all rules, using only the extension API."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ test_conformance = conformance(example.hadamard_p)
 
 
 def matrix(n: int) -> np.ndarray:
-    found = np.ones((1, 1))
-    while len(found) < n:
-        found = np.block([[found, found], [found, -found]])
-    return found
+    sylvester = np.ones((1, 1))
+    while len(sylvester) < n:
+        sylvester = np.block([[sylvester, sylvester], [sylvester, -sylvester]])
+    return sylvester
 
 
 @pytest.mark.parametrize("n", [1, 2, 8, 32])
-def test_it_is_the_matrix_of_sylvester(n):
+def test_equals_the_sylvester_matrix(n):
     x = np.random.default_rng(0).standard_normal((3, n)).astype(np.float32)
     np.testing.assert_allclose(example.hadamard(x), x @ matrix(n), atol=1e-4)
     np.testing.assert_allclose(example.inverse(example.hadamard(x)), x, atol=1e-5)
 
 
-def test_it_composes_with_every_transformation():
+def test_composition_with_transformations():
     x = np.random.default_rng(1).standard_normal((3, 4)).astype(np.float32)
 
     def energy(v):
         return lax.reduce_sum(lax.square(example.hadamard(v)), (0,))
 
-    found = jit(vmap(grad(energy)))(x)
-    np.testing.assert_allclose(found, 2 * 4 * x, rtol=1e-5)
+    actual = jit(vmap(grad(energy)))(x)
+    np.testing.assert_allclose(actual, 2 * 4 * x, rtol=1e-5)
     check_grads(energy, (x[0],), order=2)
     _, ys = lax.scan(lambda c, v: (c, example.hadamard(v)), np.float32(0), x)
     np.testing.assert_allclose(ys, x @ matrix(4), atol=1e-5)
 
 
-def test_bad_input_is_named():
+def test_invalid_input_raises():
     with pytest.raises(ValueError, match="power of two, got 3"):
         example.hadamard(np.ones(3, np.float32))
     with pytest.raises(TypeError, match="floats or complex numbers, got int32"):

@@ -1,4 +1,4 @@
-"""An interpreter of a third party: a new kind of rule, for everybody's primitives."""
+"""A third-party interpreter: a new rule kind for primitives of all packages."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def between(low, high):
 
 
 def assert_contains(fun, *args, n=200):
-    """Results at random points lie within the bounds, which are not absurdly wide."""
-    found = bounds(fun)(*args)
-    low, high = np.asarray(found.low), np.asarray(found.high)
+    """Assert that the bounds contain the results at random points and are not too wide."""
+    actual = bounds(fun)(*args)
+    low, high = np.asarray(actual.low), np.asarray(actual.high)
     assert (low <= high).all()
     for _ in range(n):
         point = [np.asarray(RNG.uniform(a.low, a.high), np.float32) for a in args]
@@ -78,16 +78,16 @@ doubled.defjvp(lambda p, t: (doubled(*p), 2.0 * t[0]))
 
 
 @pytest.mark.parametrize("wrap", [jit, checkpoint, grad, lambda f: jit(grad(grad(f)))])
-def test_it_looks_through_calls_and_derivatives(wrap):
+def test_calls_and_derivatives_are_expanded(wrap):
     assert_contains(wrap(inner), between(0.2, 1.5))
 
 
-def test_it_looks_through_custom_rules():
+def test_custom_rules_are_expanded():
     low, high = bounds(lambda x: doubled(x) + grad(doubled)(x))(between(0, 1))
     np.testing.assert_allclose([low, high], [2, 4])
 
 
-def test_it_works_under_jit_vmap_and_grad():
+def test_composition_with_jit_vmap_and_grad():
     f = bounds(lambda x: x * lax.exp(x))
     x = between(0, 1)
     np.testing.assert_allclose(jit(f)(x), f(x), rtol=1e-6)
@@ -98,8 +98,8 @@ def test_it_works_under_jit_vmap_and_grad():
             [np.asarray(b)[i] for b in batch], f(between(low, low + 1)), rtol=1e-5, atol=1e-6
         )
     # The upper bound of x exp(x) on [0, h] is h exp(h).
-    slope = grad(lambda h: f(Interval(np.float32(0), h)).high)(np.float32(1))
-    np.testing.assert_allclose(slope, 2 * np.e, rtol=1e-5)
+    derivative = grad(lambda h: f(Interval(np.float32(0), h)).high)(np.float32(1))
+    np.testing.assert_allclose(derivative, 2 * np.e, rtol=1e-5)
 
 
 def test_inside_scan():
@@ -130,7 +130,7 @@ def test_inside_while_loop():
     np.testing.assert_allclose(jit(bounds(halved))(between(3, 9)), [low, high], rtol=1e-6)
 
 
-def test_a_loop_that_may_never_end_may_give_anything():
+def test_possibly_infinite_loop_is_unbounded():
     def stuck(x):
         return lax.while_loop(lambda v: v > 1.0, lambda v: v * 1.0, x)
 
@@ -144,7 +144,7 @@ def strange() -> Primitive:
     return p
 
 
-def test_a_strangers_primitive_is_known_at_points_only():
+def test_foreign_primitive_needs_exact_operands():
     p = strange()
     assert p.state_of(interval) is RuleState.FALLBACK
     f = bounds(lambda x: p.bind(x) + 1.0)
@@ -152,13 +152,13 @@ def test_a_strangers_primitive_is_known_at_points_only():
     assert [float(b) for b in f(between(2, 2))] == [5.0, 5.0]
 
 
-def test_a_strangers_primitive_with_an_expansion_is_that_expansion():
+def test_foreign_primitive_uses_its_expansion():
     p = strange()
     p.rule(expand)(lambda x: x + x)
     assert [float(b) for b in bounds(p.bind)(between(0, 1))] == [0.0, 2.0]
 
 
-def test_anyone_may_add_a_rule_for_a_strangers_primitive():
+def test_rule_for_a_foreign_primitive():
     other = pytest.importorskip("example_hadamard")
     x = Interval(np.zeros(2, np.float32), np.ones(2, np.float32))
     assert np.isinf(bounds(other.hadamard)(x).high).all()
@@ -177,7 +177,7 @@ def test_anyone_may_add_a_rule_for_a_strangers_primitive():
         del other.hadamard_p.rules[interval]
 
 
-def test_unordered_types_are_refused_by_name():
+def test_unordered_types_raise():
     with pytest.raises(TypeError, match="there are no intervals of complex64"):
         bounds(lambda x: lax.real(lax.conj(lax.complex(x, x))))(between(0, 1))
 
@@ -196,7 +196,7 @@ print(sorted(zip([p.name for p in own], kinds)), make_jaxpr(grad(f))(1.0), grad(
 """
 
 
-def test_adding_the_packages_changes_nothing_else():
+def test_importing_the_packages_has_no_other_effect():
     seen = [
         subprocess.run([sys.executable, "-c", LOOK_AROUND, *names], text=True, capture_output=True)
         for names in ([], ["example_hadamard", "example_intervals"])

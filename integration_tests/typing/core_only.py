@@ -1,4 +1,4 @@
-"""A user's program over the core alone, as the type checkers see it; read by them, never run."""
+"""A user program over the core alone, for the type checkers; never run."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from primax_core import lax
 
 
 def energy(x: primax_core.Array) -> primax_core.Array:
-    """A scalar of one array."""
+    """A scalar function of one array."""
     return lax.dot(lax.sin(x), x)
 
 
-def slope(values: np.ndarray) -> np.ndarray:
-    """The gradient of ``energy``, compiled."""
+def derivative(values: np.ndarray) -> np.ndarray:
+    """The compiled gradient of ``energy``."""
     x = primax_core.device_put(values)
     return np.asarray(primax_core.jit(primax_core.grad(energy))(x))

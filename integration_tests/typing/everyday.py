@@ -1,4 +1,4 @@
-"""A user's program over the facade, as the type checkers see it; read by them, never run."""
+"""A user program over the facade, for the type checkers; never run."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from primax import lax, random
 
 
 def loss(weights: primax.Array, images: primax.Array) -> primax.Array:
-    """A scalar of two arrays."""
+    """A scalar function of two arrays."""
     return jnp.mean(jnp.tanh(images @ weights) ** 2)
 
 
 def train(steps: int) -> float:
-    """Uses what the checkers should know the types of."""
+    """Use names with known types."""
     key, subkey = random.split(random.PRNGKey(0))
     weights = random.normal(key, (4, 3))
     images = random.normal(subkey, (8, 4))

@@ -38,7 +38,7 @@ for _ in range(100):
     losses.append(float(value))
 assert losses[-1] < 0.2 * losses[0], losses
 
-# The last layer alone: the rest of the tree is masked.
+# Only the last layer is trained; the rest of the tree is masked.
 where = lambda m: (m.layers[-1].weight, m.layers[-1].bias)
 mask = eqx.tree_at(where, jax.tree_util.tree_map(lambda _: False, model), (True, True))
 trainable, frozen = eqx.partition(model, mask)
@@ -63,7 +63,7 @@ outputs = eqx.filter_vmap(lambda m, x: jax.vmap(m)(x), in_axes=(eqx.if_array(0),
 
 
 class Network(eqx.Module):
-    """A layer, a batch norm whose moments are state, and a dropout."""
+    """A layer, a batch norm whose moments are state, and dropout."""
 
     linear: eqx.nn.Linear
     norm: eqx.nn.BatchNorm
@@ -109,7 +109,7 @@ def _(residuals, g, perturbed, x, limit):
     return jnp.clip(2.0 * x * g, -limit, limit)
 
 
-slopes = jax.vmap(jax.grad(lambda x: clipped(x, 1.0)))(jnp.array([0.1, 2.0, -3.0]))
+derivatives = jax.vmap(jax.grad(lambda x: clipped(x, 1.0)))(jnp.array([0.1, 2.0, -3.0]))
 checked = eqx.filter_jit(lambda x: eqx.error_if(x, x < 0, "must not be negative"))
 try:
     checked(jnp.float32(-1.0))
@@ -129,7 +129,7 @@ print(
             "ensemble": np.asarray(outputs[:, ::16, 0]).tolist(),
             "dropped": np.asarray(z[::16]).tolist(),
             "inference": np.asarray(rest[::16]).tolist(),
-            "clipped slopes": slopes.tolist(),
+            "clipped derivatives": derivatives.tolist(),
             "caught": caught,
         }
     )

@@ -1,4 +1,4 @@
-"""Haiku: a network with layer norm and dropout, and one with state and an exponential average."""
+"""Haiku: a network with layer norm and dropout, and one with state and a moving average."""
 
 import json
 
@@ -52,7 +52,7 @@ assert losses[-1] < 0.6 * losses[0], losses
 
 
 def running(x):
-    """A layer with a batch norm, and a core that is unrolled over the first axis."""
+    """A layer with batch norm, and a recurrent core unrolled over the first axis."""
     x = hk.BatchNorm(create_scale=True, create_offset=True, decay_rate=0.9)(x, is_training=True)
     core = hk.GRU(5)
     outputs, _ = hk.dynamic_unroll(core, x, core.initial_state(x.shape[1]))

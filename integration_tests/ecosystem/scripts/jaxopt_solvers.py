@@ -1,4 +1,4 @@
-"""jaxopt: minima, a root and a constrained problem, and their derivatives by implicit functions."""
+"""jaxopt: minima, a root and a constrained problem, with implicit differentiation."""
 
 import json
 
@@ -28,7 +28,7 @@ descent = jaxopt.GradientDescent(fun=ridge, maxiter=400, tol=1e-4, implicit_diff
 lbfgs = jaxopt.LBFGS(fun=ridge, maxiter=60, tol=1e-4, implicit_diff=True)
 by_descent = minimum(descent)(0.1)
 by_lbfgs = minimum(lbfgs)(0.1)
-slope = jax.jacobian(minimum(lbfgs))(0.1)
+derivative = jax.jacobian(minimum(lbfgs))(0.1)
 
 
 def rosenbrock(x):
@@ -68,12 +68,12 @@ print(
         {
             "descent": by_descent.tolist(),
             "lbfgs": by_lbfgs.tolist(),
-            "slope of the minimum": slope.tolist(),
+            "derivative of the minimum": derivative.tolist(),
             "valley": valley.tolist(),
             "root": float(root(1.0)),
-            "slope of the root": float(jax.grad(root)(1.0)),
+            "derivative of the root": float(jax.grad(root)(1.0)),
             "fixed point": float(fixed(1.0)),
-            "slope of the fixed point": float(jax.grad(fixed)(1.0)),
+            "derivative of the fixed point": float(jax.grad(fixed)(1.0)),
             "shares": shares.tolist(),
             "sparse": sparse.tolist(),
             "curve": curve.tolist(),

@@ -1,4 +1,4 @@
-"""jaxtyping: shapes and dtypes of annotations, checked while the program runs."""
+"""jaxtyping: run-time checks of shapes and dtypes in annotations."""
 
 # ruff: noqa: F722 (the strings are shapes)
 
@@ -20,16 +20,16 @@ from jaxtyping import (
     jaxtyped,
 )
 
-found = []
+calls = []
 
 
 def expect(name, function, *args):
-    """Notes whether the call was accepted."""
+    """Record whether the call was accepted."""
     try:
         function(*args)
-        found.append([name, "accepted"])
+        calls.append([name, "accepted"])
     except TypeCheckError:
-        found.append([name, "refused"])
+        calls.append([name, "refused"])
 
 
 def checks(typechecker):
@@ -86,4 +86,4 @@ instances = [
     isinstance(jnp.zeros(2, jnp.float16), Float32[Array, "2"]),
     isinstance(1.0, Float[Array, ""]),
 ]
-print(json.dumps({"calls": found, "instances": instances}))
+print(json.dumps({"calls": calls, "instances": instances}))

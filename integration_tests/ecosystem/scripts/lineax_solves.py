@@ -1,4 +1,4 @@
-"""Lineax: solvers and operators of several structures, derivatives through solves, jit and vmap."""
+"""Lineax: solvers, structured operators, derivatives of solves, jit and vmap."""
 
 import json
 
@@ -45,7 +45,7 @@ answers["sum of operators"] = lx.linear_solve(
     diagonal + 2.0 * banded, vector, lx.AutoLinearSolver(well_posed=True)
 ).value
 
-# An operator that is a function of trees: the Jacobian of another function at a point.
+# An operator on pytrees: the Jacobian of another function at a point.
 point = {"a": jnp.array([0.3, -0.2]), "b": jnp.array(1.5)}
 function = lambda p, _: {"a": p["a"] * p["b"] + jnp.sin(p["a"]), "b": jnp.sum(p["a"]) + p["b"] ** 2}
 jacobian = lx.JacobianLinearOperator(function, point)
@@ -54,7 +54,7 @@ answers["matrix of the tree"] = jacobian.as_matrix()
 linear = lx.FunctionLinearOperator(lambda x: positive @ x, jax.ShapeDtypeStruct((4,), jnp.float32))
 answers["function"] = lx.linear_solve(lx.linearise(linear), vector, lx.LU()).value
 
-# Derivatives, by both modes and through a map.
+# Derivatives in both modes and under vmap.
 answers["gradient"] = jax.grad(lambda m: jnp.sum(solve(m, vector) ** 2))(matrix)
 answers["tangent"] = jax.jvp(solve, (matrix, vector), (jnp.ones((4, 4)), vector))[1]
 answers["mapped"] = jax.vmap(solve, in_axes=(None, 0))(matrix, jnp.eye(4))
@@ -67,5 +67,5 @@ singular = lx.linear_solve(
     lx.MatrixLinearOperator(jnp.zeros((2, 2))), jnp.ones(2), lx.LU(), throw=False
 )
 numbers = jax.tree_util.tree_map(lambda a: a.tolist(), answers)
-numbers["a singular matrix is told"] = bool(singular.result != lx.RESULTS.successful)
+numbers["singular matrix is reported"] = bool(singular.result != lx.RESULTS.successful)
 print(json.dumps(numbers))

@@ -1,4 +1,4 @@
-"""Trains a network on scikit-learn's digits with Optax: Adam, a schedule, clipping."""
+"""Train a network on scikit-learn's digits with Optax: Adam, a schedule, clipping."""
 
 import json
 

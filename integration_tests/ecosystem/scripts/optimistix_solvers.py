@@ -1,4 +1,4 @@
-"""Optimistix: roots, least squares, minima and fixed points, with derivatives and maps."""
+"""Optimistix: roots, least squares, minima and fixed points, with derivatives and vmap."""
 
 import json
 
@@ -23,7 +23,7 @@ def anomaly(mean, eccentricity):
 
 
 answers["newton"] = anomaly(1.0, 0.3)
-answers["slopes of the root"] = jax.grad(anomaly, argnums=(0, 1))(1.0, 0.3)
+answers["derivatives of the root"] = jax.grad(anomaly, argnums=(0, 1))(1.0, 0.3)
 answers["mapped roots"] = jax.vmap(anomaly, in_axes=(0, None))(jnp.linspace(0.1, 3.0, 5), 0.3)
 answers["bisection"] = optx.root_find(
     lambda x, _: x**3 - 2.0,
@@ -76,7 +76,7 @@ def fixed_point(rate):
 
 
 answers["fixed point"] = fixed_point(0.9)
-answers["slope of the fixed point"] = jax.grad(fixed_point)(0.9)
+answers["derivative of the fixed point"] = jax.grad(fixed_point)(0.9)
 
 numbers = jax.tree_util.tree_map(lambda a: jnp.asarray(a).tolist(), answers)
 stuck = optx.root_find(

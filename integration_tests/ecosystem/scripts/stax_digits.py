@@ -1,4 +1,4 @@
-"""A small convolutional network of example_libraries, trained with its momentum and Adam."""
+"""A small convolutional network of example_libraries, trained with momentum and Adam."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""Settings of this wheel's tests, which run with only its declared dependencies installed."""
+"""Pytest configuration for tests with only this wheel's declared dependencies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Primitives and rules in the reference's convention, with the core alone."""
+"""Tests of primitives and rules in the reference's convention, with the core alone."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ S = np.float32(2.0)
 
 
 def multiply_add(lowering: str = "hlo", impl: bool = True) -> Any:
-    """``x * y + z`` with all rules, written by hand, and what the rules were given."""
+    """Define ``x * y + z`` with all rules and record the arguments of the rules."""
     prim = Primitive("multiply_add")
     seen: list[Any] = []
 
@@ -87,7 +87,7 @@ def multiply_add(lowering: str = "hlo", impl: bool = True) -> Any:
 
 @pytest.mark.parametrize("impl", [True, False])
 @pytest.mark.parametrize("lowering", ["hlo", "fun"])
-def test_a_primitive_with_all_tables(lowering: str, impl: bool) -> None:
+def test_primitive_defined_through_all_tables(lowering: str, impl: bool) -> None:
     f = multiply_add(lowering, impl).call
     assert f(S, 3.0, 4.0) == 10
     assert primax.jit(f)(S, 3.0, 4.0) == 10
@@ -100,30 +100,30 @@ def test_a_primitive_with_all_tables(lowering: str, impl: bool) -> None:
     assert primax.hessian(lambda x: f(x, x, x))(S) == 2
     carry, _ = lax.scan(lambda c, x: (f(c, x, x), None), S, X)
     assert carry == ((2 * 1 + 1) * 2 + 2) * 3 + 3
-    slope = primax.grad(lambda s: lax.scan(lambda c, x: (f(c, x, x), None), s, X)[0])(S)
-    assert slope == 6
+    derivative = primax.grad(lambda s: lax.scan(lambda c, x: (f(c, x, x), None), s, X)[0])(S)
+    assert derivative == 6
     assert primax.linear_transpose(lambda z: f(S, S, z), S)(S) == (2,)
     with pytest.raises(TypeError, match="must have one shape"):
         primax.jit(f)(X, S, S)
 
 
-def test_rules_run_on_the_values_that_there_are() -> None:
-    made = multiply_add()
-    primax.grad(made.call)(S, S, S)
-    kinds = [k for k, _ in made.seen]
-    assert kinds[0] == "jvp" and ("jvp", [False, True, True]) in made.seen
-    assert ("impl", "ArrayImpl") in made.seen
+def test_rules_receive_concrete_values() -> None:
+    example = multiply_add()
+    primax.grad(example.call)(S, S, S)
+    kinds = [k for k, _ in example.seen]
+    assert kinds[0] == "jvp" and ("jvp", [False, True, True]) in example.seen
+    assert ("impl", "ArrayImpl") in example.seen
 
 
-def test_programs_show_the_primitive() -> None:
-    made = multiply_add()
-    jaxpr = primax.make_jaxpr(made.call)(S, S, S)
+def test_jaxprs_contain_the_primitive() -> None:
+    example = multiply_add()
+    jaxpr = primax.make_jaxpr(example.call)(S, S, S)
     (eqn,) = jaxpr.eqns
-    assert eqn.primitive is made.prim and str(eqn.primitive) == "multiply_add"
+    assert eqn.primitive is example.prim and str(eqn.primitive) == "multiply_add"
     assert eval_jaxpr(jaxpr, [S, S, S]) == [6]
-    assert isinstance(made.prim, CorePrimitive)
+    assert isinstance(example.prim, CorePrimitive)
     assert isinstance(lax.sin_p, Primitive) and not isinstance("sin", Primitive)
-    assert made.prim.abstract_eval(typeof(S), typeof(S), typeof(S)) == (typeof(S), frozenset())
+    assert example.prim.abstract_eval(typeof(S), typeof(S), typeof(S)) == (typeof(S), frozenset())
 
 
 # Parameters
@@ -161,7 +161,7 @@ def test_parameters_need_not_be_hashable() -> None:
     assert np.array_equal(squares, X**2) and np.array_equal(cubes, X**3)
 
 
-def test_what_is_missing_is_named() -> None:
+def test_errors_name_the_missing_rule() -> None:
     bare = Primitive("bare")
     with pytest.raises(NotImplementedError, match="Evaluation rule for 'bare' not implemented"):
         bare.bind(S)
@@ -181,14 +181,14 @@ def test_what_is_missing_is_named() -> None:
         primax.grad(bare.bind)(S)
 
 
-def test_an_operation_compiled_whatever_its_impl_says() -> None:
-    made = multiply_add()
-    made.prim.def_impl(lambda *args: xla.apply_primitive(made.prim, *args))
-    assert made.call(S, S, S) == 6
+def test_apply_primitive_ignores_impl() -> None:
+    example = multiply_add()
+    example.prim.def_impl(lambda *args: xla.apply_primitive(example.prim, *args))
+    assert example.call(S, S, S) == 6
     assert xla.apply_primitive(lax.sin_p, 0.0, accuracy=None) == 0
 
 
-def test_a_trace_of_ones_own_way() -> None:
+def test_bind_with_trace_rule() -> None:
     prim = Primitive("noted")
     traces = []
 
@@ -204,21 +204,21 @@ def test_a_trace_of_ones_own_way() -> None:
 # Tables
 
 
-def test_tables_give_back_what_was_written() -> None:
-    made = multiply_add()
-    assert ad.primitive_jvps[made.prim] is made.jvp
-    assert ad.primitive_transposes[made.prim] is made.transpose
-    assert batching.primitive_batchers[made.prim] is made.batcher
-    assert made.prim in batching.fancy_primitive_batchers
-    replaced = lambda p, t: (made.call(*p), lax.full_like(p[0], 7))
-    ad.primitive_jvps[made.prim] = replaced
-    assert ad.primitive_jvps.get(made.prim) is replaced
-    assert primax.jvp(made.call, (S,) * 3, (S,) * 3)[1] == 7
+def test_tables_return_the_stored_rule() -> None:
+    example = multiply_add()
+    assert ad.primitive_jvps[example.prim] is example.jvp
+    assert ad.primitive_transposes[example.prim] is example.transpose
+    assert batching.primitive_batchers[example.prim] is example.batcher
+    assert example.prim in batching.fancy_primitive_batchers
+    replaced = lambda p, t: (example.call(*p), lax.full_like(p[0], 7))
+    ad.primitive_jvps[example.prim] = replaced
+    assert ad.primitive_jvps.get(example.prim) is replaced
+    assert primax.jvp(example.call, (S,) * 3, (S,) * 3)[1] == 7
     with pytest.raises(TypeError, match="must be callable"):
-        ad.primitive_jvps[made.prim] = 3
+        ad.primitive_jvps[example.prim] = 3
 
 
-def test_tables_hold_the_rules_of_the_core() -> None:
+def test_tables_contain_the_core_rules() -> None:
     assert lax.sin_p in ad.primitive_jvps and lax.sin_p not in ad.primitive_transposes
     assert "sin" not in ad.primitive_jvps
     out, dot = ad.primitive_jvps[lax.sin_p]([1.0], [1.0], accuracy=None)
@@ -251,19 +251,19 @@ def test_tables_hold_the_rules_of_the_core() -> None:
     assert ad.primitive_jvps[lax.sin_p] is not None and len(program.eqns) == 1
 
 
-def test_a_rule_taken_out() -> None:
-    made = multiply_add()
-    rule = ad.primitive_jvps.pop(made.prim)
-    assert rule is made.jvp and made.prim not in ad.primitive_jvps
-    with pytest.raises(NotImplementedError, match="taken out of the table"):
-        primax.grad(made.call)(S, S, S)
+def test_rule_removal() -> None:
+    example = multiply_add()
+    rule = ad.primitive_jvps.pop(example.prim)
+    assert rule is example.jvp and example.prim not in ad.primitive_jvps
+    with pytest.raises(NotImplementedError, match="removed from the table"):
+        primax.grad(example.call)(S, S, S)
     with pytest.raises(KeyError):
-        del ad.primitive_jvps[made.prim]
-    ad.primitive_jvps[made.prim] = rule
-    assert primax.grad(made.call)(S, S, S) == 2
+        del ad.primitive_jvps[example.prim]
+    ad.primitive_jvps[example.prim] = rule
+    assert primax.grad(example.call)(S, S, S) == 2
 
 
-def test_a_rule_of_the_core_replaced() -> None:
+def test_replacement_of_a_core_rule() -> None:
     before = ad.primitive_jvps[lax.asinh_p]
     f = primax.jit(primax.grad(lax.asinh))
     assert f(0.0) == 1
@@ -278,13 +278,13 @@ def test_a_rule_of_the_core_replaced() -> None:
     assert primax.grad(lax.asinh)(0.0) == 1 and f(0.0) == 1
 
 
-def test_batching_rules_that_are_told_of_the_axis() -> None:
-    told: list[Any] = []
+def test_batching_rules_with_axis_data() -> None:
+    calls: list[Any] = []
     for table, rule in (
         (batching.axis_primitive_batchers,
-         lambda size, name, trace, args, dims: (told.append((size, name)), (args[0], dims[0]))[1]),
+         lambda size, name, trace, args, dims: (calls.append((size, name)), (args[0], dims[0]))[1]),
         (batching.fancy_primitive_batchers,
-         lambda axis, args, dims: (told.append((axis.size, axis.name)), (args[0], dims[0]))[1]),
+         lambda axis, args, dims: (calls.append((axis.size, axis.name)), (args[0], dims[0]))[1]),
     ):  # fmt: skip
         prim = Primitive("asking")
         prim.def_impl(lambda x: x)
@@ -294,10 +294,10 @@ def test_batching_rules_that_are_told_of_the_axis() -> None:
         assert table[prim] is rule
         primax.vmap(prim.bind, axis_name="i")(X)
         primax.jit(primax.vmap(prim.bind))(X)
-    assert told == [(3, "i"), (3, None)] * 2
+    assert calls == [(3, "i"), (3, None)] * 2
 
 
-# Families
+# Groups of primitives
 
 
 def elementwise(name: str, fun: Any, arity: int = 1) -> Any:
@@ -356,7 +356,7 @@ def test_reducers() -> None:
 
 
 @pytest.mark.parametrize("dims", [(0, 0), (1, 0), (0, None), (None, 1)])
-def test_elementwise_batches_of_any_place(dims: tuple[int | None, ...]) -> None:
+def test_elementwise_batching_of_any_axis(dims: tuple[int | None, ...]) -> None:
     prim = elementwise("less", lax.sub)
     batching.defbroadcasting(prim)
     x, y = (np.arange(9, dtype=np.float32).reshape(3, 3) if d is not None else X for d in dims)
@@ -364,7 +364,7 @@ def test_elementwise_batches_of_any_place(dims: tuple[int | None, ...]) -> None:
     assert np.array_equal(primax.vmap(prim.bind, dims)(x, y), want)
 
 
-# Symbolic values, functions and programs
+# Symbolic values, functions and jaxprs
 
 
 def test_symbolic_values() -> None:
@@ -378,7 +378,7 @@ def test_symbolic_values() -> None:
     assert ad.is_undefined_primal(undefined) and not ad.is_undefined_primal(S)
 
 
-def test_forward_mode_of_functions_and_programs() -> None:
+def test_forward_mode_of_functions_and_jaxprs() -> None:
     fun = lambda x, y: ({"a": lax.sin(x), "b": 1.0}, y)
     outs, dots, aux = ad.jvp(fun, (0.0, 2.0), (1.0, 1.0), has_aux=True)
     assert (outs, dots, aux) == ({"a": 0, "b": 1}, {"a": 1, "b": 0}, 2)
@@ -394,7 +394,7 @@ def test_forward_mode_of_functions_and_programs() -> None:
     assert tracer._trace.main is tracer._trace
 
 
-def test_linear_programs() -> None:
+def test_linear_jaxprs() -> None:
     fun = lambda x, y: ({"a": lax.sin(x), "b": 1.0}, y)
     outs, zero, program, residuals, aux = ad.linearize(fun, [0.0, 2.0], has_aux=True)
     assert (outs, zero, aux) == ({"a": 0, "b": 1}, [False, True], 2)
@@ -408,7 +408,7 @@ def test_linear_programs() -> None:
     assert cts[0] == 30 and type(cts[1]) is ad.Zero
 
 
-def test_programs_on_batches() -> None:
+def test_batched_jaxprs() -> None:
     jaxpr = primax.make_jaxpr(lambda x, y: [x * 2 + y, y])(S, S)
     axis = batching.AxisData("i", 3)
     program, mapped = batching.batch_jaxpr_axes(
@@ -439,7 +439,7 @@ def test_lowering_by_platform() -> None:
         mlir.register_lowering(prim, lambda ctx, x: [x], platform="nonsense")
 
 
-def test_wrong_lowerings_are_refused() -> None:
+def test_invalid_lowerings_raise() -> None:
     prim = Primitive("wrong")
     prim.def_abstract_eval(lambda x: x)
     mlir.register_lowering(prim, lambda ctx, x: [])
@@ -450,7 +450,7 @@ def test_wrong_lowerings_are_refused() -> None:
         primax.jit(prim.bind)(S)
 
 
-def test_the_context_of_rules() -> None:
+def test_rule_context() -> None:
     prim = Primitive("outer")
     prim.multiple_results = True
     prim.def_abstract_eval(lambda x, **params: [x, x])
@@ -501,7 +501,7 @@ def test_values_and_attributes() -> None:
         (np.dtype("int8"), "i8"),
     ):
         assert str(mlir.ir_attribute(value)) == text
-    with pytest.raises(TypeError, match="no attribute for"):
+    with pytest.raises(TypeError, match="to an MLIR attribute"):
         mlir.ir_attribute(object())
     with pytest.raises(TypeError, match="no MLIR type for values of"):
         mlir.aval_to_ir_types(None, object())
@@ -536,7 +536,7 @@ def test_constants() -> None:
     assert np.array_equal(primax.jit(prim.bind)(S), [4, 4])
 
 
-def test_calls_of_python() -> None:
+def test_python_callbacks() -> None:
     for effect in (False, True):
         called: list[Any] = []
         prim = Primitive("host")
@@ -610,16 +610,16 @@ def test_ordered_effects() -> None:
 
 def test_modules() -> None:
     jaxpr = primax.make_jaxpr(lambda x: lax.add(lax.sin(x), X))(X)
-    found = mlir.lower_jaxpr_to_module(
+    lowered = mlir.lower_jaxpr_to_module(
         "sines", jaxpr, num_const_args=0, in_avals=jaxpr.in_avals, out_avals=jaxpr.out_avals,
         ordered_effects=[], platforms=("cpu",), backend=None,
         axis_context=mlir.ShardingContext(1), donated_args=[False],
         lowering_parameters=mlir.LoweringParameters(),
     )  # fmt: skip
-    text = mlir.module_to_string(found.module)
+    text = mlir.module_to_string(lowered.module)
     assert "module @sines" in text and "stablehlo.sine" in text
-    assert "(%arg0: tensor<3xf32>" in text and found.host_callbacks == []
-    assert mlir.module_to_bytecode(found.module)[:4] == b"ML\xefR"
+    assert "(%arg0: tensor<3xf32>" in text and lowered.host_callbacks == []
+    assert mlir.module_to_bytecode(lowered.module)[:4] == b"ML\xefR"
     with pytest.raises(NotImplementedError, match="arg_shardings"):
         mlir.lower_jaxpr_to_module("m", jaxpr, platforms=("cpu",), arg_shardings=[1])
     with pytest.raises(NotImplementedError, match="one platform"):
@@ -631,8 +631,8 @@ def test_modules() -> None:
     )
     assert "func.func private @first" in mlir.module_to_string(ctx.module)
     assert function.name.value == "first"
-    for wanted in ("second", "second_0"):
-        assert mlir.merge_mlir_modules(ctx.module, "second", found.module) == wanted
+    for name in ("second", "second_0"):
+        assert mlir.merge_mlir_modules(ctx.module, "second", lowered.module) == name
     assert ctx.module.operation.verify()
     assert "private @second_0" in mlir.module_to_string(ctx.module)
     other = mlir.make_ir_context()
@@ -643,16 +643,16 @@ def test_modules() -> None:
     assert mlir.ModuleContext(platforms=("cpu",)).replace(platforms=("tpu",)).platforms == ("tpu",)
 
 
-def test_programs_in_place() -> None:
-    held = primax.make_jaxpr(lambda x: lax.mul(x, X))(X)
+def test_inlined_jaxprs() -> None:
+    jaxpr = primax.make_jaxpr(lambda x: lax.mul(x, X))(X)
     prim = Primitive("inline")
     prim.multiple_results = True
     prim.def_abstract_eval(lambda x: [x])
 
     def rule(ctx, x):
-        consts = [mlir.ir_constant(c) for c in held.consts]
+        consts = [mlir.ir_constant(c) for c in jaxpr.consts]
         outs, tokens = mlir.jaxpr_subcomp(
-            ctx.module_context, held, ctx.name_stack, ctx.tokens_in, consts, x,
+            ctx.module_context, jaxpr, ctx.name_stack, ctx.tokens_in, consts, x,
             dim_var_values=[], const_lowering={}, outer_traceback=None,
         )  # fmt: skip
         assert len(tokens) == 0
@@ -662,7 +662,7 @@ def test_programs_in_place() -> None:
     assert np.array_equal(primax.jit(prim.bind)(X)[0], X * X)
 
 
-def test_forms_of_modules() -> None:
+def test_module_serialization() -> None:
     from primax.extend import mlir as extend_mlir
 
     module = primax.jit(lax.sin).lower(X).compiler_ir()
@@ -677,7 +677,7 @@ def test_forms_of_modules() -> None:
         extend_mlir.no_such
 
 
-def test_the_rest() -> None:
+def test_other_names() -> None:
     devices = np.array(primax.devices()[:1])
     options = pxla.create_compile_options(None, False, (True,), (True,), None, devices, None)
     assert options.num_partitions == 1

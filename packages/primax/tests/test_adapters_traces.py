@@ -1,4 +1,4 @@
-"""Interpreters written for the reference: their traces and tracers, and what they ask of others."""
+"""Tests of interpreters written for the reference: traces, tracers and related utilities."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Seen(core.Tracer):
 
 
 class Lazy(core.Tracer):
-    """With a type of its own making, as some libraries have it."""
+    """Tracer that computes its type on access, as in some libraries."""
 
     __slots__ = ("val",)
 
@@ -117,20 +117,20 @@ FUNCTIONS = {
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("tracer", [Seen, Lazy])
-def test_an_interpreter_gives_what_the_function_gives(name, tracer):
+def test_interpreter_matches_the_function(name, tracer):
     fun = FUNCTIONS[name]
 
     def run(x):
         return watched(fun, x, tracer=tracer)
 
-    # An inner run closes over the outer tracer, as functions may.
+    # An inner run closes over the outer tracer.
     np.testing.assert_allclose(run(ONE), fun(ONE), rtol=1e-6)
     np.testing.assert_allclose(primax.jit(run)(ONE), fun(ONE), rtol=1e-6)
     np.testing.assert_allclose(primax.grad(run)(ONE), primax.grad(fun)(ONE), rtol=1e-6)
     np.testing.assert_allclose(primax.vmap(run)(X), primax.vmap(fun)(X), rtol=1e-6)
 
 
-def test_it_sees_each_operation():
+def test_interpreter_processes_each_operation():
     log = []
     watched(FUNCTIONS["plain"], ONE, log=log)
     assert sorted(log) == ["add", "mul", "sin"]
@@ -139,10 +139,10 @@ def test_it_sees_each_operation():
     assert log == ["custom_jvp_call", "custom_vjp_call"]
 
 
-def test_batches_inside():
+def test_vmap_inside_an_interpreter():
     log = []
-    found = watched(primax.vmap(lambda x: lax.sin(x)), X, log=log)
-    np.testing.assert_allclose(found, np.sin(X), rtol=1e-6)
+    actual = watched(primax.vmap(lambda x: lax.sin(x)), X, log=log)
+    np.testing.assert_allclose(actual, np.sin(X), rtol=1e-6)
     assert log == ["sin"]
 
 
@@ -157,7 +157,7 @@ def test_tracers_are_arrays():
     assert watched(check, ONE) == ONE
 
 
-def test_what_a_trace_must_define():
+def test_required_trace_methods():
     class Bare(core.Trace):
         pass
 
@@ -176,7 +176,7 @@ def test_what_a_trace_must_define():
 # The current trace
 
 
-def test_the_current_trace():
+def test_current_trace():
     assert isinstance(xcore.find_top_trace(), core.Trace)
     seen = []
 
@@ -194,7 +194,7 @@ def test_the_current_trace():
     assert not xcore.unsafe_am_i_under_a_jit_DO_NOT_USE()
 
 
-def test_where_a_function_runs():
+def test_trace_state_queries():
     seen = []
 
     def fun(x):
@@ -213,7 +213,7 @@ def test_where_a_function_runs():
     assert seen == [(True, False, [], False), (False, True, ["i"], True)]
 
 
-def test_states_are_equal_under_one_trace_only():
+def test_trace_states_compare_by_trace():
     outside = xcore.get_opaque_trace_state()
     assert outside == xcore.get_opaque_trace_state(convention="any")
     states, traces = [], []
@@ -231,20 +231,20 @@ def test_states_are_equal_under_one_trace_only():
     assert traces[0]() is None and states[0] != outside
 
 
-def test_leaks_are_told():
-    kept = []
+def test_leaked_tracers_raise():
+    tracers = []
     trace = Watching(xcore.find_top_trace(), Seen, [])
     with (
         pytest.raises(RuntimeError, match="Leaked trace Watching"),
         xcore.set_current_trace(trace, check_leaks=True),
     ):
-        kept.append(lax.sin(Seen(trace, ONE)))
+        tracers.append(lax.sin(Seen(trace, ONE)))
 
 
-# Operations that are classes
+# Operations defined as classes
 
 
-def test_operations_as_classes():
+def test_hiprim_operations():
     from primax.experimental import hijax
 
     vector = core.ShapedArray((3,), np.dtype("float32"))
@@ -278,12 +278,12 @@ def test_operations_as_classes():
     rows = np.stack([X, X])
     assert primax.vmap(power)(rows)["y"].tolist() == [[1, 4, 9]] * 2
     assert primax.vmap(ruled)(rows)["y"].tolist() == [[-1, -4, -9]] * 2
-    with pytest.raises(TypeError, match=r"Power\(n=2\) takes a float32\[3\]"):
+    with pytest.raises(TypeError, match=r"Power\(n=2\) expects float32\[3\], got float32\[2\]"):
         power(X[:2])
 
 
 @pytest.mark.parametrize("by", ["jvp", "lin"])
-def test_rules_from_rules(by):
+def test_derived_rules(by):
     from primax.experimental import hijax
 
     vector = core.ShapedArray((3,), np.dtype("float32"))
@@ -359,17 +359,17 @@ def test_backends():
     backend.clear_in_memory_compilation_cache()
     assert cleared
     assert topologies.get_attached_topology().devices == primax.devices()
-    for refused in (
+    for unsupported in (
         backend.clear_backends,
         lambda: backend.register_backend_factory("mine", lambda: None),
         lambda: topologies.get_topology_desc("v5e:2x2"),
         lambda: topologies.make_mesh(topologies.get_attached_topology(), (1,), ("x",)),
     ):
         with pytest.raises(NotImplementedError):
-            refused()
+            unsupported()
 
 
-def test_compilation_can_be_forbidden_as_libraries_do():
+def test_patched_compiler_forbids_compilation():
     from primax.as_jax._src import compiler
 
     def forbidding(backend, *args, **kwargs):
@@ -404,7 +404,7 @@ def test_private_modules():
     private("dispatch").wait_for_tokens()
 
 
-def test_frames_that_are_left_out():
+def test_hidden_frames():
     import sys
 
     from primax.as_jax._src import traceback_util

@@ -1,4 +1,4 @@
-"""Modules of the core are one object under both names, however deep and in whatever order."""
+"""Tests that core modules are one object under both names, at any depth and import order."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_core_modules_have_two_names_and_one_object(name, order):
     assert done.returncode == 0, done.stderr
 
 
-def test_what_does_not_exist_is_not_found():
+def test_unknown_modules_raise():
     import primax
 
     assert primax.lax

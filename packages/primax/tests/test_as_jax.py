@@ -1,4 +1,4 @@
-"""Programs that say ``import jax`` run on Primax in processes that ask for it, and nowhere else."""
+"""Tests that programs with ``import jax`` run on Primax, only in processes that request it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def as_jax(code: str, **more) -> str:
     return output("-m", "primax.as_jax", "-c", code, **more)
 
 
-class TestWaysToAsk:
+class TestInvocation:
     expected = f"{VERSION} 1.0 True ['a', '-b']"
 
     def test_a_program(self, tmp_path):
@@ -49,8 +49,8 @@ class TestWaysToAsk:
         (tmp_path / "program.py").write_text(
             PROGRAM + "import beside\nassert beside.NAME == 'jax'\nassert __name__ == '__main__'\n"
         )
-        found = output("-m", "primax.as_jax", str(tmp_path / "program.py"), "a", "-b")
-        assert found == self.expected
+        text = output("-m", "primax.as_jax", str(tmp_path / "program.py"), "a", "-b")
+        assert text == self.expected
 
     def test_a_module(self, tmp_path):
         (tmp_path / "tool.py").write_text(PROGRAM)
@@ -86,41 +86,41 @@ class TestWaysToAsk:
             "no:cacheprovider",
             str(tmp_path),
         )
-        found = output(*run, cwd=tmp_path)
-        assert "1 passed" in found and f"jax {VERSION}: Primax {primax.__version__}" in found
+        text = output(*run, cwd=tmp_path)
+        assert "1 passed" in text and f"jax {VERSION}: Primax {primax.__version__}" in text
 
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
-            ([], "name a program"),
+            ([], "no program given"),
             (["-m"], "argument expected for -m"),
             (["-x"], "unknown option -x"),
             (["nowhere.py"], "can't open file 'nowhere.py'"),
         ],
     )
-    def test_wrong_command_lines(self, arguments, said):
+    def test_invalid_command_lines(self, arguments, said):
         done = python("-m", "primax.as_jax", *arguments)
         assert done.returncode == 2 and said in done.stderr and "usage:" in done.stderr
 
     def test_help(self):
         assert "program.py" in output("-m", "primax.as_jax", "--help")
 
-    def test_an_error_of_the_program_is_its_own(self):
+    def test_program_exceptions_propagate(self):
         done = python("-m", "primax.as_jax", "-c", "import jax\nraise SystemExit(7)")
         assert done.returncode == 7
 
 
-class TestBesideTheRealOne:
+class TestWithTheRealJax:
     @pytest.fixture
     def real(self, tmp_path) -> str:
-        """A folder with a package that is called jax, as if the real one were installed."""
+        """A folder with a fake package ``jax``, which represents the real one."""
         for name in ("jax", "jax/_src", "jax/numpy"):
             (tmp_path / name).mkdir()
             (tmp_path / name / "__init__.py").write_text("REAL = True\n")
         (tmp_path / "jax" / "only_there.py").write_text("")
         return str(tmp_path)
 
-    def test_primax_is_found_first(self, real):
+    def test_primax_precedes_the_real_jax(self, real):
         code = (
             "import sys\nimport jax\nassert not hasattr(jax, 'REAL')\n"
             "from jax import _src\nassert not hasattr(_src, 'REAL')\n"
@@ -129,13 +129,13 @@ class TestBesideTheRealOne:
         expected = "No module named 'jax.only_there': Primax has no counterpart"
         assert as_jax(code, PYTHONPATH=path(real)) == expected
 
-    def test_it_must_not_be_imported_already(self, real):
+    def test_install_raises_after_import_of_jax(self, real):
         code = "import jax, primax.as_jax as a\ntry: a.install()\nexcept ImportError as e: print(e)"
         said = output("-c", code, PYTHONPATH=path(real))
         assert said.startswith("jax is already imported, from ") and real in said
         assert "python -m primax.as_jax program.py" in said
 
-    def test_a_process_that_does_not_ask(self, real):
+    def test_process_without_install(self, real):
         code = (
             "import sys, primax, primax.lax\n"
             "assert not [m for m in sys.modules if m == 'jax' or m.startswith('jax.')]\n"
@@ -145,7 +145,7 @@ class TestBesideTheRealOne:
         )
         output("-c", code, PYTHONPATH=path(real))
 
-    def test_processes_that_it_starts(self, real):
+    def test_child_processes_are_unaffected(self, real):
         code = (
             "import subprocess, sys, jax\n"
             "subprocess.run([sys.executable, '-c', 'import jax; print(jax.REAL)'], check=True)"
@@ -164,8 +164,8 @@ def path(first: str) -> str:
     return os.pathsep.join([first, *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
-class TestWhatIsFound:
-    def test_modules_are_the_facades(self):
+class TestModules:
+    def test_modules_are_shared_with_the_facade(self):
         as_jax(
             "import jax, primax, jax.lax.linalg, jax.experimental.checkify\n"
             "from jax.tree_util import tree_map\n"
@@ -197,7 +197,7 @@ class TestWhatIsFound:
             ("jax.pmap(lambda x: x)(1.0)", "Use vmap"),
         ],
     )
-    def test_what_is_not(self, statement, said):
+    def test_missing_modules_raise(self, statement, said):
         code = f"import jax\ntry:\n    {statement}\nexcept Exception as e:\n    print(e)"
         assert said in as_jax(code)
 
@@ -208,7 +208,7 @@ class TestWhatIsFound:
             "assert jax.jit is primax.jit\n"
         )
 
-    def test_compiled_functions_are_recognised(self):
+    def test_type_name_of_compiled_functions(self):
         as_jax("import jax\nassert 'PjitFunction' in str(type(jax.jit(abs)))\n")
         code = (
             "import primax, primax.as_jax as a\nbefore = str(type(primax.jit(abs)))\n"
@@ -218,12 +218,12 @@ class TestWhatIsFound:
 
 
 class TestOptions:
-    def test_of_the_environment(self):
+    def test_options_from_the_environment(self):
         code = "import jax; print(jax.config.jax_enable_x64, jax.config.jax_num_cpu_devices)"
         assert as_jax(code, JAX_ENABLE_X64="1", JAX_NUM_CPU_DEVICES="3") == "True 3"
         assert as_jax(code, JAX_ENABLE_X64="1", PRIMAX_ENABLE_X64="0").startswith("False")
 
-    def test_a_value_that_cannot_be(self):
+    def test_invalid_environment_value_warns(self):
         done = python("-W", "always", "-m", "primax.as_jax", "-c", "0", JAX_ENABLE_X64="perhaps")
         assert done.returncode == 0
         assert "The environment variable JAX_ENABLE_X64='perhaps' is ignored" in done.stderr

@@ -1,4 +1,4 @@
-"""The facade's names, and what it says of parts whose wheel is missing."""
+"""Tests of the facade's names and of the errors for missing wheels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ alone = pytest.mark.skipif(
 )
 
 
-def test_every_public_name_of_the_core_is_here() -> None:
+def test_facade_has_every_public_core_name() -> None:
     names = {name for name in dir(primax_core) if not name.startswith("_")}
     names -= {"config", "extend"}  # the facade's own say more
     experimental = {*EXPERIMENTAL, "io_callback"}
@@ -32,14 +32,14 @@ def test_every_public_name_of_the_core_is_here() -> None:
 
 @pytest.mark.parametrize("name", EXPERIMENTAL)
 def test_experimental_modules_are_importable(name: str) -> None:
-    found = importlib.import_module(f"primax.experimental.{name}")
-    assert found is importlib.import_module(f"primax_core.{name}")
+    module = importlib.import_module(f"primax.experimental.{name}")
+    assert module is importlib.import_module(f"primax_core.{name}")
 
 
 @pytest.mark.parametrize("name", CORE)
-def test_modules_of_the_core_are_importable_by_the_facades_names(name: str) -> None:
-    found = importlib.import_module(f"primax.{name}")
-    assert found is getattr(primax, name) is importlib.import_module(f"primax_core.{name}")
+def test_core_modules_are_importable_through_the_facade(name: str) -> None:
+    module = importlib.import_module(f"primax.{name}")
+    assert module is getattr(primax, name) is importlib.import_module(f"primax_core.{name}")
 
 
 def test_import_statements() -> None:
@@ -59,7 +59,7 @@ def test_version() -> None:
     assert primax.__version__.count(".") == 2
 
 
-def test_import_starts_nothing() -> None:
+def test_import_loads_no_optional_modules() -> None:
     code = (
         "import sys, primax\n"
         "heavy = {'primax_numpy', 'jaxlib.mlir', 'scipy', 'jax'}\n"
@@ -69,7 +69,7 @@ def test_import_starts_nothing() -> None:
 
 
 @alone
-def test_methods_name_the_wheel_that_brings_them() -> None:
+def test_missing_methods_name_the_wheel() -> None:
     x = primax.device_put(np.ones(3))
     line = r"pip install .*primax\[numpy\]"
     with pytest.raises(ImportError, match=line):
@@ -87,7 +87,7 @@ def test_methods_name_the_wheel_that_brings_them() -> None:
     ["numpy", "numpy.linalg", "random", "image", "ops", "nn", "nn.initializers",
      "example_libraries.stax", "scipy", "scipy.special", "scipy.stats.norm"],
 )  # fmt: skip
-def test_modules_name_the_wheel_that_brings_them(name: str) -> None:
+def test_missing_modules_name_the_wheel(name: str) -> None:
     extra = "nn" if name.startswith(("nn", "example_libraries")) else "numpy"
     extra = "scipy" if name.startswith("scipy") else extra
     with pytest.raises(ImportError, match=rf"pip install .*primax\[{extra}\]"):
@@ -95,7 +95,7 @@ def test_modules_name_the_wheel_that_brings_them(name: str) -> None:
 
 
 @alone
-def test_the_core_works_without_the_wheel() -> None:
+def test_core_works_without_the_numpy_wheel() -> None:
     x = primax.device_put(np.float32([1, 2]))
     assert (x + x).tolist() == [2, 4]
     assert primax.grad(lambda x: primax.lax.reduce_sum(x * x, (0,)))(x).tolist() == [2, 4]

@@ -1,4 +1,4 @@
-"""``primax.config`` under its own names and the reference's."""
+"""Tests of ``primax.config`` under its own and the reference's names."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def x64():
 
 
 @pytest.mark.parametrize("name", ["enable_x64", "jax_enable_x64"])
-def test_both_names_are_one_option(name, x64):
+def test_option_has_two_names(name, x64):
     for value in (True, False):
         config.update(name, value)
         assert config.enable_x64 is config.jax_enable_x64 is config.x64_enabled is value
         assert config.read(name) is primax_core.config.read("enable_x64") is value
 
 
-def test_contexts_are_seen():
+def test_context_managers_change_the_value():
     with primax.debug_nans(True):
         assert config.jax_debug_nans is True and config.read("jax_debug_nans") is False
 
@@ -48,7 +48,7 @@ def test_platforms_have_two_names():
         config.update("platforms", before)
 
 
-def test_options_without_effect_are_kept_and_told():
+def test_options_without_effect_are_stored_and_warn():
     config.update("jax_use_magma", "auto")
     with pytest.warns(UserWarning, match="jax_use_magma has no effect in Primax; 'on'"):
         config.update("jax_use_magma", "on")
@@ -57,13 +57,13 @@ def test_options_without_effect_are_kept_and_told():
 
 
 @pytest.mark.parametrize("name", ["nothing", "jax_nothing"])
-def test_what_is_no_option(name):
+def test_unknown_options_raise(name):
     for act in (config.read, lambda n: config.update(n, 1), lambda n: getattr(config, n)):
         with pytest.raises(AttributeError, match=f"Unrecognized config option: {name}"):
             act(name)
 
 
-def test_wrong_values():
+def test_invalid_values_raise():
     with pytest.raises(ValueError, match="numpy_rank_promotion"):
         config.update("jax_numpy_rank_promotion", "perhaps")
     with pytest.raises(AttributeError, match=r"config\.update"):

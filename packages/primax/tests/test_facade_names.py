@@ -1,4 +1,4 @@
-"""Names that only the facade has, and modules of the core under its own."""
+"""Tests of names that only the facade has, and of core modules under its names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import primax
         ("host_ids", "process_indices"),
     ],
 )
-def test_renamed_functions_still_answer(old: str, new: str) -> None:
+def test_former_names_return_the_renamed_function(old: str, new: str) -> None:
     with pytest.warns(UserWarning, match=f"primax.{old} has been renamed to primax.{new}"):
         assert getattr(primax, old)() == getattr(primax, new)()
     with pytest.warns(UserWarning):

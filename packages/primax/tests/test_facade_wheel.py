@@ -1,4 +1,4 @@
-"""The facade stands on the core alone and names the wheel that a missing module needs."""
+"""Tests that the facade needs only the core and names the wheel of a missing module."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def test_core_names_are_at_the_root() -> None:
     importlib.util.find_spec("primax_numpy") is not None, reason="the numpy wheel is installed"
 )
 @pytest.mark.parametrize("name", ["numpy", "random"])
-def test_missing_wheel_is_answered_with_the_line_that_installs_it(name: str) -> None:
+def test_missing_wheel_error_has_the_install_command(name: str) -> None:
     with pytest.raises(ImportError, match=r"pip install .*primax\[numpy\]"):
         importlib.import_module(f"primax.{name}")
     with pytest.raises(ImportError, match=r"pip install .*primax\[numpy\]"):
         getattr(primax, name)
 
 
-def test_unknown_name_is_an_attribute_error() -> None:
+def test_unknown_name_raises_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no_such_name"):
         _ = primax.no_such_name
 

@@ -1,7 +1,7 @@
 """Primax: composable transformations of array functions, compiled by XLA.
 
-The facade over Primax's wheels, with the module paths that programs written for JAX expect. Parts
-that live in optional wheels are imported when they are first used.
+This is the facade over Primax's wheels, with JAX's module paths. Parts that belong to optional
+wheels are imported on first use.
 """
 
 from __future__ import annotations

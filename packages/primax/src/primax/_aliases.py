@@ -1,6 +1,7 @@
-"""``import primax.lax.linalg``: modules of the core under the names of the facade, when imported.
+"""Import aliases: ``import primax.lax.linalg`` imports the module of the core.
 
-Python would look for ``primax.lax.linalg`` in the folder of the core and load a second copy of it.
+Without them, Python would find ``primax.lax.linalg`` in the folder of the core and load a second
+copy.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from ._wheels import wheel
 
 
 class AliasFinder(MetaPathFinder, Loader):
-    """Answers for modules below some roots with the modules that they stand for.
+    """Module finder that imports the target module for each aliased name.
 
     Args:
-      roots: from the name of a root to the name of the module that it stands for.
-      extras: from the name of an optional wheel's package to the extra that brings it.
+      roots: target module by aliased root name.
+      extras: extra that installs an optional wheel, by package name.
     """
 
     def __init__(self, roots: Mapping[str, str], extras: Mapping[str, str]) -> None:
@@ -28,7 +29,7 @@ class AliasFinder(MetaPathFinder, Loader):
         self.extras = dict(extras)
 
     def real_name(self, name: str) -> str | None:
-        """What a module's name stands for; ``None`` for modules that are what they are called."""
+        """Return the target name of an aliased module, or ``None`` for other modules."""
         for root, real in self.roots.items():
             if name == root or name.startswith(root + "."):
                 return real + name[len(root) :]
@@ -43,7 +44,7 @@ class AliasFinder(MetaPathFinder, Loader):
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         assert spec.origin is not None
         module = wheel(spec.origin, self.extras.get(spec.origin.partition(".")[0]))
-        spec.loader_state = module.__spec__  # the import system is about to put the alias there
+        spec.loader_state = module.__spec__  # the import system will overwrite it with the alias
         return module
 
     def exec_module(self, module: ModuleType) -> None:
@@ -52,5 +53,5 @@ class AliasFinder(MetaPathFinder, Loader):
 
 
 def install(roots: Mapping[str, str], extras: Mapping[str, str]) -> None:
-    """Let ``import`` find modules below ``roots`` under their other names."""
+    """Install the finder for the modules below ``roots``."""
     sys.meta_path.insert(0, AliasFinder(roots, extras))

@@ -1,4 +1,4 @@
-"""Array methods and indexing come from the NumPy wheel, which is loaded when one is first used."""
+"""Array methods and indexing, loaded from the NumPy wheel on first use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAMES: Final = (
 
 
 class _Loading:
-    """Stands for a method; loading the wheel puts the real one in its place."""
+    """Placeholder for a method; loading the wheel replaces it."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -30,7 +30,7 @@ class _Loading:
         except ImportError as e:
             if self.name.startswith("__"):
                 raise
-            # hasattr() asks arrays what they can do.
+            # An AttributeError makes hasattr() return False.
             raise AttributeError(str(e), name=self.name, obj=obj) from e
         return getattr(obj, self.name)
 

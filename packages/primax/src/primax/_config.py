@@ -11,7 +11,7 @@ _RENAMED: Final = {"x64_enabled": "enable_x64", "platform_name": "platforms"}
 
 
 def _own_name(name: str) -> str | None:
-    """The core's name of an option; ``None`` for one that it does not have."""
+    """Return the core's name of an option, or ``None`` if the core does not have it."""
     bare = name.removeprefix(_PREFIX)
     bare = _RENAMED.get(bare, bare)
     return bare if bare in _core.values else None
@@ -20,20 +20,19 @@ def _own_name(name: str) -> str | None:
 class Config:
     """Options: read one as an attribute, set one with :meth:`update`.
 
-    Each option of the core is found by its own name and by the reference's (``enable_x64`` and
-    ``jax_enable_x64``). Options of the reference that steer what Primax does otherwise are known
-    too: they keep what they are set to, and setting one to another value than its default warns
-    that nothing follows from it.
+    Each option of the core has its own name and the reference's (``enable_x64`` and
+    ``jax_enable_x64``). Options of the reference without a counterpart in Primax are accepted and
+    stored; setting one to a value other than its default warns that it has no effect.
     """
 
     __slots__ = ()
 
     def update(self, name: str, val: Any) -> None:
-        """Set an option for every thread that does not override it with a context manager.
+        """Set an option for all threads that do not override it with a context manager.
 
         Raises:
-          AttributeError: for a name that is no option.
-          ValueError: for a value that the option cannot take.
+          AttributeError: for an unknown option.
+          ValueError: for an invalid value.
         """
         own = _own_name(name)
         if own is None:
@@ -46,7 +45,7 @@ class Config:
         _core.update(own, val)
 
     def read(self, name: str) -> Any:
-        """The value that threads without an override see."""
+        """Return the value for threads without an override."""
         own = _own_name(name)
         if own is None:
             from . import _other_options
@@ -56,7 +55,7 @@ class Config:
 
     @property
     def values(self) -> dict[str, Any]:
-        """The values in effect in this thread, by the reference's names."""
+        """The current values in this thread, by the reference's names."""
         from . import _other_options
 
         return {
@@ -65,19 +64,21 @@ class Config:
         }
 
     def config_with_absl(self) -> None:
-        """Make each option a flag of ``absl``, ``--jax_enable_x64``; parsing flags sets it."""
+        """Define an ``absl`` flag for each option (``--jax_enable_x64``); parsing the flags sets
+        it.
+        """
         from ._flags import define_flags
 
         define_flags(self)
 
     def complete_absl_config(self, absl_flags: Any) -> None:
-        """Take over the values of parsed ``absl`` flags that were given."""
-        from ._flags import take_over
+        """Set the options whose ``absl`` flags were given."""
+        from ._flags import set_from_flags
 
-        take_over(self, absl_flags)
+        set_from_flags(self, absl_flags)
 
     def parse_flags_with_absl(self) -> None:
-        """Define the flags and take over what the command line says of them."""
+        """Define the flags and parse the command line."""
         from ._flags import parse
 
         parse(self)

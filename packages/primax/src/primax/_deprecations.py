@@ -1,4 +1,4 @@
-"""Names of earlier versions: each warns, names its successor, and says when it goes."""
+"""Deprecation warnings for former names, with the replacement and the removal version."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import warnings
 from typing import Any, Final
 
 REMOVAL: Final = "0.3"
-"""The version of Primax in which the names that are deprecated now no longer exist."""
+"""The version of Primax that removes the currently deprecated names."""
 
 
-def give(module: str, name: str, value: Any, instead: str) -> Any:
-    """``value``, with a warning at the line that asked for ``module.name``."""
+def deprecated(module: str, name: str, value: Any, instead: str) -> Any:
+    """Return ``value`` after a deprecation warning for ``module.name`` at the caller's line."""
     warnings.warn(
-        f"{module}.{name} is deprecated and goes with Primax {REMOVAL}: use {instead} instead.",
+        f"{module}.{name} is deprecated and will be removed in Primax {REMOVAL}: "
+        f"use {instead} instead.",
         DeprecationWarning,
         stacklevel=3,
     )

@@ -1,4 +1,4 @@
-"""Options as ``absl`` flags, for programs that read them from the command line."""
+"""Options as ``absl`` flags, for programs with absl command lines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _absl() -> Any:
 
 
 def define_flags(options: _Options) -> None:
-    """Define a flag for each option, and take over given values once flags are parsed."""
+    """Define a flag for each option, and set the options once the flags are parsed."""
     absl = _absl()
     flags = absl.flags
     for name, value in options.values.items():
@@ -33,23 +33,23 @@ def define_flags(options: _Options) -> None:
         define(name, default, f"the option {name} of Primax", allow_override=True)
     import absl.app  # pyright: ignore[reportMissingImports]
 
-    absl.app.call_after_init(lambda: take_over(options, flags))
+    absl.app.call_after_init(lambda: set_from_flags(options, flags))
 
 
-def take_over(options: _Options, flags: Any) -> None:
+def set_from_flags(options: _Options, flags: Any) -> None:
     """Set the options whose flags were given on the command line."""
     for name, before in options.values.items():
         if name not in flags.FLAGS or not flags.FLAGS[name].present:
             continue
-        given = flags.FLAGS[name].value
-        if isinstance(before, (int, float)) and isinstance(given, str):
-            given = type(before)(given)
-        options.update(name, given)
+        value = flags.FLAGS[name].value
+        if isinstance(before, (int, float)) and isinstance(value, str):
+            value = type(before)(value)
+        options.update(name, value)
 
 
 def parse(options: _Options) -> None:
-    """Define the flags and read the command line now."""
+    """Define the flags and parse the command line now."""
     absl = _absl()
     define_flags(options)
     absl.flags.FLAGS(sys.argv, known_only=True)
-    take_over(options, absl.flags)
+    set_from_flags(options, absl.flags)

@@ -1,4 +1,4 @@
-"""Names of earlier versions for the processes of a computation."""
+"""Former names of the functions about processes."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ def _renamed(old: str, new: str) -> Callable[..., Any]:
 
     def call(backend: str | None = None) -> Any:
         warnings.warn(
-            f"primax.{old} has been renamed to primax.{new}, and goes with Primax {REMOVAL}: "
-            "please update your code.",
+            f"primax.{old} has been renamed to primax.{new} and will be "
+            f"removed in Primax {REMOVAL}: please update your code.",
             UserWarning,
             stacklevel=2,
         )
         return current() if backend is None else current(backend)
 
     call.__name__ = call.__qualname__ = old
-    call.__doc__ = f"An earlier name of :func:`primax.{new}`."
+    call.__doc__ = f"A former name of :func:`primax.{new}`."
     return call
 
 

@@ -1,8 +1,7 @@
-"""The wheels' modules under the facade's names, so that ``import primax.lax`` works.
+"""Module aliases of the facade, such as ``primax.lax``.
 
-What stands for a module of an optional wheel is imported when it is first used; a missing wheel is
-named with the line that installs it. Type checkers read the files of those names
-beside this one.
+A module of an optional wheel is imported on first use; if the wheel is missing, the error contains
+the command that installs it. Type checkers read the files beside this module.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ CORE: Final = (
 )
 
 EXPERIMENTAL: Final = ("checkify", "jet", "layout", "serialize_executable")
-"""Modules of the core that are found below ``primax.experimental``."""
+"""Modules of the core that appear below ``primax.experimental``."""
 
 OPTIONAL: Final = {
     "example_libraries": "primax_nn.example_libraries",
@@ -50,22 +49,22 @@ OPTIONAL: Final = {
     "random": "primax_numpy.random",
     "scipy": "primax_scipy",
 }
-"""From names below the facade to modules of optional wheels."""
+"""Modules of optional wheels by facade name."""
 
 OWN: Final = ("api_util", "core", "experimental", "extend", "interpreters", "sharding")
-"""Modules of the facade itself, imported when they are first used."""
+"""Modules of the facade itself, imported on first use."""
 
-DOOR: Final = ("dimensions", "fast_path", "jaxprs")
-"""Modules of the core's door that are found below ``primax.extend``."""
+EXTENSION_API: Final = ("dimensions", "fast_path", "jaxprs")
+"""Modules of the extension API that appear below ``primax.extend``."""
 
 EXTRAS: Final = {"primax_nn": "nn", "primax_numpy": "numpy", "primax_scipy": "scipy"}
-"""From optional wheels to the extras of the facade that bring them."""
+"""Extras of the facade by optional wheel."""
 
-_BELOW: Final = {"": CORE, ".experimental": EXPERIMENTAL, ".extend": DOOR}
+_BELOW: Final = {"": CORE, ".experimental": EXPERIMENTAL, ".extend": EXTENSION_API}
 
 
 def _in_core(below: str, name: str) -> str:
-    """The core's module that is found under ``name`` below a part of the facade."""
+    """Return the core module with the aliased ``name`` below a part of the facade."""
     return f"{primax_core.__name__}{'.extend' if below == '.extend' else ''}.{name}"
 
 

@@ -1,7 +1,7 @@
-"""Options of the reference that Primax has no use for: known by name, kept, and without effect.
+"""Options of the reference without an effect in Primax: accepted and stored.
 
-Each is listed with the value that changes nothing. They are read by programs written for JAX, and
-set by them to steer parts that Primax does otherwise or does not have.
+Each is listed with its default value. Programs written for JAX read them, and set them to control
+features that Primax implements differently or does not have.
 """
 
 from __future__ import annotations
@@ -90,15 +90,15 @@ _set: dict[str, Any] = {}
 
 
 def values() -> dict[str, Any]:
-    """What each of these options is set to."""
+    """Return the values of these options."""
     return {**_DEFAULTS, **_set}
 
 
 def read(name: str) -> Any:
-    """What one of these options is set to.
+    """Return the value of one of these options.
 
     Raises:
-      AttributeError: for a name that is no option.
+      AttributeError: for an unknown option.
     """
     if name not in _DEFAULTS:
         raise AttributeError(f"Unrecognized config option: {name}")
@@ -106,14 +106,14 @@ def read(name: str) -> Any:
 
 
 def update(name: str, value: Any) -> None:
-    """Keep a value, and warn if it asks for something that does not happen.
+    """Store a value, and warn if it differs from the default.
 
     Raises:
-      AttributeError: for a name that is no option.
+      AttributeError: for an unknown option.
     """
     if read(name) != value and value != _DEFAULTS[name]:
         warnings.warn(
-            f"The option {name} has no effect in Primax; {value!r} is kept and ignored.",
+            f"The option {name} has no effect in Primax; {value!r} is stored and ignored.",
             UserWarning,
             stacklevel=3,
         )

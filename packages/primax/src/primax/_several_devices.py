@@ -1,4 +1,4 @@
-"""What needs several devices: known by name, and not part of this version."""
+"""Names that need several devices: they exist, but raise errors in this version."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NAMES: Final = frozenset(
 
 
 def missing(module: str, name: str) -> AttributeError:
-    """The error for a name of ``module`` that does not exist; it tells why, where that is known."""
+    """Return the error for a missing name of ``module``, with the reason if it is known."""
     text = f"module {module!r} has no attribute {name!r}"
     if name in _NAMES:
         text += ": this version of Primax computes on one device at a time, without meshes"
@@ -23,7 +23,7 @@ def missing(module: str, name: str) -> AttributeError:
 
 
 class OverDevices(type):
-    """The class of classes of which there are no instances without several devices."""
+    """Metaclass of classes that cannot be instantiated on a single device."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> NoReturn:
         raise NotImplementedError(
@@ -33,7 +33,7 @@ class OverDevices(type):
 
 
 class Unavailable:
-    """A function over several devices, which cannot be called."""
+    """Function over several devices, which raises an error when called."""
 
     def __init__(self, what: str, fun: Callable[..., Any]) -> None:
         self.what: str = what
@@ -49,9 +49,9 @@ class Unavailable:
 
 
 def pmap(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Unavailable:
-    """One call for each device; not part of this version, so what it gives raises when called.
+    """Unsupported: map a function over devices; calling the result raises an error.
 
-    The name exists because libraries mention it, and apply it, where they are imported.
-    :func:`primax.vmap` maps a function over an axis on one device.
+    The name exists because libraries refer to it, and apply it, at import. Use :func:`primax.vmap`
+    to map a function over an axis on one device.
     """
     return Unavailable("pmap", fun)

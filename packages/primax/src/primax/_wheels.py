@@ -1,4 +1,4 @@
-"""Optional wheels: found when they are used, and named by the line that installs them."""
+"""Import of optional wheels, with installation instructions in the error."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from types import ModuleType
 
 
 def wheel(module: str, extra: str | None) -> ModuleType:
-    """A module of a wheel, which is optional if an extra brings it.
+    """Import a module of a wheel; with ``extra``, the wheel is optional.
 
     Raises:
-      ImportError: with the line that installs the wheel, if it is missing.
+      ImportError: if the wheel is missing; the message contains the command that installs it.
     """
     try:
         return import_module(module)

@@ -1,4 +1,4 @@
-"""Handling of arguments around transformations: the reference's ``jax.api_util``."""
+"""Utilities for the arguments of transformations: the reference's ``jax.api_util``."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from primax_core.tree_util import (
     treedef_children,
 )
 
-from ._adapters.programs import parsed_place
+from ._adapters.jaxprs import parse_location
 from ._adapters.wrapped import Store, WrappedFun, transformation2, transformation_with_aux2
 
 
 def _flattened(
     inside: Callable[..., Any], store: Store, in_tree: Any, has_kwargs: bool, *leaves: Any
 ) -> list[Any]:
-    found = tree_unflatten(in_tree, leaves)
-    args, kwargs = found if has_kwargs else (found, {})
+    inputs = tree_unflatten(in_tree, leaves)
+    args, kwargs = inputs if has_kwargs else (inputs, {})
     outs, out_tree = tree_flatten(inside(*args, **kwargs))
     store.store(out_tree)
     return outs
@@ -35,16 +35,16 @@ def _flattened(
 def flatten_fun(
     fun: WrappedFun, *gen_static_args: Any, use_eq_store: bool = False, unk_names: bool = False
 ) -> tuple[WrappedFun, Callable[[], Any]]:
-    """``flatten_fun(fun, in_tree)``: a function of leaves to a list of leaves.
+    """Convert a function of pytrees to a function from leaves to a list of leaves.
 
     Args:
       fun: a function of pytrees.
       gen_static_args: the structure of ``(args, kwargs)``.
-      use_eq_store: the function may run again, if its results have the same structure then.
+      use_eq_store: allow further runs if the results have the same structure.
       unk_names: the leaves have no names.
 
     Returns:
-      The function, and a thunk for the structure of the results, once it has run.
+      The function, and a thunk that returns the structure of the results once it has run.
     """
     (in_tree,) = gen_static_args
     return transformation_with_aux2(
@@ -55,7 +55,7 @@ def flatten_fun(
 def flatten_fun_nokwargs(
     fun: WrappedFun, *gen_static_args: Any, use_eq_store: bool = False, unk_names: bool = False
 ) -> tuple[WrappedFun, Callable[[], Any]]:
-    """As :func:`flatten_fun`, with the structure of ``args`` alone."""
+    """As :func:`flatten_fun`, with the structure of ``args`` only."""
     (in_tree,) = gen_static_args
     return transformation_with_aux2(
         _flattened, fun, in_tree, False, use_eq_store=use_eq_store, unk_names=unk_names
@@ -68,10 +68,10 @@ def argnums_partial(
     args: Sequence[Any],
     require_static_args_hashable: bool = True,
 ) -> tuple[WrappedFun, tuple[Any, ...]]:
-    """The function of the arguments in ``dyn_argnums`` alone, and these arguments.
+    """Return a function of the arguments in ``dyn_argnums`` only, and these arguments.
 
     Raises:
-      ValueError: if another argument cannot be hashed and ``require_static_args_hashable`` is set.
+      ValueError: if another argument is not hashable and ``require_static_args_hashable`` is set.
     """
     numbers = (dyn_argnums,) if isinstance(dyn_argnums, int) else tuple(dyn_argnums)
     dynamic = tuple(sorted({n % len(args) for n in numbers}))
@@ -81,13 +81,13 @@ def argnums_partial(
             if i not in dynamic and not _hashable(a):
                 raise ValueError(
                     f"argument {i} of {f.__name__} is static and must be hashable, so that "
-                    f"programs are found again, but it is of type {type(a)}"
+                    f"the jit cache can use it as a key, but it is of type {type(a)}"
                 )
     return transformation2(_filled, f, dynamic, fixed), tuple(args[i] for i in dynamic)
 
 
 class _Fixed:
-    """A static argument; equal ones are equal, as far as they can be compared."""
+    """A static argument; compares equal if the values can be compared and are equal."""
 
     __slots__ = ("val",)
 
@@ -117,10 +117,10 @@ def _filled(
     inside: Callable[..., Any],
     dynamic: tuple[int, ...],
     fixed: tuple[_Fixed | None, ...],
-    *given: Any,
+    *dynamic_args: Any,
     **kwargs: Any,
 ) -> Any:
-    rest = iter(given)
+    rest = iter(dynamic_args)
     return inside(*[next(rest) if f is None else f.val for f in fixed], **kwargs)
 
 
@@ -131,29 +131,29 @@ def _numbers(argnums: int | Sequence[int]) -> tuple[int, ...]:
 def donation_vector(
     donate_argnums: Sequence[int], donate_argnames: Sequence[str], in_tree: Any, kws: bool = True
 ) -> tuple[bool, ...]:
-    """For each leaf of the arguments whether it is donated.
+    """Return whether each leaf of the arguments is donated.
 
     Args:
       in_tree: the structure of ``(args, kwargs)``, or of ``args`` without ``kws``.
     """
     args_tree, kwargs_tree = treedef_children(in_tree) if kws else (in_tree, None)
-    found: list[bool] = []
+    donated: list[bool] = []
     for i, child in enumerate(treedef_children(args_tree)):
-        found += [i in donate_argnums] * child.num_leaves
+        donated += [i in donate_argnums] * child.num_leaves
     if kwargs_tree is not None:
         kwargs = tree_unflatten(kwargs_tree, [None] * kwargs_tree.num_leaves)
         for name, child in zip(sorted(kwargs), treedef_children(kwargs_tree)):
-            found += [name in donate_argnames] * child.num_leaves
-    return tuple(found)
+            donated += [name in donate_argnames] * child.num_leaves
+    return tuple(donated)
 
 
 def rebase_donate_argnums(
     donate_argnums: int | Sequence[int], static_argnums: int | Sequence[int]
 ) -> tuple[int, ...]:
-    """Positions of donated arguments among those that are not static.
+    """Return the positions of donated arguments among the dynamic arguments.
 
     Raises:
-      ValueError: if an argument is both.
+      ValueError: if an argument is both static and donated.
     """
     static, donated = sorted(_numbers(static_argnums)), sorted(_numbers(donate_argnums))
     both = set(static) & set(donated)
@@ -170,16 +170,16 @@ _NO_AXIS: Final = object()
 def flatten_axes(
     name: str, treedef: Any, axis_tree: Any, *, kws: bool = False, tupled_args: bool = False
 ) -> list[Any]:
-    """One entry of ``axis_tree`` for each leaf of a structure; ``axis_tree`` is a prefix of it.
+    """Return one entry of ``axis_tree``, a tree prefix, for each leaf of a structure.
 
     Args:
-      name: how errors call the specification.
-      axis_tree: a tree of entries; ``None`` is one.
-      kws: the structure is that of ``(args, kwargs)``; has no influence.
-      tupled_args: errors remind that entries stand in a tuple like the arguments'.
+      name: the name of the specification in error messages.
+      axis_tree: a tree of entries; ``None`` is an entry.
+      kws: the structure is that of ``(args, kwargs)``; ignored.
+      tupled_args: add a hint about argument tuples to the error message.
 
     Raises:
-      ValueError: if it is not a prefix.
+      ValueError: if ``axis_tree`` is not a prefix.
     """
 
     def is_none(x: Any) -> bool:
@@ -188,22 +188,22 @@ def flatten_axes(
     marked = tree_map(lambda a: _NO_AXIS if a is None else a, axis_tree, is_leaf=is_none)
     whole = tree_unflatten(treedef, [0] * treedef.num_leaves)
     try:
-        found = tree_leaves(tree_broadcast(marked, whole))
+        entries = tree_leaves(tree_broadcast(marked, whole))
     except ValueError as e:
         tip = ""
         if tupled_args:
-            tip = " Entries stand in a tuple like the arguments', also for a single argument."
+            tip = " Entries must be in a tuple like the arguments, also for a single argument."
         raise ValueError(
             f"{name} specification must be a tree prefix of the corresponding value: {e}{tip}"
         ) from None
-    return [None if a is _NO_AXIS else a for a in found]
+    return [None if a is _NO_AXIS else a for a in entries]
 
 
 def shaped_abstractify(x: Any) -> Any:
-    """The type of an array, a number, or of what has a shape and a dtype.
+    """Return the type of an array, a number, or any object with a shape and a dtype.
 
     Raises:
-      TypeError: if it is none of them.
+      TypeError: for other objects.
     """
     try:
         return typeof(x)
@@ -225,23 +225,23 @@ def debug_info(
     sourceinfo: str | None = None,
     signature: inspect.Signature | None = None,
 ) -> DebugInfo:
-    """Names for messages: a function, where it is, and a name for each leaf of its arguments.
+    """Create debug info: the function's name and location, and a name for each argument leaf.
 
     Args:
       traced_for: the transformation.
-      static_argnums, static_argnames: arguments that are no leaves.
-      result_paths_thunk: names of the results, where they are known already.
-      sourceinfo: ``name at file:line``; by default found out from ``fun``.
-      signature: of ``fun``; by default found out.
+      static_argnums, static_argnames: static arguments, which have no leaves.
+      result_paths_thunk: returns the names of the results, if they are known.
+      sourceinfo: ``name at file:line``; by default determined from ``fun``.
+      signature: the signature of ``fun``; by default determined from it.
     """
-    name, file, line = _place(fun) if sourceinfo is None else parsed_place(sourceinfo)
+    name, file, line = _location(fun) if sourceinfo is None else parse_location(sourceinfo)
     static = {n % len(args) for n in static_argnums} if args else set()
     names = _leaf_names(fun, signature, args, kwargs, static, set(static_argnames))
     paths = None if result_paths_thunk is None else result_paths_thunk()
     return DebugInfo(traced_for, name, file, line, names, None if paths is None else tuple(paths))
 
 
-def _place(fun: Any) -> tuple[str, str | None, int | None]:
+def _location(fun: Any) -> tuple[str, str | None, int | None]:
     name = getattr(fun, "__name__", None) or type(fun).__name__
     inner = inspect.unwrap(fun) if callable(fun) else fun
     while hasattr(inner, "func"):

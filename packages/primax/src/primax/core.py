@@ -1,4 +1,4 @@
-"""Types, traces and evaluation of programs: the reference's ``jax.core``."""
+"""Types, traces and evaluation of jaxprs: the reference's ``jax.core``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ._adapters import (
     binding as _binding,  # noqa: F401 - it completes primitives
     renamed as _renamed,
 )
-from ._adapters.programs import (
+from ._adapters.jaxprs import (
     AbstractValue as AbstractValue,
     Atom as Atom,
     eval_jaxpr as eval_jaxpr,
@@ -31,18 +31,18 @@ Value: TypeAlias = Any
 
 @contextmanager
 def eval_context() -> Iterator[None]:
-    """Context manager in which evaluation is eager, whatever transformations run outside."""
+    """Context manager for eager evaluation inside transformations."""
     with _set_trace(None):
         yield
 
 
 def max_dim(d1: Any, d2: Any) -> Any:
-    """The greater of two sizes, of which either may be a symbolic dimension."""
+    """Return the larger of two sizes, which may be symbolic dimensions."""
     return _dimensions.max_dim(d1, d2)
 
 
 def min_dim(d1: Any, d2: Any) -> Any:
-    """The smaller of two sizes, of which either may be a symbolic dimension."""
+    """Return the smaller of two sizes, which may be symbolic dimensions."""
     return _dimensions.min_dim(d1, d2)
 
 

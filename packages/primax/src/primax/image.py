@@ -1,6 +1,6 @@
-"""Images: other sizes and places: the module ``primax_numpy.image``.
+"""Resizing and warping of images: the module ``primax_numpy.image``.
 
-Type checkers read this file; an import gives the wheel's module itself.
+This file is for type checkers; an import returns the wheel's module itself.
 """
 
 from primax_numpy.image import *

@@ -1,6 +1,6 @@
-"""Reductions of segments: the module ``primax_numpy.ops``.
+"""Segment reductions: the module ``primax_numpy.ops``.
 
-Type checkers read this file; an import gives the wheel's module itself.
+This file is for type checkers; an import returns the wheel's module itself.
 """
 
 from primax_numpy.ops import *

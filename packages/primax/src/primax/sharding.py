@@ -1,8 +1,7 @@
-"""Where arrays lie: the shardings of the core.
+"""Shardings of the core.
 
-Meshes, and shardings over several devices, are not part of this version. Their classes exist, so
-that code can mention them in annotations and ask ``isinstance``, which is never true; making one
-raises.
+Meshes and shardings over several devices are not part of this version. Their classes exist for
+annotations and ``isinstance``, which is always false; creating an instance raises an error.
 """
 
 from __future__ import annotations
@@ -15,19 +14,19 @@ from ._several_devices import OverDevices as _OverDevices
 
 
 class Mesh(metaclass=_OverDevices):
-    """Devices along named axes; making one raises ``NotImplementedError``."""
+    """Devices along named axes; creating one raises ``NotImplementedError``."""
 
 
 class AbstractMesh(metaclass=_OverDevices):
-    """The shape of a mesh; making one raises ``NotImplementedError``."""
+    """The shape of a mesh; creating one raises ``NotImplementedError``."""
 
 
 class NamedSharding(metaclass=_OverDevices):
-    """A sharding over the axes of a mesh; making one raises ``NotImplementedError``."""
+    """A sharding over the axes of a mesh; creating one raises ``NotImplementedError``."""
 
 
 class PartitionSpec(tuple[_Any, ...]):
-    """For each axis of an array the name of a mesh's axis, a tuple of names, or ``None``.
+    """Mesh axis name, tuple of names, or ``None`` for each axis of an array.
 
     >>> PartitionSpec("data", None)
     PartitionSpec('data', None)

@@ -1,4 +1,4 @@
-"""The Walsh-Hadamard transform as a primitive: what a third party writes to add an operation."""
+"""The Walsh-Hadamard transform as a primitive: an example of a third-party operation."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def hadamard(x: Any, axis: int = -1) -> Array:
 
 
 @hadamard_p.rule(abstract)
-def _(x: ShapedArray, *, axis: int) -> ShapedArray:
+def _abstract(x: ShapedArray, *, axis: int) -> ShapedArray:
     if not dtypes.issubdtype(x.dtype, np.inexact):
         raise TypeError(f"hadamard takes floats or complex numbers, got {x.dtype.name}")
     n = x.shape[axis]
@@ -65,8 +65,8 @@ def _(x: ShapedArray, *, axis: int) -> ShapedArray:
 
 
 @hadamard_p.rule(lower)
-def _(ctx, x, *, axis: int):
-    """Butterflies: one step for each factor of two."""
+def _lower(ctx, x, *, axis: int):
+    """Butterfly algorithm: one step for each factor of two."""
     (aval,) = ctx.in_avals
     before, n, after = aval.shape[:axis], aval.shape[axis], aval.shape[axis + 1 :]
     step = 1
@@ -87,25 +87,25 @@ def _half(x, shape: tuple[int, ...], place: int, i: int):
 
 
 @hadamard_p.rule(jvp)
-def _(primals, tangents, *, axis: int):
+def _jvp(primals, tangents, *, axis: int):
     out = hadamard_p.bind(*primals, axis=axis)
     (t,) = tangents
     return out, Zero.like(out) if type(t) is Zero else hadamard_p.bind(t, axis=axis)
 
 
 @hadamard_p.rule(transpose)
-def _(ct, x, *, axis: int):
+def _transpose(ct, x, *, axis: int):
     return [hadamard_p.bind(ct, axis=axis)]
 
 
 @hadamard_p.rule(batch)
-def _(mapped, args, dims, *, axis: int):
+def _batch(mapped, args, dims, *, axis: int):
     (x,), (d,) = args, dims
     return hadamard_p.bind(x, axis=axis + (d <= axis)), d
 
 
 @hadamard_p.rule(samples)
-def _():
+def _samples():
     yield Sample(f32(4), axis=0)
     yield Sample(f32(3, 8, 2), axis=1)
     yield Sample(c64(2, 1), axis=1)
@@ -114,6 +114,6 @@ def _():
 
 
 def inverse(x: Any, axis: int = -1) -> Array:
-    """The array whose transform is ``x``."""
+    """Compute the array whose transform is ``x``."""
     out = hadamard(x, axis)
     return lax.mul(out, lax.full_like(out, 1 / typeof(out).shape[axis]))

@@ -1,5 +1,6 @@
-"""Interval arithmetic: an interpreter that a third party adds, as a new kind of rule.
+"""Interval arithmetic: an example of a third-party interpreter with its own rule kind.
 
+>>> import numpy as np
 >>> from primax_core import lax
 >>> bounds(lambda x: x * x - x)(Interval(np.float32(0), np.float32(1)))
 Interval(low=Array(-1., dtype=float32), high=Array(1., dtype=float32))

@@ -1,4 +1,4 @@
-"""Rules of elementwise primitives of the core."""
+"""Rules for the core's elementwise primitives."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .intervals import Interval, hull, interval
 
 
 def increasing(prim: Primitive) -> None:
-    """A function that grows with all of its operands."""
+    """Rule for a function that increases in all operands."""
 
     @prim.rule(interval)
     def _(*values, **params):
@@ -34,17 +34,17 @@ for _prim in (
 
 
 @lax.neg_p.rule(interval)
-def _(x):
+def _interval(x):
     return Interval(lax.neg(x.high), lax.neg(x.low))
 
 
 @lax.not_p.rule(interval)
-def _(x):
+def _not_interval(x):
     return Interval(lax.bitwise_not(x.high), lax.bitwise_not(x.low))
 
 
 @lax.sub_p.rule(interval)
-def _(x, y):
+def _sub_interval(x, y):
     return Interval(lax.sub(x.low, y.high), lax.sub(x.high, y.low))
 
 
@@ -58,18 +58,18 @@ def _of_corners(op: Callable, x: Interval, y: Interval) -> Interval:
 
 
 @lax.mul_p.rule(interval)
-def _(x, y, **_):
+def _mul_interval(x, y, **_):
     return _of_corners(_product, x, y)
 
 
 def _product(a, b):
-    """The product, in which nothing times infinity is nothing: the infinity stands for a bound."""
+    """Product in which zero times infinity is zero: the infinity represents a bound."""
     out = lax.mul(a, b)
     return lax.select_n(lax.ne(out, out), out, lax.full_like(out, 0))
 
 
 @lax.div_p.rule(interval)
-def _(x, y):
+def _div_interval(x, y):
     out = _of_corners(lax.div, x, y)
     zero = lax.full_like(y.low, 0)
     through = lax.bitwise_and(lax.le(y.low, zero), lax.ge(y.high, zero))
@@ -87,7 +87,7 @@ def _spread(x: Any, like: Any) -> Any:
 
 
 def _even(op: Callable, x: Interval) -> Interval:
-    """A function that falls down to zero and grows from there."""
+    """Rule for a function that decreases to zero and then increases."""
     a, b = op(x.low), op(x.high)
     zero = lax.full_like(x.low, 0)
     across = lax.bitwise_and(lax.le(x.low, zero), lax.ge(x.high, zero))
@@ -101,7 +101,7 @@ lax.cosh_p.rule(interval)(lambda x: _even(lax.cosh, x))
 
 
 @lax.integer_pow_p.rule(interval)
-def _(x, *, y):
+def _integer_pow_interval(x, *, y):
     power = lambda v: lax.integer_pow(v, abs(y))
     out = _even(power, x) if y % 2 == 0 else Interval(power(x.low), power(x.high))
     if y >= 0:
@@ -111,7 +111,7 @@ def _(x, *, y):
 
 
 def _wave(op: Callable, peak: float) -> Callable:
-    """Sine and cosine: the bounds are at the ends, or at a peak in between."""
+    """Rule for sine and cosine: the bounds are at the ends or at an extremum."""
 
     def rule(x, **_):
         a, b = op(x.low), op(x.high)
@@ -126,7 +126,7 @@ def _wave(op: Callable, peak: float) -> Callable:
 
 
 def _crosses(x: Interval, place: float) -> Any:
-    """Whether ``place + 2πk`` lies in an interval for some ``k``, or may by rounding."""
+    """Return True if ``place + 2πk`` is in an interval for some ``k``, up to rounding."""
     turn = lax.full_like(x.low, 2 * np.pi)
     at = lax.full_like(x.low, place)
     first = lax.ceil(lax.div(lax.sub(x.low, at), turn) - lax.full_like(x.low, 1e-6))
@@ -138,12 +138,12 @@ lax.cos_p.rule(interval)(_wave(lax.cos, 0.0))
 
 
 @lax.lt_p.rule(interval)
-def _(x, y):
+def _lt_interval(x, y):
     return Interval(lax.lt(x.high, y.low), lax.lt(x.low, y.high))
 
 
 @lax.le_p.rule(interval)
-def _(x, y):
+def _le_interval(x, y):
     return Interval(lax.le(x.high, y.low), lax.le(x.low, y.high))
 
 
@@ -152,31 +152,31 @@ lax.ge_p.rule(interval)(lambda x, y: lax.le_p.require(interval)(y, x))
 
 
 @lax.eq_p.rule(interval)
-def _(x, y):
+def _eq_interval(x, y):
     surely = lax.bitwise_and(lax.eq(x.low, y.high), lax.eq(x.high, y.low))
     maybe = lax.bitwise_and(lax.le(x.low, y.high), lax.le(y.low, x.high))
     return Interval(surely, maybe)
 
 
 @lax.ne_p.rule(interval)
-def _(x, y):
+def _ne_interval(x, y):
     return lax.not_p.require(interval)(lax.eq_p.require(interval)(x, y))
 
 
 @lax.select_n_p.rule(interval)
-def _(which, *cases):
+def _select_n_interval(which, *cases):
     if which.aval.dtype == np.bool_:
         which = Interval(*(lax.convert_element_type(w, np.int32) for w in which))
-    found = None
+    result = None
     for k, case in enumerate(cases):
         index = lax.full_like(which.low, k)
         possible = lax.bitwise_and(lax.le(which.low, index), lax.le(index, which.high))
-        if found is None:
-            found, any_before = case, possible
+        if result is None:
+            result, any_before = case, possible
             continue
-        both = hull(found, case)
-        alone = Interval(*(lax.select_n(possible, a, b) for a, b in zip(found, case)))
+        both = hull(result, case)
+        alone = Interval(*(lax.select_n(possible, a, b) for a, b in zip(result, case)))
         joint = lax.bitwise_and(possible, any_before)
-        found = Interval(*(lax.select_n(joint, a, b) for a, b in zip(alone, both)))
+        result = Interval(*(lax.select_n(joint, a, b) for a, b in zip(alone, both)))
         any_before = lax.bitwise_or(any_before, possible)
-    return found
+    return result

@@ -1,5 +1,8 @@
-"""Rules of control flow. Calls (``jit``, custom derivatives, ``checkpoint``) need none: the
-interpreter's fallback looks into their expansions."""
+"""Rules for control flow.
+
+Calls (``jit``, custom derivatives, ``checkpoint``) need none: the interpreter's fallback uses their
+expansions.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,11 @@ from primax_core.extend import Jaxpr, typeof
 from .intervals import Interval, evaluate, everything, hull, interval
 
 MAX_STEPS = 10_000
-"""Steps after which a loop that may still go on is given up: its results may then be anything."""
+"""Maximum number of loop steps; afterwards the results may be any number."""
 
 
 def _pairs(values: Sequence[Interval]) -> list[tuple]:
-    """Plain tuples of arrays of strong type, for loops to carry."""
+    """Convert to plain tuples of strongly typed arrays, which loops can carry."""
     return [tuple(lax.convert_element_type(v, x.aval.dtype) for v in x) for x in values]
 
 
@@ -26,24 +29,24 @@ def _intervals(pairs) -> list[Interval]:
 
 
 @lax.cond_p.rule(interval)
-def _(index, *values, branches: Sequence[Jaxpr]):
-    """The hull of the branches that may be chosen."""
+def _interval(index, *values, branches: Sequence[Jaxpr]):
+    """Hull of the branches that may be selected."""
     if index.aval.dtype == np.bool_:
         index = Interval(*(lax.convert_element_type(i, np.int32) for i in index))
     last = np.int32(len(branches) - 1)
     index = Interval(*(lax.clamp(np.int32(0), i, last) for i in index))
     outs = [evaluate(b, values) for b in branches]
     select = lax.select_n_p.require(interval)
-    found = []
+    results = []
     for cases in zip(*outs):
         shape = cases[0].aval.shape
         which = Interval(*(lax.broadcast(i, shape) for i in index))
-        found.append(select(which, *cases))
-    return found
+        results.append(select(which, *cases))
+    return results
 
 
 @lax.scan_p.rule(interval)
-def _(*values, jaxpr, length, reverse, unroll, num_consts, num_carry):
+def _scan_interval(*values, jaxpr, length, reverse, unroll, num_consts, num_carry):
     consts, rest = values[:num_consts], values[num_consts:]
     carry, xs = rest[:num_carry], rest[num_carry:]
 
@@ -56,15 +59,15 @@ def _(*values, jaxpr, length, reverse, unroll, num_consts, num_carry):
 
 
 @lax.while_p.rule(interval)
-def _(*values, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
-    """The hull of all states in which the loop may stop."""
+def _while_interval(*values, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
+    """Hull of all states in which the loop may stop."""
     cond_consts, values = values[:cond_nconsts], values[cond_nconsts:]
     body_consts, init = values[:body_nconsts], values[body_nconsts:]
 
     def test(state: Sequence[Interval]) -> Interval:
-        (found,) = evaluate(cond_jaxpr, [*cond_consts, *state])
-        axes = tuple(range(typeof(found.low).ndim))
-        return Interval(*(lax.reduce_or(v, axes) for v in found))
+        (condition,) = evaluate(cond_jaxpr, [*cond_consts, *state])
+        axes = tuple(range(typeof(condition.low).ndim))
+        return Interval(*(lax.reduce_or(v, axes) for v in condition))
 
     def going(loop):
         step, state, _, _ = loop
@@ -74,7 +77,7 @@ def _(*values, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
         step, state, stopped, has_stopped = loop
         now = _intervals(state)
         new = evaluate(body_jaxpr, [*body_consts, *now])
-        # Where the loop may stop here and did not before, this state is the first result.
+        # If the loop may stop here for the first time, this state is the first result.
         may_stop = lax.bitwise_not(test(now).low)
         stopped = _joined(stopped, now, may_stop, has_stopped)
         return step + 1, _pairs(new), stopped, lax.bitwise_or(has_stopped, may_stop)
@@ -92,9 +95,9 @@ def _(*values, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
 
 
 def _joined(stopped, now: Sequence[Interval], may_stop, has_stopped) -> list[tuple]:
-    found = []
+    joined = []
     for old, new in zip(_intervals(stopped), now):
         both = hull(old, new)
-        wanted = [lax.select_n(has_stopped, n, b) for n, b in zip(new, both)]
-        found.append(Interval(*(lax.select_n(may_stop, o, w) for o, w in zip(old, wanted))))
-    return _pairs(found)
+        selected = [lax.select_n(has_stopped, n, b) for n, b in zip(new, both)]
+        joined.append(Interval(*(lax.select_n(may_stop, o, w) for o, w in zip(old, selected))))
+    return _pairs(joined)

@@ -1,4 +1,4 @@
-"""Intervals, the kind of rule that computes with them, and the interpreter."""
+"""Intervals, the rule kind that computes with them, and the interpreter."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ register_internal_path(__file__)
 
 
 class Interval(NamedTuple):
-    """All numbers from ``low`` to ``high``, elementwise; of booleans, ``False < True``."""
+    """All numbers from ``low`` to ``high``, elementwise; for booleans, ``False < True``."""
 
     low: Any
     high: Any
 
     @property
     def aval(self) -> ShapedArray:
-        """The type of the numbers."""
+        """The type of the bounds."""
         return typeof(self.low).strip_weak_type()
 
 
@@ -46,11 +46,11 @@ interval: RuleKind[Callable[..., Any]] = RuleKind(
 
 
 def bounds(fun: Callable) -> Callable:
-    """A function from intervals to intervals that contain every result of ``fun``.
+    """Create a function from intervals to intervals that contain every result of ``fun``.
 
-    ``fun`` takes and returns pytrees of arrays. The new function takes the same with
-    :class:`Interval` in place of some arrays; other arrays stand for themselves. It consists of lax
-    operations: it can be jitted, mapped and differentiated, and so can ``fun``.
+    ``fun`` takes and returns pytrees of arrays. The new function accepts an :class:`Interval`
+    instead of any array; other arrays are exact values. It consists of lax operations, so it can be
+    jitted, mapped and differentiated, and so can ``fun``.
     """
 
     def bounded(*args):
@@ -59,19 +59,19 @@ def bounds(fun: Callable) -> Callable:
         out_tree = []
 
         def flat(*xs):
-            outs, found = tree_flatten(fun(*tree_unflatten(tree, xs)))
-            out_tree.append(found)
+            outs, structure = tree_flatten(fun(*tree_unflatten(tree, xs)))
+            out_tree.append(structure)
             return outs
 
-        program = stage(flat, [x.aval for x in values], getattr(fun, "__name__", "fun"))
-        return tree_unflatten(out_tree[0], evaluate(program, values))
+        jaxpr = stage(flat, [x.aval for x in values], getattr(fun, "__name__", "fun"))
+        return tree_unflatten(out_tree[0], evaluate(jaxpr, values))
 
     return bounded
 
 
-def evaluate(program: Jaxpr, values: Sequence[Interval]) -> list[Interval]:
-    """Run a program on intervals."""
-    return interpret(program, values, _step, point)
+def evaluate(jaxpr: Jaxpr, values: Sequence[Interval]) -> list[Interval]:
+    """Evaluate a jaxpr on intervals."""
+    return interpret(jaxpr, values, _step, point)
 
 
 def _step(eqn: Eqn, values: list[Interval]) -> list[Interval]:
@@ -81,19 +81,19 @@ def _step(eqn: Eqn, values: list[Interval]) -> list[Interval]:
 
 
 def point(x: Any) -> Interval:
-    """The interval of one number."""
+    """Create the interval of one number."""
     return Interval(x, x)
 
 
 def hull(x: Interval, y: Interval) -> Interval:
-    """The least interval that contains two."""
+    """Return the smallest interval that contains two intervals."""
     if x.aval.dtype == np.bool_:
         return Interval(lax.bitwise_and(x.low, y.low), lax.bitwise_or(x.high, y.high))
     return Interval(lax.min(x.low, y.low), lax.max(x.high, y.high))
 
 
 def everything(aval: ShapedArray) -> Interval:
-    """The interval of all numbers of a type."""
+    """Return the interval of all numbers of a type."""
     if aval.dtype == np.bool_:
         limits: tuple[Any, Any] = (False, True)
     elif dtypes.issubdtype(aval.dtype, np.floating):
@@ -107,23 +107,23 @@ def everything(aval: ShapedArray) -> Interval:
 
 
 def is_point(x: Interval) -> Array:
-    """Whether an interval holds one number, everywhere."""
+    """Return True if an interval is a single number everywhere."""
     same = lax.eq(x.low, x.high)
     return lax.reduce_and(same, tuple(range(typeof(same).ndim)))
 
 
 @interval.falls_back
 def _(prim: Primitive) -> Callable:
-    """For primitives without a rule, whoever owns them.
+    """Fallback for primitives without a rule, also those of other packages.
 
-    What has an expansion is what its expansion is. Anything else is computed where its operands
-    are points, and may be any number elsewhere.
+    If the primitive has an expansion, use it. Otherwise, elements with exact operands are computed,
+    and all other elements may be any number.
     """
 
     def rule(*values: Interval, **params: Any) -> Any:
-        program = expanded(prim, [x.aval for x in values], params)
-        if program is not None:
-            outs = evaluate(program, values)
+        jaxpr = expanded(prim, [x.aval for x in values], params)
+        if jaxpr is not None:
+            outs = evaluate(jaxpr, values)
             return outs if prim.multiple_results else outs[0]
         return _unknown(prim, values, params)
 
@@ -147,5 +147,5 @@ def _known_or_anything(known: Any, out: Any) -> Interval:
 
 
 def undefined(reason: str) -> MissingRule:
-    """The error of an operation that intervals have no answer to."""
+    """Return the error for an operation without interval semantics."""
     return MissingRule(f"interval arithmetic: {reason}")

@@ -1,4 +1,4 @@
-"""Rules of primitives that move numbers, add them up, or choose among them."""
+"""Rules for primitives that move, sum or select numbers."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ for _prim in (
 
 
 @lax.iota_p.rule(interval)
-def _(**params):
+def _interval(**params):
     out = lax.iota_p.bind(**params)
     return Interval(out, out)
 
 
 @lax.dot_general_p.rule(interval)
-def _(x, y, **params):
-    """By middles and radii: ``|x y - m n| <= |m| s + r (|n| + s)`` (Rump 1999)."""
+def _dot_general_interval(x, y, **params):
+    """Midpoint-radius product: ``|x y - m n| <= |m| s + r (|n| + s)`` (Rump 1999)."""
     dot = lambda a, b: lax.dot_general_p.bind(a, b, **params)
     (m, r), (n, s) = _middle(x), _middle(y)
     middle = dot(m, n)

@@ -1,1 +1,1 @@
-"""The reference's conventions for programs, traces and rules, over the door of the core."""
+"""The reference's conventions for jaxprs, traces and rules, built on the extension API."""

@@ -1,4 +1,4 @@
-"""Where transpose rules put cotangents: objects that add up what they are given."""
+"""Cotangent accumulators for transpose rules."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from primax_core.extend import Zero, add_tangents, instantiate, is_zero
 
 
 class GradAccum:
-    """Base of accumulators; ``aval`` is the type of the cotangents that are added up."""
+    """Base class of accumulators; ``aval`` is the type of the accumulated cotangents."""
 
     aval: Any
 
@@ -18,7 +18,7 @@ class GradAccum:
         raise NotImplementedError(f"{type(self).__name__} must define accum")
 
     def freeze(self) -> Any:
-        """The sum, which may be a ``Zero``."""
+        """Return the sum, which may be a ``Zero``."""
         raise NotImplementedError(f"{type(self).__name__} must define freeze")
 
     def __repr__(self) -> str:
@@ -26,11 +26,11 @@ class GradAccum:
 
 
 class ValAccum(GradAccum):
-    """Adds up arrays.
+    """Accumulator with an array as its sum.
 
     Args:
       aval: the type of the sum.
-      val: what to begin with; zero by default.
+      val: the initial value; zero by default.
     """
 
     def __init__(self, aval: Any, val: Any = None) -> None:
@@ -43,16 +43,16 @@ class ValAccum(GradAccum):
             self.val = x if is_zero(self.val) else add_tangents(self.val, x)
 
     def freeze(self) -> Any:
-        """The sum."""
+        """Return the sum."""
         return self.val
 
 
 class RefAccum(GradAccum):
-    """Adds up in a reference.
+    """Accumulator that adds into a reference.
 
     Args:
       aval: the type of the sum.
-      ref: the reference; made, with zeros, when the first cotangent comes.
+      ref: the reference; created with zeros at the first cotangent by default.
     """
 
     def __init__(self, aval: Any, ref: Any = None) -> None:
@@ -60,7 +60,7 @@ class RefAccum(GradAccum):
         self.ref: Any = ref
 
     def inst(self) -> RefAccum:
-        """This accumulator, with its reference made."""
+        """Return this accumulator after creating its reference."""
         if self.ref is None:
             self.ref = primax_core.new_ref(instantiate(Zero(self.aval)))
         return self
@@ -73,12 +73,12 @@ class RefAccum(GradAccum):
             addupdate(self.inst().ref, (), x)
 
     def freeze(self) -> Any:
-        """The sum; the reference is used up."""
+        """Return the sum; the reference cannot be used afterwards."""
         return Zero(self.aval) if self.ref is None else primax_core.freeze(self.ref)
 
 
 class NullAccum(GradAccum):
-    """Takes cotangents that nobody wants."""
+    """Accumulator that discards cotangents."""
 
     def __init__(self, aval: Any) -> None:
         self.aval: Any = aval
@@ -87,5 +87,5 @@ class NullAccum(GradAccum):
         """Do nothing."""
 
     def freeze(self) -> Any:
-        """A ``Zero``."""
+        """Return a ``Zero``."""
         return Zero(self.aval)

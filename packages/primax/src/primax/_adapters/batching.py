@@ -1,6 +1,6 @@
-"""Batching rules in the reference's conventions, of which there are three.
+"""Batching rules in the reference's three conventions.
 
-They differ in what they are told of the mapped axis: nothing (``primitive_batchers``), its size and
+They differ in the information about the mapped axis: none (``primitive_batchers``), its size and
 name (``axis_primitive_batchers``), or all of it (``fancy_primitive_batchers``).
 """
 
@@ -17,17 +17,17 @@ from primax_core.extend import Axis, Primitive, move_axis, typeof
 from .tables import Rule, RuleTable
 
 not_mapped: Final = None
-"""The mapped axis of what is the same in all examples."""
+"""The mapped axis of an unbatched value."""
 
 
 class AxisData(NamedTuple):
-    """What there is to know of a mapped axis.
+    """Description of a mapped axis.
 
     Attributes:
-      name: its name, or ``None``.
-      size: how many examples there are.
-      spmd_name: the mesh axes that it is spread over, or ``None``.
-      explicit_mesh_axis: those of them that types show; ``None`` without meshes.
+      name: the axis name, or ``None``.
+      size: the number of examples.
+      spmd_name: the mesh axes that the axis is sharded over, or ``None``.
+      explicit_mesh_axis: those mesh axes that appear in types; ``None`` without meshes.
     """
 
     name: Any
@@ -37,7 +37,7 @@ class AxisData(NamedTuple):
 
 
 def axis_of(data: Any) -> Axis:
-    """The core's description of a mapped axis."""
+    """Convert to the core's description of a mapped axis."""
     return data if isinstance(data, Axis) else Axis(data.size, data.name, data.spmd_name)
 
 
@@ -45,7 +45,7 @@ def _size(args: Sequence[Any], dims: Sequence[int | None]) -> int:
     for x, d in zip(args, dims):
         if d is not None:
             return typeof(x).shape[d]
-    raise ValueError("a batching rule was called with nothing that is mapped")
+    raise ValueError("a batching rule was called without mapped operands")
 
 
 def _of_plain(rule: Rule) -> Rule:
@@ -89,7 +89,7 @@ def _as_fancy(rule: Rule) -> Rule:
 
 
 primitive_batchers: Final = RuleTable(core.batch, _of_plain, _as_plain)
-"""``rule(args, dims, **params) -> (out, out_dim)``; the dim of what is not mapped is ``None``."""
+"""``rule(args, dims, **params) -> (out, out_dim)``; the dim of an unbatched value is ``None``."""
 
 axis_primitive_batchers: Final = RuleTable(core.batch, _of_axis, _as_axis)
 """``rule(axis_size, axis_name, trace_type, args, dims, **params) -> (out, out_dim)``."""
@@ -98,31 +98,31 @@ fancy_primitive_batchers: Final = RuleTable(core.batch, _of_fancy, _as_fancy)
 """``rule(axis_data, args, dims, **params) -> (out, out_dim)``, see :class:`AxisData`."""
 
 
-# Rules of families
+# Rules for groups of primitives
 
 
 def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any = None) -> Any:
-    """``x`` repeated ``sz`` times along a new axis."""
+    """Repeat ``x`` ``sz`` times along a new axis."""
     return move_axis(x, None, axis, sz)
 
 
 def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: Any = None) -> Any:
-    """The batch with its mapped axis first; what is not mapped is repeated."""
+    """Move the mapped axis to the front; broadcast an unbatched value."""
     return move_axis(x, bdim, 0, size)
 
 
 def moveaxis(x: Any, src: int | None, dst: int) -> Any:
-    """The array with an axis moved elsewhere; what is not mapped stays as it is."""
+    """Move an axis; return an unbatched value unchanged."""
     return x if src is None else move_axis(x, src, dst % typeof(x).ndim, 0)
 
 
 def defvectorized(prim: Primitive) -> None:
-    """Let a primitive that computes each element by itself, of operands of one shape, be mapped."""
+    """Batch an elementwise primitive whose operands have equal shapes."""
     primitive_batchers[prim] = partial(_elementwise, prim)
 
 
 def defbroadcasting(prim: Primitive) -> None:
-    """The same, for operands of one shape or of none."""
+    """Batch an elementwise primitive whose operands have equal shapes or are scalars."""
     primitive_batchers[prim] = partial(_elementwise, prim)
 
 
@@ -146,13 +146,13 @@ def _elementwise(
 
 
 def _ranked(x: Any, rank: int) -> Any:
-    """A batch of scalars with axes of size one, to meet batches of arrays."""
+    """Append axes of size one to a batch of scalars, to match the rank of the other operands."""
     shape = typeof(x).shape
     return lax.reshape(x, (shape[0], *(1,) * (rank + 1 - len(shape)), *shape[1:]))
 
 
 def _repeated(x: Any, shape: tuple[int, ...]) -> Any:
-    """The array with its axes of size one repeated, and a scalar repeated to the whole shape."""
+    """Broadcast axes of size one, and scalars, to the whole shape."""
     own = typeof(x).shape
     if own == shape:
         return x
@@ -160,7 +160,7 @@ def _repeated(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def defreducer(prim: Primitive, ident: Any = None) -> None:
-    """Let a primitive that reduces the axes in its parameter ``axes`` be mapped."""
+    """Batch a reduction over the axes in the parameter ``axes``."""
     primitive_batchers[prim] = partial(_reducer, prim)
 
 
@@ -169,18 +169,18 @@ def _reducer(
 ) -> tuple[Any, Any]:
     (dim,) = set(dims)
     if dim is None:
-        raise ValueError("a batching rule was called with nothing that is mapped")
+        raise ValueError("a batching rule was called without mapped operands")
     moved = tuple(a + (a >= dim) for a in axes)
     out_dim = dim - sum(a < dim for a in moved)
     out = prim.bind(*args, axes=moved, **params)
     return (out, [out_dim] * len(out)) if prim.multiple_results else (out, out_dim)
 
 
-# Programs on batches
+# Batched jaxprs
 
 
 class ZeroIfMapped:
-    """Asks for a result's mapped axis to be the first, if the result is mapped."""
+    """Marker for an output axis: 0 if the result is mapped, otherwise unmapped."""
 
     def __repr__(self) -> str:
         return "zero_if_mapped"
@@ -195,26 +195,26 @@ def batch_jaxpr_axes(
     in_axes: Sequence[int | None],
     out_axes_dest: Sequence[Any],
 ) -> tuple[core.Jaxpr, list[bool]]:
-    """A program on batches, and which of its results are mapped.
+    """Batch a jaxpr; also return which of its results are mapped.
 
     Args:
       axis_data: the mapped axis.
-      in_axes: the mapped axis of each argument, ``None`` for those that are not mapped.
-      out_axes_dest: where each result's is wanted: an axis, ``zero_if_mapped``, or ``None`` for a
-        result that must not be mapped.
+      in_axes: the mapped axis of each argument, ``None`` for unmapped arguments.
+      out_axes_dest: the required axis of each result: an axis, ``zero_if_mapped``, or ``None`` for
+        a result that must not be mapped.
 
     Raises:
-      ValueError: if a result is mapped that must not be.
+      ValueError: if a result that must not be mapped is mapped.
     """
     axis, dims = axis_of(axis_data), tuple(in_axes)
-    _, found = core.batch_jaxpr(closed_jaxpr, dims, axis)
-    wanted: list[int | None] = []
-    for d, w in zip(found, out_axes_dest, strict=True):
+    _, out_dims = core.batch_jaxpr(closed_jaxpr, dims, axis)
+    out_axes: list[int | None] = []
+    for d, w in zip(out_dims, out_axes_dest, strict=True):
         if w is None and d is not None:
             raise ValueError("vmap has mapped output but out_axes is None")
-        wanted.append((None if d is None else 0) if isinstance(w, ZeroIfMapped) else w)
-    program, dims_out = core.batch_jaxpr(closed_jaxpr, dims, axis, wanted)
-    return program, [d is not None for d in dims_out]
+        out_axes.append((None if d is None else 0) if isinstance(w, ZeroIfMapped) else w)
+    batched, dims_out = core.batch_jaxpr(closed_jaxpr, dims, axis, out_axes)
+    return batched, [d is not None for d in dims_out]
 
 
 def batch_of(
@@ -223,7 +223,7 @@ def batch_of(
     in_dims: Sequence[int | None],
     args: Sequence[Any],
 ) -> tuple[list[Any], list[int | None]]:
-    """Run a function of flat values on batches: results and their mapped axes."""
+    """Run a function of flat values on batches; return the results and their mapped axes."""
     outs, dims = core.batch_of(fun, args, in_dims, axis_of(axis_data))
     return list(outs), list(dims)
 
@@ -231,32 +231,32 @@ def batch_of(
 def batch_subtrace(
     fun: Any, *gen_static_args: Any, use_eq_store: bool = False, unk_names: bool = False
 ) -> tuple[Any, Callable[[], list[int | None]]]:
-    """A wrapped function of flat values as one on batches.
+    """Batch a wrapped function of flat values.
 
     Args:
       fun: a ``WrappedFun``.
-      gen_static_args: values that it is called with before the examples.
-      use_eq_store, unk_names: taken for compatibility.
+      gen_static_args: leading arguments that are not batched.
+      use_eq_store, unk_names: accepted for compatibility.
 
     Returns:
-      A ``WrappedFun`` that is called with a tag (which is not looked at), the mapped axis, the
-      mapped axes of the values and the values; and a function that tells, afterwards, the mapped
-      axes of the results.
+      A ``WrappedFun`` whose arguments are a tag (ignored), the mapped axis, the mapped axes of the
+      values, and the values; and a function that returns, after the call, the mapped axes of the
+      results.
     """
     from .wrapped import wrap_init
 
-    found: list[int | None] = []
+    out_dims: list[int | None] = []
     called = partial(fun.call_wrapped, *gen_static_args)
 
     def batched(tag: Any, axis_data: Any, in_dims: Sequence[int | None], *values: Any) -> list[Any]:
         dims = in_dims() if callable(in_dims) else in_dims
-        outs, found[:] = batch_of(called, axis_data, dims, values)
+        outs, out_dims[:] = batch_of(called, axis_data, dims, values)
         return outs
 
-    return wrap_init(batched), lambda: list(found)
+    return wrap_init(batched), lambda: list(out_dims)
 
 
-# Batches that are no arrays
+# Batches of other classes
 
 
 def register_vmappable(
@@ -267,20 +267,20 @@ def register_vmappable(
     from_elt: Callable[..., Any],
     make_iota: Callable[..., Any] | None,
 ) -> NoReturn:
-    """Let ``vmap`` split values of a class that is no pytree of arrays; not supported.
+    """Unsupported: register a class that is not a pytree of arrays for ``vmap``.
 
     Raises:
       NotImplementedError: always.
     """
     raise NotImplementedError(
-        f"vmap maps pytrees of arrays, and cannot be told how to split a {data_type.__name__}: "
+        f"vmap maps pytrees of arrays and cannot split a {data_type.__name__}: "
         "register the class as a pytree (primax.tree_util.register_pytree_node) whose leaves have "
         "the mapped axis"
     )
 
 
 def unregister_vmappable(data_type: type) -> NoReturn:
-    """Take back what ``register_vmappable`` did, of which there is nothing.
+    """Unsupported: undo ``register_vmappable``, which always raises.
 
     Raises:
       KeyError: always.

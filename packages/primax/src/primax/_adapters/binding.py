@@ -1,7 +1,7 @@
-"""What code written for JAX asks of every primitive and type, also of those of the core.
+"""Methods of primitives and types that code written for JAX expects.
 
 The core's primitives have ``bind``, ``name`` and ``multiple_results``. Interpreters written for JAX
-also call the methods below, which are given to the core's classes when one of the modules with the
+also call the methods below. They are added to the core's classes when one of the modules with the
 reference's names is first imported.
 """
 
@@ -12,14 +12,15 @@ from typing import Any
 
 from primax_core.extend import AbstractRef, Primitive, ShapedArray, Trace, set_trace, trace_rule
 
-from .custom_calls import CUSTOM_CALLS, bind_params, bound
+from .custom_calls import CUSTOM_CALLS, bind_custom_call, bind_params
 from .running import core_trace
 
 
 def get_bind_params(self: Primitive, params: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of an equation as ``bind`` takes them: a copy, since they are the same.
+    """Return the parameters of an equation as arguments of ``bind``.
 
-    Those of a function with custom derivatives are ``subfuns``: the function and its rules.
+    For a call of a function with custom derivatives, ``subfuns`` contains the function and its
+    rules.
     """
     if self in CUSTOM_CALLS and "call_jaxpr" in params:
         return bind_params(self, params)
@@ -34,11 +35,11 @@ def bind_with_trace(
     params: Mapping[str, Any],
     /,
 ) -> Any:
-    """Apply the primitive under a given trace, whatever the current one is.
+    """Apply the primitive under a given trace instead of the current one.
 
     Args:
-      trace: the trace, or what stands for eager evaluation.
-      avals: types of ``args``; the trace finds them itself, so they are not looked at.
+      trace: the trace, or the object that represents eager evaluation.
+      avals: types of ``args``; ignored, because the trace computes them.
     """
     with set_trace(core_trace(trace)):
         return self.bind(*args, **params)
@@ -50,7 +51,7 @@ def _to_tangent_aval(self: Any) -> Any:
 
 
 def _update_weak_type(self: ShapedArray, weak_type: bool) -> ShapedArray:
-    """The same type with another weakness."""
+    """The same type with another ``weak_type``."""
     return self.update(weak_type=weak_type)
 
 
@@ -70,19 +71,21 @@ _add(
 )
 
 
-def _take_functions(prim: Primitive) -> None:
-    """Let a custom call be bound with ``subfuns`` too. What it does otherwise stays as it is, so
-    nothing that was derived from its rule needs to be forgotten."""
+def _accept_subfuns(prim: Primitive) -> None:
+    """Make a custom call accept ``subfuns`` in ``bind``.
+
+    Other behaviour is unchanged, so derived jaxprs stay valid.
+    """
     own = prim.rules[trace_rule]
 
-    def processed(trace: Trace | None, args: tuple[Any, ...], **params: Any) -> Any:
+    def bind_in_trace(trace: Trace | None, args: tuple[Any, ...], **params: Any) -> Any:
         if "subfuns" not in params:
             return own(trace, args, **params)
         with set_trace(trace):
-            return bound(prim, args, params)
+            return bind_custom_call(prim, args, params)
 
-    prim.rules[trace_rule] = processed
+    prim.rules[trace_rule] = bind_in_trace
 
 
 for _prim in CUSTOM_CALLS:
-    _take_functions(_prim)
+    _accept_subfuns(_prim)

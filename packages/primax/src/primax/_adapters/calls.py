@@ -1,4 +1,4 @@
-"""Primitives that call a program, which is their parameter ``call_jaxpr``."""
+"""Call primitives with the sub-jaxpr in the parameter ``call_jaxpr``."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ TransposeRule = Callable[..., Any]
 
 
 def create_call_primitive(name: str, inline_jax_late: bool = True) -> Primitive:
-    """A primitive that calls the program ``call_jaxpr`` on its operands.
+    """Create a primitive that calls the jaxpr ``call_jaxpr`` on its operands.
 
     Args:
-      name: the name that jaxprs print.
-      inline_jax_late: write the program out where it is lowered, instead of as a function.
+      name: the name printed in jaxprs.
+      inline_jax_late: inline the jaxpr at lowering instead of emitting a function.
     """
     prim = Primitive(name, multiple_results=True, cache_on=_cache_of, home=__name__)
     register_call_primitive_rules(prim, inline_jax_late=inline_jax_late)
@@ -45,17 +45,16 @@ def register_call_primitive_rules(
     transpose_rule: TransposeRule | None = None,
     inline_jax_late: bool = True,
 ) -> None:
-    """Give a primitive with multiple results the rules of a call of its ``call_jaxpr``.
+    """Register the rules of a call of ``call_jaxpr`` on a primitive with multiple results.
 
-    Derivatives and batches of a call are calls of the same primitive with other programs; its
-    further parameters stay as they are.
+    The derivatives and batches of a call are calls of the same primitive with derived jaxprs. Other
+    parameters are passed on unchanged.
 
     Args:
-      name: how the function is called in lowered code; by default as the primitive.
-      transpose_rule: ``(cts, *args, call_jaxpr, **params)``, where each operand that the program is
-        linear in is a ``GradAccum`` to put its cotangent into; by default
-        :func:`eval_jaxpr_transpose`.
-      inline_jax_late: write the program out where it is lowered, instead of as a function.
+      name: the function's name in lowered code; by default the primitive's name.
+      transpose_rule: ``(cts, *args, call_jaxpr, **params)``. Each linear operand is a ``GradAccum``
+        that receives its cotangent. The default is :func:`eval_jaxpr_transpose`.
+      inline_jax_late: inline the jaxpr at lowering instead of emitting a function.
     """
     called_as = name or prim.name
 
@@ -78,17 +77,17 @@ def register_call_primitive_rules(
         return _linearized(prim, primals, mask, **params)
 
     def batch(axis: Any, args: Any, dims: Any, *, call_jaxpr: Jaxpr, **params: Any) -> Any:
-        program, out_dims = extend.batch_jaxpr(call_jaxpr, tuple(dims), axis)
-        return _called(prim, program, args, params), list(out_dims)
+        batched, out_dims = extend.batch_jaxpr(call_jaxpr, tuple(dims), axis)
+        return _bind_call(prim, batched, args, params), list(out_dims)
 
     def transpose(cts: Any, *args: Any, **params: Any) -> Any:
-        given = [ValAccum(a.aval) if is_linear(a) else a for a in args]
+        operands = [ValAccum(a.aval) if is_linear(a) else a for a in args]
         if transpose_rule is None:
-            eval_jaxpr_transpose(prim, cts, *given, **params)
+            eval_jaxpr_transpose(prim, cts, *operands, **params)
         else:
-            transpose_rule(cts, *given, **params)
-        found = [g.freeze() if isinstance(g, ValAccum) else None for g in given]
-        return [None if c is None or is_zero(c) else c for c in found]
+            transpose_rule(cts, *operands, **params)
+        cotangents = [g.freeze() if isinstance(g, ValAccum) else None for g in operands]
+        return [None if c is None or is_zero(c) else c for c in cotangents]
 
     rules: list[tuple[extend.RuleKind[Any], Callable[..., Any]]] = [
         (extend.abstract, types),
@@ -108,9 +107,9 @@ def register_call_primitive_rules(
 def _forward(
     prim: Primitive, primals: Any, tangents: Any, *, call_jaxpr: Jaxpr, **params: Any
 ) -> tuple[list[Any], list[Any]]:
-    program, has = extend.jvp_jaxpr(call_jaxpr, tuple(not is_zero(t) for t in tangents))
-    given = [t for t in tangents if not is_zero(t)]
-    outs = _called(prim, program, [*primals, *given], params)
+    jvp, has = extend.jvp_jaxpr(call_jaxpr, tuple(not is_zero(t) for t in tangents))
+    nonzero = [t for t in tangents if not is_zero(t)]
+    outs = _bind_call(prim, jvp, [*primals, *nonzero], params)
     n = len(call_jaxpr.outvars)
     rest = iter(outs[n:])
     types = [a.tangent_aval() for a in call_jaxpr.out_avals]
@@ -120,58 +119,56 @@ def _forward(
 def _linearized(
     prim: Primitive, primals: Any, mask: Any, *, call_jaxpr: Jaxpr, **params: Any
 ) -> tuple[list[Any], Jaxpr, Any]:
-    piece = extend.linearize_jaxpr(call_jaxpr, mask)
-    found = _called(prim, piece.forward, primals, params)
-    outs, extra = found[: piece.n_outs], found[piece.n_outs :]
-    if piece.linear is None:
-        return outs, extend.stage(list, []), piece.out_mask
+    linearized = extend.linearize_jaxpr(call_jaxpr, mask)
+    results = _bind_call(prim, linearized.forward, primals, params)
+    outs, extra = results[: linearized.n_outs], results[linearized.n_outs :]
+    if linearized.linear is None:
+        return outs, extend.stage(list, []), linearized.out_mask
     sources = {"in": primals, "out": outs, "extra": extra}
-    residuals = [sources[where][i] for where, i in piece.residuals]
+    residuals = [sources[where][i] for where, i in linearized.residuals]
 
     def linear(*dots: Any) -> list[Any]:
-        return _called(prim, piece.linear, [*residuals, *dots], params)
+        return _bind_call(prim, linearized.linear, [*residuals, *dots], params)
 
-    tangents = piece.linear.in_avals[len(residuals) :]
-    return outs, extend.stage(linear, tangents, prim.name), piece.out_mask
+    tangents = linearized.linear.in_avals[len(residuals) :]
+    return outs, extend.stage(linear, tangents, prim.name), linearized.out_mask
 
 
 def eval_jaxpr_transpose(
     prim: Primitive, ct: Sequence[Any], *args: Any, call_jaxpr: Jaxpr, **params: Any
 ) -> None:
-    """The transpose of a call: a call of the transposed program, put into the accumulators.
+    """Transpose a call: call the transposed jaxpr and accumulate the cotangents.
 
     Args:
       ct: cotangents of the results; some may be ``Zero``.
-      args: the operands: a ``GradAccum`` for each that the program is linear in, else the value.
+      args: the operands: a ``GradAccum`` for each linear operand, otherwise the value.
     """
     linear = [isinstance(a, GradAccum) or is_linear(a) for a in args]
     known = [a for a, lin in zip(args, linear) if not lin]
-    given = [c for c in ct if not is_zero(c)]
-    made: list[bool] = []
+    nonzero = [c for c in ct if not is_zero(c)]
+    mask: list[bool] = []
 
     def backward(*values: Any) -> list[Any]:
         rest = iter(values)
         operands = [Linear(a.aval) if lin else next(rest) for a, lin in zip(args, linear)]
         cts = [c if is_zero(c) else next(rest) for c in ct]
-        found = extend.backward_pass(call_jaxpr, linear, operands, cts)
-        made[:] = [lin and not is_zero(c) for c, lin in zip(found, linear)]
-        return [instantiate(c) for c, m in zip(found, made) if m]
+        cotangents = extend.backward_pass(call_jaxpr, linear, operands, cts)
+        mask[:] = [lin and not is_zero(c) for c, lin in zip(cotangents, linear)]
+        return [instantiate(c) for c, m in zip(cotangents, mask) if m]
 
-    program = extend.stage(backward, [typeof(v) for v in (*known, *given)], prim.name)
-    outs = iter(_called(prim, program, [*known, *given], params))
-    for a, m in zip(args, made):
+    transposed = extend.stage(backward, [typeof(v) for v in (*known, *nonzero)], prim.name)
+    outs = iter(_bind_call(prim, transposed, [*known, *nonzero], params))
+    for a, m in zip(args, mask):
         if m:
             a.accum(next(outs))
 
 
-def _called(
-    prim: Primitive, program: Jaxpr, args: Sequence[Any], params: dict[str, Any]
+def _bind_call(
+    prim: Primitive, jaxpr: Jaxpr, args: Sequence[Any], params: dict[str, Any]
 ) -> list[Any]:
-    """Bind the primitive on a program, with the program's constants among the operands."""
-    moved = program
-    if program.constvars:
-        moved = program.replace(
-            constvars=[], consts=[], invars=[*program.constvars, *program.invars]
-        )
-    outs: list[Any] = prim.bind(*program.consts, *args, **{**params, "call_jaxpr": moved})
+    """Bind the primitive on a jaxpr, with the jaxpr's constants as leading operands."""
+    closed = jaxpr
+    if jaxpr.constvars:
+        closed = jaxpr.replace(constvars=[], consts=[], invars=[*jaxpr.constvars, *jaxpr.invars])
+    outs: list[Any] = prim.bind(*jaxpr.consts, *args, **{**params, "call_jaxpr": closed})
     return outs

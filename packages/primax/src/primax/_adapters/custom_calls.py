@@ -1,6 +1,6 @@
 """Calls of functions with custom derivatives, in the reference's convention of flat functions.
 
-The reference hands an interpreter the function and its rules as wrapped functions of flat values:
+The reference passes an interpreter the function and its rules as wrapped functions of flat values:
 to ``process_custom_jvp_call`` of its trace, or, from an equation, as the parameter ``subfuns``.
 """
 
@@ -26,8 +26,8 @@ from .wrapped import StoreException, WrappedFun, wrap_init
 CUSTOM_CALLS: Final = (custom_jvp_call_p, custom_vjp_call_p)
 
 
-def processed(trace: Any, custom: Any, tracers: Sequence[Any]) -> Sequence[Any]:
-    """What a trace makes of a call; it sees flat functions in place of the rules."""
+def process_custom_call(trace: Any, custom: Any, tracers: Sequence[Any]) -> Sequence[Any]:
+    """Process a call in a trace, with flat functions instead of the rules."""
     if hasattr(custom, "rule"):
         outs: Sequence[Any] = trace.process_custom_jvp_call(
             custom_jvp_call_p,
@@ -48,17 +48,17 @@ def processed(trace: Any, custom: Any, tracers: Sequence[Any]) -> Sequence[Any]:
 
 
 def bind_params(prim: Primitive, params: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of an equation of a custom call, with its functions as ``subfuns``."""
-    program = params["call_jaxpr"]
+    """Return the parameters of a custom call's equation, with its functions as ``subfuns``."""
+    jaxpr = params["call_jaxpr"]
     custom = SimpleNamespace(
-        fun=lambda *args: [extend.as_result(o) for o in extend.eval_jaxpr(program, args)], **params
+        fun=lambda *args: [extend.as_result(o) for o in extend.eval_jaxpr(jaxpr, args)], **params
     )
-    found = {"symbolic_zeros": params["symbolic_zeros"]}
+    common = {"symbolic_zeros": params["symbolic_zeros"]}
     if prim is custom_jvp_call_p:
         custom.rule = params["jvp"]
-        return {**found, "subfuns": _forward_functions(custom)}
-    *functions, out_trees = _reverse_functions(custom, program.in_avals)
-    return {**found, "subfuns": tuple(functions), "out_trees": out_trees}
+        return {**common, "subfuns": _forward_functions(custom)}
+    *functions, out_trees = _reverse_functions(custom, jaxpr.in_avals)
+    return {**common, "subfuns": tuple(functions), "out_trees": out_trees}
 
 
 def _forward_functions(custom: Any) -> tuple[WrappedFun, WrappedFun]:
@@ -68,7 +68,7 @@ def _forward_functions(custom: Any) -> tuple[WrappedFun, WrappedFun]:
         half = len(args) // 2
         primals, tangents = list(args[:half]), list(args[half:])
         if not custom.symbolic_zeros:
-            tangents = [_whole(t) for t in tangents]
+            tangents = [_instantiated(t) for t in tangents]
         outs, dots = custom.rule(primals[n:], tangents[n:])
         return [*outs, *dots]
 
@@ -99,19 +99,20 @@ def _reverse_functions(
         n_residuals = out_trees()[1].num_leaves
         cts = list(flat[n_residuals:])
         if not custom.symbolic_zeros:
-            cts = [_whole(c) for c in cts]
-        found = custom.bwd(list(flat[:n_residuals]), cts)
+            cts = [_instantiated(c) for c in cts]
+        cotangents = custom.bwd(list(flat[:n_residuals]), cts)
         types = [a.tangent_aval() for a in avals]
         known = [
-            Zero(a) if c is None or type(c) is SymbolicZero else c for c, a in zip(found, types[n:])
+            Zero(a) if c is None or type(c) is SymbolicZero else c
+            for c, a in zip(cotangents, types[n:])
         ]
         return [*(Zero(a) for a in types[:n]), *known], None
 
     return wrap_init(_listed(custom.fun)), wrap_init(fwd), wrap_init(bwd), out_trees
 
 
-def bound(prim: Primitive, args: Sequence[Any], params: Mapping[str, Any]) -> list[Any]:
-    """Apply ``custom_jvp_call`` or ``custom_vjp_call`` to functions given as ``subfuns``."""
+def bind_custom_call(prim: Primitive, args: Sequence[Any], params: Mapping[str, Any]) -> list[Any]:
+    """Apply ``custom_jvp_call`` or ``custom_vjp_call`` to functions operands as ``subfuns``."""
     subfuns: Sequence[WrappedFun] = params["subfuns"]
     symbolic_zeros = params.get("symbolic_zeros", False)
     run = _listed(subfuns[0].call_wrapped)
@@ -121,27 +122,31 @@ def bound(prim: Primitive, args: Sequence[Any], params: Mapping[str, Any]) -> li
         def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
             out = list(subfuns[1].call_wrapped(*primals, *tangents))
             half = len(out) // 2
-            return out[:half], [_whole(t) for t in out[half:]]
+            return out[:half], [_instantiated(t) for t in out[half:]]
 
         forward.defjvp(rule, symbolic_zeros=symbolic_zeros)
         return list(forward(*args))
 
     backward = primax_core.custom_vjp(run)
 
-    def fwd(*given: Any) -> tuple[list[Any], list[Any]]:
+    def fwd(*operands: Any) -> tuple[list[Any], list[Any]]:
         if symbolic_zeros:
-            flat = [part for g in given for part in (g.value, g.perturbed)]
+            flat = [part for g in operands for part in (g.value, g.perturbed)]
         else:
-            flat = [part for g in given for part in (g, True)]
+            flat = [part for g in operands for part in (g, True)]
         out = list(subfuns[1].call_wrapped(*flat))
         n_residuals = params["out_trees"]()[1].num_leaves
         return out[n_residuals:], out[:n_residuals]
 
     def bwd(residuals: Sequence[Any], cts: Sequence[Any]) -> tuple[Any, ...]:
-        found = subfuns[2].call_wrapped(*residuals, *cts)
-        if isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], list):
-            found = found[0]
-        return tuple(None if is_zero(c) or type(c) is SymbolicZero else c for c in found)
+        cotangents = subfuns[2].call_wrapped(*residuals, *cts)
+        if (
+            isinstance(cotangents, tuple)
+            and len(cotangents) == 2
+            and isinstance(cotangents[0], list)
+        ):
+            cotangents = cotangents[0]
+        return tuple(None if is_zero(c) or type(c) is SymbolicZero else c for c in cotangents)
 
     backward.defvjp(fwd, bwd, symbolic_zeros=symbolic_zeros)
     return list(backward(*args))
@@ -158,8 +163,8 @@ def _listed(fun: Callable[..., Any]) -> Callable[..., list[Any]]:
     return run
 
 
-def _whole(x: Any) -> Any:
-    """An array in place of a tangent that is known to be zero."""
+def _instantiated(x: Any) -> Any:
+    """Replace a symbolic zero tangent by an array."""
     if type(x) is SymbolicZero:
         x = Zero(x.aval)
     return instantiate(x) if is_zero(x) else x

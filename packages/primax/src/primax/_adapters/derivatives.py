@@ -1,4 +1,4 @@
-"""Derivatives and transposes of families of primitives, and of functions and programs."""
+"""Derivative and transpose rules for groups of primitives, functions and jaxprs."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from .tables import Rule, primitive_jvps, primitive_transposes
 from .zeros import instantiate_zeros, is_undefined_primal
 
 add_jaxvals_p: Final[Primitive] = core.add_any_p
-"""Sums two tangents or cotangents of one type."""
+"""Primitive that adds two tangents or cotangents of one type."""
 
 
 def add_jaxvals(x: Any, y: Any) -> Any:
-    """The sum of two values of one type, as tangents are summed."""
+    """Add two values of one type as tangents."""
     return add_jaxvals_p.bind(x, y)
 
 
 def get_primitive_transpose(p: Primitive) -> Rule:
-    """A primitive's transpose rule.
+    """Return the transpose rule of a primitive.
 
     Raises:
       NotImplementedError: if it has none.
@@ -36,15 +36,15 @@ def get_primitive_transpose(p: Primitive) -> Rule:
         ) from None
 
 
-# Rules of families
+# Rules for groups of primitives
 
 
 def defjvp(primitive: Primitive, *jvprules: Rule | None) -> None:
-    """Give a primitive with one result a derivative for each operand.
+    """Define one derivative rule per operand for a primitive with one result.
 
     Args:
-      jvprules: ``rule(tangent, *primals, **params)`` for each operand, ``None`` for those that the
-        result does not depend on smoothly.
+      jvprules: ``rule(tangent, *primals, **params)`` for each operand, or ``None`` for an operand
+        without derivative.
     """
     primitive_jvps[primitive] = partial(_standard_jvp, primitive, jvprules)
 
@@ -61,7 +61,7 @@ def _standard_jvp(
 
 
 def defjvp2(primitive: Primitive, *jvprules: Rule | None) -> None:
-    """The same, with rules that are given the result too.
+    """Define one derivative rule per operand; the rules also receive the result.
 
     Args:
       jvprules: ``rule(tangent, out, *primals, **params)`` for each operand, or ``None``.
@@ -81,7 +81,7 @@ def _standard_jvp2(
 
 
 def deflinear(primitive: Primitive, transpose_rule: Rule) -> None:
-    """Say that a primitive is linear in all operands.
+    """Declare a primitive linear in all operands.
 
     Args:
       transpose_rule: ``rule(ct, **params)`` returns a cotangent for each operand.
@@ -90,11 +90,11 @@ def deflinear(primitive: Primitive, transpose_rule: Rule) -> None:
 
 
 def deflinear2(primitive: Primitive, transpose_rule: Rule) -> None:
-    """The same, with a rule that is given the operands: ``rule(ct, *operands, **params)``."""
+    """As :func:`deflinear`, but with ``rule(ct, *operands, **params)``."""
 
     def transpose(cts: Any, *operands: Any, **params: Any) -> Any:
-        given = cts if primitive.multiple_results else [cts]
-        if all(type(c) is Zero for c in given):
+        cotangents = cts if primitive.multiple_results else [cts]
+        if all(type(c) is Zero for c in cotangents):
             return [Zero(x.aval) if is_undefined_primal(x) else None for x in operands]
         return transpose_rule(cts, *operands, **params)
 
@@ -112,11 +112,11 @@ def _linear_jvp(prim: Primitive, primals: Any, tangents: Any, **params: Any) -> 
 
 
 def defbilinear(prim: Primitive, lhs_rule: Rule, rhs_rule: Rule) -> None:
-    """Say that a prim is linear in each of its two operands.
+    """Declare a primitive linear in each of its two operands.
 
     Args:
       lhs_rule, rhs_rule: ``rule(ct, x, y, **params)`` returns the cotangent of the first or second
-        operand, which is an ``UndefinedPrimal`` then.
+        operand, which is then an ``UndefinedPrimal``.
     """
 
     def left(t: Any, x: Any, y: Any, **params: Any) -> Any:
@@ -139,7 +139,7 @@ def defbilinear(prim: Primitive, lhs_rule: Rule, rhs_rule: Rule) -> None:
     primitive_transposes[prim] = transpose
 
 
-# Functions and programs
+# Functions and jaxprs
 
 
 def jvp(
@@ -150,16 +150,16 @@ def jvp(
     instantiate: bool = True,
     transform_stack: bool = True,
 ) -> tuple[Any, ...]:
-    """Run a function forward: its results and their tangents.
+    """Run a function in forward mode; return its results and their tangents.
 
     Args:
-      fun: a function of values, given one by one, to a pytree of values; with ``has_aux`` to a pair
-        of one and something that is passed on.
+      fun: a function from values (positional) to a pytree of values; with ``has_aux`` to a pair of
+        such a pytree and an auxiliary output.
       primals, tangents: sequences of values; a tangent may be ``Zero``.
-      instantiate: whether tangents that are zero are made arrays, or left as ``Zero``.
+      instantiate: whether zero tangents become arrays or stay ``Zero``.
 
     Returns:
-      Two pytrees, and what was passed on with ``has_aux``.
+      Two pytrees, and with ``has_aux`` the auxiliary output.
     """
     structure: list[Any] = []
 
@@ -170,13 +170,13 @@ def jvp(
         structure[:] = [tree, tree_util.tree_flatten(aux), len(leaves)]
         return [*leaves, *structure[1][0]]
 
-    given = [None if type(t) is Zero else t for t in tangents]
-    outs, dots = core.jvp_of(flat, list(primals), given)
+    nonzero = [None if type(t) is Zero else t for t in tangents]
+    outs, dots = core.jvp_of(flat, list(primals), nonzero)
     tree, (_, aux_tree), n = structure
-    found = [Zero.like(o) if t is None else t for o, t in zip(outs[:n], dots[:n])]
+    out_tangents = [Zero.like(o) if t is None else t for o, t in zip(outs[:n], dots[:n])]
     if instantiate:
-        found = [instantiate_zeros(t) for t in found]
-    both = tree.unflatten(outs[:n]), tree.unflatten(found)
+        out_tangents = [instantiate_zeros(t) for t in out_tangents]
+    both = tree.unflatten(outs[:n]), tree.unflatten(out_tangents)
     return (*both, aux_tree.unflatten(outs[n:])) if has_aux else both
 
 
@@ -187,19 +187,18 @@ def linearize(
     is_vjp: bool = False,
     in_nzs: Sequence[bool] | None = None,
 ) -> tuple[Any, ...]:
-    """The value of a function, and its linear part as a program.
+    """Compute the value of a function, and its linear part as a jaxpr.
 
     Args:
-      traceable: a function of values, given one by one, to a pytree of values; with ``has_aux`` to
-        a pair of one and something that is passed on.
+      traceable: a function from values (positional) to a pytree of values; with ``has_aux`` to a
+        pair of such a pytree and an auxiliary output.
       primals_ft: a sequence of values.
-      is_vjp: taken for compatibility.
+      is_vjp: accepted for compatibility.
       in_nzs: which values have tangents; all by default.
 
     Returns:
-      The results; which of them have no tangent; the program
-      ``(*residuals, *tangents) -> tangents`` of the others; the residuals; and what was passed on
-      with ``has_aux``.
+      The results; which of them have no tangent; the jaxpr ``(*residuals, *tangents) -> tangents``
+      of the others; the residuals; and with ``has_aux`` the auxiliary output.
     """
     structure: list[Any] = []
     primals = list(primals_ft)
@@ -211,26 +210,26 @@ def linearize(
         structure[:] = [tree, tree_util.tree_flatten(aux), len(leaves)]
         return [*leaves, *structure[1][0]]
 
-    program = core.stage(flat, [typeof(p) for p in primals])
+    jaxpr = core.stage(flat, [typeof(p) for p in primals])
     tree, (_, aux_tree), n = structure
-    given = (True,) * len(primals) if in_nzs is None else tuple(in_nzs)
-    mask = (*(False for _ in program.constvars), *given)
-    values = [*program.consts, *primals]
-    invars = [*program.constvars, *program.invars]
-    piece = core.linearize_jaxpr(program.replace(constvars=[], consts=[], invars=invars), mask)
-    found = [core.as_result(x) for x in core.eval_jaxpr(piece.forward, values)]
-    outs, extra = found[: piece.n_outs], found[piece.n_outs :]
+    nonzero = (True,) * len(primals) if in_nzs is None else tuple(in_nzs)
+    mask = (*(False for _ in jaxpr.constvars), *nonzero)
+    values = [*jaxpr.consts, *primals]
+    invars = [*jaxpr.constvars, *jaxpr.invars]
+    linearized = core.linearize_jaxpr(jaxpr.replace(constvars=[], consts=[], invars=invars), mask)
+    results = [core.as_result(x) for x in core.eval_jaxpr(linearized.forward, values)]
+    outs, extra = results[: linearized.n_outs], results[linearized.n_outs :]
     sources = {"in": values, "out": outs, "extra": extra}
-    residuals = [sources[where][i] for where, i in piece.residuals]
-    linear = piece.linear
+    residuals = [sources[where][i] for where, i in linearized.residuals]
+    linear = linearized.linear
     if linear is None:
-        avals = [typeof(p).tangent_aval() for p, g in zip(primals, given) if g]
+        avals = [typeof(p).tangent_aval() for p, g in zip(primals, nonzero) if g]
         linear = core.stage(lambda *ts: [], avals)
     else:
         linear = linear.replace(
-            outvars=linear.outvars[: sum(piece.out_mask[:n])], invars=linear.invars
+            outvars=linear.outvars[: sum(linearized.out_mask[:n])], invars=linear.invars
         )
-    zero = [not m for m in piece.out_mask[:n]]
+    zero = [not m for m in linearized.out_mask[:n]]
     result = (tree.unflatten(outs[:n]), zero, linear, residuals)
     return (*result, aux_tree.unflatten(outs[n:])) if has_aux else result
 
@@ -238,17 +237,17 @@ def linearize(
 def jvp_jaxpr(
     jaxpr: Jaxpr, nonzeros: Sequence[bool], instantiate: bool | Sequence[bool]
 ) -> tuple[Jaxpr, list[bool]]:
-    """The forward-mode program of a program, and which of its results have tangents.
+    """Derive the forward-mode jaxpr; also return which results have tangents.
 
-    The program is ``(*args, *tangents) -> (*outs, *out tangents)``.
+    The derived jaxpr is ``(*args, *tangents) -> (*outs, *out tangents)``.
 
     Args:
       nonzeros: which arguments have tangents.
       instantiate: which results get tangents in any case.
     """
     force = instantiate if isinstance(instantiate, bool) else tuple(instantiate)
-    program, mask = core.jvp_jaxpr(jaxpr, tuple(nonzeros), force)
-    return program, list(mask)
+    derived, mask = core.jvp_jaxpr(jaxpr, tuple(nonzeros), force)
+    return derived, list(mask)
 
 
 def backward_pass(
@@ -260,14 +259,14 @@ def backward_pass(
     *,
     return_logs: bool = False,
 ) -> list[Any]:
-    """Run a linear program backwards.
+    """Evaluate the transpose of a linear jaxpr.
 
     Args:
       jaxpr: linear in the arguments that are ``UndefinedPrimal`` in ``primals_in``.
       consts: values of its constants.
-      primals_in: the other arguments' values.
+      primals_in: the values of the other arguments.
       cts_in: cotangents of its results, arrays or ``Zero``.
-      transform_stack, return_logs: taken for compatibility; no log is kept.
+      transform_stack, return_logs: accepted for compatibility; no log is written.
 
     Returns:
       A cotangent for each argument: ``Zero`` for those that have values.
@@ -276,8 +275,8 @@ def backward_pass(
         jaxpr = jaxpr.replace(consts=list(consts))
     linear = [type(p) is Linear for p in primals_in]
     known = [None if is_lin else p for p, is_lin in zip(primals_in, linear)]
-    found = core.backward_pass(jaxpr, linear, known, list(cts_in))
+    cotangents = core.backward_pass(jaxpr, linear, known, list(cts_in))
     return [
         c if is_lin else Zero(typeof(p).tangent_aval())
-        for c, p, is_lin in zip(found, primals_in, linear)
+        for c, p, is_lin in zip(cotangents, primals_in, linear)
     ]

@@ -1,4 +1,4 @@
-"""Sets of kinds of effects, which third parties add theirs to."""
+"""Extensible sets of effect types."""
 
 from __future__ import annotations
 
@@ -9,29 +9,30 @@ from primax_core.extend import Effect
 
 
 class EffectTypeSet:
-    """Which classes of effects something is allowed for, subclasses included.
+    """Set of effect classes, subclasses included, for which a feature is allowed.
 
-    Those of the library are always members: where one is not allowed, its own rules say so.
+    The library's own effects are always members. If one is not allowed, the rules of its primitive
+    raise the error.
     """
 
     def __init__(self) -> None:
         self._types: set[type[Effect]] = set()
 
     def add_type(self, effect_type: type[Effect]) -> None:
-        """Make a class of effects a member."""
+        """Add a class of effects."""
         self._types.add(effect_type)
 
     def contains(self, effect: Effect) -> bool:
-        """Whether an effect's class is a member."""
+        """Return True if the class of an effect is a member."""
         of = type(effect)
         return of.__module__.startswith("primax_core.") or issubclass(of, tuple(self._types))
 
     def filter_in(self, effects: Iterable[Any]) -> list[Any]:
-        """The effects that are members."""
+        """Return the effects that are members."""
         return [e for e in effects if self.contains(e)]
 
     def filter_not_in(self, effects: Iterable[Any]) -> list[Any]:
-        """The effects that are not."""
+        """Return the effects that are not members."""
         return [e for e in effects if not self.contains(e)]
 
     def __repr__(self) -> str:
@@ -39,4 +40,4 @@ class EffectTypeSet:
 
 
 lowerable_effects: Final = EffectTypeSet()
-"""Effects that lowering rules in the reference's convention can express."""
+"""Effects that lowering rules in the reference's convention support."""

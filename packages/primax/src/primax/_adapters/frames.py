@@ -1,4 +1,4 @@
-"""Frames that tracebacks leave out, in the reference's convention."""
+"""Traceback filtering in the reference's convention."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _Paths(list[str]):
-    """Paths that are left out; one that is put in is registered with the library."""
+    """List of hidden paths; appending a path registers it with the library."""
 
     def append(self, path: str) -> None:
         super().append(path)
@@ -38,20 +38,20 @@ exclude_paths: Final = _Paths()
 
 
 def register_exclusion(path: str) -> None:
-    """Leave the frames of a file or folder out of tracebacks, as the library's own."""
+    """Hide the frames of a file or folder in tracebacks, like the library's own."""
     exclude_paths.append(path)
 
 
 def include_frame(f: FrameType) -> bool:
-    """Whether a frame is the user's, and so shown in tracebacks."""
+    """Return True for a user frame, which tracebacks show."""
     return not is_internal_code(f.f_code)
 
 
 def api_boundary(fun: F, **options: Any) -> F:
-    """Decorator of a public function: errors leave it without the library's own frames.
+    """Decorate a public function: hide the library's frames in the errors it raises.
 
     Args:
-      options: of the reference; they have no influence.
+      options: the reference's options, which are ignored.
     """
 
     @functools.wraps(fun)

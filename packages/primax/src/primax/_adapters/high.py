@@ -1,4 +1,4 @@
-"""Operations that are classes: the reference's ``HiPrim``, on arrays."""
+"""Operations defined as classes: the reference's ``HiPrim``, on arrays."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from primax_core.tree_util import tree_flatten, tree_leaves, tree_structure, tre
 
 from .accumulators import GradAccum, ValAccum
 from .batching import AxisData, axis_of, batch_of
-from .programs import AbstractValue, mapped_aval, unmapped_aval
+from .jaxprs import AbstractValue, mapped_aval, unmapped_aval
 
 control_flow_allowed_effects: Final[frozenset[type[Effect]]] = frozenset({Effect})
-"""Classes of effects that bodies of loops and branches may have: all."""
+"""Effect classes allowed in the bodies of loops and branches: all."""
 
 call_hi_primitive_p: Final = Primitive("call_hi_primitive", multiple_results=True)
 
 
 class HiPrim:
-    """An operation on pytrees of arrays.
+    """Base class of operations on pytrees of arrays.
 
-    A subclass sets ``in_avals`` (a tuple with a tree of types for each argument), ``out_aval`` (a
-    tree of types) and ``params`` (a dict of hashable values, which become attributes) before it
-    calls ``super().__init__()``, and writes :meth:`expand`. It may write rules: :meth:`jvp`,
+    A subclass sets ``in_avals`` (a tuple with a pytree of types for each argument), ``out_aval`` (a
+    pytree of types) and ``params`` (a dict of hashable values, which become attributes) before it
+    calls ``super().__init__()``, and defines :meth:`expand`. It may define rules: :meth:`jvp`,
     :meth:`vjp_fwd` with :meth:`vjp_bwd_retval` or :meth:`vjp_bwd`, :meth:`batch`,
-    :meth:`transpose`; without them those of the expansion hold, and :meth:`jvp` goes before
-    :meth:`vjp_fwd` in reverse mode too. An instance is called as a function.
-    Instances of equal types and parameters are equal.
+    :meth:`transpose`. Missing rules follow from the expansion. If :meth:`jvp` is defined, reverse
+    mode uses it instead of :meth:`vjp_fwd`. Instances are callable. Instances of equal types and
+    parameters are equal.
     """
 
     in_avals: tuple[Any, ...]
@@ -68,33 +68,33 @@ class HiPrim:
         """Apply the operation.
 
         Raises:
-          TypeError: if the arguments have another structure or other types than ``in_avals``.
+          TypeError: if the structure or the types of the arguments differ from ``in_avals``.
         """
         leaves, tree = tree_flatten(args)
         if tree != self.in_tree:
-            raise TypeError(f"{self} takes arguments of the structure {self.in_tree}, got {tree}")
+            raise TypeError(f"{self} expects arguments of structure {self.in_tree}, got {tree}")
         for x, aval in zip(leaves, self.in_avals_flat):
-            found = typeof(x)
-            if (found.shape, found.dtype) != (aval.shape, aval.dtype):
-                raise TypeError(f"{self} takes a {aval} where it got a {found}")
+            got = typeof(x)
+            if (got.shape, got.dtype) != (aval.shape, aval.dtype):
+                raise TypeError(f"{self} expects {aval}, got {got}")
         self.check(*tree_unflatten(self.in_tree, [typeof(x) for x in leaves]))
-        if self._writes("vjp_fwd") and not self._writes("jvp"):
+        if self._defines("vjp_fwd") and not self._defines("jvp"):
             return self._with_reverse_rule(args)
         return self._bound(leaves)
 
     def _bound(self, leaves: Sequence[Any]) -> Any:
         return tree_unflatten(self.out_tree, call_hi_primitive_p.bind(*leaves, op=self))
 
-    def _writes(self, rule: str) -> bool:
+    def _defines(self, rule: str) -> bool:
         return getattr(type(self), rule) is not getattr(HiPrim, rule)
 
     def _with_reverse_rule(self, args: tuple[Any, ...]) -> Any:
         @primax_core.custom_vjp
-        def call(*given: Any) -> Any:
-            return self._bound(tree_leaves(given))
+        def call(*operands: Any) -> Any:
+            return self._bound(tree_leaves(operands))
 
-        def fwd(*given: Any) -> tuple[Any, Any]:
-            return self.vjp_fwd((True,) * len(self.in_avals_flat), *given)
+        def fwd(*operands: Any) -> tuple[Any, Any]:
+            return self.vjp_fwd((True,) * len(self.in_avals_flat), *operands)
 
         def bwd(residuals: Any, ct: Any) -> tuple[Any, ...]:
             return tuple(self._cotangents(residuals, ct))
@@ -103,40 +103,40 @@ class HiPrim:
         return call(*args)
 
     def _cotangents(self, residuals: Any, ct: Any) -> Sequence[Any]:
-        if self._writes("vjp_bwd"):
+        if self._defines("vjp_bwd"):
             accums = [ValAccum(a.tangent_aval()) for a in self.in_avals_flat]
             self.vjp_bwd(residuals, ct, *tree_unflatten(self.in_tree, accums))
-            found: Sequence[Any] = tree_unflatten(
+            cotangents: Sequence[Any] = tree_unflatten(
                 self.in_tree, [instantiate(a.freeze()) for a in accums]
             )
-            return found
+            return cotangents
         return [_without_zeros(c) for c in self.vjp_bwd_retval(residuals, ct)]
 
-    # What subclasses write
+    # Methods that subclasses define
 
     def expand(self, *args: Any) -> Any:
-        """What the operation stands for."""
+        """Compute the result with other operations."""
         raise NotImplementedError(f"{type(self).__name__} must define expand")
 
     def check(self, *arg_tys: Any) -> None:
-        """Raise if the types of the arguments, trees of them, are not right."""
+        """Raise an error if the types of the arguments (pytrees) are invalid."""
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-        """The result and its tangent; tangents may be ``Zero``."""
+        """Return the result and its tangent; tangents may be ``Zero``."""
         dots = [_without_zeros(t) for t in tangents]
         out, dot = primax_core.jvp(self.expand, tuple(primals), tuple(dots))
         return out, dot
 
     def lin(self, nzs_in: Sequence[bool], *primals: Any) -> tuple[Any, Any]:
-        """The result, and what :meth:`linearized` needs of the arguments."""
+        """Return the result and the residuals for :meth:`linearized`."""
         raise NotImplementedError(f"{type(self).__name__} must define lin")
 
     def linearized(self, residuals: Any, *tangents: Any) -> Any:
-        """The tangent of the result."""
+        """Return the tangent of the result."""
         raise NotImplementedError(f"{type(self).__name__} must define linearized")
 
     def vjp_fwd(self, nzs_in: Sequence[bool], /, *args: Any) -> tuple[Any, Any]:
-        """The result, and what the backward rule needs of the arguments.
+        """Return the result and the residuals for the backward rule.
 
         Args:
           nzs_in: which arguments are differentiated.
@@ -144,21 +144,21 @@ class HiPrim:
         raise NotImplementedError(f"{type(self).__name__} must define vjp_fwd")
 
     def vjp_bwd_retval(self, res: Any, outgrad: Any, /) -> Sequence[Any]:
-        """A cotangent for each argument; one may be ``Zero``."""
+        """Return a cotangent for each argument; one may be ``Zero``."""
         raise NotImplementedError(
             f"{type(self).__name__} defines vjp_fwd, so it must define vjp_bwd_retval or vjp_bwd"
         )
 
     def vjp_bwd(self, res: Any, outgrad: Any, /, *arg_accums: GradAccum) -> None:
-        """Put a cotangent into each argument's accumulator."""
+        """Add a cotangent to the accumulator of each argument."""
         raise NotImplementedError(f"{type(self).__name__} must define vjp_bwd")
 
     def batch(self, axis_data: AxisData, args: Sequence[Any], dims: Sequence[Any]) -> Any:
-        """The result on batches, and its mapped axis: trees like ``out_aval``."""
+        """Return the result on batches and its mapped axis: pytrees like ``out_aval``."""
         raise NotImplementedError(f"{type(self).__name__} must define batch")
 
     def transpose(self, out_ct: Any, *maybe_accums: Any) -> None:
-        """Put cotangents into the accumulators among the arguments, which it is linear in."""
+        """Add cotangents to the accumulators, which replace the linear arguments."""
         raise NotImplementedError(f"{type(self).__name__} must define transpose")
 
 
@@ -201,7 +201,7 @@ def _jvp(primals: Any, tangents: Any, *, op: HiPrim) -> Any:
 
 @call_hi_primitive_p.rule(extend.batch)
 def _batch(axis: Any, args: Any, dims: Any, *, op: HiPrim) -> Any:
-    if not op._writes("batch"):
+    if not op._defines("batch"):
         outs, out_dims = extend.batch_of(
             lambda *leaves: _flat_result(op, op.expand(*_args_of(op, leaves)), "expand"),
             args, dims, axis,
@@ -220,40 +220,40 @@ def _batch(axis: Any, args: Any, dims: Any, *, op: HiPrim) -> Any:
 def _transpose(cts: Any, *args: Any, op: HiPrim) -> Any:
     accums = [ValAccum(a.aval) if extend.is_linear(a) else a for a in args]
     ct = tree_unflatten(op.out_tree, cts)
-    if op._writes("transpose"):
+    if op._defines("transpose"):
         op.transpose(ct, *_args_of(op, accums))
-        found = [a.freeze() if isinstance(a, ValAccum) else None for a in accums]
-        return [None if c is None or is_zero(c) else c for c in found]
+        cotangents = [a.freeze() if isinstance(a, ValAccum) else None for a in accums]
+        return [None if c is None or is_zero(c) else c for c in cotangents]
     linear = [isinstance(a, ValAccum) for a in accums]
     types = [a.aval if lin else typeof(a) for a, lin in zip(accums, linear)]
 
     def expanded(*leaves: Any) -> list[Any]:
         return _flat_result(op, op.expand(*_args_of(op, leaves)), "expand")
 
-    program = extend.stage(expanded, types, repr(op))
-    back = extend.backward_pass(program, linear, args, list(cts))
+    jaxpr = extend.stage(expanded, types, repr(op))
+    back = extend.backward_pass(jaxpr, linear, args, list(cts))
     return [c if lin and not is_zero(c) else None for c, lin in zip(back, linear)]
 
 
-# Rules made from other rules
+# Rules derived from other rules
 
 
 class LinFromJVP(NamedTuple):
-    """Assign ``lin, linearized = linearize_from_jvp`` in a class that has ``jvp``."""
+    """Helper for ``lin, linearized = linearize_from_jvp`` in a class that defines ``jvp``."""
 
     lin: Callable[..., Any]
     linearized: Callable[..., Any]
 
 
 class VJPRules(NamedTuple):
-    """Assign ``vjp_fwd, vjp_bwd_retval = vjp_from_...`` in a class."""
+    """Helper for ``vjp_fwd, vjp_bwd_retval = vjp_from_...`` in a class."""
 
     vjp_fwd: Callable[..., Any]
     vjp_bwd_retval: Callable[..., Any]
 
 
 def jvp_from_lin(self: HiPrim, primals: Any, tangents: Any) -> tuple[Any, Any]:
-    """A ``jvp`` from ``lin`` and ``linearized``: assign it in a class that has these."""
+    """A ``jvp`` method derived from ``lin`` and ``linearized``."""
     leaves = tree_leaves(tuple(tangents), is_leaf=is_zero)
     out, residuals = self.lin(tuple(not is_zero(t) for t in leaves), *primals)
     return out, self.linearized(residuals, *tangents)
@@ -299,7 +299,7 @@ vjp_from_lin: Final = VJPRules(_fwd_by_lin, _back_by_lin)
 
 
 def instantiate_zeros(tangent: Any) -> Any:
-    """An array of zeros for a ``Zero``; other tangents as they are."""
+    """Replace a ``Zero`` by an array of zeros; return other tangents unchanged."""
     return instantiate(tangent)
 
 
@@ -307,7 +307,7 @@ def instantiate_zeros(tangent: Any) -> Any:
 
 
 def bdims_at_front(axis_data: Any, args: Any, dims: Any) -> Any:
-    """The arguments with mapped axes first; those that are not mapped are repeated."""
+    """Move mapped axes to the front; broadcast unmapped arguments."""
     leaves, tree = tree_flatten(args)
     listed = tree_leaves(dims, is_leaf=lambda d: d is None)
     return tree_unflatten(
@@ -316,7 +316,7 @@ def bdims_at_front(axis_data: Any, args: Any, dims: Any) -> Any:
 
 
 def unmap_avals(axis_data: Any, avals: Any, dims: Any) -> Any:
-    """Types of batches, from those of examples."""
+    """Add the mapped axes to the types of examples."""
     leaves, tree = _types(avals)
     listed = tree_leaves(dims, is_leaf=lambda d: d is None)
     return tree_unflatten(
@@ -327,10 +327,10 @@ def unmap_avals(axis_data: Any, avals: Any, dims: Any) -> Any:
 def vmap_rule(
     axis_data: Any, f: Callable[..., Any], in_axes: Any, out_axes: Any, *, sum_match: bool = False
 ) -> Callable[..., Any]:
-    """``f`` on batches along ``axis_data``, as a batching rule needs it.
+    """Run ``f`` on batches along ``axis_data``, for a batching rule.
 
     Args:
-      in_axes, out_axes: as for ``vmap``. Arguments may be ``Zero``, which stay zero.
+      in_axes, out_axes: as for ``vmap``. Arguments may be ``Zero`` and stay ``Zero``.
       sum_match: must be false.
     """
     if sum_match:
@@ -345,26 +345,26 @@ def vmap_rule(
 
         def flat(*values: Any) -> list[Any]:
             rest = iter(values)
-            given = [
+            operands = [
                 Zero(mapped_aval(axis.size, d, x.aval)) if is_zero(x) else next(rest)
                 for x, d in zip(leaves, axes)
             ]
-            outs, structure = tree_flatten(f(*tree_unflatten(tree, given)), is_leaf=is_zero)
+            outs, structure = tree_flatten(f(*tree_unflatten(tree, operands)), is_leaf=is_zero)
             out_tree[:] = [structure, outs]
             return [o for o in outs if not is_zero(o)]
 
-        found, dims = batch_of(flat, axis_data, [d for _, d in arrays], [x for x, _ in arrays])
+        batches, dims = batch_of(flat, axis_data, [d for _, d in arrays], [x for x, _ in arrays])
         structure, outs = out_tree
-        wanted = _broadcast_axes(out_axes, tree_unflatten(structure, [0] * len(outs)))
-        made = iter(zip(found, dims))
+        out_dims = _broadcast_axes(out_axes, tree_unflatten(structure, [0] * len(outs)))
+        mapped_results = iter(zip(batches, dims))
         results = []
-        for o, w in zip(outs, wanted):
+        for o, w in zip(outs, out_dims):
             if is_zero(o):
                 results.append(Zero(unmapped_aval(axis.size, w, o.aval)))
                 continue
-            x, d = next(made)
+            x, d = next(mapped_results)
             if w is None and d is not None:
-                raise ValueError("vmap_rule: a result is mapped, but its out_axes is None")
+                raise ValueError("vmap_rule: a result is mapped but its out_axes is None")
             results.append(x if w is None else extend.move_axis(x, d, w, axis.size))
         return tree_unflatten(structure, results)
 
@@ -377,54 +377,54 @@ def _broadcast_axes(axes: Any, tree: Any) -> list[Any]:
     return flatten_axes("axes", tree_structure(tree, is_leaf=is_zero), axes)
 
 
-# Types of one's own
+# User-defined types
 
 
 class HiType(AbstractValue):
-    """Base of types of values of one's own, which lower to arrays.
+    """Base class of user-defined types whose values lower to arrays.
 
-    A subclass writes ``lo_ty`` (types of the arrays), ``lower_val`` and ``raise_val``. Such a type
-    describes values to ``typeof``; values of it cannot be operands of programs here.
+    A subclass defines ``lo_ty`` (types of the arrays), ``lower_val`` and ``raise_val``. ``typeof``
+    returns such a type, but values of it cannot be operands of jaxprs.
     """
 
     def lo_ty(self) -> list[Any]:
-        """Types of the arrays that a value consists of."""
+        """Return the types of the arrays that represent a value."""
         raise NotImplementedError(f"{type(self).__name__} must define lo_ty")
 
     def lower_val(self, hi_val: Any, /) -> list[Any]:
-        """The arrays that a value consists of."""
+        """Return the arrays that represent a value."""
         raise NotImplementedError(f"{type(self).__name__} must define lower_val")
 
     def raise_val(self, *lo_vals: Any) -> Any:
-        """The value that consists of some arrays."""
+        """Construct the value from its arrays."""
         raise NotImplementedError(f"{type(self).__name__} must define raise_val")
 
 
 def register_hitype(val_cls: type, typeof_fn: Callable[[Any], Any]) -> None:
-    """Let ``typeof`` answer for values of a class; ``typeof_fn`` gives the type of one."""
+    """Register a class for ``typeof``; ``typeof_fn`` returns the type of a value."""
     extend.register_value_type(val_cls, typeof_fn)
 
 
 class HiPspec:
-    """Base of how values of one's own are spread over a mesh, which this version has none of."""
+    """Base class for the partitioning of user-defined types over a mesh, which is not supported."""
 
     def to_lo(self) -> tuple[Any, ...]:
-        """How the arrays are spread."""
+        """Return the partitioning of the arrays."""
         raise NotImplementedError(f"{type(self).__name__} must define to_lo")
 
 
 class MappingSpec:
-    """Base of how values of one's own are mapped by ``vmap``."""
+    """Base class for the mapped axes of user-defined types under ``vmap``."""
 
 
 class aval_method(NamedTuple):
-    """In a type's class: a method of the values of the type, ``fun(value, ...)``."""
+    """Define a method ``fun(value, ...)`` of all values of a type; use it in the type's class."""
 
     fun: Callable[..., Any]
 
 
 class aval_property(NamedTuple):
-    """In a type's class: a property of the values of the type, ``fget(value)``."""
+    """Define a property ``fget(value)`` of all values of a type; use it in the type's class."""
 
     fget: Callable[..., Any]
 
@@ -440,4 +440,4 @@ class _AnyView(type):
 
 
 class TransformedRef(metaclass=_AnyView):
-    """A part of a reference; ``TransformedRef(ref, indices)`` takes parts of parts."""
+    """A view of a reference; ``TransformedRef(ref, indices)`` nests views."""

@@ -1,4 +1,4 @@
-"""Tables of rules that have no counterpart."""
+"""Rule tables without a counterpart."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from primax_core.extend import Primitive
 
 
 class IgnoredTable(dict[Primitive, Callable[..., Any]]):
-    """Keeps rules that nothing asks for, and says so when one is written.
+    """Rule table that stores rules but never uses them, with a warning on each write.
 
     Args:
-      name: how the table is called.
-      reason: why nothing asks.
+      name: the name of the table.
+      reason: the reason why the rules are not used.
     """
 
     def __init__(self, name: str, reason: str) -> None:
@@ -24,7 +24,7 @@ class IgnoredTable(dict[Primitive, Callable[..., Any]]):
 
     def __setitem__(self, prim: Primitive, rule: Callable[..., Any]) -> None:
         warnings.warn(
-            f"the rule of {prim} in {self.name} has no influence: {self.reason}",
+            f"the rule of {prim} in {self.name} has no effect: {self.reason}",
             UserWarning,
             stacklevel=2,
         )

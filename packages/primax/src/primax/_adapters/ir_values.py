@@ -14,12 +14,12 @@ from primax_core.extend import ShapedArray, as_operand, dtypes, hlo, ir, mlir, t
 
 
 def i32_attr(i: int) -> Any:
-    """A 32-bit integer as an attribute."""
+    """Return a 32-bit integer attribute."""
     return mlir.i32(i)
 
 
 def i64_attr(i: int) -> Any:
-    """A 64-bit integer as an attribute."""
+    """Return a 64-bit integer attribute."""
     return mlir.i64(i)
 
 
@@ -34,11 +34,13 @@ def dense_int_array(xs: Sequence[int]) -> Any:
 
 
 def ir_attribute(val: Any) -> Any:
-    """The attribute for a Python value: numbers (64-bit), texts, NumPy arrays and scalars,
-    sequences, mappings from names, and attributes themselves.
+    """Convert a Python value to an MLIR attribute.
+
+    Accepts numbers (64-bit), strings, NumPy arrays and scalars, sequences, mappings with string
+    keys, and attributes.
 
     Raises:
-      TypeError: for anything else.
+      TypeError: for other values.
     """
     with mlir.context, mlir.unknown_location:
         return _attribute(val)
@@ -73,7 +75,7 @@ def _attribute(val: Any) -> Any:
         return ir.DictAttr.get({k: _attribute(v) for k, v in val.items()})
     if isinstance(val, Sequence):
         return ir.ArrayAttr.get([_attribute(v) for v in val])
-    raise TypeError(f"no attribute for {val!r}, which is of type {type(val).__name__}")
+    raise TypeError(f"cannot convert {val!r} of type {type(val).__name__} to an MLIR attribute")
 
 
 # Types
@@ -81,14 +83,14 @@ def _attribute(val: Any) -> Any:
 ir_type_handlers: dict[type, Callable[[Any, Any], Sequence[Any]]] = {
     ShapedArray: lambda ctx, aval: (mlir.type_of(aval),)
 }
-"""From classes of avals to functions ``(module context, aval) -> MLIR types``."""
+"""Functions ``(module context, aval) -> MLIR types`` by aval class."""
 
 
 def aval_to_ir_types(ctx: Any, aval: Any) -> tuple[Any, ...]:
-    """The MLIR types of the values that hold a value of an aval.
+    """Return the MLIR types that represent an aval.
 
     Raises:
-      TypeError: if ``ir_type_handlers`` knows nothing of the aval's class.
+      TypeError: if ``ir_type_handlers`` has no entry for the aval's class.
     """
     handler = ir_type_handlers.get(type(aval))
     if handler is None:
@@ -97,29 +99,29 @@ def aval_to_ir_types(ctx: Any, aval: Any) -> tuple[Any, ...]:
 
 
 def aval_to_ir_type(ctx: Any, aval: Any) -> Any:
-    """The MLIR type of values of an aval, of which there is one.
+    """Return the single MLIR type that represents an aval.
 
     Raises:
-      TypeError: if ``ir_type_handlers`` knows nothing of the aval's class.
-      ValueError: if it is held by several MLIR values.
+      TypeError: if ``ir_type_handlers`` has no entry for the aval's class.
+      ValueError: if several MLIR values represent it.
     """
-    found = aval_to_ir_types(ctx, aval)
-    if len(found) != 1:
-        raise ValueError(f"values of {aval} are held by {len(found)} MLIR values")
-    return found[0]
+    ir_types = aval_to_ir_types(ctx, aval)
+    if len(ir_types) != 1:
+        raise ValueError(f"values of {aval} are represented by {len(ir_types)} MLIR values")
+    return ir_types[0]
 
 
 def dtype_to_ir_type(dtype: Any) -> Any:
-    """The MLIR type of one element.
+    """Return the MLIR element type of a dtype.
 
     Raises:
-      TypeError: if the dtype is no array's.
+      TypeError: if arrays cannot have this dtype.
     """
     return mlir.element_type(np.dtype(dtype))
 
 
 def token_type() -> Any:
-    """The MLIR type of tokens, which order effects."""
+    """Return the MLIR type of tokens, which order effects."""
     return hlo.TokenType.get(mlir.context)
 
 
@@ -127,10 +129,10 @@ def token_type() -> Any:
 
 
 class ConstantHandler(Protocol):
-    """Writes a constant of a Python class: ``handler(value, aval)`` returns MLIR values."""
+    """Protocol of constant handlers: ``handler(value, aval)`` returns MLIR values."""
 
     def __call__(self, val: Any, aval: Any) -> Any:
-        """The MLIR value, or a sequence of them."""
+        """Return the MLIR value, or a sequence of values."""
         ...
 
 
@@ -138,22 +140,22 @@ _constant_handlers: dict[type, ConstantHandler] = {}
 
 
 def register_constant_handler(type_: type, handler_fun: ConstantHandler) -> None:
-    """Say how constants of a Python class are written."""
+    """Register the handler that emits constants of a Python class."""
     _constant_handlers[type_] = handler_fun
 
 
 def ir_constants(
     val: Any, *, const_lowering: Mapping[Any, Any] | None = None, aval: Any = None
 ) -> tuple[Any, ...]:
-    """The MLIR values that hold a constant.
+    """Emit a constant; return its MLIR values.
 
     Args:
-      val: an array, a number, or what a handler was registered for.
-      const_lowering: values that are there already, by ``(id of the constant, aval)``.
-      aval: its type, if that is known.
+      val: an array, a number, or a value whose class has a handler.
+      const_lowering: values emitted earlier, by ``(id of the constant, aval)``.
+      aval: its type, if known.
     """
-    if const_lowering and (found := const_lowering.get((id(val), aval))) is not None:
-        return tuple(flatten_ir_values([found]))
+    if const_lowering and (emitted := const_lowering.get((id(val), aval))) is not None:
+        return tuple(flatten_ir_values([emitted]))
     for cls in type(val).__mro__:
         handler = _constant_handlers.get(cls)
         if handler is not None:
@@ -167,19 +169,19 @@ def ir_constants(
 def ir_constant(
     val: Any, *, const_lowering: Mapping[Any, Any] | None = None, aval: Any = None
 ) -> Any:
-    """The MLIR value of a constant that one value holds.
+    """Emit a constant that a single MLIR value represents.
 
     Raises:
-      ValueError: if it takes several.
+      ValueError: if several values represent it.
     """
-    found = ir_constants(val, const_lowering=const_lowering, aval=aval)
-    if len(found) != 1:
-        raise ValueError(f"the constant {val!r} is held by {len(found)} MLIR values")
-    return found[0]
+    ir_values = ir_constants(val, const_lowering=const_lowering, aval=aval)
+    if len(ir_values) != 1:
+        raise ValueError(f"the constant {val!r} is represented by {len(ir_values)} MLIR values")
+    return ir_values[0]
 
 
 def shape_tensor(ctx: Any, sizes: Sequence[Any]) -> Any:
-    """A vector of 32-bit integers that holds sizes, each a number or an MLIR scalar."""
+    """Emit a vector of 32-bit integers from sizes, each a number or an MLIR scalar."""
     one = mlir.tensor_type((1,), np.dtype(np.int32))
     if all(isinstance(s, (int, np.integer)) for s in sizes):
         return mlir.constant(np.array(sizes, np.int32))
@@ -193,17 +195,17 @@ def shape_tensor(ctx: Any, sizes: Sequence[Any]) -> Any:
     return hlo.concatenate(parts, mlir.i64(0))
 
 
-# Values in groups
+# Groups of values
 
 
 class IrTreeRegistry:
-    """Flattens nests of tuples, lists and mappings of MLIR values or types."""
+    """Flattening of nested tuples, lists and mappings of MLIR values or types."""
 
     @staticmethod
     def flatten(
         x: Any, is_leaf: Callable[[Any], bool] | None = None
     ) -> tuple[list[Any], tree_util.PyTreeDef]:
-        """The leaves, and the structure, whose ``unflatten`` puts them back."""
+        """Return the leaves, and the structure, whose method ``unflatten`` restores the nesting."""
         return tree_util.tree_flatten(x, is_leaf)
 
 
@@ -211,15 +213,15 @@ ir_tree_registry: Final = IrTreeRegistry()
 
 
 def flatten_ir_values(xs: Sequence[Any]) -> list[Any]:
-    """The MLIR values of a sequence of values and of groups of them."""
+    """Flatten a sequence of values and groups of values."""
     return ir_tree_registry.flatten(xs)[0]
 
 
 def flatten_ir_types(xs: Sequence[Any]) -> list[Any]:
-    """The MLIR types of a sequence of types and of groups of them."""
+    """Flatten a sequence of types and groups of types."""
     return ir_tree_registry.flatten(xs)[0]
 
 
 def unflatten_ir_values_like_types(xs: Sequence[Any], ys: Sequence[Any]) -> list[Any]:
-    """The values ``xs`` in groups like the types ``ys``."""
+    """Group the values ``xs`` like the types ``ys``."""
     return ir_tree_registry.flatten(list(ys))[1].unflatten(xs)

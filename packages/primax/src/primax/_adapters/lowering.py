@@ -1,4 +1,4 @@
-"""Lowering rules in the reference's convention: the context they get, and their registration."""
+"""Lowering rules in the reference's convention: contexts and registration."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PLATFORMS: Final = ("cpu", "cuda", "gpu", "rocm", "tpu")
 
 
 class TokenSet:
-    """The tokens that ordered effects wait for, by effect."""
+    """Tokens by ordered effect."""
 
     def __init__(self, tokens: Mapping[Any, Any] | Iterable[tuple[Any, Any]] | None = None) -> None:
         self._tokens = dict(tokens or ())
@@ -28,38 +28,38 @@ class TokenSet:
         return len(self._tokens)
 
     def get(self, effect: Any) -> Any:
-        """The token of an effect."""
+        """Return the token of an effect."""
         return self._tokens[effect]
 
     @classmethod
     def create(cls, effects: Sequence[Any]) -> TokenSet:
-        """A new token for each effect."""
+        """Create a new token for each effect."""
         return cls([(e, core.hlo.create_token()) for e in effects])
 
     def items(self) -> Sequence[tuple[Any, Any]]:
-        """Effects with their tokens."""
+        """Return the effects with their tokens."""
         return tuple(self._tokens.items())
 
     def effects(self) -> set[Any]:
-        """The effects that have tokens."""
+        """Return the effects that have tokens."""
         return set(self._tokens)
 
     def subset(self, effects: Iterable[Any]) -> TokenSet:
-        """The tokens of some effects."""
+        """Return the tokens of some effects."""
         return TokenSet([(e, self._tokens[e]) for e in effects])
 
     def update_tokens(self, tokens: TokenSet) -> TokenSet:
-        """These tokens, with those of ``tokens`` instead where it has one."""
+        """Return these tokens, replaced by those in ``tokens``."""
         return TokenSet({**self._tokens, **tokens._tokens})
 
 
 class ShardingContext(NamedTuple):
-    """On how many devices a module runs.
+    """Devices of a module.
 
     Attributes:
-      num_devices: the number.
-      device_assignment: the devices, if they are known.
-      abstract_mesh: none in this version.
+      num_devices: the number of devices.
+      device_assignment: the devices, if known.
+      abstract_mesh: always ``None`` in this version.
     """
 
     num_devices: int
@@ -68,12 +68,12 @@ class ShardingContext(NamedTuple):
 
 
 class LoweringParameters(NamedTuple):
-    """Wishes about a whole module.
+    """Options for a whole module.
 
     Attributes:
-      override_lowering_rules: must be ``None``: rules are registered.
+      override_lowering_rules: must be ``None``; register rules instead.
       global_constant_computation, for_export, export_ignore_forward_compatibility,
-      hoist_constants_as_args: taken for compatibility.
+      hoist_constants_as_args: accepted for compatibility.
     """
 
     override_lowering_rules: tuple[tuple[Any, Any], ...] | None = None
@@ -84,8 +84,8 @@ class LoweringParameters(NamedTuple):
 
 
 NO_OVERRIDES: Final = (
-    "override_lowering_rules is not supported: register rules with mlir.register_lowering, for one "
-    "platform if need be"
+    "override_lowering_rules is not supported: register rules with mlir.register_lowering, if "
+    "necessary for one platform"
 )
 
 
@@ -94,7 +94,7 @@ class ShapePolyLoweringState:
 
     Args:
       dim_vars: their names.
-      lowering_platforms: the platforms that the module is for.
+      lowering_platforms: the target platforms of the module.
     """
 
     def __init__(
@@ -109,29 +109,29 @@ class ShapePolyLoweringState:
 
 
 class Keepalive:
-    """Holds an object as long as the executable whose module needs it."""
+    """Object that the executable of a module keeps alive."""
 
-    __slots__ = ("held",)
+    __slots__ = ("target",)
 
-    def __init__(self, held: Any) -> None:
-        self.held = held
+    def __init__(self, target: Any) -> None:
+        self.target = target
 
     def __call__(self, *args: Any) -> Any:
-        raise RuntimeError("this stands for an object that is kept alive, and is not called")
+        raise RuntimeError("a Keepalive object cannot be called")
 
 
 class ModuleContext:
-    """The module that is being written.
+    """Context of a module that is being lowered.
 
-    Made by the library for each rule, or by hand for a module of one's own, which takes all the
-    reference's options and uses ``platforms``, ``axis_context``, ``lowering_parameters``,
-    ``module`` and ``shape_poly_state``.
+    The library creates one for each rule call. You can also create one for a module of your own:
+    the constructor accepts all of the reference's options and uses ``platforms``, ``axis_context``,
+    ``lowering_parameters``, ``module`` and ``shape_poly_state``.
 
     Attributes:
       core: the core's context of the module.
-      platforms: the platforms that it is for.
-      module, context, ip, symbol_table: MLIR's.
-      keepalives: what :meth:`add_keepalive` was given.
+      platforms: the target platforms.
+      module, context, ip, symbol_table: MLIR objects.
+      keepalives: the arguments of :meth:`add_keepalive`.
     """
 
     def __init__(
@@ -191,39 +191,39 @@ class ModuleContext:
 
     @property
     def ip(self) -> Any:
-        """Where functions are put: at the end of the module."""
+        """Insertion point of functions: the end of the module."""
         return self._ip or ir.InsertionPoint(self.module.body)
 
     @property
     def symbol_table(self) -> Any:
-        """The module's functions by name."""
+        """Functions of the module by name."""
         if self._symbol_table is None:
             self._symbol_table = ir.SymbolTable(self.module.operation)
         return self._symbol_table
 
     def get_backend(self, optional: bool = False) -> Any:
-        """jaxlib's client of the platform."""
+        """Return jaxlib's client of the platform."""
         return self.backend if self.backend is not None else devices()[0].client
 
     def new_channel(self) -> int:
-        """A number for a channel that no other operation of the module uses."""
+        """Return a channel number that no other operation of the module uses."""
         return next(self.channel_iterator)
 
     def add_host_callback(self, host_callback: Any) -> None:
-        """Keep a callback that the module calls, as long as it may be run."""
+        """Keep a callback alive as long as the executable."""
         self.add_keepalive(host_callback)
 
     def add_keepalive(self, keepalive: Any) -> None:
-        """Keep an object that the module refers to, as long as it may be run.
+        """Keep an object alive as long as the executable.
 
-        The compiled program is not stored on disk then.
+        The executable is then not stored on disk.
         """
         self.keepalives.append(keepalive)
         self.core.callbacks.append(Keepalive(keepalive))
 
     def replace(self, **changes: Any) -> ModuleContext:
-        """The same module with other settings."""
-        given: dict[str, Any] = {
+        """Return the same module context with other settings."""
+        settings: dict[str, Any] = {
             name: getattr(self, name)
             for name in (
                 "platforms", "backend", "axis_context", "keepalives", "channel_iterator",
@@ -232,7 +232,7 @@ class ModuleContext:
                 "traceback_caches",
             )
         }  # fmt: skip
-        return ModuleContext(**{**given, "core_context": self.core, **changes})
+        return ModuleContext(**{**settings, "core_context": self.core, **changes})
 
 
 def _platform_of(name: str) -> str:
@@ -241,16 +241,16 @@ def _platform_of(name: str) -> str:
 
 @dataclass
 class LoweringRuleContext:
-    """What a lowering rule may ask, in the reference's shape.
+    """Context of a lowering rule, with the reference's attributes.
 
     Attributes:
-      module_context: the module that is being written.
+      module_context: the context of the module.
       primitive: the primitive of the equation.
       avals_in, avals_out: types of its operands and results.
-      tokens_in: what the operation's ordered effects wait for.
-      tokens_out: what comes after them; a rule with ordered effects sets it.
-      name_stack: the named scopes around the equation.
-      platforms: the platforms that the rule is asked for, where they are not the module's.
+      tokens_in: input tokens of the operation's ordered effects.
+      tokens_out: output tokens; a rule with ordered effects sets them.
+      name_stack: the named scopes of the equation.
+      platforms: the target platforms of the rule, if they differ from the module's.
     """
 
     module_context: ModuleContext
@@ -273,20 +273,20 @@ class LoweringRuleContext:
         return self.module_context.core
 
     def set_tokens_out(self, tokens_out: TokenSet) -> None:
-        """Say what comes after the operation's ordered effects."""
+        """Set the output tokens of the operation's ordered effects."""
         self.tokens_out = tokens_out
 
     def replace(self, **changes: Any) -> LoweringRuleContext:
-        """The same with other fields, to call another rule with."""
+        """Return a copy with other fields, to call another rule."""
         return replace(self, **changes)
 
     def is_forward_compat(self) -> bool:
-        """Whether the module has to be readable by older versions: never here."""
+        """Return True if older versions must be able to read the module; always False."""
         return False
 
 
 def context_of(ctx: Any) -> LoweringRuleContext:
-    """The reference's context for a rule that the core calls with its own."""
+    """Return the reference's context for a rule that the core calls with its own."""
     eqn = ctx.eqn
     ordered = [e for e in eqn.effects if e.ordered]
     tokens = ctx.tokens(eqn.effects) * len(ordered)
@@ -304,26 +304,26 @@ def context_of(ctx: Any) -> LoweringRuleContext:
 # Registration
 
 
-def called_by_core(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """A lowering rule of the core that calls one of the reference's convention."""
+def as_core_rule(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """A core lowering rule that calls a rule of the reference's convention."""
 
     def call(ctx: Any, *values: Any, **params: Any) -> Any:
         prim = ctx.eqn.primitive
-        refused = lowerable_effects.filter_not_in(ctx.eqn.effects)
-        if refused:
+        unsupported = lowerable_effects.filter_not_in(ctx.eqn.effects)
+        if unsupported:
             raise ValueError(
-                f"{prim.name} has effects that cannot be lowered: {refused}. If its lowering rule "
-                "takes care of them, say so with mlir.lowerable_effects.add_type(EffectClass)"
+                f"{prim.name} has effects that cannot be lowered: {unsupported}. If its "
+                "lowering rule handles them, call mlir.lowerable_effects.add_type(EffectClass)"
             )
-        given = context_of(ctx)
-        out = rule(given, *values, **params)
-        if len(given.tokens_in):
-            if given.tokens_out is None:
+        context = context_of(ctx)
+        out = rule(context, *values, **params)
+        if len(context.tokens_in):
+            if context.tokens_out is None:
                 raise ValueError(
-                    f"the lowering rule of {prim.name} must call ctx.set_tokens_out, since the "
-                    f"operation has ordered effects: {given.tokens_in.effects()}"
+                    f"the lowering rule of {prim.name} must call ctx.set_tokens_out, because the "
+                    f"operation has ordered effects: {context.tokens_in.effects()}"
                 )
-            ctx.token = given.tokens_out.items()[-1][1]
+            ctx.token = context.tokens_out.items()[-1][1]
         outs = _checked(prim, out, ctx)
         return outs if prim.multiple_results else outs[0]
 
@@ -331,21 +331,21 @@ def called_by_core(rule: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _checked(prim: Primitive, out: Any, ctx: Any) -> list[Any]:
-    """The MLIR values that a rule returned, if they are those of the equation's results."""
+    """Return the MLIR values of a rule if their types match the equation's results."""
     outs = flatten_ir_values([out])
-    wanted = [mlir.type_of(a) for a in ctx.out_avals]
+    expected = [mlir.type_of(a) for a in ctx.out_avals]
     got = [getattr(v, "type", None) for v in outs]
-    if got != wanted and not (ctx.symbolic and len(got) == len(wanted)):
+    if got != expected and not (ctx.symbolic and len(got) == len(expected)):
         raise ValueError(
             f"the lowering rule of {prim.name} returned values of type "
             f"{', '.join(map(str, got)) or 'none'}, but its results are of type "
-            f"{', '.join(map(str, wanted)) or 'none'}"
+            f"{', '.join(map(str, expected)) or 'none'}"
         )
     return outs
 
 
-def _called_by_others(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """A rule of the core's as one that returns a sequence and takes either context."""
+def _as_reference_rule(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a core rule: it returns a sequence and accepts both kinds of context."""
 
     def call(ctx: Any, *values: Any, **params: Any) -> Sequence[Any]:
         if not isinstance(ctx, LoweringRuleContext):
@@ -363,13 +363,13 @@ def _called_by_others(rule: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-_TABLES: Final = {None: RuleTable(lower, called_by_core, _called_by_others)}
+_TABLES: Final = {None: RuleTable(lower, as_core_rule, _as_reference_rule)}
 for _platform in PLATFORMS:
-    _TABLES[_platform] = RuleTable(lower.on(_platform), called_by_core, _called_by_others)
+    _TABLES[_platform] = RuleTable(lower.on(_platform), as_core_rule, _as_reference_rule)
 
 
 def lowerings(platform: str | None = None) -> RuleTable:
-    """The table of lowering rules of a platform, or of those for every platform."""
+    """The lowering rules for one platform, or for all platforms."""
     return _TABLES[platform]
 
 
@@ -380,17 +380,17 @@ def register_lowering(
     inline: bool = True,
     cacheable: bool = True,
 ) -> Callable[..., Any]:
-    """Say what a primitive compiles to.
+    """Register a lowering rule.
 
     Args:
       prim: the primitive.
-      rule: ``rule(ctx, *ir_values, **params)`` returns the MLIR values of the results, a sequence;
-        see :class:`LoweringRuleContext`.
-      platform: the platform that the rule is for (``gpu`` for both makes); every one by default.
-      inline, cacheable: taken for compatibility. Operations are always written where they stand.
+      rule: ``rule(ctx, *ir_values, **params)`` returns the MLIR values of the results as a
+        sequence; see :class:`LoweringRuleContext`.
+      platform: the target platform (``gpu`` for CUDA and ROCm); all platforms by default.
+      inline, cacheable: accepted for compatibility. Operations are always emitted inline.
 
     Raises:
-      NotImplementedError: for a platform that is not known.
+      NotImplementedError: for an unknown platform.
     """
     if platform not in _TABLES:
         raise NotImplementedError(
@@ -404,7 +404,7 @@ def register_lowering(
 def lower_fun(
     fun: Callable[..., Any], multiple_results: bool = True
 ) -> Callable[..., Sequence[Any]]:
-    """A lowering rule that writes what a function of arrays does.
+    """Create a lowering rule from a function of arrays.
 
     Args:
       fun: ``fun(*arrays, **params)`` returns an array, or a sequence with ``multiple_results``.
@@ -431,7 +431,7 @@ def core_call_lowering(
     inline_jax_late: bool = False,
     **params: Any,
 ) -> Sequence[Any]:
-    """Write a call of a program, which becomes a function of the module."""
+    """Emit a call of a jaxpr, which becomes a function of the module."""
     values = flatten_ir_values(args)
     if inline_jax_late:
         return ctx.core.call(
@@ -456,17 +456,17 @@ def emit_python_callback(
     partitioned: bool = False,
     sharding: Any = None,
 ) -> tuple[Sequence[Any], Any, Any]:
-    """Write a call of a Python function.
+    """Emit a call of a Python function.
 
     Args:
-      callback: takes arrays, returns a sequence of arrays of the types ``result_avals``.
-      token: what the call waits for, ``None`` if nothing does.
-      has_side_effect: whether the call stays although nobody reads its results.
-      returns_token, partitioned, sharding: taken for compatibility; there is one device.
+      callback: a function from arrays to a sequence of arrays of the types ``result_avals``.
+      token: the input token of the call, or ``None``.
+      has_side_effect: keep the call even if its results are unused.
+      returns_token, partitioned, sharding: accepted for compatibility; there is one device.
 
     Returns:
-      The results, the token after the call (``None`` without one), and an object that keeps the
-      function alive, which the library does by itself.
+      The results, the output token (``None`` without an input token), and an object that keeps the
+      function alive. The library already keeps the function alive itself.
 
     Raises:
       NotImplementedError: on platforms that cannot call Python.

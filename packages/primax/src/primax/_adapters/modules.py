@@ -1,4 +1,4 @@
-"""MLIR modules: programs written as functions and modules, and modules as text and bytes."""
+"""MLIR modules: lowering of jaxprs to functions and modules, and serialization of modules."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .lowering import NO_OVERRIDES, ModuleContext, ShapePolyLoweringState, Token
 
 
 class LoweringResult(NamedTuple):
-    """A program as a module.
+    """A jaxpr lowered to a module.
 
     Attributes:
-      module: MLIR's module, whose ``main`` is the program.
-      keepalive: what must live as long as the module may be run.
-      host_callbacks: Python functions that it calls.
+      module: the MLIR module, whose function ``main`` is the jaxpr.
+      keepalive: objects that must stay alive as long as the executable.
+      host_callbacks: Python functions called by the module.
       shape_poly_state: its symbolic dimensions.
     """
 
@@ -32,17 +32,17 @@ class LoweringResult(NamedTuple):
 
 
 def make_ir_context() -> Any:
-    """A new MLIR context that knows the dialects that programs are written in."""
+    """Create an MLIR context with the required dialects."""
     return mlir.make_context()
 
 
 def module_to_string(module: Any, enable_debug_info: bool | None = None) -> str:
-    """A module as text, with places in the source if asked for."""
+    """Print a module, with source locations on request."""
     return module.operation.get_asm(enable_debug_info=bool(enable_debug_info))
 
 
 def module_to_bytecode(module: Any) -> bytes:
-    """A module as MLIR's bytes, which only the same version is sure to read."""
+    """Serialize a module to MLIR bytecode, which is stable only within one version."""
     out = io.BytesIO()
     module.operation.write_bytecode(file=out)
     return out.getvalue()
@@ -51,14 +51,14 @@ def module_to_bytecode(module: Any) -> bytes:
 def merge_mlir_modules(
     dst_module: Any, sym_name: str, src_module: Any, dst_symtab: Any = None
 ) -> str:
-    """Copy a module's functions into another; its ``main`` becomes a private function.
+    """Copy a module's functions into another module; ``main`` becomes a private function.
 
     Args:
-      sym_name: the name wanted for ``main`` there.
-      dst_symtab: the other module's symbol table, if there is one already.
+      sym_name: the requested name of ``main`` there.
+      dst_symtab: the symbol table of the other module, if it exists already.
 
     Returns:
-      The name that ``main`` has there; others are changed too where they are taken.
+      The actual name of ``main``. Other functions are renamed where names collide.
     """
     context = dst_module.context
     source = src_module.operation.clone()
@@ -91,13 +91,13 @@ def _symbol(op: Any) -> str:
 
 
 def _free(name: str, taken: set[str], others: set[str]) -> str:
-    found, n = name, 0
-    while found in taken or found in others:
-        found, n = f"{name}_{n}", n + 1
-    return found
+    free, n = name, 0
+    while free in taken or free in others:
+        free, n = f"{name}_{n}", n + 1
+    return free
 
 
-# Programs
+# Jaxprs
 
 
 def jaxpr_subcomp(
@@ -111,20 +111,20 @@ def jaxpr_subcomp(
     const_lowering: Any = None,
     outer_traceback: Any = None,
 ) -> tuple[list[Any], TokenSet]:
-    """Write a program's operations at the current insertion point.
+    """Emit the operations of a jaxpr at the current insertion point.
 
     Args:
       consts_for_constvars: MLIR values of its constants.
       args: MLIR values of its arguments.
-      tokens: what its ordered effects wait for.
+      tokens: input tokens of its ordered effects.
 
     Returns:
-      MLIR values of its results, and what comes after its ordered effects.
+      MLIR values of its results, and the output tokens of its ordered effects.
     """
-    held = len(consts_for_constvars) == len(jaxpr.constvars)
-    if held and jaxpr.constvars:
+    has_consts = len(consts_for_constvars) == len(jaxpr.constvars)
+    if has_consts and jaxpr.constvars:
         jaxpr = jaxpr.replace(constvars=[], consts=[], invars=[*jaxpr.constvars, *jaxpr.invars])
-    values = flatten_ir_values([*(consts_for_constvars if held else ()), *args])
+    values = flatten_ir_values([*(consts_for_constvars if has_consts else ()), *args])
     if len(tokens):
         ctx.core.token = tokens.items()[-1][1]
     outs = core.lowering.lower_body(ctx.core, jaxpr, values)
@@ -143,10 +143,10 @@ def lower_jaxpr_to_fun(
     out_avals: Sequence[Any] = (),
     **options: Any,
 ) -> Any:
-    """Write a program as a function of the module, which is made once for each program.
+    """Emit a jaxpr as a function of the module, once per jaxpr.
 
-    The function takes and gives a token before all else if the program has ordered effects.
-    Options about shardings, layouts, aliases and names must not be set.
+    If the jaxpr has ordered effects, the first parameter and the first result are a token. Options
+    for shardings, layouts, aliases and names must not be set.
 
     Raises:
       NotImplementedError: for such an option.
@@ -177,24 +177,24 @@ def lower_jaxpr_to_module(
     lowering_parameters: Any = None,
     **options: Any,
 ) -> LoweringResult:
-    """Write a program as a module of its own, for the first of ``platforms``.
+    """Lower a jaxpr to its own module, for the first of ``platforms``.
 
-    Options about shardings, layouts, aliases and names must not be set.
+    Options for shardings, layouts, aliases and names must not be set.
 
     Raises:
-      NotImplementedError: for such an option, for several partitions or platforms.
+      NotImplementedError: for such an option, several partitions or several platforms.
     """
     _refuse(options, {"replicated_args"})
     if lowering_parameters is not None and lowering_parameters.override_lowering_rules:
         raise NotImplementedError(NO_OVERRIDES)
     if num_partitions != 1 or len(platforms) != 1:
         raise NotImplementedError(
-            "lower_jaxpr_to_module writes modules for one platform and one partition, got "
+            "lower_jaxpr_to_module supports one platform and one partition, got "
             f"{tuple(platforms)} and {num_partitions}"
         )
     lowered = core.lowering.lower_module(
         _with_numpy_consts(jaxpr), module_name, platforms[0], keep_unused=True,
-        donated=[i for i, given in enumerate(donated_args) if given],
+        donated=[i for i, donate in enumerate(donated_args) if donate],
     )  # fmt: skip
     with mlir.context:
         lowered.module.operation.attributes["sym_name"] = ir.StringAttr.get(module_name)
@@ -203,7 +203,7 @@ def lower_jaxpr_to_module(
 
 
 def _with_numpy_consts(jaxpr: Jaxpr) -> Jaxpr:
-    """The program with its constants as NumPy arrays, which are written into the module."""
+    """The jaxpr with its constants as NumPy arrays, which are emitted into the module."""
     if not jaxpr.consts:
         return jaxpr
     return jaxpr.replace(consts=[np.asarray(c) for c in jaxpr.consts])
@@ -213,6 +213,6 @@ def _refuse(options: dict[str, Any], harmless: set[str]) -> None:
     for name, value in options.items():
         if name not in harmless and value is not None and value is not False:
             raise NotImplementedError(
-                f"the option {name}={value!r} is for modules of several devices or formats, which "
-                "are written by primax.jit(...).lower() here"
+                f"the option {name}={value!r} is for several devices or formats and is not "
+                "supported here; use primax.jit(...).lower()"
             )

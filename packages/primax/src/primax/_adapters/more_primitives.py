@@ -1,4 +1,4 @@
-"""Primitives that the reference has and the core does without."""
+"""Primitives of the reference that the core does not need."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from primax_core.extend import Primitive, ShapedArray, abstract, batch, expand
 from .calls import create_call_primitive
 
 call_p: Final = create_call_primitive("eval_jaxpr")
-"""Evaluates the program ``call_jaxpr``."""
+"""Primitive that evaluates the jaxpr ``call_jaxpr``."""
 
 empty2_p: Final = Primitive("empty2")
-"""A scalar of which only the dtype matters: ``empty2_p.bind(dtype=..., memory_space=...)``."""
+"""A scalar with a dtype and an irrelevant value: ``empty2_p.bind(dtype=..., memory_space=...)``."""
 
 
 @empty2_p.rule(abstract)

@@ -1,7 +1,7 @@
-"""Named scopes and places in the source, in the reference's convention.
+"""Named scopes and source locations in the reference's convention.
 
-The core keeps the scopes as a tuple of names, in ``state.name_stack`` and in an equation's ``ctx``.
-A transformation is a scope whose name ends in brackets: ``("f", "jvp()", "g")`` is shown
+The core stores the scopes as a tuple of names, in ``state.name_stack`` and in an equation's
+``ctx``. A transformation is a scope whose name ends in brackets: ``("f", "jvp()", "g")`` is shown
 as ``f/jvp(g)``.
 """
 
@@ -23,7 +23,7 @@ class Scope(NamedTuple):
 
 
 class Transform(NamedTuple):
-    """A transformation, around the scopes after it."""
+    """A transformation, which encloses the scopes after it."""
 
     name: str
 
@@ -37,20 +37,20 @@ class NameStack:
         self.stack: tuple[Scope | Transform, ...] = tuple(stack)
 
     def extend(self, name: str) -> NameStack:
-        """The stack with one more scope inside."""
+        """Return the stack with one more inner scope."""
         return NameStack((*self.stack, Scope(name)))
 
     def transform(self, transform_name: str) -> NameStack:
-        """The stack with a transformation inside."""
+        """Return the stack with one more inner transformation."""
         return NameStack((*self.stack, Transform(transform_name)))
 
     def names(self) -> tuple[str, ...]:
-        """As the core keeps it."""
+        """The representation in the core."""
         return tuple(s.name + _BRACKETS if isinstance(s, Transform) else s.name for s in self.stack)
 
     @staticmethod
     def of(names: tuple[str, ...]) -> NameStack:
-        """From what the core keeps."""
+        """Convert the core's representation."""
         return NameStack(
             tuple(
                 Transform(n[: -len(_BRACKETS)]) if n.endswith(_BRACKETS) else Scope(n)
@@ -81,7 +81,7 @@ class NameStack:
 
     def __str__(self) -> str:
         parts: list[str] = []
-        around: list[str] = []  # transformations that enclose the next scope
+        around: list[str] = []  # transformations around the next scope
         for part in self.stack:
             if isinstance(part, Transform):
                 around.append(part.name)
@@ -104,11 +104,11 @@ def _enclosed(name: str, transforms: list[str]) -> str:
 
 
 class SourceInfo:
-    """Where an operation comes from.
+    """Source information of an operation.
 
     Attributes:
-      traceback: the place in the source, as equations of the core keep it; ``None`` if unknown.
-      name_stack: the scopes around it.
+      traceback: the source location in the core's representation; ``None`` if unknown.
+      name_stack: the enclosing scopes.
     """
 
     __slots__ = ("traceback", "name_stack")
@@ -118,51 +118,51 @@ class SourceInfo:
         self.name_stack: NameStack = name_stack
 
     def replace(self, *, traceback: Any = None, name_stack: NameStack | None = None) -> SourceInfo:
-        """A copy with what is given changed."""
+        """Return a copy with other fields."""
         return SourceInfo(
             self.traceback if traceback is None else traceback,
             self.name_stack if name_stack is None else name_stack,
         )
 
 
-def place_of(source_info: Any) -> Any:
-    """The core's place, from a :class:`SourceInfo` or from what an equation has."""
+def location_of(source_info: Any) -> Any:
+    """Return the core's source location of a :class:`SourceInfo` or an equation's attribute."""
     return source_info.traceback if isinstance(source_info, SourceInfo) else source_info
 
 
 def new_source_info() -> SourceInfo:
-    """An unknown place, outside of all scopes."""
+    """Return an unknown location outside all scopes."""
     return SourceInfo(None, NameStack())
 
 
 def current() -> SourceInfo:
-    """The innermost place on the call stack outside the library, and the scopes around it."""
+    """Return the innermost user location on the call stack, and its scopes."""
     return SourceInfo(extend.capture(), current_name_stack())
 
 
 def current_name_stack() -> NameStack:
-    """The scopes that are entered."""
+    """Return the current scopes."""
     return NameStack.of(state.name_stack)
 
 
 def new_name_stack(name: str = "") -> NameStack:
-    """A stack of one scope, or of none."""
+    """Return a stack of one scope, or an empty stack."""
     return NameStack().extend(name) if name else NameStack()
 
 
 def summarize(source_info: Any, num_frames: int = 1) -> str:
-    """``file:line:column (function)``; empty if the place is not known.
+    """Format a location as ``file:line:column (function)``; empty if it is unknown.
 
     Args:
       source_info: a :class:`SourceInfo`, or an equation's ``source_info``.
-      num_frames: one place is kept for each operation, so more than one has no influence.
+      num_frames: ignored, because each operation stores one location.
     """
-    place = place_of(source_info)
+    place = location_of(source_info)
     return "" if place is None else extend.summarize(place)
 
 
 class set_name_stack:
-    """Context manager in which other scopes are entered than those around it."""
+    """Context manager that replaces the current scopes."""
 
     __slots__ = ("name_stack", "_saved")
 
@@ -179,12 +179,12 @@ class set_name_stack:
 
 
 def reset_name_stack() -> set_name_stack:
-    """Context manager in which no scope is entered."""
+    """Context manager that leaves all scopes."""
     return set_name_stack(NameStack())
 
 
 class extend_name_stack(set_name_stack):
-    """Context manager in which one more scope is entered."""
+    """Context manager that enters one more scope."""
 
     __slots__ = ()
 
@@ -193,7 +193,7 @@ class extend_name_stack(set_name_stack):
 
 
 class transform_name_stack(set_name_stack):
-    """Context manager in which scopes are shown inside the brackets of a transformation."""
+    """Context manager that shows scopes inside the brackets of a transformation."""
 
     __slots__ = ()
 
@@ -202,22 +202,22 @@ class transform_name_stack(set_name_stack):
 
 
 class user_context:
-    """Context manager in which operations have a given place, and scopes if they are given.
+    """Context manager that sets the source location of operations, and optionally their scopes.
 
     Args:
-      traceback: the place, of ``current()`` or of an equation; ``None`` for that of the code.
+      traceback: the location, from ``current()`` or an equation; ``None`` for the actual location.
     """
 
-    __slots__ = ("_place", "_name_stack", "_saved")
+    __slots__ = ("_location", "_name_stack", "_saved")
 
     def __init__(self, traceback: Any, *, name_stack: NameStack | None = None) -> None:
-        self._place = place_of(traceback)
+        self._location = location_of(traceback)
         self._name_stack = name_stack
 
     def __enter__(self) -> None:
         self._saved = state.source, state.name_stack
-        if self._place is not None:
-            state.source = self._place
+        if self._location is not None:
+            state.source = self._location
         if self._name_stack is not None:
             state.name_stack = self._name_stack.names()
 

@@ -1,7 +1,7 @@
-"""Partial evaluation in the reference's convention: programs are split by what is known of them.
+"""Partial evaluation in the reference's convention: jaxprs are split into known and unknown parts.
 
-An operation is done now if all of its operands are known, and written down otherwise; operations
-that hold programs (calls, loops) are done or written down as a whole.
+An operation with known operands is evaluated; any other operation is recorded. Call primitives
+(calls, loops) are evaluated or recorded as a whole.
 """
 
 from __future__ import annotations
@@ -24,58 +24,58 @@ from primax_core.extend import (
     typeof,
 )
 
-from .programs import core_debug_info, with_consts
+from .jaxprs import core_debug_info, with_consts
 from .wrapped import WrappedFun
 
 
 class PartialVal(tuple[Any, Any]):
-    """What is known of a value: ``(None, value)``, or ``(type, None)`` where it is unknown."""
+    """Partially known value: ``(None, value)`` if known, or ``(type, None)`` if unknown."""
 
     __slots__ = ()
 
     @classmethod
     def known(cls, const: Any) -> PartialVal:
-        """A known value."""
+        """Wrap a known value."""
         return cls((None, const))
 
     @classmethod
     def unknown(cls, aval: Any) -> PartialVal:
-        """A value of which the type is known."""
+        """Create an unknown value of a known type."""
         return cls((aval, None))
 
     def is_known(self) -> bool:
-        """Whether the value is known."""
+        """Return True if the value is known."""
         return self[0] is None
 
     def get_known(self) -> Any:
-        """The value if it is known, else ``None``."""
+        """Return the value if it is known, otherwise ``None``."""
         return self[1] if self[0] is None else None
 
     def get_aval(self) -> Any:
-        """The type."""
+        """Return the type."""
         return typeof(self[1]) if self[0] is None else self[0]
 
 
 class PartialTrace(StagingTrace):
-    """Writes down operations on unknown values; the others are done by the trace outside."""
+    """Trace that records operations on unknown values; the parent trace evaluates the others."""
 
     __slots__ = ()
 
     tracer_name = "JaxprTracer"
 
     def owns(self, x: Any) -> bool:
-        """Whether a value is unknown."""
+        """Return True if the value is unknown."""
         return isinstance(x, Tracer) and x._trace is self
 
     def process(self, prim: Primitive, args: Any, params: dict[str, Any]) -> Any:
-        """Write down an operation, or have it done."""
+        """Record or evaluate an operation."""
         if any(self.owns(a) for a in args):
             return super().process(prim, args, params)
         with set_trace(self.parent):
             return prim.bind(*args, **params)
 
     def call(self, jaxpr: Jaxpr, args: Sequence[Any], name: str | None = None) -> list[Any]:
-        """Interpret the operations of a program one by one."""
+        """Interpret the equations of a jaxpr one by one."""
         with set_trace(self):
             return extend.eval_jaxpr(jaxpr, args)
 
@@ -91,7 +91,7 @@ class _AnyUnknown(type):
 
 
 class JaxprTracer(metaclass=_AnyUnknown):
-    """The class of tracers for unknown values of a partial evaluation."""
+    """The class of the tracers of unknown values in a partial evaluation."""
 
 
 def _flags(flags: bool | Sequence[bool], n: int) -> list[bool]:
@@ -101,38 +101,38 @@ def _flags(flags: bool | Sequence[bool], n: int) -> list[bool]:
 def trace_to_jaxpr_nounits(
     fun: WrappedFun, pvals: Sequence[PartialVal], instantiate: bool | Sequence[bool] = False
 ) -> tuple[Jaxpr, list[PartialVal], tuple[Any, ...]]:
-    """Run a flat function on partly known arguments.
+    """Run a flat function on partially known arguments.
 
     Args:
-      fun: from values to a list of values.
+      fun: a function from values to a list of values.
       pvals: one for each argument.
-      instantiate: results that count as unknown though they are known, or whether all do.
+      instantiate: known results to treat as unknown: a list of flags, or one flag for all.
 
     Returns:
-      The program ``(*consts, *unknown arguments) -> unknown results``, what is known of each
+      The jaxpr ``(*consts, *unknown arguments) -> unknown results``, the partial value of each
       result, and the constants.
     """
     trace = PartialTrace(current_trace(), core_debug_info_of(fun))
-    given = [p.get_known() if p.is_known() else trace.new_input(p.get_aval()) for p in pvals]
+    inputs = [p.get_known() if p.is_known() else trace.new_input(p.get_aval()) for p in pvals]
     try:
         with set_trace(trace):
-            outs = list(fun.call_wrapped(*given))
+            outs = list(fun.call_wrapped(*inputs))
             unknown = [trace.owns(o) or i for o, i in zip(outs, _flags(instantiate, len(outs)))]
-            program = trace.finish([o for o, u in zip(outs, unknown) if u])
+            jaxpr = trace.finish([o for o, u in zip(outs, unknown) if u])
     finally:
         trace.live = False
-    found = [
+    out_pvals = [
         PartialVal.unknown(typeof(o)) if u else PartialVal.known(extend.as_result(o))
         for o, u in zip(outs, unknown)
     ]
-    return with_consts(program, []), found, tuple(program.consts)
+    return with_consts(jaxpr, []), out_pvals, tuple(jaxpr.consts)
 
 
 def core_debug_info_of(fun: WrappedFun) -> Any:
-    """What a program made from ``fun`` says of where it comes from."""
+    """Debug info of a jaxpr that was traced from ``fun``."""
     if fun.debug_info is not None:
         return core_debug_info(fun.debug_info)
-    return extend.DebugInfo("a program", fun.__name__)
+    return extend.DebugInfo("a jaxpr", fun.__name__)
 
 
 def trace_to_jaxpr_dynamic(
@@ -143,50 +143,50 @@ def trace_to_jaxpr_dynamic(
     lower: bool = False,
     auto_dce: bool = False,
 ) -> tuple[Jaxpr, list[Any], list[Any]]:
-    """The program of a flat function.
+    """Trace a flat function to a jaxpr.
 
     Args:
-      fun: from values to a list of values.
+      fun: a function from values to a list of values.
       in_avals: types of the arguments.
-      keep_inputs: arguments that the program has; the others must not be used.
-      lower: has no influence: there are no operations on types of a higher level.
-      auto_dce: leave out operations whose results are not used.
+      keep_inputs: flags of the arguments that the jaxpr keeps; the others must be unused.
+      lower: ignored, because there are no operations on higher-level types.
+      auto_dce: remove operations with unused results.
 
     Returns:
-      The program ``(*consts, *arguments) -> results``, types of the results, and the constants.
+      The jaxpr ``(*consts, *arguments) -> results``, types of the results, and the constants.
     """
     trace = StagingTrace(current_trace(), core_debug_info_of(fun))
     tracers = [trace.new_input(a) for a in in_avals]
     try:
         with set_trace(trace):
-            program = trace.finish(list(fun.call_wrapped(*tracers)))
+            jaxpr = trace.finish(list(fun.call_wrapped(*tracers)))
     finally:
         trace.live = False
-    consts = list(program.consts)
-    program = with_consts(program, [])
+    consts = list(jaxpr.consts)
+    jaxpr = with_consts(jaxpr, [])
     if auto_dce:
-        everything = (True,) * len(program.outvars)
-        program, _ = extend.dce_jaxpr(program, everything, True)
+        everything = (True,) * len(jaxpr.outvars)
+        jaxpr, _ = extend.dce_jaxpr(jaxpr, everything, True)
     if keep_inputs is not None:
-        kept = [True] * len(consts) + list(keep_inputs)
-        program = program.replace(invars=[v for v, k in zip(program.invars, kept) if k])
-        extend.check_jaxpr(program)
-    return program, list(program.out_avals), consts
+        keep = [True] * len(consts) + list(keep_inputs)
+        jaxpr = jaxpr.replace(invars=[v for v, k in zip(jaxpr.invars, keep) if k])
+        extend.check_jaxpr(jaxpr)
+    return jaxpr, list(jaxpr.out_avals), consts
 
 
 def partial_eval_jaxpr_nounits(
     jaxpr: Jaxpr, unknowns: Sequence[bool], instantiate: bool | Sequence[bool]
 ) -> tuple[Jaxpr, Jaxpr, list[bool], list[Any]]:
-    """Split a program in one of known values and one of unknown ones.
+    """Split a jaxpr into a jaxpr of known values and one of unknown values.
 
     Args:
-      unknowns: for each argument whether it is unknown.
-      instantiate: results that count as unknown though they are known, or whether all do.
+      unknowns: whether each argument is unknown.
+      instantiate: known results to treat as unknown: a list of flags, or one flag for all.
 
     Returns:
-      The program ``(*known arguments) -> (*known results, *residuals)``, the program ``(*residuals,
-      *unknown arguments) -> unknown results``, for each result whether it is unknown, and types of
-      the residuals.
+      The jaxpr ``(*known arguments) -> (*known results, *residuals)``, the jaxpr ``(*residuals,
+      *unknown arguments) -> unknown results``, whether each result is unknown, and types of the
+      residuals.
     """
     unknown_vars = {v for v, u in zip(jaxpr.invars, unknowns, strict=True) if u}
     now: list[Eqn] = []

@@ -1,9 +1,8 @@
-"""Primitives in the reference's convention: ``Primitive(name)``, then ``def_impl`` and the like.
+"""Primitives in the reference's convention: ``Primitive(name)``, then ``def_impl`` and so on.
 
-What such a primitive is told becomes rules of the core's kinds, so that it works in programs and
-under every transformation. Its rules are run anew for each application, since code written for the
-reference may look at concrete values in them, pass parameters that cannot be hashed, and count on
-being called.
+These definitions become rules of the core's kinds, so the primitive works in jaxprs and under every
+transformation. Its rules run at each application, because code written for the reference may read
+concrete values in them, use parameters that are not hashable, and rely on being called.
 """
 
 from __future__ import annotations
@@ -15,13 +14,13 @@ from typing import Any, TypeVar
 import primax_core.extend as core
 from primax_core.extend import Trace, Tracer, as_operand, bind_directly, current_trace
 
-from . import binding as binding  # gives primitives the methods that interpreters call
+from . import binding as binding  # adds methods to the core's primitives
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _AnyPrimitive(type):
-    """Lets the core's primitives pass for instances."""
+    """Metaclass that makes the core's primitives pass ``isinstance``."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         if cls is Primitive:
@@ -30,17 +29,17 @@ class _AnyPrimitive(type):
 
 
 class Primitive(core.Primitive, metaclass=_AnyPrimitive):
-    """A named operation, made the reference's way.
+    """Named operation, defined in the reference's style.
 
     Args:
-      name: the name that jaxprs print.
+      name: the name printed in jaxprs.
 
     Attributes:
-      multiple_results: whether ``bind`` returns a list; set it after making the primitive.
-      impl: what :meth:`def_impl` was given.
+      multiple_results: whether ``bind`` returns a list; set it after creating the primitive.
+      impl: the argument of :meth:`def_impl`.
 
-    Rules are added with :meth:`def_impl`, :meth:`def_abstract_eval` and by the tables of
-    ``interpreters.ad``, ``batching`` and ``mlir``, or as the core's with ``@prim.rule(kind)``.
+    Define rules with :meth:`def_impl`, :meth:`def_abstract_eval`, the tables of
+    ``interpreters.ad``, ``batching`` and ``mlir``, or the core's decorator ``@prim.rule(kind)``.
     """
 
     call_primitive: bool = False
@@ -53,23 +52,27 @@ class Primitive(core.Primitive, metaclass=_AnyPrimitive):
         super().__init__(name, home=home, any_params=True)
         self._impl: Callable[..., Any] | None = None
 
-    # Being told
+    # Definitions
 
     def def_impl(self, impl: F) -> F:
-        """Say what the operation does eagerly: ``impl(*arrays, **params)``."""
+        """Define the eager implementation: ``impl(*arrays, **params)``."""
         self._impl = impl
         return impl
 
     def def_abstract_eval(self, abstract_eval: F) -> F:
-        """Give the type rule: ``abstract_eval(*avals, **params)`` returns the result's type, or a
-        list of types."""
+        """Define the abstract rule: ``abstract_eval(*avals, **params)``.
+
+        It returns the result's type, or a list of types.
+        """
         self.rule(core.abstract, override=True)(abstract_eval)
         if core.effects in self.rules:
             self.rule(core.effects, override=True)(lambda *avals, **params: frozenset())
         return abstract_eval
 
     def def_effectful_abstract_eval(self, abstract_eval: F) -> F:
-        """Give the type rule of an operation with effects: it returns the type and the effects."""
+        """Define the abstract rule of an operation with effects: it returns the type and the
+        effects.
+        """
 
         def types(*avals: Any, **params: Any) -> Any:
             return abstract_eval(*avals, **params)[0]
@@ -82,8 +85,10 @@ class Primitive(core.Primitive, metaclass=_AnyPrimitive):
         return abstract_eval
 
     def def_bind_with_trace(self, bind_with_trace: F) -> F:
-        """Say what a trace does with the operation, whatever trace it is (``None`` for none):
-        ``bind_with_trace(trace, args, params)``."""
+        """Define the trace rule: ``bind_with_trace(trace, args, params)``.
+
+        It applies to all traces; the trace is ``None`` for eager evaluation.
+        """
 
         def process(trace: Trace | None, args: tuple[Any, ...], **params: Any) -> Any:
             return bind_with_trace(trace, args, params)
@@ -91,14 +96,14 @@ class Primitive(core.Primitive, metaclass=_AnyPrimitive):
         self.rule(core.trace_rule, override=True)(process)
         return bind_with_trace
 
-    # Being used
+    # Application
 
     def bind(self, *args: Any, **params: Any) -> Any:
-        """Apply the primitive under the current trace, or eagerly if there is none.
+        """Apply the primitive under the current trace, or eagerly without one.
 
         Raises:
-          NotImplementedError: if a rule is missing that this takes, or, eagerly, both ``def_impl``
-            and a lowering.
+          NotImplementedError: if a required rule is missing, or, eagerly, both ``def_impl`` and a
+            lowering rule.
         """
         if core.trace_rule in self.rules:
             return super().bind(*args, **params)
@@ -107,17 +112,17 @@ class Primitive(core.Primitive, metaclass=_AnyPrimitive):
         return bind_directly(self, args, params)
 
     def impl(self, *args: Any, **params: Any) -> Any:
-        """What the operation does eagerly.
+        """The eager implementation.
 
         Raises:
-          NotImplementedError: if nobody said so.
+          NotImplementedError: if it is not defined.
         """
         if self._impl is not None:
             return self._impl(*args, **params)
         if any(kind.name.startswith("lower") for kind in self.rules) or self.find(core.lower):
             return apply_primitive(self, *args, **params)
         raise NotImplementedError(
-            f"Evaluation rule for {self.name!r} not implemented: give it one with "
+            f"Evaluation rule for {self.name!r} not implemented: define it with "
             f"{self.name}_p.def_impl(function of arrays), or register a lowering with "
             "mlir.register_lowering"
         )
@@ -128,32 +133,31 @@ class Primitive(core.Primitive, metaclass=_AnyPrimitive):
         return self.impl(*args, **params)
 
     def abstract_eval(self, *avals: Any, **params: Any) -> tuple[Any, frozenset[Any]]:
-        """The type of the result, or a list of types, and the effects."""
+        """Return the result's type, or a list of types, and the effects."""
         return abstract_eval(self, *avals, **params)
 
     def is_effectful(self, params: dict[str, Any]) -> bool:
-        """Whether the operation may have effects."""
+        """Return True if the operation may have effects."""
         return core.effects in self.rules
 
 
 def _is_special(x: Any) -> bool:
-    """Whether a value is no array that could be brought to a device: a reference, a token."""
+    """Return True for values that are not arrays: references and tokens."""
     aval = getattr(x, "aval", None)
     return aval is not None and not isinstance(aval, core.ShapedArray)
 
 
 def abstract_eval(prim: core.Primitive, *avals: Any, **params: Any) -> tuple[Any, frozenset[Any]]:
-    """The type of a primitive's result, or a list of types, and its effects."""
+    """Return the type of a primitive's result, or a list of types, and its effects."""
     types = prim.require(core.abstract, "the type of its result")(*avals, **params)
     effects = prim.find(core.effects)
     return types, effects(*avals, **params) if effects is not None else frozenset()
 
 
 def apply_primitive(prim: core.Primitive, /, *args: Any, **params: Any) -> Any:
-    """Compile one operation by its lowering and run it, whatever its ``def_impl`` says.
+    """Compile one operation with its lowering rule and run it, ignoring its ``def_impl``.
 
-    What was compiled is remembered by the types of the operands and the parameters, if these can be
-    hashed.
+    Executables are cached by operand types and parameters if the parameters are hashable.
     """
     if not issubclass(type(prim), Primitive):
         return prim.bind(*args, **params)

@@ -1,4 +1,4 @@
-"""The classes that are nodes of pytrees, as a collection."""
+"""Registry of pytree node classes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from primax_core.tree_util import is_tree_node
 
 
 class _Registered:
-    """``cls in registered`` tells whether values of a class are nodes, not leaves."""
+    """Container: ``cls in registered`` is true if instances of ``cls`` are pytree nodes."""
 
     def __contains__(self, cls: object) -> bool:
         return isinstance(cls, type) and is_tree_node(cls)

@@ -1,4 +1,4 @@
-"""Names that ``jax.core`` had in earlier versions, and that libraries still ask for."""
+"""Former names of ``jax.core`` that libraries still import."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ _NOW: Final = {
     ),
     "get_aval": "primax",
 }
-"""From names of ``jax.core`` to the modules that have them now."""
+"""Current module of each former name of ``jax.core``."""
 
 _UNDER: Final = {"get_aval": "typeof"}
 
 
 def answer(module: str, name: str) -> Any:
-    """What a name of a module that had these names stands for now.
+    """Return the object of a former name, with a deprecation warning.
 
     Raises:
-      AttributeError: if it is none of them.
+      AttributeError: for any other name.
     """
     home = _NOW.get(name)
     if home is None:
         raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
     current = _UNDER.get(name, name)
     warnings.warn(
-        f"{module}.{name} is now {home}.{current}; the old name goes away in primax {_REMOVED_IN}.",
+        f"{module}.{name} is now {home}.{current}; it will be removed in primax {_REMOVED_IN}.",
         DeprecationWarning,
         stacklevel=3,
     )

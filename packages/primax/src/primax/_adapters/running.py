@@ -1,4 +1,4 @@
-"""Traces that run: eager evaluation as a trace, the current trace, and which one it is."""
+"""Evaluation traces: eager evaluation as a trace, and access to the current trace."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from primax_core.extend import (
 
 
 class EvalTrace:
-    """Eager evaluation, as the trace that is current when no transformation is.
+    """Eager evaluation as a trace; it is the current trace outside all transformations.
 
-    The core has no object for it (its current trace is ``None`` then), but interpreters written for
-    JAX bind primitives on their parent trace, which may be this one.
+    The core represents it by ``None``, but interpreters written for JAX bind primitives on their
+    parent trace, which may be this one.
     """
 
     __slots__ = ()
@@ -32,17 +32,17 @@ class EvalTrace:
     live = True
 
     def stage_value(self, val: Any) -> Any:
-        """The value as an array."""
+        """Convert a value to an array."""
         return as_operand(val)
 
     full_raise = stage_value
 
     def is_valid(self) -> bool:
-        """Eager evaluation never ends."""
+        """Return True: eager evaluation never ends."""
         return True
 
     def process_primitive(self, primitive: Any, tracers: Any, params: Any, /) -> Any:
-        """Evaluate now."""
+        """Evaluate a primitive eagerly."""
         with set_trace(None):
             return primitive.bind(*tracers, **params)
 
@@ -54,17 +54,17 @@ eval_trace: Final = EvalTrace()
 
 
 def core_trace(trace: Any) -> Trace | None:
-    """What the core calls a trace: itself, or ``None`` for eager evaluation."""
+    """Return the core's trace: the argument, or ``None`` for eager evaluation."""
     return None if trace is eval_trace else trace
 
 
-def shown_trace(trace: Trace | None) -> Any:
-    """What code written for JAX sees of a trace of the core."""
+def public_trace(trace: Trace | None) -> Any:
+    """Return the trace that code written for JAX sees for a trace of the core."""
     return eval_trace if trace is None else trace
 
 
 class take_current_trace:
-    """Context manager that gives the current trace and leaves eager evaluation in its place."""
+    """Context manager that returns the current trace and activates eager evaluation."""
 
     __slots__ = ("_saved",)
 
@@ -72,18 +72,18 @@ class take_current_trace:
         trace = current_trace()
         self._saved = set_trace(None)
         self._saved.__enter__()
-        return shown_trace(trace)
+        return public_trace(trace)
 
     def __exit__(self, *error: object) -> None:
         self._saved.__exit__(*error)
 
 
 class set_current_trace:
-    """Context manager in which a trace is the current one; ``None`` stands for eager evaluation.
+    """Context manager that sets the current trace; ``None`` is eager evaluation.
 
     Args:
-      trace: a trace, the library's own or one of a class derived from ``core.Trace``.
-      check_leaks: raise when tracers of the trace are alive at the end.
+      trace: a trace of the library, or of a class derived from ``core.Trace``.
+      check_leaks: raise an error if tracers of the trace are alive at the end.
     """
 
     __slots__ = ("trace", "check_leaks", "_saved")
@@ -113,16 +113,16 @@ def _refuse_leaks(trace: Any) -> None:
     leaked = [t for t in gc.get_referrers(trace) if isinstance(t, Tracer)]
     if leaked:
         raise RuntimeError(
-            f"Leaked trace {type(trace).__name__}: {len(leaked)} of its tracers are still held, "
+            f"Leaked trace {type(trace).__name__}: {len(leaked)} of its tracers are still alive, "
             f"the first one of type {leaked[0].aval}. Return values from the function instead of "
             "storing them outside."
         )
 
 
 class TraceTag:
-    """Marks the traces of one run of an interpreter; each instance equals itself and all others.
+    """Tag of the traces of one interpreter run; all instances compare equal.
 
-    Interpreters compare tags by identity to tell their tracers from those of an outer run.
+    Interpreters compare tags by identity to distinguish their tracers from those of an outer run.
     """
 
     def __eq__(self, other: object) -> bool:
@@ -133,13 +133,13 @@ class TraceTag:
 
 
 class OpaqueTraceState:
-    """What trace is current, for comparisons only; the trace is not kept alive."""
+    """Identity of the current trace, for comparisons; it does not keep the trace alive."""
 
     __slots__ = ("_trace", "_convention")
     __hash__: Any = None  # type: ignore[assignment]
 
     def __init__(self, trace: Trace | None, convention: str | None) -> None:
-        # One live trace has one weak reference, and a later trace gets another one.
+        # A live trace has exactly one weak reference, and a later trace has another.
         self._trace: weakref.ref[Trace] | None = None if trace is None else weakref.ref(trace)
         self._convention: str | None = convention
 
@@ -150,21 +150,21 @@ class OpaqueTraceState:
 
 
 def get_opaque_trace_state(convention: str | None = None) -> OpaqueTraceState:
-    """A value that equals another one exactly where both were made under the same trace.
+    """Return a value that compares equal if both were created under the same trace.
 
     Args:
-      convention: who asks; it has no influence.
+      convention: ignored.
     """
     return OpaqueTraceState(current_trace(), convention)
 
 
 def find_top_trace(_: Iterable[Any] | None = None) -> Any:
-    """The current trace; the values, by which it was once found, are not looked at."""
-    return shown_trace(current_trace())
+    """Return the current trace; the arguments, which determined it in the past, are ignored."""
+    return public_trace(current_trace())
 
 
 def trace_state_clean() -> bool:
-    """Whether no transformation is running in this thread."""
+    """Return True if no transformation is active in this thread."""
     return current_trace() is None
 
 
@@ -178,23 +178,23 @@ def _running(cls: type) -> bool:
 
 
 def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
-    """Whether a program is being written down: by ``jit``, or for a loop, a branch, ``make_jaxpr``.
+    """Return True while a jaxpr is traced: by ``jit``, ``make_jaxpr``, or for a loop or branch.
 
-    A function that depends on it does something else when it is compiled.
+    A function that depends on this behaves differently when compiled.
     """
     return _running(StagingTrace)
 
 
 def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
-    """Whether the function runs for the examples of a batch."""
+    """Return True if the function runs under ``vmap``."""
     return _running(BatchTrace)
 
 
 def unsafe_get_axis_names_DO_NOT_USE() -> list[Any]:
-    """The names of the axes that enclosing transformations bind, outermost first."""
+    """Return the names of the axes bound by enclosing transformations, outermost first."""
     return list(axes_in_scope())
 
 
 def nonempty_axis_env_DO_NOT_USE() -> bool:
-    """Whether an enclosing transformation binds a named axis."""
+    """Return True if an enclosing transformation binds a named axis."""
     return bool(axes_in_scope())

@@ -1,4 +1,4 @@
-"""Small functions on sequences that interpreters are written with."""
+"""Utilities for sequences, used by interpreters."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ T = TypeVar("T")
 
 
 def safe_zip(*sequences: Iterable[Any]) -> list[tuple[Any, ...]]:
-    """As ``list(zip(...))``, for sequences of one length.
+    """Like ``list(zip(...))``, for sequences of equal length.
 
     Raises:
-      ValueError: if they differ in length.
+      ValueError: if the lengths differ.
     """
     return list(zip(*sequences, strict=True))
 
 
 def safe_map(fun: Callable[..., T], *sequences: Iterable[Any]) -> list[T]:
-    """As ``list(map(...))``, for sequences of one length.
+    """Like ``list(map(...))``, for sequences of equal length.
 
     Raises:
-      ValueError: if they differ in length.
+      ValueError: if the lengths differ.
     """
     return [fun(*values) for values in zip(*sequences, strict=True)]
 
 
 def unzip2(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """The first and the second entries of pairs."""
+    """Unzip pairs into their first and second entries."""
     listed = list(pairs)
     return tuple(a for a, _ in listed), tuple(b for _, b in listed)
 
@@ -35,7 +35,7 @@ def unzip2(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], tuple[Any
 def unzip3(
     triples: Iterable[tuple[Any, Any, Any]],
 ) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]:
-    """The first, second and third entries of triples."""
+    """Unzip triples into their first, second and third entries."""
     listed = list(triples)
     return (
         tuple(a for a, _, _ in listed),
@@ -45,13 +45,13 @@ def unzip3(
 
 
 def split_list(values: Sequence[T], lengths: Sequence[int]) -> list[list[T]]:
-    """Consecutive parts of a list, of the given lengths, and what is left.
+    """Split a list into consecutive parts of the given lengths and the remainder.
 
     Raises:
-      ValueError: if the list is shorter than the parts together.
+      ValueError: if the list is shorter than the sum of the lengths.
     """
     if sum(lengths) > len(values):
-        raise ValueError(f"parts of lengths {list(lengths)} of a list of {len(values)}")
+        raise ValueError(f"cannot split {len(values)} values into parts of {list(lengths)}")
     parts, start = [], 0
     for n in lengths:
         parts.append(list(values[start : start + n]))
@@ -60,12 +60,12 @@ def split_list(values: Sequence[T], lengths: Sequence[int]) -> list[list[T]]:
 
 
 def partition_list(flags: Sequence[bool], values: Sequence[T]) -> tuple[list[T], list[T]]:
-    """The values whose flag is false, and those whose flag is true."""
+    """Return the values whose flag is false, and those whose flag is true."""
     pairs = safe_zip(flags, values)
     return [v for f, v in pairs if not f], [v for f, v in pairs if f]
 
 
 def merge_lists(flags: Sequence[bool], false: Sequence[T], true: Sequence[T]) -> list[T]:
-    """What :func:`partition_list` took apart."""
+    """Invert :func:`partition_list`."""
     rest, chosen = iter(false), iter(true)
     return [next(chosen) if f else next(rest) for f in flags]

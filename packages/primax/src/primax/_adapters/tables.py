@@ -1,8 +1,8 @@
-"""Tables of rules in the reference's convention: mappings from primitives to functions.
+"""Rule tables in the reference's convention: mappings from primitives to functions.
 
-``table[prim] = rule`` registers a rule and replaces the one there was. Reading gives the function
-that was written, or the primitive's rule of the core as such a function, whether it has one of its
-own, by its expansion or by the kind's fallback.
+``table[prim] = rule`` registers a rule and replaces the previous one. Reading returns the function
+that was written, or the primitive's core rule wrapped as such a function, whether it is the
+primitive's own, derived from its expansion, or the rule kind's fallback.
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ Rule: TypeAlias = Callable[..., Any]
 
 
 class Adapted:
-    """A rule of the core that calls one written for the reference.
+    """Core rule that calls a rule written for the reference.
 
     Attributes:
-      table: the table that the rule was written to.
-      given: the function that was written.
+      table: the table in which the rule was stored.
+      rule: the function that was stored.
     """
 
-    __slots__ = ("call", "given", "table")
+    __slots__ = ("call", "rule", "table")
 
-    def __init__(self, table: RuleTable, given: Rule, call: Rule) -> None:
+    def __init__(self, table: RuleTable, rule: Rule, call: Rule) -> None:
         self.table = table
-        self.given = given
+        self.rule = rule
         self.call = call
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         return self.call(*args, **params)
 
     def __repr__(self) -> str:
-        return f"Adapted({self.given!r})"
+        return f"Adapted({self.rule!r})"
 
 
 class RuleTable(MutableMapping[Primitive, Rule]):
-    """The rules of one kind, of all primitives that have one.
+    """The rules of one kind, for all primitives that have one.
 
     Args:
-      kind: the core's kind of rule.
-      inward: from a rule of the reference's convention to one of the core's.
-      outward: from a rule of the core's to one of the reference's.
-      registered: called with the primitive after a rule was written.
+      kind: the core's rule kind.
+      inward: converts a rule from the reference's convention to the core's.
+      outward: converts a rule from the core's convention to the reference's.
+      registered: called with the primitive after each write.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class RuleTable(MutableMapping[Primitive, Rule]):
         if rule is None:
             raise KeyError(prim)
         if type(rule) is Adapted and rule.table is self:
-            return rule.given
+            return rule.rule
         return self._outward(rule)
 
     def __setitem__(self, prim: Primitive, rule: Rule) -> None:
@@ -78,7 +78,7 @@ class RuleTable(MutableMapping[Primitive, Rule]):
     def __delitem__(self, prim: Primitive) -> None:
         if prim not in self:
             raise KeyError(prim)
-        prim.unsupported(self.kind, "its rule was taken out of the table", override=True)
+        prim.unsupported(self.kind, "its rule was removed from the table", override=True)
 
     def __contains__(self, prim: object) -> bool:
         return isinstance(prim, Primitive) and prim.find(self.kind) is not None
@@ -90,7 +90,7 @@ class RuleTable(MutableMapping[Primitive, Rule]):
         return sum(1 for _ in self)
 
     def copy(self) -> dict[Primitive, Rule]:
-        """A dict of the rules that there are now."""
+        """Return a dict of the current rules."""
         return dict(self)
 
     def __repr__(self) -> str:
@@ -98,13 +98,13 @@ class RuleTable(MutableMapping[Primitive, Rule]):
 
 
 def _differentiates(prim: Primitive, rule: Rule) -> None:
-    """A derivative was written: the core's own way to linearize no longer holds."""
+    """Discard the core's linearization after a new derivative rule."""
     if core.linearize in prim.rules:
         prim.unsupported(core.linearize, "its jvp rule was replaced", override=True)
 
 
 def _transposes(prim: Primitive, rule: Rule) -> None:
-    """A transpose was written: it also runs directly, on the values that there are."""
+    """Register a new transpose rule for direct transposition on concrete values, too."""
     from .primitives import Primitive as Made
 
     if not issubclass(type(prim), Made) and core.transpose_direct not in prim.rules:
@@ -119,10 +119,10 @@ def _transposes(prim: Primitive, rule: Rule) -> None:
             types = prim.require(core.abstract, "transposition")(*avals, **params)
             types = types if prim.multiple_results else [types]
             cts = [Zero(a.tangent_aval()) if c is None else c for c, a in zip(cts, types)]
-        found = rule(list(cts) if prim.multiple_results else cts[0], *operands, **params)
+        cotangents = rule(list(cts) if prim.multiple_results else cts[0], *operands, **params)
         return [
             None if c is None or type(c) is Zero or not is_lin else c
-            for c, is_lin in zip(found, linear, strict=True)
+            for c, is_lin in zip(cotangents, linear, strict=True)
         ]
 
     prim.rule(core.transpose_direct, override=True)(backward)
@@ -132,5 +132,6 @@ primitive_jvps: Final = RuleTable(core.jvp, registered=_differentiates)
 """``rule(primals, tangents, **params) -> (out, tangent)``; tangents may be ``Zero``."""
 
 primitive_transposes: Final = RuleTable(core.transpose, registered=_transposes)
-"""``rule(ct, *args, **params) -> cotangents``; operands that the primitive is linear in are
-``UndefinedPrimal``, and a cotangent may be ``Zero``."""
+"""``rule(ct, *args, **params) -> cotangents``; linear operands are ``UndefinedPrimal``, and a
+cotangent may be ``Zero``.
+"""

@@ -1,4 +1,4 @@
-"""Forward mode's tracers, as code written for JAX knows them."""
+"""Forward-mode tracers in the reference's convention."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from primax_core.extend import JVPTrace as JVPTrace, JVPTracer as JVPTracer, Tra
 
 
 def _main(self: Any) -> Any:
-    """What is the same for all tracers of one run of a transformation: their trace."""
+    """Shared state of all tracers of one transformation run: their trace."""
     return self
 
 

@@ -1,4 +1,4 @@
-"""``Trace`` as interpreters written for JAX derive from it."""
+"""The base class ``Trace`` of interpreters written for JAX."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .wrapped import WrappedFun
 
 
 class _AnyTrace(type):
-    """``isinstance(trace, Trace)`` holds for the library's own traces, and for eager evaluation."""
+    """Metaclass for which the library's traces and eager evaluation are instances of ``Trace``."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         if cls is Trace and (isinstance(instance, extend.Trace) or instance is eval_trace):
@@ -22,15 +22,15 @@ class _AnyTrace(type):
 
 
 class Trace(extend.Trace, metaclass=_AnyTrace):
-    """Base of interpreters that run while Python runs, in the reference's convention.
+    """Base class of interpreters that run while Python runs, in the reference's convention.
 
-    A subclass writes :meth:`process_primitive`, and where it wants to keep custom derivatives
-    :meth:`process_custom_jvp_call` and :meth:`process_custom_vjp_call`; then
-    ``with core.set_current_trace(trace)`` makes it current. While one of its methods runs,
-    evaluation is eager, and tracers of the traces outside are taken to theirs.
+    A subclass defines :meth:`process_primitive`, and to preserve custom derivatives
+    :meth:`process_custom_jvp_call` and :meth:`process_custom_vjp_call`. The context manager
+    ``core.set_current_trace(trace)`` makes it current. While one of its methods runs, evaluation is
+    eager, and tracers of outer traces are passed to those traces.
 
-    A subclass that keeps the trace outside as ``parent_trace`` is known by it; otherwise the trace
-    outside is the one that was current when this one was made.
+    If a subclass stores the outer trace as ``parent_trace``, that trace is used. Otherwise the
+    outer trace is the one that was current when this trace was created.
     """
 
     main: Any = None
@@ -40,13 +40,13 @@ class Trace(extend.Trace, metaclass=_AnyTrace):
         super().__init__(extend.current_trace())
 
     def entered(self, outside: extend.Trace | None) -> None:
-        """Called when the trace is made current."""
+        """Hook: called when the trace becomes current."""
         self.parent: extend.Trace | None = (
             core_trace(getattr(self, "parent_trace", None)) or outside
         )
         self.live: bool = True
 
-    # What subclasses write
+    # Methods that subclasses define
 
     def process_primitive(
         self, primitive: Primitive, tracers: Sequence[Any], params: dict[str, Any], /
@@ -54,10 +54,10 @@ class Trace(extend.Trace, metaclass=_AnyTrace):
         """Interpret one application of a primitive.
 
         Args:
-          tracers: the operands: tracers of this trace, or values that it has not seen yet.
+          tracers: the operands: tracers of this trace, or other values.
 
         Returns:
-          A tracer, or a list of them for a primitive with multiple results.
+          A tracer, or a list of tracers for a primitive with multiple results.
         """
         raise NotImplementedError(f"{type(self).__name__} must define process_primitive")
 
@@ -74,8 +74,8 @@ class Trace(extend.Trace, metaclass=_AnyTrace):
         """Interpret a call of a function with a custom forward derivative.
 
         Args:
-          fun: ``fun.call_wrapped(*args)`` gives a list of results.
-          jvp: ``jvp.call_wrapped(*args, *tangents)`` gives results, then their tangents.
+          fun: ``fun.call_wrapped(*args)`` returns a list of results.
+          jvp: ``jvp.call_wrapped(*args, *tangents)`` returns results, then their tangents.
         """
         raise NotImplementedError(
             f"{type(self).__name__} must define process_custom_jvp_call to interpret functions "
@@ -98,13 +98,13 @@ class Trace(extend.Trace, metaclass=_AnyTrace):
         """Interpret a call of a function with a custom reverse derivative.
 
         Args:
-          fun: ``fun.call_wrapped(*args)`` gives a list of results.
-          fwd: ``fwd.call_wrapped(*pairs)``, where pairs are the arguments with whether each is
-            differentiated after it, gives residuals, then results.
-          bwd: ``bwd.call_wrapped(*residuals, *cotangents)`` gives a list with a cotangent for each
-            argument, and ``None``.
-          out_trees: structures of results and residuals, and for each residual ``None``, once
-            ``fwd`` has run.
+          fun: ``fun.call_wrapped(*args)`` returns a list of results.
+          fwd: ``fwd.call_wrapped(*pairs)`` returns residuals, then results; the pairs are each
+            argument followed by whether it is differentiated.
+          bwd: ``bwd.call_wrapped(*residuals, *cotangents)`` returns a list with a cotangent, or
+            ``None``, for each argument.
+          out_trees: structures of results and residuals, and ``None`` for each residual, available
+            once ``fwd`` has run.
         """
         raise NotImplementedError(
             f"{type(self).__name__} must define process_custom_vjp_call to interpret functions "
@@ -113,49 +113,49 @@ class Trace(extend.Trace, metaclass=_AnyTrace):
         )
 
     def stage_value(self, val: Any) -> Any:
-        """The value as one of this trace; values are taken as they are here."""
+        """Convert a value to a tracer of this trace; the default returns it unchanged."""
         return val
 
     full_raise = stage_value
 
     def invalidate(self) -> None:
-        """End the trace: its tracers must not be used from now on."""
+        """End the trace; its tracers must not be used afterwards."""
         self.live = False
 
     def is_valid(self) -> bool:
-        """Whether the trace has not ended."""
+        """Return True if the trace has not ended."""
         return self.live
 
     def __repr__(self) -> str:
         return type(self).__name__
 
-    # What the core asks
+    # Methods that the core calls
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """Hand an application of a primitive to :meth:`process_primitive`."""
+        """Pass an application of a primitive to :meth:`process_primitive`."""
         rule = prim.rules.get(trace_rule)
         if rule is not None:
             return rule(self, args, **params)
         with set_trace(None):
-            found = self.process_primitive(prim, [given_value(a) for a in args], params)
-        return list(found) if prim.multiple_results else found
+            out = self.process_primitive(prim, [literal_value(a) for a in args], params)
+        return list(out) if prim.multiple_results else out
 
     def call(self, jaxpr: Jaxpr, args: list[Any], name: str | None = None) -> list[Any]:
-        """Interpret the operations of a program one by one."""
+        """Interpret the equations of a jaxpr one by one."""
         with set_trace(self):
             return extend.eval_jaxpr(jaxpr, args)
 
     def call_custom(self, custom: Any, args: Sequence[Any]) -> list[Any]:
-        """Hand a call of a function with custom derivatives to the method for it."""
+        """Pass a call of a function with custom derivatives to its method."""
         from . import custom_calls
 
-        tracers = [given_value(a) for a in args]
+        tracers = [literal_value(a) for a in args]
         with set_trace(None):
-            return list(custom_calls.processed(self, custom, tracers))
+            return list(custom_calls.process_custom_call(self, custom, tracers))
 
 
-def given_value(x: Any) -> Any:
-    """An operand as a trace may see it: literals of programs become numbers or arrays."""
+def literal_value(x: Any) -> Any:
+    """Convert an operand for a trace: jaxpr literals become numbers or arrays."""
     if type(x) is not Literal:
         return x
     aval = x.aval

@@ -1,4 +1,4 @@
-"""How values of Python classes become operands, in the reference's convention."""
+"""Conversion of Python values to operands, in the reference's convention."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from primax_core.extend import Array, as_operand
 
 
 class CanonicalizeHandlers(dict[type, Callable[..., Any]]):
-    """The classes whose values may be operands, with the function that makes them arrays.
+    """Read-only mapping from operand classes to conversion functions.
 
-    Nothing can be put in: a class of one's own says what array it stands for with a method
-    ``__jax_array__``.
+    It rejects new entries: a class defines its conversion in a method ``__jax_array__``.
     """
 
     def __init__(self) -> None:
@@ -23,6 +22,6 @@ class CanonicalizeHandlers(dict[type, Callable[..., Any]]):
 
     def __setitem__(self, key: type, value: Callable[..., Any]) -> NoReturn:
         raise NotImplementedError(
-            f"to let values of {getattr(key, '__name__', key)} be operands, give the class a "
-            "method __jax_array__ that returns the array that a value stands for"
+            f"to use values of {getattr(key, '__name__', key)} as operands, give the class a "
+            "method __jax_array__ that returns the corresponding array"
         )

@@ -1,9 +1,9 @@
-"""Functions with transformations to run around them, and stores for what those learn.
+"""Functions wrapped in transformations, and stores for auxiliary outputs.
 
-A transformation is written once and wrapped around functions of flat arguments; several of them
-stack up in a :class:`WrappedFun`, which runs them from the outermost inwards. It is written either
-as a generator, which yields the arguments for the function inside and receives its results, or (the
-kinds ending in ``2``) as a function that calls the one inside.
+A transformation is written once and applied to functions of flat arguments. A :class:`WrappedFun`
+is a stack of transformations, which run from the outermost to the innermost. A transformation is
+either a generator that yields the arguments for the inner function and receives its results, or
+(for names ending in ``2``) a function that calls the inner function.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _Fun = Callable[..., Any]
 
 
 class StoreException(Exception):
-    """A store was read before it was filled, or filled twice."""
+    """Raised when an empty store is read or a full store is filled."""
 
 
 _EMPTY: Final = object()
 
 
 class Store:
-    """Holds one value, which is put in once."""
+    """Container for one value that is set once."""
 
     __slots__ = ("_value",)
 
@@ -32,17 +32,17 @@ class Store:
         self._value: Any = _EMPTY
 
     def store(self, val: Any) -> None:
-        """Put the value in.
+        """Set the value.
 
         Raises:
-          StoreException: if there is one.
+          StoreException: if a value is set already.
         """
         if self._value is not _EMPTY:
             raise StoreException("Store occupied")
         self._value = val
 
     def reset(self) -> None:
-        """Take the value out, so that the function may run again."""
+        """Remove the value, so that the function can run again."""
         self._value = _EMPTY
 
     @property
@@ -50,7 +50,7 @@ class Store:
         """The value.
 
         Raises:
-          StoreException: if there is none yet.
+          StoreException: if no value is set.
         """
         if self._value is _EMPTY:
             raise StoreException("Store empty")
@@ -61,15 +61,15 @@ class Store:
 
 
 class EqualStore(Store):
-    """Holds one value; equal ones may be put in again."""
+    """Store that accepts an equal value again."""
 
     __slots__ = ()
 
     def store(self, val: Any) -> None:
-        """Put the value in.
+        """Set the value.
 
         Raises:
-          StoreException: if there is one that is not equal.
+          StoreException: if a different value is set already.
         """
         if self._value is not _EMPTY and self._value != val:
             raise StoreException(f"Store occupied by {self._value}, which differs from {val}")
@@ -77,16 +77,16 @@ class EqualStore(Store):
 
 
 class WrappedFun:
-    """A function and the transformations around it.
+    """A function and the transformations applied to it.
 
     Attributes:
-      f: the function in the middle.
-      f_transformed: the same with all transformations.
-      transforms: ``(transformation, its static arguments)``, the outermost first.
+      f: the innermost function.
+      f_transformed: the function with all transformations applied.
+      transforms: ``(transformation, static arguments)``, outermost first.
       stores: for each transformation its store, or ``None``.
       params: keyword arguments of the function, as sorted pairs.
-      in_type: types of the arguments, where they are known.
-      debug_info: where the function comes from.
+      in_type: types of the arguments, if known.
+      debug_info: debug info of the function.
     """
 
     __slots__ = (
@@ -119,7 +119,7 @@ class WrappedFun:
     def wrap(
         self, gen: _Fun, gen_static_args: tuple[Any, ...], out_store: Store | None
     ) -> WrappedFun:
-        """The same with one more transformation outside."""
+        """Add an outermost transformation."""
         before = () if out_store is None else (out_store,)
         return WrappedFun(
             self.f,
@@ -136,13 +136,13 @@ class WrappedFun:
         return self.f_transformed(*args, **kwargs)
 
     def populate_stores(self, stores: Sequence[Store | None]) -> None:
-        """Fill this function's stores with what others hold, as a call would."""
+        """Fill this function's stores from other stores, as a call would."""
         for own, other in zip(self.stores, stores, strict=True):
             if own is not None and other is not None:
                 own.store(other.val)
 
     def replace_debug_info(self, debug_info: Any) -> WrappedFun:
-        """The same function, said to come from elsewhere."""
+        """Return the same function with other debug info."""
         fields = {n: getattr(self, n) for n in WrappedFun.__slots__[:6]}
         return WrappedFun(**fields, debug_info=debug_info)
 
@@ -166,12 +166,11 @@ class WrappedFun:
 def wrap_init(
     f: _Fun, params: dict[str, Any] | None = None, *, debug_info: Any = None
 ) -> WrappedFun:
-    """A function without transformations around it.
+    """Wrap a function without transformations.
 
     Args:
-      params: keyword arguments that every call gets.
-      debug_info: where it comes from, as ``api_util.debug_info`` tells; found out when it is
-        needed if it is left out.
+      params: keyword arguments of every call.
+      debug_info: the result of ``api_util.debug_info``; computed on demand by default.
     """
     params = params or {}
     called = partial(f, **params) if params else f
@@ -179,9 +178,9 @@ def wrap_init(
 
 
 def transformation2(gen: _Fun, fun: WrappedFun, *gen_static_args: Any) -> WrappedFun:
-    """``fun`` inside a transformation ``gen(inside, *static, *args, **kwargs) -> results``.
+    """Apply the transformation ``gen(inside, *static, *args, **kwargs) -> results`` to ``fun``.
 
-    As a decorator of ``gen`` it gives ``(fun, *static) -> WrappedFun``.
+    As a decorator of ``gen`` it returns ``(fun, *static) -> WrappedFun``.
     """
     return fun.wrap(gen, gen_static_args, None)
 
@@ -196,11 +195,11 @@ def transformation_with_aux2(
     """As :func:`transformation2`, with ``gen(inside, store, *static, *args, **kwargs)``.
 
     Args:
-      use_eq_store: the store takes an equal value again, so that the function may run twice.
-      unk_names: the transformation changes the arguments, so that their names are no longer known.
+      use_eq_store: the store accepts an equal value again, so the function may run twice.
+      unk_names: the transformation changes the arguments, so their names are unknown afterwards.
 
     Returns:
-      The function and a thunk that gives what ``gen`` put into the store.
+      The function, and a thunk that returns the value that ``gen`` stored.
     """
     store = EqualStore() if use_eq_store else Store()
     return fun.wrap(gen, gen_static_args, store), lambda: store.val
@@ -208,19 +207,20 @@ def transformation_with_aux2(
 
 def _run_generator(gen: _Fun, inside: _Fun, static: tuple[Any, ...], args: Any, kwargs: Any) -> Any:
     running = gen(*static, *args, **kwargs)
-    given, keywords = next(running)
+    inner_args, keywords = next(running)
     try:
-        found = inside(*given, **keywords)
+        results = inside(*inner_args, **keywords)
     except BaseException as error:
-        running.throw(error)  # its context managers see the error, and it leaves from there
+        # The generator's context managers see the error; it propagates from there.
+        running.throw(error)
         raise
-    out = running.send(found)
+    out = running.send(results)
     running.close()
     return out
 
 
 class _Generator:
-    """A transformation written as a generator, in the form of one that calls the function."""
+    """Adapter from a generator transformation to one that calls the inner function."""
 
     __slots__ = ("gen", "__weakref__")
 
@@ -255,11 +255,11 @@ class _WithAux(_Generator):
 
 
 def transformation(gen: _Fun, fun: WrappedFun, *gen_static_args: Any) -> WrappedFun:
-    """``fun`` inside a transformation that is written as a generator.
+    """Apply a transformation that is written as a generator to ``fun``.
 
-    ``gen(*static, *args, **kwargs)`` first yields ``(args, kwargs)`` for the function inside, is
-    sent its results, and yields those of the whole. As a decorator of ``gen`` it gives
-    ``(fun, *static) -> WrappedFun``.
+    ``gen(*static, *args, **kwargs)`` first yields ``(args, kwargs)`` for the inner function,
+    receives its results, and yields the final results. As a decorator of ``gen`` it returns ``(fun,
+    *static) -> WrappedFun``.
     """
     return fun.wrap(_Plain(gen), gen_static_args, None)
 
@@ -270,14 +270,14 @@ def transformation_with_aux(
     """As :func:`transformation`; the generator's second yield is ``(results, aux)``.
 
     Returns:
-      The function and a thunk that gives ``aux`` once the function has run.
+      The function, and a thunk that returns ``aux`` once the function has run.
     """
     store = Store()
     return fun.wrap(_WithAux(gen), gen_static_args, store), lambda: store.val
 
 
 class Transformation:
-    """Lets one of the four functions above serve as a decorator too."""
+    """Class that makes the four functions above usable as decorators too."""
 
     __slots__ = ("_apply", "__dict__", "__weakref__")
 
@@ -293,55 +293,54 @@ class Transformation:
 
 
 def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[bool, Any]:
-    """Which of two functions has run, and what it left: ``(True, first)`` or ``(False, second)``.
+    """Return the store of the function that has run: ``(True, first)`` or ``(False, second)``.
 
     Raises:
-      StoreException: if neither or both have.
+      StoreException: if neither or both have run.
     """
-    found = []
+    filled = []
     for is_first, aux in ((True, aux1), (False, aux2)):
         try:
-            found.append((is_first, aux()))
+            filled.append((is_first, aux()))
         except StoreException:
             pass
-    if len(found) != 1:
-        raise StoreException("both stores occupied" if found else "neither store occupied")
-    return found[0]
+    if len(filled) != 1:
+        raise StoreException("both stores occupied" if filled else "neither store occupied")
+    return filled[0]
 
 
 def cache(call: _Fun, *, explain: Callable[..., Any] | None = None) -> _Fun:
-    """Remember what ``call(fun, *args)`` gave for a wrapped function and hashable arguments.
+    """Cache the results of ``call(fun, *args)`` for a wrapped function and hashable arguments.
 
-    A remembered answer fills the function's stores as a call would. Answers are forgotten with the
-    function that they were made for, with ``clear_caches``, and found again only under the same
-    configuration.
+    A cache hit fills the function's stores as a call would. An entry is removed with its function
+    or by ``clear_caches``. The configuration is part of the cache key.
 
     Args:
-      explain: called with ``(fun, is_new, answers, args, result)`` when an answer was not known.
+      explain: called with ``(fun, is_new, answers, args, result)`` on a cache miss.
     """
     from primax_core.extend import state
 
     answers: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
 
-    def remembered(fun: WrappedFun, *args: Any) -> Any:
-        found = answers.get(fun.f)
-        is_new = found is None
-        if found is None:
-            found = answers.setdefault(fun.f, {})
+    def cached(fun: WrappedFun, *args: Any) -> Any:
+        entries = answers.get(fun.f)
+        is_new = entries is None
+        if entries is None:
+            entries = answers.setdefault(fun.f, {})
         key = (fun.transforms, fun.params, fun.in_type, state.key, args)
-        if key in found:
-            out, stores = found[key]
+        if key in entries:
+            out, stores = entries[key]
             fun.populate_stores(stores)
             return out
         out = call(fun, *args)
         if explain is not None:
-            explain(fun, is_new, found, args, out)
-        found[key] = out, fun.stores
+            explain(fun, is_new, entries, args, out)
+        entries[key] = out, fun.stores
         return out
 
     def cache_clear() -> None:
         answers.clear()
 
-    remembered.cache_clear = cache_clear  # type: ignore[attr-defined]
-    remembered.clear_cache = cache_clear  # type: ignore[attr-defined]
-    return update_wrapper(remembered, call)
+    cached.cache_clear = cache_clear  # type: ignore[attr-defined]
+    cached.clear_cache = cache_clear  # type: ignore[attr-defined]
+    return update_wrapper(cached, call)

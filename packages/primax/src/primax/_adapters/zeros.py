@@ -1,6 +1,6 @@
-"""Symbolic values that rules are given, under the reference's names.
+"""Symbolic zeros and linear operands, under the reference's names.
 
-They are the core's own classes, so that rules of either convention meet the same objects:
+They are the core's own classes, so rules of both conventions use the same objects:
 ``type(t) is Zero`` and ``type(x) is UndefinedPrimal`` hold in both.
 """
 
@@ -27,26 +27,26 @@ __all__ = [
 ]
 
 UndefinedPrimal: TypeAlias = Linear
-"""In a transpose rule: an operand that the operation is linear in, with its type in ``aval``."""
+"""Linear operand in a transpose rule, with its type in ``aval``."""
 
 
 def is_undefined_primal(x: Any) -> bool:
-    """Whether a transpose rule's operand is one to give a cotangent for."""
+    """Return True if a transpose rule must return a cotangent for the operand."""
     return is_linear(x)
 
 
 def instantiate_zeros(tangent: Any) -> Any:
-    """An array for a tangent or cotangent that may be ``Zero``."""
+    """Convert a tangent or cotangent that may be ``Zero`` to an array."""
     return instantiate(tangent)
 
 
 def zeros_like_aval(aval: Any) -> Any:
-    """An array of zeros of a type."""
+    """Create an array of zeros of a type."""
     return instantiate(Zero(aval))
 
 
 def _register() -> None:
-    # Without leaves, as code that maps over the operands of its rules expects.
+    # A pytree node without leaves: rules map over their operands with tree functions.
     for cls in (Zero, UndefinedPrimal):
         register_pytree_node(cls, lambda x: ((), x.aval), lambda aval, _, cls=cls: cls(aval))
 

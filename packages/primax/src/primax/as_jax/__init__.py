@@ -1,9 +1,9 @@
-"""Programs and libraries written for JAX, unchanged, on Primax.
+"""Execution of unchanged programs and libraries written for JAX.
 
 ``python -m primax.as_jax program.py arguments`` runs a program, ``python -m primax.as_jax -m
-module`` a module, ``pytest -p primax.as_jax.pytest`` tests, and :func:`install` changes the process
-that calls it: from then on ``import jax`` and what lies below it find Primax. A process that asks
-for none of these is left alone, and so are the processes that it starts.
+module`` a module, and ``pytest -p primax.as_jax.pytest`` tests. :func:`install` changes the current
+process: afterwards ``import jax`` and its submodules import Primax. Other processes are not
+affected, child processes included.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ __all__ = ["VERSION", "install", "uninstall"]
 
 
 def install() -> None:
-    """Let ``import jax`` find Primax in this process, whether or not the real jax is installed.
+    """Make ``import jax`` import Primax in this process, also if the real jax is installed.
 
-    Options in the environment under the reference's names (``JAX_ENABLE_X64``) are taken over,
-    where the same option is not set under Primax's (``PRIMAX_ENABLE_X64``). A second call changes
-    nothing.
+    Environment variables with the reference's names (``JAX_ENABLE_X64``) set the corresponding
+    options unless Primax's own variables (``PRIMAX_ENABLE_X64``) are set. A second call has no
+    effect.
 
     Raises:
-      ImportError: if the real jax is imported already, since modules may hold parts of it.
+      ImportError: if the real jax is already imported, because modules may contain parts of it.
     """
     _finder.install()
-    _type_names.take()
+    _type_names.rename()
     read_options()
 
 
 def uninstall() -> None:
-    """Let ``import jax`` find what it found before.
+    """Undo :func:`install`.
 
-    Modules that have imported names keep them; options stay as they are.
+    Names that modules have imported, and options, remain.
     """
     _finder.uninstall()
-    _type_names.give_back()
+    _type_names.restore()

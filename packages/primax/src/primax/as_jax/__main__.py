@@ -13,7 +13,7 @@ _USAGE = """usage: python -m primax.as_jax program.py [arguments]
        python -m primax.as_jax -m module [arguments]
        python -m primax.as_jax -c code [arguments]
 
-Runs a program written for JAX on Primax: `import jax` finds Primax in this process."""
+Run a program written for JAX on Primax: `import jax` imports Primax in this process."""
 
 
 def _refuse(message: str) -> NoReturn:
@@ -22,9 +22,9 @@ def _refuse(message: str) -> NoReturn:
 
 
 def main(arguments: list[str]) -> None:
-    """Run what the arguments name, as ``python`` would with the same arguments."""
+    """Run the program given by the arguments, as ``python`` would."""
     if not arguments:
-        _refuse("name a program")
+        _refuse("no program given")
     first, rest = arguments[0], arguments[1:]
     if first in ("-h", "--help"):
         print(_USAGE)
@@ -33,7 +33,7 @@ def main(arguments: list[str]) -> None:
         _refuse(f"argument expected for {first}")
     install()
     if first == "-m":
-        if rest[0] == "pytest":  # which may start processes of its own, and gives them its plugins
+        if rest[0] == "pytest":  # pytest may start worker processes, which receive its plugins
             rest[1:1] = ["-p", "primax.as_jax.pytest"]
         sys.argv[:] = rest
         sys.path[0:1] = [os.getcwd()]

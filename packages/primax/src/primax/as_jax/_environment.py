@@ -1,4 +1,4 @@
-"""Options that are set in the environment under the reference's names."""
+"""Options from environment variables with the reference's names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PREFIX = "JAX_"
 
 
 def read_options() -> None:
-    """Set the options that ``JAX_...`` variables name, unless ``PRIMAX_...`` ones do."""
+    """Set the options given by ``JAX_...`` variables unless ``PRIMAX_...`` variables set them."""
     known = {name.upper(): name for name in config.values}
     for variable, text in os.environ.items():
         name = known.get(variable)
@@ -32,7 +32,7 @@ def read_options() -> None:
 
 
 def _parsed(text: str, before: object) -> object:
-    """What the text stands for, where the option holds values like ``before``."""
+    """Parse the text as a value of the same type as ``before``."""
     if before is None and text.strip().lower() in ("", "none"):
         return None
     if type(before) in (int, float):

@@ -1,4 +1,4 @@
-"""What ``import jax...`` finds: the facade's modules."""
+"""Module finder that maps ``jax`` to the facade's modules."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ NAME: Final = "jax"
 
 
 class JaxFinder(AliasFinder):
-    """Finds ``jax.x`` as ``primax.x`` and ``jax._src.x`` as an adapter of this package.
+    """Finder that maps ``jax.x`` to ``primax.x`` and ``jax._src.x`` to an adapter of this package.
 
-    Modules are the facade's own, under a second name; only ``jax`` itself is a module apart. Names
-    that the facade does not know are refused here, so that a real jax beside it is never loaded in
-    parts.
+    The modules are the facade's own, under a second name; only ``jax`` itself is a separate module.
+    Names that the facade does not have are rejected here, so that no part of a real jax is loaded.
     """
 
     def __init__(self) -> None:
@@ -55,24 +54,24 @@ class JaxFinder(AliasFinder):
     def find_distributions(
         context: DistributionFinder.Context | None = None,
     ) -> Iterator[Distribution]:
-        """Answers ``importlib.metadata.version("jax")`` with the version that ``jax`` tells."""
+        """Return a distribution ``jax`` with the version of the module ``jax``."""
         if context is not None and context.name == NAME:
             yield _Metadata()
 
 
 class TopLoader(Loader):
-    """Makes the module ``jax``."""
+    """Loader of the module ``jax``."""
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """A module whose names are the facade's."""
+        """Create a module with the facade's names."""
         return Jax(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing is left to run."""
+        """Do nothing: the module has no code."""
 
 
 class _Metadata(Distribution):
-    """Name and version of what stands in for jax."""
+    """Name and version of the replacement of jax."""
 
     def read_text(self, filename: str) -> str | None:
         if filename != "METADATA":
@@ -80,23 +79,23 @@ class _Metadata(Distribution):
         return f"Metadata-Version: 2.1\nName: {NAME}\nVersion: {VERSION}\n"
 
     def locate_file(self, path: Any) -> Path:
-        """Where a file of the facade lies."""
+        """Return the path of a file of the facade."""
         return Path(__file__).parent.parent / path
 
 
 def install() -> None:
-    """Put the finder before all others; a second call changes nothing.
+    """Insert the finder before all others; a second call has no effect.
 
     Raises:
-      ImportError: if the real jax is imported already.
+      ImportError: if the real jax is already imported.
     """
     if any(isinstance(f, JaxFinder) for f in sys.meta_path):
         return
-    found = sys.modules.get(NAME)
-    if found is not None:
+    real = sys.modules.get(NAME)
+    if real is not None:
         raise ImportError(
-            f"jax is already imported, from {getattr(found, '__file__', None) or found!r}: modules "
-            "that hold it would go on using it. Call primax.as_jax.install() before the first "
+            f"jax is already imported, from {getattr(real, '__file__', None) or real!r}: modules "
+            "that use it keep it. Call primax.as_jax.install() before the first "
             "`import jax`, or run the program with `python -m primax.as_jax program.py` (tests "
             "with `pytest -p primax.as_jax.pytest`)."
         )
@@ -106,7 +105,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Take the finder and the names below ``jax`` away."""
+    """Remove the finder and the modules of ``jax``."""
     sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, JaxFinder)]
     for name in [n for n in sys.modules if n == NAME or n.startswith(NAME + ".")]:
         del sys.modules[name]

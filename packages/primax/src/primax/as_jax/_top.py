@@ -1,4 +1,4 @@
-"""The module ``jax``: the facade's names, with the version of the reference that they follow."""
+"""The module ``jax``: the facade's names, with the version of the reference."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any, Final
 import primax
 
 VERSION: Final = "0.12.0.1"
-"""The reference's version whose names and behaviour the facade has."""
+"""Version of the reference that defines the facade's names and behaviour."""
 
 VERSION_INFO: Final = tuple(map(int, VERSION.split(".")))
 
 OWN_MODULES: Final = ("_src", "lib", "version")
-"""Modules that are only met as parts of ``jax``."""
+"""Modules that are available as attributes of ``jax`` only."""
 
 
 class Jax(ModuleType):
-    """Answers with the facade's names; each is kept here once it was asked for."""
+    """Module with the facade's names, which are cached on first access."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name, primax.__doc__)

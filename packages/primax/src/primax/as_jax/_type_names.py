@@ -1,4 +1,4 @@
-"""The name by which libraries recognise compiled functions."""
+"""The type name by which libraries recognize compiled functions."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _OWN: Final = _COMPILED.__qualname__
 _EXPECTED: Final = "PjitFunction"
 
 
-def take() -> None:
-    """Let the type of compiled functions have the name that ``str(type(f))`` is searched for."""
+def rename() -> None:
+    """Rename the type of compiled functions, because libraries search ``str(type(f))``."""
     _COMPILED.__name__ = _COMPILED.__qualname__ = _EXPECTED
 
 
-def give_back() -> None:
-    """Undo :func:`take`."""
+def restore() -> None:
+    """Undo :func:`rename`."""
     _COMPILED.__name__ = _COMPILED.__qualname__ = _OWN

@@ -1,7 +1,7 @@
-"""A plugin: ``pytest -p primax.as_jax.pytest`` runs tests written for JAX on Primax.
+"""Pytest plugin: ``pytest -p primax.as_jax.pytest`` runs tests written for JAX on Primax.
 
-Plugins given by ``-p`` are registered before test modules, ``conftest.py`` files and installed
-plugins are imported, and so before anything that imports jax.
+Pytest registers plugins given by ``-p`` before it imports test modules, ``conftest.py`` files and
+installed plugins, and therefore before any import of jax.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from . import VERSION, install
 
 
 def pytest_addoption(parser: Any) -> None:
-    """Pytest calls this as soon as the plugin is registered, before it loads others."""
+    """Install Primax as ``jax``; pytest calls this hook before it loads other plugins."""
     install()
 
 
 def pytest_report_header() -> str:
-    """The line that tells readers of the log what ``jax`` is."""
+    """Report the actual implementation of ``jax`` in the log."""
     import primax
 
     return f"jax {VERSION}: Primax {primax.__version__}"

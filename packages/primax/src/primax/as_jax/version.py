@@ -1,4 +1,4 @@
-"""The version of the reference that the facade follows."""
+"""The reference's version."""
 
 from ._top import VERSION as __version__, VERSION_INFO as __version_info__
 

@@ -1,6 +1,6 @@
 """Small libraries of layers and optimizers: the module ``primax_nn.example_libraries``.
 
-Type checkers read this file; an import gives the wheel's module itself.
+This file is for type checkers; an import returns the wheel's module itself.
 """
 
 from primax_nn.example_libraries import *

@@ -1,4 +1,4 @@
-"""What the reference keeps below ``experimental``: modules and functions of the wheels."""
+"""The reference's ``experimental``: modules and functions of the wheels."""
 
 from __future__ import annotations
 

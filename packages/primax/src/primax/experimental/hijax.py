@@ -1,7 +1,7 @@
-"""Operations that are classes, and types of one's own: the reference's ``jax.experimental.hijax``.
+"""Operations and types defined as classes: the reference's ``jax.experimental.hijax``.
 
-An operation is a subclass of :class:`HiPrim`, on arrays. Types are subclasses of :class:`HiType`;
-values of such types are known to ``typeof``, and cannot be operands of programs.
+An operation is a subclass of :class:`HiPrim`, on arrays. A type is a subclass of :class:`HiType`;
+``typeof`` supports its values, but they cannot be operands of jaxprs.
 """
 
 from __future__ import annotations
@@ -33,5 +33,5 @@ from .._adapters.high import (
     vjp_from_lin as vjp_from_lin,
     vmap_rule as vmap_rule,
 )
-from .._adapters.programs import AbstractValue as AbstractValue
+from .._adapters.jaxprs import AbstractValue as AbstractValue
 from .._adapters.zeros import is_undefined_primal as is_undefined_primal

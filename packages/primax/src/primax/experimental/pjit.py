@@ -1,4 +1,4 @@
-"""An earlier name of ``jit``."""
+"""``pjit``, the former name of ``jit``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ def __getattr__(name: str) -> _Any:
     if name == "pjit":
         from primax_core import jit
 
-        from .._deprecations import give
+        from .._deprecations import deprecated
 
-        return give(__name__, name, jit, "primax.jit")
+        return deprecated(__name__, name, jit, "primax.jit")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

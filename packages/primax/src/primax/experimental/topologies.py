@@ -1,4 +1,4 @@
-"""Descriptions of sets of devices: the reference's ``jax.experimental.topologies``."""
+"""Device topologies: the reference's ``jax.experimental.topologies``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from primax_core import Device as Device
 
 
 class TopologyDescription:
-    """A set of devices that programs may be compiled for."""
+    """A set of target devices for compilation."""
 
     def __init__(self, devices: Sequence[Any]) -> None:
         self.devices: list[Any] = list(devices)
@@ -20,26 +20,26 @@ class TopologyDescription:
 
 
 def get_attached_topology(platform: str | None = None) -> TopologyDescription:
-    """The devices of this process, of a platform or of the default one."""
+    """Return the devices of this process, of a platform or the default platform."""
     return TopologyDescription(_core.devices(platform))
 
 
 def get_topology_desc(
     topology_name: str = "", platform: str | None = None, **kwargs: Any
 ) -> TopologyDescription:
-    """The devices of a named topology that need not be attached.
+    """Return the devices of a named topology, which need not be attached.
 
     Args:
-      topology_name: a name of the platform's; ``""`` for what is attached.
+      topology_name: a topology name of the platform; ``""`` for attached devices.
 
     Raises:
       NotImplementedError: for the CPU, and for topologies that are not attached.
     """
     attached = get_attached_topology(platform)
-    found = attached.devices[0].platform
+    available = attached.devices[0].platform
     raise NotImplementedError(
-        f"topology {topology_name!r} not implemented for {platform or found}: programs are "
-        "compiled for devices that are attached; see get_attached_topology"
+        f"topology {topology_name!r} not implemented for {platform or available}: functions are "
+        "compiled for attached devices only; see get_attached_topology"
     )
 
 
@@ -50,7 +50,7 @@ def make_mesh(
     *,
     contiguous_submeshes: bool = False,
 ) -> NoReturn:
-    """A mesh of the topology's devices, which are not part of this version.
+    """Unsupported: create a mesh of the topology's devices.
 
     Raises:
       NotImplementedError: always.

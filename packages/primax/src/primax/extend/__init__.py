@@ -1,8 +1,8 @@
-"""The door of the core (``primax_core.extend``), and beside it the reference's ``jax.extend``.
+"""The core's extension API (``primax_core.extend``) and the reference's ``jax.extend``.
 
-What the door offers is here under the same names. The submodules ``core``, ``backend``,
+The names of the extension API are available here unchanged. The submodules ``core``, ``backend``,
 ``linear_util``, ``mlir``, ``random`` and ``source_info_util`` have the reference's names and
-conventions, as adapters over the door.
+conventions, as adapters over the extension API.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any as _Any
 
 from primax_core.extend import *  # noqa: F403
 
-del mlir  # noqa: F821 - the submodule answers with what the door has under this name too
+del mlir  # noqa: F821 - the submodule of this name includes the names of the extension API
 
 if TYPE_CHECKING:
     from . import backend as backend

@@ -19,18 +19,18 @@ from primax_core.extend import (
 
 
 def backends() -> dict[str, Any]:
-    """The clients of jaxlib by platform, started if need be; the default one is first."""
+    """Return jaxlib's clients by platform, the default first; start them if necessary."""
     return dict(_clients())
 
 
 def get_backend(platform: Any = None) -> Any:
-    """The client of a platform, or of the default one.
+    """Return the client of a platform, or of the default platform.
 
     Args:
-      platform: its name, or a client, which is given back.
+      platform: its name, or a client, which is returned.
 
     Raises:
-      RuntimeError: if there is no such platform, with those that there are.
+      RuntimeError: for an unknown platform; the message lists the known platforms.
     """
     if platform is not None and not isinstance(platform, str):
         return platform
@@ -38,13 +38,13 @@ def get_backend(platform: Any = None) -> Any:
 
 
 def backend_xla_version(platform: Any = None) -> int | None:
-    """The version of XLA that a platform's plugin tells; ``None`` where it tells none."""
-    found: int | None = getattr(get_backend(platform), "xla_version", None)
-    return found
+    """Return the XLA version of a platform's plugin, or ``None`` if it reports none."""
+    version: int | None = getattr(get_backend(platform), "xla_version", None)
+    return version
 
 
 def get_default_device() -> Any:
-    """The device that results are on where nothing says otherwise."""
+    """Return the default device of results."""
     with _set_trace(None):
         (device,) = _as_operand(_np.int32(0)).devices()
     return device
@@ -59,15 +59,15 @@ def get_compile_options(
     detailed_logging: bool = True,
     backend: Any = None,
 ) -> Any:
-    """Options of jaxlib for compiling a module.
+    """Create jaxlib's options for compiling a module.
 
     Args:
-      device_assignment: numbers of the devices, ``int[replicas, partitions]``; ``int[partitions]``
-        for one replica.
-      env_options_overrides: options of XLA by name, with their texts.
-      fdo_profile: a profile that the compiler optimizes for.
-      detailed_logging: has no influence: the compiler logs by its own variables.
-      backend: a client; has no influence.
+      device_assignment: device numbers, ``int[replicas, partitions]``; ``int[partitions]`` for one
+        replica.
+      env_options_overrides: XLA options as strings, by name.
+      fdo_profile: a profile for feedback-directed optimization.
+      detailed_logging: ignored; the compiler's own variables control logging.
+      backend: ignored.
     """
     jaxlib = _import_module("jaxlib._jax")
     options = jaxlib.CompileOptions()
@@ -93,11 +93,11 @@ def get_compile_options(
 
 
 def register_backend_cache(cache: Any, for_what: str) -> None:
-    """Have a cache of one's own emptied by ``clear_caches``.
+    """Register a cache that ``clear_caches`` clears.
 
     Args:
-      cache: has ``cache_clear()``, as what ``functools.lru_cache`` makes.
-      for_what: what it is for, for readers.
+      cache: an object with ``cache_clear()``, such as the result of ``functools.lru_cache``.
+      for_what: a description of the cache.
     """
     if not callable(getattr(cache, "cache_clear", None)):
         raise TypeError(f"the cache for {for_what} has no method cache_clear: {cache!r}")
@@ -105,18 +105,18 @@ def register_backend_cache(cache: Any, for_what: str) -> None:
 
 
 def clear_in_memory_compilation_cache() -> None:
-    """Forget programs and executables; those on disk stay."""
+    """Clear the in-memory caches of jaxprs and executables; the disk cache remains."""
     _clear_caches()
 
 
 def clear_backends(_crash: bool = False) -> NoReturn:
-    """End all clients, which is not possible: arrays and executables hold theirs.
+    """Unsupported: shut down all clients, which arrays and executables reference.
 
     Raises:
       NotImplementedError: always.
     """
     raise NotImplementedError(
-        "clear_backends: clients live as long as the process, since arrays and executables hold "
+        "clear_backends: clients live as long as the process: arrays and executables use "
         "them. Set options such as num_cpu_devices before the first use of a device, or start a "
         "new process; clear_caches() empties the caches."
     )
@@ -132,12 +132,12 @@ def register_backend_factory(
     make_topology: Callable[..., Any] | None = None,
     c_api: Any = None,
 ) -> NoReturn:
-    """Add a platform by a function that makes its client, which is not possible.
+    """Unsupported: register a platform by a function that creates its client.
 
     Raises:
-      NotImplementedError: always; it says how platforms are found.
+      NotImplementedError: always; the message describes PJRT plugins.
     """
     raise NotImplementedError(
-        f"register_backend_factory({name!r}): platforms are found as PJRT plugins. Install the "
+        f"register_backend_factory({name!r}): platforms are PJRT plugins. Install the "
         f"plugin as a package with an entry point of the group 'jax_plugins'."
     )

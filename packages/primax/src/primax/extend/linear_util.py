@@ -1,4 +1,4 @@
-"""Functions with stacks of transformations: the reference's ``jax.extend.linear_util``."""
+"""Functions wrapped in transformations: the reference's ``jax.extend.linear_util``."""
 
 from __future__ import annotations
 

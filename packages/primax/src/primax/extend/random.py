@@ -1,6 +1,6 @@
-"""Implementations of random keys: the reference's ``jax.extend.random``.
+"""Random key implementations: the reference's ``jax.extend.random``.
 
-Needs the NumPy wheel: ``pip install 'primax[numpy]'``.
+Requires the NumPy wheel: ``pip install 'primax[numpy]'``.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ def _implementation(name: str) -> Any:
 
 
 rbg_prng_impl: Final = _implementation("rbg")
-"""Keys whose bits come from XLA's generator; it is fast, and differs between platforms."""
+"""Keys with XLA's generator: fast, but platform-dependent."""
 threefry_prng_impl: Final = _implementation("threefry2x32")
 """The default keys."""
 unsafe_rbg_prng_impl: Final = _implementation("unsafe_rbg")
-"""As ``rbg_prng_impl``, also where keys are split; its streams have been studied less."""
+"""As ``rbg_prng_impl``, also for splitting keys; its streams are less well studied."""
 
 
 def define_prng_impl(
@@ -40,16 +40,16 @@ def define_prng_impl(
     name: str = "<unnamed>",
     tag: str = "?",
 ) -> Any:
-    """A new implementation of keys, for ``random.key(seed, impl=...)``.
+    """Define a key implementation, for ``random.key(seed, impl=...)``.
 
     Args:
-      key_shape: shape of one key's words, of one axis.
-      seed: from an integer scalar to a key, ``uint32[*key_shape]``.
-      split: from a key and a shape to keys, ``uint32[*shape, *key_shape]``.
-      random_bits: from a key, a width of 8, 16, 32 or 64 and a shape to unsigned integers.
-      fold_in: from a key and a ``uint32`` scalar to a key.
-      name: how it is called.
-      tag: what types of keys show, as in ``key<tag>``; one implementation has it.
+      key_shape: shape of one key's words; must have one axis.
+      seed: maps an integer scalar to a key, ``uint32[*key_shape]``.
+      split: maps a key and a shape to keys, ``uint32[*shape, *key_shape]``.
+      random_bits: maps a key, a width of 8, 16, 32 or 64, and a shape to unsigned integers.
+      fold_in: maps a key and a ``uint32`` scalar to a key.
+      name: the name of the implementation.
+      tag: the tag in printed key types, as in ``key<tag>``; must be unique.
 
     Raises:
       NotImplementedError: for keys of several axes.
@@ -73,7 +73,7 @@ def define_prng_impl(
 
 
 def random_seed(seeds: Any, impl: Any) -> Any:
-    """Keys from integers, one for each: an array of keys of the shape of ``seeds``."""
+    """Create an array of keys, one for each integer in ``seeds``."""
     if _ndim(seeds) == 0:
         return _random.key(seeds, impl=impl)
     from .core.primitives import random_seed_p
@@ -87,19 +87,19 @@ def _ndim(x: Any) -> int:
 
 
 def seed_with_impl(impl: Any, seed: Any) -> Any:
-    """A key from an integer."""
+    """Create a key from an integer."""
     return random_seed(seed, impl)
 
 
 def threefry_2x32(keypair: Any, count: Any) -> Any:
-    """The cipher of the default keys: hashes an array of counters with two key words.
+    """Hash an array of counters with a key: the cipher of the default keys.
 
     Args:
-      keypair: two ``uint32`` scalars, or an array of them.
+      keypair: two ``uint32`` scalars, or an array of two.
       count: ``uint32[...]``.
 
     Returns:
-      ``uint32`` words of the shape of ``count``.
+      ``uint32`` words with the shape of ``count``.
     """
     from primax_core import lax
 

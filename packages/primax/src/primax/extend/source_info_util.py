@@ -1,4 +1,4 @@
-"""Places and named scopes of operations: the reference's ``jax.extend.source_info_util``."""
+"""Source locations and named scopes: the reference's ``jax.extend.source_info_util``."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ from .._adapters.naming import (
 
 
 def register_exclusion(path: str) -> None:
-    """Leave the code of a file or folder out of places and of tracebacks, as the library's own."""
+    """Hide the code of a file or folder in source locations and tracebacks."""
     register_internal_path(path)

@@ -1,8 +1,7 @@
-"""The reference's interpreters: tables of rules, and what rules work with.
+"""The reference's interpreters: rule tables and helpers for rules.
 
-``ad`` for derivatives, ``batching`` for ``vmap``, ``mlir`` for lowering, ``partial_eval`` for
-programs. They are adapters over ``primax.extend``, where rules are written in the library's own
-convention.
+``ad`` is for derivatives, ``batching`` for ``vmap``, ``mlir`` for lowering, ``partial_eval`` for
+jaxprs. They are adapters over ``primax.extend``, whose rules use the library's own convention.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How primitives are mapped over batches, in the reference's convention."""
+"""Batching rules of primitives, in the reference's convention."""
 
 from .._adapters.batching import (
     AxisData as AxisData,

@@ -1,7 +1,6 @@
 """Lowering to StableHLO, in the reference's convention.
 
-``ir``, ``hlo`` and the classes ``Value`` and ``Token`` are jaxlib's, which is asked for them when
-they are first used.
+``ir``, ``hlo`` and the classes ``Value`` and ``Token`` are jaxlib's, imported on first use.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ if TYPE_CHECKING:
 DEVICE_TO_DEVICE_TYPE: Final = 1
 SEND_TO_HOST_TYPE: Final = 2
 RECV_FROM_HOST_TYPE: Final = 3
-"""Kinds of channels, as XLA numbers them."""
+"""XLA's numbers of channel kinds."""
 
 LoweringRule: TypeAlias = Callable[..., Sequence[Any]]
 AxisContext: TypeAlias = ShardingContext

@@ -1,4 +1,4 @@
-"""Programs over several devices, in the reference's convention: what there is on one device."""
+"""The parts of the reference's multi-device interface that apply to one device."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def create_compile_options(
     np_dev: Any,
     compiler_options: dict[str, Any] | None,
 ) -> Any:
-    """jaxlib's options for compiling a program for devices.
+    """Create jaxlib's options for compiling a module for devices.
 
     Args:
-      computation: the program, which is not looked at.
+      computation: ignored.
       tuple_args: whether arguments are passed as one tuple.
-      allow_prop_to_inputs, allow_prop_to_outputs: which arguments and results XLA may choose
-        another sharding for.
-      backend: the client, which is not looked at.
+      allow_prop_to_inputs, allow_prop_to_outputs: arguments and results for which XLA may choose
+        another sharding.
+      backend: ignored.
       np_dev: an array of devices.
       compiler_options: XLA's options by name.
     """

@@ -1,4 +1,4 @@
-"""Operations compiled one by one, in the reference's convention."""
+"""Compilation of single operations, in the reference's convention."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     Backend = Any
 
 canonicalize_dtype_handlers: Final[dict[type, Callable[..., Any]]] = CanonicalizeHandlers()
-"""From classes of values to the functions that make them operands: arrays of a valid dtype."""
+"""Conversion functions by operand class: the results are arrays of a canonical dtype."""
 
 
 def __getattr__(name: str) -> Any:

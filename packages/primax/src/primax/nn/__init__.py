@@ -1,6 +1,6 @@
 """Activations, attention, normalization: the module ``primax_nn``.
 
-Type checkers read this file; an import gives the wheel's module itself.
+This file is for type checkers; an import returns the wheel's module itself.
 """
 
 from primax_nn import *

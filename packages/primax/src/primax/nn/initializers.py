@@ -1,6 +1,6 @@
-"""Initial values of parameters: the module ``primax_nn.initializers``.
+"""Weight initializers: the module ``primax_nn.initializers``.
 
-Type checkers read this file; an import gives the wheel's module itself.
+This file is for type checkers; an import returns the wheel's module itself.
 """
 
 from primax_nn.initializers import *

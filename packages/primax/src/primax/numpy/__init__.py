@@ -1,6 +1,6 @@
-"""NumPy's functions on arrays that can be traced: the module ``primax_numpy``.
+"""NumPy functions on traceable arrays: the module ``primax_numpy``.
 
-Type checkers read this file; an import gives the wheel's module itself.
+This file is for type checkers; an import returns the wheel's module itself.
 """
 
 from primax_numpy import *

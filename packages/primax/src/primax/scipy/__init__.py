@@ -1,6 +1,6 @@
-"""SciPy's functions: the module ``primax_scipy``.
+"""SciPy functions: the module ``primax_scipy``.
 
-Type checkers read this file; an import gives the wheel's module itself.
+This file is for type checkers; an import returns the wheel's module itself.
 """
 
 from primax_scipy import *

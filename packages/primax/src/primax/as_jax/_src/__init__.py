@@ -1,4 +1,4 @@
-"""Counterparts of modules that are private to the reference, for libraries that import them."""
+"""Counterparts of the reference's private modules, for libraries that import them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from types import ModuleType
 
 
 def __getattr__(name: str) -> ModuleType:
-    """A module below this one, for libraries that write ``jax._src.core`` without importing it."""
+    """Import a submodule on attribute access, for libraries that do not import it explicitly."""
     module = f"{__name__}.{name}"
     if not name.startswith("__"):
         try:

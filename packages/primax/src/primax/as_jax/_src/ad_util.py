@@ -1,4 +1,4 @@
-"""Symbolic zeros and sums of tangents, under the reference's private name."""
+"""Symbolic zeros and addition of tangents, under the reference's private name."""
 
 from primax._adapters.derivatives import add_jaxvals as add_jaxvals, add_jaxvals_p as add_jaxvals_p
 from primax._adapters.zeros import (

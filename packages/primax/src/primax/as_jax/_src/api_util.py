@@ -1,4 +1,4 @@
-"""Handling of arguments around transformations."""
+"""Utilities for the arguments of transformations."""
 
 from primax.api_util import *
 from primax.api_util import debug_info as debug_info

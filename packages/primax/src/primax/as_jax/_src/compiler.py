@@ -1,4 +1,4 @@
-"""The reference's private ``compiler``: a function that libraries replace to forbid compilation."""
+"""The reference's private ``compiler``: a function that libraries patch to forbid compilation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from primax_core.extend import guarded_compilation as _guarded_compilation
 
 
 def backend_compile_and_load(backend: Any, *args: Any, **kwargs: Any) -> None:
-    """Called with the client before a program is compiled; what replaces it may raise."""
+    """Called with the client before each compilation; a replacement may raise an error."""
 
 
 _own = backend_compile_and_load
@@ -19,7 +19,7 @@ _guard: AbstractContextManager[None] | None = None
 
 
 class _Replaceable(ModuleType):
-    """A module that notices when the function above is replaced."""
+    """Module that detects the replacement of the function above."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)

@@ -1,8 +1,8 @@
-"""Programs, traces, types and evaluation."""
+"""Jaxprs, traces, types and evaluation."""
 
 from typing import Any as _Any
 
-from primax._adapters.programs import Token as Token, abstract_token as _abstract_token
+from primax._adapters.jaxprs import Token as Token, abstract_token as _abstract_token
 from primax._adapters.running import (
     EvalTrace as EvalTrace,
     eval_trace as eval_trace,
@@ -20,7 +20,7 @@ get_aval = typeof
 
 
 def physical_aval(aval: _Any) -> _Any:
-    """The type of the array of numbers that holds an array: keys are held by words."""
+    """Return the type of the underlying array of numbers; random keys are stored as words."""
     physical = getattr(aval.dtype, "physical_aval", None)
     return aval if physical is None else physical(aval)
 

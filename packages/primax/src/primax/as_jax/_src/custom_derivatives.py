@@ -1,3 +1,3 @@
-"""Functions with rules of their own for derivatives."""
+"""Functions with custom derivative rules."""
 
 from primax_core.custom_derivatives import *

@@ -5,5 +5,5 @@ from primax_core import effects_barrier as _effects_barrier
 
 
 def wait_for_tokens() -> None:
-    """Wait for the effects of all programs that were started."""
+    """Wait for the effects of all executions that have started."""
     _effects_barrier()

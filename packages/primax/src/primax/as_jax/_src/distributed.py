@@ -1,10 +1,10 @@
-"""The process in a computation of several; here there is one."""
+"""State of multi-process computations; there is one process."""
 
 from typing import Any as _Any
 
 
 class State:
-    """What is known of the processes of a computation: this one is alone."""
+    """State of the processes of a computation: a single process."""
 
     process_id: int = 0
     num_processes: int = 1

@@ -23,6 +23,6 @@ promote_types = _own.promote_types
 
 
 def supports_inf(dtype: DTypeLike) -> bool:
-    """Whether a dtype of floats has an infinity."""
+    """Return True if a floating-point dtype has an infinity."""
     with _np.errstate(all="ignore"):
         return bool(_np.isinf(_np.asarray(_np.inf).astype(_own.as_dtype(dtype))))

@@ -1,3 +1,3 @@
-"""Effects of programs."""
+"""Effects of jaxprs."""
 
 from primax_core.extend import Effect as Effect

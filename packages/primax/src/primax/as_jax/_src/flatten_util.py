@@ -1,3 +1,3 @@
-"""Pytrees as vectors."""
+"""Conversion of pytrees to vectors."""
 
 from primax_core.flatten_util import ravel_pytree as ravel_pytree

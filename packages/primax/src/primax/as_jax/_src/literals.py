@@ -1,23 +1,23 @@
-"""Classes of literals: here, literals are ordinary values."""
+"""Classes of literals, without instances: literals are ordinary values here."""
 
 import numpy as _np
 
 
 class LiteralArray(_np.ndarray):
-    """Arrays that the reference makes for constants of programs; here there are none."""
+    """The reference's arrays for constants of jaxprs; there are no instances."""
 
 
 class TypedNdArray(_np.ndarray):
-    """Arrays with a weak type that the reference makes for constants; here there are none."""
+    """The reference's weakly typed arrays for constants; there are no instances."""
 
 
 class TypedInt(int):
-    """Integers with a dtype that the reference makes for constants; here there are none."""
+    """The reference's integers with a dtype for constants; there are no instances."""
 
 
 class TypedFloat(float):
-    """Floats with a dtype that the reference makes for constants; here there are none."""
+    """The reference's floats with a dtype for constants; there are no instances."""
 
 
 class TypedComplex(complex):
-    """Complex numbers with a dtype that the reference makes for constants; here there are none."""
+    """The reference's complex numbers with a dtype for constants; there are no instances."""

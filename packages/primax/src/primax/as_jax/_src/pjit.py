@@ -1,4 +1,4 @@
-"""Compiled calls."""
+"""The ``jit`` primitive and compiled calls."""
 
 from primax.extend.core.primitives import jit_p as jit_p
 from primax_core import jit

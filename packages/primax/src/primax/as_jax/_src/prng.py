@@ -1,4 +1,4 @@
-"""Implementations of random keys; needs the NumPy wheel."""
+"""Random key implementations; requires the NumPy wheel."""
 
 from primax.extend.random import (
     rbg_prng_impl as rbg_prng_impl,

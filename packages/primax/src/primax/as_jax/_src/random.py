@@ -1,3 +1,3 @@
-"""Random numbers; needs the NumPy wheel."""
+"""Random numbers; requires the NumPy wheel."""
 
 from primax_numpy.random import *

@@ -1,3 +1,3 @@
-"""Places of arrays."""
+"""Shardings."""
 
 from primax_core.extend import SingleDeviceSharding as SingleDeviceSharding

@@ -1,3 +1,3 @@
-"""Places and named scopes of operations."""
+"""Source locations and named scopes of operations."""
 
 from primax.extend.source_info_util import *

@@ -1,4 +1,4 @@
-"""Frames that tracebacks leave out."""
+"""Traceback filtering."""
 
 from primax._adapters.frames import (
     api_boundary as api_boundary,

@@ -1,4 +1,4 @@
-"""Small functions on sequences."""
+"""Utilities for sequences."""
 
 from primax._adapters.sequences import (
     merge_lists as merge_lists,

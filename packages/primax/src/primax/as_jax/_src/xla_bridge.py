@@ -17,7 +17,7 @@ from primax_core.extend import started_clients as _started_clients
 
 
 class _Started(_Mapping[str, _Any]):
-    """The clients that were started already, by platform; asking for them starts none."""
+    """The clients that are started already, by platform; access starts none."""
 
     def __getitem__(self, platform: str) -> _Any:
         return _started_clients()[platform]
@@ -33,5 +33,5 @@ _backends = _Started()
 
 
 def backends_are_initialized() -> bool:
-    """Whether a client was started."""
+    """Return True if a client is started."""
     return bool(_backends)

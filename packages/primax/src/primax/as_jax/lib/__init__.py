@@ -1,4 +1,4 @@
-"""``jax.lib``: what libraries of earlier years look for here."""
+"""``jax.lib``: names that older libraries import from here."""
 
 from importlib.metadata import version
 

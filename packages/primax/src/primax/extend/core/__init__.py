@@ -1,4 +1,4 @@
-"""Programs, primitives, traces: the reference's ``jax.extend.core``."""
+"""Jaxprs, primitives and traces: the reference's ``jax.extend.core``."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from ..._adapters.calls import create_call_primitive as create_call_primitive
 from ..._adapters.calls import eval_jaxpr_transpose as eval_jaxpr_transpose
 from ..._adapters.calls import register_call_primitive_rules as register_call_primitive_rules
 from ..._adapters.primitives import Primitive as Primitive
-from ..._adapters.programs import AbstractToken as AbstractToken
-from ..._adapters.programs import ClosedJaxpr as ClosedJaxpr
-from ..._adapters.programs import DebugInfo as DebugInfo
-from ..._adapters.programs import Jaxpr as Jaxpr
-from ..._adapters.programs import JaxprEqn as JaxprEqn
-from ..._adapters.programs import Token as Token
-from ..._adapters.programs import check_jaxpr as check_jaxpr
-from ..._adapters.programs import concrete_or_error as concrete_or_error
-from ..._adapters.programs import gensym as gensym
-from ..._adapters.programs import jaxpr_as_fun as jaxpr_as_fun
-from ..._adapters.programs import jaxprs_in_params as jaxprs_in_params
-from ..._adapters.programs import mapped_aval as mapped_aval
-from ..._adapters.programs import new_jaxpr_eqn as new_jaxpr_eqn
-from ..._adapters.programs import no_effects as no_effects
-from ..._adapters.programs import primal_dtype_to_tangent_dtype as primal_dtype_to_tangent_dtype
-from ..._adapters.programs import subjaxprs as subjaxprs
-from ..._adapters.programs import unmapped_aval as unmapped_aval
-from ..._adapters.programs import valid_jaxtype as valid_jaxtype
+from ..._adapters.jaxprs import AbstractToken as AbstractToken
+from ..._adapters.jaxprs import ClosedJaxpr as ClosedJaxpr
+from ..._adapters.jaxprs import DebugInfo as DebugInfo
+from ..._adapters.jaxprs import Jaxpr as Jaxpr
+from ..._adapters.jaxprs import JaxprEqn as JaxprEqn
+from ..._adapters.jaxprs import Token as Token
+from ..._adapters.jaxprs import check_jaxpr as check_jaxpr
+from ..._adapters.jaxprs import concrete_or_error as concrete_or_error
+from ..._adapters.jaxprs import gensym as gensym
+from ..._adapters.jaxprs import jaxpr_as_fun as jaxpr_as_fun
+from ..._adapters.jaxprs import jaxprs_in_params as jaxprs_in_params
+from ..._adapters.jaxprs import mapped_aval as mapped_aval
+from ..._adapters.jaxprs import new_jaxpr_eqn as new_jaxpr_eqn
+from ..._adapters.jaxprs import no_effects as no_effects
+from ..._adapters.jaxprs import primal_dtype_to_tangent_dtype as primal_dtype_to_tangent_dtype
+from ..._adapters.jaxprs import subjaxprs as subjaxprs
+from ..._adapters.jaxprs import unmapped_aval as unmapped_aval
+from ..._adapters.jaxprs import valid_jaxtype as valid_jaxtype
 from ..._adapters.running import TraceTag as TraceTag
 from ..._adapters.running import find_top_trace as find_top_trace
 from ..._adapters.running import get_opaque_trace_state as get_opaque_trace_state
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 Effects: TypeAlias = Set[Effect]
 
 array_types: Final[set[type]] = {_np.ndarray, *(d.type for d in _dtypes.all_dtypes)}
-"""Classes of NumPy's whose values may be operands."""
+"""NumPy classes whose values can be operands."""
 
 
 def __getattr__(name: str) -> _Any:

@@ -1,7 +1,7 @@
 """All primitives by the reference's names: ``jax.extend.core.primitives``.
 
-A primitive is looked up when its name is first used, since some stand on pages of the core that
-are loaded late, or in the NumPy wheel.
+A primitive is looked up on first use of its name, because some belong to lazily loaded modules of
+the core or to the NumPy wheel.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _OF_MODULES: Final = {
     "name_p": "primax_core.ad_checkpoint",
 }
 
-# Primitives that the core or a wheel knows by their own names only: the module that makes them.
+# Primitives without a public name: the modules that create them.
 _BY_NAME: Final = {
     "add_jaxvals_p": ("add_any", "primax_core.ad"),
     "custom_lin_p": ("custom_lin", "primax_core.custom_derivatives"),
@@ -72,7 +72,7 @@ _OWN: Final = ("create_call_primitive", "eval_jaxpr_transpose", "register_call_p
 
 
 def _known(name: str, module: str) -> Primitive:
-    """The primitive called ``name`` of the wheel that ``module`` belongs to."""
+    """Return the primitive ``name`` of the wheel that contains ``module``."""
     from primax_core.extend import known_primitives
 
     _wheel(module, "numpy" if module.startswith("primax_numpy") else None)
@@ -83,7 +83,7 @@ def _known(name: str, module: str) -> Primitive:
     raise AssertionError(f"{package} has no primitive {name!r}")
 
 
-def _found(name: str) -> Primitive:
+def _find(name: str) -> Primitive:
     if name in _BY_NAME:
         return _known(*_BY_NAME[name])
     bare = name.removesuffix("_p")
@@ -102,7 +102,7 @@ def _found(name: str) -> Primitive:
 
 
 def __getattr__(name: str) -> Primitive:
-    prim = globals()[name] = _found(name)
+    prim = globals()[name] = _find(name)
     return prim
 
 

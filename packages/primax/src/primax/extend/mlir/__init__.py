@@ -1,8 +1,7 @@
-"""MLIR: the reference's ``jax.extend.mlir``, and what the core's door has under this name.
+"""MLIR: the reference's ``jax.extend.mlir`` and the extension API's ``mlir``.
 
-``ir``, ``passmanager`` and ``dialects`` are jaxlib's modules, under this name too. Types, constants
-and attributes (``tensor_type``, ``constant``, ``i64s`` ...) are the core's. The other functions
-turn modules into other forms.
+``ir``, ``passmanager`` and ``dialects`` are jaxlib's modules. Types, constants and attributes
+(``tensor_type``, ``constant``, ``i64s`` ...) are the core's. The other functions convert modules.
 """
 
 from __future__ import annotations
@@ -37,11 +36,11 @@ _aliases.install({f"{__name__}.{name}": f"jaxlib.mlir.{name}" for name in _OF_JA
 
 
 def lower_with_sharding_in_types(ctx: _Any, op: _Any, aval: _Any) -> _Any:
-    """The value ``op`` with the sharding that its type shows: itself, since types show none."""
+    """Return ``op`` unchanged: types do not contain shardings in this version."""
     sharding = getattr(aval, "sharding", None)
     if sharding is not None and len(getattr(sharding, "device_set", ())) > 1:
         raise NotImplementedError(
-            f"{aval} has a sharding in its type, which this version cannot write: it computes on "
+            f"{aval} has a sharding in its type, which is not supported: this version computes on "
             "one device at a time"
         )
     return op

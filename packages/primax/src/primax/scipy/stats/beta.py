@@ -1,6 +1,6 @@
 """The beta distribution: the module ``primax_scipy.stats.beta``.
 
-Type checkers read this file; an import gives the wheel's module itself.
+This file is for type checkers; an import returns the wheel's module itself.
 """
 
 from primax_scipy.stats.beta import *

@@ -1,6 +1,6 @@
-"""The normal distribution of vectors: the module ``primax_scipy.stats.multivariate_normal``.
+"""The multivariate normal distribution: ``primax_scipy.stats.multivariate_normal``.
 
-Type checkers read this file; an import gives the wheel's module itself.
+This file is for type checkers; an import returns the wheel's module itself.
 """
 
 from primax_scipy.stats.multivariate_normal import *

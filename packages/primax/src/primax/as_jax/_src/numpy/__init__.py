@@ -1,3 +1,3 @@
-"""The NumPy API; needs the NumPy wheel."""
+"""The NumPy API; requires the NumPy wheel."""
 
 from primax_numpy import *

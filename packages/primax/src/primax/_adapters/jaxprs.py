@@ -1,7 +1,7 @@
-"""Programs in the reference's convention: constructors, evaluation, what is in them.
+"""Jaxprs in the reference's convention: constructors, evaluation, contents.
 
-The core has one class for open and closed programs, as the reference has now. Constructors take
-what the reference's take and make objects of the core; ``isinstance`` holds for those.
+The core has one class for open and closed jaxprs, like current versions of the reference.
+Constructors take the reference's arguments and create core objects, which pass ``isinstance``.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ Atom = Var | Literal
 no_effects: Final[frozenset[Effect]] = frozenset()
 
 
-class _Program(ABCMeta):
-    """The class of programs: programs of the core are its instances."""
+class _JaxprMeta(ABCMeta):
+    """Metaclass of the class of jaxprs: jaxprs of the core are its instances."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> extend.Jaxpr:
-        return _make_program(*args, **kwargs)
+        return _new_jaxpr(*args, **kwargs)
 
 
-class Jaxpr(metaclass=_Program):
-    """A typed program; making one gives a program of the core.
+class Jaxpr(metaclass=_JaxprMeta):
+    """Typed jaxpr; the constructor returns a jaxpr of the core.
 
     ``Jaxpr(constvars, invars, outvars, eqns, effects, debug_info, is_high, consts)``: without
-    ``consts``, the constants' variables are arguments before the others.
-    ``Jaxpr(program, consts)`` gives values to the first variables of a program.
+    ``consts``, the constants' variables become leading arguments.
+    ``Jaxpr(jaxpr, consts)`` binds the first variables of a jaxpr to values.
     """
 
     def __init__(
@@ -56,14 +56,14 @@ class Jaxpr(metaclass=_Program):
         is_high: bool = False,
         consts: Sequence[Any] | None = None,
     ) -> None:
-        raise AssertionError("its metaclass makes programs of the core")
+        raise AssertionError("the metaclass creates the jaxpr")
 
 
 Jaxpr.register(extend.Jaxpr)
 ClosedJaxpr = Jaxpr
 
 
-def _make_program(
+def _new_jaxpr(
     constvars: Any = (),
     invars: Any = None,
     outvars: Sequence[Atom] | None = None,
@@ -80,32 +80,30 @@ def _make_program(
     if jaxpr is not None:
         return with_consts(jaxpr, invars if consts is None else consts)
     if invars is None or outvars is None or eqns is None:
-        raise TypeError(
-            "a Jaxpr needs constvars, invars, outvars and eqns, or a program and consts"
-        )
+        raise TypeError("a Jaxpr needs constvars, invars, outvars and eqns, or a jaxpr and consts")
     if is_high:
-        raise NotImplementedError(
-            "is_high=True: programs of Primax have no operations on types of a higher level"
-        )
+        raise NotImplementedError("is_high=True: Primax has no jaxprs with higher-level types")
     binders = [*constvars, *invars]
     consts = [] if consts is None else consts
-    made = extend.Jaxpr(
+    core_jaxpr = extend.Jaxpr(
         binders[: len(consts)],
         consts,
         binders[len(consts) :],
         outvars,
         eqns,
-        frozenset(effects) or None,  # the equations know theirs
+        frozenset(effects) or None,  # the equations have their own
     )
-    return made if debug_info is None else made.replace(debug_info=core_debug_info(debug_info))
+    if debug_info is None:
+        return core_jaxpr
+    return core_jaxpr.replace(debug_info=core_debug_info(debug_info))
 
 
 def with_consts(jaxpr: extend.Jaxpr, consts: Sequence[Any] | None) -> extend.Jaxpr:
-    """A program whose first variables have values; the others are its arguments."""
+    """Bind the first variables of a jaxpr to values; the others are its arguments."""
     consts = [] if consts is None else list(consts)
     binders = [*jaxpr.constvars, *jaxpr.invars]
     if len(consts) > len(binders):
-        raise TypeError(f"{len(consts)} constants for a program with {len(binders)} variables")
+        raise TypeError(f"{len(consts)} constants for a jaxpr with {len(binders)} variables")
     if len(consts) == len(jaxpr.constvars):
         same = all(a is b for a, b in zip(consts, jaxpr.consts))
         return jaxpr if same else jaxpr.replace(consts=consts)
@@ -114,7 +112,7 @@ def with_consts(jaxpr: extend.Jaxpr, consts: Sequence[Any] | None) -> extend.Jax
     )
 
 
-class _Information(ABCMeta):
+class _DebugInfoMeta(ABCMeta):
     def __call__(
         cls,
         traced_for: str,
@@ -122,11 +120,11 @@ class _Information(ABCMeta):
         arg_names: Sequence[str] | None,
         result_paths: Any = None,
     ) -> extend.DebugInfo:
-        return _made_debug_info(traced_for, func_src_info, arg_names, result_paths)
+        return _new_debug_info(traced_for, func_src_info, arg_names, result_paths)
 
 
-class DebugInfo(metaclass=_Information):
-    """Where a program comes from; making one gives the core's.
+class DebugInfo(metaclass=_DebugInfoMeta):
+    """Debug info of a jaxpr; the constructor returns the core's object.
 
     ``DebugInfo(traced_for, func_src_info, arg_names, result_paths)``, where ``func_src_info`` is
     ``name at file:line``.
@@ -136,10 +134,10 @@ class DebugInfo(metaclass=_Information):
 DebugInfo.register(extend.DebugInfo)
 
 
-def _made_debug_info(
+def _new_debug_info(
     traced_for: str, text: str | None, arg_names: Sequence[str] | None, result_paths: Any
 ) -> extend.DebugInfo:
-    name, file, line = parsed_place(text)
+    name, file, line = parse_location(text)
     names = None if arg_names is None else tuple(arg_names)
     paths = result_paths() if callable(result_paths) else result_paths
     return extend.DebugInfo(
@@ -147,24 +145,24 @@ def _made_debug_info(
     )
 
 
-def parsed_place(text: str | None) -> tuple[str, str | None, int | None]:
-    """Name, file and line of ``name at file:line``."""
+def parse_location(text: str | None) -> tuple[str, str | None, int | None]:
+    """Parse ``name at file:line`` to name, file and line."""
     name, _, place = (text or "<unknown>").partition(" at ")
     file, _, line = place.rpartition(":")
     return name, file or None, int(line) if line.isdigit() else None
 
 
 def core_debug_info(info: Any) -> extend.DebugInfo:
-    """What the core keeps of where a program comes from."""
+    """Convert to the core's debug info."""
     if isinstance(info, extend.DebugInfo):
         return info
-    return _made_debug_info(info.traced_for, info.func_src_info, info.arg_names, info.result_paths)
+    return _new_debug_info(info.traced_for, info.func_src_info, info.arg_names, info.result_paths)
 
 
 # Equations
 
 
-class _Equation(ABCMeta):
+class _EqnMeta(ABCMeta):
     def __call__(
         cls,
         invars: Sequence[Atom],
@@ -178,8 +176,8 @@ class _Equation(ABCMeta):
         return new_jaxpr_eqn(invars, outvars, primitive, params, effs, source_info, ctx)
 
 
-class JaxprEqn(metaclass=_Equation):
-    """One application of a primitive; making one gives an equation of the core."""
+class JaxprEqn(metaclass=_EqnMeta):
+    """Application of a primitive; the constructor returns an equation of the core."""
 
 
 JaxprEqn.register(Eqn)
@@ -194,11 +192,11 @@ def new_jaxpr_eqn(
     source_info: Any = None,
     ctx: Any = None,
 ) -> Eqn:
-    """An equation ``outvars = primitive[params] invars``.
+    """Create an equation ``outvars = primitive[params] invars``.
 
     Args:
-      source_info: where it comes from: of another equation, or ``source_info_util.current()``.
-      ctx: its named scopes, those of another equation; by default those of ``source_info``.
+      source_info: the location, from another equation or ``source_info_util.current()``.
+      ctx: named scopes from another equation; by default those of ``source_info``.
     """
     if isinstance(source_info, SourceInfo):
         if ctx is None:
@@ -209,7 +207,7 @@ def new_jaxpr_eqn(
 
 
 def gensym() -> Callable[[Any], Var]:
-    """A function from a type to a new variable; a variable's identity is its name."""
+    """Return a function that creates variables of a type; variables are compared by identity."""
     return Var
 
 
@@ -219,21 +217,21 @@ def gensym() -> Callable[[Any], Var]:
 def eval_jaxpr(
     jaxpr: extend.Jaxpr, consts: Sequence[Any], *args: Any, propagate_source_info: bool = True
 ) -> list[Any]:
-    """Run a program, equation by equation, under the current trace.
+    """Evaluate a jaxpr, equation by equation, under the current trace.
 
     Args:
-      consts: values of the program's constants (``jaxpr.consts``).
+      consts: values of the jaxpr's constants (``jaxpr.consts``).
       args: arrays, one for each argument.
-      propagate_source_info: has no influence: errors name the places that the equations have.
+      propagate_source_info: ignored; errors always name the locations of the equations.
 
     Raises:
-      ValueError: if the number of values is not that of the program's variables.
+      ValueError: if the number of values does not match the jaxpr's variables.
     """
     binders = [*jaxpr.constvars, *jaxpr.invars]
     values = [*consts, *args]
     if len(values) != len(binders):
         raise ValueError(
-            f"the program takes {len(jaxpr.constvars)} constants and {len(jaxpr.invars)} "
+            f"the jaxpr takes {len(jaxpr.constvars)} constants and {len(jaxpr.invars)} "
             f"arguments, but got {len(consts)} constants and {len(args)} arguments"
         )
     n = len(jaxpr.constvars)
@@ -245,7 +243,7 @@ def eval_jaxpr(
 
 
 def jaxpr_as_fun(closed_jaxpr: extend.Jaxpr, *args: Any) -> Any:
-    """``jaxpr_as_fun(program)`` is a function of arrays to the list of the program's results."""
+    """Return a function of arrays that evaluates the jaxpr and returns the list of its results."""
 
     def run(*values: Any) -> list[Any]:
         return eval_jaxpr(closed_jaxpr, closed_jaxpr.consts, *values)
@@ -255,27 +253,27 @@ def jaxpr_as_fun(closed_jaxpr: extend.Jaxpr, *args: Any) -> Any:
 
 
 def check_jaxpr(jaxpr: extend.Jaxpr) -> None:
-    """Check that a program is well formed and well typed.
+    """Check that a jaxpr is well formed and well typed.
 
     Raises:
-      JaxprTypeError: naming the first equation that is not.
+      JaxprTypeError: names the first invalid equation.
     """
     try:
         extend.check_jaxpr(jaxpr)
     except extend.JaxprCheckError as e:
-        raise errors.JaxprTypeError(f"{e}, in the program\n{jaxpr}") from e
+        raise errors.JaxprTypeError(f"{e}, in the jaxpr\n{jaxpr}") from e
 
 
-# Programs in programs
+# Sub-jaxprs
 
 
 def jaxprs_in_params(params: Mapping[str, Any]) -> Iterator[extend.Jaxpr]:
-    """The programs among an equation's parameters."""
+    """Return the sub-jaxprs among an equation's parameters."""
     return iter(jaxprs_in(dict(params)))
 
 
 def subjaxprs(jaxpr: extend.Jaxpr) -> Iterator[extend.Jaxpr]:
-    """The programs that a program's equations hold, without those inside these."""
+    """Return the sub-jaxprs of a jaxpr's equations, not recursively."""
     for eqn in jaxpr.eqns:
         yield from jaxprs_in(eqn.params)
 
@@ -284,7 +282,7 @@ def subjaxprs(jaxpr: extend.Jaxpr) -> Iterator[extend.Jaxpr]:
 
 
 class AbstractValue(metaclass=ABCMeta):  # noqa: B024 - subclasses are types of any kind
-    """Base of types of values; the core's types are its instances."""
+    """Base class of types of values; the core's types are its instances."""
 
     __slots__ = ()
 
@@ -293,7 +291,7 @@ AbstractValue.register(ShapedArray)
 AbstractValue.register(AbstractRef)
 
 
-class _TokenType(ABCMeta):
+class _AbstractTokenMeta(ABCMeta):
     def __instancecheck__(cls, instance: Any) -> bool:
         return instance is abstract_token()
 
@@ -301,8 +299,8 @@ class _TokenType(ABCMeta):
         return abstract_token()
 
 
-class AbstractToken(metaclass=_TokenType):
-    """The type of a value that only orders effects; making one gives the core's."""
+class AbstractToken(metaclass=_AbstractTokenMeta):
+    """Type of tokens, which order effects; the constructor returns the core's type."""
 
 
 def abstract_token() -> Any:
@@ -310,7 +308,7 @@ def abstract_token() -> Any:
     return typeof(lax.create_token())
 
 
-class _TokenClass(ABCMeta):
+class _TokenMeta(ABCMeta):
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, extend.Array) and instance.aval is abstract_token()
 
@@ -318,16 +316,16 @@ class _TokenClass(ABCMeta):
         return lax.create_token(buf)
 
 
-class Token(metaclass=_TokenClass):
-    """A value that only orders effects; making one gives the core's."""
+class Token(metaclass=_TokenMeta):
+    """Token, which orders effects; the constructor returns the core's object."""
 
 
 def mapped_aval(size: int, axis: int | None, aval: Any) -> Any:
-    """The type of one example of a batch.
+    """Return the type of one example of a batch.
 
     Args:
       size: number of examples.
-      axis: the axis of the batch, or ``None`` for what is no batch.
+      axis: the batch axis, or ``None`` for an unbatched value.
     """
     if axis is None:
         return aval
@@ -339,27 +337,29 @@ def mapped_aval(size: int, axis: int | None, aval: Any) -> Any:
 
 
 def unmapped_aval(size: int, axis: int | None, aval: Any, explicit_mesh_axis: Any = None) -> Any:
-    """The type of a batch of ``size`` examples along ``axis``; ``None`` for no batch.
+    """Return the type of a batch of ``size`` examples along ``axis``; ``None`` for no batch.
 
     Args:
-      explicit_mesh_axis: must be ``None``, since there are no meshes.
+      explicit_mesh_axis: must be ``None``, because meshes are not supported.
     """
     if explicit_mesh_axis is not None:
-        raise NotImplementedError("explicit_mesh_axis: Primax computes on one device, without mesh")
+        raise NotImplementedError(
+            "explicit_mesh_axis: Primax computes on one device, without meshes"
+        )
     if axis is None:
         return aval
     if not isinstance(aval, ShapedArray):
-        raise TypeError(f"there are no batches of values of type {aval}")
+        raise TypeError(f"values of type {aval} cannot be batched")
     return aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]))
 
 
 def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> Any:
-    """The dtype of tangents: the same for inexact dtypes, ``float0`` for the others."""
+    """Return the tangent dtype: the same for inexact dtypes, otherwise ``float0``."""
     return ShapedArray((), primal_dtype).tangent_aval().dtype
 
 
 def valid_jaxtype(x: Any) -> bool:
-    """Whether a value may be an operand: an array, a NumPy array, a number or a tracer."""
+    """Return True if a value can be an operand: an array, NumPy array, number or tracer."""
     try:
         typeof(x)
     except TypeError:
@@ -368,10 +368,11 @@ def valid_jaxtype(x: Any) -> bool:
 
 
 def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str = "") -> Any:
-    """The value behind ``val``, through ``force`` (``int``, ``bool``, ``np.asarray``) if given.
+    """Return the concrete value of ``val``, converted by ``force`` (``int``, ``bool``,
+    ``np.asarray``).
 
     Args:
-      context: said in the error's text: what the value is needed for.
+      context: included in the error message: the purpose of the value.
 
     Raises:
       ConcretizationTypeError: if ``val`` is a tracer.

@@ -1,4 +1,4 @@
-"""Programs in the reference's convention: building, evaluating, partial evaluation."""
+"""Tests of jaxprs in the reference's convention: construction, evaluation, partial evaluation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ X = np.arange(3, dtype=np.float32)
 TWO = np.float32(2)
 
 
-# Interpreters as users write them
+# User-defined interpreters
 
 
 def evaluated(jaxpr, consts, *args):
@@ -67,22 +67,22 @@ cubed.defvjp(lambda x: (lax.mul(lax.mul(x, x), x), x), lambda x, ct: (lax.neg(ct
     ],
     ids=["plain", "jit", "scan", "cond", "custom_jvp", "custom_vjp"],
 )
-def test_the_interpreter_of_the_tutorials_runs(fun):
+def test_tutorial_interpreter(fun):
     jaxpr = primax.make_jaxpr(fun)(X)
-    (found,) = evaluated(jaxpr.jaxpr, jaxpr.consts, X)
-    np.testing.assert_allclose(found, fun(X), rtol=1e-6)
-    (found,) = core.eval_jaxpr(jaxpr.jaxpr, jaxpr.literals, X)
-    np.testing.assert_allclose(found, fun(X), rtol=1e-6)
+    (actual,) = evaluated(jaxpr.jaxpr, jaxpr.consts, X)
+    np.testing.assert_allclose(actual, fun(X), rtol=1e-6)
+    (actual,) = core.eval_jaxpr(jaxpr.jaxpr, jaxpr.literals, X)
+    np.testing.assert_allclose(actual, fun(X), rtol=1e-6)
 
 
 @pytest.mark.parametrize("fun", [squared, cubed])
-def test_rules_of_custom_functions_survive_an_interpreter(fun):
+def test_interpreter_preserves_custom_rules(fun):
     jaxpr = primax.make_jaxpr(fun)(TWO)
-    (slope,) = [primax.grad(lambda x: evaluated(jaxpr, [], x)[0])(TWO)]
-    assert slope == -1
+    (derivative,) = [primax.grad(lambda x: evaluated(jaxpr, [], x)[0])(TWO)]
+    assert derivative == -1
 
 
-def test_subfuns_of_custom_calls_can_be_replaced():
+def test_custom_call_subfuns_are_replaceable():
     (eqn,) = primax.make_jaxpr(squared)(TWO).eqns
     params = eqn.primitive.get_bind_params(eqn.params)
     fun, jvp = params["subfuns"]
@@ -91,7 +91,7 @@ def test_subfuns_of_custom_calls_can_be_replaced():
     assert out == 12
 
 
-# Building
+# Construction
 
 
 def equation(a, b):
@@ -99,7 +99,7 @@ def equation(a, b):
     return xcore.new_jaxpr_eqn([a, literal], [b], lax.mul_p, {}, xcore.no_effects)
 
 
-def test_programs_are_built_and_checked():
+def test_jaxpr_construction_and_check():
     a, b = xcore.gensym()(SCALAR), xcore.Var(SCALAR)
     eqn = equation(a, b)
     jaxpr = xcore.Jaxpr([], [a], [b], [eqn])
@@ -113,7 +113,7 @@ def test_programs_are_built_and_checked():
     assert isinstance(other.outvars[0], xcore.DropVar)
 
 
-def test_consts_are_bound_to_the_first_variables():
+def test_consts_bind_the_first_variables():
     v, w, out = (xcore.Var(VECTOR) for _ in range(3))
     eqn = xcore.new_jaxpr_eqn([v, w], [out], lax.add_p, {}, xcore.no_effects)
     opened = xcore.Jaxpr([v], [w], [out], [eqn])
@@ -128,22 +128,22 @@ def test_consts_are_bound_to_the_first_variables():
         core.eval_jaxpr(closed, [], X)
 
 
-def test_ill_formed_programs_are_refused():
+def test_invalid_jaxprs_raise():
     with pytest.raises(xcore.JaxprTypeError, match="not bound before"):
         xcore.check_jaxpr(xcore.Jaxpr([], [], [xcore.Var(SCALAR)], []))
     with pytest.raises(TypeError, match="needs constvars, invars, outvars and eqns"):
         xcore.Jaxpr([], [])
-    with pytest.raises(TypeError, match="3 constants for a program with 1"):
+    with pytest.raises(TypeError, match="3 constants for a jaxpr with 1"):
         xcore.ClosedJaxpr(primax.make_jaxpr(lax.sin)(TWO), [1, 2, 3])
 
 
-def test_debug_info_names_a_place():
+def test_debug_info_has_a_source_location():
     info = xcore.DebugInfo("jit", "f at some/file.py:12", ("x",), None)
     assert (info.name, info.filename, info.line) == ("f", "some/file.py", 12)
     assert info.func_src_info == "f at some/file.py:12" and isinstance(info, xcore.DebugInfo)
 
 
-def test_held_programs_are_found():
+def test_sub_jaxprs():
     jaxpr = primax.make_jaxpr(lambda x: lax.cond(True, primax.jit(lax.sin), lax.cos, x))(TWO)
     (eqn,) = (e for e in jaxpr.eqns if e.primitive is primitives.cond_p)
     assert len(list(xcore.jaxprs_in_params(eqn.params))) == 2
@@ -153,7 +153,7 @@ def test_held_programs_are_found():
 # Types
 
 
-def test_types():
+def test_types_of_values():
     assert isinstance(SCALAR, core.AbstractValue)
     assert isinstance(primax.typeof(TWO), core.AbstractValue) and not isinstance(
         TWO, core.AbstractValue
@@ -178,7 +178,7 @@ def test_concrete_or_error():
         primax.jit(lambda x: xcore.concrete_or_error(int, x, "for the shape"))(1)
 
 
-def test_earlier_names_are_deprecated():
+def test_former_names_are_deprecated():
     with pytest.warns(DeprecationWarning, match=r"primax\.extend\.core\.Literal"):
         assert core.Literal is xcore.Literal
     with pytest.warns(DeprecationWarning, match=r"primax\.typeof"):
@@ -190,9 +190,9 @@ def test_earlier_names_are_deprecated():
 # Primitives
 
 
-def test_every_primitive_is_found():
-    wanted = [n for n in dir(primitives) if n.endswith("_p") and not n.startswith("random_")]
-    for name in wanted:
+def test_lookup_of_every_primitive():
+    names = [n for n in dir(primitives) if n.endswith("_p") and not n.startswith("random_")]
+    for name in names:
         assert isinstance(getattr(primitives, name), xcore.Primitive), name
     assert primitives.add_jaxvals_p.bind(1.0, 2.0) == 3
     assert primitives.empty2_p.bind(dtype=np.dtype("int8"), memory_space=None).dtype == np.int8
@@ -200,7 +200,7 @@ def test_every_primitive_is_found():
         primitives.nothing_p
 
 
-def test_random_primitives_come_from_the_numpy_wheel():
+def test_random_primitives_need_the_numpy_wheel():
     pytest.importorskip("primax_numpy")
     for name in ("random_bits_p", "random_gamma_p", "random_split_p"):
         assert getattr(primitives, name).name == name[:-2]
@@ -212,7 +212,7 @@ DOUBLE = primax.make_jaxpr(lambda x: [lax.mul(x, TWO)])(TWO)
 
 
 @pytest.mark.parametrize("prim", [called_p, outlined_p, primitives.call_p])
-def test_call_primitives_keep_their_name_under_transformations(prim):
+def test_transformed_calls_keep_the_primitive(prim):
     def call(x):
         return prim.bind(x, call_jaxpr=DOUBLE, kept=1)[0]
 
@@ -229,7 +229,7 @@ def test_call_primitives_keep_their_name_under_transformations(prim):
         assert names(transformed, x) == {prim.name}
 
 
-def test_a_transpose_rule_of_ones_own_puts_cotangents_into_accumulators():
+def test_custom_transpose_rule_fills_accumulators():
     prim = xcore.Primitive("mine")
     prim.multiple_results = True
 
@@ -248,7 +248,7 @@ def wrapped(fun, *args):
     return lu.wrap_init(fun, debug_info=api_util.debug_info("test", fun, args, {}))
 
 
-def test_partly_known_arguments():
+def test_partially_known_arguments():
     def fun(x, y):
         return [lax.sin(x), lax.mul(y, TWO), lax.mul(lax.cos(x), y)]
 
@@ -275,7 +275,7 @@ def test_partial_evaluation_under_a_transformation():
     assert primax.grad(split)(TWO) == -3
 
 
-def test_programs_of_wrapped_functions():
+def test_jaxprs_of_wrapped_functions():
     fun = wrapped(lambda x: [lax.mul(x, X)], X)
     jaxpr, avals, consts = pe.trace_to_jaxpr_dynamic(fun, [VECTOR])
     assert len(jaxpr.invars) == 2 and avals == [VECTOR] and len(consts) == 1
@@ -289,7 +289,7 @@ def program():
     return primax.make_jaxpr(lambda x, y: (lax.sin(x), lax.mul(y, TWO), lax.mul(x, y)))(TWO, TWO)
 
 
-def test_dead_code(program):
+def test_dead_code_elimination(program):
     jaxpr, used = pe.dce_jaxpr(program, [True, False, False])
     assert used == [True, False] and len(jaxpr.eqns) == 1 and len(jaxpr.invars) == 1
     jaxpr, used = pe.dce_jaxpr(program, [True, False, False], instantiate=[False, True])
@@ -297,7 +297,7 @@ def test_dead_code(program):
     assert pe.dce_jaxpr_consts(program, [False] * 3)[1:] == ([], [False, False])
 
 
-def test_programs_are_rearranged(program):
+def test_jaxpr_rearrangement(program):
     assert pe.move_binders_to_back(program, [True, False]).invars == program.invars[::-1]
     assert len(pe.prune_closed_jaxpr_outputs(program, [True, False, True]).outvars) == 2
     closed = primax.make_jaxpr(lambda x: lax.add(x, X))(X)
@@ -305,7 +305,7 @@ def test_programs_are_rearranged(program):
     assert pe.lower_jaxpr(program, program.in_avals) is program
 
 
-def test_programs_are_split(program):
+def test_jaxpr_partial_evaluation(program):
     known, unknown, out_unknowns, residuals = pe.partial_eval_jaxpr_nounits(
         program, [False, True], False
     )
@@ -328,8 +328,8 @@ def test_dead_code_rules_of_calls():
     assert core.eval_jaxpr(less, [], TWO) == [lax.sin(TWO)]
 
 
-def test_rules_without_influence_say_so():
-    with pytest.warns(UserWarning, match="has no influence: partial evaluation"):
+def test_ignored_rules_warn():
+    with pytest.warns(UserWarning, match="has no effect: partial evaluation"):
         pe.custom_partial_eval_rules[called_p] = lambda *args: None
 
 
@@ -354,14 +354,14 @@ def counted(inside, store, *args):
     return inside(*args)
 
 
-def test_transformations_stack():
+def test_stacked_transformations():
     fun = lu.wrap_init(lambda x, y: lax.add(x, y))
     assert scaled(scaled(fun, 3.0), TWO).call_wrapped(1.0, TWO) == [[18]]
     assert hash(scaled(fun, 3.0)) == hash(scaled(fun, 3.0)) and scaled(fun, 3.0) == scaled(fun, 3.0)
     assert lu.wrap_init(lambda x, by: lax.mul(x, by), {"by": 3.0}).call_wrapped(TWO) == 6
 
 
-def test_stores_are_filled_once():
+def test_stores_accept_one_value():
     fun, aux = scaled_with_aux(lu.wrap_init(lambda x: x), 3.0)
     with pytest.raises(lu.StoreException, match="empty"):
         aux()
@@ -374,7 +374,7 @@ def test_stores_are_filled_once():
         lu.merge_linear_aux(other, other)
 
 
-def test_generators_see_errors_of_the_function():
+def test_generator_transformations_receive_exceptions():
     log = []
 
     @lu.transformation
@@ -393,7 +393,7 @@ def test_generators_see_errors_of_the_function():
     assert log == ["left"]
 
 
-def test_answers_for_wrapped_functions_are_remembered():
+def test_cache_of_wrapped_functions():
     runs = []
 
     @lu.cache
@@ -415,7 +415,7 @@ def test_answers_for_wrapped_functions_are_remembered():
 # Arguments
 
 
-def test_functions_of_leaves():
+def test_flattened_functions():
     args = ({"a": TWO}, TWO)
     leaves, tree = primax.tree.flatten((args, {"k": TWO}))
     fun = wrapped(lambda x, y, k: [x["a"], (y, k)], *args)
@@ -424,7 +424,7 @@ def test_functions_of_leaves():
     assert primax.tree.unflatten(out_tree(), outs) == [2, (2, 2)]
 
 
-def test_static_arguments_are_filled_in():
+def test_argnums_partial_restores_static_arguments():
     fun = lu.wrap_init(lambda x, y, z: (x, y, z))
     some, dynamic = api_util.argnums_partial(fun, (0, -1), (1, 2, 3))
     assert dynamic == (1, 3) and some.call_wrapped(5, 6) == (5, 2, 6)
@@ -447,7 +447,7 @@ def test_donation_and_axes():
         api_util.flatten_axes("in_axes", tree, (0, 1, 2))
 
 
-def test_names_of_arguments():
+def test_argument_names():
     def fun(x, *rest, k=1):
         return x
 
@@ -457,7 +457,7 @@ def test_names_of_arguments():
     assert api_util.shaped_abstractify(primax.ShapeDtypeStruct((3,), np.float32)) == VECTOR
 
 
-# Places and scopes
+# Source locations and scopes
 
 
 def test_named_scopes():
@@ -473,7 +473,7 @@ def test_named_scopes():
     assert str(stack) == "x/y(z)" and stack == places.NameStack.of(stack.names())
 
 
-def test_places():
+def test_source_locations():
     info = places.current()
     assert places.summarize(info).startswith(__file__)
     assert places.summarize(places.new_source_info()) == ""

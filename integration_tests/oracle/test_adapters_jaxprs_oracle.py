@@ -1,7 +1,7 @@
-"""Programs, traces and wrapped functions in the reference's convention do what the reference does.
+"""Jaxprs, traces and wrapped functions in the reference's convention match the reference.
 
-Each case takes a library as ``m``, with the modules that such code imports, and returns something
-whose text must be equal.
+Each case takes a library ``m`` with the modules that such code imports. The text of the result must
+be equal.
 """
 
 from __future__ import annotations
@@ -109,9 +109,9 @@ def constants(m):
     eqn = m.x.new_jaxpr_eqn([v, v], [out], m.lax.add_p, {}, m.x.no_effects)
     jaxpr = m.x.Jaxpr([v], [], [out], [eqn])
     closed = m.x.ClosedJaxpr(jaxpr, [X])
-    found = m.core.eval_jaxpr(jaxpr, [X])
+    actual = m.core.eval_jaxpr(jaxpr, [X])
     return [(len(j.constvars), len(j.invars), len(j.consts)) for j in (jaxpr, closed)], _plain(
-        found
+        actual
     )
 
 
@@ -199,7 +199,7 @@ def transformations(m):
         return {"a": x + y}
 
     once, aux = noted(_wrapped(m, fun, 1.0, 2.0), 3.0)
-    found = [scaled(_wrapped(m, fun, 1.0, 2.0), 3.0).call_wrapped(1.0, 2.0)]
+    results = [scaled(_wrapped(m, fun, 1.0, 2.0), 3.0).call_wrapped(1.0, 2.0)]
     for attempt in (
         aux,
         lambda: once.call_wrapped(1.0, 2.0),
@@ -207,11 +207,11 @@ def transformations(m):
         lambda: once.call_wrapped(1.0, 2.0),
     ):
         try:
-            found.append(attempt())
+            results.append(attempt())
         except m.lu.StoreException as e:
-            found.append(str(e))
+            results.append(str(e))
     _, other = counted(_wrapped(m, fun, 1.0, 2.0))
-    return found, m.lu.merge_linear_aux(aux, other), m.lu.merge_linear_aux(other, aux)
+    return results, m.lu.merge_linear_aux(aux, other), m.lu.merge_linear_aux(other, aux)
 
 
 def remembered(m):
@@ -228,11 +228,11 @@ def remembered(m):
         return fun.call_wrapped(*args)
 
     base = _wrapped(m, lambda x, y: x + y, 1.0, 2.0)
-    found = []
+    results = []
     for args in ((1.0, 2.0), (1.0, 2.0), (1.0, 3.0)):
         fun, aux = counted(base)
-        found.append((answer(fun, *args), aux()))
-    return found, len(runs)
+        results.append((answer(fun, *args), aux()))
+    return results, len(runs)
 
 
 def arguments(m):
@@ -277,7 +277,7 @@ def partly_known(m):
     def fun(x, y):
         return [m.lax.sin(x), m.lax.mul(y, ONE), m.lax.mul(m.lax.cos(x), y)]
 
-    found = []
+    results = []
     for instantiate in (False, True):
         pvals = [
             m.pe.PartialVal.known(m.np.float32(0)),
@@ -285,17 +285,17 @@ def partly_known(m):
         ]
         wrapped = _wrapped(m, fun, 1.0, 2.0)
         jaxpr, outs, consts = m.pe.trace_to_jaxpr_nounits(wrapped, pvals, instantiate)
-        found.append(([p.is_known() for p in outs], outs[1].get_aval(), tuple(outs[1])))
-        found.append(_plain(m.core.eval_jaxpr(jaxpr, consts, ONE)))
-    return found
+        results.append(([p.is_known() for p in outs], outs[1].get_aval(), tuple(outs[1])))
+        results.append(_plain(m.core.eval_jaxpr(jaxpr, consts, ONE)))
+    return results
 
 
 def dead_code(m):
-    jaxpr, wanted = _program(m), [True, False, False]
+    jaxpr, used = _program(m), [True, False, False]
     return (
-        [str(p) for p in m.pe.dce_jaxpr(jaxpr, wanted)],
-        [str(p) for p in m.pe.dce_jaxpr(jaxpr, wanted, instantiate=[False, True])],
-        [str(p) for p in m.pe.dce_jaxpr_consts(jaxpr, wanted)],
+        [str(p) for p in m.pe.dce_jaxpr(jaxpr, used)],
+        [str(p) for p in m.pe.dce_jaxpr(jaxpr, used, instantiate=[False, True])],
+        [str(p) for p in m.pe.dce_jaxpr_consts(jaxpr, used)],
         str(m.pe.prune_closed_jaxpr_outputs(jaxpr, [True, False, True])),
         str(m.pe.move_binders_to_back(jaxpr, [True, False])),
     )
@@ -312,10 +312,10 @@ def split(m):
 
 
 def scopes(m):
-    found = []
+    results = []
 
     def note():
-        found.append(str(m.places.current_name_stack()))
+        results.append(str(m.places.current_name_stack()))
 
     with m.jax.named_scope("a"):
         note()
@@ -325,12 +325,12 @@ def scopes(m):
             note()
         with m.places.transform_name_stack("jvp"), m.places.extend_name_stack("c"):
             note()
-            found.append(m.places.current_name_stack())
+            results.append(m.places.current_name_stack())
     with m.places.set_name_stack(m.places.new_name_stack("q")):
         note()
-    found.append(str(m.places.NameStack().extend("x").transform("y").extend("z").transform("w")))
-    found.append(m.places.summarize(m.places.new_source_info()))
-    return found
+    results.append(str(m.places.NameStack().extend("x").transform("y").extend("z").transform("w")))
+    results.append(m.places.summarize(m.places.new_source_info()))
+    return results
 
 
 def keys(m):
@@ -438,7 +438,7 @@ CASES = (
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
-def test_as_in_the_reference(case):
+def test_results(case):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the reference asks for debug info everywhere
         theirs = case(THEIRS)
