@@ -1,4 +1,4 @@
-"""Shares of sums of exponentials, and their logarithms."""
+"""Softmax and log-softmax."""
 
 from __future__ import annotations
 
@@ -23,41 +23,41 @@ def _shifted(x: Any, axes: tuple[int, ...]) -> Any:
 
 
 @partial(custom_jvp, nondiff_argnums=(1,))
-def _shares(x: Any, axes: tuple[int, ...]) -> Any:
+def _softmax_of(x: Any, axes: tuple[int, ...]) -> Any:
     terms = lax.exp(_shifted(x, axes))
     return terms / _summed(terms, axes)
 
 
-@_shares.defjvp
-def _(axes, primals, tangents):
+@_softmax_of.defjvp
+def _softmax_of_jvp(axes, primals, tangents):
     (x,), (t,) = primals, tangents
-    y = _shares(x, axes)
+    y = _softmax_of(x, axes)
     return y, y * (t - _summed(y * t, axes))
 
 
 @partial(custom_jvp, nondiff_argnums=(1,))
-def _log_shares(x: Any, axes: tuple[int, ...]) -> Any:
+def _log_softmax_of(x: Any, axes: tuple[int, ...]) -> Any:
     shifted = _shifted(x, axes)
     return shifted - lax.log(_summed(lax.exp(shifted), axes))
 
 
-@_log_shares.defjvp
-def _(axes, primals, tangents):
+@_log_softmax_of.defjvp
+def _log_softmax_of_jvp(axes, primals, tangents):
     (x,), (t,) = primals, tangents
-    y = _log_shares(x, axes)
+    y = _log_softmax_of(x, axes)
     return y, t - _summed(lax.exp(y) * t, axes)
 
 
 @compiled("axes", name="softmax")
 def _softmax(x, *, axes):
     refuse_bool("softmax", x)
-    return _shares(strong(x), axes)
+    return _softmax_of(strong(x), axes)
 
 
 @compiled("axes", name="log_softmax")
 def _log_softmax(x, *, axes):
     refuse_bool("log_softmax", x)
-    return _log_shares(strong(x), axes)
+    return _log_softmax_of(strong(x), axes)
 
 
 def softmax(x: Any, /, *, axis: Any = None) -> Array:
@@ -65,11 +65,11 @@ def softmax(x: Any, /, *, axis: Any = None) -> Array:
 
     Args:
       x: an array; integers become floats.
-      axis: the axis or axes that are summed over; all by default.
+      axis: the axis or axes to sum over; all by default.
 
     Raises:
       ValueError: if an axis does not exist.
-      TypeError: for booleans, and for what is no array.
+      TypeError: if the argument is boolean, or not an array.
 
     >>> import numpy as np
     >>> softmax(np.array([0.0, 0.0])).tolist()
@@ -79,7 +79,7 @@ def softmax(x: Any, /, *, axis: Any = None) -> Array:
 
 
 def log_softmax(x: Any, /, *, axis: Any = None) -> Array:
-    """Logarithm of :func:`softmax`, accurate where that is small; arguments are the same.
+    """Logarithm of :func:`softmax`, accurate for small probabilities; arguments are the same.
 
     >>> import numpy as np
     >>> log_softmax(np.array([-1000.0, 0.0])).tolist()
@@ -95,9 +95,9 @@ _log_softmaxes: Final = ShortRoads(_log_softmax)
 def _over_axes(roads: ShortRoads, x: Any, axis: Any) -> Array:
     simple = axis is None or type(axis) is int
     if simple:
-        found: Array | None = roads.quick(axis, x)
-        if found is not None:
-            return found
+        fast: Array | None = roads.quick(axis, x)
+        if fast is not None:
+            return fast
     check_arrays(roads.function.__name__, x)
     axes = axes_of(axis, typeof(x).ndim)
     if simple:

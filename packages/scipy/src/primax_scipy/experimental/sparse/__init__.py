@@ -1,4 +1,4 @@
-"""Sparse arrays in coordinates, and functions of them made from functions of arrays."""
+"""Sparse arrays in coordinate format, and sparse versions of array functions."""
 
 from ._base import CuSparseEfficiencyWarning as CuSparseEfficiencyWarning
 from ._base import JAXSparse as JAXSparse
