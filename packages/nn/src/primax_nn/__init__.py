@@ -1,6 +1,6 @@
 """primax-nn: activations, softmax, attention, block-scaled matrix products, initializers.
 
-Modules that few programs need are imported on the first use of one of their names.
+Rarely used modules are imported on the first use of one of their names.
 """
 
 from importlib import import_module as _import_module

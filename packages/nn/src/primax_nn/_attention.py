@@ -14,7 +14,7 @@ from primax_core.extend import ShortRoads, dtypes, typeof
 from primax_numpy.declaring import compiled
 
 # Logit of a masked key, as a fraction of the largest float: finite, so that a query whose keys are
-# # all masked attends to all of them equally and gives no NaN.
+# all masked attends to all of them equally and gives no NaN.
 _HIDDEN: Final = -0.7
 
 _STATIC: Final = ("names", "scale", "causal", "window", "residual")

@@ -1,7 +1,7 @@
 """primax-numpy: NumPy's functions on traceable arrays, and random numbers.
 
-Importing the package also registers the methods and the indexing of arrays. Modules that few
-programs need are imported on the first use of one of their names.
+Importing the package also registers the methods and the indexing of arrays. Rarely used modules
+are imported on the first use of one of their names.
 """
 
 from importlib import import_module as _import_module

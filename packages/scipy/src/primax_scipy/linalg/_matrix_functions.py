@@ -381,11 +381,15 @@ def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float
 
     Args:
       A, B, C: ``number[m, m]``, ``number[n, n]``, ``number[m, n]``.
-      method: ``"schur"`` or ``"eigen"``; both are Bartels and Stewart's (1972) here.
-      tol: of no effect: where ``A`` and ``-B`` share an eigenvalue the result is not finite.
+      method: ``"schur"`` or ``"eigen"``; both use the algorithm of Bartels and Stewart
+        (1972).
+      tol: ignored.
+
+    Returns:
+      ``number[m, n]``; not finite if ``A`` and ``-B`` share an eigenvalue.
 
     Raises:
-      ValueError: for another method, or sizes that do not fit.
+      ValueError: if the method is unknown, or sizes do not match.
     """
     if method not in ("schur", "eigen"):
         raise ValueError(f"method must be 'schur' or 'eigen', got {method!r}")

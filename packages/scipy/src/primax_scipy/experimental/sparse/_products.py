@@ -331,7 +331,7 @@ def _product_of_sparse(lhs: BCOO, rhs: BCOO, dims: Dimensions, dtype: Any) -> BC
     if dtype is not None:
         lhs, rhs = lhs.astype(dtype), rhs.astype(dtype)
     # Shared leading batch axes are mapped over, and the batch axes of lhs that follow them in the
-    # # result. The others become sparse axes, distinguished by their indices.
+    # result. The others become sparse axes, distinguished by their indices.
     nb = len(lb)
     together = tuple(lb) == tuple(rb) == tuple(range(nb)) and nb <= min(lhs.n_batch, rhs.n_batch)
     alone = nb if together else 0
