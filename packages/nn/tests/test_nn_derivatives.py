@@ -126,11 +126,11 @@ def test_tails_are_accurate(name: str) -> None:
     for order, formula in enumerate(SMOOTH[name]):
         with np.errstate(all="ignore"):
             expected = np.asarray(formula(points.astype(np.longdouble)), np.float64)
-        found = np.asarray(vmap(_differentiated(fun, order))(points), np.float64)
+        actual = np.asarray(vmap(_differentiated(fun, order))(points), np.float64)
         seen = abs(expected) > 1e-30
         slack = (0.0, 1e-7, 2e-7)[order]
         limit = 1e-5 if order == 0 else 1e-4
-        np.testing.assert_allclose(found[seen], expected[seen], limit, slack, err_msg=str(order))
+        np.testing.assert_allclose(actual[seen], expected[seen], limit, slack, err_msg=str(order))
 
 
 @pytest.mark.parametrize("name", ["sigmoid", "softplus", "silu", "log_sigmoid"])
@@ -138,9 +138,9 @@ def test_far_derivatives_have_no_absolute_error(name: str) -> None:
     for order, formula in enumerate(SMOOTH[name]):
         for x in (-40.0, 40.0):
             expected = float(formula(np.longdouble(x)))
-            found = float(_differentiated(getattr(nn, name), order)(np.float32(x)))
+            actual = float(_differentiated(getattr(nn, name), order)(np.float32(x)))
             if name != "silu" or order == 2 or x < 0:
-                np.testing.assert_allclose(found, expected, 1e-5)
+                np.testing.assert_allclose(actual, expected, 1e-5)
 
 
 @pytest.mark.parametrize("name", [n for n in ACTIVATIONS if n not in ("tanh",)])
@@ -152,9 +152,9 @@ def test_narrow_and_wide_floats(name: str) -> None:
     exact = formula(x.astype(np.float16).astype(np.float64))
     np.testing.assert_allclose(half, exact, 1e-2, 2e-2)
     with enable_x64(True):
-        found = np.asarray(fun(x))
-        assert found.dtype == np.float64
-        np.testing.assert_allclose(found, formula(x.astype(np.longdouble)).astype(float), 1e-13,
+        actual = np.asarray(fun(x))
+        assert actual.dtype == np.float64
+        np.testing.assert_allclose(actual, formula(x.astype(np.longdouble)).astype(float), 1e-13,
                                    1e-14)  # fmt: skip
         assert np.isfinite(np.asarray(vmap(grad(fun))(np.array([-800.0, 800.0])))).all()
 
