@@ -30,7 +30,7 @@ x = np.ones((3, 4), np.float32)
         (lambda: fft.fftn(x, axes=(0, -2)), ValueError, "repeated axes"),
         (lambda: fft.fftn(x, s=(2,), axes=(0, 1)), ValueError, "different lengths"),
         (lambda: fft.irfftn(x, s=(2, -1)), ValueError, "sizes must be positive"),
-        (lambda: fft.fftfreq(2.5), TypeError, "known integer, got 2.5"),
+        (lambda: fft.fftfreq(2.5), TypeError, "concrete integer, got 2.5"),
         (lambda: fft.rfftfreq(0), ValueError, "n must be positive"),
         (lambda: fft.fftfreq(3, np.ones(2)), ValueError, "d must be a real scalar"),
         (lambda: fft.fftshift(x, axes=3), ValueError, "axis 3 is out of bounds"),

@@ -21,7 +21,7 @@ ids = np.int32([0, 0, 2])
         (lambda: image.resize(x, (5,), "linear"), ValueError, r"\(5,\) vs \(3, 4\)"),
         (lambda: image.resize(x, (5, 2), "soft"), ValueError, 'Unknown resize method "soft": use'),
         (lambda: image.resize([[1.0]], (5, 2), "linear"), TypeError, "resize requires ndarray"),
-        (lambda: image.resize(x[:0], (5, 4), "linear"), ValueError, "cannot make"),
+        (lambda: image.resize(x[:0], (5, 4), "linear"), ValueError, "cannot resize"),
         (
             lambda: image.scale_and_translate(x, (5, 2), (1,), one, one, "linear"),
             ValueError,

@@ -429,7 +429,7 @@ def test_updates_by_start_and_size() -> None:
 @pytest.mark.parametrize(
     "index, error, text",
     [
-        (lambda i: ds(0, i), TypeError, "the size of a slice must be an integer"),
+        (lambda i: ds(0, i), TypeError, "the size of a slice must be a concrete integer"),
         (lambda i: ds(i * 1.0, 2), TypeError, "the start of a slice must be an integer"),
         (lambda i: ds(i, 9), IndexError, "9 elements does not fit an axis of size 4"),
     ],
