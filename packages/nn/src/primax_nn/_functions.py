@@ -15,7 +15,7 @@ def with_float(name: str, x: Any) -> Any:
     return promoted(name, x, 0.0, any_number)[0]
 
 
-def refuse_integers(name: str, x: Any) -> None:
+def check_inexact(name: str, x: Any) -> None:
     """Raise TypeError for integers and booleans."""
     dtype = typeof(x).dtype
     if not dtypes.issubdtype(dtype, np.inexact):

@@ -16,16 +16,16 @@ from primax_core.extend import Array, ShortRoads, dtypes, inexact, promoted, typ
 from primax_numpy.declaring import (
     as_inexact,
     check_arrays,
+    check_not_bool,
     compiled,
     elementwise,
     is_complex,
     one_axis,
-    refuse_bool,
     strong,
 )
 from primax_numpy.exponentials import logistic, logistic_sides
 
-from ._functions import refuse_integers, with_float
+from ._functions import check_inexact, with_float
 
 # The logistic function and softplus
 
@@ -40,7 +40,7 @@ def sigmoid(x: Any) -> Array:
     >>> float(sigmoid(0.0))
     0.5
     """
-    refuse_integers("sigmoid", x)
+    check_inexact("sigmoid", x)
     return lax.logistic(x) if is_complex(x) else logistic(x)
 
 
@@ -77,7 +77,7 @@ def log_sigmoid(x: Any) -> Array:
     >>> float(log_sigmoid(-1000.0))
     -1000.0
     """
-    refuse_bool("log_sigmoid", x)
+    check_not_bool("log_sigmoid", x)
     return -_smooth_positive_part("log_sigmoid", -as_inexact(x))
 
 
@@ -111,7 +111,7 @@ def silu(x: Any) -> Array:
     >>> silu(np.float32([-np.inf, 0.0, 100.0])).tolist()
     [-0.0, 0.0, 100.0]
     """
-    refuse_integers("silu", x)
+    check_inexact("silu", x)
     return x * lax.logistic(x) if is_complex(x) else _silu(x)
 
 
@@ -254,7 +254,7 @@ _gelus: Final = ShortRoads(_gelu)
 
 @compiled("axis", name="glu")
 def _glu(x, *, axis):
-    refuse_integers("glu", x)
+    check_inexact("glu", x)
     half = typeof(x).shape[axis] // 2
     first = lax.slice_in_dim(x, 0, half, axis=axis)
     second = lax.slice_in_dim(x, half, 2 * half, axis=axis)

@@ -14,9 +14,9 @@ from primax_numpy.declaring import (
     as_inexact,
     axes_of,
     check_arrays,
+    check_not_bool,
     compiled,
     is_complex,
-    refuse_bool,
 )
 from primax_numpy.exponentials import check_mask, log_sum
 
@@ -99,7 +99,7 @@ def log1mexp(x: Any) -> Array:
 
 @compiled(name="log1mexp")
 def _log1mexp_of(x):
-    refuse_bool("log1mexp", x)
+    check_not_bool("log1mexp", x)
     x = as_inexact(x)
     if is_complex(x):
         return lax.log(-lax.expm1(-x))

@@ -11,7 +11,14 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import custom_jvp, lax
 from primax_core.extend import Array, ShortRoads, dtypes, typeof
-from primax_numpy.declaring import axes_of, check_arrays, compiled, is_complex, refuse_bool, strong
+from primax_numpy.declaring import (
+    axes_of,
+    check_arrays,
+    check_not_bool,
+    compiled,
+    is_complex,
+    strong,
+)
 from primax_numpy.exponentials import check_mask, greatest
 
 
@@ -66,7 +73,7 @@ def _log_softmax(x, where=None, *, axes):
 
 
 def _normalized(name: str, x: Any, where: Any, axes: Any, fun: Any, fill: float) -> Any:
-    refuse_bool(name, x)
+    check_not_bool(name, x)
     x = strong(x)
     if where is not None:
         where = pnp.broadcast_to(where, typeof(x).shape)

@@ -39,7 +39,7 @@ def relu(x: Any) -> Array:
     return _positive_part(x)
 
 
-def pieces(
+def piecewise(
     x: Any, low: float, high: float, inner: Callable[[Any], Any], below: Any, above: Any
 ) -> Any:
     """A piecewise function: ``below`` up to ``low``, ``above`` from ``high`` on, ``inner`` between.
@@ -63,7 +63,7 @@ def _like(x: Any, value: Any) -> Any:
 def relu6(x: Any) -> Array:
     """Elements clamped to ``[0, 6]``; the derivative is 0 at both ends (Howard et al., 2017)."""
     x = with_float("relu6", x)
-    return pieces(x, 0.0, 6.0, lambda x: x, 0.0, 6.0)
+    return piecewise(x, 0.0, 6.0, lambda x: x, 0.0, 6.0)
 
 
 @elementwise
@@ -74,7 +74,7 @@ def hard_sigmoid(x: Any) -> Array:
     [0.0, 0.5, 0.75]
     """
     x = with_float("hard_sigmoid", x)
-    return pieces(x, -3.0, 3.0, lambda x: (x + 3.0) * (1 / 6), 0.0, 1.0)
+    return piecewise(x, -3.0, 3.0, lambda x: (x + 3.0) * (1 / 6), 0.0, 1.0)
 
 
 @elementwise
@@ -84,7 +84,7 @@ def hard_silu(x: Any) -> Array:
     The derivative is 0 at -3 and 1 at 3.
     """
     x = with_float("hard_silu", x)
-    return pieces(x, -3.0, 3.0, lambda x: x * ((x + 3.0) * (1 / 6)), 0.0, x)
+    return piecewise(x, -3.0, 3.0, lambda x: x * ((x + 3.0) * (1 / 6)), 0.0, x)
 
 
 hard_swish: Final = hard_silu
@@ -113,7 +113,7 @@ def sparse_plus(x: Any) -> Array:
     It is the integral of :func:`sparse_sigmoid`.
     """
     x = with_float("sparse_plus", x)
-    return pieces(x, -1.0, 1.0, lambda x: lax.square(x + 1.0) / 4.0, 0.0, x)
+    return piecewise(x, -1.0, 1.0, lambda x: lax.square(x + 1.0) / 4.0, 0.0, x)
 
 
 @elementwise

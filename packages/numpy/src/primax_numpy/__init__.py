@@ -250,11 +250,11 @@ from ._trigonometry import sinc as sinc
 from ._trigonometry import sinh as sinh
 from ._trigonometry import tan as tan
 from ._trigonometry import tanh as tanh
-from ._turning import flip as flip
-from ._turning import fliplr as fliplr
-from ._turning import flipud as flipud
-from ._turning import roll as roll
-from ._turning import rot90 as rot90
+from ._flips import flip as flip
+from ._flips import fliplr as fliplr
+from ._flips import flipud as flipud
+from ._flips import roll as roll
+from ._flips import rot90 as rot90
 from ._types import ComplexWarning as ComplexWarning
 from ._types import bfloat16 as bfloat16
 from ._types import bool as bool

@@ -13,7 +13,7 @@ from primax_core.extend.dimensions import is_static
 from ._checks import axes_of, check_arrays, dtype_argument
 from ._functions import compiled, trim_none
 from ._promotion import repeated
-from ._reducing import (
+from ._reduction_helpers import (
     count,
     float_of,
     is_complex_dtype,

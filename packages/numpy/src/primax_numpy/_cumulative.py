@@ -13,7 +13,7 @@ from primax_core.extend import Array, dtypes, typeof
 from ._checks import check_arrays, check_out, dtype_argument, one_axis
 from ._functions import compiled
 from ._nan_reductions import without_nan
-from ._reducing import int_sum_dtype, is_inexact
+from ._reduction_helpers import int_sum_dtype, is_inexact
 
 
 def _running(op: Callable[..., Any], fill: int | None, a: Any, axis: int | None, dtype: Any) -> Any:

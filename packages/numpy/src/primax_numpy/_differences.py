@@ -16,7 +16,7 @@ from ._checks import axes_of, check_arrays, one_axis
 from ._creation import asarray
 from ._functions import compiled, trim_none
 from ._promotion import repeated
-from ._reducing import is_complex_dtype, strong, wide_of
+from ._reduction_helpers import is_complex_dtype, strong, wide_of
 from ._statistics import scalar
 
 

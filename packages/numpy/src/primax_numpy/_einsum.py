@@ -52,7 +52,7 @@ def einsum(
     Array([1., 4.], dtype=float32)
     """
     check_out("einsum", out)
-    text, arrays = _taken_apart(subscripts, operands)
+    text, arrays = _parsed_operands(subscripts, operands)
     check_arrays("einsum", *arrays)
     shapes = tuple([typeof(x).shape for x in arrays])
     steps = _steps(text, shapes, _hashable(optimize))
@@ -68,7 +68,7 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> A
     """The contraction order of :func:`einsum`, and its description by opt_einsum."""
     import opt_einsum
 
-    text, arrays = _taken_apart(subscripts, operands)
+    text, arrays = _parsed_operands(subscripts, operands)
     shapes = [typeof(x).shape for x in arrays]
     try:
         return opt_einsum.contract_path(text, *shapes, shapes=True, optimize=optimize)
@@ -85,7 +85,7 @@ def _hashable(optimize: Any) -> Any:
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-def _taken_apart(subscripts: Any, operands: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
+def _parsed_operands(subscripts: Any, operands: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
     """Subscripts as a string, and the operands."""
     if isinstance(subscripts, str):
         text = subscripts.replace(" ", "")
@@ -231,7 +231,7 @@ def _einsum(*operands, steps, precision, preferred, contract):
         else:
             parts = [values.pop(taken[0])]
         sizes = _sizes(inputs, parts)
-        terms = [_own(x, t, output, inputs[1 - k : 2 - k], sizes)
+        terms = [_reduced_operand(x, t, output, inputs[1 - k : 2 - k], sizes)
                  for k, (x, t) in enumerate(zip(parts, inputs))]  # fmt: skip
         if len(terms) == 1:
             values.append(_arranged(*terms[0], output))
@@ -253,7 +253,7 @@ def _sizes(inputs: Sequence[str], parts: Sequence[Any]) -> dict[str, int]:
     return sizes
 
 
-def _own(x, term: str, output: str, others: Sequence[str], sizes) -> tuple[Any, str]:
+def _reduced_operand(x, term: str, output: str, others: Sequence[str], sizes) -> tuple[Any, str]:
     """Reduce one operand: diagonals of repeated labels, and sums over labels that only it has."""
     other = "".join(others)
     # Axes of size 1 broadcast: they are removed if the label is larger in another axis.

@@ -9,7 +9,7 @@ from primax_core import custom_jvp, lax
 from primax_core.extend import Array, typeof
 
 from ._functions import elementwise
-from ._promotion import as_inexact, as_real, is_complex, refuse_complex
+from ._promotion import as_inexact, as_real, check_not_complex, is_complex
 
 
 @elementwise
@@ -83,7 +83,7 @@ def i0(x: Any) -> Array:
     Raises:
       ValueError: if ``x`` is complex.
     """
-    refuse_complex("i0", x)
+    check_not_complex("i0", x)
     return _bessel_0(as_inexact(x))
 
 

@@ -14,10 +14,10 @@ from ._functions import compiled, elementwise
 from ._promotion import (
     as_inexact,
     as_real,
+    check_not_complex,
     common_shape,
     is_complex,
     real_pair,
-    refuse_complex,
     repeated,
 )
 
@@ -36,7 +36,7 @@ def signbit(x: Any, /) -> Array:
     Raises:
       ValueError: if ``x`` is complex.
     """
-    refuse_complex("signbit", x)
+    check_not_complex("signbit", x)
     return sign_bits(as_inexact(x))
 
 
@@ -170,7 +170,7 @@ def spacing(x: Any, /) -> Array:
 
     NaN for infinities and NaN. Complex numbers and floats of 8 bits raise an error.
     """
-    refuse_complex("spacing", x)
+    check_not_complex("spacing", x)
     x = as_inexact(x)
     dtype = typeof(x).dtype
     if dtype.itemsize < 2:

@@ -16,7 +16,7 @@ from ._counting import counts_at
 from ._creation import asarray
 from ._functions import compiled, trim_none
 from ._promotion import repeated
-from ._reducing import float_of, is_complex_dtype, wide_of
+from ._reduction_helpers import float_of, is_complex_dtype, wide_of
 from ._searching import before, bisected
 from ._selecting import check_known, take_rows
 from ._statistics import scalar

@@ -13,7 +13,7 @@ from primax_core.extend import Array, dtypes, inexact, typeof
 from ._checks import check_arrays, one_axis
 from ._creation import asarray
 from ._functions import compiled
-from ._promotion import is_complex, refuse_complex
+from ._promotion import check_not_complex, is_complex
 from ._searching import searchsorted
 
 
@@ -154,7 +154,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: float = 2 * math
     [0, 2, 5, 7]
     """
     check_arrays("unwrap", p)
-    refuse_complex("unwrap", p)
+    check_not_complex("unwrap", p)
     value = asarray(p)
     if not value.ndim:
         raise ValueError("unwrap: p must have at least one axis, got a scalar")

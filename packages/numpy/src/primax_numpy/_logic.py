@@ -16,7 +16,7 @@ from ._arithmetic import operate
 from ._checks import check_arrays, check_out
 from ._creation import asarray
 from ._functions import compiled, elementwise
-from ._promotion import broadcast_together, is_complex, pair, refuse_complex
+from ._promotion import broadcast_together, check_not_complex, is_complex, pair
 
 # Comparisons
 
@@ -112,7 +112,7 @@ def isposinf(x: Any, /, out: None = None) -> Array:
     """True where an element is positive infinity. Complex numbers raise an error."""
     check_arrays("isposinf", x)
     check_out("isposinf", out)
-    refuse_complex("isposinf", x)
+    check_not_complex("isposinf", x)
     return _is_signed_infinity(x, infinity=np.inf)
 
 
@@ -120,7 +120,7 @@ def isneginf(x: Any, /, out: None = None) -> Array:
     """True where an element is negative infinity. Complex numbers raise an error."""
     check_arrays("isneginf", x)
     check_out("isneginf", out)
-    refuse_complex("isneginf", x)
+    check_not_complex("isneginf", x)
     return _is_signed_infinity(x, infinity=-np.inf)
 
 

@@ -13,7 +13,7 @@ from . import _reductions as plain
 from ._checks import axes_of, check_arrays, check_out, dtype_argument
 from ._functions import compiled, trim_none
 from ._promotion import repeated
-from ._reducing import (
+from ._reduction_helpers import (
     check_initial,
     check_where,
     float_of,

@@ -102,7 +102,7 @@ def _padded(x: Array, widths: Widths, mode: Any, kwargs: dict[str, Any]) -> Arra
     odd = _is_odd(options.get("reflect_type", "even"))
     if odd:
         return _reflected_odd(x, widths=widths, skip=mode == "reflect")
-    return _of_own(x, widths=widths, mode=mode)
+    return _from_elements(x, widths=widths, mode=mode)
 
 
 def _plain(width: Any) -> bool:
@@ -329,7 +329,7 @@ def _statistic(kind: str, x, axis: int):
 
 
 @compiled("widths", "mode", name="pad")
-def _of_own(x, *, widths, mode):
+def _from_elements(x, *, widths, mode):
     for axis, (before, after) in enumerate(widths):
         n = typeof(x).shape[axis]
         if not before and not after:

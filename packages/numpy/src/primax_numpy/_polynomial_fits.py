@@ -13,7 +13,7 @@ from primax_core.extend import Array, dtypes, typeof
 from ._checks import check_arrays
 from ._functions import compiled
 from ._promotion import repeated
-from ._reducing import float_of, is_complex_dtype, real_of, squares
+from ._reduction_helpers import float_of, is_complex_dtype, real_of, squares
 from ._statistics import scalar
 
 

@@ -16,7 +16,7 @@ from ._checks import check_arrays
 from ._convolving import convolve
 from ._functions import compiled
 from ._promotion import repeated
-from ._reducing import float_of, is_complex_dtype, strong, wide_of
+from ._reduction_helpers import float_of, is_complex_dtype, strong, wide_of
 from ._statistics import scalar
 
 

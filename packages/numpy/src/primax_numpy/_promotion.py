@@ -34,11 +34,11 @@ def as_real(name: str, x: Any) -> Any:
     Raises:
       TypeError: if the operand is complex.
     """
-    refuse_complex(name, x, TypeError)
+    check_not_complex(name, x, TypeError)
     return as_inexact(x)
 
 
-def refuse_complex(name: str, x: Any, error: type[Exception] = ValueError) -> None:
+def check_not_complex(name: str, x: Any, error: type[Exception] = ValueError) -> None:
     """Raise ``error`` for complex numbers."""
     if is_complex(x):
         raise error(
@@ -60,7 +60,7 @@ def inexact_pair(name: str, x: Any, y: Any) -> tuple[Any, Any]:
 def real_pair(name: str, x: Any, y: Any, error: type[Exception] = TypeError) -> tuple[Any, Any]:
     """Two operands promoted to one floating-point dtype; complex operands raise an error."""
     x, y = pair(name, x, y, inexact)
-    refuse_complex(name, x, error)
+    check_not_complex(name, x, error)
     return x, y
 
 

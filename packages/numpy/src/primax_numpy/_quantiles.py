@@ -15,8 +15,8 @@ from primax_core.extend.dimensions import is_static, is_symbolic_dim
 from ._checks import axes_of, check_arrays
 from ._functions import compiled
 from ._promotion import repeated
-from ._quantile_places import METHODS, at_places, between, known_places, traced_places
-from ._reducing import count, float_of, is_complex_dtype, wide_of
+from ._quantile_methods import METHODS, at_places, between, known_places, traced_places
+from ._reduction_helpers import count, float_of, is_complex_dtype, wide_of
 from ._statistics import scalar
 
 
@@ -115,12 +115,12 @@ def _weighted(a, q, weights, *, axes, dims, dtype, keepdims, percent, skip_nan):
     if percent:
         q = lax.div(q, scalar(100, kind))
     places = (*typeof(x).shape[:-1], typeof(q).size, n)
-    kept_axes = (*range(last), last + 1)
+    operand_axes = (*range(last), last + 1)
     needed = lax.mul(
         lax.broadcast_in_dim(q, places, (last,)),
         lax.broadcast_in_dim(lax.squeeze(total, (last,)), places, tuple(range(last))),
     )
-    every = lax.broadcast_in_dim(sums, places, kept_axes)
+    every = lax.broadcast_in_dim(sums, places, operand_axes)
     positive = lax.gt(every, lax.full_like(every, 0))
     enough = lax.bitwise_and(lax.ge(every, needed), positive)
     i = lax.argmax(enough, last + 1, np.int32)

@@ -290,7 +290,7 @@ def _windows_first(x, plan: Plan, operands, mode, fill_value, wrap: bool):
     for part in plan.parts:
         if part[0] == "window":
             n, size = typeof(x).shape[axis], part[2]
-            start = given_positions(part, operands, n, wrap)
+            start = plan_positions(part, operands, n, wrap)
             if mode == lax.GatherScatterMode.FILL_OR_DROP:
                 places = lax.add(start, lax.iota(typeof(start).dtype, size))
                 x = _filled_rows(x, places, axis, start, fill_value)
@@ -323,7 +323,7 @@ def _positions(x, operands, parts, wrap: bool):
     """The stacked index array of the advanced axes, and the position of its axes in the result."""
     shape = typeof(x).shape
     axes = [i for i, p in enumerate(parts) if p[0] != "all"]
-    arrays = [given_positions(parts[i], operands, shape[i], wrap) for i in axes]
+    arrays = [plan_positions(parts[i], operands, shape[i], wrap) for i in axes]
     joint = broadcast_shapes(*(typeof(a).shape for a in arrays))
     n = len(joint)
     together = [lax.broadcast_in_dim(a, joint, tuple(range(n - typeof(a).ndim, n))) for a in arrays]
@@ -335,7 +335,7 @@ def _positions(x, operands, parts, wrap: bool):
     return axes, index, joint, first
 
 
-def given_positions(part: tuple[Any, ...], operands: Sequence[Any], size: int, wrap: bool) -> Any:
+def plan_positions(part: tuple[Any, ...], operands: Sequence[Any], size: int, wrap: bool) -> Any:
     """Nonnegative positions of a plan part along an axis of a given size."""
     a = np.asarray(part[1], np.int32) if part[0] == "at" else operands[part[1]]
     return counted_from_start(a, size) if wrap else as_position(a)

@@ -12,7 +12,7 @@ from primax_core.extend import Array, ShortRoads, dtypes, typeof
 
 from ._checks import axes_of, check_arrays, check_out, dtype_argument, one_axis
 from ._functions import compiled, trim_none
-from ._reducing import (
+from ._reduction_helpers import (
     check_initial,
     check_where,
     int_sum_dtype,

@@ -14,14 +14,14 @@ from primax_core.extend import Array, dtypes, typeof
 from ._checks import check_arrays, check_out
 from ._creation import asarray
 from ._functions import compiled, elementwise
-from ._promotion import as_inexact, is_complex, is_floating, refuse_complex
+from ._promotion import as_inexact, check_not_complex, is_complex, is_floating
 
 _EVEN: Final = lax.RoundingMethod.TO_NEAREST_EVEN
 
 
 def _rounded(name: str, op: Callable[[Any], Any], x: Any) -> Any:
     """Floats rounded; integers and booleans unchanged."""
-    refuse_complex(name, x, TypeError)
+    check_not_complex(name, x, TypeError)
     return op(x) if is_floating(x) else x
 
 

@@ -12,7 +12,7 @@ from primax_core.extend import Array, any_number, dtypes, promoted, typeof
 from ._checks import check_arrays
 from ._functions import compiled, trim_none
 from ._promotion import repeated
-from ._reducing import is_complex_dtype, is_float
+from ._reduction_helpers import is_complex_dtype, is_float
 
 _METHODS: Final = ("scan", "scan_unrolled", "sort", "compare_all")
 _DIGITIZE: Final = (None, "default", *_METHODS)

@@ -57,7 +57,7 @@ def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = No
     return values
 
 
-def _nothing_like(x: Any, fill_value: Any) -> Any:
+def _default_fill(x: Any, fill_value: Any) -> Any:
     """The padding value of an empty result."""
     return np.zeros((), typeof(x).dtype)[()] if fill_value is None else fill_value
 
@@ -71,7 +71,7 @@ def _padded(values, mask, fill_value, *, size):
     n = typeof(mask).shape[0]
     if not n or not size:
         out = lax.full((size,), np.zeros((), typeof(values).dtype)[()])
-        return filled(out, real, _nothing_like(values, fill_value))
+        return filled(out, real, _default_fill(values, fill_value))
     last = lax.full_like(places, n - 1)
     out = take_rows(values, lax.min(places, last))
     if fill_value is None:
@@ -172,7 +172,7 @@ def setdiff1d(
     check_arrays("setdiff1d", ar1, ar2)
     length = size_of("setdiff1d", size)
     values, mask = _only_first(ar1, ar2, assume_unique=bool(assume_unique))
-    fill = _nothing_like(values, fill_value)
+    fill = _default_fill(values, fill_value)
     return _selected("setdiff1d", values, mask, length, fill)
 
 

@@ -15,7 +15,7 @@ from primax_core.extend.dimensions import decided
 from ._checks import check_arrays, dtype_argument, one_axis
 from ._creation import asarray
 from ._functions import compiled
-from ._reducing import is_complex_dtype
+from ._reduction_helpers import is_complex_dtype
 
 
 def _flat(x: Any) -> Any:

@@ -14,7 +14,7 @@ from primax_core.extend.dimensions import size_as
 from ._checks import axes_of, check_arrays, check_out, dtype_argument
 from ._functions import compiled, trim_none
 from ._promotion import repeated
-from ._reducing import (
+from ._reduction_helpers import (
     check_where,
     count,
     float_of,

@@ -256,7 +256,7 @@ def put_along_axis(
       inplace: must be ``False``: arrays are immutable.
       mode: ``"clip"`` clamps indices out of bounds; otherwise they are dropped.
     """
-    _refuse_in_place("put_along_axis", inplace)
+    _check_inplace("put_along_axis", inplace)
     check_arrays("put_along_axis", arr, indices, values)
     kind = typeof(indices).dtype
     if not dtypes.issubdtype(kind, np.integer):
@@ -266,7 +266,7 @@ def put_along_axis(
     return out if axis is not None else lax.reshape(out, typeof(arr).shape)
 
 
-def _refuse_in_place(name: str, inplace: Any) -> None:
+def _check_inplace(name: str, inplace: Any) -> None:
     if inplace:
         raise ValueError(
             f"{name}: arrays are immutable: pass inplace=False and use the array it returns"
@@ -296,7 +296,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
         indices count from the end.
       inplace: must be ``False``: arrays are immutable.
     """
-    _refuse_in_place("put", inplace)
+    _check_inplace("put", inplace)
     check_arrays("put", a, ind, v)
     if mode == "raise":
         raise NotImplementedError(
@@ -340,7 +340,7 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
       vals: values, repeated cyclically as necessary.
       inplace: must be ``False``: arrays are immutable.
     """
-    _refuse_in_place("place", inplace)
+    _check_inplace("place", inplace)
     check_arrays("place", arr, mask, vals)
     if typeof(arr).size != typeof(mask).size:
         raise ValueError(

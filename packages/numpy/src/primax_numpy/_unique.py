@@ -11,7 +11,7 @@ from primax_core.extend import Array, dtypes, typeof
 
 from ._checks import check_arrays, one_axis
 from ._functions import compiled
-from ._reducing import is_inexact
+from ._reduction_helpers import is_inexact
 from ._selecting import (
     chosen,
     filled,

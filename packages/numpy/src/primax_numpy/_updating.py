@@ -15,7 +15,7 @@ from primax_core.extend.dimensions import broadcast_shapes, is_static, size_as, 
 from ._creation import asarray
 from ._functions import compiled
 from ._index_plans import Plan, plan_of
-from ._reading import fill_number, given_positions, mode_of, planned
+from ._reading import fill_number, mode_of, plan_positions, planned
 from ._windows import changed, window_of
 
 
@@ -123,16 +123,16 @@ class Updates:
         zero = np.zeros((), self._array.dtype)
         return _changed_by(self._array, zero, operands, plan, func, **static)
 
-    def _update(self, values: Any, how: str, hints: dict[str, Any]) -> Array:
-        static = _hints_of(how, hints)
+    def _update(self, values: Any, operation: str, hints: dict[str, Any]) -> Array:
+        static = _hints_of(operation, hints)
         array = self._array
         values = _operand_of(values, array.dtype)
         plan, operands = plan_of(self._index, array.shape)
         _warn_of_loss(array.aval, values)
-        return _put(array, values, *operands, plan=plan, how=how, **static)
+        return _put(array, values, *operands, plan=plan, operation=operation, **static)
 
 
-def _hints_of(how: str, hints: dict[str, Any]) -> dict[str, Any]:
+def _hints_of(operation: str, hints: dict[str, Any]) -> dict[str, Any]:
     """The keyword arguments of an update as static parameters.
 
     Raises:
@@ -150,7 +150,7 @@ def _hints_of(how: str, hints: dict[str, Any]) -> dict[str, Any]:
     }
     remaining.pop("out_sharding", None)
     for name in remaining:
-        raise TypeError(f"x.at[...].{how}() got an unexpected keyword argument {name!r}")
+        raise TypeError(f"x.at[...].{operation}() got an unexpected keyword argument {name!r}")
     return static
 
 
@@ -191,26 +191,26 @@ _SCATTERS: Final[dict[str, Callable[..., Any]]] = {
 }
 
 
-@compiled("plan", "how", "mode", "sorted_", "unique", "wrap", name="setitem")
-def _put(x, values, *operands, plan: Plan, how, mode, sorted_, unique, wrap):
+@compiled("plan", "operation", "mode", "sorted_", "unique", "wrap", name="setitem")
+def _put(x, values, *operands, plan: Plan, operation, mode, sorted_, unique, wrap):
     own, values_aval = typeof(x), typeof(values)
     result = own.dtype
-    if how == "divide":
+    if operation == "divide":
         result, _ = inexact(own.dtype, own.weak_type)
     pair = ((own.dtype, own.weak_type), (values_aval.dtype, values_aval.weak_type))
     # An assignment involves no arithmetic, so that the array is not promoted.
-    dtype, weak = (own.dtype, False) if how == "set" else dtypes.lattice_result(pair)
-    if how == "divide":
+    dtype, weak = (own.dtype, False) if operation == "set" else dtypes.lattice_result(pair)
+    if operation == "divide":
         dtype, weak = inexact(dtype, weak)
     values = cast(values, values_aval, dtype, weak)
     out = _changed_by(
-        cast(x, own, dtype, weak and own.weak_type), values, operands, plan, how, mode=mode,
+        cast(x, own, dtype, weak and own.weak_type), values, operands, plan, operation, mode=mode,
         sorted_=sorted_, unique=unique, wrap=wrap,
     )  # fmt: skip
     return cast(out, typeof(out), result, own.weak_type)
 
 
-def _changed_by(x, values, operands, plan: Plan, how, *, mode, sorted_, unique, wrap):
+def _changed_by(x, values, operands, plan: Plan, operation, *, mode, sorted_, unique, wrap):
     """The updated array: windows by dynamic slices, others by a scatter."""
     shape = typeof(x).shape
     layout = _layout_of(plan, operands, shape)
@@ -221,16 +221,16 @@ def _changed_by(x, values, operands, plan: Plan, how, *, mode, sorted_, unique, 
     extended = isinstance(typeof(x).dtype, dtypes.ExtendedDType)
     # Strided windows need padding values, which extended dtypes (keys) do not have.
     if window is not None and not (extended and any(k != 1 for k in window.steps)):
-        change = _of_scalars(how) if callable(how) else _CHANGES[how]
+        change = _of_scalars(operation) if callable(operation) else _CHANGES[operation]
         guarded = mode is None or mode == lax.GatherScatterMode.FILL_OR_DROP
         return changed(x, values, window, change, guarded)
     places = _places_of(layout, operands, shape, wrap)
     hints = {"mode": mode, "sorted_": sorted_, "unique": unique}
-    if how in ("divide", "power"):
+    if operation in ("divide", "power"):
         ones = lax.full_like(x, 1)
         factors = _scattered(ones, values, layout, places, "multiply", **hints)
-        return x / factors if how == "divide" else x**factors
-    return _scattered(x, values, layout, places, how, **hints)
+        return x / factors if operation == "divide" else x**factors
+    return _scattered(x, values, layout, places, operation, **hints)
 
 
 def _of_scalars(func: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
@@ -342,13 +342,13 @@ def _layout_of(plan: Plan, operands: Sequence[Any], shape: tuple[int, ...]) -> _
 
 def _places_of(layout: _Layout, operands: Sequence[Any], shape: tuple[int, ...], wrap: bool):
     """The positions of the axes indexed by arrays, and of those indexed by slices."""
-    positions = [given_positions(p, operands, shape[axis], wrap) for axis, p in layout.indexed]
+    positions = [plan_positions(p, operands, shape[axis], wrap) for axis, p in layout.indexed]
     ranges = []
     for axis, p in layout.ranges:
         if p[0] == "slice":
             ranges.append(_evenly_spaced(*p[1:]))
             continue
-        start = given_positions(p, operands, shape[axis], wrap)
+        start = plan_positions(p, operands, shape[axis], wrap)
         places = lax.add(start, lax.iota(typeof(start).dtype, p[2]))
         # A window that is partly out of bounds is dropped completely.
         last = lax.full_like(start, shape[axis] - p[2])
@@ -366,7 +366,7 @@ def _evenly_spaced(start: Any, stop: Any, step: int) -> Any:
     return lax.add(lax.mul(places, np.int32(step)), size_as(start, np.int32))
 
 
-def _scattered(x, values, layout: _Layout, places, how, *, mode, sorted_, unique):
+def _scattered(x, values, layout: _Layout, places, operation, *, mode, sorted_, unique):
     """One scatter: every indexed axis is a scatter axis; whole axes are windows."""
     indexed, ranges, joint, _, order = layout
     values = lax.squeeze(values, tuple(i for i, kind in enumerate(order) if kind == "new"))
@@ -388,15 +388,15 @@ def _scattered(x, values, layout: _Layout, places, how, *, mode, sorted_, unique
         "unique_indices": unique,
         "mode": mode or lax.GatherScatterMode.FILL_OR_DROP,
     }
-    if callable(how):
+    if callable(operation):
         dtype = typeof(x).dtype
 
         def func(v):
-            return lax.convert_element_type(how(v), dtype)
+            return lax.convert_element_type(operation(v), dtype)
 
         update_shape = typeof(values).shape
         return lax.scatter_apply(x, index, func, numbers, update_shape=update_shape, **hints)
-    return _SCATTERS[how](x, index, values, numbers, **hints)
+    return _SCATTERS[operation](x, index, values, numbers, **hints)
 
 
 def _index_array(places, joint: tuple[int, ...]):

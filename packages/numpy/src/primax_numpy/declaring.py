@@ -35,7 +35,7 @@ def strong(x: Any) -> Any:
     return cast(x, aval, aval.dtype, False) if aval.weak_type else x
 
 
-def refuse_bool(name: str, x: Any) -> None:
+def check_not_bool(name: str, x: Any) -> None:
     """Raise TypeError for booleans."""
     if typeof(x).dtype == np.bool_:
         raise TypeError(f"{name} does not accept dtype bool: convert with x.astype(float).")

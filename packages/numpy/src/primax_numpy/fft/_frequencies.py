@@ -11,8 +11,8 @@ from primax_core import device_put, lax
 from primax_core.extend import Array, dtypes, typeof
 
 from .._checks import axes_of, check_arrays, dtype_argument
+from .._flips import roll_known
 from .._functions import compiled
-from .._turning import roll_known
 
 
 def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:

@@ -13,7 +13,7 @@ from primax_core.extend.dimensions import broadcast_shapes
 from .. import _promotion
 from .._checks import check_arrays
 from .._promotion import is_complex, repeated
-from .._reducing import strong
+from .._reduction_helpers import strong
 from .._triangles import diagonal_of
 
 

@@ -11,7 +11,7 @@ from primax_core.extend import Array, dtypes, inexact, typeof
 
 from .._checks import axes_of, check_arrays
 from .._functions import compiled
-from .._reducing import squares
+from .._reduction_helpers import squares
 from ._decompositions import eigvalsh, svdvals
 from ._matrices import as_inexact, check_square, checked_matrices
 from ._solving import inv

@@ -15,7 +15,7 @@ from primax_core.extend import Array, dtypes, inexact, promoted, typeof
 from .._checks import check_arrays, one_axis
 from .._functions import checked, compiled
 from .._promotion import is_complex
-from .._reducing import squares
+from .._reduction_helpers import squares
 from .._triangles import diagonal_of
 from ._matrices import (
     adjoint,

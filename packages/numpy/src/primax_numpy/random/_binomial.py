@@ -18,7 +18,7 @@ from ._poisson import any_of
 
 
 def _uniform(key: Any, like: Any) -> Any:
-    return draws.uniform_apart(key, like.shape, like.dtype)
+    return draws.uniform_materialized(key, like.shape, like.dtype)
 
 
 def _by_waiting(key: Any, n: Any, q: Any) -> Any:

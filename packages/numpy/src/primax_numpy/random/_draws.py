@@ -159,7 +159,7 @@ def uniform(key: Any, shape: tuple[int, ...], dtype: Any, low: Any = 0, high: An
     return uniform_of(random_words(key, drawn_width(dtype), shape), dtype, low, high)
 
 
-def uniform_apart(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def uniform_materialized(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """Uniform samples in ``[0, 1)`` behind an optimization barrier, for results with several uses:
     XLA would recompute the bits for each use."""
     words = random_words(key, drawn_width(dtype), shape)

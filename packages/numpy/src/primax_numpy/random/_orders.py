@@ -204,7 +204,7 @@ def choice(
         size = n
     count = math.prod(sample_shape)
     if count == 0:
-        return _nothing_chosen(a, n, axis, sample_shape)
+        return _empty_choice(a, n, axis, sample_shape)
     if size <= 0:
         raise ValueError("choice: a must be greater than 0 unless no samples are taken")
     if not replace and count > size:
@@ -224,7 +224,7 @@ def choice(
     return out
 
 
-def _nothing_chosen(a: Any, n: int | None, axis: int, shape: tuple[int, ...]) -> Array:
+def _empty_choice(a: Any, n: int | None, axis: int, shape: tuple[int, ...]) -> Array:
     if n is not None:
         return lax.full(shape, 0, dtypes.default_int())
     aval = typeof(a)

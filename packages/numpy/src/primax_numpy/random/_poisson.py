@@ -83,7 +83,7 @@ def _by_products(key: Any, lam: Any, limit: Any, dtype: Any) -> Any:
         key, sub = children(key, 2)
         going = lax.gt(total, lax.neg(lam))
         count = lax.select(going, count + np.ones((), dtype), count)
-        total = lax.add(total, lax.log(draws.uniform_apart(sub, lam.shape, _F32)))
+        total = lax.add(total, lax.log(draws.uniform_materialized(sub, lam.shape, _F32)))
         return lax.add(step, np.ones((), step.dtype)), count, total, key
 
     zeros = lax.full_like(lam, 0, dtype)
@@ -108,8 +108,8 @@ def _by_rejection(key: Any, lam: Any, limit: Any, dtype: Any) -> Any:
     def more(state: Any) -> Any:
         step, sample, accepted, key = state
         key, first, second = children(key, 3)
-        u = draws.uniform_apart(first, lam.shape, _F32) - 0.5
-        v = draws.uniform_apart(second, lam.shape, _F32)
+        u = draws.uniform_materialized(first, lam.shape, _F32) - 0.5
+        v = draws.uniform_materialized(second, lam.shape, _F32)
         us = 0.5 - lax.abs(u)
         k = lax.floor((2 * a / us + b) * u + lam + 0.43)
         s = lax.log(v * inverse_alpha / (a / (us * us) + b))

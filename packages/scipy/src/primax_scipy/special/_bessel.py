@@ -32,7 +32,7 @@ def i1e(x: Any) -> Array:
     return lax.bessel_i1e(as_inexact(x))
 
 
-def _refuse_complex(name: str, x: Any) -> None:
+def _check_not_complex(name: str, x: Any) -> None:
     if is_complex(x):
         raise ValueError(
             f"Unsupported input type to {name}: {typeof(x).dtype}; only real dtypes are supported"
@@ -72,7 +72,7 @@ def i0(x: Any) -> Array:
     >>> float(i0(0.0))
     1.0
     """
-    _refuse_complex("i0", x)
+    _check_not_complex("i0", x)
     return _i0(as_inexact(x))
 
 
@@ -83,7 +83,7 @@ def i1(x: Any) -> Array:
     Raises:
       ValueError: if the argument is complex.
     """
-    _refuse_complex("i1", x)
+    _check_not_complex("i1", x)
     return _i1(as_inexact(x))
 
 

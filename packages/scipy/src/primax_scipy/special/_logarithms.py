@@ -7,7 +7,14 @@ from typing import Any, Final
 
 from primax_core import custom_jvp, lax
 from primax_core.extend import Array, ShortRoads, typeof
-from primax_numpy.declaring import axes_of, check_arrays, compiled, is_complex, refuse_bool, strong
+from primax_numpy.declaring import (
+    axes_of,
+    check_arrays,
+    check_not_bool,
+    compiled,
+    is_complex,
+    strong,
+)
 from primax_numpy.exponentials import greatest
 
 
@@ -50,13 +57,13 @@ def _log_softmax_of_jvp(axes, primals, tangents):
 
 @compiled("axes", name="softmax")
 def _softmax(x, *, axes):
-    refuse_bool("softmax", x)
+    check_not_bool("softmax", x)
     return _softmax_of(strong(x), axes)
 
 
 @compiled("axes", name="log_softmax")
 def _log_softmax(x, *, axes):
-    refuse_bool("log_softmax", x)
+    check_not_bool("log_softmax", x)
     return _log_softmax_of(strong(x), axes)
 
 

@@ -358,11 +358,13 @@ def _dot_sparse(
     (lc, rc), (lb, rb) = dims
     n, n2 = typeof(indices).ndim - 2, typeof(indices2).ndim - 2
     lhs, rhs = shapes[0][n:], shapes[1][n2:]
-    told = [(a, b) for a, b in zip(lb, rb) if b >= n2]  # batch axes that are not mapped over
-    met = [(a - n, b - n2) for a, b in [*told, *zip(lc, rc)]]
+    sparse_batch = [
+        (a, b) for a, b in zip(lb, rb) if b >= n2
+    ]  # batch axes that are not mapped over
+    met = [(a - n, b - n2) for a, b in [*sparse_batch, *zip(lc, rc)]]
     free = [d - n for d in range(n, len(shapes[0])) if d not in (*lc, *lb)]
     free2 = [d - n2 for d in range(n2, len(shapes[1])) if d not in (*rc, *rb)]
-    outer = [*(a - n for a, _ in told), *free]
+    outer = [*(a - n for a, _ in sparse_batch), *free]
     limits = (*(lhs[k] for k in outer), *(rhs[k] for k in free2))
 
     def one(data: Any, indices: Any, data2: Any, indices2: Any) -> tuple[Any, Any]:
