@@ -254,11 +254,6 @@ _CHANGES: Final[dict[str, Callable[..., Any] | None]] = {
 }
 
 
-def _shape_of(plan: Plan, operands: Sequence[Any], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of the positions."""
-    return _layout_of(plan, operands, shape, False).result
-
-
 def _fitted(values, shape: tuple[int, ...]):
     """Values broadcast to the shape of the positions.
 
