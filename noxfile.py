@@ -285,11 +285,12 @@ def typecheck(session: nox.Session) -> None:
 
 @nox.session(reuse_venv=True)
 def lint(session: nox.Session) -> None:
-    """Check style and formatting with ruff."""
+    """Check style, formatting and words."""
     session.install("ruff>=0.12")
     session.run("ruff", "check", *session.posargs)
     session.run("ruff", "format", "--check")
     session.run("python", "tools/release.py")
+    session.run("python", "tools/words.py")
 
 
 @nox.session(python=False)

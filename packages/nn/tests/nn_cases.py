@@ -1,8 +1,8 @@
-"""A call of a function that every check tries, one line for each.
+"""Test cases: calls of functions, one line for each.
 
-A case names types, not values: the checks draw the values, in float64 where they compare
-derivatives with differences. The wheel's own tests compare with the formula, which is given
-operands in NumPy's widest float; the integration tests compare the same cases with the reference.
+A case specifies types, not values: the checks draw the values, in float64 for finite differences.
+  The tests of the wheel compare with the formula, evaluated in NumPy's widest float; the
+  integration tests compare the same cases with the reference.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class Case:
 
     Attributes:
       name: the function.
-      args: :class:`Operand` s, or values that are passed as they are.
-      formula: what it computes, ``(*args)`` in NumPy.
-      order: how often the function is differentiated.
+      args: :class:`Operand` s, or values that are passed unchanged.
+      formula: the NumPy implementation, ``(*args)``.
+      order: the highest order of tested derivatives.
       batched: whether ``vmap`` applies.
       tolerance: the relative error allowed, instead of the one for the dtype.
-      differs: why the reference's result is another.
-      gradient_differs: why its derivative is another.
+      differs: the reason if the reference differs.
+      gradient_differs: the reason if the derivative of the reference differs.
     """
 
     def __init__(self, name: str, args: tuple[Any, ...], params: dict[str, Any]):
@@ -46,7 +46,7 @@ class Case:
         self.gradient_differs = ""
 
     def set(self, **options: Any) -> Case:
-        """A copy with some of the other attributes set."""
+        """A copy with other attributes replaced."""
         new = copy.copy(self)
         for name, value in options.items():
             if not hasattr(self, name):
@@ -59,12 +59,12 @@ class Case:
         return f"{self.name}({', '.join(parts)})"
 
     def on(self, module: Any) -> Callable[..., Any]:
-        """The call with a module's function, of its arguments alone."""
+        """The call with the function of a module, as a function of its arguments."""
         fun = getattr(module, self.name)
         return lambda *args: fun(*args, **self.params)
 
     def floating(self) -> list[int]:
-        """Positions of the operands that derivatives are taken by."""
+        """Positions of the differentiated operands."""
         return [
             i for i, a in enumerate(self.args)
             if isinstance(a, Operand) and dtypes.issubdtype(a.dtype, np.inexact)
@@ -75,7 +75,7 @@ class Case:
         return [i for i, a in enumerate(self.args) if isinstance(a, Operand)]
 
     def draw(self, dtype: Any = None, double: bool = False, salt: int = 0) -> list[Any]:
-        """Arguments with drawn values: operands in another dtype, or in double precision."""
+        """Arguments with drawn values, optionally in another dtype or in double precision."""
         shapes = [(a.dtype.name, a.shape) for a in self.args if isinstance(a, Operand)]
         rng = np.random.default_rng([salt, zlib.crc32(f"{self.name} {shapes}".encode())])
         return [_values(a, rng, dtype, double) if isinstance(a, Operand) else a for a in self.args]
@@ -87,23 +87,25 @@ def case(name: str, *args: Any, **params: Any) -> Case:
 
 
 def _values(operand: Operand, rng: np.random.Generator, dtype: Any, double: bool) -> np.ndarray:
-    wanted = operand.dtype if dtype is None else np.dtype(dtype)
+    target_dtype = operand.dtype if dtype is None else np.dtype(dtype)
     if double and dtypes.issubdtype(operand.dtype, np.inexact):
-        wanted = np.dtype(np.complex128 if operand.dtype.kind == "c" else np.float64)
+        target_dtype = np.dtype(np.complex128 if operand.dtype.kind == "c" else np.float64)
     if operand.make is not None:
-        return np.asarray(operand.make(rng, operand.shape)).astype(wanted)
-    if wanted == np.bool_:
+        return np.asarray(operand.make(rng, operand.shape)).astype(target_dtype)
+    if target_dtype == np.bool_:
         return rng.random(operand.shape) < 0.6
-    if wanted.kind in "iu":
-        low = 0 if wanted.kind == "u" else math.ceil(operand.low)
-        return rng.integers(low, max(low, int(operand.high)) + 1, operand.shape).astype(wanted)
+    if target_dtype.kind in "iu":
+        low = 0 if target_dtype.kind == "u" else math.ceil(operand.low)
+        return rng.integers(low, max(low, int(operand.high)) + 1, operand.shape).astype(
+            target_dtype
+        )
     x = rng.uniform(operand.low, operand.high, operand.shape)
-    if wanted.kind == "c":
+    if target_dtype.kind == "c":
         x = x + 1j * rng.uniform(operand.low, operand.high, operand.shape)
-    return x.astype(wanted)
+    return x.astype(target_dtype)
 
 
-# What functions compute
+# NumPy implementations
 
 
 def erfc(x: Any) -> Any:
@@ -112,7 +114,7 @@ def erfc(x: Any) -> Any:
 
 
 def sigmoid(x: Any) -> Any:
-    """The logistic function, accurate on both sides."""
+    """The logistic function, accurate for arguments of both signs."""
     return np.where(x >= 0, 1 / (1 + np.exp(-abs(x))), np.exp(-abs(x)) / (1 + np.exp(-abs(x))))
 
 
@@ -198,8 +200,8 @@ def _glu(x: Any, axis: int = -1) -> Any:
 
 
 def _one_hot(x: Any, n: int, axis: int = -1, dtype: Any = None) -> Any:
-    found = (x[..., None] == np.arange(n)).astype(np.float64)
-    return np.moveaxis(found, -1, axis)
+    matches = (x[..., None] == np.arange(n)).astype(np.float64)
+    return np.moveaxis(matches, -1, axis)
 
 
 def attention(
@@ -244,8 +246,8 @@ def attention(
     return (out, residual) if return_residual else out
 
 
-def given(*values: float, shape: tuple[int, ...] | None = None) -> Operand:
-    """An operand with these values."""
+def fixed(*values: float, shape: tuple[int, ...] | None = None) -> Operand:
+    """An operand with fixed values."""
     x = np.array(values)
     x = x if shape is None else x.reshape(shape)
     return f32(*x.shape, make=lambda rng, s: x)
@@ -279,14 +281,14 @@ CASES = [
     case("glu", f32(4, 3), axis=0).set(formula=_glu),
     case("sigmoid", c64(3)).set(formula=lambda x: 1 / (1 + np.exp(-x))),
     case("silu", c64(3)).set(formula=lambda x: x / (1 + np.exp(-x))),
-    # Logarithms of sums
+    # Log-sum-exp
     case("logsumexp", f32(2, 3)).set(formula=_logsumexp),
     case("logsumexp", f32(2, 3), axis=1).set(formula=_logsumexp),
     case("logsumexp", f32(2, 3), axis=(0, -1), keepdims=True).set(formula=_logsumexp),
     case("logsumexp", f32(2, 3), axis=0, where=MASK).set(formula=_logsumexp),
     case("logsumexp", f32(2, 3), 1, f32(2, 3, low=0.1, high=2)).set(formula=_logsumexp),
     case("logsumexp", f32(3), 0, f32(2, 1, low=0.1, high=2)).set(formula=_logsumexp),
-    case("logsumexp", f32(2, 3), 1, given(-1, -2, -3), return_sign=True).set(
+    case("logsumexp", f32(2, 3), 1, fixed(-1, -2, -3), return_sign=True).set(
         formula=lambda a, axis, b, return_sign: (_logsumexp(a, axis, -b), -np.ones(len(a)))
     ),
     case("logsumexp", f32(2, 3), axis=1, keepdims=True, return_sign=True).set(
@@ -298,9 +300,9 @@ CASES = [
     case("logsumexp", bf16(300)).set(formula=_logsumexp, order=0),
     case("logsumexp", i32(3)).set(formula=_logsumexp),
     case("logsumexp", f32(0)).set(formula=lambda a: np.float64(-INF), order=0),
-    case("logsumexp", given(-INF, -INF)).set(formula=lambda a: np.float64(-INF), order=0),
-    case("logsumexp", given(INF, 1.0)).set(formula=lambda a: np.float64(INF), order=0),
-    case("logsumexp", given(1000.0, 999.0)).set(formula=lambda a: 1000 + np.log1p(np.exp(-1.0))),
+    case("logsumexp", fixed(-INF, -INF)).set(formula=lambda a: np.float64(-INF), order=0),
+    case("logsumexp", fixed(INF, 1.0)).set(formula=lambda a: np.float64(INF), order=0),
+    case("logsumexp", fixed(1000.0, 999.0)).set(formula=lambda a: 1000 + np.log1p(np.exp(-1.0))),
     case("logmeanexp", f32(2, 3)).set(formula=_logmeanexp),
     case("logmeanexp", f32(2, 3), axis=1, keepdims=True).set(formula=_logmeanexp),
     case("logmeanexp", f32(2, 3), axis=0, where=MASK).set(formula=_logmeanexp),
@@ -308,7 +310,7 @@ CASES = [
         formula=lambda x, axis, where, keepdims: np.where(where, _logmeanexp(x, 0), np.nan),
         order=0,
     ),
-    # Shares
+    # Softmax
     *(
         c.set(formula=f)
         for name, f in (("softmax", _softmax), ("log_softmax", _log_softmax))
@@ -328,8 +330,8 @@ CASES = [
             case(name, f32(), axis=None),
         )
     ),
-    case("softmax", given(1000.0, 999.0, -1000.0)).set(formula=lambda x: _softmax(x - 1000)),
-    case("log_softmax", given(1000.0, 999.0, -1000.0)).set(
+    case("softmax", fixed(1000.0, 999.0, -1000.0)).set(formula=lambda x: _softmax(x - 1000)),
+    case("log_softmax", fixed(1000.0, 999.0, -1000.0)).set(
         formula=lambda x: x - 1000 - np.log1p(np.exp(-1.0))
     ),
     # Standardization
@@ -357,7 +359,7 @@ CASES = [
         formula=_standardize, order=0, differs="narrow floats are not squared in their own dtype",
         tolerance=5e-3,
     ),
-    # Indices
+    # One-hot
     case("one_hot", i32(4, low=-1, high=3), 3).set(formula=_one_hot),
     case("one_hot", i32(2, 3, low=0, high=4), 4, axis=0).set(formula=_one_hot),
     case("one_hot", i32(2, 3, low=0, high=4), 4, axis=-2, dtype=np.int32).set(formula=_one_hot),

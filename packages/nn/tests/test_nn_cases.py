@@ -1,5 +1,5 @@
-"""Every case through every check: the formula in wide floats, compiled and eager, mapped and in a
-loop, derivatives up to the second and differences in float64."""
+"""Every check of every case: the formula in wide floats, ``jit`` against eager, ``vmap`` against a
+loop, derivatives up to the second against finite differences in float64."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TOLERANCE = {8: 1e-12, 4: 3e-6, 2: 1e-2}
 
 
 def wide(x: Any) -> Any:
-    """Operands of formulas: floats and results in NumPy's widest."""
+    """Operands of formulas, in NumPy's widest float."""
     if not isinstance(x, (np.ndarray, Array)):
         return x
     x = np.asarray(x)
@@ -29,8 +29,8 @@ def wide(x: Any) -> Any:
     return x.astype(np.clongdouble if x.dtype.kind == "c" else np.longdouble)
 
 
-def agree(found: Any, expected: Any, case: Case) -> None:
-    ours, theirs = tree.leaves(found), tree.leaves(expected)
+def agree(actual: Any, expected: Any, case: Case) -> None:
+    ours, theirs = tree.leaves(actual), tree.leaves(expected)
     assert len(ours) == len(theirs), case
     for a, b in zip(ours, theirs):
         a = np.asarray(a)
@@ -93,10 +93,10 @@ def test_batches(case: Case) -> None:
         fun = parted(case, args, spots)
         axes = tuple(axis if i in mapped else None for i in spots)
         some = [np.stack([c[i] for c in copies], axis) if i in mapped else args[i] for i in spots]
-        found = vmap(fun, axes)(*some)
+        actual = vmap(fun, axes)(*some)
         for n, c in enumerate(copies):
             one = fun(*[c[i] if i in mapped else args[i] for i in spots])
-            agree(tree.map(lambda x, n=n: x[n], found), one, case)
+            agree(tree.map(lambda x, n=n: x[n], actual), one, case)
 
 
 @pytest.mark.parametrize("case", CASES, ids=NAMES)

@@ -1,4 +1,4 @@
-"""Activations where differences say little: at kinks, far from zero, at infinity."""
+"""Activations where finite differences are unsuitable: at kinks, far from zero, at infinity."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from primax_core import enable_x64, grad, jit, jvp, vmap
 
 INF = np.inf
 
-# name: points with values, first and second derivatives there
+# name: points with values, first and second derivatives
 KINKS: dict[str, list[tuple[float, float, float, float]]] = {
     "relu": [(0.0, 0, 0, 0), (-0.0, 0, 0, 0), (INF, INF, 1, 0), (-INF, 0, 0, 0)],
     "relu6": [(0.0, 0, 0, 0), (6.0, 6, 0, 0), (3.0, 3, 1, 0), (INF, 6, 0, 0), (-INF, 0, 0, 0)],
@@ -44,10 +44,12 @@ def test_kinks_and_infinities(name: str, compile: bool) -> None:
     fun = getattr(nn, name)
     points = np.float32([p[0] for p in KINKS[name]])
     expected = np.float32([p[1:] for p in KINKS[name]]).T
-    for order, wanted in enumerate(expected):
-        found = vmap(_differentiated(fun, order))
-        found = np.asarray((jit(found) if compile else found)(points))
-        np.testing.assert_allclose(found, wanted, 1e-6, 1e-18, err_msg=f"{name}, order {order}")
+    for order, expected_values in enumerate(expected):
+        actual = vmap(_differentiated(fun, order))
+        actual = np.asarray((jit(actual) if compile else actual)(points))
+        np.testing.assert_allclose(
+            actual, expected_values, 1e-6, 1e-18, err_msg=f"{name}, order {order}"
+        )
 
 
 def _differentiated(fun: Callable[..., Any], order: int) -> Callable[..., Any]:
@@ -76,7 +78,7 @@ def _normal(x: Any) -> Any:
     return np.exp(-x * x / 2) / np.sqrt(2 * np.pi)
 
 
-# name: value, first and second derivative, accurate where they are small
+# name: value, first and second derivative, accurate for small results
 SMOOTH: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]] = {
     "sigmoid": (
         sigmoid,
@@ -115,8 +117,8 @@ SMOOTH: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., An
 
 @pytest.mark.parametrize("name", SMOOTH)
 def test_tails_are_accurate(name: str) -> None:
-    """Relative accuracy wherever the result is no denormal number; for second derivatives where
-    they do not cancel."""
+    """Relative accuracy unless the result is denormal; for second derivatives without
+    cancellation."""
     fun = getattr(nn, name.removeprefix("exact "))
     if name == "exact gelu":
         fun = lambda x: nn.gelu(x, approximate=False)
@@ -124,11 +126,11 @@ def test_tails_are_accurate(name: str) -> None:
     for order, formula in enumerate(SMOOTH[name]):
         with np.errstate(all="ignore"):
             expected = np.asarray(formula(points.astype(np.longdouble)), np.float64)
-        found = np.asarray(vmap(_differentiated(fun, order))(points), np.float64)
+        actual = np.asarray(vmap(_differentiated(fun, order))(points), np.float64)
         seen = abs(expected) > 1e-30
         slack = (0.0, 1e-7, 2e-7)[order]
         limit = 1e-5 if order == 0 else 1e-4
-        np.testing.assert_allclose(found[seen], expected[seen], limit, slack, err_msg=str(order))
+        np.testing.assert_allclose(actual[seen], expected[seen], limit, slack, err_msg=str(order))
 
 
 @pytest.mark.parametrize("name", ["sigmoid", "softplus", "silu", "log_sigmoid"])
@@ -136,9 +138,9 @@ def test_far_derivatives_have_no_absolute_error(name: str) -> None:
     for order, formula in enumerate(SMOOTH[name]):
         for x in (-40.0, 40.0):
             expected = float(formula(np.longdouble(x)))
-            found = float(_differentiated(getattr(nn, name), order)(np.float32(x)))
+            actual = float(_differentiated(getattr(nn, name), order)(np.float32(x)))
             if name != "silu" or order == 2 or x < 0:
-                np.testing.assert_allclose(found, expected, 1e-5)
+                np.testing.assert_allclose(actual, expected, 1e-5)
 
 
 @pytest.mark.parametrize("name", [n for n in ACTIVATIONS if n not in ("tanh",)])
@@ -150,14 +152,14 @@ def test_narrow_and_wide_floats(name: str) -> None:
     exact = formula(x.astype(np.float16).astype(np.float64))
     np.testing.assert_allclose(half, exact, 1e-2, 2e-2)
     with enable_x64(True):
-        found = np.asarray(fun(x))
-        assert found.dtype == np.float64
-        np.testing.assert_allclose(found, formula(x.astype(np.longdouble)).astype(float), 1e-13,
+        actual = np.asarray(fun(x))
+        assert actual.dtype == np.float64
+        np.testing.assert_allclose(actual, formula(x.astype(np.longdouble)).astype(float), 1e-13,
                                    1e-14)  # fmt: skip
         assert np.isfinite(np.asarray(vmap(grad(fun))(np.array([-800.0, 800.0])))).all()
 
 
-def test_log1mexp_on_both_sides():
+def test_log1mexp_for_both_formulas():
     x = np.float32([1e-30, 1e-3, 0.5, 0.69, 0.7, 1, 10, 80, 200])
     with np.errstate(divide="ignore"):
         wide = x.astype(np.longdouble)
@@ -170,7 +172,7 @@ def test_log1mexp_on_both_sides():
     np.testing.assert_allclose(second, -(e + 1) / e**2, 1e-4, 1e-38)
 
 
-def test_masked_shares_have_masked_derivatives():
+def test_masked_softmax_has_masked_derivatives():
     x = np.float32([[1, 2, np.nan], [np.inf, 3, 4]])
     where = np.array([[True, True, False], [False, True, True]])
     for fun in (nn.softmax, nn.log_softmax):
@@ -185,7 +187,7 @@ def test_masked_shares_have_masked_derivatives():
     assert np.asarray(nn.log_softmax(x[:1], where=empty)).tolist() == [[-INF] * 3]
 
 
-def test_sums_leave_out_what_has_no_weight():
+def test_logsumexp_ignores_elements_without_weight():
     x = np.float32([np.nan, np.inf, 1])
     b = np.float32([0, 0, 1])
     assert float(nn.logsumexp(x, b=b)) == 1.0
@@ -201,7 +203,7 @@ def test_attention_without_keys_is_zero():
     assert not np.asarray(out).any() and (np.asarray(residual) == -INF).all()
 
 
-def test_attention_takes_large_products():
+def test_attention_with_large_logits():
     q = np.full((1, 1, 1, 4), 300, np.float16)
     k = np.full((1, 2, 1, 4), 300, np.float16)
     v = np.float16([[[[1, 2, 3, 4]], [[3, 4, 5, 6]]]])

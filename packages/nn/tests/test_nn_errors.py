@@ -1,4 +1,4 @@
-"""What functions refuse, and what they say."""
+"""Errors of functions, and their messages."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ REFUSED = [
     (att(query=Q[..., :4]), ValueError, "query shape should be"),
     (att(query=Q[:, :, [0, 1, 1]]), ValueError, "multiple of key/value heads, but got 3 vs 2"),
     (att(query=Q.astype(np.float16)), ValueError, "query dtype should be float32"),
-    (att(query=Q.astype(int)), TypeError, "floats of 16 bits or more, got dtype int"),
+    (att(query=Q.astype(int)), TypeError, "a float of 16 bits or more, got dtype int"),
     (att(key=[1.0, 2.0]), ValueError, "must all have the axes"),
     (att(bias=np.ones((1, 2, 4, 5))), ValueError, "bias of shape \\(1, 2, 4, 5\\) does not"),
     (att(mask=np.ones((1, 2, 4, 4))), ValueError, "mask dtype should be bool, but got float32"),
@@ -105,8 +105,8 @@ REFUSED = [
     (lambda: initializers.normal()(None, (2,)), TypeError, "key"),
     (lambda: initializers.constant(np.ones(3))(KEY, (2,)), ValueError, "broadcast"),
     (lambda: stax.Dropout(0.5)[1]((), X), ValueError, "Dropout .*rng=key"),
-    (lambda: stax.Conv(2, (1, 1))[0](KEY, (2, 3)), ValueError, "needs a shape of 4 axes"),
-    (lambda: stax.MaxPool((1, 1))[0](KEY, (2, 3)), ValueError, "needs inputs of as many axes"),
+    (lambda: stax.Conv(2, (1, 1))[0](KEY, (2, 3)), ValueError, "needs an input shape of 4 axes"),
+    (lambda: stax.MaxPool((1, 1))[0](KEY, (2, 3)), ValueError, "needs inputs of the same rank"),
     (lambda: optimizers.sgd("a"), TypeError, "step size must be a number or a function"),
     (lambda: optimizers.piecewise_constant([1], [2.0]), ValueError, "one value more"),
     (lambda: optimizers.piecewise_constant([[1]], [2.0]), ValueError, "must be sequences"),
@@ -115,12 +115,12 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("call", "error", "text"), REFUSED, ids=[t[:30] for *_, t in REFUSED])
-def test_refusals(call, error, text) -> None:
+def test_errors(call, error, text) -> None:
     with pytest.raises(error, match=text):
         call()
 
 
-def test_optimizers_refuse_other_structures():
+def test_optimizers_reject_other_structures():
     init, update, _ = optimizers.sgd(0.1)
     with pytest.raises(TypeError, match="did not match the parameter tree structure"):
         update(0, {"b": 1.0}, init({"a": 1.0}))

@@ -1,4 +1,4 @@
-"""Initializers: moments, bounds, orthogonality, axes; and that they are drawn from the key."""
+"""Initializers: moments, bounds, orthogonality, axes, and dependence on the key."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_axes(axes, n) -> None:
     np.testing.assert_allclose(ratio, 1 / math.sqrt(n), 1e-5)
 
 
-def test_simple_ones():
+def test_constant_initializers():
     assert np.asarray(init.zeros(KEY, 2)).tolist() == [0, 0]
     assert init.ones(KEY, (2, 3), np.int8).dtype == np.int8
     assert np.asarray(init.constant(np.array([1.0, 2.0]))(KEY, (2, 2))).tolist() == [[1, 2], [1, 2]]
@@ -109,7 +109,7 @@ def test_compiled_results_are_the_same(make) -> None:
     assert (raw == eager).all()
 
 
-def test_known_and_traced_scales_agree():
+def test_concrete_and_traced_scales_agree():
     f = jit(lambda s: init.variance_scaling(s, "fan_in", "normal")(KEY, (3, 4)))
     expected = init.variance_scaling(2.0, "fan_in", "normal")(KEY, (3, 4))
     np.testing.assert_allclose(f(np.float32(2)), expected, 1e-6)

@@ -102,7 +102,7 @@ def test_dropout():
     assert stax.Dropout(0.8, mode="test")[1]((), x, rng=KEY) is x
 
 
-def test_names_stand_for_functions_of_the_wheel():
+def test_names_are_functions_of_the_wheel():
     import primax_nn as nn
 
     assert stax.relu is nn.relu and stax.logsoftmax is stax.log_softmax is nn.log_softmax
@@ -195,7 +195,7 @@ def test_steps(name: str) -> None:
     np.testing.assert_allclose(get(state)["x"], expected[0], 2e-6, 1e-7)
 
 
-def test_sums_of_squares_by_rows():
+def test_sm3_stores_sums_of_squares_by_rows():
     init, update, get = opt.sm3(0.1, momentum=0.0)
     x = np.float32([[1, 2], [3, 4], [5, 6]])
     state = update(0, x, init(x))
@@ -245,7 +245,7 @@ def test_norms_and_clipping():
     assert float(opt.clip_grads(grads, 10.0)["a"][0]) == 3.0
 
 
-def test_states_are_pytrees_and_can_be_taken_apart():
+def test_states_are_pytrees_and_can_be_unpacked():
     state = opt.adam(0.1).init_fn({"a": np.ones(2, np.float32), "b": np.ones(3, np.float32)})
     assert len(tree.leaves(state)) == 6
     parts = opt.unpack_optimizer_state(state)

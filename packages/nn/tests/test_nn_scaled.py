@@ -1,4 +1,4 @@
-"""Products of narrow floats with scales."""
+"""Block-scaled products of narrow floats."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ def test_scaled_matmul(data: str, scale: str) -> None:
 
 def test_scaled_matmul_has_derivatives():
     x, s = floats(1, 2, 4), np.ones((1, 2, 2), np.float32)
-    found = grad(lambda x: (nn.scaled_matmul(x, x, s, s) ** 2).sum())(x)
+    actual = grad(lambda x: (nn.scaled_matmul(x, x, s, s) ** 2).sum())(x)
     expected = grad(lambda x: (pnp.matmul(x, pnp.swapaxes(x, 1, 2)) ** 2).sum())(x)
-    np.testing.assert_allclose(found, expected, 1e-5, 1e-5)
+    np.testing.assert_allclose(actual, expected, 1e-5, 1e-5)
 
 
 LIMITS = {"mxfp8": 0.08, "mxfp4": 0.5, "nvfp4": 0.35}
@@ -95,14 +95,14 @@ def test_scaled_dot_general(mode: str, left, right, numbers) -> None:
 
 
 def quantized(mode: str, row, whole=None) -> np.ndarray:
-    """A row of 32 numbers as a narrow product with the unit matrix sees it."""
+    """A row of 32 numbers after quantization: a quantized product with the identity matrix."""
     formats = [
         nn.get_scaled_dot_general_config(mode, whole),
         nn.get_scaled_dot_general_config(mode),
     ]
     x = np.zeros((1, 32), np.float32)
     x[0, : len(row)] = row
-    eye = 6 * np.eye(32, dtype=np.float32)  # whose scales are exact
+    eye = 6 * np.eye(32, dtype=np.float32)  # exact scales
     return np.asarray(nn.scaled_dot_general(x, eye, MATRICES, configs=formats))[0, : len(row)] / 6
 
 
@@ -117,9 +117,9 @@ def test_scales_are_powers_of_two_that_avoid_overflow():
     np.testing.assert_allclose(quantized("mxfp8", [3e37, 1e37]), [3e37, 1e37], 0.07)
 
 
-def test_scales_relative_to_a_whole():
+def test_scales_relative_to_a_global_scale():
     assert quantized("nvfp4", [10, 5]).tolist() == [9.75, 4.875]
-    assert quantized("nvfp4", [1e-4])[0] == 0  # the scale of the block is too small for its dtype
+    assert quantized("nvfp4", [1e-4])[0] == 0  # the block scale underflows
     np.testing.assert_allclose(quantized("nvfp4", [1e-4], 1e-4), [1e-4], 0.05)
     np.testing.assert_allclose(quantized("nvfp4", [1e6], 1e-4), [6 * 448e-4], 1e-5)  # saturated
     jitted = jit(lambda whole: quantized_product(whole))(np.float32([0.5]))

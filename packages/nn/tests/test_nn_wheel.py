@@ -1,4 +1,4 @@
-"""The wheel as a whole: its names, its modules, properties over random shapes."""
+"""The wheel as a whole: names, modules, properties for random shapes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_public_names_are_documented(module) -> None:
         assert inspect.getdoc(value), f"{module.__name__}.{name} has no docstring"
 
 
-def test_pages_are_imported_when_they_are_used():
+def test_modules_are_imported_on_first_use():
     code = (
         "import sys, primax_nn as nn; late = ['_attention', '_scaled', 'initializers'];"
         "assert not any('primax_nn.' + n in sys.modules for n in late);"
@@ -42,7 +42,7 @@ def test_pages_are_imported_when_they_are_used():
         nn.nothing
 
 
-def test_traced_programs_hold_operations_alone():
+def test_traces_contain_only_operations():
     text = str(make_jaxpr(lambda x: nn.log_softmax(nn.elu(x)))(np.ones((2, 3), np.float32)))
     assert "jit[" not in text and "exp" in text
 
@@ -57,7 +57,7 @@ SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=3)
 
 @settings(max_examples=15)
 @given(SIZES, st.integers(0, 2), st.integers(0, 99))
-def test_shares_are_shares(sizes, axis, seed):
+def test_softmax_is_a_distribution(sizes, axis, seed):
     axis %= len(sizes)
     x = np.random.default_rng(seed).normal(0, 30, sizes).astype(np.float32)
     y = np.asarray(nn.softmax(x, axis))
@@ -85,7 +85,7 @@ def test_attention_averages(batch, length, groups, times, causal):
     mask = np.tril(np.ones((length, length), bool))
     same = nn.dot_product_attention(q, k, k, mask=mask if causal else None)
     np.testing.assert_allclose(same, out, 1e-5, 1e-6)
-    scale = np.float32(0.5)  # known or not
+    scale = np.float32(0.5)  # concrete or traced
     f = jit(lambda s: nn.dot_product_attention(q, k, k, scale=s))
     np.testing.assert_allclose(f(scale), nn.dot_product_attention(q, k, k, scale=0.5), 1e-5, 1e-6)
 

@@ -1,4 +1,4 @@
-"""Settings of this wheel's tests, which run with only its declared dependencies installed."""
+"""Configuration of the tests of this wheel, which run with only its declared dependencies."""
 
 from __future__ import annotations
 

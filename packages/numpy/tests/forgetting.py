@@ -1,4 +1,4 @@
-"""A fixture for long runs of tests that compile many programs."""
+"""Fixture that clears compiled executables in long test runs."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pytest
 
 
 def few_executables(every: int, *clear: Callable[[], Any]) -> Any:
-    """A fixture that forgets compiled programs after every so many tests.
+    """A fixture that clears compiled executables after every ``interval`` tests.
 
-    Each program takes a mapping of memory, of which a process may have 65,530 on Linux; XLA crashes
-    when they run out.
+    Each executable uses a memory mapping. Linux limits a process to 65,530 of them, and XLA
+    crashes beyond.
     """
     tests = itertools.count(1)
 

@@ -1,5 +1,6 @@
-"""What a case promises: NumPy's values, the same compiled, mapped as in a loop, derivatives that
-agree with differences. Each check returns what is wrong, or ``None``."""
+"""Checks of a case: values against NumPy, ``jit`` against eager, ``vmap`` against a loop,
+derivatives against finite differences. Each check returns a description of the failure, or
+``None``."""
 
 from __future__ import annotations
 
@@ -20,15 +21,15 @@ _TOLERANCE: Final = {8: 1e-12, 4: 3e-5, 2: 3e-2, 1: 0.3}
 
 
 def tolerance(dtype: Any) -> float:
-    """Relative error allowed for results of a dtype."""
+    """Relative tolerance for results of a dtype."""
     if not dtypes.issubdtype(dtype, np.inexact):
         return 0.0
     return _TOLERANCE[np.finfo(dtype).dtype.itemsize if dtype.kind == "c" else dtype.itemsize]
 
 
-def difference(found: Any, expected: Any, limit: float | None) -> str | None:
-    """How two pytrees of arrays differ; NumPy's wider dtypes do not count."""
-    ours, theirs = (tree.leaves(_as_lists(x)) for x in (found, expected))
+def difference(actual: Any, expected: Any, limit: float | None) -> str | None:
+    """The difference of two pytrees of arrays; NumPy's wider dtypes are ignored."""
+    ours, theirs = (tree.leaves(_as_lists(x)) for x in (actual, expected))
     if len(ours) != len(theirs):
         return f"{len(ours)} results where {len(theirs)} are expected"
     for a, b in zip(ours, theirs):
@@ -49,13 +50,13 @@ def _as_lists(x: Any) -> Any:
 
 
 def wide(x: Any) -> np.ndarray:
-    """The values in a dtype that NumPy computes with and that holds all 64-bit integers."""
+    """The values in a dtype that NumPy supports and that represents all 64-bit integers."""
     x = np.asarray(x)
     return x.astype(np.clongdouble if x.dtype.kind == "c" else np.longdouble)
 
 
 def observed(case: Case, module: Any, fun: Callable[..., Any]) -> Callable[..., Any]:
-    """A function with what is compared of its results."""
+    """A function that returns the compared part of the results."""
     view = case.observe
     return fun if view is None else lambda *args: view(module, fun(*args))
 
@@ -68,8 +69,8 @@ def check_values(case: Case) -> str | None:
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         expected = observed(case, np, case.on_numpy())(*args)
-    found = observed(case, pnp, case.on(pnp))(*args)
-    return difference(found, expected, case.tolerance)
+    actual = observed(case, pnp, case.on(pnp))(*args)
+    return difference(actual, expected, case.tolerance)
 
 
 def check_compiled(case: Case) -> str | None:
@@ -88,7 +89,7 @@ def check_compiled(case: Case) -> str | None:
 def over_operands(
     case: Case, args: tuple[Any, ...], transform: Callable[[Callable[..., Any]], Any]
 ) -> Callable[[Callable[..., Any]], Any]:
-    """Apply a transformation to a function of the drawn arguments alone, and call it."""
+    """Apply a transformation to a function of the drawn arguments, and call it."""
 
     def run(fun: Callable[..., Any]) -> Any:
         spots = [i for i, a in enumerate(case.args) if _holds_operand(a)]
@@ -111,8 +112,8 @@ def _holds_operand(a: Any) -> bool:
 
 
 def check_batches(case: Case) -> str | None:
-    """``vmap`` against a loop: all operands mapped along the first axis, then the first operand
-    along its last axis."""
+    """``vmap`` against a loop: all operands along the first axis, then the first operand along its
+    last axis."""
     if not case.batched or not case.operands():
         return None
     fun = observed(case, pnp, case.on(pnp))
@@ -136,18 +137,18 @@ def check_batches(case: Case) -> str | None:
                 full[i] = x
             return fun(*full)
 
-        found = vmap(of_spots, tuple(axes))(*stacked)
+        actual = vmap(of_spots, tuple(axes))(*stacked)
         for n, copy in enumerate(copies):
-            given = [copy[i] if i in mapped else args[i] for i in spots]
-            one = tree.map(lambda x, n=n: x[n], found)
-            wrong = difference(one, of_spots(*given), case.tolerance)
+            row = [copy[i] if i in mapped else args[i] for i in spots]
+            one = tree.map(lambda x, n=n: x[n], actual)
+            wrong = difference(one, of_spots(*row), case.tolerance)
             if wrong is not None:
                 return f"axes {axes}, element {n}: {wrong}"
     return None
 
 
 def check_derivatives(case: Case, order: int = 2) -> str | None:
-    """Derivatives of both modes against differences in float64, up to the case's order and this."""
+    """Derivatives in both modes against finite differences in float64, up to an order."""
     floating = [dtypes.issubdtype(o.dtype, np.inexact) for o in case.operands()]
     order = min(case.order, order)
     if not order or not any(floating):
@@ -182,7 +183,7 @@ CHECKS: Final = (check_values, check_compiled, check_batches)
 
 
 def verdicts(case: Case, order: int = 2) -> Iterator[str]:
-    """What is wrong with a case, check by check; derivatives up to an order."""
+    """The failures of a case, check by check, with derivatives up to an order."""
     for check in (*CHECKS, partial(check_derivatives, order=order)):
         wrong = check(case)
         if wrong is not None:

@@ -1,4 +1,4 @@
-"""Checks of functions of arrays: derivatives in float64, batches, and compilation."""
+"""Checks of functions of arrays: derivatives in float64, batches, compilation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Function = Callable[..., Array]
 
 
 def check_derivatives(fun: Function, *args: Any, step: float = 1e-6, rtol: float = 1e-6) -> None:
-    """The derivative of ``fun`` at float64 arrays against central differences, both ways."""
+    """Derivatives of ``fun`` at float64 arrays against central differences, in both modes."""
     rng = np.random.default_rng(0)
     with enable_x64(True):
         points = [np.asarray(a, np.float64) for a in args]
@@ -32,7 +32,7 @@ def check_derivatives(fun: Function, *args: Any, step: float = 1e-6, rtol: float
 
 
 def check_compiled(fun: Function, *args: Any) -> None:
-    """``jit`` of ``fun`` gives the type and the values that ``fun`` gives eagerly."""
+    """``jit`` of ``fun`` returns the type and the values of the eager call."""
     eager, compiled = fun(*args), jit(fun)(*args)
     assert (compiled.shape, compiled.dtype) == (eager.shape, eager.dtype)
     assert compiled.weak_type == eager.weak_type
@@ -48,9 +48,9 @@ def check_batches(fun: Function, x: np.ndarray, *rest: Any) -> None:
             check_close(mapped[i], fun(np.take(xs, i, axis), *rest))
 
 
-def check_close(found: Any, expected: Any) -> None:
-    """Equal but for rounding: of the same shape, with relative errors of a few units."""
-    a, b = np.asarray(found), np.asarray(expected)
+def check_close(actual: Any, expected: Any) -> None:
+    """Equal except for rounding: the same shape, with relative errors of a few units."""
+    a, b = np.asarray(actual), np.asarray(expected)
     assert a.shape == b.shape
     if a.dtype.kind in "biu":
         np.testing.assert_array_equal(a, b)

@@ -1,14 +1,14 @@
-"""Comparison of special values: zeros have signs, NaN equals NaN."""
+"""Comparison of special values: signed zeros differ, NaN equals NaN."""
 
 from __future__ import annotations
 
 import math
 
 
-def same(found: float, expected: float) -> bool:
-    """Equal but for rounding; zeros have signs."""
+def same(actual: float, expected: float) -> bool:
+    """Equal except for rounding, with signed zeros."""
     if math.isnan(expected):
-        return math.isnan(found)
+        return math.isnan(actual)
     if expected == 0 or math.isinf(expected):
-        return found == expected and math.copysign(1, found) == math.copysign(1, expected)
-    return math.isclose(found, expected, rel_tol=1e-5)
+        return actual == expected and math.copysign(1, actual) == math.copysign(1, expected)
+    return math.isclose(actual, expected, rel_tol=1e-5)

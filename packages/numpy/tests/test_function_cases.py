@@ -1,6 +1,6 @@
-"""Every case of every function, through every check.
+"""Every check of every case of every function.
 
-Second derivatives are compared for the first cases of each function, first ones for all.
+Second derivatives are compared for the first cases of each function, first derivatives for all.
 """
 
 from __future__ import annotations

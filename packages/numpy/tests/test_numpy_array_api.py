@@ -46,7 +46,7 @@ OF_FLOATS = ("atan2", "copysign", "hypot", "logaddexp", "nextafter", "signbit")
 
 
 def accepted(name: str) -> list[str]:
-    """The dtypes that the standard has a function take."""
+    """The dtypes that the standard requires for a function."""
     if name.startswith("logical"):
         return ["bool"]
     if name in OF_INTEGERS:
@@ -63,7 +63,7 @@ def accepted(name: str) -> list[str]:
 def test_signatures(name: str) -> None:
     fun = getattr(pnp, name)
     count = 1 if name in UNARY else 2
-    fun(*[np.ones(2, accepted(name)[0])] * count)  # all arguments by position
+    fun(*[np.ones(2, accepted(name)[0])] * count)  # all arguments positional
     if isinstance(fun, pnp.ufunc):
         assert fun.nin == count
         return
@@ -81,12 +81,12 @@ def test_dtypes(name: str) -> None:
             expected = "bool" if name in TRUTHS else dtype
             if name in ("abs", "real", "imag") and dtype in COMPLEX:
                 expected = FLOATS[COMPLEX.index(dtype)]
-            found = fun(*args)
-            assert found.dtype == expected and not found.weak_type and found.shape == (2,)
+            actual = fun(*args)
+            assert actual.dtype == expected and not actual.weak_type and actual.shape == (2,)
 
 
 @pytest.mark.parametrize("name", BINARY)
-def test_scalars_beside_arrays(name: str) -> None:
+def test_scalars_with_arrays(name: str) -> None:
     fun = getattr(pnp, name)
     dtype = accepted(name)[-1]
     x = pnp.asarray(np.ones(3, dtype))
@@ -96,8 +96,8 @@ def test_scalars_beside_arrays(name: str) -> None:
         assert fun(*args).dtype == fun(x, x).dtype
 
 
-# Special cases: function, operands, result. A zero's sign counts; so do the parts of a complex
-# number, of which None stands for either sign.
+# Special cases: function, operands, result. Signs of zeros are compared, and the parts of complex
+# # numbers; None means either sign.
 
 REAL_CASES: list[tuple[str, tuple[float, ...], float]] = [
     *[("abs", (x,), r) for x, r in [(NAN, NAN), (-0.0, 0.0), (-INF, INF)]],
@@ -221,7 +221,7 @@ REAL_CASES: list[tuple[str, tuple[float, ...], float]] = [
 
 
 def _quotient(x: float, y: float) -> float:
-    """Real division by the standard's rules."""
+    """Real division as the standard specifies it."""
     if math.isnan(x) or math.isnan(y):
         return NAN
     sign = math.copysign(1, x) * math.copysign(1, y)
@@ -232,9 +232,9 @@ def _quotient(x: float, y: float) -> float:
 
 
 def _floor(x: float, y: float) -> float:
-    found = _quotient(x, y)
-    special = not math.isfinite(found) or found == 0
-    return found if special else math.copysign(math.floor(found), found or 1.0)
+    actual = _quotient(x, y)
+    special = not math.isfinite(actual) or actual == 0
+    return actual if special else math.copysign(math.floor(actual), actual or 1.0)
 
 
 def _remainder(x: float, y: float) -> float:
@@ -277,10 +277,12 @@ PAIRS += [("pow", (x, y), _power(x, y)) for x, y in itertools.product(VALUES, VA
 
 
 def _wrong(cases: list[Any], run: Any) -> list[Any]:
-    """The cases of a function whose result is another."""
+    """The cases of a function whose result differs."""
     columns = [np.array(c, np.float32) for c in zip(*[args for _, args, _ in cases])]
-    found = np.asarray(run(*[pnp.asarray(c) for c in columns]), np.float64)
-    return [(*case, float(f)) for case, f in zip(cases, found, strict=True) if not same(f, case[2])]
+    actual = np.asarray(run(*[pnp.asarray(c) for c in columns]), np.float64)
+    return [
+        (*case, float(f)) for case, f in zip(cases, actual, strict=True) if not same(f, case[2])
+    ]
 
 
 @pytest.mark.parametrize("compiled", [False, True])
@@ -324,8 +326,8 @@ def test_namespace_of_arrays() -> None:
 
 def test_namespace_info() -> None:
     info = pnp.__array_namespace_info__()
-    found = info.capabilities()
-    assert found == {
+    actual = info.capabilities()
+    assert actual == {
         "boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64
     }  # fmt: skip
     assert info.default_device() is None and None in info.devices()
@@ -348,7 +350,7 @@ def test_devices_of_arrays() -> None:
     np.testing.assert_array_equal(np.from_dlpack(x), [0, 1, 2])
 
 
-def test_operators_in_place_rebind() -> None:
+def test_in_place_operators_rebind() -> None:
     x = y = pnp.arange(3)
     x += 2
     assert x is not y and y.tolist() == [0, 1, 2] and x.tolist() == [2, 3, 4]

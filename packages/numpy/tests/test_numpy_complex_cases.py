@@ -16,7 +16,7 @@ from primax_core import jit
 INF, NAN, PI = math.inf, math.nan, math.pi
 
 # Complex functions: cases of one half plane, (a, b) -> (real part, imaginary part); ``...`` where
-# only a number's being zero or infinite is said, not its sign.
+# # the sign of a zero or an infinity is unspecified.
 
 HALF, ANY = PI / 2, 1.25
 
@@ -101,12 +101,12 @@ COMPLEX_CASES: dict[str, list[tuple[tuple[float, float], tuple[float, float]]]] 
 COMPLEX_CASES["log2"] = [(z, (u, v / math.log(2))) for z, (u, v) in COMPLEX_CASES["log"]]
 COMPLEX_CASES["log10"] = [(z, (u, v / math.log(10))) for z, (u, v) in COMPLEX_CASES["log"]]
 ODD = ("asinh", "atanh", "sinh", "tanh")
-# Circular functions are those of the hyperbolic ones with the parts exchanged.
+# The cases of circular functions are those of the hyperbolic ones with swapped parts.
 CIRCULAR = {"asin": "asinh", "atan": "atanh", "sin": "sinh", "tan": "tanh"}
 
 
 def complex_array(pairs: Any) -> Any:
-    """Complex numbers of which no part loses its sign or its being NaN."""
+    """Complex numbers that preserve signs and NaN of both parts."""
     parts = np.array(pairs, np.float32)
     out = np.empty(len(parts), np.complex64)
     out.real, out.imag = parts[:, 0], parts[:, 1]
@@ -114,7 +114,7 @@ def complex_array(pairs: Any) -> Any:
 
 
 def mirrored(cases: Any, odd: bool) -> Any:
-    """Cases, their conjugates, and their negatives for odd functions."""
+    """Cases, their conjugates, and for odd functions their negatives."""
     for (a, b), (u, v) in cases:
         for s, t in itertools.product((1, -1) if odd else (1,), (1, -1)):
             yield (s * a, t * b), (s * u, t * v)
@@ -130,21 +130,21 @@ def test_special_cases_of_complex_numbers(name: str, compiled: bool) -> None:
     if name in CIRCULAR:
         cases = [((b, a), (v, u)) for (a, b), (u, v) in cases]
     fun = getattr(pnp, name)
-    found = np.asarray((jit(fun) if compiled else fun)(complex_array([z for z, _ in cases])))
+    actual = np.asarray((jit(fun) if compiled else fun)(complex_array([z for z, _ in cases])))
     wrong = [
         (z, expected, w)
-        for (z, expected), w in zip(cases, found, strict=True)
+        for (z, expected), w in zip(cases, actual, strict=True)
         if not (same(w.real, expected[0]) and same(w.imag, expected[1]))
         and not _sign_is_open(of, z, expected, w)
     ]
     assert not wrong
 
 
-def _sign_is_open(name: str, z: Any, expected: Any, found: Any) -> bool:
-    """Whether the standard leaves a sign open, and all else agrees."""
+def _sign_is_open(name: str, z: Any, expected: Any, actual: Any) -> bool:
+    """True if the standard leaves a sign unspecified, and all else agrees."""
     open_sign = name in ("cosh", "exp", "expm1", "acosh") or math.nan in z or INF in map(abs, z)
     return open_sign and all(
-        same(abs(f), abs(e)) for f, e in zip((found.real, found.imag), expected)
+        same(abs(f), abs(e)) for f, e in zip((actual.real, actual.imag), expected)
     )
 
 
@@ -157,12 +157,12 @@ def test_magnitudes_of_complex_numbers() -> None:
                                   "exp", "expm1", "log", "log1p", "sin", "sinh", "sqrt", "tan",
                                   "tanh"])  # fmt: skip
 def test_complex_functions_in_all_quadrants(name: str) -> None:
-    """Mending by symmetry keeps ordinary values, on the branch cuts too."""
+    """Corrections by symmetry keep ordinary values, also on the branch cuts."""
     numbers = [-2.5, -1.0, -0.25, -0.0, 0.0, 0.25, 1.0, 2.5]
     z = np.asarray(complex_array(list(itertools.product(numbers, numbers))))
     numpy_name = {"a": "arc" + name[1:]}.get(name[0], name) if name != "abs" else name
     with np.errstate(all="ignore"):
         expected = getattr(np, numpy_name)(z.astype(np.complex128))
-    found = np.asarray(getattr(pnp, name)(z))
+    actual = np.asarray(getattr(pnp, name)(z))
     finite = np.isfinite(expected.real) & np.isfinite(expected.imag)
-    np.testing.assert_allclose(found[finite], expected[finite], 3e-6, 3e-6)
+    np.testing.assert_allclose(actual[finite], expected[finite], 3e-6, 3e-6)

@@ -38,7 +38,7 @@ PROPER = {
 
 
 @pytest.mark.parametrize("name", UNARY)
-def test_functions_of_one_operand_refuse_others(name: str) -> None:
+def test_unary_functions_reject_other_arguments(name: str) -> None:
     fun = getattr(pnp, name)
     name = PROPER.get(name, name)
     for bad in ([1], None, "one", (1.0,), {}):
@@ -49,7 +49,7 @@ def test_functions_of_one_operand_refuse_others(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BINARY)
-def test_functions_of_two_operands_refuse_others(name: str) -> None:
+def test_binary_functions_reject_other_arguments(name: str) -> None:
     fun = getattr(pnp, name)
     one = np.ones(2, np.int32)
     for place, args in enumerate([([1], one), (one, [1])]):
@@ -117,7 +117,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("call", "error", "text"), REFUSED, ids=[t for *_, t in REFUSED])
-def test_refusals(call: Callable[[], Any], error: type[Exception], text: str) -> None:
+def test_errors(call: Callable[[], Any], error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         call()
 
@@ -125,8 +125,8 @@ def test_refusals(call: Callable[[], Any], error: type[Exception], text: str) ->
 def test_indices_need_a_size_when_traced() -> None:
     with pytest.raises(ConcretizationTypeError, match="size"):
         jit(pnp.where)(np.ones(2))
-    found = jit(lambda x: pnp.where(x, size=3, fill_value=7))(np.array([0, 1]))
-    assert [f.tolist() for f in found] == [[1, 7, 7]]
+    actual = jit(lambda x: pnp.where(x, size=3, fill_value=7))(np.array([0, 1]))
+    assert [f.tolist() for f in actual] == [[1, 7, 7]]
 
 
 def test_strict_promotion() -> None:
@@ -161,7 +161,7 @@ def test_rank_promotion() -> None:
     assert "rank promotion for multiply" in str(caught[0].message)
 
 
-def test_programs_are_spliced_into_others() -> None:
+def test_operations_are_inlined_into_traces() -> None:
     text = str(make_jaxpr(lambda x: pnp.sin(x) + pnp.abs(x))(1.0))
     assert "sin" in text and "abs" in text and "jit" not in text
 
@@ -171,10 +171,10 @@ def test_arrays_that_need_no_change_are_returned() -> None:
     assert pnp.clip(x) is x and pnp.round(x, 2) is x
 
 
-# Values of Python
+# Python values
 
 
-def test_kinds_of_values() -> None:
+def test_predicates_of_python_values() -> None:
     assert [pnp.isscalar(v) for v in (1, "a", 1j, np.float32(1), pnp.asarray(1))] == [True] * 5
     assert not any(pnp.isscalar(v) for v in ([1], None, np.ones(1), pnp.ones(1)))
     assert pnp.iterable([1]) and pnp.iterable(pnp.ones(2))
@@ -190,7 +190,7 @@ def test_shapes_that_broadcast() -> None:
     assert pnp.broadcast_shapes((0, 1), (1, 5)) == (0, 5)
 
 
-def test_equality_of_things_that_are_not_arrays() -> None:
+def test_equality_of_other_objects() -> None:
     assert pnp.array_equal([1, 2], np.array([1, 2])) and not pnp.array_equal([1], [1, 2])
     assert pnp.array_equiv([1], [[1, 1]]) and not pnp.array_equiv([1, 2], [1, 2, 3])
     assert pnp.array_equal([1.0, np.nan], [1.0, np.nan], equal_nan=True)
@@ -213,9 +213,9 @@ dtypes = st.sampled_from(["bool", "int8", "uint8", "int32", "float16", "float32"
 def test_broadcasting(shape: tuple[int, ...], dtype: str, name: str) -> None:
     x = rng.integers(0, 3, shape).astype(dtype)
     y = rng.integers(0, 3, shape[1:]).astype(dtype)
-    found, expected = getattr(pnp, name)(x, y), getattr(np, name)(x, y)
-    np.testing.assert_array_equal(found, expected)
-    assert found.dtype == expected.dtype
+    actual, expected = getattr(pnp, name)(x, y), getattr(np, name)(x, y)
+    np.testing.assert_array_equal(actual, expected)
+    assert actual.dtype == expected.dtype
 
 
 @given(st.integers(-60000, 60000), st.integers(-60000, 60000))
@@ -236,11 +236,11 @@ def test_parts_of_floats(a: float, b: float) -> None:
     assert bool(pnp.signbit(x)) == np.signbit(x)
     np.testing.assert_array_equal(pnp.copysign(x, y), np.copysign(x, y))
     if abs(y) > 1e-37 or y == 0:
-        for found, expected in zip(pnp.frexp(y), np.frexp(y), strict=True):
-            np.testing.assert_array_equal(found, expected)
-        for found, expected in zip(pnp.modf(y), np.modf(y), strict=True):
-            np.testing.assert_array_equal(found, expected)
-            assert np.signbit(found) == np.signbit(expected)
+        for actual, expected in zip(pnp.frexp(y), np.frexp(y), strict=True):
+            np.testing.assert_array_equal(actual, expected)
+        for actual, expected in zip(pnp.modf(y), np.modf(y), strict=True):
+            np.testing.assert_array_equal(actual, expected)
+            assert np.signbit(actual) == np.signbit(expected)
 
 
 @given(st.floats(-1e4, 1e4, width=32), st.floats(-1e4, 1e4, width=32, allow_subnormal=False))
@@ -263,7 +263,7 @@ def test_packing_and_unpacking(bits: list[bool], order: str) -> None:
     np.testing.assert_array_equal(pnp.unpackbits(packed, count=x.size, bitorder=order), x)
 
 
-# Derivatives at points of their own
+# Derivatives at special points
 
 
 def test_derivatives_at_special_points() -> None:
@@ -284,5 +284,5 @@ def test_derivatives_at_special_points() -> None:
 
 def test_mapped_loops_of_divisors() -> None:
     x = np.array([[12, 18], [0, 35]])
-    found = vmap(pnp.gcd)(x, np.array([8, 21]))
-    np.testing.assert_array_equal(found, np.gcd(x, np.array([[8], [21]])))
+    actual = vmap(pnp.gcd)(x, np.array([8, 21]))
+    np.testing.assert_array_equal(actual, np.gcd(x, np.array([[8], [21]])))

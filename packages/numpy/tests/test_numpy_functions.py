@@ -16,7 +16,7 @@ rng = np.random.default_rng(0)
 
 
 def values(dtype: Any, *shape: int, low: float = -2.0, high: float = 2.0) -> np.ndarray:
-    """Random values of a dtype; whole numbers for integers."""
+    """Random values of a dtype; integral for integers."""
     dtype = np.dtype(dtype)
     if dtype == np.bool_:
         return rng.random(shape) < 0.5
@@ -48,9 +48,9 @@ def test_functions_of_floats(name: str, low: float, high: float) -> None:
     ours, theirs = getattr(pnp, name), getattr(np, name)
     for dtype in (np.float32, np.float16, np.complex64):
         x = values(dtype, 2, 3, low=low, high=high)
-        found = ours(x)
-        assert found.dtype == dtype
-        check_close(found, theirs(x))
+        actual = ours(x)
+        assert actual.dtype == dtype
+        check_close(actual, theirs(x))
     for dtype in (np.int32, np.uint8, np.bool_):
         x = np.array([1, 0, 1] if dtype == np.bool_ else [1, 2, 3], dtype)
         if name == "log":
@@ -71,7 +71,7 @@ BINARY = [
 
 
 @pytest.mark.parametrize("name", BINARY)
-def test_functions_of_two_operands(name: str) -> None:
+def test_binary_functions(name: str) -> None:
     ours, theirs = getattr(pnp, name), getattr(np, name)
     x, y = values(np.float32, 2, 3, low=0.5), values(np.float32, 3)
     check_close(ours(x, y), theirs(x, y))
@@ -92,7 +92,7 @@ def test_functions_of_two_operands(name: str) -> None:
         check_close(ours(a, b), expected)
 
 
-def test_functions_of_one_operand_that_keep_the_dtype() -> None:
+def test_unary_functions_that_keep_the_dtype() -> None:
     for name in ("negative", "abs", "square"):
         ours, theirs = getattr(pnp, name), getattr(np, name)
         for dtype in (np.float32, np.int32, np.complex64):
@@ -122,7 +122,7 @@ def test_clip(low: float | None, high: float | None) -> None:
     assert pnp.clip(np.arange(5), 1, 3).dtype == np.int32
 
 
-def test_clip_without_bounds_is_the_array() -> None:
+def test_clip_without_bounds_returns_the_array() -> None:
     np.testing.assert_array_equal(pnp.clip(np.arange(3)), np.arange(3))
 
 
@@ -152,12 +152,12 @@ def test_where() -> None:
         lambda: pnp.clip([1.0], 0.0),
     ],
 )
-def test_sequences_and_other_values_are_refused(call: Callable[[], Any]) -> None:
+def test_sequences_and_other_values_raise_errors(call: Callable[[], Any]) -> None:
     with pytest.raises(TypeError):
         call()
 
 
-def test_refusal_names_function_and_position() -> None:
+def test_errors_name_function_and_position() -> None:
     with pytest.raises(TypeError, match=r"maximum requires ndarray or scalar .* at position 1"):
         pnp.maximum(1.0, [2.0])
 
@@ -249,7 +249,7 @@ def test_reshape(shape: Any, order: str) -> None:
     np.testing.assert_array_equal(pnp.asarray(x).reshape(shape, order=order), expected)
 
 
-def test_reshape_twice_takes_the_short_road_and_minds_types() -> None:
+def test_second_reshape_uses_the_fast_path_by_type() -> None:
     x = pnp.arange(6)
     assert pnp.reshape(x, (2, 3)).shape == pnp.reshape(x, (2, 3)).shape == (2, 3)
     with pytest.raises(TypeError):
@@ -296,7 +296,7 @@ def test_squeeze() -> None:
 
 def test_joining() -> None:
     x, y = values(np.float32, 2, 3), values(np.float32, 2, 3)
-    for _ in range(2):  # the second time on the short road
+    for _ in range(2):  # the second time on the fast path
         for axis in (0, 1, -1):
             both = [pnp.asarray(x), pnp.asarray(y)]
             np.testing.assert_array_equal(pnp.concatenate(both, axis), np.concatenate([x, y], axis))
@@ -392,9 +392,9 @@ def test_filled_arrays() -> None:
 )
 def test_arange(args: tuple[Any, ...]) -> None:
     expected = np.arange(*args)
-    found = pnp.arange(*args)
-    assert found.dtype == (np.int32 if expected.dtype.kind == "i" else np.float32)
-    check_close(found, expected)
+    actual = pnp.arange(*args)
+    assert actual.dtype == (np.int32 if expected.dtype.kind == "i" else np.float32)
+    check_close(actual, expected)
     assert pnp.arange(3, dtype=np.float16).dtype == np.float16
 
 
@@ -443,10 +443,10 @@ def test_arrays_from_values() -> None:
         (memoryview(b"ab"), np.uint8, False),
     ]
     for value, dtype, weak in cases:
-        found = pnp.asarray(value)
-        assert found.dtype == dtype, value
-        assert found.weak_type == weak, value
-        np.testing.assert_array_equal(np.asarray(found), np.asarray(value))
+        actual = pnp.asarray(value)
+        assert actual.dtype == dtype, value
+        assert actual.weak_type == weak, value
+        np.testing.assert_array_equal(np.asarray(actual), np.asarray(value))
 
 
 def test_copies_and_dtypes_of_arrays() -> None:
@@ -474,7 +474,7 @@ def test_copies_and_dtypes_of_arrays() -> None:
         (np.array(["a"]), TypeError),
     ],
 )
-def test_values_that_are_no_arrays(value: Any, error: type[Exception]) -> None:
+def test_values_that_are_not_arrays(value: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
         pnp.asarray(value)
 

@@ -1,4 +1,4 @@
-"""Images and segments: errors, and what cases cannot say."""
+"""Images and segments: errors, and properties that cases do not cover."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ids = np.int32([0, 0, 2])
         (lambda: image.resize(x, (5,), "linear"), ValueError, r"\(5,\) vs \(3, 4\)"),
         (lambda: image.resize(x, (5, 2), "soft"), ValueError, 'Unknown resize method "soft": use'),
         (lambda: image.resize([[1.0]], (5, 2), "linear"), TypeError, "resize requires ndarray"),
-        (lambda: image.resize(x[:0], (5, 4), "linear"), ValueError, "cannot make"),
+        (lambda: image.resize(x[:0], (5, 4), "linear"), ValueError, "cannot resize"),
         (
             lambda: image.scale_and_translate(x, (5, 2), (1,), one, one, "linear"),
             ValueError,
@@ -42,7 +42,7 @@ ids = np.int32([0, 0, 2])
         (lambda: ops.segment_sum(x, ids[:2], 3), ValueError, r"\(2,\) and \(3, 4\)"),
         (lambda: ops.segment_max(x, ids, -1), ValueError, "must be non-negative"),
         (lambda: ops.segment_max(x, ids, 3, mode="no"), ValueError, "mode 'no'"),
-        (lambda: ops.segment_min(x[:0], ids[:0]), ValueError, "give num_segments"),
+        (lambda: ops.segment_min(x[:0], ids[:0]), ValueError, "pass num_segments"),
         (
             lambda: jit(ops.segment_sum)(x, ids),
             errors.ConcretizationTypeError,
@@ -61,29 +61,29 @@ def test_methods_have_names() -> None:
     assert by_name.tolist() == image.resize(x, (5, 2), image.ResizeMethod.LINEAR).tolist()
 
 
-def test_whole_factors_are_slices() -> None:
+def test_integer_factors_are_slices() -> None:
     program = str(make_jaxpr(lambda x: image.resize(x, (3, 2), "nearest"))(x))
     assert "gather" not in program
 
 
 @pytest.mark.parametrize("method", ["linear", "cubic", "lanczos3", "area"])
 def test_constant_images_stay_constant(method: str) -> None:
-    found = image.resize(np.full((5, 7), 3, np.float32), (11, 3), method)
-    np.testing.assert_allclose(found, 3, 1e-5)
+    actual = image.resize(np.full((5, 7), 3, np.float32), (11, 3), method)
+    np.testing.assert_allclose(actual, 3, 1e-5)
 
 
-def test_places_have_derivatives() -> None:
+def test_translations_are_differentiable() -> None:
     def shifted(t: Any) -> Any:
         return image.scale_and_translate(x, (3, 4), (1,), one, t[None], "linear").sum()
 
-    # Moving to the right, each row loses of its last element what it gains of its first one.
+    # A shift to the right removes from the last element of a row what it adds at the first.
     np.testing.assert_allclose(grad(shifted)(np.float32(0.25)), -9, 1e-5)
 
 
-def test_segments_beyond_the_last_are_left_out() -> None:
+def test_segments_out_of_range_are_dropped() -> None:
     data = np.float32([1, 2, 4, 8])
-    found = ops.segment_sum(data, np.int32([0, -1, 7, 2]), 3)
-    assert found.tolist() == [1, 0, 8]
+    actual = ops.segment_sum(data, np.int32([0, -1, 7, 2]), 3)
+    assert actual.tolist() == [1, 0, 8]
     assert ops.segment_max(np.int32([3]), np.int32([1]), 2).tolist() == [-(2**31), 3]
     assert ops.segment_min(np.uint8([3]), np.int32([1]), 2).tolist() == [255, 3]
 

@@ -1,4 +1,4 @@
-"""Indexing and ``.at`` against NumPy, over generated shapes, dtypes and indices."""
+"""Indexing and ``.at`` against NumPy, for generated shapes, dtypes and indices."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from primax_core import Array, ds, enable_x64, grad, jit, make_jaxpr
 from primax_core.errors import NonConcreteBooleanIndexError
 from primax_numpy import _reading, random
 
-# Few shapes: each new combination of shape and index compiles a program.
+# Few shapes: each combination of shape and index is compiled.
 SHAPES = [(), (1,), (4,), (3, 4), (2, 3, 4), (0, 3)]
 DTYPES = [np.float32, np.int32, np.bool_, np.complex64]
 
 
 def filled(shape: tuple[int, ...], dtype: Any = np.float32) -> np.ndarray:
-    """Different elements where the dtype has enough of them."""
+    """Distinct elements if the dtype has enough of them."""
     size = int(np.prod(shape))
     if dtype == np.bool_:
         return (np.arange(size) % 3 == 0).reshape(shape)
@@ -30,7 +30,7 @@ def filled(shape: tuple[int, ...], dtype: Any = np.float32) -> np.ndarray:
 
 @st.composite
 def index_for(draw: st.DrawFn, shape: tuple[int, ...], masks: bool = True) -> Any:
-    """An index that NumPy takes for a shape."""
+    """An index that NumPy accepts for a shape."""
     length = draw(st.integers(0, 3))
     together = draw(st.sampled_from([(), (2,), (1, 2)]))
     parts: list[Any] = []
@@ -65,12 +65,12 @@ def index_for(draw: st.DrawFn, shape: tuple[int, ...], masks: bool = True) -> An
 
 
 def _trailing(parts: list[Any]) -> bool:
-    """Whether the parts were cut, so that an ellipsis may move them to other axes."""
+    """True if the parts were truncated, so that an ellipsis may move them to other axes."""
     return any(isinstance(p, (int, np.integer, list, np.ndarray)) for p in parts)
 
 
 def numpy_takes(x: np.ndarray, index: Any) -> bool:
-    """Whether NumPy can evaluate the index."""
+    """True if NumPy can evaluate the index."""
     try:
         x[index]
     except IndexError:
@@ -85,9 +85,9 @@ def test_reading_agrees_with_numpy(data: st.DataObject) -> None:
     x = filled(shape, data.draw(st.sampled_from(DTYPES)))
     index = data.draw(index_for(shape).filter(lambda i: numpy_takes(x, i)))
     expected = x[index]
-    found: Any = pnp.asarray(x)[index]
-    assert found.dtype == expected.dtype
-    np.testing.assert_array_equal(found, expected)
+    actual: Any = pnp.asarray(x)[index]
+    assert actual.dtype == expected.dtype
+    np.testing.assert_array_equal(actual, expected)
 
 
 @settings(max_examples=100)
@@ -105,8 +105,8 @@ def test_updates_agree_with_numpy(data: st.DataObject) -> None:
     else:
         how = {"add": np.add, "multiply": np.multiply, "min": np.minimum, "max": np.maximum}
         how[method].at(expected, index, values)
-    found = getattr(pnp.asarray(x).at[index], method)(values)
-    check_close(found, expected)
+    actual = getattr(pnp.asarray(x).at[index], method)(values)
+    check_close(actual, expected)
 
 
 MASKS = [
@@ -151,7 +151,7 @@ def test_reading_out_of_bounds(mode: str | None) -> None:
         return x.at[i].get(mode=mode, fill_value=0)  # type: ignore[no-any-return]
 
     for i, expected in zip(INDICES, EXPECTED[mode], strict=True):
-        assert get(x, i) == expected  # a known position
+        assert get(x, i) == expected  # a concrete position
         assert get(x, np.array([i], np.int8))[0] == expected
         assert jit(get)(x, i) == expected  # a traced one
         assert jit(lambda x, i=i: get(x, i))(x) == expected
@@ -161,8 +161,8 @@ def test_reading_out_of_bounds(mode: str | None) -> None:
 
 def test_fill_values() -> None:
     for dtype, fill in [(np.float32, np.nan), (np.int32, -(2**31)), (np.uint8, 255), (bool, True)]:
-        found = pnp.ones(2, dtype).at[np.array([5])].get(mode="fill")
-        np.testing.assert_array_equal(found, np.array([fill], dtype))
+        actual = pnp.ones(2, dtype).at[np.array([5])].get(mode="fill")
+        np.testing.assert_array_equal(actual, np.array([fill], dtype))
     assert pnp.ones(2).at[7].get(mode="fill", fill_value=3) == 3
 
 
@@ -180,7 +180,7 @@ def test_updating_out_of_bounds() -> None:
     np.testing.assert_array_equal(x.at[np.array([-9])].add(1, mode="clip"), [2, 2, 3, 4])
 
 
-def test_negative_positions_may_be_left_alone() -> None:
+def test_negative_positions_without_wrapping() -> None:
     x: Any = pnp.asarray(np.float32([1, 2, 3, 4]))
     assert x.at[-1].get(wrap_negative_indices=False) == 1
     assert np.isnan(x.at[np.array([-1])].get(mode="fill", wrap_negative_indices=False)[0])
@@ -214,7 +214,7 @@ def test_reversed_and_strided_slices() -> None:
     np.testing.assert_array_equal(x.at[5:2].set(9), np.arange(6))
 
 
-def test_dtype_of_updates_is_the_arrays() -> None:
+def test_updates_keep_the_dtype_of_the_array() -> None:
     x: Any = pnp.asarray([-3, 4])
     with pytest.warns(FutureWarning, match="cannot safely cast value from dtype=float32"):
         np.testing.assert_array_equal(x.at[0].add(1.7), [-1, 4])
@@ -270,7 +270,7 @@ def test_errors_of_indices(index: Any, error: type[Exception], text: str) -> Non
             jit(lambda x: x[index])(pnp.ones(3))
 
 
-def test_equal_keys_of_other_types_are_refused() -> None:
+def test_equal_keys_of_other_types_raise_errors() -> None:
     x: Any = pnp.arange(5)
     assert x[1:3].shape == x[1:3].shape == (2,) and x[1] == 1
     for bad in (1.0, slice(1.0, 3), slice(1, 3.0), (slice(1.0, 3),)):
@@ -279,7 +279,7 @@ def test_equal_keys_of_other_types_are_refused() -> None:
     assert x[True].shape == (1, 5)
 
 
-def test_masks_and_bounds_must_be_known() -> None:
+def test_masks_and_bounds_must_be_concrete() -> None:
     x = pnp.arange(4.0)
     with pytest.raises(NonConcreteBooleanIndexError):
         jit(lambda x, m: x[m])(x, x > 1)
@@ -361,32 +361,32 @@ def test_traced_positions() -> None:
         np.testing.assert_array_equal(jit(known)(x), known(x))
 
 
-def test_programs_of_simple_indices_are_slices() -> None:
+def test_simple_indices_lower_to_slices() -> None:
     names = lambda f: {str(e.primitive) for e in make_jaxpr(f)(pnp.zeros((3, 4))).eqns}
     for fun in (lambda x: x[1], lambda x: x[1:2, ::2], lambda x: x[None, -1]):
         assert not names(fun) & {"gather", "dynamic_slice"}
     assert "gather" not in names(lambda x: x[x[0, 0].astype(int)])
 
 
-# The short road
+# The fast path
 
 
-def test_one_program_serves_all_integers() -> None:
+def test_one_executable_serves_all_integers() -> None:
     x: Any = pnp.asarray(filled((7, 3)))
     assert x[0].tolist() == [1, 2, 3]
-    before = len(_reading._roads._entries)
+    before = len(_reading._path._entries)
     for i in itertools.chain(range(-9, 9)):
         np.testing.assert_array_equal(x[i], filled((7, 3))[max(min(i, 6), -7)])
-    assert len(_reading._roads._entries) == before
+    assert len(_reading._path._entries) == before
 
 
-def test_short_roads_are_taken() -> None:
+def test_fast_paths_are_used() -> None:
     x = pnp.asarray(filled((5, 4)))
     for index in (1, slice(1, 3), (0, slice(None, 2)), (None, 1), (..., 2)):
         first = x[index]
-        road = _reading._short_key(index)
-        assert road is not None
-        again = _reading._roads.lookup(road[0], x, *road[1])
+        entry = _reading._fast_key(index)
+        assert entry is not None
+        again = _reading._path.lookup(entry[0], x, *entry[1])
         assert again is not None
         np.testing.assert_array_equal(again, first)
 
@@ -397,9 +397,9 @@ def test_short_roads_are_taken() -> None:
 def test_slices_by_start_and_size() -> None:
     x = np.arange(12, dtype=np.float32).reshape(4, 3)
     for start, first in ((1, 1), (3, 2), (-1, 2), (-9, 0)):
-        found = jit(lambda x, i: x[ds(i, 2)])(x, start)
-        np.testing.assert_array_equal(found, x[first : first + 2])
-        np.testing.assert_array_equal(pnp.asarray(x)[ds(pnp.asarray(start), 2)], found)
+        actual = jit(lambda x, i: x[ds(i, 2)])(x, start)
+        np.testing.assert_array_equal(actual, x[first : first + 2])
+        np.testing.assert_array_equal(pnp.asarray(x)[ds(pnp.asarray(start), 2)], actual)
     np.testing.assert_array_equal(pnp.asarray(x)[ds(1, 2)], x[1:3])
     np.testing.assert_array_equal(jit(lambda x, i: x[ds(i, 2, 2)])(x, 1), x[1:5:2])
     np.testing.assert_array_equal(jit(lambda x, i: x[:, ds(i, 2)])(x, 1), x[:, 1:])
@@ -412,14 +412,14 @@ def test_slices_by_start_and_size() -> None:
 def test_updates_by_start_and_size() -> None:
     x = np.arange(4, dtype=np.float32)
     for start, expected in ((1, [0, 9, 9, 3]), (3, x), (-9, x)):
-        found = jit(lambda x, i: x.at[ds(i, 2)].set(9))(x, start)
-        np.testing.assert_array_equal(found, expected)
+        actual = jit(lambda x, i: x.at[ds(i, 2)].set(9))(x, start)
+        np.testing.assert_array_equal(actual, expected)
     moved = jit(lambda x, i: x.at[ds(i, 2)].add(9, mode="clip"))(x, 7)
     np.testing.assert_array_equal(moved, [0, 1, 11, 12])
     square = np.zeros((3, 3), np.float32)
     rows = np.array([0, 2])
-    found = jit(lambda x, i: x.at[rows, ds(i, 2)].add(1))(square, 1)
-    np.testing.assert_array_equal(found, [[0, 1, 1], [0, 0, 0], [0, 1, 1]])
+    actual = jit(lambda x, i: x.at[rows, ds(i, 2)].add(1))(square, 1)
+    np.testing.assert_array_equal(actual, [[0, 1, 1], [0, 0, 0], [0, 1, 1]])
     outside = jit(lambda x, i: x.at[rows, ds(i, 2)].add(1))(square, 2)
     np.testing.assert_array_equal(outside, square)
     filled = jit(lambda x, i: x.at[ds(i, 2)].get(mode="fill", fill_value=7))(x, 3)
@@ -429,7 +429,7 @@ def test_updates_by_start_and_size() -> None:
 @pytest.mark.parametrize(
     "index, error, text",
     [
-        (lambda i: ds(0, i), TypeError, "the size of a slice must be an integer"),
+        (lambda i: ds(0, i), TypeError, "the size of a slice must be a concrete integer"),
         (lambda i: ds(i * 1.0, 2), TypeError, "the start of a slice must be an integer"),
         (lambda i: ds(i, 9), IndexError, "9 elements does not fit an axis of size 4"),
     ],
@@ -443,7 +443,7 @@ def names(fun: Any, *args: Any) -> set[str]:
     return {e.primitive.name for e in make_jaxpr(fun)(*args).eqns}
 
 
-def test_programs_of_windows_have_no_gathers_or_scatters() -> None:
+def test_windows_need_no_gathers_or_scatters() -> None:
     x = np.ones((4, 4), np.float32)
     one_of = {"gather", "scatter", "scatter_add", "scatter_mul", "scatter_max"}
     for fun in (
@@ -464,17 +464,17 @@ def test_programs_of_windows_have_no_gathers_or_scatters() -> None:
     }  # fmt: skip
 
 
-def test_untouched_elements_keep_values_that_the_promoted_dtype_lacks() -> None:
+def test_unchanged_elements_are_not_rounded_to_the_promoted_dtype() -> None:
     x = np.array([2**24 + 1, 5], np.int32)
     with pytest.warns(FutureWarning, match="incompatible types"):
-        found = pnp.asarray(x).at[1].set(1.5)
-    np.testing.assert_array_equal(found, [2**24 + 1, 1])
+        actual = pnp.asarray(x).at[1].set(1.5)
+    np.testing.assert_array_equal(actual, [2**24 + 1, 1])
 
 
 def test_integers_divided_become_floats() -> None:
-    found = pnp.arange(1, 4).at[0].divide(2)
-    assert found.dtype == np.float32
-    np.testing.assert_array_equal(found, [0.5, 2, 3])
+    actual = pnp.arange(1, 4).at[0].divide(2)
+    assert actual.dtype == np.float32
+    np.testing.assert_array_equal(actual, [0.5, 2, 3])
     several = pnp.arange(1, 4).at[np.array([0, 0])].divide(2)
     np.testing.assert_array_equal(several, [0.25, 2, 3])
 
@@ -483,8 +483,8 @@ def test_arrays_of_keys() -> None:
     keys = random.split(random.key(0), 4)
     data = np.asarray(random.key_data(keys))
 
-    def same(found: Any, expected: np.ndarray) -> None:
-        np.testing.assert_array_equal(random.key_data(found), expected)
+    def same(actual: Any, expected: np.ndarray) -> None:
+        np.testing.assert_array_equal(random.key_data(actual), expected)
 
     same(keys[1], data[1])
     same(keys[::-2], data[::-2])
@@ -500,7 +500,7 @@ def test_arrays_of_keys() -> None:
 
 @pytest.mark.parametrize("how", [lambda f: f, jit])
 @pytest.mark.parametrize("kinds", list(itertools.product((np.int8, np.int32, np.int64), repeat=2)))
-def test_computed_positions_of_all_widths(how: Any, kinds: tuple[Any, Any]) -> None:
+def test_dynamic_positions_of_all_widths(how: Any, kinds: tuple[Any, Any]) -> None:
     x = np.arange(60.0).reshape(3, 4, 5)
     with enable_x64(True):
         i, j = (pnp.asarray(n, kind) for n, kind in zip((1, 2), kinds))

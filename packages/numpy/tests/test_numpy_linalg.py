@@ -17,7 +17,7 @@ SQUARE = ["cholesky", "det", "eig", "eigh", "eigvals", "eigvalsh", "inv", "slogd
 
 
 @pytest.mark.parametrize("name", [*SQUARE, "matrix_power", "solve"])
-def test_square_matrices_are_wanted(name: str) -> None:
+def test_matrices_must_be_square(name: str) -> None:
     more = {"matrix_power": (2,), "solve": (x,)}.get(name, ())
     text = rf"Argument to linalg\.{name} must have shape \[\.\.\., n, n\], got \(2, 3\)"
     with pytest.raises(ValueError, match=text):
@@ -27,7 +27,7 @@ def test_square_matrices_are_wanted(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["cholesky", "eig", "eigh", "inv", "qr", "svd"])
-def test_16_bit_floats_are_refused(name: str) -> None:
+def test_16_bit_floats_raise_errors(name: str) -> None:
     with pytest.raises(TypeError, match="bfloat16"):
         getattr(linalg, name)(q.astype(dtypes.bf16))
 
@@ -84,7 +84,7 @@ def test_results_have_names() -> None:
 
 
 def cofactors(a: np.ndarray) -> np.ndarray:
-    """Determinants of what is left without a row and a column, with signs."""
+    """Cofactors: signed determinants of minors."""
     n = len(a)
     return np.array(
         [
@@ -106,12 +106,12 @@ def cofactors(a: np.ndarray) -> np.ndarray:
         np.ones((3, 3)) + np.diag([0, 0, 1.0]),
     ],
 )
-def test_the_derivative_of_determinants_of_singular_matrices(a: np.ndarray) -> None:
+def test_derivative_of_determinants_of_singular_matrices(a: np.ndarray) -> None:
     with enable_x64(True):
         np.testing.assert_allclose(grad(linalg.det)(a), cofactors(a), atol=1e-9)
         both = np.stack([a, a + np.eye(len(a))])
-        found = vmap(grad(linalg.det))(both)
-        np.testing.assert_allclose(found[1], cofactors(both[1]), atol=1e-8)
+        actual = vmap(grad(linalg.det))(both)
+        np.testing.assert_allclose(actual[1], cofactors(both[1]), atol=1e-8)
 
 
 def test_singular_systems() -> None:
@@ -132,13 +132,13 @@ def test_derivatives_reuse_the_factors() -> None:
 
 def test_least_squares_of_deficient_rank() -> None:
     a = np.float32([[1, 1], [1, 1], [1, 1]])
-    found = linalg.lstsq(a, np.float32([1, 2, 3]))
-    np.testing.assert_allclose(found[0], [1, 1], 1e-5)
-    assert int(found[2]) == 1 and found[1].shape == (1,)
+    actual = linalg.lstsq(a, np.float32([1, 2, 3]))
+    np.testing.assert_allclose(actual[0], [1, 1], 1e-5)
+    assert int(actual[2]) == 1 and actual[1].shape == (1,)
     assert linalg.lstsq(a, np.ones(3, np.float32), numpy_resid=True)[1].shape == (0,)
 
 
-def test_rank_counts_relative_and_absolute_sizes() -> None:
+def test_rank_with_relative_and_absolute_tolerances() -> None:
     a = np.diag(np.float32([10, 0.1]))
     assert int(linalg.matrix_rank(a, rtol=0.02)) == 1 == int(linalg.matrix_rank(a, tol=0.2))
     assert int(linalg.matrix_rank(a, rtol=0.005)) == 2 == int(linalg.matrix_rank(a, tol=0.05))
@@ -148,8 +148,8 @@ def test_complex_hermitian_pseudo_inverse() -> None:
     rng = np.random.default_rng(0)
     z = rng.standard_normal((3, 2)) + 1j * rng.standard_normal((3, 2))
     a = (z @ z.conj().T).astype(np.complex64)
-    found = linalg.pinv(a, hermitian=True, rtol=1e-4)
-    np.testing.assert_allclose(found, np.linalg.pinv(a, rcond=1e-4), atol=1e-4)
+    actual = linalg.pinv(a, hermitian=True, rtol=1e-4)
+    np.testing.assert_allclose(actual, np.linalg.pinv(a, rcond=1e-4), atol=1e-4)
 
 
 def test_large_results_of_slogdet() -> None:

@@ -1,4 +1,4 @@
-"""Methods of arrays: views, iteration, and what arrays do not have."""
+"""Methods of arrays: views, iteration, and unsupported methods."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ X = np.arange(8, dtype=np.float32).reshape(2, 4)
     ],
 )
 def test_methods_agree_with_numpy(name: str, args: tuple[Any, ...]) -> None:
-    found = getattr(pnp.asarray(X), name)(*args)
+    actual = getattr(pnp.asarray(X), name)(*args)
     expected = getattr(X, name)(*args)
     if name == "argpartition":
-        found, expected = np.sort(found), np.sort(expected)
-    for a, b in zip(*[v if isinstance(v, tuple) else (v,) for v in (found, expected)]):
+        actual, expected = np.sort(actual), np.sort(expected)
+    for a, b in zip(*[v if isinstance(v, tuple) else (v,) for v in (actual, expected)]):
         np.testing.assert_array_equal(a, b)
 
 
@@ -51,12 +51,12 @@ def test_methods_agree_with_numpy(name: str, args: tuple[Any, ...]) -> None:
 @pytest.mark.parametrize("old", ["float32", "int8", "complex64", "uint8"])
 def test_views(old: str, new: str) -> None:
     x = np.arange(16).reshape(2, 8).astype(old)
-    found = pnp.asarray(x).view(new)
-    np.testing.assert_array_equal(found, x.view(new))
+    actual = pnp.asarray(x).view(new)
+    np.testing.assert_array_equal(actual, x.view(new))
     np.testing.assert_array_equal(jit(lambda a: a.view(new))(x), x.view(new))
 
 
-def test_methods_that_numpy_has_otherwise() -> None:
+def test_methods_that_differ_from_numpy() -> None:
     x = pnp.asarray(X[::-1])
     np.testing.assert_array_equal(x.sort(0), X)
     np.testing.assert_array_equal(x.ptp(1), [3, 3])
@@ -75,10 +75,10 @@ def test_views_of_booleans() -> None:
     "shape, old, new, text",
     [
         ((), "float32", "int8", "0d array"),
-        ((2, 3), "float32", "complex64", "no multiple of the 64 bits"),
+        ((2, 3), "float32", "complex64", "not a multiple of the 64 bits"),
     ],
 )
-def test_views_that_do_not_fit(shape: tuple[int, ...], old: str, new: str, text: str) -> None:
+def test_errors_of_views(shape: tuple[int, ...], old: str, new: str, text: str) -> None:
     with pytest.raises(ValueError, match=text):
         pnp.ones(shape, old).view(new)
 
@@ -107,7 +107,7 @@ def test_containment() -> None:
     assert None not in x
 
 
-def test_what_arrays_do_not_have() -> None:
+def test_unsupported_methods() -> None:
     x = pnp.asarray(X)
     with pytest.raises(NotImplementedError, match="flatten"):
         _ = x.flat
@@ -127,7 +127,7 @@ def test_namespace() -> None:
         x.__array_namespace__(api_version="1999.1")
 
 
-def test_reshape_and_transpose_take_sizes_and_axes_in_every_form() -> None:
+def test_reshape_and_transpose_accept_tuples_and_separate_numbers() -> None:
     x = pnp.asarray(X)
     for args in ((4, 2), ((4, 2),), ([4, 2],), (-1, 2)):
         assert x.reshape(*args).shape == (4, 2)

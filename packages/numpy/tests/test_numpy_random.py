@@ -1,4 +1,4 @@
-"""Random numbers: fixed vectors, statistics, keys, errors."""
+"""Random numbers: known answers, statistics, keys, errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KEY = random.PRNGKey(42)
 
 
 def words(x: Array) -> str:
-    """The elements' bits in hexadecimal."""
+    """The bits of the elements in hexadecimal."""
     bits = np.asarray(x)
     width = bits.dtype.itemsize
     return " ".join(f"{v:0{2 * width}x}" for v in bits.view(f"u{width}").ravel())
@@ -37,7 +37,7 @@ VECTORS = {
 
 
 @pytest.mark.parametrize("name", VECTORS)
-def test_vectors(name: str) -> None:
+def test_known_answers(name: str) -> None:
     draw, expected = VECTORS[name]
     assert words(draw(KEY)) == expected
     assert words(jit(draw)(KEY)) == expected
@@ -80,8 +80,8 @@ def test_normal() -> None:
 
 def test_bernoulli() -> None:
     assert abs(random.bernoulli(KEY, 0.3, (20000,)).mean() - 0.3) < 0.02
-    found = random.bernoulli(KEY, np.float32([0.0, 1.0]))
-    assert found.tolist() == [False, True]
+    actual = random.bernoulli(KEY, np.float32([0.0, 1.0]))
+    assert actual.tolist() == [False, True]
     with pytest.raises(TypeError, match="floating dtype"):
         random.bernoulli(KEY, 1)
 
@@ -90,12 +90,12 @@ def test_permutation() -> None:
     many = np.asarray(random.permutation(KEY, 3000))
     np.testing.assert_array_equal(np.sort(many), np.arange(3000))
     rows = np.arange(12).reshape(4, 3)
-    found = np.asarray(random.permutation(KEY, rows))
-    np.testing.assert_array_equal(found[np.argsort(found[:, 0])], rows)
-    found = np.asarray(random.permutation(KEY, rows, axis=1, independent=True))
-    np.testing.assert_array_equal(np.sort(found, 1), rows)
+    actual = np.asarray(random.permutation(KEY, rows))
+    np.testing.assert_array_equal(actual[np.argsort(actual[:, 0])], rows)
+    actual = np.asarray(random.permutation(KEY, rows, axis=1, independent=True))
+    np.testing.assert_array_equal(np.sort(actual, 1), rows)
     assert random.permutation(KEY, -3).shape == (0,)
-    # Every order of three is about as frequent as any other.
+    # All permutations of three elements are about equally frequent.
     orders = np.asarray(vmap(lambda k: random.permutation(k, 3))(random.split(KEY, 3000)))
     _, counts = np.unique(orders, axis=0, return_counts=True)
     assert len(counts) == 6 and abs(counts - 500).max() < 100
@@ -135,8 +135,8 @@ def test_errors(call: Any, error: type[Exception], text: str) -> None:
         call()
 
 
-def test_layout_without_partitioning() -> None:
-    """The layout of before partitionable keys, against known words."""
+def test_layout_without_threefry_partitionable() -> None:
+    """The layout without ``threefry_partitionable``, against known words."""
     with threefry_partitionable(False):
         key = random.PRNGKey(42)
         bits = np.asarray(random.bits(key, (3,)))

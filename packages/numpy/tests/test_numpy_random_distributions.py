@@ -1,4 +1,4 @@
-"""Distributions: recorded numbers, supports, moments, derivatives, errors."""
+"""Distributions: recorded samples, supports, moments, derivatives, errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from primax_numpy import random
 KEY = random.key(42)
 A = np.float32([0.3, 1.0, 2.5])
 
-# The reference's numbers for the seed 42, as words
+# Samples of the reference for the seed 42, as words
 
 RECORDED: dict[str, tuple[Callable[[Any], Array], str]] = {
     "uniform": (lambda k: random.uniform(k, (3,)), "3efa3824 3f2e0730 3f1dc3f8"),
@@ -91,11 +91,13 @@ RECORDED: dict[str, tuple[Callable[[Any], Array], str]] = {
 @pytest.mark.parametrize("name", RECORDED)
 def test_recorded_numbers(name: str) -> None:
     draw, words = RECORDED[name]
-    found = np.asarray(draw(KEY))
-    width = found.dtype.itemsize
-    expected = np.array([int(w, 16) for w in words.split()], f"u{width}").view(found.dtype)
-    # To the last bit with the version of jaxlib that they were recorded with.
-    np.testing.assert_allclose(found.ravel(), expected, rtol=3e-6 if found.dtype.kind == "f" else 0)
+    actual = np.asarray(draw(KEY))
+    width = actual.dtype.itemsize
+    expected = np.array([int(w, 16) for w in words.split()], f"u{width}").view(actual.dtype)
+    # Bit-exact with the version of jaxlib of the recording.
+    np.testing.assert_allclose(
+        actual.ravel(), expected, rtol=3e-6 if actual.dtype.kind == "f" else 0
+    )
 
 
 @pytest.mark.parametrize("name", ["gamma", "poisson", "binomial", "choice", "dirichlet", "ball"])
@@ -107,7 +109,7 @@ def test_compiled_and_mapped(name: str) -> None:
     np.testing.assert_allclose(vmap(draw)(keys), rows, rtol=3e-6)
 
 
-# Moments: mean and standard deviation, by the method that draws each
+# Mean and standard deviation, by sampling method
 
 N = 4000
 MOMENTS: dict[str, tuple[Callable[[], Array], float, float]] = {
@@ -195,13 +197,15 @@ def test_counts_at_limits() -> None:
     assert (x[:, 1] == 0).all() and x.dtype == np.float32
 
 
-# Integers, orders, choices
+# Integers, permutations, choices
 
 
 def test_integer_bounds() -> None:
     assert random.randint(KEY, (3,), 5, 5).tolist() == [5, 5, 5]
     x = np.asarray(random.randint(KEY, (500,), -1000, 1000, np.int8))
-    assert x.min() < -120 and x.max() > 120  # cut to the dtype's range, its greatest included
+    assert (
+        x.min() < -120 and x.max() > 120
+    )  # clamped to the range of the dtype, including its maximum
     x = np.asarray(random.randint(KEY, (300,), np.float32(0.7), np.float32(2.9)))
     assert set(x) == {0, 1}
     x = np.asarray(random.randint(KEY, (300,), -5, 3, np.uint8))
@@ -214,15 +218,15 @@ def test_choices() -> None:
     x = np.asarray(random.choice(KEY, 5, (5,), False))
     assert sorted(x) == [0, 1, 2, 3, 4]
     x = np.asarray(random.choice(KEY, 3, (300,), p=np.float32([1, 0, 3])))
-    assert set(x) == {0, 2} and 0.6 < (x == 2).mean() < 0.9  # weights need not add up to 1
+    assert set(x) == {0, 2} and 0.6 < (x == 2).mean() < 0.9  # weights need not be normalized
     x = np.asarray(random.choice(KEY, 4, (2,), False, np.int32([0, 3, 1, 0])))
     assert sorted(x) == [1, 2]
     rows = np.arange(12).reshape(4, 3)
     assert random.choice(KEY, rows, (2, 5), axis=1).shape == (4, 2, 5)
     assert random.choice(KEY, rows, (0,), axis=1).shape == (4, 0)
     assert random.choice(KEY, 0, (0, 2)).shape == (0, 2)
-    found = np.asarray(random.choice(KEY, rows, (4,), False))
-    np.testing.assert_array_equal(found[np.argsort(found[:, 0])], rows)
+    actual = np.asarray(random.choice(KEY, rows, (4,), False))
+    np.testing.assert_array_equal(actual[np.argsort(actual[:, 0])], rows)
     keys = random.split(KEY, 5)
     assert random.permutation(KEY, keys).shape == (5,)
     assert random.choice(KEY, keys, (2,)).dtype == keys.dtype
@@ -276,9 +280,9 @@ def test_orthogonal(n: int, m: int, dtype: Any) -> None:
 # Derivatives
 
 
-def test_derivatives_in_parameters() -> None:
+def test_derivatives_with_respect_to_parameters() -> None:
     keys = random.split(KEY, 300)
-    # The mean of gamma numbers is a, and so grows by 1.
+    # The mean of gamma samples is a, so that its derivative is 1.
     slopes = vmap(grad(lambda a, k: random.gamma(k, a)), (None, 0))(np.float32(2.0), keys)
     assert abs(np.asarray(slopes).mean() - 1) < 0.15
     slopes = vmap(grad(lambda a, k: random.loggamma(k, a)), (None, 0))(np.float32(0.01), keys)

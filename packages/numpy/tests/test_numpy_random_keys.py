@@ -1,4 +1,4 @@
-"""Typed keys: arrays whose elements are keys, their implementations, and reuse."""
+"""Typed keys: key arrays, implementations, and reuse."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ WORDS = np.asarray(random.key_data(KEYS))
 
 def words(keys: Any) -> str:
     """The words of keys, or bits, in hexadecimal."""
-    found = random.key_data(keys) if dtypes.issubdtype(keys.dtype, dtypes.prng_key) else keys
-    return " ".join(f"{v:08x}" for v in np.asarray(found).ravel())
+    actual = random.key_data(keys) if dtypes.issubdtype(keys.dtype, dtypes.prng_key) else keys
+    return " ".join(f"{v:08x}" for v in np.asarray(actual).ravel())
 
 
 # Implementations: seed, bits, second child, child of 7
@@ -162,9 +162,9 @@ ROWS: dict[str, tuple[Callable[[Any], Any], Callable[[np.ndarray], Any]]] = {
 @pytest.mark.parametrize("name", ROWS)
 def test_structure(name: str) -> None:
     on_keys, on_words = ROWS[name]
-    found, expected = on_keys(KEYS), on_words(WORDS)
-    assert found.dtype == KEYS.dtype and found.shape == expected.shape[:-1]
-    np.testing.assert_array_equal(random.key_data(found), expected)
+    actual, expected = on_keys(KEYS), on_words(WORDS)
+    assert actual.dtype == KEYS.dtype and actual.shape == expected.shape[:-1]
+    np.testing.assert_array_equal(random.key_data(actual), expected)
 
 
 def test_comparison() -> None:
@@ -198,7 +198,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "seeds": (lambda: random.key(np.arange(3)), TypeError, "must be a scalar"),
     "name": (lambda: random.key(0, impl="dice"), ValueError, "'dice'.*'threefry2x32'"),
     "spec": (lambda: random.key(0, impl=3), TypeError, "int"),
-    "both": (lambda: random.key(0, impl="rbg", dtype="rbg"), ValueError, "not as both"),
+    "both": (lambda: random.key(0, impl="rbg", dtype="rbg"), ValueError, "not both"),
     "words": (lambda: random.wrap_key_data(np.zeros(3, np.uint32)), TypeError, r"uint32\[3\]"),
     "float words": (lambda: random.wrap_key_data(np.zeros(2)), TypeError, "float64"),
     "no words": (lambda: random.wrap_key_data([0, 1]), TypeError, "list"),
@@ -216,16 +216,16 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused(name: str) -> None:
+def test_unsupported_operations(name: str) -> None:
     call, error, text = REFUSED[name]
     with pytest.raises(error, match=text):
         call()
 
 
-# Programs
+# Jaxprs
 
 
-def test_programs_say_what_is_done_with_keys() -> None:
+def test_jaxprs_show_key_operations() -> None:
     assert "random_bits[bit_width=32 shape=(3,)]" in str(
         make_jaxpr(lambda k: random.normal(k, (3,)))(KEY)
     )
@@ -248,7 +248,7 @@ def test_programs_say_what_is_done_with_keys() -> None:
     assert float(unused(KEY)) == 1.0
 
 
-def test_keys_that_programs_close_over() -> None:
+def test_closed_over_keys() -> None:
     many = random.split(KEY, 20)
     draw = jit(lambda x: x * random.normal(KEY) + random.normal(many[19]))
     expected = 2 * random.normal(KEY) + random.normal(many[19])
@@ -266,24 +266,24 @@ def test_batches_of_fold_in(axes: tuple[int | None, int | None]) -> None:
     data = np.arange(4, dtype=np.uint32)
     if axes[0] == 1:
         data, keys = data[:2], KEYS.reshape(2, 2)
-        found = vmap(vmap(random.fold_in, (0, None)), axes)(keys, data)
+        actual = vmap(vmap(random.fold_in, (0, None)), axes)(keys, data)
         expected = [[random.fold_in(keys[j, i], data[i]) for j in range(2)] for i in range(2)]
         rows = [random.key_data(k) for row in expected for k in row]
-        np.testing.assert_array_equal(random.key_data(found.ravel()), np.stack(rows))
+        np.testing.assert_array_equal(random.key_data(actual.ravel()), np.stack(rows))
         return
     key = keys if axes[0] == 0 else KEY
     number = data if axes[1] == 0 else np.uint32(5)
-    found = vmap(random.fold_in, axes)(key, number)
+    actual = vmap(random.fold_in, axes)(key, number)
     for i in range(4):
         k = key[i] if axes[0] == 0 else key
         d = number[i] if axes[1] == 0 else number
-        assert found[i] == random.fold_in(k, d)
+        assert actual[i] == random.fold_in(k, d)
 
 
 # Options
 
 
-def test_raw_keys_can_be_refused() -> None:
+def test_raw_keys_can_raise_errors() -> None:
     raw = random.PRNGKey(0)
     with legacy_prng_key("error"), pytest.raises(ValueError, match="normal was given a raw"):
         random.normal(raw)
@@ -364,18 +364,18 @@ REUSED: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("name", REUSED)
-def test_reuse_is_found(name: str) -> None:
+def test_reuse_is_detected(name: str) -> None:
     REUSED[name]()
     with debug_key_reuse(True), pytest.raises(KeyReuseError, match=r"used before, by .*\.py:\d+"):
         REUSED[name]()
 
 
-def test_reuse_names_both_places() -> None:
-    with debug_key_reuse(True), pytest.raises(KeyReuseError) as found:
+def test_reuse_errors_name_both_locations() -> None:
+    with debug_key_reuse(True), pytest.raises(KeyReuseError) as error:
         twice(random.key(1))
     line = twice.__code__.co_firstlineno + 1
-    assert str(found.value).count(f"test_numpy_random_keys.py:{line}:") == 2
-    assert "clone" in str(found.value)
+    assert str(error.value).count(f"test_numpy_random_keys.py:{line}:") == 2
+    assert "clone" in str(error.value)
 
 
 def rows_apart() -> None:
@@ -410,13 +410,13 @@ USED_ONCE: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("name", USED_ONCE)
-def test_single_uses_are_let_be(name: str) -> None:
+def test_single_uses_are_accepted(name: str) -> None:
     with debug_key_reuse(True):
         USED_ONCE[name]()
 
 
-def test_keys_of_keys_in_one_program() -> None:
-    """Each cipher's key is another's result: fused, they would take minutes to compile."""
+def test_keys_of_keys_in_one_executable() -> None:
+    """Each cipher uses the result of another as key: fused, they would take minutes to compile."""
 
     def layers(key: Any) -> Any:
         weights = []

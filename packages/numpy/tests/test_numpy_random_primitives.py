@@ -1,4 +1,4 @@
-"""The primitives of random keys under the conformance kit."""
+"""Random key primitives under the conformance kit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes, creation and positions: refusals, known values, and what cases cannot say."""
+"""Shapes, creation and indices: errors, known values, and properties that cases do not cover."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: pnp.full(2, [1, 2]), TypeError, "full requires ndarray or scalar arguments"),
     (lambda: pnp.zeros_like([1]), TypeError, "zeros_like requires ndarray or scalar"),
     (lambda: pnp.eye(-1), ValueError, "negative dimensions"),
-    (lambda: pnp.eye(2.5), TypeError, "sizes must be integers"),
+    (lambda: pnp.eye(2.5), TypeError, "sizes must be concrete integers"),
     (lambda: pnp.eye(3, k=1.5), ValueError, "k must be a scalar integer; got 1.5"),
     (lambda: pnp.arange(0, 1, 0), ZeroDivisionError, "division by zero"),
     (lambda: pnp.arange(1j), ValueError, "bounds must be real"),
@@ -45,7 +45,7 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: pnp.meshgrid(X), ValueError, "must be 1D, got shapes [(2, 3)]"),
     (lambda: pnp.meshgrid(N, indexing="x"), ValueError, "'xy' and 'ij'"),
     (lambda: pnp.meshgrid(N, copy=False), ValueError, "no views"),
-    (lambda: pnp.mgrid[2], TypeError, "a grid is made of slices"),
+    (lambda: pnp.mgrid[2], TypeError, "a grid needs slices"),
     (lambda: pnp.r_[1, "r"], ValueError, "placed at the beginning"),
     (lambda: pnp.r_["x", 1], ValueError, "could not understand directive 'x'"),
     (lambda: pnp.ix_(X), ValueError, "must be 1-dimensional, got shape (2, 3)"),
@@ -85,11 +85,11 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: pnp.hsplit(np.float32(1), 1), ValueError, "axis 1 is out of bounds"),
     (lambda: pnp.unstack(1.0), ValueError, "axis"),
     (lambda: pnp.tile(X, (-1,)), ValueError, "not be negative"),
-    (lambda: pnp.tile(X, 1.5), TypeError, "reps must be integers"),
+    (lambda: pnp.tile(X, 1.5), TypeError, "reps must be concrete integers"),
     (lambda: pnp.repeat(N, 1.5), TypeError, "repeats must be integers"),
-    (lambda: pnp.repeat(N, np.array([1, 2])), ValueError, "(2,) do not fit an axis of size 3"),
+    (lambda: pnp.repeat(N, np.array([1, 2])), ValueError, "(2,) do not match an axis of size 3"),
     (lambda: pnp.repeat(N, -1), ValueError, "may not be negative"),
-    (lambda: pnp.rot90(X, axes=(0, 0)), ValueError, "Axes must be different"),
+    (lambda: pnp.rot90(X, axes=(0, 0)), ValueError, "axes must be two different"),
     (lambda: pnp.roll(X, (1, 2, 3), axis=(0, 1)), ValueError, "3 shifts and 2 axes"),
     (lambda: pnp.delete(N, 7), ValueError, "index 7 is out of bounds for axis 0 with size 3"),
     (lambda: pnp.delete(N, np.array([1, 9])), IndexError, "index 9 is out of bounds"),
@@ -105,12 +105,12 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: pnp.pad(X[:0], 1, "edge"), ValueError, "empty axis"),
     (lambda: pnp.pad(X, 1, "mean", stat_length=0), ValueError, "stat_length of 0"),
     (lambda: pnp.pad(X, 1, "reflect", reflect_type="x"), ValueError, "'even' or 'odd'"),
-    (lambda: pnp.pad(X, 1, lambda *a: None), TypeError, "must return the vector"),
-    # Positions
+    (lambda: pnp.pad(X, 1, lambda *a: None), TypeError, "must return the padded vector"),
+    # Indices
     (lambda: pnp.nonzero(np.float32(1)), ValueError, "0d arrays"),
     (lambda: pnp.nonzero(X, size=3, fill_value=(1, 2, 3)), ValueError, "number of axes (2); got 3"),
     (lambda: pnp.nonzero(X, size=3, fill_value=N), ValueError, "scalar or tuple of scalars"),
-    (lambda: pnp.nonzero(X, size=1.5), TypeError, "size must be an integer"),
+    (lambda: pnp.nonzero(X, size=1.5), TypeError, "size must be a concrete integer"),
     (lambda: pnp.extract(X > 2, N), ValueError, "out of bounds of an axis of size 3"),
     (lambda: pnp.compress(X, X), ValueError, "1D array, got shape (2, 3)"),
     (lambda: pnp.compress(N, N, size=4), ValueError, "size=4 for 3 elements"),
@@ -137,7 +137,7 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize("number", range(len(REFUSED)))
-def test_refusals(number: int) -> None:
+def test_errors(number: int) -> None:
     call, error, text = REFUSED[number]
     with pytest.raises(error, match=re.escape(text)):
         call()
@@ -161,15 +161,15 @@ def test_refusals(number: int) -> None:
         lambda x: pnp.pad(x, x[0]),
     ],
 )
-def test_traced_values_that_give_shapes_are_refused(call: Callable[[Any], Any]) -> None:
-    with pytest.raises(ConcretizationTypeError, match=r"known|size|trace"):
+def test_traced_values_cannot_determine_shapes(call: Callable[[Any], Any]) -> None:
+    with pytest.raises(ConcretizationTypeError, match=r"concrete|static|size|trace"):
         jit(call)(N)
 
 
 def test_shapes_may_not_be_traced() -> None:
     with pytest.raises(TypeError, match="static_argnums"):
         jit(lambda n: pnp.reshape(X, n))(6)
-    with pytest.raises(TypeError, match="known while tracing"):
+    with pytest.raises(TypeError, match="concrete integers"):
         jit(lambda n: pnp.eye(n))(6)
 
 
@@ -192,7 +192,7 @@ def test_padding_agrees_with_numpy(data: st.DataObject) -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(st.data())
-def test_joining_and_cutting_undo_each_other(data: st.DataObject) -> None:
+def test_split_inverts_concatenate(data: st.DataObject) -> None:
     shape = data.draw(hnp.array_shapes(max_dims=3, max_side=5))
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
     x = np.arange(np.prod(shape), dtype=np.int32).reshape(shape)
@@ -207,7 +207,7 @@ def test_joining_and_cutting_undo_each_other(data: st.DataObject) -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=5), st.integers(0, 8))
-def test_repeats_known_and_traced_agree(repeats: list[int], total: int) -> None:
+def test_concrete_and_traced_repeats_agree(repeats: list[int], total: int) -> None:
     x, times = np.arange(len(repeats)), np.array(repeats)
     np.testing.assert_array_equal(pnp.repeat(x, times), np.repeat(x, times))
     known = pnp.repeat(x, times, total_repeat_length=total)
@@ -218,13 +218,13 @@ def test_repeats_known_and_traced_agree(repeats: list[int], total: int) -> None:
 # Creation
 
 
-def test_lists_of_many_numbers_and_of_arrays() -> None:
+def test_lists_of_many_numbers_and_arrays() -> None:
     many = [float(i) for i in range(1000)]
     np.testing.assert_array_equal(pnp.array(many), np.arange(1000, dtype=np.float32))
     scalars = [pnp.asarray(i) for i in range(100)]
-    found = pnp.array(scalars)
-    assert (found.dtype, found.shape) == (np.int32, (100,))
-    np.testing.assert_array_equal(found, np.arange(100))
+    actual = pnp.array(scalars)
+    assert (actual.dtype, actual.shape) == (np.int32, (100,))
+    np.testing.assert_array_equal(actual, np.arange(100))
     np.testing.assert_array_equal(pnp.array([scalars[:2], [5, 6]]), [[0, 1], [5, 6]])
     np.testing.assert_array_equal(jit(lambda x: pnp.array([x, 1]))(3), [3, 1])
     small = np.array([1.5], dtypes.bf16)
@@ -233,7 +233,7 @@ def test_lists_of_many_numbers_and_of_arrays() -> None:
     assert bool(pnp.array([float("nan")])[0] != 0)
 
 
-def test_places() -> None:
+def test_placement() -> None:
     device = devices()[0]
     for x in (
         pnp.zeros(2, device=device),
@@ -260,23 +260,23 @@ def test_copies() -> None:
     assert pnp.reshape(x, (2, 3), copy=True) is not x
 
 
-# Files, texts
+# Files and strings
 
 
 def test_files(tmp_path: Path) -> None:
     path = tmp_path / "x.npy"
     for x in (pnp.asarray(X), pnp.ones(3, dtypes.bf16), pnp.arange(2)):
         pnp.save(path, x)
-        found = pnp.load(path)
-        assert found.dtype == x.dtype
-        np.testing.assert_array_equal(found, x)
+        actual = pnp.load(path)
+        assert actual.dtype == x.dtype
+        np.testing.assert_array_equal(actual, x)
     pnp.save(path, pnp.ones(2, "float8_e5m2"))
     with pytest.raises(TypeError, match="without their type"):
         pnp.load(path)
     archive = tmp_path / "x.npz"
     pnp.savez(archive, pnp.arange(2), a=pnp.ones(1))
-    with pnp.load(archive) as found:
-        assert sorted(found) == ["a", "arr_0"]
+    with pnp.load(archive) as actual:
+        assert sorted(actual) == ["a", "arr_0"]
     raw = tmp_path / "raw"
     X.tofile(raw)
     np.testing.assert_array_equal(pnp.fromfile(raw, dtype=np.float32, offset=4, count=2), [1, 2])
@@ -313,15 +313,15 @@ def test_array_from_another_library() -> None:
     np.testing.assert_array_equal(np.from_dlpack(pnp.asarray(x)), x)
 
 
-# Programs
+# Jaxprs
 
 
 def operations(fun: Callable[..., Any], *args: Any) -> list[str]:
-    """Names of the primitives of a function's program."""
+    """Names of the primitives in the jaxpr of a function."""
     return [e.primitive.name for e in make_jaxpr(fun)(*args).eqns]
 
 
-def test_programs_are_small() -> None:
+def test_jaxprs_are_small() -> None:
     assert operations(lambda x: pnp.roll(x, 1, 0), X) == ["slice", "slice", "concatenate"]
     assert operations(lambda x: pnp.split(x, 3, 1), X) == ["split"]
     assert operations(lambda x: pnp.diagonal(x), X) == ["reshape", "slice"]
@@ -338,7 +338,7 @@ def test_traced_diagonals() -> None:
     )
 
 
-def test_positions_keep_narrow_dtypes_where_they_suffice() -> None:
+def test_indices_keep_narrow_dtypes_if_they_suffice() -> None:
     narrow = np.array([1], np.int8)
     assert pnp.ravel_multi_index((narrow, narrow), (2, 3)).dtype == np.int8
     wide = pnp.ravel_multi_index((narrow, narrow), (100, 100))
@@ -346,20 +346,20 @@ def test_positions_keep_narrow_dtypes_where_they_suffice() -> None:
     assert int(wide[0]) == 101
 
 
-def test_unsigned_positions_beyond_the_signed_ones() -> None:
+def test_unsigned_indices_beyond_the_signed_range() -> None:
     i = np.array([2**32 - 1], np.uint32)
     assert float(pnp.take(N, i, mode="clip")[0]) == 2
     assert int(pnp.take(N, i, mode="fill", fill_value=-5)[0]) == -5
     assert int(pnp.take(N, i, mode="wrap")[0]) == (2**32 - 1) % 3
 
 
-def test_fill_values_of_any_kind_find_their_program_again() -> None:
+def test_fill_values_reuse_executables() -> None:
     x, i = pnp.asarray(X), np.array([9])
     for value in (float("nan"), np.float32("nan"), pnp.asarray(np.nan), np.float64(np.nan)):
         assert np.isnan(pnp.take(x, i, fill_value=value)[0])
         assert np.isnan(x.at[i].get(mode="fill", fill_value=value)[0, 0])
-    with no_tracing(True):  # a further NaN is another object
+    with no_tracing(True):  # another NaN is a different object
         assert np.isnan(pnp.take(x, i, fill_value=float("nan"))[0])
         assert np.isnan(x.at[i].get(mode="fill", fill_value=float("nan"))[0, 0])
-    with pytest.raises(TypeError, match="fill_value must be a number known while tracing"):
+    with pytest.raises(TypeError, match="fill_value must be a concrete number"):
         jit(lambda v: pnp.take(X, 9, fill_value=v))(1.0)

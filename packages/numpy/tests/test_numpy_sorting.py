@@ -1,4 +1,4 @@
-"""Sorting, searching, sets and histograms: what they refuse, and properties against NumPy."""
+"""Sorting, searching, sets and histograms: errors, and properties against NumPy."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BAD = [
     (lambda: pnp.searchsorted(X, 1), ValueError, r"a should be 1-dimensional, got shape \(2, 3\)"),
     (lambda: pnp.searchsorted(KEYS, 1, side="mid"), ValueError, "expected 'left' or 'right'"),
     (lambda: pnp.searchsorted(KEYS, 1, method="x"), ValueError, "expected one of .*'compare_all'"),
-    (lambda: pnp.searchsorted(KEYS, 1, sorter=X[0]), TypeError, "sorter must hold integers"),
+    (lambda: pnp.searchsorted(KEYS, 1, sorter=X[0]), TypeError, "sorter must be of integer dtype"),
     (lambda: pnp.digitize(KEYS, X), ValueError, "bins must be a 1-dimensional array"),
     (lambda: pnp.bincount(X[0]), TypeError, "must have an integer type; got float32"),
     (lambda: pnp.bincount(KEYS[None]), ValueError, "only 1-dimensional input"),
@@ -55,7 +55,7 @@ BAD = [
     (lambda: pnp.histogram(X, 2, (1, 0)), ValueError, "range must ascend, got 1 and 0"),
     (lambda: pnp.histogram(X, 2, (1,)), ValueError, "range must be None or two numbers"),
     (lambda: pnp.histogram(X, weights=X[0]), ValueError, "same shape as a"),
-    (lambda: pnp.histogram(X, "auto", weights=X), TypeError, "does not go with weights"),
+    (lambda: pnp.histogram(X, "auto", weights=X), TypeError, "does not support weights"),
     (lambda: jit(lambda x: pnp.histogram(x, "auto"))(X), UNKNOWN, "depends on values"),
     (lambda: pnp.histogram2d(X[0], X[0, :2]), ValueError, "vectors of one length"),
     (lambda: pnp.histogramdd(X, (2, 2)), ValueError, "a bin for each dimension, got 2 for 3"),
@@ -86,7 +86,7 @@ def test_order_of_special_values(x: np.ndarray) -> None:
 
 @settings(max_examples=25)
 @given(x=VECTORS, k=st.integers(0, 8))
-def test_smallest_are_the_first_in_order(x: np.ndarray, k: int) -> None:
+def test_smallest_elements_are_the_first_sorted_ones(x: np.ndarray, k: int) -> None:
     k = min(k, len(x))
     values, places = pnp.top_k(x, k, mode="smallest")
     order = np.argsort(x, kind="stable")[:k]
@@ -96,17 +96,17 @@ def test_smallest_are_the_first_in_order(x: np.ndarray, k: int) -> None:
 
 @settings(max_examples=25)
 @given(x=VECTORS, v=VECTORS, side=st.sampled_from(["left", "right"]))
-def test_all_methods_search_alike(x: np.ndarray, v: np.ndarray, side: str) -> None:
+def test_all_search_methods_agree(x: np.ndarray, v: np.ndarray, side: str) -> None:
     x = np.sort(x)
     expected = np.searchsorted(x, v, side)
     for method in ("scan", "scan_unrolled", "sort", "compare_all"):
-        found = pnp.searchsorted(x, v, side, method=method)
-        np.testing.assert_array_equal(np.asarray(found), expected, method)
+        actual = pnp.searchsorted(x, v, side, method=method)
+        np.testing.assert_array_equal(np.asarray(actual), expected, method)
 
 
 @settings(max_examples=25)
 @given(x=VECTORS, size=st.integers(1, 10))
-def test_sized_results_are_cut_or_padded(x: np.ndarray, size: int) -> None:
+def test_sized_results_are_truncated_or_padded(x: np.ndarray, size: int) -> None:
     whole = np.asarray(pnp.unique(x))
     np.testing.assert_array_equal(whole, np.unique(x))
     padded = np.asarray(pnp.unique(x, size=size, fill_value=7.0))
@@ -121,8 +121,8 @@ SMALL = hnp.arrays(np.int32, st.integers(0, 6), elements=st.integers(0, 4))
 @given(x=SMALL, y=SMALL)
 def test_sets(x: np.ndarray, y: np.ndarray) -> None:
     for name in ("union1d", "intersect1d", "setdiff1d", "setxor1d", "isin"):
-        found, expected = getattr(pnp, name)(x, y), getattr(np, name)(x, y)
-        np.testing.assert_array_equal(np.asarray(found), expected, name)
+        actual, expected = getattr(pnp, name)(x, y), getattr(np, name)(x, y)
+        np.testing.assert_array_equal(np.asarray(actual), expected, name)
     common, first, second = pnp.intersect1d(x, y, return_indices=True)
     np.testing.assert_array_equal(x[np.asarray(first)], np.asarray(common))
     np.testing.assert_array_equal(y[np.asarray(second)], np.asarray(common))
@@ -161,7 +161,7 @@ def test_results_of_the_standard_have_names() -> None:
     assert every.counts.tolist() == [1, 2]
 
 
-def test_derivatives_of_results_whose_length_is_found() -> None:
+def test_derivatives_of_results_of_data_dependent_size() -> None:
     x = np.float32([3, 1, 3, 2])
     assert grad(lambda x: pnp.sum(pnp.unique(x) ** 2))(x).tolist() == [6, 2, 0, 4]
     assert grad(lambda x: pnp.sum(pnp.union1d(x, x)))(x).tolist() == [1, 1, 0, 1]

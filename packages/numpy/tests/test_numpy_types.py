@@ -41,7 +41,9 @@ def test_scalar_types(name: str) -> None:
     with enable_x64(True):
         try:
             one = kind(0 if name == "int1" else 1)
-        except RuntimeError as e:  # older jaxlibs know these types, but do not compile them
+        except (
+            RuntimeError
+        ) as e:  # older versions of jaxlib have these types, but cannot compile them
             assert name.startswith("float6") and "PrimitiveType" in str(e)
             return
         assert one.dtype == dtype and one.shape == () and not one.weak_type
@@ -51,7 +53,7 @@ def test_scalar_types(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in KNOWN])
-def test_types_that_ml_dtypes_lacks_say_so(name: str) -> None:
+def test_types_missing_in_ml_dtypes_raise_errors(name: str) -> None:
     with pytest.raises(TypeError, match=f"has no {name}: install a newer one"):
         pnp.zeros(2, getattr(pnp, name))
     with pytest.raises(TypeError, match=f"has no {name}"):
@@ -63,14 +65,14 @@ def test_aliases() -> None:
         assert getattr(pnp, alias) is getattr(pnp, name)
 
 
-def test_scalars_of_64_bits_without_them() -> None:
+def test_64_bit_scalars_without_x64() -> None:
     with pytest.warns(UserWarning, match="dtype float64 requested in asarray is not available"):
         assert pnp.float64(1).dtype == np.float32
     with pytest.raises(OverflowError, match="300 out of bounds for uint8"):
         pnp.uint8(300)
 
 
-def test_abstract_classes_are_numpys() -> None:
+def test_abstract_classes_are_those_of_numpy() -> None:
     for name in (
         "generic number integer signedinteger unsignedinteger inexact floating complexfloating "
         "flexible character object_ dtype"
@@ -118,11 +120,11 @@ KINDS: list[tuple[Any, Any, bool]] = [
 
 
 @pytest.mark.parametrize(("dtype", "kind", "expected"), KINDS)
-def test_kinds_of_dtypes(dtype: Any, kind: Any, expected: bool) -> None:
+def test_isdtype(dtype: Any, kind: Any, expected: bool) -> None:
     assert pnp.isdtype(dtype, kind) is expected
 
 
-def test_kinds_that_do_not_exist() -> None:
+def test_unknown_kinds() -> None:
     with pytest.raises(ValueError, match="Unrecognized kind='sound'"):
         pnp.isdtype("float32", "sound")
     for bad in (1, np.floating, None):
@@ -151,7 +153,7 @@ def test_promotion() -> None:
         pnp.promote_types("int4", "float16")
 
 
-def test_python_types_ask_for_default_dtypes_without_warning() -> None:
+def test_python_types_mean_default_dtypes_without_warning() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert pnp.zeros(2, float).dtype == np.float32

@@ -1,4 +1,4 @@
-"""``ufunc`` objects: attributes, refusals, methods of Python functions."""
+"""``ufunc`` objects: attributes, errors, ufuncs of Python functions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_attributes(name: str) -> None:
         fun.nin = 3
 
 
-def test_refusals() -> None:
+def test_errors() -> None:
     x = pnp.arange(4)
     with pytest.raises(NotImplementedError, match=r"out argument of <jnp.ufunc 'add'>"):
         pnp.add(x, x, out=x)
@@ -59,7 +59,7 @@ def test_refusals() -> None:
         pnp.add.outer(x, [1])
 
 
-def test_refusals_of_reductions() -> None:
+def test_errors_of_reductions() -> None:
     x = pnp.arange(4)
     with pytest.raises(ValueError, match="zero-size array to reduction operation subtract"):
         pnp.subtract.reduce(x[:0])
@@ -76,7 +76,7 @@ def test_refusals_of_reductions() -> None:
         pnp.subtract.accumulate(x, axis=None)
 
 
-def test_refusals_of_stretches_and_updates() -> None:
+def test_errors_of_reduceat_and_at() -> None:
     x = pnp.arange(4)
     with pytest.raises(ValueError, match=r"must be one-dimensional, got indices.shape=\(1, 2\)"):
         pnp.add.reduceat(x, np.array([[0, 1]]))
@@ -93,19 +93,19 @@ def test_refusals_of_stretches_and_updates() -> None:
         pnp.negative.at(x, 0, 1, inplace=False)
 
 
-def test_reductions_of_nothing_and_scalars() -> None:
+def test_reductions_of_empty_arrays_and_scalars() -> None:
     empty = np.zeros((0, 2), np.float32)
     for name, identity in IDENTITIES.items():
         if identity is not None and not name.startswith("bitwise"):
-            found = getattr(pnp, name).reduce(empty)
-            assert found.tolist() == [identity, identity]
+            actual = getattr(pnp, name).reduce(empty)
+            assert actual.tolist() == [identity, identity]
     assert pnp.bitwise_and.reduce(empty.astype(int)).tolist() == [-1, -1]
     assert pnp.add.accumulate(2.0).tolist() == [2.0]
     assert pnp.add.accumulate(empty).shape == pnp.subtract.accumulate(empty).shape == (0, 2)
     assert pnp.add.reduceat(np.arange(3), np.zeros(0, int)).shape == (0,)
 
 
-def test_updates_out_of_bounds_are_left_out() -> None:
+def test_updates_out_of_bounds_are_dropped() -> None:
     x = pnp.arange(3)
     index = np.array([1, 7, -1])
     assert pnp.add.at(x, index, 10, inplace=False).tolist() == [0, 11, 12]
@@ -118,28 +118,30 @@ def weigh(a: Any, b: Any) -> Any:
     return 2 * a + b
 
 
-def test_functions_made_of_python_functions() -> None:
-    made = pnp.frompyfunc(weigh, 2, 1, identity=0)
+def test_ufuncs_of_python_functions() -> None:
+    function = pnp.frompyfunc(weigh, 2, 1, identity=0)
     theirs = np.frompyfunc(weigh, 2, 1, identity=0)
     x = np.arange(6).reshape(2, 3)
-    assert repr(made) == "<jnp.ufunc 'weigh'>" and made == pnp.frompyfunc(weigh, 2, 1, identity=0)
-    assert made != pnp.frompyfunc(weigh, 2, 1)
+    assert repr(function) == "<jnp.ufunc 'weigh'>" and function == pnp.frompyfunc(
+        weigh, 2, 1, identity=0
+    )
+    assert function != pnp.frompyfunc(weigh, 2, 1)
     for axis in (0, 1, -1):
-        np.testing.assert_array_equal(made.reduce(x, axis=axis), theirs.reduce(x, axis=axis))
+        np.testing.assert_array_equal(function.reduce(x, axis=axis), theirs.reduce(x, axis=axis))
         np.testing.assert_array_equal(
-            made.accumulate(x, axis=axis), theirs.accumulate(x, axis=axis)
+            function.accumulate(x, axis=axis), theirs.accumulate(x, axis=axis)
         )
         at = np.array([1, 0, 1])
         np.testing.assert_array_equal(
-            made.reduceat(x, at, axis=axis), theirs.reduceat(x, at, axis=axis)
+            function.reduceat(x, at, axis=axis), theirs.reduceat(x, at, axis=axis)
         )
-    np.testing.assert_array_equal(made(x, x[0]), theirs(x, x[0]))
-    np.testing.assert_array_equal(made.outer(x, x[0]), theirs.outer(x, x[0]))
-    assert made.reduce(x, axis=None, keepdims=True).shape == (1, 1)
-    assert made.reduce(x[:0]).tolist() == [0, 0, 0]
-    masked = made.reduce(x, where=np.array([True, False, True]), axis=1)
+    np.testing.assert_array_equal(function(x, x[0]), theirs(x, x[0]))
+    np.testing.assert_array_equal(function.outer(x, x[0]), theirs.outer(x, x[0]))
+    assert function.reduce(x, axis=None, keepdims=True).shape == (1, 1)
+    assert function.reduce(x[:0]).tolist() == [0, 0, 0]
+    masked = function.reduce(x, where=np.array([True, False, True]), axis=1)
     assert masked.tolist() == [2, 11]
-    assert made.reduce(x[0], initial=5).tolist() == 2 * (2 * (2 * 5) + 1) + 2
+    assert function.reduce(x[0], initial=5).tolist() == 2 * (2 * (2 * 5) + 1) + 2
 
 
 def test_dtypes_of_reductions_of_python_functions() -> None:
@@ -147,16 +149,16 @@ def test_dtypes_of_reductions_of_python_functions() -> None:
     x = np.arange(4)
     assert halve.reduce(x).dtype == halve.accumulate(x).dtype == np.float32
     assert float(halve.reduce(x)) == 2.125
-    made = pnp.frompyfunc(weigh, 2, 1)
-    assert made.reduce(x, dtype=np.float16).dtype == np.float16
+    function = pnp.frompyfunc(weigh, 2, 1)
+    assert function.reduce(x, dtype=np.float16).dtype == np.float16
 
 
-def test_made_functions_under_transformations() -> None:
-    made = pnp.frompyfunc(lambda a, b: a * b + a, 2, 1)
+def test_ufuncs_of_python_functions_under_transformations() -> None:
+    function = pnp.frompyfunc(lambda a, b: a * b + a, 2, 1)
     x = np.array([1.0, 2.0, 3.0], np.float32)
-    assert float(jit(made.reduce)(x)) == float(made.reduce(x)) == 12.0
-    np.testing.assert_allclose(grad(made.reduce)(x), [12.0, 4.0, 3.0])
-    np.testing.assert_allclose(vmap(made.reduce)(np.stack([x, 2 * x])), [12.0, 2 * 5 * 7])
+    assert float(jit(function.reduce)(x)) == float(function.reduce(x)) == 12.0
+    np.testing.assert_allclose(grad(function.reduce)(x), [12.0, 4.0, 3.0])
+    np.testing.assert_allclose(vmap(function.reduce)(np.stack([x, 2 * x])), [12.0, 2 * 5 * 7])
     starts = np.array([0, 2])
     np.testing.assert_array_equal(jit(pnp.add.reduceat)(x, starts), pnp.add.reduceat(x, starts))
 

@@ -1,4 +1,4 @@
-"""The numpy wheel stands on the core alone."""
+"""The numpy wheel depends only on the core."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of this wheel's tests, which run with only its declared dependencies installed."""
+"""Configuration of the tests of this wheel, which run with only its declared dependencies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _tests = itertools.count(1)
 
 @pytest.fixture(autouse=True)
 def few_executables() -> Iterator[None]:
-    """Forget compiled programs now and then, each of which takes a mapping of memory."""
+    """Clear compiled executables periodically, because each uses a memory mapping."""
     yield
     if next(_tests) % 200 == 0:
         clear_caches()

@@ -1,4 +1,4 @@
-"""Sparse arrays for tests: random ones of every layout, and what they stand for by a plain loop."""
+"""Random sparse arrays of every layout, and their dense arrays, computed by a loop."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REAL = [np.float32]
 
 
 def dense_of(data: Any, indices: Any, shape: Sequence[int]) -> np.ndarray:
-    """The full array: elements added one by one, where their places are within the array."""
+    """The dense array: elements added one by one, if their indices are in bounds."""
     data, indices, shape = np.asarray(data), np.asarray(indices), tuple(shape)
     n_batch = indices.ndim - 2
     nse, n_sparse = indices.shape[-2:]
@@ -35,7 +35,7 @@ def dense_of(data: Any, indices: Any, shape: Sequence[int]) -> np.ndarray:
 
 
 def values(rng: np.random.Generator, shape: Sequence[int], dtype: Any) -> np.ndarray:
-    """Small whole numbers, some of them zero, whose sums are exact."""
+    """Small integral numbers, some of them zero, with exact sums."""
     out = rng.integers(-3, 4, tuple(shape))
     if dtype == np.bool_:
         return out > 0
@@ -46,7 +46,7 @@ def values(rng: np.random.Generator, shape: Sequence[int], dtype: Any) -> np.nda
 
 @dataclass(frozen=True)
 class Case:
-    """The parts of a sparse array, and a generator of random numbers for what goes with it."""
+    """The parts of a sparse array, and a random generator for related values."""
 
     data: np.ndarray
     indices: np.ndarray
@@ -68,7 +68,7 @@ class Case:
 
     @property
     def kinds(self) -> tuple[range, range, range]:
-        """The axes: batch, sparse, dense."""
+        """The axes by kind: batch, sparse, dense."""
         a, b = self.n_batch, self.n_batch + self.n_sparse
         return range(a), range(a, b), range(b, len(self.shape))
 
@@ -111,9 +111,9 @@ def stored(
     """A random sparse array.
 
     Args:
-      known: indices are sorted and unique, padding last; or they are negative, beyond the array,
-        and the same, as it happens.
-      thin: some batch dimensions have the size 1 in what is stored.
+      known: indices are sorted and unique, with padding last; otherwise some are negative, out of
+        bounds or repeated.
+      thin: some batch dimensions of the stored arrays have size 1.
     """
     shape = tuple(shape)
     end = len(shape) - n_dense
@@ -127,10 +127,10 @@ def stored(
     if known:
         for at in np.ndindex(*columns):
             count = int(rng.integers(0, nse + 1)) if sizes else nse
-            found = np.sort(rng.permutation(places)[:count])
+            chosen = np.sort(rng.permutation(places)[:count])
             indices[at] = sizes
             if count and sizes:
-                indices[(*at, slice(count))] = np.stack(np.unravel_index(found, sizes), -1)
+                indices[(*at, slice(count))] = np.stack(np.unravel_index(chosen, sizes), -1)
     else:
         for d, n in enumerate(sizes):
             indices[..., d] = rng.integers(-n, n + rng.integers(1, 3), (*columns, nse))
@@ -166,16 +166,15 @@ def cases(
 
 
 def bare(case: Case) -> Case:
-    """The same elements, of whose places nothing is known."""
+    """The same elements, without index flags."""
     return replace(case, known=False)
 
 
 def honest(x: BCOO) -> None:
-    """Assert that what is claimed of the places is true of those within the array, where there
-    are several."""
+    """Assert that the index flags are true for indices in bounds."""
     indices = np.asarray(x.indices)
     *batch, nse, n_sparse = indices.shape
-    if not n_sparse:  # all elements are at one place, which nothing can be beyond
+    if not n_sparse:  # all elements have the same empty index, which is always in bounds
         return
     sizes = x.shape[len(batch) : len(batch) + n_sparse]
     for at in np.ndindex(*batch):
@@ -191,11 +190,11 @@ def honest(x: BCOO) -> None:
             assert len(places) == len(set(places)), f"unique_indices is not true of {rows}"
 
 
-def close(found: Any, expected: Any, tolerance: float = 1e-5) -> None:
+def close(actual: Any, expected: Any, tolerance: float = 1e-5) -> None:
     """Assert equal shapes, dtypes and values of arrays."""
-    found = np.asarray(found)
-    assert (found.shape, found.dtype) == (np.shape(expected), np.asarray(expected).dtype)
-    np.testing.assert_allclose(found, expected, tolerance, tolerance)
+    actual = np.asarray(actual)
+    assert (actual.shape, actual.dtype) == (np.shape(expected), np.asarray(expected).dtype)
+    np.testing.assert_allclose(actual, expected, tolerance, tolerance)
 
 
 def check(
@@ -205,7 +204,7 @@ def check(
     n_dense: int | None = None,
     tolerance: float = 1e-5,
 ) -> None:
-    """Assert what a sparse result stands for, its layout, and that its claims are true."""
+    """Assert the dense values of a sparse result, its layout, and its index flags."""
     assert isinstance(x, BCOO), type(x)
     expected = np.asarray(expected)
     assert (x.shape, x.dtype) == (expected.shape, expected.dtype)
@@ -219,8 +218,8 @@ def check(
 
 
 def largest(program: Any) -> int:
-    """The number of elements of the largest array in a program."""
+    """The number of elements of the largest array in a jaxpr."""
     from primax_core.extend import walk
 
-    found = [math.prod(v.aval.shape) for eqn in walk(program) for v in eqn.outvars]
-    return max(found, default=0)
+    sizes = [math.prod(v.aval.shape) for eqn in walk(program) for v in eqn.outvars]
+    return max(sizes, default=0)

@@ -1,6 +1,6 @@
-"""A call of a special function that every check tries, one line for each.
+"""Test cases: calls of special functions, one line for each.
 
-A case names intervals that operands are drawn from. The wheel's own tests compare with SciPy in
+A case specifies intervals of its operands. The tests of the wheel compare with SciPy in
 double precision; the integration tests compare the same cases with the reference.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 
 
 class Interval(NamedTuple):
-    """Numbers from ``low`` to ``high``; whole ones if said so, complex ones in a square."""
+    """Numbers from ``low`` to ``high``, optionally integral; complex ones are from a square."""
 
     low: float
     high: float
@@ -23,7 +23,7 @@ class Interval(NamedTuple):
         if self.kind == "i":
             return rng.integers(int(self.low), int(self.high) + 1, shape).astype(np.int32)
         x = rng.uniform(self.low, self.high, shape)
-        if self.kind == "n":  # whole numbers as floats
+        if self.kind == "n":  # integral numbers as floats
             x = np.floor(x)
         if self.kind == "c":
             x = x + 1j * rng.uniform(self.low, self.high, shape)
@@ -32,16 +32,16 @@ class Interval(NamedTuple):
 
 
 class Case(NamedTuple):
-    """One call, of arguments drawn from intervals.
+    """One call, with arguments drawn from intervals.
 
     Attributes:
       name: the function.
       args: an :class:`Interval` for each argument.
       params: further arguments by name.
-      by: which arguments derivatives are taken by.
+      by: the differentiated arguments.
       tolerance: the errors allowed, in units of the dtype's precision.
-      differs: why the reference's result is another.
-      slope_differs: why its derivative is.
+      differs: the reason if the reference differs.
+      derivative_differs: the reason if the derivative of the reference differs.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Case(NamedTuple):
     by: tuple[int, ...] = ()
     tolerance: float = 64.0
     differs: str = ""
-    slope_differs: str = ""
+    derivative_differs: str = ""
 
     def __repr__(self) -> str:
         return f"{self.name}({', '.join(f'{a.low}..{a.high}{a.kind}' for a in self.args)})"
@@ -67,7 +67,7 @@ def F(low: float, high: float) -> Interval:
 
 
 def N(low: float, high: float) -> Interval:
-    """Whole numbers as floats."""
+    """Integral numbers as floats."""
     return Interval(low, high + 0.5, "n")
 
 
@@ -77,7 +77,7 @@ def Z(low: float, high: float) -> Interval:
 
 
 def case(name: str, *args: Interval, **options: Any) -> Case:
-    """A case whose derivatives are taken by all arguments unless said otherwise."""
+    """A case that is differentiated with respect to all arguments by default."""
     params = {k: options.pop(k) for k in list(options) if k not in Case._fields}
     by = options.pop("by", tuple([i for i, a in enumerate(args) if a.kind in "fc"]))
     return Case(name, args, params, by, **options)
@@ -108,7 +108,7 @@ CASES = [
     case("gammaln", F(0.1, 40)),
     case("gammaln", F(-5.9, -5.1)),
     case("loggamma", F(0.1, 40)),
-    case("loggamma", Z(-6, 6), tolerance=400, slope_differs="has no reverse mode"),
+    case("loggamma", Z(-6, 6), tolerance=400, derivative_differs="has no reverse mode"),
     case("gamma", F(0.1, 20), tolerance=200),
     case("gamma", F(-5.9, -5.1), tolerance=200),
     case("gamma", Z(-4, 4), tolerance=400),
@@ -143,7 +143,9 @@ CASES = [
     case("expit", Z(-3, 3)),
     case("boxcox", F(0.1, 5), F(-2, 2)),
     case("boxcox1p", F(-0.5, 5), F(-2, 2)),
-    case("boxcox", F(0.1, 5), F(-1e-4, 1e-4), tolerance=300, slope_differs="has lost its digits"),
+    case(
+        "boxcox", F(0.1, 5), F(-1e-4, 1e-4), tolerance=300, derivative_differs="has lost its digits"
+    ),
     case("i0", F(-9, 9)),
     case("i0e", F(-30, 30)),
     case("i1", F(-9, 9)),
@@ -157,7 +159,7 @@ CASES = [
     case("sici", F(6, 50), tolerance=2000),
     case("fresnel", F(-2, 2)),
     case("fresnel", F(2, 20), tolerance=300),
-    case("spence", F(0.01, 9), slope_differs="is NaN between some of its cases"),
+    case("spence", F(0.01, 9), derivative_differs="is NaN between some of its cases"),
     case("owens_t", F(-4, 4), F(-1, 1), tolerance=1000),
     case("owens_t", F(-4, 4), F(1, 5)),
     case("hyp1f1", F(0.5, 3), F(0.5, 3), F(-20, 20), tolerance=2000),

@@ -1,4 +1,4 @@
-"""Linear algebra: what defines each function, derivatives, patterns against SciPy, errors."""
+"""Linear algebra: defining properties, derivatives, patterns against SciPy, errors."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def positive(a):
     return (a @ adjoint(a) + 4 * np.eye(4)).astype(a.dtype)
 
 
-def close(found, expected, tolerance=2e-4) -> None:
-    np.testing.assert_allclose(np.asarray(found), expected, tolerance, tolerance)
+def close(actual, expected, tolerance=2e-4) -> None:
+    np.testing.assert_allclose(np.asarray(actual), expected, tolerance, tolerance)
 
 
 @pytest.mark.parametrize("a", MATRICES)
@@ -47,8 +47,8 @@ def test_systems(a) -> None:
             if trans == "T"
             else adjoint(np.tril(a))
         )
-        found = linalg.solve_triangular(a, B, trans, lower=True)
-        close(lower @ found, B, 2e-3)
+        actual = linalg.solve_triangular(a, B, trans, lower=True)
+        close(lower @ actual, B, 2e-3)
         number = {0: 0, "T": 1, "C": 2}[trans]
         close(matrix @ linalg.lu_solve(linalg.lu_factor(a), B, number), B, 2e-3)
     close(h @ linalg.cho_solve(linalg.cho_factor(h, lower=True), B), B)
@@ -111,7 +111,7 @@ def test_eigenvalues(a) -> None:
 
 
 @pytest.mark.parametrize("a", MATRICES)
-def test_functions_of_matrices(a) -> None:
+def test_matrix_functions(a) -> None:
     for scale in (0.01, 0.5, 3.0):
         expected = np.stack([theirs.expm(scale * x.astype(np.complex128)) for x in a])
         size = np.abs(expected).max()
@@ -173,7 +173,7 @@ def test_tridiagonal_matrices() -> None:
         values = lambda d, e: linalg.eigh_tridiagonal(d, e, eigvals_only=True)
         check_grads(values, (d.astype(np.float64), e.astype(np.float64)), 1)
     for bad, match in (({"select": "x"}, "'a' or 'i'"), ({"select": "i"}, "needs select_range"),
-                       ({"select": "i", "select_range": (0, 9)}, "does not fit")):  # fmt: skip
+                       ({"select": "i", "select_range": (0, 9)}, "is invalid for")):  # fmt: skip
         with pytest.raises(ValueError, match=match):
             linalg.eigh_tridiagonal(d, e, **bad)
     with pytest.raises(NotImplementedError, match="select='v'"):
@@ -186,7 +186,7 @@ PATTERNS = ["toeplitz", "hankel", "circulant", "companion", "fiedler"]
 
 
 @pytest.mark.parametrize("name", PATTERNS)
-def test_patterns(name) -> None:
+def test_structured_matrices(name) -> None:
     for x in (b, b[:2], (b + 1j * b[::-1]).astype(np.complex64)):
         close(getattr(linalg, name)(x), getattr(theirs, name)(x), 1e-6)
     many = getattr(linalg, name)(A)
@@ -196,7 +196,7 @@ def test_patterns(name) -> None:
         close(getattr(linalg, name)(b, b[:2]), getattr(theirs, name)(b, b[:2]), 1e-6)
 
 
-def test_more_patterns() -> None:
+def test_more_structured_matrices() -> None:
     for n in (1, 2, 3, 4, 7):
         for name in ("hilbert", "invhilbert", "pascal", "invpascal", "dft"):
             close(getattr(linalg, name)(n), getattr(theirs, name)(n), 1e-6)
@@ -226,7 +226,7 @@ def test_more_patterns() -> None:
     [
         (lambda: linalg.solve(A, B, assume_a="x"), ValueError, "Expected assume_a"),
         (lambda: linalg.solve(A[:, :2], B), ValueError, "solve needs square matrices"),
-        (lambda: linalg.solve(A, B[:, :2]), ValueError, "does not fit b of shape"),
+        (lambda: linalg.solve(A, B[:, :2]), ValueError, "does not match b of shape"),
         (lambda: linalg.solve_triangular(A, B, "x"), ValueError, "Invalid 'trans' value x"),
         (lambda: linalg.lu_solve(linalg.lu_factor(A), B, 3), ValueError, "must be 0, 1, or 2"),
         (lambda: linalg.qr(A, mode="raw"), ValueError, "Unsupported QR"),

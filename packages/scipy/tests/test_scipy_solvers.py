@@ -53,12 +53,12 @@ def test_derivatives_of_solvers(name, a) -> None:
         check_grads(run, (a / 4 if name == "cg" else a, right), 1, rtol=1e-4, atol=1e-4)
 
 
-def test_gmres_begins_anew() -> None:
+def test_gmres_restarts() -> None:
     for a in GENERAL:
         x, info = sparse.gmres(a, b.astype(a.dtype), restart=2, tol=1e-5, maxiter=100)
         np.testing.assert_allclose(a @ np.asarray(x), b, 0, 1e-4)
         assert int(info) == 0
-    x, _ = sparse.gmres(np.eye(N, dtype=np.float32), b)  # the space ends at once
+    x, _ = sparse.gmres(np.eye(N, dtype=np.float32), b)  # the Krylov space is invariant at once
     np.testing.assert_allclose(x, b, 1e-6)
     x, _ = sparse.gmres(SPD, 0 * b)
     assert np.asarray(x).tolist() == [0.0] * N
@@ -85,13 +85,13 @@ def rosenbrock(x, np_like=pnp):
 
 def test_minimize() -> None:
     for n in (2, 5):
-        found = optimize.minimize(rosenbrock, np.zeros(n, np.float32), method="BFGS", tol=1e-3)
-        np.testing.assert_allclose(found.x, np.ones(n), 1e-3)
-        assert bool(found.success) and int(found.status) == 0
+        actual = optimize.minimize(rosenbrock, np.zeros(n, np.float32), method="BFGS", tol=1e-3)
+        np.testing.assert_allclose(actual.x, np.ones(n), 1e-3)
+        assert bool(actual.success) and int(actual.status) == 0
         with enable_x64(True):
-            found = optimize.minimize(rosenbrock, np.zeros(n), method="bfgs")
-            assert bool(found.success) and float(found.fun) < 1e-12 and int(found.nit) < 60
-            assert int(found.nfev) == int(found.njev) >= int(found.nit)
+            actual = optimize.minimize(rosenbrock, np.zeros(n), method="bfgs")
+            assert bool(actual.success) and float(actual.fun) < 1e-12 and int(actual.nit) < 60
+            assert int(actual.nfev) == int(actual.njev) >= int(actual.nit)
     hilly = lambda x: (x[0] ** 2 + x[1] - 11) ** 2 + (x[0] + x[1] ** 2 - 7) ** 2
     solve = lambda x: optimize.minimize(hilly, x, method="BFGS", tol=1e-2)
     far = solve(np.float32([-50, 50]))
@@ -135,9 +135,9 @@ def test_cosine_transforms(name, norm) -> None:
         x = RNG.normal(size=(3, n)).astype(np.float32)
         options = [{"axis": 0}, {}] if name[-1] == "t" else [{"axes": 0}, {}, {"s": (2, 4)}]
         for option in options:
-            found = ours(x, norm=norm, **option)
-            np.testing.assert_allclose(found, theirs(x, norm=norm, **option), 1e-4, 1e-4)
-            assert found.dtype == np.float32
+            actual = ours(x, norm=norm, **option)
+            np.testing.assert_allclose(actual, theirs(x, norm=norm, **option), 1e-4, 1e-4)
+            assert actual.dtype == np.float32
     with pytest.raises(NotImplementedError, match="only type 2"):
         ours(x, type=3)
     with pytest.raises(ValueError, match="norm='forward'"):
@@ -161,7 +161,7 @@ def test_public_names_are_documented(module) -> None:
             assert inspect.getdoc(value), f"{module.__name__}.{name} has no docstring"
 
 
-def test_modules_are_imported_when_they_are_used() -> None:
+def test_modules_are_imported_on_first_use() -> None:
     code = (
         "import sys, primax_scipy as ps; assert 'special' in dir(ps);"
         "assert not any(m.startswith('primax_scipy.s') for m in sys.modules);"
@@ -174,5 +174,5 @@ def test_modules_are_imported_when_they_are_used() -> None:
         primax_scipy.nothing
 
 
-def test_slopes_of_library_functions_splice() -> None:
+def test_derivatives_of_library_functions_are_inlined() -> None:
     assert float(grad(lambda x: special.logsumexp(pnp.stack([x, x])))(1.0)) == 1.0

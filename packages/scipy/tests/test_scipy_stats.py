@@ -1,4 +1,4 @@
-"""Distributions against SciPy, their derivatives against differences, their ends."""
+"""Distributions against SciPy, derivatives against finite differences, boundary values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ X = np.array([-np.inf, -3, -1, 0, 0.3, 0.5, 0.9, 1, 2.2, 3, 9, np.inf, np.nan])
 K = np.array([-1.0, 0, 1, 2, 3, 9, np.nan])
 Q = np.array([-0.1, 0, 1e-6, 0.1, 0.5, 0.7, 1, 1.1, np.nan])
 AFFINE = (0.3, 2.0)
-# The shapes of each distribution, and what follows them
+# The shape parameters of each distribution, and further arguments
 PARAMETERS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
     "norm": ((), AFFINE), "uniform": ((), AFFINE), "logistic": ((), AFFINE), "expon": ((), AFFINE),
     "laplace": ((), AFFINE), "cauchy": ((), AFFINE), "gamma": ((1.5,), AFFINE),
@@ -41,14 +41,14 @@ def test_values(name: str, function: str) -> None:
     with np.errstate(all="ignore"):
         expected = scipys(x, *shapes, *rest)
     if name == "bernoulli" and function == "ppf":
-        expected[1] = 0.0  # the least value, where SciPy gives the one before
+        expected[1] = 0.0  # the smallest value; SciPy returns the one before
     for dtype, tolerance in ((np.float32, 1e-5), (np.float64, 1e-11)):
         with enable_x64(dtype == np.float64):
-            found = ours(x.astype(dtype), *shapes, *rest)
-            assert found.dtype == dtype
-            np.testing.assert_allclose(found, expected, tolerance, tolerance)
+            actual = ours(x.astype(dtype), *shapes, *rest)
+            assert actual.dtype == dtype
+            np.testing.assert_allclose(actual, expected, tolerance, tolerance)
             again = jit(ours)(x.astype(dtype), *shapes, *rest)
-            np.testing.assert_allclose(again, found, tolerance, tolerance)
+            np.testing.assert_allclose(again, actual, tolerance, tolerance)
 
 
 SMOOTH = [c for c in CALLS if c[0] != "bernoulli" and c[1] not in ("cdf", "logcdf", "sf", "logsf")]
@@ -80,8 +80,8 @@ def test_vectors() -> None:
     a = rng.normal(size=(3, 3))
     cov, mean, x = a @ a.T + np.eye(3), rng.normal(size=3), rng.normal(size=(5, 3))
     expected = theirs.multivariate_normal.logpdf(x, mean, cov)
-    found = stats.multivariate_normal.logpdf(*(v.astype(np.float32) for v in (x, mean, cov)))
-    np.testing.assert_allclose(found, expected, 1e-5)
+    actual = stats.multivariate_normal.logpdf(*(v.astype(np.float32) for v in (x, mean, cov)))
+    np.testing.assert_allclose(actual, expected, 1e-5)
     many = vmap(lambda v: stats.multivariate_normal.pdf(v, mean, cov))(x)
     np.testing.assert_allclose(many, np.exp(expected), 1e-4)
     same = stats.multivariate_normal.logpdf(x, mean, 2.0)

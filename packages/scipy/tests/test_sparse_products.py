@@ -1,5 +1,5 @@
-"""Products of sparse arrays: elementwise, contractions, sampled ones, operators, their derivatives,
-and that none of them stores what it does not have to."""
+"""Products of sparse arrays: elementwise, contractions, sampled products, operators, derivatives,
+and the sizes of intermediate arrays."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def layout(rng: np.random.Generator, ndim: int) -> tuple[int, int]:
 @some
 @given(cases())
 def test_multiply_dense(case: Case) -> None:
-    """The other operand's axes may have size 1, and the first of them may be missing."""
+    """Axes of the other operand may have size 1, and leading axes may be missing."""
     shape = [1 if case.rng.random() < 0.3 else n for n in case.shape]
     shape = shape[int(case.rng.integers(0, len(shape) + 1)) :]
     other = case.values(shape)
     data = sparse.bcoo_multiply_dense(case.sparse, other)
     known = {"indices_sorted": case.known, "unique_indices": case.known}
-    found = BCOO((data, case.indices), shape=case.shape, **known)
-    check(found, case.dense * other, case.n_batch, case.n_dense)
+    actual = BCOO((data, case.indices), shape=case.shape, **known)
+    check(actual, case.dense * other, case.n_batch, case.n_dense)
 
 
 @some
@@ -62,9 +62,9 @@ def test_multiply_sparse(case: Case) -> None:
     first = case.other(shapes[0], case.n_batch, case.n_dense, nse=4, thin=True)
     n_batch, n_dense = layout(case.rng, len(case.shape))
     second = case.other(shapes[1], n_batch, n_dense, nse=5, known=case.known)
-    found = sparse.bcoo_multiply_sparse(first.sparse, second.sparse)
-    wanted = min(n_batch, case.n_batch), min(n_dense, case.n_dense)
-    check(found, first.dense * second.dense, *wanted)
+    actual = sparse.bcoo_multiply_sparse(first.sparse, second.sparse)
+    expected_layout = min(n_batch, case.n_batch), min(n_dense, case.n_dense)
+    check(actual, first.dense * second.dense, *expected_layout)
 
 
 DOT = (((0,), (0,)), ((), ()))
@@ -83,8 +83,8 @@ MIXED: dict[str, Any] = {
 @pytest.mark.parametrize("other", [np.float32, np.complex64])
 @pytest.mark.parametrize("dtype", [np.int32, np.bool_, np.float32])
 @pytest.mark.parametrize("name", MIXED)
-def test_types_are_promoted_of_what_the_array_stands_for(name: str, dtype: Any, other: Any) -> None:
-    """Elements at one place add up in their own type before they meet another one."""
+def test_promotion_after_summing_duplicates(name: str, dtype: Any, other: Any) -> None:
+    """Duplicates are summed in their own dtype before promotion."""
     data, indices = np.array([1, 1, 0]).astype(dtype), I32([[1], [1], [0]])
     v = np.array([2, 3]).astype(other)
     expected = dense_of(data, indices, (2,)) * v
@@ -93,8 +93,8 @@ def test_types_are_promoted_of_what_the_array_stands_for(name: str, dtype: Any, 
     close(MIXED[name](BCOO((data, indices), shape=(2,)), v), expected.astype(wide))
 
 
-def test_padding_stays_what_it_is() -> None:
-    """Also where the other operand has no finite elements, or padding looks like its places."""
+def test_padding_is_ignored() -> None:
+    """Also for nonfinite elements of the other operand, and padding that equals its indices."""
     mat = BCOO((np.float32([1, 2, 3]), I32([[0], [5], [-9]])), shape=(2,))
     v = np.float32([2, np.inf])
     check(mat * v, np.float32([2, 0]))
@@ -105,8 +105,8 @@ def test_padding_stays_what_it_is() -> None:
     close(mat @ np.float32([2, 1]), np.float32(2))
     close(other @ np.float32([2, 1]), np.float32(8))
     check(mat @ other, np.float32(4))
-    found = BCOO((np.float32([np.nan, 1]), I32([[7], [1]])), shape=(2,)) @ np.ones((2, 2), "f")
-    close(found, np.ones(2, np.float32))
+    actual = BCOO((np.float32([np.nan, 1]), I32([[7], [1]])), shape=(2,)) @ np.ones((2, 2), "f")
+    close(actual, np.ones(2, np.float32))
 
 
 @pytest.mark.parametrize("shape", [(0, 2), (2, 0)])
@@ -144,7 +144,7 @@ def swapped(dims: Any) -> Any:
 
 
 def product(lhs: np.ndarray, rhs: np.ndarray, dims: Any) -> np.ndarray:
-    """The product by letters."""
+    """The product by ``numpy.einsum``."""
     (lc, rc), (lb, rb) = dims
     left = list(string.ascii_lowercase[: lhs.ndim])
     right = list(string.ascii_uppercase[: rhs.ndim])
@@ -153,21 +153,21 @@ def product(lhs: np.ndarray, rhs: np.ndarray, dims: Any) -> np.ndarray:
     out = [left[d] for d in lb]
     out += [x for d, x in enumerate(left) if d not in (*lc, *lb)]
     out += [x for d, x in enumerate(right) if d not in (*rc, *rb)]
-    found = np.einsum(f"{''.join(left)},{''.join(right)}->{''.join(out)}", lhs, rhs)
-    return np.asarray(found, lhs.dtype)
+    dense_product = np.einsum(f"{''.join(left)},{''.join(right)}->{''.join(out)}", lhs, rhs)
+    return np.asarray(dense_product, lhs.dtype)
 
 
 @settings(max_examples=25)
 @given(cases(dtypes=NUMBERS))
-def test_dot_general_of_an_array(case: Case) -> None:
+def test_dot_general_with_a_dense_array(case: Case) -> None:
     dims, shape = dims_of(case)
     other = case.values(shape)
-    found = sparse.bcoo_dot_general(case.sparse, other, dimension_numbers=dims)
-    assert isinstance(found, px.Array)
-    close(found, product(case.dense, other, dims))
+    actual = sparse.bcoo_dot_general(case.sparse, other, dimension_numbers=dims)
+    assert isinstance(actual, px.Array)
+    close(actual, product(case.dense, other, dims))
     if case.rng.random() < 0.5:
-        found = sparse.bcoo_dot_general(other, case.sparse, dimension_numbers=swapped(dims))
-        close(found, product(other, case.dense, swapped(dims)))
+        actual = sparse.bcoo_dot_general(other, case.sparse, dimension_numbers=swapped(dims))
+        close(actual, product(other, case.dense, swapped(dims)))
 
 
 @some
@@ -175,20 +175,24 @@ def test_dot_general_of_an_array(case: Case) -> None:
 def test_dot_general_of_sparse_arrays(case: Case) -> None:
     dims, shape = dims_of(case)
     other = case.other(shape, *layout(case.rng, len(shape)), nse=3, thin=True)
-    found = sparse.bcoo_dot_general(case.sparse, other.sparse, dimension_numbers=dims)
+    actual = sparse.bcoo_dot_general(case.sparse, other.sparse, dimension_numbers=dims)
     expected = product(case.dense, other.dense, dims)
-    n_batch = found.n_batch
-    check(found, expected, None, 0)
+    n_batch = actual.n_batch
+    check(actual, expected, None, 0)
     assert n_batch == 0 or n_batch in range(len(dims[1][0]), case.n_batch + 1)
-    assert found.nse <= max(math.prod(expected.shape[n_batch:]), 1)
+    assert actual.nse <= max(math.prod(expected.shape[n_batch:]), 1)
 
 
-@pytest.mark.parametrize("wanted", [None, np.float32, np.complex64])
-def test_dot_general_of_other_types(wanted: Any) -> None:
+@pytest.mark.parametrize("result_dtype", [None, np.float32, np.complex64])
+def test_dot_general_of_other_types(result_dtype: Any) -> None:
     case, v = matrix(dtype=np.int32), np.array([1, 2, 3], np.int32)
     dims = (((1,), (0,)), ((), ()))
-    expected = (case.dense @ v).astype(wanted or np.int32)
-    how = {"dimension_numbers": dims, "preferred_element_type": wanted, "precision": "highest"}
+    expected = (case.dense @ v).astype(result_dtype or np.int32)
+    how = {
+        "dimension_numbers": dims,
+        "preferred_element_type": result_dtype,
+        "precision": "highest",
+    }
     close(sparse.bcoo_dot_general(case.sparse, v, **how), expected)
     check(sparse.bcoo_dot_general(case.sparse, BCOO.fromdense(v), **how), expected)
     close(sparse.bcoo_dot_general(case.dense, v, **how), expected)
@@ -201,11 +205,11 @@ def test_dot_general_sampled(case: Case) -> None:
     lhs, rhs = case.values(case.shape), case.values(shape)
     expected = product(lhs, rhs, dims)
     places = case.other(expected.shape, *layout(case.rng, expected.ndim), nse=3)
-    found = sparse.bcoo_dot_general_sampled(lhs, rhs, places.indices, dimension_numbers=dims)
-    assert found.shape == places.data.shape
+    actual = sparse.bcoo_dot_general_sampled(lhs, rhs, places.indices, dimension_numbers=dims)
+    assert actual.shape == places.data.shape
     ones = np.ones_like(places.data)
     taken = dense_of(ones, places.indices, expected.shape) * expected
-    check(BCOO((found, places.indices), shape=expected.shape), taken)
+    check(BCOO((actual, places.indices), shape=expected.shape), taken)
 
 
 # Operators
@@ -255,7 +259,8 @@ def test_matmul(shape: Any, n_batch: int, n_dense: int, other: Any) -> None:
 )
 @pytest.mark.parametrize("n_batch", [0, 1])
 def test_products_and_quotients(shape: Any, other: Any, n_batch: int) -> None:
-    """Arrays that are smaller go into the sparse one; larger ones make it grow."""
+    """Smaller dense arrays broadcast to the sparse one; the sparse one broadcasts to larger
+    ones."""
     case, v = matrix(shape, n_batch), operand(other) + 5
     check(case.sparse * v, case.dense * v)
     check(v * case.sparse, v * case.dense)
@@ -285,34 +290,34 @@ def test_sums_of_sparse_arrays(first: Any, second: Any) -> None:
 @pytest.mark.parametrize("n_batch", [0, 1])
 def test_sums_with_arrays(n_batch: int) -> None:
     case, v = matrix((2, 3), n_batch), operand((2, 3))
-    for found, expected in (
+    for actual, expected in (
         (case.sparse + v, case.dense + v),
         (v + case.sparse, case.dense + v),
         (case.sparse - v, case.dense - v),
         (v - case.sparse, v - case.dense),
     ):
-        assert isinstance(found, px.Array)
-        close(found, expected)
+        assert isinstance(actual, px.Array)
+        close(actual, expected)
     close(matrix((3,)).sparse + v, matrix((3,)).dense + v)
 
 
 def test_numbers() -> None:
     case = matrix(dtype=np.int32)
-    for found, expected in (
+    for actual, expected in (
         (2 * case.sparse, 2 * case.dense),
         (case.sparse * True, case.dense),
         (case.sparse * 2.5, (case.dense * 2.5).astype(np.float32)),
         (case.sparse / 2, (case.dense / 2).astype(np.float32)),
         (case.sparse * 1j, (case.dense * 1j).astype(np.complex64)),
     ):
-        check(found, expected, 0, 0)
+        check(actual, expected, 0, 0)
 
 
-def test_claims_hold_of_products() -> None:
+def test_index_flags_of_products() -> None:
     case = matrix((3, 4), known=True)
-    for found in (2 * case.sparse, case.sparse * operand((3, 4)), case.sparse * case.sparse):
-        assert found.indices_sorted and found.unique_indices
-        check(found, dense_of(found.data, found.indices, (3, 4)))
+    for actual in (2 * case.sparse, case.sparse * operand((3, 4)), case.sparse * case.sparse):
+        assert actual.indices_sorted and actual.unique_indices
+        check(actual, dense_of(actual.data, actual.indices, (3, 4)))
     check(case.sparse + case.sparse, 2 * case.dense)
 
 
@@ -322,7 +327,7 @@ def test_claims_hold_of_products() -> None:
         (
             lambda m: sparse.bcoo_multiply_dense(m, operand((4, 2, 3))),
             ValueError,
-            r"shape \(2, 3\) would have to grow to go with shape \(4, 2, 3\)",
+            r"shape \(2, 3\) does not broadcast implicitly to match \(4, 2, 3\)",
         ),
         (lambda m: sparse.bcoo_multiply_dense(m, operand((2,))), ValueError, "ncompatible shapes"),
         (
@@ -408,13 +413,13 @@ def test_derivatives_of_sampled_products() -> None:
 def test_complex_derivatives() -> None:
     case, v = matrix((2, 3), dtype=np.complex64), values(rng(3), (3,), np.complex64)
     check_grads(lambda d, v: case.sparse.like(d) @ v, (case.data, v), 1)
-    found = px.grad(lambda d: pnp.abs(pnp.sum(case.sparse.like(d) @ v)) ** 2)(case.data)
+    actual = px.grad(lambda d: pnp.abs(pnp.sum(case.sparse.like(d) @ v)) ** 2)(case.data)
     wide = px.grad(lambda m: pnp.abs(pnp.sum(m @ v)) ** 2)(case.dense)
     taken = sparse.bcoo_extract(case.sparse, wide, assume_unique=True)
-    close(found, np.asarray(taken.data), 1e-4)
+    close(actual, np.asarray(taken.data), 1e-4)
 
 
-# What is never made full
+# Sizes of intermediate arrays
 
 N = 100_000
 BIG: dict[str, Any] = {
@@ -448,18 +453,18 @@ BIG: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("layout", [(0, 0), (0, 1), (1, 0)])
-def test_products_are_computed_in_the_wanted_type(layout: tuple[int, int]) -> None:
+def test_products_in_the_preferred_element_type(layout: tuple[int, int]) -> None:
     a, b = np.full((2, 3), 100, np.int8), np.full((3, 2), 100, np.int8)
     how: Any = {"dimension_numbers": (((1,), (0,)), ((), ())), "preferred_element_type": I32}
     mat = BCOO.fromdense(a, n_batch=layout[0], n_dense=layout[1])
     for other in (b, BCOO.fromdense(b)):
-        found = sparse.todense(sparse.bcoo_dot_general(mat, other, **how))
-        close(found, np.full((2, 2), 30000, I32))
+        actual = sparse.todense(sparse.bcoo_dot_general(mat, other, **how))
+        close(actual, np.full((2, 2), 30000, I32))
 
 
 @pytest.mark.parametrize("name", BIG)
-def test_nothing_is_made_full(name: str) -> None:
-    """Programs on ten elements of a matrix of ten thousand million."""
+def test_no_dense_intermediates(name: str) -> None:
+    """Jaxprs for ten elements of a matrix of 10**10 elements."""
     data, indices = np.ones(10, np.float32), np.zeros((10, 2), I32)
     of = lambda d, i, v: BIG[name](BCOO((d, i), shape=(N, N)), v)
     assert 0 < largest(px.make_jaxpr(of)(data, indices, np.ones(N, np.float32))) <= N
@@ -469,13 +474,13 @@ FULL_FREE = ("transpose", "slice", "reshape", "concatenate", "+", "-", "multiply
 
 
 @pytest.mark.parametrize("name", FULL_FREE)
-def test_nothing_of_the_size_of_a_row_is_made(name: str) -> None:
+def test_no_intermediates_of_the_size_of_a_row(name: str) -> None:
     data, indices = np.ones(10, np.float32), np.zeros((10, 2), I32)
     of = lambda d, i: BIG[name](BCOO((d, i), shape=(N, N)), None)
     assert 0 < largest(px.make_jaxpr(of)(data, indices)) < 1000
 
 
-def test_sampled_products_are_no_products() -> None:
+def test_sampled_products_compute_only_samples() -> None:
     dims = (((1,), (0,)), ((), ()))
     of = lambda a, b, i: sparse.bcoo_dot_general_sampled(a, b, i, dimension_numbers=dims)
     tall = np.ones((N, 2), np.float32)

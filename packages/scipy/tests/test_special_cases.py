@@ -1,5 +1,5 @@
-"""Every case through every check: SciPy in double precision, compiled and eager, mapped;
-derivatives against differences."""
+"""Every check of every case: SciPy in double precision, ``jit`` against eager, ``vmap``,
+derivatives against finite differences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from primax_core.testing import check_grads
 from primax_scipy import special
 
 NAMES = [f"{n}-{c.name}" for n, c in enumerate(CASES)]
-# Second derivatives by parameters exist in forward mode alone, or are the core's.
+# Second derivatives with respect to parameters exist only in forward mode, or are those of the
+# core.
 ONCE = {"hyp1f1", "hyp2f1", "gammainc", "gammaincc"}
 FIRST = {c.name: c for c in reversed(CASES)}
 
@@ -41,10 +42,10 @@ def test_values(case: Case, double: bool) -> None:
     dtype = np.float64 if double else np.float32
     with enable_x64(double):
         args = case.draw(dtype)
-        found = ours(case)(*args)
+        actual = ours(case)(*args)
         with np.errstate(all="ignore"):
-            wanted = expected(case, args)
-        for a, b in zip(tree.leaves(found), tree.leaves(wanted), strict=True):
+            expected_value = expected(case, args)
+        for a, b in zip(tree.leaves(actual), tree.leaves(expected_value), strict=True):
             a, b = np.asarray(a), np.asarray(b)
             eps = np.finfo(a.dtype).eps
             assert np.finfo(a.dtype).dtype == dtype, case
@@ -74,7 +75,7 @@ def test_derivatives(case: Case) -> None:
     with enable_x64(True):
         args = case.draw(np.float64, (3,))
         if case.name == "factorial" or any(a.high - a.low < 1e-3 for a in case.args):
-            return  # steps of differences would leave the interval
+            return  # difference steps would leave the interval
         some = [args[i] for i in case.by]
 
         def fun(*xs: Any) -> Any:

@@ -14,8 +14,8 @@ from primax_scipy import special
 NAN, INF = np.nan, np.inf
 
 
-def same(found, expected) -> None:
-    np.testing.assert_allclose(np.asarray(found), expected, 2e-6, 1e-7)
+def same(actual, expected) -> None:
+    np.testing.assert_allclose(np.asarray(actual), expected, 2e-6, 1e-7)
 
 
 EDGES = {
@@ -49,7 +49,7 @@ def test_edges_of_pairs(name) -> None:
         same(getattr(special, name)(*PAIRS), getattr(theirs, name)(*PAIRS))
 
 
-def test_slopes_where_cases_meet() -> None:
+def test_derivatives_where_cases_meet() -> None:
     # The function is 0 for all y.
     assert float(grad(special.xlogy, 1)(0.0, 0.0)) == 0.0
     assert float(grad(special.xlog1py, 1)(0.0, -1.0)) == 0.0
@@ -62,13 +62,13 @@ def test_slopes_where_cases_meet() -> None:
     same(vmap(grad(special.expit))(np.float32([-200, 0, 200])), [0, 0.25, 0])
     same(grad(special.boxcox, 1)(2.0, 0.0), 0.5 * math.log(2) ** 2)
     same(grad(special.boxcox1p, 1)(1.0, 0.0), 0.5 * math.log(2) ** 2)
-    # Tails: slopes keep their relative accuracy.
+    # Tails: derivatives are relatively accurate.
     same(grad(special.log_ndtr)(-100.0), 100.00999800)
     same(grad(special.erfcx)(1e4) * 1e8, -1 / math.sqrt(math.pi))
     same(grad(special.ndtri)(1e-30), 1 / (math.exp(-0.5 * 11.46402468**2) / math.sqrt(2 * math.pi)))
 
 
-def test_sums_of_exponentials() -> None:
+def test_logsumexp() -> None:
     x = np.float32([[1, 2, -INF], [1000, 1001, 999]])
     with np.errstate(all="ignore"):
         for axis in (None, 0, -1, (0, 1)):
@@ -100,11 +100,11 @@ def test_sums_of_exponentials() -> None:
         special.logsumexp(x, where=x)
 
 
-def test_bessel_functions_of_all_orders() -> None:
+def test_bessel_functions_of_several_orders() -> None:
     x = np.float32([-9, -1, 0, 1e-6, 0.5, 3, 20])
-    found = special.bessel_jn(x, v=6)
+    actual = special.bessel_jn(x, v=6)
     for v in range(7):
-        np.testing.assert_allclose(found[v], theirs.jv(v, x), 1e-4, 2e-7)
+        np.testing.assert_allclose(actual[v], theirs.jv(v, x), 1e-4, 2e-7)
     slope = vmap(grad(lambda z: special.bessel_jn(z, v=3)[3]))(x)
     np.testing.assert_allclose(slope, theirs.jvp(3, x), 1e-4, 2e-7)
     with pytest.raises(ValueError, match="must not be negative"):
@@ -120,10 +120,10 @@ def test_spherical_harmonics() -> None:
     keep = abs(m) <= n
     n, m, theta, phi = n[keep], m[keep], theta[keep], phi[keep]
     with enable_x64(True):
-        found = special.sph_harm_y(n, m, theta, phi)
-        np.testing.assert_allclose(found, theirs.sph_harm_y(n, m, theta, phi), 0, 1e-13)
+        actual = special.sph_harm_y(n, m, theta, phi)
+        np.testing.assert_allclose(actual, theirs.sph_harm_y(n, m, theta, phi), 0, 1e-13)
         other = jit(lambda n: special.sph_harm_y(n, m, theta, phi, n_max=8))(n)
-        np.testing.assert_allclose(found, other, 0, 1e-13)
+        np.testing.assert_allclose(actual, other, 0, 1e-13)
         part = lambda t: special.sph_harm_y(3, 1, t, 0.5).real
         step = (part(0.7 + 1e-5) - part(0.7 - 1e-5)) / 2e-5
         np.testing.assert_allclose(grad(part)(0.7), step, 1e-7)
@@ -136,7 +136,7 @@ def test_spherical_harmonics() -> None:
         special.sph_harm_y(1, 0, 0.1, 0.1, diff_n=1)
 
 
-def test_hypergeometric_functions_by_cases() -> None:
+def test_hypergeometric_functions_in_special_cases() -> None:
     a = np.float32([1, 1, 0.5, -2, 1, 1, 0.3, 2.5, 1])
     b = np.float32([2, 1, 0.5, 3, 2, 1, 0.4, 1.5, 2])
     c = np.float32([3, 2, 1.5, 0.5, 2, 2, 0.7, 1, 4])
@@ -156,8 +156,8 @@ def test_hypergeometric_functions_by_cases() -> None:
 
 def test_bernoulli_numbers() -> None:
     with enable_x64(True):
-        found = np.asarray(special.bernoulli(30))
-    np.testing.assert_allclose(found, theirs.bernoulli(30), 1e-11, 1e-15)
+        actual = np.asarray(special.bernoulli(30))
+    np.testing.assert_allclose(actual, theirs.bernoulli(30), 1e-11, 1e-15)
     assert np.asarray(special.bernoulli(0)).tolist() == [1.0]
     with pytest.raises(ValueError, match="non-negative"):
         special.bernoulli(-1)

@@ -21,7 +21,7 @@ def both(x, y):
     return {"sum": x + y, "twice": x * 2.0}
 
 
-def test_the_road():
+def test_all_stages():
     traced = px.jit(both).trace(X, y=2.0)
     lowered = traced.lower()
     compiled = lowered.compile()

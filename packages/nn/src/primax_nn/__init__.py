@@ -1,6 +1,6 @@
-"""primax-nn: activations, softmax, attention, products of narrow floats, initializers.
+"""primax-nn: activations, softmax, attention, block-scaled matrix products, initializers.
 
-Pages that few programs need are imported when one of their names is first used.
+Rarely used modules are imported on the first use of one of their names.
 """
 
 from importlib import import_module as _import_module
@@ -56,7 +56,7 @@ __version__ = "0.1.0"
 # Errors and jaxprs show the caller's line, not one of this package.
 _register(__path__[0])
 
-_PAGES: dict[str, tuple[str, ...]] = {
+_MODULES: dict[str, tuple[str, ...]] = {
     "example_libraries": (),
     "initializers": (),
     "_attention": ("dot_product_attention",),
@@ -67,17 +67,17 @@ _PAGES: dict[str, tuple[str, ...]] = {
         "scaled_matmul",
     ),
 }
-_PAGE_OF = {name: page for page, names in _PAGES.items() for name in (*names, page)}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in (*names, module)}
 
 
 def __getattr__(name: str) -> _Any:
-    page = _PAGE_OF.get(name)
-    if page is None:
+    module_name = _MODULE_OF.get(name)
+    if module_name is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = _import_module(f".{page}", __name__)
-    value = globals()[name] = module if name == page else getattr(module, name)
+    module = _import_module(f".{module_name}", __name__)
+    value = globals()[name] = module if name == module_name else getattr(module, name)
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_PAGE_OF} - {"TYPE_CHECKING"})
+    return sorted({*globals(), *_MODULE_OF} - {"TYPE_CHECKING"})

@@ -1,4 +1,4 @@
-"""Attention: averages of values by the similarity of keys with queries."""
+"""Scaled dot-product attention."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from primax_core import default_backend, lax
 from primax_core.extend import FastPath, dtypes, typeof
 from primax_numpy.declaring import compiled
 
-# What hides a key: far below all similarities, but finite, so that a query to which all keys are
-# hidden attends to all of them alike and gives no NaN.
+# Logit of a masked key, as a fraction of the largest float: finite, so that a query whose keys are
+# all masked attends to all of them equally and gives no NaN.
 _HIDDEN: Final = -0.7
 
-_STATIC: Final = ("given", "scale", "causal", "window", "residual")
+_STATIC: Final = ("names", "scale", "causal", "window", "residual")
 
 
 @compiled(*_STATIC, name="dot_product_attention")
-def _attention(query, key, value, *others, given, scale, causal, window, residual):
+def _attention(query, key, value, *others, names, scale, causal, window, residual):
     """Attention over ``[batch, position, head, feature]``; ``others`` are the arrays named by
-    ``given``."""
-    more = dict(zip(given, others))
+    ``names``."""
+    more = dict(zip(names, others))
     shape = typeof(query).shape
     targets, sources = shape[1], typeof(key).shape[1]
     dtype = typeof(query).dtype
@@ -44,9 +44,9 @@ def _attention(query, key, value, *others, given, scale, causal, window, residua
     top = lax.stop_gradient(lax.reduce_max(lax.stop_gradient(logits), (3,)))
     terms = lax.exp(logits - lax.expand_dims(top, (3,)))
     total = lax.reduce_sum(terms, (3,))
-    if not sources:  # nothing to attend to: zeros
+    if not sources:  # no keys: the result is zero
         total = lax.full_like(total, 1)
-    # Divided after the product: there are fewer features than keys.
+    # Normalized after the product, because there are fewer features than keys.
     mixed = _mixed(lax.convert_element_type(terms, dtype), value, wide)
     mixed = mixed / lax.expand_dims(total, (3,))
     out = lax.transpose(lax.convert_element_type(mixed, dtype), (0, 2, 1, 3))
@@ -64,11 +64,11 @@ _STACKS: Final = ((0, 1), (0, 1))
 
 
 def _similarities(query: Any, key: Any, wide: Any) -> Any:
-    """Products of queries with keys, ``[batch, head, target, source]``."""
+    """Dot products of queries and keys, ``[batch, head, target, source]``."""
     batch, targets, heads, features = typeof(query).shape
     _, sources, groups, _ = typeof(key).shape
-    # Two products of matrices, stacked by batch and group, with the queries of all heads that share
-    # a key as rows: faster than products over axes where they lie.
+    # Matrix products batched over batch and group, with the queries of all heads of a group as
+    # rows: # faster than a contraction without transposes.
     times = heads // groups
     rows = lax.reshape(query, (batch, targets, groups, times, features))
     rows = lax.transpose(rows, (0, 2, 3, 1, 4))
@@ -79,7 +79,7 @@ def _similarities(query: Any, key: Any, wide: Any) -> Any:
 
 
 def _mixed(terms: Any, value: Any, wide: Any) -> Any:
-    """Sums of values with weights, ``[batch, head, target, feature]``."""
+    """Weighted sums of values, ``[batch, head, target, feature]``."""
     batch, heads, targets, sources = typeof(terms).shape
     groups, features = typeof(value).shape[2:]
     rows = lax.reshape(terms, (batch, groups, heads // groups * targets, sources))
@@ -94,14 +94,14 @@ def _four_axes(x: Any) -> Any:
 
 
 def _from(lengths: Any, n: int) -> Any:
-    """Whether positions lie beyond a length, ``bool[batch, n]``."""
+    """Mask of the positions beyond a length, ``bool[batch, n]``."""
     shape = (*typeof(lengths).shape, n)
     places = lax.broadcasted_iota(np.int32, shape, 1)
     return places >= lax.broadcast_in_dim(lax.convert_element_type(lengths, np.int32), shape, (0,))
 
 
 def _hidden(more: Any, targets: int, sources: int, causal: bool, window: Any) -> Any:
-    """Which keys a query does not see, with axes of size 1 where it does not matter."""
+    """Mask of the keys hidden from each query, with broadcastable axes of size 1."""
     parts = []
     if "mask" in more:
         parts.append(lax.bitwise_not(_four_axes(more["mask"])))
@@ -126,7 +126,7 @@ def _hidden(more: Any, targets: int, sources: int, causal: bool, window: Any) ->
     return hidden
 
 
-_roads: Final = FastPath(_attention)
+_path: Final = FastPath(_attention)
 
 
 def dot_product_attention(
@@ -135,35 +135,37 @@ def dot_product_attention(
     local_window_size: Any = None, implementation: str | None = None,
     return_residual: bool = False,
 ) -> Any:  # fmt: skip
-    """Scaled dot-product attention (Vaswani et al., 2017), of several heads.
+    """Scaled dot-product attention (Vaswani et al., 2017), with several heads.
 
-    For each query the values are averaged with the weights
-    ``softmax(scale * key @ query + bias)``. Weights are computed in ``float32`` at least.
+    The values are averaged for each query with the weights ``softmax(scale * key @ query +
+    bias)``. Weights are computed in ``float32`` or wider.
 
     Args:
-      query: ``float[batch, target, head, feature]``, or without the batch, as the next two.
-      key: ``float[batch, source, group, feature]``; the number of heads is a multiple of that of
-        groups, and as many neighbouring heads share a group (Ainslie et al., 2023).
-      value: of the shape of ``key``.
-      bias: what is added to the products, broadcast to ``[batch, head, target, source]``.
-      mask: booleans that broadcast to the same shape; where they are false the key is hidden. A
-        query to which all are hidden gives the plain mean of the values.
-      scale: the factor of the products, ``1 / sqrt(feature)`` by default.
-      is_causal: hide keys that come after the query.
-      query_seq_lengths: ``int32[batch]``; the results of queries beyond them are 0.
-      key_value_seq_lengths: ``int32[batch]``; keys beyond them are hidden.
-      local_window_size: how many keys on either side a query sees, beside that at its position; or
-        a pair, how many before and after.
-      implementation: ``"xla"``, which is what ``None`` stands for. ``"cudnn"`` is not built in.
-      return_residual: give a pair, the results and ``float[batch, target, head]``, the logarithms
-        of the sums of exponentials.
+      query: ``float[batch, target, head, feature]``; the batch axis of all three operands may be
+        omitted.
+      key: ``float[batch, source, group, feature]``; the number of heads is a multiple of the
+        number of groups, and consecutive heads share a group (grouped-query attention, Ainslie et
+        al., 2023).
+      value: an array of the shape of ``key``.
+      bias: an additive bias of the logits, broadcast to ``[batch, head, target, source]``.
+      mask: booleans that broadcast to the same shape; false masks the key. A query whose keys are
+        all masked gives the mean of the values.
+      scale: the factor of the dot products, ``1 / sqrt(feature)`` by default.
+      is_causal: mask keys after the position of the query.
+      query_seq_lengths: ``int32[batch]``; results of queries beyond these lengths are 0.
+      key_value_seq_lengths: ``int32[batch]``; keys beyond these lengths are masked.
+      local_window_size: the number of visible keys on either side of the position of the query; or
+        a pair of numbers, before and after.
+      implementation: ``"xla"`` or ``None``, which are equivalent. ``"cudnn"`` is unavailable.
+      return_residual: return a pair: the results, and the log-sum-exp of the logits,
+        ``float[batch, target, head]``.
 
     Returns:
       ``float[batch, target, head, feature]`` in the dtype of the operands; or the pair.
 
     Raises:
-      ValueError: if shapes, dtypes or the implementation do not fit.
-      TypeError: if the operands are not of floats of 16 bits or more.
+      ValueError: if shapes or dtypes do not match, or the implementation is unknown.
+      TypeError: if the operands are not floats of 16 bits or more.
       RuntimeError: for ``"cudnn"``.
 
     >>> x = np.ones((2, 3, 4), np.float32)  # [position, head, feature]
@@ -171,13 +173,13 @@ def dot_product_attention(
     (2, 3, 4)
     """
     lengths = query_seq_lengths is key_value_seq_lengths is None
-    key_of_road = None
+    cache_key = None
     if bias is mask is scale is local_window_size is implementation is None and lengths:
-        key_of_road = (bool(is_causal), bool(return_residual))
+        cache_key = (bool(is_causal), bool(return_residual))
         if not return_residual:
-            found: Any = _roads.lookup(key_of_road, query, key, value)
-            if found is not None:
-                return found
+            fast: Any = _path.lookup(cache_key, query, key, value)
+            if fast is not None:
+                return fast
     _check_implementation(implementation)
     arrays = {"query": query, "key": key, "value": value}
     arrays = {name: pnp.asarray(x) for name, x in arrays.items()}
@@ -204,12 +206,12 @@ def dot_product_attention(
     else:
         others["scale"], scale = _checked_scale(scale), None
     static = {
-        "given": tuple(others), "scale": scale, "causal": bool(is_causal),
+        "names": tuple(others), "scale": scale, "causal": bool(is_causal),
         "window": _checked_window(local_window_size), "residual": bool(return_residual),
     }  # fmt: skip
     operands = (*arrays.values(), *others.values())
-    if key_of_road is not None and rank == 4 and not return_residual:
-        return _roads.call(key_of_road, operands, **static)
+    if cache_key is not None and rank == 4 and not return_residual:
+        return _path.call(cache_key, operands, **static)
     out = _attention(*operands, **static)
     if rank == 4:
         return out
@@ -235,23 +237,23 @@ def _check_implementation(implementation: Any) -> None:
 
 
 def _check_operands(query: Any, key: Any, value: Any) -> None:
-    """Refuse operands whose dtypes or shapes do not fit together."""
+    """Check that the dtypes and shapes of the operands match."""
     avals = {"query": query, "key": key, "value": value}
     for name, x in avals.items():
         if not dtypes.issubdtype(x.dtype, np.floating) or x.dtype.itemsize < 2:
             raise TypeError(
-                f"dot_product_attention: {name} must be of floats of 16 bits or more, got dtype "
+                f"dot_product_attention: {name} must be a float of 16 bits or more, got dtype "
                 f"{x.dtype.name}; convert it with astype"
             )
         if x.dtype != key.dtype:
             raise ValueError(
-                f"dot_product_attention: {name} dtype should be {key.dtype.name}, as that of key, "
+                f"dot_product_attention: {name} dtype should be {key.dtype.name}, like key, "
                 f"but got {x.dtype.name}"
             )
         if x.ndim not in (3, 4) or x.ndim != query.ndim:
             raise ValueError(
                 f"dot_product_attention: query, key and value must all have the axes [batch, "
-                f"position, head, feature], or all be without the batch; got shapes "
+                f"position, head, feature], or all omit the batch; got shapes "
                 f"{query.shape}, {key.shape} and {value.shape}"
             )
     if value.shape != key.shape:
@@ -259,10 +261,10 @@ def _check_operands(query: Any, key: Any, value: Any) -> None:
             f"dot_product_attention: value shape should be that of key, {key.shape}, but got "
             f"{value.shape}"
         )
-    wanted = (*key.shape[:-3], query.shape[-3], query.shape[-2], key.shape[-1])
-    if query.shape != wanted:
+    expected = (*key.shape[:-3], query.shape[-3], query.shape[-2], key.shape[-1])
+    if query.shape != expected:
         raise ValueError(
-            f"dot_product_attention: query shape should be {wanted}, with the batch and the "
+            f"dot_product_attention: query shape should be {expected}, with the batch and the "
             f"features of key, but got {query.shape}"
         )
     heads, groups = query.shape[-2], key.shape[-2]
@@ -307,12 +309,12 @@ def _checked_lengths(name: str, x: Any, batch: int) -> Any:
 
 def _checked_scale(scale: Any) -> Any:
     try:
-        found = pnp.asarray(scale)
+        array = pnp.asarray(scale)
     except (TypeError, ValueError):
-        found = None
-    if found is None or typeof(found).ndim:
+        array = None
+    if array is None or typeof(array).ndim:
         raise ValueError(f"dot_product_attention: scale must be a number, got {scale!r}")
-    return found
+    return array
 
 
 def _checked_window(window: Any) -> tuple[int, int] | None:

@@ -1,4 +1,4 @@
-"""Numbers of classes as vectors."""
+"""One-hot encoding."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from primax_numpy.declaring import compiled, one_axis
 
 @compiled("n", "axis", "dtype", name="one_hot")
 def _one_hot(x, *, n, axis, dtype):
-    given = typeof(x)
-    if not dtypes.issubdtype(given.dtype, np.inexact) and given.dtype.itemsize < 4:
-        x = lax.convert_element_type(x, np.int32)  # which holds every class
-    shape = (*given.shape[:axis], n, *given.shape[axis:])
+    aval = typeof(x)
+    if not dtypes.issubdtype(aval.dtype, np.inexact) and aval.dtype.itemsize < 4:
+        x = lax.convert_element_type(x, np.int32)  # a dtype that represents every class
+    shape = (*aval.shape[:axis], n, *aval.shape[axis:])
     classes = lax.broadcasted_iota(typeof(x).dtype, shape, axis)
     others = tuple(i for i in range(len(shape)) if i != axis)
     return lax.convert_element_type(lax.broadcast_in_dim(x, shape, others) == classes, dtype)
@@ -28,19 +28,19 @@ def _one_hot(x, *, n, axis, dtype):
 def one_hot(
     x: Any, num_classes: Any, *, dtype: Any = None, axis: Any = -1, out_sharding: Any = None
 ) -> Array:
-    """Vectors with a 1 at the position that an index names, and 0 elsewhere.
+    """One-hot vectors: 1 at the position of an index, 0 elsewhere.
 
     Args:
-      x: indices, ``int[...]``. Where one is negative or too large its vector is 0. Floats are
-        accepted for compatibility, with a warning.
-      num_classes: the size of the new axis, a known number.
-      dtype: of the result, the default float by default.
-      axis: where the new axis stands in the result, the last by default; or the name of an axis
-        that is mapped over, whose members each give the element at their own position.
-      out_sharding: accepted for compatibility; arrays lie on one device.
+      x: indices, ``int[...]``. The vector of an index out of bounds is 0. Floats are accepted for
+        compatibility, with a warning.
+      num_classes: the size of the new axis, a concrete integer.
+      dtype: the dtype of the result, the default float by default.
+      axis: the position of the new axis in the result, the last by default; or the name of a
+        mapped axis, each member of which returns the element of its own index.
+      out_sharding: accepted for compatibility; arrays are on one device.
 
     Raises:
-      TypeError: if ``num_classes`` is negative, no integer or not known.
+      TypeError: if ``num_classes`` is negative, not an integer or not concrete.
       ValueError: if the result has no such axis.
 
     >>> one_hot(np.array([0, 2, 5]), 3).tolist()
@@ -49,9 +49,9 @@ def one_hot(
     n = operator.index(num_classes)
     if n < 0:
         raise TypeError(f"one_hot: num_classes must not be negative, got {n}")
-    wanted = dtypes.default_float()
+    result_dtype = dtypes.default_float()
     if dtype is not None:
-        wanted = dtypes.canonicalize_user_dtype(dtype, "one_hot")
+        result_dtype = dtypes.canonicalize_user_dtype(dtype, "one_hot")
     x = pnp.asarray(x)
     aval = typeof(x)
     if not dtypes.issubdtype(aval.dtype, np.integer):
@@ -62,8 +62,8 @@ def one_hot(
             stacklevel=2,
         )
     if isinstance(axis, str):
-        return _one_hot_member(x, n, axis, wanted)
-    out: Array = _one_hot(x, n=n, axis=one_axis(axis, aval.ndim + 1), dtype=wanted)
+        return _one_hot_member(x, n, axis, result_dtype)
+    out: Array = _one_hot(x, n=n, axis=one_axis(axis, aval.ndim + 1), dtype=result_dtype)
     return out
 
 

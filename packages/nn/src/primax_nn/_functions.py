@@ -1,4 +1,4 @@
-"""What functions make of their operands."""
+"""Promotion and dtype checks of operands."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from primax_core.extend import any_number, dtypes, promoted, typeof
 
 
 def with_float(name: str, x: Any) -> Any:
-    """The operand in the dtype that it has in sums with numbers of Python: integers and booleans
-    become floats whose type is weak."""
+    """The operand promoted with a Python float: integers and booleans become weakly typed
+    floats."""
     return promoted(name, x, 0.0, any_number)[0]
 
 
-def refuse_integers(name: str, x: Any) -> None:
+def check_inexact(name: str, x: Any) -> None:
     """Raise TypeError for integers and booleans."""
     dtype = typeof(x).dtype
     if not dtypes.issubdtype(dtype, np.inexact):
         raise TypeError(
-            f"{name} does not accept dtype {dtype.name}: its operand must be of floats; convert "
+            f"{name} does not accept dtype {dtype.name}: its operand must be a float; convert "
             "with x.astype(float)."
         )

@@ -1,6 +1,6 @@
-"""Smooth activations: the logistic function, its integral, and gates made of them.
+"""Smooth activations: the logistic function, softplus, and gated units.
 
-All have finite derivatives at both infinities, and relative accuracy where they are small.
+All have finite derivatives at both infinities, and small results have full relative accuracy.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from primax_core.extend import Array, FastPath, dtypes, inexact, promoted, typeo
 from primax_numpy.declaring import (
     as_inexact,
     check_arrays,
+    check_not_bool,
     compiled,
     elementwise,
     is_complex,
     one_axis,
-    refuse_bool,
     strong,
 )
 from primax_numpy.exponentials import logistic, logistic_sides
 
-from ._functions import refuse_integers, with_float
+from ._functions import check_inexact, with_float
 
-# The logistic function and its integral
+# The logistic function and softplus
 
 
 @elementwise
@@ -35,12 +35,12 @@ def sigmoid(x: Any) -> Array:
     """Logistic function ``1 / (1 + exp(-x))``.
 
     Raises:
-      TypeError: for integers and booleans.
+      TypeError: if the dtype is an integer or boolean.
 
     >>> float(sigmoid(0.0))
     0.5
     """
-    refuse_integers("sigmoid", x)
+    check_inexact("sigmoid", x)
     return lax.logistic(x) if is_complex(x) else logistic(x)
 
 
@@ -50,7 +50,7 @@ def _softplus(x: Any) -> Any:
 
 
 @_softplus.defjvp
-def _(primals, tangents):
+def _softplus_jvp(primals, tangents):
     (x,), (t,) = primals, tangents
     return _softplus(x), t * logistic(x)
 
@@ -63,29 +63,29 @@ def _smooth_positive_part(name: str, x: Any) -> Any:
 
 @elementwise
 def softplus(x: Any) -> Array:
-    """``log(1 + exp(x))``, a smooth positive part; its derivative is :func:`sigmoid`."""
+    """``log(1 + exp(x))``, a smooth rectifier; its derivative is :func:`sigmoid`."""
     return _smooth_positive_part("softplus", x)
 
 
 @elementwise
 def log_sigmoid(x: Any) -> Array:
-    """Logarithm of :func:`sigmoid`, accurate on both sides.
+    """Logarithm of :func:`sigmoid`, accurate for arguments of both signs.
 
     Raises:
-      TypeError: for booleans.
+      TypeError: if the dtype is boolean.
 
     >>> float(log_sigmoid(-1000.0))
     -1000.0
     """
-    refuse_bool("log_sigmoid", x)
+    check_not_bool("log_sigmoid", x)
     return -_smooth_positive_part("log_sigmoid", -as_inexact(x))
 
 
-# Gates: x times a function that is 0 on the far left and 1 on the far right
+# Gated activations: x times a gate that saturates at 0 and 1
 
 
 def _far(x: Any) -> float:
-    """From where on gates are 0 or 1 in the dtype of an array."""
+    """Magnitude from which gates saturate in the dtype of an array."""
     dtype = typeof(x).dtype
     return min(750.0 if dtype.itemsize == 8 else 104.0, float(dtypes.finfo(dtype).max))
 
@@ -96,7 +96,7 @@ def _gated(x: Any, gate: Any) -> Any:
 
 
 def _near(x: Any) -> Any:
-    """The array where derivatives of gates are not 0."""
+    """The array clamped to the range where gates have nonzero derivatives."""
     limit = _far(x)
     return lax.clamp(lax.full_like(x, -limit), x, lax.full_like(x, limit))
 
@@ -106,12 +106,12 @@ def silu(x: Any) -> Array:
     """``x * sigmoid(x)``, also called swish (Elfwing et al., 2017; Ramachandran et al., 2017).
 
     Raises:
-      TypeError: for integers and booleans.
+      TypeError: if the dtype is an integer or boolean.
 
     >>> silu(np.float32([-np.inf, 0.0, 100.0])).tolist()
     [-0.0, 0.0, 100.0]
     """
-    refuse_integers("silu", x)
+    check_inexact("silu", x)
     return x * lax.logistic(x) if is_complex(x) else _silu(x)
 
 
@@ -121,7 +121,7 @@ def _silu(x: Any) -> Any:
 
 
 @_silu.defjvp
-def _(primals, tangents):
+def _silu_jvp(primals, tangents):
     (x,), (t,) = primals, tangents
     near = _near(x)
     y, z = logistic_sides(near)
@@ -145,7 +145,7 @@ def _mish(x: Any) -> Any:
 
 
 @_mish.defjvp
-def _(primals, tangents):
+def _mish_jvp(primals, tangents):
     (x,), (t,) = primals, tangents
     near = _near(x)
     y, z = _mish_sides(near)
@@ -154,7 +154,7 @@ def _(primals, tangents):
 
 @custom_jvp
 def _mish_sides(x: Any) -> Any:
-    """``y = tanh(softplus(x))`` and ``1 - y``, both made of one exponential."""
+    """``y = tanh(softplus(x))`` and ``1 - y``, both computed from one exponential."""
     e = lax.exp(-lax.abs(x))
     right = x >= 0
     y = lax.select(right, 1 + 2 * e, e * (2 + e))
@@ -164,11 +164,11 @@ def _mish_sides(x: Any) -> Any:
 
 
 @_mish_sides.defjvp
-def _(primals, tangents):
+def _mish_sides_jvp(primals, tangents):
     (x,), (t,) = primals, tangents
     y, z = _mish_sides(x)
-    slope = t * (z * (1 + y) * logistic(x))
-    return (y, z), (slope, -slope)
+    derivative = t * (z * (1 + y) * logistic(x))
+    return (y, z), (derivative, -derivative)
 
 
 @compiled("approximate", name="gelu")
@@ -180,13 +180,13 @@ def _gelu(x, *, approximate):
 
 
 _ROOT: Final = math.sqrt(0.5)
-_SLOPE: Final = 2.0 * math.sqrt(2.0 / math.pi)
-_BEND: Final = 0.044715
+_SCALE: Final = 2.0 * math.sqrt(2.0 / math.pi)
+_CUBIC_TERM: Final = 0.044715
 
 
 def _cubic(x: Any) -> Any:
-    # (1 + tanh(u)) / 2 is the logistic function of 2 u, which is accurate on the left.
-    return _SLOPE * (x * (1 + _BEND * (x * x)))
+    # (1 + tanh(u)) / 2 is the logistic function of 2 u, which is accurate for negative u.
+    return _SCALE * (x * (1 + _CUBIC_TERM * (x * x)))
 
 
 @custom_jvp
@@ -195,12 +195,12 @@ def _tanh_gelu(x: Any) -> Any:
 
 
 @_tanh_gelu.defjvp
-def _(primals, tangents):
+def _tanh_gelu_jvp(primals, tangents):
     (x,), (t,) = primals, tangents
     near = _near(x)
     y, z = logistic_sides(_cubic(near))
-    rise = _SLOPE * (1 + (3 * _BEND) * (near * near))
-    return _gated(x, y), t * (y + near * (y * z) * rise)
+    inner_derivative = _SCALE * (1 + (3 * _CUBIC_TERM) * (near * near))
+    return _gated(x, y), t * (y + near * (y * z) * inner_derivative)
 
 
 @custom_jvp
@@ -209,22 +209,22 @@ def _normal_gelu(x: Any) -> Any:
 
 
 @_normal_gelu.defjvp
-def _(primals, tangents):
+def _normal_gelu_jvp(primals, tangents):
     (x,), (t,) = primals, tangents
     near = _near(x)
-    y = _normal_share(near)
+    y = _normal_cdf(near)
     return _gated(x, y), t * (y + near * _normal_density(near))
 
 
 @custom_jvp
-def _normal_share(x: Any) -> Any:
+def _normal_cdf(x: Any) -> Any:
     return 0.5 * lax.erfc(x * -_ROOT)
 
 
-@_normal_share.defjvp
-def _(primals, tangents):
+@_normal_cdf.defjvp
+def _normal_cdf_jvp(primals, tangents):
     (x,), (t,) = primals, tangents
-    return _normal_share(x), t * _normal_density(x)
+    return _normal_cdf(x), t * _normal_density(x)
 
 
 def _normal_density(x: Any) -> Any:
@@ -232,19 +232,19 @@ def _normal_density(x: Any) -> Any:
 
 
 def gelu(x: Any, approximate: bool = True) -> Array:
-    """``x`` times the normal distribution function of ``x`` (Hendrycks and Gimpel, 2016).
+    """``x`` times the normal CDF of ``x`` (Hendrycks and Gimpel, 2016).
 
     Args:
       x: an array; integers become floats.
-      approximate: take ``(1 + tanh(sqrt(2 / pi) (x + 0.044715 x**3))) / 2`` for the distribution
-        function, which differs from it by less than 0.0003.
+      approximate: approximate the CDF by ``(1 + tanh(sqrt(2 / pi) (x + 0.044715 x**3))) / 2``,
+        with an error of less than 0.0003.
 
     >>> f"{float(gelu(1.0, approximate=False)):.5f}"
     '0.84134'
     """
-    found: Array | None = _gelus.lookup(bool(approximate), x)
-    if found is not None:
-        return found
+    fast: Array | None = _gelus.lookup(bool(approximate), x)
+    if fast is not None:
+        return fast
     check_arrays("gelu", x)
     return _gelus.call(bool(approximate), (x,), approximate=bool(approximate))
 
@@ -254,7 +254,7 @@ _gelus: Final = FastPath(_gelu)
 
 @compiled("axis", name="glu")
 def _glu(x, *, axis):
-    refuse_integers("glu", x)
+    check_inexact("glu", x)
     half = typeof(x).shape[axis] // 2
     first = lax.slice_in_dim(x, 0, half, axis=axis)
     second = lax.slice_in_dim(x, half, 2 * half, axis=axis)
@@ -268,25 +268,25 @@ def glu(x: Any, axis: int = -1) -> Array:
 
     Args:
       x: ``float[..., 2 n, ...]``.
-      axis: the axis that is halved.
+      axis: the axis to split.
 
     Raises:
-      ValueError: if there is no such axis, or its size is odd.
-      TypeError: for integers and booleans.
+      ValueError: if the axis does not exist, or its size is odd.
+      TypeError: if the dtype is an integer or boolean.
 
     >>> glu(np.array([[1.0, 2.0, 0.0, 0.0]])).tolist()
     [[0.5, 1.0]]
     """
-    found: Array | None = _glus.lookup(axis, x) if type(axis) is int else None
-    if found is not None:
-        return found
+    fast: Array | None = _glus.lookup(axis, x) if type(axis) is int else None
+    if fast is not None:
+        return fast
     check_arrays("glu", x)
     shape, key = typeof(x).shape, axis
     axis = one_axis(axis, len(shape))
     if shape[axis] % 2:
         raise ValueError(
-            f"glu: the size of axis {axis} must be even, for its halves are multiplied; got shape "
-            f"{shape}"
+            f"glu: the size of axis {axis} must be even, because it is split into halves; got "
+            f"shape {shape}"
         )
     return _glus.call(key, (x,), axis=axis)
 
@@ -294,7 +294,7 @@ def glu(x: Any, axis: int = -1) -> Array:
 _glus: Final = FastPath(_glu)
 
 
-# Algebraic ones
+# Algebraic activations
 
 
 @custom_jvp
@@ -302,13 +302,13 @@ def _squareplus(x: Any, b: Any) -> Any:
     limit = _steep(typeof(x).dtype)
     near = pnp.clip(x, -limit, limit)
     r = _hypotenuse(near, b)
-    # On the left x + r would cancel.
+    # For negative x, x + r would cancel.
     out = pnp.where(near < 0, (0.5 * b) / (r - near), 0.5 * (near + r))
     return pnp.where(x >= limit, x, out)
 
 
 @_squareplus.defjvp
-def _(primals, tangents):
+def _squareplus_jvp(primals, tangents):
     (x, b), (tx, tb) = primals, tangents
     limit = _steep(typeof(x).dtype)
     near = pnp.clip(x, -limit, limit)
@@ -321,17 +321,17 @@ def _hypotenuse(x: Any, b: Any) -> Any:
 
 
 def _steep(dtype: Any) -> float:
-    """Where ``sqrt(x**2 + b)`` is ``x``, while the square is still finite."""
+    """Magnitude at which ``sqrt(x**2 + b)`` equals ``x``, while the square is finite."""
     return 0.5 * math.sqrt(float(dtypes.finfo(dtype).max))
 
 
 @elementwise
 def squareplus(x: Any, b: Any = 4) -> Array:
-    """``(x + sqrt(x**2 + b)) / 2``, a smooth positive part without exponentials (Barron, 2021).
+    """``(x + sqrt(x**2 + b)) / 2``, a smooth rectifier without exponentials (Barron, 2021).
 
     Args:
       x: an array; integers become floats.
-      b: how smooth: a positive number or an array; with 0 the result is the positive part.
+      b: the smoothness, a positive number or an array; 0 gives :func:`relu`.
 
     >>> squareplus(np.array([0.0, 1.5])).tolist()
     [1.0, 2.0]
@@ -349,7 +349,7 @@ def _soft_sign(x: Any) -> Any:
 
 
 @_soft_sign.defjvp
-def _(primals, tangents):
+def _soft_sign_jvp(primals, tangents):
     (x,), (t,) = primals, tangents
     q = 1 / (lax.abs(x) + 1)
     return _soft_sign(x), t * (q * q)
@@ -367,11 +367,11 @@ def soft_sign(x: Any) -> Array:
     return x / (lax.abs(x) + 1) if is_complex(x) else _soft_sign(x)
 
 
-# Others
+# Identity
 
 
 def identity(x: Any) -> Array:
-    """The argument, as an array.
+    """The argument as an array.
 
     >>> float(identity(2.0))
     2.0

@@ -14,9 +14,9 @@ from primax_numpy.declaring import (
     as_inexact,
     axes_of,
     check_arrays,
+    check_not_bool,
     compiled,
     is_complex,
-    refuse_bool,
 )
 from primax_numpy.exponentials import check_mask, log_sum
 
@@ -35,16 +35,16 @@ def _logmeanexp(x, where=None, *, axes, keepdims):
 
 
 def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = False) -> Array:
-    """Logarithm of a mean of exponentials, without overflow.
+    """Logarithm of the mean of exponentials, without overflow.
 
     Args:
       x: an array; integers become floats.
       axis: an axis or several; all by default.
-      where: a mask that broadcasts to ``x``; only elements where it holds count.
-      keepdims: whether the reduced axes are kept, with size 1.
+      where: a mask that broadcasts to ``x``; elements where it is false are ignored.
+      keepdims: keep the reduced axes with size 1.
 
     Returns:
-      The logarithms, NaN where there is no element.
+      The logarithms, NaN for empty reductions.
 
     >>> float(logmeanexp(np.array([1000.0, 1000.0])))
     1000.0
@@ -52,9 +52,9 @@ def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = Fal
     keepdims = bool(keepdims)
     simple = where is None and (axis is None or type(axis) is int)
     if simple:
-        found: Array | None = _logmeanexps.lookup((axis, keepdims), x)
-        if found is not None:
-            return found
+        fast: Array | None = _logmeanexps.lookup((axis, keepdims), x)
+        if fast is not None:
+            return fast
     check_arrays("logmeanexp", x)
     shape = typeof(x).shape
     static = {"axes": axes_of(axis, len(shape)), "keepdims": keepdims}
@@ -70,24 +70,24 @@ _logmeanexps: Final = FastPath(_logmeanexp)
 
 @custom_jvp
 def _log1mexp(x: Any) -> Any:
-    # Maechler, 2012: each form is accurate on its side of log(2).
+    # Maechler, 2012: one form is accurate below log(2), the other above.
     small = x < math.log(2.0)
     return lax.select(small, lax.log(-lax.expm1(-x)), lax.log1p(-lax.exp(-x)))
 
 
 @_log1mexp.defjvp
-def _(primals, tangents):
+def _log1mexp_jvp(primals, tangents):
     (x,), (t,) = primals, tangents
     return _log1mexp(x), t * (lax.exp(-x) / -lax.expm1(-x))
 
 
 def log1mexp(x: Any) -> Array:
-    """``log(1 - exp(-x))`` of positive numbers, accurate for small and for large ones.
+    """``log(1 - exp(-x))`` of positive numbers, accurate for small and large numbers.
 
-    The formula is that of Mächler (2012). The result is ``-inf`` at 0 and NaN left of it.
+    The formula is that of Mächler (2012). The result is ``-inf`` at 0 and NaN for negative numbers.
 
     Raises:
-      TypeError: for booleans.
+      TypeError: if the dtype is boolean.
 
     >>> f"{float(log1mexp(1e-30)):.4f}"
     '-69.0776'
@@ -99,7 +99,7 @@ def log1mexp(x: Any) -> Array:
 
 @compiled(name="log1mexp")
 def _log1mexp_of(x):
-    refuse_bool("log1mexp", x)
+    check_not_bool("log1mexp", x)
     x = as_inexact(x)
     if is_complex(x):
         return lax.log(-lax.expm1(-x))

@@ -1,4 +1,4 @@
-"""Softmax and its logarithm, and standardization."""
+"""Softmax, log-softmax and standardization."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import custom_jvp, lax
 from primax_core.extend import Array, FastPath, dtypes, typeof
-from primax_numpy.declaring import axes_of, check_arrays, compiled, is_complex, refuse_bool, strong
+from primax_numpy.declaring import (
+    axes_of,
+    check_arrays,
+    check_not_bool,
+    compiled,
+    is_complex,
+    strong,
+)
 from primax_numpy.exponentials import check_mask, greatest
 
 
@@ -25,28 +32,28 @@ def _masked(x: Any, where: Any, fill: float) -> Any:
 
 
 @partial(custom_jvp, nondiff_argnums=(1,))
-def _shares(x: Any, axes: tuple[int, ...]) -> Any:
+def _softmax_of(x: Any, axes: tuple[int, ...]) -> Any:
     terms = lax.exp(x - _greatest(x, axes))
     return terms / _summed(terms, axes)
 
 
-@_shares.defjvp
-def _(axes, primals, tangents):
+@_softmax_of.defjvp
+def _softmax_of_jvp(axes, primals, tangents):
     (x,), (t,) = primals, tangents
-    y = _shares(x, axes)
+    y = _softmax_of(x, axes)
     return y, y * (t - _summed(y * t, axes))
 
 
 @partial(custom_jvp, nondiff_argnums=(1,))
-def _log_shares(x: Any, axes: tuple[int, ...]) -> Any:
+def _log_softmax_of(x: Any, axes: tuple[int, ...]) -> Any:
     shifted = x - _greatest(x, axes)
     return shifted - lax.log(_summed(lax.exp(shifted), axes))
 
 
-@_log_shares.defjvp
-def _(axes, primals, tangents):
+@_log_softmax_of.defjvp
+def _log_softmax_of_jvp(axes, primals, tangents):
     (x,), (t,) = primals, tangents
-    y = _log_shares(x, axes)
+    y = _log_softmax_of(x, axes)
     return y, t - _summed(lax.exp(y) * t, axes)
 
 
@@ -57,16 +64,16 @@ def _greatest(x: Any, axes: tuple[int, ...]) -> Any:
 
 @compiled("axes", name="softmax")
 def _softmax(x, where=None, *, axes):
-    return _normalized("softmax", x, where, axes, _shares, 0.0)
+    return _normalized("softmax", x, where, axes, _softmax_of, 0.0)
 
 
 @compiled("axes", name="log_softmax")
 def _log_softmax(x, where=None, *, axes):
-    return _normalized("log_softmax", x, where, axes, _log_shares, -np.inf)
+    return _normalized("log_softmax", x, where, axes, _log_softmax_of, -np.inf)
 
 
 def _normalized(name: str, x: Any, where: Any, axes: Any, fun: Any, fill: float) -> Any:
-    refuse_bool(name, x)
+    check_not_bool(name, x)
     x = strong(x)
     if where is not None:
         where = pnp.broadcast_to(where, typeof(x).shape)
@@ -77,21 +84,21 @@ _softmaxes: Final = FastPath(_softmax)
 _log_softmaxes: Final = FastPath(_log_softmax)
 
 
-def _over_axis(roads: FastPath, x: Any, axis: Any, where: Any) -> Array:
+def _over_axis(path: FastPath, x: Any, axis: Any, where: Any) -> Array:
     key = axis if where is None and type(axis) is int else None
     if key is not None:
-        found: Array | None = roads.lookup(key, x)
-        if found is not None:
-            return found
-    name = roads.function.__name__
+        fast: Array | None = path.lookup(key, x)
+        if fast is not None:
+            return fast
+    name = path.function.__name__
     check_arrays(name, x)
     shape = typeof(x).shape
     axes = axes_of(axis, len(shape))
     if key is not None:
-        return roads.call(key, (x,), axes=axes)
+        return path.call(key, (x,), axes=axes)
     check_mask(name, where, shape)
     arrays = (x,) if where is None else (x, where)
-    out: Array = roads.function(*arrays, axes=axes)
+    out: Array = path.function(*arrays, axes=axes)
     return out
 
 
@@ -100,16 +107,16 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
 
     Args:
       x: an array; integers become floats.
-      axis: the axis or axes that are summed over; all for ``None``.
-      where: a mask that broadcasts to ``x``; elements where it does not hold are left out of the
-        sum, and their results are 0, even if none is left.
+      axis: the axis or axes to sum over; all for ``None``.
+      where: a mask that broadcasts to ``x``; elements where it is false are excluded from the sum,
+        and their results are 0, also if all are excluded.
 
     Returns:
-      Shares, NaN where the greatest element is infinite or NaN.
+      The probabilities, NaN if the maximum is infinite or NaN.
 
     Raises:
       ValueError: if an axis does not exist, or the mask is not boolean or does not broadcast.
-      TypeError: for booleans.
+      TypeError: if the dtype is boolean.
 
     >>> softmax(np.array([0.0, 0.0])).tolist()
     [0.5, 0.5]
@@ -118,9 +125,9 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
 
 
 def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
-    """Logarithm of :func:`softmax`, accurate where that is small; arguments are the same.
+    """Logarithm of :func:`softmax`, accurate for small probabilities; arguments are the same.
 
-    The results of elements that are left out are ``-inf``.
+    The results of excluded elements are ``-inf``.
 
     >>> log_softmax(np.array([-1000.0, 0.0])).tolist()
     [-1000.0, 0.0]
@@ -165,20 +172,20 @@ def standardize(
     """Elements shifted and scaled to mean 0 and variance 1 along axes.
 
     Args:
-      x: real numbers; integers become floats, narrow floats are computed with in ``float32``.
-      axis: the axis or axes that share a mean and a variance; all for ``None``.
-      mean: their mean if it is known, broadcast with ``x``.
-      variance: their variance if it is known, broadcast with ``x``.
-      epsilon: what is added to the variance.
-      where: a mask that broadcasts to ``x``; only elements where it holds count in the mean and the
-        variance, which are NaN where there is none.
-      algorithm: ``"fast"`` takes the mean of squares minus the squared mean for the variance, in
-        one pass, which is no good where the mean is a hundred times the deviation or more;
-        ``"stable"`` takes the mean of squared distances. A ``mean`` that is given enters both.
+      x: real numbers; integers become floats, narrow floats are computed in ``float32``.
+      axis: the axis or axes to normalize over; all for ``None``.
+      mean: the precomputed mean, broadcast with ``x``.
+      variance: the precomputed variance, broadcast with ``x``.
+      epsilon: a number added to the variance.
+      where: a mask that broadcasts to ``x``; elements where it is false are excluded from the mean
+        and the variance, which are NaN if all are excluded.
+      algorithm: ``"fast"`` computes the variance as the mean of squares minus the squared mean, in
+        one pass, which is inaccurate if the mean is 100 times the standard deviation or more;
+        ``"stable"`` as the mean of squared deviations. A precomputed ``mean`` is used in both.
 
     Raises:
-      ValueError: for complex numbers, other algorithms, axes that do not exist, masks that are not
-        boolean or do not broadcast.
+      ValueError: if ``x`` is complex, the algorithm is unknown, an axis does not exist, or the
+        mask is not boolean or does not broadcast.
 
     >>> standardize(np.array([1.0, 3.0]), epsilon=0.0).tolist()
     [-1.0, 1.0]
@@ -189,9 +196,9 @@ def standardize(
     key = None
     if type(axis) is int and type(epsilon) is float and mean is variance is where is None:
         key = (axis, epsilon, algorithm)
-        found: Array | None = _standardized.lookup(key, x)
-        if found is not None:
-            return found
+        fast: Array | None = _standardized.lookup(key, x)
+        if fast is not None:
+            return fast
     operands = (x, mean, variance, None if known else epsilon)
     check_arrays("standardize", *[v for v in operands if v is not None])
     if any(v is not None and is_complex(v) for v in operands):

@@ -1,4 +1,4 @@
-"""Activations made of pieces. At a kink each says which slope it takes."""
+"""Piecewise activations. Each docstring states the derivative at the kinks."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def _positive_part(x: Any) -> Any:
 
 
 @_positive_part.defjvp
-def _(primals, tangents):
+def _positive_part_jvp(primals, tangents):
     (x,), (t,) = primals, tangents
-    # The slope at 0 is 0, where that of a maximum would be one half.
+    # The derivative at 0 is 0; that of a maximum would be one half.
     return _positive_part(x), lax.select(x > 0, t, lax.full_like(t, 0))
 
 
@@ -39,16 +39,17 @@ def relu(x: Any) -> Array:
     return _positive_part(x)
 
 
-def pieces(
+def piecewise(
     x: Any, low: float, high: float, inner: Callable[[Any], Any], below: Any, above: Any
 ) -> Any:
-    """A function that is ``inner`` between two numbers, and ``below`` and ``above`` from there on.
+    """A piecewise function: ``below`` up to ``low``, ``above`` from ``high`` on, ``inner`` between.
 
     Args:
-      below, above: numbers, or the array itself.
+      below, above: numbers, or the array ``x``.
     """
     low_part, high_part = x <= low, x >= high
-    # Where it is not chosen the inner function is evaluated at 0, lest its derivative be infinite.
+    # The inner function is evaluated at 0 where it is not selected: its derivative might be
+    # infinite.
     safe = lax.select(lax.bitwise_or(low_part, high_part), lax.full_like(x, 0), x)
     inside = lax.select(low_part, _like(x, below), inner(safe))
     return lax.select(high_part, _like(x, above), inside)
@@ -60,30 +61,30 @@ def _like(x: Any, value: Any) -> Any:
 
 @elementwise
 def relu6(x: Any) -> Array:
-    """Elements brought into ``[0, 6]``; the derivative is 0 at both ends (Howard et al., 2017)."""
+    """Elements clamped to ``[0, 6]``; the derivative is 0 at both ends (Howard et al., 2017)."""
     x = with_float("relu6", x)
-    return pieces(x, 0.0, 6.0, lambda x: x, 0.0, 6.0)
+    return piecewise(x, 0.0, 6.0, lambda x: x, 0.0, 6.0)
 
 
 @elementwise
 def hard_sigmoid(x: Any) -> Array:
-    """Line from 0 at -3 to 1 at 3, constant outside, where the derivative is 0, as at both ends.
+    """Linear from 0 at -3 to 1 at 3, constant outside; the derivative is 0 at both ends.
 
     >>> hard_sigmoid(np.array([-4.0, 0.0, 1.5])).tolist()
     [0.0, 0.5, 0.75]
     """
     x = with_float("hard_sigmoid", x)
-    return pieces(x, -3.0, 3.0, lambda x: (x + 3.0) * (1 / 6), 0.0, 1.0)
+    return piecewise(x, -3.0, 3.0, lambda x: (x + 3.0) * (1 / 6), 0.0, 1.0)
 
 
 @elementwise
 def hard_silu(x: Any) -> Array:
     """``x * hard_sigmoid(x)``: 0 up to -3 and ``x`` from 3 on (Howard et al., 2019).
 
-    The derivative at these two is 0 and 1.
+    The derivative is 0 at -3 and 1 at 3.
     """
     x = with_float("hard_silu", x)
-    return pieces(x, -3.0, 3.0, lambda x: x * ((x + 3.0) * (1 / 6)), 0.0, x)
+    return piecewise(x, -3.0, 3.0, lambda x: x * ((x + 3.0) * (1 / 6)), 0.0, x)
 
 
 hard_swish: Final = hard_silu
@@ -91,7 +92,7 @@ hard_swish: Final = hard_silu
 
 @elementwise
 def hard_tanh(x: Any) -> Array:
-    """Elements brought into ``[-1, 1]``; the derivative at both ends is 1.
+    """Elements clamped to ``[-1, 1]``; the derivative at both ends is 1.
 
     >>> hard_tanh(np.array([-3.0, 0.5, 3.0])).tolist()
     [-1.0, 0.5, 1.0]
@@ -112,20 +113,20 @@ def sparse_plus(x: Any) -> Array:
     It is the integral of :func:`sparse_sigmoid`.
     """
     x = with_float("sparse_plus", x)
-    return pieces(x, -1.0, 1.0, lambda x: lax.square(x + 1.0) / 4.0, 0.0, x)
+    return piecewise(x, -1.0, 1.0, lambda x: lax.square(x + 1.0) / 4.0, 0.0, x)
 
 
 @elementwise
 def sparse_sigmoid(x: Any) -> Array:
-    """Line from 0 at -1 to 1 at 1, constant outside; the slope at both ends is one quarter.
+    """Linear from 0 at -1 to 1 at 1, constant outside; the derivative at both ends is one quarter.
 
     Raises:
-      ValueError: for complex numbers.
+      ValueError: if ``x`` is complex.
     """
     return 0.5 * pnp.clip(with_float("sparse_sigmoid", x) + 1.0, 0.0, 2.0)
 
 
-# Exponentials on the left
+# Exponential for negative arguments
 
 
 def _exponential_left(x: Any, scaled: Callable[[Any], Any]) -> Any:
@@ -140,7 +141,8 @@ def elu(x: Any, alpha: Any = 1.0) -> Array:
 
     Args:
       x: an array; integers become floats.
-      alpha: minus the limit on the left, a number or an array. It is the derivative at 0.
+      alpha: the negated limit at minus infinity, a number or an array. It is also the derivative
+        at 0.
 
     >>> elu(np.array([0.0, 2.0]), alpha=0.5).tolist()
     [0.0, 2.0]
@@ -155,7 +157,8 @@ def celu(x: Any, alpha: Any = 1.0) -> Array:
 
     Args:
       x: an array; integers become floats.
-      alpha: minus the limit on the left, a number or an array. The derivative at 0 is 1 for all.
+      alpha: the negated limit at minus infinity, a number or an array. The derivative at 0 is
+        always 1.
     """
     x = with_float("celu", x)
     return _exponential_left(x, lambda x: alpha * pnp.expm1(x / alpha))
@@ -169,15 +172,15 @@ _SELU_SCALE: Final = 1.0507009873554804934193349852946
 def selu(x: Any) -> Array:
     """Scaled exponential linear unit, ``scale * elu(x, alpha)``.
 
-    Its two numbers keep the mean and the variance of activations at 0 and 1 through layers
-    (Klambauer et al., 2017). The derivative at 0 is that on the left, 1.758.
+    The two constants preserve mean 0 and variance 1 of activations through layers (Klambauer et
+    al., 2017). The derivative at 0 is the left derivative, 1.758.
     """
     return _SELU_SCALE * elu(x, _SELU_ALPHA)
 
 
 @elementwise
 def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Array:
-    """``x`` where not negative, else ``negative_slope * x`` (Maas et al., 2013).
+    """``x`` where nonnegative, else ``negative_slope * x`` (Maas et al., 2013).
 
     Args:
       negative_slope: a number or an array. The derivative at 0 is 1.

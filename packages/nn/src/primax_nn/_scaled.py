@@ -1,4 +1,4 @@
-"""Products of narrow floats in blocks that have scales of their own (Rouhani et al., 2023)."""
+"""Block-scaled products of narrow floats (microscaling formats, Rouhani et al., 2023)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def _product(x: Any, y: Any, x_scales: Any, y_scales: Any, dtype: Any) -> Any:
         typeof(v).shape[2] >= 2 * typeof(s).shape[2] for v, s in ((x, x_scales), (y, y_scales))
     )
     if narrow and blocks and all(typeof(s).dtype.name in known for s in (x_scales, y_scales)):
-        # What the platform has for it; elsewhere products in bfloat16, which holds them exactly.
+        # The platform's kernel; elsewhere products in bfloat16, which represents the operands
+        # exactly.
         return lax.scaled_dot(
             x, y, lhs_scale=x_scales, rhs_scale=y_scales, dimension_numbers=_ROWS,
             preferred_element_type=dtype,
@@ -48,7 +49,7 @@ def _product(x: Any, y: Any, x_scales: Any, y_scales: Any, dtype: Any) -> Any:
 
 
 def _spread(x: Any, scales: Any) -> Any:
-    """The values that blocks and scales stand for."""
+    """The dequantized values of blocks and scales."""
     *rows, n = typeof(x).shape
     m = typeof(scales).shape[-1]
     blocks = (*rows, m, n // m if m else 1)
@@ -60,20 +61,20 @@ def _spread(x: Any, scales: Any) -> Any:
 def scaled_matmul(
     lhs: Any, rhs: Any, lhs_scales: Any, rhs_scales: Any, preferred_element_type: Any = np.float32
 ) -> Array:
-    """Products ``lhs @ rhs.T`` of stacks of matrices whose rows have scales for each block.
+    """Batched products ``lhs @ rhs^T`` of matrices whose rows have a scale for each block.
 
     Args:
-      lhs: ``[b, m, k]``, usually of floats of 8 bits or fewer.
+      lhs: ``[b, m, k]``, usually floats of 8 bits or fewer.
       rhs: ``[b, n, k]``.
-      lhs_scales: ``[b, m, k / block]``: each scale multiplies a block of neighbours.
+      lhs_scales: ``[b, m, k / block]``: each scale multiplies a block of adjacent elements.
       rhs_scales: ``[b, n, k / block]``.
-      preferred_element_type: dtype of the result.
+      preferred_element_type: the dtype of the result.
 
     Returns:
-      ``[b, m, n]``, with the sums in ``float32``.
+      ``[b, m, n]``, accumulated in ``float32``.
 
     Raises:
-      ValueError: if the shapes do not fit together.
+      ValueError: if the shapes do not match.
 
     >>> x = np.ones((1, 2, 4), np.float32)
     >>> scaled_matmul(x, x, np.full((1, 2, 2), 3.0), np.ones((1, 2, 2))).tolist()
@@ -113,15 +114,15 @@ def scaled_matmul(
 
 @dataclass(frozen=True, eq=False)
 class BlockScaleConfig:
-    """How an operand is made narrow: see :func:`get_scaled_dot_general_config`.
+    """Quantization format of an operand; see :func:`get_scaled_dot_general_config`.
 
     Attributes:
       mode: ``"mxfp8"``, ``"mxfp4"`` or ``"nvfp4"``.
-      block_size: how many neighbours share a scale.
-      data_type: dtype of the elements.
-      scale_type: dtype of the scales.
-      global_scale: what all scales are relative to, or ``None``.
-      infer_only: whether derivatives are not needed.
+      block_size: the number of adjacent elements that share a scale.
+      data_type: the dtype of the elements.
+      scale_type: the dtype of the scales.
+      global_scale: a common factor of all scales, or ``None``.
+      infer_only: derivatives are not needed.
     """
 
     mode: str
@@ -140,17 +141,18 @@ _MODES: Final = {
 
 
 def get_scaled_dot_general_config(mode: str, global_scale: Any = None) -> BlockScaleConfig:
-    """The formats of a named mode, for :func:`scaled_dot_general`.
+    """The formats of a named quantization mode, for :func:`scaled_dot_general`.
 
     Args:
-      mode: ``"mxfp8"``: blocks of 32 ``float8_e4m3fn`` whose scales are powers of two; ``"mxfp4"``:
-        the same of ``float4_e2m1fn``; ``"nvfp4"``: blocks of 16 ``float4_e2m1fn`` with scales of
-        ``float8_e4m3fn``.
-      global_scale: for ``"nvfp4"``, a number that all scales are relative to, 1 by default;
-        ``"mxfp8"`` does without it.
+      mode: ``"mxfp8"``: blocks of 32 ``float8_e4m3fn`` with scales that are powers of two;
+        ``"mxfp4"``: the same with ``float4_e2m1fn``; ``"nvfp4"``: blocks of 16 ``float4_e2m1fn``
+        with scales of ``float8_e4m3fn``.
+      global_scale: for ``"nvfp4"``, a common factor of all scales, 1 by default; ignored for
+        ``"mxfp8"``.
 
     Raises:
-      ValueError: for other modes, a global scale of ``"mxfp4"`` or one that is not one number.
+      ValueError: if the mode is unknown, a global scale is specified for ``"mxfp4"``, or it is not
+        a single number.
 
     >>> get_scaled_dot_general_config("mxfp8").block_size
     32
@@ -178,7 +180,7 @@ def get_scaled_dot_general_config(mode: str, global_scale: Any = None) -> BlockS
 
 
 def _quantized(x: Any, mode: str, whole: Any) -> tuple[Any, Any]:
-    """Narrow elements of ``[..., k]``, and the scales of their blocks."""
+    """Quantized elements of ``[..., k]``, and the scales of their blocks."""
     block, data, scale = _MODES[mode]
     *rows, k = typeof(x).shape
     blocks = (*rows, k // block, block)
@@ -200,7 +202,7 @@ def _quantized(x: Any, mode: str, whole: Any) -> tuple[Any, Any]:
 
 
 def _next_power(x: Any) -> Any:
-    """The least power of two that is not smaller, of those that a scale may have; NaN of NaN."""
+    """The smallest power of two that is not smaller, within the range of scales; NaN for NaN."""
     bits = lax.bitcast_convert_type(x, np.int32)
     mantissa = lax.bitwise_and(bits, np.int32(0x7FFFFF))
     exponent = lax.shift_right_logical(bits, lax.full_like(bits, 23))
@@ -212,7 +214,7 @@ def _next_power(x: Any) -> Any:
     return lax.select(lax.is_finite(x), power, lax.full_like(x, np.nan))
 
 
-# Products of operands that are made narrow
+# Products of quantized operands
 
 
 @partial(custom_vjp, nondiff_argnums=(3, 4))
@@ -229,18 +231,18 @@ def _backward(modes: Any, dtype: Any, residuals: Any, g: Any) -> Any:
     x_mode, y_mode, g_mode = modes
     x_whole, y_whole, g_whole = wholes
     y_columns, x_columns, g_columns = (lax.transpose(v, (0, 2, 1)) for v in (y, x, g))
-    by_x = _slope(g, y_columns, (g_whole, y_whole), (g_mode, y_mode), typeof(x).dtype)
-    by_y = _slope(g_columns, x_columns, (g_whole, x_whole), (g_mode, x_mode), typeof(y).dtype)
+    by_x = _cotangent(g, y_columns, (g_whole, y_whole), (g_mode, y_mode), typeof(x).dtype)
+    by_y = _cotangent(g_columns, x_columns, (g_whole, x_whole), (g_mode, x_mode), typeof(y).dtype)
     return by_x, by_y, tuple(lax.full_like(w, 0) for w in wholes)
 
 
 _narrow_product.defvjp(_forward, _backward)
 
 
-def _slope(x: Any, y: Any, wholes: Any, modes: Any, dtype: Any) -> Any:
+def _cotangent(x: Any, y: Any, wholes: Any, modes: Any, dtype: Any) -> Any:
     if "nvfp4" not in modes:
         return _quantized_product(x, y, wholes, modes, dtype)
-    # Cotangents have no use for the few values of this format.
+    # The format has too few values for cotangents.
     x, y = (lax.convert_element_type(v, np.float32) for v in (x, y))
     return lax.convert_element_type(lax.dot_general(x, y, _ROWS), dtype)
 
@@ -256,7 +258,7 @@ def _quantized_product(x: Any, y: Any, wholes: Any, modes: Any, dtype: Any) -> A
 
 
 def _padded(x: Any, block: int) -> Any:
-    """``[b, m, k]`` with zeros after it, up to a multiple of the block."""
+    """``[b, m, k]`` padded with zeros to a multiple of the block."""
     missing = -typeof(x).shape[2] % block
     zero = lax.full_like(x, 0, shape=())
     return lax.pad(x, zero, ((0, 0, 0), (0, 0, 0), (0, missing, 0))) if missing else x
@@ -266,11 +268,11 @@ def _padded(x: Any, block: int) -> Any:
 def _scaled_dot_general(x, y, wholes, *, numbers, modes, dtype):
     (xc, yc), (xb, yb) = numbers
     wholes = tuple(lax.reshape(w, ()) for w in wholes)
-    a, kept_a = _as_stack(x, xb, xc)
-    b, kept_b = _as_stack(y, yb, yc)
+    a, rows_a = _as_stack(x, xb, xc)
+    b, rows_b = _as_stack(y, yb, yc)
     out = _narrow_product(a, b, wholes, modes, dtype)
     batch = [typeof(x).shape[i] for i in xb]
-    return lax.reshape(out, (*batch, *kept_a, *kept_b))
+    return lax.reshape(out, (*batch, *rows_a, *rows_b))
 
 
 def _as_stack(x: Any, batch: Sequence[int], summed: Sequence[int]) -> tuple[Any, list[int]]:
@@ -283,7 +285,7 @@ def _as_stack(x: Any, batch: Sequence[int], summed: Sequence[int]) -> tuple[Any,
 
 
 def _checked_numbers(numbers: Any, x: Any, y: Any) -> Any:
-    """Dimension numbers as tuples counted from the front."""
+    """Dimension numbers as tuples of nonnegative axes."""
     (xc, yc), (xb, yb) = numbers
     parts = [tuple(i % s.ndim for i in p) for p, s in ((xc, x), (yc, y), (xb, x), (yb, y))]
     xc, yc, xb, yb = parts
@@ -301,23 +303,24 @@ def scaled_dot_general(
     lhs: Any, rhs: Any, dimension_numbers: Any, preferred_element_type: Any = np.float32,
     configs: Sequence[BlockScaleConfig] | None = None, implementation: str | None = None,
 ) -> Array:  # fmt: skip
-    """A general dot product whose operands are first made narrow, in blocks with scales.
+    """A general dot product whose operands are first quantized in blocks with scales.
 
-    The derivative multiplies made-narrow operands too, the cotangent in the format of the third
-    configuration, or wide ones where a format is ``"nvfp4"``; rounding itself is taken to have
-    derivative 1. There is no forward mode.
+    The backward pass also multiplies quantized operands, with cotangents in the format of the
+    third configuration, or unquantized operands if a format is ``"nvfp4"``. Rounding has
+    derivative 1 (straight-through). Forward mode is not supported.
 
     Args:
       lhs, rhs: real numbers.
       dimension_numbers: ``((lhs_summed, rhs_summed), (lhs_batch, rhs_batch))``, as for
-        `primax.lax.dot_general`. Blocks are neighbours along the summed axes.
-      preferred_element_type: dtype of the result.
+        `primax.lax.dot_general`. Blocks are formed along the contracted axes.
+      preferred_element_type: the dtype of the result.
       configs: the formats of ``lhs``, ``rhs`` and of cotangents, from
-        :func:`get_scaled_dot_general_config`; ``None`` multiplies the operands as they are.
-      implementation: accepted for compatibility; the platform decides.
+        :func:`get_scaled_dot_general_config`; ``None`` multiplies the operands unquantized.
+      implementation: accepted for compatibility; the platform selects the kernel.
 
     Raises:
-      TypeError: if the sizes of summed or batch axes differ, or for other configurations.
+      TypeError: if the sizes of contracted or batch axes differ, or a configuration has the wrong
+        type.
       ValueError: if there are fewer than two configurations.
 
     >>> x = np.ones((2, 32), np.float32)
@@ -328,7 +331,7 @@ def scaled_dot_general(
     check_arrays("scaled_dot_general", lhs, rhs)
     if implementation is not None:
         warnings.warn(
-            "scaled_dot_general: implementation is ignored, for the platform decides; leave it out",
+            "scaled_dot_general: implementation is ignored; the platform selects the kernel",
             DeprecationWarning,
             stacklevel=2,
         )
@@ -344,7 +347,7 @@ def scaled_dot_general(
         )
     if len(configs) < 2:
         raise ValueError(
-            "scaled_dot_general: configs must hold the formats of lhs, rhs and of cotangents, got "
+            "scaled_dot_general: configs must contain the formats of lhs, rhs and cotangents, got "
             f"{len(configs)} of them"
         )
     configs = [*configs, configs[0]][:3]

@@ -1,6 +1,6 @@
-"""Initial values of parameters: functions of a key, a shape and a dtype.
+"""Parameter initializers: functions of a key, a shape and a dtype.
 
-Random ones equal the reference's bit for bit.
+Random values are bit-for-bit equal to the reference.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from primax_numpy.declaring import axes_of, compiled
 
 @runtime_checkable
 class Initializer(Protocol):
-    """What every initializer of this module is: a function from a key to an array.
+    """Protocol of initializers: functions from a key to an array.
 
     Args:
-      key: a random key, as of `primax.random.key`.
-      shape: sizes of the axes; a number stands for one axis.
-      dtype: of the result, by default that which the initializer was made with.
-      out_sharding: accepted for compatibility; arrays lie on one device.
+      key: a random key, such as `primax.random.key(0)`.
+      shape: the shape of the result; a number means one axis.
+      dtype: the dtype of the result, by default that passed to the factory function.
+      out_sharding: accepted for compatibility; arrays are on one device.
     """
 
     def __call__(
@@ -42,10 +42,10 @@ def _shape_of(shape: Any) -> tuple[int, ...]:
 
 
 def _dtype_of(dtype: Any, default: Any) -> Any:
-    wanted = default if dtype is None else dtype
-    if wanted is None:
+    requested = default if dtype is None else dtype
+    if requested is None:
         return dtypes.default_float()
-    return dtypes.canonicalize_user_dtype(wanted, "initializer")
+    return dtypes.canonicalize_user_dtype(requested, "initializer")
 
 
 def _is_complex(dtype: Any) -> bool:
@@ -56,7 +56,7 @@ def _is_complex(dtype: Any) -> bool:
 
 
 def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
-    """Zeros; the key is not used.
+    """Zeros; the key is unused.
 
     >>> zeros(None, (2,)).tolist()
     [0.0, 0.0]
@@ -65,16 +65,16 @@ def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> 
 
 
 def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
-    """Ones; the key is not used."""
+    """Ones; the key is unused."""
     return pnp.ones(_shape_of(shape), _dtype_of(dtype, None))
 
 
 def constant(value: Any, dtype: Any = None) -> Initializer:
-    """An initializer that repeats a value, whatever the key.
+    """An initializer with a constant value.
 
     Args:
       value: a number or an array that broadcasts to the shape.
-      dtype: the default dtype of results.
+      dtype: the default dtype of the results.
 
     >>> constant(2.5)(None, (2,)).tolist()
     [2.5, 2.5]
@@ -86,21 +86,21 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
     return init
 
 
-# Random numbers of a scale
+# Random values of a scale
 
 
 _TRUNCATED_SPREAD: Final = 0.87962566103423978
-"""Standard deviation of normal numbers between -2 and 2."""
+"""Standard deviation of the standard normal distribution truncated to [-2, 2]."""
 _TRUNCATED_SPREAD_COMPLEX: Final = 0.95311164380491208
-"""The same of complex normal numbers no further than 2 from 0."""
+"""Standard deviation of the complex normal distribution truncated to the disk of radius 2."""
 
 
 @compiled("shape", "dtype", name="normal")
 def _normal(key, factor, *, shape, dtype):
     if _is_complex(dtype):
         return random.normal(key, shape, dtype) * factor
-    # The inverse of the normal distribution function with the two factors in one, as the
-    # reference has it.
+    # The normal quantile function, with its factor and the scale multiplied first, like the #
+    # reference.
     low = np.nextafter(np.asarray(-1, dtype), np.asarray(0, dtype), dtype=dtype)[()]
     u = random.uniform(key, shape, dtype, low, np.ones((), dtype)[()])
     root = np.asarray(math.sqrt(2), dtype)[()]
@@ -128,7 +128,7 @@ def _truncated_normal(key, factor, *, shape, dtype, lower, upper):
 
 
 def _in_disk(key: Any, radius: Callable[[Any], Any], shape: Any, dtype: Any) -> Any:
-    """Complex numbers of any direction, with a radius that is a function of a uniform number."""
+    """Complex numbers of uniform phase, with a radius that is a function of a uniform sample."""
     real = np.finfo(dtype).dtype
     first, second = (lax.index_in_dim(random.split(key), i, keepdims=False) for i in (0, 1))
     size = radius(random.uniform(first, shape, real))
@@ -137,7 +137,7 @@ def _in_disk(key: Any, radius: Callable[[Any], Any], shape: Any, dtype: Any) -> 
 
 
 def _number(value: Any, dtype: Any) -> Any:
-    """A factor in a dtype, known or traced."""
+    """A factor in a dtype, concrete or traced."""
     if isinstance(value, (int, float, complex, np.generic, np.ndarray)):
         return np.asarray(value).astype(dtype)[()]
     return lax.convert_element_type(value, dtype)
@@ -149,11 +149,11 @@ def _root(value: Any, dtype: Any) -> Any:
 
 
 def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
-    """An initializer of uniform numbers in ``[0, scale)``.
+    """An initializer with uniform samples in ``[0, scale)``.
 
     Args:
       scale: a number.
-      dtype: the default dtype of results, a real float.
+      dtype: the default dtype of the results, a real float.
 
     >>> from primax_numpy import random
     >>> float(uniform(2.0)(random.key(1), (3,)).max()) < 2.0
@@ -169,11 +169,11 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
 
 
 def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
-    """An initializer of normal numbers of mean 0.
+    """An initializer with normal samples of mean 0.
 
     Args:
-      stddev: their standard deviation.
-      dtype: the default dtype of results, a float or complex one.
+      stddev: the standard deviation.
+      dtype: the default dtype of the results, a float or complex one.
     """
 
     def init(key: Any, shape: Any, dtype: Any = dtype, out_sharding: Any = None) -> Array:
@@ -193,12 +193,12 @@ def _check_inexact(name: str, dtype: Any) -> None:
 def truncated_normal(
     stddev: Any = 1e-2, dtype: Any = None, lower: float = -2.0, upper: float = 2.0
 ) -> Initializer:
-    """An initializer of normal numbers of mean 0, given that they lie between two bounds.
+    """An initializer with truncated normal samples of mean 0.
 
     Args:
-      stddev: standard deviation before the tails are cut off; with the default bounds that of the
-        results is 0.88 times as large.
-      dtype: the default dtype of results, a real float.
+      stddev: the standard deviation before truncation; with the default bounds that of the results
+        is 0.88 times as large.
+      dtype: the default dtype of the results, a real float.
       lower, upper: the bounds, in units of ``stddev``.
     """
 
@@ -215,7 +215,7 @@ def truncated_normal(
     return init
 
 
-# Scales from the numbers of inputs and outputs
+# Scales from fan-in and fan-out
 
 _MODES: Final = ("fan_in", "fan_out", "fan_avg", "fan_geo_avg")
 _DISTRIBUTIONS: Final = ("truncated_normal", "normal", "uniform")
@@ -223,7 +223,7 @@ _Axes = int | Sequence[int]
 
 
 def _fans(shape: tuple[int, ...], in_axis: Any, out_axis: Any, batch_axis: Any) -> Any:
-    """How many numbers enter an output, and how many outputs a number enters."""
+    """Fan-in (inputs of an output) and fan-out (outputs of an input)."""
     if len(shape) < 2 and in_axis == -2:
         raise ValueError(
             f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor "
@@ -241,23 +241,24 @@ def variance_scaling(
     scale: Any, mode: str, distribution: str, in_axis: _Axes = -2, out_axis: _Axes = -1,
     batch_axis: _Axes = (), dtype: Any = None,
 ) -> Initializer:  # fmt: skip
-    """An initializer of random numbers of variance ``scale / n``, so that the variance of
-    activations, or of their derivatives, is kept through layers.
+    """An initializer with random samples of variance ``scale / n``, which preserves the variance
+    of activations, or of gradients, through layers.
 
     Args:
       scale: a positive number.
-      mode: what ``n`` is: ``"fan_in"`` the number of inputs of each output, ``"fan_out"`` that of
-        outputs of each input, ``"fan_avg"`` and ``"fan_geo_avg"`` their arithmetic and geometric
-        means. Axes that are not named count for both, as those of a convolution's window do.
+      mode: the definition of ``n``: ``"fan_in"`` the number of inputs of each output,
+        ``"fan_out"`` the number of outputs of each input, ``"fan_avg"`` and ``"fan_geo_avg"``
+        their arithmetic and geometric means. Axes that are not named, such as the spatial axes of
+        a kernel, count for both.
       distribution: ``"normal"``, ``"truncated_normal"`` (at two standard deviations) or
-        ``"uniform"`` (with mean 0). Complex numbers lie in a disk instead of an interval.
+        ``"uniform"`` (with mean 0). Complex samples are in a disk instead of an interval.
       in_axis, out_axis: the axes of inputs and of outputs.
-      batch_axis: axes of independent weights, which do not count.
-      dtype: the default dtype of results, a float or complex one.
+      batch_axis: axes of independent weights, which are ignored.
+      dtype: the default dtype of the results, a float or complex one.
 
     Raises:
-      ValueError: when called, for other modes and distributions, shapes without those axes, and
-        dtypes of integers.
+      ValueError: in a call, if the mode or the distribution is unknown, the shape lacks an axis,
+        or the dtype is an integer.
 
     >>> from primax_numpy import random
     >>> init = variance_scaling(1.0, "fan_in", "uniform")
@@ -309,9 +310,9 @@ def _of_variance(key: Any, variance: Any, distribution: str, shape: Any, dtype: 
 def glorot_uniform(
     in_axis: _Axes = -2, out_axis: _Axes = -1, batch_axis: _Axes = (), dtype: Any = None
 ) -> Initializer:
-    """Uniform numbers of variance ``2 / (fan_in + fan_out)`` (Glorot and Bengio, 2010).
+    """Uniform samples of variance ``2 / (fan_in + fan_out)`` (Glorot and Bengio, 2010).
 
-    Arguments are those of :func:`variance_scaling`, of which this is a case; so for the next ones.
+    The arguments are those of :func:`variance_scaling`, also for the following initializers.
     """
     return variance_scaling(1.0, "fan_avg", "uniform", in_axis, out_axis, batch_axis, dtype)
 
@@ -319,7 +320,7 @@ def glorot_uniform(
 def glorot_normal(
     in_axis: _Axes = -2, out_axis: _Axes = -1, batch_axis: _Axes = (), dtype: Any = None
 ) -> Initializer:
-    """Truncated normal numbers of variance ``2 / (fan_in + fan_out)`` (Glorot and Bengio, 2010)."""
+    """Truncated normal samples of variance ``2 / (fan_in + fan_out)`` (Glorot and Bengio, 2010)."""
     return variance_scaling(
         1.0, "fan_avg", "truncated_normal", in_axis, out_axis, batch_axis, dtype
     )
@@ -328,28 +329,28 @@ def glorot_normal(
 def lecun_uniform(
     in_axis: _Axes = -2, out_axis: _Axes = -1, batch_axis: _Axes = (), dtype: Any = None
 ) -> Initializer:
-    """Uniform numbers of variance ``1 / fan_in`` (LeCun et al., 1998)."""
+    """Uniform samples of variance ``1 / fan_in`` (LeCun et al., 1998)."""
     return variance_scaling(1.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
 def lecun_normal(
     in_axis: _Axes = -2, out_axis: _Axes = -1, batch_axis: _Axes = (), dtype: Any = None
 ) -> Initializer:
-    """Truncated normal numbers of variance ``1 / fan_in`` (LeCun et al., 1998)."""
+    """Truncated normal samples of variance ``1 / fan_in`` (LeCun et al., 1998)."""
     return variance_scaling(1.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 
 
 def he_uniform(
     in_axis: _Axes = -2, out_axis: _Axes = -1, batch_axis: _Axes = (), dtype: Any = None
 ) -> Initializer:
-    """Uniform numbers of variance ``2 / fan_in``, for rectifiers (He et al., 2015)."""
+    """Uniform samples of variance ``2 / fan_in``, for rectifiers (He et al., 2015)."""
     return variance_scaling(2.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
 def he_normal(
     in_axis: _Axes = -2, out_axis: _Axes = -1, batch_axis: _Axes = (), dtype: Any = None
 ) -> Initializer:
-    """Truncated normal numbers of variance ``2 / fan_in``, for rectifiers (He et al., 2015)."""
+    """Truncated normal samples of variance ``2 / fan_in``, for rectifiers (He et al., 2015)."""
     return variance_scaling(2.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 
 
@@ -363,16 +364,16 @@ kaiming_normal: Final = he_normal
 
 
 def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
-    """An initializer of random matrices with orthogonal columns (Saxe et al., 2014).
+    """An initializer with random matrices with orthogonal columns (Saxe et al., 2014).
 
     Args:
-      scale: what the matrices are multiplied by.
-      column_axis: the axis of the columns, the others being joined into rows. Where there are fewer
-        rows than columns the rows are orthogonal instead.
-      dtype: the default dtype of results, a float or complex one of 32 bits or more.
+      scale: a factor of the matrices.
+      column_axis: the axis of the columns; the others are flattened into rows. If there are fewer
+        rows than columns, the rows are orthogonal instead.
+      dtype: the default dtype of the results, a float or complex one of 32 bits or more.
 
     Raises:
-      ValueError: when called, for fewer than two axes.
+      ValueError: in a call, if there are fewer than two axes.
 
     >>> from primax_numpy import random
     >>> w = orthogonal()(random.key(0), (5, 2))
@@ -403,17 +404,17 @@ def _orthogonal(key, factor, *, shape, axis, dtype):
 
 
 def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
-    """An initializer of windows of convolutions that are orthogonal in the middle, and 0 elsewhere
+    """An initializer with convolution kernels that are orthogonal at the centre, and 0 elsewhere
     (Xiao et al., 2018).
 
     Args:
-      scale: what the matrices are multiplied by.
+      scale: a factor of the matrices.
       column_axis: as for :func:`orthogonal`, of the last two axes.
-      dtype: the default dtype of results.
+      dtype: the default dtype of the results.
 
     Raises:
-      ValueError: when called, for shapes that are not ``(*window, inputs, outputs)`` with one to
-        three axes of the window and no more inputs than outputs.
+      ValueError: in a call, if the shape is not ``(*window, inputs, outputs)`` with one to three
+        window axes and no more inputs than outputs.
     """
     matrices = orthogonal(scale, column_axis, dtype)
 

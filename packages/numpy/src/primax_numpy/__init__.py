@@ -1,7 +1,7 @@
-"""primax-numpy: NumPy's functions on arrays that can be traced, and random numbers.
+"""primax-numpy: NumPy's functions on traceable arrays, and random numbers.
 
-Importing the package also gives arrays their methods and indexing. Pages that few programs need are
-imported when one of their names is first used.
+Importing the package also registers the methods and the indexing of arrays. Rarely used modules
+are imported on the first use of one of their names.
 """
 
 from importlib import import_module as _import_module
@@ -250,11 +250,11 @@ from ._trigonometry import sinc as sinc
 from ._trigonometry import sinh as sinh
 from ._trigonometry import tan as tan
 from ._trigonometry import tanh as tanh
-from ._turning import flip as flip
-from ._turning import fliplr as fliplr
-from ._turning import flipud as flipud
-from ._turning import roll as roll
-from ._turning import rot90 as rot90
+from ._flips import flip as flip
+from ._flips import fliplr as fliplr
+from ._flips import flipud as flipud
+from ._flips import roll as roll
+from ._flips import rot90 as rot90
 from ._types import ComplexWarning as ComplexWarning
 from ._types import bfloat16 as bfloat16
 from ._types import bool as bool
@@ -444,7 +444,7 @@ __version__ = "0.1.0"
 # Errors and jaxprs show the caller's line, not one of this package.
 _register(__path__[0])
 
-_PAGES: dict[str, tuple[str, ...]] = {
+_MODULES: dict[str, tuple[str, ...]] = {
     "fft": (),
     "linalg": (),
     "random": (),
@@ -602,17 +602,17 @@ _PAGES: dict[str, tuple[str, ...]] = {
         "kaiser",
     ),
 }
-_PAGE_OF = {name: page for page, names in _PAGES.items() for name in (*names, page)}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in (*names, module)}
 
 
 def __getattr__(name: str) -> _Any:
-    page = _PAGE_OF.get(name)
-    if page is None:
+    module_name = _MODULE_OF.get(name)
+    if module_name is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = _import_module(f".{page}", __name__)
-    value = globals()[name] = module if name == page else getattr(module, name)
+    module = _import_module(f".{module_name}", __name__)
+    value = globals()[name] = module if name == module_name else getattr(module, name)
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_PAGE_OF} - {"TYPE_CHECKING", "TypeAlias"})
+    return sorted({*globals(), *_MODULE_OF} - {"TYPE_CHECKING", "TypeAlias"})

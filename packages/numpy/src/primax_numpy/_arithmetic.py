@@ -21,7 +21,7 @@ _QUICK = (Array, int, float)
 
 
 def operate(name: str, op: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
-    """An operator of arrays on any two operands."""
+    """Apply a binary operator to any two operands."""
     if isinstance(x, Array) and isinstance(y, _QUICK):
         return op(x, y)
     check_arrays(name, x, y)
@@ -53,7 +53,7 @@ def floor_divide(x1: Any, x2: Any, /) -> Array:
 
 
 def remainder(x1: Any, x2: Any, /) -> Array:
-    """``x1 % x2``: what :func:`floor_divide` leaves over; it has the sign of ``x2``.
+    """``x1 % x2``: the remainder of :func:`floor_divide`, with the sign of ``x2``.
 
     NaN for floats modulo 0, and 0 for integers modulo 0.
 
@@ -64,15 +64,15 @@ def remainder(x1: Any, x2: Any, /) -> Array:
 
 
 def mod(x1: Any, x2: Any, /) -> Array:
-    """``x1 % x2``: what :func:`floor_divide` leaves over; it has the sign of ``x2``."""
+    """``x1 % x2``: the remainder of :func:`floor_divide`, with the sign of ``x2``."""
     return operate("mod", operator.mod, x1, x2)
 
 
 @elementwise
 def divmod(x1: Any, x2: Any, /) -> tuple[Array, Array]:
-    """Quotients rounded toward minus infinity, and what is left over, as Python pairs them.
+    """Pairs of floor quotient and remainder, as Python's ``divmod`` returns them.
 
-    Where an operand is infinite, the quotient may be another than that of :func:`floor_divide`.
+    For infinite operands the quotient may differ from :func:`floor_divide`.
     """
     return builtins.divmod(x1, x2)
 
@@ -83,7 +83,7 @@ def _no_bool(dtype: Any, weak_type: bool) -> tuple[Any, bool]:
 
 @elementwise
 def fmod(x1: Any, x2: Any, /) -> Array:
-    """What division toward zero leaves over; it has the sign of ``x1``.
+    """Remainder of division rounded toward zero, with the sign of ``x1``.
 
     NaN for floats modulo 0, and 0 for integers modulo 0.
 
@@ -102,23 +102,23 @@ def fmod(x1: Any, x2: Any, /) -> Array:
 def power(x1: Any, x2: Any, /) -> Array:
     """``x1 ** x2``.
 
-    Integers to powers of integers are integers, and wrap; a power that is known must not be
-    negative.
+    Integer bases with integer exponents give integers, which wrap on overflow. A concrete integer
+    exponent must not be negative.
 
     Raises:
-      TypeError: for integers to a negative Python number.
+      TypeError: if an integer is raised to a negative Python number.
     """
     return operate("power", operator.pow, x1, x2)
 
 
 def pow(x1: Any, x2: Any, /) -> Array:
-    """``x1 ** x2``; another name of :func:`power`."""
+    """``x1 ** x2``; an alias of :func:`power`."""
     return operate("pow", operator.pow, x1, x2)
 
 
 @elementwise
 def float_power(x: Any, y: Any, /) -> Array:
-    """``x ** y``, of floats even for integers."""
+    """``x ** y`` computed in floating point, also for integers."""
     return lax.pow(*inexact_pair("float_power", x, y))
 
 
@@ -143,7 +143,8 @@ def reciprocal(x: Any, /) -> Array:
 def abs(x: Any, /) -> Array:
     """Absolute value of each element; real for complex ones.
 
-    The derivative at 0 is 1. The least integer has no positive counterpart and stays.
+    The derivative at 0 is 1. The smallest integer has no positive counterpart and is returned
+    unchanged.
     """
     dtype = typeof(x).dtype
     if dtype == np.bool_ or dtypes.issubdtype(dtype, np.unsignedinteger):
@@ -156,19 +157,19 @@ absolute = abs
 
 @elementwise
 def fabs(x: Any, /) -> Array:
-    """Absolute value of each element as a float; complex numbers are refused."""
+    """Absolute value of each element as a float. Complex numbers raise an error."""
     return lax.abs(as_real("fabs", x))
 
 
 @elementwise
 def positive(x: Any, /) -> Array:
-    """The elements as they are."""
+    """The elements unchanged."""
     return x
 
 
 @elementwise
 def sign(x: Any, /) -> Array:
-    """-1, 0 or 1 after the sign of each element, NaN for NaN; ``x / abs(x)`` of complex numbers."""
+    """Sign of each element: -1, 0 or 1, NaN for NaN; ``x / abs(x)`` for complex numbers."""
     out = lax.sign(x)
     if not dtypes.issubdtype(typeof(x).dtype, np.inexact):
         return out
@@ -202,10 +203,10 @@ def _euclid(x: Any, y: Any) -> Any:
 
 @elementwise
 def gcd(x1: Any, x2: Any) -> Array:
-    """Greatest common divisors of integers; they are not negative, and 0 only of two zeros.
+    """Greatest common divisors of integers: nonnegative, and 0 only if both operands are 0.
 
     Raises:
-      ValueError: for anything but integers.
+      ValueError: if an operand is not of integer dtype.
 
     >>> int(gcd(12, -18))
     6
@@ -215,10 +216,10 @@ def gcd(x1: Any, x2: Any) -> Array:
 
 @elementwise
 def lcm(x1: Any, x2: Any) -> Array:
-    """Least common multiples of integers; they are not negative, and 0 if an element is.
+    """Least common multiples of integers: nonnegative, and 0 if an operand is 0.
 
     Raises:
-      ValueError: for anything but integers.
+      ValueError: if an operand is not of integer dtype.
 
     >>> int(lcm(12, -18))
     36

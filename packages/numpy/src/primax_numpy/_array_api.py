@@ -1,4 +1,4 @@
-"""What the Python array API standard asks of arrays and of the namespace.
+"""Array methods and namespace functions required by the Python array API standard.
 
 The standard: https://data-apis.org/array-api/2024.12.
 """
@@ -20,10 +20,10 @@ _VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
 
 def _namespace(self: Array, /, *, api_version: str | None = None) -> Any:
-    """The module with the functions that the array API standard names.
+    """The module that implements the functions of the array API standard.
 
     Raises:
-      ValueError: for versions of the standard that are not known.
+      ValueError: if the version of the standard is unknown.
     """
     if api_version is not None and api_version not in _VERSIONS:
         raise ValueError(
@@ -33,10 +33,10 @@ def _namespace(self: Array, /, *, api_version: str | None = None) -> Any:
 
 
 def _to_device(self: Array, device: Any, *, stream: Any = None) -> Array:
-    """A copy of the array on a device; the array itself if it is there.
+    """A copy of the array on a device; the array itself if it is already on it.
 
     Raises:
-      ValueError: if ``stream`` is given: the library orders transfers itself.
+      ValueError: if ``stream`` is not ``None``: the library orders transfers itself.
     """
     if stream is not None:
         raise ValueError("to_device: streams are not supported, leave `stream` out")
@@ -44,21 +44,21 @@ def _to_device(self: Array, device: Any, *, stream: Any = None) -> Array:
 
 
 class ArrayNamespaceInfo:
-    """What a namespace of the array API standard tells of itself."""
+    """Inspection object of the namespace, as defined by the array API standard."""
 
     def capabilities(self) -> dict[str, Any]:
-        """What works that the standard leaves open.
+        """Optional features of the standard that are supported.
 
-        Boolean masks and shapes that depend on values do, but not under ``jit``.
+        Boolean masks and shapes that depend on values are supported, except under ``jit``.
         """
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> Any:
-        """``None``: arrays are made on the configured device, or the first one."""
+        """``None``: arrays are created on the configured device, or on the first one."""
         return None
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
-        """The dtypes of arrays for which none is asked."""
+        """The default dtypes of newly created arrays."""
         return {
             "real floating": dtypes.default_float(),
             "complex floating": dtypes.default_complex(),
@@ -67,7 +67,7 @@ class ArrayNamespaceInfo:
         }
 
     def devices(self) -> tuple[Any, ...]:
-        """The devices that arrays can be put on; ``None`` stands for the default one."""
+        """The available devices; ``None`` denotes the default device."""
         return (None, *devices())
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, Any]:
@@ -77,18 +77,18 @@ class ArrayNamespaceInfo:
           kind: a kind as for ``isdtype``, or a tuple of them.
 
         Raises:
-          ValueError: for other kinds.
+          ValueError: if a kind is unknown.
         """
-        found = {name: np.dtype(name) for name in _NAMES}
+        available = {name: np.dtype(name) for name in _NAMES}
         if dtypes.default_int().itemsize < 8:
-            found = {n: d for n, d in found.items() if d not in dtypes.wide_dtypes}
+            available = {n: d for n, d in available.items() if d not in dtypes.wide_dtypes}
         if kind is None:
-            return found
+            return available
         kinds = kind if isinstance(kind, tuple) else (kind,)
         for k in kinds:
             if k not in _KINDS:
                 raise ValueError(f"unrecognized kind {k!r}, expected one of {list(_KINDS)}")
-        return {n: d for n, d in found.items() if isdtype(d, kinds)}
+        return {n: d for n, d in available.items() if isdtype(d, kinds)}
 
 
 _NAMES = (
@@ -102,7 +102,7 @@ _KINDS = (
 
 
 def __array_namespace_info__() -> ArrayNamespaceInfo:
-    """What this namespace offers, as the array API standard asks for it."""
+    """The inspection object of this namespace, as the array API standard requires."""
     return ArrayNamespaceInfo()
 
 

@@ -1,4 +1,4 @@
-"""Bits of integers: complements, shifts, counts, and packing."""
+"""Bitwise functions of integers: complement, shifts, bit counts, packing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ._functions import compiled, elementwise
 
 @elementwise
 def invert(x: Any, /) -> Array:
-    """Each element with all bits flipped; the opposite of booleans."""
+    """Each element with all bits flipped; logical negation for booleans."""
     return lax.bitwise_not(x)
 
 
@@ -26,12 +26,12 @@ bitwise_invert = invert
 
 
 def left_shift(x: Any, y: Any, /) -> Array:
-    """``x << y``: bits moved toward higher places; 0 if ``y`` is negative or too large."""
+    """``x << y``: bits shifted to higher positions; 0 if ``y`` is negative or too large."""
     return operate("left_shift", operator.lshift, x, y)
 
 
 def right_shift(x1: Any, x2: Any, /) -> Array:
-    """``x1 >> x2``: bits moved toward lower places; the sign of signed integers is kept."""
+    """``x1 >> x2``: bits shifted to lower positions; an arithmetic shift for signed integers."""
     return operate("right_shift", operator.rshift, x1, x2)
 
 
@@ -45,7 +45,7 @@ def _whole(dtype: Any) -> bool:
 
 @elementwise
 def bitwise_count(x: Any, /) -> Array:
-    """How many bits of each element's absolute value are set, as ``uint8``."""
+    """Number of bits that are set in the absolute value of each element, as ``uint8``."""
     dtype = typeof(x).dtype
     if not _whole(dtype):
         raise TypeError(f"bitwise_count needs integers or booleans, got {dtype.name}")
@@ -81,13 +81,13 @@ def _packbits(a, *, axis, bitorder):
 
 
 def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
-    """Whether elements are not zero, eight of them in the bits of each ``uint8``.
+    """Nonzero flags of eight elements packed into the bits of one ``uint8``.
 
     Args:
       a: integers or booleans.
-      axis: the axis of which eight elements make one; all elements in a row by default. Bits that
-        are missing at the end are 0.
-      bitorder: ``"big"`` puts the first element into the highest bit, ``"little"`` into the lowest.
+      axis: the axis to pack along; the flattened array by default. The last byte is padded with 0
+        bits.
+      bitorder: ``"big"`` stores the first element in the highest bit, ``"little"`` in the lowest.
 
     >>> packbits(np.array([1, 0, 1])).tolist()
     [160]
@@ -110,29 +110,29 @@ def _unpackbits(a, *, axis, count, bitorder):
         a, axis = lax.reshape(a, (typeof(a).size,)), 0
     shape = typeof(a).shape
     groups = (*shape[: axis + 1], 8, *shape[axis + 1 :])
-    kept = tuple(i for i in range(len(groups)) if i != axis + 1)
+    operand_axes = tuple(i for i in range(len(groups)) if i != axis + 1)
     place = lax.broadcast_in_dim(_places(bitorder), groups, (axis + 1,))
-    bits = lax.shift_right_logical(lax.broadcast_in_dim(a, groups, kept), place)
+    bits = lax.shift_right_logical(lax.broadcast_in_dim(a, groups, operand_axes), place)
     bits = lax.bitwise_and(bits, np.uint8(1))
     length = 8 * shape[axis]
     out = lax.reshape(bits, (*shape[:axis], length, *shape[axis + 1 :]))
     if count is None:
         return out
-    wanted = count if count >= 0 else length + count
-    edges = [(0, wanted - length if i == axis else 0, 0) for i in range(len(shape))]
+    size = count if count >= 0 else length + count
+    edges = [(0, size - length if i == axis else 0, 0) for i in range(len(shape))]
     return lax.pad(out, np.uint8(0), edges)
 
 
 def unpackbits(
     a: Any, axis: int | None = None, count: int | None = None, bitorder: str = "big"
 ) -> Array:
-    """The bits of ``uint8`` elements as elements that are 0 or 1.
+    """The bits of ``uint8`` elements as an array of 0 and 1.
 
     Args:
-      axis: the axis that becomes eight times as long; all elements in a row by default.
-      count: how many bits to give: of fewer the first, more are filled up with 0; a negative one
-        leaves out that many at the end.
-      bitorder: ``"big"`` gives the highest bit first, ``"little"`` the lowest.
+      axis: the axis to unpack, which becomes eight times as long; the flattened array by default.
+      count: the number of bits to return: the result is truncated or padded with 0. A negative
+        number drops that many bits at the end.
+      bitorder: ``"big"`` returns the highest bit first, ``"little"`` the lowest.
 
     >>> unpackbits(np.array([160], np.uint8), count=3).tolist()
     [1, 0, 1]
@@ -146,7 +146,7 @@ def unpackbits(
     _check_order(bitorder)
     place = None if axis is None or not aval.shape else one_axis(axis, aval.ndim)
     size = aval.size if place is None else aval.shape[place]
-    wanted = None if count is None else operator.index(count)
-    if wanted is not None and wanted < -8 * size:
-        raise ValueError(f"unpackbits: count={wanted} leaves out more than the {8 * size} bits")
-    return _unpackbits(a, axis=place, count=wanted, bitorder=bitorder)
+    bits = None if count is None else operator.index(count)
+    if bits is not None and bits < -8 * size:
+        raise ValueError(f"unpackbits: count={bits} drops more than the {8 * size} bits")
+    return _unpackbits(a, axis=place, count=bits, bitorder=bitorder)

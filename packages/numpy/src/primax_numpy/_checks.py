@@ -1,4 +1,4 @@
-"""Checks of arguments that many functions share."""
+"""Argument checks shared by many functions."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from primax_core.extend import dtypes, is_operand
 
 
 def check_arrays(name: str, *args: Any) -> None:
-    """Refuse what is not an array or a number.
+    """Check that every argument is an array or a number.
 
     Raises:
-      TypeError: naming the function, the type and the position.
+      TypeError: with the name of the function, the type and the position.
     """
     for i, x in enumerate(args):
         if not is_operand(x):
@@ -22,38 +22,38 @@ def check_arrays(name: str, *args: Any) -> None:
 
 
 def check_out(name: str, out: Any) -> None:
-    """Refuse an ``out`` argument: arrays are not written to."""
+    """Reject an ``out`` argument: arrays are immutable."""
     if out is not None:
         raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")
 
 
 def one_axis(axis: Any, ndim: int) -> int:
-    """An axis counted from the front.
+    """A nonnegative axis: negative ones count from the end.
 
     Raises:
       ValueError: if the array has no such axis.
     """
-    found = operator.index(axis)
-    if not -ndim <= found < ndim:
-        raise ValueError(f"axis {found} is out of bounds for array of dimension {ndim}")
-    return found % ndim if ndim else 0
+    position = operator.index(axis)
+    if not -ndim <= position < ndim:
+        raise ValueError(f"axis {position} is out of bounds for array of dimension {ndim}")
+    return position % ndim if ndim else 0
 
 
 def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
-    """Axes counted from the front; all of them for ``None``.
+    """A tuple of nonnegative axes; all of them for ``None``.
 
     Raises:
-      ValueError: if an axis does not exist or is named twice.
+      ValueError: if an axis does not exist or is repeated.
     """
     if axis is None:
         return tuple(range(ndim))
-    given = axis if isinstance(axis, (tuple, list)) else (axis,)
-    found = tuple([one_axis(a, ndim) for a in given])
-    if len(set(found)) != len(found):
+    requested = axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = tuple([one_axis(a, ndim) for a in requested])
+    if len(set(axes)) != len(axes):
         raise ValueError(f"duplicate value in 'axis': {axis}")
-    return found
+    return axes
 
 
-def wanted_dtype(dtype: Any, name: str) -> Any:
-    """A dtype argument in canonical form, ``None`` if it was not given."""
+def dtype_argument(dtype: Any, name: str) -> Any:
+    """The canonical form of a dtype argument; ``None`` stays ``None``."""
     return None if dtype is None else dtypes.canonicalize_user_dtype(dtype, name)

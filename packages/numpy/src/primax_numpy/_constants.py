@@ -1,4 +1,4 @@
-"""Numbers with names."""
+"""Mathematical constants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convolution and correlation of sequences."""
+"""Convolution and correlation of vectors."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ def convolve(
     a: Any, v: Any, mode: str = "full", *, precision: Any = None,
     preferred_element_type: Any = None,
 ) -> Array:  # fmt: skip
-    """Convolution of two sequences: sums of ``a[k] * v[i - k]``. Integers become floats.
+    """Discrete convolution of two vectors: sums of ``a[k] * v[i - k]``. Integers become floats.
 
     Args:
-      a, v: of shapes ``(m,)`` and ``(n,)``, not empty.
-      mode: ``"full"`` gives all ``m + n - 1`` sums, ``"same"`` the middle ``max(m, n)`` of them,
-        ``"valid"`` those where the shorter sequence lies inside the longer one.
+      a, v: nonempty vectors of shapes ``(m,)`` and ``(n,)``.
+      mode: ``"full"`` returns all ``m + n - 1`` sums, ``"same"`` the middle ``max(m, n)`` of them,
+        ``"valid"`` those where the two vectors overlap completely.
 
     Raises:
-      ValueError: for other shapes and modes.
+      ValueError: if a shape or the mode is invalid.
 
     >>> convolve(np.float32([1, 2, 3]), np.float32([0, 1]))
     Array([0., 1., 2., 3.], dtype=float32)
@@ -41,10 +41,10 @@ def correlate(
     a: Any, v: Any, mode: str = "valid", *, precision: Any = None,
     preferred_element_type: Any = None,
 ) -> Array:  # fmt: skip
-    """Correlation of two sequences: sums of ``a[i + k] * conj(v[k])``; modes as `convolve`.
+    """Cross-correlation of two vectors: sums of ``a[i + k] * conj(v[k])``; see :func:`convolve`.
 
     Raises:
-      ValueError: for other shapes and modes.
+      ValueError: if a shape or the mode is invalid.
     """
     _check("correlate", a, v, mode)
     return _slid(a, v, mode=mode, flip=False, precision=precision,
@@ -74,9 +74,9 @@ def _slid(a, v, *, mode, flip, precision, preferred):
     if not flip and dtypes.issubdtype(typeof(v).dtype, np.complexfloating):
         v = lax.conj(v)
     m, n = typeof(a).shape[0], typeof(v).shape[0]
-    # The shorter sequence slides over the longer one, which turns a correlation round.
-    turn = n > m
-    if turn:
+    # The shorter vector is the kernel. Swapping the operands of a correlation reverses the result.
+    swapped = n > m
+    if swapped:
         a, v, m, n = v, a, n, m
     if flip:
         v = lax.rev(v, (0,))
@@ -87,4 +87,4 @@ def _slid(a, v, *, mode, flip, precision, preferred):
         precision=precision, preferred_element_type=preferred,
     )  # fmt: skip
     out = lax.reshape(out, typeof(out).shape[2:])
-    return lax.rev(out, (0,)) if turn and not flip else out
+    return lax.rev(out, (0,)) if swapped and not flip else out

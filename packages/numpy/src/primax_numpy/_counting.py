@@ -1,4 +1,4 @@
-"""How often each integer comes."""
+"""Occurrence counts of integers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from primax_core.errors import ConcretizationTypeError
 from primax_core.extend import Array, Tracer, dtypes, typeof
 
 from ._checks import check_arrays
-from ._functions import compiled, given
+from ._functions import compiled, trim_none
 
 
 def counts_at(places: Any, weights: Any, length: int, dtype: Any) -> Any:
-    """Sums of weights, or numbers of elements, at each place; places out of range are dropped."""
+    """Sums of weights (or element counts) at each index; indices out of range are dropped."""
     if weights is None:
         weights = lax.full(typeof(places).shape, np.ones((), dtype)[()])
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
@@ -44,19 +44,19 @@ def bincount(
     x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None,
     out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """How often each of the integers ``0, 1, 2, ...`` comes in a vector.
+    """Number of occurrences of each integer ``0, 1, 2, ...`` in a vector.
 
     Args:
-      x: a vector of integers; negative ones count as 0.
-      weights: what each element adds, instead of 1; of the shape of ``x``.
-      minlength: the least length of the result.
-      length: the length of the result, needed inside ``jit``; greater integers are left out. By
-        default one more than the greatest.
+      x: a vector of integers; negative ones are counted as 0.
+      weights: the weight of each element, 1 by default; of the shape of ``x``.
+      minlength: the minimum length of the result.
+      length: the length of the result, required inside ``jit``; larger integers are dropped. By
+        default one more than the maximum.
       out_sharding: accepted for symmetry with creation functions; the result follows the operand.
 
     Raises:
-      TypeError: if ``x`` does not hold integers.
-      ValueError: if it is no vector, or ``weights`` has another shape.
+      TypeError: if ``x`` is not of integer dtype.
+      ValueError: if ``x`` is not a vector, or ``weights`` has another shape.
       ConcretizationTypeError: inside ``jit``, without ``length``.
 
     >>> bincount(np.array([1, 3, 1])).tolist()
@@ -82,7 +82,7 @@ def bincount(
     n = _known_length(x, operator.index(minlength)) if length is None else operator.index(length)
     if n < 0:
         raise ValueError(f"bincount: length must be nonnegative, got {n}")
-    counts: Array = _bincount(*given(x, weights), length=n, dtype=dtype)
+    counts: Array = _bincount(*trim_none(x, weights), length=n, dtype=dtype)
     return counts
 
 
@@ -92,7 +92,7 @@ def _known_length(x: Any, least: int) -> int:
     if isinstance(x, Tracer):
         raise ConcretizationTypeError(
             x,
-            "How long the result of bincount is depends on values. Inside jit, vmap and other "
-            "transformations give it as a number: bincount(x, length=n).",
+            "The length of the result of bincount depends on values. Under jit, vmap and other "
+            "transformations pass it as a number: bincount(x, length=n).",
         )
     return max(int(np.asarray(x).max()) + 1, least, 1)

@@ -10,16 +10,24 @@ from primax_core import lax
 from primax_core.extend import Array, any_number, dtypes, is_operand, promoted, typeof
 from primax_core.extend.dimensions import is_static
 
-from ._checks import axes_of, check_arrays, wanted_dtype
-from ._functions import compiled, given
+from ._checks import axes_of, check_arrays, dtype_argument
+from ._functions import compiled, trim_none
 from ._promotion import repeated
-from ._reducing import count, float_of, is_complex_dtype, kept, real_of, spread_back, wide_of
+from ._reduction_helpers import (
+    count,
+    float_of,
+    is_complex_dtype,
+    real_of,
+    restore_axes,
+    spread_back,
+    wide_of,
+)
 from ._statistics import mean, scalar
 
 
 @compiled("axes", "dims", "keepdims", "returned")
 def _weighted(a, weights, *, axes, dims, keepdims, returned):
-    """``dims`` are the axes of ``a`` that the weights' axes are."""
+    """``dims`` are the axes of ``a`` that correspond to the axes of the weights."""
     a, weights = promoted("average", a, weights, any_number)
     shape = typeof(a).shape
     dtype = float_of(typeof(a).dtype)
@@ -29,8 +37,12 @@ def _weighted(a, weights, *, axes, dims, keepdims, returned):
     weights = lax.broadcast_in_dim(weights, shape, tuple(sorted(dims)))
     total = lax.reduce_sum(weights, axes)
     average = lax.div(lax.reduce_sum(lax.mul(a, weights), axes), total)
-    out = kept(lax.convert_element_type(average, dtype), axes, keepdims)
-    return (out, kept(lax.convert_element_type(total, dtype), axes, keepdims)) if returned else out
+    out = restore_axes(lax.convert_element_type(average, dtype), axes, keepdims)
+    return (
+        (out, restore_axes(lax.convert_element_type(total, dtype), axes, keepdims))
+        if returned
+        else out
+    )
 
 
 def average(
@@ -41,13 +53,13 @@ def average(
     Args:
       a: an array; integers give floats.
       axis: an axis or several; all by default.
-      weights: of the shape of ``a``, or of the sizes of the axes in the order they are given;
-        equal by default.
-      returned: whether the sum of the weights is returned too.
-      keepdims: whether the reduced axes are kept, with size 1.
+      weights: an array of the shape of ``a``, or of the sizes of ``axis`` in its order; equal
+        weights by default.
+      returned: also return the sum of the weights.
+      keepdims: keep the reduced axes with size 1.
 
     Raises:
-      ValueError: if the weights have another shape.
+      ValueError: if the shape of the weights does not match.
 
     >>> float(average(np.array([1.0, 4.0]), weights=np.array([2.0, 1.0])))
     2.0
@@ -60,19 +72,19 @@ def average(
         n = count(shape, axes)
         return (out, lax.full(out.shape, scalar(n, out.dtype))) if returned else out
     check_arrays("average", a, weights)
-    given = typeof(weights).shape
+    weights_shape = typeof(weights).shape
     dims = tuple(range(len(shape)))
-    if given != shape:
+    if weights_shape != shape:
         if axis is None:
             raise ValueError(
                 "Axis must be specified when shapes of a and weights differ: a has shape "
-                f"{shape}, weights {given}"
+                f"{shape}, weights {weights_shape}"
             )
         dims = axes
-        if given != tuple([shape[i] for i in axes]):
+        if weights_shape != tuple([shape[i] for i in axes]):
             raise ValueError(
                 "Shape of weights must be consistent with shape of a along specified axis: a has "
-                f"shape {shape}, axes {axes}, weights have shape {given}"
+                f"shape {shape}, axes {axes}, weights have shape {weights_shape}"
             )
     return _weighted(
         a, weights, axes=axes, dims=dims, keepdims=bool(keepdims), returned=bool(returned)
@@ -80,7 +92,7 @@ def average(
 
 
 def _observations(x: Any, rowvar: bool, dtype: Any) -> Any:
-    """Variables by observations."""
+    """The matrix ``[variables, observations]`` in a dtype."""
     x = lax.convert_element_type(x, dtype)
     if typeof(x).ndim < 2:
         return lax.reshape(x, (1, typeof(x).size))
@@ -134,39 +146,39 @@ def _covariance(m, y, fweights, aweights, rowvar, dtype, ddof):
 
 
 def _product_of_weights(fweights: Any, aweights: Any, dtype: Any) -> Any:
-    found = [
+    weights = [
         lax.abs(lax.convert_element_type(w, dtype)) for w in (fweights, aweights) if w is not None
     ]
-    if not found:
+    if not weights:
         return None
-    return found[0] if len(found) == 1 else lax.mul(*found)
+    return weights[0] if len(weights) == 1 else lax.mul(*weights)
 
 
 def _checked(name: str, m: Any, y: Any, rowvar: bool, dtype: Any, weights: Any = None) -> Any:
-    """Check the data of a covariance, and say what it is computed in."""
-    given = [m] if y is None else [m, y]
-    check_arrays(name, *given)
-    for argument, x in zip("my", given):
+    """Check the arguments of a covariance, and return the dtype of the computation."""
+    arrays = [m] if y is None else [m, y]
+    check_arrays(name, *arrays)
+    for argument, x in zip("my", arrays):
         if typeof(x).ndim > 2:
             raise ValueError(
                 f"{argument} has more than 2 dimensions: {name} got shape {typeof(x).shape}"
             )
     if y is not None:
-        sizes = [_samples(x, rowvar) for x in given]
+        sizes = [_samples(x, rowvar) for x in arrays]
         if sizes[0] != sizes[1]:
             raise ValueError(
                 f"{name}: the two arrays have different numbers of observations, {sizes[0]} and "
                 f"{sizes[1]}: shapes {typeof(m).shape} and {typeof(y).shape}"
             )
-    wanted = wanted_dtype(dtype, name)
-    if wanted is not None:
-        return float_of(wanted)
-    pairs = tuple([(t.dtype, t.weak_type) for t in map(typeof, given)])
-    found = float_of(dtypes.lattice_result(pairs)[0])
+    requested = dtype_argument(dtype, name)
+    if requested is not None:
+        return float_of(requested)
+    pairs = tuple([(t.dtype, t.weak_type) for t in map(typeof, arrays)])
+    promoted = float_of(dtypes.lattice_result(pairs)[0])
     if weights is None:
-        return found
+        return promoted
     aval = typeof(weights)
-    return dtypes.lattice_result(((found, False), (aval.dtype, aval.weak_type)))[0]
+    return dtypes.lattice_result(((promoted, False), (aval.dtype, aval.weak_type)))[0]
 
 
 def _samples(x: Any, rowvar: bool) -> int:
@@ -196,17 +208,17 @@ def cov(
     m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None,
     fweights: Any = None, aweights: Any = None, dtype: Any = None,
 ) -> Array:  # fmt: skip
-    """Covariance matrix of variables of which each has a row of observations.
+    """Covariance matrix of variables, each a row of observations.
 
     Args:
       m: ``[variables, observations]``, or the observations of one variable.
-      y: further variables with as many observations.
-      rowvar: ``False`` if columns are variables.
-      bias: divide by the number of observations, not by one less.
-      ddof: what is subtracted from that number, instead of what ``bias`` says.
-      fweights: integers, how often each observation counts.
+      y: additional variables with the same number of observations.
+      rowvar: ``False`` if each column is a variable.
+      bias: divide by the number of observations ``n``, not by ``n - 1``.
+      ddof: delta degrees of freedom: divide by ``n - ddof``; overrides ``bias``.
+      fweights: integer frequency of each observation.
       aweights: weights of the observations.
-      dtype: of the result.
+      dtype: the dtype of the result.
 
     Returns:
       ``[variables, variables]``; a scalar for one variable.
@@ -217,11 +229,11 @@ def cov(
     n = _samples(m, rowvar) if is_operand(m) else 0
     _check_weights("fweights", fweights, n)
     _check_weights("aweights", aweights, n)
-    found = _checked("cov", m, y, rowvar, dtype, aweights)
+    computed = _checked("cov", m, y, rowvar, dtype, aweights)
     if ddof is None:
         ddof = 0 if bias else 1
     matrix: Array = _cov(
-        *given(m, y, fweights, aweights), rowvar=bool(rowvar), dtype=found, ddof=float(ddof)
+        *trim_none(m, y, fweights, aweights), rowvar=bool(rowvar), dtype=computed, ddof=float(ddof)
     )
     return matrix
 
@@ -256,6 +268,6 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> A
     >>> corrcoef(np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
     """
-    found = _checked("corrcoef", x, y, rowvar, dtype)
-    coefficients: Array = _corrcoef(*given(x, y), rowvar=bool(rowvar), dtype=found)
+    computed = _checked("corrcoef", x, y, rowvar, dtype)
+    coefficients: Array = _corrcoef(*trim_none(x, y), rowvar=bool(rowvar), dtype=computed)
     return coefficients

@@ -1,4 +1,4 @@
-"""Arrays from values: numbers, nested sequences, and what other libraries hold."""
+"""Arrays from numbers, nested sequences, and objects of other libraries."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from primax_core.extend import (
 )
 from primax_core.extend.dimensions import Dimension
 
-from ._checks import check_arrays, wanted_dtype
+from ._checks import check_arrays, dtype_argument
 from ._functions import compiled
 
 _SEQUENCES: Final = (list, tuple, range)
@@ -35,19 +35,19 @@ def asarray(
     a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None,
     device: Any = None, out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """An array of the same values; arrays are returned as they are.
+    """An array of the same values; an array is returned unchanged.
 
     Args:
       a: an array, a number, or nested sequences of them.
-      dtype: wanted element type; numbers become weakly typed arrays without it.
-      order: ``"C"``, ``"A"`` or ``"K"``, which mean the same: arrays lie row by row.
-      copy: ``True`` makes a new array in any case; otherwise arrays that fit are not copied.
-      device, out_sharding: where to put it.
+      dtype: the dtype of the result; without it numbers become weakly typed arrays.
+      order: ``"C"``, ``"A"`` or ``"K"``, which are equivalent: arrays are row-major.
+      copy: ``True`` always creates a new array; otherwise an array is copied only if necessary.
+      device, out_sharding: placement of the result.
 
     Raises:
-      TypeError: for values that are no numbers.
-      OverflowError: for integers that the dtype cannot hold.
-      ValueError: for ``None``, and for sequences of unequal length.
+      TypeError: if a value is not a number.
+      OverflowError: if an integer does not fit the dtype.
+      ValueError: for ``None``, and for sequences of unequal lengths.
 
     >>> asarray([1.0, 2.0])
     Array([1., 2.], dtype=float32)
@@ -56,17 +56,17 @@ def asarray(
         raise NotImplementedError(
             f"arrays have no memory order: use None, 'C', 'A' or 'K', got order={order!r}"
         )
-    wanted = wanted_dtype(dtype, "asarray")
-    out = _as_array(a, wanted)
-    if wanted is not None and (out.dtype != wanted or out.weak_type):
-        out = lax.convert_element_type(out, wanted)
+    requested = dtype_argument(dtype, "asarray")
+    out = _as_array(a, requested)
+    if requested is not None and (out.dtype != requested or out.weak_type):
+        out = lax.convert_element_type(out, requested)
     if device is not None or out_sharding is not None:
         out = placed(out, device, out_sharding)
     return _copied(out) if copy and out is a else out
 
 
 def placed(out: Array, device: Any, out_sharding: Any = None) -> Array:
-    """The array on a device or with a sharding, if one is given."""
+    """The array on a device or with a sharding; unchanged if both are ``None``."""
     where = out_sharding if device is None else device
     return out if where is None else device_put(out, where)
 
@@ -128,7 +128,7 @@ def _scalar(a: Any, dtype: Any) -> Array:
 
 
 def _from_host(value: Any, dtype: Any = None) -> Array:
-    """The array of NumPy values in a dtype; inside a trace, a constant of the program."""
+    """The array of a NumPy value in a dtype; inside a trace, a constant of the jaxpr."""
     value = _checked(value)
     if dtype is not None and value.dtype != dtype:
         with np.errstate(all="ignore"):
@@ -138,7 +138,7 @@ def _from_host(value: Any, dtype: Any = None) -> Array:
 
 
 def _number(value: Any, aval: ShapedArray) -> Array:
-    """The array of a number, of a given weakness."""
+    """The array of a number with the weak type of ``aval``."""
     return as_result(Literal(np.asarray(value).astype(aval.dtype)[()], aval))
 
 
@@ -147,23 +147,23 @@ def _number(value: Any, aval: ShapedArray) -> Array:
 
 def _from_sequence(a: Any, dtype: Any) -> Array:
     if set(map(type, a)) == _FLOATS:
-        # The fastest way from Python's floats to memory.
+        # The fastest conversion of Python floats to a buffer.
         return _from_floats(np.frombuffer(typed_array("d", a)), dtype)
     if _only_numbers(a):
         return _from_numbers(a, dtype)
     leaves = list(_leaves(a))
     if any(isinstance(x, (Array, Dimension)) or hasattr(x, "__jax_array__") for x in leaves):
         return _from_arrays(a, dtype)
-    given = [np.asarray(x).dtype for x in leaves if isinstance(x, (np.ndarray, np.generic))]
-    if not given:
+    numpy_dtypes = [np.asarray(x).dtype for x in leaves if isinstance(x, (np.ndarray, np.generic))]
+    if not numpy_dtypes:
         empty = np.zeros(np.shape(a), dtypes.default_float())
         return _from_numbers(a, dtype) if leaves else _from_host(empty, dtype)
-    if dtype is None and len(given) < len(leaves):
-        # Python's numbers among NumPy's stay weak.
+    if dtype is None and len(numpy_dtypes) < len(leaves):
+        # Python numbers among NumPy values keep their weak types.
         pairs = tuple([(typeof(x).dtype, typeof(x).weak_type) for x in leaves])
         dtype, _ = dtypes.lattice_result(pairs)
-    if any(d.kind == "V" or d.char == "E" for d in given):
-        # NumPy knows no common type of such elements and others.
+    if any(d.kind == "V" or d.char == "E" for d in numpy_dtypes):
+        # NumPy cannot promote these dtypes.
         joint = dtype or dtypes.lattice_result(tuple([(typeof(x).dtype, False) for x in leaves]))[0]
         return _from_host(_rows_on_host(a, joint), dtype)
     return _from_host(np.array(a), dtype)
@@ -176,8 +176,9 @@ def _rows_on_host(a: Any, dtype: Any) -> np.ndarray:
 
 
 def _only_numbers(a: Any) -> bool:
-    """Whether all leaves of nested sequences are Python's numbers, found without a loop over
-    them in Python."""
+    """True if all leaves of nested sequences are Python numbers, tested without a Python loop over
+    the leaves.
+    """
     level = a
     while True:
         kinds = set(map(type, level))
@@ -204,7 +205,7 @@ def _from_floats(value: np.ndarray, dtype: Any) -> Array:
 
 
 def _fitting(value: np.ndarray, dtype: Any) -> np.ndarray:
-    """Whole numbers in an integer dtype that holds them all."""
+    """Integral values converted to an integer dtype, with a range check."""
     info = dtypes.iinfo(dtype)
     if value.size and not (info.min <= value.min() and value.max() <= info.max):
         bad = next(v for v in value.ravel().tolist() if not info.min <= v <= info.max)
@@ -223,13 +224,13 @@ def _leaves(a: Any) -> Any:
 
 
 def _from_arrays(a: Any, dtype: Any) -> Array:
-    """Nested sequences that hold arrays, put together by one program for each level."""
+    """Nested sequences that contain arrays, joined by one executable for each level."""
     leaves = [x.__jax_array__() if hasattr(x, "__jax_array__") else x for x in _leaves(a)]
     avals = [typeof(x) for x in leaves]
     if dtype is None:
         dtype, _ = dtypes.lattice_result(tuple([(v.dtype, v.weak_type) for v in avals]))
     if len(leaves) > _MANY and _on_hosts(leaves):
-        # A program of as many operands takes longer to compile than the values to fetch.
+        # Compiling for that many operands takes longer than fetching the values.
         return _from_host(np.array(_fetched(a)), dtype)
     return _stacked_rows(a, dtype)
 
@@ -284,8 +285,8 @@ def array(
     """A new array of the values; arguments as :func:`asarray`.
 
     Args:
-      copy: whether to copy what is an array already.
-      ndmin: least number of axes; missing ones are added in front.
+      copy: copy the operand even if it is an array.
+      ndmin: minimum number of axes; missing ones are prepended.
     """
     out = asarray(object, dtype, order, copy=copy or None, device=device, out_sharding=out_sharding)
     missing = ndmin - out.ndim
@@ -293,31 +294,31 @@ def array(
 
 
 def copy(a: Any, order: str | None = None) -> Array:
-    """A new array with the values of another, of its dtype and weakness.
+    """A new array with the values, the dtype and the weak type of another.
 
     Args:
-      order: ``None``, ``"C"``, ``"A"`` or ``"K"``, which mean the same.
+      order: ``None``, ``"C"``, ``"A"`` or ``"K"``, which are equivalent.
     """
     check_arrays("copy", a)
     return array(a, copy=True, order=order)
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Array:
-    """The elements converted to another dtype; the array itself if it has it already.
+    """The elements converted to another dtype; the array itself if it already has the dtype.
 
-    Floats become integers by cutting off the fraction, within the bounds of the dtype; not a
-    number becomes 0.
+    Floats are converted to integers by truncation, clamped to the range of the dtype; NaN becomes
+    0.
 
     Args:
-      dtype: wanted element type; the default float for ``None``.
-      copy: make a new array in any case.
-      device: where to put it.
+      dtype: the dtype of the result; the default float for ``None``.
+      copy: create a new array in any case.
+      device: placement of the result.
     """
     check_arrays("astype", x)
-    wanted = wanted_dtype(float if dtype is None else dtype, "astype")
+    requested = dtype_argument(float if dtype is None else dtype, "astype")
     aval = typeof(x)
-    if aval.dtype == wanted and not aval.weak_type and isinstance(x, Array):
+    if aval.dtype == requested and not aval.weak_type and isinstance(x, Array):
         out = _copied(x) if copy else x
     else:
-        out = lax.convert_element_type(x, wanted)
+        out = lax.convert_element_type(x, requested)
     return placed(out, device)

@@ -1,4 +1,4 @@
-"""Running sums and products along an axis."""
+"""Cumulative sums and products along an axis."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
 
-from ._checks import check_arrays, check_out, one_axis, wanted_dtype
+from ._checks import check_arrays, check_out, dtype_argument, one_axis
 from ._functions import compiled
 from ._nan_reductions import without_nan
-from ._reducing import int_sum_dtype, is_inexact
+from ._reduction_helpers import int_sum_dtype, is_inexact
 
 
 def _running(op: Callable[..., Any], fill: int | None, a: Any, axis: int | None, dtype: Any) -> Any:
     x = a
     if fill is not None and is_inexact(typeof(x).dtype):
         x = without_nan(x, fill)
-    if dtype == np.bool_:  # as numbers, of which the result says whether they are zero
+    if dtype == np.bool_:  # computed as integers, then compared with zero
         return lax.ne(_running(op, None, lax.convert_element_type(x, dtype), axis, np.int32), 0)
     x = lax.convert_element_type(x, dtype)
     if axis is None:
@@ -53,24 +53,24 @@ def _call(fun: Callable[..., Array], a: Any, axis: Any, dtype: Any, out: Any) ->
     check_arrays(name, a)
     check_out(name, out)
     aval = typeof(a)
-    found = None if axis is None else one_axis(axis, aval.ndim or 1)
+    position = None if axis is None else one_axis(axis, aval.ndim or 1)
     if not aval.ndim:
-        found = None
-    wanted = wanted_dtype(dtype, name)
-    if wanted is None:
-        wanted = dtypes.default_int() if aval.dtype == np.bool_ else aval.dtype
-    return fun(a, axis=found, dtype=wanted)
+        position = None
+    result_dtype = dtype_argument(dtype, name)
+    if result_dtype is None:
+        result_dtype = dtypes.default_int() if aval.dtype == np.bool_ else aval.dtype
+    return fun(a, axis=position, dtype=result_dtype)
 
 
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
-    """Sum of the elements up to each position.
+    """Cumulative sum.
 
     Args:
       a: an array.
-      axis: along which axis; by default over all elements in order, as one axis.
-      dtype: what is summed in, by default the operand's (booleans: the default integer). Narrow
-        floats are summed in ``float32``.
-      out: not supported.
+      axis: the axis; the flattened array by default.
+      dtype: the dtype of the accumulator, by default that of the operand (the default integer for
+        booleans). Floats of less than 32 bits are summed in ``float32``.
+      out: unsupported.
 
     >>> cumsum(np.array([1, 2, 3])).tolist()
     [1, 3, 6]
@@ -79,12 +79,12 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
 
 
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
-    """Product of the elements up to each position; arguments as :func:`cumsum`."""
+    """Cumulative product; arguments as for :func:`cumsum`."""
     return _call(_cumprod, a, axis, dtype, out)
 
 
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
-    """Sum of the elements up to each position, NaN counting as 0; arguments as :func:`cumsum`.
+    """Cumulative sum that treats NaN as 0; arguments as for :func:`cumsum`.
 
     >>> nancumsum(np.array([1.0, np.nan, 3.0])).tolist()
     [1.0, 1.0, 4.0]
@@ -93,7 +93,7 @@ def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = No
 
 
 def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
-    """Product of the elements up to each position, NaN counting as 1; see :func:`cumsum`."""
+    """Cumulative product that treats NaN as 1; arguments as for :func:`cumsum`."""
     return _call(_nancumprod, a, axis, dtype, out)
 
 
@@ -129,21 +129,22 @@ def _cumulative(fun: Callable[..., Array], x: Any, axis: Any, dtype: Any, first:
                 "given; it is only optional for one-dimensional arrays"
             )
         axis = 0
-    wanted = wanted_dtype(dtype, name) or int_sum_dtype(aval.dtype)
+    result_dtype = dtype_argument(dtype, name) or int_sum_dtype(aval.dtype)
     at = one_axis(axis, aval.ndim)
-    return fun(x, axis=at, dtype=wanted, include_initial=bool(first))
+    return fun(x, axis=at, dtype=result_dtype, include_initial=bool(first))
 
 
 def cumulative_sum(
     x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Array:
-    """Sum of the elements up to each position along an axis.
+    """Cumulative sum along an axis.
 
     Args:
       x: an array with at least one axis.
-      axis: along which axis; needed if there are several.
-      dtype: what is summed in; by default as in :func:`sum`, so that narrow integers do not wrap.
-      include_initial: whether the result starts with a 0, and is one longer.
+      axis: the axis; required for arrays of several axes.
+      dtype: the dtype of the accumulator; by default as for :func:`sum`, so that narrow integers
+        do not wrap.
+      include_initial: prepend a 0 to the result, which becomes longer by one.
 
     Raises:
       ValueError: for scalars, and without ``axis`` for arrays of several axes.
@@ -157,8 +158,8 @@ def cumulative_sum(
 def cumulative_prod(
     x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Array:
-    """Product of the elements up to each position along an axis; the initial element is 1.
+    """Cumulative product along an axis; the initial element is 1.
 
-    Otherwise as :func:`cumulative_sum`.
+    The arguments are those of :func:`cumulative_sum`.
     """
     return _cumulative(_cumulative_prod, x, axis, dtype, include_initial)

@@ -14,21 +14,21 @@ from primax_core.extend.dimensions import broadcast_shapes
 
 from ._checks import axes_of, check_arrays, one_axis
 from ._creation import asarray
-from ._functions import compiled, given
+from ._functions import compiled, trim_none
 from ._promotion import repeated
-from ._reducing import is_complex_dtype, strong, wide_of
+from ._reduction_helpers import is_complex_dtype, strong, wide_of
 from ._statistics import scalar
 
 
 def _joined(name: str, parts: Sequence[Any], axis: int) -> Any:
-    """Arrays along an axis, in the dtype that they promote to."""
+    """Arrays joined along an axis in their promoted dtype."""
     avals = [typeof(p) for p in parts]
     dtype, weak = dtypes.lattice_result(tuple([(t.dtype, t.weak_type) for t in avals]))
     return lax.concatenate([cast(p, t, dtype, weak) for p, t in zip(parts, avals)], axis)
 
 
 def _edge(x: Any, shape: tuple[int, ...], axis: int) -> Any:
-    """What is put before or after an axis; a number becomes one layer."""
+    """The operand to prepend or append along an axis; a number is broadcast to size 1."""
     if typeof(x).ndim:
         return x
     shape = (*shape[:axis], 1, *shape[axis + 1 :])
@@ -51,16 +51,17 @@ def _diff(a, prepend=None, append=None, *, n, axis):
 
 
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
-    """Differences of neighbours along an axis, ``n`` times; of booleans whether they differ.
+    """Differences of adjacent elements along an axis, ``n`` times; inequality for booleans.
 
     Args:
       a: an array with at least one axis.
-      n: how often differences are taken; the axis is shorter by as much.
-      axis: along which axis.
-      prepend, append: numbers or arrays put before and after the axis first.
+      n: the order of the difference; the axis becomes shorter by ``n``.
+      axis: the axis.
+      prepend, append: numbers or arrays joined to the start and the end of the axis first.
 
     Raises:
-      ValueError: for scalars, negative ``n``, and edges of another shape.
+      ValueError: if ``a`` is a scalar or ``n`` is negative.
+      TypeError: if the shape of ``prepend`` or ``append`` does not match.
 
     >>> diff(np.array([1, 4, 9])).tolist()
     [3, 5]
@@ -77,19 +78,19 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
         _check_edge(name, edge, shape, axis)
     if n == 0:
         return asarray(a)
-    differences: Array = _diff(*given(a, prepend, append), n=n, axis=axis)
+    differences: Array = _diff(*trim_none(a, prepend, append), n=n, axis=axis)
     return differences
 
 
 def _check_edge(name: str, edge: Any, shape: tuple[int, ...], axis: int) -> None:
-    found = () if edge is None else typeof(edge).shape
-    if not found:
+    edge_shape = () if edge is None else typeof(edge).shape
+    if not edge_shape:
         return
     others = [i for i in range(len(shape)) if i != axis]
-    if len(found) != len(shape) or any(found[i] != shape[i] for i in others):
+    if len(edge_shape) != len(shape) or any(edge_shape[i] != shape[i] for i in others):
         raise TypeError(
-            f"diff: {name} has shape {found}, and the array {shape}: only the sizes of axis {axis} "
-            "may differ"
+            f"diff: {name} has shape {edge_shape}, and the array {shape}: only the sizes of axis "
+            f"{axis} may differ"
         )
 
 
@@ -110,10 +111,10 @@ def _ediff1d(ary, to_end=None, to_begin=None):
 
 
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
-    """Differences of neighbours among all elements in order.
+    """Differences of adjacent elements of the flattened array.
 
     Args:
-      to_end, to_begin: put behind and before the differences, in their dtype.
+      to_end, to_begin: values to append and prepend, converted to the dtype of the differences.
 
     >>> ediff1d(np.array([1, 4, 9]), to_begin=0).tolist()
     [0, 3, 5]
@@ -121,7 +122,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
     check_arrays("ediff1d", *[x for x in (ary, to_end, to_begin) if x is not None])
     if typeof(ary).dtype == np.bool_:
         raise TypeError("ediff1d does not accept booleans: convert them to integers first")
-    differences: Array = _ediff1d(*given(ary, to_end, to_begin))
+    differences: Array = _ediff1d(*trim_none(ary, to_end, to_begin))
     return differences
 
 
@@ -131,7 +132,7 @@ def _layers(x: Any, axis: int, start: int, stop: int) -> Any:
 
 
 def _evenly(f: Any, h: Any, axis: int, edge_order: int) -> Any:
-    """The derivative for a constant distance of neighbours."""
+    """The derivative for evenly spaced samples."""
     f2 = scalar(2, typeof(f).dtype)
     centre = lax.div(lax.sub(_layers(f, axis, 2, 0), _layers(f, axis, 0, -2)), f2)
     if edge_order == 1:
@@ -145,7 +146,7 @@ def _evenly(f: Any, h: Any, axis: int, edge_order: int) -> Any:
 
 
 def _combined(f: Any, axis: int, factors: Sequence[Any], places: Sequence[int]) -> Any:
-    """A sum of layers with factors."""
+    """Linear combination of slices of size 1 along an axis."""
     total = None
     for factor, place in zip(factors, places):
         layer = _layers(f, axis, place, place + 1)
@@ -159,7 +160,7 @@ def _combined(f: Any, axis: int, factors: Sequence[Any], places: Sequence[int]) 
 
 
 def _unevenly(f: Any, x: Any, axis: int, edge_order: int) -> Any:
-    """The derivative at coordinates ``x``: that of the parabola through each three neighbours."""
+    """The derivative at coordinates ``x``: that of the parabola through three adjacent samples."""
     n = typeof(f).shape[axis]
     h = lax.sub(lax.slice_in_dim(x, 1, n), lax.slice_in_dim(x, 0, n - 1))
     before, after = lax.slice_in_dim(h, 0, n - 2), lax.slice_in_dim(h, 1, n - 1)
@@ -189,7 +190,7 @@ def _unevenly(f: Any, x: Any, axis: int, edge_order: int) -> Any:
 
 
 def _at_end(h: Any, k: Any) -> tuple[Any, Any, Any]:
-    """Factors of three elements, ``h`` and then ``k`` apart, for the derivative at the first."""
+    """Weights of three elements with spacings ``h`` and ``k``, for the derivative at the first."""
     both = lax.add(h, k)
     a = lax.neg(lax.div(lax.add(both, h), lax.mul(h, both)))
     return a, lax.div(both, lax.mul(h, k)), lax.neg(lax.div(h, lax.mul(k, both)))
@@ -207,29 +208,30 @@ def _gradient(f, *spacings, axes, edge_order, single):
         if h is not None:
             h = lax.convert_element_type(h, wide)
         if h is None or not typeof(h).ndim:
-            found = _evenly(f, h, axis, edge_order)
+            derivative = _evenly(f, h, axis, edge_order)
         else:
-            found = _unevenly(f, h, axis, edge_order)
-        out.append(lax.convert_element_type(found, result))
+            derivative = _unevenly(f, h, axis, edge_order)
+        out.append(lax.convert_element_type(derivative, result))
     return out[0] if single else out
 
 
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = None) -> Any:
-    """Numerical derivatives of samples along axes: differences of the neighbours on both sides.
+    """Numerical derivatives of samples along axes, by second-order central differences.
 
     Args:
       f: samples; integers give floats.
-      varargs: nothing (neighbours are 1 apart), one distance for all axes, or for each axis a
-        distance or a vector of coordinates.
+      varargs: the spacing: none (1), one number for all axes, or for each axis a number or a
+        vector of coordinates.
       axis: an axis or several; all by default.
-      edge_order: 1 (default) or 2: the order of the one-sided differences at both ends.
+      edge_order: 1 (default) or 2: the accuracy order of the one-sided differences at the ends.
 
     Returns:
-      An array for one axis, else a list of arrays, all of the shape of ``f``.
+      An array for one axis, otherwise a list of arrays, all of the shape of ``f``.
 
     Raises:
-      ValueError: for axes shorter than ``edge_order + 1``, and coordinates of another length.
-      TypeError: for a wrong number of distances.
+      ValueError: if an axis is shorter than ``edge_order + 1``, or the number of coordinates is
+        wrong.
+      TypeError: if the number of spacings is wrong.
 
     >>> gradient(np.array([1.0, 2.0, 4.0])).tolist()
     [1.0, 1.5, 2.0]
@@ -250,28 +252,30 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = N
     if not axes:
         return []
     single = len(axes) == 1
-    return _gradient(*given(f, *spacings), axes=axes, edge_order=order, single=single)
+    return _gradient(*trim_none(f, *spacings), axes=axes, edge_order=order, single=single)
 
 
-def _spacings(given: tuple[Any, ...], axes: tuple[int, ...], shape: tuple[int, ...]) -> list[Any]:
-    if not given:
+def _spacings(varargs: tuple[Any, ...], axes: tuple[int, ...], shape: tuple[int, ...]) -> list[Any]:
+    if not varargs:
         return [None] * len(axes)
-    if len(given) == 1 and (len(axes) != 1 or not typeof(given[0]).ndim):
-        given = given * len(axes)
-    if len(given) != len(axes):
+    if len(varargs) == 1 and (len(axes) != 1 or not typeof(varargs[0]).ndim):
+        varargs = varargs * len(axes)
+    if len(varargs) != len(axes):
         raise TypeError(
-            f"gradient: invalid number of spacing arguments: {len(given)} for {len(axes)} axes"
+            f"gradient: invalid number of spacing arguments: {len(varargs)} for {len(axes)} axes"
         )
-    for h, i in zip(given, axes):
-        found = typeof(h).shape
-        if len(found) > 1:
-            raise ValueError(f"gradient: distances must be numbers or vectors, got shape {found}")
-        if found and found[0] != shape[i]:
+    for h, i in zip(varargs, axes):
+        coordinates = typeof(h).shape
+        if len(coordinates) > 1:
             raise ValueError(
-                f"gradient: {found[0]} coordinates for axis {i} of size {shape[i]}: they must be "
-                "as many as samples"
+                f"gradient: spacings must be numbers or vectors, got shape {coordinates}"
             )
-    return list(given)
+        if coordinates and coordinates[0] != shape[i]:
+            raise ValueError(
+                f"gradient: {coordinates[0]} coordinates for axis {i} of size {shape[i]}: "
+                "they must be as many as samples"
+            )
+    return list(varargs)
 
 
 def _layer(x: Any, axis: int, place: int) -> Any:
@@ -279,14 +283,14 @@ def _layer(x: Any, axis: int, place: int) -> Any:
 
 
 def _with_half_ends(y: Any, axis: int) -> Any:
-    """The sum along an axis, of which the first and the last element count half."""
+    """The sum along an axis, with the first and the last element weighted by one half."""
     n = typeof(y).shape[axis]
     ends = lax.add(_layer(y, axis, 0), _layer(y, axis, n - 1))
     ends = lax.mul(ends, scalar(0.5, typeof(y).dtype))
     if is_complex_dtype(typeof(y).dtype):
         inner = lax.slice_in_dim(y, 1, n - 1, axis=axis)
         return lax.add(lax.reduce_sum(inner, (axis,)), ends)
-    # Summing all is faster than summing a part; an infinite end must not be subtracted.
+    # A sum of all elements is faster than a partial sum. An infinite end must not be subtracted.
     finite = lax.select(lax.is_finite(ends), ends, lax.full_like(ends, 0))
     return lax.sub(lax.reduce_sum(y, (axis,)), finite)
 
@@ -327,9 +331,9 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
 
     Args:
       y: samples; integers give floats.
-      x: where they were taken, of the shape of ``y`` or a vector along the axis.
-      dx: the distance of neighbours if ``x`` is not given.
-      axis: along which axis.
+      x: the coordinates of the samples, of the shape of ``y`` or a vector along the axis.
+      dx: the spacing of the samples if ``x`` is ``None``.
+      axis: the axis.
 
     >>> float(trapezoid(np.array([1.0, 2.0, 3.0]), dx=2.0))
     8.0
@@ -343,18 +347,19 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
         else:
             total = _trapezoid_evenly(y, dx, axis=axis)
         return total
-    given = typeof(x).shape
-    if given != (shape[axis],) and given != shape:
+    x_shape = typeof(x).shape
+    if x_shape != (shape[axis],) and x_shape != shape:
         try:
             fits = (
-                broadcast_shapes(given, shape) == shape and given[axis - len(shape)] == shape[axis]
+                broadcast_shapes(x_shape, shape) == shape
+                and x_shape[axis - len(shape)] == shape[axis]
             )
         except (ValueError, IndexError):
             fits = False
         if not fits:
             raise ValueError(
-                f"trapezoid: x has shape {given}, and y {shape}: x must have the shape of y, or be "
-                f"a vector of {shape[axis]} coordinates"
+                f"trapezoid: x has shape {x_shape}, and y {shape}: x must have the shape of y, or "
+                f"be a vector of {shape[axis]} coordinates"
             )
     total = _trapezoid(y, x, axis=axis)
     return total

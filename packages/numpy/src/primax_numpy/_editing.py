@@ -1,4 +1,4 @@
-"""Arrays with rows taken out, put in, or cut off at the ends."""
+"""Deletion and insertion of rows, and trimming of zeros."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from ._taking import rows_at
 def delete(
     arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
 ) -> Array:
-    """An array without some of its rows along an axis.
+    """An array without some rows along an axis.
 
     Args:
-      obj: which ones: an integer, a slice, integers, or a mask of one axis. It must be known
-        while tracing, but for integers with ``assume_unique_indices``.
-      axis: the axis; the array is flattened for ``None``.
-      assume_unique_indices: promise that all integers of ``obj`` name different rows, so that the
-        size of the result is known.
+      obj: the rows to delete: an integer, a slice, integers, or a mask of one axis. It must be
+        concrete, except for integers with ``assume_unique_indices``.
+      axis: the axis; ``None`` flattens the array.
+      assume_unique_indices: declare that the integers of ``obj`` are unique rows, so that the size
+        of the result is static.
 
     Raises:
-      IndexError: if integers are out of bounds (ValueError if there is one).
+      IndexError: if integers are out of bounds (ValueError for a single integer).
       ConcretizationTypeError: if ``obj`` is traced.
     """
     check_arrays("delete", arr)
@@ -55,8 +55,8 @@ def delete(
         if not assume_unique_indices or aval.dtype == np.bool_:
             raise ConcretizationTypeError(
                 obj,
-                "delete: obj must be known while tracing, since it gives the size of the result. "
-                "For integers that surely differ, pass assume_unique_indices=True.",
+                "delete: obj must be concrete, because it determines the size of the result. "
+                "For unique integers, pass assume_unique_indices=True.",
             )
         return _delete(x, obj, axis=at)
     known = np.asarray(obj)
@@ -74,27 +74,29 @@ def _check_rows(known: np.ndarray, n: int, axis: int) -> None:
 
 
 def _without(x: Array, rows: np.ndarray, axis: int) -> Array:
-    kept = np.delete(np.arange(x.shape[axis], dtype=np.int32), rows)
-    return rows_at(x, kept, axis=axis)
+    remaining = np.delete(np.arange(x.shape[axis], dtype=np.int32), rows)
+    return rows_at(x, remaining, axis=axis)
 
 
 @compiled("axis")
 def _delete(x, obj, *, axis):
     n, count = typeof(x).shape[axis], typeof(obj).size
     rows = lax.reshape(counted_from_start(obj, n), (count,))
-    kept = lax.full((n,), True, np.dtype(np.bool_)).at[rows].set(False, wrap_negative_indices=False)
-    (places,) = nonzero(kept, size=max(n - count, 0))
+    remaining = (
+        lax.full((n,), True, np.dtype(np.bool_)).at[rows].set(False, wrap_negative_indices=False)
+    )
+    (places,) = nonzero(remaining, size=max(n - count, 0))
     return rows_at(x, places, axis=axis)
 
 
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
-    """An array with rows put in along an axis.
+    """An array with rows inserted along an axis.
 
     Args:
-      obj: before which rows of the array: an integer, a slice, integers, or a mask of one axis.
-        Integers may be traced; those out of bounds count as the nearest end.
-      values: the rows to put in, which broadcast to the array's other axes.
-      axis: the axis; the array is flattened for ``None``.
+      obj: the rows to insert before: an integer, a slice, integers, or a mask of one axis.
+        Integers may be traced; those out of bounds are clamped.
+      values: the rows to insert, broadcast to the other axes of the array.
+      axis: the axis; ``None`` flattens the array.
 
     >>> insert(np.array([1, 2]), 1, 9)
     Array([1, 9, 2], dtype=int32)
@@ -118,14 +120,14 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
 
 @compiled("axis")
 def _insert(x, obj, values, *, axis):
-    own, given = typeof(x), typeof(values)
-    values = cast(values, given, own.dtype, own.weak_type)
+    own, values_aval = typeof(x), typeof(values)
+    values = cast(values, values_aval, own.dtype, own.weak_type)
     n, rank = own.shape[axis], own.ndim
     scalar = typeof(obj).ndim == 0
     count = 1 if scalar else typeof(obj).shape[0]
-    rows = lax.expand_dims(asarray(values), tuple(range(rank - given.ndim)))
-    if scalar and given.ndim:
-        # The values' first axis runs along the one of the array.
+    rows = lax.expand_dims(asarray(values), tuple(range(rank - values_aval.ndim)))
+    if scalar and values_aval.ndim:
+        # The first axis of the values corresponds to the axis of the array.
         order = list(range(1, rows.ndim))
         order.insert(axis, 0)
         rows = lax.transpose(rows, tuple(order))
@@ -139,7 +141,7 @@ def _insert(x, obj, values, *, axis):
     low, high = lax.full_like(index, 0, shape=()), lax.full_like(index, n, shape=())
     index = lax.clamp(low, index, high)
     index = lax.broadcast_in_dim(index, (count,), () if index.ndim == 0 else (0,))
-    # Rows to put in come before the rows that they name, in the order given.
+    # A stable sort puts inserted rows before the rows that they name, in their order.
     own_keys = 2 * lax.iota(index.dtype, n) + index.dtype.type(1)
     keys = lax.concatenate([2 * index, own_keys], 0)
     _, places = lax.sort_key_val(keys, lax.iota(np.dtype(np.int32), n + count))
@@ -147,11 +149,11 @@ def _insert(x, obj, values, *, axis):
 
 
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
-    """An array without the zeros at its ends. Its values must be known.
+    """An array without leading and trailing zeros. The values must be concrete.
 
     Args:
-      trim: ``"f"`` cuts at the front, ``"b"`` at the back, ``"fb"`` at both.
-      axis: one axis or several, all by default; cut are rows that are all zero.
+      trim: ``"f"`` trims the front, ``"b"`` the back, ``"fb"`` both.
+      axis: one axis or several, all by default; slices that are all zero are trimmed.
 
     Raises:
       ConcretizationTypeError: if the array is traced.
@@ -161,8 +163,8 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
         raise ConcretizationTypeError(
             filt, "trim_zeros: the shape of the result depends on values, so it cannot be traced."
         )
-    how = str(trim).lower()
-    if how not in ("f", "b", "fb", "bf"):
+    sides = str(trim).lower()
+    if sides not in ("f", "b", "fb", "bf"):
         raise ValueError(f"trim_zeros: trim must be 'f', 'b' or 'fb', got {trim!r}")
     x = asarray(filt)
     places = np.argwhere(np.asarray(x))
@@ -170,8 +172,8 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
     for i in axes_of(axis, x.ndim):
         n = x.shape[i]
         first, last = (places[:, i].min(), places[:, i].max() + 1) if len(places) else (n, n)
-        start = int(first) if "f" in how else 0
-        bounds[i] = (start, int(last) if "b" in how else n)
+        start = int(first) if "f" in sides else 0
+        bounds[i] = (start, int(last) if "b" in sides else n)
         if not len(places):
             bounds[i] = (0, 0)
     return lax.slice(x, [a for a, _ in bounds], [b for _, b in bounds])

@@ -1,4 +1,5 @@
-"""Einstein summation. opt_einsum finds the order of contractions; each is one ``dot_general``."""
+"""Einstein summation. opt_einsum chooses the contraction order; each step is one
+``dot_general``."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from ._triangles import diagonal_of
 
 
 class _Step(NamedTuple):
-    """Operands that are taken from the list, and the summation that they are replaced with."""
+    """One contraction: the operands to remove from the list, and their subscripts."""
 
     taken: tuple[int, ...]
     inputs: tuple[str, ...]
@@ -30,26 +31,28 @@ def einsum(
     precision: Any = None, preferred_element_type: Any = None,
     _dot_general: Callable[..., Any] = lax.dot_general, out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """Sum of products over named axes: ``einsum("ij,jk->ik", a, b)`` is the matrix product.
+    """Sum of products over labelled axes: ``einsum("ij,jk->ik", a, b)`` is the matrix product.
 
     Args:
-      subscripts: a letter for each axis of each operand, ``...`` for axes that broadcast, and after
+      subscripts: a letter for each axis of each operand, ``...`` for broadcast axes, and after
         ``->`` those of the result; without ``->``, the letters that occur once, sorted. Operands
-        and lists of axis numbers in turn are taken too: ``einsum(a, [0, 1], b, [1, 2], [0, 2])``.
-      optimize: how the order of contractions of three or more operands is found: a name known to
-        opt_einsum (``"auto"``, ``"optimal"``, ``"greedy"``), ``False`` for left to right, a list.
-      precision, preferred_element_type: those of every contraction.
-      _dot_general: what contracts two operands, called as ``lax.dot_general`` is.
+        alternating with lists of axis numbers are also accepted: ``einsum(a, [0, 1], b, [1, 2],
+        [0, 2])``.
+      optimize: the strategy for the contraction order of three or more operands: a name of
+        opt_einsum (``"auto"``, ``"optimal"``, ``"greedy"``), ``False`` for left to right, or a
+        path.
+      precision, preferred_element_type: passed to every contraction.
+      _dot_general: the contraction of two operands, with the signature of ``lax.dot_general``.
 
     Raises:
-      ValueError: if subscripts and operands do not fit together.
-      TypeError: for operands that are no arrays.
+      ValueError: if the subscripts do not match the operands.
+      TypeError: if an operand is not an array.
 
     >>> einsum("ii->i", np.float32([[1, 2], [3, 4]]))
     Array([1., 4.], dtype=float32)
     """
     check_out("einsum", out)
-    text, arrays = _taken_apart(subscripts, operands)
+    text, arrays = _parsed_operands(subscripts, operands)
     check_arrays("einsum", *arrays)
     shapes = tuple([typeof(x).shape for x in arrays])
     steps = _steps(text, shapes, _hashable(optimize))
@@ -62,10 +65,10 @@ def einsum(
 
 
 def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> Any:
-    """The order in which :func:`einsum` contracts, and opt_einsum's description of it."""
+    """The contraction order of :func:`einsum`, and its description by opt_einsum."""
     import opt_einsum
 
-    text, arrays = _taken_apart(subscripts, operands)
+    text, arrays = _parsed_operands(subscripts, operands)
     shapes = [typeof(x).shape for x in arrays]
     try:
         return opt_einsum.contract_path(text, *shapes, shapes=True, optimize=optimize)
@@ -82,20 +85,20 @@ def _hashable(optimize: Any) -> Any:
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-def _taken_apart(subscripts: Any, operands: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
-    """Subscripts as text, and the operands."""
+def _parsed_operands(subscripts: Any, operands: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
+    """Subscripts as a string, and the operands."""
     if isinstance(subscripts, str):
         text = subscripts.replace(" ", "")
-        wanted = len(text.split("->")[0].split(","))
-        if wanted != len(operands):
+        expected = len(text.split("->")[0].split(","))
+        if expected != len(operands):
             raise ValueError(
-                f"Number of einsum subscripts, {wanted}, must be equal to the number of operands, "
-                f"{len(operands)}."
+                f"Number of einsum subscripts, {expected}, must be equal to the number of "
+                f"operands, {len(operands)}."
             )
         return text, tuple(operands)
-    given = [subscripts, *operands]
-    result = given.pop() if len(given) % 2 else None
-    arrays, lists = given[::2], given[1::2]
+    alternating = [subscripts, *operands]
+    result = alternating.pop() if len(alternating) % 2 else None
+    arrays, lists = alternating[::2], alternating[1::2]
     text = ",".join(_letters_of(axes) for axes in lists)
     return text if result is None else f"{text}->{_letters_of(result)}", tuple(arrays)
 
@@ -112,7 +115,7 @@ def _letters_of(axes: Any) -> str:
 
 @lru_cache(maxsize=4096)
 def _steps(text: str, shapes: tuple[tuple[int, ...], ...], optimize: Any) -> tuple[_Step, ...]:
-    """The contractions, in order."""
+    """The contractions in order."""
     inputs, output = _explicit(text, shapes)
     _check_sizes(text, inputs, shapes)
     n = len(inputs)
@@ -126,25 +129,25 @@ def _steps(text: str, shapes: tuple[tuple[int, ...], ...], optimize: Any) -> tup
         parts = [terms.pop(i) for i in positions]
         rest = set("".join(terms)) | set(output)
         if terms:
-            kept = "".join(dict.fromkeys(c for c in "".join(parts) if c in rest))
+            joint = "".join(dict.fromkeys(c for c in "".join(parts) if c in rest))
         else:
-            kept = output
-        for step in _pairwise(positions, parts, kept, rest):
+            joint = output
+        for step in _pairwise(positions, parts, joint, rest):
             steps.append(step)
-        terms.append(kept)
+        terms.append(joint)
     return tuple(steps)
 
 
-def _pairwise(positions, parts, kept, rest) -> list[_Step]:
-    """A contraction of more than two operands as several of two."""
+def _pairwise(positions, parts, final, rest) -> list[_Step]:
+    """A contraction of more than two operands as a sequence of pairwise ones."""
     if len(parts) <= 2:
-        return [_Step(positions, tuple(parts), kept)]
+        return [_Step(positions, tuple(parts), final)]
     needed = rest | set("".join(parts[2:]))
     joint = "".join(dict.fromkeys(c for c in parts[0] + parts[1] if c in needed))
-    # The result goes to the end of the list, behind the operands that are still to be taken.
+    # The result is appended to the list, after the remaining operands.
     first = _Step(positions[:2], tuple(parts[:2]), joint)
     end = positions[0] - 1
-    return [first, *_pairwise((end, *positions[2:]), [joint, *parts[2:]], kept, rest)]
+    return [first, *_pairwise((end, *positions[2:]), [joint, *parts[2:]], final, rest)]
 
 
 def _path(inputs, output, shapes, optimize) -> Any:
@@ -152,10 +155,10 @@ def _path(inputs, output, shapes, optimize) -> Any:
         return [(0, 1)] + [(0, len(inputs) - k) for k in range(2, len(inputs))]
     import opt_einsum
 
-    # The order is chosen for sizes of which symbolic ones are an example.
+    # A symbolic size is replaced by a typical one to choose the order.
     costs = [tuple([typical_size(d) for d in s]) for s in shapes]
     try:
-        found, _ = opt_einsum.contract_path(
+        path, _ = opt_einsum.contract_path(
             f"{','.join(inputs)}->{output}", *costs, shapes=True,
             optimize=[p for p in optimize if not isinstance(p, str)]
             if isinstance(optimize, tuple)
@@ -163,7 +166,7 @@ def _path(inputs, output, shapes, optimize) -> Any:
         )  # fmt: skip
     except (ValueError, KeyError, TypeError) as e:
         raise ValueError(f"einsum: cannot find a path with optimize={optimize!r}: {e}") from None
-    return found
+    return path
 
 
 def _explicit(text: str, shapes: Sequence[tuple[int, ...]]) -> tuple[list[str], str]:
@@ -172,7 +175,10 @@ def _explicit(text: str, shapes: Sequence[tuple[int, ...]]) -> tuple[list[str], 
     terms = left.split(",")
     for c in text.replace("...", "").replace("->", "").replace(",", ""):
         if not c.isalpha():
-            raise ValueError(f"einsum: character {c!r} in {text!r} is no letter and no sign")
+            raise ValueError(
+                f"einsum: character {c!r} in {text!r} is neither a letter nor one of "
+                "'...', ',' and '->'"
+            )
     spare = [c for c in _LETTERS if c not in text]
     ranks = [len(s) - len(t.replace("...", "")) for t, s in zip(terms, shapes)]
     for t, s, extra in zip(terms, shapes, ranks):
@@ -225,7 +231,7 @@ def _einsum(*operands, steps, precision, preferred, contract):
         else:
             parts = [values.pop(taken[0])]
         sizes = _sizes(inputs, parts)
-        terms = [_own(x, t, output, inputs[1 - k : 2 - k], sizes)
+        terms = [_reduced_operand(x, t, output, inputs[1 - k : 2 - k], sizes)
                  for k, (x, t) in enumerate(zip(parts, inputs))]  # fmt: skip
         if len(terms) == 1:
             values.append(_arranged(*terms[0], output))
@@ -238,7 +244,7 @@ def _einsum(*operands, steps, precision, preferred, contract):
 
 
 def _sizes(inputs: Sequence[str], parts: Sequence[Any]) -> dict[str, int]:
-    """The size of each label, that of its largest axis (none if one is empty)."""
+    """The size of each label: the largest of its axes (0 if one is empty)."""
     sizes: dict[str, int] = {}
     for term, x in zip(inputs, parts):
         for c, d in zip(term, typeof(x).shape):
@@ -247,10 +253,10 @@ def _sizes(inputs: Sequence[str], parts: Sequence[Any]) -> dict[str, int]:
     return sizes
 
 
-def _own(x, term: str, output: str, others: Sequence[str], sizes) -> tuple[Any, str]:
-    """An operand with each label once, and without those that only it has."""
+def _reduced_operand(x, term: str, output: str, others: Sequence[str], sizes) -> tuple[Any, str]:
+    """Reduce one operand: diagonals of repeated labels, and sums over labels that only it has."""
     other = "".join(others)
-    # Axes of size 1 broadcast: where the label is larger elsewhere, they are left out.
+    # Axes of size 1 broadcast: they are removed if the label is larger in another axis.
     drop = [i for i, (c, d) in enumerate(zip(term, typeof(x).shape)) if d == 1 and sizes[c] != 1]
     drop = [i for i in drop if term[i] in other or term.count(term[i]) > 1]
     if drop:
@@ -268,20 +274,20 @@ def _own(x, term: str, output: str, others: Sequence[str], sizes) -> tuple[Any, 
 
 
 def _diagonal(x, term: str, c: str) -> tuple[Any, str]:
-    """The diagonal of the first two axes with a label, which comes to stand last."""
+    """The diagonal of the first two axes with the label ``c``, moved to the last axis."""
     i = term.index(c)
     j = term.index(c, i + 1)
     return diagonal_of(x, 0, (i, j)), "".join(t for k, t in enumerate(term) if k not in (i, j)) + c
 
 
 def _arranged(x, term: str, output: str):
-    """Axes in the order of the output."""
+    """Axes transposed to the order of the output."""
     order = tuple([term.index(c) for c in output])
     return x if order == tuple(range(len(order))) else lax.transpose(x, order)
 
 
 def _joined(a, s: str, b, t: str, output: str, contract, precision, preferred):
-    """The contraction of two operands that share labels."""
+    """The contraction of two operands."""
     both = [c for c in s if c in t]
     batch = [c for c in output if c in both]
     summed = [c for c in both if c not in output]
@@ -300,7 +306,7 @@ def _joined(a, s: str, b, t: str, output: str, contract, precision, preferred):
 
 
 def _product(a, s: str, b, t: str, output: str):
-    """Without sums: an elementwise product."""
+    """The elementwise product, for two operands without summed labels."""
     sizes = _sizes((s, t), (a, b))
     shape = [sizes[c] for c in output]
     x, y = (

@@ -1,4 +1,4 @@
-"""Choices between elements: by conditions, between bounds, the larger or smaller."""
+"""Elementwise selection: by conditions, by bounds, minimum and maximum."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _clip(arr, low, high):
 
 
 def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
-    """Elements brought into ``[min, max]``; where ``min > max`` the result is ``max``.
+    """Elements clamped to ``[min, max]``; where ``min > max`` the result is ``max``.
 
     Raises:
       ValueError: for complex numbers, which have no order.
@@ -38,9 +38,9 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
     """
     if arr is None:
         raise ValueError("No input was provided to the clip function.")
-    given = [v for v in (arr, min, max) if v is not None]
-    check_arrays("clip", *given)
-    if any(is_complex(v) for v in given):
+    operands = [v for v in (arr, min, max) if v is not None]
+    check_arrays("clip", *operands)
+    if any(is_complex(v) for v in operands):
         raise ValueError(
             "Clip received a complex value either through the input or the min/max keywords. "
             "Complex values have no ordering and cannot be clipped: take their real or imaginary "
@@ -55,7 +55,7 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
 
 @elementwise
 def fmax(x1: Any, x2: Any) -> Array:
-    """The larger of two elements; NaN only if both are."""
+    """Elementwise maximum that ignores NaN: NaN only if both elements are."""
     x, y = broadcast_together(*pair("fmax", x1, x2))
     second: Any = x <= y
     return lax.select(lax.bitwise_or(second, x != x), y, x)
@@ -63,7 +63,7 @@ def fmax(x1: Any, x2: Any) -> Array:
 
 @elementwise
 def fmin(x1: Any, x2: Any) -> Array:
-    """The smaller of two elements; NaN only if both are."""
+    """Elementwise minimum that ignores NaN: NaN only if both elements are."""
     x, y = broadcast_together(*pair("fmin", x1, x2))
     second: Any = x >= y
     return lax.select(lax.bitwise_or(second, x != x), y, x)
@@ -73,7 +73,7 @@ def fmin(x1: Any, x2: Any) -> Array:
 
 
 def chosen(condition: Any, x: Any, y: Any) -> Any:
-    """Elements of ``x`` where a condition holds, else of ``y``, promoted and broadcast."""
+    """Elements of ``x`` where the condition is true, else of ``y``, promoted and broadcast."""
     condition = truth(condition)
     x, y = promoted("where", x, y, any_number)
     if not typeof(condition).shape:
@@ -96,17 +96,16 @@ def where(
     condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None,
     fill_value: Any = None,
 ) -> Any:  # fmt: skip
-    """Elements of ``x`` where the condition holds, else of ``y``, broadcast together.
+    """Elements of ``x`` where the condition is true, else of ``y``, broadcast together.
 
-    With the condition alone, the indices where it holds, one array for each axis, as
-    :func:`nonzero` gives them.
+    With the condition alone, the indices of true elements, as for :func:`nonzero`.
 
-    The derivative of the operand that is not chosen is zero, but if its own derivative is infinite
-    the product is NaN: guard the operand itself in such cases.
+    The derivative with respect to the operand that is not selected is zero. If the derivative of
+        its own computation is infinite, the product is NaN: apply ``where`` to its argument, too.
 
     Args:
-      size: for indices: how many to give. It must be known under ``jit``.
-      fill_value: for indices: what fills up those that are missing, 0 by default.
+      size: the number of indices to return, required under ``jit``.
+      fill_value: padding for missing indices, 0 by default.
 
     >>> import numpy as np
     >>> where(np.array([True, False]), 1, np.array([2, 3])).tolist()
@@ -132,15 +131,15 @@ _first_of.__name__ = "select"
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:
-    """Elements of the choice that belongs to the first condition that holds.
+    """Elements of the choice that corresponds to the first true condition.
 
     Args:
       condlist: conditions, arrays that broadcast with the choices.
-      choicelist: as many arrays or numbers.
-      default: what stands where no condition holds.
+      choicelist: an array or a number for each condition.
+      default: the value where all conditions are false.
 
     Raises:
-      ValueError: if there are no conditions, or not as many choices.
+      ValueError: if there are no conditions, or another number of choices.
 
     >>> import numpy as np
     >>> x = np.arange(4)
@@ -162,13 +161,13 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
-    """The shape that shapes broadcast to.
+    """The common shape that shapes broadcast to.
 
     Args:
       shapes: tuples of sizes, or sizes of single axes.
 
     Raises:
-      ValueError: if they do not fit together.
+      ValueError: if the shapes are incompatible.
 
     >>> broadcast_shapes((2, 1), (3,), ())
     (2, 3)

@@ -1,4 +1,4 @@
-"""Exponentials, logarithms, roots."""
+"""Exponentials, logarithms and roots."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from primax_core import custom_jvp, lax
 from primax_core.extend import Array, typeof
 
 from ._functions import elementwise
-from ._promotion import as_inexact, as_real, is_complex, refuse_complex
+from ._promotion import as_inexact, as_real, check_not_complex, is_complex
 
 
 @elementwise
@@ -32,26 +32,26 @@ def expm1(x: Any, /) -> Array:
 
 @elementwise
 def log(x: Any, /) -> Array:
-    """Natural logarithm of each element, NaN of negative floats; integers become floats."""
+    """Natural logarithm of each element, NaN for negative floats; integers become floats."""
     return lax.log(as_inexact(x))
 
 
 @elementwise
 def log2(x: Any, /) -> Array:
-    """Logarithm to base 2 of each element, NaN of negative floats; integers become floats."""
+    """Logarithm to base 2 of each element, NaN for negative floats; integers become floats."""
     return lax.log2(as_inexact(x))
 
 
 @elementwise
 def log10(x: Any, /) -> Array:
-    """Logarithm to base 10 of each element, NaN of negative floats; integers become floats."""
+    """Logarithm to base 10 of each element, NaN for negative floats; integers become floats."""
     x = as_inexact(x)
-    found: Any = lax.log(x)
+    natural: Any = lax.log(x)
     scale = 1 / math.log(10)
-    if is_complex(x):  # part by part, so that an infinite part does not turn the other into NaN
-        scaled = lax.complex(lax.real(found) * scale, lax.imag(found) * scale)
+    if is_complex(x):  # scaled separately: an infinite part must not turn the other into NaN
+        scaled = lax.complex(lax.real(natural) * scale, lax.imag(natural) * scale)
     else:
-        scaled = found * scale
+        scaled = natural * scale
     return lax.convert_element_type(scaled, typeof(x).dtype)
 
 
@@ -63,16 +63,16 @@ def log1p(x: Any, /) -> Array:
 
 @elementwise
 def sqrt(x: Any, /) -> Array:
-    """Square root of each element, NaN of negative floats; integers become floats.
+    """Square root of each element, NaN for negative floats; integers become floats.
 
-    The root of a complex number has a real part that is not negative.
+    The root of a complex number has a nonnegative real part.
     """
     return lax.sqrt(as_inexact(x))
 
 
 @elementwise
 def cbrt(x: Any, /) -> Array:
-    """Real cube root of each element; integers become floats, complex numbers are refused."""
+    """Real cube root of each element; integers become floats. Complex numbers raise an error."""
     return lax.cbrt(as_real("cbrt", x))
 
 
@@ -81,9 +81,9 @@ def i0(x: Any) -> Array:
     """Modified Bessel function of the first kind and order 0 of each element.
 
     Raises:
-      ValueError: for complex numbers.
+      ValueError: if ``x`` is complex.
     """
-    refuse_complex("i0", x)
+    check_not_complex("i0", x)
     return _bessel_0(as_inexact(x))
 
 
@@ -93,7 +93,7 @@ def _bessel_0(x: Any) -> Any:
 
 
 @_bessel_0.defjvp
-def _(primals, tangents):
+def _bessel_0_jvp(primals, tangents):
     (x,), (t,) = primals, tangents
-    # The derivative is the function of order 1, whose own factors have none at 0.
+    # The derivative is the function of order 1. Its factors are not differentiable at 0.
     return _bessel_0(x), t * (lax.exp(x * lax.sign(x)) * lax.bessel_i1e(x))

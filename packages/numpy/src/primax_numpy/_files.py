@@ -1,4 +1,4 @@
-"""Arrays from and to files, bytes, texts, iterators and other libraries."""
+"""Arrays from files, buffers, strings, iterators and other libraries."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     """An array with the values of another library's array; see ``primax.dlpack.from_dlpack``.
 
     Args:
-      device: where the result lies; by default where the values are.
-      copy: ``True`` copies always, ``False`` never; by default memory is shared where possible.
+      device: the device of the result; by default that of the values.
+      copy: ``True`` always copies, ``False`` never does; by default memory is shared if possible.
     """
     return dlpack.from_dlpack(x, device=device, copy=copy)
 
 
 def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Array:
-    """An array of the numbers whose bytes a buffer holds.
+    """An array of the numbers stored in a buffer.
 
     Args:
-      buffer: bytes, or another object with a buffer.
+      buffer: bytes, or another object that implements the buffer protocol.
       dtype: type of the numbers in the buffer; ``float`` is 64 bits there.
-      count: how many to read; all by default.
-      offset: how many bytes to leave out first.
+      count: the number of elements to read; all by default.
+      offset: the number of bytes to skip first.
     """
     return asarray(np.frombuffer(buffer, dtype=_host_dtype(dtype), count=count, offset=offset))
 
@@ -38,39 +38,40 @@ def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
 def fromfile(
     file: Any, dtype: Any = float, count: int = -1, sep: str = "", offset: int = 0
 ) -> Array:
-    """An array of the numbers in a file, which is read now: not when a compiled program runs.
+    """An array of the numbers in a file. The file is read when the function is called (traced).
 
     Args:
       file: an open file or a path.
       dtype: type of the numbers in the file; ``float`` is 64 bits there.
-      count: how many to read; all by default.
-      sep: what stands between numbers written as text; ``""`` for bytes.
-      offset: how many bytes to leave out first, of files of bytes.
+      count: the number of elements to read; all by default.
+      sep: the separator of numbers in a text file; ``""`` for binary files.
+      offset: the number of bytes to skip first, in binary files.
     """
     dtype = _host_dtype(dtype)
     return asarray(np.fromfile(file, dtype=dtype, count=count, sep=sep, offset=offset))
 
 
 def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1) -> Array:
-    """An array of the numbers that an iterator gives, which is run now.
+    """An array of the numbers that an iterator yields. The iterator runs when the function is
+    called.
 
     Args:
       dtype: type of the numbers.
-      count: how many to take; all by default.
+      count: the number of elements to take; all by default.
 
     Raises:
-      ValueError: if the iterator gives less than ``count``.
+      ValueError: if the iterator yields fewer than ``count`` elements.
     """
     return asarray(np.fromiter(iter, dtype=_host_dtype(dtype), count=count))
 
 
 def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Array:
-    """An array of the numbers in a text.
+    """An array of the numbers in a string.
 
     Args:
       dtype: type of the numbers.
-      count: how many to read; all by default.
-      sep: what stands between them.
+      count: the number of elements to read; all by default.
+      sep: the separator of the numbers.
 
     >>> fromstring("1 2 3", sep=" ", dtype=int)
     Array([1, 2, 3], dtype=int32)
@@ -84,21 +85,22 @@ def _host_dtype(dtype: Any) -> Any:
 
 
 def load(file: Any, *args: Any, **kwargs: Any) -> Any:
-    """What ``numpy.save`` or :func:`save` wrote to a file: an array, or NumPy's archive of several.
+    """Load the array, or NumPy's archive of several arrays, that ``numpy.save`` or :func:`save`
+    wrote.
 
     Args:
       file: an open file or a path.
-      args, kwargs: as of ``numpy.load``.
+      args, kwargs: further arguments of ``numpy.load``.
 
     Raises:
-      TypeError: if the file holds elements of one byte whose type it does not name.
+      TypeError: if the file contains one-byte elements without their dtype.
     """
-    found = np.load(file, *args, **kwargs)
-    return asarray(_named(found)) if isinstance(found, np.ndarray) else found
+    loaded = np.load(file, *args, **kwargs)
+    return asarray(_named(loaded)) if isinstance(loaded, np.ndarray) else loaded
 
 
 def _named(value: np.ndarray) -> np.ndarray:
-    """Elements of a type that the file does not name: of two bytes there is only one."""
+    """Restore the dtype of elements saved as raw bytes: those of two bytes are ``bfloat16``."""
     if value.dtype.kind != "V":
         return value
     if value.dtype.itemsize == 2:
@@ -115,11 +117,11 @@ def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
 
     Args:
       file: an open file or a path; ``.npy`` is added to a path without it.
-      allow_pickle: whether values that are no numbers may be pickled.
+      allow_pickle: allow pickling of values that are not numbers.
     """
     value = np.asarray(arr)
     if value.dtype.isbuiltin != 1 and value.dtype.names is None and value.dtype.kind != "S":
-        # NumPy's format has no names for these types; it may write ones that it cannot read.
+        # NumPy's format cannot name these dtypes; it may write names that it cannot read.
         value = value.view(np.dtype((np.void, value.dtype.itemsize)))
     np.save(file, value, allow_pickle=allow_pickle)
 
@@ -129,8 +131,8 @@ def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None
 
     Args:
       file: an open file or a path; ``.npz`` is added to a path without it.
-      args: arrays that are named ``arr_0``, ``arr_1`` ...
-      kwds: arrays by name.
+      args: arrays stored as ``arr_0``, ``arr_1``, ...
+      kwds: arrays stored by name.
     """
     named = {name: np.asarray(x) for name, x in kwds.items()}
     np.savez(file, *[np.asarray(x) for x in args], allow_pickle=allow_pickle, **named)

@@ -1,4 +1,4 @@
-"""Arrays of one value, and of ones on a diagonal."""
+"""Constant arrays, and identity-like matrices."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from primax_core import lax
 from primax_core.extend import Array, dtypes, is_operand, typeof
 from primax_core.extend.dimensions import index
 
-from ._checks import check_arrays, wanted_dtype
+from ._checks import check_arrays, dtype_argument
 from ._creation import asarray, placed
 from ._functions import compiled
 
@@ -18,7 +18,7 @@ _FLOAT: Final = dtypes.default_float
 
 
 def shape_argument(shape: Any) -> tuple[Any, ...]:
-    """A shape given as a size or a sequence of sizes, which are checked where they are used."""
+    """A tuple of sizes from a shape argument; the sizes themselves are checked by the caller."""
     if isinstance(shape, (tuple, list)):
         return tuple(shape)
     if hasattr(shape, "__index__") and not getattr(shape, "ndim", 0):
@@ -31,30 +31,30 @@ def shape_argument(shape: Any) -> tuple[Any, ...]:
 
 
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
-    """An array of zeros, of floats by default.
+    """An array of zeros, of the default float dtype unless ``dtype`` is specified.
 
     Args:
-      shape: a size or a sequence of sizes, known while tracing.
-      device, out_sharding: where to put it.
+      shape: a size or a sequence of sizes, which must be concrete.
+      device, out_sharding: placement of the result.
 
     >>> zeros((2, 1))
     Array([[0.],
            [0.]], dtype=float32)
     """
-    wanted = wanted_dtype(dtype, "zeros") or _FLOAT()
-    return placed(lax.full(shape_argument(shape), 0, wanted), device, out_sharding)
+    dtype_ = dtype_argument(dtype, "zeros") or _FLOAT()
+    return placed(lax.full(shape_argument(shape), 0, dtype_), device, out_sharding)
 
 
 def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
-    """An array of ones, of floats by default; arguments as :func:`zeros`."""
-    wanted = wanted_dtype(dtype, "ones") or _FLOAT()
-    return placed(lax.full(shape_argument(shape), 1, wanted), device, out_sharding)
+    """An array of ones; arguments as for :func:`zeros`."""
+    dtype_ = dtype_argument(dtype, "ones") or _FLOAT()
+    return placed(lax.full(shape_argument(shape), 1, dtype_), device, out_sharding)
 
 
 def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
-    """An array whose values nobody may rely on (they are zeros); arguments as :func:`zeros`."""
-    wanted = wanted_dtype(dtype, "empty") or _FLOAT()
-    return placed(lax.full(shape_argument(shape), 0, wanted), device, out_sharding)
+    """An array of unspecified values (they are zeros); arguments as for :func:`zeros`."""
+    dtype_ = dtype_argument(dtype, "empty") or _FLOAT()
+    return placed(lax.full(shape_argument(shape), 0, dtype_), device, out_sharding)
 
 
 def full(
@@ -64,15 +64,15 @@ def full(
 
     Args:
       fill_value: a number or an array that broadcasts to ``shape``.
-      dtype: by default that of ``fill_value``, weak if it is a number.
+      dtype: by default that of ``fill_value``, weakly typed if it is a number.
     """
     check_arrays("full", fill_value)
-    wanted = wanted_dtype(dtype, "full")
+    requested = dtype_argument(dtype, "full")
     target = shape_argument(shape)
     if np.ndim(fill_value) == 0:
-        out = lax.full(target, fill_value, wanted)
+        out = lax.full(target, fill_value, requested)
     else:
-        out = _spread(asarray(fill_value, wanted), target)
+        out = _spread(asarray(fill_value, requested), target)
     return placed(out, device, out_sharding)
 
 
@@ -88,11 +88,11 @@ def _spread(value: Array, shape: tuple[int, ...]) -> Array:
 def zeros_like(
     a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Array:
-    """Zeros of another array's shape and type.
+    """Zeros with the shape and dtype of another array.
 
     Args:
       a: an array, or anything with a ``shape`` and a ``dtype``.
-      dtype, shape: what to have instead.
+      dtype, shape: override those of the array.
     """
     return _like("zeros_like", a, 0, dtype, shape, device, out_sharding)
 
@@ -100,14 +100,14 @@ def zeros_like(
 def ones_like(
     a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Array:
-    """Ones of another array's shape and type; arguments as :func:`zeros_like`."""
+    """Ones with the shape and dtype of another array; arguments as for :func:`zeros_like`."""
     return _like("ones_like", a, 1, dtype, shape, device, out_sharding)
 
 
 def empty_like(
     prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None
 ) -> Array:
-    """An array of another's shape and type whose values nobody may rely on."""
+    """An array of unspecified values with the shape and dtype of another."""
     return _like("empty_like", prototype, 0, dtype, shape, device, None)
 
 
@@ -115,12 +115,12 @@ def full_like(
     a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
     out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """An array of one value, of another array's shape and type.
+    """An array filled with one value, with the shape and dtype of another.
 
     Args:
       a: an array, or anything with a ``shape`` and a ``dtype``.
       fill_value: a number, or an array that broadcasts to the shape.
-      dtype, shape: what to have instead.
+      dtype, shape: override those of the array.
     """
     return _like("full_like", a, fill_value, dtype, shape, device, out_sharding)
 
@@ -133,13 +133,13 @@ def _like(
             f"{name} requires ndarray or scalar arguments, got {type(a)} at position 0."
         )
     check_arrays(name, value)
-    wanted = wanted_dtype(dtype, name)
+    requested = dtype_argument(dtype, name)
     target = None if shape is None else shape_argument(shape)
     if np.ndim(value) == 0:
-        out = lax.full_like(a, value, wanted, target)
+        out = lax.full_like(a, value, requested, target)
     else:
         out = _spread(
-            asarray(value, a.dtype if wanted is None else wanted),
+            asarray(value, a.dtype if requested is None else requested),
             tuple(a.shape) if target is None else target,
         )
     return placed(out, device, out_sharding)
@@ -152,42 +152,40 @@ def eye(
 
     Args:
       N, M: numbers of rows and columns (``M`` is ``N`` by default).
-      k: which diagonal; positive ones lie above the main one. It may be traced.
+      k: the offset of the diagonal; positive offsets are above the main one. It may be traced.
 
     >>> eye(2, 3, 1, dtype=int)
     Array([[0, 1, 0],
            [0, 0, 1]], dtype=int32)
     """
-    wanted = wanted_dtype(dtype, "eye") or _FLOAT()
-    return placed(_eye(_diagonal(k), shape=_matrix_shape("eye", N, M), dtype=wanted), device)
+    dtype_ = dtype_argument(dtype, "eye") or _FLOAT()
+    return placed(_eye(_diagonal(k), shape=_matrix_shape("eye", N, M), dtype=dtype_), device)
 
 
 def identity(n: Any, dtype: Any = None) -> Array:
-    """The square matrix of ones on the diagonal and zeros elsewhere."""
+    """The identity matrix."""
     return eye(n, dtype=dtype)
 
 
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Array:
-    """Ones on and below a diagonal, zeros above it; arguments as :func:`eye`."""
-    wanted = wanted_dtype(dtype, "tri") or _FLOAT()
-    return _tri(_diagonal(k), shape=_matrix_shape("tri", N, M), dtype=wanted)
+    """Ones on and below a diagonal, zeros above it; arguments as for :func:`eye`."""
+    dtype_ = dtype_argument(dtype, "tri") or _FLOAT()
+    return _tri(_diagonal(k), shape=_matrix_shape("tri", N, M), dtype=dtype_)
 
 
 def _matrix_shape(name: str, rows: Any, columns: Any) -> tuple[int, int]:
     sizes = (rows, rows if columns is None else columns)
     try:
-        found = (index(sizes[0]), index(sizes[1]))
+        shape = (index(sizes[0]), index(sizes[1]))
     except (TypeError, AttributeError):
-        raise TypeError(
-            f"{name}: sizes must be integers known while tracing, got {sizes}"
-        ) from None
-    if found[0] < 0 or found[1] < 0:
-        raise ValueError(f"{name}: negative dimensions are not allowed, got {found}")
-    return found
+        raise TypeError(f"{name}: sizes must be concrete integers, got {sizes}") from None
+    if shape[0] < 0 or shape[1] < 0:
+        raise ValueError(f"{name}: negative dimensions are not allowed, got {shape}")
+    return shape
 
 
 def _diagonal(k: Any) -> Any:
-    """The number of a diagonal as an operand."""
+    """The offset of a diagonal as an ``int32`` operand."""
     if type(k) is not int:
         dtype = typeof(k).dtype
         if not dtypes.issubdtype(dtype, np.integer) or typeof(k).ndim:

@@ -1,4 +1,4 @@
-"""Signs, exponents and fractions of floating-point numbers, and their neighbours."""
+"""Signs, exponents and mantissas of floating-point numbers, and adjacent floats."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ._functions import compiled, elementwise
 from ._promotion import (
     as_inexact,
     as_real,
+    check_not_complex,
     common_shape,
     is_complex,
     real_pair,
-    refuse_complex,
     repeated,
 )
 
@@ -25,18 +25,18 @@ _INTEGERS = {1: np.dtype(np.int8), 2: dtypes.i16, 4: dtypes.i32, 8: dtypes.i64}
 
 
 def sign_bits(x: Any) -> Any:
-    """Whether floats have their sign bit set, as -0.0 has."""
+    """True where the sign bit of a float is set, also for -0.0."""
     return lax.bitcast_convert_type(x, _INTEGERS[typeof(x).dtype.itemsize]) < 0
 
 
 @elementwise
 def signbit(x: Any, /) -> Array:
-    """Whether each element has its sign bit set: it is negative, -0.0, or a NaN with a sign.
+    """True where the sign bit of an element is set: negative numbers, -0.0, and negative NaN.
 
     Raises:
-      ValueError: for complex numbers.
+      ValueError: if ``x`` is complex.
     """
-    refuse_complex("signbit", x)
+    check_not_complex("signbit", x)
     return sign_bits(as_inexact(x))
 
 
@@ -50,13 +50,13 @@ def copysign(x1: Any, x2: Any, /) -> Array:
 
 
 def _chosen(condition: Any, x: Any, y: Any, shape: tuple[int, ...]) -> Any:
-    """Elements of ``x`` where a condition holds, else of ``y``, of operands of one rank."""
+    """Elements of ``x`` where the condition is true, else of ``y``, for operands of one rank."""
     return lax.select(*[repeated(v, shape) for v in (condition, x, y)])
 
 
 @elementwise
 def nextafter(x: Any, y: Any, /) -> Array:
-    """The floats next to those of ``x`` in the direction of ``y``; integers become floats."""
+    """The next float after each element of ``x`` toward ``y``; integers become floats."""
     return lax.nextafter(*real_pair("nextafter", x, y))
 
 
@@ -75,7 +75,7 @@ def heaviside(x1: Any, x2: Any, /) -> Array:
     return lax.select(x != x, lax.full_like(x, np.nan), known)
 
 
-# Exponents. Numbers narrower than 32 bits are taken apart as float32, which holds them exactly.
+# Exponents. Floats narrower than 32 bits are decomposed as float32, which is exact.
 
 
 def _wide(x: Any) -> Any:
@@ -84,7 +84,7 @@ def _wide(x: Any) -> Any:
 
 
 def _bits(x: Any) -> tuple[Any, Any, int]:
-    """The bits of wide floats, their biased exponents, and the number of bits of mantissas."""
+    """The bits of floats of 32 or 64 bits, their biased exponents, and the mantissa width."""
     dtype = typeof(x).dtype
     mantissa = dtypes.finfo(dtype).nmant
     bits: Any = lax.bitcast_convert_type(x, _INTEGERS[dtype.itemsize])
@@ -93,7 +93,7 @@ def _bits(x: Any) -> tuple[Any, Any, int]:
 
 
 def _power_of_2(exponent: Any, dtype: Any) -> Any:
-    """2 to the power of exponents of normal floats."""
+    """2 to the power of an exponent in the normal range."""
     info = dtypes.finfo(dtype)
     whole = _INTEGERS[dtype.itemsize]
     biased: Any = lax.convert_element_type(exponent, whole) + (info.maxexp - 1)
@@ -101,7 +101,7 @@ def _power_of_2(exponent: Any, dtype: Any) -> Any:
 
 
 def _scaled(x: Any, exponent: Any) -> Any:
-    """Wide floats times powers of 2, in steps that are normal floats."""
+    """Floats of 32 or 64 bits times powers of 2, in steps that are normal floats."""
     dtype = typeof(x).dtype
     top = int(dtypes.finfo(dtype).maxexp) - 1
     left = lax.clamp(np.int32(-3 * top), exponent, np.int32(3 * top))
@@ -113,10 +113,10 @@ def _scaled(x: Any, exponent: Any) -> Any:
 
 @elementwise
 def ldexp(x1: Any, x2: Any, /) -> Array:
-    """``x1 * 2**x2`` for integers ``x2``, exact but where the result overflows or underflows.
+    """``x1 * 2**x2`` for integers ``x2``, exact unless the result overflows or underflows.
 
     Raises:
-      ValueError: for complex ``x1``, or ``x2`` that are no integers.
+      ValueError: if ``x1`` is complex, or ``x2`` is not of integer dtype.
     """
     aval, exponent = typeof(x1), typeof(x2)
     whole = dtypes.issubdtype(exponent.dtype, np.integer) or exponent.dtype == np.bool_
@@ -135,7 +135,7 @@ def ldexp(x1: Any, x2: Any, /) -> Array:
 
 
 def _bounds(exponent: Any) -> tuple[Any, Any, Any]:
-    """Exponents between bounds that any float has overflowed at, and which an int32 holds."""
+    """Arguments of ``clamp`` for exponents: any float overflows beyond these int32 bounds."""
     if typeof(exponent).dtype == np.bool_:
         exponent = lax.convert_element_type(exponent, np.int32)
     info = dtypes.iinfo(typeof(exponent).dtype)
@@ -145,9 +145,9 @@ def _bounds(exponent: Any) -> tuple[Any, Any, Any]:
 
 @elementwise
 def frexp(x: Any, /) -> tuple[Array, Array]:
-    """Mantissas, at least 1/2 and less than 1 in size, and exponents of 2, whose product ``x`` is.
+    """Mantissas in ``[1/2, 1)`` by magnitude, and exponents of 2, such that ``m * 2**e == x``.
 
-    0, infinities and NaN are their own mantissas. Integers become floats.
+    0, infinities and NaN are returned as mantissas. Integers become floats.
 
     >>> frexp(np.float32(12))
     (Array(0.75, dtype=float32), Array(4, dtype=int32))
@@ -166,11 +166,11 @@ def frexp(x: Any, /) -> tuple[Array, Array]:
 
 @elementwise
 def spacing(x: Any, /) -> Array:
-    """Distance from each element to the next float away from zero, with the element's sign.
+    """Distance from each element to the next float away from zero, with the sign of the element.
 
-    NaN for infinities and NaN. Complex numbers are refused, and floats of 8 bits.
+    NaN for infinities and NaN. Complex numbers and floats of 8 bits raise an error.
     """
-    refuse_complex("spacing", x)
+    check_not_complex("spacing", x)
     x = as_inexact(x)
     dtype = typeof(x).dtype
     if dtype.itemsize < 2:
@@ -183,8 +183,8 @@ def spacing(x: Any, /) -> Array:
     normal = lax.max(biased - mantissa, one) << mantissa
     denormal = one << lax.max(biased - 1, lax.full_like(bits, 0))
     gap = lax.select(biased > mantissa, normal, denormal) | sign
-    found = lax.bitcast_convert_type(gap, dtype)
-    return lax.select(lax.is_finite(x), found, lax.full_like(found, np.nan))
+    distance = lax.bitcast_convert_type(gap, dtype)
+    return lax.select(lax.is_finite(x), distance, lax.full_like(distance, np.nan))
 
 
 # Whole and fractional parts
@@ -201,7 +201,7 @@ def _modf(x):
 
 
 def modf(x: Any, /, out: None = None) -> tuple[Array, Array]:
-    """Fractional and whole part of each element, both with its sign; integers become floats.
+    """Fractional and integral part of each element, both with its sign; integers become floats.
 
     >>> modf(np.float32(-2.5))
     (Array(-0.5, dtype=float32), Array(-2., dtype=float32))
@@ -214,7 +214,7 @@ def modf(x: Any, /, out: None = None) -> tuple[Array, Array]:
 
 @compiled("numbers")
 def _nan_to_num(x, arrays=(), *, numbers):
-    """``numbers`` has ``None`` where a value is an array, and ``...`` where it was not given."""
+    """``numbers`` has ``None`` for an array value, and ``...`` for an omitted one."""
     dtype = typeof(x).dtype
     if not dtypes.issubdtype(dtype, np.inexact):
         return x
@@ -233,8 +233,8 @@ def _numbers(x: Any, values: list[Any]) -> Any:
         new = lax.convert_element_type(usual if value is ... else value, dtype)
         shape = common_shape(typeof(x).shape, typeof(new).shape)
         x = repeated(x, shape)
-        found = x != x if odd != odd else x == odd
-        x = lax.select(found, repeated(new, shape), x)
+        matches = x != x if odd != odd else x == odd
+        x = lax.select(matches, repeated(new, shape), x)
     return x
 
 
@@ -245,19 +245,19 @@ def _plain(value: Any) -> bool:
 def nan_to_num(
     x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
 ) -> Array:
-    """Elements with NaN and infinities replaced by numbers, also in parts of complex numbers.
+    """Elements with NaN and infinities replaced by finite numbers, also in complex parts.
 
     Args:
-      copy: has no effect: arrays are never changed.
-      nan, posinf, neginf: what stands for NaN and the infinities; by default 0 and the largest and
-        least finite number.
+      copy: ignored: arrays are immutable.
+      nan, posinf, neginf: replacements for NaN and the infinities; by default 0 and the largest
+        and smallest finite number.
 
     The derivative is zero where an element is replaced.
     """
     check_arrays("nan_to_num", x)
-    given: list[Any] = [... if v is None else v for v in (nan, posinf, neginf)]
-    numbers = tuple([float(v) if _plain(v) else ... if v is ... else None for v in given])
-    arrays = tuple([v for v, n in zip(given, numbers) if n is None])
+    replacements: list[Any] = [... if v is None else v for v in (nan, posinf, neginf)]
+    numbers = tuple([float(v) if _plain(v) else ... if v is ... else None for v in replacements])
+    arrays = tuple([v for v, n in zip(replacements, numbers) if n is None])
     if arrays:
         check_arrays("nan_to_num", *arrays)
         return _nan_to_num(x, arrays, numbers=numbers)

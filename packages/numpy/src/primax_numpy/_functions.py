@@ -1,4 +1,4 @@
-"""How functions are declared: the part that works on arrays, compiled as one program."""
+"""Declaration of functions whose array part is compiled."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def compiled(*static: str, name: str | None = None) -> Callable[[Callable[..., Any]], Any]:
-    """Make a function of arrays one compiled call eagerly, and one spliced program in traces.
+    """Compile the array part of a function: one call eagerly, inlined operations under a trace.
 
-    The function takes arrays (pytrees of them) positionally and the static parameters, hashable
-    values, as keywords. A public function checks its arguments, brings them into one form, so that
-    calls that mean the same share a program, and calls it::
+    The function takes arrays (pytrees of them) positionally and static parameters, which are
+    hashable, as keywords. A public function checks its arguments, normalizes them, so that
+    equivalent calls share an executable, and calls it::
 
         @compiled("axis")
         def _ptp(a, *, axis): ...
@@ -28,7 +28,7 @@ def compiled(*static: str, name: str | None = None) -> Callable[[Callable[..., A
 
     Args:
       static: the names of the static parameters.
-      name: what the program is called, by default the function without its underscore.
+      name: the name in jaxprs and profiles, by default that of the function without its underscore.
     """
 
     def declare(fun: Callable[..., Any]) -> Any:
@@ -39,10 +39,10 @@ def compiled(*static: str, name: str | None = None) -> Callable[[Callable[..., A
 
 
 def checked(check: Callable[..., None]) -> Callable[[_F], _F]:
-    """Make a public function whose arguments are all arrays one compiled call, as it stands.
+    """Compile a public function whose arguments are all arrays.
 
     Args:
-      check: refuses bad arguments; called where they are not of types that were met before.
+      check: raises an error for bad arguments; called for argument types that are not in the cache.
     """
 
     def declare(fun: _F) -> _F:
@@ -53,17 +53,18 @@ def checked(check: Callable[..., None]) -> Callable[[_F], _F]:
 
 
 def elementwise(fun: _F) -> _F:
-    """As `checked`, for functions that take any arrays and numbers; others are refused in its
-    name."""
+    """As `checked`, for functions whose arguments are arrays and numbers; errors contain the name
+    of the function.
+    """
     return checked(partial(check_arrays, fun.__name__))(fun)
 
 
-def given(*arrays: Any) -> tuple[Any, ...]:
-    """Arguments without the last ones that are ``None``, the defaults of compiled functions.
+def trim_none(*arrays: Any) -> tuple[Any, ...]:
+    """Arguments without trailing ``None``, the defaults of compiled functions.
 
-    A call of arrays alone finds its executable at once.
+    A call with arrays alone uses the fast path.
 
-    >>> given(1, None, 2, None, None)
+    >>> trim_none(1, None, 2, None, None)
     (1, None, 2)
     """
     n = len(arrays)

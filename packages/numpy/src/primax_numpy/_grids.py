@@ -1,4 +1,4 @@
-"""Grids of coordinates, and the objects that make arrays from index expressions."""
+"""Coordinate grids, and the objects that build arrays from index expressions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, Tracer, dtypes, typeof
 
-from ._checks import check_arrays, wanted_dtype
+from ._checks import check_arrays, dtype_argument
 from ._creation import asarray
 from ._functions import compiled
 from ._joining import concatenate
@@ -22,16 +22,16 @@ from ._ranges import arange, linspace
 def meshgrid(
     *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
 ) -> tuple[Array, ...]:
-    """Coordinates of all points of a grid, an array for each axis.
+    """Coordinates of all points of a grid, one array for each axis.
 
     Args:
       xi: the coordinates along each axis: one-dimensional, or numbers.
-      copy: ``True``; arrays have no views.
-      sparse: give each array the size 1 along the other axes.
-      indexing: ``"ij"`` makes the first argument the first axis, ``"xy"`` the second.
+      copy: must be ``True``: arrays have no views.
+      sparse: return arrays of size 1 along the other axes.
+      indexing: ``"ij"`` maps the first argument to the first axis, ``"xy"`` to the second.
 
     Raises:
-      ValueError: for arrays of more axes, and for other values of ``indexing``.
+      ValueError: if an array has more than one axis, or ``indexing`` is invalid.
     """
     check_arrays("meshgrid", *xi)
     if not copy:
@@ -63,36 +63,35 @@ def _open_or_full(xs: list[Any], axes: list[int], sparse: bool) -> list[Any]:
 
 
 def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
-    """The coordinates of every element of an array of a shape.
+    """The coordinates of every element of an array of a given shape.
 
     Args:
       dimensions: the shape.
       dtype: integers by default.
-      sparse: give a tuple of arrays of size 1 along the other axes, instead of one array with an
-        axis in front for the coordinates.
+      sparse: return a tuple of arrays of size 1 along the other axes, instead of one array with a
+        leading axis for the coordinates.
     """
-    wanted = wanted_dtype(dtype, "indices") or dtypes.default_int()
+    dtype_ = dtype_argument(dtype, "indices") or dtypes.default_int()
     shape = tuple([operator.index(d) for d in dimensions])
-    return _indices(shape=shape, dtype=wanted, sparse=bool(sparse))
+    return _indices(shape=shape, dtype=dtype_, sparse=bool(sparse))
 
 
 @compiled("shape", "dtype", "sparse")
 def _indices(*, shape, dtype, sparse):
     lines = [lax.iota(dtype, d) for d in shape]
-    found = _open_or_full(lines, list(range(len(shape))), sparse)
+    coordinates = _open_or_full(lines, list(range(len(shape))), sparse)
     if sparse:
-        return tuple(found)
-    if not found:
+        return tuple(coordinates)
+    if not coordinates:
         return lax.full((0,), 0, dtype)
-    return lax.concatenate([lax.expand_dims(x, (0,)) for x in found], 0)
+    return lax.concatenate([lax.expand_dims(x, (0,)) for x in coordinates], 0)
 
 
 def ix_(*args: Any) -> tuple[Array, ...]:
-    """Arrays of positions that index all combinations: the k-th lies along axis ``k``.
+    """Index arrays that select all combinations: the k-th varies along axis ``k``.
 
     Args:
-      args: one-dimensional; booleans stand for the positions where they are true, and must be
-        known while tracing.
+      args: vectors; booleans denote the indices of true elements, and must be concrete.
     """
     check_arrays("ix_", *args)
     n = len(args)
@@ -112,7 +111,7 @@ def ix_(*args: Any) -> tuple[Array, ...]:
 
 
 class _Expression:
-    """Gives back what it is indexed with; ``index_exp`` always as a tuple."""
+    """Return the index expression itself; ``index_exp`` always as a tuple."""
 
     def __init__(self, as_tuple: bool):
         self._as_tuple = as_tuple
@@ -126,15 +125,13 @@ s_: Final[_Expression] = _Expression(False)
 
 
 def _spaced(s: slice) -> Array:
-    """The numbers of a slice: an imaginary step ``nj`` means ``n`` numbers, the last included."""
+    """The range of a slice: an imaginary step ``nj`` means ``n`` points including the end."""
     for bound in (s.start, s.stop, s.step):
         if isinstance(bound, Tracer):
-            raise TypeError(
-                f"the bounds of a range must be known while tracing, got {s}: use linspace"
-            )
+            raise TypeError(f"the bounds of a range must be concrete, got {s}: use linspace")
     start = 0 if s.start is None else s.start
     if s.stop is None:
-        raise TypeError(f"a range needs an end, got {s}")
+        raise TypeError(f"a range needs a stop value, got {s}")
     if isinstance(s.step, (complex, np.complexfloating)):
         return linspace(start, s.stop, int(abs(s.step)))
     return arange(start, s.stop, s.step)
@@ -160,7 +157,7 @@ class _OpenGrid:
 
 def _same_type(key: Any) -> tuple[Array, ...]:
     if not isinstance(key, tuple) or not all(isinstance(k, slice) for k in key):
-        raise TypeError(f"a grid is made of slices, such as mgrid[0:2, 0:3], got {key!r}")
+        raise TypeError(f"a grid needs slices, such as mgrid[0:2, 0:3], got {key!r}")
     lines = [_spaced(k) for k in key]
     dtype, _ = dtypes.lattice_result(tuple([(x.dtype, False) for x in lines]))
     return [lax.convert_element_type(x, dtype) for x in lines]
@@ -168,8 +165,8 @@ def _same_type(key: Any) -> tuple[Array, ...]:
 
 @compiled(name="mgrid")
 def _stacked_grid(*lines):
-    found = _open_or_full(list(lines), list(range(len(lines))), False)
-    return lax.concatenate([lax.expand_dims(x, (0,)) for x in found], 0)
+    coordinates = _open_or_full(list(lines), list(range(len(lines))), False)
+    return lax.concatenate([lax.expand_dims(x, (0,)) for x in coordinates], 0)
 
 
 mgrid: Final[_MeshGrid] = _MeshGrid()
@@ -177,25 +174,26 @@ ogrid: Final[_OpenGrid] = _OpenGrid()
 
 
 class _Joining:
-    """Joins what it is indexed with: numbers, arrays, and slices as ranges.
+    """Join the parts of an index: numbers, arrays, and slices as ranges.
 
-    A text in front, ``"axis,ndim,place"``, says along which axis, to how many axes arrays are
-    raised first, and where the axes of raised arrays go; ``"r"`` makes one row, ``"c"`` a column.
+    A leading string ``"axis,ndim,start"`` is a directive: the axis to join along, the minimum rank
+    of the parts, and the position of the original axes in a part of raised rank. ``"r"`` makes one
+    row, ``"c"`` a column.
     """
 
     def __init__(self, axis: int, ndim: int, place: int):
-        self._given = (axis, ndim, place)
+        self._defaults = (axis, ndim, place)
 
     def __getitem__(self, key: Any) -> Array:
         parts = list(key) if isinstance(key, tuple) else [key]
-        axis, ndim, place = self._given
+        axis, ndim, place = self._defaults
         column = False
         if parts and isinstance(parts[0], str):
             word = parts.pop(0)
             if word in ("r", "c"):
                 axis, ndim, place, column = -1, 2, -1, word == "c"
             else:
-                axis, ndim, place = _directive(word, self._given)
+                axis, ndim, place = _directive(word, self._defaults)
         if any(isinstance(p, str) for p in parts):
             raise ValueError("string directive must be placed at the beginning")
         out = concatenate([_raised(p, ndim, place) for p in parts], axis)
@@ -217,7 +215,7 @@ def _directive(word: str, default: tuple[int, int, int]) -> tuple[int, int, int]
 
 
 def _raised(part: Any, ndim: int, place: int) -> Array:
-    """A part with new axes of size 1 around its own, which begin at ``place``."""
+    """A part with new axes of size 1 around its own, which start at ``place``."""
     x = _spaced(part) if isinstance(part, slice) else asarray(part)
     if not x.ndim:
         x = lax.expand_dims(x, (0,))

@@ -1,4 +1,4 @@
-"""How many elements fall in each of a row or a grid of bins."""
+"""Histograms: element counts in the bins of a row or a grid."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from primax_core.extend import Array, Tracer, dtypes, is_operand, typeof
 from ._checks import check_arrays
 from ._counting import counts_at
 from ._creation import asarray
-from ._functions import compiled, given
+from ._functions import compiled, trim_none
 from ._promotion import repeated
-from ._reducing import float_of, is_complex_dtype, wide_of
+from ._reduction_helpers import float_of, is_complex_dtype, wide_of
 from ._searching import before, bisected
 from ._selecting import check_known, take_rows
 from ._statistics import scalar
 
 
 def _edges(a: Any, low: Any, high: Any, bins: int) -> Any:
-    """Edges of equal bins from the least to the greatest element, or between given numbers."""
+    """Edges of equal bins from the minimum to the maximum, or between specified bounds."""
     dtype = typeof(a).dtype
     if low is None:
         if typeof(a).size:
@@ -46,33 +46,35 @@ def _edges(a: Any, low: Any, high: Any, bins: int) -> Any:
 
 
 def _bin_of(a: Any, edges: Any, equal: bool) -> Any:
-    """The number of each element's bin, or the number of bins if it falls in none."""
+    """The bin of each element, or the number of bins if it is in none."""
     n = typeof(edges).shape[0] - 1
     first, last = (lax.squeeze(lax.slice_in_dim(edges, i, i + 1), (0,)) for i in (0, n))
     shape = typeof(a).shape
     inside = lax.bitwise_and(
         before(repeated(first, shape), a, "right"), before(a, repeated(last, shape), "right")
     )
-    # NaN stands behind all edges, and is in no bin.
+    # NaN sorts after all edges, and is in no bin.
     inside = lax.bitwise_and(inside, lax.eq(a, a))
     if equal and not is_complex_dtype(typeof(a).dtype):
         width = lax.sub(last, first)
-        where = lax.div(lax.sub(a, repeated(first, shape)), repeated(width, shape))
-        where = lax.convert_element_type(lax.mul(where, lax.full_like(where, n)), np.int32)
-        top = lax.full_like(where, n - 1)
-        where = lax.clamp(lax.full_like(where, 0), where, top)
-        # Rounding may have put it one bin off.
-        one = lax.full_like(where, 1)
-        below = lax.lt(a, take_rows(edges, where))
-        above = lax.ge(a, take_rows(edges, lax.add(where, one)))
-        above = lax.bitwise_and(above, lax.lt(where, top))
-        where = lax.select(
-            below, lax.sub(where, one), lax.select(above, lax.add(where, one), where)
+        position = lax.div(lax.sub(a, repeated(first, shape)), repeated(width, shape))
+        position = lax.convert_element_type(lax.mul(position, lax.full_like(position, n)), np.int32)
+        top = lax.full_like(position, n - 1)
+        position = lax.clamp(lax.full_like(position, 0), position, top)
+        # Rounding may be off by one bin.
+        one = lax.full_like(position, 1)
+        below = lax.lt(a, take_rows(edges, position))
+        above = lax.ge(a, take_rows(edges, lax.add(position, one)))
+        above = lax.bitwise_and(above, lax.lt(position, top))
+        position = lax.select(
+            below, lax.sub(position, one), lax.select(above, lax.add(position, one), position)
         )
     else:
-        where = bisected(edges, a, "right")
-        where = lax.min(lax.sub(where, lax.full_like(where, 1)), lax.full_like(where, n - 1))
-    return lax.select(inside, where, lax.full_like(where, n))
+        position = bisected(edges, a, "right")
+        position = lax.min(
+            lax.sub(position, lax.full_like(position, 1)), lax.full_like(position, n - 1)
+        )
+    return lax.select(inside, position, lax.full_like(position, n))
 
 
 def _flat(x: Any, dtype: Any) -> Any:
@@ -80,7 +82,7 @@ def _flat(x: Any, dtype: Any) -> Any:
 
 
 def _per_width(counts: Any, edges: Sequence[Any]) -> Any:
-    """Counts divided by their sum and by the sizes of the bins."""
+    """Counts divided by their sum and by the widths of the bins."""
     shape = typeof(counts).shape
     total = lax.reduce_sum(counts, tuple(range(len(shape))))
     counts = lax.div(counts, repeated(total, shape))
@@ -150,16 +152,16 @@ def _check_edges(name: str, edges: Any) -> None:
 
 
 def _by_rule(name: str, a: Any, bins: str, range: Any, weights: Any) -> Any:
-    """Edges that NumPy chooses by a rule that it has a name for."""
+    """Edges that NumPy chooses by a named rule."""
     if weights is not None:
-        raise TypeError(f"{name}: bins={bins!r} does not go with weights; give a number of bins")
+        raise TypeError(f"{name}: bins={bins!r} does not support weights; pass a number of bins")
     check_known(f"{name}(bins={bins!r})", a)
     dtype = float_of(typeof(a).dtype)
     return asarray(np.histogram_bin_edges(np.asarray(a), bins, range).astype(dtype))
 
 
 def _bins_of(name: str, bins: Any) -> tuple[int, Any]:
-    """A number of bins, or edges."""
+    """A number of bins, and explicit edges or ``None``."""
     if is_operand(bins) and typeof(bins).ndim:
         _check_edges(name, bins)
         return 0, bins
@@ -180,7 +182,7 @@ def _dtype_for(*arrays: Any) -> Any:
 
 
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Array:
-    """The edges of the bins of :func:`histogram`, with its arguments.
+    """The bin edges of :func:`histogram`, with the same arguments.
 
     >>> histogram_bin_edges(np.array([1.0, 3.0]), bins=2).tolist()
     [1.0, 2.0, 3.0]
@@ -188,41 +190,40 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     name = "histogram_bin_edges"
     check_arrays(name, a)
     if isinstance(bins, str):
-        found: Array = _by_rule(name, a, bins, range, weights)
-        return found
+        computed: Array = _by_rule(name, a, bins, range, weights)
+        return computed
     n, edges = _bins_of(name, bins)
     dtype = _dtype_for(a)
     if edges is not None:
         return lax.convert_element_type(edges, dtype)
     low, high = _range_of(name, range)
-    found = _bin_edges(*given(a, low, high), bins=n, dtype=dtype)
-    return found
+    computed = _bin_edges(*trim_none(a, low, high), bins=n, dtype=dtype)
+    return computed
 
 
 def histogram(
     a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None,
     out_sharding: Any = None,
 ) -> tuple[Array, Array]:  # fmt: skip
-    """How many elements fall in each of a row of bins.
+    """Number of elements in each bin.
 
-    A bin holds its left edge, the last one both. What falls in none is left out. Complex
-    numbers are ordered by their real, then by their imaginary parts.
+    A bin includes its left edge, the last one both edges. Elements outside all bins are ignored.
+    Complex numbers are ordered lexicographically.
 
     Args:
-      a: an array, taken as a vector.
-      bins: a number of equal bins, or a vector of edges, or (where values are known) the name of a
-        rule that NumPy has for the number of bins, such as ``"auto"``.
-      range: the first and the last edge of equal bins; by default the least and the greatest
-        element.
-      weights: what each element adds, instead of 1; of the shape of ``a``.
-      density: divide by the sum of all and by the widths of the bins.
+      a: an array, which is flattened.
+      bins: a number of equal bins, a vector of edges, or (for concrete values) the name of a rule
+        of NumPy for the number of bins, such as ``"auto"``.
+      range: the first and the last edge of equal bins; by default the minimum and the maximum.
+      weights: the weight of each element, 1 by default; of the shape of ``a``.
+      density: normalize to a probability density.
       out_sharding: accepted for symmetry with creation functions; the result follows the operand.
 
     Returns:
-      Counts and edges, both floats. If ``a`` holds NaN and no range is given, the edges are NaN and
-      nothing is counted.
+      Counts and edges, both floats. If ``a`` contains NaN and ``range`` is ``None``, the edges are
+      NaN and the counts 0.
 
-    Counts have derivatives with respect to weights only.
+    Counts are differentiable with respect to weights only.
 
     >>> counts, edges = histogram(np.array([1.0, 2.0, 2.0, 5.0]), bins=2)
     >>> counts.tolist(), edges.tolist()
@@ -241,28 +242,28 @@ def histogram(
     n, edges = _bins_of("histogram", bins)
     dtype = _dtype_for(a, weights)
     low, high = (None, None) if edges is not None else _range_of("histogram", range)
-    counts, found = _histogram(
-        *given(a, weights, edges, low, high), bins=n, dtype=dtype, density=bool(density)
+    counts, used_edges = _histogram(
+        *trim_none(a, weights, edges, low, high), bins=n, dtype=dtype, density=bool(density)
     )
-    return counts, found
+    return counts, used_edges
 
 
 @compiled("bins", "dtype", "count_dtype", "density")
 def _histogramdd(sample, weights, edges, limits, *, bins, dtype, count_dtype, density):
     wide = wide_of(dtype)
     n = typeof(sample).shape[0]
-    places, found = None, []
+    places, all_edges = None, []
     inside = lax.full((n,), np.True_)
     for i, (number, known, (low, high)) in enumerate(zip(bins, edges, limits)):
         x = lax.slice_in_dim(sample, i, i + 1, axis=1)
         x = _flat(x, wide)
         e = _edges(x, low, high, number) if known is None else lax.convert_element_type(known, wide)
-        found.append(e)
+        all_edges.append(e)
         size = typeof(e).shape[0] - 1
         at = _bin_of(lax.stop_gradient(x), lax.stop_gradient(e), known is None)
         inside = lax.bitwise_and(inside, lax.lt(at, lax.full_like(at, size)))
         places = at if places is None else lax.add(lax.mul(places, lax.full_like(at, size)), at)
-    shape = tuple(typeof(e).shape[0] - 1 for e in found)
+    shape = tuple(typeof(e).shape[0] - 1 for e in all_edges)
     total = int(np.prod(shape))
     places = lax.select(inside, places, lax.full_like(places, total))
     summed = wide_of(count_dtype)
@@ -270,11 +271,11 @@ def _histogramdd(sample, weights, edges, limits, *, bins, dtype, count_dtype, de
         weights = lax.convert_element_type(weights, summed)
     counts = lax.reshape(counts_at(places, weights, total, summed), shape)
     if density:
-        counts = _per_width(lax.convert_element_type(counts, wide), found)
+        counts = _per_width(lax.convert_element_type(counts, wide), all_edges)
         count_dtype = dtype
     return (
         lax.convert_element_type(counts, count_dtype),
-        [lax.convert_element_type(e, dtype) for e in found],
+        [lax.convert_element_type(e, dtype) for e in all_edges],
     )
 
 
@@ -282,14 +283,14 @@ def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, weights: Any = None,
     density: bool | None = None,
 ) -> tuple[Array, list[Array]]:  # fmt: skip
-    """How many points fall in each bin of a grid.
+    """Number of points in each bin of a grid.
 
     Args:
       sample: ``[points, axes]``.
       bins: a number of equal bins for all axes, or for each axis a number or a vector of edges.
       range: for each axis ``None`` or the first and last edge of equal bins.
-      weights: what each point adds, instead of 1.
-      density: divide by the sum of all and by the sizes of the bins.
+      weights: the weight of each point, 1 by default.
+      density: normalize to a probability density.
 
     Returns:
       Counts, of integers without weights, and a list of the edges along each axis.
@@ -319,7 +320,7 @@ def _on_grid(
         raise ValueError(
             f"{name}: should be a range for each dimension, got {len(ranges)} for {rank}"
         )
-    found = [_bins_of(name, b) for b in each]
+    parsed = [_bins_of(name, b) for b in each]
     limits = [_range_of(name, r) for r in ranges]
     dtype = _dtype_for(sample)
     counted = dtypes.default_int()
@@ -331,8 +332,8 @@ def _on_grid(
                 f"{typeof(weights).shape}"
             )
         counted = dtype = _dtype_for(sample, weights)
-    edges = [e for _, e in found]
-    numbers = tuple([b for b, _ in found])
+    edges = [e for _, e in parsed]
+    numbers = tuple([b for b, _ in parsed])
     counts, edges = _histogramdd(
         sample, weights, edges, limits, bins=numbers, dtype=dtype, count_dtype=counted,
         density=bool(density),
@@ -352,12 +353,12 @@ def histogram2d(
     x: Any, y: Any, bins: Any = 10, range: Any = None, weights: Any = None,
     density: bool | None = None,
 ) -> tuple[Array, Array, Array]:  # fmt: skip
-    """How many points of a plane fall in each bin of a grid.
+    """Number of points of a plane in each bin of a grid.
 
     Args:
       x, y: vectors of coordinates.
       bins: a number of equal bins or a vector of edges for both axes, or a pair of these.
-      range: ``((xmin, xmax), (ymin, ymax))``; by default what the points cover.
+      range: ``((xmin, xmax), (ymin, ymax))``; by default the bounds of the points.
       weights, density: as in :func:`histogramdd`.
 
     Returns:

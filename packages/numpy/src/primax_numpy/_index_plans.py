@@ -1,13 +1,13 @@
-"""Index expressions, taken apart once into a static plan and the values it needs.
+"""Index expressions parsed into a static plan and its operands.
 
 A plan has an entry for each part of an index, in order:
 
-- ``("slice", start, stop, step)``: a slice of one axis with known bounds;
+- ``("slice", start, stop, step)``: a slice of one axis with static bounds;
 - ``("all",)``: a whole axis;
-- ``("new",)`` and ``("none",)``: a new axis, and that the one before it is empty;
-- ``("at", i)``: a known position as it was given, inside a trace;
-- ``("scalar", k)`` and ``("array", k)``: positions given by operand number ``k``;
-- ``("window", k, size)``: ``size`` elements from the position given by operand number ``k`` on.
+- ``("new",)`` and ``("none",)``: a new axis, and a marker that the preceding one is empty;
+- ``("at", i)``: a concrete position, possibly negative, inside a trace;
+- ``("scalar", k)`` and ``("array", k)``: positions stored in operand ``k``;
+- ``("window", k, size)``: ``size`` elements that start at the position in operand ``k``.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class Plan(NamedTuple):
 
 
 def plan_of(index: Any, shape: tuple[int, ...]) -> tuple[Plan, list[Any]]:
-    """The plan of an index into an array of a shape, and its operands.
+    """The plan of an index expression for an array of a shape, and its operands.
 
     Raises:
-      IndexError: for too many indices, wrong masks and bounds that are traced.
-      TypeError: for indices that are no integers, booleans, slices, ``...``, ``None`` or arrays.
-      OverflowError: for Python integers that no index can hold.
+      IndexError: for too many indices, masks of the wrong shape, and traced slice bounds.
+      TypeError: if an index is not an integer, a boolean, a slice, ``...``, ``None`` or an array.
+      OverflowError: if a Python integer does not fit the index dtype.
     """
     expanded = _entries_of(index)
     used = sum(1 for e in expanded if e is not None and e is not Ellipsis and not _is_flag(e))
@@ -56,7 +56,7 @@ def plan_of(index: Any, shape: tuple[int, ...]) -> tuple[Plan, list[Any]]:
         elif e is None:
             parts.append(("new",))
         elif _is_flag(e):
-            # A boolean scalar is a mask of no axes: an axis of size 1 or 0.
+            # A boolean scalar is a mask of rank 0: it adds an axis of size 1 or 0.
             parts.append(("new",))
             if not e:
                 parts.append(("none",))
@@ -67,7 +67,7 @@ def plan_of(index: Any, shape: tuple[int, ...]) -> tuple[Plan, list[Any]]:
 
 
 def _entries_of(index: Any) -> list[Any]:
-    """The parts of an index with masks taken apart, one of which is ``...``."""
+    """The entries of an index with masks expanded, exactly one of which is ``...``."""
     entries = index if type(index) is tuple else (index,)
     if isinstance(index, list):
         raise TypeError(
@@ -86,7 +86,7 @@ def _is_flag(e: Any) -> bool:
 
 
 def _without_masks(entries: tuple[Any, ...]) -> list[Any]:
-    found: list[Any] = []
+    expanded: list[Any] = []
     for i, e in enumerate(entries):
         is_array = isinstance(e, (Array, np.ndarray, list, tuple))
         if isinstance(e, (list, tuple)):
@@ -96,16 +96,16 @@ def _without_masks(entries: tuple[Any, ...]) -> list[Any]:
                 raise NonConcreteBooleanIndexError(e)
             mask = np.asarray(e)
             if not mask.ndim:
-                found.append(bool(mask))
+                expanded.append(bool(mask))
                 continue
-            found.extend(_Mask(part, mask.shape[k], i) for k, part in enumerate(mask.nonzero()))
+            expanded.extend(_Mask(part, mask.shape[k], i) for k, part in enumerate(mask.nonzero()))
         else:
-            found.append(e)
-    return found
+            expanded.append(e)
+    return expanded
 
 
 class _Mask(NamedTuple):
-    """Positions that a mask of known length selects along one axis."""
+    """Positions selected by a concrete mask along one axis."""
 
     where: np.ndarray
     length: int
@@ -157,10 +157,10 @@ def _part(e: Any, size: int, axis: int, position: int, operands: list[Any]) -> t
 def _known_position(i: int, size: int, axis: int, operands: list[Any]) -> tuple[Any, ...]:
     if not size:
         raise IndexError(f"index is out of bounds for axis {axis} with size 0")
-    i = min(max(i, -_FAR), _FAR - 1)  # as far out of bounds, in the type of an index
+    i = min(max(i, -_FAR), _FAR - 1)  # still out of bounds, and representable in the index dtype
     if state.trace is not None and type(size) is int and -size <= i < size:
         return ("at", i)
-    # One program serves all positions; one out of bounds is seen by those who check indices.
+    # One executable serves all positions. checkify detects those out of bounds.
     operands.append(position_array(i) if state.trace is None else np.int32(i))
     return ("scalar", len(operands) - 1)
 
@@ -170,15 +170,15 @@ _positions: dict[tuple[Any, int], Array] = bounded_cache()
 
 
 def position_array(i: int) -> Array:
-    """The array of a known position, remembered."""
+    """The cached array of a concrete position."""
     key = (state.key, i)
-    found = _positions.get(key)
-    if found is None:
+    array = _positions.get(key)
+    if array is None:
         if not -_FAR <= i < _FAR:
             raise OverflowError(f"Python int {i} too large to convert to int32")
-        found = device_put(np.int32(i))
-        _positions[key] = found
-    return found
+        array = device_put(np.int32(i))
+        _positions[key] = array
+    return array
 
 
 def _slice_part(e: slice, size: int, position: int) -> tuple[Any, ...]:
@@ -200,11 +200,11 @@ def _slice_part(e: slice, size: int, position: int) -> tuple[Any, ...]:
 
 
 def _window_part(e: Any, size: int, position: int, operands: list[Any]) -> tuple[Any, ...]:
-    """The part of a slice by start and size."""
+    """The part of a slice defined by start and size (``ds``)."""
     for what, value in (("size", e.size), ("stride", e.stride)):
         if isinstance(value, Tracer) or not hasattr(value, "__index__"):
             raise TypeError(
-                f"the {what} of a slice must be an integer known while tracing, since it gives a "
+                f"the {what} of a slice must be a concrete integer, because it determines a "
                 f"shape: got {e} at position {position}"
             )
     count, stride = index(e.size), index(e.stride)

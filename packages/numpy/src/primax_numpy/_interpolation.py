@@ -1,4 +1,4 @@
-"""Piecewise linear interpolation, and angles without jumps."""
+"""Piecewise linear interpolation, and phase unwrapping."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from primax_core.extend import Array, dtypes, inexact, typeof
 from ._checks import check_arrays, one_axis
 from ._creation import asarray
 from ._functions import compiled
-from ._promotion import is_complex, refuse_complex
+from ._promotion import check_not_complex, is_complex
 from ._searching import searchsorted
 
 
@@ -67,26 +67,26 @@ def _outside(
 def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
 ) -> Array:
-    """Values of the piecewise linear function through given points.
+    """Values of the piecewise linear function through data points.
 
-    Its derivative at a point is the slope to the right of it, and zero outside.
+    Its derivative at a data point is the right derivative, and zero outside the range of the data.
 
     Args:
-      x: where to evaluate it.
-      xp: ``float[n]``, abscissas of the points, increasing (in any order with ``period``).
-      fp: ``float[n]`` or ``complex[n]``, their ordinates.
-      left, right: values below ``xp[0]`` and above ``xp[-1]``, by default the ordinates there;
-        ``"extrapolate"`` continues the first or last piece.
-      period: repeat the points with this period.
+      x: the points of evaluation.
+      xp: ``float[n]``, x-coordinates of the data, increasing (in any order with ``period``).
+      fp: ``float[n]`` or ``complex[n]``, y-coordinates of the data.
+      left, right: values below ``xp[0]`` and above ``xp[-1]``, by default ``fp[0]`` and
+        ``fp[-1]``; ``"extrapolate"`` continues the first or last segment.
+      period: the period of the data.
 
     Raises:
-      ValueError: if ``xp`` and ``fp`` are not vectors of one size, or hold no points.
+      ValueError: if ``xp`` and ``fp`` are not vectors of one size, or are empty.
 
     >>> interp(0.5, np.array([0.0, 1.0]), np.array([10.0, 20.0])).item()
     15.0
     """
-    given = [v for v in (left, right, period) if v is not None and not isinstance(v, str)]
-    check_arrays("interp", x, xp, fp, *given)
+    operands = [v for v in (left, right, period) if v is not None and not isinstance(v, str)]
+    check_arrays("interp", x, xp, fp, *operands)
     for name, value in (("left", left), ("right", right)):
         if isinstance(value, str) and value != "extrapolate":
             raise ValueError(
@@ -99,7 +99,7 @@ def interp(
             f"{shapes[0]} and {shapes[1]}"
         )
     if not shapes[0][0]:
-        raise ValueError("interp: xp and fp hold no points")
+        raise ValueError("interp: xp and fp are empty")
     if period is not None and typeof(period).ndim:
         raise ValueError(f"period must be a scalar; got shape {typeof(period).shape}")
     if period is not None and isinstance(period, (int, float)) and period == 0:
@@ -141,20 +141,20 @@ def _unwrap(p, discont=None, *, axis, period):
 
 
 def unwrap(p: Any, discont: Any = None, axis: int = -1, period: float = 2 * math.pi) -> Array:
-    """Angles shifted by whole periods such that neighbours differ by half a period at most.
+    """Angles shifted by multiples of the period, so that adjacent ones differ by at most half of
+    it.
 
     Args:
-      p: the angles; integers stay integers if the period is one.
-      discont: only jumps at least as large are mended; half a period, which is the least, by
-        default.
-      axis: along which neighbours are compared.
+      p: the angles; integers stay integers if the period is an integer.
+      discont: the smallest jump that is corrected; by default (and at least) half a period.
+      axis: the axis.
       period: the period.
 
     >>> unwrap(np.array([0, 2, 5, 1]), period=6).tolist()
     [0, 2, 5, 7]
     """
     check_arrays("unwrap", p)
-    refuse_complex("unwrap", p)
+    check_not_complex("unwrap", p)
     value = asarray(p)
     if not value.ndim:
         raise ValueError("unwrap: p must have at least one axis, got a scalar")
@@ -165,5 +165,5 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: float = 2 * math
     value = asarray(value, value.dtype)
     if not value.shape[place]:
         return value
-    given = () if discont is None else (discont,)
-    return _unwrap(value, *given, axis=place, period=period)
+    options = () if discont is None else (discont,)
+    return _unwrap(value, *options, axis=place, period=period)

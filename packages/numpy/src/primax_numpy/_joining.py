@@ -1,4 +1,4 @@
-"""Arrays joined, repeated and laid side by side."""
+"""Concatenation, stacking and repetition of arrays."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from primax_core import lax
 from primax_core.errors import ConcretizationTypeError
 from primax_core.extend import Array, FastPath, Tracer, cast, dtypes, typeof
 
-from ._checks import check_arrays, check_out, one_axis, wanted_dtype
+from ._checks import check_arrays, check_out, dtype_argument, one_axis
 from ._creation import asarray, placed
 from ._functions import compiled
 from ._shapes import atleast_1d, atleast_2d, atleast_3d, ravel
@@ -20,7 +20,7 @@ from ._taking import rows_at
 
 
 def _alike(arrays: Sequence[Any], dtype: Any) -> list[Any]:
-    """Operands in one dtype: the one asked for, or the one that they promote to."""
+    """Operands converted to a dtype: the requested or the promoted one."""
     if dtype is not None:
         return [lax.convert_element_type(x, dtype) for x in arrays]
     avals = [typeof(x) for x in arrays]
@@ -35,11 +35,11 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
 
     Args:
       arrays: a sequence of arrays, or an array whose rows are joined.
-      dtype: of the result, by default the one that they promote to.
+      dtype: the dtype of the result, by default the promoted one.
 
     Raises:
-      ValueError: without arrays, or if an array has no such axis.
-      TypeError: if other sizes differ.
+      ValueError: if there are no arrays, or an array has no such axis.
+      TypeError: if the sizes of other axes differ.
     """
     if axis is None:
         return concatenate([ravel(a) for a in arrays], 0, dtype)
@@ -55,20 +55,20 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Ar
     """Arrays of one shape joined along a new axis.
 
     Raises:
-      ValueError: without arrays, or if their shapes differ.
+      ValueError: if there are no arrays, or their shapes differ.
     """
     check_out("stack", out)
     return _joined(_stacking, arrays, axis, dtype)
 
 
-def _joined(roads: FastPath, arrays: Any, axis: int, dtype: Any) -> Array:
+def _joined(path: FastPath, arrays: Any, axis: int, dtype: Any) -> Array:
     if type(arrays) in (list, tuple) and type(axis) is int and dtype is None:
-        found: Array | None = roads.lookup(axis, *arrays)
-        if found is not None:
-            return found
-    name = roads.function.__name__
+        out: Array | None = path.lookup(axis, *arrays)
+        if out is not None:
+            return out
+    name = path.function.__name__
     parts = _parts(name, arrays)
-    return roads.call(axis, parts, axis=axis, dtype=wanted_dtype(dtype, name))
+    return path.call(axis, parts, axis=axis, dtype=dtype_argument(dtype, name))
 
 
 def _parts(name: str, arrays: Any) -> tuple[Any, ...]:
@@ -123,7 +123,7 @@ def vstack(tup: Any, dtype: Any = None) -> Array:
 
 
 def dstack(tup: Any, dtype: Any = None) -> Array:
-    """Arrays joined along the third axis; vectors and matrices get the axes that they lack."""
+    """Arrays joined along the third axis; vectors and matrices are expanded to three axes first."""
     return _side_by_side("dstack", tup, dtype, atleast_3d, 2)
 
 
@@ -138,8 +138,8 @@ def _side_by_side(
     parts = _parts(name, tup)
     if not parts:
         raise ValueError(f"{name}: Need at least one array to concatenate.")
-    wanted = wanted_dtype(dtype, name)
-    return _stacked(*parts, raised=raised, axis=axis, dtype=wanted)
+    requested = dtype_argument(dtype, name)
+    return _stacked(*parts, raised=raised, axis=axis, dtype=requested)
 
 
 @compiled("raised", "axis", "dtype")
@@ -156,7 +156,7 @@ def _as_column(x):
 
 
 def append(arr: Any, values: Any, axis: int | None = None) -> Array:
-    """An array with values joined to its end along an axis (both flattened for ``None``)."""
+    """An array with values appended along an axis (both flattened for ``None``)."""
     check_arrays("append", arr, values)
     return concatenate([arr, values], axis) if axis is not None else _append(arr, values)
 
@@ -167,10 +167,10 @@ def _append(arr, values):
 
 
 def block(arrays: Any) -> Array:
-    """Arrays laid side by side as nested lists show them.
+    """Arrays assembled from nested lists of blocks.
 
-    The innermost lists are joined along the last axis, those around them along the one before it,
-    and so on; arrays of less axes get new ones in front.
+    The innermost lists are joined along the last axis, the enclosing lists along the second to
+    last, and so on. Leading axes are added to arrays of lower rank.
 
     Raises:
       ValueError: for empty lists, tuples, and lists nested unevenly.
@@ -220,21 +220,21 @@ def _laid(arrays, depth: int, rank: int, leaves):
 
 
 def tile(A: Any, reps: Any) -> Array:
-    """An array repeated side by side.
+    """An array repeated along its axes.
 
     Args:
-      reps: how often along each axis, of the last ones if there are less than axes; if there are
-        more, the array gets axes in front.
+      reps: the number of repetitions along each axis, aligned with the last axes. Leading axes are
+        added to the array if there are more.
     """
     check_arrays("tile", A)
     times = (reps,) if np.ndim(reps) == 0 else tuple(reps)
     try:
-        given = tuple([operator.index(r) for r in times])
+        counts = tuple([operator.index(r) for r in times])
     except TypeError:
-        raise TypeError(f"tile: reps must be integers known while tracing, got {reps!r}") from None
-    if min(given, default=0) < 0:
-        raise ValueError(f"tile: reps must not be negative, got {given}")
-    return _tile(A, reps=given)
+        raise TypeError(f"tile: reps must be concrete integers, got {reps!r}") from None
+    if min(counts, default=0) < 0:
+        raise ValueError(f"tile: reps must not be negative, got {counts}")
+    return _tile(A, reps=counts)
 
 
 @compiled("reps")
@@ -249,17 +249,17 @@ def repeat(
     a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None,
     out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """Each element, or row along an axis, several times in a row.
+    """Elements, or rows along an axis, repeated consecutively.
 
     Args:
-      repeats: how often; one number, or one for each element along the axis.
-      axis: the axis; the array is flattened for ``None``.
-      total_repeat_length: size of the result along the axis: more is cut off, and the last
-        element fills what is missing. Needed where ``repeats`` is traced.
-      out_sharding: where to put the result.
+      repeats: the number of repetitions, one for all elements or one for each.
+      axis: the axis; ``None`` flattens the array.
+      total_repeat_length: the size of the result along the axis: the result is truncated, or
+        padded with the last element. Required if ``repeats`` is traced.
+      out_sharding: placement of the result.
 
     Raises:
-      ConcretizationTypeError: if ``repeats`` is traced and ``total_repeat_length`` is not given.
+      ConcretizationTypeError: if ``repeats`` is traced and ``total_repeat_length`` is ``None``.
       ValueError: if ``repeats`` has another length, or is negative.
     """
     check_arrays("repeat", a, repeats)
@@ -274,7 +274,7 @@ def repeat(
     elif total_repeat_length is None:
         raise ConcretizationTypeError(
             repeats,
-            "repeat: the size of the result must be known while tracing. Pass "
+            "repeat: the size of the result must be static. Pass "
             "total_repeat_length= for the sum of repeats, or repeats that are not traced.",
         )
     else:
@@ -286,8 +286,8 @@ def repeat(
 def _check_length(shape: tuple[int, ...], n: int) -> None:
     if len(shape) > 1 or shape not in ((), (1,), (n,)):
         raise ValueError(
-            f"repeat: repeats of shape {shape} do not fit an axis of size {n}: give one number or "
-            f"{n} of them"
+            f"repeat: repeats of shape {shape} do not match an axis of size {n}: pass one number "
+            f"or {n} of them"
         )
 
 
@@ -311,8 +311,8 @@ def _repeated(x: Array, repeats: np.ndarray, axis: int, total: int | None) -> Ar
 def _repeat(x, *, times, axis):
     shape = typeof(x).shape
     spread = (*shape[: axis + 1], times, *shape[axis + 1 :])
-    kept = tuple([i for i in range(len(spread)) if i != axis + 1])
-    out = lax.broadcast_in_dim(x, spread, kept)
+    operand_axes = tuple([i for i in range(len(spread)) if i != axis + 1])
+    out = lax.broadcast_in_dim(x, spread, operand_axes)
     return lax.reshape(out, (*shape[:axis], shape[axis] * times, *shape[axis + 1 :]))
 
 
@@ -325,7 +325,7 @@ def _repeat_traced(x, repeats, *, axis, total):
     times = lax.broadcast_in_dim(
         lax.reshape(lax.convert_element_type(repeats, index), (typeof(repeats).size,)), (n,), (0,)
     )
-    # The row at a place is the number of rows that end at or before it.
+    # The source row of a position is the number of rows that end at or before it.
     ends = lax.slice_in_dim(lax.cumsum(times), 0, n - 1)
     starts = lax.full((total,), 0, index).at[ends].add(np.int32(1), indices_are_sorted=True)
     return rows_at(x, lax.cumsum(starts), axis=axis)

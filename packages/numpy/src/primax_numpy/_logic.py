@@ -1,4 +1,4 @@
-"""Comparisons, tests of elements, and equality of arrays."""
+"""Comparisons, predicates of elements, and equality of arrays."""
 
 from __future__ import annotations
 
@@ -16,49 +16,49 @@ from ._arithmetic import operate
 from ._checks import check_arrays, check_out
 from ._creation import asarray
 from ._functions import compiled, elementwise
-from ._promotion import broadcast_together, is_complex, pair, refuse_complex
+from ._promotion import broadcast_together, check_not_complex, is_complex, pair
 
 # Comparisons
 
 
 def equal(x: Any, y: Any, /) -> Array:
-    """``x == y`` of each two elements."""
+    """``x == y`` elementwise."""
     return operate("equal", operator.eq, x, y)
 
 
 def not_equal(x: Any, y: Any, /) -> Array:
-    """``x != y`` of each two elements."""
+    """``x != y`` elementwise."""
     return operate("not_equal", operator.ne, x, y)
 
 
 def less(x: Any, y: Any, /) -> Array:
-    """``x < y`` of each two elements; complex numbers by real part, then by imaginary part."""
+    """``x < y`` elementwise; complex numbers are ordered lexicographically."""
     return operate("less", operator.lt, x, y)
 
 
 def less_equal(x: Any, y: Any, /) -> Array:
-    """``x <= y`` of each two elements; complex numbers by real part, then by imaginary part."""
+    """``x <= y`` elementwise; complex numbers are ordered lexicographically."""
     return operate("less_equal", operator.le, x, y)
 
 
 def greater(x: Any, y: Any, /) -> Array:
-    """``x > y`` of each two elements; complex numbers by real part, then by imaginary part."""
+    """``x > y`` elementwise; complex numbers are ordered lexicographically."""
     return operate("greater", operator.gt, x, y)
 
 
 def greater_equal(x: Any, y: Any, /) -> Array:
-    """``x >= y`` of each two elements; complex numbers by real part, then by imaginary part."""
+    """``x >= y`` elementwise; complex numbers are ordered lexicographically."""
     return operate("greater_equal", operator.ge, x, y)
 
 
 def truth(x: Any) -> Any:
-    """Whether elements are not zero; booleans as they are."""
+    """True where elements are not zero; booleans unchanged."""
     return x if typeof(x).dtype == np.bool_ else x != 0
 
 
 @elementwise
 def logical_not(x: Any, /) -> Array:
-    """Whether each element is zero or ``False``."""
+    """True where an element is zero or ``False``."""
     return lax.bitwise_not(truth(x))
 
 
@@ -67,7 +67,7 @@ def logical_not(x: Any, /) -> Array:
 
 @elementwise
 def isnan(x: Any, /) -> Array:
-    """Whether each element, or a part of a complex one, is not a number."""
+    """True where an element, or a part of a complex one, is NaN."""
     return lax.ne(x, x)
 
 
@@ -79,7 +79,7 @@ def _finite(x: Any) -> Any:
 
 @elementwise
 def isfinite(x: Any, /) -> Array:
-    """Whether each element is neither infinite nor NaN."""
+    """True where an element is neither infinite nor NaN."""
     if not dtypes.issubdtype(typeof(x).dtype, np.inexact):
         return lax.full_like(x, True, np.dtype(np.bool_))
     return _finite(x)
@@ -91,14 +91,14 @@ def _is_infinite(x: Any) -> Any:
 
 @elementwise
 def isinf(x: Any, /) -> Array:
-    """Whether each element, or a part of a complex one, is infinite."""
+    """True where an element, or a part of a complex one, is infinite."""
     if is_complex(x):
-        found = lax.bitwise_or(_is_infinite(lax.real(x)), _is_infinite(lax.imag(x)))
+        infinite = lax.bitwise_or(_is_infinite(lax.real(x)), _is_infinite(lax.imag(x)))
     elif dtypes.issubdtype(typeof(x).dtype, np.floating):
-        found = _is_infinite(x)
+        infinite = _is_infinite(x)
     else:
         return lax.full_like(x, False, np.dtype(np.bool_))
-    return lax.convert_element_type(found, np.bool_)
+    return lax.convert_element_type(infinite, np.bool_)
 
 
 @compiled("infinity")
@@ -109,18 +109,18 @@ def _is_signed_infinity(x, *, infinity):
 
 
 def isposinf(x: Any, /, out: None = None) -> Array:
-    """Whether each element is positive infinity; complex numbers are refused."""
+    """True where an element is positive infinity. Complex numbers raise an error."""
     check_arrays("isposinf", x)
     check_out("isposinf", out)
-    refuse_complex("isposinf", x)
+    check_not_complex("isposinf", x)
     return _is_signed_infinity(x, infinity=np.inf)
 
 
 def isneginf(x: Any, /, out: None = None) -> Array:
-    """Whether each element is negative infinity; complex numbers are refused."""
+    """True where an element is negative infinity. Complex numbers raise an error."""
     check_arrays("isneginf", x)
     check_out("isneginf", out)
-    refuse_complex("isneginf", x)
+    check_not_complex("isneginf", x)
     return _is_signed_infinity(x, infinity=-np.inf)
 
 
@@ -129,20 +129,20 @@ def isneginf(x: Any, /, out: None = None) -> Array:
 
 @elementwise
 def iscomplex(x: Any) -> Array:
-    """Whether each element has an imaginary part other than zero."""
+    """True where the imaginary part of an element is not zero."""
     part = lax.imag(x) if is_complex(x) else lax.full_like(x, 0)
     return lax.ne(part, lax.full_like(part, 0))
 
 
 @elementwise
 def isreal(x: Any) -> Array:
-    """Whether each element has an imaginary part of zero."""
+    """True where the imaginary part of an element is zero."""
     part = lax.imag(x) if is_complex(x) else lax.full_like(x, 0)
     return lax.eq(part, lax.full_like(part, 0))
 
 
 def iscomplexobj(x: Any) -> bool:
-    """Whether a value or its dtype is complex, whatever its elements.
+    """True if a value has a complex dtype, regardless of its elements.
 
     >>> iscomplexobj(1.0), iscomplexobj([1.0, 2j])
     (False, True)
@@ -155,13 +155,13 @@ def iscomplexobj(x: Any) -> bool:
 
 
 def isrealobj(x: Any) -> bool:
-    """Whether neither a value nor its dtype is complex, whatever its elements."""
+    """True if a value does not have a complex dtype, regardless of its elements."""
     return not iscomplexobj(x)
 
 
 @elementwise
 def real(val: Any, /) -> Array:
-    """Real part of each element; real elements as they are."""
+    """Real part of each element; real elements unchanged."""
     return lax.real(val) if is_complex(val) else val
 
 
@@ -173,7 +173,7 @@ def imag(val: Any, /) -> Array:
 
 @elementwise
 def conj(x: Any, /) -> Array:
-    """Complex conjugate of each element; real elements as they are."""
+    """Complex conjugate of each element; real elements unchanged."""
     return lax.conj(x) if is_complex(x) else x
 
 
@@ -191,7 +191,7 @@ def _close(a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:
     rtol, atol = (lax.convert_element_type(v, real) for v in (rtol, atol))
     x, y, equal, rtol, atol = broadcast_together(x, y, equal, rtol, atol)
     distance: Any = lax.abs(x - y)
-    if whole:  # different integers may be one float
+    if whole:  # different integers may round to the same float
         distance = lax.max(distance, lax.convert_element_type(lax.bitwise_not(equal), real))
     near = lax.bitwise_and(distance <= atol + rtol * lax.abs(y), _finite(y))
     near = lax.bitwise_or(equal, lax.bitwise_and(near, _finite(x)))
@@ -210,8 +210,8 @@ def _isclose(a, b, rtol=_RTOL, atol=_ATOL, *, equal_nan):
 
 @compiled("equal_nan")
 def _allclose(a, b, rtol=_RTOL, atol=_ATOL, *, equal_nan):
-    found = _close(a, b, rtol, atol, equal_nan)
-    return lax.reduce_and(found, tuple(range(typeof(found).ndim)))
+    near = _close(a, b, rtol, atol, equal_nan)
+    return lax.reduce_and(near, tuple(range(typeof(near).ndim)))
 
 
 def _compare(
@@ -225,11 +225,11 @@ def _compare(
 
 
 def isclose(a: Any, b: Any, rtol: Any = _RTOL, atol: Any = _ATOL, equal_nan: bool = False) -> Array:
-    """Whether ``abs(a - b) <= atol + rtol * abs(b)``, of each two elements.
+    """True where ``abs(a - b) <= atol + rtol * abs(b)``.
 
     Args:
       rtol, atol: relative and absolute tolerance: numbers, or arrays that broadcast.
-      equal_nan: whether NaN is close to NaN. Infinities are close to themselves alone.
+      equal_nan: treat NaN as close to NaN. An infinity is close only to itself.
     """
     return _compare("isclose", _isclose, a, b, rtol, atol, equal_nan)
 
@@ -237,7 +237,7 @@ def isclose(a: Any, b: Any, rtol: Any = _RTOL, atol: Any = _ATOL, equal_nan: boo
 def allclose(
     a: Any, b: Any, rtol: Any = _RTOL, atol: Any = _ATOL, equal_nan: bool = False
 ) -> Array:
-    """Whether all elements are close; arguments as for :func:`isclose`."""
+    """True if all elements are close; arguments as for :func:`isclose`."""
     return _compare("allclose", _allclose, a, b, rtol, atol, equal_nan)
 
 
@@ -247,15 +247,15 @@ def _all_equal(a, b, *, equal_nan):
     same: Any = x == y
     if equal_nan:
         same = lax.bitwise_or(same, lax.bitwise_and(x != x, y != y))
-    found = lax.reduce_and(same, tuple(range(typeof(same).ndim)))
-    return lax.convert_element_type(found, np.bool_)
+    all_same = lax.reduce_and(same, tuple(range(typeof(same).ndim)))
+    return lax.convert_element_type(all_same, np.bool_)
 
 
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
-    """Whether two arrays, or nested sequences, have one shape and equal elements.
+    """True if two arrays, or nested sequences, have the same shape and equal elements.
 
     Args:
-      equal_nan: whether NaN equals NaN.
+      equal_nan: treat NaN as equal to NaN.
     """
     a1, a2 = asarray(a1), asarray(a2)
     if typeof(a1).shape != typeof(a2).shape:
@@ -264,7 +264,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
 
 
 def array_equiv(a1: Any, a2: Any) -> Array:
-    """Whether two arrays, or nested sequences, have equal elements after broadcasting."""
+    """True if two arrays, or nested sequences, are equal after broadcasting."""
     a1, a2 = asarray(a1), asarray(a2)
     try:
         broadcast_shapes(typeof(a1).shape, typeof(a2).shape)
@@ -273,11 +273,11 @@ def array_equiv(a1: Any, a2: Any) -> Array:
     return _all_equal(a1, a2, equal_nan=False)
 
 
-# Kinds of values
+# Predicates of Python values
 
 
 def isscalar(element: Any) -> bool:
-    """Whether a value is a number, a string, or an array without axes.
+    """True if a value is a number, a string, or an array of rank 0.
 
     >>> isscalar(3), isscalar(np.zeros(())), isscalar([3])
     (True, True, False)
@@ -288,7 +288,7 @@ def isscalar(element: Any) -> bool:
 
 
 def iterable(y: Any) -> bool:
-    """Whether a value can be iterated over; arrays without axes cannot."""
+    """True if a value can be iterated over; arrays of rank 0 cannot."""
     try:
         iter(y)
     except TypeError:

@@ -1,4 +1,4 @@
-"""Methods, indexing and the matrix product of arrays, registered with the core."""
+"""Methods, indexing and matrix multiplication of arrays, registered with the core."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ from ._updating import at
 
 
 def _astype(self: Array, dtype: Any, copy: bool = False, device: Any = None) -> Array:
-    """The elements converted to another dtype; the array itself if it has it already."""
+    """The elements converted to another dtype; the array itself if it already has the dtype."""
     return _creation.astype(self, dtype, copy=copy, device=device)
 
 
 def _reshape(
     self: Array, *args: Any, order: str = "C", copy: bool | None = None, out_sharding: Any = None
 ) -> Array:
-    """The same elements in another shape, given as a tuple or as separate sizes."""
+    """The same elements in another shape, specified as a tuple or as separate sizes."""
     simple = len(args) == 1 and (type(args[0]) is tuple or not hasattr(args[0], "__index__"))
     shape = args[0] if simple else args
     return _shapes.reshape(self, shape, order, copy=copy, out_sharding=out_sharding)
 
 
 def _transpose(self: Array, *args: Any) -> Array:
-    """Axes in another order, given as a tuple or separately; reversed by default."""
+    """The array with permuted axes, specified as a tuple or separately; reversed by default."""
     if not args or args == (None,):
         return _shapes.transpose(self)
     axes = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
@@ -54,7 +54,7 @@ def _transpose(self: Array, *args: Any) -> Array:
 
 
 def _flatten(self: Array, order: str = "C", *, out_sharding: Any = None) -> Array:
-    """All elements along one axis."""
+    """The elements as a vector."""
     return _shapes.ravel(self, order, out_sharding=out_sharding)
 
 
@@ -62,7 +62,7 @@ def _compress(
     self: Array, condition: Any, axis: int | None = None, *, out: None = None,
     size: int | None = None, fill_value: Any = 0,
 ) -> Array:  # fmt: skip
-    """The rows along an axis where a condition holds."""
+    """The rows along an axis where the condition is true."""
     return _positions.compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
 
 
@@ -80,8 +80,8 @@ def _rmatmul(self: Array, other: Any) -> Any:
 
 
 def _contains(self: Array, item: Any) -> bool:
-    found = self == item
-    return found if isinstance(found, bool) else bool(_reductions.any(found))
+    matches = self == item
+    return matches if isinstance(matches, bool) else bool(_reductions.any(matches))
 
 
 def _rows(self: Array) -> Iterator[Array]:
@@ -95,7 +95,7 @@ def _flat(self: Array) -> Any:
 
 
 def _namespace(self: Array, *, api_version: str | None = None) -> Any:
-    """The module of the Python array API standard that arrays belong to."""
+    """The array API namespace of the array."""
     if api_version not in (None, *_STANDARDS):
         raise ValueError(
             f"the array API standard of {api_version!r} is not supported: use one of {_STANDARDS}"
@@ -113,9 +113,9 @@ _METHODS: Final[dict[str, Any]] = {
     "__iter__": _rows,
     "__array_namespace__": _namespace,
     "at": at,
-    "flat": property(_flat, doc="Not supported; raises an error that says what to use."),
-    "T": property(_shapes.transpose, doc="The axes reversed."),
-    "mT": property(_shapes.matrix_transpose, doc="The last two axes exchanged."),
+    "flat": property(_flat, doc="Unsupported; the error names the alternatives."),
+    "T": property(_shapes.transpose, doc="The array with reversed axes."),
+    "mT": property(_shapes.matrix_transpose, doc="The array with the last two axes swapped."),
     "real": property(_logic.real, doc="Real part."),
     "imag": property(_logic.imag, doc="Imaginary part."),
     "astype": _astype,
@@ -145,7 +145,7 @@ _FUNCTIONS: Final = {
     _sorting: "sort argsort argpartition",
 }
 _METHODS.update(
-    {name: getattr(page, name) for page, names in _FUNCTIONS.items() for name in names.split()}
+    {name: getattr(module, name) for module, names in _FUNCTIONS.items() for name in names.split()}
 )
 
 for _name, _value in _METHODS.items():

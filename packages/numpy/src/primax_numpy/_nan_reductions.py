@@ -1,4 +1,4 @@
-"""Reductions that leave out NaN."""
+"""Reductions that ignore NaN."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
 
 from . import _reductions as plain
-from ._checks import axes_of, check_arrays, check_out, wanted_dtype
-from ._functions import compiled, given
+from ._checks import axes_of, check_arrays, check_out, dtype_argument
+from ._functions import compiled, trim_none
 from ._promotion import repeated
-from ._reducing import (
+from ._reduction_helpers import (
     check_initial,
     check_where,
     float_of,
     int_sum_dtype,
     is_complex_dtype,
     is_inexact,
-    kept,
     masked,
+    restore_axes,
     strong,
     wide_of,
 )
@@ -37,14 +37,14 @@ from ._statistics import (
 
 
 def not_nan(x: Any) -> Array:
-    """Where elements are numbers."""
+    """True where elements are not NaN."""
     return lax.eq(x, x)
 
 
 def _counting(x: Any, where: Any) -> Any:
-    """The mask of elements that count: numbers, where the given mask holds."""
-    found = not_nan(x)
-    return found if where is None else lax.bitwise_and(found, repeated(where, typeof(x).shape))
+    """The mask of elements to reduce: those that are not NaN, and where ``where`` is true."""
+    valid = not_nan(x)
+    return valid if where is None else lax.bitwise_and(valid, repeated(where, typeof(x).shape))
 
 
 def without_nan(x: Any, value: Any) -> Array:
@@ -53,7 +53,7 @@ def without_nan(x: Any, value: Any) -> Array:
 
 
 def _lowest(dtype: Any, sign: int) -> Any:
-    """The neutral element of maxima (``sign`` -1) or minima (1) of floats or complex numbers."""
+    """The identity of max (``sign`` -1) or min (1) for floats or complex numbers."""
     return complex(sign * np.inf, sign * np.inf) if is_complex_dtype(dtype) else sign * np.inf
 
 
@@ -62,14 +62,14 @@ def _extreme(reduce, combine, sign, a, initial, where, axes, keepdims):
     dtype = typeof(x).dtype
     mask = _counting(x, where)
     neutral = np.asarray(_lowest(dtype, sign)).astype(dtype)[()]
-    if np.isnan(neutral):  # formats without infinity
+    if np.isnan(neutral):  # dtypes without infinity
         neutral = np.asarray(sign * float(dtypes.finfo(dtype).max)).astype(dtype)[()]
     out = reduce(masked(x, mask, neutral), axes)
     if initial is None:
         out = masked(out, lax.reduce_or(mask, axes), np.nan)
     else:
         out = combine(out, lax.convert_element_type(initial, dtype))
-    return kept(out, axes, keepdims)
+    return restore_axes(out, axes, keepdims)
 
 
 @compiled("axes", "keepdims")
@@ -87,8 +87,8 @@ def _nan_extreme(fun, otherwise, a, axis, out, keepdims, initial, where) -> Arra
     check_arrays(name, a)
     aval = typeof(a)
     if not is_inexact(aval.dtype):
-        found: Array = otherwise(a, axis, out, keepdims, initial, where)
-        return found
+        without_nan_: Array = otherwise(a, axis, out, keepdims, initial, where)
+        return without_nan_
     check_out(name, out)
     axes = axes_of(axis, aval.ndim)
     if initial is None and where is not None:
@@ -100,7 +100,7 @@ def _nan_extreme(fun, otherwise, a, axis, out, keepdims, initial, where) -> Arra
         raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
     check_initial(name, initial)
     check_where(name, where, aval.shape)
-    extreme: Array = fun(*given(a, initial, where), axes=axes, keepdims=bool(keepdims))
+    extreme: Array = fun(*trim_none(a, initial, where), axes=axes, keepdims=bool(keepdims))
     return extreme
 
 
@@ -108,7 +108,7 @@ def nanmax(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
     where: Any = None,
 ) -> Array:  # fmt: skip
-    """Largest element over axes that is not NaN; NaN where all are. Arguments as :func:`max`.
+    """Maximum over axes that ignores NaN; NaN if all elements are. Arguments as for :func:`max`.
 
     >>> float(nanmax(np.array([1.0, np.nan])))
     1.0
@@ -120,7 +120,7 @@ def nanmin(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
     where: Any = None,
 ) -> Array:  # fmt: skip
-    """Smallest element over axes that is not NaN; NaN where all are. Arguments as :func:`max`."""
+    """Minimum over axes that ignores NaN; NaN if all elements are. Arguments as for :func:`max`."""
     return _nan_extreme(_nanmin, plain.min, a, axis, out, keepdims, initial, where)
 
 
@@ -130,7 +130,7 @@ def _total(reduce, combine, neutral, a, initial, where, axes, dtype, keepdims):
     out = reduce(lax.convert_element_type(x, wide), axes)
     if initial is not None:
         out = combine(out, lax.convert_element_type(initial, wide))
-    return kept(lax.convert_element_type(out, dtype), axes, keepdims)
+    return restore_axes(lax.convert_element_type(out, dtype), axes, keepdims)
 
 
 @compiled("axes", "dtype", "keepdims")
@@ -148,16 +148,18 @@ def _nan_total(fun, otherwise, a, axis, dtype, out, keepdims, initial, where) ->
     check_arrays(name, a)
     aval = typeof(a)
     if not is_inexact(aval.dtype):
-        found: Array = otherwise(a, axis, dtype, out, keepdims, initial, where)
-        return found
+        without_nan_: Array = otherwise(a, axis, dtype, out, keepdims, initial, where)
+        return without_nan_
     check_out(name, out)
-    wanted = wanted_dtype(dtype, name) or int_sum_dtype(aval.dtype)
-    if wanted == np.bool_:
+    result_dtype = dtype_argument(dtype, name) or int_sum_dtype(aval.dtype)
+    if result_dtype == np.bool_:
         raise TypeError(f"{name} does not accept dtype bool: use any or all")
     check_initial(name, initial)
     check_where(name, where, aval.shape)
     axes = axes_of(axis, aval.ndim)
-    total: Array = fun(*given(a, initial, where), axes=axes, dtype=wanted, keepdims=bool(keepdims))
+    total: Array = fun(
+        *trim_none(a, initial, where), axes=axes, dtype=result_dtype, keepdims=bool(keepdims)
+    )
     return total
 
 
@@ -165,7 +167,7 @@ def nansum(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
     initial: Any = None, where: Any = None,
 ) -> Array:  # fmt: skip
-    """Sum over axes of what is not NaN. Arguments as :func:`sum`.
+    """Sum over axes that ignores NaN. Arguments as for :func:`sum`.
 
     The derivative with respect to an element that is NaN is zero.
 
@@ -179,7 +181,7 @@ def nanprod(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
     initial: Any = None, where: Any = None,
 ) -> Array:  # fmt: skip
-    """Product over axes of what is not NaN. Arguments as :func:`sum`."""
+    """Product over axes that ignores NaN. Arguments as for :func:`sum`."""
     return _nan_total(_nanprod, plain.prod, a, axis, dtype, out, keepdims, initial, where)
 
 
@@ -190,14 +192,14 @@ def _nanmean(a, where=None, *, axes, dtype, keepdims):
     x = lax.convert_element_type(masked(a, mask, 0), wide)
     n = counted(mask, typeof(a).shape, axes, dtypes.f32 if wide == dtypes.f32 else float_of(wide))
     out = quotient(lax.reduce_sum(x, axes), n)
-    return kept(lax.convert_element_type(out, dtype), axes, keepdims)
+    return restore_axes(lax.convert_element_type(out, dtype), axes, keepdims)
 
 
 def nanmean(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
     where: Any = None,
 ) -> Array:  # fmt: skip
-    """Mean over axes of what is not NaN; NaN where all are. Arguments as :func:`mean`.
+    """Mean over axes that ignores NaN; NaN if all elements are. Arguments as for :func:`mean`.
 
     >>> float(nanmean(np.array([1.0, np.nan, 3.0])))
     2.0
@@ -207,12 +209,14 @@ def nanmean(
     if not is_inexact(aval.dtype):
         return mean(a, axis, dtype, out, keepdims, where=where)
     check_out("nanmean", out)
-    wanted = wanted_dtype(dtype, "nanmean") or aval.dtype
-    if not is_inexact(wanted):
-        raise ValueError(f"dtype argument to nanmean must be inexact; got {wanted.name}")
+    result_dtype = dtype_argument(dtype, "nanmean") or aval.dtype
+    if not is_inexact(result_dtype):
+        raise ValueError(f"dtype argument to nanmean must be inexact; got {result_dtype.name}")
     check_where("nanmean", where, aval.shape)
     axes = axes_of(axis, aval.ndim)
-    average: Array = _nanmean(*given(a, where), axes=axes, dtype=wanted, keepdims=bool(keepdims))
+    average: Array = _nanmean(
+        *trim_none(a, where), axes=axes, dtype=result_dtype, keepdims=bool(keepdims)
+    )
     return average
 
 
@@ -230,7 +234,7 @@ def nanvar(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0,
     keepdims: bool = False, where: Any = None, mean: Any = None,
 ) -> Array:  # fmt: skip
-    """Variance over axes of what is not NaN. Arguments as :func:`var`.
+    """Variance over axes that ignores NaN. Arguments as for :func:`var`.
 
     >>> float(nanvar(np.array([1.0, np.nan, 3.0])))
     1.0
@@ -238,7 +242,7 @@ def nanvar(
     static = check_variance("nanvar", a, axis, dtype, out, ddof, where, mean)
     if not is_inexact(typeof(a).dtype):
         return var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
-    variance: Array = _nanvar(*given(a, ddof, where, mean), keepdims=bool(keepdims), **static)
+    variance: Array = _nanvar(*trim_none(a, ddof, where, mean), keepdims=bool(keepdims), **static)
     return variance
 
 
@@ -246,11 +250,11 @@ def nanstd(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0,
     keepdims: bool = False, where: Any = None, mean: Any = None,
 ) -> Array:  # fmt: skip
-    """Standard deviation over axes of what is not NaN. Arguments as :func:`var`."""
+    """Standard deviation over axes that ignores NaN. Arguments as for :func:`var`."""
     static = check_variance("nanstd", a, axis, dtype, out, ddof, where, mean)
     if not is_inexact(typeof(a).dtype):
         return std(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
-    deviation: Array = _nanstd(*given(a, ddof, where, mean), keepdims=bool(keepdims), **static)
+    deviation: Array = _nanstd(*trim_none(a, ddof, where, mean), keepdims=bool(keepdims), **static)
     return deviation
 
 
@@ -258,7 +262,7 @@ def _nan_place(op, sign, a, axis, keepdims):
     x = without_nan(a, sign * np.inf)
     place = plain.place_of(op, x, axis, keepdims)
     axes = tuple(range(typeof(a).ndim)) if axis is None else (axis,)
-    some = kept(lax.reduce_or(not_nan(a), axes), axes, keepdims)
+    some = restore_axes(lax.reduce_or(not_nan(a), axes), axes, keepdims)
     return lax.select(some, place, lax.full_like(place, -1))
 
 
@@ -275,7 +279,7 @@ def _nanargmin(a, *, axis, keepdims):
 def nanargmax(
     a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
-    """Index of the largest element that is not NaN, or -1 where all are. See :func:`argmax`.
+    """Index of the maximum that ignores NaN; -1 if all elements are. See :func:`argmax`.
 
     >>> int(nanargmax(np.array([1.0, np.nan, 3.0])))
     2
@@ -289,7 +293,7 @@ def nanargmax(
 def nanargmin(
     a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
-    """Index of the smallest element that is not NaN, or -1 where all are. See :func:`argmax`."""
+    """Index of the minimum that ignores NaN; -1 if all elements are. See :func:`argmax`."""
     check_arrays("nanargmin", a)
     if not is_inexact(typeof(a).dtype):
         return plain.argmin(a, axis, out, keepdims)

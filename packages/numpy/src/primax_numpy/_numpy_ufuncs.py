@@ -1,4 +1,4 @@
-"""The ``ufunc`` objects: arithmetic, extrema, logic, sums of exponentials."""
+"""The ``ufunc`` objects: arithmetic, extrema, bitwise and logical operations, log-sum-exp."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from primax_core.extend import Array, dtypes, typeof
 
 from . import _reductions
 from ._arithmetic import operate
-from ._checks import axes_of, wanted_dtype
+from ._checks import axes_of, dtype_argument
 from ._functions import compiled, elementwise
 from ._logic import truth
 from ._promotion import as_inexact, broadcast_together, inexact_pair, is_complex, pair, repeated
@@ -24,11 +24,11 @@ _Method = Callable[..., Any]
 
 
 def _ufunc(nin: int, identity: Any = None, **methods: Any) -> Callable[[_Method], ufunc]:
-    """Make a function of arrays a ufunc."""
+    """Decorator that turns a function of arrays into a ufunc."""
     return lambda fun: ufunc(fun, nin, 1, identity=identity, call=fun, **methods)
 
 
-# Methods that many have in common
+# Shared ufunc methods
 
 
 def _updating(name: str) -> _Method:
@@ -47,10 +47,10 @@ def _updated(x, indices, b, *, name):
 
 @compiled("op", "axis", "dtype")
 def _running(x, *, op, axis, dtype):
-    wanted = dtype or typeof(x).dtype
-    if wanted == np.bool_ and op in (lax.cumsum, lax.cumprod):
-        wanted = dtypes.default_int()
-    return op(lax.convert_element_type(x, wanted), axis)
+    computed = dtype or typeof(x).dtype
+    if computed == np.bool_ and op in (lax.cumsum, lax.cumprod):
+        computed = dtypes.default_int()
+    return op(lax.convert_element_type(x, computed), axis)
 
 
 def _accumulating(op: _Method) -> _Method:
@@ -102,7 +102,7 @@ def _reducing_bits(name: str) -> _Method:
     def reduce(a, axis, dtype, out, keepdims, initial, where):
         return _of_bits(
             a, initial, where, name=name, axes=axes_of(axis, typeof(a).ndim),
-            dtype=wanted_dtype(dtype, f"{name}.reduce"), keepdims=bool(keepdims),
+            dtype=dtype_argument(dtype, f"{name}.reduce"), keepdims=bool(keepdims),
         )  # fmt: skip
 
     return reduce
@@ -111,8 +111,8 @@ def _reducing_bits(name: str) -> _Method:
 def _reducing_extrema(reduction: _Method) -> _Method:
     def reduce(a, axis, dtype, out, keepdims, initial, where):
         if dtype is not None:
-            wanted = wanted_dtype(dtype, f"{reduction.__name__}.reduce")
-            a = lax.convert_element_type(a, wanted)
+            requested = dtype_argument(dtype, f"{reduction.__name__}.reduce")
+            a = lax.convert_element_type(a, requested)
         return reduction(a, axis, out, keepdims, initial, where)
 
     return reduce
@@ -123,13 +123,13 @@ def _reducing_extrema(reduction: _Method) -> _Method:
 
 @_ufunc(2, 0, reduce=_reductions.sum, accumulate=_accumulating(lax.cumsum), at=_updating("add"))
 def add(x: Any, y: Any, /) -> Any:
-    """``x + y``; of booleans whether either holds."""
+    """``x + y``; logical or for booleans."""
     return operate("add", operator.add, x, y)
 
 
 @_ufunc(2, at=_updating("subtract"))
 def subtract(x: Any, y: Any, /) -> Any:
-    """``x - y``; booleans are refused."""
+    """``x - y``; booleans raise an error."""
     return operate("subtract", operator.sub, x, y)
 
 
@@ -137,14 +137,14 @@ def subtract(x: Any, y: Any, /) -> Any:
     2, 1, reduce=_reductions.prod, accumulate=_accumulating(lax.cumprod), at=_updating("multiply")
 )
 def multiply(x: Any, y: Any, /) -> Any:
-    """``x * y``; of booleans whether both hold."""
+    """``x * y``; logical and for booleans."""
     return operate("multiply", operator.mul, x, y)
 
 
 @_ufunc(1)
 @elementwise
 def negative(x: Any, /) -> Any:
-    """``-x``; unsigned integers wrap, booleans are refused."""
+    """``-x``; unsigned integers wrap, booleans raise an error."""
     return lax.neg(x)
 
 
@@ -154,7 +154,7 @@ def negative(x: Any, /) -> Any:
 )  # fmt: skip
 @elementwise
 def maximum(x: Any, y: Any, /) -> Any:
-    """The larger of two elements; NaN if either is."""
+    """Elementwise maximum; NaN if either element is."""
     return lax.max(*pair("maximum", x, y))
 
 
@@ -164,28 +164,28 @@ def maximum(x: Any, y: Any, /) -> Any:
 )  # fmt: skip
 @elementwise
 def minimum(x: Any, y: Any, /) -> Any:
-    """The smaller of two elements; NaN if either is."""
+    """Elementwise minimum; NaN if either element is."""
     return lax.min(*pair("minimum", x, y))
 
 
-# Bits and truths
+# Bitwise and logical operations
 
 
 @_ufunc(2, -1, reduce=_reducing_bits("bitwise_and"), accumulate=_scanning(lax.bitwise_and))
 def bitwise_and(x: Any, y: Any, /) -> Any:
-    """``x & y``: the bits that are set in both, of integers or booleans."""
+    """``x & y``: bitwise and of integers or booleans."""
     return operate("bitwise_and", operator.and_, x, y)
 
 
 @_ufunc(2, 0, reduce=_reducing_bits("bitwise_or"), accumulate=_scanning(lax.bitwise_or))
 def bitwise_or(x: Any, y: Any, /) -> Any:
-    """``x | y``: the bits that are set in either, of integers or booleans."""
+    """``x | y``: bitwise or of integers or booleans."""
     return operate("bitwise_or", operator.or_, x, y)
 
 
 @_ufunc(2, 0, reduce=_reducing_bits("bitwise_xor"), accumulate=_scanning(lax.bitwise_xor))
 def bitwise_xor(x: Any, y: Any, /) -> Any:
-    """``x ^ y``: the bits that are set in one but not both, of integers or booleans."""
+    """``x ^ y``: bitwise exclusive or of integers or booleans."""
     return operate("bitwise_xor", operator.xor, x, y)
 
 
@@ -196,29 +196,29 @@ def _truths(x: Any, y: Any) -> tuple[Any, Any]:
 @_ufunc(2, True, reduce=_reducing_bits("logical_and"), accumulate=_scanning(lax.bitwise_and, True))
 @elementwise
 def logical_and(x: Any, y: Any, /) -> Any:
-    """Whether neither of two elements is zero or ``False``."""
+    """True where both elements are nonzero (true)."""
     return lax.bitwise_and(*_truths(x, y))
 
 
 @_ufunc(2, False, reduce=_reducing_bits("logical_or"), accumulate=_scanning(lax.bitwise_or, True))
 @elementwise
 def logical_or(x: Any, y: Any, /) -> Any:
-    """Whether one of two elements is neither zero nor ``False``."""
+    """True where at least one element is nonzero (true)."""
     return lax.bitwise_or(*_truths(x, y))
 
 
 @_ufunc(2, False, reduce=_reducing_bits("logical_xor"), accumulate=_scanning(lax.bitwise_xor, True))
 @elementwise
 def logical_xor(x: Any, y: Any, /) -> Any:
-    """Whether just one of two elements is zero or ``False``."""
+    """True where exactly one element is nonzero (true)."""
     return lax.bitwise_xor(*_truths(x, y))
 
 
-# Sums of exponentials
+# Log-sum-exp
 
 
 def _log_sum(x: Any, y: Any, exp: _Method, scale: float) -> Any:
-    """``log(exp(x) + exp(y))``: the larger plus what the smaller adds to it."""
+    """``log(exp(x) + exp(y))``: the larger plus a correction for the smaller."""
     if is_complex(x):
         x_first: Any = lax.real(x) >= lax.real(y)
     else:
@@ -257,7 +257,7 @@ def _log_total(a, initial, where, *, base, axes, keepdims):
 def _reducing_logs(base: float) -> _Method:
     def reduce(a, axis, dtype, out, keepdims, initial, where):
         if dtype is not None:
-            a = lax.convert_element_type(a, wanted_dtype(dtype, "logaddexp.reduce"))
+            a = lax.convert_element_type(a, dtype_argument(dtype, "logaddexp.reduce"))
         axes = axes_of(axis, typeof(a).ndim)
         return _log_total(a, initial, where, base=base, axes=axes, keepdims=bool(keepdims))
 
@@ -288,7 +288,7 @@ _BASES: dict[float, tuple[_Method, float]] = {
 @_ufunc(2, -math.inf, reduce=_reducing_logs(math.e), accumulate=_accumulating_logs(math.e))
 @elementwise
 def logaddexp(x: Any, y: Any, /) -> Any:
-    """``log(exp(x) + exp(y))``, without overflow on the way; integers become floats."""
+    """``log(exp(x) + exp(y))``, without intermediate overflow; integers become floats."""
     x, y = broadcast_together(*inexact_pair("logaddexp", x, y))
     out: Any = _log_sum(x, y, *_BASES[math.e])
     if not is_complex(out):
@@ -301,6 +301,6 @@ def logaddexp(x: Any, y: Any, /) -> Any:
 @_ufunc(2, -math.inf, reduce=_reducing_logs(2.0), accumulate=_accumulating_logs(2.0))
 @elementwise
 def logaddexp2(x: Any, y: Any, /) -> Any:
-    """``log2(2**x + 2**y)``, without overflow on the way; integers become floats."""
+    """``log2(2**x + 2**y)``, without intermediate overflow; integers become floats."""
     x, y = broadcast_together(*inexact_pair("logaddexp2", x, y))
     return _log_sum(x, y, *_BASES[2.0])

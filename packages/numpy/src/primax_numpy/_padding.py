@@ -1,4 +1,4 @@
-"""Arrays with something around them."""
+"""Padding of arrays."""
 
 from __future__ import annotations
 
@@ -36,27 +36,27 @@ _OPTIONS: Final[dict[str, dict[str, Any]]] = {
 
 
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Array:
-    """An array with elements added before and after it along its axes.
+    """An array padded before and after its elements along each axis.
 
     Args:
-      pad_width: how many: a number, ``(before, after)``, or one of these for each axis; or a
-        dictionary of them by axis. Known while tracing.
-      mode: what is added:
+      pad_width: a number, ``(before, after)``, or one of these for each axis; or a dictionary of
+          them by axis. It must be static.
+      mode: the padding mode:
 
-        - ``"constant"``: ``constant_values`` (0), given as ``pad_width`` is;
-        - ``"edge"``: the elements at the ends; ``"empty"``: nothing in particular;
-        - ``"linear_ramp"``: numbers that lead from the ends to ``end_values`` (0);
+        - ``"constant"``: ``constant_values`` (0), in the same forms as ``pad_width``;
+        - ``"edge"``: the elements at the ends; ``"empty"``: unspecified values;
+        - ``"linear_ramp"``: a linear ramp from the ends to ``end_values`` (0);
         - ``"maximum"``, ``"minimum"``, ``"mean"``, ``"median"`` of the ``stat_length`` elements
-          next to each end (of all by default);
-        - ``"reflect"``, ``"symmetric"``: the elements in reversed order, without and with those at
-          the ends; with ``reflect_type="odd"`` reflected in their value too;
-        - ``"wrap"``: the elements from the other end;
-        - a function ``(vector, (before, after), axis, options) -> vector``, mapped over all vectors
-          along each axis in turn, which are padded with zeros before.
+          at each end (of all by default);
+        - ``"reflect"``, ``"symmetric"``: the elements in reversed order, without and with the edge
+        element; ``reflect_type="odd"`` also reflects their values;
+        - ``"wrap"``: the elements from the opposite end;
+        - a function ``(vector, (before, after), axis, options) -> vector``, applied to all vectors
+        along each axis in turn, after padding with zeros.
 
     Raises:
-      ValueError: for negative widths, widths that do not fit the axes, options of another mode, and
-        where an empty axis would have to be continued.
+      ValueError: for negative widths, widths that do not match the axes, options of another mode,
+          and modes that cannot extend an empty axis.
       NotImplementedError: for an unknown mode.
 
     >>> pad(np.array([1, 2, 3]), (1, 2), mode="edge")
@@ -64,9 +64,9 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Ar
     """
     key = pad_width if not kwargs and mode == "constant" and _plain(pad_width) else None
     if key is not None:
-        found: Array | None = _padding.lookup(key, array)
-        if found is not None:
-            return found
+        fast: Array | None = _padding.lookup(key, array)
+        if fast is not None:
+            return fast
     check_arrays("pad", array)
     x = asarray(array)
     widths = _widths(pad_width, x.ndim)
@@ -102,11 +102,11 @@ def _padded(x: Array, widths: Widths, mode: Any, kwargs: dict[str, Any]) -> Arra
     odd = _is_odd(options.get("reflect_type", "even"))
     if odd:
         return _reflected_odd(x, widths=widths, skip=mode == "reflect")
-    return _of_own(x, widths=widths, mode=mode)
+    return _from_elements(x, widths=widths, mode=mode)
 
 
 def _plain(width: Any) -> bool:
-    """Whether a width is made of integers and tuples."""
+    """True if a width consists of integers and tuples."""
     if type(width) is tuple:
         return all(type(w) is int or _plain(w) for w in width)
     return type(width) is int
@@ -129,49 +129,49 @@ def _widths(pad_width: Any, ndim: int) -> Widths:
     for w in _leaves(pad_width):
         if isinstance(w, Tracer):
             raise ConcretizationTypeError(
-                w, "pad: pad_width must be known while tracing, since it gives the shape."
+                w, "pad: pad_width must be static, because it determines the shape."
             )
     if not is_static(_leaves(pad_width)):
         return _symbolic_widths(pad_width, ndim)
-    given = np.asarray(pad_width)
-    if given.size and given.dtype.kind not in "iu":
+    array = np.asarray(pad_width)
+    if array.size and array.dtype.kind not in "iu":
         raise TypeError(f"pad: `pad_width` must be of integral type, got {pad_width!r}.")
-    _check_fit("pad_width", given.shape, ndim)
-    full = np.broadcast_to(given.astype(np.int64), (ndim, 2)).tolist()
+    _check_fit("pad_width", array.shape, ndim)
+    full = np.broadcast_to(array.astype(np.int64), (ndim, 2)).tolist()
     if any(w < 0 for pair in full for w in pair):
         raise ValueError(f"pad: widths can't contain negative values, got {pad_width!r}")
     return tuple([(a, b) for a, b in full])
 
 
 def _symbolic_widths(pad_width: Any, ndim: int) -> Widths:
-    """Widths some of which are symbolic dimensions."""
-    given = np.empty(np.shape(pad_width), object)
-    given[...] = pad_width
-    _check_fit("pad_width", given.shape, ndim)
-    full = np.broadcast_to(given, (ndim, 2)).tolist()
-    found = tuple([(index(a), index(b)) for a, b in full])
-    if any(w < 0 for pair in found for w in pair):
+    """Widths with symbolic dimensions."""
+    array = np.empty(np.shape(pad_width), object)
+    array[...] = pad_width
+    _check_fit("pad_width", array.shape, ndim)
+    full = np.broadcast_to(array, (ndim, 2)).tolist()
+    widths = tuple([(index(a), index(b)) for a, b in full])
+    if any(w < 0 for pair in widths for w in pair):
         raise ValueError(f"pad: widths can't contain negative values, got {pad_width!r}")
-    return found
+    return widths
 
 
 def _check_fit(name: str, shape: tuple[int, ...], ndim: int) -> None:
     if shape not in ((), (1,), (2,), (1, 2), (ndim, 2)):
         raise ValueError(
-            f"pad: {name} with nd={ndim} has unsupported shape {shape}: give a number, (before, "
+            f"pad: {name} with nd={ndim} has unsupported shape {shape}: pass a number, (before, "
             f"after), or {ndim} pairs"
         )
 
 
 def _pairs(name: str, values: Any, ndim: int) -> Any:
-    """Values before and after each axis, as nested lists of numbers and arrays."""
-    given = values if isinstance(values, (list, tuple)) else asarray(values)
-    rank_1 = given.shape if isinstance(given, Array) else _nested_shape(given)
+    """Values before and after each axis as nested lists of numbers and arrays."""
+    array = values if isinstance(values, (list, tuple)) else asarray(values)
+    rank_1 = array.shape if isinstance(array, Array) else _nested_shape(array)
     _check_fit(name, rank_1, ndim)
-    if isinstance(given, Array):
-        rows = [given[i] for i in range(len(given))] if given.ndim else given
+    if isinstance(array, Array):
+        rows = [array[i] for i in range(len(array))] if array.ndim else array
     else:
-        rows = given
+        rows = array
     if rank_1 == ():
         return [[rows, rows]] * ndim
     if len(rank_1) == 1:
@@ -187,13 +187,13 @@ def _nested_shape(values: Any) -> tuple[int, ...]:
 
 
 def _lengths(options: dict[str, Any], shape: tuple[int, ...]) -> Widths:
-    given = options["stat_length"]
-    if given is None:
+    stat_length = options["stat_length"]
+    if stat_length is None:
         return tuple([(n, n) for n in shape])
-    found = _widths(given, len(shape))
-    if any(w == 0 for pair in found for w in pair):
+    widths = _widths(stat_length, len(shape))
+    if any(w == 0 for pair in widths for w in pair):
         raise ValueError("pad: stat_length of 0 yields no value for padding")
-    return tuple([(min(a, n), min(b, n)) for (a, b), n in zip(found, shape)])
+    return tuple([(min(a, n), min(b, n)) for (a, b), n in zip(widths, shape)])
 
 
 def _padded_by(x: Array, widths: Widths, mode: Callable[..., Any], options: Any) -> Array:
@@ -214,8 +214,8 @@ def _vector(v: Array, mode: Any, width: tuple[int, int], axis: int, options: Any
     out = mode(v, width, axis, options)
     if out is None or np.shape(out) != v.shape:
         raise TypeError(
-            "pad: the function must return the vector that it was given with its ends changed "
-            f"(shape {v.shape}; arrays cannot be written to), got {type(out)}"
+            "pad: the function must return the padded vector, with the same shape "
+            f"{v.shape} (arrays are immutable), got {type(out)}"
         )
     return asarray(out)
 
@@ -262,13 +262,13 @@ def _ramp(x, values, *, widths):
                 if end
                 else lax.slice_in_dim(x, 0, 1, axis=axis)
             )
-            sides.append(_slope(pair[end], edge, count, axis, dtype, bool(end)))
+            sides.append(_ramp_side(pair[end], edge, count, axis, dtype, bool(end)))
         x = lax.concatenate([sides[0], x, sides[1]], axis)
     return x
 
 
-def _slope(value, edge, count: int, axis: int, dtype: Any, after: bool):
-    """``count`` numbers from ``value`` to next before ``edge``, or the other way round."""
+def _ramp_side(value, edge, count: int, axis: int, dtype: Any, after: bool):
+    """``count`` numbers from ``value`` up to, not including, ``edge``; reversed if ``after``."""
     exact = dtypes.issubdtype(dtype, np.inexact)
     kind = dtype if exact else dtypes.default_float()
     shape = list(typeof(edge).shape)
@@ -304,8 +304,8 @@ def _by_statistics(x, *, widths, kind, lengths):
             value = lax.convert_element_type(value, dtype)
             shape = list(typeof(x).shape)
             shape[axis] = count
-            kept = tuple([i for i in range(len(shape)) if i != axis])
-            sides.append(lax.broadcast_in_dim(value, tuple(shape), kept))
+            operand_axes = tuple([i for i in range(len(shape)) if i != axis])
+            sides.append(lax.broadcast_in_dim(value, tuple(shape), operand_axes))
         x = lax.concatenate([sides[0], x, sides[1]], axis)
     return x
 
@@ -329,7 +329,7 @@ def _statistic(kind: str, x, axis: int):
 
 
 @compiled("widths", "mode", name="pad")
-def _of_own(x, *, widths, mode):
+def _from_elements(x, *, widths, mode):
     for axis, (before, after) in enumerate(widths):
         n = typeof(x).shape[axis]
         if not before and not after:
@@ -340,7 +340,7 @@ def _of_own(x, *, widths, mode):
 
 
 def _side(x, n: int, count: int, axis: int, mode: str, after: bool):
-    """The elements on one side of the array."""
+    """The elements on one side of the padded array."""
     if mode == "edge":
         edge = lax.slice_in_dim(x, n - 1 if after else 0, n if after else 1, axis=axis)
         shape = list(typeof(x).shape)
@@ -371,9 +371,9 @@ def _side(x, n: int, count: int, axis: int, mode: str, after: bool):
 
 @compiled("widths", "skip", name="pad")
 def _reflected_odd(x, *, widths, skip):
-    """Reflect elements and values in the points at the ends.
+    """Odd reflection: elements and values are reflected about the end points.
 
-    With the last point ``L`` and the array ``f``, the continued function has
+    For the last index ``L`` and the array ``f``, the extension satisfies
     ``f(-i) = 2 f(0) - f(i)`` and ``f(L + i) = 2 f(L) - f(L - i)``, thus
     ``f(i + 2 L) = f(i) + 2 f(L) - 2 f(0)``: every element is ``± f(j) + 2 m f(L) - 2 k f(0)``.
     """
@@ -387,9 +387,9 @@ def _reflected_odd(x, *, widths, skip):
         period = 2 * (n - 1) if skip else 2 * n
         places = np.arange(-before, n + after)
         k, q = np.divmod(places, period)
-        back = q >= n
-        rows = np.where(back, period - q - (not skip), q)
-        sign, last, first = np.where(back, -1, 1), 2 * (k + back), -2 * k
+        reflected = q >= n
+        rows = np.where(reflected, period - q - (not skip), q)
+        sign, last, first = np.where(reflected, -1, 1), 2 * (k + reflected), -2 * k
         ends = lax.slice_in_dim(x, 0, 1, axis=axis), lax.slice_in_dim(x, n - 1, n, axis=axis)
         out = _times(rows_at(x, rows.astype(np.int32), axis=axis), sign, axis)
         shape = out.shape

@@ -1,4 +1,4 @@
-"""Polynomials through points, by least squares."""
+"""Polynomial fits by least squares."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from primax_core.extend import Array, dtypes, typeof
 from ._checks import check_arrays
 from ._functions import compiled
 from ._promotion import repeated
-from ._reducing import float_of, is_complex_dtype, real_of, squares
+from ._reduction_helpers import float_of, is_complex_dtype, real_of, squares
 from ._statistics import scalar
 
 
 def _powers(x: Any, order: int) -> Any:
-    """``[points, order]``: powers of the points, from the highest down."""
+    """Vandermonde matrix ``[points, order]``, from the highest power down."""
     n = typeof(x).shape[0]
     column = lax.full((n,), scalar(1, typeof(x).dtype))
     columns = [column]
@@ -113,25 +113,25 @@ def polyfit(
     x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None,
     cov: bool | str = False,
 ) -> Any:  # fmt: skip
-    """Coefficients of the polynomial of a degree that is nearest to points, from the highest power.
+    """Coefficients of the least-squares polynomial of a given degree, from the highest power.
 
     Args:
-      x: ``[n]``, where.
+      x: ``[n]`` points.
       y: ``[n]`` values, or ``[n, k]`` for ``k`` polynomials.
-      deg: the degree.
-      rcond: singular values of the scaled powers that are less, relative to the largest, count as
-        zero; by default ``n`` times the dtype's precision.
+      deg: the degree of the polynomial.
+      rcond: relative cutoff for small singular values of the scaled Vandermonde matrix; by default
+        ``n`` times the machine epsilon.
       full: also return sums of squared residuals, the rank, singular values and ``rcond``.
-      w: ``[n]`` weights of the residuals, before they are squared.
+      w: ``[n]`` weights, applied to the residuals before squaring.
       cov: also return the covariance of the coefficients, scaled by the residuals; with
         ``"unscaled"``, that for residuals of variance 1.
 
     Returns:
-      ``[deg + 1]`` or ``[deg + 1, k]`` coefficients; a tuple of them and what else is asked for.
+      ``[deg + 1]`` or ``[deg + 1, k]`` coefficients; a tuple if ``full`` or ``cov`` is set.
 
     Raises:
-      TypeError: for arrays of other shapes.
-      ValueError: for a negative degree, and if there are too few points for ``cov``.
+      TypeError: if a shape is invalid.
+      ValueError: if the degree is negative, or there are too few points for ``cov``.
 
     >>> polyfit(np.array([0.0, 1.0, 2.0]), np.array([1.0, 3.0, 5.0]), 1).round(3).tolist()
     [2.0, 1.0]

@@ -1,4 +1,4 @@
-"""Arithmetic of polynomials, given by their coefficients from the highest power down."""
+"""Arithmetic of polynomials, represented by their coefficients from the highest power down."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._checks import check_arrays
 from ._convolving import convolve
 from ._functions import compiled
 from ._promotion import repeated
-from ._reducing import float_of, is_complex_dtype, strong, wide_of
+from ._reduction_helpers import float_of, is_complex_dtype, strong, wide_of
 from ._statistics import scalar
 
 
@@ -28,7 +28,7 @@ def _vectors(name: str, *ps: Any) -> None:
 
 
 def _lengthened(p: Any, n: int) -> Any:
-    """Coefficients with zeros of higher powers in front."""
+    """Coefficients padded with leading zeros to length ``n``."""
     return lax.pad(p, scalar(0, typeof(p).dtype), [(n - typeof(p).shape[0], 0, 0)])
 
 
@@ -46,7 +46,7 @@ def _check_sum(name: str, a1: Any, a2: Any) -> None:
 
 
 def polyadd(a1: Any, a2: Any) -> Array:
-    """Sum of two polynomials, as long as the longer one.
+    """Sum of two polynomials; the result has the length of the longer one.
 
     >>> polyadd(np.array([1, 2]), np.array([1, 0, 0])).tolist()
     [1, 1, 2]
@@ -57,17 +57,17 @@ def polyadd(a1: Any, a2: Any) -> Array:
 
 
 def polysub(a1: Any, a2: Any) -> Array:
-    """Difference of two polynomials, as long as the longer one."""
+    """Difference of two polynomials; the result has the length of the longer one."""
     _check_sum("polysub", a1, a2)
     difference: Array = _sum_of(a1, a2, subtract=True)
     return difference
 
 
 def _trimmed(name: str, p: Any, keep: int = 1) -> Any:
-    """Known coefficients without leading zeros; at least ``keep`` stay."""
+    """Concrete coefficients without leading zeros; at least ``keep`` remain."""
     if isinstance(p, Tracer):
         raise ConcretizationTypeError(
-            p, f"{name}: trim_leading_zeros=True looks at values; inside jit leave it out"
+            p, f"{name}: trim_leading_zeros=True needs concrete values; omit it under jit"
         )
     nonzero = np.flatnonzero(np.asarray(p))
     n = typeof(p).shape[0]
@@ -79,7 +79,7 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
     """Product of two polynomials; integers become floats.
 
     Args:
-      trim_leading_zeros: leave out leading zeros of both factors first, which must be known.
+      trim_leading_zeros: first remove leading zeros of both factors, which must be concrete.
 
     >>> polymul(np.array([1.0, 2.0]), np.array([1.0, 3.0])).tolist()
     [1.0, 5.0, 6.0]
@@ -123,7 +123,7 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Array,
 
     Args:
       u, v: dividend and divisor. The first coefficient of ``v`` must not be zero.
-      trim_leading_zeros: leave out leading zeros of the remainder, which must be known.
+      trim_leading_zeros: remove leading zeros of the remainder, which must be concrete.
 
     >>> [p.tolist() for p in polydiv(np.array([1.0, 5.0, 7.0]), np.array([1.0, 2.0]))]
     [[1.0, 3.0], [0.0, 0.0, 1.0]]
@@ -139,10 +139,10 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Array,
 
 
 def _order(name: str, m: Any) -> int:
-    found = operator.index(m)
-    if found < 0:
-        raise ValueError(f"{name}: the order m must be nonnegative, got {found}")
-    return found
+    order = operator.index(m)
+    if order < 0:
+        raise ValueError(f"{name}: the order m must be nonnegative, got {order}")
+    return order
 
 
 @compiled("m")
@@ -171,7 +171,7 @@ def _with_axis(name: str, p: Any) -> None:
 
 
 def polyder(p: Any, m: int = 1) -> Array:
-    """The derivative of a polynomial, ``m`` times; integers become floats.
+    """The ``m``-th derivative of a polynomial; integers become floats.
 
     >>> polyder(np.array([1.0, 2.0, 3.0])).tolist()
     [2.0, 2.0]
@@ -193,7 +193,7 @@ def _polyint(p, k, *, m):
     n = typeof(joint).shape[0]
     powers = np.arange(n - 1, -1, -1, dtype=np.float64)
     divisors = np.ones(n)
-    # Coefficients that came in later are integrated less often.
+    # Constants of later integrations are integrated fewer times.
     for i in range(m):
         times = np.where(np.arange(n) < n - m + i, powers - (m - 1 - i), 1.0)
         later = np.arange(n) >= n - m + i + 1
@@ -202,11 +202,11 @@ def _polyint(p, k, *, m):
 
 
 def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
-    """An integral of a polynomial, ``m`` times; integers become floats.
+    """The ``m``-fold antiderivative of a polynomial; integers become floats.
 
     Args:
-      k: the constants of integration, in the order they are needed: a scalar for all, or ``m`` of
-        them; by default zero.
+      k: the constants of integration in order: a scalar for all, or a vector of ``m``; zero by
+        default.
 
     >>> polyint(np.array([2.0, 2.0]), k=np.array([5.0])).tolist()
     [1.0, 2.0, 5.0]
@@ -242,13 +242,14 @@ def _polyval(p, x, *, unroll):
 
 
 def polyval(p: Any, x: Any, *, unroll: int | None = None) -> Array:
-    """The values of a polynomial, by Horner's rule.
+    """Values of a polynomial, by Horner's method.
 
     Args:
       p: coefficients along the first axis, from the highest power down; further axes broadcast with
         ``x``.
-      x: where, of any shape.
-      unroll: how many steps a turn of the loop makes; by default short polynomials have no loop.
+      x: the points of evaluation, of any shape.
+      unroll: the number of steps in one loop iteration; by default short polynomials are unrolled
+        completely.
 
     >>> polyval(np.array([1.0, 2.0, 3.0]), np.array([0.0, 2.0])).tolist()
     [3.0, 11.0]
@@ -262,7 +263,7 @@ def polyval(p: Any, x: Any, *, unroll: int | None = None) -> Array:
 
 
 def _product_of_roots(zeros: Any) -> Any:
-    """Coefficients of the polynomial with the highest one 1 that has these zeros."""
+    """Coefficients of the monic polynomial with the zeros ``zeros``."""
     n, dtype = typeof(zeros).shape[0], typeof(zeros).dtype
     start = lax.concatenate([lax.full((1,), scalar(1, dtype)), lax.full((n,), scalar(0, dtype))], 0)
 
@@ -290,11 +291,11 @@ def _poly(seq_of_zeros):
 
 
 def poly(seq_of_zeros: Any) -> Array:
-    """Coefficients of the polynomial with given zeros, of which the highest is 1.
+    """Coefficients of the monic polynomial with given zeros.
 
     Args:
-      seq_of_zeros: a vector of zeros, or a square matrix whose eigenvalues they are (the
-        coefficients are complex then).
+      seq_of_zeros: a vector of zeros, or a square matrix whose eigenvalues are the zeros (the
+        coefficients are then complex).
 
     >>> poly(np.array([1.0, 2.0])).tolist()
     [1.0, -3.0, 2.0]
@@ -308,7 +309,7 @@ def poly(seq_of_zeros: Any) -> Array:
 
 
 def _eigenvalues_of_companion(p: Any) -> Any:
-    """Zeros of a polynomial whose first coefficient is not zero."""
+    """Zeros of a polynomial whose leading coefficient is not zero."""
     n = typeof(p).shape[0] - 1
     lead = lax.slice_in_dim(p, 0, 1)
     row = lax.neg(lax.div(lax.slice_in_dim(p, 1, n + 1), repeated(lead, (n,))))
@@ -322,28 +323,30 @@ def _eigenvalues_of_companion(p: Any) -> Any:
 @compiled("zeros")
 def _roots(p, *, zeros):
     p = lax.convert_element_type(p, float_of(typeof(p).dtype))
-    found = _eigenvalues_of_companion(p)
+    eigenvalues = _eigenvalues_of_companion(p)
     if not zeros:
-        return found
-    return lax.concatenate([lax.full((zeros,), scalar(0, typeof(found).dtype)), found], 0)
+        return eigenvalues
+    return lax.concatenate(
+        [lax.full((zeros,), scalar(0, typeof(eigenvalues).dtype)), eigenvalues], 0
+    )
 
 
 @compiled()
 def _all_roots(p):
-    """Zeros of a polynomial whose leading coefficients may be zero: as many are NaN, at the end."""
+    """Zeros of a polynomial with possibly zero leading coefficients: one trailing NaN for each."""
     p = lax.convert_element_type(p, float_of(typeof(p).dtype))
     n = typeof(p).shape[0]
     is_zero = lax.eq(p, lax.full_like(p, 0))
     leading = lax.cumprod(lax.convert_element_type(is_zero, np.int32), 0)
     leading = lax.reduce_sum(leading, (0,))
     twice = lax.concatenate([p, p], 0)
-    turned = lax.dynamic_slice_in_dim(twice, lax.min(leading, np.int32(n - 1)), n)
-    found = _eigenvalues_of_companion(turned)
-    size = lax.abs(lax.stop_gradient(found))
+    rotated = lax.dynamic_slice_in_dim(twice, lax.min(leading, np.int32(n - 1)), n)
+    eigenvalues = _eigenvalues_of_companion(rotated)
+    size = lax.abs(lax.stop_gradient(eigenvalues))
     order = lax.sort((lax.neg(size), lax.iota(np.int32, n - 1)), num_keys=1)[1]
     numbers = lax.GatherDimensionNumbers((), (0,), (0,))
     ordered = lax.gather(
-        found, lax.expand_dims(order, (1,)), numbers, (1,),
+        eigenvalues, lax.expand_dims(order, (1,)), numbers, (1,),
         mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS,
     )  # fmt: skip
     real = lax.lt(lax.iota(np.int32, n - 1), repeated(lax.sub(np.int32(n - 1), leading), (n - 1,)))
@@ -352,13 +355,13 @@ def _all_roots(p):
 
 
 def roots(p: Any, *, strip_zeros: bool = True) -> Array:
-    """The zeros of a polynomial, complex: eigenvalues of its companion matrix.
+    """Complex zeros of a polynomial: the eigenvalues of its companion matrix.
 
     Args:
       p: a vector of coefficients, from the highest power down.
-      strip_zeros: look for leading and trailing zeros first, which needs known values. With
-        ``False``, as inside ``jit``, there are ``len(p) - 1`` zeros in descending order of size, of
-        which the last are NaN, as many as there are leading coefficients that are zero.
+      strip_zeros: first strip leading and trailing zeros, which needs concrete values. With
+        ``False``, as required under ``jit``, the result has ``len(p) - 1`` zeros in descending
+        order of magnitude, with one trailing NaN for each leading coefficient that is zero.
 
     >>> sorted(np.real(roots(np.array([1.0, -3.0, 2.0]))).round(3).tolist())
     [1.0, 2.0]
@@ -379,8 +382,8 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Array:
     start, stop = _nonzero_part(p)
     if stop - start < 2:
         return lax.full((max(aval.size - stop, 0) if stop else 0,), scalar(0, nothing.dtype))
-    found: Array = _roots(lax.slice_in_dim(p, start, stop), zeros=aval.size - stop)
-    return found
+    zeros: Array = _roots(lax.slice_in_dim(p, start, stop), zeros=aval.size - stop)
+    return zeros
 
 
 def _complex_of(dtype: Any) -> Any:
@@ -388,15 +391,15 @@ def _complex_of(dtype: Any) -> Any:
 
 
 def _nonzero_part(p: Any) -> tuple[int, int]:
-    """From the first to the last coefficient that is not zero."""
+    """Bounds of the slice from the first to the last nonzero coefficient."""
     if isinstance(p, Tracer):
         try:
             nonzero = np.flatnonzero(np.asarray(_mask(p)))
         except Exception:
             raise ConcretizationTypeError(
                 p,
-                "How many zeros roots finds depends on values. Inside jit pass strip_zeros=False; "
-                "some of them are NaN then, if leading coefficients are zero.",
+                "The number of zeros depends on values. Under jit pass strip_zeros=False; the "
+                "result then ends with NaN if leading coefficients are zero.",
             ) from None
     else:
         nonzero = np.flatnonzero(np.asarray(p))

@@ -1,4 +1,4 @@
-"""Positions of elements that are not zero, and numbers of positions in the flattened array."""
+"""Indices of nonzero elements, and conversion between multi-indices and flat indices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from primax_core.errors import ConcretizationTypeError
 from primax_core.extend import Array, Tracer, as_operand, dtypes, typeof
 from primax_core.extend.dimensions import broadcast_shapes
 
-from ._checks import check_arrays, check_out, one_axis, wanted_dtype
+from ._checks import check_arrays, check_out, dtype_argument, one_axis
 from ._creation import asarray
 from ._functions import compiled
 from ._reading import fill_number
@@ -23,16 +23,17 @@ from ._taking import check_range, modulo, positions_of, rows_at, truth
 
 
 def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
-    """Positions of the elements that are not zero, an array for each axis.
+    """Indices of the nonzero elements, one array for each axis.
 
     Args:
-      size: how many positions to give: more are cut off, and ``fill_value`` stands for those that
-        are missing. Needed while tracing, where the number of positions is not known.
+      size: the number of indices to return: the result is truncated, or padded with
+        ``fill_value``. Required under transformations, where the number of nonzero elements is
+        unknown.
       fill_value: a number, or a tuple of one for each axis; 0 by default.
 
     Raises:
-      ConcretizationTypeError: if ``a`` is traced and ``size`` is not given.
-      ValueError: if ``a`` has no axes.
+      ConcretizationTypeError: if ``a`` is traced and ``size`` is ``None``.
+      ValueError: if ``a`` is a scalar.
 
     >>> nonzero(np.array([0, 3, 0, 4]), size=3, fill_value=-1)
     (Array([ 1,  3, -1], dtype=int32),)
@@ -51,12 +52,12 @@ def _positions(name: str, a: Any, size: int | None, fill_value: Any) -> tuple[Ar
         if isinstance(a, Tracer):
             raise ConcretizationTypeError(
                 a,
-                f"The size argument of {name} must be given while tracing, since the number of "
-                f"positions depends on values: {name}(x, size=n) with the most that there can be; "
-                "fill_value= says what stands for missing ones.",
+                f"The size argument of {name} must be given while tracing, because the number of "
+                f"positions depends on values: pass the maximum as {name}(x, size=n); "
+                "fill_value= is the padding for missing ones.",
             )
-        found = np.asarray(a).nonzero()
-        return tuple([as_operand(p.astype(dtypes.default_int())) for p in found])
+        indices = np.asarray(a).nonzero()
+        return tuple([as_operand(p.astype(dtypes.default_int())) for p in indices])
     return tuple(_nonzero(a, size=_count(name, size), fills=fills))
 
 
@@ -64,7 +65,7 @@ def _count(name: str, size: Any) -> int:
     try:
         return operator.index(size)
     except TypeError as e:
-        raise TypeError(f"{name}: size must be an integer known while tracing, got {size!r}") from e
+        raise TypeError(f"{name}: size must be a concrete integer, got {size!r}") from e
 
 
 def _fills(name: str, fill_value: Any, ndim: int) -> tuple[Any, ...]:
@@ -76,14 +77,14 @@ def _fills(name: str, fill_value: Any, ndim: int) -> tuple[Any, ...]:
                 f"{name}: fill_value tuple must have length equal to number of axes ({ndim}); got "
                 f"{len(fill_value)}"
             )
-        given = fill_value
+        fills = fill_value
     else:
-        given = (fill_value,) * ndim
-    if any(np.ndim(v) for v in given):
+        fills = (fill_value,) * ndim
+    if any(np.ndim(v) for v in fills):
         raise ValueError(
             f"{name}: fill_value must be a scalar or tuple of scalars; got {fill_value}"
         )
-    return tuple([fill_number(v) for v in given])
+    return tuple([fill_number(v) for v in fills])
 
 
 @compiled("size", "fills")
@@ -94,15 +95,16 @@ def _nonzero(a, *, size, fills):
     if not n or not size:
         return tuple([lax.full((size,), f, _type_of(f)) for f in fills])
     number = lax.cumsum(lax.convert_element_type(flags, index))
-    # Each position goes to its number's place; those that are zero go outside.
+    # Each nonzero index is scattered to its rank; the others are out of bounds and dropped.
     place = lax.select(flags, number - index.type(1), lax.full_like(number, size))
-    where = lax.full((size,), 0, index).at[place].set(lax.iota(index, n), mode="drop")
+    flat_index = lax.full((size,), 0, index).at[place].set(lax.iota(index, n), mode="drop")
     missing = lax.ge(lax.iota(index, size), number[-1])
     out = []
     for axis, fill in enumerate(fills):
         stride = math.prod(shape[axis + 1 :])
         place = lax.rem(
-            lax.div(where, lax.full_like(where, stride)), lax.full_like(where, shape[axis])
+            lax.div(flat_index, lax.full_like(flat_index, stride)),
+            lax.full_like(flat_index, shape[axis]),
         )
         dtype, _ = dtypes.lattice_result(((index, False), (_type_of(fill), True)))
         filling = lax.full((size,), fill, dtype)
@@ -115,38 +117,38 @@ def _type_of(fill: Any) -> Any:
 
 
 def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
-    """Positions of the elements that are not zero, a row for each; arguments as :func:`nonzero`."""
+    """Indices of the nonzero elements, one row for each; arguments as for :func:`nonzero`."""
     check_arrays("argwhere", a)
     if not typeof(a).ndim:
         if size is None and isinstance(a, Tracer):
             _positions("argwhere", a, size, None)
         count = int(bool(np.asarray(a))) if size is None else _count("argwhere", size)
         return lax.full((count, 0), 0, dtypes.default_int())
-    found = _positions("argwhere", a, size, fill_value)
-    return _columns(*found)
+    indices = _positions("argwhere", a, size, fill_value)
+    return _columns(*indices)
 
 
 @compiled(name="argwhere")
-def _columns(*found):
-    return lax.concatenate([lax.expand_dims(p, (1,)) for p in found], 1)
+def _columns(*indices):
+    return lax.concatenate([lax.expand_dims(p, (1,)) for p in indices], 1)
 
 
 def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
-    """Positions in the flattened array of the elements that are not zero; as :func:`nonzero`."""
+    """Indices of the nonzero elements of the flattened array; arguments as for :func:`nonzero`."""
     check_arrays("flatnonzero", a)
     return _positions("flatnonzero", ravel(a), size, fill_value)[0]
 
 
 def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Array:
-    """The elements of the flattened array where a condition holds.
+    """The elements of the flattened array where the condition is true.
 
     Args:
-      condition: flattened; elements are true where they are not zero.
-      size: how many elements to give: more are cut off, and ``fill_value`` stands for missing
-        ones. Needed while tracing.
+      condition: flattened; nonzero elements are true.
+      size: the number of elements to return: the result is truncated, or padded with
+        ``fill_value``. Required under transformations.
 
     Raises:
-      ValueError: if the condition holds beyond the array's end.
+      ValueError: if the condition is true beyond the end of the array.
     """
     check_arrays("extract", condition, arr)
     return _compressed("extract", ravel(condition), ravel(arr), 0, size, fill_value)
@@ -156,17 +158,16 @@ def compress(
     condition: Any, a: Any, axis: int | None = None, *, size: int | None = None,
     fill_value: Any = 0, out: None = None,
 ) -> Array:  # fmt: skip
-    """The rows along an axis where a condition holds.
+    """The rows along an axis where the condition is true.
 
     Args:
-      condition: one axis; elements are true where they are not zero. Rows beyond its end are left
-        out.
-      axis: the axis; the array is flattened for ``None``.
-      size: how many rows to give: more are cut off, and ``fill_value`` stands for missing ones.
-        Needed while tracing.
+      condition: a vector; nonzero elements are true. Rows beyond its end are dropped.
+      axis: the axis; ``None`` flattens the array.
+      size: the number of rows to return: the result is truncated, or padded with ``fill_value``.
+        Required under transformations.
 
     Raises:
-      ValueError: if the condition has several axes, or holds beyond the array's end.
+      ValueError: if the condition has several axes, or is true beyond the end of the array.
     """
     check_arrays("compress", condition, a)
     check_out("compress", out)
@@ -216,22 +217,23 @@ def _compress(condition, x, fill_value, *, axis, size):
     return lax.select(mask, rows_at(x, safe, axis=axis), filling)
 
 
-# Numbers of positions
+# Flat indices
 
 
 def ravel_multi_index(
     multi_index: Any, dims: Sequence[int], mode: str = "raise", order: str = "C", *,
     dtype: Any = None,
 ) -> Array:  # fmt: skip
-    """The numbers, in the flattened array, of positions given by an array for each axis.
+    """Flat indices of multi-indices, which are given as an array for each axis.
 
     Args:
-      multi_index: integers, an array for each axis; they are broadcast together.
+      multi_index: integer arrays, one for each axis; they are broadcast together.
       dims: the shape of the array.
-      mode: what becomes of positions out of bounds: ``"raise"`` an error (they must be known),
-        ``"wrap"`` they count modulo the size, ``"clip"`` the nearest, ``"ignore"`` nothing.
-      order: ``"C"`` counts row by row, ``"F"`` column by column.
-      dtype: of the result; the default integer if not given.
+      mode: the treatment of indices out of bounds: ``"raise"`` an error (they must be concrete),
+        ``"wrap"`` takes them modulo the size, ``"clip"`` clamps them, ``"ignore"`` does not
+        check.
+      order: ``"C"`` (row-major) or ``"F"`` (column-major).
+      dtype: the dtype of the result; the promoted one by default.
     """
     parts = tuple(multi_index)
     shape = tuple([operator.index(d) for d in dims])
@@ -252,12 +254,12 @@ def ravel_multi_index(
     if mode == "raise":
         for p, d in zip(parts, shape):
             check_range("ravel_multi_index", p, d, "positions")
-    wanted = wanted_dtype(dtype, "ravel_multi_index") or _holding(parts, math.prod(shape))
-    return _ravel_multi_index(*parts, shape=shape, mode=mode, order=order, dtype=wanted)
+    result_dtype = dtype_argument(dtype, "ravel_multi_index") or _holding(parts, math.prod(shape))
+    return _ravel_multi_index(*parts, shape=shape, mode=mode, order=order, dtype=result_dtype)
 
 
 def _holding(parts: Sequence[Any], size: int) -> Any:
-    """The dtype that positions promote to, or the default where that is too narrow."""
+    """The promoted dtype of the positions, or the default integer if that is too narrow."""
     avals = [typeof(p) for p in parts]
     if not avals:
         return dtypes.default_int()
@@ -285,27 +287,26 @@ def _ravel_multi_index(*parts, shape, mode, order, dtype):
 
 
 def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
-    """The positions, an array for each axis, of numbers in the flattened array.
+    """Multi-indices, as an array for each axis, of flat indices.
 
     Args:
-      indices: integers; negative ones count from the end, and those out of bounds give the
-        nearest position.
+      indices: integers; negative ones count from the end, and those out of bounds are clamped.
       shape: the shape of the array.
     """
     check_arrays("unravel_index", indices)
     sizes = (shape,) if hasattr(shape, "__index__") else tuple(shape)
-    given = tuple([operator.index(d) for d in sizes])
+    dims = tuple([operator.index(d) for d in sizes])
     kind = typeof(indices).dtype
     if kind != np.bool_ and not dtypes.issubdtype(kind, np.integer):
         raise TypeError(f"unravel_index: indices must be integers, got {typeof(indices).dtype}")
-    return tuple(_unravel_index(indices, shape=given))
+    return tuple(_unravel_index(indices, shape=dims))
 
 
 @compiled("shape")
 def _unravel_index(indices, *, shape):
     aval = typeof(indices)
     total = math.prod(shape)
-    kept = None if aval.dtype == np.bool_ or aval.weak_type else aval.dtype
+    result_dtype = None if aval.dtype == np.bool_ or aval.weak_type else aval.dtype
     wide = lax.convert_element_type(indices, dtypes.default_int())
     size = lax.full_like(wide, total)
     if not dtypes.issubdtype(aval.dtype, np.unsignedinteger):
@@ -316,7 +317,9 @@ def _unravel_index(indices, *, shape):
     out = []
     for n in reversed(shape):
         divisor = lax.full_like(rest, max(n, 1))
-        found = lax.rem(rest, divisor)
+        position = lax.rem(rest, divisor)
         rest = lax.div(rest, divisor)
-        out.append(found if kept is None else lax.convert_element_type(found, kept))
+        out.append(
+            position if result_dtype is None else lax.convert_element_type(position, result_dtype)
+        )
     return tuple(reversed(out))

@@ -1,4 +1,4 @@
-"""Arrays as text."""
+"""Array printing and its options."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def array_repr(
     precision: int | None = None,
     suppress_small: bool | None = None,
 ) -> str:
-    """``repr(arr)`` with other options.
+    """``repr(arr)`` with other print options.
 
     Args:
-      max_line_width: in characters.
-      precision: digits after the point.
-      suppress_small: write very small numbers as 0.
+      max_line_width: the line width in characters.
+      precision: the number of decimals.
+      suppress_small: print very small numbers as 0.
     """
     with _options(max_line_width, precision, suppress_small):
         return repr(arr)
@@ -31,32 +31,32 @@ def array_str(
     precision: int | None = None,
     suppress_small: bool | None = None,
 ) -> str:
-    """``str(a)`` with other options; arguments as :func:`array_repr`."""
+    """``str(a)`` with other print options; arguments as for :func:`array_repr`."""
     with _options(max_line_width, precision, suppress_small):
         return str(a)
 
 
 def _options(width: Any, precision: Any, suppress: Any) -> AbstractContextManager[Any]:
-    given = {"linewidth": width, "precision": precision, "suppress": suppress}
-    return np.printoptions(**{k: v for k, v in given.items() if v is not None})
+    options = {"linewidth": width, "precision": precision, "suppress": suppress}
+    return np.printoptions(**{k: v for k, v in options.items() if v is not None})
 
 
 def printoptions(*args: Any, **kwargs: Any) -> AbstractContextManager[dict[str, Any]]:
-    """A context in which arrays are printed with other options, those of ``numpy.printoptions``.
+    """Context manager that changes print options, which are those of ``numpy.printoptions``.
 
     >>> with printoptions(precision=2):
     ...     print(np.array([1.2345]))
     [1.23]
     """
-    found: AbstractContextManager[dict[str, Any]] = np.printoptions(*args, **kwargs)
-    return found
+    context: AbstractContextManager[dict[str, Any]] = np.printoptions(*args, **kwargs)
+    return context
 
 
 def get_printoptions() -> dict[str, Any]:
-    """The options with which arrays are printed; they are NumPy's."""
+    """The current print options, which are NumPy's."""
     return dict(np.get_printoptions())
 
 
 def set_printoptions(*args: Any, **kwargs: Any) -> None:
-    """Change the options with which arrays are printed, those of ``numpy.set_printoptions``."""
+    """Change the print options, which are those of ``numpy.set_printoptions``."""
     np.set_printoptions(*args, **kwargs)

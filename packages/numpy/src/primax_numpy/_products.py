@@ -22,7 +22,8 @@ Dimensions = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Seq
 
 @compiled("dimensions", "conjugate", "order", "precision", "preferred", name="dot")
 def _contracted(a, b, *, dimensions, conjugate=False, order=None, precision=None, preferred=None):
-    """One ``dot_general`` of promoted operands, the first conjugated if asked, axes in an order."""
+    """One ``dot_general`` of promoted operands, with an optional conjugation and output
+    transpose."""
     a, b = promoted("dot", a, b, any_number)
     if conjugate and dtypes.issubdtype(typeof(a).dtype, np.complexfloating):
         a = lax.conj(a)
@@ -35,7 +36,7 @@ def _matmul(a, b, *, precision, preferred):
     a, b = promoted("matmul", a, b, any_number)
     x, y = typeof(a), typeof(b)
     if x.ndim == 1 or y.ndim <= 2:
-        # No batch on one side: one contraction does it.
+        # One operand has no batch axes: a single contraction suffices.
         row = x.ndim == 1 and y.ndim > 2
         if row:
             return lax.dot_general(b, a, (((y.ndim - 2,), (0,)), ((), ())), precision, preferred)
@@ -48,16 +49,16 @@ def matmul(
     a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """Matrix product over the last two axes, the others broadcast; vectors are rows or columns.
+    """Matrix product over the last two axes; the others broadcast. Vectors are rows or columns.
 
     Args:
       a: shape ``(..., n, k)`` or ``(k,)``.
       b: shape ``(..., k, m)`` or ``(k,)``.
       precision: a `primax.lax.Precision`, a pair of them, or a name.
-      preferred_element_type: dtype of the sums and of the result.
+      preferred_element_type: the dtype of the accumulator and of the result.
 
     Raises:
-      ValueError: for scalars, or if the batch axes do not broadcast.
+      ValueError: if an operand is a scalar, or the batch axes do not broadcast.
       TypeError: if the contracted sizes differ.
 
     >>> matmul(np.eye(2), np.float32([1, 2]))
@@ -65,9 +66,9 @@ def matmul(
     """
     simple = precision is None and preferred_element_type is None
     if simple:
-        found: Array | None = _matmuls.lookup(None, a, b)
-        if found is not None:
-            return found
+        fast: Array | None = _matmuls.lookup(None, a, b)
+        if fast is not None:
+            return fast
     check_arrays("matmul", a, b)
     x, y = typeof(a), typeof(b)
     for i, t in enumerate((x, y)):
@@ -80,13 +81,13 @@ def matmul(
         _joint_batch("matmul", x, y, 2, 2)
     if simple:
         return _matmuls.call(None, (a, b), precision=None, preferred=None)
-    return _matmul(a, b, precision=precision, preferred=_wanted(preferred_element_type))
+    return _matmul(a, b, precision=precision, preferred=_preferred_dtype(preferred_element_type))
 
 
 _matmuls: Final = FastPath(_matmul)
 
 
-def _wanted(preferred: Any) -> Any:
+def _preferred_dtype(preferred: Any) -> Any:
     return None if preferred is None else dtypes.canonicalize_dtype(preferred)
 
 
@@ -99,7 +100,7 @@ def _check_sizes(name: str, x: Any, y: Any, m: int, n: int) -> None:
 
 
 def _joint_batch(name: str, x: Any, y: Any, m: int, n: int) -> tuple[int, ...]:
-    """The shape that all but the last axes broadcast to."""
+    """The broadcast shape of the batch axes."""
     try:
         return broadcast_shapes(x.shape[: x.ndim - m], y.shape[: y.ndim - n])
     except ValueError:
@@ -119,19 +120,20 @@ def dot(
     a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """Sum over the last axis of ``a`` and the second last of ``b``; a product for scalars.
+    """Sum of products over the last axis of ``a`` and the second to last of ``b``; for scalars a
+    product.
 
     Raises:
       TypeError: if the summed sizes differ.
     """
     simple = precision is None and preferred_element_type is None
     if simple:
-        found: Array | None = _dots.lookup(None, a, b)
-        if found is not None:
-            return found
+        fast: Array | None = _dots.lookup(None, a, b)
+        if fast is not None:
+            return fast
     check_arrays("dot", a, b)
     x, y = typeof(a), typeof(b)
-    preferred = _wanted(preferred_element_type)
+    preferred = _preferred_dtype(preferred_element_type)
     if not x.ndim or not y.ndim:
         out = _scaled(a, b)
         return out if preferred is None else lax.convert_element_type(out, preferred)
@@ -147,7 +149,7 @@ _dots: Final = FastPath(_contracted)
 
 
 def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
-    """Sum over the last axes of both; a product for scalars.
+    """Sum of products over the last axes of both operands; for scalars a product.
 
     Raises:
       TypeError: if the last sizes differ.
@@ -158,12 +160,12 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
         return dot(a, b, preferred_element_type=preferred_element_type)
     _check_sizes("inner", x, y, x.shape[-1], y.shape[-1])
     dims = (((x.ndim - 1,), (y.ndim - 1,)), ((), ()))
-    preferred = _wanted(preferred_element_type)
+    preferred = _preferred_dtype(preferred_element_type)
     return _contracted(a, b, dimensions=dims, precision=precision, preferred=preferred)
 
 
 def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
-    """Sum of products of all elements, those of ``a`` conjugated.
+    """Sum of products of all elements, with ``a`` conjugated.
 
     Raises:
       TypeError: if the numbers of elements differ.
@@ -171,7 +173,7 @@ def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any =
     check_arrays("vdot", a, b)
     x, y = typeof(a), typeof(b)
     _check_sizes("vdot", x, y, x.size, y.size)
-    return _vdot(a, b, precision=precision, preferred=_wanted(preferred_element_type))
+    return _vdot(a, b, precision=precision, preferred=_preferred_dtype(preferred_element_type))
 
 
 @compiled("precision", "preferred")
@@ -187,10 +189,10 @@ def vecdot(
     x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None,
     preferred_element_type: Any = None,
 ) -> Array:  # fmt: skip
-    """Sum of products along one axis, the first conjugated; the other axes broadcast.
+    """Sum of products along one axis, with the first operand conjugated; the other axes broadcast.
 
     Raises:
-      ValueError: for scalars, or if the sizes along the axis differ.
+      ValueError: if an operand is a scalar, or the sizes along the axis differ.
     """
     check_arrays("vecdot", x1, x2)
     x, y = typeof(x1), typeof(x2)
@@ -199,7 +201,7 @@ def vecdot(
     i, j = one_axis(axis, x.ndim), one_axis(axis, y.ndim)
     if x.shape[i] != y.shape[j]:
         raise ValueError(f"vecdot: axes must match; got shapes {x.shape} and {y.shape}, {axis=}")
-    preferred = _wanted(preferred_element_type)
+    preferred = _preferred_dtype(preferred_element_type)
     return _vecdot(x1, x2, axes=(i, j), precision=precision, preferred=preferred)
 
 
@@ -240,10 +242,10 @@ def _check_core(name: str, m: int, n: int, x1: Any, x2: Any) -> None:
 
 @checked(partial(_check_core, "matvec", 2, 1))
 def matvec(x1: Any, x2: Any, /) -> Array:
-    """Matrices ``(..., n, k)`` times vectors ``(..., k)``.
+    """Product of matrices ``(..., n, k)`` and vectors ``(..., k)``.
 
     Raises:
-      ValueError: if there are too few axes, or sizes do not fit.
+      ValueError: if there are too few axes, or sizes do not match.
     """
     a, b = promoted("matvec", x1, x2, any_number)
     return _batched_product(a, b, 2, 1)
@@ -251,10 +253,10 @@ def matvec(x1: Any, x2: Any, /) -> Array:
 
 @checked(partial(_check_core, "vecmat", 1, 2))
 def vecmat(x1: Any, x2: Any, /) -> Array:
-    """Vectors ``(..., k)``, conjugated, times matrices ``(..., k, m)``.
+    """Product of vectors ``(..., k)``, conjugated, and matrices ``(..., k, m)``.
 
     Raises:
-      ValueError: if there are too few axes, or sizes do not fit.
+      ValueError: if there are too few axes, or sizes do not match.
     """
     a, b = promoted("vecmat", x1, x2, any_number)
     if dtypes.issubdtype(typeof(a).dtype, np.complexfloating):
@@ -265,7 +267,7 @@ def vecmat(x1: Any, x2: Any, /) -> Array:
 def _batched_product(
     a: Any, b: Any, m: int, n: int, precision: Any = None, preferred: Any = None
 ) -> Any:
-    """Products over the last of ``m`` axes and the first of ``n`` axes, the others broadcast."""
+    """Contraction of the last of ``m`` axes with the first of ``n`` axes; the others broadcast."""
     x, y = typeof(a), typeof(b)
     batch = _joint_batch("matmul", x, y, m, n)
     k = len(batch)
@@ -278,13 +280,13 @@ def tensordot(
     a: Any, b: Any, axes: Any = 2, *, precision: Any = None, preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """Sum of products over several axes of both.
+    """Sum of products over several axes of both operands.
 
     Args:
-      axes: how many, the last of ``a`` and the first of ``b``; or a pair of axes, or of lists.
+      axes: a number (the last axes of ``a``, the first of ``b``), or a pair of axes or of lists.
 
     Raises:
-      TypeError: if the axes are of another form, repeated, or of different sizes.
+      TypeError: if the axes are malformed, repeated, or of different sizes.
     """
     check_arrays("tensordot", a, b)
     x, y = typeof(a), typeof(b)
@@ -292,7 +294,7 @@ def tensordot(
     for i, j in zip(first, second):
         _check_sizes("tensordot", x, y, x.shape[i], y.shape[j])
     dims = ((first, second), ((), ()))
-    preferred = _wanted(preferred_element_type)
+    preferred = _preferred_dtype(preferred_element_type)
     return _contracted(a, b, dimensions=dims, precision=precision, preferred=preferred)
 
 
@@ -308,7 +310,9 @@ def _pair_of_axes(axes: Any, x: Any, y: Any) -> tuple[tuple[int, ...], tuple[int
         pair = [(e,) if hasattr(e, "__index__") else e for e in axes]
         if all(isinstance(e, (tuple, list)) for e in pair):
             if len(pair[0]) != len(pair[1]):
-                raise TypeError(f"tensordot: both arrays need as many axes, got {axes}")
+                raise TypeError(
+                    f"tensordot: both lists of axes must have the same length, got {axes}"
+                )
             try:
                 return axes_of(pair[0], x.ndim), axes_of(pair[1], y.ndim)
             except ValueError as e:
@@ -356,10 +360,10 @@ def kron(a: Any, b: Any) -> Array:
 def cross(
     a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> Array:
-    """Vector products of vectors with three components; the other axes broadcast.
+    """Cross products of vectors with three components; the other axes broadcast.
 
     Args:
-      axisa, axisb, axisc: where the components of ``a``, ``b`` and the result lie; ``axis`` sets
+      axisa, axisb, axisc: the axes of the components of ``a``, ``b`` and the result; ``axis`` sets
         all three.
 
     Raises:
@@ -374,7 +378,7 @@ def cross(
         if not t.ndim or t.shape[i] != 3:
             raise ValueError(
                 f"Dimension must be 3 for cross product, got shapes {x.shape} and {y.shape} with "
-                f"axes {axes}: append zeros to vectors of the plane"
+                f"axes {axes}: append a zero to two-dimensional vectors"
             )
     rank = max(x.ndim, y.ndim)
     return _cross(a, b, axes=axes, axis=one_axis(axisc, rank))

@@ -1,4 +1,4 @@
-"""Operands brought to one dtype and shape."""
+"""Promotion of operands to a common dtype and shape."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from primax_core.extend.dimensions import broadcast_shapes
 
 
 def is_complex(x: Any) -> bool:
-    """Whether the elements are complex."""
+    """True if the dtype is complex."""
     return dtypes.issubdtype(typeof(x).dtype, np.complexfloating)
 
 
 def is_floating(x: Any) -> bool:
-    """Whether the elements are real floating-point numbers."""
+    """True if the dtype is real floating-point."""
     return dtypes.issubdtype(typeof(x).dtype, np.floating)
 
 
 def as_inexact(x: Any) -> Any:
-    """The operand; integers and booleans as floats."""
+    """The operand, with integers and booleans converted to floats."""
     aval = typeof(x)
     dtype, weak = inexact(aval.dtype, aval.weak_type)
     return x if dtype == aval.dtype else cast(x, aval, dtype, weak)
 
 
 def as_real(name: str, x: Any) -> Any:
-    """The operand; integers and booleans as floats.
+    """The operand, with integers and booleans converted to floats.
 
     Raises:
-      TypeError: for complex numbers.
+      TypeError: if the operand is complex.
     """
-    refuse_complex(name, x, TypeError)
+    check_not_complex(name, x, TypeError)
     return as_inexact(x)
 
 
-def refuse_complex(name: str, x: Any, error: type[Exception] = ValueError) -> None:
+def check_not_complex(name: str, x: Any, error: type[Exception] = ValueError) -> None:
     """Raise ``error`` for complex numbers."""
     if is_complex(x):
         raise error(
@@ -48,27 +48,27 @@ def refuse_complex(name: str, x: Any, error: type[Exception] = ValueError) -> No
 
 
 def pair(name: str, x: Any, y: Any, adjust: Any = any_number) -> tuple[Any, Any]:
-    """Two operands in one dtype, and of one rank but for scalars."""
+    """Two operands promoted to one dtype, and to one rank except for scalars."""
     return same_rank(name, *promoted(name, x, y, adjust))
 
 
 def inexact_pair(name: str, x: Any, y: Any) -> tuple[Any, Any]:
-    """Two operands in one inexact dtype."""
+    """Two operands promoted to one inexact dtype."""
     return pair(name, x, y, inexact)
 
 
 def real_pair(name: str, x: Any, y: Any, error: type[Exception] = TypeError) -> tuple[Any, Any]:
-    """Two operands in one floating-point dtype; complex ones are refused."""
+    """Two operands promoted to one floating-point dtype; complex operands raise an error."""
     x, y = pair(name, x, y, inexact)
-    refuse_complex(name, x, error)
+    check_not_complex(name, x, error)
     return x, y
 
 
 def common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape that shapes broadcast to.
+    """The common shape that shapes broadcast to.
 
     Raises:
-      ValueError: with the shapes, if they do not fit together.
+      ValueError: if the shapes are incompatible.
     """
     try:
         return broadcast_shapes(*shapes)
@@ -77,14 +77,14 @@ def common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def broadcast_together(*xs: Any) -> list[Any]:
-    """Operands repeated to their common shape."""
+    """Operands broadcast to their common shape."""
     shape = common_shape(*[typeof(x).shape for x in xs])
     return [repeated(x, shape) for x in xs]
 
 
 def repeated(x: Any, shape: tuple[int, ...]) -> Any:
-    """An operand repeated to a shape that it broadcasts to."""
-    found = typeof(x).shape
-    if found == shape:
+    """An operand broadcast to a shape."""
+    own_shape = typeof(x).shape
+    if own_shape == shape:
         return x
-    return lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - len(found), len(shape))))
+    return lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - len(own_shape), len(shape))))

@@ -15,13 +15,13 @@ from primax_core.extend.dimensions import is_static, is_symbolic_dim
 from ._checks import axes_of, check_arrays
 from ._functions import compiled
 from ._promotion import repeated
-from ._quantile_places import METHODS, at_places, between, known_places, traced_places
-from ._reducing import count, float_of, is_complex_dtype, wide_of
+from ._quantile_methods import METHODS, at_places, between, known_places, traced_places
+from ._reduction_helpers import count, float_of, is_complex_dtype, wide_of
 from ._statistics import scalar
 
 
 def _rows(x: Any, axes: tuple[int, ...]) -> Any:
-    """The reduced axes as one, in the last place."""
+    """The reduced axes flattened into one last axis."""
     aval = typeof(x)
     others = [i for i in range(aval.ndim) if i not in axes]
     x = lax.transpose(x, (*others, *axes)) if (*others, *axes) != tuple(range(aval.ndim)) else x
@@ -29,7 +29,7 @@ def _rows(x: Any, axes: tuple[int, ...]) -> Any:
 
 
 def _laid_out(out: Any, axes: tuple[int, ...], rank: int, keepdims: bool, single: bool) -> Any:
-    """``[..., q]`` with the quantiles first, or without them, and with kept axes."""
+    """Transpose ``[..., q]`` so that the quantiles come first, and restore reduced axes."""
     last = typeof(out).ndim - 1
     if single:
         out = lax.squeeze(out, (last,))
@@ -42,12 +42,12 @@ def _laid_out(out: Any, axes: tuple[int, ...], rank: int, keepdims: bool, single
 
 
 def _sorted_rows(a: Any, axes: tuple[int, ...], dtype: Any) -> Any:
-    # Narrow floats keep their order in 32 bits, in which they are interpolated.
+    # Conversion to 32 bits preserves the order of narrow floats. Interpolation needs the precision.
     return lax.sort(_rows(lax.convert_element_type(a, wide_of(dtype)), axes))
 
 
 def _with_nan(out: Any, x: Any) -> Any:
-    """NaN for rows that hold NaN, which was sorted to their end."""
+    """NaN for rows that contain NaN, which sorts last."""
     n = typeof(x).shape[-1]
     last = lax.slice_in_dim(x, n - 1, n, axis=typeof(x).ndim - 1)
     bad = repeated(lax.ne(last, last), typeof(out).shape)
@@ -56,7 +56,7 @@ def _with_nan(out: Any, x: Any) -> Any:
 
 @compiled("axes", "dtype", "keepdims", "single")
 def _quantile_at(a, i, w, *, axes, dtype, keepdims, single):
-    """Quantiles at known places."""
+    """Quantiles at precomputed indices."""
     x = _sorted_rows(a, axes, dtype)
     last = scalar(typeof(x).shape[-1] - 1, np.int32)
     low = at_places(x, i)
@@ -68,7 +68,7 @@ def _quantile_at(a, i, w, *, axes, dtype, keepdims, single):
 
 @compiled("axes", "dtype", "keepdims", "method", "percent", "skip_nan")
 def _quantile(a, q, *, axes, dtype, keepdims, method, percent, skip_nan):
-    """Quantiles whose places are computed with them."""
+    """Quantiles whose indices are computed from traced levels."""
     x = _sorted_rows(a, axes, dtype)
     rows = typeof(x).shape[:-1]
     kind = dtypes.f64 if dtypes.f64 in (typeof(q).dtype, typeof(x).dtype) else dtypes.f32
@@ -96,7 +96,7 @@ def _quantile(a, q, *, axes, dtype, keepdims, method, percent, skip_nan):
 
 @compiled("axes", "dims", "dtype", "keepdims", "percent", "skip_nan")
 def _weighted(a, q, weights, *, axes, dims, dtype, keepdims, percent, skip_nan):
-    """The least element up to which the weights sum to a fraction ``q`` of all."""
+    """The smallest element whose cumulative weight reaches a fraction ``q`` of the total."""
     shape = typeof(a).shape
     kind = dtypes.f64 if dtypes.f64 in (typeof(q).dtype, typeof(a).dtype) else dtypes.f32
     order = sorted(range(len(dims)), key=lambda i: dims[i])
@@ -115,12 +115,12 @@ def _weighted(a, q, weights, *, axes, dims, dtype, keepdims, percent, skip_nan):
     if percent:
         q = lax.div(q, scalar(100, kind))
     places = (*typeof(x).shape[:-1], typeof(q).size, n)
-    kept_axes = (*range(last), last + 1)
+    operand_axes = (*range(last), last + 1)
     needed = lax.mul(
         lax.broadcast_in_dim(q, places, (last,)),
         lax.broadcast_in_dim(lax.squeeze(total, (last,)), places, tuple(range(last))),
     )
-    every = lax.broadcast_in_dim(sums, places, kept_axes)
+    every = lax.broadcast_in_dim(sums, places, operand_axes)
     positive = lax.gt(every, lax.full_like(every, 0))
     enough = lax.bitwise_and(lax.ge(every, needed), positive)
     i = lax.argmax(enough, last + 1, np.int32)
@@ -159,8 +159,10 @@ def _call(
     skip_nan = name.startswith("nan")
     if weights is not None:
         dims = _weight_dims(name, a, weights, axis, axes, method)
-        given = typeof(weights)
-        joint = dtypes.lattice_result(((dtype, False), (given.dtype, given.weak_type)))
+        weights_aval = typeof(weights)
+        joint = dtypes.lattice_result(
+            ((dtype, False), (weights_aval.dtype, weights_aval.weak_type))
+        )
         static["dtype"] = joint[0]
         return _weighted(a, q, weights, dims=dims, percent=percent, skip_nan=skip_nan, **static)
     if skip_nan or isinstance(q, Tracer) or is_symbolic_dim(count(typeof(a).shape, axes)):
@@ -172,8 +174,8 @@ def _call(
         level = np.asarray(q).astype(np.float64).reshape(-1)
         i, w = known_places(level / 100 if percent else level, n, method)
         w = w.astype(np.float32) if dtype != dtypes.f64 else w
-    found: Array = _quantile_at(a, i, w, single=not typeof(q).ndim, **static)
-    return found
+    quantiles: Array = _quantile_at(a, i, w, single=not typeof(q).ndim, **static)
+    return quantiles
 
 
 def _places_of_number(q: float, n: int, method: str, percent: bool) -> tuple[Any, Any]:
@@ -186,7 +188,7 @@ def _places_of_number(q: float, n: int, method: str, percent: bool) -> tuple[Any
 
 @functools.lru_cache(256)
 def _placed(level: float, n: int, method: str, key: Hashable) -> tuple[Array, Array]:
-    """Places as arrays, remembered with what says where arrays are put."""
+    """Cached device arrays of indices and weights; the key contains the default placement."""
     i, w = known_places(np.asarray([level]), n, method)
     return device_put(i), device_put(w.astype(np.float32))
 
@@ -194,24 +196,24 @@ def _placed(level: float, n: int, method: str, key: Hashable) -> tuple[Array, Ar
 def _weight_dims(
     name: str, a: Any, weights: Any, axis: Any, axes: tuple[int, ...], method: str
 ) -> tuple[int, ...]:
-    """The axes of ``a`` that the weights' axes are."""
+    """The axes of ``a`` that correspond to the axes of the weights."""
     if method != "inverted_cdf":
         raise ValueError(
             f"{name}: weights are supported by the method 'inverted_cdf' only, got {method!r}"
         )
     check_arrays(name, a, weights)
-    shape, given = typeof(a).shape, typeof(weights).shape
-    if given == shape:
+    shape, weights_shape = typeof(a).shape, typeof(weights).shape
+    if weights_shape == shape:
         return tuple(range(len(shape)))
     if axis is None:
         raise ValueError(
             f"{name}: axis must be specified when shapes of a and weights differ: a has shape "
-            f"{shape}, weights {given}"
+            f"{shape}, weights {weights_shape}"
         )
-    if given != tuple([shape[i] for i in axes]):
+    if weights_shape != tuple([shape[i] for i in axes]):
         raise ValueError(
             f"{name}: weights must have the sizes of the axes: a has shape {shape}, axes {axes}, "
-            f"weights have shape {given}"
+            f"weights have shape {weights_shape}"
         )
     return axes
 
@@ -220,26 +222,27 @@ def quantile(
     a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
     method: str = "linear", keepdims: bool = False, *, weights: Any = None,
 ) -> Array:  # fmt: skip
-    """Values below which given fractions of the elements lie.
+    """Quantiles of the elements over axes.
 
     Args:
-      a: real numbers; integers give floats. A row that holds NaN gives NaN.
-      q: a fraction in ``[0, 1]`` or a vector of them; others give the nearest end.
-      axis: an axis or several that are reduced; all by default.
-      out, overwrite_input: not supported.
-      method: what is taken between elements: one of ``linear``, ``lower``, ``higher``,
+      a: real numbers; integers give floats. NaN in a row gives NaN.
+      q: a level in ``[0, 1]`` or a vector of levels; others are clamped.
+      axis: the reduced axis or axes; all by default.
+      out, overwrite_input: unsupported.
+      method: the interpolation between elements: one of ``linear``, ``lower``, ``higher``,
         ``midpoint``, ``nearest``, ``inverted_cdf``, ``averaged_inverted_cdf``,
         ``closest_observation``, ``interpolated_inverted_cdf``, ``hazen``, ``weibull``,
         ``median_unbiased`` and ``normal_unbiased`` (Hyndman and Fan, 1996).
-      keepdims: whether the reduced axes are kept, with size 1.
-      weights: nonnegative weights of the elements, of the shape of ``a`` or of the sizes of the
-        axes; with ``method="inverted_cdf"``.
+      keepdims: keep the reduced axes with size 1.
+      weights: nonnegative weights of the shape of ``a`` or of the sizes of ``axis``; only with
+        ``method="inverted_cdf"``.
 
     Returns:
-      For a vector ``q`` with the quantiles along a new first axis.
+      The quantiles; for a vector ``q`` along a new first axis.
 
-    The derivative goes to the elements that are taken, and to ``q`` where the method interpolates.
-    Known fractions are turned into positions in double precision, traced ones in their own.
+    The result is differentiable with respect to the selected elements, and to ``q`` if the method
+    interpolates. Positions are computed in double precision for a concrete ``q``, in its own
+    precision for a traced one.
 
     >>> quantile(np.array([1.0, 2.0, 3.0]), np.array([0.5, 0.75])).tolist()
     [2.0, 2.5]
@@ -264,7 +267,7 @@ def nanquantile(
     a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
     method: str = "linear", keepdims: bool = False, *, weights: Any = None,
 ) -> Array:  # fmt: skip
-    """:func:`quantile` of what is not NaN; NaN where all are.
+    """:func:`quantile` that ignores NaN; NaN if all elements are.
 
     >>> float(nanquantile(np.array([1.0, np.nan, 3.0]), 0.5))
     2.0
@@ -276,7 +279,7 @@ def nanpercentile(
     a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
     method: str = "linear", keepdims: bool = False, *, weights: Any = None,
 ) -> Array:  # fmt: skip
-    """:func:`percentile` of what is not NaN; NaN where all are."""
+    """:func:`percentile` that ignores NaN; NaN if all elements are."""
     return _call("nanpercentile", a, q, axis, out, overwrite_input, method, keepdims, weights, True)
 
 
@@ -285,7 +288,7 @@ def _median(a, *, axes, dtype, keepdims):
     x = _sorted_rows(a, axes, dtype)
     n, last = typeof(x).shape[-1], typeof(x).ndim - 1
     low = lax.slice_in_dim(x, (n - 1) // 2, (n - 1) // 2 + 1, axis=last)
-    if not is_static((n,)) or n % 2 == 0:  # of a middle element the mean with itself is itself
+    if not is_static((n,)) or n % 2 == 0:  # for odd n the mean is the middle element
         high = lax.slice_in_dim(x, n // 2, n // 2 + 1, axis=last)
         half = lax.full_like(low, 0.5)
         low = lax.add(lax.mul(low, half), lax.mul(high, half))
@@ -297,9 +300,9 @@ def median(
     a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Array:  # fmt: skip
-    """The middle element in order, or the mean of the middle two, over axes.
+    """The median over axes: the middle element in order, or the mean of the middle two.
 
-    Arguments as :func:`quantile`; integers give floats, NaN gives NaN.
+    Arguments as for :func:`quantile`; integers give floats, NaN gives NaN.
 
     >>> float(median(np.array([3, 1, 2, 10])))
     2.5
@@ -314,10 +317,10 @@ def nanmedian(
     a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Array:  # fmt: skip
-    """:func:`median` of what is not NaN; NaN where all are."""
+    """:func:`median` that ignores NaN; NaN if all elements are."""
     axes = _checked("nanmedian", a, 0.5, axis, out, overwrite_input)
-    found: Array = _quantile(
+    middle: Array = _quantile(
         a, 0.5, axes=axes, dtype=float_of(typeof(a).dtype), keepdims=bool(keepdims),
         method="midpoint", percent=False, skip_nan=True,
     )  # fmt: skip
-    return found
+    return middle

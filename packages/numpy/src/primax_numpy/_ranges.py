@@ -20,7 +20,7 @@ from primax_core.extend.dimensions import (
     size_as,
 )
 
-from ._checks import check_arrays, one_axis, wanted_dtype
+from ._checks import check_arrays, dtype_argument, one_axis
 from ._creation import placed
 from ._functions import compiled
 
@@ -31,43 +31,43 @@ def arange(
     start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None,
     out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """Evenly spaced numbers from ``start`` (0 if only one is given) up to, not including, ``stop``.
+    """Evenly spaced numbers from ``start`` (0 by default) up to, not including, ``stop``.
 
     Args:
-      start, stop, step: numbers known while tracing.
-      dtype: by default the one that they promote to.
-      device, out_sharding: where to put the array.
+      start, stop, step: concrete numbers.
+      dtype: the promoted dtype by default.
+      device, out_sharding: placement of the result.
 
     Raises:
-      ConcretizationTypeError: if a bound is traced: the length must be known.
+      ConcretizationTypeError: if a bound is traced: the length must be static.
       ZeroDivisionError: if ``step`` is 0.
       ValueError: for complex bounds.
 
     >>> arange(3)
     Array([0, 1, 2], dtype=int32)
     """
-    wanted = wanted_dtype(dtype, "arange")
-    given = [v for v in (start, stop, step) if v is not None]
+    result_dtype = dtype_argument(dtype, "arange")
+    bounds = [v for v in (start, stop, step) if v is not None]
     if stop is None:
         start, stop = 0, start
     first, last, by = (_known(v) for v in (start, stop, 1 if step is None else step))
     symbolic = not is_static((first, last, by))
-    if wanted is None:
-        wanted, _ = dtypes.lattice_result(
-            tuple([(typeof(v).dtype, typeof(v).weak_type) for v in given])
+    if result_dtype is None:
+        result_dtype, _ = dtypes.lattice_result(
+            tuple([(typeof(v).dtype, typeof(v).weak_type) for v in bounds])
         )
-    if wanted == np.bool_:
-        raise TypeError("arange has no booleans: give it a dtype of numbers, such as dtype=int")
+    if result_dtype == np.bool_:
+        raise TypeError("arange does not support booleans: pass a numeric dtype, such as dtype=int")
     length = _symbolic_length(first, last, by) if symbolic else _length(first, last, by)
     if symbolic:
-        places = lax.iota(wanted, length)
+        places = lax.iota(result_dtype, length)
         if by != 1:
-            places = lax.mul(places, size_as(by, wanted))
-        out = places if first == 0 else lax.add(places, size_as(first, wanted))
+            places = lax.mul(places, size_as(by, result_dtype))
+        out = places if first == 0 else lax.add(places, size_as(first, result_dtype))
     elif first == 0 and by == 1:
-        out = lax.iota(wanted, length)
+        out = lax.iota(result_dtype, length)
     else:
-        out = _of_host(np.arange(length) * by + first, wanted)
+        out = _of_host(np.arange(length) * by + first, result_dtype)
     return placed(out, device, out_sharding)
 
 
@@ -76,13 +76,13 @@ def _length(first: Any, last: Any, by: Any) -> int:
 
 
 def _symbolic_length(first: Any, last: Any, by: Any) -> Any:
-    """The number of elements, where some bound is a symbolic dimension."""
+    """The number of elements if a bound is a symbolic dimension."""
     if by == 0:
         raise ZeroDivisionError("division by zero")
     if not all(map(is_size, (first, last, by))):
         raise TypeError(
-            f"arange: bounds {first}, {last} and step {by} mix symbolic dimensions and numbers "
-            "that are no integers: the length is not a dimension"
+            f"arange: bounds {first}, {last} and step {by} mix symbolic dimensions with "
+            "numbers that are not integers: the length is not a dimension"
         )
     distance = last - first
     up = decided(lambda: by > 0, True)
@@ -94,8 +94,8 @@ def _known(v: Any) -> Any:
     if isinstance(v, Tracer):
         raise ConcretizationTypeError(
             v,
-            "arange: the bounds must be known while tracing, since they give the length: take "
-            "them from shapes, or mark the arguments they come from as static (static_argnums)",
+            "arange: the bounds must be concrete, because they determine the length: take "
+            "them from shapes, or mark their arguments as static (static_argnums)",
         )
     if is_size(v) and not isinstance(v, int):
         return v
@@ -118,10 +118,10 @@ def linspace(
 
     Args:
       start, stop: numbers or arrays that broadcast together.
-      endpoint: whether ``stop`` is the last one.
-      retstep: give ``(numbers, step)``.
+      endpoint: include ``stop`` as the last number.
+      retstep: return ``(numbers, step)``.
       dtype: floats by default; integers are rounded down.
-      axis: where the new axis goes, for array bounds.
+      axis: the position of the new axis for array bounds.
 
     Raises:
       ValueError: if ``num`` is negative.
@@ -132,13 +132,13 @@ def linspace(
     plain = type(num) is int and type(endpoint) is bool and axis == 0 and dtype is None
     if not plain or type(start) not in _NUMBERS or type(stop) not in _NUMBERS:
         return placed(_evenly("numbers", (start, stop), num, endpoint, dtype, axis), device)
-    # Numbers as arrays, by whose types the program is remembered.
+    # Bounds as arrays: their types are the key of the dispatch cache.
     bounds = as_operand(start), as_operand(stop)
     key = (num, endpoint)
-    out = _numbers_road.lookup(key, *bounds)
+    out = _numbers_path.lookup(key, *bounds)
     if out is None:
         static = _static("linspace", bounds, num, endpoint, dtype, axis)
-        out = _numbers_road.call(key, bounds, **static)
+        out = _numbers_path.call(key, bounds, **static)
     return placed(out, device)
 
 
@@ -153,7 +153,7 @@ def _evenly(
 def _static(
     name: str, bounds: tuple[Any, ...], num: Any, endpoint: Any, dtype: Any, axis: Any
 ) -> dict[str, Any]:
-    """The static parameters of evenly spaced numbers."""
+    """The static parameters of the compiled functions."""
     count = index(num)
     if count < 0:
         raise ValueError(f"{name}: Number of samples, {count}, must be non-negative.")
@@ -166,7 +166,7 @@ def _static(
         "num": count,
         "endpoint": bool(endpoint),
         "computed": computed,
-        "dtype": wanted_dtype(dtype, name) or computed,
+        "dtype": dtype_argument(dtype, name) or computed,
         "axis": one_axis(axis, rank + 1),
     }
 
@@ -178,7 +178,7 @@ _STATIC: Final = ("num", "endpoint", "computed", "dtype", "axis")
 def _linspace(start, stop, *, num, endpoint, computed, dtype, axis):
     a, b = _bounds(start, stop, computed)
     gaps = num - 1 if endpoint else num
-    # A step of one sample is the distance itself, and that of none is not a number.
+    # The step of a single gap is the distance; it is NaN without gaps.
     step = (b - a) / gaps if gaps > 0 else lax.full(a.shape, np.nan, computed)
     static = {"num": num, "endpoint": endpoint, "computed": computed, "dtype": dtype, "axis": axis}
     return _numbers(start, stop, **static), step
@@ -194,7 +194,7 @@ def _numbers(start, stop, *, num, endpoint, computed, dtype, axis):
 
 
 _NUMBERS: Final = (int, float)
-_numbers_road: Final = FastPath(_numbers)
+_numbers_path: Final = FastPath(_numbers)
 
 
 def _bounds(start, stop, computed):
@@ -206,7 +206,7 @@ def _bounds(start, stop, computed):
 
 
 def _from_to(a, b, num: int, endpoint: bool):
-    """Evenly spaced numbers along a new first axis, of which the last is exact."""
+    """Evenly spaced numbers along a new first axis; the last one is exact."""
     gaps = max_dim(num - 1 if endpoint else num, 1)
     count = num - 1 if endpoint and num > 1 else num
     real = dtypes.finfo(a.dtype).dtype
@@ -221,7 +221,7 @@ def _from_to(a, b, num: int, endpoint: bool):
 
 
 def _axis_last(out, axis: int):
-    """The first axis moved to its place."""
+    """The first axis moved to position ``axis``."""
     if not axis:
         return out
     order = list(range(1, out.ndim))
@@ -235,7 +235,7 @@ def logspace(
 ) -> Array:  # fmt: skip
     """Powers of ``base`` with exponents evenly spaced from ``start`` to ``stop``.
 
-    Arguments as :func:`linspace`; ``base`` may be an array that broadcasts with the bounds.
+    Arguments as for :func:`linspace`; ``base`` may be an array that broadcasts with the bounds.
 
     >>> logspace(0, 2, 3)
     Array([  1.,  10., 100.], dtype=float32)
@@ -258,9 +258,9 @@ def _logspace(start, stop, base, *, num, endpoint, computed, dtype, axis):
 def geomspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
 ) -> Array:
-    """``num`` numbers from ``start`` to ``stop`` of which each is the same multiple of the last.
+    """``num`` numbers in geometric progression from ``start`` to ``stop``.
 
-    Arguments as :func:`linspace`. Real bounds of different signs, or of zero, give no numbers.
+    Arguments as for :func:`linspace`. Real bounds of different signs, or of zero, give NaN.
 
     >>> geomspace(1, 8, 4)
     Array([1., 2., 4., 8.], dtype=float32)
@@ -278,7 +278,7 @@ def _geomspace(start, stop, *, num, endpoint, computed, dtype, axis):
         log, power = lax.log2, lax.exp2
     exponents = _from_to(log(a / sign), log(b / sign), num, endpoint)
     out = power(exponents) * lax.expand_dims(sign, (0,))
-    # The bounds are exact, unless there is nothing between them.
+    # The bounds are exact, unless the computed values are NaN.
     if num > 0:
         rows = [lax.expand_dims(_defined(a, out[0]), (0,)), out[1:]]
         if endpoint and num > 1:
@@ -288,7 +288,7 @@ def _geomspace(start, stop, *, num, endpoint, computed, dtype, axis):
 
 
 def _defined(bound, computed):
-    """The bound where the numbers computed from both are numbers."""
+    """The bound where the computed value is not NaN."""
     return lax.select(lax.eq(computed, computed), bound, computed)
 
 

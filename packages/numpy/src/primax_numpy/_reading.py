@@ -1,4 +1,4 @@
-"""Reading with indices: ``x[...]`` and ``x.at[...].get()``."""
+"""Indexing for reads: ``x[...]`` and ``x.at[...].get()``."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _MODES: Final[dict[str | None, Any]] = {
 
 
 def mode_of(mode: Any) -> Any:
-    """The gather mode of a name.
+    """The gather mode of a mode name.
 
     Raises:
-      ValueError: for an unknown name.
+      ValueError: if the name is unknown.
     """
     if isinstance(mode, lax.GatherScatterMode):
         return mode
@@ -46,22 +46,23 @@ def mode_of(mode: Any) -> Any:
 
 
 def getitem(x: Array, index: Any) -> Array:
-    """``x[index]`` with NumPy's meaning; positions out of bounds take the nearest element."""
-    road = _short_key(index) if state.trace is None else None
-    if road is not None:
-        out: Array | None = _roads.lookup(road[0], x, *road[1])
+    """``x[index]`` with NumPy semantics; positions out of bounds are clamped."""
+    entry = _fast_key(index) if state.trace is None else None
+    if entry is not None:
+        out: Array | None = _path.lookup(entry[0], x, *entry[1])
         if out is not None:
             return out
     plan, operands = plan_of(index, x.shape)
     if all(p[0] == "all" for p in plan.parts):
         return x
-    if road is None:
+    if entry is None:
         return planned(x, operands, plan)
-    return _roads.call(road[0], (x, *operands), plan=plan, mode=None, fill_value=None)
+    return _path.call(entry[0], (x, *operands), plan=plan, mode=None, fill_value=None)
 
 
-def _short_key(index: Any) -> tuple[Any, Sequence[Array]] | None:
-    """A key for indices of integers and slices with known bounds, and the positions' arrays."""
+def _fast_key(index: Any) -> tuple[Any, Sequence[Array]] | None:
+    """Dispatch cache key of an index made of integers and slices, and the arrays of its
+    positions."""
     kind = type(index)
     if kind is int:
         return int, (position_array(index),)
@@ -105,11 +106,11 @@ _NAN: Final = float("nan")
 
 
 def fill_number(value: Any) -> Any:
-    """A fill value as a number that finds its program again; one object stands for all NaNs."""
+    """A fill value as a hashable number; all NaNs are one object, so that the cache finds them."""
     if value is None:
         return None
     if isinstance(value, Tracer) or np.ndim(value):
-        raise TypeError(f"fill_value must be a number known while tracing, got {value!r}")
+        raise TypeError(f"fill_value must be a concrete number, got {value!r}")
     number = np.asarray(value).item()
     return _NAN if isinstance(number, float) and number != number else number
 
@@ -125,12 +126,12 @@ def planned(
     unique: bool = False,
     wrap: bool = True,
 ) -> Array:
-    """The elements that a plan names.
+    """The elements that a plan selects.
 
     Args:
-      mode: what positions out of bounds give; by default the nearest element.
-      sorted_, unique: promises about the positions.
-      wrap: whether negative positions count from the end.
+      mode: the gather mode for positions out of bounds; by default they are clamped.
+      sorted_, unique: declare the positions sorted or unique.
+      wrap: negative positions count from the end.
     """
     return _take(
         x, *operands, plan=plan, mode=mode, fill_value=fill_value, sorted_=sorted_,
@@ -146,7 +147,7 @@ _MOVED: Final = (lax.GatherScatterMode.CLIP, lax.GatherScatterMode.PROMISE_IN_BO
 def _take(x, *operands, plan, mode, fill_value, sorted_=False, unique=False, wrap=True):
     kinds = {p[0] for p in plan.parts}
     slices = "array" not in kinds and (wrap or not kinds & _COMPUTED)
-    # Slices move positions inside, which other modes do not.
+    # Dynamic slices clamp their starts, as only some of the modes do.
     if slices and (mode is None or mode in _MOVED or not kinds & _COMPUTED):
         return _basic(x, operands, plan)
     if "window" in kinds:
@@ -157,11 +158,11 @@ def _take(x, *operands, plan, mode, fill_value, sorted_=False, unique=False, wra
     return _gathered(x, operands, parts, mode, fill_value, sorted_, unique, wrap)
 
 
-_roads: Final = FastPath(_take)
+_path: Final = FastPath(_take)
 
 
 def _basic(x, operands, plan: Plan):
-    """Slices and single positions: slicing, then dropping and adding axes."""
+    """Slices and single positions: slice, then squeeze and expand axes."""
     shape = typeof(x).shape
     starts: list[Any] = []
     sizes, strides, drop, flip = [], [], [], []
@@ -202,12 +203,12 @@ def _basic(x, operands, plan: Plan):
 
 
 def _nearest(i: int, size: int) -> int:
-    """A known position counted from the start, inside the axis."""
+    """A concrete position, nonnegative and clamped to the axis."""
     return min(max(i + size if i < 0 else i, 0), size - 1)
 
 
 def _forward(part: tuple[Any, ...]) -> tuple[int, int, int, bool]:
-    """First position, number, stride of a slice read forward, and whether to reverse it."""
+    """Start, length and stride of a slice in ascending order, and a flag for reversal."""
     _, start, stop, step = part
     n = slice_length(start, stop, step)
     if step > 0:
@@ -216,12 +217,12 @@ def _forward(part: tuple[Any, ...]) -> tuple[int, int, int, bool]:
 
 
 def _reach(n: Any, stride: int) -> Any:
-    """How far ``n`` elements reach that stand ``stride`` apart."""
+    """The extent of ``n`` elements with a stride."""
     return n if stride == 1 else max_dim((n - 1) * stride + 1, 0)
 
 
 def _dynamic(x, starts, sizes, strides):
-    """Static slices first, then the window at computed positions."""
+    """Static slices first, then the dynamic slice."""
     shape = typeof(x).shape
     known = [not is_size(s) or (n == d) for s, n, d in zip(starts, sizes, shape)]
     if not all(known) or any(k != 1 for k in strides):
@@ -243,7 +244,7 @@ def _is_long(s: Any) -> bool:
 
 
 def as_position(s: Any, wide: np.dtype | None = None) -> Any:
-    """Positions in one of the two index types: the one that is given, or that holds them."""
+    """Positions converted to ``wide``, or to the index dtype that represents them."""
     aval = typeof(s)
     if wide is None:
         wide = np.dtype(np.int64) if _is_long(s) else np.dtype(np.int32)
@@ -251,7 +252,7 @@ def as_position(s: Any, wide: np.dtype | None = None) -> Any:
 
 
 def _with_new_axes(x, plan: Plan):
-    """New axes where the plan has them among the axes that are left."""
+    """Insert the new axes of a plan among the remaining axes."""
     places, at = [], 0
     empty = []
     for part in plan.parts:
@@ -270,7 +271,7 @@ def _with_new_axes(x, plan: Plan):
 
 
 def _slices_first(x, plan: Plan):
-    """Apply slices and new axes; the rest of the plan names axes of the result."""
+    """Apply slices and new axes; the remaining parts refer to axes of the result."""
     basic, parts = [], []
     for part in plan.parts:
         if part[0] in ("slice", "new", "all", "none"):
@@ -284,12 +285,12 @@ def _slices_first(x, plan: Plan):
 
 
 def _windows_first(x, plan: Plan, operands, mode, fill_value, wrap: bool):
-    """Apply slices with computed starts; the rest of the plan names axes of the result."""
+    """Apply dynamic slices; the remaining parts refer to axes of the result."""
     parts, axis = [], 0
     for part in plan.parts:
         if part[0] == "window":
             n, size = typeof(x).shape[axis], part[2]
-            start = given_positions(part, operands, n, wrap)
+            start = plan_positions(part, operands, n, wrap)
             if mode == lax.GatherScatterMode.FILL_OR_DROP:
                 places = lax.add(start, lax.iota(typeof(start).dtype, size))
                 x = _filled_rows(x, places, axis, start, fill_value)
@@ -302,7 +303,7 @@ def _windows_first(x, plan: Plan, operands, mode, fill_value, wrap: bool):
 
 
 def _filled_rows(x, places, axis: int, start, fill_value):
-    """Rows at evenly spaced positions; all are filled if not all lie inside."""
+    """Rows at consecutive positions; all are filled unless all are in bounds."""
     shape, count = typeof(x).shape, typeof(places).shape[0]
     last = lax.full_like(start, shape[axis] - count)
     fits = lax.bitwise_and(lax.ge(start, lax.full_like(start, 0)), lax.le(start, last))
@@ -319,10 +320,10 @@ def _filled_rows(x, places, axis: int, start, fill_value):
 
 
 def _positions(x, operands, parts, wrap: bool):
-    """Index arrays of the advanced axes, broadcast together, and where their axes go."""
+    """The stacked index array of the advanced axes, and the position of its axes in the result."""
     shape = typeof(x).shape
     axes = [i for i, p in enumerate(parts) if p[0] != "all"]
-    arrays = [given_positions(parts[i], operands, shape[i], wrap) for i in axes]
+    arrays = [plan_positions(parts[i], operands, shape[i], wrap) for i in axes]
     joint = broadcast_shapes(*(typeof(a).shape for a in arrays))
     n = len(joint)
     together = [lax.broadcast_in_dim(a, joint, tuple(range(n - typeof(a).ndim, n))) for a in arrays]
@@ -334,14 +335,14 @@ def _positions(x, operands, parts, wrap: bool):
     return axes, index, joint, first
 
 
-def given_positions(part: tuple[Any, ...], operands: Sequence[Any], size: int, wrap: bool) -> Any:
-    """Positions that a part of a plan gives, counted from the start of an axis of a size."""
+def plan_positions(part: tuple[Any, ...], operands: Sequence[Any], size: int, wrap: bool) -> Any:
+    """Nonnegative positions of a plan part along an axis of a given size."""
     a = np.asarray(part[1], np.int32) if part[0] == "at" else operands[part[1]]
     return counted_from_start(a, size) if wrap else as_position(a)
 
 
 def counted_from_start(a, size: int):
-    """Negative positions counted from the end."""
+    """Positions with negative ones counted from the end."""
     if isinstance(a, np.ndarray):
         wide = np.int64 if a.dtype.itemsize == 8 and state.enable_x64 else np.int32
         a = a.astype(wide)
@@ -358,7 +359,7 @@ def counted_from_start(a, size: int):
 
 
 def _from_symbolic_end(a: np.ndarray, size: Any) -> Any:
-    """Known positions, of which negative ones count from the end of a symbolic axis."""
+    """Concrete positions, negative ones counted from the end of a symbolic axis."""
     if not (a < 0).any():
         return a
     return lax.add(a, lax.mul((a < 0).astype(a.dtype), size_as(size, a.dtype)))
@@ -367,16 +368,16 @@ def _from_symbolic_end(a: np.ndarray, size: Any) -> Any:
 def _gathered(x, operands, parts, mode, fill_value, sorted_, unique, wrap):
     axes, index, joint, first = _positions(x, operands, parts, wrap)
     shape = typeof(x).shape
-    kept = [i for i in range(len(shape)) if i not in axes]
+    offset_axes = [i for i in range(len(shape)) if i not in axes]
     n = len(joint)
-    # The axes of the positions stand together at `first` among the kept ones.
-    before = sum(1 for i in kept if i < first)
-    offset = tuple(range(before)) + tuple(range(before + n, before + n + len(kept) - before))
+    # The batch axes of the indices are inserted at `first` among the offset axes.
+    before = sum(1 for i in offset_axes if i < first)
+    offset = tuple(range(before)) + tuple(range(before + n, before + n + len(offset_axes) - before))
     numbers = lax.GatherDimensionNumbers(
         offset_dims=offset, collapsed_slice_dims=tuple(axes), start_index_map=tuple(axes)
     )
     sizes = tuple(1 if i in axes else d for i, d in enumerate(shape))
-    result = tuple([shape[i] for i in kept])
+    result = tuple([shape[i] for i in offset_axes])
     result = result[:before] + joint + result[before:]
     if 0 in result:
         return lax.full(result, 0, typeof(x).dtype)

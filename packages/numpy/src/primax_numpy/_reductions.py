@@ -1,4 +1,4 @@
-"""Reductions over axes: sums, products, extrema, truth, and the places of extrema."""
+"""Reductions over axes: sums, products, extrema, logical reductions, argmax and argmin."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, FastPath, dtypes, typeof
 
-from ._checks import axes_of, check_arrays, check_out, one_axis, wanted_dtype
-from ._functions import compiled, given
-from ._reducing import (
+from ._checks import axes_of, check_arrays, check_out, dtype_argument, one_axis
+from ._functions import compiled, trim_none
+from ._reduction_helpers import (
     check_initial,
     check_where,
     int_sum_dtype,
     is_complex_dtype,
-    kept,
     masked,
+    restore_axes,
     short_key,
     strong,
     wide_of,
@@ -28,7 +28,7 @@ _Op: TypeAlias = Callable[..., Any]
 
 
 def _total_of(name: str, reduce: _Op, combine: _Op, truth: _Op, neutral: int) -> FastPath:
-    """The compiled part of sums and products; ``truth`` is what they are for booleans."""
+    """The compiled part of a sum or product; ``truth`` is the reduction of booleans."""
 
     @compiled("axes", "dtype", "keepdims", name=name)
     def general(a, initial=None, where=None, *, axes, dtype, keepdims):
@@ -37,7 +37,7 @@ def _total_of(name: str, reduce: _Op, combine: _Op, truth: _Op, neutral: int) ->
         out = truth(x, axes) if dtype == np.bool_ else reduce(_as(x, wide), axes)
         if initial is not None:
             out = combine(out, _as(lax.convert_element_type(initial, dtype), wide))
-        return kept(_as(out, dtype), axes, keepdims)
+        return restore_axes(_as(out, dtype), axes, keepdims)
 
     return FastPath(general)
 
@@ -47,30 +47,30 @@ def _as(x: Any, dtype: Any) -> Any:
 
 
 def _total(
-    roads: FastPath, a: Any, axis: Any, dtype: Any, out: Any, keepdims: Any, initial: Any,
+    path: FastPath, a: Any, axis: Any, dtype: Any, out: Any, keepdims: Any, initial: Any,
     where: Any, promote_integers: bool,
 ) -> Array:  # fmt: skip
     simple = initial is where is dtype is out is None and promote_integers
     key = short_key(axis, keepdims) if simple else None
     if key is not None:
-        found: Array | None = roads.lookup(key, a)
-        if found is not None:
-            return found
-    name = roads.function.__name__
+        fast: Array | None = path.lookup(key, a)
+        if fast is not None:
+            return fast
+    name = path.function.__name__
     check_arrays(name, a)
     check_out(name, out)
     aval = typeof(a)
     axes = axes_of(axis, aval.ndim)
-    wanted = wanted_dtype(dtype, name)
-    if wanted is None:
+    result_dtype = dtype_argument(dtype, name)
+    if result_dtype is None:
         promote = promote_integers or aval.dtype == np.bool_
-        wanted = int_sum_dtype(aval.dtype) if promote else aval.dtype
-    static = {"axes": axes, "dtype": wanted, "keepdims": bool(keepdims)}
+        result_dtype = int_sum_dtype(aval.dtype) if promote else aval.dtype
+    static = {"axes": axes, "dtype": result_dtype, "keepdims": bool(keepdims)}
     if key is not None:
-        return roads.call(key, (a,), **static)
+        return path.call(key, (a,), **static)
     check_initial(name, initial)
     check_where(name, where, aval.shape)
-    total: Array = roads.function(*given(a, initial, where), **static)
+    total: Array = path.function(*trim_none(a, initial, where), **static)
     return total
 
 
@@ -87,12 +87,12 @@ def sum(
     Args:
       a: an array.
       axis: an axis or several; all by default.
-      dtype: what is summed in; by default integers are summed in the default integer type of their
-        signedness, floats in their own (narrow ones are rounded once, at the end).
-      out: not supported.
-      keepdims: whether reduced axes are kept, with size 1.
-      initial: a number to start from.
-      where: a mask that broadcasts to ``a``; only elements where it holds count.
+      dtype: the dtype of the sum; by default the default integer of the same signedness for
+        integers, the operand's for floats (narrow ones are rounded once, at the end).
+      out: unsupported.
+      keepdims: keep the reduced axes with size 1.
+      initial: the initial value of the sum.
+      where: a mask that broadcasts to ``a``; elements where it is false are ignored.
       promote_integers: ``False`` sums narrow integers in their own dtype, where they may wrap.
 
     >>> float(sum(np.array([1.0, 2.0]), initial=10.0))
@@ -105,7 +105,7 @@ def prod(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
     initial: Any = None, where: Any = None, promote_integers: bool = True,
 ) -> Array:  # fmt: skip
-    """Product over axes; arguments as :func:`sum`.
+    """Product over axes; arguments as for :func:`sum`.
 
     >>> int(prod(np.array([2, 3, 4])))
     24
@@ -122,7 +122,7 @@ def _extreme_of(name: str, reduce: _Op, combine: _Op) -> FastPath:
         out = reduce(masked(x, where, initial), axes)
         if initial is not None:
             out = combine(out, initial)
-        return kept(out, axes, keepdims)
+        return restore_axes(out, axes, keepdims)
 
     return FastPath(general)
 
@@ -136,14 +136,14 @@ def _check_not_empty(name: str, shape: tuple[int, ...], axes: tuple[int, ...]) -
 
 
 def _extreme(
-    roads: FastPath, a: Any, axis: Any, out: Any, keepdims: Any, initial: Any, where: Any
+    path: FastPath, a: Any, axis: Any, out: Any, keepdims: Any, initial: Any, where: Any
 ) -> Array:
     key = short_key(axis, keepdims) if initial is where is out is None else None
     if key is not None:
-        found: Array | None = roads.lookup(key, a)
-        if found is not None:
-            return found
-    name = roads.function.__name__
+        fast: Array | None = path.lookup(key, a)
+        if fast is not None:
+            return fast
+    name = path.function.__name__
     check_arrays(name, a)
     check_out(name, out)
     aval = typeof(a)
@@ -156,11 +156,11 @@ def _extreme(
             )
         _check_not_empty(name, aval.shape, axes)
     if key is not None:
-        return roads.call(key, (a,), axes=axes, keepdims=bool(keepdims))
+        return path.call(key, (a,), axes=axes, keepdims=bool(keepdims))
     check_initial(name, initial)
     check_where(name, where, aval.shape)
-    arrays = given(a, initial, where)
-    extreme: Array = roads.function(*arrays, axes=axes, keepdims=bool(keepdims))
+    arrays = trim_none(a, initial, where)
+    extreme: Array = path.function(*arrays, axes=axes, keepdims=bool(keepdims))
     return extreme
 
 
@@ -172,17 +172,17 @@ def max(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
     where: Any = None,
 ) -> Array:  # fmt: skip
-    """Largest element over axes; NaN if one is NaN.
+    """Maximum over axes; NaN if an element is NaN.
 
-    Complex numbers are compared by their real, then by their imaginary parts. Equal largest
-    elements share the derivative equally.
+    Complex numbers are ordered lexicographically. The derivative is divided equally among equal
+    maxima.
 
     Args:
-      initial: the least value of the result; needed with ``where``, and for empty arrays.
-      where: a mask that broadcasts to ``a``; only elements where it holds count.
+      initial: a lower bound of the result; required with ``where``, and for empty arrays.
+      where: a mask that broadcasts to ``a``; elements where it is false are ignored.
 
     Raises:
-      ValueError: if there is no element and no ``initial``, or ``where`` without ``initial``.
+      ValueError: if an empty reduction or ``where`` has no ``initial``.
 
     >>> max(np.array([[1, 4], [3, 2]]), axis=1).tolist()
     [4, 3]
@@ -194,7 +194,7 @@ def min(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
     where: Any = None,
 ) -> Array:  # fmt: skip
-    """Smallest element over axes; otherwise as :func:`max`."""
+    """Minimum over axes; arguments as for :func:`max`."""
     return _extreme(_min, a, axis, out, keepdims, initial, where)
 
 
@@ -202,7 +202,7 @@ def amax(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
     where: Any = None,
 ) -> Array:  # fmt: skip
-    """The same as :func:`max`."""
+    """Alias of :func:`max`."""
     return _extreme(_max, a, axis, out, keepdims, initial, where)
 
 
@@ -210,7 +210,7 @@ def amin(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
     where: Any = None,
 ) -> Array:  # fmt: skip
-    """The same as :func:`min`."""
+    """Alias of :func:`min`."""
     return _extreme(_min, a, axis, out, keepdims, initial, where)
 
 
@@ -218,7 +218,7 @@ def minmax(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
     where: Any = None,
 ) -> tuple[Array, Array]:  # fmt: skip
-    """Smallest and largest element over axes; arguments as :func:`max`.
+    """Minimum and maximum over axes; arguments as for :func:`max`.
 
     >>> [int(x) for x in minmax(np.array([3, 1, 2]))]
     [1, 3]
@@ -232,15 +232,15 @@ def minmax(
 @compiled("axes", "keepdims")
 def _ptp(a, *, axes, keepdims):
     x = strong(a)
-    return kept(lax.sub(lax.reduce_max(x, axes), lax.reduce_min(x, axes)), axes, keepdims)
+    return restore_axes(lax.sub(lax.reduce_max(x, axes), lax.reduce_min(x, axes)), axes, keepdims)
 
 
 def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Array:
-    """Largest less smallest element over axes; integers may wrap.
+    """Range (maximum minus minimum) over axes; integers may wrap.
 
     Raises:
       TypeError: for booleans.
-      ValueError: if there is no element.
+      ValueError: if the reduction is empty.
     """
     check_arrays("ptp", a)
     check_out("ptp", out)
@@ -254,49 +254,49 @@ def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> A
 
 
 def is_nonzero(x: Any) -> Array:
-    """Whether each element is not zero, as an array of booleans; NaN is not zero."""
+    """True where an element is not zero; NaN is not zero."""
     dtype = typeof(x).dtype
     return x if dtype == np.bool_ else lax.ne(x, np.zeros((), dtype)[()])
 
 
 @compiled("axes", "keepdims", name="all")
 def _all_of(a, where=None, *, axes, keepdims):
-    return kept(lax.reduce_and(masked(is_nonzero(a), where, True), axes), axes, keepdims)
+    return restore_axes(lax.reduce_and(masked(is_nonzero(a), where, True), axes), axes, keepdims)
 
 
 @compiled("axes", "keepdims", name="any")
 def _any_of(a, where=None, *, axes, keepdims):
-    return kept(lax.reduce_or(masked(is_nonzero(a), where, False), axes), axes, keepdims)
+    return restore_axes(lax.reduce_or(masked(is_nonzero(a), where, False), axes), axes, keepdims)
 
 
 _all, _any = FastPath(_all_of), FastPath(_any_of)
 
 
-def _truth(roads: FastPath, a: Any, axis: Any, out: Any, keepdims: Any, where: Any) -> Array:
+def _truth(path: FastPath, a: Any, axis: Any, out: Any, keepdims: Any, where: Any) -> Array:
     key = short_key(axis, keepdims) if where is out is None else None
     if key is not None:
-        found: Array | None = roads.lookup(key, a)
-        if found is not None:
-            return found
-    name = roads.function.__name__
+        fast: Array | None = path.lookup(key, a)
+        if fast is not None:
+            return fast
+    name = path.function.__name__
     check_arrays(name, a)
     check_out(name, out)
     aval = typeof(a)
     static = {"axes": axes_of(axis, aval.ndim), "keepdims": bool(keepdims)}
     if key is not None:
-        return roads.call(key, (a,), **static)
+        return path.call(key, (a,), **static)
     check_where(name, where, aval.shape)
-    truth: Array = roads.function(*given(a, where), **static)
+    truth: Array = path.function(*trim_none(a, where), **static)
     return truth
 
 
 def all(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
 ) -> Array:
-    """Whether all elements are nonzero, over axes; true where there is no element.
+    """True if all elements over axes are nonzero; true for empty reductions.
 
     Args:
-      where: a mask that broadcasts to ``a``; only elements where it holds count.
+      where: a mask that broadcasts to ``a``; elements where it is false are ignored.
     """
     return _truth(_all, a, axis, out, keepdims, where)
 
@@ -304,18 +304,18 @@ def all(
 def any(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
 ) -> Array:
-    """Whether some element is nonzero, over axes; false where there is none. See :func:`all`."""
+    """True if any element over axes is nonzero; false for empty reductions. See :func:`all`."""
     return _truth(_any, a, axis, out, keepdims, where)
 
 
 @compiled("axes", "keepdims")
 def _count_nonzero(a, *, axes, keepdims):
     ones = lax.convert_element_type(is_nonzero(a), dtypes.default_int())
-    return kept(lax.reduce_sum(ones, axes), axes, keepdims)
+    return restore_axes(lax.reduce_sum(ones, axes), axes, keepdims)
 
 
 def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Array:
-    """How many elements are not zero, over axes; NaN is not zero.
+    """Number of nonzero elements over axes; NaN is not zero.
 
     >>> int(count_nonzero(np.array([0.0, 2.0, np.nan])))
     2
@@ -327,12 +327,12 @@ def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Array:
 
 
 def place_of(op: _Op, x: Any, axis: int | None, keepdims: bool) -> Array:
-    """Index of an extremum along an axis, or among all elements in order."""
+    """Index of an extremum along an axis, or in the flattened array."""
     shape = typeof(x).shape
     if axis is None:
         out = op(lax.reshape(x, (typeof(x).size,)), 0, dtypes.default_int())
         return lax.reshape(out, (1,) * len(shape)) if keepdims else out
-    return kept(op(x, axis, dtypes.default_int()), (axis,), keepdims)
+    return restore_axes(op(x, axis, dtypes.default_int()), (axis,), keepdims)
 
 
 @compiled("axis", "keepdims")
@@ -346,33 +346,33 @@ def _argmin(a, *, axis, keepdims):
 
 
 def call_for_place(fun: _Op, a: Any, axis: Any, out: Any, keepdims: Any) -> Array:
-    """Check the arguments of a function that gives the place of an extremum, and call it."""
+    """Check the arguments of an argmax-like function, and call it."""
     name = fun.__name__
     check_arrays(name, a)
     check_out(name, out)
     aval = typeof(a)
     if is_complex_dtype(aval.dtype):
         raise TypeError(f"{name} does not accept dtype {aval.dtype.name}: take its abs or real")
-    found = None if axis is None else one_axis(axis, aval.ndim)
-    if not (aval.size if found is None else aval.shape[found]):
+    position = None if axis is None else one_axis(axis, aval.ndim)
+    if not (aval.size if position is None else aval.shape[position]):
         raise ValueError(f"attempt to get {name} of an empty sequence: shape {aval.shape}")
-    place: Array = fun(a, axis=found, keepdims=bool(keepdims))
+    place: Array = fun(a, axis=position, keepdims=bool(keepdims))
     return place
 
 
 def argmax(
     a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
-    """Index of the largest element, the first of equals; the first NaN wins.
+    """Index of the maximum: the first of equal elements; the first NaN counts as the maximum.
 
     Args:
       a: real numbers or booleans.
-      axis: along which axis; by default the index counts all elements in order.
-      keepdims: whether the reduced axes are kept, with size 1.
+      axis: the axis; by default the index is that in the flattened array.
+      keepdims: keep the reduced axes with size 1.
 
     Raises:
-      TypeError: for complex numbers.
-      ValueError: if there is no element.
+      TypeError: if ``a`` is complex.
+      ValueError: if the reduction is empty.
 
     >>> argmax(np.array([[1, 5], [7, 2]]), axis=1).tolist()
     [1, 0]
@@ -383,5 +383,5 @@ def argmax(
 def argmin(
     a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
-    """Index of the smallest element, the first of equals; otherwise as :func:`argmax`."""
+    """Index of the minimum, the first of equal elements; arguments as for :func:`argmax`."""
     return call_for_place(_argmin, a, axis, out, keepdims)

@@ -1,4 +1,4 @@
-"""Rounding to integers and decimals."""
+"""Rounding to integers and to decimals."""
 
 from __future__ import annotations
 
@@ -14,43 +14,43 @@ from primax_core.extend import Array, dtypes, typeof
 from ._checks import check_arrays, check_out
 from ._creation import asarray
 from ._functions import compiled, elementwise
-from ._promotion import as_inexact, is_complex, is_floating, refuse_complex
+from ._promotion import as_inexact, check_not_complex, is_complex, is_floating
 
 _EVEN: Final = lax.RoundingMethod.TO_NEAREST_EVEN
 
 
 def _rounded(name: str, op: Callable[[Any], Any], x: Any) -> Any:
-    """Floats rounded; integers and booleans are whole already."""
-    refuse_complex(name, x, TypeError)
+    """Floats rounded; integers and booleans unchanged."""
+    check_not_complex(name, x, TypeError)
     return op(x) if is_floating(x) else x
 
 
 @elementwise
 def floor(x: Any, /) -> Array:
-    """Greatest whole number not above each element, of its dtype; the derivative is zero."""
+    """Largest integer not above each element, in its dtype; the derivative is zero."""
     return _rounded("floor", lax.floor, x)
 
 
 @elementwise
 def ceil(x: Any, /) -> Array:
-    """Least whole number not below each element, of its dtype; the derivative is zero."""
+    """Smallest integer not below each element, in its dtype; the derivative is zero."""
     return _rounded("ceil", lax.ceil, x)
 
 
 def toward_zero(x: Any) -> Any:
-    """Whole parts of floats, with their signs."""
+    """Floats truncated toward zero."""
     return lax.select(x < 0, lax.ceil(x), lax.floor(x))
 
 
 @elementwise
 def trunc(x: Any) -> Array:
-    """Whole part of each element, of its dtype; the derivative is zero."""
+    """Each element truncated toward zero, in its dtype; the derivative is zero."""
     return _rounded("trunc", toward_zero, x)
 
 
 @elementwise
 def rint(x: Any, /) -> Array:
-    """Nearest whole number to each element, halves to the even one; integers become floats."""
+    """Nearest integer to each element, halves to even; integers become floats."""
     if not dtypes.issubdtype(typeof(x).dtype, np.inexact):
         x = as_inexact(x)
         return lax.convert_element_type(x, typeof(x).dtype)
@@ -69,7 +69,7 @@ def _to_decimals(x: Any, decimals: int) -> Any:
         return lax.complex(*[_to_decimals(p, decimals) for p in parts])
     if not decimals:
         return lax.round(x, _EVEN)
-    if aval.dtype == dtypes.f16:  # its largest number times a power of 10 overflows
+    if aval.dtype == dtypes.f16:  # a large number times a power of 10 overflows
         x = lax.convert_element_type(x, dtypes.f32)
     factor = 10.0 ** abs(decimals)
     if decimals > 0:
@@ -80,14 +80,14 @@ def _to_decimals(x: Any, decimals: int) -> Any:
 
 
 def round(a: Any, decimals: int = 0, out: None = None) -> Array:
-    """Elements rounded to a number of decimals, halves to the even neighbour.
+    """Elements rounded to a number of decimals, halves to even.
 
     Args:
-      decimals: negative ones round floats to tens, hundreds and so on.
+      decimals: the number of decimals; negative numbers round floats to powers of 10.
 
     Raises:
-      ValueError: for booleans.
-      NotImplementedError: for integers and negative ``decimals``.
+      ValueError: if ``a`` is boolean.
+      NotImplementedError: if ``a`` is of integer dtype and ``decimals`` is negative.
 
     >>> round(np.array([0.5, 1.5, 2.4375], np.float32), 2).tolist() == [0.5, 1.5, 2.440000057220459]
     True

@@ -1,4 +1,4 @@
-"""Where values belong in sorted arrays."""
+"""Binary search in sorted arrays."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ from primax_core import lax
 from primax_core.extend import Array, any_number, dtypes, promoted, typeof
 
 from ._checks import check_arrays
-from ._functions import compiled, given
+from ._functions import compiled, trim_none
 from ._promotion import repeated
-from ._reducing import is_complex_dtype, is_float
+from ._reduction_helpers import is_complex_dtype, is_float
 
 _METHODS: Final = ("scan", "scan_unrolled", "sort", "compare_all")
 _DIGITIZE: Final = (None, "default", *_METHODS)
 
 
 def before(x: Any, v: Any, side: str) -> Any:
-    """Whether elements of the sorted array stand before where a value belongs; NaN is greatest."""
+    """True where an element of the sorted array precedes the insertion point of a value; NaN sorts
+    last.
+    """
     dtype = typeof(x).dtype
     if is_complex_dtype(dtype):
         first = before(lax.real(x), lax.real(v), "left")
@@ -42,7 +44,7 @@ def _at(a: Any, places: Any) -> Any:
 
 
 def bisected(a: Any, v: Any, side: str, unrolled: bool = False) -> Any:
-    """Positions by bisection: each step decides one bit, from the highest."""
+    """Insertion points by bisection: each step determines one bit, from the highest."""
     n = typeof(a).shape[0]
     dtype = np.dtype(np.int32 if n < 2**31 else np.int64)
     places = lax.full(typeof(v).shape, np.zeros((), dtype)[()])
@@ -70,7 +72,8 @@ def bisected(a: Any, v: Any, side: str, unrolled: bool = False) -> Any:
 
 
 def _by_sorting(a: Any, v: Any, side: str) -> Any:
-    """Positions by sorting both together: the number of elements before each value."""
+    """Insertion points by sorting both arrays together: the number of elements before each
+    value."""
     n, m = typeof(a).size, typeof(v).size
     shape = typeof(v).shape
     v = lax.reshape(v, (m,))
@@ -89,7 +92,7 @@ def _by_sorting(a: Any, v: Any, side: str) -> Any:
 
 
 def _by_comparing(a: Any, v: Any, side: str) -> Any:
-    """Positions by comparing each value with all elements."""
+    """Insertion points by comparing each value with all elements."""
     rank = typeof(v).ndim
     shape = (*typeof(v).shape, typeof(a).shape[0])
     every = before(
@@ -101,7 +104,7 @@ def _by_comparing(a: Any, v: Any, side: str) -> Any:
 
 
 def places_in(a: Any, v: Any, side: str, method: str) -> Any:
-    """Positions in a sorted array of the dtype of the values."""
+    """Insertion points in a sorted array of the same dtype as the values."""
     if not typeof(a).shape[0]:
         return lax.full(typeof(v).shape, np.int32(0))
     if method == "compare_all":
@@ -122,21 +125,22 @@ def _searchsorted(a, v, sorter=None, *, side, method):
 def searchsorted(
     a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
 ) -> Array:
-    """Positions at which values would be inserted to keep an array in order.
+    """Insertion points of values in a sorted array.
 
     Args:
-      a: a vector in ascending order, NaN last.
+      a: a vector in ascending order, with NaN last.
       v: values, of any shape, in a dtype that promotes with that of ``a``.
-      side: before (``"left"``) or behind (``"right"``) elements that are equal.
-      sorter: positions that put ``a`` in order, as :func:`argsort` gives them.
-      method: ``"scan"`` bisects; ``"scan_unrolled"`` too, in one piece of code (slower to compile);
-        ``"sort"`` sorts both together; ``"compare_all"`` compares all pairs, for short ``a``.
+      side: before (``"left"``) or after (``"right"``) equal elements.
+      sorter: indices that sort ``a``, as :func:`argsort` returns them.
+      method: ``"scan"`` bisects in a loop; ``"scan_unrolled"`` unrolls the loop (slower to
+        compile); ``"sort"`` sorts both together; ``"compare_all"`` compares all pairs, for short
+        ``a``.
 
     Returns:
       ``int32`` of the shape of ``v``.
 
     Raises:
-      ValueError: for an ``a`` that is no vector, and an unknown side or method.
+      ValueError: if ``a`` is not a vector, or ``side`` or ``method`` is unknown.
 
     >>> searchsorted(np.array([1, 2, 2, 3]), np.array([2, 9])).tolist()
     [1, 4]
@@ -155,12 +159,16 @@ def searchsorted(
         raise ValueError(f"searchsorted: a should be 1-dimensional, got shape {shape}")
     if sorter is not None:
         check_arrays("searchsorted", a, v, sorter)
-        found = typeof(sorter)
-        if not dtypes.issubdtype(found.dtype, np.integer):
-            raise TypeError(f"searchsorted: sorter must hold integers, got {found.dtype.name}")
-        if found.ndim != 1:
-            raise ValueError(f"searchsorted: sorter should be 1-dimensional, got {found.shape}")
-    places: Array = _searchsorted(*given(a, v, sorter), side=side, method=method)
+        sorter_aval = typeof(sorter)
+        if not dtypes.issubdtype(sorter_aval.dtype, np.integer):
+            raise TypeError(
+                f"searchsorted: sorter must be of integer dtype, got {sorter_aval.dtype.name}"
+            )
+        if sorter_aval.ndim != 1:
+            raise ValueError(
+                f"searchsorted: sorter should be 1-dimensional, got {sorter_aval.shape}"
+            )
+    places: Array = _searchsorted(*trim_none(a, v, sorter), side=side, method=method)
     return places
 
 
@@ -182,13 +190,13 @@ def _digitize(x, bins, *, right, method):
 
 
 def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Array:
-    """The number of the bin that each value falls in.
+    """The index of the bin of each value.
 
     Args:
       x: values of any shape.
       bins: a vector of edges, ascending or descending. Values before the first edge are in bin 0,
-        those behind the last in bin ``len(bins)``.
-      right: whether bins hold their right edge instead of their left.
+        those after the last in bin ``len(bins)``.
+      right: bins include their right edge instead of their left edge.
       method: as in :func:`searchsorted`.
 
     >>> digitize(np.array([0.5, 1.0, 9.0]), np.array([1.0, 2.0])).tolist()
@@ -202,6 +210,6 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
         raise ValueError(
             f"digitize: invalid argument method={method!r}, expected one of {list(_METHODS)}"
         )
-    how = method if method in _METHODS else "scan"
-    numbers: Array = _digitize(x, bins, right=bool(right), method=how)
+    search = method if method in _METHODS else "scan"
+    numbers: Array = _digitize(x, bins, right=bool(right), method=search)
     return numbers

@@ -1,4 +1,4 @@
-"""Elements where a mask holds: as many as there are, or as many as are asked for."""
+"""Elements selected by a mask, with a static or a data-dependent size."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._functions import compiled
 
 
 def take_rows(x: Any, places: Any) -> Any:
-    """Rows along the first axis, at positions that exist."""
+    """Rows along the first axis, at indices in bounds."""
     shape = typeof(x).shape
     rank = typeof(places).ndim
     rest = tuple(range(rank, rank + len(shape) - 1))
@@ -28,7 +28,9 @@ def take_rows(x: Any, places: Any) -> Any:
 
 
 def put_at(length: int, places: Any, values: Any) -> Any:
-    """A vector with values at different positions, zero elsewhere; others are dropped."""
+    """A vector with values at unique positions, zero elsewhere; positions out of bounds are
+    dropped.
+    """
     dtype = typeof(values).dtype
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
     start = lax.full((length,), np.zeros((), dtype)[()])
@@ -39,53 +41,57 @@ def put_at(length: int, places: Any, values: Any) -> Any:
 
 
 def ranks_of(mask: Any) -> Any:
-    """For each element how many before and with it are true, less one."""
+    """Zero-based rank of each true element: the inclusive count of true elements minus one."""
     ones = lax.convert_element_type(mask, np.int32)
     return lax.sub(lax.cumsum(ones, 0), lax.full_like(ones, 1))
 
 
 def true_places(mask: Any, size: int) -> tuple[Any, Any]:
-    """Positions of the first ``size`` true elements, then the mask's length; and which are real."""
+    """Indices of the first ``size`` true elements, padded with the length, and the mask of valid
+    ones.
+    """
     n = typeof(mask).shape[0]
     places = lax.iota(np.int32, n)
     ranks = lax.select(mask, ranks_of(mask), lax.full_like(places, size))
-    found = put_at(size, ranks, lax.add(places, lax.full_like(places, 1)))
-    real = lax.gt(found, lax.full_like(found, 0))
-    return lax.select(real, lax.sub(found, lax.full_like(found, 1)), lax.full_like(found, n)), real
+    positions = put_at(size, ranks, lax.add(places, lax.full_like(places, 1)))
+    real = lax.gt(positions, lax.full_like(positions, 0))
+    return lax.select(
+        real, lax.sub(positions, lax.full_like(positions, 1)), lax.full_like(positions, n)
+    ), real
 
 
 def size_of(name: str, size: Any) -> int | None:
-    """The argument that says how long the result is.
+    """The validated ``size`` argument.
 
     Raises:
-      ValueError: if it is negative.
+      ValueError: if the size is negative.
     """
     if size is None:
         return None
-    found = operator.index(size)
-    if found < 0:
-        raise ValueError(f"{name}: size must be nonnegative; got size={found}")
-    return found
+    length = operator.index(size)
+    if length < 0:
+        raise ValueError(f"{name}: size must be nonnegative; got size={length}")
+    return length
 
 
 def check_known(name: str, *arrays: Any) -> None:
-    """Refuse to look at values that are not known yet.
+    """Check that arrays are concrete.
 
     Raises:
-      ConcretizationTypeError: saying how to give the size.
+      ConcretizationTypeError: if an array is traced; the message explains ``size=``.
     """
     for x in arrays:
         if isinstance(x, Tracer):
             raise ConcretizationTypeError(
                 x,
-                f"How long the result of {name} is depends on values. Inside jit, vmap and other "
-                f"transformations give it as a number: {name}(..., size=n), which pads (see "
-                "fill_value) or cuts the result.",
+                f"The length of the result of {name} depends on values. Under jit, vmap and other "
+                f"transformations pass it as a number: {name}(..., size=n), which pads (see "
+                "fill_value) or truncates the result.",
             )
 
 
 def known_places(name: str, mask: Any) -> np.ndarray:
-    """Positions of the true elements of a mask whose values are known."""
+    """Indices of the true elements of a concrete mask."""
     check_known(name, mask)
     return np.flatnonzero(np.asarray(mask))
 
@@ -96,8 +102,8 @@ def _rows(x, places):
 
 
 def chosen(x: Any, places: np.ndarray) -> Array:
-    """Rows at known positions. They are copied on the host, so that no program is compiled for
-    each length; rows that are traced are gathered."""
+    """Rows at concrete positions. Concrete rows are copied on the host, so that nothing is
+    compiled for each length; traced rows are gathered."""
     aval = typeof(x)
     if isinstance(x, Tracer) or aval.weak_type or isinstance(aval.dtype, dtypes.ExtendedDType):
         gathered: Array = _rows(x, places.astype(np.int32))
@@ -106,12 +112,12 @@ def chosen(x: Any, places: np.ndarray) -> Array:
 
 
 def placed(values: np.ndarray) -> Array:
-    """An array of NumPy's values, in the dtype that is allowed."""
+    """A device array of NumPy values, in the canonical dtype."""
     return device_put(values)
 
 
 def filled(x: Any, real: Any, fill_value: Any) -> Any:
-    """Rows where they are real, elsewhere a value that broadcasts to one row."""
+    """Rows where ``real`` is true, otherwise a fill value that broadcasts to one row."""
     aval = typeof(x)
     fill = lax.convert_element_type(fill_value, aval.dtype)
     rank = aval.ndim - typeof(fill).ndim
@@ -120,5 +126,5 @@ def filled(x: Any, real: Any, fill_value: Any) -> Any:
 
 
 def first_of(xs: Sequence[Any]) -> Any:
-    """A single result as it is, several as a tuple."""
+    """A single result unpacked, several as a tuple."""
     return xs[0] if len(xs) == 1 else tuple(xs)

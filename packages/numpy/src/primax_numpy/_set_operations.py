@@ -1,4 +1,4 @@
-"""Vectors as sets: unions, intersections, differences and membership."""
+"""Set operations on vectors: union, intersection, difference and membership."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _joined(ar1, ar2):
 
 
 def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
-    """The different elements of two arrays together, in ascending order.
+    """Sorted unique elements of the union of two arrays.
 
     Args:
       size, fill_value: as in :func:`unique`.
@@ -53,23 +53,25 @@ def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = No
     joint = _joined(ar1, ar2)
     if length and not typeof(joint).size and fill_value is None:
         fill_value = 0
-    found: Array = different("union1d", joint, (), None, True, length, fill_value)[0]
-    return found
+    values: Array = different("union1d", joint, (), None, True, length, fill_value)[0]
+    return values
 
 
-def _nothing_like(x: Any, fill_value: Any) -> Any:
-    """What pads a result without elements."""
+def _default_fill(x: Any, fill_value: Any) -> Any:
+    """The padding value of an empty result."""
     return np.zeros((), typeof(x).dtype)[()] if fill_value is None else fill_value
 
 
 @compiled("size")
 def _padded(values, mask, fill_value, *, size):
-    """The first chosen elements; padded with the first of them, or with zero if there is none."""
+    """The first ``size`` selected elements, padded with the first of them, or with zero without
+    one.
+    """
     places, real = true_places(mask, size)
     n = typeof(mask).shape[0]
     if not n or not size:
         out = lax.full((size,), np.zeros((), typeof(values).dtype)[()])
-        return filled(out, real, _nothing_like(values, fill_value))
+        return filled(out, real, _default_fill(values, fill_value))
     last = lax.full_like(places, n - 1)
     out = take_rows(values, lax.min(places, last))
     if fill_value is None:
@@ -89,12 +91,12 @@ def _selected(name: str, values: Any, mask: Any, size: int | None, fill_value: A
 
 @compiled("assume_unique")
 def _common(ar1, ar2, *, assume_unique):
-    """Sorted elements of both, which of them come in both, and their positions in each."""
+    """Sorted elements of both arrays, the mask of common ones, and their indices in each array."""
     x, y = _both("intersect1d", ar1, ar2)
     n, m = typeof(x).size, typeof(y).size
     joint = lax.concatenate([x, y], 0)
     values, order = lax.sort((joint, lax.iota(np.int32, n + m)), 0, True, 1)
-    # Equal elements stand together, those of the first array before those of the second.
+    # Equal elements are adjacent, those of the first array before those of the second.
     new = first_mask(values, False)
     size = n + m
     if size < 2:
@@ -116,14 +118,14 @@ def intersect1d(
     ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False, *,
     size: int | None = None, fill_value: Any = None,
 ) -> Any:  # fmt: skip
-    """The different elements that come in both arrays, in ascending order.
+    """Sorted unique elements that are in both arrays.
 
     Args:
-      assume_unique: a promise that no array repeats elements; it is not needed.
-      return_indices: also return where each comes first in both arrays, taken as vectors.
-      size: how many to return, needed inside ``jit``; if there are fewer, values are padded with
-        ``fill_value``, indices with the length of the array.
-      fill_value: by default the first value, or 0 if there is none.
+      assume_unique: declare that the elements of each array are unique; ignored.
+      return_indices: also return the index of the first occurrence in each flattened array.
+      size: the size of the result, required under ``jit``; missing values are padded with
+        ``fill_value``, missing indices with the length of the array.
+      fill_value: the padding, by default the first value, or 0 if there is none.
 
     >>> intersect1d(np.array([3, 1, 2]), np.array([2, 3, 4])).tolist()
     [2, 3]
@@ -156,12 +158,13 @@ def setdiff1d(
     ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None,
     fill_value: Any = None,
 ) -> Array:  # fmt: skip
-    """The different elements of the first array that do not come in the second, in order.
+    """Sorted unique elements of the first array that are not in the second.
 
     Args:
-      assume_unique: a promise that no array repeats elements; they keep their order then.
-      size: how many to return, needed inside ``jit``.
-      fill_value: what pads a shorter result, by default 0.
+      assume_unique: declare that the elements of each array are unique; their order is then
+        preserved.
+      size: the size of the result, required under ``jit``.
+      fill_value: the padding, 0 by default.
 
     >>> setdiff1d(np.array([3, 1, 2]), np.array([2])).tolist()
     [1, 3]
@@ -169,7 +172,7 @@ def setdiff1d(
     check_arrays("setdiff1d", ar1, ar2)
     length = size_of("setdiff1d", size)
     values, mask = _only_first(ar1, ar2, assume_unique=bool(assume_unique))
-    fill = _nothing_like(values, fill_value)
+    fill = _default_fill(values, fill_value)
     return _selected("setdiff1d", values, mask, length, fill)
 
 
@@ -185,7 +188,7 @@ def _in_one(ar1, ar2, *, assume_unique):
     new = first_mask(values, True)
     if n < 2:
         return values, new
-    # An element is in one array only if the last of its like is from the same as the first.
+    # An element is in one array only if its last duplicate is from the same array as the first.
     places = lax.iota(np.int32, n)
     end = lax.concatenate([lax.slice_in_dim(new, 1, n), lax.full((1,), np.True_)], 0)
     far = lax.full_like(places, n - 1)
@@ -198,12 +201,12 @@ def setxor1d(
     ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None,
     fill_value: Any = None,
 ) -> Array:  # fmt: skip
-    """The different elements that come in one of two arrays only, in ascending order.
+    """Sorted unique elements that are in exactly one of two arrays.
 
     Args:
-      assume_unique: a promise that no array repeats elements; it is not needed.
-      size: how many to return, needed inside ``jit``.
-      fill_value: what pads a shorter result, by default the first value.
+      assume_unique: declare that the elements of each array are unique; ignored.
+      size: the size of the result, required under ``jit``.
+      fill_value: the padding, by default the first value.
 
     >>> setxor1d(np.array([1, 2]), np.array([2, 3])).tolist()
     [1, 3]
@@ -219,7 +222,7 @@ _METHODS: Final = ("auto", "compare_all", "binary_search", "sort")
 
 
 def _is_in(x: Any, y: Any, method: str) -> Any:
-    """Which elements come in a vector of the same dtype."""
+    """True where an element is in a vector of the same dtype."""
     shape, n = typeof(x).shape, typeof(y).size
     if not n:
         return lax.full(shape, np.False_)
@@ -238,21 +241,21 @@ def _is_in(x: Any, y: Any, method: str) -> Any:
 @compiled("invert", "method")
 def _isin(element, test_elements, *, invert, method):
     x, y = promoted("isin", element, test_elements, any_number)
-    found = _is_in(x, _flat(y), method)
-    return lax.bitwise_not(found) if invert else found
+    mask = _is_in(x, _flat(y), method)
+    return lax.bitwise_not(mask) if invert else mask
 
 
 def isin(
     element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *,
     method: str = "auto",
 ) -> Array:  # fmt: skip
-    """Which elements come in another array; NaN never does.
+    """True where an element is in another array; NaN is never a member.
 
     Args:
-      assume_unique: a promise that no array repeats elements; it is not needed.
-      invert: say which do not.
-      method: ``"compare_all"`` compares all pairs, for few ``test_elements``; ``"binary_search"``
-        and ``"sort"`` sort them first; ``"auto"`` chooses by their number.
+      assume_unique: declare that the elements of each array are unique; ignored.
+      invert: return the negated mask.
+      method: ``"compare_all"`` compares all pairs, which suits few ``test_elements``;
+        ``"binary_search"`` and ``"sort"`` sort them first; ``"auto"`` chooses by their number.
 
     >>> isin(np.array([1, 2, 3]), np.array([3, 1])).tolist()
     [True, False, True]
@@ -260,5 +263,5 @@ def isin(
     check_arrays("isin", element, test_elements)
     if method not in _METHODS:
         raise ValueError(f"isin: method={method!r} is unknown; options are {', '.join(_METHODS)}")
-    found: Array = _isin(element, test_elements, invert=bool(invert), method=method)
-    return found
+    mask: Array = _isin(element, test_elements, invert=bool(invert), method=method)
+    return mask

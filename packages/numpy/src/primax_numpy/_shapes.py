@@ -1,4 +1,4 @@
-"""Shapes: asking for them, reshaping, moving axes, repeating along new ones."""
+"""Shapes: queries, reshaping, axis permutations, broadcasting."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from ._functions import compiled
 
 def _shape_of(a: Any) -> tuple[int, ...]:
     """The shape of an array, or of nested sequences of numbers."""
-    found = getattr(a, "shape", None)
-    return tuple(found) if isinstance(found, tuple) else np.shape(a)
+    own_shape = getattr(a, "shape", None)
+    return tuple(own_shape) if isinstance(own_shape, tuple) else np.shape(a)
 
 
 def shape(a: Any) -> tuple[int, ...]:
-    """The sizes of the axes."""
+    """The shape."""
     return _shape_of(a)
 
 
@@ -36,7 +36,7 @@ def ndim(a: Any) -> int:
 
 
 def size(a: Any, axis: Any = None) -> int:
-    """The number of elements, or the size of an axis (of several, their product)."""
+    """The number of elements, or the size of an axis (the product for several axes)."""
     sizes = _shape_of(a)
     return math.prod([sizes[i] for i in axes_of(axis, len(sizes))])
 
@@ -44,21 +44,21 @@ def size(a: Any, axis: Any = None) -> int:
 def reshape(
     a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None
 ) -> Array:
-    """The same elements in another shape; one size may be -1 to be inferred.
+    """The same elements in another shape; one size may be -1, which is inferred.
 
     Args:
-      order: ``"C"`` reads and writes row by row, ``"F"`` column by column.
-      copy: ``True`` makes a new array in any case.
-      out_sharding: where to put the result.
+      order: ``"C"`` (row-major) or ``"F"`` (column-major) for reads and writes.
+      copy: ``True`` always creates a new array.
+      out_sharding: placement of the result.
 
     Raises:
-      TypeError: if the shape is traced or does not fit.
+      TypeError: if the shape is traced or has another number of elements.
     """
     simple = order == "C" and type(shape) is tuple and not copy and _plain(shape)
     if simple and out_sharding is None:
-        found: Array | None = _reshaping.lookup(shape, a)
-        if found is not None:
-            return found
+        fast: Array | None = _reshaping.lookup(shape, a)
+        if fast is not None:
+            return fast
     check_arrays("reshape", a)
     aval = typeof(a)
     target = resolved_shape(shape, aval)
@@ -100,9 +100,11 @@ def _by_columns(x, *, shape):
 
 
 def resolved_shape(shape: Any, aval: Any) -> tuple[int, ...]:
-    """A shape argument with -1 replaced."""
-    given = shape if isinstance(shape, (tuple, list)) else np.atleast_1d(_untraced(shape)).tolist()
-    sizes = [index(_untraced(d)) for d in given]
+    """A shape argument with -1 replaced by the inferred size."""
+    requested = (
+        shape if isinstance(shape, (tuple, list)) else np.atleast_1d(_untraced(shape)).tolist()
+    )
+    sizes = [index(_untraced(d)) for d in requested]
     unknown = [i for i, d in enumerate(sizes) if d == -1]
     if len(unknown) > 1:
         raise ValueError(f"reshape: can only specify one unknown dimension, got {tuple(sizes)}")
@@ -126,13 +128,13 @@ def resolved_shape(shape: Any, aval: Any) -> tuple[int, ...]:
 
 
 def _divided(aval: Any, known: Any, sizes: list[Any]) -> Any:
-    """The size of the open dimension, of symbolic ones."""
+    """The inferred size in the presence of symbolic dimensions."""
     rest = aval.size % known
     if is_symbolic_dim(rest):
         raise InconclusiveDimensionOperation(
             f"Cannot divide evenly the sizes of shapes {aval.shape} and {tuple(sizes)}: the "
-            f"remainder {rest} is not known to be 0. If it always is, say so where the symbolic "
-            f'shapes are made: symbolic_shape(..., constraints=("{rest} == 0",)).'
+            f"remainder {rest} is not known to be 0. If it always is, add the constraint: "
+            f'symbolic_shape(..., constraints=("{rest} == 0",)).'
         )
     if rest != 0:
         raise TypeError(
@@ -153,11 +155,11 @@ def _untraced(d: Any) -> Any:
 
 
 def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
-    """All elements along one axis.
+    """The elements as a vector.
 
     Args:
-      order: ``"C"`` reads row by row, ``"F"`` column by column.
-      out_sharding: where to put the result.
+      order: ``"C"`` (row-major) or ``"F"`` (column-major).
+      out_sharding: placement of the result.
     """
     check_arrays("ravel", a)
     if order == "K":
@@ -166,7 +168,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
 
 
 def resize(a: Any, new_shape: Any) -> Array:
-    """The elements in another shape, over again from the first as often as needed.
+    """The elements in another shape, repeated from the start as necessary.
 
     Args:
       new_shape: a size or a sequence of sizes.
@@ -175,8 +177,8 @@ def resize(a: Any, new_shape: Any) -> Array:
     Array([[1, 2, 1]], dtype=int32)
     """
     check_arrays("resize", a)
-    given = (new_shape,) if hasattr(new_shape, "__index__") else tuple(new_shape)
-    target = tuple([operator.index(d) for d in given])
+    sizes = (new_shape,) if hasattr(new_shape, "__index__") else tuple(new_shape)
+    target = tuple([operator.index(d) for d in sizes])
     if min(target, default=0) < 0:
         raise ValueError(f"resize: all elements of `new_shape` must be non-negative, got {target}")
     return _resize(a, shape=target)
@@ -184,24 +186,24 @@ def resize(a: Any, new_shape: Any) -> Array:
 
 @compiled("shape")
 def _resize(a, *, shape):
-    have, wanted = typeof(a).size, math.prod(shape)
-    if not have or not wanted:
+    count, length = typeof(a).size, math.prod(shape)
+    if not count or not length:
         return lax.full_like(a, 0, shape=shape)
-    line = lax.reshape(a, (have,))
-    times = -(-wanted // have)
+    line = lax.reshape(a, (count,))
+    times = -(-length // count)
     if times > 1:
         line = lax.tile(line, (times,))
-    return lax.reshape(lax.slice_in_dim(line, 0, wanted), shape)
+    return lax.reshape(lax.slice_in_dim(line, 0, length), shape)
 
 
 # Axes
 
 
 def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
-    """Axes in another order, reversed by default.
+    """The array with permuted axes, reversed by default.
 
     Raises:
-      TypeError: if ``axes`` is no permutation of the array's axes.
+      TypeError: if ``axes`` is not a permutation of the axes of the array.
     """
     check_arrays("transpose", a)
     n = typeof(a).ndim
@@ -210,13 +212,13 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
 
 
 def permute_dims(a: Any, /, axes: Sequence[int]) -> Array:
-    """Axes in another order; see :func:`transpose`."""
+    """The array with permuted axes; see :func:`transpose`."""
     check_arrays("permute_dims", a)
     return transpose(a, axes)
 
 
 def matrix_transpose(x: Any, /) -> Array:
-    """The last two axes exchanged."""
+    """The array with the last two axes swapped."""
     check_arrays("matrix_transpose", x)
     if typeof(x).ndim < 2:
         raise ValueError(
@@ -226,7 +228,7 @@ def matrix_transpose(x: Any, /) -> Array:
 
 
 def moveaxis(a: Any, source: Any, destination: Any) -> Array:
-    """Some axes moved to other places, the others kept in order."""
+    """The array with some axes moved to other positions; the other axes keep their order."""
     check_arrays("moveaxis", a)
     n = typeof(a).ndim
     src, dst = axes_of(source, n), axes_of(destination, n)
@@ -241,10 +243,10 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Array:
 
 
 def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
-    """One axis moved before another.
+    """The array with one axis moved before another.
 
     Args:
-      start: the axis before which ``axis`` goes; the number of axes for the end.
+      start: the axis to insert ``axis`` before; the number of axes for the end.
     """
     check_arrays("rollaxis", a)
     n = typeof(a).ndim
@@ -256,7 +258,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
 
 
 def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
-    """Two axes exchanged."""
+    """The array with two axes swapped."""
     check_arrays("swapaxes", a)
     n = typeof(a).ndim
     order = list(range(n))
@@ -266,14 +268,14 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
 
 
 def expand_dims(a: Any, axis: Any) -> Array:
-    """New axes of size 1 at places of the result."""
+    """The array with new axes of size 1 at positions of the result."""
     check_arrays("expand_dims", a)
-    given = axis if isinstance(axis, (tuple, list)) else (axis,)
-    return lax.expand_dims(a, axes_of(tuple(given), typeof(a).ndim + len(given)))
+    positions = axis if isinstance(axis, (tuple, list)) else (axis,)
+    return lax.expand_dims(a, axes_of(tuple(positions), typeof(a).ndim + len(positions)))
 
 
 def squeeze(a: Any, axis: Any = None) -> Array:
-    """Without some axes of size 1, all of them by default.
+    """The array without some axes of size 1, all of them by default.
 
     Raises:
       ValueError: if an axis has another size.
@@ -289,25 +291,27 @@ def squeeze(a: Any, axis: Any = None) -> Array:
 
 
 def atleast_1d(*arys: Any) -> Any:
-    """Each array with at least one axis; a tuple unless there is one array."""
+    """Each array expanded to at least one axis; a tuple unless there is one array."""
     return _raised("atleast_1d", arys, ((0,),))
 
 
 def atleast_2d(*arys: Any) -> Any:
-    """Each array with at least two axes, new ones in front; a tuple unless there is one array."""
+    """Each array expanded to at least two axes with leading ones; a tuple unless there is one
+    array.
+    """
     return _raised("atleast_2d", arys, ((0, 1), (0,)))
 
 
 def atleast_3d(*arys: Any) -> Any:
-    """Each array with at least three axes; a tuple unless there is one array.
+    """Each array expanded to at least three axes; a tuple unless there is one array.
 
-    A vector gets one in front and one at the end, a matrix one at the end.
+    A vector becomes ``(1, n, 1)``, a matrix ``(m, n, 1)``.
     """
     return _raised("atleast_3d", arys, ((0, 1, 2), (0, 2), (2,)))
 
 
 def _raised(name: str, arys: tuple[Any, ...], places: Sequence[tuple[int, ...]]) -> Any:
-    """Arrays with new axes, by how many they have."""
+    """Arrays expanded at the axes that ``places`` lists for their rank."""
     check_arrays(name, *arys)
     out = []
     for a in arys:
@@ -320,7 +324,7 @@ def _raised(name: str, arys: tuple[Any, ...], places: Sequence[tuple[int, ...]])
 
 
 def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
-    """Repeated along new and size-1 axes to a shape.
+    """An array broadcast to a shape.
 
     Raises:
       ValueError: if the array does not broadcast to the shape.
@@ -343,7 +347,7 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
 
 
 def broadcast_arrays(*args: Any) -> tuple[Array, ...]:
-    """Arrays repeated to their common shape."""
+    """Arrays broadcast to their common shape."""
     check_arrays("broadcast_arrays", *args)
     common = lax.broadcast_shapes(*[typeof(a).shape for a in args])
     return tuple([broadcast_to(a, common) for a in args])

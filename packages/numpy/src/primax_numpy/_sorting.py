@@ -1,4 +1,4 @@
-"""Sorted arrays, the order of elements, and the greatest of them."""
+"""Sorting, argsort, partition and top-k."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
 from primax_core.extend.dimensions import decided
 
-from ._checks import check_arrays, one_axis, wanted_dtype
+from ._checks import check_arrays, dtype_argument, one_axis
 from ._creation import asarray
 from ._functions import compiled
-from ._reducing import is_complex_dtype
+from ._reduction_helpers import is_complex_dtype
 
 
 def _flat(x: Any) -> Any:
@@ -23,13 +23,13 @@ def _flat(x: Any) -> Any:
 
 
 def positions(shape: tuple[int, ...], axis: int) -> Any:
-    """Each element's position along an axis, in the default integer type of indices."""
+    """Index of each element along an axis, as ``int32`` or, for large axes, ``int64``."""
     wide = decided(lambda: shape[axis] >= 2**31, False)
     return lax.broadcasted_iota(np.int64 if wide else np.int32, shape, axis)
 
 
 def order_of(x: Any, axis: int, stable: bool = True) -> Any:
-    """Positions of the elements in ascending order along an axis."""
+    """Indices that sort the elements along an axis in ascending order."""
     return lax.sort((x, positions(typeof(x).shape, axis)), axis, stable, 1)[1]
 
 
@@ -46,7 +46,7 @@ def _argsort(a, *, axis, stable, descending, dtype):
     if axis is None:
         a, axis = _flat(a), 0
     if descending:
-        # Reversed twice, so that equal elements keep their order.
+        # Reversed twice, so that the sort is stable.
         last = typeof(a).shape[axis] - 1
         order = lax.rev(order_of(lax.rev(a, (axis,)), axis, stable), (axis,))
         order = lax.sub(lax.full_like(order, last), order)
@@ -59,16 +59,16 @@ def _check_sort(name: str, a: Any, axis: Any, kind: Any, order: Any) -> int | No
     check_arrays(name, a)
     if kind is not None:
         raise TypeError(
-            f"'kind' argument to {name} is not supported. Use stable=True or stable=False to say "
-            "whether equal elements keep their order."
+            f"'kind' argument to {name} is not supported. Use stable=True or stable=False to "
+            "choose a stable sort."
         )
     if order is not None:
-        raise TypeError(f"'order' argument to {name} is not supported: arrays have no fields.")
+        raise TypeError(f"'order' argument to {name} is not supported: arrays are not structured.")
     return None if axis is None else one_axis_of(axis, typeof(a).ndim)
 
 
 def one_axis_of(axis: Any, ndim: int) -> int:
-    """An axis counted from the front, of an array that must have one."""
+    """A nonnegative axis of an array of rank 1 or more."""
     if not ndim:
         raise ValueError(f"axis {axis} is out of bounds for array of dimension 0")
     return one_axis(axis, ndim)
@@ -78,28 +78,27 @@ def sort(
     a: Any, axis: int | None = -1, *, kind: None = None, order: None = None, stable: bool = True,
     descending: bool = False,
 ) -> Array:  # fmt: skip
-    """The elements in order along an axis.
+    """Sorted elements along an axis.
 
-    NaN comes last, first if ``descending``; zeros of both signs are equal; complex numbers are
-    ordered by their real, then by their imaginary parts. The derivative follows the elements to
-    their places.
+    NaN sorts last, or first if ``descending``; zeros of both signs are equal; complex numbers are
+    ordered lexicographically. The derivative is permuted like the elements.
 
     Args:
       a: an array.
-      axis: along which axis, by default the last; ``None`` for all elements as one axis.
-      kind, order: not supported.
-      stable: whether equal elements keep their order.
-      descending: whether the greatest comes first.
+      axis: the axis, by default the last; ``None`` flattens the array.
+      kind, order: unsupported.
+      stable: preserve the order of equal elements.
+      descending: sort in descending order.
 
     Raises:
-      TypeError: for ``kind`` and ``order``.
-      ValueError: if there is no such axis.
+      TypeError: if ``kind`` or ``order`` is specified.
+      ValueError: if the axis does not exist.
 
     >>> sort(np.array([3, 1, 2]), descending=True).tolist()
     [3, 2, 1]
     """
-    found = _check_sort("sort", a, axis, kind, order)
-    ordered: Array = _sort(a, axis=found, stable=bool(stable), descending=bool(descending))
+    position = _check_sort("sort", a, axis, kind, order)
+    ordered: Array = _sort(a, axis=position, stable=bool(stable), descending=bool(descending))
     return ordered
 
 
@@ -107,19 +106,19 @@ def argsort(
     a: Any, axis: int | None = -1, *, kind: None = None, order: None = None, stable: bool = True,
     descending: bool = False, dtype: Any = None,
 ) -> Array:  # fmt: skip
-    """Positions of the elements in order along an axis; arguments as :func:`sort`.
+    """Indices that sort the elements along an axis; arguments as for :func:`sort`.
 
     Args:
-      stable: whether positions of equal elements ascend, also if ``descending``.
-      dtype: of the positions, by default the default integer.
+      stable: indices of equal elements ascend, also if ``descending``.
+      dtype: the dtype of the indices, by default the default integer.
 
     >>> argsort(np.array([3, 1, 2])).tolist()
     [1, 2, 0]
     """
-    found = _check_sort("argsort", a, axis, kind, order)
-    wanted = wanted_dtype(dtype, "argsort") or dtypes.default_int()
+    position = _check_sort("argsort", a, axis, kind, order)
+    index_dtype = dtype_argument(dtype, "argsort") or dtypes.default_int()
     places: Array = _argsort(
-        a, axis=found, stable=bool(stable), descending=bool(descending), dtype=wanted
+        a, axis=position, stable=bool(stable), descending=bool(descending), dtype=index_dtype
     )
     return places
 
@@ -128,7 +127,7 @@ def argsort(
 def _lexsort(*keys, axis, batch_size):
     shape = typeof(keys[0]).shape
     order = positions(shape, axis)
-    # The last key is the first that decides; groups of keys are sorted from the least important.
+    # The last key is the primary one. Groups of keys are sorted from the least significant.
     for start in range(0, len(keys), batch_size):
         group = keys[start : start + batch_size]
         if start:
@@ -148,15 +147,15 @@ def _taken_along(x: Any, order: Any, axis: int) -> Any:
 
 
 def lexsort(keys: Any, axis: int = -1, *, batch_size: int = 16) -> Array:
-    """Positions that sort by several keys, of which the last decides first.
+    """Indices that sort by several keys, the last of which is the primary key.
 
     Args:
-      keys: a sequence of arrays of one shape, or an array whose first axis counts keys.
-      axis: along which axis of the keys.
-      batch_size: how many keys are sorted by at once; compiling many takes long.
+      keys: a sequence of arrays of one shape, or an array whose rows are the keys.
+      axis: the axis of the keys to sort along.
+      batch_size: the number of keys in one sort operation; large ones compile slowly.
 
     Raises:
-      TypeError: if there is no key.
+      TypeError: if there are no keys.
       ValueError: if the keys have different shapes, or ``batch_size`` is not positive.
 
     >>> lexsort((np.array([2, 1, 0]), np.array([0, 0, 1]))).tolist()
@@ -196,23 +195,23 @@ def _check_partition(name: str, a: Any, kth: Any, axis: Any) -> int:
         raise TypeError(f"{name} does not accept dtype {aval.dtype.name}: use sort or argsort")
     if axis is None:
         raise TypeError(f"{name}: axis must be an integer; for all elements use ravel first")
-    found = one_axis_of(axis, aval.ndim)
-    size = aval.shape[found]
+    position = one_axis_of(axis, aval.ndim)
+    size = aval.shape[position]
     k = operator.index(kth)
     if not -size <= k < size:
-        raise ValueError(f"{name}: kth={k} is out of bounds for axis {found} of size {size}")
-    return found
+        raise ValueError(f"{name}: kth={k} is out of bounds for axis {position} of size {size}")
+    return position
 
 
 def partition(a: Any, kth: int, axis: int = -1) -> Array:
-    """The elements with the ``kth`` in order at its place, no greater ones before it, and no
-    smaller ones behind it.
+    """A partition around the ``kth`` smallest element: no larger ones before it, no smaller ones
+    after it.
 
-    All the elements come out sorted: that is as fast.
+    The result is completely sorted, which is as fast.
 
     Args:
-      kth: a position; negative ones count from the end.
-      axis: along which axis.
+      kth: an index; negative ones count from the end.
+      axis: the axis.
 
     >>> int(partition(np.array([3, 1, 2]), 1)[1])
     2
@@ -224,10 +223,10 @@ def partition(a: Any, kth: int, axis: int = -1) -> Array:
 
 
 def argpartition(a: Any, kth: int, axis: int = -1) -> Array:
-    """Positions of the elements as :func:`partition` gives them."""
-    found = _check_partition("argpartition", a, kth, axis)
+    """Indices of the elements in the order of :func:`partition`."""
+    position = _check_partition("argpartition", a, kth, axis)
     places: Array = _argsort(
-        a, axis=found, stable=True, descending=False, dtype=dtypes.default_int()
+        a, axis=position, stable=True, descending=False, dtype=dtypes.default_int()
     )
     return places
 
@@ -244,7 +243,7 @@ def _sort_complex(a):
 
 
 def sort_complex(a: Any) -> Array:
-    """The elements as complex numbers, in order along the last axis."""
+    """The elements as complex numbers, sorted along the last axis."""
     check_arrays("sort_complex", a)
     one_axis_of(-1, typeof(a).ndim)
     ordered: Array = _sort_complex(a)
@@ -255,7 +254,7 @@ def sort_complex(a: Any) -> Array:
 def _top_k(x, *, k, axis, largest):
     if largest:
         return tuple(lax.top_k(x, k, axis=axis))
-    # The greatest of the reversed order: bits of integers, signs of floats.
+    # The largest in the reversed order: bitwise not of integers, a key for floats.
     dtype = typeof(x).dtype
     if dtypes.issubdtype(dtype, np.floating):
         key = _falling_key(lax.stop_gradient(x))
@@ -266,7 +265,9 @@ def _top_k(x, *, k, axis, largest):
 
 
 def _falling_key(x: Any) -> Any:
-    """Integers that fall as floats grow: equal for zeros of both signs, least for NaN."""
+    """Integer keys that decrease as floats increase: equal for zeros of both signs, smallest for
+    NaN.
+    """
     if typeof(x).dtype != np.float64:
         x = lax.convert_element_type(x, np.float32)
     kind = np.dtype(np.int64 if typeof(x).dtype == np.float64 else np.int32)
@@ -281,20 +282,20 @@ def _falling_key(x: Any) -> Any:
 def top_k(
     a: Any, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True
 ) -> tuple[Array, Array]:
-    """The ``k`` largest or smallest elements along an axis, and their positions.
+    """The ``k`` largest or smallest elements along an axis, and their indices.
 
-    Of equal elements the first are taken. NaN counts as largest. The derivative follows the
-    elements that are taken.
+    Equal elements are selected in index order. NaN is the largest. The result is differentiable
+    with respect to the selected elements.
 
     Args:
       a: real numbers or booleans.
-      k: how many.
-      axis: along which axis.
+      k: the number of elements.
+      axis: the axis.
       mode: ``"largest"``, in descending order, or ``"smallest"``, in ascending order.
-      sorted: ``False`` allows any order; they come out in order all the same.
+      sorted: ``False`` allows any order, but the result is always sorted.
 
     Raises:
-      ValueError: for complex numbers, an unknown mode, and if there are not that many elements.
+      ValueError: if ``a`` is complex, the mode is unknown, or the axis has fewer elements.
 
     >>> [v.tolist() for v in top_k(np.array([3, 1, 2]), 2)]
     [[3, 2], [0, 2]]
@@ -305,12 +306,12 @@ def top_k(
         raise ValueError(f"top_k: mode must be 'largest' or 'smallest', got {mode!r}")
     if is_complex_dtype(aval.dtype):
         raise ValueError("top_k is not compatible with complex inputs: they have no order")
-    found = one_axis_of(axis, aval.ndim)
+    position = one_axis_of(axis, aval.ndim)
     k = operator.index(k)
-    if not 0 <= k <= aval.shape[found]:
+    if not 0 <= k <= aval.shape[position]:
         raise ValueError(
             "top_k: k must be nonnegative and no larger than size along axis; got "
-            f"k={k} with shape={aval.shape} and axis={found}"
+            f"k={k} with shape={aval.shape} and axis={position}"
         )
-    values, places = _top_k(a, k=k, axis=found, largest=mode == "largest")
+    values, places = _top_k(a, k=k, axis=position, largest=mode == "largest")
     return values, places

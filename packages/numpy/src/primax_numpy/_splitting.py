@@ -1,4 +1,4 @@
-"""Arrays cut into parts."""
+"""Splitting of arrays."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ._functions import compiled
 
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
-    """An array cut along an axis.
+    """An array split along an axis.
 
     Args:
-      indices_or_sections: how many parts of equal size, or the positions to cut at, which must be
-        known while tracing.
+      indices_or_sections: a number of equal parts, or the positions to split at, which must be
+        concrete.
 
     Raises:
-      ValueError: if the size is no multiple of the number of parts.
+      ValueError: if the size is not a multiple of the number of parts.
 
     >>> split(np.arange(4), 2)
     [Array([0, 1], dtype=int32), Array([2, 3], dtype=int32)]
@@ -32,24 +32,25 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
 
 
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
-    """An array cut along an axis, into parts that may differ by 1 in size; as :func:`split`."""
+    """An array split along an axis into parts whose sizes differ by at most 1; see
+    :func:`split`."""
     return _parts("array_split", ary, indices_or_sections, axis, even=False)
 
 
 def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
-    """An array cut along the first axis; see :func:`split`."""
+    """An array split along the first axis; see :func:`split`."""
     return _parts("vsplit", ary, indices_or_sections, 0, even=True)
 
 
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
-    """An array cut along the second axis, a vector along the first; see :func:`split`."""
+    """An array split along the second axis, a vector along the first; see :func:`split`."""
     check_arrays("hsplit", ary)
     axis = 0 if typeof(ary).ndim == 1 else 1
     return _parts("hsplit", ary, indices_or_sections, axis, even=True)
 
 
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
-    """An array cut along the third axis; see :func:`split`."""
+    """An array split along the third axis; see :func:`split`."""
     return _parts("dsplit", ary, indices_or_sections, 2, even=True)
 
 
@@ -58,7 +59,7 @@ def _parts(name: str, ary: Any, sections: Any, axis: Any, even: bool) -> list[Ar
     at = one_axis(axis, typeof(ary).ndim)
     n = typeof(ary).shape[at]
     bounds = _bounds(name, sections, n, even)
-    # One primitive cuts where the parts lie side by side.
+    # Adjacent parts need only one primitive.
     ends = [stop for _, stop in bounds]
     side_by_side = [0, *ends[:-1]] == [start for start, _ in bounds] and (not ends or ends[-1] == n)
     if side_by_side:
@@ -74,13 +75,13 @@ def _bounds(name: str, sections: Any, n: int, even: bool) -> list[tuple[int, int
             sections if isinstance(sections, Tracer) else next(
                 s for s in sections if isinstance(s, Tracer)
             ),
-            f"{name}: where to cut must be known while tracing, since it gives the parts' shapes.",
+            f"{name}: split positions must be concrete, because they determine the shapes.",
         )  # fmt: skip
-    given = np.asarray(sections)
-    if given.ndim:
-        cuts = [as_size(c) for c in given]
+    positions = np.asarray(sections)
+    if positions.ndim:
+        cuts = [as_size(c) for c in positions]
         return [slice_bounds(slice(a, b), n)[:2] for a, b in zip([0, *cuts], [*cuts, None])]
-    count = int(given)
+    count = int(positions)
     if count <= 0:
         raise ValueError(f"{name}: the number of parts must be larger than 0, got {sections!r}")
     if even and n % count != 0:
@@ -106,7 +107,7 @@ def _slices(x, *, bounds, axis):
 
 
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """The parts of an array along an axis, without the axis."""
+    """The slices of an array along an axis, without the axis."""
     check_arrays("unstack", x)
     at = one_axis(axis, typeof(x).ndim)
     if not typeof(x).ndim:

@@ -1,4 +1,4 @@
-"""Elements and rows at given positions along an axis, and copies with some of them changed."""
+"""Gathering of elements and rows along an axis, and the corresponding updates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CLIP: Final = lax.GatherScatterMode.CLIP
 
 @compiled("axis", name="take")
 def rows_at(a, index, *, axis):
-    """Rows at positions that lie inside the axis."""
+    """Rows at indices in bounds."""
     return _rows(a, as_position(index), axis, mode=_IN_BOUNDS)
 
 
@@ -42,16 +42,16 @@ def take(
     a: Any, indices: Any, axis: int | None = None, out: None = None, mode: str | None = None,
     unique_indices: bool = False, indices_are_sorted: bool = False, fill_value: Any = None,
 ) -> Array:  # fmt: skip
-    """The elements or rows at positions along an axis.
+    """Elements or rows at indices along an axis.
 
     Args:
-      indices: integers of any shape, which takes the axis' place in the result.
-      axis: the axis; the array is flattened for ``None``.
-      mode: what positions out of bounds give: ``"fill"`` (the default) ``fill_value``, ``"clip"``
-        the nearest element (negative ones the first), ``"wrap"`` that at the position modulo the
-        size, ``"promise_in_bounds"`` anything.
-      unique_indices, indices_are_sorted: promises about the positions that may make it faster.
-      fill_value: by default not a number, the least signed or largest unsigned integer, or true.
+      indices: integers of any shape, which replaces the axis in the shape of the result.
+      axis: the axis; ``None`` flattens the array.
+      mode: the treatment of indices out of bounds: ``"fill"`` (the default) returns
+        ``fill_value``, ``"clip"`` clamps (negative indices to 0), ``"wrap"`` takes indices
+        modulo the size, ``"promise_in_bounds"`` is undefined.
+      unique_indices, indices_are_sorted: declarations about the indices that permit faster code.
+      fill_value: by default NaN, the smallest signed or largest unsigned integer, or true.
 
     Raises:
       IndexError: if the axis is empty and ``indices`` is not.
@@ -59,14 +59,14 @@ def take(
     plain = fill_value is out is None and unique_indices is indices_are_sorted is False
     key = (type(axis), axis, mode) if plain else None
     if key is not None:
-        found: Array | None = _taking.lookup(key, a, indices)
-        if found is not None:
-            return found
+        fast: Array | None = _taking.lookup(key, a, indices)
+        if fast is not None:
+            return fast
     check_arrays("take", a, indices)
     check_out("take", out)
     if mode == "raise":
         raise NotImplementedError(
-            "take: mode='raise' is not supported, since compiled programs cannot raise: use "
+            "take: mode='raise' is not supported, because compiled code cannot raise: use "
             "'fill', 'clip' or 'wrap'"
         )
     if mode not in (None, "fill", "clip", "wrap", "promise_in_bounds"):
@@ -122,7 +122,7 @@ def _numbers(indices):
 
 
 def positions_of(indices):
-    """Positions as integers; unsigned ones that no position can hold become the largest."""
+    """Indices as integers; unsigned ones that exceed the index dtype become its maximum."""
     dtype = typeof(indices).dtype
     if dtype == np.bool_:
         return _numbers(indices)
@@ -134,7 +134,7 @@ def positions_of(indices):
 
 
 def modulo(index, size: int):
-    """Positions modulo a size."""
+    """Indices modulo a size."""
     aval = typeof(index)
     if dtypes.issubdtype(aval.dtype, np.unsignedinteger) and aval.dtype.itemsize >= 4:
         return as_position(lax.rem(index, lax.full_like(index, size)))
@@ -144,29 +144,29 @@ def modulo(index, size: int):
     return lax.select(lax.lt(r, lax.full_like(r, 0)), lax.add(r, n), r)
 
 
-# Along an axis, with the others in step
+# Along an axis, batched over the others
 
 
 def take_along_axis(
     arr: Any, indices: Any, axis: int | None = -1, mode: Any = None, fill_value: Any = None, *,
     wrap_negative_indices: bool = True,
 ) -> Array:  # fmt: skip
-    """Elements at positions along an axis that differ from row to row.
+    """Elements at indices along an axis, with separate indices for each row.
 
     Args:
-      indices: integers; as many axes as ``arr``, with the same sizes or 1 but for ``axis``.
-      axis: the axis; both are flattened for ``None``.
-      mode: what positions out of bounds give: ``"fill"`` (the default) ``fill_value``, ``"clip"``
-        the nearest element, ``"promise_in_bounds"`` anything.
-      fill_value: by default not a number, the least signed or largest unsigned integer, or true.
-      wrap_negative_indices: whether negative positions count from the end.
+      indices: integers of the rank of ``arr``, with the same sizes or 1 except along ``axis``.
+      axis: the axis; ``None`` flattens both.
+      mode: the treatment of indices out of bounds: ``"fill"`` (the default) returns
+        ``fill_value``, ``"clip"`` clamps, ``"promise_in_bounds"`` is undefined.
+      fill_value: by default NaN, the smallest signed or largest unsigned integer, or true.
+      wrap_negative_indices: negative indices count from the end.
     """
     plain = fill_value is None and (mode is None or type(mode) is str)
     key = (type(axis), axis, mode, bool(wrap_negative_indices)) if plain else None
     if key is not None:
-        found: Array | None = _along.lookup(key, arr, indices)
-        if found is not None:
-            return found
+        fast: Array | None = _along.lookup(key, arr, indices)
+        if fast is not None:
+            return fast
     check_arrays("take_along_axis", arr, indices)
     kind = typeof(indices).dtype
     if not dtypes.issubdtype(kind, np.integer):
@@ -184,7 +184,7 @@ def take_along_axis(
 
 
 def _aligned(name: str, arr: Any, indices: Any, axis: Any) -> tuple[Any, Any, int]:
-    """Array, positions and axis, of which the others broadcast."""
+    """Array, indices and nonnegative axis, after checking that the other axes broadcast."""
     if axis is None:
         if typeof(indices).ndim != 1:
             raise ValueError(
@@ -209,31 +209,33 @@ def _aligned(name: str, arr: Any, indices: Any, axis: Any) -> tuple[Any, Any, in
 
 @compiled("axis", "mode", "fill", "wrap")
 def _take_along_axis(x, index, *, axis, mode, fill, wrap):
-    own, given = typeof(x).shape, typeof(index).shape
+    own, index_shape = typeof(x).shape, typeof(index).shape
     others = [i for i in range(len(own)) if i != axis]
-    outer = {i: max(own[i], given[i]) if 0 not in (own[i], given[i]) else 0 for i in others}
-    result = tuple([given[i] if i == axis else outer[i] for i in range(len(own))])
+    outer = {
+        i: max(own[i], index_shape[i]) if 0 not in (own[i], index_shape[i]) else 0 for i in others
+    }
+    result = tuple([index_shape[i] if i == axis else outer[i] for i in range(len(own))])
     if 0 in result or not own[axis]:
         if not own[axis] and 0 not in result:
             raise IndexError(f"take_along_axis: axis {axis} of shape {own} is empty")
         return lax.full_like(x, 0, shape=result)
     index = counted_from_start(index, own[axis]) if wrap else as_position(index)
-    # Axes of one of the two are windows, or repeat what is there; the others go in step.
-    windows = [i for i in others if given[i] == 1 and own[i] != 1]
+    # Axes of size 1 in one of the two become windows or are squeezed; the others are batch axes.
+    windows = [i for i in others if index_shape[i] == 1 and own[i] != 1]
     single = [i for i in others if own[i] == 1]
     steps = [i for i in others if i not in windows and i not in single]
     index = lax.squeeze(index, tuple(windows))
     left = [i for i in range(len(own)) if i not in windows]
     x = lax.squeeze(x, tuple(single))
-    kept = [i for i in range(len(own)) if i not in single]
+    operand_axes = [i for i in range(len(own)) if i not in single]
     numbers = lax.GatherDimensionNumbers(
         offset_dims=tuple(windows),
-        collapsed_slice_dims=(kept.index(axis),),
-        start_index_map=(kept.index(axis),),
-        operand_batching_dims=tuple([kept.index(i) for i in steps]),
+        collapsed_slice_dims=(operand_axes.index(axis),),
+        start_index_map=(operand_axes.index(axis),),
+        operand_batching_dims=tuple([operand_axes.index(i) for i in steps]),
         start_indices_batching_dims=tuple([left.index(i) for i in steps]),
     )
-    sizes = [own[i] if i in windows else 1 for i in kept]
+    sizes = [own[i] if i in windows else 1 for i in operand_axes]
     index = lax.expand_dims(index, (len(left),))
     return lax.gather(x, index, numbers, sizes, mode=mode, fill_value=fill)
 
@@ -245,17 +247,16 @@ def put_along_axis(
     arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *,
     mode: str | None = None,
 ) -> Array:  # fmt: skip
-    """A copy of an array with elements changed at positions that differ from row to row.
+    """A copy of an array with elements set at indices along an axis, separately for each row.
 
     Args:
-      indices: integers; as many axes as ``arr``, with the same sizes or 1 but for ``axis``.
-      values: broadcast to the shape of the positions.
-      axis: the axis; both are flattened for ``None``.
-      inplace: must be given as ``False``: arrays cannot be changed.
-      mode: ``"clip"`` moves positions out of bounds to the nearest element; otherwise they are
-        left out.
+      indices: integers of the rank of ``arr``, with the same sizes or 1 except along ``axis``.
+      values: values that broadcast to the shape of the indices.
+      axis: the axis; ``None`` flattens both.
+      inplace: must be ``False``: arrays are immutable.
+      mode: ``"clip"`` clamps indices out of bounds; otherwise they are dropped.
     """
-    _refuse_in_place("put_along_axis", inplace)
+    _check_inplace("put_along_axis", inplace)
     check_arrays("put_along_axis", arr, indices, values)
     kind = typeof(indices).dtype
     if not dtypes.issubdtype(kind, np.integer):
@@ -265,7 +266,7 @@ def put_along_axis(
     return out if axis is not None else lax.reshape(out, typeof(arr).shape)
 
 
-def _refuse_in_place(name: str, inplace: Any) -> None:
+def _check_inplace(name: str, inplace: Any) -> None:
     if inplace:
         raise ValueError(
             f"{name}: arrays are immutable: pass inplace=False and use the array it returns"
@@ -275,8 +276,8 @@ def _refuse_in_place(name: str, inplace: Any) -> None:
 @compiled("axis", "mode")
 def _put_along_axis(x, index, values, *, axis, mode):
     shape = typeof(x).shape
-    given = typeof(index).shape
-    full = tuple([given[i] if i == axis else shape[i] for i in range(len(shape))])
+    index_shape = typeof(index).shape
+    full = tuple([index_shape[i] if i == axis else shape[i] for i in range(len(shape))])
     index = lax.broadcast_in_dim(index, full, tuple(range(len(shape))))
     places = [
         index if i == axis else lax.broadcasted_iota(np.int32, full, i) for i in range(len(shape))
@@ -285,21 +286,21 @@ def _put_along_axis(x, index, values, *, axis, mode):
 
 
 def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Array:
-    """A copy of an array with elements changed at positions in the flattened array.
+    """A copy of an array with elements set at flat indices.
 
     Args:
       ind: integers.
-      v: values, used over again as often as needed.
-      mode: what becomes of positions out of bounds: ``"wrap"`` takes them modulo the size,
-        ``"clip"`` moves them to the nearest element, negative ones to the first. By default they
-        are moved to the nearest element, and negative ones count from the end.
-      inplace: must be given as ``False``: arrays cannot be changed.
+      v: values, repeated cyclically as necessary.
+      mode: the treatment of indices out of bounds: ``"wrap"`` takes them modulo the size,
+        ``"clip"`` clamps them, negative ones to 0. By default they are clamped, and negative
+        indices count from the end.
+      inplace: must be ``False``: arrays are immutable.
     """
-    _refuse_in_place("put", inplace)
+    _check_inplace("put", inplace)
     check_arrays("put", a, ind, v)
     if mode == "raise":
         raise NotImplementedError(
-            "put: mode='raise' is not supported, since compiled programs cannot raise"
+            "put: mode='raise' is not supported, because compiled code cannot raise"
         )
     if mode not in (None, "wrap", "clip"):
         raise ValueError(f"put: mode should be one of 'wrap' or 'clip'; got mode={mode!r}")
@@ -321,7 +322,7 @@ def _put(a, ind, v, *, mode):
         index = positions_of(flat)
     else:
         index = counted_from_start(positions_of(flat), size)
-    # Clipped before the scatter, which would drop them.
+    # Clamped here, because the scatter would drop them.
     low, high = lax.full_like(index, 0, shape=()), lax.full_like(index, size - 1, shape=())
     index = lax.clamp(low, index, high)
     times = -(-index.shape[0] // typeof(v).size)
@@ -332,14 +333,14 @@ def _put(a, ind, v, *, mode):
 
 
 def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
-    """A copy of an array with values put, one after the other, where a mask is true.
+    """A copy of an array with consecutive values set where a mask is true.
 
     Args:
-      mask: as many elements as ``arr``.
-      vals: used over again as often as needed.
-      inplace: must be given as ``False``: arrays cannot be changed.
+      mask: an array of the size of ``arr``.
+      vals: values, repeated cyclically as necessary.
+      inplace: must be ``False``: arrays are immutable.
     """
-    _refuse_in_place("place", inplace)
+    _check_inplace("place", inplace)
     check_arrays("place", arr, mask, vals)
     if typeof(arr).size != typeof(mask).size:
         raise ValueError(
@@ -353,32 +354,31 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
 
 @compiled()
 def _place(arr, mask, vals):
-    own, given = typeof(arr), typeof(vals)
+    own, vals_aval = typeof(arr), typeof(vals)
     flags = lax.reshape(truth(mask), own.shape)
     line = lax.reshape(flags, (own.size,))
     number = lax.cumsum(lax.convert_element_type(line, np.dtype(np.int32))) - np.int32(1)
-    index = lax.reshape(modulo(number, given.size), own.shape)
-    # Not promoted: the array's dtype holds.
-    values = cast(vals, given, own.dtype, own.weak_type)
-    return lax.select(flags, _rows(lax.reshape(values, (given.size,)), index, 0), asarray(arr))
+    index = lax.reshape(modulo(number, vals_aval.size), own.shape)
+    # Values are cast to the dtype of the array, not promoted.
+    values = cast(vals, vals_aval, own.dtype, own.weak_type)
+    return lax.select(flags, _rows(lax.reshape(values, (vals_aval.size,)), index, 0), asarray(arr))
 
 
 def truth(x):
-    """Whether elements are not zero."""
+    """True where elements are nonzero."""
     if typeof(x).dtype == np.bool_:
         return asarray(x)
     return lax.ne(x, lax.full_like(x, 0))
 
 
 def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array:
-    """For each position, the element of the array that the number there names.
+    """Elements selected from several arrays by an array of choices.
 
     Args:
-      a: integers.
-      choices: a sequence of arrays, or an array whose rows they are; all are broadcast together
-        and with ``a``.
-      mode: what becomes of numbers that name none: ``"raise"`` an error (``a`` must be known),
-        ``"wrap"`` they count modulo the number of arrays, ``"clip"`` the nearest.
+      a: the index of the choice for each element, an integer array.
+      choices: a sequence of arrays, or an array of rows; they broadcast together and with ``a``.
+      mode: the treatment of invalid choices: ``"raise"`` an error (``a`` must be concrete),
+        ``"wrap"`` takes them modulo the number of arrays, ``"clip"`` clamps them.
 
     >>> choose(np.array([1, 0]), [np.array([1, 2]), np.array([10, 20])])
     Array([10,  2], dtype=int32)
@@ -405,11 +405,11 @@ def _rows_of(choices: Any) -> tuple[Any, ...]:
 
 
 def check_range(name: str, index: Any, size: int, what: str) -> None:
-    """Refuse positions that are traced or out of bounds."""
+    """Check that indices are concrete and in bounds."""
     if isinstance(index, Tracer):
         raise ConcretizationTypeError(
             index,
-            f"{name}: mode='raise' needs known positions, since compiled programs cannot raise: "
+            f"{name}: mode='raise' needs concrete indices, because compiled code cannot raise: "
             "pass mode='clip' or mode='wrap'.",
         )
     known = np.asarray(index)

@@ -1,4 +1,4 @@
-"""Triangles and diagonals of matrices."""
+"""Triangular and diagonal parts of matrices."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, as_operand, dtypes, typeof
 
-from ._checks import check_arrays, check_out, one_axis, wanted_dtype
+from ._checks import check_arrays, check_out, dtype_argument, one_axis
 from ._filled import ones
 from ._functions import compiled
 from ._positions import nonzero
@@ -20,21 +20,19 @@ from ._shapes import ravel
 
 
 def tril(m: Any, k: int = 0) -> Array:
-    """The elements on and below a diagonal of the last two axes, with zeros above it.
+    """Lower triangle of the last two axes: zeros above a diagonal.
 
     Args:
       m: [..., rows, columns].
-      k: which diagonal; positive ones lie above the main one.
+      k: the offset of the diagonal; positive offsets are above the main one.
     """
     check_arrays("tril", m)
     return _triangle(m, k=_known_diagonal("tril", m, k), lower=True)
 
 
 def triu(m: Any, k: int = 0) -> Array:
-    """The elements on and above a diagonal of the last two axes, with zeros below it.
-
-    Arguments as :func:`tril`.
-    """
+    """Upper triangle of the last two axes: zeros below a diagonal; arguments as for
+    :func:`tril`."""
     check_arrays("triu", m)
     return _triangle(m, k=_known_diagonal("triu", m, k) - 1, lower=False)
 
@@ -59,15 +57,15 @@ def _triangle(m, *, k, lower):
     return lax.select(mask, m, zeros) if lower else lax.select(mask, zeros, m)
 
 
-# Positions
+# Indices
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
-    """Rows and columns of the elements on and below a diagonal of an ``n`` by ``m`` matrix.
+    """Rows and columns of the lower triangle of an ``n`` by ``m`` matrix.
 
     Args:
-      k: which diagonal; positive ones lie above the main one.
-      m: number of columns, by default ``n``.
+      k: the offset of the diagonal; positive offsets are above the main one.
+      m: the number of columns, by default ``n``.
 
     >>> tril_indices(2)
     (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
@@ -76,7 +74,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
-    """Rows and columns of the elements on and above a diagonal; as :func:`tril_indices`."""
+    """Rows and columns of the upper triangle; arguments as for :func:`tril_indices`."""
     return _pair(np.triu_indices(*_sizes("triu_indices", n, k, m)))
 
 
@@ -86,7 +84,7 @@ def _sizes(name: str, n: Any, k: Any, m: Any) -> tuple[int, int, int]:
         return rows, diagonal, rows if m is None else operator.index(m)
     except TypeError as e:
         raise TypeError(
-            f"{name}: sizes must be integers known while tracing, got n={n!r}, k={k!r}, m={m!r}"
+            f"{name}: sizes must be concrete integers, got n={n!r}, k={k!r}, m={m!r}"
         ) from e
 
 
@@ -109,25 +107,25 @@ def _matrix(name: str, arr: Any) -> tuple[int, int]:
     return shape[0], shape[1]
 
 
-def _pair(found: tuple[np.ndarray, ...]) -> Any:
-    return tuple([as_operand(p.astype(dtypes.default_int())) for p in found])
+def _pair(indices: tuple[np.ndarray, ...]) -> Any:
+    return tuple([as_operand(p.astype(dtypes.default_int())) for p in indices])
 
 
 def mask_indices(
     n: int, mask_func: Callable[..., Any], k: Any = 0, *, size: int | None = None
 ) -> tuple[Array, Array]:
-    """Rows and columns at which a function keeps the ones of an ``n`` by ``n`` matrix.
+    """Rows and columns of the nonzero elements of ``mask_func(ones((n, n)), k)``.
 
     Args:
       mask_func: ``mask_func(matrix, k)``, such as :func:`tril`.
-      size: how many positions to give; needed under ``jit``. See :func:`nonzero`.
+      size: the number of indices, required under ``jit``. See :func:`nonzero`.
     """
     rows, columns = nonzero(mask_func(ones((n, n)), k), size=size)
     return rows, columns
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
-    """Positions of the main diagonal of an array with ``ndim`` axes of size ``n``."""
+    """Indices of the main diagonal of an array with ``ndim`` axes of size ``n``."""
     size, count = operator.index(n), operator.index(ndim)
     if min(size, count) < 0:
         raise ValueError(f"diag_indices: n and ndim must not be negative, got {n} and {ndim}")
@@ -135,7 +133,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
 
 
 def diag_indices_from(arr: Any) -> tuple[Array, ...]:
-    """Positions of the main diagonal of an array with axes of one size."""
+    """Indices of the main diagonal of an array with axes of equal size."""
     check_arrays("diag_indices_from", arr)
     shape = typeof(arr).shape
     if len(shape) < 2:
@@ -151,10 +149,10 @@ def diag_indices_from(arr: Any) -> tuple[Array, ...]:
 
 
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
-    """The elements of two axes at ``(i, i + offset)``, along a new last axis.
+    """The diagonal ``(i, i + offset)`` of two axes, along a new last axis.
 
     Raises:
-      ValueError: if the array has less than two axes, or ``axis1`` is ``axis2``.
+      ValueError: if the array has fewer than two axes, or ``axis1`` is ``axis2``.
     """
     check_arrays("diagonal", a)
     return _diagonal(a, offset=operator.index(offset), axes=_two_axes("diagonal", a, axis1, axis2))
@@ -177,11 +175,11 @@ def _diagonal(a, *, offset, axes):
 
 
 def diagonal_of(a: Any, offset: int, axes: tuple[int, int]) -> Any:
-    """A diagonal as a slice of the two axes seen as one, in steps of a row and one."""
+    """A diagonal of two axes, as a strided slice of the flattened matrix."""
     n = typeof(a).ndim
     axes = axes[0] % n, axes[1] % n
-    kept = [i for i in range(n) if i not in axes]
-    x = lax.transpose(a, (*kept, *axes))
+    batch_axes = [i for i in range(n) if i not in axes]
+    x = lax.transpose(a, (*batch_axes, *axes))
     rows, columns = x.shape[-2:]
     count = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
     outer = x.shape[:-2]
@@ -196,16 +194,16 @@ def diagonal_of(a: Any, offset: int, axes: tuple[int, int]) -> Any:
 def trace(
     a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None
 ) -> Array:
-    """The sum of a diagonal; arguments as :func:`diagonal`.
+    """Sum of a diagonal; arguments as for :func:`diagonal`.
 
     Args:
-      dtype: what to sum in; integers are summed in the default integer type.
+      dtype: the dtype of the accumulator; the default integer for integers.
     """
     check_arrays("trace", a)
     check_out("trace", out)
     axes = _two_axes("trace", a, axis1, axis2)
-    wanted = wanted_dtype(dtype, "trace")
-    return _trace(a, offset=operator.index(offset), axes=axes, dtype=wanted)
+    sum_dtype = dtype_argument(dtype, "trace")
+    return _trace(a, offset=operator.index(offset), axes=axes, dtype=sum_dtype)
 
 
 @compiled("offset", "axes", "dtype")
@@ -214,11 +212,11 @@ def _trace(a, *, offset, axes, dtype):
 
 
 def diag(v: Any, k: int = 0) -> Array:
-    """The matrix with a vector on a diagonal, or a diagonal of a matrix.
+    """The matrix with a given diagonal, or a diagonal of a matrix.
 
     Args:
-      v: one or two axes.
-      k: which diagonal; positive ones lie above the main one.
+      v: a vector or a matrix.
+      k: the offset of the diagonal; positive offsets are above the main one.
 
     >>> diag(diag(np.array([1, 2])))
     Array([1, 2], dtype=int32)
@@ -245,20 +243,20 @@ def _diag(v, *, k):
     zero = lax.full_like(v, 0, shape=())
     if not n:
         return lax.broadcast_in_dim(zero, (size, size), ())
-    # Row by row, the elements of a diagonal stand a row and one apart.
+    # In row-major order, adjacent elements of a diagonal have a distance of size + 1.
     low = k if k >= 0 else -k * size
     high = size * size - low - (n - 1) * (size + 1) - 1
     return lax.reshape(lax.pad(v, zero, [(low, high, size)]), (size, size))
 
 
 def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:
-    """A copy of an array with the main diagonal changed.
+    """A copy of an array with the main diagonal set.
 
     Args:
-      a: at least two axes; of one size if there are more.
-      val: a number, or an array whose elements are used in turn.
-      wrap: go on below the square at the top of a tall matrix, leaving out a row each time.
-      inplace: must be given as ``False``: arrays cannot be changed.
+      a: an array of rank 2 or more; more than two axes must have equal sizes.
+      val: a number, or an array whose elements are repeated cyclically.
+      wrap: restart the diagonal below the square at the top of a tall matrix, after an empty row.
+      inplace: must be ``False``: arrays are immutable.
     """
     if inplace:
         raise NotImplementedError(
@@ -292,12 +290,12 @@ def _fill_diagonal(a, val, *, wrap):
 
 
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
-    """The matrix whose columns are powers of a vector.
+    """Vandermonde matrix: its columns are powers of a vector.
 
     Args:
-      x: one axis.
-      N: number of columns, by default that of rows.
-      increasing: whether the powers begin with the 0th.
+      x: a vector.
+      N: the number of columns, by default that of rows.
+      increasing: order the powers from the 0th.
 
     >>> vander(np.array([2, 3]), 3)
     Array([[4, 2, 1],

@@ -1,4 +1,4 @@
-"""Trigonometric and hyperbolic functions, angles."""
+"""Trigonometric and hyperbolic functions, and angles."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ def tan(x: Any, /) -> Array:
 
 @elementwise
 def asin(x: Any, /) -> Array:
-    """Angle from -π/2 to π/2 whose sine each element is; NaN for floats outside [-1, 1]."""
+    """Inverse sine of each element, in [-π/2, π/2]; NaN for floats outside [-1, 1]."""
     return lax.asin(as_inexact(x))
 
 
 @elementwise
 def acos(x: Any, /) -> Array:
-    """Angle from 0 to π whose cosine each element is; NaN for floats outside [-1, 1]."""
+    """Inverse cosine of each element, in [0, π]; NaN for floats outside [-1, 1]."""
     return lax.acos(as_inexact(x))
 
 
 @elementwise
 def atan(x: Any, /) -> Array:
-    """Angle from -π/2 to π/2 whose tangent each element is."""
+    """Inverse tangent of each element, in [-π/2, π/2]."""
     return lax.atan(as_inexact(x))
 
 
 @elementwise
 def atan2(x1: Any, x2: Any, /) -> Array:
-    """Angle from -π to π of each point with ordinate ``x1`` and abscissa ``x2``.
+    """Angle in [-π, π] of the point with y-coordinate ``x1`` and x-coordinate ``x2``.
 
     >>> float(atan2(1.0, -1.0)) * 4 / 3  # doctest: +ELLIPSIS
     3.14159...
@@ -81,19 +81,19 @@ def tanh(x: Any, /) -> Array:
 
 @elementwise
 def asinh(x: Any, /) -> Array:
-    """Number whose hyperbolic sine each element is."""
+    """Inverse hyperbolic sine of each element."""
     return lax.asinh(as_inexact(x))
 
 
 @elementwise
 def acosh(x: Any, /) -> Array:
-    """Number not below 0 whose hyperbolic cosine each element is; NaN for floats below 1."""
+    """Nonnegative inverse hyperbolic cosine of each element; NaN for floats below 1."""
     return lax.acosh(as_inexact(x))
 
 
 @elementwise
 def atanh(x: Any, /) -> Array:
-    """Number whose hyperbolic tangent each element is; NaN for floats outside [-1, 1]."""
+    """Inverse hyperbolic tangent of each element; NaN for floats outside [-1, 1]."""
     return lax.atanh(as_inexact(x))
 
 
@@ -108,14 +108,14 @@ arctanh = atanh
 
 @elementwise
 def deg2rad(x: Any, /) -> Array:
-    """Each angle, given in degrees, in radians."""
+    """Angles converted from degrees to radians."""
     x = as_inexact(x)
     return x * (math.pi / 180)
 
 
 @elementwise
 def rad2deg(x: Any, /) -> Array:
-    """Each angle, given in radians, in degrees."""
+    """Angles converted from radians to degrees."""
     x = as_inexact(x)
     return x * (180 / math.pi)
 
@@ -126,9 +126,11 @@ degrees = rad2deg
 
 @elementwise
 def hypot(x1: Any, x2: Any, /) -> Array:
-    """Length of each vector with components ``x1`` and ``x2``, without overflow on the way.
+    """Euclidean length of vectors with components ``x1`` and ``x2``, without intermediate
+    overflow.
 
-    Infinite if a component is, even if the other is NaN. The derivative at the origin is NaN.
+    The result is infinite if a component is, even if the other is NaN. The derivative at the
+    origin is NaN.
 
     >>> float(hypot(3.0, 4.0))
     5.0
@@ -140,14 +142,14 @@ def hypot(x1: Any, x2: Any, /) -> Array:
     origin = large == 0
     ratio = small / lax.select(origin, lax.full_like(large, 1), large)
     length = large * lax.sqrt(1 + ratio * ratio)
-    length = lax.select(origin, lax.sqrt(large * small), length)  # which has no derivative there
+    length = lax.select(origin, lax.sqrt(large * small), length)  # not differentiable at the origin
     endless = lax.bitwise_or(a == np.inf, b == np.inf)
     return lax.select(endless, lax.full_like(length, np.inf), length)
 
 
 @elementwise
 def sinc(x: Any, /) -> Array:
-    """``sin(πx) / (πx)`` of each element, and 1 at 0 with all its derivatives."""
+    """``sin(πx) / (πx)`` of each element; at 0 it is 1, with exact derivatives of all orders."""
     x = as_inexact(x)
     if is_complex(x):
         zero = x == 0
@@ -155,14 +157,14 @@ def sinc(x: Any, /) -> Array:
         return lax.select(zero, lax.full_like(x, 1), lax.sin(scaled) / scaled)
     whole: Any = lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
     rest = x - whole
-    turn = 1 - 2 * (whole - 2 * lax.floor(whole * 0.5))  # -1 at odd numbers
+    sign = 1 - 2 * (whole - 2 * lax.floor(whole * 0.5))  # -1 at odd numbers
     near = whole == 0
     share = rest / lax.select(near, lax.full_like(x, 1), x)
-    return turn * _sinc_series(rest * math.pi) * lax.select(near, lax.full_like(x, 1), share)
+    return sign * _sinc_series(rest * math.pi) * lax.select(near, lax.full_like(x, 1), share)
 
 
 def _sinc_series(x: Any) -> Any:
-    """``sin(x) / x`` by its power series, of floats up to π/2 in size."""
+    """``sin(x) / x`` by its power series, for ``abs(x) <= π/2``."""
     terms = 13 if typeof(x).dtype.itemsize == 8 else 8
     square = x * x
     total: Any = lax.full_like(x, 0)
@@ -175,23 +177,23 @@ def _sinc_series(x: Any) -> Any:
 def _angle(z, *, deg):
     z = as_inexact(z)
     if is_complex(z):
-        found = lax.atan2(lax.imag(z), lax.real(z))
+        radians_ = lax.atan2(lax.imag(z), lax.real(z))
     else:
-        found = lax.atan2(lax.full_like(z, 0), z)
-    return found * (180 / math.pi) if deg else found
+        radians_ = lax.atan2(lax.full_like(z, 0), z)
+    return radians_ * (180 / math.pi) if deg else radians_
 
 
 def angle(z: Any, deg: bool = False) -> Array:
-    """Angle of each complex number from the positive real axis, from -π to π.
+    """Argument of each complex number, in [-π, π].
 
     Args:
-      deg: give degrees instead of radians.
+      deg: return degrees instead of radians.
 
     >>> float(angle(1j, deg=True))
     90.0
     """
     check_arrays("angle", z)
-    found = _angle(z, deg=bool(deg))
+    out = _angle(z, deg=bool(deg))
     if typeof(z).weak_type and not is_complex(z):
-        return lax.convert_element_type(found, found.dtype)
-    return found
+        return lax.convert_element_type(out, out.dtype)
+    return out

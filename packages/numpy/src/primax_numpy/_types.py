@@ -1,4 +1,4 @@
-"""Scalar types, which make arrays when they are called; classes and limits of dtypes."""
+"""Scalar types, dtype classes and dtype limits."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _same(dtype: np.dtype[Any], other: Any) -> builtins.bool:
 
 def _scalar_type(scalar: Any) -> Any:
     dtype = np.dtype(scalar)
-    text = f"Makes arrays of dtype {dtype.name} of numbers, and stands for the dtype."
+    text = f"Scalar type of dtype {dtype.name}; a call converts a value to an array."
     content = {"dtype": dtype, "__doc__": text, "__module__": __package__}
     return _ScalarMeta(dtype.name, (object,), content)
 
@@ -73,7 +73,7 @@ class _MissingMeta(type):
 
 
 def _if_known(name: str) -> Any:
-    """One of the scalar types of ml_dtypes, of which older versions have fewer."""
+    """A scalar type of ml_dtypes; older versions define fewer of them."""
     for known in dtypes.all_dtypes:
         if known.name == name:
             return _scalar_type(known)
@@ -146,25 +146,25 @@ _KINDS: dict[str, tuple[Any, ...]] = {
 
 
 def isdtype(dtype: Any, kind: Any) -> builtins.bool:
-    """Whether a dtype, or that of an array, is of a kind.
+    """True if a dtype, or that of an array, is of a kind.
 
     Args:
       kind: another dtype; one of ``"bool"``, ``"signed integer"``, ``"unsigned integer"``,
         ``"integral"``, ``"real floating"``, ``"complex floating"``, ``"numeric"``; or a tuple of
-        these, of which any may hold.
+        alternatives.
 
     Raises:
-      TypeError, ValueError: if ``kind`` is none of these.
+      TypeError, ValueError: if ``kind`` is invalid.
 
     >>> isdtype("bfloat16", ("real floating", "complex floating"))
     True
     """
-    found = dtypes.dtype_of(dtype)
-    if found == dtypes.float0:
-        found = None
+    actual = dtypes.dtype_of(dtype)
+    if actual == dtypes.float0:
+        actual = None
     options = kind if isinstance(kind, tuple) else (kind,)
-    matches = [_is_kind(found, k) for k in options]  # all, to refuse what is no kind
-    return found is not None and any(matches)
+    matches = [_is_kind(actual, k) for k in options]  # a list: every kind is validated
+    return actual is not None and any(matches)
 
 
 def _is_kind(dtype: Any, kind: Any) -> builtins.bool:
@@ -190,7 +190,7 @@ _ABSTRACT = frozenset(
 
 
 def can_cast(from_: Any, to: Any, casting: Any = "safe") -> builtins.bool:
-    """Whether values of a dtype may be converted to another, by NumPy's rules.
+    """True if values of a dtype can be cast to another, by NumPy's rules.
 
     Args:
       from_: a dtype or an array.
@@ -200,7 +200,7 @@ def can_cast(from_: Any, to: Any, casting: Any = "safe") -> builtins.bool:
 
 
 def issubdtype(arg1: Any, arg2: Any) -> builtins.bool:
-    """Whether a dtype or class of dtypes is below another, also for ``bfloat16`` and its like.
+    """True if a dtype or class of dtypes is a subclass of another, also for extended floats.
 
     >>> issubdtype("bfloat16", floating)
     True
@@ -209,7 +209,7 @@ def issubdtype(arg1: Any, arg2: Any) -> builtins.bool:
 
 
 def promote_types(a: Any, b: Any) -> np.dtype[Any]:
-    """The dtype that two dtypes promote to; 64-bit ones count even where they are not enabled.
+    """The dtype that two dtypes promote to; 64-bit ones are not narrowed.
 
     >>> promote_types("int8", "uint8")
     dtype('int16')
@@ -218,7 +218,7 @@ def promote_types(a: Any, b: Any) -> np.dtype[Any]:
 
 
 def result_type(*args: Any) -> np.dtype[Any]:
-    """The dtype of an operation on arrays, numbers and dtypes; numbers give way to the others.
+    """The dtype of an operation on arrays, numbers and dtypes; Python numbers are weakly typed.
 
     >>> result_type(np.int8(1), 2), result_type("bfloat16", 2.0)
     (dtype('int8'), dtype(bfloat16))

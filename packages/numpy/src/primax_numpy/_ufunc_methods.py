@@ -1,4 +1,4 @@
-"""What methods of ufuncs do step by step, for functions of which nothing is known."""
+"""Generic ufunc methods, computed step by step, for arbitrary functions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _strong(x: Any, dtype: Any) -> Any:
 
 
 def _stepper(fun: Function, x: Any, dtype: Any) -> tuple[Any, Function]:
-    """The dtype of results of a function of two elements, and the function giving that dtype."""
+    """The result dtype of a binary function, and the function with results cast to it."""
     if dtype is None:
         one = lax.full((), 1, typeof(x).dtype)
         dtype = typeof(fun(one, one)).dtype
@@ -65,8 +65,8 @@ def _reduced(x, initial=None, where=None, *, fun, axis, dtype, keepdims):
     else:
         carry = repeated(_strong(start, dtype), tuple(shape))
 
-    def body(carry: Any, given: Any) -> Any:
-        row, mask = given
+    def body(carry: Any, row_and_mask: Any) -> Any:
+        row, mask = row_and_mask
         new = step(carry, row)
         return (new if mask is None else lax.select(mask, new, carry)), None
 
@@ -79,9 +79,9 @@ def _reduced(x, initial=None, where=None, *, fun, axis, dtype, keepdims):
 def reduced(
     fun: Any, x: Array, axis: int | None, dtype: Any, keepdims: bool, initial: Any, where: Any
 ) -> Array:
-    """Elements along an axis, or all, combined from first to last."""
-    given = () if initial is where is None else (initial, where)
-    return _reduced(x, *given, fun=fun, axis=axis, dtype=dtype, keepdims=keepdims)
+    """Sequential reduction of the elements along an axis, or of all."""
+    options = () if initial is where is None else (initial, where)
+    return _reduced(x, *options, fun=fun, axis=axis, dtype=dtype, keepdims=keepdims)
 
 
 @compiled("fun", "axis", "dtype")
@@ -111,46 +111,46 @@ def accumulated(fun: Any, x: Array, axis: int, dtype: Any) -> Array:
 
 @compiled("fun")
 def _updated(x, places, b, *, fun):
-    """``b`` is ``None`` for functions of one element."""
+    """``b`` is ``None`` for unary functions."""
     flat = lax.reshape(x, (typeof(x).size,))
     places_1d = lax.reshape(places, (typeof(places).size,))
     if b is None:
         dtype = typeof(fun._call(lax.full((), 1, typeof(x).dtype))).dtype
-        given = places_1d
+        inputs = places_1d
     else:
         dtype, _ = _stepper(fun._call, x, None)
         dtype = typeof(fun._call(lax.full((), 1, dtype), lax.full_like(b, 1))).dtype
         values = repeated(b, typeof(places).shape)
-        given = (places_1d, lax.reshape(values, (typeof(values).size,)))
+        inputs = (places_1d, lax.reshape(values, (typeof(values).size,)))
     if not typeof(x).size:
         return _strong(x, dtype)
 
-    def body(flat: Any, given: Any) -> Any:
-        place, operands = (given, ()) if b is None else (given[0], given[1:])
+    def body(flat: Any, inputs: Any) -> Any:
+        place, operands = (inputs, ()) if b is None else (inputs[0], inputs[1:])
         old = lax.dynamic_index_in_dim(flat, place, 0, False)
         new = _strong(fun._call(old, *operands), dtype)
         return flat.at[place].set(new, mode="drop"), None
 
-    out = lax.scan(body, _strong(flat, dtype), given)[0]
+    out = lax.scan(body, _strong(flat, dtype), inputs)[0]
     return lax.reshape(out, typeof(x).shape)
 
 
 @compiled("fun")
 def outer_of(x, y, *, fun):
-    """A function of every element of one array with every element of another."""
+    """A function applied to every pair of elements of two arrays."""
     rank = typeof(x).ndim
     return fun._call(lax.expand_dims(x, tuple(range(rank, rank + typeof(y).ndim))), y)
 
 
 def updated(fun: Any, x: Array, indices: Any, b: Any) -> Array:
-    """A copy that a function has changed at indices, one after the other."""
+    """A copy updated by a function at indices, sequentially."""
     numbers = lax.reshape(lax.iota(dtypes.i32, x.size), x.shape)
     places = numbers.at[indices].get(mode="fill", fill_value=x.size)
     return _updated(x, places, b, fun=fun)
 
 
 def check_starts(name: str, starts: Any, size: int) -> None:
-    """Refuse stretches that begin outside an axis, where that is known."""
+    """Check that segment starts are in bounds, if they are concrete."""
     if isinstance(starts, Tracer):
         return
     for i in np.asarray(starts).tolist():
@@ -173,8 +173,8 @@ def _reduced_at(x, starts, *, fun, axis, dtype):
     states = _strong(rows.at[starts].get(mode="clip"), dtype)
     spread = (k, *[1] * (typeof(rows).ndim - 1))
 
-    def body(states: Any, given: Any) -> Any:
-        i, row = given
+    def body(states: Any, index_and_row: Any) -> Any:
+        i, row = index_and_row
         active: Any = lax.bitwise_and(i > starts, i < ends)
         mask = repeated(lax.reshape(active, spread), typeof(states).shape)
         new = step(states, repeated(row, typeof(states).shape))
@@ -185,5 +185,5 @@ def _reduced_at(x, starts, *, fun, axis, dtype):
 
 
 def reduced_at(fun: Any, x: Array, starts: Array, axis: int, dtype: Any) -> Array:
-    """Reductions of the stretches that begin at given places."""
+    """Reductions of the segments that begin at given indices."""
     return _reduced_at(x, starts, fun=fun, axis=axis, dtype=dtype)

@@ -1,4 +1,4 @@
-"""Functions of NumPy's kind that also reduce, accumulate and update: ``ufunc`` objects."""
+"""``ufunc`` objects: elementwise functions that also reduce, accumulate and update."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from primax_core import lax
 from primax_core.extend import dtypes, typeof
 
 from . import _ufunc_methods as methods
-from ._checks import check_arrays, one_axis, wanted_dtype
+from ._checks import check_arrays, dtype_argument, one_axis
 from ._creation import asarray
 from ._vectorizing import vectorize
 
@@ -20,17 +20,17 @@ from ._vectorizing import vectorize
 
 
 class ufunc:
-    """A function of scalars that is applied to arrays element by element, with NumPy's methods.
+    """An elementwise function of scalars with NumPy's ufunc methods.
 
     Args:
       func: the function, of ``nin`` scalars.
       nin, nout: numbers of operands and results.
-      name: by default that of ``func``.
-      nargs: how many operands the methods count with, by default ``nin``.
-      identity: what changes nothing as first operand; reductions of nothing give it.
-      call: what a call does instead of mapping ``func`` over the elements.
-      reduce, accumulate, at, reduceat: what the methods do instead of calling ``func`` step by
-        step; they take the methods' arguments.
+      name: the name, by default that of ``func``.
+      nargs: the value of the attribute ``nargs``, by default ``nin``.
+      identity: the left identity, which is the result of empty reductions.
+      call: implementation of a call that replaces mapping ``func`` over the elements.
+      reduce, accumulate, at, reduceat: implementations of the methods that replace calling
+        ``func`` step by step, with the arguments of the methods.
     """
 
     def __init__(
@@ -64,12 +64,12 @@ class ufunc:
 
     @property
     def nargs(self) -> int:
-        """Number of operands that the methods count with."""
+        """The number of operands, or the value passed to the constructor."""
         return self._nargs
 
     @property
     def identity(self) -> Any:
-        """What changes nothing as first operand, or ``None``."""
+        """The left identity, or ``None``."""
         return self._identity
 
     def _key(self) -> tuple[Any, ...]:
@@ -86,9 +86,9 @@ class ufunc:
         return f"<jnp.ufunc '{self.__name__}'>"
 
     def __call__(self, *args: Any, out: None = None, where: None = None) -> Any:
-        """The function of each two elements (or of each, or of each three), broadcast together.
+        """Apply the function elementwise to operands, which are broadcast together.
 
-        ``out`` and ``where`` are refused: arrays are not written to.
+        ``out`` and ``where`` raise an error: arrays are immutable.
         """
         if out is not None:
             raise NotImplementedError(f"out argument of {self}")
@@ -109,14 +109,14 @@ class ufunc:
         self, a: Any, axis: Any = 0, dtype: Any = None, out: None = None, keepdims: bool = False,
         initial: Any = None, where: Any = None,
     ) -> Any:  # fmt: skip
-        """The elements along an axis, combined from first to last.
+        """Reduction of the elements along an axis, from first to last.
 
         Args:
-          axis: one axis, or ``None`` for all; several for functions that are associative.
-          dtype: dtype that the elements are converted to before.
+          axis: one axis, or ``None`` for all; a tuple for functions with their own ``reduce``.
+          dtype: the dtype to convert the elements to first.
           keepdims: keep the axis with size 1.
-          initial: what the first element is combined with, as first operand.
-          where: mask of the elements that take part; functions without identity need ``initial``.
+          initial: the initial value of the reduction.
+          where: a mask of the reduced elements; functions without identity need ``initial``.
 
         >>> import primax_numpy as jnp
         >>> jnp.add.reduce(jnp.arange(6).reshape(2, 3), axis=1).tolist()
@@ -139,12 +139,12 @@ class ufunc:
             raise NotImplementedError(
                 f"{self.__name__}.reduce: a tuple of axes; reduce one axis at a time, or all"
             )
-        wanted = wanted_dtype(dtype, f"{self.__name__}.reduce")
+        requested = dtype_argument(dtype, f"{self.__name__}.reduce")
         place = None if axis is None else _axis(axis, ndim)
-        return methods.reduced(self, asarray(a), place, wanted, bool(keepdims), initial, where)
+        return methods.reduced(self, asarray(a), place, requested, bool(keepdims), initial, where)
 
     def accumulate(self, a: Any, axis: Any = 0, dtype: Any = None, out: None = None) -> Any:
-        """The results of reducing the elements up to each position along an axis.
+        """Reductions of the elements up to each position along an axis.
 
         >>> import primax_numpy as jnp
         >>> jnp.multiply.accumulate(jnp.array([1, 2, 3, 4])).tolist()
@@ -159,22 +159,23 @@ class ufunc:
         if axis is None:
             if own is None or x.ndim == 0:
                 raise ValueError(
-                    f"{self.__name__}.accumulate does not allow multiple axes: give one axis"
+                    f"{self.__name__}.accumulate does not allow multiple axes: pass one axis"
                 )
             x, axis = lax.reshape(x, (x.size,)), 0
-        wanted = wanted_dtype(dtype, f"{self.__name__}.accumulate")
+        requested = dtype_argument(dtype, f"{self.__name__}.accumulate")
         place = _axis(axis, x.ndim)
         if own is not None:
-            return own(x, place, wanted)
-        return methods.accumulated(self, x, place, wanted)
+            return own(x, place, requested)
+        return methods.accumulated(self, x, place, requested)
 
     def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Any:
-        """A copy of an array, changed by the function at indices; repeated ones count each time.
+        """A copy of an array updated by the function at indices; repeated indices apply it
+        repeatedly.
 
         Args:
-          indices: what an array can be indexed with.
-          b: the second operand, for functions of two.
-          inplace: must be ``False``: arrays are not written to.
+          indices: any index expression.
+          b: the second operand, for binary functions.
+          inplace: must be ``False``: arrays are immutable.
 
         >>> import primax_numpy as jnp
         >>> jnp.add.at(jnp.zeros(3, int), jnp.array([0, 0, 2]), 5, inplace=False).tolist()
@@ -200,7 +201,7 @@ class ufunc:
         return methods.updated(self, x, indices, b)
 
     def outer(self, A: Any, B: Any, /) -> Any:
-        """The function of every element of ``A`` with every element of ``B``.
+        """The function applied to every pair of elements of ``A`` and ``B``.
 
         The result has the shape of ``A`` followed by that of ``B``.
         """
@@ -211,15 +212,14 @@ class ufunc:
     def reduceat(
         self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None
     ) -> Any:
-        """Reductions of stretches along an axis.
+        """Reductions of segments along an axis.
 
         Args:
-          indices: ``int[k]``: where stretches begin. Each ends where the next begins, or holds one
-            element if that is not further on; the last one ends with the axis.
+          indices: ``int[k]``: starts of segments. Each ends at the next start, or contains one
+            element if the next start is not larger; the last one ends with the axis.
 
         Raises:
-          IndexError: if an index is not below the size of the axis; where they are traced, such
-            indices give the last element.
+          IndexError: if a concrete index is out of bounds; traced indices are clamped.
 
         >>> import primax_numpy as jnp
         >>> jnp.add.reduceat(jnp.arange(5), jnp.array([0, 3, 1])).tolist()
@@ -238,10 +238,10 @@ class ufunc:
         place = _axis(axis, x.ndim)
         methods.check_starts(name, starts, x.shape[place])
         own = self._own[3]
-        wanted = wanted_dtype(dtype, name)
+        requested = dtype_argument(dtype, name)
         if own is not None:
-            return own(x, starts, place, wanted)
-        return methods.reduced_at(self, x, starts, place, wanted)
+            return own(x, starts, place, requested)
+        return methods.reduced_at(self, x, starts, place, requested)
 
 
 def _axis(axis: Any, ndim: int) -> int:
@@ -251,11 +251,11 @@ def _axis(axis: Any, ndim: int) -> int:
 
 
 def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
-    """A :class:`ufunc` of a function of scalars that can be traced.
+    """A :class:`ufunc` of a traceable function of scalars.
 
     Args:
       nin, nout: numbers of operands and results.
-      identity: what changes nothing as first operand.
+      identity: the left identity.
 
     >>> import primax_numpy as jnp
     >>> weigh = frompyfunc(lambda x, y: 2 * x + y, 2, 1)

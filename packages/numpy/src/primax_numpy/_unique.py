@@ -1,4 +1,4 @@
-"""Different elements, and where they are."""
+"""Unique elements, their indices and counts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from primax_core.extend import Array, dtypes, typeof
 
 from ._checks import check_arrays, one_axis
 from ._functions import compiled
-from ._reducing import is_inexact
+from ._reduction_helpers import is_inexact
 from ._selecting import (
     chosen,
     filled,
@@ -27,7 +27,7 @@ from ._selecting import (
 
 
 def differs(x: Any, y: Any, equal_nan: bool) -> Any:
-    """Where elements differ; NaN from NaN only if asked for."""
+    """True where elements differ; NaN differs from NaN unless ``equal_nan``."""
     out = lax.ne(x, y)
     if equal_nan and is_inexact(typeof(x).dtype):
         out = lax.bitwise_and(out, lax.bitwise_or(lax.eq(x, x), lax.eq(y, y)))
@@ -35,7 +35,7 @@ def differs(x: Any, y: Any, equal_nan: bool) -> Any:
 
 
 def first_mask(rows: Any, equal_nan: bool) -> Any:
-    """Which of sorted rows are not like the one before."""
+    """True where a sorted row differs from the previous one."""
     shape = typeof(rows).shape
     if shape[0] == 0:
         return lax.full((0,), np.False_)
@@ -48,8 +48,7 @@ def first_mask(rows: Any, equal_nan: bool) -> Any:
 
 
 def _order_of_rows(rows: Any) -> Any:
-    """Positions of rows in order of their first elements, of their second where those are equal,
-    and so on: sorted stably by one column after the other, from the last."""
+    """Indices that sort rows lexicographically, by a stable sort of each column from the last."""
     n, width = typeof(rows).shape
     places = lax.iota(np.int32, n)
     if not n or not width:
@@ -67,8 +66,9 @@ def _order_of_rows(rows: Any) -> Any:
 
 @compiled("equal_nan", "indices", "axis")
 def _parts(ar, *, equal_nan, indices, axis):
-    """Sorted rows, which of them are new, and with ``indices`` their order and each element's rank
-    among the new ones."""
+    """Sorted rows and the mask of first occurrences; with ``indices`` also their order and the
+    unique index of each element.
+    """
     if axis is None:
         rows = lax.reshape(ar, (typeof(ar).size,))
         if not indices:
@@ -90,25 +90,25 @@ def _parts(ar, *, equal_nan, indices, axis):
     return rows, mask, order, inverse
 
 
-@compiled("size", "axis", "wanted")
-def _padded(rows, mask, order, fill_value, *, size, axis, wanted):
+@compiled("size", "axis", "extras")
+def _padded(rows, mask, order, fill_value, *, size, axis, extras):
     n = typeof(mask).shape[0]
     places, real = true_places(mask, size)
     if not n:
         out = lax.full((size, *typeof(rows).shape[1:]), np.zeros((), typeof(rows).dtype)[()])
         values = filled(out, real, fill_value)
         zeros = lax.full((size,), np.zeros((), dtypes.default_int())[()])
-        return (values, *[zeros for w in wanted if w != "inverse"])
+        return (values, *[zeros for w in extras if w != "inverse"])
     start = lax.full_like(places, 0)
     values = take_rows(rows, lax.select(real, places, start))
     if fill_value is not None:
         values = filled(values, real, fill_value)
     outs = [lax.transpose(values, _back(typeof(values).ndim, axis)) if axis else values]
-    if "index" in wanted:
+    if "index" in extras:
         index = take_rows(order, lax.select(real, places, start))
         outs.append(lax.convert_element_type(index, dtypes.default_int()))
-    if "counts" in wanted:
-        # Up to the next new one, or to the end.
+    if "counts" in extras:
+        # Up to the next unique element, or to the end.
         beyond = true_places(mask, size + 1)[0]
         ends = lax.slice_in_dim(beyond, 1, size + 1)
         outs.append(lax.convert_element_type(lax.sub(ends, places), dtypes.default_int()))
@@ -124,26 +124,26 @@ def unique(
     axis: int | None = None, *, equal_nan: bool = True, size: int | None = None,
     fill_value: Any = None, sorted: bool = True,
 ) -> Any:  # fmt: skip
-    """The different elements of an array in ascending order.
+    """Sorted unique elements of an array.
 
     Args:
       ar: an array.
-      return_index: also return where each of them comes first.
-      return_inverse: also return which of them each element is, in the shape of ``ar`` (along
-        ``axis`` if that is given).
-      return_counts: also return how often each comes.
-      axis: compare the slices along this axis; by default elements.
-      equal_nan: whether NaN counts as one element.
-      size: how many to return, needed inside ``jit``. If there are fewer, the values are padded
-        with ``fill_value``, counts with 0, indices with that of the first.
-      fill_value: by default the first value.
-      sorted: ``False`` allows any order; they come out in order all the same.
+      return_index: also return the index of the first occurrence of each.
+      return_inverse: also return the index of each element in the unique values, in the shape of
+        ``ar`` (along ``axis`` if specified).
+      return_counts: also return the number of occurrences of each.
+      axis: compare slices along this axis; by default elements.
+      equal_nan: treat all NaN as one element.
+      size: the size of the result, required under ``jit``. Missing values are padded with
+        ``fill_value``, counts with 0, indices with that of the first.
+      fill_value: the padding, by default the first value.
+      sorted: ``False`` allows any order, but the result is always sorted.
 
     Returns:
-      The values, or a tuple of them and of what else is asked for, in the order of the arguments.
+      The values, or a tuple of the values and the requested extras, in the order of the arguments.
 
     Raises:
-      ConcretizationTypeError: inside ``jit``, without ``size``.
+      ConcretizationTypeError: under ``jit`` without ``size``.
 
     >>> unique(np.array([3, 1, 3])).tolist()
     [1, 3]
@@ -152,7 +152,7 @@ def unique(
     shape = typeof(ar).shape
     if axis is not None:
         axis = one_axis(axis, len(shape)) if shape else None
-    wanted = tuple(
+    extras = tuple(
         name
         for name, asked in (
             ("index", return_index),
@@ -162,52 +162,54 @@ def unique(
         if asked
     )
     length = size_of("unique", size)
-    outs = different("unique", ar, wanted, axis, bool(equal_nan), length, fill_value)
+    outs = different("unique", ar, extras, axis, bool(equal_nan), length, fill_value)
     return first_of(outs)
 
 
 def different(
-    name: str, ar: Any, wanted: tuple[str, ...], axis: int | None, equal_nan: bool,
+    name: str, ar: Any, extras: tuple[str, ...], axis: int | None, equal_nan: bool,
     size: int | None, fill_value: Any,
 ) -> list[Any]:  # fmt: skip
-    """Different elements, then ``"index"``, ``"inverse"`` and ``"counts"`` as wanted."""
+    """Unique elements, followed by those of ``"index"``, ``"inverse"`` and ``"counts"`` in
+    ``extras``.
+    """
     shape = typeof(ar).shape
     rows, mask, *rest = _parts(
-        ar, equal_nan=equal_nan, indices=bool(wanted) or axis is not None, axis=axis
+        ar, equal_nan=equal_nan, indices=bool(extras) or axis is not None, axis=axis
     )
     order, inverse = rest if rest else (None, None)
     n = typeof(mask).shape[0]
     if size is None:
-        outs = _known(name, rows, mask, order, axis, wanted)
+        outs = _known(name, rows, mask, order, axis, extras)
     else:
         if not n and size and fill_value is None:
             raise ValueError(
                 f"{name} of an empty array with a size has nothing to pad with: give fill_value="
             )
-        outs = list(_padded(rows, mask, order, fill_value, size=size, axis=axis, wanted=wanted))
-    if "inverse" in wanted:
+        outs = list(_padded(rows, mask, order, fill_value, size=size, axis=axis, extras=extras))
+    if "inverse" in extras:
         full: Any = lax.convert_element_type(inverse, dtypes.default_int())
-        at = 1 + ("index" in wanted)
+        at = 1 + ("index" in extras)
         outs.insert(at, lax.reshape(full, shape) if axis is None else full)
     return outs
 
 
 def _known(
-    name: str, rows: Any, mask: Any, order: Any, axis: int | None, wanted: tuple[str, ...]
+    name: str, rows: Any, mask: Any, order: Any, axis: int | None, extras: tuple[str, ...]
 ) -> list[Any]:
     places = known_places(name, mask)
     values = chosen(rows, places)
     outs = [lax.transpose(values, _back(values.ndim, axis)) if axis else values]
-    if "index" in wanted:
+    if "index" in extras:
         outs.append(placed(np.asarray(order)[places].astype(dtypes.default_int())))
-    if "counts" in wanted:
+    if "counts" in extras:
         ends = np.append(places[1:], typeof(mask).shape[0])[: len(places)]
         outs.append(placed((ends - places).astype(dtypes.default_int())))
     return outs
 
 
 class UniqueAllResult(NamedTuple):
-    """What :func:`unique_all` returns."""
+    """The result of :func:`unique_all`."""
 
     values: Array
     indices: Array
@@ -216,28 +218,28 @@ class UniqueAllResult(NamedTuple):
 
 
 class UniqueCountsResult(NamedTuple):
-    """What :func:`unique_counts` returns."""
+    """The result of :func:`unique_counts`."""
 
     values: Array
     counts: Array
 
 
 class UniqueInverseResult(NamedTuple):
-    """What :func:`unique_inverse` returns."""
+    """The result of :func:`unique_inverse`."""
 
     values: Array
     inverse_indices: Array
 
 
-def _each_nan(name: str, x: Any, wanted: tuple[str, ...], size: Any, fill_value: Any) -> list[Any]:
+def _each_nan(name: str, x: Any, extras: tuple[str, ...], size: Any, fill_value: Any) -> list[Any]:
     check_arrays(name, x)
-    return different(name, x, wanted, None, False, size_of(name, size), fill_value)
+    return different(name, x, extras, None, False, size_of(name, size), fill_value)
 
 
 def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAllResult:
-    """Different elements, where each comes first, which each element is, and how often each comes.
+    """Unique elements, indices of first occurrences, inverse indices and counts.
 
-    Each NaN counts as different; ``size`` and ``fill_value`` as in :func:`unique`.
+    Every NaN is a separate element; ``size`` and ``fill_value`` as in :func:`unique`.
     """
     return UniqueAllResult(
         *_each_nan("unique_all", x, ("index", "inverse", "counts"), size, fill_value)
@@ -247,18 +249,18 @@ def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) ->
 def unique_counts(
     x: Any, /, *, size: int | None = None, fill_value: Any = None
 ) -> UniqueCountsResult:
-    """Different elements and how often each comes; see :func:`unique_all`."""
+    """Unique elements and their counts; see :func:`unique_all`."""
     return UniqueCountsResult(*_each_nan("unique_counts", x, ("counts",), size, fill_value))
 
 
 def unique_inverse(
     x: Any, /, *, size: int | None = None, fill_value: Any = None
 ) -> UniqueInverseResult:
-    """Different elements and which of them each element is; see :func:`unique_all`."""
+    """Unique elements and inverse indices; see :func:`unique_all`."""
     return UniqueInverseResult(*_each_nan("unique_inverse", x, ("inverse",), size, fill_value))
 
 
 def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Array:
-    """Different elements; see :func:`unique_all`."""
+    """Unique elements; see :func:`unique_all`."""
     values: Array = _each_nan("unique_values", x, (), size, fill_value)[0]
     return values

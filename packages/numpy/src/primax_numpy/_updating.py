@@ -1,4 +1,4 @@
-"""Copies of an array with some positions changed: ``x.at[...].set(values)`` and its relatives."""
+"""Functional updates of arrays: ``x.at[...].set(values)`` and related methods."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from primax_core.extend.dimensions import broadcast_shapes, is_static, size_as, 
 from ._creation import asarray
 from ._functions import compiled
 from ._index_plans import Plan, plan_of
-from ._reading import fill_number, given_positions, mode_of, planned
+from ._reading import fill_number, mode_of, plan_positions, planned
 from ._windows import changed, window_of
 
 
 class _At:
-    """``x.at``: gives the updates of the positions that it is indexed with."""
+    """The ``at`` property of an array: indexing it returns the :class:`Updates` of the indexed
+    positions.
+    """
 
     __slots__ = ("_array",)
 
@@ -35,15 +37,15 @@ class _At:
 
 
 class Updates:
-    """Copies of an array with some positions changed.
+    """Copies of an array with updated positions.
 
     Every update takes ``values`` that broadcast to the shape of the positions, and the keyword
-    arguments ``indices_are_sorted`` and ``unique_indices`` (promises that may make it faster),
-    ``mode`` (positions out of bounds are left out, unless it is ``"clip"``) and
-    ``wrap_negative_indices`` (whether negative positions count from the end; true by default).
+    arguments ``indices_are_sorted`` and ``unique_indices`` (declarations that permit faster code),
+    ``mode`` (positions out of bounds are dropped, unless it is ``"clip"``) and
+    ``wrap_negative_indices`` (negative positions count from the end; true by default).
 
-    Values are computed with in the dtype that they and the array promote to, and the result has
-    the array's; a warning says when that loses more than precision.
+    The update is computed in the promoted dtype of values and array, and the result is cast to the
+    dtype of the array. A warning is issued if the cast is unsafe.
     """
 
     __slots__ = ("_array", "_index")
@@ -62,7 +64,7 @@ class Updates:
         wrap_negative_indices: bool = True,
         out_sharding: Any = None,
     ) -> Array:
-        """The elements at the positions; ``mode`` tells what is given out of bounds."""
+        """The elements at the positions; ``mode`` is the treatment of positions out of bounds."""
         plan, operands = plan_of(self._index, self._array.shape)
         return planned(
             self._array,
@@ -76,19 +78,19 @@ class Updates:
         )
 
     def set(self, values: Any, **hints: Any) -> Array:
-        """``x[index] = values``; of repeated positions, one of the values is taken."""
+        """``x[index] = values``; for repeated positions, one of the values is stored."""
         return self._update(values, "set", hints)
 
     def add(self, values: Any, **hints: Any) -> Array:
-        """``x[index] += values``; repeated positions add up."""
+        """``x[index] += values``; updates of repeated positions accumulate."""
         return self._update(values, "add", hints)
 
     def subtract(self, values: Any, **hints: Any) -> Array:
-        """``x[index] -= values``; repeated positions add up."""
+        """``x[index] -= values``; updates of repeated positions accumulate."""
         return self._update(values, "subtract", hints)
 
     def multiply(self, values: Any, **hints: Any) -> Array:
-        """``x[index] *= values``; repeated positions are multiplied by each value."""
+        """``x[index] *= values``; updates of repeated positions accumulate."""
         return self._update(values, "multiply", hints)
 
     mul = multiply
@@ -102,53 +104,53 @@ class Updates:
         return self._update(values, "max", hints)
 
     def divide(self, values: Any, **hints: Any) -> Array:
-        """``x[index] /= values``, of repeated positions by each; integers become floats."""
+        """``x[index] /= values``; updates of repeated positions accumulate. The division is
+        inexact."""
         return self._update(values, "divide", hints)
 
     def power(self, values: Any, **hints: Any) -> Array:
-        """``x[index] **= values``; repeated positions are raised to each."""
+        """``x[index] **= values``; updates of repeated positions accumulate."""
         return self._update(values, "power", hints)
 
     def apply(self, func: Callable[[Array], Array], **hints: Any) -> Array:
-        """``x[index] = func(x[index])``, once for each time that a position is named.
+        """``x[index] = func(x[index])``, applied once for each occurrence of a position.
 
         Args:
-          func: a function of scalars. The result has no derivative where positions are given by
-            arrays.
+          func: a function of scalars. The result is not differentiable if positions are arrays.
         """
         static = _hints_of("apply", hints)
         plan, operands = plan_of(self._index, self._array.shape)
         zero = np.zeros((), self._array.dtype)
         return _changed_by(self._array, zero, operands, plan, func, **static)
 
-    def _update(self, values: Any, how: str, hints: dict[str, Any]) -> Array:
-        static = _hints_of(how, hints)
+    def _update(self, values: Any, operation: str, hints: dict[str, Any]) -> Array:
+        static = _hints_of(operation, hints)
         array = self._array
         values = _operand_of(values, array.dtype)
         plan, operands = plan_of(self._index, array.shape)
         _warn_of_loss(array.aval, values)
-        return _put(array, values, *operands, plan=plan, how=how, **static)
+        return _put(array, values, *operands, plan=plan, operation=operation, **static)
 
 
-def _hints_of(how: str, hints: dict[str, Any]) -> dict[str, Any]:
-    """Keyword arguments of an update as static parameters.
+def _hints_of(operation: str, hints: dict[str, Any]) -> dict[str, Any]:
+    """The keyword arguments of an update as static parameters.
 
     Raises:
-      TypeError: for unknown ones.
-      ValueError: for an unknown mode.
+      TypeError: if an argument is unknown.
+      ValueError: if the mode is unknown.
     """
     if not hints:
         return _NO_HINTS
-    given = dict(hints)
+    remaining = dict(hints)
     static = {
-        "mode": mode_of(given.pop("mode", None)),
-        "sorted_": bool(given.pop("indices_are_sorted", False)),
-        "unique": bool(given.pop("unique_indices", False)),
-        "wrap": bool(given.pop("wrap_negative_indices", True)),
+        "mode": mode_of(remaining.pop("mode", None)),
+        "sorted_": bool(remaining.pop("indices_are_sorted", False)),
+        "unique": bool(remaining.pop("unique_indices", False)),
+        "wrap": bool(remaining.pop("wrap_negative_indices", True)),
     }
-    given.pop("out_sharding", None)
-    for name in given:
-        raise TypeError(f"x.at[...].{how}() got an unexpected keyword argument {name!r}")
+    remaining.pop("out_sharding", None)
+    for name in remaining:
+        raise TypeError(f"x.at[...].{operation}() got an unexpected keyword argument {name!r}")
     return static
 
 
@@ -163,16 +165,16 @@ _NO_HINTS: Final = {"mode": None, "sorted_": False, "unique": False, "wrap": Tru
 
 
 def _warn_of_loss(array: Any, values: Any) -> None:
-    given = typeof(values)
-    if given.dtype == array.dtype:
+    values_aval = typeof(values)
+    if values_aval.dtype == array.dtype:
         return
     if type(values) is int and array.dtype.kind in "iu":
         return
-    pair = ((array.dtype, False), (given.dtype, given.weak_type))
+    pair = ((array.dtype, False), (values_aval.dtype, values_aval.weak_type))
     if dtypes.lattice_result(pair)[0] != array.dtype:
         warnings.warn(
             "scatter inputs have incompatible types: cannot safely cast value from "
-            f"dtype={given.dtype} to dtype={array.dtype} with jax_numpy_dtype_promotion="
+            f"dtype={values_aval.dtype} to dtype={array.dtype} with jax_numpy_dtype_promotion="
             f"{state.numpy_dtype_promotion}: convert the values with astype, or the array",
             FutureWarning,
             stacklevel=4,
@@ -189,27 +191,27 @@ _SCATTERS: Final[dict[str, Callable[..., Any]]] = {
 }
 
 
-@compiled("plan", "how", "mode", "sorted_", "unique", "wrap", name="setitem")
-def _put(x, values, *operands, plan: Plan, how, mode, sorted_, unique, wrap):
-    own, given = typeof(x), typeof(values)
+@compiled("plan", "operation", "mode", "sorted_", "unique", "wrap", name="setitem")
+def _put(x, values, *operands, plan: Plan, operation, mode, sorted_, unique, wrap):
+    own, values_aval = typeof(x), typeof(values)
     result = own.dtype
-    if how == "divide":
+    if operation == "divide":
         result, _ = inexact(own.dtype, own.weak_type)
-    pair = ((own.dtype, own.weak_type), (given.dtype, given.weak_type))
-    # Elements that are set are not computed with, so the others keep their dtype.
-    dtype, weak = (own.dtype, False) if how == "set" else dtypes.lattice_result(pair)
-    if how == "divide":
+    pair = ((own.dtype, own.weak_type), (values_aval.dtype, values_aval.weak_type))
+    # An assignment involves no arithmetic, so that the array is not promoted.
+    dtype, weak = (own.dtype, False) if operation == "set" else dtypes.lattice_result(pair)
+    if operation == "divide":
         dtype, weak = inexact(dtype, weak)
-    values = cast(values, given, dtype, weak)
+    values = cast(values, values_aval, dtype, weak)
     out = _changed_by(
-        cast(x, own, dtype, weak and own.weak_type), values, operands, plan, how, mode=mode,
+        cast(x, own, dtype, weak and own.weak_type), values, operands, plan, operation, mode=mode,
         sorted_=sorted_, unique=unique, wrap=wrap,
     )  # fmt: skip
     return cast(out, typeof(out), result, own.weak_type)
 
 
-def _changed_by(x, values, operands, plan: Plan, how, *, mode, sorted_, unique, wrap):
-    """The array with positions changed: windows by slices, others by a scatter."""
+def _changed_by(x, values, operands, plan: Plan, operation, *, mode, sorted_, unique, wrap):
+    """The updated array: windows by dynamic slices, others by a scatter."""
     shape = typeof(x).shape
     layout = _layout_of(plan, operands, shape)
     values = _fitted(values, layout.result)
@@ -217,25 +219,25 @@ def _changed_by(x, values, operands, plan: Plan, how, *, mode, sorted_, unique, 
         return x
     window = window_of(plan, operands, shape, wrap)
     extended = isinstance(typeof(x).dtype, dtypes.ExtendedDType)
-    # What stands between spread values would have to be padding, which keys do not have.
+    # Strided windows need padding values, which extended dtypes (keys) do not have.
     if window is not None and not (extended and any(k != 1 for k in window.steps)):
-        change = _of_scalars(how) if callable(how) else _CHANGES[how]
+        change = _of_scalars(operation) if callable(operation) else _CHANGES[operation]
         guarded = mode is None or mode == lax.GatherScatterMode.FILL_OR_DROP
         return changed(x, values, window, change, guarded)
     places = _places_of(layout, operands, shape, wrap)
     hints = {"mode": mode, "sorted_": sorted_, "unique": unique}
-    if how in ("divide", "power"):
+    if operation in ("divide", "power"):
         ones = lax.full_like(x, 1)
         factors = _scattered(ones, values, layout, places, "multiply", **hints)
-        return x / factors if how == "divide" else x**factors
-    return _scattered(x, values, layout, places, how, **hints)
+        return x / factors if operation == "divide" else x**factors
+    return _scattered(x, values, layout, places, operation, **hints)
 
 
 def _of_scalars(func: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
     def change(old, values):
         dtype = typeof(old).dtype
-        found = vmap(lambda v: lax.convert_element_type(func(v), dtype))(old.reshape(-1))
-        return lax.reshape(found, typeof(old).shape)
+        updated = vmap(lambda v: lax.convert_element_type(func(v), dtype))(old.reshape(-1))
+        return lax.reshape(updated, typeof(old).shape)
 
     return change
 
@@ -252,48 +254,45 @@ _CHANGES: Final[dict[str, Callable[..., Any] | None]] = {
 }
 
 
-def _shape_of(plan: Plan, operands: Sequence[Any], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of the positions."""
-    return _layout_of(plan, operands, shape, False).result
-
-
 def _fitted(values, shape: tuple[int, ...]):
     """Values broadcast to the shape of the positions.
 
     Raises:
-      ValueError: if they have more axes, or sizes that do not fit.
+      ValueError: if the shapes are incompatible.
     """
-    have = typeof(values).shape
-    if have == shape:
+    own_shape = typeof(values).shape
+    if own_shape == shape:
         return values
-    if len(have) > len(shape):
+    if len(own_shape) > len(shape):
         raise ValueError(
-            f"Cannot broadcast to shape with fewer dimensions: arr_shape={have} shape={shape}"
+            f"Cannot broadcast to shape with fewer dimensions: arr_shape={own_shape} shape={shape}"
         )
-    tail = shape[len(shape) - len(have) :]
-    if any(h not in (1, t) for h, t in zip(have, tail)):
+    tail = shape[len(shape) - len(own_shape) :]
+    if any(h not in (1, t) for h, t in zip(own_shape, tail)):
         raise ValueError(
-            f"Incompatible types for broadcasting: values of shape {have} cannot be put in "
+            f"Incompatible types for broadcasting: values of shape {own_shape} cannot be put in "
             f"positions of shape {shape}"
         )
-    return lax.broadcast_in_dim(values, shape, tuple(range(len(shape) - len(have), len(shape))))
+    return lax.broadcast_in_dim(
+        values, shape, tuple(range(len(shape) - len(own_shape), len(shape)))
+    )
 
 
 # The general update
 
 
 class _Layout(NamedTuple):
-    """What the positions of an update look like.
+    """The layout of the positions of an update.
 
     Attributes:
-      given: axes with the parts of the plan that give their positions, broadcast together.
-      ranges: axes with parts whose positions are evenly spaced, each an axis of the result.
-      joint: shape of the given positions together.
-      result: shape of all positions, as NumPy lays it out.
-      order: what each axis of the result is: a tuple of its kind and number, or ``"new"``.
+      indexed: axes indexed by positions, with their plan parts; the positions broadcast together.
+      ranges: axes indexed by slices, with their plan parts; each is an axis of the result.
+      joint: broadcast shape of the positions in ``indexed``.
+      result: shape of the indexed elements, in NumPy's axis order.
+      order: the source of each result axis: a tuple of its kind and number, or ``"new"``.
     """
 
-    given: list[tuple[int, Any]]
+    indexed: list[tuple[int, Any]]
     ranges: list[tuple[int, Any]]
     joint: tuple[int, ...]
     result: tuple[int, ...]
@@ -301,7 +300,7 @@ class _Layout(NamedTuple):
 
 
 def _layout_of(plan: Plan, operands: Sequence[Any], shape: tuple[int, ...]) -> _Layout:
-    given, ranges, kinds = [], [], []
+    indexed, ranges, kinds = [], [], []
     lengths: dict[int, int] = {}
     empty = False
     axis = 0
@@ -319,39 +318,39 @@ def _layout_of(plan: Plan, operands: Sequence[Any], shape: tuple[int, ...]) -> _
             lengths[axis] = p[2] if p[0] == "window" else slice_length(*p[1:])
             kinds.append(("range", axis))
         else:
-            given.append((axis, p))
-            kinds.append("given")
+            indexed.append((axis, p))
+            kinds.append("indexed")
         axis += 1
-    shapes = [() if p[0] == "at" else typeof(operands[p[1]]).shape for _, p in given]
+    shapes = [() if p[0] == "at" else typeof(operands[p[1]]).shape for _, p in indexed]
     joint = broadcast_shapes(*shapes)
     together = [("joint", k) for k in range(len(joint))]
-    at = [k for k, kind in enumerate(kinds) if kind == "given"]
-    order = [kind for kind in kinds if kind != "given"]
+    at = [k for k, kind in enumerate(kinds) if kind == "indexed"]
+    order = [kind for kind in kinds if kind != "indexed"]
     if at:
-        # Positions that are not side by side give their axes first.
+        # Axes of non-adjacent advanced indices come first.
         first = at[0] if at == list(range(at[0], at[0] + len(at))) else 0
         order[first:first] = together
     sizes = {"joint": joint.__getitem__, "range": lengths.__getitem__, "all": shape.__getitem__}
     result = tuple([1 if kind == "new" else sizes[kind[0]](kind[1]) for kind in order])
-    return _Layout(given, ranges, joint, (0,) if empty else result, order)
+    return _Layout(indexed, ranges, joint, (0,) if empty else result, order)
 
 
 def _places_of(layout: _Layout, operands: Sequence[Any], shape: tuple[int, ...], wrap: bool):
-    """The positions of the given axes, and of the evenly spaced ones."""
-    given = [given_positions(p, operands, shape[axis], wrap) for axis, p in layout.given]
+    """The positions of the axes indexed by arrays, and of those indexed by slices."""
+    positions = [plan_positions(p, operands, shape[axis], wrap) for axis, p in layout.indexed]
     ranges = []
     for axis, p in layout.ranges:
         if p[0] == "slice":
             ranges.append(_evenly_spaced(*p[1:]))
             continue
-        start = given_positions(p, operands, shape[axis], wrap)
+        start = plan_positions(p, operands, shape[axis], wrap)
         places = lax.add(start, lax.iota(typeof(start).dtype, p[2]))
-        # A window that does not fit is outside as a whole.
+        # A window that is partly out of bounds is dropped completely.
         last = lax.full_like(start, shape[axis] - p[2])
         fits = lax.bitwise_and(lax.ge(start, lax.full_like(start, 0)), lax.le(start, last))
         fits = lax.broadcast_in_dim(fits, (p[2],), ())
         ranges.append(lax.select(fits, places, lax.full_like(places, shape[axis])))
-    return given, ranges
+    return positions, ranges
 
 
 def _evenly_spaced(start: Any, stop: Any, step: int) -> Any:
@@ -362,16 +361,16 @@ def _evenly_spaced(start: Any, stop: Any, step: int) -> Any:
     return lax.add(lax.mul(places, np.int32(step)), size_as(start, np.int32))
 
 
-def _scattered(x, values, layout: _Layout, places, how, *, mode, sorted_, unique):
-    """Every indexed axis gets an index; whole axes are windows."""
-    given, ranges, joint, _, order = layout
+def _scattered(x, values, layout: _Layout, places, operation, *, mode, sorted_, unique):
+    """One scatter: every indexed axis is a scatter axis; whole axes are windows."""
+    indexed, ranges, joint, _, order = layout
     values = lax.squeeze(values, tuple(i for i, kind in enumerate(order) if kind == "new"))
     order = [kind for kind in order if kind != "new"]
-    # Bring the values' axes into the order: index axes first, then windows.
+    # Axes of the values: first those of indices, then those of windows.
     target = [("joint", k) for k in range(len(joint))] + [("range", i) for i, _ in ranges]
     windows = [kind for kind in order if kind[0] == "all"]
     values = lax.transpose(values, tuple([order.index(k) for k in [*target, *windows]]))
-    axes = tuple([i for i, _ in given] + [i for i, _ in ranges])
+    axes = tuple([i for i, _ in indexed] + [i for i, _ in ranges])
     index = _index_array(places, joint)
     n = typeof(index).ndim - 1
     numbers = lax.ScatterDimensionNumbers(
@@ -384,32 +383,32 @@ def _scattered(x, values, layout: _Layout, places, how, *, mode, sorted_, unique
         "unique_indices": unique,
         "mode": mode or lax.GatherScatterMode.FILL_OR_DROP,
     }
-    if callable(how):
+    if callable(operation):
         dtype = typeof(x).dtype
 
         def func(v):
-            return lax.convert_element_type(how(v), dtype)
+            return lax.convert_element_type(operation(v), dtype)
 
         update_shape = typeof(values).shape
         return lax.scatter_apply(x, index, func, numbers, update_shape=update_shape, **hints)
-    return _SCATTERS[how](x, index, values, numbers, **hints)
+    return _SCATTERS[operation](x, index, values, numbers, **hints)
 
 
 def _index_array(places, joint: tuple[int, ...]):
-    """Positions of all indexed axes side by side: the given ones, then one axis for each range."""
-    given, ranges = places
+    """Stacked positions of all indexed axes: array axes first, then one axis for each range."""
+    positions, ranges = places
     batch = joint + tuple([typeof(a).shape[0] for a in ranges])
     n = len(batch)
-    if not given and not ranges:
+    if not positions and not ranges:
         return lax.full((*batch, 0), 0, np.dtype(np.int32))
-    wide = max((typeof(a).dtype for a in [*given, *ranges]), key=lambda d: d.itemsize)
-    dims = [tuple(range(len(joint) - typeof(a).ndim, len(joint))) for a in given]
+    wide = max((typeof(a).dtype for a in [*positions, *ranges]), key=lambda d: d.itemsize)
+    dims = [tuple(range(len(joint) - typeof(a).ndim, len(joint))) for a in positions]
     dims += [(len(joint) + k,) for k in range(len(ranges))]
     rows = [
         lax.expand_dims(lax.broadcast_in_dim(lax.convert_element_type(a, wide), batch, at), (n,))
-        for a, at in zip([*given, *ranges], dims)
+        for a, at in zip([*positions, *ranges], dims)
     ]
     return rows[0] if len(rows) == 1 else lax.concatenate(rows, n)
 
 
-at: Final = property(_At, doc="Updates of a copy: ``x.at[index].set(values)`` and its relatives.")
+at: Final = property(_At, doc="Updates of a copy: ``x.at[index].set(values)`` and related methods.")

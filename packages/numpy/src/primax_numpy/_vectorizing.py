@@ -1,4 +1,4 @@
-"""Functions of scalars or rows, applied to all elements, rows or indices of arrays."""
+"""Mapping of functions over elements, rows or indices of arrays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from primax_core import lax, vmap
 from primax_core.extend import Array
 from primax_core.extend.dimensions import broadcast_shapes
 
-from ._checks import check_arrays, one_axis, wanted_dtype
+from ._checks import check_arrays, dtype_argument, one_axis
 from ._creation import asarray
 from ._functions import compiled
 
@@ -26,37 +26,37 @@ _SIGNATURE = re.compile(f"^({_LIST})->({_LIST})$")
 
 
 def _parsed(signature: str) -> tuple[list[_Dims], list[_Dims]]:
-    """The core dimensions of operands and results that a signature names."""
-    found = _SIGNATURE.match(signature)
-    if found is None:
+    """The core dimensions of operands and results in a gufunc signature."""
+    match = _SIGNATURE.match(signature)
+    if match is None:
         raise ValueError(
             f"not a valid gufunc signature: {signature!r}; write it like '(m,n),(n)->(m)'"
         )
     inputs, outputs = (
         [tuple(re.findall(_NAME, dims)) for dims in re.findall(_DIMS, side)]
-        for side in found.groups()
+        for side in match.groups()
     )
     return inputs, outputs
 
 
 def _check_excluded(excluded: Collection[Any]) -> frozenset[Any]:
-    found = frozenset(excluded)
-    if any(not isinstance(e, (int, str)) for e in found):
+    names = frozenset(excluded)
+    if any(not isinstance(e, (int, str)) for e in names):
         raise TypeError(f"vectorize can only exclude integer or string arguments, but {excluded=}")
-    if any(isinstance(e, int) and e < 0 for e in found):
+    if any(isinstance(e, int) and e < 0 for e in names):
         raise ValueError(f"{excluded=} contains negative numbers")
-    return found
+    return names
 
 
 class _Sizes:
-    """The sizes of named dimensions, as far as operands have told them."""
+    """Sizes of named core dimensions, collected from operands."""
 
     def __init__(self, context: str):
         self.known: dict[str, int] = {}
         self.context = context
 
     def learn(self, dims: _Dims, shape: tuple[int, ...], what: str) -> None:
-        """Compare the last axes of a shape with what is known, and remember new names."""
+        """Check the last axes of a shape against known sizes, and record new names."""
         if len(shape) < len(dims):
             raise ValueError(
                 f"{what} with shape {shape} does not have enough dimensions for all core "
@@ -71,7 +71,7 @@ class _Sizes:
                 )
 
     def check_results(self, out: Any, outputs: list[_Dims]) -> Any:
-        """Results, if they are as many as promised and have the core dimensions."""
+        """Check the number of results and their core dimensions, and return the results."""
         if len(outputs) > 1 and not isinstance(out, tuple):
             raise TypeError(
                 f"output must be a tuple when multiple outputs are expected, got: {out} "
@@ -97,19 +97,19 @@ def vectorize(
     pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = frozenset(),
     signature: str | None = None,
 ) -> Callable[..., Any]:  # fmt: skip
-    """A function of arrays that calls a function of scalars, or of small arrays, for every element.
+    """A function of arrays that maps a function of scalars, or of small arrays, over the elements.
 
-    It is :func:`vmap` over the axes to which the arguments broadcast, so ``pyfunc`` is traced, once
+    It applies :func:`vmap` over the broadcast axes of the arguments, so ``pyfunc`` is traced once
     for all elements.
 
     Args:
       pyfunc: the function.
-      excluded: positions and names of arguments that are passed on as they are. ``None`` always is.
-      signature: the last axes that a single call of ``pyfunc`` gets and gives, by name, such as
-        ``"(m,n),(n)->(m)"``; without it, scalars. Names that are numbers fix a size.
+      excluded: positions and names of arguments that are passed unchanged. ``None`` always is.
+      signature: the core dimensions of the arguments and results of ``pyfunc``, such as
+        ``"(m,n),(n)->(m)"``; scalars by default. A number fixes a size.
 
     Raises:
-      TypeError, ValueError: when called with arguments that do not fit the signature.
+      TypeError, ValueError: if the arguments of a call do not match the signature.
 
     >>> import primax_numpy as jnp
     >>> dot = vectorize(jnp.vdot, signature="(n),(n)->()")
@@ -150,14 +150,14 @@ def vectorize(
 
 
 def _mapped(fun: Callable[..., Any], arrays: list[Array], dims: Sequence[_Dims]) -> Any:
-    """A function mapped over the leading axes to which arrays broadcast."""
+    """A function mapped over the broadcast leading axes of arrays."""
     leading = [x.shape[: x.ndim - len(core)] for x, core in zip(arrays, dims)]
     try:
         joint = broadcast_shapes(*leading)
     except ValueError:
         raise ValueError(f"Incompatible shapes for broadcasting: shapes={leading}") from None
     rank = len(joint)
-    operands, axes = [], []  # of each operand: whether it has each of the leading axes
+    operands, axes = [], []  # for each operand: flags of the leading axes that it has
     for x, shape in zip(arrays, leading):
         full = (1,) * (rank - len(shape)) + shape
         has = [d == e and i >= rank - len(shape) for i, (d, e) in enumerate(zip(full, joint))]
@@ -172,11 +172,11 @@ def _mapped(fun: Callable[..., Any], arrays: list[Array], dims: Sequence[_Dims])
 def apply_along_axis(
     func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any
 ) -> Any:
-    """The results of a function of rows, for every row along an axis.
+    """The results of a function of vectors, for every vector along an axis.
 
     Args:
       func1d: ``(row, *args, **kwargs) -> array``; it is mapped with :func:`vmap`. The axes of its
-        result take the place of ``axis``.
+        result replace ``axis``.
 
     >>> import primax_numpy as jnp
     >>> apply_along_axis(jnp.sort, 1, np.array([[2, 1], [3, 4]])).tolist()
@@ -202,7 +202,7 @@ def apply_along_axis(
 def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Array:
     """A function ``(array, axis) -> array`` applied along one axis after the other.
 
-    Axes that the function takes away come back with size 1.
+    Axes that the function removes are restored with size 1.
 
     Raises:
       ValueError: if the function changes the number of axes by more than one.
@@ -220,8 +220,8 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Array:
             out = lax.expand_dims(out, (place,))
         if out.ndim != x.ndim:
             raise ValueError(
-                "apply_over_axes: the function must keep the number of axes or take one away, but "
-                f"turned shape {x.shape} into {out.shape}"
+                "apply_over_axes: the function must keep the number of axes or remove one, but "
+                f"it changed shape {x.shape} to {out.shape}"
             )
         x = out
     return x
@@ -230,17 +230,17 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Array:
 def fromfunction(
     function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any
 ) -> Any:
-    """The results of a function of indices, for all elements of a shape.
+    """The results of a function of indices, for all indices of a shape.
 
     Args:
-      function: ``(*indices, **kwargs) -> array``; it gets scalars, being mapped with :func:`vmap`.
+      function: ``(*indices, **kwargs) -> array``; it is called with scalars under :func:`vmap`.
       dtype: dtype of the indices.
 
     >>> fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int).tolist()
     [[0, 1, 2], [10, 11, 12]]
     """
     sizes = (shape,) if hasattr(shape, "__index__") else tuple(shape)
-    wanted = wanted_dtype(dtype, "fromfunction")
+    index_dtype = dtype_argument(dtype, "fromfunction")
     rank = len(sizes)
 
     def of_indices(*indices: Any) -> Any:
@@ -249,19 +249,19 @@ def fromfunction(
     fun: Callable[..., Any] = of_indices
     for level in reversed(range(rank)):
         fun = vmap(fun, tuple(0 if i == level else None for i in range(rank)))
-    return fun(*[lax.iota(wanted, n) for n in sizes])
+    return fun(*[lax.iota(index_dtype, n) for n in sizes])
 
 
 def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
-    """For each element the function, or number, that belongs to the last condition that holds.
+    """A piecewise function: each element uses the function, or number, of its last true condition.
 
-    The derivative is that of the chosen function alone, whatever those of the others are.
+    The derivative is that of the selected function alone.
 
     Args:
       x: an array.
       condlist: conditions, arrays that broadcast to the shape of ``x``; or one such array.
       funclist: functions ``(element, *args, **kw) -> number``, and numbers, one for each condition;
-        another one is for elements where no condition holds, which are 0 otherwise.
+        an additional one is the default for elements without a true condition, otherwise 0.
 
     Returns:
       An array of the shape and dtype of ``x``.
@@ -287,17 +287,17 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
         )
     if len(functions) == n:
         functions.append(0)
-    given = [(type(v), v) for v in (*args, *kw.values())]
+    typed_arguments = [(type(v), v) for v in (*args, *kw.values())]
     try:
-        known = (tuple(functions), *given, *kw)
+        known = (tuple(functions), *typed_arguments, *kw)
         hash(known)
-    except TypeError:  # it cannot be known again
+    except TypeError:  # not hashable: no cache key
         return _piecewise(value, conditions, functions, args, kw)
     return _compiled_piecewise(value, conditions, known=_Known(known, functions, args, kw))
 
 
 class _Known:
-    """Functions and their arguments, equal where a key is."""
+    """Functions and their arguments as a static parameter, compared by a key."""
 
     def __init__(self, key: Any, functions: list[Any], args: tuple[Any, ...], kw: dict[str, Any]):
         types = tuple([type(f) for f in functions])
@@ -333,8 +333,8 @@ def _piecewise(
     branches = [branch(f) for f in (otherwise, *functions)]
     index: Any = lax.full(shape, 0, np.int32)
     for i, condition in enumerate(conditions):
-        held = broadcast_shapes(condition.shape, shape)
-        if held != shape:
+        full = broadcast_shapes(condition.shape, shape)
+        if full != shape:
             raise ValueError(
                 f"piecewise: condition {i} of shape {condition.shape} does not broadcast to the "
                 f"shape {shape} of x"

@@ -1,4 +1,4 @@
-"""The bytes of arrays as elements of another dtype, or in another order."""
+"""Reinterpretation of the bytes of arrays as another dtype or byte order."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
 
-from ._checks import wanted_dtype
+from ._checks import dtype_argument
 from ._functions import compiled
 
 
 def view(self: Array, dtype: Any = None, type: None = None) -> Array:
-    """The same bytes as elements of another dtype, of which the last axis may have more or less.
+    """The same bytes as elements of another dtype; the size of the last axis may change.
 
-    Booleans are seen as bytes, and bytes as booleans by whether they are zero.
+    Booleans are viewed as bytes; bytes viewed as booleans are true if nonzero.
 
     Args:
-      dtype: wanted element type; the array itself is returned for ``None``.
+      dtype: the new dtype; the array itself is returned for ``None``.
       type: must be ``None``.
 
     Raises:
-      ValueError: if the bytes along the last axis make no whole number of elements.
+      ValueError: if the size of the last axis in bytes is not a multiple of the itemsize.
     """
     if type is not None:
         raise NotImplementedError("`type` argument of array.view() is not supported.")
-    wanted = wanted_dtype(dtype, "view")
-    if wanted is None or wanted == self.dtype:
+    new_dtype = dtype_argument(dtype, "view")
+    if new_dtype is None or new_dtype == self.dtype:
         return self
-    shape, old, new = self.shape, dtypes.itemsize_bits(self.dtype), dtypes.itemsize_bits(wanted)
+    shape, old, new = self.shape, dtypes.itemsize_bits(self.dtype), dtypes.itemsize_bits(new_dtype)
     if old != new and not shape:
         raise ValueError(
-            f"view() of a 0d array of dtype {self.dtype} as {wanted}: only possible where the "
+            f"view() of a 0d array of dtype {self.dtype} as {new_dtype}: only possible where the "
             "itemsize is unchanged"
         )
     if old < new and shape[-1] * old % new:
         raise ValueError(
             f"view(): the last axis of an array of shape {shape} and dtype {self.dtype} has "
-            f"{shape[-1] * old} bits, which is no multiple of the {new} bits of {wanted}"
+            f"{shape[-1] * old} bits, which is not a multiple of the {new} bits of {new_dtype}"
         )
-    return _view(self, dtype=wanted)
+    return _view(self, dtype=new_dtype)
 
 
 @compiled("dtype")
@@ -60,7 +60,7 @@ def _view(x, *, dtype):
 
 
 def _cast_bits(x, dtype: Any):
-    """Reinterpret the last axis."""
+    """Bitcast along the last axis."""
     aval = typeof(x)
     old, new = dtypes.itemsize_bits(aval.dtype), dtypes.itemsize_bits(dtype)
     if old == new:
@@ -73,7 +73,7 @@ def _cast_bits(x, dtype: Any):
 
 
 def _as_floats(x):
-    """Complex numbers as pairs along the last axis."""
+    """Complex numbers as pairs of floats along the last axis."""
     pairs = _pairs(x)
     return pairs if not typeof(x).ndim else lax.reshape(pairs, (*x.shape[:-1], 2 * x.shape[-1]))
 
@@ -91,7 +91,7 @@ def _as_complex(x):
 
 
 def byteswap(self: Array) -> Array:
-    """The elements with their bytes in reversed order; those of complex numbers in each part."""
+    """The elements with reversed byte order; for complex numbers in each part."""
     dtype = self.dtype
     if dtype.itemsize == 1 or dtypes.itemsize_bits(dtype) < 8:
         return self

@@ -1,4 +1,4 @@
-"""Windows: weights of samples that fall off to both ends."""
+"""Window functions (tapers)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ from ._functions import compiled
 
 def _length(name: str, M: Any) -> int:
     if isinstance(M, Tracer):
-        raise TypeError(
-            f"{name}: the length must be known while tracing: make it a static argument"
-        )
+        raise TypeError(f"{name}: the length must be concrete: make it a static argument")
     try:
         n = operator.index(M)
     except TypeError:
@@ -31,14 +29,14 @@ def _length(name: str, M: Any) -> int:
 
 
 def _window(name: str, M: Any, shape: Callable[[np.ndarray], Any]) -> Array:
-    """A known window, as a function of positions from 0 to 1, computed in double precision."""
+    """A window as a function of positions from 0 to 1, computed in double precision on the host."""
     n = _length(name, M)
     values = np.ones(n) if n < 2 else shape(np.arange(n) / (n - 1))
     return asarray(values.astype(dtypes.default_float()))
 
 
 def bartlett(M: int) -> Array:
-    """A triangle of ``M`` samples, zero at both ends.
+    """Triangular window of ``M`` samples, zero at both ends.
 
     >>> bartlett(5).tolist()
     [0.0, 0.5, 1.0, 0.5, 0.0]
@@ -47,17 +45,17 @@ def bartlett(M: int) -> Array:
 
 
 def hanning(M: int) -> Array:
-    """A raised cosine of ``M`` samples, zero at both ends: ``(1 - cos 2 pi t) / 2``."""
+    """Hann window of ``M`` samples, zero at both ends: ``(1 - cos 2 pi t) / 2``."""
     return _window("hanning", M, lambda t: 0.5 - 0.5 * np.cos(2 * np.pi * t))
 
 
 def hamming(M: int) -> Array:
-    """A raised cosine of ``M`` samples on a step: ``0.54 - 0.46 cos 2 pi t``."""
+    """Hamming window of ``M`` samples: ``0.54 - 0.46 cos 2 pi t``."""
     return _window("hamming", M, lambda t: 0.54 - 0.46 * np.cos(2 * np.pi * t))
 
 
 def blackman(M: int) -> Array:
-    """Two cosines, ``M`` samples: ``0.42 - 0.5 cos 2 pi t + 0.08 cos 4 pi t``."""
+    """Blackman window of ``M`` samples: ``0.42 - 0.5 cos 2 pi t + 0.08 cos 4 pi t``."""
     return _window(
         "blackman", M, lambda t: 0.42 - 0.5 * np.cos(2 * np.pi * t) + 0.08 * np.cos(4 * np.pi * t)
     )
@@ -69,20 +67,20 @@ def _kaiser(beta, *, M, dtype):
     t = np.linspace(-1.0, 1.0, M) if M > 1 else np.zeros(M)
     root = np.sqrt(np.maximum(1 - t * t, 0))
     spread = lax.broadcast_in_dim(beta, (M,), ())
-    # Exponentials are kept apart, so that nothing overflows.
+    # Exponentials are factored out to avoid overflow.
     top = lax.bessel_i0e(lax.mul(spread, root.astype(dtype)))
     ratio = lax.div(top, lax.broadcast_in_dim(lax.bessel_i0e(beta), (M,), ()))
     return lax.mul(ratio, lax.exp(lax.mul(spread, (root - 1).astype(dtype))))
 
 
 def kaiser(M: int, beta: Any) -> Array:
-    """Kaiser's window of ``M`` samples: ``I0(beta sqrt(1 - t^2)) / I0(beta)`` for t from -1 to 1.
+    """Kaiser window of ``M`` samples: ``I0(beta sqrt(1 - t^2)) / I0(beta)`` for t from -1 to 1.
 
     Args:
-      beta: a number; the greater it is, the narrower the window.
+      beta: the shape parameter, a scalar; larger values give narrower windows.
 
     Raises:
-      ValueError: if ``beta`` is no scalar.
+      ValueError: if ``beta`` is not a scalar.
     """
     check_arrays("kaiser", beta)
     aval = typeof(beta)

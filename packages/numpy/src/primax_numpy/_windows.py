@@ -1,4 +1,4 @@
-"""Updates of windows: positions that are slices, known or computed, and lie side by side."""
+"""Updates of windows: positions that are slices with static or dynamic starts."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ._reading import as_position, counted_from_start
 
 
 class Window(NamedTuple):
-    """Where a window lies.
+    """A strided window of an array.
 
     Attributes:
-      starts: first positions along each axis: known integers, or positions counted from the start.
-      sizes: how many positions it spans along each axis.
-      steps: distances between the positions that are meant; negative ones count backwards.
-      counts: how many positions are meant along each axis.
+      starts: first position along each axis: a static integer or a nonnegative dynamic position.
+      sizes: extent along each axis.
+      steps: stride along each axis; negative strides reverse the order.
+      counts: number of positions along each axis.
     """
 
     starts: list[Any]
@@ -34,8 +34,8 @@ class Window(NamedTuple):
 def window_of(
     plan: Plan, operands: Sequence[Any], shape: tuple[int, ...], wrap: bool
 ) -> Window | None:
-    """The window of a plan without arrays of positions, if all known ones lie inside."""
-    found = Window([], [], [], [])
+    """The window of a plan without index arrays, if its static positions are in bounds."""
+    window = Window([], [], [], [])
     axis = 0
     for part in plan.parts:
         kind = part[0]
@@ -55,24 +55,24 @@ def window_of(
                 return None
             start, size, count = part[1] % n, 1, 1
         elif kind != "all":
-            given = operands[part[1]]
-            start = counted_from_start(given, n) if wrap else as_position(given)
+            operand = operands[part[1]]
+            start = counted_from_start(operand, n) if wrap else as_position(operand)
             size = count = 1 if kind == "scalar" else part[2]
-        for values, value in zip(found, (start, size, step, count)):
+        for values, value in zip(window, (start, size, step, count)):
             values.append(value)
         axis += 1
-    return found
+    return window
 
 
 def changed(
     x: Any, values: Any, window: Window, change: Callable[[Any, Any], Any] | None, guarded: bool
 ) -> Any:
-    """The array with ``change(old, values)`` in a window, or ``values`` themselves.
+    """The array with ``change(old, values)``, or ``values`` themselves, in a window.
 
     Args:
-      values: of the shape of the positions, in the array's dtype.
-      change: elementwise.
-      guarded: whether a window that does not fit is left alone; else it is moved inside.
+      values: values of the shape of the positions, in the dtype of the array.
+      change: an elementwise function.
+      guarded: drop the update if the window is out of bounds; otherwise its start is clamped.
     """
     shape = typeof(x).shape
     starts, sizes, steps, counts = window
@@ -109,12 +109,12 @@ def _read(x, starts, sizes, index, dynamic: bool):
 
 
 def _spread(values, window: Window):
-    """Values at the distances of their positions, and where they are."""
+    """Values dilated by the strides of the window, and the mask of their positions."""
     back = tuple([i for i, k in enumerate(window.steps) if k < 0])
     config = [
         (0, 0, abs(k) - 1) if n != 0 else (0, 0, 0) for k, n in zip(window.steps, window.counts)
     ]
-    # What stands between them is computed with and not used: 1 is harmless everywhere.
+    # The gaps are computed and discarded: 1 is valid for every operation.
     one = lax.full_like(values, 1, shape=())
     values = lax.pad(lax.rev(values, back), one, config)
     if not is_static(window.sizes):
@@ -127,7 +127,7 @@ def _spread(values, window: Window):
 
 
 def _symbolic_mask(window: Window) -> Any:
-    """Where values are put, for windows of symbolic sizes."""
+    """The mask of updated positions for windows of symbolic sizes."""
     mask = lax.full(tuple(window.sizes), True)
     for axis, k in enumerate(window.steps):
         if abs(k) != 1:
@@ -137,7 +137,7 @@ def _symbolic_mask(window: Window) -> Any:
 
 
 def _fits(index, starts, sizes, shape):
-    """Whether a window lies inside the array."""
+    """True if a window is in bounds."""
     inside = None
     for i, start, size, n in zip(index, starts, sizes, shape):
         if is_size(start):

@@ -1,8 +1,7 @@
-"""What wheels that build on this one share: how functions are declared, and what they ask of their
-arguments.
+"""Function declaration and argument checks for dependent packages.
 
-:func:`compiled` and :func:`elementwise` make public functions one executable each; ``check_arrays``
-and ``axes_of`` refuse bad arguments with the same words everywhere.
+:func:`compiled` and :func:`elementwise` compile each public function into one executable;
+``check_arrays`` and ``axes_of`` validate arguments with uniform error messages.
 """
 
 from __future__ import annotations
@@ -18,25 +17,25 @@ from ._functions import compiled as compiled, elementwise as elementwise
 
 
 def is_complex(x: Any) -> bool:
-    """Whether the elements are complex."""
+    """True if the dtype is complex."""
     return bool(dtypes.issubdtype(typeof(x).dtype, np.complexfloating))
 
 
 def as_inexact(x: Any) -> Any:
-    """The operand; integers and booleans as floats."""
+    """The operand, with integers and booleans converted to floats."""
     aval = typeof(x)
     dtype, weak = inexact(aval.dtype, aval.weak_type)
     return x if dtype == aval.dtype else cast(x, aval, dtype, weak)
 
 
 def strong(x: Any) -> Any:
-    """The operand as floats whose type is not weak."""
+    """The operand as strongly typed inexact values."""
     x = as_inexact(x)
     aval = typeof(x)
     return cast(x, aval, aval.dtype, False) if aval.weak_type else x
 
 
-def refuse_bool(name: str, x: Any) -> None:
+def check_not_bool(name: str, x: Any) -> None:
     """Raise TypeError for booleans."""
     if typeof(x).dtype == np.bool_:
         raise TypeError(f"{name} does not accept dtype bool: convert with x.astype(float).")

@@ -1,6 +1,6 @@
-"""Sums of exponentials and the logistic function, which several wheels share.
+"""Log-sum-exp and the logistic function, shared by several packages.
 
-They are stable, and their derivatives are accurate where results are small.
+They are numerically stable, and their derivatives are accurate for small results.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .declaring import axes_of, check_arrays, compiled, is_complex, strong
 def log_sum(
     a: Any, b: Any = None, where: Any = None, *, axes: Any, keepdims: bool, signed: bool
 ) -> Any:
-    """:func:`logsumexp` of arguments that were checked, in compiled functions."""
+    """:func:`logsumexp` of validated arguments, for use in compiled functions."""
     if b is None:
         a = strong(a)
     else:
@@ -37,13 +37,13 @@ def log_sum(
     if b is not None:
         terms = lax.select(where, terms * b, lax.full_like(terms, 0))
     total = lax.reduce_sum(terms, axes)
-    kept = lax.expand_dims(total, axes) if axes else total
+    total_kept = lax.expand_dims(total, axes) if axes else total
     if signed:
-        size = lax.abs(kept)
-        out, sign = lax.log(size) + top, lax.sign(lax.stop_gradient(kept))
-        shape = typeof(kept).shape if keepdims else typeof(total).shape
+        size = lax.abs(total_kept)
+        out, sign = lax.log(size) + top, lax.sign(lax.stop_gradient(total_kept))
+        shape = typeof(total_kept).shape if keepdims else typeof(total).shape
         return lax.reshape(out, shape), lax.reshape(sign, shape)
-    out = lax.log(kept) + lax.convert_element_type(top, typeof(kept).dtype)
+    out = lax.log(total_kept) + lax.convert_element_type(top, typeof(total_kept).dtype)
     return out if keepdims else lax.reshape(out, typeof(total).shape)
 
 
@@ -52,16 +52,16 @@ def _repeated(x: Any, like: Any) -> Any:
 
 
 def greatest(x: Any, axes: tuple[int, ...]) -> Any:
-    """The greatest elements along axes, which are kept; constants for derivatives."""
+    """Maximum over axes, which are kept with size 1; a constant for differentiation."""
     top = lax.stop_gradient(lax.reduce_max(lax.stop_gradient(x), axes))
     return lax.expand_dims(top, axes) if axes else top
 
 
 def check_mask(name: str, where: Any, shape: tuple[int, ...]) -> None:
-    """Refuse a mask that is not boolean or does not broadcast to the operand.
+    """Check that a mask is boolean and broadcasts to the operand.
 
     Raises:
-      ValueError: naming the function, and the shapes.
+      ValueError: with the name of the function and the shapes.
     """
     if where is None:
         return
@@ -88,19 +88,19 @@ def logsumexp(
     Args:
       a: an array; integers become floats.
       axis: an axis or several; all by default.
-      b: factors of the exponentials, which broadcast with ``a``. A factor 0 leaves its element out,
-        whatever that is.
-      keepdims: whether the reduced axes are kept, with size 1.
-      return_sign: give a pair, the logarithm of the sum's absolute value and its sign (of complex
-        numbers, its direction). Without it the result is NaN where a sum of reals is negative.
-      where: a mask that broadcasts to ``a``; only elements where it holds count.
+      b: factors of the exponentials, which broadcast with ``a``. Elements with a factor 0 are
+        ignored, also NaN and infinities.
+      keepdims: keep the reduced axes with size 1.
+      return_sign: return a pair: the logarithm of the absolute value of the sum, and its sign (for
+        complex numbers the phase factor). Without it, negative real sums give NaN.
+      where: a mask that broadcasts to ``a``; elements where it is false are ignored.
 
     Returns:
-      The logarithms, ``-inf`` where there is nothing to sum; or the pair.
+      The logarithms, ``-inf`` for empty sums; or the pair.
 
     Raises:
       ValueError: if an axis does not exist, or shapes do not broadcast.
-      TypeError: for what is no array.
+      TypeError: if an operand is not an array.
 
     >>> f"{float(logsumexp(np.array([1000.0, 1000.0]))):.3f}"
     '1000.693'
@@ -108,9 +108,9 @@ def logsumexp(
     signed, keepdims = bool(return_sign), bool(keepdims)
     simple = b is where is None and not signed and (axis is None or type(axis) is int)
     if simple:
-        found: Any = _logsumexps.lookup((axis, keepdims), a)
-        if found is not None:
-            return found
+        fast: Any = _logsumexps.lookup((axis, keepdims), a)
+        if fast is not None:
+            return fast
     operands = [a] if b is None else [a, b]
     check_arrays("logsumexp", *operands)
     shape = lax.broadcast_shapes(*[typeof(x).shape for x in operands])
@@ -130,8 +130,8 @@ _logsumexps: Final = FastPath(log_sum)
 
 @custom_jvp
 def logistic_sides(x: Any) -> Any:
-    """The logistic function of ``x`` and of ``-x``, of which the smaller is not 1 minus the other,
-    which would be 0 from 17 on."""
+    """The logistic function of ``x`` and of ``-x``. The smaller value is not computed as 1 minus
+    the larger, which rounds to 0 for ``abs(x) > 17``."""
     e = lax.exp(-lax.abs(x))
     larger = 1 / (1 + e)
     smaller = e * larger
@@ -140,21 +140,21 @@ def logistic_sides(x: Any) -> Any:
 
 
 @logistic_sides.defjvp
-def _(primals, tangents):
+def _logistic_sides_jvp(primals, tangents):
     (x,), (t,) = primals, tangents
     y, z = logistic_sides(x)
-    slope = t * (y * z)
-    return (y, z), (slope, -slope)
+    derivative = t * (y * z)
+    return (y, z), (derivative, -derivative)
 
 
 @custom_jvp
 def logistic(x: Any) -> Any:
-    """The logistic function, whose derivatives are accurate on both sides."""
+    """The logistic function, with accurate derivatives for arguments of both signs."""
     return lax.logistic(x)
 
 
 @logistic.defjvp
-def _(primals, tangents):
+def _logistic_jvp(primals, tangents):
     (x,), (t,) = primals, tangents
     y, z = logistic_sides(x)
     return y, t * (y * z)

@@ -1,4 +1,4 @@
-"""Cases of every function, by area. :func:`all_cases` gathers them."""
+"""Test cases of every function, by area. :func:`all_cases` collects them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from .case import case as case
 
 
 def all_cases() -> list[Case]:
-    """The ``CASES`` of every module of this folder."""
+    """The ``CASES`` of every module in this folder."""
     names = sorted(m.name for m in pkgutil.iter_modules(__path__) if m.name != "case")
     return [c for n in names for c in importlib.import_module(f"{__name__}.{n}").CASES]

@@ -1,12 +1,12 @@
-"""A call of a function of the NumPy layer that every check tries: one line for each in this folder.
+"""Test cases: calls of functions of the NumPy layer, one line for each in this folder.
 
     case("cumsum", f32(3, 4), axis=1)
     case("concatenate", [f32(2, 3), f32(4, 3)])
     case("at[...].add", f32(5), numpy=..., call=lambda m, x: x.at[1].add(2.0))
 
-A case names types, not values: the checks draw the values, in float64 where they compare
-derivatives with differences. The wheel's own tests compare with NumPy; the integration tests
-compare the same cases, over all dtypes, with the reference.
+A case specifies types, not values: the checks draw the values, in float64 for finite differences.
+  The tests of the wheel compare with NumPy; the integration tests compare the same cases, over all
+  dtypes, with the reference.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ class Case:
     """One call: ``call(module, *args, **params)``.
 
     Attributes:
-      name: the function below the module, ``"linalg.norm"``; or what ``call`` does.
-      args: :class:`Operand` s, lists of them, or values that are passed as they are.
-      call: what is called instead of the function of that name: ``(module, *args, **params)``, for
-        NumPy, for the reference and for Primax alike.
-      numpy: NumPy's side, ``(*args, **params)``, where it has another name or signature; ``False``
-        where it has nothing like it (say in a comment what is compared instead).
-      order: how often the function is differentiated; 0 where its derivative is zero or undefined.
-      compiled, batched: whether ``jit`` and ``vmap`` apply (not to functions of known values).
-      observe: what is compared where results are not unique: ``(module, result) -> pytree``.
+      name: the function relative to the module, ``"linalg.norm"``; or a name of ``call``.
+      args: :class:`Operand` s, lists of them, or values that are passed unchanged.
+      call: replaces the function of that name: ``(module, *args, **params)``, for NumPy, the
+        reference and Primax.
+      numpy: the NumPy function, ``(*args, **params)``, if it has another name or signature;
+        ``False`` if there is none (a comment explains the comparison).
+      order: the highest order of tested derivatives; 0 if the derivative is zero or undefined.
+      compiled, batched: whether ``jit`` and ``vmap`` apply (not to functions of concrete values).
+      observe: the compared quantity if results are not unique: ``(module, result) -> pytree``.
       tolerance: the relative error allowed, instead of the one for the dtype.
-      differs: why the reference's result is another (the standard or NumPy wins).
-      weakness: ``False`` where the reference's weakness is an accident.
-      vary: whether the comparison with the reference is repeated for all dtypes of the operands.
+      differs: the reason if the reference differs (the standard or NumPy takes precedence).
+      weakness: ``False`` if the weak type of the reference is accidental.
+      vary: repeat the comparison with the reference for all dtypes of the operands.
     """
 
     def __init__(self, name: str, args: tuple[Any, ...], params: dict[str, Any]):
@@ -56,7 +56,7 @@ class Case:
         self.vary = True
 
     def set(self, **options: Any) -> Case:
-        """A copy with some of the other attributes set."""
+        """A copy with other attributes replaced."""
         new = copy.copy(self)
         for name, value in options.items():
             if not hasattr(self, name):
@@ -70,33 +70,33 @@ class Case:
 
     @property
     def seed(self) -> str:
-        """What the values are drawn from: the same in every process."""
+        """Seed of the values: the same in every process."""
         shapes = [(o.dtype.name, o.shape) for o in self.operands()]
         return f"{self.name} {shapes} {list(self.params)}"
 
     def on(self, module: Any) -> Callable[..., Any]:
-        """The call with a module's function, of its arrays alone."""
+        """The call with the function of a module, as a function of its arrays."""
         fun = self.call
         if fun is None:
-            found = module
+            target = module
             for part in self.name.split("."):
-                found = getattr(found, part)
-            return lambda *args: found(*args, **self.params)
+                target = getattr(target, part)
+            return lambda *args: target(*args, **self.params)
         return lambda *args: fun(module, *args, **self.params)
 
     def on_numpy(self) -> Callable[..., Any]:
-        """NumPy's side of the call."""
+        """The NumPy version of the call."""
         if callable(self.numpy):
             own = self.numpy
             return lambda *args: own(*args, **self.params)
         return self.on(np)
 
     def operands(self) -> list[Operand]:
-        """The operands whose values are drawn, in order."""
+        """The operands with drawn values, in order."""
         return [a for a in _flat(self.args) if isinstance(a, Operand)]
 
     def draw(self, dtype: Any = None, double: bool = False) -> tuple[Any, ...]:
-        """Arguments with drawn values: operands in another dtype, or in double precision."""
+        """Arguments with drawn values, optionally in another dtype or in double precision."""
         rng = np.random.default_rng(zlib.crc32(self.seed.encode()))
 
         def drawn(a: Any) -> Any:
@@ -120,25 +120,25 @@ _DOUBLE = {"f": np.dtype(np.float64), "c": np.dtype(np.complex128)}
 
 
 def _values(operand: Operand, rng: np.random.Generator, dtype: Any, double: bool) -> np.ndarray:
-    wanted = operand.dtype if dtype is None else np.dtype(dtype)
+    target_dtype = operand.dtype if dtype is None else np.dtype(dtype)
     floating = dtypes.issubdtype(operand.dtype, np.inexact)
     if double and floating:
-        wanted = _DOUBLE["c" if operand.dtype.kind == "c" else "f"]
+        target_dtype = _DOUBLE["c" if operand.dtype.kind == "c" else "f"]
     if operand.make is not None:
-        return np.asarray(operand.make(rng, operand.shape)).astype(wanted)
+        return np.asarray(operand.make(rng, operand.shape)).astype(target_dtype)
     low, high = operand.low, operand.high
-    if wanted == np.bool_:
+    if target_dtype == np.bool_:
         return rng.random(operand.shape) < 0.5
-    if wanted.kind == "u" or wanted.name.startswith("uint"):
+    if target_dtype.kind == "u" or target_dtype.name.startswith("uint"):
         low = max(low, 0)
         high = max(high, low + 1)
-    if wanted.kind in "iu" or wanted.name.startswith(("int", "uint")):
-        if wanted.name in ("int1", "uint1", "int2", "uint2"):
+    if target_dtype.kind in "iu" or target_dtype.name.startswith(("int", "uint")):
+        if target_dtype.name in ("int1", "uint1", "int2", "uint2"):
             low, high = 0, 1
-        if wanted.name in ("int4", "uint4"):
+        if target_dtype.name in ("int4", "uint4"):
             low, high = max(low, -8), min(high, 7)
-        return rng.integers(int(np.ceil(low)), int(high) + 1, operand.shape).astype(wanted)
+        return rng.integers(int(np.ceil(low)), int(high) + 1, operand.shape).astype(target_dtype)
     x = rng.uniform(low, high, operand.shape)
-    if wanted.kind == "c":
+    if target_dtype.kind == "c":
         x = x + 1j * rng.uniform(low, high, operand.shape)
-    return x.astype(wanted)
+    return x.astype(target_dtype)

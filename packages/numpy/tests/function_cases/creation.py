@@ -1,4 +1,4 @@
-"""Arrays from values, shapes, ranges and grids."""
+"""Creation from values, shapes, ranges and grids."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .case import case
 
 
 def known(*cases):
-    """Cases whose arguments are values that may not be traced."""
+    """Cases whose arguments must be concrete."""
     return [c.set(compiled=False, batched=False, order=0) for c in cases]
 
 
@@ -38,7 +38,7 @@ CASES = [
     case("astype", f32(make=lambda *_: np.array(-3.7)), "int8"),
     case("astype", i32(2, 2), "float32"),
     case("astype", f32(3), "bool"),
-    # Filled
+    # Constant arrays
     case("zeros", (2, 3)),
     case("zeros", 4, dtype="int16"),
     case("ones", (0, 2)),
@@ -183,7 +183,7 @@ CASES = [
     case("vander", i32(3), N=4, increasing=True),
     case("vander", c64(2), N=0),
     case("vander", f32(3, make=lambda *_: np.array([0.0, 1.0, -2.0])), N=3),
-    # From bytes and texts
+    # From bytes and strings
     *known(
         case("frombuffer", np.arange(3.0).tobytes()),
         case("frombuffer", b"abcd", dtype="uint8", count=2, offset=1),

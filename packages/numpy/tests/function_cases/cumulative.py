@@ -1,4 +1,4 @@
-"""Running sums and products, differences, numerical derivatives and integrals."""
+"""Cumulative sums and products, differences, numerical derivatives and integrals."""
 
 from __future__ import annotations
 

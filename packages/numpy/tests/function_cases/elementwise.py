@@ -1,4 +1,4 @@
-"""Functions of one or two elements: exponentials, angles, rounding, remainders, float parts."""
+"""Unary and binary functions: exponentials, trigonometry, rounding, remainders, float parts."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ INF, NAN = np.inf, np.nan
 
 
 def fixed(dtype: Any, *values: Any) -> Operand:
-    """An operand with given values."""
+    """An operand with fixed values."""
     array = np.array(values if len(values) > 1 or not np.shape(values[0]) else values[0])
     return Operand(dtype, array.shape, make=lambda rng, shape: array)
 
 
 def _unary(name: str, low: float, high: float, complex_too: bool = True) -> list[Case]:
-    """An inexact function: floats in a range, a scalar, nothing, integers, complex numbers."""
+    """An inexact function: floats in a range, a scalar, an empty array, integers, complex
+    numbers."""
     cases = [
         case(name, f32(2, 3, low=low, high=high)),
         case(name, f32(low=low, high=high)),

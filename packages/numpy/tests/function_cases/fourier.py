@@ -1,5 +1,5 @@
-"""Fourier transforms. Those of real numbers take 16-bit floats, which the reference refuses, so
-they are not varied."""
+"""Fourier transforms. Real transforms accept 16-bit floats, which the reference rejects, so they
+are not varied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts of integers, and of elements in bins."""
+"""Counts of integers, and histograms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NONE = fixed(-3.0, -1.0, 0.5, 2.0, 7.0)
 
 
 def weighted(name):
-    """NumPy's function, which takes weights elsewhere."""
+    """The NumPy function, whose ``weights`` argument has another position."""
 
     def call(a, bins, range, weights, **params):
         return getattr(np, name)(a, bins, range, weights=weights, **params)
@@ -48,7 +48,7 @@ HISTOGRAMS = [
     case("histogram", NONE, BINS).set(order=0),
     case("histogram", NONE, 3, (-1.0, 2.0)).set(order=0),
     case("histogram", f32(6), 3, (-2.0, 2.0), f32(6)).set(order=0, numpy=weighted("histogram")),
-    # Derivatives with respect to weights alone.
+    # Derivatives with respect to weights only.
     case("histogram", np.linspace(-1, 1, 6, dtype=np.float32), 3, None, f32(6)).set(
         vary=False, numpy=weighted("histogram")
     ),

@@ -1,4 +1,4 @@
-"""Images and segments, which NumPy does not have: NumPy's side is written out here."""
+"""Images and segments, with NumPy implementations, because NumPy does not have them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .case import Case, case
 
 
 def of_package(area: str, name: str, *args: Any, **params: Any) -> Case:
-    """A case of a module beside that of NumPy's functions: ``image``, ``ops``."""
+    """A case of a sibling module of the NumPy functions: ``image``, ``ops``."""
 
     def call(m: Any, *xs: Any, **kw: Any) -> Any:
         return getattr(sibling(m, area), name)(*xs, **kw)
@@ -29,12 +29,12 @@ def sibling(m: Any, area: str) -> Any:
 
 
 def linear(image: np.ndarray, shape: tuple[int, ...], method: str, antialias: bool = True) -> Any:
-    """Each axis as a sum of triangles, which is all that linear resizing is."""
-    for axis, (size, wanted) in enumerate(zip(image.shape, shape)):
-        if size == wanted:
+    """Linear resizing: a sum of triangle functions along each axis."""
+    for axis, (size, out_size) in enumerate(zip(image.shape, shape)):
+        if size == out_size:
             continue
-        places = (np.arange(wanted) + 0.5) * size / wanted - 0.5
-        width = max(size / wanted, 1) if antialias else 1
+        places = (np.arange(out_size) + 0.5) * size / out_size - 0.5
+        width = max(size / out_size, 1) if antialias else 1
         weights = np.maximum(1 - np.abs(places - np.arange(size)[:, None]) / width, 0)
         weights /= weights.sum(0)
         image = np.moveaxis(np.tensordot(image, weights, (axis, 0)), -1, axis)
@@ -42,8 +42,8 @@ def linear(image: np.ndarray, shape: tuple[int, ...], method: str, antialias: bo
 
 
 def nearest(image: np.ndarray, shape: tuple[int, ...], method: str) -> Any:
-    for axis, (size, wanted) in enumerate(zip(image.shape, shape)):
-        places = np.floor((np.arange(wanted) + 0.5) * size / wanted).astype(int)
+    for axis, (size, out_size) in enumerate(zip(image.shape, shape)):
+        places = np.floor((np.arange(out_size) + 0.5) * size / out_size).astype(int)
         image = np.take(image, places, axis)
     return image
 

@@ -1,4 +1,4 @@
-"""Indexing: reading, and copies with some positions changed."""
+"""Indexing: reads and functional updates."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def read(index, *operands, **options):
 def read_at(index, x, *rest, **options):
     """A case of ``x[index(*rest)]``."""
     return case("getitem", x, *rest).set(
-        call=lambda m, x, *given: m.asarray(x)[index(*given)], **options
+        call=lambda m, x, *indices: m.asarray(x)[index(*indices)], **options
     )
 
 
 def change(how, index, x, values, **options):
-    """A case of ``x.at[index].how(values)``; with NumPy the operation on a copy."""
+    """A case of ``x.at[index].how(values)``; in NumPy the operation on a copy."""
 
     def on_numpy(x, values):
         out = x.copy()
@@ -122,7 +122,7 @@ CASES = [
         unique_indices=True,
     ),
     got(np.array([-1, 1]), f32(3), lambda x: x[[0, 1]], order=0, wrap_negative_indices=False),
-    # Changes
+    # Updates
     *[
         change("set", index, f32(3, 4), values)
         for index, values in (
@@ -172,7 +172,7 @@ CASES = [
         for index, shape in ((1, (2,)), (slice(None, None, 2), (2, 1)), ((slice(0, 2), -1), ()))
     ],
     *[
-        # The derivative for values needs the promise.
+        # The derivative with respect to values needs unique_indices.
         change(how, index, f32(3, 2, low=0.5), 1.5, vary=False)
         for how in ("multiply", "mul", "divide", "power")
         for index in (TWICE, (TWICE, 1))
@@ -184,7 +184,7 @@ CASES = [
     change("add", TWICE, i32(3), 2),
     change("max", np.array([True, False, True]), f32(3), 0.0),
     *[
-        # Windows with computed starts.
+        # Windows with dynamic starts.
         case(f"at_{how}", f32(4, 3), i32(low=-4, high=3), f32(3)).set(
             call=lambda m, x, i, v, how=how: getattr(m.asarray(x).at[i], how)(v),
             numpy=lambda x, i, v, f=f: np.where(np.arange(4)[:, None] == i % 4, f(x, v), x),

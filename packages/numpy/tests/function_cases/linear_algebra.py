@@ -1,4 +1,4 @@
-"""Linear algebra. Vectors that are unique up to a sign are compared through their products."""
+"""Linear algebra. Vectors unique up to a sign are compared by their products."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .case import Case, case
 
 
 def dominant(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """Matrices that are far from singular, with eigenvalues and singular values apart."""
+    """Well-conditioned matrices with separated eigenvalues and singular values."""
     m, n = shape[-2:]
     return 0.3 * rng.standard_normal(shape) + np.eye(m, n) * (1 + np.arange(n))
 
@@ -45,12 +45,12 @@ def complex_square(*shape: int) -> Any:
 
 
 def symmetric(m: Any, x: Any) -> Any:
-    """A symmetric matrix of the elements of any one."""
+    """A symmetric matrix from the elements of any matrix."""
     return (x + m.conj(m.swapaxes(x, -1, -2))) / 2
 
 
 def rebuilt(m: Any, parts: Any) -> Any:
-    """A decomposition's unique parts: the product, and what has no sign to choose."""
+    """The unique parts of a decomposition: the product, and parts without a free sign."""
     if len(parts) == 2:
         w, v = parts
         return w, m.matmul(v * w[..., None, :], m.conj(m.swapaxes(v, -1, -2)))

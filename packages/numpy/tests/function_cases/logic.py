@@ -1,4 +1,4 @@
-"""Comparisons, tests, bits, choices between elements."""
+"""Comparisons, predicates, bitwise functions, selection."""
 
 from __future__ import annotations
 

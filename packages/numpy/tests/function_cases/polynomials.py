@@ -1,4 +1,4 @@
-"""Polynomials and windows."""
+"""Polynomials and window functions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROOTS = {"observe": lambda m, x: m.sort_complex(x)}
 
 
 def without_trim(function):
-    """NumPy's products and quotients, as long as their degrees say."""
+    """NumPy's products and quotients, padded to the lengths of their degrees."""
 
     def call(a, b):
         out = np.polymul(a, b) if function == "polymul" else np.polydiv(a, b)
@@ -30,7 +30,7 @@ def without_trim(function):
 
 
 def lengthened(m, result):
-    """All but where the reference is weakly typed."""
+    """The results in strong types; the reference is weakly typed here."""
     return [*result[:4], m.asarray(result[4], dtype="float32")]
 
 

@@ -1,4 +1,4 @@
-"""Positions: finding them, taking from them, changing what is there."""
+"""Indices: nonzero, take, put and related functions."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ MASK = np.array([[True, False, True], [False, False, True]])
 
 
 def some(*shape):
-    """Small integers of which many are zero."""
+    """Small integers, many of which are zero."""
     return i32(*shape, low=0, high=1)
 
 
-def padded(found, size: int, fill=0):
-    """NumPy's positions, cut or filled to a size."""
-    found = [np.asarray(p) for p in found]
-    fills = fill if isinstance(fill, tuple) else (fill,) * len(found)
+def padded(indices, size: int, fill=0):
+    """NumPy's indices, truncated or padded to a size."""
+    indices = [np.asarray(p) for p in indices]
+    fills = fill if isinstance(fill, tuple) else (fill,) * len(indices)
     return [
-        np.concatenate([p[:size], np.full(max(size - len(p), 0), f)]) for p, f in zip(found, fills)
+        np.concatenate([p[:size], np.full(max(size - len(p), 0), f)])
+        for p, f in zip(indices, fills)
     ]
 
 
 def known(*cases):
-    """Cases whose arguments may not be traced."""
+    """Cases whose arguments must be concrete."""
     return [c.set(compiled=False, batched=False, order=0) for c in cases]
 
 
@@ -79,7 +80,7 @@ CASES = [
     case("choose", i32(2, 1, low=-3, high=4), [f32(3), 1.0], mode="clip"),
     case("choose", i32(low=0, high=1), (f32(), f32(2)), mode="clip"),
     case("choose", i32(2), [f32(2)], mode="clip"),
-    # Numbers of positions
+    # Flat indices
     case(
         "ravel_multi_index", (i32(4, low=-3, high=4), i32(4, low=-9, high=9)), (2, 3), mode="clip"
     ),
@@ -104,7 +105,7 @@ CASES = [
     case("take", f32(2, 3), i32(4, low=-9, high=9), axis=1, mode="wrap").set(vary=False),
     case("take", f32(2, 3), i32(4, low=-9, high=9), axis=1, mode="clip").set(vary=False),
     case("take", f32(3), i32(4, make=lambda *_: np.array([0, 3, -3, -4]))).set(
-        # The derivative of what is no number is 0.
+        # The derivative of NaN fill values is 0.
         numpy=lambda a, i: np.array([a[0], np.nan, a[0], np.nan]),
         order=0,
     ),
@@ -136,7 +137,7 @@ CASES = [
     case("take_along_axis", f32(3), np.array([-1, 0]), wrap_negative_indices=False).set(
         numpy=lambda a, i, **_: np.array([np.nan, a[0]]), order=0
     ),
-    # Changing
+    # Updates
     case("put", f32(2, 3), i32(2, low=-6, high=5), f32(3), inplace=False).set(
         numpy=lambda a, i, v, inplace: _put(a, i % 6, v, "wrap"), vary=False, order=0
     ),

@@ -1,4 +1,4 @@
-"""Products of vectors, matrices and tensors, sums of products, convolution."""
+"""Products of vectors, matrices and tensors, einsum, convolution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums, products, extrema, truth and counts over axes; with and without NaN."""
+"""Sums, products, extrema, logical reductions and counts over axes; with and without NaN."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ MASK = np.array([[True, False, True], [False, True, True]])
 
 
 def fixed(*values, shape=None):
-    """An operand with these values."""
+    """An operand with fixed values."""
     x = np.array(values, np.float32)
     x = x if shape is None else x.reshape(shape)
     return f32(*x.shape, make=lambda rng, s: x)
 
 
 def holes(*shape):
-    """An operand of which some elements are NaN."""
+    """An operand with some NaN elements."""
     return f32(
         *shape, make=lambda rng, s: np.where(rng.random(s) < 0.3, NAN, rng.uniform(-1.5, 1.5, s))
     )
@@ -142,7 +142,7 @@ NAN_REDUCTIONS = [
             (fixed(NAN, INF, -INF, NAN), {}),
         )
     ],
-    # NumPy refuses rows of NaN alone, which give -1.
+    # NumPy rejects rows that are all NaN; here they give -1.
     case("nanargmax", NO_ROW, axis=1).set(numpy=False, order=0),
     *[
         case(name, operand, **params).set(

@@ -1,4 +1,4 @@
-"""Different elements, and vectors as sets."""
+"""Unique elements and set operations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VALUES = {"observe": lambda m, x: [*x]}
 
 
 def padded(function):
-    """NumPy's result, brought to a size."""
+    """NumPy's result, truncated or padded to a size."""
 
     def call(*args, size, fill_value, **params):
         out = function(*args, **params)
@@ -42,7 +42,7 @@ UNIQUE = [
     case("unique", ROWS, axis=-1).set(**KNOWN),
     case("unique", i8(3, 2, 2, **FEW), axis=1, return_inverse=True).set(**KNOWN),
     case("unique", f32(2, 0), axis=0, return_counts=True).set(**KNOWN),
-    # With a size: as the reference, compiled and mapped.
+    # With a size: like the reference, compiled and mapped.
     case("unique", i32(6, **FEW), size=5, **ALL).set(**SIZED),
     case("unique", i32(6, **FEW), size=2, **ALL).set(**SIZED),
     case("unique", i32(2, 3, **FEW), size=7, fill_value=-1, **ALL).set(**SIZED),

@@ -1,4 +1,4 @@
-"""Shapes, axes, joining, cutting, repeating, turning."""
+"""Shapes, axes, joining, splitting, repeating, flipping."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .case import case
 
 
 def sparse(*shape):
-    """Small integers of which many are zero, with zeros at the ends."""
+    """Small integers, many of which are zero, with zeros at the ends."""
     return i32(*shape, make=lambda r, s: np.pad(r.integers(0, 2, [n - 2 for n in s]), 1))
 
 
@@ -89,7 +89,7 @@ CASES = [
     case("block", [[f32(3)], [f32(2, 3)]]),
     case("block", f32(2)),
     case("block", [[[f32(2, 1)], [f32(1, 1)]]]),
-    # Cutting
+    # Splitting
     case("split", f32(6), 3),
     case("split", f32(2, 6), [2, 3], axis=-1),
     case("split", f32(5), [-2, 4]),
@@ -132,7 +132,7 @@ CASES = [
         )[:4],
         vary=False,
     ),
-    # Turning
+    # Flips and rolls
     case("flip", f32(2, 3)),
     case("flip", f32(2, 3), axis=-1),
     case("flip", f32(2, 3, 2), axis=(0, 2)),

@@ -1,4 +1,4 @@
-"""Sorting, the order of elements, and where values belong."""
+"""Sorting, argsort, partition and binary search."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ EDGES = fixed(-1.0, 0.0, 0.0, 1.0, INF, NAN)
 
 
 def places_of(k):
-    """The wanted element, and the others on each side of it, in order."""
+    """The selected element, and the sorted elements on each side of it."""
     return lambda m, x: [x[..., k], m.sort(x[..., :k]), m.sort(x[..., k + 1 :])]
 
 
 def reversed_order(a, axis=-1, **_):
-    """Stable, in descending order."""
+    """Stable argsort in descending order."""
     n = a.shape[axis]
     return n - 1 - np.flip(np.argsort(np.flip(a, axis), axis, kind="stable"), axis)
 
 
 def along(axis=-1):
-    """Numpy's stable order."""
+    """NumPy's stable argsort."""
     return lambda a, **params: np.argsort(a, axis=params.get("axis", axis), kind="stable")
 
 
@@ -94,7 +94,7 @@ SEARCHES = [
 
 
 def top(x, k, axis=-1, mode="largest", sorted=True):
-    """By sorting."""
+    """Top-k by sorting."""
     n = x.shape[axis]
     order = np.argsort(x, axis, kind="stable") if mode == "smallest" else reversed_order(x, axis)
     order = np.take(order, np.arange(min(k, n)), axis)
@@ -116,6 +116,6 @@ TOPS = [
     case("top_k", f32(3), 0).set(numpy=top),
     case("top_k", TIES, 2).set(numpy=top, order=0),
 ]
-# The reference gives a list where the standard wants a tuple.
+# The reference returns a list where the standard requires a tuple.
 TOPS = [c.set(observe=lambda m, x: [*x]) for c in TOPS]
 CASES = SORTS + SEARCHES + TOPS

@@ -53,7 +53,7 @@ VARIANCES = [
     case("nanstd", HOLES, ddof=1).set(order=0),
     case("nanvar", NO_ROW, axis=1).set(order=0),
     case("var", f32(0)).set(order=0),
-    # Without degrees of freedom the standard says NaN, NumPy infinity.
+    # Without degrees of freedom the standard requires NaN, NumPy returns infinity.
     case("var", f32(2), ddof=2).set(numpy=lambda x, ddof: np.float32(NAN), order=0),
     case("var", bf16(300), axis=0).set(order=0),
 ]
@@ -82,7 +82,7 @@ WEIGHTED = [
     case("corrcoef", i32(2, 4)),
     case("corrcoef", f32(4)).set(order=0),
 ]
-# The reference has no other methods, and refuses integers as levels.
+# The reference has no other methods, and rejects integer levels.
 OURS = "only NumPy has the method"
 METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 MORE_METHODS = (

@@ -1,4 +1,4 @@
-"""The ``ufunc`` objects, their methods, and functions made of Python functions."""
+"""The ``ufunc`` objects, their methods, and ufuncs of Python functions."""
 
 from __future__ import annotations
 
@@ -148,8 +148,8 @@ def _made(m):
 
 def _numpy_made(method, *args, **params):
     with np.errstate(all="ignore"):
-        made = np.frompyfunc(lambda a, b: 2 * a + b, 2, 1, identity=0)
-        return np.asarray(getattr(made, method)(*args, **params)).astype(np.float64)
+        function = np.frompyfunc(lambda a, b: 2 * a + b, 2, 1, identity=0)
+        return np.asarray(getattr(function, method)(*args, **params)).astype(np.float64)
 
 
 MADE = [

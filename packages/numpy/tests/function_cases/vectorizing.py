@@ -1,4 +1,4 @@
-"""Functions of scalars or rows applied to arrays; interpolation."""
+"""Functions of scalars or vectors mapped over arrays; interpolation."""
 
 from __future__ import annotations
 

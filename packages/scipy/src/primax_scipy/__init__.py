@@ -1,6 +1,6 @@
 """primax-scipy: special functions, distributions, linear algebra, solvers, sparse arrays.
 
-Modules are imported when they are first used.
+Modules are imported on first use.
 """
 
 from importlib import import_module as _import_module

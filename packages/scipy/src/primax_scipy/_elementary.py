@@ -1,4 +1,4 @@
-"""Small pieces that several pages of special functions are made of."""
+"""Numerical building blocks of special functions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._functions import at_least_single, like
 
 
 def is_double(x: Any) -> bool:
-    """Whether the elements have 64 bits."""
+    """True if the dtype has 64 bits."""
     return bool(typeof(x).dtype == dtypes.f64)
 
 
@@ -23,7 +23,8 @@ def chebyshev(t: Any, series: tuple[int, Sequence[float]]) -> Any:
 
     Args:
       t: floats.
-      series: how many coefficients single precision takes, and as many as double precision does.
+      series: the number of coefficients for single precision, and all coefficients, for double
+        precision.
     """
     single, coefficients = series
     if not is_double(t):
@@ -37,7 +38,9 @@ def chebyshev(t: Any, series: tuple[int, Sequence[float]]) -> Any:
 
 
 def choose(condition: Any, yes: Any, no: Any) -> Any:
-    """Elements of two arrays or numbers, in the shape of the condition and the array's dtype."""
+    """Elements of two arrays or numbers, with the shape of the condition and the dtype of the
+    array.
+    """
     model = yes if not isinstance(yes, (int, float)) else no
     yes, no = (
         lax.full_like(model, v) if isinstance(v, (int, float)) else v for v in (yes, no)
@@ -46,27 +49,27 @@ def choose(condition: Any, yes: Any, no: Any) -> Any:
 
 
 def bounded(x: Any, low: float, high: float) -> Any:
-    """The operand within bounds; NaN stays NaN."""
+    """The operand clamped to bounds; NaN stays NaN."""
     return lax.clamp(lax.full_like(x, low), x, lax.full_like(x, high))
 
 
 def halves(x: Any) -> tuple[Any, Any]:
-    """Two numbers whose sum the operand is, the first of half the digits."""
+    """A split of the operand into a number of half the digits and the remainder."""
     head = lax.reduce_precision(x, 11 if is_double(x) else 8, 25 if is_double(x) else 11)
     return head, x - head
 
 
 def exp_of_square(x: Any, sign: float) -> Any:
-    """``exp(sign * x²)``, with the digits of the square that a product would lose."""
+    """``exp(sign * x²)``, with the square computed to extra precision."""
     limit = 40.0 if is_double(x) else 16.0
     x = bounded(x, -limit, limit)
     head, rest = halves(x)
-    # The two exponents would overflow one by one before their product does.
+    # The clamp prevents overflow of a single factor when the product is finite.
     return lax.exp(sign * (head * head)) * lax.exp(sign * (rest * (head + x)))
 
 
 def widened(fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A function of one array that computes with narrow floats in ``float32``."""
+    """A function of one array that computes narrow floats in ``float32``."""
 
     @wraps(fun)
     def outer(x: Any) -> Any:
@@ -75,20 +78,20 @@ def widened(fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return outer
 
 
-def with_slope(slope: Callable[[Any, Any], Any]) -> Callable[[Callable[[Any], Any]], Any]:
-    """Declare a function of one array with its derivative ``slope(x, value)``.
+def with_derivative(derivative: Callable[[Any, Any], Any]) -> Callable[[Callable[[Any], Any]], Any]:
+    """Decorator for a function of one array with the derivative ``derivative(x, value)``.
 
-    Narrow floats are computed with in ``float32``.
+    Narrow floats are computed in ``float32``.
     """
 
     def declare(fun: Callable[[Any], Any]) -> Any:
         inner = custom_jvp(fun)
 
         @inner.defjvp
-        def _(primals, tangents):
+        def _inner_jvp(primals, tangents):
             (x,), (t,) = primals, tangents
             y = inner(x)
-            return y, t * slope(x, y)
+            return y, t * derivative(x, y)
 
         return wraps(fun)(widened(inner))
 

@@ -1,4 +1,4 @@
-"""What functions make of their operands."""
+"""Promotion and dtype checks of operands."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from primax_numpy.declaring import is_complex
 
 
 def promoted_floats(name: str, *xs: Any) -> list[Any]:
-    """Operands in the inexact dtype that they promote to, of one rank but for scalars."""
+    """Operands promoted to a common inexact dtype, and to one rank except for scalars."""
     avals = [typeof(x) for x in xs]
-    found = inexact(*dtypes.lattice_result(tuple([(a.dtype, a.weak_type) for a in avals])))
-    out = [_as_array(cast(x, a, *found)) for x, a in zip(xs, avals)]
+    promoted = inexact(*dtypes.lattice_result(tuple([(a.dtype, a.weak_type) for a in avals])))
+    out = [_as_array(cast(x, a, *promoted)) for x, a in zip(xs, avals)]
     widest = max(range(len(out)), key=lambda i: typeof(out[i]).ndim)
     for i, x in enumerate(out):
         if i != widest:
@@ -22,18 +22,18 @@ def promoted_floats(name: str, *xs: Any) -> list[Any]:
 
 
 def _as_array(x: Any) -> Any:
-    """Something with operators for a number of Python's, the default of an argument."""
+    """An array for a Python number, which has no array operators."""
     if type(x) is not Literal:
         return x
-    made = lax.full((), x.val, x.aval.dtype)
-    return cast(made, typeof(made), x.aval.dtype, x.aval.weak_type)
+    array = lax.full((), x.val, x.aval.dtype)
+    return cast(array, typeof(array), x.aval.dtype, x.aval.weak_type)
 
 
 def floats(name: str, *xs: Any) -> list[Any]:
-    """As `promoted_floats`, of real numbers.
+    """As `promoted_floats`, for real operands.
 
     Raises:
-      ValueError: for complex numbers.
+      ValueError: if an operand is complex.
     """
     out = promoted_floats(name, *xs)
     if is_complex(out[0]):
@@ -45,13 +45,13 @@ def floats(name: str, *xs: Any) -> list[Any]:
 
 
 def at_least_single(x: Any) -> Any:
-    """Floats of less than 32 bits as ``float32``, in which the series are computed."""
+    """Floats of less than 32 bits converted to ``float32``, in which series are computed."""
     dtype = typeof(x).dtype
     return cast(x, typeof(x), dtypes.f32, False) if dtype.itemsize < 4 else x
 
 
 def like(x: Any, other: Any) -> Any:
-    """The operand in the dtype of another one."""
+    """The operand converted to the dtype of another one."""
     aval = typeof(x)
     dtype = typeof(other).dtype
     return x if aval.dtype == dtype and not aval.weak_type else cast(x, aval, dtype, False)

@@ -1,1 +1,1 @@
-"""Small libraries that show how models and their training are built of functions."""
+"""Example libraries: models and training built from pure functions."""

@@ -1,9 +1,8 @@
 """A small library of optimizers.
 
-An optimizer is three functions. ``init_fn(params)`` gives a state;
-``update_fn(step, grads, state)`` the next one; ``params_fn(state)`` the parameters in it.
-Parameters and gradients are pytrees of equal structure, and a state is a pytree, so that all of it
-can be compiled.
+An optimizer is a triple of functions. ``init_fn(params)`` returns a state, ``update_fn(step,
+grads, state)`` the next state, and ``params_fn(state)`` the parameters of a state. Parameters and
+gradients are pytrees of equal structure. A state is a pytree, so that updates can be compiled.
 
 >>> from primax_core import grad
 >>> init, update, params = adam(step_size=0.1)
@@ -37,9 +36,9 @@ class OptimizerState(NamedTuple):
     """The state of an optimizer.
 
     Attributes:
-      packed_state: for each parameter, the list of the arrays that belong to it.
+      packed_state: for each parameter, the list of its arrays.
       tree_def: the structure of the parameters.
-      subtree_defs: for each parameter, the structure of what belongs to it.
+      subtree_defs: for each parameter, the structure of its state.
     """
 
     packed_state: Any
@@ -68,14 +67,14 @@ class Optimizer(NamedTuple):
 
 
 def optimizer(opt_maker: Callable[..., tuple[Any, Any, Any]]) -> Callable[..., Optimizer]:
-    """Make an optimizer of pytrees out of one of arrays.
+    """Decorator that lifts an optimizer of arrays to pytrees.
 
     Args:
-      opt_maker: gives three functions: ``init(x)``, the state of a parameter;
+      opt_maker: a function that returns three functions: ``init(x)``, the state of a parameter;
         ``update(step, gradient, state)``, the next state; ``get_params(state)``, the parameter.
 
     Raises:
-      TypeError: when updated, if gradients and parameters have different structures.
+      TypeError: in an update, if gradients and parameters have different structures.
 
     >>> @optimizer
     ... def descent(size):
@@ -94,12 +93,12 @@ def optimizer(opt_maker: Callable[..., tuple[Any, Any, Any]]) -> Callable[..., O
             return _packed([init(x) for x in leaves], whole)
 
         def update_fn(step: Any, grads: Updates, state: OptimizerState) -> OptimizerState:
-            leaves, found = tree.flatten(grads)
-            if found != state.tree_def:
+            leaves, grads_def = tree.flatten(grads)
+            if grads_def != state.tree_def:
                 raise TypeError(
                     "optimizer update function was passed a gradient tree that did not match the "
                     "parameter tree structure with which it was initialized: parameter tree "
-                    f"{state.tree_def} and grad tree {found}."
+                    f"{state.tree_def} and grad tree {grads_def}."
                 )
             states = [update(step, g, s) for g, s in zip(leaves, _states(state))]
             new = _packed(states, state.tree_def)
@@ -121,24 +120,26 @@ def optimizer(opt_maker: Callable[..., tuple[Any, Any, Any]]) -> Callable[..., O
 
 
 def _packed(states: Sequence[Any], whole: Any) -> OptimizerState:
-    found = [tree.flatten(s) for s in states]
-    return OptimizerState([leaves for leaves, _ in found], whole, tuple(t for _, t in found))
+    flattened = [tree.flatten(s) for s in states]
+    return OptimizerState(
+        [leaves for leaves, _ in flattened], whole, tuple(t for _, t in flattened)
+    )
 
 
 def _states(state: OptimizerState) -> list[Any]:
     return [tree.unflatten(t, p) for p, t in zip(state.packed_state, state.subtree_defs)]
 
 
-# Optimizers. What happens to a parameter in a step is one compiled call. It is given 1 - b beside
-# b, for in narrow floats that difference would cancel.
+# Optimizers. The update of a parameter is one compiled call. It takes both b and 1 - b, because
+# the # difference would cancel in narrow floats.
 
 
 @optimizer
 def sgd(step_size: Any) -> Any:
-    """Gradient descent.
+    """Stochastic gradient descent.
 
     Args:
-      step_size: a number, or a function of the step; so for all optimizers.
+      step_size: a number, or a function of the step, as for all optimizers.
     """
     size = make_schedule(step_size)
 
@@ -158,7 +159,7 @@ def momentum(step_size: Any, mass: Any) -> Any:
     """Gradient descent with momentum (Polyak, 1964): ``v = mass * v + g``, ``x -= step_size * v``.
 
     Args:
-      mass: how much of the velocity is kept.
+      mass: the decay factor of the velocity.
     """
     size = make_schedule(step_size)
 
@@ -179,7 +180,7 @@ def nesterov(step_size: Any, mass: Any) -> Any:
     """Accelerated gradient descent (Nesterov, 1983), in the form of Sutskever et al. (2013).
 
     Args:
-      mass: how much of the velocity is kept.
+      mass: the decay factor of the velocity.
     """
     size = make_schedule(step_size)
 
@@ -197,10 +198,10 @@ def _accelerated(x, v, g, size, mass):
 
 @optimizer
 def adagrad(step_size: Any, momentum: Any = 0.9) -> Any:
-    """Steps divided by the root of the sum of all squared gradients (Duchi et al., 2011).
+    """Adagrad: steps divided by the root of the sum of all squared gradients (Duchi et al., 2011).
 
     Args:
-      momentum: how much of the averaged step is kept.
+      momentum: the decay factor of the averaged step.
     """
     size = make_schedule(step_size)
 
@@ -223,11 +224,12 @@ def _inverse_root(x: Any) -> Any:
 
 @optimizer
 def rmsprop(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8) -> Any:
-    """Steps divided by the root of a running mean of squared gradients (Tieleman and Hinton, 2012).
+    """RMSProp: steps divided by the root of a running mean of squared gradients (Tieleman and
+    Hinton, 2012).
 
     Args:
-      gamma: how much of the mean is kept.
-      eps: what is added to the mean.
+      gamma: the decay factor of the mean.
+      eps: a number added to the mean.
     """
     size = make_schedule(step_size)
 
@@ -248,9 +250,9 @@ def rmsprop_momentum(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8, momentum
     """:func:`rmsprop` with momentum.
 
     Args:
-      gamma: how much of the mean of squares is kept.
-      eps: what is added to it.
-      momentum: how much of the last step is kept.
+      gamma: the decay factor of the mean of squares.
+      eps: a number added to the mean.
+      momentum: the decay factor of the previous step.
     """
     size = make_schedule(step_size)
 
@@ -269,11 +271,11 @@ def _rmsprop_momentum(x, squares, m, g, size, gamma, rest, eps, momentum):
 
 @optimizer
 def adam(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Any:
-    """Steps from running means of gradients and of their squares (Kingma and Ba, 2015).
+    """Adam: steps from running means of gradients and of squared gradients (Kingma and Ba, 2015).
 
     Args:
-      b1, b2: how much of the two means is kept.
-      eps: what is added to the root of the second one.
+      b1, b2: the decay factors of the two means.
+      eps: a number added to the root of the second mean.
     """
     size = make_schedule(step_size)
     means = [(b, 1 - b, _log(b)) for b in (b1, b2)]
@@ -296,11 +298,11 @@ def _adam(x, m, v, g, size, i, first, second, eps):
 
 @optimizer
 def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Any:
-    """The variant of :func:`adam` with the greatest gradient instead of the mean of squares.
+    """Adamax: :func:`adam` with a decayed maximum of gradients instead of the mean of squares.
 
     Args:
-      b1, b2: how much of the mean and of the greatest gradient is kept.
-      eps: what is added to the latter.
+      b1, b2: the decay factors of the mean and of the maximum.
+      eps: a number added to the maximum.
     """
     size = make_schedule(step_size)
     mean = (b1, 1 - b1, _log(b1))
@@ -326,16 +328,17 @@ def _log(b: Any) -> Any:
 
 
 def _weight(i: Any, log_b: Any) -> Any:
-    """``1 - b ** (i + 1)``, without cancellation where ``b`` is nearly 1."""
+    """``1 - b ** (i + 1)``, without cancellation for ``b`` close to 1."""
     return -pnp.expm1((i + 1) * log_b)
 
 
 @optimizer
 def sm3(step_size: Any, momentum: Any = 0.9) -> Any:
-    """:func:`adagrad` with sums of squares kept for each row of each axis only (Anil et al., 2019).
+    """SM3: :func:`adagrad` with sums of squares stored only per row of each axis (Anil et al.,
+    2019).
 
     Args:
-      momentum: how much of the averaged step is kept.
+      momentum: the decay factor of the averaged step.
     """
     size = make_schedule(step_size)
 
@@ -381,7 +384,7 @@ def _first(state: Any) -> Any:
 
 
 def constant(step_size: Any) -> Schedule:
-    """A schedule of one step size.
+    """A constant schedule.
 
     >>> constant(0.1)(7)
     0.1
@@ -414,8 +417,8 @@ def inverse_time_decay(
 def polynomial_decay(
     step_size: Any, decay_steps: Any, final_step_size: Any, power: Any = 1.0
 ) -> Schedule:
-    """From ``step_size`` to ``final_step_size`` in ``decay_steps`` steps, along a power of what is
-    left of them."""
+    """A schedule from ``step_size`` to ``final_step_size`` in ``decay_steps`` steps, as a power of
+    the remaining fraction of steps."""
 
     def schedule(i: Any) -> Any:
         left = 1 - pnp.minimum(i, decay_steps) / decay_steps
@@ -425,14 +428,14 @@ def polynomial_decay(
 
 
 def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
-    """The value that belongs to the piece a step lies in.
+    """A piecewise constant schedule.
 
     Args:
-      boundaries: the last step of each piece but the last.
-      values: one more number.
+      boundaries: the last step of each piece except the last piece.
+      values: the values of the pieces, one more than boundaries.
 
     Raises:
-      ValueError: if there are not as many, or they have more than one axis.
+      ValueError: if the numbers do not match, or an argument has more than one axis.
 
     >>> float(piecewise_constant([5], [1.0, 0.5])(6))
     0.5
@@ -452,14 +455,14 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
 
 
 def make_schedule(scalar_or_schedule: Any) -> Schedule:
-    """The schedule itself, or that of one step size.
+    """The schedule itself, or the constant schedule of a number.
 
     Raises:
-      TypeError: for what is neither a function nor a number.
+      TypeError: if the argument is neither a function nor a number.
     """
     if callable(scalar_or_schedule):
-        found: Schedule = scalar_or_schedule
-        return found
+        schedule: Schedule = scalar_or_schedule
+        return schedule
     try:
         shape = typeof(scalar_or_schedule).shape
     except TypeError:
@@ -475,7 +478,7 @@ def make_schedule(scalar_or_schedule: Any) -> Schedule:
 
 
 def l2_norm(tree: Any) -> Any:
-    """The root of the sum of the squares of all elements of a pytree.
+    """The Euclidean norm of all elements of a pytree.
 
     >>> float(l2_norm([3.0, 4.0]))
     5.0
@@ -493,11 +496,11 @@ def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
     return tree.map(lambda g: pnp.where(norm < max_norm, g, g * (max_norm / norm)), grad_tree)
 
 
-# States for others to read
+# Conversion of states
 
 
 class JoinPoint:
-    """Marks where the state of a parameter begins, in the pytree of a whole state."""
+    """Marker of the state of one parameter in the pytree of a whole state."""
 
     def __init__(self, subtree: Any) -> None:
         self.subtree: Any = subtree
@@ -507,23 +510,23 @@ class JoinPoint:
 
 
 def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
-    """The state as a pytree of the parameters' structure, whose leaves are :class:`JoinPoint` s.
+    """The state as a pytree with the structure of the parameters and :class:`JoinPoint` leaves.
 
-    It has no types of this library but these, and can be written to disk.
+    It contains no other types of this library, and can be serialized.
     """
     return tree.unflatten(opt_state.tree_def, [JoinPoint(s) for s in _states(opt_state)])
 
 
 def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
-    """The state that :func:`unpack_optimizer_state` took apart.
+    """The inverse of :func:`unpack_optimizer_state`.
 
     Raises:
-      TypeError: if a leaf is no :class:`JoinPoint`.
+      TypeError: if a leaf is not a :class:`JoinPoint`.
     """
     leaves, whole = tree.flatten(marked_pytree)
     if not all(isinstance(x, JoinPoint) for x in leaves):
         raise TypeError(
-            "pack_optimizer_state: all leaves must be JoinPoints, as unpack_optimizer_state gives "
-            "them"
+            "pack_optimizer_state: all leaves must be JoinPoints, as returned by "
+            "unpack_optimizer_state"
         )
     return _packed([x.subtree for x in leaves], whole)

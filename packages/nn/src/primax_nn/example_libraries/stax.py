@@ -1,9 +1,8 @@
 """A small library of layers.
 
-A layer is a pair of functions. ``init_fun(rng, input_shape)`` gives the shape of the layer's output
-and its parameters, a pytree; ``apply_fun(params, inputs, **kwargs)`` gives the output. ``rng=`` is
-a key for layers that draw random numbers. :func:`serial` and :func:`parallel` make layers of
-layers.
+A layer is a pair of functions. ``init_fun(rng, input_shape)`` returns the shape of the output and
+the parameters, a pytree; ``apply_fun(params, inputs, **kwargs)`` returns the output. ``rng=`` is
+the key of layers that use random numbers. :func:`serial` and :func:`parallel` combine layers.
 
 >>> from primax_numpy import random
 >>> init, apply = serial(Dense(8), Relu, Dense(2), LogSoftmax)
@@ -52,7 +51,7 @@ glorot: Final = glorot_normal
 randn: Final = normal
 logsoftmax: Final = log_softmax
 
-# Products and convolutions
+# Dense and convolution layers
 
 _WEIGHTS: Final = glorot_normal()
 _BIASES: Final = normal()
@@ -60,11 +59,11 @@ _SMALL: Final = normal(1e-6)
 
 
 def Dense(out_dim: int, W_init: Any = _WEIGHTS, b_init: Any = _BIASES) -> Layer:
-    """A layer ``inputs @ W + b``, with parameters ``(W, b)``.
+    """A dense layer ``inputs @ W + b``, with parameters ``(W, b)``.
 
     Args:
       out_dim: the number of outputs.
-      W_init, b_init: initializers of the two.
+      W_init, b_init: their initializers.
     """
 
     def init_fun(rng: Any, input_shape: Shape) -> tuple[Shape, Any]:
@@ -91,7 +90,8 @@ def _convolution(
     def init_fun(rng: Any, input_shape: Shape) -> tuple[Shape, Any]:
         if len(input_shape) != len(lhs):
             raise ValueError(
-                f"a convolution of inputs {lhs} needs a shape of {len(lhs)} axes, got {input_shape}"
+                f"a convolution of inputs {lhs} needs an input shape of {len(lhs)} axes, got "
+                f"{input_shape}"
             )
         sizes = iter(filter_shape)
         channels = {"O": out_chan, "I": input_shape[lhs.index("C")]}
@@ -115,20 +115,20 @@ def GeneralConv(
     strides: Sequence[int] | None = None, padding: Any = "VALID", W_init: Any = None,
     b_init: Any = _SMALL,
 ) -> Layer:  # fmt: skip
-    """A convolution with a bias.
+    """A convolution layer with a bias.
 
     Args:
-      dimension_numbers: three texts that name the axes of the inputs, the window and the outputs,
-        such as ``("NHWC", "HWIO", "NHWC")``.
+      dimension_numbers: axis layouts of the inputs, the kernel and the outputs, such as ``("NHWC",
+        "HWIO", "NHWC")``.
       out_chan: the number of output channels.
-      filter_shape: the sizes of the window.
-      strides: steps of the window, 1 by default.
+      filter_shape: the spatial sizes of the kernel.
+      strides: the strides of the window, 1 by default.
       padding: ``"VALID"``, ``"SAME"``, or pairs of numbers.
-      W_init: an initializer of windows, by default :func:`glorot_normal` over their axes.
+      W_init: an initializer of kernels, by default :func:`glorot_normal` for their layout.
       b_init: an initializer of biases.
 
     Raises:
-      ValueError: when initialized, if the shape of the inputs has not as many axes.
+      ValueError: at initialization, if the input shape has another number of axes.
     """
     args = dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init
     return _convolution(False, *args)
@@ -139,7 +139,7 @@ def GeneralConvTranspose(
     strides: Sequence[int] | None = None, padding: Any = "VALID", W_init: Any = None,
     b_init: Any = _SMALL,
 ) -> Layer:  # fmt: skip
-    """A transposed convolution with a bias, which enlarges its inputs by the strides.
+    """A transposed convolution layer with a bias, which upsamples its inputs by the strides.
 
     Arguments and errors are those of :func:`GeneralConv`.
     """
@@ -151,7 +151,7 @@ def Conv(
     out_chan: int, filter_shape: Sequence[int], strides: Sequence[int] | None = None,
     padding: Any = "VALID", W_init: Any = None, b_init: Any = _SMALL,
 ) -> Layer:  # fmt: skip
-    """:func:`GeneralConv` of images ``NHWC`` with windows ``HWIO``."""
+    """:func:`GeneralConv` for ``NHWC`` images and ``HWIO`` kernels."""
     numbers = ("NHWC", "HWIO", "NHWC")
     return GeneralConv(numbers, out_chan, filter_shape, strides, padding, W_init, b_init)
 
@@ -160,7 +160,7 @@ def ConvTranspose(
     out_chan: int, filter_shape: Sequence[int], strides: Sequence[int] | None = None,
     padding: Any = "VALID", W_init: Any = None, b_init: Any = _SMALL,
 ) -> Layer:  # fmt: skip
-    """:func:`GeneralConvTranspose` of images ``NHWC`` with windows ``HWIO``."""
+    """:func:`GeneralConvTranspose` for ``NHWC`` images and ``HWIO`` kernels."""
     numbers = ("NHWC", "HWIO", "NHWC")
     return GeneralConvTranspose(numbers, out_chan, filter_shape, strides, padding, W_init, b_init)
 
@@ -169,7 +169,7 @@ def Conv1DTranspose(
     out_chan: int, filter_shape: Sequence[int], strides: Sequence[int] | None = None,
     padding: Any = "VALID", W_init: Any = None, b_init: Any = _SMALL,
 ) -> Layer:  # fmt: skip
-    """:func:`GeneralConvTranspose` of sequences ``NHC`` with windows ``HIO``."""
+    """:func:`GeneralConvTranspose` for ``NHC`` sequences and ``HIO`` kernels."""
     numbers = ("NHC", "HIO", "NHC")
     return GeneralConvTranspose(numbers, out_chan, filter_shape, strides, padding, W_init, b_init)
 
@@ -178,14 +178,14 @@ def BatchNorm(
     axis: int | Sequence[int] = (0, 1, 2), epsilon: float = 1e-5, center: bool = True,
     scale: bool = True, beta_init: Any = zeros, gamma_init: Any = ones,
 ) -> Layer:  # fmt: skip
-    """Standardized inputs, then scaled and shifted (Ioffe and Szegedy, 2015).
+    """Batch normalization: standardized inputs, then scaled and shifted (Ioffe and Szegedy, 2015).
 
-    The mean and variance are those of the batch that the layer is applied to.
+    The mean and variance are those of the current batch.
 
     Args:
-      axis: the axes that share a mean and a variance.
-      epsilon: what is added to the variance.
-      center, scale: whether there are parameters ``beta`` to add and ``gamma`` to multiply by.
+      axis: the axes to normalize over.
+      epsilon: a number added to the variance.
+      center, scale: add a parameter ``beta``, multiply by a parameter ``gamma``.
       beta_init, gamma_init: their initializers.
     """
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
@@ -208,11 +208,11 @@ def BatchNorm(
     return init_fun, apply_fun
 
 
-# Functions of elements
+# Elementwise layers
 
 
 def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
-    """A layer without parameters that applies a function, with keyword arguments if given.
+    """A layer without parameters that applies a function with optional keyword arguments.
 
     >>> init, apply = elementwise(pnp.clip, min=0.0, max=1.0)
     >>> apply((), np.array([2.0])).tolist()
@@ -241,7 +241,7 @@ Selu: Final[Layer] = elementwise(selu)
 Gelu: Final[Layer] = elementwise(gelu)
 Identity: Final[Layer] = elementwise(lambda x: x)
 
-# Windows
+# Pooling layers
 
 
 def _pool(
@@ -251,7 +251,7 @@ def _pool(
     steps = tuple(strides or (1,) * len(window_shape))
 
     def full(sizes: Sequence[int]) -> tuple[int, ...]:
-        """Sizes for all axes, 1 for those of the batch and the channels."""
+        """Sizes of all axes, 1 for the batch and channel axes."""
         if spec is None:
             return (1, *sizes, 1)
         rest = iter(sizes)
@@ -262,14 +262,14 @@ def _pool(
     def init_fun(rng: Any, input_shape: Shape) -> tuple[Shape, Any]:
         if len(input_shape) != len(window):
             raise ValueError(
-                f"a pooling layer with windows of shape {window} needs inputs of as many axes, "
+                f"a pooling layer with windows of shape {window} needs inputs of the same rank, "
                 f"got shape {input_shape}"
             )
         pads = padding
         if isinstance(padding, str):
             pads = lax.padtype_to_pads(input_shape, window, steps, padding)
         shape = [
-            # The size of a batch may be unknown, which is written -1.
+            # An unknown batch size is -1.
             int(n if w == 1 == s else max(0, (n + before + after - w) // s + 1))
             for n, (before, after), w, s in zip(input_shape, pads, window, steps)
         ]
@@ -290,17 +290,17 @@ def MaxPool(
     window_shape: Sequence[int], strides: Sequence[int] | None = None, padding: Any = "VALID",
     spec: str | None = None,
 ) -> Layer:  # fmt: skip
-    """The greatest input in each window.
+    """Max pooling.
 
     Args:
-      window_shape: its sizes.
-      strides: its steps, 1 by default.
+      window_shape: the sizes of the window.
+      strides: the strides of the window, 1 by default.
       padding: ``"VALID"``, ``"SAME"``, or a pair of numbers for each axis.
-      spec: names of the axes, ``N`` and ``C`` for the batch and the channels, which by default are
-        the first and the last.
+      spec: the axis layout, with ``N`` and ``C`` for the batch and channel axes, which are the
+        first and the last by default.
 
     Raises:
-      ValueError: when initialized, if the inputs have not as many axes as the window.
+      ValueError: at initialization, if the ranks of inputs and window differ.
     """
     return _pool(lax.max, -math.inf, False, window_shape, strides, padding, spec)
 
@@ -309,7 +309,7 @@ def SumPool(
     window_shape: Sequence[int], strides: Sequence[int] | None = None, padding: Any = "VALID",
     spec: str | None = None,
 ) -> Layer:  # fmt: skip
-    """The sum of the inputs in each window; arguments as for :func:`MaxPool`."""
+    """Sum pooling; arguments as for :func:`MaxPool`."""
     return _pool(lax.add, 0.0, False, window_shape, strides, padding, spec)
 
 
@@ -317,13 +317,12 @@ def AvgPool(
     window_shape: Sequence[int], strides: Sequence[int] | None = None, padding: Any = "VALID",
     spec: str | None = None,
 ) -> Layer:  # fmt: skip
-    """The mean of the inputs in each window, the padding left out; arguments as for
-    :func:`MaxPool`."""
+    """Average pooling that ignores the padding; arguments as for :func:`MaxPool`."""
     return _pool(lax.add, 0.0, True, window_shape, strides, padding, spec)
 
 
 def _spatial(shape: Sequence[int], spec: str | None) -> list[int]:
-    """The sizes of the axes that are neither of the batch nor of the channels."""
+    """The sizes of the spatial axes."""
     return [n for c, n in zip(spec, shape) if c not in "NC"] if spec else list(shape[1:-1])
 
 
@@ -341,17 +340,16 @@ Flatten: Final[Layer] = _flatten()
 
 
 def Dropout(rate: float, mode: str = "train") -> Layer:
-    """Inputs of which random ones are set to 0, the others divided by their chance to be kept.
-
-    From Srivastava et al., 2014.
+    """Dropout: random inputs are set to 0, the others divided by the keep probability (Srivastava
+    et al., 2014).
 
     Args:
-      rate: the chance of an input to be kept.
-      mode: ``"train"``; in any other mode the inputs are left as they are. A key, ``rng=``, is
-        needed in all modes.
+      rate: the probability to keep an input.
+      mode: ``"train"``; other modes return the inputs unchanged. A key ``rng=`` is required in all
+        modes.
 
     Raises:
-      ValueError: when applied without a key.
+      ValueError: if applied without a key.
     """
 
     def init_fun(rng: Any, input_shape: Shape) -> tuple[Shape, Any]:
@@ -366,17 +364,17 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
             )
         if mode != "train":
             return inputs
-        kept = random.bernoulli(rng, rate, inputs.shape)
-        return pnp.where(kept, inputs / rate, 0)
+        mask = random.bernoulli(rng, rate, inputs.shape)
+        return pnp.where(mask, inputs / rate, 0)
 
     return init_fun, apply_fun
 
 
-# Several inputs and outputs
+# Layers with several inputs or outputs
 
 
 def FanOut(num: int) -> Layer:
-    """The inputs ``num`` times, for :func:`parallel` layers."""
+    """``num`` copies of the inputs, for :func:`parallel` layers."""
 
     def init_fun(rng: Any, input_shape: Shape) -> tuple[Shape, Any]:
         return [input_shape] * num, ()
@@ -401,7 +399,7 @@ FanInSum: Final[Layer] = _fan_in_sum()
 
 
 def FanInConcat(axis: int = -1) -> Layer:
-    """Several inputs joined along an axis."""
+    """Concatenation of several inputs along an axis."""
 
     def init_fun(rng: Any, input_shape: Shape) -> tuple[Shape, Any]:
         first = input_shape[0]
@@ -415,7 +413,7 @@ def FanInConcat(axis: int = -1) -> Layer:
     return init_fun, apply_fun
 
 
-# Layers of layers
+# Combinators
 
 
 def _keys(rng: Any, n: int) -> Sequence[Any]:
@@ -423,38 +421,38 @@ def _keys(rng: Any, n: int) -> Sequence[Any]:
 
 
 def serial(*layers: Layer) -> Layer:
-    """Layers one after the other; the parameters are a list of theirs.
+    """Composition of layers; the parameters are a list of theirs.
 
-    Each gets a key of its own made of ``rng=``, if that is given.
+    Each layer gets a separate key split from ``rng=``, if one is passed.
     """
 
     def init_fun(rng: Any, input_shape: Shape) -> tuple[Shape, Any]:
         params = []
         for init, _ in layers:
             rng, key = random.split(rng)
-            input_shape, found = init(key, input_shape)
-            params.append(found)
+            input_shape, layer_params = init(key, input_shape)
+            params.append(layer_params)
         return input_shape, params
 
     def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
         keys = _keys(kwargs.pop("rng", None), len(layers))
-        for (_, apply), found, key in zip(layers, params, keys):
-            inputs = apply(found, inputs, rng=key, **kwargs)
+        for (_, apply), layer_params, key in zip(layers, params, keys):
+            inputs = apply(layer_params, inputs, rng=key, **kwargs)
         return inputs
 
     return init_fun, apply_fun
 
 
 def parallel(*layers: Layer) -> Layer:
-    """Layers beside each other, each with its own input: a list of inputs gives one of outputs.
+    """Layers applied in parallel, each to its own input: a list of inputs gives a list of outputs.
 
     See :func:`FanOut` and :data:`FanInSum`.
     """
 
     def init_fun(rng: Any, input_shape: Shape) -> tuple[Shape, Any]:
         keys = _keys(rng, len(layers))
-        found = [init(key, s) for (init, _), key, s in zip(layers, keys, input_shape)]
-        return [shape for shape, _ in found], tuple(params for _, params in found)
+        initialized = [init(key, s) for (init, _), key, s in zip(layers, keys, input_shape)]
+        return [shape for shape, _ in initialized], tuple(params for _, params in initialized)
 
     def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
         keys = _keys(kwargs.pop("rng", None), len(layers))
@@ -465,10 +463,10 @@ def parallel(*layers: Layer) -> Layer:
 
 
 def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
-    """A layer that is made when the shape of its inputs is known.
+    """A layer that is constructed from the shape of its inputs.
 
     Args:
-      make_layer: from the shape to the layer.
+      make_layer: a function that maps the shape to the layer.
     """
 
     def init_fun(rng: Any, input_shape: Shape) -> tuple[Shape, Any]:

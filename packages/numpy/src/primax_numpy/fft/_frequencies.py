@@ -1,4 +1,4 @@
-"""Frequencies of transforms, and their order."""
+"""Transform frequencies and their order."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import numpy as np
 from primax_core import device_put, lax
 from primax_core.extend import Array, dtypes, typeof
 
-from .._checks import axes_of, check_arrays, wanted_dtype
+from .._checks import axes_of, check_arrays, dtype_argument
+from .._flips import roll_known
 from .._functions import compiled
-from .._turning import roll_known
 
 
 def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
-    """The frequencies of the elements of `fft`, in cycles for each unit of ``d``.
+    """Frequencies of the elements of `fft`, in cycles per unit of ``d``.
 
     Args:
       n: the number of elements.
-      d: the distance of samples, a scalar.
-      dtype: by default the default float.
+      d: the sample spacing, a scalar.
+      dtype: the dtype of the result, by default the default float.
 
     >>> fftfreq(4, 0.5).tolist()
     [0.0, 0.5, -1.0, -0.5]
@@ -32,27 +32,27 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
 
 
 def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
-    """The frequencies of the elements of `rfft`; arguments as `fftfreq`."""
+    """Frequencies of the elements of `rfft`; arguments as for `fftfreq`."""
     n = _count("rfftfreq", n)
     return _frequencies("rfftfreq", np.arange(n // 2 + 1), n, d, dtype, device)
 
 
 def _count(name: str, n: Any) -> int:
     try:
-        found = operator.index(n)
+        count = operator.index(n)
     except TypeError:
-        raise TypeError(f"fft.{name}: n must be a known integer, got {n!r}") from None
-    if found < 1:
-        raise ValueError(f"fft.{name}: n must be positive, got {found}")
-    return found
+        raise TypeError(f"fft.{name}: n must be a concrete integer, got {n!r}") from None
+    if count < 1:
+        raise ValueError(f"fft.{name}: n must be positive, got {count}")
+    return count
 
 
 def _frequencies(name: str, values: np.ndarray, n: int, d: Any, dtype: Any, device: Any) -> Array:
     check_arrays(f"fft.{name}", d)
     if typeof(d).ndim or dtypes.issubdtype(typeof(d).dtype, np.complexfloating):
         raise ValueError(f"fft.{name}: d must be a real scalar, got {typeof(d)}")
-    wanted = wanted_dtype(dtype, name) or dtypes.default_float()
-    out = _divided(values.astype(np.int32), d, n=n, dtype=wanted)
+    result_dtype = dtype_argument(dtype, name) or dtypes.default_float()
+    out = _divided(values.astype(np.int32), d, n=n, dtype=result_dtype)
     return out if device is None else device_put(out, device)
 
 
@@ -68,16 +68,16 @@ def _divided(values, d, *, n, dtype):
 
 
 def fftshift(x: Any, axes: Any = None) -> Array:
-    """Halves of axes exchanged, so that frequency zero is in the middle; all axes by default."""
+    """Halves of axes swapped, so that the zero frequency is centred; all axes by default."""
     check_arrays("fft.fftshift", x)
     shape = typeof(x).shape
-    found = axes_of(axes, len(shape))
-    return roll_known(x, shifts=tuple([shape[i] // 2 for i in found]), axes=found)
+    positions = axes_of(axes, len(shape))
+    return roll_known(x, shifts=tuple([shape[i] // 2 for i in positions]), axes=positions)
 
 
 def ifftshift(x: Any, axes: Any = None) -> Array:
     """The inverse of `fftshift`."""
     check_arrays("fft.ifftshift", x)
     shape = typeof(x).shape
-    found = axes_of(axes, len(shape))
-    return roll_known(x, shifts=tuple([-(shape[i] // 2) for i in found]), axes=found)
+    positions = axes_of(axes, len(shape))
+    return roll_known(x, shifts=tuple([-(shape[i] // 2) for i in positions]), axes=positions)

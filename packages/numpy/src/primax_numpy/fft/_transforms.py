@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms along one axis and along several."""
+"""Discrete Fourier transforms along one or several axes."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from .._functions import compiled
 _FFT, _IFFT, _RFFT, _IRFFT = "FFT", "IFFT", "RFFT", "IRFFT"
 _NORMS: Final = ("backward", "ortho", "forward")
 _AT_ONCE: Final = 3
-"""The most axes that XLA transforms in one operation."""
+"""Maximum number of axes that XLA transforms in one operation."""
 
 
 def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Discrete Fourier transform along one axis: ``sum(a[k] * exp(-2j*pi*i*k/n))``.
 
     Args:
-      a: numbers; ``complex64`` is computed with, ``complex128`` for 64-bit numbers.
-      n: how many elements are transformed: longer axes are cut, shorter ones filled with zeros.
-      norm: what the transform is divided by: ``"backward"`` (the default) nothing, and its inverse
-        ``n``; ``"forward"`` ``n``, and its inverse nothing; ``"ortho"`` both ``sqrt(n)``.
+      a: numbers; the transform uses ``complex64``, or ``complex128`` for 64-bit dtypes.
+      n: the length of the transform: the axis is truncated or padded with zeros.
+      norm: the normalization: ``"backward"`` (the default) divides the inverse by ``n``,
+        ``"forward"`` the forward transform by ``n``, ``"ortho"`` both by ``sqrt(n)``.
 
     Raises:
-      ValueError: for an axis that is not there, ``n`` below one, or an unknown ``norm``.
+      ValueError: if the axis does not exist, ``n`` is less than 1, or ``norm`` is unknown.
 
     >>> fft(np.float32([1, 0])).tolist()
     [(1+0j), (1+0j)]
@@ -40,7 +40,7 @@ def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -
 
 
 def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The inverse of `fft`, divided by ``n``; arguments as there."""
+    """Inverse of `fft`, divided by ``n``; the arguments are those of `fft`."""
     return _one("ifft", _IFFT, a, n, axis, norm)
 
 
@@ -48,7 +48,7 @@ def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
     """The first ``n // 2 + 1`` elements of `fft` of real numbers; the others are their conjugates.
 
     Raises:
-      ValueError: for complex numbers, and as `fft` does.
+      ValueError: if ``a`` is complex, and in the cases of `fft`.
     """
     return _one("rfft", _RFFT, a, n, axis, norm)
 
@@ -59,15 +59,15 @@ def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
 
 
 def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The spectrum, which is real, of a signal given by its first half: `irfft` of the conjugate,
-    not divided by ``n``."""
+    """Real spectrum of a Hermitian-symmetric signal, represented by its first half: `irfft` of the
+    conjugate, without the division by ``n``."""
     check_arrays("fft.hfft", a)
-    return _one("hfft", _IRFFT, a, n, axis, _turned("hfft", norm), conjugate=True)
+    return _one("hfft", _IRFFT, a, n, axis, _inverse_norm("hfft", norm), conjugate=True)
 
 
 def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The inverse of `hfft`: the conjugate of `rfft`, divided by ``n``."""
-    return _one("ihfft", _RFFT, a, n, axis, _turned("ihfft", norm), conjugate=True)
+    """Inverse of `hfft`: the conjugate of `rfft`, divided by ``n``."""
+    return _one("ihfft", _RFFT, a, n, axis, _inverse_norm("ihfft", norm), conjugate=True)
 
 
 def fftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
@@ -75,23 +75,23 @@ def fftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Ar
 
     Args:
       a: numbers.
-      s: how many elements are transformed along each axis, as ``n`` in `fft`; by default all.
+      s: the length of the transform along each axis, like ``n`` in `fft`; by default the size.
       axes: the axes; the last ``len(s)`` ones by default.
       norm: as in `fft`.
 
     Raises:
-      ValueError: for axes that are not there or repeated, wrong sizes, or an unknown ``norm``.
+      ValueError: if axes do not exist or are repeated, or the sizes or ``norm`` are invalid.
     """
     return _many("fftn", _FFT, a, s, axes, norm)
 
 
 def ifftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
-    """The inverse of `fftn`; arguments as there."""
+    """Inverse of `fftn`; the arguments are those of `fftn`."""
     return _many("ifftn", _IFFT, a, s, axes, norm)
 
 
 def rfftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
-    """`fftn` of real numbers, of which the last axis holds the first ``n // 2 + 1`` elements."""
+    """`fftn` of real numbers; the last axis contains the first ``n // 2 + 1`` elements."""
     return _many("rfftn", _RFFT, a, s, axes, norm)
 
 
@@ -120,9 +120,9 @@ def irfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None)
     return _two("irfft2", _IRFFT, a, s, axes, norm)
 
 
-def _turned(name: str, norm: str | None) -> str:
-    found = _norm(name, norm)
-    return {"backward": "forward", "forward": "backward", "ortho": "ortho"}[found]
+def _inverse_norm(name: str, norm: str | None) -> str:
+    canonical = _norm(name, norm)
+    return {"backward": "forward", "forward": "backward", "ortho": "ortho"}[canonical]
 
 
 def _norm(name: str, norm: str | None) -> str:
@@ -172,16 +172,16 @@ def _checked(name, kind, a, sizes, axes, norm, conjugate) -> Array:
     if len(set(axes)) != len(axes):
         raise ValueError(f"fft.{name} does not support repeated axes. Got axes {axes}.")
     if kind == _RFFT and dtypes.issubdtype(aval.dtype, np.complexfloating):
-        raise ValueError(f"fft.{name}: only real numbers have such a transform, got {aval.dtype}")
+        raise ValueError(f"fft.{name}: the operand must be real, got {aval.dtype}")
     if sizes is not None and any(d < 1 for d in sizes):
         raise ValueError(f"fft.{name}: sizes must be positive, got {sizes}.")
-    found = [aval.shape[i] for i in axes]
+    shape = [aval.shape[i] for i in axes]
     if sizes is None:
-        sizes = [*found]
+        sizes = [*shape]
         if kind == _IRFFT and sizes:
             sizes[-1] = max(2 * (sizes[-1] - 1), 0)
     if kind == _RFFT and 0 in sizes:
-        raise ValueError(f"fft.{name}: there is nothing to transform in shape {aval.shape}")
+        raise ValueError(f"fft.{name}: cannot transform the empty shape {aval.shape}")
     return _transformed(
         a, kind=kind, sizes=tuple(sizes), axes=axes, norm=_norm(name, norm), conjugate=conjugate
     )
@@ -201,16 +201,16 @@ def _transformed(a, *, kind, sizes, axes, norm, conjugate):
                 for i, d in enumerate(sizes)]  # fmt: skip
     a = _resized(a, axes, spectrum)
     n = typeof(a).ndim
-    kept = [i for i in range(n) if i not in axes]
-    a = lax.transpose(a, (*kept, *axes))
+    batch_axes = [i for i in range(n) if i not in axes]
+    a = lax.transpose(a, (*batch_axes, *axes))
     if 0 in typeof(a).shape or 0 in sizes:
-        out = lax.full((*typeof(a).shape[: len(kept)], *sizes), 0, complexes)
+        out = lax.full((*typeof(a).shape[: len(batch_axes)], *sizes), 0, complexes)
         out = lax.real(out) if kind == _IRFFT else out
     else:
         out = _scaled(_over_last(a, kind, sizes), kind, math.prod(sizes), norm)
     if conjugate and kind == _RFFT:
         out = lax.conj(out)
-    back = sorted(range(n), key=[*kept, *axes].__getitem__)
+    back = sorted(range(n), key=[*batch_axes, *axes].__getitem__)
     return lax.transpose(out, tuple(back))
 
 
@@ -219,19 +219,19 @@ def _is_wide(dtype: Any) -> bool:
 
 
 def _resized(a, axes: Sequence[int], sizes: Sequence[int]):
-    """Axes cut or filled with zeros at their ends."""
+    """Axes truncated or padded with zeros at their ends."""
     shape = typeof(a).shape
-    wanted = dict(zip(axes, sizes))
-    changes = [(0, wanted.get(i, d) - d, 0) for i, d in enumerate(shape)]
+    target = dict(zip(axes, sizes))
+    changes = [(0, target.get(i, d) - d, 0) for i, d in enumerate(shape)]
     if not any(high for _, high, _ in changes):
         return a
     return lax.pad(a, np.zeros((), typeof(a).dtype)[()], changes)
 
 
 def _over_last(a, kind: str, sizes: Sequence[int]):
-    """The transform over the last axes, of which XLA takes a few at a time.
+    """The transform over the last axes, in groups of the size that XLA supports.
 
-    The real one goes first, forwards, and last, backwards.
+    The real transform comes first in the forward direction, and last in the inverse.
     """
     count = len(sizes)
     if count <= _AT_ONCE:
@@ -245,7 +245,7 @@ def _over_last(a, kind: str, sizes: Sequence[int]):
 
 
 def _over_first(a, kind: str, sizes: Sequence[int]):
-    """The transform over all but the last few of the transformed axes."""
+    """The transform over all but the last group of the transformed axes."""
     n = typeof(a).ndim
     first, last = n - len(sizes), n - _AT_ONCE
     order = (*range(first), *range(last, n), *range(first, last))
@@ -254,7 +254,7 @@ def _over_first(a, kind: str, sizes: Sequence[int]):
 
 
 def _scaled(a, kind: str, size: int, norm: str):
-    """Inverse transforms come divided by the number of elements, the others do not."""
+    """Apply the normalization; XLA divides inverse transforms by the number of elements."""
     inverse = kind in (_IFFT, _IRFFT)
     if norm == ("backward"):
         return a

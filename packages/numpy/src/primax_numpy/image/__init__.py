@@ -1,4 +1,4 @@
-"""Images: other sizes and places."""
+"""Image resizing and affine resampling."""
 
 from ._resampling import ResizeMethod as ResizeMethod
 from ._resizing import resize as resize

@@ -1,4 +1,4 @@
-"""Resampling: every element of the result is a weighted sum of elements near its place."""
+"""Resampling weights: each output element is a weighted sum of nearby input elements."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from primax_core.extend import dtypes
 
 
 class ResizeMethod(enum.Enum):
-    """How elements between those of an image are found.
+    """Interpolation method of image resizing.
 
-    ``NEAREST`` takes the nearest one. ``LINEAR`` (``"linear"``, ``"bilinear"``, ``"trilinear"``,
-    ``"triangle"``) weighs by distance. ``CUBIC`` (``"cubic"``, ``"bicubic"``, ``"tricubic"``) is
-    the interpolation of R. G. Keys, IEEE Trans. ASSP 29 (1981), with the parameter -1/2;
-    ``CUBIC_PYTORCH`` (``"cubic-pytorch"``, ``"bicubic-pytorch"``) has -3/4 where it does not
-    smooth. ``LANCZOS3`` and ``LANCZOS5`` (``"lanczos3"``, ``"lanczos5"``) weigh by windowed sinc
-    functions, C. E. Duchon, J. Appl. Meteor. 18 (1979). ``AREA`` (``"area"``) averages over the
-    area that an element of the result covers.
+    ``NEAREST`` selects the nearest element. ``LINEAR`` (``"linear"``, ``"bilinear"``,
+    ``"trilinear"``, ``"triangle"``) uses a triangle kernel. ``CUBIC`` (``"cubic"``, ``"bicubic"``,
+    ``"tricubic"``) is the interpolation of R. G. Keys, IEEE Trans. ASSP 29 (1981), with the
+    parameter -1/2; ``CUBIC_PYTORCH`` (``"cubic-pytorch"``, ``"bicubic-pytorch"``) uses -3/4
+    without antialiasing. ``LANCZOS3`` and ``LANCZOS5`` (``"lanczos3"``, ``"lanczos5"``) use
+    windowed sinc functions, C. E. Duchon, J. Appl. Meteor. 18 (1979). ``AREA`` (``"area"``)
+    averages over the input area of each output element.
     """
 
     NEAREST = 0
@@ -34,10 +34,10 @@ class ResizeMethod(enum.Enum):
 
     @staticmethod
     def from_string(s: str) -> ResizeMethod:
-        """The method with a name.
+        """The method of a given name.
 
         Raises:
-          ValueError: for an unknown name.
+          ValueError: if the name is unknown.
         """
         if s not in _NAMES:
             raise ValueError(f'Unknown resize method "{s}": use one of {", ".join(_NAMES)}')
@@ -56,12 +56,12 @@ _NAMES: Final = {
 
 
 def method_of(method: Any) -> ResizeMethod:
-    """A method given as itself or by name."""
+    """The method, which may be specified by name."""
     return method if isinstance(method, ResizeMethod) else ResizeMethod.from_string(method)
 
 
-# Weights of elements at a distance of x >= 0, in widths of an element. ``xp`` is the module that
-# the functions come from: numpy for known sizes, this package for scales that may be traced.
+# Kernels: weights at a distance x >= 0, in units of input elements. ``xp`` is numpy for concrete #
+# scales, or this package for scales that may be traced.
 
 
 def _triangle(xp, x):
@@ -91,13 +91,13 @@ _KERNELS: Final[dict[ResizeMethod, Callable[[Any, Any], Any]]] = {
 
 
 def weights_of(
-    xp: Any, size: int, wanted: int, scale: Any, shift: Any, method: ResizeMethod, antialias: bool
+    xp: Any, size: int, out_size: int, scale: Any, shift: Any, method: ResizeMethod, antialias: bool
 ) -> Any:
-    """How much each element of an axis counts in each of the result: ``[size, wanted]``.
+    """Weight of each input element in each output element: ``[size, out_size]``.
 
-    Element ``i`` of the axis comes to lie at ``i * scale + shift``. Elements of the result whose
-    place is outside of the axis get no weights, the others weights whose sum is one; but
-    ``CUBIC_PYTORCH`` repeats the first and last elements four times outside of the axis.
+    Input position ``i`` maps to output position ``i * scale + shift``. Output elements outside of
+    the input have zero weights, the others have weights of sum 1. ``CUBIC_PYTORCH`` first extends
+    the input by four copies of the first and of the last element.
 
     Args:
       xp: numpy, or this package.
@@ -105,9 +105,9 @@ def weights_of(
     """
     dtype = scale.dtype
     if method is ResizeMethod.AREA:
-        weights = _overlaps(xp, size, wanted, 1 / scale, shift)
+        weights = _overlaps(xp, size, out_size, 1 / scale, shift)
         return _normalized(xp, weights, True)
-    places = (xp.arange(wanted, dtype=dtype) + 0.5 - shift) / scale - 0.5
+    places = (xp.arange(out_size, dtype=dtype) + 0.5 - shift) / scale - 0.5
     if method is ResizeMethod.CUBIC_PYTORCH and not antialias:
         return _repeating(xp, size, places)
     distance = xp.abs(places - xp.arange(size, dtype=dtype)[:, None])
@@ -118,7 +118,7 @@ def weights_of(
 
 
 def _repeating(xp, size: int, places):
-    """Cubic weights where some elements outside of the axis are those at its ends."""
+    """Cubic weights for an input extended by copies of its end elements."""
     reach = 4
     inside = (places >= -reach) & (places <= size - 1 + reach)
     elements = xp.arange(-reach, size + reach, dtype=places.dtype)[:, None]
@@ -133,15 +133,15 @@ def _repeating(xp, size: int, places):
 
 
 def _normalized(xp, weights, counts):
-    """Weights with the sum one, or zero where they do not count or nearly cancel."""
+    """Weights of sum 1, or zero where ``counts`` is false or the weights nearly cancel."""
     total = weights.sum(0)
     counts = counts & (xp.abs(total) > 1000 * float(dtypes.finfo(weights.dtype).eps))
     return xp.where(counts, weights / xp.where(counts, total, 1), 0)
 
 
-def _overlaps(xp, size: int, wanted: int, inverse, shift):
-    """Lengths that elements of both sides have in common."""
-    starts = (xp.arange(wanted, dtype=inverse.dtype) - shift) * inverse
+def _overlaps(xp, size: int, out_size: int, inverse, shift):
+    """Overlap lengths of input and output elements."""
+    starts = (xp.arange(out_size, dtype=inverse.dtype) - shift) * inverse
     ends = starts + inverse
     left = xp.arange(size, dtype=inverse.dtype)[:, None]
     low = xp.maximum(left, xp.minimum(starts, ends))
@@ -149,15 +149,15 @@ def _overlaps(xp, size: int, wanted: int, inverse, shift):
     return xp.maximum(high - low, 0)
 
 
-# Few of many
+# Sparse weights
 
 
 class Taps(NamedTuple):
-    """The elements that count in each of the result, as many for all of them.
+    """The input elements with nonzero weights, in equal numbers for all output elements.
 
     Attributes:
-      places: ``int32[count, wanted]``.
-      weights: ``[count, wanted]``.
+      places: input indices, ``int32[count, out_size]``.
+      weights: their weights, ``[count, out_size]``.
     """
 
     places: np.ndarray
@@ -165,19 +165,19 @@ class Taps(NamedTuple):
 
 
 def taps_of(weights: np.ndarray) -> Taps | None:
-    """Weights that are not zero, if they are so few that a sum over all would be wasteful."""
-    size, wanted = weights.shape
+    """The nonzero weights, if they are so sparse that a dense product would be wasteful."""
+    size, out_size = weights.shape
     used = weights != 0
     first = used.argmax(0)
     count = int((size - used[::-1].argmax(0) - first).max(initial=0))
-    if count * _WASTE > size or not wanted:
+    if count * _WASTE > size or not out_size:
         return None
     places = np.minimum(first + np.arange(count)[:, None], size - 1)
     fitting = first + np.arange(count)[:, None] < size
-    found = np.where(fitting, np.take_along_axis(weights, places, 0), 0)
-    return Taps(places.astype(np.int32), found)
+    values = np.where(fitting, np.take_along_axis(weights, places, 0), 0)
+    return Taps(places.astype(np.int32), values)
 
 
 _WASTE: Final = 16
-"""How many times more elements than taps make taking them one by one faster than a matrix product
+"""Minimum ratio of elements to taps at which gathering single taps is faster than a matrix product
 (measured on a CPU for images of three channels)."""

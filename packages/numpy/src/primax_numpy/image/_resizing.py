@@ -1,4 +1,4 @@
-"""Images of another size."""
+"""Image resizing."""
 
 from __future__ import annotations
 
@@ -21,52 +21,51 @@ def resize(
     image: Any, shape: Any, method: Any, antialias: bool = True,
     precision: Any = lax.Precision.HIGHEST,
 ) -> Array:  # fmt: skip
-    """An image in another size; axes whose size does not change are left alone.
+    """An image resized to a shape; axes of unchanged size are not resampled.
 
     Args:
-      image: an array of any number of axes. Integers become floats, unless the nearest elements are
-        taken.
-      shape: the sizes of the result.
+      image: an array of any rank. Integers become floats, except for the method ``"nearest"``.
+      shape: the shape of the result.
       method: a :class:`ResizeMethod` or its name: ``"nearest"``, ``"linear"``, ``"cubic"``,
         ``"cubic-pytorch"``, ``"lanczos3"``, ``"lanczos5"``, ``"area"``, or a synonym.
-      antialias: whether to smooth where the image gets smaller.
-      precision: that of the products.
+      antialias: widen the kernel for downsampling.
+      precision: the precision of the products.
 
     Raises:
-      ValueError: if the number of axes differs, or for an unknown method.
+      ValueError: if the number of axes differs, or the method is unknown.
 
     >>> resize(np.float32([0, 1]), (4,), "linear").tolist()
     [0.0, 0.25, 0.75, 1.0]
     """
     check_arrays("image.resize", image)
     aval = typeof(image)
-    wanted = tuple([operator.index(d) for d in shape])
-    if len(wanted) != aval.ndim:
+    target = tuple([operator.index(d) for d in shape])
+    if len(target) != aval.ndim:
         raise ValueError(
             "image.resize: shape must have length equal to the number of dimensions of x; "
-            f"{wanted} vs {aval.shape}"
+            f"{target} vs {aval.shape}"
         )
-    if any(d < 0 for d in wanted) or any(not d and w for d, w in zip(aval.shape, wanted)):
-        raise ValueError(f"image.resize: cannot make {wanted} of an image of shape {aval.shape}")
-    found = method_of(method)
-    if found is ResizeMethod.NEAREST:
-        return _nearest(image, shape=wanted)
+    if any(d < 0 for d in target) or any(not d and w for d, w in zip(aval.shape, target)):
+        raise ValueError(f"image.resize: cannot resize an image of shape {aval.shape} to {target}")
+    kernel = method_of(method)
+    if kernel is ResizeMethod.NEAREST:
+        return _nearest(image, shape=target)
     return _resize(
-        image, shape=wanted, method=found, antialias=bool(antialias), precision=precision
+        image, shape=target, method=kernel, antialias=bool(antialias), precision=precision
     )
 
 
 @compiled("shape", name="resize")
 def _nearest(image, *, shape):
-    for axis, (size, wanted) in enumerate(zip(typeof(image).shape, shape)):
-        if size == wanted:
+    for axis, (size, out_size) in enumerate(zip(typeof(image).shape, shape)):
+        if size == out_size:
             continue
-        if wanted and size % wanted == 0:
-            # Every k-th element, from the middle one of the first k.
-            k = size // wanted
+        if out_size and size % out_size == 0:
+            # Every k-th element, starting with the middle of the first k.
+            k = size // out_size
             image = lax.slice_in_dim(image, k // 2, size, k, axis=axis)
             continue
-        places = np.floor((np.arange(wanted) + 0.5) * size / max(wanted, 1)).astype(np.int32)
+        places = np.floor((np.arange(out_size) + 0.5) * size / max(out_size, 1)).astype(np.int32)
         image = _taken(image, places, axis)
     return image
 
@@ -90,11 +89,11 @@ def _resize(image, *, shape, method, antialias, precision):
     image = _in_floats(image)
     real = dtypes.finfo(typeof(image).dtype).dtype
     real = real if real.itemsize >= 4 else dtypes.f32
-    for axis, (size, wanted) in enumerate(zip(typeof(image).shape, shape)):
-        if size == wanted:
+    for axis, (size, out_size) in enumerate(zip(typeof(image).shape, shape)):
+        if size == out_size:
             continue
-        scale = np.float64(wanted / max(size, 1))
-        weights = weights_of(np, size, wanted, scale, np.float64(0), method, antialias)
+        scale = np.float64(out_size / max(size, 1))
+        weights = weights_of(np, size, out_size, scale, np.float64(0), method, antialias)
         taps = taps_of(weights)
         if taps is None:
             image = _weighted(image, weights.astype(real), axis, precision)
@@ -104,7 +103,7 @@ def _resize(image, *, shape, method, antialias, precision):
 
 
 def _tapped(image, taps: Taps, axis: int):
-    """Sums of few elements along an axis, taken one after the other."""
+    """Weighted sum of few elements along an axis, one tap after the other."""
     dtype = typeof(image).dtype
     total = None
     for places, weights in zip(*taps):
@@ -121,7 +120,7 @@ def _in_floats(image):
 
 
 def _weighted(image, weights, axis: int, precision):
-    """Sums along an axis; the result has the new axis in its place."""
+    """Weighted sums along an axis; the new axis has the position of the old one."""
     weights = lax.convert_element_type(weights, typeof(image).dtype)
     n = typeof(image).ndim
     out = lax.dot_general(image, weights, (((axis,), (0,)), ((), ())), precision)
@@ -134,45 +133,45 @@ def scale_and_translate(
     image: Any, shape: Any, spatial_dims: Sequence[int], scale: Any, translation: Any, method: Any,
     antialias: bool = True, precision: Any = lax.Precision.HIGHEST,
 ) -> Array:  # fmt: skip
-    """An image scaled, moved, and cut to a shape.
+    """An image scaled, translated and cropped to a shape.
 
-    Element ``i`` of the image comes to lie at ``i * scale + translation``, where the borders of
-    elements are whole numbers; what lies outside of the image is zero.
+    Input position ``i`` maps to ``i * scale + translation``, in coordinates in which element
+    borders are integers. Positions outside of the image are zero.
 
     Args:
-      image: an array of any number of axes; integers become floats.
-      shape: the sizes of the result, equal to those of the image but for ``spatial_dims``.
+      image: an array of any rank; integers become floats.
+      shape: the shape of the result, equal to that of the image except along ``spatial_dims``.
       spatial_dims: the axes that are scaled.
-      scale, translation: ``float[len(spatial_dims)]``, which may be traced and are differentiable.
+      scale, translation: ``float[len(spatial_dims)]``; they may be traced and are differentiable.
       method, antialias, precision: as in `resize`; not ``"nearest"``.
 
     Raises:
-      ValueError: if shapes do not fit, or for an unknown method.
+      ValueError: if the shapes do not match, or the method is unknown.
     """
     check_arrays("image.scale_and_translate", image, scale, translation)
     aval = typeof(image)
-    wanted = tuple([operator.index(d) for d in shape])
+    target = tuple([operator.index(d) for d in shape])
     axes = axes_of(tuple(spatial_dims), aval.ndim)
-    if len(wanted) != aval.ndim or any(
-        d != w for i, (d, w) in enumerate(zip(aval.shape, wanted)) if i not in axes
+    if len(target) != aval.ndim or any(
+        d != w for i, (d, w) in enumerate(zip(aval.shape, target)) if i not in axes
     ):
         raise ValueError(
-            f"image.scale_and_translate: shape {wanted} may differ from {aval.shape} only on the "
+            f"image.scale_and_translate: shape {target} may differ from {aval.shape} only on the "
             f"axes {axes}"
         )
-    for name, given in (("scale", scale), ("translation", translation)):
-        if typeof(given).shape != (len(axes),):
+    for name, parameter in (("scale", scale), ("translation", translation)):
+        if typeof(parameter).shape != (len(axes),):
             raise ValueError(
                 f"image.scale_and_translate: {name} needs one number for each of the axes {axes}, "
-                f"got shape {typeof(given).shape}"
+                f"got shape {typeof(parameter).shape}"
             )
-    found = method_of(method)
-    if found is ResizeMethod.NEAREST:
+    kernel = method_of(method)
+    if kernel is ResizeMethod.NEAREST:
         raise ValueError(
             "Nearest neighbor resampling is not currently supported for scale_and_translate."
         )
     return _scaled(
-        image, scale, translation, shape=wanted, axes=axes, method=found,
+        image, scale, translation, shape=target, axes=axes, method=kernel,
         antialias=bool(antialias), precision=precision,
     )  # fmt: skip
 

@@ -1,6 +1,6 @@
-"""Linear algebra: decompositions, equations, norms and products of matrices.
+"""Linear algebra: decompositions, linear systems, norms and products of matrices.
 
-Matrices lie in the last two axes; functions apply to each of them. Integers become floats.
+The last two axes are those of the matrices; leading axes are batch axes. Integers become floats.
 """
 
 from ._decompositions import cholesky as cholesky

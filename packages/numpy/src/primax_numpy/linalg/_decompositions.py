@@ -1,4 +1,4 @@
-"""Decompositions of matrices."""
+"""Matrix decompositions."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ from ._matrices import (
 
 
 class EigResult(NamedTuple):
-    """Eigenvalues ``[..., n]`` and, in columns, eigenvectors ``[..., n, n]``."""
+    """Eigenvalues ``[..., n]`` and eigenvectors ``[..., n, n]`` in columns."""
 
     eigenvalues: Array
     eigenvectors: Array
 
 
 class EighResult(NamedTuple):
-    """Eigenvalues ``[..., n]``, ascending, and, in columns, eigenvectors ``[..., n, n]``."""
+    """Ascending eigenvalues ``[..., n]`` and eigenvectors ``[..., n, n]`` in columns."""
 
     eigenvalues: Array
     eigenvectors: Array
 
 
 class QRResult(NamedTuple):
-    """Orthonormal columns ``Q`` and triangular ``R``."""
+    """``Q`` with orthonormal columns and upper triangular ``R``."""
 
     Q: Array
     R: Array
 
 
 class SVDResult(NamedTuple):
-    """``U @ diag(S) @ Vh``, with ``S`` descending."""
+    """``U @ diag(S) @ Vh``, with descending ``S``."""
 
     U: Array
     S: Array
@@ -52,19 +52,19 @@ class SVDResult(NamedTuple):
 
 
 def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
-    """The triangular factor of positive definite matrices: ``a = L @ L^H``.
+    """Cholesky factor of positive definite matrices: ``a = L @ L^H``.
 
     Args:
       a: ``number[..., n, n]``, Hermitian; integers become floats.
-      upper: give ``U = L^H`` instead, so that ``a = U^H @ U``.
-      symmetrize_input: factor ``(a + a^H) / 2``; if not, only the lower triangle is read.
+      upper: return ``U = L^H`` instead, so that ``a = U^H @ U``.
+      symmetrize_input: factor ``(a + a^H) / 2``; otherwise only the lower triangle is read.
 
     Returns:
-      The factor; NaN where a matrix is not positive definite.
+      The factor; NaN for a matrix that is not positive definite.
 
     Raises:
       ValueError: if the matrices are not square.
-      TypeError: for 16-bit floats.
+      TypeError: if the dtype is a 16-bit float.
 
     >>> cholesky(np.float32([[4, 2], [2, 5]])).tolist()
     [[2.0, 0.0], [1.0, 2.0]]
@@ -89,11 +89,12 @@ def qr(a: Any, mode: str = "reduced") -> Any:
       a: ``number[..., m, n]``; integers become floats.
       mode: ``"reduced"`` gives ``Q[..., m, k]`` and ``R[..., k, n]`` with ``k = min(m, n)``;
         ``"complete"`` (or ``"full"``) ``Q[..., m, m]`` and ``R[..., m, n]``; ``"r"`` the reduced
-        ``R`` alone; ``"raw"`` LAPACK's reflections, transposed, and their factors.
+        ``R`` alone; ``"raw"`` LAPACK's Householder reflectors, transposed, and their scalar
+        factors.
 
     Raises:
-      ValueError: for other modes, or less than two axes.
-      TypeError: for 16-bit floats.
+      ValueError: if the mode is unknown, or there are fewer than two axes.
+      TypeError: if the dtype is a 16-bit float.
     """
     checked_matrices("qr", a)
     if mode not in ("reduced", "complete", "r", "full", "raw"):
@@ -121,22 +122,22 @@ def svd(
 
     Args:
       a: ``number[..., m, n]``; integers become floats.
-      full_matrices: whether ``U`` and ``Vh`` are square, or hold ``k = min(m, n)`` vectors each.
-      compute_uv: whether to give singular vectors; if not, ``S`` alone is the result.
-      hermitian: whether the matrices are Hermitian, which takes a faster way.
-      subset_by_index: ``(start, stop)``: only these singular values.
+      full_matrices: return square ``U`` and ``Vh``, otherwise ``k = min(m, n)`` vectors each.
+      compute_uv: return singular vectors; otherwise ``S`` alone is the result.
+      hermitian: the matrices are Hermitian, which permits a faster algorithm.
+      subset_by_index: ``(start, stop)``: the range of singular values to compute.
 
     Raises:
-      ValueError: for less than two axes, or ``hermitian`` matrices that are not square.
-      TypeError: for 16-bit floats.
+      ValueError: if there are fewer than two axes, or ``hermitian`` matrices are not square.
+      TypeError: if the dtype is a 16-bit float.
 
-    Vectors of equal singular values are not unique and have no derivative.
+    Singular vectors of repeated singular values are not unique and not differentiable.
     """
     checked_matrices("svd", a)
     if hermitian:
         check_square("svd with hermitian=True", a)
         if subset_by_index is not None:
-            raise ValueError("linalg.svd: subset_by_index does not go with hermitian=True")
+            raise ValueError("linalg.svd: subset_by_index is not supported with hermitian=True")
     subset = None if subset_by_index is None else tuple(subset_by_index)
     if subset is not None and full_matrices and compute_uv:
         raise ValueError("linalg.svd: full_matrices and subset_by_index cannot both be set")
@@ -162,7 +163,7 @@ def _hermitian_svd(a, *, vectors):
     if not vectors:
         last = typeof(w).ndim - 1
         return lax.rev(lax.sort(size, last), (last,))
-    # Sort by size, descending, and let the signs go with one side.
+    # Sort by descending magnitude; the signs are part of the right singular vectors.
     last = typeof(w).ndim - 1
     places = lax.broadcasted_iota(np.int32, typeof(w).shape, last)
     _, order = lax.sort_key_val(lax.neg(size), places, last)
@@ -174,23 +175,23 @@ def _hermitian_svd(a, *, vectors):
 
 
 def svdvals(x: Any, /) -> Array:
-    """Singular values of ``number[..., m, n]``, descending: ``[..., min(m, n)]``."""
+    """Descending singular values ``[..., min(m, n)]`` of ``number[..., m, n]``."""
     out: Array = svd(x, compute_uv=False)
     return out
 
 
 @checked(partial(check_square, "eig"))
 def eig(a: Any) -> EigResult:
-    """Eigenvalues and right eigenvectors of square matrices, complex always.
+    """Complex eigenvalues and right eigenvectors of square matrices.
 
     Args:
       a: ``number[..., n, n]``.
 
     Raises:
       ValueError: if the matrices are not square.
-      TypeError: for 16-bit floats.
+      TypeError: if the dtype is a 16-bit float.
 
-    Eigenvalues have derivatives; those of the eigenvectors are an option of ``lax.linalg.eig``.
+    Eigenvalues are differentiable; derivatives of eigenvectors are an option of ``lax.linalg.eig``.
     """
     w, v = lax.linalg.eig(as_inexact(a), compute_left_eigenvectors=False)
     return EigResult(w, v)
@@ -198,7 +199,7 @@ def eig(a: Any) -> EigResult:
 
 @checked(partial(check_square, "eigvals"))
 def eigvals(a: Any) -> Array:
-    """Eigenvalues ``complex[..., n]`` of ``number[..., n, n]``, in no particular order."""
+    """Eigenvalues ``complex[..., n]`` of ``number[..., n, n]``, in unspecified order."""
     (w,) = lax.linalg.eig(
         as_inexact(a), compute_left_eigenvectors=False, compute_right_eigenvectors=False
     )
@@ -206,19 +207,19 @@ def eigvals(a: Any) -> Array:
 
 
 def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
-    """Eigenvalues, ascending, and eigenvectors of Hermitian matrices.
+    """Ascending eigenvalues, and eigenvectors of Hermitian matrices.
 
     Args:
       a: ``number[..., n, n]``; integers become floats.
       UPLO: ``"L"`` (the default) or ``"U"``: the triangle that is read without
         ``symmetrize_input``.
-      symmetrize_input: take ``(a + a^H) / 2`` in place of ``a``.
+      symmetrize_input: use ``(a + a^H) / 2`` instead of ``a``.
 
     Raises:
-      ValueError: for other shapes or triangles.
-      TypeError: for 16-bit floats.
+      ValueError: if the matrices are not square, or ``UPLO`` is invalid.
+      TypeError: if the dtype is a 16-bit float.
 
-    Vectors of equal eigenvalues are not unique and have no derivative.
+    Eigenvectors of repeated eigenvalues are not unique and not differentiable.
     """
     check_square("eigh", a)
     return EighResult(*_eigh(a, lower=_lower(UPLO), symmetrize=bool(symmetrize_input)))
@@ -237,7 +238,7 @@ def _eigh(a, *, lower, symmetrize):
 
 
 def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
-    """Eigenvalues of Hermitian matrices, ascending; arguments as :func:`eigh`."""
+    """Ascending eigenvalues of Hermitian matrices; arguments as for :func:`eigh`."""
     check_square("eigvalsh", a)
     w, _ = _eigh(a, lower=_lower(UPLO), symmetrize=bool(symmetrize_input))
     return w

@@ -1,4 +1,4 @@
-"""Determinants, whose derivatives are exact also at singular matrices."""
+"""Determinants, with derivatives that are exact also at singular matrices."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ from ._solving import solve_factored
 
 
 class SlogdetResult(NamedTuple):
-    """The sign of determinants (of absolute value 1 or 0), and the logarithm of their size."""
+    """The sign of determinants (of absolute value 1 or 0), and the logarithm of their absolute
+    value.
+    """
 
     sign: Array
     logabsdet: Array
@@ -40,10 +42,10 @@ def det(a: Any) -> Array:
 
     Raises:
       ValueError: if the matrices are not square.
-      TypeError: for 16-bit floats, if ``n`` is above 3.
+      TypeError: if the dtype is a 16-bit float and ``n`` is greater than 3.
 
-    The derivative is that of the polynomial that a determinant is, also at singular matrices; the
-    second derivative at singular matrices only if ``n`` is at most 3.
+    First derivatives are exact also at singular matrices, second derivatives there only for ``n``
+    up to 3.
 
     >>> det(np.float32([[1, 2], [3, 5]]))
     Array(-1., dtype=float32)
@@ -54,7 +56,7 @@ def det(a: Any) -> Array:
 
 
 def _expanded(a):
-    """The polynomial itself, for at most three rows."""
+    """The determinant polynomial, for at most three rows."""
     n = typeof(a).shape[-1]
     last = typeof(a).ndim - 1
 
@@ -87,7 +89,7 @@ def _product_of(x):
 
 
 def _parity(pivots, dtype):
-    """-1 for an odd number of exchanged rows, else 1."""
+    """The sign of the row permutation: -1 for an odd number of exchanges, otherwise 1."""
     places = lax.broadcasted_iota(np.int32, typeof(pivots).shape, typeof(pivots).ndim - 1)
     moved = lax.convert_element_type(lax.ne(pivots, places), np.int32)
     odd = lax.rem(lax.reduce_sum(moved, (typeof(pivots).ndim - 1,)), np.int32(2))
@@ -95,7 +97,7 @@ def _parity(pivots, dtype):
 
 
 @_by_factors.defjvp
-def _(primals, tangents):
+def _by_factors_jvp(primals, tangents):
     (a,), (t,) = primals, tangents
     value = _by_factors(a)
     singular = lax.reduce_or(lax.eq(value, lax.full_like(value, 0)), _all_axes(value))
@@ -115,7 +117,7 @@ def _all_axes(x):
 
 
 def _adjugate(a):
-    """Transposed cofactors ``adj(a)``, with ``a @ adj(a) = det(a) * eye``.
+    """Adjugate (transposed cofactor matrix) ``adj(a)``, with ``a @ adj(a) = det(a) * eye``.
 
     From ``a = U @ diag(s) @ V^H``: ``adj(a) = det(U) * conj(det(V)) * V @ adj(diag(s)) @ U^H``, and
     an element of ``adj(diag(s))`` is the product of all other singular values.
@@ -132,8 +134,8 @@ def _adjugate(a):
         lax.broadcast_in_dim(s, shape, (*range(k - 1), k)),
     )
     cofactors = lax.convert_element_type(_product_of(others), typeof(a).dtype)
-    turn = lax.mul(_by_factors(u), _by_factors(vh))
-    columns = lax.broadcast_in_dim(lax.mul(cofactors, _spread(turn, cofactors)), typeof(vh).shape,
+    phase = lax.mul(_by_factors(u), _by_factors(vh))
+    columns = lax.broadcast_in_dim(lax.mul(cofactors, _spread(phase, cofactors)), typeof(vh).shape,
                                    tuple(range(k)))  # fmt: skip
     return product(adjoint(vh), lax.mul(columns, adjoint(u)))
 
@@ -143,17 +145,19 @@ def _spread(x, like):
 
 
 def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
-    """Sign and logarithm of the size of determinants, which may be too large or small for `det`.
+    """Sign and logarithm of the absolute value of determinants, which may overflow or underflow in
+    `det`.
 
     Args:
       a: ``number[..., n, n]``; integers become floats.
-      method: ``"lu"`` (the default) or ``"qr"``, the decomposition that is used.
+      method: the decomposition, ``"lu"`` (the default) or ``"qr"``.
 
     Raises:
-      ValueError: for other shapes or methods.
-      TypeError: for 16-bit floats.
+      ValueError: if the matrices are not square, or the method is unknown.
+      TypeError: if the dtype is a 16-bit float.
 
-    Singular matrices have the sign 0 and the logarithm -inf, and no derivative there.
+    Singular matrices give the sign 0 and the logarithm -inf. The result is not differentiable
+    there.
     """
     check_square("slogdet", a)
     if method not in (None, "lu", "qr"):
@@ -181,8 +185,8 @@ def _log_by_qr(a):
     one = lax.full_like(taus, 1)
     none = lax.eq(taus, lax.full_like(taus, 0))
     safe = lax.select(none, one, taus)
-    turns = lax.neg(lax.div(safe, lax.conj(safe) if is_complex(safe) else safe))
-    signs = _product_of(lax.select(none, one, turns))
+    phases = lax.neg(lax.div(safe, lax.conj(safe) if is_complex(safe) else safe))
+    signs = _product_of(lax.select(none, one, phases))
     return _sign_and_log(diagonal_of(factors, 0, (-2, -1)), signs)
 
 
@@ -199,8 +203,8 @@ def _log_tangents(fun, primals, tangents):
     change = trace_of(solve_factored(factors, order, t))
     if not is_complex(a):
         return (sign, log), (lax.full_like(sign, 0), change)
-    turn = lax.complex(lax.full_like(lax.imag(change), 0), lax.imag(change))
-    return (sign, log), (lax.mul(sign, turn), lax.real(change))
+    rotation = lax.complex(lax.full_like(lax.imag(change), 0), lax.imag(change))
+    return (sign, log), (lax.mul(sign, rotation), lax.real(change))
 
 
 _log_by_lu.defjvp(lambda primals, tangents: _log_tangents(_log_by_lu, primals, tangents))

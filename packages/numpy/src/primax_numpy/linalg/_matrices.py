@@ -1,4 +1,4 @@
-"""What the pages of linear algebra share: checks of shapes, and matrix notation in ``lax``."""
+"""Shape checks and matrix operations in ``lax``, shared by the modules of linear algebra."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from primax_core.extend.dimensions import broadcast_shapes
 from .. import _promotion
 from .._checks import check_arrays
 from .._promotion import is_complex, repeated
-from .._reducing import strong
+from .._reduction_helpers import strong
 from .._triangles import diagonal_of
 
 
 def checked_matrices(name: str, *arrays: Any) -> None:
-    """Refuse what is not an array of at least two axes.
+    """Check that operands are arrays of at least two axes.
 
     Raises:
-      TypeError: for what is no array.
-      ValueError: for arrays with fewer axes.
+      TypeError: if an operand is not an array.
+      ValueError: if an operand has fewer axes.
     """
     check_arrays(f"linalg.{name}", *arrays)
     for a in arrays:
@@ -34,11 +34,11 @@ def checked_matrices(name: str, *arrays: Any) -> None:
 
 
 def check_square(name: str, a: Any) -> None:
-    """Refuse what is not an array of square matrices.
+    """Check that an operand is an array of square matrices.
 
     Raises:
-      TypeError: for what is no array.
-      ValueError: for other shapes.
+      TypeError: if an operand is not an array.
+      ValueError: if the shape is not ``[..., n, n]``.
     """
     check_arrays(f"linalg.{name}", a)
     shape = typeof(a).shape
@@ -47,23 +47,23 @@ def check_square(name: str, a: Any) -> None:
 
 
 def as_inexact(a: Any) -> Any:
-    """Integers and booleans as floats; never weakly typed."""
+    """The operand as strongly typed inexact values; integers and booleans become floats."""
     return strong(_promotion.as_inexact(a))
 
 
 def transposed(x: Any) -> Any:
-    """The last two axes exchanged."""
+    """The array with the last two axes swapped."""
     n = typeof(x).ndim
     return lax.transpose(x, (*range(n - 2), n - 1, n - 2))
 
 
 def adjoint(x: Any) -> Any:
-    """Transposed and conjugated."""
+    """The conjugate transpose of the last two axes."""
     return lax.conj(transposed(x)) if is_complex(x) else transposed(x)
 
 
 def product(a: Any, b: Any) -> Any:
-    """Matrix products of arrays with the same leading axes."""
+    """Batched matrix product of arrays with the same leading axes."""
     n = typeof(a).ndim
     batch = tuple(range(n - 2))
     return lax.dot_general(a, b, (((n - 1,), (n - 2,)), (batch, batch)))
@@ -89,7 +89,7 @@ def trace_of(x: Any) -> Any:
 
 
 def eye_like(x: Any) -> Any:
-    """Identity matrices of the shape and dtype of square ones."""
+    """Identity matrices with the shape and dtype of square matrices."""
     shape = typeof(x).shape
     rows = lax.broadcasted_iota(np.int32, shape, len(shape) - 2)
     columns = lax.broadcasted_iota(np.int32, shape, len(shape) - 1)
@@ -97,16 +97,17 @@ def eye_like(x: Any) -> Any:
 
 
 def broadcast_batch(x: Any, batch: tuple[int, ...], core: int) -> Any:
-    """The leading axes repeated to a shape; the last ``core`` axes are kept."""
+    """The array with its leading axes broadcast to a shape; the last ``core`` axes are
+    unchanged."""
     shape = typeof(x).shape
     return repeated(x, (*batch, *shape[len(shape) - core :]))
 
 
 def joint_batch(name: str, a: Any, b: Any, core_a: int, core_b: int) -> tuple[int, ...]:
-    """The shape that the leading axes broadcast to.
+    """The broadcast shape of the leading axes.
 
     Raises:
-      ValueError: if they do not.
+      ValueError: if they do not broadcast.
     """
     x, y = typeof(a).shape, typeof(b).shape
     try:

@@ -1,4 +1,4 @@
-"""Norms, and what is measured with them."""
+"""Norms, condition numbers and ranks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from primax_core.extend import Array, dtypes, inexact, typeof
 
 from .._checks import axes_of, check_arrays
 from .._functions import compiled
-from .._reducing import squares
+from .._reduction_helpers import squares
 from ._decompositions import eigvalsh, svdvals
 from ._matrices import as_inexact, check_square, checked_matrices
 from ._solving import inv
@@ -24,17 +24,17 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
     Args:
       x: ``number[...]``; integers become floats.
-      ord: of vectors, any number: ``sum(|x|**ord)**(1/ord)``, the number of elements that are not
-        zero for 0, the largest or smallest size for ``inf`` and ``-inf``. Of matrices: ``"fro"``;
-        ``"nuc"``, the sum of the singular values; 2 and -2, the largest and smallest of them; 1 and
-        -1, the largest and smallest sum of a column; ``inf`` and ``-inf``, of a row. By default the
-        root of the sum of squares.
-      axis: one axis for norms of vectors, two for matrices. By default all axes, of which there may
-        be more than two if ``ord`` is not given.
-      keepdims: whether the axes stay, with size 1.
+      ord: for vectors any number: ``sum(|x|**ord)**(1/ord)``, the number of nonzero elements for
+        0, the largest or smallest absolute value for ``inf`` and ``-inf``. For matrices:
+        ``"fro"``; ``"nuc"``, the sum of the singular values; 2 and -2, the largest and smallest
+        of them; 1 and -1, the largest and smallest absolute column sum; ``inf`` and ``-inf``,
+        those of the rows. By default the 2-norm of vectors and the Frobenius norm of matrices.
+      axis: one axis for vector norms, two for matrix norms. By default all axes, which may be more
+        than two if ``ord`` is ``None``.
+      keepdims: keep the reduced axes with size 1.
 
     Raises:
-      ValueError: for an unknown order or a wrong number of axes.
+      ValueError: if the order is unknown, or the number of axes is wrong.
 
     The derivative of the 2-norm at zero is NaN.
 
@@ -57,14 +57,14 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
 
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:
-    """Norms of vectors, which may extend over several axes; orders as in `norm`."""
+    """Vector norms, over one or several axes; orders as for `norm`."""
     check_arrays("linalg.vector_norm", x)
     axes = axes_of(axis, typeof(x).ndim)
     return _vector_norm(x, axes=axes, ord=_vector_order(ord), keepdims=bool(keepdims))
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
-    """Norms of the matrices in the last two axes; orders as in `norm`."""
+    """Matrix norms over the last two axes; orders as for `norm`."""
     checked_matrices("matrix_norm", x)
     n = typeof(x).ndim
     return _matrix_norm(x, axes=(n - 2, n - 1), ord=_matrix_order(ord), keepdims=bool(keepdims))
@@ -110,11 +110,11 @@ def _vector_norm(x, *, axes, ord, keepdims):
 
 
 def _extreme(x, axes, largest: bool):
-    """The largest (0 for none) or smallest element."""
+    """Maximum (0 for empty arrays) or minimum."""
     shape = typeof(x).shape
     if 0 in [shape[i] for i in axes]:
         if not largest:
-            raise ValueError(f"linalg.norm: the smallest of no elements, of shape {shape}")
+            raise ValueError(f"linalg.norm: the minimum of an empty array, of shape {shape}")
         return lax.reduce_sum(x, axes)
     return (lax.reduce_max if largest else lax.reduce_min)(x, axes)
 
@@ -132,9 +132,9 @@ def _matrix_norm(x, *, axes, ord, keepdims):
         end = (typeof(s).ndim - 1,)
         out = lax.reduce_sum(s, end) if ord == "nuc" else _extreme(s, end, ord > 0)
     else:
-        summed, kept = (rows, columns) if abs(ord) == 1 else (columns, rows)
+        summed, compared = (rows, columns) if abs(ord) == 1 else (columns, rows)
         sums = lax.reduce_sum(lax.abs(x), (summed,))
-        out = _extreme(sums, (kept - (kept > summed),), ord > 0)
+        out = _extreme(sums, (compared - (compared > summed),), ord > 0)
     return lax.expand_dims(out, tuple(sorted(axes))) if keepdims else out
 
 
@@ -146,9 +146,9 @@ def cond(x: Any, p: Any = None) -> Array:
       p: the order of `norm`; by default 2, the ratio of the largest and smallest singular values.
 
     Raises:
-      ValueError: for other shapes, empty matrices and unknown orders.
+      ValueError: if the shape is invalid, a matrix is empty, or the order is unknown.
 
-    Singular matrices have the condition inf.
+    The condition number of singular matrices is inf.
     """
     check_arrays("linalg.cond", x)
     shape = typeof(x).shape
@@ -179,17 +179,17 @@ def _cond(x, *, ord):
 
 
 def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Array:
-    """The number of singular values that are not negligible.
+    """Numerical rank: the number of singular values above a tolerance.
 
     Args:
-      M: ``number[..., m, n]``; of less than two axes, the rank is 1 unless all elements are zero.
-      rtol: singular values up to this part of the largest one are negligible; a number or
-        ``[...]``, by default ``max(m, n)`` times the dtype's precision.
-      hermitian: whether the matrices are Hermitian, which takes a faster way.
-      tol: singular values up to this one are negligible, instead of ``rtol``.
+      M: ``number[..., m, n]``; for fewer than two axes, the rank is 1 unless all elements are zero.
+      rtol: tolerance relative to the largest singular value; a number or ``[...]``, by default
+        ``max(m, n)`` times the machine epsilon.
+      hermitian: the matrices are Hermitian, which permits a faster algorithm.
+      tol: absolute tolerance, instead of ``rtol``.
 
     Raises:
-      ValueError: if both ``rtol`` and ``tol`` are given.
+      ValueError: if both ``rtol`` and ``tol`` are specified.
     """
     check_arrays("linalg.matrix_rank", M)
     if rtol is not None and tol is not None:
@@ -209,8 +209,8 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
 @compiled(name="matrix_rank")
 def _any_nonzero(a):
     zero = np.zeros((), typeof(a).dtype)[()]
-    found = lax.reduce_or(lax.ne(a, zero), tuple(range(typeof(a).ndim)))
-    return lax.convert_element_type(found, dtypes.default_int())
+    nonzero = lax.reduce_or(lax.ne(a, zero), tuple(range(typeof(a).ndim)))
+    return lax.convert_element_type(nonzero, dtypes.default_int())
 
 
 @compiled("hermitian", "relative")

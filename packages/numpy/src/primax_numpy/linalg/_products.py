@@ -1,4 +1,4 @@
-"""Products, in the forms that the array API standard gives them in ``linalg``."""
+"""Matrix products and related functions of the array API namespace ``linalg``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def tensordot(
     x1: Any, x2: Any, /, *, axes: Any = 2, precision: Any = None,
     preferred_element_type: Any = None, out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """Sum of products over several axes of both; see ``primax.numpy.tensordot``."""
+    """Sum of products over several axes of both operands; see ``primax.numpy.tensordot``."""
     return _products.tensordot(
         x1, x2, axes, precision=precision, preferred_element_type=preferred_element_type
     )
@@ -37,7 +37,9 @@ def vecdot(
     x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None,
     preferred_element_type: Any = None,
 ) -> Array:  # fmt: skip
-    """Sum of products along one axis, the first conjugated; see ``primax.numpy.vecdot``."""
+    """Sum of products along one axis, with the first operand conjugated; see
+    ``primax.numpy.vecdot``.
+    """
     return _products.vecdot(
         x1, x2, axis=axis, precision=precision, preferred_element_type=preferred_element_type
     )
@@ -47,7 +49,7 @@ def outer(x1: Any, x2: Any, /) -> Array:
     """Products of all pairs of elements of two vectors.
 
     Raises:
-      ValueError: for arrays that are no vectors.
+      ValueError: if an operand is not a vector.
     """
     check_arrays("linalg.outer", x1, x2)
     shapes = typeof(x1).shape, typeof(x2).shape
@@ -60,7 +62,7 @@ def outer(x1: Any, x2: Any, /) -> Array:
 
 
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
-    """Vector products of vectors with three components along an axis; the other axes broadcast.
+    """Cross products of vectors with three components along an axis; the other axes broadcast.
 
     Raises:
       ValueError: if the axis does not have three elements in both.
@@ -77,10 +79,10 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
 
 
 def matrix_transpose(x: Any, /) -> Array:
-    """The last two axes exchanged.
+    """The array with the last two axes swapped.
 
     Raises:
-      ValueError: for less than two axes.
+      ValueError: if there are fewer than two axes.
     """
     checked_matrices("matrix_transpose", x)
     return _shapes.matrix_transpose(x)
@@ -90,33 +92,33 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Array:
     """Diagonals of the matrices in the last two axes: ``[..., k]``.
 
     Args:
-      offset: which one; positive ones lie above the main diagonal.
+      offset: the offset of the diagonal; positive offsets are above the main diagonal.
 
     Raises:
-      ValueError: for less than two axes.
+      ValueError: if there are fewer than two axes.
     """
     checked_matrices("diagonal", x)
     return _triangles.diagonal(x, offset, -2, -1)
 
 
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
-    """Sums of the diagonals of the matrices in the last two axes; small integers are widened.
+    """Sums of the diagonals of the matrices in the last two axes; narrow integers are widened.
 
     Raises:
-      ValueError: for less than two axes.
+      ValueError: if there are fewer than two axes.
     """
     checked_matrices("trace", x)
     return _triangles.trace(x, offset, -2, -1, dtype)
 
 
 def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
-    """Product of two or more matrices, in the order that takes the fewest multiplications.
+    """Product of two or more matrices, in the order with the fewest multiplications.
 
     Args:
-      arrays: matrices whose sizes fit; the first and last may be vectors.
+      arrays: matrices of matching sizes; the first and last may be vectors.
 
     Raises:
-      ValueError: for fewer than two arrays, other shapes, or sizes that do not fit.
+      ValueError: if there are fewer than two arrays, or shapes do not match.
     """
     check_arrays("linalg.multi_dot", *arrays)
     shapes = [typeof(a).shape for a in arrays]

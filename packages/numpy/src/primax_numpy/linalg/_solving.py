@@ -1,4 +1,4 @@
-"""Systems of linear equations, inverses and least squares."""
+"""Linear systems, inverses and least squares."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from primax_core.extend import Array, dtypes, inexact, promoted, typeof
 from .._checks import check_arrays, one_axis
 from .._functions import checked, compiled
 from .._promotion import is_complex
-from .._reducing import squares
+from .._reduction_helpers import squares
 from .._triangles import diagonal_of
 from ._matrices import (
     adjoint,
@@ -32,7 +32,9 @@ from ._matrices import (
 
 
 def solve_factored(factors: Any, order: Any, b: Any, adjoint_of: bool = False) -> Any:
-    """``x`` in ``a @ x = b`` for ``a`` given by ``lax.linalg.lu``; or in ``a^H @ x = b``."""
+    """Solution of ``a @ x = b`` from the factors of ``lax.linalg.lu``; with ``adjoint_of`` of
+    ``a^H @ x = b``.
+    """
 
     def triangular(b: Any, *, lower: bool) -> Any:
         return lax.linalg.triangular_solve(
@@ -43,12 +45,12 @@ def solve_factored(factors: Any, order: Any, b: Any, adjoint_of: bool = False) -
     if not adjoint_of:
         return triangular(triangular(_rows(b, order), lower=True), lower=False)
     places = lax.broadcasted_iota(np.int32, typeof(order).shape, typeof(order).ndim - 1)
-    _, back = lax.sort_key_val(order, places, typeof(order).ndim - 1)
-    return _rows(triangular(triangular(b, lower=False), lower=True), back)
+    _, inverse_order = lax.sort_key_val(order, places, typeof(order).ndim - 1)
+    return _rows(triangular(triangular(b, lower=False), lower=True), inverse_order)
 
 
 def _rows(x: Any, order: Any) -> Any:
-    """Rows in an order, for each matrix."""
+    """Permuted rows of each matrix."""
     n = typeof(x).ndim
     batch = tuple(range(n - 2))
     numbers = lax.GatherDimensionNumbers(
@@ -81,18 +83,18 @@ def _check_system(a: Any, b: Any) -> None:
 
 @checked(_check_system)
 def solve(a: Any, b: Any) -> Array:
-    """``x`` in ``a @ x = b``.
+    """Solution ``x`` of ``a @ x = b``.
 
     Args:
       a: ``number[..., n, n]``; integers become floats.
       b: ``number[n]`` or ``number[..., n, k]``; leading axes broadcast.
 
     Returns:
-      ``x``, of the shape of ``b`` but for the leading axes; inf or NaN where ``a`` is singular.
+      ``x``, of the shape of ``b`` except for broadcast leading axes; inf or NaN for singular ``a``.
 
     Raises:
-      ValueError: for other shapes.
-      TypeError: for 16-bit floats.
+      ValueError: if shapes do not match.
+      TypeError: if the dtype is a 16-bit float.
 
     >>> solve(np.float32([[2, 0], [0, 4]]), np.float32([2, 2])).tolist()
     [1.0, 0.5]
@@ -107,13 +109,13 @@ def solve(a: Any, b: Any) -> Array:
 
 
 def _solved(a, b, batch):
-    """Factored once; derivatives reuse the factors."""
+    """Solution by one LU factorization, which derivatives reuse."""
     if 0 in typeof(b).shape:
         return b
     factors, _, order = lax.linalg.lu(lax.stop_gradient(a))
     factors, order = broadcast_batch(factors, batch, 2), broadcast_batch(order, batch, 1)
     a = broadcast_batch(a, batch, 2)
-    # What is transposed is the linear map, without conjugation.
+    # The transpose of the linear map has no conjugation.
     return lax.custom_linear_solve(
         lambda x: product(a, x),
         b,
@@ -128,18 +130,18 @@ def _solved(a, b, batch):
 
 @checked(partial(check_square, "inv"))
 def inv(a: Any) -> Array:
-    """Inverses of square matrices ``number[..., n, n]``; inf or NaN where they are singular.
+    """Inverses of square matrices ``number[..., n, n]``; inf or NaN for singular ones.
 
     Raises:
       ValueError: if the matrices are not square.
-      TypeError: for 16-bit floats.
+      TypeError: if the dtype is a 16-bit float.
     """
     a = as_inexact(a)
     return _solved(a, eye_like(a), typeof(a).shape[:-2])
 
 
 def matrix_power(a: Any, n: Any) -> Array:
-    """Square matrices times themselves ``n`` times; of the inverse for negative ``n``.
+    """Powers of square matrices; a negative exponent applies to the inverse.
 
     Raises:
       TypeError: if ``n`` is not an integer.
@@ -168,21 +170,21 @@ def _matrix_power(a, *, n):
 
 
 def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Array:
-    """Moore-Penrose inverses.
+    """Moore-Penrose pseudo-inverses.
 
     Args:
       a: ``number[..., m, n]``; integers become floats.
-      rtol: singular values below this part of the largest one count as zero; a number or
-        ``[...]``. By default ten times ``max(m, n)`` times the dtype's precision.
-      hermitian: whether the matrices are Hermitian, which takes a faster way.
-      rcond: another name of ``rtol``.
+      rtol: cutoff of singular values relative to the largest one; a number or ``[...]``. By
+        default ten times ``max(m, n)`` times the machine epsilon.
+      hermitian: the matrices are Hermitian, which permits a faster algorithm.
+      rcond: a synonym of ``rtol``.
 
     Returns:
-      ``[..., n, m]``. The derivative is that at constant rank: Golub and Pereyra, SIAM J. Numer.
+      ``[..., n, m]``. The derivative assumes a constant rank: Golub and Pereyra, SIAM J. Numer.
       Anal. 10 (1973).
 
     Raises:
-      ValueError: for less than two axes, or if both ``rtol`` and ``rcond`` are given.
+      ValueError: if there are fewer than two axes, or both ``rtol`` and ``rcond`` are specified.
     """
     checked_matrices("pinv", a)
     if hermitian:
@@ -215,7 +217,7 @@ def _inverted_hermitian(a, limit):
 
 
 def _reciprocals(w, size, limit):
-    """``1 / w``, or zero where the size is below a part of the largest one."""
+    """``1 / w``, or zero if the magnitude is below the relative cutoff."""
     n = typeof(w).ndim
     if typeof(w).shape[-1] == 0:
         return w
@@ -258,21 +260,21 @@ _inverted_hermitian.defjvp(lambda p, t: _inverse_tangent(_inverted_hermitian, p,
 def lstsq(
     a: Any, b: Any, rcond: Any = None, *, numpy_resid: bool = False
 ) -> tuple[Array, Array, Array, Array]:
-    """Least squares: the shortest ``x`` that makes ``|a @ x - b|`` smallest.
+    """Least squares: the ``x`` of minimum norm that minimizes ``|a @ x - b|``.
 
     Args:
       a: ``number[m, n]``.
       b: ``number[m]`` or ``number[m, k]``.
-      rcond: singular values below this part of the largest one count as zero, by default
-        ``max(m, n)`` times the dtype's precision; negative for none.
-      numpy_resid: give no residuals where NumPy gives none: for ``m <= n`` or deficient rank. This
-        needs known values.
+      rcond: cutoff of singular values relative to the largest one, by default ``max(m, n)`` times
+        the machine epsilon; a negative number means the machine epsilon.
+      numpy_resid: return empty residuals in the cases where NumPy does: for ``m <= n`` or
+        deficient rank. This needs concrete values.
 
     Returns:
-      ``x``, the sums of squared residuals of each column, the rank of ``a``, its singular values.
+      ``x``, the sum of squared residuals of each column, the rank of ``a``, its singular values.
 
     Raises:
-      ValueError: for other shapes.
+      ValueError: if shapes do not match.
     """
     check_arrays("linalg.lstsq", a, b)
     x, y = typeof(a), typeof(b)
@@ -329,13 +331,13 @@ def _shortest(a, b, limit):
 
 
 @_shortest.defjvp
-def _(primals, tangents):
+def _shortest_jvp(primals, tangents):
     a, b, limit = primals
     ta, tb, _ = tangents
     u, s, vh = lax.linalg.svd(a, full_matrices=False)
     inverse = product(adjoint(vh), adjoint(scaled_columns(u, _reciprocals(s, s, limit))))
     x = product(inverse, b)
-    # The tangent of the inverse, applied to b without forming it.
+    # The tangent of the pseudo-inverse is applied to b and not materialized.
     th, ph = adjoint(ta), adjoint(inverse)
     gap = lax.sub(b, product(a, x))
     near = product(th, product(ph, x))
@@ -351,10 +353,10 @@ def _(primals, tangents):
 
 
 def tensorinv(a: Any, ind: int = 2) -> Array:
-    """The inverse of a tensor as a map from its last axes to its first ``ind``.
+    """Inverse of a tensor as a linear map from its last axes to its first ``ind`` axes.
 
     Raises:
-      ValueError: if ``ind`` is not positive, or both groups of axes differ in size.
+      ValueError: if ``ind`` is not positive, or the two groups of axes differ in size.
     """
     check_arrays("linalg.tensorinv", a)
     ind = operator.index(ind)
@@ -378,26 +380,26 @@ def _tensorinv(a, *, ind):
 
 
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
-    """``x`` in ``tensordot(a, x, x.ndim) = b``.
+    """Solution ``x`` of ``tensordot(a, x, x.ndim) = b``.
 
     Args:
-      a: of shape ``b.shape + x.shape``.
-      axes: axes of ``a`` that are moved to its end first.
+      a: an array of shape ``b.shape + x.shape``.
+      axes: axes of ``a`` to move to its end first.
 
     Raises:
-      ValueError: if the shapes do not fit.
+      ValueError: if the shapes do not match.
     """
     check_arrays("linalg.tensorsolve", a, b)
     n = typeof(a).ndim
     moved = [one_axis(i, n) for i in axes or ()]
     order = tuple([i for i in range(n) if i not in moved] + moved)
     shape = tuple([typeof(a).shape[i] for i in order])
-    wanted = typeof(b).shape
-    rest = shape[len(wanted) :]
-    if shape[: len(wanted)] != wanted or math.prod(rest) != math.prod(wanted):
+    b_shape = typeof(b).shape
+    rest = shape[len(b_shape) :]
+    if shape[: len(b_shape)] != b_shape or math.prod(rest) != math.prod(b_shape):
         raise ValueError(
             "linalg.tensorsolve: after moving axes to the end, a must have the shape of b followed "
-            f"by as many elements; got {shape} and {wanted}"
+            f"by as many elements; got {shape} and {b_shape}"
         )
     return _tensorsolve(a, b, order=order)
 

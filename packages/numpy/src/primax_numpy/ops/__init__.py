@@ -1,4 +1,4 @@
-"""Reductions of segments."""
+"""Segment reductions."""
 
 from ._segments import segment_max as segment_max
 from ._segments import segment_min as segment_min

@@ -1,4 +1,4 @@
-"""Reductions of segments: elements with one number are combined."""
+"""Segment reductions: elements with the same segment number are combined."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ def segment_sum(
     indices_are_sorted: bool = False, unique_indices: bool = False,
     bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """Sums of the slices of an array that have one segment number.
+    """Sums of the slices of an array with the same segment number.
 
     Args:
       data: ``[n, ...]``.
-      segment_ids: ``int[n]``, the segment of each slice; others than 0 to ``num_segments - 1`` are
-        left out.
-      num_segments: how many segments the result has, by default one more than the largest number,
-        which must be known then.
-      indices_are_sorted, unique_indices: promises that may make it faster.
-      bucket_size: combine this many slices at a time, and the results afterwards, which loses less
-        of the precision.
-      mode: what numbers out of bounds mean, as in ``x.at[...]``.
+      segment_ids: ``int[n]``, the segment of each slice; numbers outside 0 to ``num_segments - 1``
+        are dropped.
+      num_segments: the number of segments, by default one more than the largest number, which
+        must then be concrete.
+      indices_are_sorted, unique_indices: declarations that permit faster code.
+      bucket_size: reduce buckets of this many slices separately, then combine them, which
+        improves the precision.
+      mode: the treatment of numbers out of bounds, as in ``x.at[...]``.
 
     Returns:
       ``[num_segments, ...]``; segments without elements are zero.
 
     Raises:
-      ValueError: if the shapes do not fit.
-      TypeError: for numbers that are no integers.
-      ConcretizationTypeError: without ``num_segments``, for traced numbers.
+      ValueError: if the shapes do not match.
+      TypeError: if segment numbers are not integers.
+      ConcretizationTypeError: if segment numbers are traced and ``num_segments`` is ``None``.
 
     >>> segment_sum(np.float32([1, 2, 4]), np.int32([0, 0, 2])).tolist()
     [3.0, 0.0, 4.0]
@@ -56,9 +56,10 @@ def segment_prod(
     indices_are_sorted: bool = False, unique_indices: bool = False,
     bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """Products of slices that have one segment number, 1 for none; see :func:`segment_sum`.
+    """Products of the slices with the same segment number, 1 for empty segments; see
+    :func:`segment_sum`.
 
-    Differentiable in the data only with ``unique_indices``.
+    The result is differentiable with respect to the data only with ``unique_indices``.
     """
     return _segments(
         "segment_prod", data, segment_ids, num_segments, indices_are_sorted, unique_indices,
@@ -71,8 +72,8 @@ def segment_max(
     indices_are_sorted: bool = False, unique_indices: bool = False,
     bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """Largest elements of slices that have one segment number, -inf or the least integer for none;
-    see :func:`segment_sum`."""
+    """Maxima of the slices with the same segment number, -inf or the smallest integer for empty
+    segments; see :func:`segment_sum`."""
     return _segments(
         "segment_max", data, segment_ids, num_segments, indices_are_sorted, unique_indices,
         bucket_size, mode,
@@ -84,8 +85,8 @@ def segment_min(
     indices_are_sorted: bool = False, unique_indices: bool = False,
     bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """Smallest elements of slices that have one segment number, inf or the largest integer for
-    none; see :func:`segment_sum`."""
+    """Minima of the slices with the same segment number, inf or the largest integer for empty
+    segments; see :func:`segment_sum`."""
     return _segments(
         "segment_min", data, segment_ids, num_segments, indices_are_sorted, unique_indices,
         bucket_size, mode,
@@ -133,17 +134,17 @@ def _known_count(name: str, ids: Any) -> int:
     if isinstance(ids, Tracer):
         raise ConcretizationTypeError(
             ids,
-            f"{name}() needs `num_segments`, because the largest of traced numbers is not known: "
+            f"{name}() needs `num_segments`, because the maximum of traced numbers is unknown: "
             f"pass {name}(data, segment_ids, num_segments=...)",
         )
-    found = np.asarray(ids)
-    if not found.size:
-        raise ValueError(f"{name}: give num_segments, as there are no segment_ids")
-    return max(int(found.max()) + 1, 0)
+    known = np.asarray(ids)
+    if not known.size:
+        raise ValueError(f"{name}: pass num_segments, because segment_ids is empty")
+    return max(int(known.max()) + 1, 0)
 
 
 def _least(name: str, dtype: Any) -> Any:
-    """What an empty segment gives."""
+    """The identity of the reduction, which is the value of empty segments."""
     if name in ("segment_sum", "segment_prod"):
         return np.asarray(int(name == "segment_prod"), dtype)[()]
     lowest = name == "segment_max"
@@ -167,10 +168,10 @@ def _combined(data, ids, *, name, count, sorted_, unique, bucket_size, mode):
     ids = lax.convert_element_type(ids, _index_type(typeof(ids).dtype))
     index = lax.expand_dims(ids, (1,))
     if buckets > 1:
-        of = lax.convert_element_type(
+        bucket = lax.convert_element_type(
             (np.arange(n, dtype=np.int32) // bucket_size)[:, None], typeof(ids).dtype
         )
-        index = lax.concatenate([of, index], 1)
+        index = lax.concatenate([bucket, index], 1)
     numbers = lax.ScatterDimensionNumbers(
         update_window_dims=tuple(range(1, len(tail) + 1)),
         inserted_window_dims=tuple(range(lead)),

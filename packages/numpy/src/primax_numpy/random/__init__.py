@@ -1,4 +1,4 @@
-"""Random numbers from explicit keys, equal to the reference's bit for bit."""
+"""Random numbers from explicit keys, bit-for-bit equal to the reference."""
 
 from . import _reuse as _reuse
 

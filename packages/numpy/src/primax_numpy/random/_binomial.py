@@ -1,4 +1,4 @@
-"""Binomial and multinomial numbers."""
+"""Binomial and multinomial sampling."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from ._poisson import any_of
 
 
 def _uniform(key: Any, like: Any) -> Any:
-    return draws.uniform_apart(key, like.shape, like.dtype)
+    return draws.uniform_materialized(key, like.shape, like.dtype)
 
 
 def _by_waiting(key: Any, n: Any, q: Any) -> Any:
-    """Successes counted by the geometric numbers of trials between them."""
+    """Binomial samples by geometric waiting times between successes."""
     scale = lax.log1p(-q)
 
     def unfinished(state: Any) -> Any:
@@ -40,8 +40,8 @@ def _by_waiting(key: Any, n: Any, q: Any) -> Any:
 
 
 def _by_rejection(key: Any, n: Any, q: Any) -> Any:
-    """By transformed rejection with squeeze (Hörmann, "The generation of binomial random
-    variates", Journal of Statistical Computation and Simulation 46, 1993)."""
+    """Binomial samples by transformed rejection with squeeze (Hörmann, "The generation of binomial
+    random variates", Journal of Statistical Computation and Simulation 46, 1993)."""
     spread = lax.sqrt(n * q * (1 - q))
     b = 1.15 + 2.53 * spread
     a = -0.0873 + 0.0248 * b + 0.01 * q
@@ -52,7 +52,7 @@ def _by_rejection(key: Any, n: Any, q: Any) -> Any:
     m = lax.floor((n + 1) * q)
 
     def more(state: Any) -> Any:
-        found, accepted, key = state
+        sample, accepted, key = state
         key, first, second = children(key, 3)
         u = _uniform(first, n) - 0.5
         v = _uniform(second, n)
@@ -68,7 +68,7 @@ def _by_rejection(key: Any, n: Any, q: Any) -> Any:
             + _stirling_rest(m) + _stirling_rest(n - m) - _stirling_rest(k) - _stirling_rest(n - k)
         )  # fmt: skip
         accept = soon | (~outside & (left <= right))
-        return lax.select(accept, k, found), accepted | accept, key
+        return lax.select(accept, k, sample), accepted | accept, key
 
     nothing = lax.full_like(n, False, np.dtype(bool))
     start = (lax.full_like(n, -1), nothing, key)
@@ -83,8 +83,8 @@ _RESTS: Final = (
 
 
 def _stirling_rest(k: Any) -> Any:
-    """What Stirling's formula lacks of the logarithm of a factorial; constant from 10 on, as in
-    the reference, on whose bits the accepted numbers depend."""
+    """Error of Stirling's formula for the logarithm of a factorial. It is constant from 10 on, as
+    in the reference, because accepted samples depend on its bits."""
     square = draws.number(100, k.dtype)
     last = (1 / 12 - (1 / 360 - 1 / 1260 / square) / square) / 10
     out = repeated(draws.number(last, k.dtype), k.shape)
@@ -94,7 +94,7 @@ def _stirling_rest(k: Any) -> Any:
 
 
 def _binomials(key: Any, n: Any, p: Any) -> Any:
-    """Binomial numbers of parameters of one float dtype and shape."""
+    """Binomial samples for parameters of one float dtype and shape."""
     dtype = n.dtype
 
     def const(v: float) -> Any:
@@ -108,7 +108,7 @@ def _binomials(key: Any, n: Any, p: Any) -> Any:
     small = bad_n | (n * safe <= 10)
     whole = lax.floor(n)
     infinite = lax.abs(n) == np.inf
-    other = small | (infinite & (safe == 0))  # of which rejection would never accept a number
+    other = small | (infinite & (safe == 0))  # parameters for which rejection would never accept
     few = _by_waiting(key, draws.select(small, whole, const(0)), safe)
     many = _by_rejection(
         key, draws.select(other, const(1e4), whole), draws.select(other, const(0.5), safe)
@@ -135,21 +135,21 @@ def _binomial(key: Any, n: Any, p: Any, *, shape: tuple[int, ...], dtype: Any) -
 
 
 def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
-    """Numbers of successes among ``n`` trials that succeed with probability ``p`` each.
+    """Binomial samples: numbers of successes in ``n`` trials with success probability ``p``.
 
     Args:
-      n: whole numbers; infinite ones give infinity.
-      p: floats between 0 and 1; others give NaN. Numbers are computed in its dtype.
+      n: integral numbers of trials; infinity gives infinity.
+      p: floats between 0 and 1; others give NaN. The computation uses this dtype.
       dtype: a float dtype.
 
     Raises:
-      ValueError: for other dtypes, and shapes that do not fit.
+      ValueError: if the dtype is not a float, or shapes do not match.
     """
     check_key("binomial", key)
     draws.check_parameters("binomial", n, p)
     dtype = draws.float_dtype(dtype, "binomial")
-    wanted = draws.joint_shape("binomial", shape, n, p)
-    out: Array = _binomial(key, n, p, shape=wanted, dtype=dtype)
+    sample_shape = draws.joint_shape("binomial", shape, n, p)
+    out: Array = _binomial(key, n, p, shape=sample_shape, dtype=dtype)
     return out
 
 
@@ -181,17 +181,17 @@ def _multinomial(
 def multinomial(
     key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = None, unroll: int | bool = 1
 ) -> Array:
-    """How often each category is drawn in ``n`` trials.
+    """Multinomial samples: counts of each category in ``n`` trials.
 
     Args:
       n: numbers of trials, which broadcast to the batch.
-      p: ``float[..., categories]``: probabilities; the last category gets what the others leave.
-      shape: of the batch, by default that of ``p``.
-      dtype: of the counts, the default float by default.
-      unroll: how many categories each step of the loop over them handles, see ``lax.scan``.
+      p: ``float[..., categories]``: probabilities; the last category takes the remainder.
+      shape: the batch shape, by default that of ``p``.
+      dtype: the dtype of the counts, the default float by default.
+      unroll: the number of categories in each loop iteration, see ``lax.scan``.
 
     Raises:
-      ValueError: if ``p`` is a scalar, or shapes do not fit.
+      ValueError: if ``p`` is a scalar, or shapes do not match.
     """
     check_key("multinomial", key)
     draws.check_parameters("multinomial", n, p)
@@ -199,12 +199,12 @@ def multinomial(
     if not aval.ndim:
         raise ValueError("multinomial requires p.ndim >= 1, got a scalar")
     batch = aval.shape[:-1]
-    wanted = batch if shape is None else draws.shape_of(shape, "multinomial")
-    draws.check_fits("multinomial", [batch, typeof(n).shape], wanted)
-    found = (
+    batch_shape = batch if shape is None else draws.shape_of(shape, "multinomial")
+    draws.check_fits("multinomial", [batch, typeof(n).shape], batch_shape)
+    count_dtype = (
         dtypes.default_float()
         if dtype is None
         else dtypes.canonicalize_user_dtype(dtype, "multinomial")
     )
-    out: Array = _multinomial(key, n, p, shape=wanted, dtype=found, unroll=unroll)
+    out: Array = _multinomial(key, n, p, shape=batch_shape, dtype=count_dtype, unroll=unroll)
     return out

@@ -1,4 +1,4 @@
-"""Counter-based generators: ciphers that turn a key and a counter into random words.
+"""Counter-based generators: ciphers that map a key and a counter to random words.
 
 Threefry and Philox are those of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3"
 (SC 2011). Words are ``uint32`` arrays that broadcast; a shape's counters are the row-major indices
@@ -27,12 +27,12 @@ _ROTATIONS: Final = (
 
 
 def words_of(key: Any) -> list[Any]:
-    """The words of one raw key, as scalars."""
+    """The words of one raw key as scalars."""
     return [lax.index_in_dim(key, i, 0, keepdims=False) for i in range(key.shape[0])]
 
 
 def stacked(words: Sequence[Any]) -> Any:
-    """Arrays of one shape as the last axis of a new one."""
+    """Arrays of one shape stacked along a new last axis."""
     rows = [lax.expand_dims(w, (w.ndim,)) for w in words]
     return lax.concatenate(rows, rows[0].ndim - 1)
 
@@ -58,14 +58,14 @@ def counters(shape: tuple[int, ...]) -> tuple[Any, Any]:
 
 
 def threefry2x32(key: Any, high: Any, low: Any) -> list[Any]:
-    """Two words for each counter of two words."""
+    """Threefry-2x32: two words for each counter of two words."""
     k0, k1 = words_of(key)
     return list(lax.threefry2x32_p.bind(k0, k1, high, low))
 
 
 def hashed_counts(key: Any, n: int) -> Any:
-    """Words for the counters 0 to ``n - 1``, of which the first half is hashed together with the
-    second: the layout without ``threefry_partitionable``."""
+    """Words for the counters 0 to ``n - 1``, hashed as pairs from the first and the second half:
+    the layout without ``threefry_partitionable``."""
     padded = n + n % 2
     counts = lax.iota(U32, padded)
     if not is_static((n,)) or n % 2:  # the padding is a zero, not the next counter
@@ -78,7 +78,7 @@ def hashed_counts(key: Any, n: int) -> Any:
 
 
 def threefry4x32(key: Any, counter: Sequence[Any]) -> list[Any]:
-    """Four words for each counter of four words."""
+    """Threefry-4x32: four words for each counter of four words."""
     keys = words_of(key)
     last = np.uint32(_PARITY)
     for k in keys:
@@ -104,7 +104,7 @@ def _rotated(x: Any, r: int) -> Any:
 
 
 def philox4x32(key: Any, counter: Sequence[Any]) -> list[Any]:
-    """Four words for each counter of four words, from a key of two."""
+    """Philox-4x32: four words for each counter of four words, from a key of two."""
     k0, k1 = words_of(key)
     c = list(counter)
     for step in range(10):
@@ -118,7 +118,7 @@ def philox4x32(key: Any, counter: Sequence[Any]) -> list[Any]:
 
 
 def philox2x32(key: Any, counter: Sequence[Any]) -> list[Any]:
-    """Two words for each counter of two words, from a key of one."""
+    """Philox-2x32: two words for each counter of two words, from a key of one."""
     (k,) = words_of(key)
     a, b = counter
     for step in range(10):
@@ -142,12 +142,12 @@ def _xor(*xs: Any) -> Any:
 
 
 def joined(high: Any, low: Any) -> Any:
-    """Numbers of 64 bits from their words."""
+    """64-bit integers from their high and low words."""
     wide = [lax.convert_element_type(w, UNSIGNED[64]) for w in (high, low)]
     return lax.bitwise_or(lax.shift_left(wide[0], np.uint64(32)), wide[1])
 
 
 def mixed(words: Sequence[Any], width: int) -> Any:
-    """Words of one counter made into bits of at most 32."""
-    found = _xor(*words)
-    return found if width == 32 else lax.convert_element_type(found, UNSIGNED[width])
+    """Words of one counter combined into at most 32 bits."""
+    bits = _xor(*words)
+    return bits if width == 32 else lax.convert_element_type(bits, UNSIGNED[width])

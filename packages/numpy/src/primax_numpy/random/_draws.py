@@ -1,6 +1,6 @@
-"""What samplers share: arguments in canonical form, and uniform and normal numbers.
+"""Helpers of samplers: argument normalization, uniform and normal samples.
 
-Each sampler runs as one compiled program, also because the last bit of its results depends on it.
+Each sampler is one executable, also because the last bit of its results depends on fusion.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from primax_core.dtypes import TypePromotionError
 from primax_core.extend import dtypes, is_operand, typeof
 from primax_core.extend.dimensions import broadcast_shapes, index
 
-from .._checks import wanted_dtype
+from .._checks import dtype_argument
 from .._promotion import repeated
 from ._ciphers import UNSIGNED
 from ._keys import children, random_words
@@ -24,15 +24,15 @@ from ._keys import children, random_words
 
 
 def shape_of(shape: Any, name: str) -> tuple[int, ...]:
-    """A shape given as a number or a sequence."""
+    """The normalized shape argument, which may be a number or a sequence."""
     if type(shape) is tuple and all(type(d) is int for d in shape):
-        found: Any = shape
+        sizes: Any = shape
     else:
-        given = (shape,) if hasattr(shape, "__index__") and not np.ndim(shape) else shape
-        found = _sizes(given, name)
-    if any(d < 0 for d in found):
-        raise ValueError(f"{name}: sizes must not be negative, got shape {found}")
-    out: tuple[int, ...] = found
+        requested = (shape,) if hasattr(shape, "__index__") and not np.ndim(shape) else shape
+        sizes = _sizes(requested, name)
+    if any(d < 0 for d in sizes):
+        raise ValueError(f"{name}: sizes must not be negative, got shape {sizes}")
+    out: tuple[int, ...] = sizes
     return out
 
 
@@ -46,35 +46,35 @@ def _sizes(shape: Any, name: str) -> tuple[int, ...]:
 
 
 def float_dtype(dtype: Any, name: str) -> Any:
-    """A dtype argument that must be a real float, by default the default one."""
-    found = dtypes.default_float() if dtype is None else wanted_dtype(dtype, name)
-    if not dtypes.issubdtype(found, np.floating):
-        raise ValueError(f"dtype argument to `{name}` must be a float dtype, got {found}")
-    return found
+    """The canonical real float dtype argument, by default the default float."""
+    canonical = dtypes.default_float() if dtype is None else dtype_argument(dtype, name)
+    if not dtypes.issubdtype(canonical, np.floating):
+        raise ValueError(f"dtype argument to `{name}` must be a float dtype, got {canonical}")
+    return canonical
 
 
 def inexact_dtype(dtype: Any, name: str) -> Any:
-    """A dtype argument that must be a float or complex one, by default the default float."""
-    found = dtypes.default_float() if dtype is None else wanted_dtype(dtype, name)
-    if not dtypes.issubdtype(found, np.inexact):
+    """The canonical float or complex dtype argument, by default the default float."""
+    canonical = dtypes.default_float() if dtype is None else dtype_argument(dtype, name)
+    if not dtypes.issubdtype(canonical, np.inexact):
         raise ValueError(
-            f"dtype argument to `{name}` must be a float or complex dtype, got {found}"
+            f"dtype argument to `{name}` must be a float or complex dtype, got {canonical}"
         )
-    return found
+    return canonical
 
 
 def check_parameters(name: str, *values: Any) -> None:
-    """Refuse parameters that are no arrays or numbers."""
+    """Check that parameters are arrays or numbers."""
     for x in values:
         if not is_operand(x):
             raise TypeError(f"{name}: parameters must be arrays or numbers, got {type(x)}")
 
 
 def check_narrow(name: str, dtype: Any, *values: Any) -> None:
-    """Refuse parameters of a wider dtype than the result's.
+    """Check that no parameter has a wider dtype than the result.
 
     Raises:
-      TypePromotionError: naming both; numbers of Python have no width.
+      TypePromotionError: with both dtypes. Python numbers are weakly typed and accepted.
     """
     for x in values:
         aval = typeof(x)
@@ -82,36 +82,38 @@ def check_narrow(name: str, dtype: Any, *values: Any) -> None:
             if dtypes.result_type(aval.dtype, dtype) != dtype:
                 raise TypePromotionError(
                     f"In arguments to {name}, cannot safely cast argument of type "
-                    f"{aval.dtype.name} to {np.dtype(dtype).name}: convert it, or ask for a wider "
+                    f"{aval.dtype.name} to {np.dtype(dtype).name}: convert it, or pass a wider "
                     "dtype"
                 )
 
 
 def joint_shape(name: str, shape: Any, *values: Any) -> tuple[int, ...]:
-    """The wanted shape, by default that of the parameters, which must broadcast to it."""
+    """The sample shape, by default the broadcast shape of the parameters, which must broadcast to
+    it.
+    """
     shapes = [typeof(x).shape for x in values]
     if shape is None:
         try:
             return tuple(broadcast_shapes(*shapes))
         except ValueError:
             raise ValueError(f"{name}: parameters of shapes {shapes} do not broadcast") from None
-    wanted = shape_of(shape, name)
-    for found in shapes:
-        if found and found != wanted:
-            check_fits(name, shapes, wanted)
-    return wanted
+    sample_shape = shape_of(shape, name)
+    for parameter_shape in shapes:
+        if parameter_shape and parameter_shape != sample_shape:
+            check_fits(name, shapes, sample_shape)
+    return sample_shape
 
 
-def check_fits(name: str, shapes: list[tuple[int, ...]], wanted: tuple[int, ...]) -> None:
-    """Refuse shapes that do not broadcast to another."""
+def check_fits(name: str, shapes: list[tuple[int, ...]], target: tuple[int, ...]) -> None:
+    """Check that shapes broadcast to the shape ``target``."""
     try:
-        joint = broadcast_shapes(wanted, *shapes)
+        joint = broadcast_shapes(target, *shapes)
     except ValueError:
         joint = None
-    if joint != wanted:
+    if joint != target:
         raise ValueError(
             f"{name}: parameters of shapes {', '.join(map(str, shapes))} do not broadcast to "
-            f"shape={wanted}"
+            f"shape={target}"
         )
 
 
@@ -124,47 +126,49 @@ def number(value: Any, dtype: Any) -> Any:
 
 
 def full_rank(x: Any, rank: int) -> Any:
-    """An array with axes of size 1 in front, of a rank; scalars and longer ones as they are."""
+    """An array expanded with leading axes to a rank; scalars of rank 0 and larger ranks are
+    handled by broadcasting.
+    """
     missing = rank - typeof(x).ndim
     return lax.expand_dims(x, tuple(range(missing))) if missing > 0 else x
 
 
 def parameter(x: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
-    """A parameter in a dtype and shape."""
+    """A parameter broadcast to a shape, in a dtype."""
     return repeated(lax.convert_element_type(x, dtype), shape)
 
 
 def select(condition: Any, x: Any, y: Any) -> Any:
-    """Elements of one of two arrays of one dtype, of which either may be a scalar."""
+    """Elements of one of two arrays of one dtype, either of which may be a scalar."""
     shape = typeof(condition).shape
     return lax.select(condition, repeated(x, shape), repeated(y, shape))
 
 
 _NARROW: Final = 8
-"""Mantissas shorter than this are drawn from this many bits."""
+"""Minimum number of random bits per float, for dtypes with shorter mantissas."""
 
 
 def drawn_width(dtype: Any) -> int:
-    """How many random bits a uniform float is made from."""
+    """Number of random bits used for one uniform float."""
     info = dtypes.finfo(dtype)
     return int(info.bits) if int(info.nmant) >= _NARROW else _NARROW
 
 
 def uniform(key: Any, shape: tuple[int, ...], dtype: Any, low: Any = 0, high: Any = 1) -> Any:
-    """Floats in ``[low, high)``."""
+    """Uniform samples in ``[low, high)``."""
     return uniform_of(random_words(key, drawn_width(dtype), shape), dtype, low, high)
 
 
-def uniform_apart(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """Floats in ``[0, 1)`` from bits that are made once, for results that several others use: XLA
-    would make the bits again for each."""
+def uniform_materialized(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Uniform samples in ``[0, 1)`` behind an optimization barrier, for results with several uses:
+    XLA would recompute the bits for each use."""
     words = random_words(key, drawn_width(dtype), shape)
     return uniform_of(lax.optimization_barrier(words), dtype)
 
 
 def uniform_of(words: Any, dtype: Any, low: Any = 0, high: Any = 1) -> Any:
-    """Floats in ``[low, high)`` from words of :func:`drawn_width`: random mantissas of numbers in
-    [1, 2), shifted and scaled."""
+    """Uniform samples in ``[low, high)`` from words of :func:`drawn_width` bits: random mantissas
+    of floats in [1, 2), shifted and scaled."""
     info = dtypes.finfo(dtype)
     n_bits, n_mantissa = int(info.bits), int(info.nmant)
     unsigned = UNSIGNED[n_bits]
@@ -186,21 +190,21 @@ _KNOWN: Final = (int, float, np.generic)
 
 
 def _to(x: Any, shape: tuple[int, ...]) -> Any:
-    found = typeof(x).shape
-    if found == shape or len(found) > len(shape):
+    own_shape = typeof(x).shape
+    if own_shape == shape or len(own_shape) > len(shape):
         return x
     return lax.broadcast_in_dim(x, shape, tuple(range(len(shape))))
 
 
 def normal_of(words: Any, dtype: Any) -> Any:
-    """Standard normal numbers from words of :func:`drawn_width`."""
+    """Standard normal samples from words of :func:`drawn_width` bits."""
     low = np.nextafter(np.asarray(-1, dtype), np.asarray(0, dtype), dtype=dtype)[()]
     u = uniform_of(words, dtype, low, number(1, dtype))
     return lax.mul(number(math.sqrt(2), dtype), lax.erf_inv(u))
 
 
 def normal(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """Standard normal numbers, by the inverse of the error function; complex ones from two."""
+    """Standard normal samples by the inverse error function; complex ones from two samples."""
     if dtypes.issubdtype(dtype, np.complexfloating):
         real = np.dtype(np.float32 if dtype == np.complex64 else np.float64)
         parts = [normal(k, shape, real) for k in children(key, 2)]
@@ -210,19 +214,19 @@ def normal(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def positive_uniform(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """Floats in ``(0, 1)``."""
+    """Uniform samples in ``(0, 1)``."""
     tiny = number(dtypes.finfo(dtype).tiny, dtype)
     return uniform(key, shape, dtype, tiny, number(1, dtype))
 
 
 def exponential(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """Exponential numbers."""
+    """Standard exponential samples."""
     u = uniform(key, shape, dtype)
     return lax.neg(lax.log1p(lax.neg(u)))
 
 
 def signs(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """One or minus one, with equal chances."""
+    """Rademacher samples: 1 or -1 with equal probability."""
     if dtype == np.bool_:
         return lax.ne(signs(key, shape, np.dtype(np.int32)), np.int32(0))
     drawn = dtypes.default_float()
@@ -233,8 +237,8 @@ def signs(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def running_sums(x: Any, axis: int, reverse: bool = False) -> Any:
-    """Sums of the elements up to each position, or from it on, in the order that results here
-    depend on: that of a window that grows."""
+    """Cumulative sums by ``reduce_window``, from the start or (``reverse``) from the end. The
+    order of summation determines the bits of samples."""
     n = x.shape[axis]
     if not n:
         return x

@@ -1,4 +1,4 @@
-"""Elementary distributions of floats: each a formula of one or two uniform or normal numbers."""
+"""Elementary float distributions: closed formulas of one or two uniform or normal samples."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def _normal(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Standard normal numbers. Complex ones have independent parts of variance one half.
+    """Standard normal samples. Complex ones have independent parts of variance one half.
 
     Args:
       dtype: a float or complex dtype.
 
     Raises:
-      ValueError: for other dtypes.
+      ValueError: if the dtype is neither float nor complex.
 
     >>> from primax_numpy import random
     >>> random.normal(random.key(42), (2, 3)).shape
@@ -64,18 +64,19 @@ def truncated_normal(
     key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None, *,
     out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """Standard normal numbers, given that they lie between ``lower`` and ``upper``.
+    """Standard normal samples truncated to ``[lower, upper]``.
 
     Args:
       lower, upper: bounds.
-      shape: by default the joint shape of the parameters, which must broadcast to it; so for all
-        samplers with parameters. The results are differentiable in the parameters.
+      shape: the sample shape, by default the broadcast shape of the parameters, which must
+        broadcast to it. This applies to all samplers with parameters. Samples are differentiable
+        with respect to the parameters.
     """
     check_key("truncated_normal", key)
     draws.check_parameters("truncated_normal", lower, upper)
     dtype = draws.float_dtype(dtype, "truncated_normal")
-    wanted = draws.joint_shape("truncated_normal", shape, lower, upper)
-    out: Array = _truncated_normal(key, lower, upper, shape=wanted, dtype=dtype)
+    sample_shape = draws.joint_shape("truncated_normal", shape, lower, upper)
+    out: Array = _truncated_normal(key, lower, upper, shape=sample_shape, dtype=dtype)
     return out
 
 
@@ -85,7 +86,7 @@ def _exponential(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Exponential numbers of mean 1."""
+    """Exponential samples of mean 1."""
     check_key("exponential", key)
     shape, dtype = draws.shape_of(shape, "exponential"), draws.float_dtype(dtype, "exponential")
     out: Array = _exponential(key, shape=shape, dtype=dtype)
@@ -101,7 +102,7 @@ def _gumbel(key: Any, *, shape: tuple[int, ...], dtype: Any, mode: str) -> Any:
 
 
 def gumbel_noise(key: Any, shape: tuple[int, ...], dtype: Any, mode: str) -> Any:
-    """Gumbel numbers from one, two or, for 32-bit floats, 64 bits of a uniform number."""
+    """Gumbel samples; the mode selects the number of random bits of a uniform sample."""
     if mode == "low":
         return _neg_log(_neg_log(draws.positive_uniform(key, shape, dtype)))
     if mode == "highest" and dtype == np.float32:
@@ -121,8 +122,8 @@ def _neg_log(x: Any) -> Any:
 
 
 def _finest_gumbel(key: Any, shape: tuple[int, ...]) -> Any:
-    """From 64 bits, whichever tail they fall in: the distance to the nearer end of (0, 1) has
-    floating precision."""
+    """Gumbel samples from 64 bits: the distance to the nearer end of (0, 1) has full
+    floating-point precision in both tails."""
     words = random_words(key, 32, (2, *shape))
     high, low = (lax.index_in_dim(words, i, 0, keepdims=False) for i in range(2))
     near_one = lax.ge(high, np.uint32(2**31))
@@ -134,7 +135,7 @@ def _finest_gumbel(key: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _fraction(high: Any, low: Any) -> Any:
-    """Fixed-point numbers of 64 bits as 32-bit floats, with digits beyond the 24th cut off."""
+    """64-bit fixed-point numbers as 32-bit floats, truncated to 24 digits."""
     bits = np.uint32(32)
     empty = lax.eq(high, np.uint32(0))
     zeros = lax.select(empty, lax.add(lax.clz(low), bits), lax.clz(high))
@@ -149,10 +150,10 @@ def _fraction(high: Any, low: Any) -> Any:
 
 
 def gumbel_mode(mode: Any) -> str:
-    """The mode that draws Gumbel numbers, by default that of the configuration.
+    """The mode of Gumbel sampling, by default that of the configuration.
 
     Raises:
-      ValueError: for other modes.
+      ValueError: if the mode is unknown.
     """
     if mode is None:
         return "high" if getattr(state, "high_dynamic_range_gumbel", False) else "low"
@@ -165,14 +166,14 @@ def gumbel_mode(mode: Any) -> str:
 def gumbel(
     key: Any, shape: Any = (), dtype: Any = None, mode: Any = None, *, out_sharding: Any = None
 ) -> Array:
-    """Gumbel numbers: ``-log(-log(u))`` of uniform ``u``.
+    """Gumbel samples: ``-log(-log(u))`` of uniform ``u``.
 
     Args:
-      mode: ``"low"`` (the default) draws as many random bits as the dtype has; ``"high"`` twice as
-        many, which reaches further into the upper tail; ``"highest"`` 64 for ``float32``.
+      mode: ``"low"`` (the default) uses the number of bits of the dtype; ``"high"`` twice as many,
+        which extends the upper tail; ``"highest"`` 64 bits for ``float32``.
 
     Raises:
-      ValueError: for other modes and dtypes.
+      ValueError: if the mode or the dtype is invalid.
     """
     check_key("gumbel", key)
     shape, dtype = draws.shape_of(shape, "gumbel"), draws.float_dtype(dtype, "gumbel")
@@ -180,7 +181,7 @@ def gumbel(
     return out
 
 
-# Functions of one uniform number
+# Functions of one uniform sample
 
 
 @compiled("shape", "dtype")
@@ -191,7 +192,7 @@ def _laplace(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Laplace numbers of mean 0 and scale 1."""
+    """Laplace samples of mean 0 and scale 1."""
     check_key("laplace", key)
     shape, dtype = draws.shape_of(shape, "laplace"), draws.float_dtype(dtype, "laplace")
     out: Array = _laplace(key, shape=shape, dtype=dtype)
@@ -205,7 +206,7 @@ def _logistic(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Logistic numbers of location 0 and scale 1."""
+    """Logistic samples of location 0 and scale 1."""
     check_key("logistic", key)
     shape, dtype = draws.shape_of(shape, "logistic"), draws.float_dtype(dtype, "logistic")
     out: Array = _logistic(key, shape=shape, dtype=dtype)
@@ -221,14 +222,14 @@ def _cauchy(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Cauchy numbers of location 0 and scale 1."""
+    """Cauchy samples of location 0 and scale 1."""
     check_key("cauchy", key)
     shape, dtype = draws.shape_of(shape, "cauchy"), draws.float_dtype(dtype, "cauchy")
     out: Array = _cauchy(key, shape=shape, dtype=dtype)
     return out
 
 
-# Functions of three normal numbers
+# Functions of three normal samples
 
 
 @compiled("shape", "dtype")
@@ -238,7 +239,7 @@ def _maxwell(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 def lengths(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """Lengths of normal vectors in three dimensions."""
-    # The order in which three numbers are added depends on what XLA puts into one loop.
+    # The order of the three additions depends on XLA's fusion.
     words = random_words(key, draws.drawn_width(dtype), (*shape, 3))
     n = draws.normal_of(lax.optimization_barrier(words), dtype)
     squares = lax.mul(n, n)
@@ -248,7 +249,7 @@ def lengths(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Maxwell numbers of scale 1: lengths of normal vectors in three dimensions."""
+    """Maxwell samples of scale 1: lengths of normal vectors in three dimensions."""
     check_key("maxwell", key)
     shape, dtype = draws.shape_of(shape, "maxwell"), draws.float_dtype(dtype, "maxwell")
     out: Array = _maxwell(key, shape=shape, dtype=dtype)
@@ -268,15 +269,16 @@ def _double_sided_maxwell(
 def double_sided_maxwell(
     key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None
 ) -> Array:
-    """Maxwell numbers of a scale with a random sign, about a location.
+    """Double-sided Maxwell samples: a random sign times a Maxwell sample, scaled and shifted.
 
     Args:
-      shape: axes in front of those of ``loc`` and ``scale``; by default theirs once more.
+      shape: leading axes before those of ``loc`` and ``scale``; by default their broadcast shape
+        again.
     """
     check_key("double_sided_maxwell", key)
     draws.check_parameters("double_sided_maxwell", loc, scale)
     dtype = draws.float_dtype(dtype, "double_sided_maxwell")
     joint = draws.joint_shape("double_sided_maxwell", None, loc, scale)
-    wanted = (draws.shape_of(shape, "double_sided_maxwell") or joint) + joint
-    out: Array = _double_sided_maxwell(key, loc, scale, shape=wanted, dtype=dtype)
+    sample_shape = (draws.shape_of(shape, "double_sided_maxwell") or joint) + joint
+    out: Array = _double_sided_maxwell(key, loc, scale, shape=sample_shape, dtype=dtype)
     return out

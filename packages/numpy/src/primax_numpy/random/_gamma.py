@@ -1,4 +1,4 @@
-"""Gamma numbers and their logarithms."""
+"""Gamma sampling and log-gamma sampling."""
 
 from __future__ import annotations
 
@@ -38,34 +38,34 @@ from ._keys import check_key, children, typed
 from ._streams import Stream, normals, stream_of, uniforms
 
 random_gamma_p: Final = Primitive("random_gamma")
-"""Gamma numbers from keys and their shape parameter ``a``: the axes of ``keys`` are the first ones
-of ``a``, and each key serves all elements of its part."""
+"""Gamma samples from keys and shape parameters ``a``. The axes of ``keys`` are the leading axes of
+``a``; each key is used for all elements of its slice."""
 
 
 @random_gamma_p.rule(abstract)
-def _(keys, a, *, log_space):
+def _abstract(keys, a, *, log_space):
     if not is_key_dtype(keys.dtype) or a.shape[: keys.ndim] != keys.shape:
         raise TypeError(
-            f"random_gamma takes keys and a float array whose first axes are theirs, got "
+            f"random_gamma takes keys and a float array with their axes first, got "
             f"{keys.str_short()} and {a.str_short()}"
         )
     return ShapedArray(a.shape, a.dtype)
 
 
 @random_gamma_p.rule(expand)
-def _(keys, a, *, log_space):
+def _expand(keys, a, *, log_space):
     rest = a.shape[keys.ndim :]
     own = random_split_p.bind(keys, shape=(math.prod(rest),))
     own, flat = (lax.reshape(v, (math.prod(a.shape),)) for v in (own, a))
     if typeof(keys).dtype.impl.counted:
         out = _samples(stream_of(own), flat, log_space)
-    else:  # what a platform's generator makes depends on how it is called: one by one
+    else:  # bits of platform generators depend on the batch: one call per element
         out = lax.map(lambda at: _samples(stream_of(at[0]), at[1], log_space), (own, flat))
     return lax.reshape(out, a.shape)
 
 
 @random_gamma_p.rule(batch)
-def _(axis, args, dims, *, log_space):
+def _batch(axis, args, dims, *, log_space):
     moved = []
     for x, d in zip(args, dims):
         if d is None:
@@ -77,7 +77,7 @@ def _(axis, args, dims, *, log_space):
 
 
 @random_gamma_p.rule(jvp)
-def _(primals, tangents, *, log_space):
+def _jvp(primals, tangents, *, log_space):
     keys, a = primals
     out = random_gamma_p.bind(keys, a, log_space=log_space)
     t = tangents[1]
@@ -85,7 +85,7 @@ def _(primals, tangents, *, log_space):
         return out, Zero.like(out)
     if not log_space:
         return out, lax.mul(t, lax.random_gamma_grad(a, out))
-    # The sample may be too small for its dtype where its logarithm is not.
+    # The sample may underflow even if its logarithm does not.
     least = lax.full_like(out, dtypes.finfo(out.dtype).tiny)
     sample = lax.exp(out)
     sample = lax.select(lax.eq(sample, lax.full_like(out, 0)), least, sample)
@@ -96,12 +96,12 @@ def _(primals, tangents, *, log_space):
 
 
 class _Trial(NamedTuple):
-    """Where each element is: the keys it goes on with, and what it has found."""
+    """The state of the rejection loop of each element: its keys and results."""
 
     key: Stream
     inner: Stream
     last: Stream
-    again: Any  # the normal number was too small: draw another before anything else
+    again: Any  # v was not positive: repeat the normal draw only
     done: Any
     cube: Any
 
@@ -141,15 +141,15 @@ def _cubes(keys: Stream, c: Any, d: Any) -> Any:
 
 
 def _step(trial: _Trial, c: Any, d: Any) -> _Trial:
-    """One more normal number for each element, and if it will do, one more test."""
+    """One normal sample for each element and, if ``v`` is positive, one acceptance test."""
     dtype = c.dtype
 
     def const(v: float) -> Any:
         return repeated(draws.number(v, dtype), c.shape)
 
     fresh = trial.key.children(3)
-    kept = (trial.key, trial.inner, trial.last)
-    key, inner, last = (_chosen(trial.again, old, new) for old, new in zip(kept, fresh))
+    current = (trial.key, trial.inner, trial.last)
+    key, inner, last = (_chosen(trial.again, old, new) for old, new in zip(current, fresh))
     inner, drawn = inner.children(2)
     x = normals(drawn, dtype)
     v = lax.add(const(1), lax.mul(x, c))
@@ -163,7 +163,7 @@ def _step(trial: _Trial, c: Any, d: Any) -> _Trial:
         lax.mul(d, lax.add(lax.sub(const(1), cube), lax.log(cube))),
     )
     accepted = lax.bitwise_or(squeezed, lax.lt(lax.log(u), bound))
-    # A comparison with NaN ends the trials, as it does where they are a loop for each element.
+    # A comparison with NaN ends the loop, as it does in a loop for a single element.
     accepted = lax.bitwise_or(accepted, lax.ne(bound, bound))
     accepted = lax.bitwise_and(positive, accepted)
     undecided = lax.ne(v, v)
@@ -174,11 +174,11 @@ def _step(trial: _Trial, c: Any, d: Any) -> _Trial:
 
 
 def _chosen(condition: Any, x: Any, y: Any) -> Any:
-    """Keys of one of two streams."""
+    """Select keys between two streams."""
     return type(x)(*(lax.select(condition, p, q) for p, q in zip(x, y)))
 
 
-# Approximately
+# Approximate sampling
 
 
 _ROWS: Final = (
@@ -190,8 +190,8 @@ _ROWS: Final = (
 
 
 def _approximate(key: Any, a: Any, shape: tuple[int, ...], log_space: bool, dtype: Any) -> Any:
-    """From one normal number by a fit to the quantile of large ``a``, and exponential corrections
-    that bring it down."""
+    """Approximate samples: a fit to the quantile function of large ``a`` at one normal sample, and
+    exponential factors that reduce the shape parameter."""
     working = dtypes.result_type(dtype, np.float32)
     a = lax.convert_element_type(a, working)
     first, second = children(key, 2)
@@ -214,7 +214,7 @@ _METHODS: Final = ("exact", "approximate")
 
 
 def check_method(name: str, method: Any) -> None:
-    """Refuse unknown methods."""
+    """Check the name of a sampling method."""
     if method not in _METHODS:
         raise ValueError(f"method argument to `{name}` must be one of {_METHODS}, got {method!r}")
 
@@ -222,7 +222,7 @@ def check_method(name: str, method: Any) -> None:
 def gammas(
     key: Any, a: Any, shape: tuple[int, ...], dtype: Any, log_space: bool, method: str = "exact"
 ) -> Any:
-    """Gamma numbers of parameters that broadcast to a shape, from one typed key."""
+    """Gamma samples for parameters that broadcast to a shape, from one typed key."""
     a = draws.parameter(a, dtype, shape)
     if method == "approximate":
         return _approximate(key, a, shape, log_space, dtype)
@@ -240,16 +240,16 @@ def gamma(
     key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact",
     out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """Gamma numbers of shape parameter ``a`` and scale 1.
+    """Gamma samples of shape parameter ``a`` and scale 1.
 
     Args:
-      a: positive floats; 0 gives 0, negative ones NaN. The result is differentiable in ``a``: it
-        follows the sample of equal cumulative probability.
-      method: ``"exact"`` by rejection, or ``"approximate"``, which takes the same short time for
-        all parameters.
+      a: positive floats; 0 gives 0, negative numbers NaN. Samples are differentiable with respect
+        to ``a``, at constant cumulative probability.
+      method: ``"exact"`` by rejection, or ``"approximate"``, which takes a constant time for all
+        parameters.
 
     Raises:
-      ValueError: for other methods, dtypes that are no floats, and shapes that do not fit.
+      ValueError: if the method is unknown, the dtype is not a float, or shapes do not match.
     """
     check_key("gamma", key)
     return _called("gamma", key, a, shape, dtype, False, method)
@@ -259,7 +259,7 @@ def loggamma(
     key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact",
     out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """Logarithms of gamma numbers, exact also where these are too small for their dtype.
+    """Logarithms of gamma samples, accurate also if the samples underflow.
 
     Arguments and errors as for :func:`gamma`.
     """
@@ -273,18 +273,18 @@ def _called(
     draws.check_parameters(name, a)
     dtype = draws.float_dtype(dtype, name)
     check_method(name, method)
-    wanted = draws.joint_shape(name, shape, a)
-    out: Array = _gamma(key, a, shape=wanted, dtype=dtype, log_space=log_space, method=method)
+    sample_shape = draws.joint_shape(name, shape, a)
+    out: Array = _gamma(key, a, shape=sample_shape, dtype=dtype, log_space=log_space, method=method)
     return out
 
 
 @random_gamma_p.rule(samples)
-def _():
+def _random_gamma_samples():
     def call(words: Any, a: Any, log_space: bool = False) -> Any:
         keys = random_wrap_p.bind(words, impl=implementations["threefry2x32"])
         return random_gamma_p.bind(keys, a, log_space=log_space)
 
-    # A sample's own error is that of its dtype: derivatives need not meet differences of it.
+    # The rounding error of samples is too large for finite differences.
     rough = {"low": 0.5, "high": 3.0}
     yield Sample(u32(2), f32(3, **rough)).set(call=call, without=_DRAWN)
     yield Sample(u32(2, 2), f32(2, 3, **rough)).set(call=call, without=_DRAWN)
@@ -294,5 +294,5 @@ def _():
 
 _DRAWN: Final = dict.fromkeys(
     ("jvp", "transpose", "second order"),
-    "numbers jump with their parameter where rejection ends; see the tests of derivatives",
+    "samples are discontinuous in their parameter where rejection ends; see the derivative tests",
 )

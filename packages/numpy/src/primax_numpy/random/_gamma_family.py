@@ -1,4 +1,4 @@
-"""Distributions made from gamma numbers."""
+"""Distributions derived from gamma samples."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def beta(
     key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact",
     out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """Beta numbers of parameters ``a`` and ``b``.
+    """Beta samples with parameters ``a`` and ``b``.
 
     Args:
-      method: how gamma numbers are made, see :func:`gamma`.
+      method: the method of gamma sampling, see :func:`gamma`.
     """
     check_key("beta", key)
     check_method("beta", method)
@@ -65,14 +65,14 @@ def _dirichlet(key: Any, alpha: Any, *, shape: tuple[int, ...], dtype: Any) -> A
 def dirichlet(
     key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
-    """Dirichlet vectors: positive numbers that add up to 1 along the last axis.
+    """Dirichlet samples: nonnegative vectors that sum to 1 along the last axis.
 
     Args:
       alpha: ``float[..., n]``, positive.
-      shape: of the batch, by default that of ``alpha``, which must broadcast to it.
+      shape: the batch shape, by default that of ``alpha``, which must broadcast to it.
 
     Raises:
-      ValueError: if ``alpha`` is a scalar, or the shapes do not fit.
+      ValueError: if ``alpha`` is a scalar, or the shapes do not match.
     """
     check_key("dirichlet", key)
     draws.check_parameters("dirichlet", alpha)
@@ -81,9 +81,9 @@ def dirichlet(
     if not aval.ndim:
         raise ValueError("dirichlet requires alpha.ndim >= 1, got a scalar")
     batch = aval.shape[:-1]
-    wanted = batch if shape is None else draws.shape_of(shape, "dirichlet")
-    draws.check_fits("dirichlet", [batch], wanted)
-    out: Array = _dirichlet(key, alpha, shape=wanted, dtype=dtype)
+    batch_shape = batch if shape is None else draws.shape_of(shape, "dirichlet")
+    draws.check_fits("dirichlet", [batch], batch_shape)
+    out: Array = _dirichlet(key, alpha, shape=batch_shape, dtype=dtype)
     return out
 
 
@@ -105,7 +105,7 @@ def chisquare(
     key: Any, df: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact",
     out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """Chi-square numbers of ``df`` degrees of freedom."""
+    """Chi-square samples with ``df`` degrees of freedom."""
     check_key("chisquare", key)
     check_method("chisquare", method)
     out: Array = _chisquare(key, df, method=method, **_static("chisquare", shape, dtype, df))
@@ -125,7 +125,7 @@ def f(
     key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *,
     out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """F numbers: ratios of chi-square numbers over their degrees of freedom."""
+    """F samples: ratios of chi-square samples divided by their degrees of freedom."""
     check_key("f", key)
     out: Array = _f(key, dfnum, dfden, **_static("f", shape, dtype, dfnum, dfden))
     return out
@@ -144,7 +144,7 @@ def _t(key: Any, df: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 def t(
     key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
-    """Student's t numbers of ``df`` degrees of freedom."""
+    """Samples of Student's t distribution with ``df`` degrees of freedom."""
     check_key("t", key)
     out: Array = _t(key, df, **_static("t", shape, dtype, df))
     return out
@@ -165,18 +165,20 @@ def _generalized(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 def generalized_normal(
     key: Any, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
-    """Numbers whose density falls as ``exp(-abs(x) ** p)``: normal ones for 2, Laplace for 1."""
+    """Samples with density proportional to ``exp(-abs(x) ** p)``: normal for 2, Laplace for 1."""
     check_key("generalized_normal", key)
     draws.check_parameters("generalized_normal", p)
     dtype = draws.float_dtype(dtype, "generalized_normal")
-    wanted = draws.joint_shape("generalized_normal", shape, p)
-    out: Array = _generalized_normal(key, p, shape=wanted, dtype=dtype)
+    sample_shape = draws.joint_shape("generalized_normal", shape, p)
+    out: Array = _generalized_normal(key, p, shape=sample_shape, dtype=dtype)
     return out
 
 
 @compiled("d", "shape", "dtype")
 def _ball(key: Any, p: Any, *, d: int, shape: tuple[int, ...], dtype: Any) -> Any:
-    """By Barthe, Guédon, Mendelson and Naor (Annals of Probability 33, 2005)."""
+    """Uniform samples in the unit ball, by Barthe, Guédon, Mendelson and Naor (Annals of
+    Probability 33, 2005).
+    """
     first, second = children(typed(key), 2)
     g = _generalized(first, p, (*shape, d), dtype)
     e = draws.exponential(second, shape, dtype)
@@ -191,14 +193,14 @@ def _ball(key: Any, p: Any, *, d: int, shape: tuple[int, ...], dtype: Any) -> An
 def ball(
     key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
-    """Points drawn uniformly from the unit ball of the ``p``-norm in ``d`` dimensions.
+    """Uniform samples in the unit ball of the ``p``-norm in ``d`` dimensions.
 
     Returns:
       ``dtype[*shape, d]``.
 
     Raises:
       TypeError: if ``d`` is not an integer.
-      ValueError: if it is negative, or ``p`` is not a scalar that broadcasts to the result.
+      ValueError: if ``d`` is negative, or ``p`` does not broadcast to the result.
     """
     check_key("ball", key)
     draws.check_parameters("ball", p)

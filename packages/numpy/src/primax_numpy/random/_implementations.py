@@ -1,4 +1,4 @@
-"""Implementations of random keys: how words are made from seeds, keys and counters."""
+"""Key implementations: seeding, splitting, folding and random bits."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from ._key_dtypes import KeyDType
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Implementation:
-    """A way to make random bits. All functions work on one key: ``uint32[words]``.
+    """A random bit generator. Its functions take one key: ``uint32[words]``.
 
     Attributes:
-      name: what users call it.
-      tag: what types show, as in ``key<fry>``.
-      words: length of a key.
+      name: the public name.
+      tag: the abbreviation in dtypes, as in ``key<fry>``.
+      words: the length of a key.
       seed: ``(integer scalar) -> key``.
       split: ``(key, shape) -> uint32[*shape, words]``.
       fold_in: ``(key, uint32 scalar) -> key``.
       bits: ``(key, width, shape) -> unsigned integers`` of 8, 16, 32 or 64 bits.
-      counted: whether bits follow from a counter, so that they are the same on all platforms and
+      counted: bits are a function of a counter, so that they are identical on all platforms and
         under ``vmap``.
     """
 
@@ -97,7 +97,7 @@ _LONGEST: Final = 2**32 - 1
 
 
 def _bits_in_halves(key: Any, width: int, shape: tuple[int, ...]) -> Any:
-    """The bits without ``threefry_partitionable``: all of every block are used."""
+    """The bits without ``threefry_partitionable``: every output word is used."""
     n = math.prod(shape)
     length = -(-width * n // 32)
     blocks, rest = divmod(length, _LONGEST)
@@ -118,7 +118,7 @@ def _bits_in_halves(key: Any, width: int, shape: tuple[int, ...]) -> Any:
     return lax.reshape(words, shape)
 
 
-# rbg and unsafe_rbg: the platform's own generator
+# rbg and unsafe_rbg: the platform's generator
 
 
 def _doubled_seed(seed: Any) -> Any:
@@ -127,7 +127,7 @@ def _doubled_seed(seed: Any) -> Any:
 
 
 def _on_halves(change: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of threefry keys, applied to both halves of a key of four words."""
+    """A function of threefry keys applied to both halves of a key of four words."""
 
     def both(key: Any, argument: Any) -> Any:
         halves = [change(lax.slice_in_dim(key, i, i + 2), argument) for i in (0, 2)]
@@ -141,20 +141,20 @@ def _generated(key: Any, width: int, shape: tuple[int, ...]) -> Any:
 
 
 _SPACING: Final = 10
-"""Of so many keys that the generator makes, one is used."""
+"""Number of generated keys per key that is used."""
 
 
 def _generated_split(key: Any, shape: tuple[int, ...]) -> Any:
     n = math.prod(shape)
     if not n:
         return lax.full((*shape, 4), 0, U32)
-    made = _generated(key, 32, (_SPACING * n, 4))
-    return lax.reshape(lax.slice(made, (0, 0), made.shape, (_SPACING, 1)), (*shape, 4))
+    generated = _generated(key, 32, (_SPACING * n, 4))
+    return lax.reshape(lax.slice(generated, (0, 0), generated.shape, (_SPACING, 1)), (*shape, 4))
 
 
 def _generated_fold_in(key: Any, data: Any) -> Any:
-    made = _generated(_doubled_seed(data), 32, (_SPACING, 4))
-    return lax.bitwise_xor(key, lax.index_in_dim(made, _SPACING - 1, 0, keepdims=False))
+    generated = _generated(_doubled_seed(data), 32, (_SPACING, 4))
+    return lax.bitwise_xor(key, lax.index_in_dim(generated, _SPACING - 1, 0, keepdims=False))
 
 
 # threefry4x32, philox4x32, philox2x32
@@ -167,19 +167,19 @@ def _threefry4_seed(seed: Any) -> Any:
 
 def _philox4_seed(seed: Any) -> Any:
     high, low = _halves(seed)
-    made = ciphers.philox4x32(lax.full((2,), 0, U32), [high, low, _ZERO, _ZERO])
-    return stacked(made[:2])
+    block = ciphers.philox4x32(lax.full((2,), 0, U32), [high, low, _ZERO, _ZERO])
+    return stacked(block[:2])
 
 
 def _philox2_seed(seed: Any) -> Any:
-    made = ciphers.philox2x32(lax.full((1,), 0, U32), list(_halves(seed)))
-    return stacked(made[:1])
+    block = ciphers.philox2x32(lax.full((1,), 0, U32), list(_halves(seed)))
+    return stacked(block[:1])
 
 
 def _of_four(
     block: Callable[[Any, list[Any]], list[Any]], words: int
 ) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
-    """Split, fold and bits of a cipher of four words."""
+    """Split, fold and bits functions of a cipher of four words."""
 
     def split(key: Any, shape: tuple[int, ...]) -> Any:
         high, low = counters(shape)
@@ -215,7 +215,7 @@ def _philox2_bits(key: Any, width: int, shape: tuple[int, ...]) -> Any:
     return joined(a, b) if width == 64 else mixed((a, b), width)
 
 
-for _made in (
+for _implementation in (
     Implementation(
         "threefry2x32", "fry", 2, _threefry_seed, _threefry_split, _threefry_fold_in,
         _threefry_bits,
@@ -234,37 +234,35 @@ for _made in (
         "philox2x32", "phx2", 1, _philox2_seed, _philox2_split, _philox2_fold_in, _philox2_bits
     ),
 ):  # fmt: skip
-    implementations[_made.name] = _made
-    _ = _made.dtype  # keys of it can be unpickled
+    implementations[_implementation.name] = _implementation
+    _ = _implementation.dtype  # registers the dtype, so that its keys can be unpickled
 
 
 def default_implementation() -> Implementation:
-    """The implementation that raw keys are of, and new keys that name none."""
+    """The implementation of raw keys, and of new keys by default."""
     return implementations[state.default_prng_impl]
 
 
 def implementation_of(spec: Any) -> Implementation:
-    """The implementation that a name, a key dtype or ``None`` stands for.
+    """The implementation denoted by a name, a key dtype or ``None``.
 
     Raises:
-      ValueError: for an unknown name, with those that are known.
-      TypeError: for anything else.
+      ValueError: if the name is unknown; the message lists the known names.
+      TypeError: if the argument has another type.
     """
     if spec is None:
         return default_implementation()
     if isinstance(spec, Implementation):
         return spec
     if isinstance(spec, str):
-        found = implementations.get(spec)
-        if found is None:
+        implementation = implementations.get(spec)
+        if implementation is None:
             raise ValueError(
                 f"unknown key implementation {spec!r}: use one of "
                 f"{', '.join(map(repr, implementations))}"
             )
-        return found
-    found = getattr(spec, "impl", None)
-    if isinstance(found, Implementation):
-        return found
-    raise TypeError(
-        f"a key implementation is given by its name or by a key dtype, got {type(spec)}"
-    )
+        return implementation
+    implementation = getattr(spec, "impl", None)
+    if isinstance(implementation, Implementation):
+        return implementation
+    raise TypeError(f"a key implementation must be a name or a key dtype, got {type(spec)}")

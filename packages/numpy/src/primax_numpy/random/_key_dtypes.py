@@ -1,4 +1,4 @@
-"""The dtypes of typed keys, one for each implementation."""
+"""Key dtypes, one for each implementation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._ciphers import U32
 
 
 class KeyDType(dtypes.ExtendedDType):
-    """The dtype of the keys of an implementation, which has a name, a tag and a length in words."""
+    """The dtype of the keys of an implementation."""
 
     __slots__ = ("impl", "itemsize", "name")
     type: Any = dtypes.prng_key
@@ -26,16 +26,16 @@ class KeyDType(dtypes.ExtendedDType):
         dtypes.extended_dtypes[self.name] = self
 
     def physical_aval(self, aval: ShapedArray) -> ShapedArray:
-        """The type of the words of an array of keys."""
+        """The aval of the words of an array of keys."""
         return ShapedArray((*aval.shape, self.impl.words), U32)
 
     def repr_of(self, array: Any) -> str:
-        """The text of an array of keys."""
+        """The ``repr`` of an array of keys."""
         words = np.asarray(random_unwrap_p.bind(array))
         return f"Array({array.shape}, dtype={self.name}) overlaying:\n{words}"
 
     def full(self, shape: tuple[int, ...], value: Any) -> Array:
-        """Keys of which every word is a number, as ``zeros`` and ``ones`` make them."""
+        """Keys whose words all equal a number, as for ``zeros`` and ``ones``."""
         words = lax.full((*shape, self.impl.words), np.asarray(value).astype(U32)[()])
         out: Array = random_wrap_p.bind(words, impl=self.impl)
         return out
@@ -63,5 +63,5 @@ def _restored(name: str) -> KeyDType:
 
 
 def is_key_dtype(dtype: Any) -> bool:
-    """Whether a dtype is one of keys."""
+    """True if a dtype is a key dtype."""
     return isinstance(dtype, KeyDType)

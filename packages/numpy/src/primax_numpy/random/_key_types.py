@@ -1,8 +1,8 @@
-"""The primitives that work on arrays of typed keys.
+"""Primitives on arrays of typed keys.
 
-An array of keys holds the keys' words on a last axis that its shape does not show. Each operation
-is a primitive, so that programs say what they do with keys, and stands for what its
-implementation does with the words.
+The words of an array of keys are on a last axis that is not part of its shape. Each operation is a
+primitive, so that jaxprs show the use of keys; it expands to operations of the implementation on
+the words.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _keys(name: str, aval: ShapedArray) -> Implementation:
 
 
 def _over(fun: Callable[[Any], Any], rank: int) -> Callable[[Any], Any]:
-    """A function of one key, applied to all keys of an array."""
+    """A function of one key mapped over all keys of an array."""
     for _ in range(rank):
         fun = vmap(fun)
     return fun
@@ -57,46 +57,46 @@ def _over(fun: Callable[[Any], Any], rank: int) -> Callable[[Any], Any]:
 
 def _no_derivative(prim: Primitive) -> None:
     @prim.rule(jvp)
-    def _(primals, tangents, **params):
+    def zero_jvp(primals, tangents, **params):
         out = prim.bind(*primals, **params)
         return out, Zero.like(out)
 
 
 def _batched_in_place(prim: Primitive) -> None:
-    """Batches of operations on each element: the mapped axis stays where it is."""
+    """Register the batching rule of an operation on each key: the batch axis keeps its position."""
 
     @prim.rule(batch)
-    def _(axis, args, dims, **params):
+    def batch_in_place(axis, args, dims, **params):
         return prim.bind(*args, **params), dims[0]
 
 
-# From seeds
+# Seeding
 
 
 @random_seed_p.rule(abstract)
-def _(seeds, *, impl):
+def _random_seed_abstract(seeds, *, impl):
     if not dtypes.issubdtype(seeds.dtype, np.integer):
         raise TypeError(f"random_seed takes integers, got {seeds.dtype.name}")
     return ShapedArray(seeds.shape, impl.dtype)
 
 
 @random_seed_p.rule(expand)
-def _(seeds, *, impl):
+def _random_seed_expand(seeds, *, impl):
     words = _over(impl.seed, typeof(seeds).ndim)(seeds)
     return random_wrap_p.bind(words, impl=impl)
 
 
-# To more keys
+# Derived keys
 
 
 @random_split_p.rule(abstract)
-def _(keys, *, shape):
+def _random_split_abstract(keys, *, shape):
     _keys("random_split", keys)
     return ShapedArray((*keys.shape, *shape), keys.dtype)
 
 
 @random_split_p.rule(expand)
-def _(keys, *, shape):
+def _random_split_expand(keys, *, shape):
     aval = typeof(keys)
     impl = aval.dtype.impl
     words = _over(lambda k: impl.split(k, shape), aval.ndim)(random_unwrap_p.bind(keys))
@@ -104,7 +104,7 @@ def _(keys, *, shape):
 
 
 @random_fold_in_p.rule(abstract)
-def _(keys, data):
+def _random_fold_in_abstract(keys, data):
     _keys("random_fold_in", keys)
     if data.dtype != U32:
         raise TypeError(f"random_fold_in takes uint32 data, got {data.dtype.name}")
@@ -116,7 +116,7 @@ def _(keys, data):
 
 
 @random_fold_in_p.rule(expand)
-def _(keys, data):
+def _random_fold_in_expand(keys, data):
     key_aval, data_aval = typeof(keys), typeof(data)
     impl = key_aval.dtype.impl
     fold: Callable[..., Any] = impl.fold_in
@@ -127,7 +127,7 @@ def _(keys, data):
 
 
 @random_fold_in_p.rule(batch)
-def _(axis, args, dims):
+def _random_fold_in_batch(axis, args, dims):
     ranks = [typeof(x).ndim - (d is not None) for x, d in zip(args, dims)]
     rank = max(ranks)
     shape = next(
@@ -137,45 +137,47 @@ def _(axis, args, dims):
     )
     operands = []
     for x, d, r in zip(args, dims, ranks):
-        if d is None and not r:  # shared, and stays so: what generators do depends on it
+        if d is None and not r:  # unbatched operands stay unbatched: generators depend on it
             operands.append(x)
             continue
         if d is not None:
             x = move_axis(x, d, 0, axis.size)
-        kept = (() if d is None else (0,)) + tuple(range(1 + rank - r, 1 + rank))
+        operand_axes = (() if d is None else (0,)) + tuple(range(1 + rank - r, 1 + rank))
         full = (axis.size, *shape)
-        operands.append(x if typeof(x).shape == full else lax.broadcast_in_dim(x, full, kept))
+        operands.append(
+            x if typeof(x).shape == full else lax.broadcast_in_dim(x, full, operand_axes)
+        )
     return random_fold_in_p.bind(*operands), 0
 
 
-# To bits
+# Random bits
 
 
 @random_bits_p.rule(abstract)
-def _(keys, *, bit_width, shape):
+def _random_bits_abstract(keys, *, bit_width, shape):
     _keys("random_bits", keys)
     return ShapedArray((*keys.shape, *shape), UNSIGNED[bit_width])
 
 
 @random_bits_p.rule(expand)
-def _(keys, *, bit_width, shape):
+def _random_bits_expand(keys, *, bit_width, shape):
     aval = typeof(keys)
     impl = aval.dtype.impl
     return _over(lambda k: impl.bits(k, bit_width, shape), aval.ndim)(random_unwrap_p.bind(keys))
 
 
-# Between keys and words
+# Keys and words
 
 
 def check_words(words: Any, impl: Implementation) -> None:
-    """Refuse what are no words of keys.
+    """Check that an array has the dtype and shape of the words of keys.
 
     Raises:
-      TypeError: saying what words of the implementation look like.
+      TypeError: with the expected dtype and shape.
     """
     shape, dtype = getattr(words, "shape", None), getattr(words, "dtype", None)
     if shape is None or dtype is None:
-        raise TypeError(f"words of keys are an array of uint32, got {type(words)}")
+        raise TypeError(f"words of keys must be an array of uint32, got {type(words)}")
     if dtype != U32 or not shape or shape[-1] != impl.words:
         raise TypeError(
             f"a raw key of {impl.name} is a uint32 array of {impl.words} words on its last axis, "
@@ -201,24 +203,24 @@ def _of_words(prim: Primitive, impl: str, **params: Any) -> Callable[..., Any]:
 
 
 @random_seed_p.rule(samples)
-def _():
+def _random_seed_samples():
     def call(seeds: Any) -> Any:
-        made = random_seed_p.bind(seeds, impl=implementations["threefry2x32"])
-        return random_unwrap_p.bind(made)
+        keys = random_seed_p.bind(seeds, impl=implementations["threefry2x32"])
+        return random_unwrap_p.bind(keys)
 
     for shape in ((), (3,), (0,)):
         yield Sample(i32(*shape)).set(call=call)
 
 
 @random_split_p.rule(samples)
-def _():
+def _random_split_samples():
     for shape in ((2,), (3, 2), (3, 1, 2), (0, 2)):
         yield Sample(u32(*shape)).set(call=_of_words(random_split_p, "threefry2x32", shape=(2,)))
     yield Sample(u32(1)).set(call=_of_words(random_split_p, "philox2x32", shape=(2, 3)))
 
 
 @random_fold_in_p.rule(samples)
-def _():
+def _random_fold_in_samples():
     fold = _of_words(random_fold_in_p, "threefry2x32")
     yield Sample(u32(2), u32()).set(call=fold)
     yield Sample(u32(3, 2), u32(3)).set(call=fold)
@@ -227,7 +229,7 @@ def _():
 
 
 @random_bits_p.rule(samples)
-def _():
+def _random_bits_samples():
     for shape, width in (((2,), 32), ((3, 2), 8), ((0, 2), 16)):
         bits = _of_words(random_bits_p, "threefry2x32", bit_width=width, shape=(4,))
         yield Sample(u32(*shape)).set(call=bits)

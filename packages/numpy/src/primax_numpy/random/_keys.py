@@ -1,4 +1,4 @@
-"""Keys: made from seeds, taken apart, and made into more keys."""
+"""Keys: creation from seeds, splitting, folding, and conversion to words."""
 
 from __future__ import annotations
 
@@ -36,46 +36,46 @@ from ._key_types import (
 )
 
 Key = NewType("Key", Array)
-"""An array of keys, for annotations."""
+"""Type of a key array, for annotations."""
 
 # Inside compiled functions
 
 
 def typed(key: Any) -> Any:
-    """A typed key; raw keys are of the default implementation."""
+    """A typed key; raw keys get the default implementation."""
     if is_key_dtype(typeof(key).dtype):
         return key
     return random_wrap_p.bind(key, impl=default_implementation())
 
 
 def children(key: Any, n: int) -> list[Any]:
-    """Keys made from one typed key."""
+    """Keys split from one typed key."""
     keys = random_split_p.bind(key, shape=(n,))
     return [at(keys, i) for i in range(n)]
 
 
 def at(keys: Any, i: int) -> Any:
-    """One of a row of keys."""
+    """One key of a vector of keys."""
     return lax.index_in_dim(keys, i, 0, keepdims=False)
 
 
 def random_words(key: Any, width: int, shape: tuple[int, ...]) -> Any:
-    """Unsigned integers of a width, from a typed key."""
+    """Unsigned integers of a width from a typed key."""
     return random_bits_p.bind(key, bit_width=width, shape=shape)
 
 
 # Checks
 
 _accepted: Final[dict[tuple[Any, ShapedArray], bool]] = bounded_cache()
-"""Types of single keys that need no further look, with the settings under which they do not."""
+"""Avals of single keys that passed the checks, with the configuration."""
 
 
 def check_key(name: str, key: Any) -> None:
-    """Refuse what is not one key, typed or raw.
+    """Check that the argument is one key, typed or raw.
 
     Raises:
-      TypeError: for what is no key.
-      ValueError: for an array of keys, and for raw keys where ``legacy_prng_key`` is ``"error"``.
+      TypeError: if it is not a key.
+      ValueError: for an array of keys, and for raw keys if ``legacy_prng_key`` is ``"error"``.
     """
     try:
         if (state.key, key.aval) in _accepted:
@@ -97,7 +97,7 @@ def _is_raw(key: Any) -> bool:
 
 
 def check_keys(name: str, keys: Any) -> tuple[int, ...]:
-    """Refuse what are no keys; the shape of the array of keys otherwise."""
+    """Check that the argument is an array of keys, and return its shape."""
     shape, dtype = getattr(keys, "shape", None), getattr(keys, "dtype", None)
     if shape is None or dtype is None:
         raise TypeError(f"{name}: expected a key, got {type(keys)}: make one with random.key")
@@ -127,7 +127,7 @@ def _report_raw(name: str) -> None:
 
 
 def _checked_seed(seed: Any) -> Any:
-    """A seed that is a scalar of an integer dtype, with the configured offset."""
+    """A validated scalar integer seed, with the configured offset."""
     if isinstance(seed, (int, np.bool_)):
         seed = int(seed)
         if not -(2**63) <= seed < 2**63:
@@ -135,7 +135,7 @@ def _checked_seed(seed: Any) -> Any:
         seed += state.random_seed_offset
         if state.enable_x64:
             return np.uint64(seed & 0xFFFFFFFFFFFFFFFF).astype(np.int64)
-        # The low word is the whole seed.
+        # Only the low word is used.
         low = seed & 0xFFFFFFFF
         return low if low < 2**31 else np.uint32(low)
     if isinstance(seed, (float, complex, str, np.inexact)) or not hasattr(seed, "dtype"):
@@ -143,8 +143,8 @@ def _checked_seed(seed: Any) -> Any:
     dtype = seed.dtype
     if is_key_dtype(dtype):
         raise TypeError(
-            "PRNG key seed must be an integer; got a key: use it as it is, or make others from it "
-            "with split and fold_in"
+            "PRNG key seed must be an integer; got a key: use it directly, or derive others "
+            "from it with split and fold_in"
         )
     if not dtypes.issubdtype(dtype, np.integer):
         raise TypeError(f"PRNG key seed must be an integer; got an array of dtype {dtype.name}")
@@ -168,19 +168,19 @@ def _seeded_words(seed: Any, *, impl: Implementation) -> Any:
 
 
 def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
-    """A key from an integer: an array of shape ``()`` whose dtype names its implementation.
+    """A typed key from an integer: a scalar array whose dtype names its implementation.
 
     Args:
-      seed: an integer scalar. Without 64-bit types only its low 32 bits count.
+      seed: an integer scalar. Without 64-bit types only its low 32 bits are used.
       impl: name of the implementation (``"threefry2x32"``, ``"rbg"``, ``"unsafe_rbg"``,
-        ``"threefry4x32"``, ``"philox4x32"``, ``"philox2x32"``) or a key dtype; by default what the
-        option ``default_prng_impl`` says.
-      dtype: the same under another name.
+        ``"threefry4x32"``, ``"philox4x32"``, ``"philox2x32"``) or a key dtype; by default the
+        option ``default_prng_impl``.
+      dtype: a synonym of ``impl``.
 
     Raises:
-      TypeError: for seeds that are no integers or no scalars.
-      OverflowError: for Python integers outside of 64 bits.
-      ValueError: for unknown implementations, and if both ``impl`` and ``dtype`` are given.
+      TypeError: if the seed is not an integer scalar.
+      OverflowError: if a Python integer does not fit 64 bits.
+      ValueError: if the implementation is unknown, or both ``impl`` and ``dtype`` are specified.
 
     >>> key(42)
     Array((), dtype=key<fry>) overlaying:
@@ -192,16 +192,16 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
 
 def _chosen(name: str, impl: Any, dtype: Any) -> Implementation:
     if impl is not None and dtype is not None:
-        raise ValueError(f"{name}: give the implementation as impl or as dtype, not as both")
+        raise ValueError(f"{name}: pass the implementation as impl or as dtype, not both")
     return implementation_of(dtype if impl is None else impl)
 
 
 def PRNGKey(seed: Any, *, impl: Any = None) -> Array:
-    """A raw key from an integer: the words as an ordinary ``uint32`` array.
+    """A raw key from an integer: its words as a ``uint32`` array.
 
-    Arguments and errors as for :func:`key`, which is the better choice: typed keys know their
-    implementation, and are not mistaken for numbers. With the option ``enable_custom_prng`` this
-    gives typed keys too.
+    Arguments and errors as for :func:`key`, which is recommended: typed keys carry their
+    implementation and cannot be confused with numbers. With the option ``enable_custom_prng`` the
+    result is a typed key, too.
 
     >>> PRNGKey(0)
     Array([0, 0], dtype=uint32)
@@ -230,7 +230,7 @@ def _clone(keys: Any) -> Any:
 
 
 def key_data(keys: Any) -> Array:
-    """The words of keys: ``uint32[*keys.shape, words]``. Raw keys are returned as they are.
+    """The words of keys: ``uint32[*keys.shape, words]``. Raw keys are returned unchanged.
 
     >>> key_data(key(3))
     Array([0, 3], dtype=uint32)
@@ -263,7 +263,7 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -
 
 
 def clone(key: Any) -> Array:
-    """The same keys again, for a use that ``debug_key_reuse`` shall not count as a second one."""
+    """A copy of a key that ``debug_key_reuse`` treats as a new key."""
     check_keys("clone", key)
     out: Array = _clone(key)
     return out
@@ -281,7 +281,7 @@ def key_impl(keys: Any) -> str:
 
 
 def key_dtype(impl_spec: Any = None) -> Any:
-    """The dtype of the keys of an implementation, by default of the default one.
+    """The dtype of the keys of an implementation, by default the default one.
 
     >>> key_dtype("rbg")
     key<rbg>
@@ -289,7 +289,7 @@ def key_dtype(impl_spec: Any = None) -> Any:
     return implementation_of(impl_spec).dtype
 
 
-# More keys
+# Derived keys
 
 
 @compiled("shape", name="random_split")
@@ -300,17 +300,17 @@ def _split(key: Any, *, shape: tuple[int, ...]) -> Any:
 
 
 def split(key: Any, num: int | tuple[int, ...] = 2) -> Array:
-    """Independent keys from one, which must not be used again.
+    """Independent keys derived from one key, which must not be reused.
 
     Args:
       key: one key.
-      num: how many, or the shape of an array of keys.
+      num: the number of keys, or the shape of an array of keys.
 
     Returns:
-      Keys of the implementation of ``key``; words if it is raw.
+      Keys of the implementation of ``key``; words if ``key`` is raw.
 
     Raises:
-      ValueError: for an array of keys (use ``vmap``), and for negative numbers.
+      ValueError: for an array of keys (use ``vmap``), and if ``num`` is negative.
     """
     check_key("split", key)
     if type(num) is int:
@@ -334,7 +334,7 @@ def _fold_in(key: Any, data: Any) -> Any:
 
 
 def fold_in(key: Any, data: Any) -> Array:
-    """A key made from a key and an integer; different integers make independent keys.
+    """A key derived from a key and an integer; different integers give independent keys.
 
     Args:
       key: one key.
@@ -342,7 +342,7 @@ def fold_in(key: Any, data: Any) -> Array:
 
     Raises:
       TypeError: if ``data`` is not a scalar number.
-      OverflowError: for Python integers outside of 32 unsigned bits.
+      OverflowError: if a Python integer does not fit 32 unsigned bits.
     """
     check_key("fold_in", key)
     if isinstance(data, int):

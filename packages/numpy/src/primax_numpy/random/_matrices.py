@@ -39,7 +39,7 @@ def _multivariate_normal(
 
 
 def _factor(cov: Any, method: str) -> Any:
-    """A matrix whose product with its transpose is the covariance."""
+    """A factor of the covariance: its product with its conjugate transpose."""
     if method == "cholesky":
         return lax.linalg.cholesky(cov)
     if method == "eigh":
@@ -53,7 +53,7 @@ def _factor(cov: Any, method: str) -> Any:
 
 
 def _products(matrices: Any, vectors: Any) -> Any:
-    """Products of matrices, whose leading axes broadcast, with vectors."""
+    """Products of matrices, with broadcast leading axes, and vectors."""
     lead = matrices.shape[:-2]
     batch = vectors.shape[:-1]
     extra = len(batch) - len(lead)
@@ -75,19 +75,19 @@ def multivariate_normal(
     key: Any, mean: Any, cov: Any, shape: Any = None, dtype: Any = None,
     method: str = "cholesky", *, out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """Normal vectors of a mean and covariance.
+    """Multivariate normal samples.
 
     Args:
       mean: ``float[..., n]``.
       cov: ``float[..., n, n]``, symmetric and positive semi-definite.
-      shape: of the batch, by default that of ``mean`` and ``cov``, which must broadcast to it.
-      dtype: of the numbers drawn, by default that of ``mean`` and ``cov``, to which the result is
-        promoted.
-      method: how a root of ``cov`` is found: ``"cholesky"`` (for positive definite ones),
+      shape: the batch shape, by default that of ``mean`` and ``cov``, which must broadcast to it.
+      dtype: the dtype of the normal samples, by default that of ``mean`` and ``cov``; the result
+        is promoted with these.
+      method: the factorization of ``cov``: ``"cholesky"`` (for positive definite matrices),
         ``"eigh"`` or ``"svd"``.
 
     Raises:
-      ValueError: for shapes that do not fit, and other methods.
+      ValueError: if shapes do not match, or the method is unknown.
     """
     check_key("multivariate_normal", key)
     draws.check_parameters("multivariate_normal", mean, cov)
@@ -112,21 +112,23 @@ def multivariate_normal(
     batches = [a.shape[:-1], b.shape[:-2]]
     if shape is None:
         try:
-            wanted = tuple(broadcast_shapes(*batches))
+            batch_shape = tuple(broadcast_shapes(*batches))
         except ValueError:
             raise ValueError(
                 f"multivariate_normal: batches of mean {a.shape} and cov {b.shape} do not broadcast"
             ) from None
     else:
-        wanted = draws.shape_of(shape, "multivariate_normal")
-        draws.check_fits("multivariate_normal", batches, wanted)
-    out: Array = _multivariate_normal(key, mean, cov, shape=wanted, dtype=dtype, method=method)
+        batch_shape = draws.shape_of(shape, "multivariate_normal")
+        draws.check_fits("multivariate_normal", batches, batch_shape)
+    out: Array = _multivariate_normal(key, mean, cov, shape=batch_shape, dtype=dtype, method=method)
     return out
 
 
 @compiled("shape", "n", "m", "dtype")
 def _orthogonal(key: Any, *, shape: tuple[int, ...], n: int, m: int, dtype: Any) -> Any:
-    """By QR with the signs of R's diagonal, as Mezzadri says (Notices of the AMS 54, 2007)."""
+    """Haar samples by QR with the signs of the diagonal of R (Mezzadri, Notices of the AMS 54,
+    2007).
+    """
     z = draws.normal(typed(key), (*shape, max(n, m), min(n, m)), dtype)
     q, r = lax.linalg.qr(z, full_matrices=False)
     diagonal = lax.sign(_diagonal(r))
@@ -147,19 +149,19 @@ def orthogonal(
     key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | None = None, *,
     out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """Matrices drawn uniformly from the orthogonal group, unitary ones for complex dtypes.
+    """Haar-distributed orthogonal matrices, unitary ones for complex dtypes.
 
     Args:
-      n, m: numbers of rows and columns (``m`` is ``n`` by default); of a matrix that is not
-        square, the rows or columns, whichever are fewer, are orthonormal.
-      shape: of the batch.
+      n, m: numbers of rows and columns (``m`` is ``n`` by default). If they differ, the shorter
+        dimension is orthonormal: the rows for ``n < m``, the columns for ``n > m``.
+      shape: the batch shape.
       dtype: a float or complex dtype of 32 bits or more.
 
     Returns:
       ``dtype[*shape, n, m]``.
 
     Raises:
-      TypeError: if ``n`` or ``m`` are no integers.
+      TypeError: if ``n`` or ``m`` is not an integer.
       ValueError: if they are negative.
     """
     check_key("orthogonal", key)

@@ -1,4 +1,4 @@
-"""Random orders, and choices among the elements of arrays and among categories."""
+"""Permutations, choices from arrays, and categorical sampling."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ def _shuffled_range(key: Any, *, n: int, dtype: Any) -> Any:
 
 
 def rounds_for(size: int) -> int:
-    """Enough rounds that equal sort keys do not bias the order."""
+    """Number of sort rounds after which equal sort keys do not bias the permutation."""
     return math.ceil(3 * math.log(max(1, size)) / math.log(2**32 - 1))
 
 
 def shuffled_range(key: Any, n: int, rounds: int) -> Any:
-    """The integers below ``n`` in a random order."""
+    """The integers below ``n`` in random order."""
     return shuffled(key, lax.iota(np.dtype(np.int32), n), 0, rounds)
 
 
 def shuffled(key: Any, x: Any, axis: int, rounds: int) -> Any:
-    """An array in the order of random numbers, as often as said."""
+    """An array sorted by random keys, in several rounds."""
     for _ in range(rounds):
         key, sub = children(key, 2)
         _, x = lax.sort_key_val(random_words(sub, 32, x.shape), x, axis)
@@ -56,7 +56,7 @@ def shuffled(key: Any, x: Any, axis: int, rounds: int) -> Any:
 
 
 def taken(x: Any, positions: Any, axis: int) -> Any:
-    """Slices of an array at positions that exist: those of an axis of any shape, in its place."""
+    """Slices of an array at indices in bounds; the axes of the indices replace the axis."""
     n, rank = positions.ndim, x.ndim
     offset = tuple(range(axis)) + tuple(range(axis + n, rank - 1 + n))
     numbers = lax.GatherDimensionNumbers(
@@ -68,7 +68,7 @@ def taken(x: Any, positions: Any, axis: int) -> Any:
 
 
 def _population(name: str, x: Any) -> int | None:
-    """The integer that stands for a range of so many; ``None`` for arrays."""
+    """The concrete size of the population for an integer, ``None`` for an array."""
     check_arrays(name, x)
     aval = typeof(x)
     if aval.ndim:
@@ -79,7 +79,7 @@ def _population(name: str, x: Any) -> int | None:
         )
     if isinstance(x, Tracer):
         raise ConcretizationTypeError(
-            x, f"{name} needs to know how many elements there are: make the integer static."
+            x, f"{name} needs a concrete number of elements: make the integer static."
         )
     return max(operator.index(x), 0)
 
@@ -87,11 +87,11 @@ def _population(name: str, x: Any) -> int | None:
 def permutation(
     key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None
 ) -> Array:
-    """A random order of ``range(x)``, or of the slices of an array along an axis.
+    """A random permutation of ``range(x)``, or of the slices of an array along an axis.
 
     Args:
-      x: an integer, known while tracing, or an array.
-      independent: give every row along ``axis`` an order of its own.
+      x: a concrete integer, or an array.
+      independent: permute every row along ``axis`` independently.
 
     Raises:
       TypeError: if ``x`` is neither an integer nor an array.
@@ -134,7 +134,7 @@ def _choice(
 
 
 def _positions(key: Any, p: Any, n: int, shape: Any, mode: str, replace: bool) -> Any:
-    """Which of ``n`` are chosen."""
+    """Indices of the chosen elements."""
     count = math.prod(shape)
     if p is None and replace:
         return integers(key, 0, n, shape=shape, dtype=dtypes.default_int())
@@ -153,15 +153,15 @@ def _positions(key: Any, p: Any, n: int, shape: Any, mode: str, replace: bool) -
 
 
 def rounded(x: Any) -> Any:
-    """An array as its dtype has it: what uses short floats in the same loop may see more digits,
-    and find an order among equal ones."""
+    """An array rounded to its dtype by an optimization barrier: XLA may keep narrow floats at a
+    higher precision inside a fusion, which would order equal elements."""
     return lax.optimization_barrier(x) if x.dtype.itemsize < 4 else x
 
 
 def _ranks(ordered: Any, values: Any) -> Any:
-    """How many elements of an ordered row are less than each value, by halving what is left of the
-    row. Sums of short floats may be out of order here and there; which place is found then depends
-    on the places that are tried."""
+    """Number of elements of a sorted row that are less than each value, by bisection. Cumulative
+    sums of narrow floats may be unsorted; the result then depends on the sequence of tested
+    positions."""
     n = ordered.shape[0]
     low = lax.full_like(values, 0, np.dtype(np.int32))
     high = lax.full_like(values, n, np.dtype(np.int32))
@@ -179,33 +179,32 @@ def choice(
     key: Any, a: Any, shape: Sequence[int] = (), replace: bool = True, p: Any = None,
     axis: int = 0, mode: str | None = None,
 ) -> Array:  # fmt: skip
-    """Elements of ``range(a)``, or slices of an array along an axis, chosen at random.
+    """Random elements of ``range(a)``, or slices of an array along an axis.
 
     Args:
       a: an integer or an array.
-      shape: a sequence: shape of the choices, which takes the place of ``axis`` in the result.
-      replace: whether an element may be chosen more than once.
-      p: the elements' weights, ``float[n]``, which need not add up to 1; by default all are equal.
-      mode: how noise is drawn for weights without replacement; see :func:`gumbel`.
+      shape: a sequence: the shape of the choices, which replaces ``axis`` in the result.
+      replace: sample with replacement.
+      p: weights of the elements, ``float[n]``, not necessarily normalized; uniform by default.
+      mode: the mode of Gumbel noise for weights without replacement; see :func:`gumbel`.
 
     Raises:
       TypeError: if ``shape`` is not a sequence.
-      ValueError: if there is nothing to choose from, or not enough without replacement; for
-        weights of another length; and for weights that are negative, NaN or all zero, where their
-        values are known.
+      ValueError: if the population is empty, or too small without replacement; if the weights have
+        another length; if concrete weights are negative, NaN or all zero.
     """
     check_key("choice", key)
     if not isinstance(shape, Sequence):
         raise TypeError(f"choice: shape must be a sequence, got {shape!r}")
-    n, wanted = _population("choice", a), draws.shape_of(shape, "choice")
+    n, sample_shape = _population("choice", a), draws.shape_of(shape, "choice")
     if n is None:
         axis = one_axis(axis, typeof(a).ndim)
         size = typeof(a).shape[axis]
     else:
         size = n
-    count = math.prod(wanted)
+    count = math.prod(sample_shape)
     if count == 0:
-        return _nothing_chosen(a, n, axis, wanted)
+        return _empty_choice(a, n, axis, sample_shape)
     if size <= 0:
         raise ValueError("choice: a must be greater than 0 unless no samples are taken")
     if not replace and count > size:
@@ -213,7 +212,7 @@ def choice(
             f"choice: cannot take a larger sample (size {count}) than population (size {size}) "
             "when 'replace=False'"
         )
-    static = {"shape": wanted, "mode": gumbel_mode(mode), "replace": bool(replace)}
+    static = {"shape": sample_shape, "mode": gumbel_mode(mode), "replace": bool(replace)}
     if p is not None:
         p = _weights(p, size)
     if n is not None:
@@ -225,7 +224,7 @@ def choice(
     return out
 
 
-def _nothing_chosen(a: Any, n: int | None, axis: int, shape: tuple[int, ...]) -> Array:
+def _empty_choice(a: Any, n: int | None, axis: int, shape: tuple[int, ...]) -> Array:
     if n is not None:
         return lax.full(shape, 0, dtypes.default_int())
     aval = typeof(a)
@@ -233,7 +232,7 @@ def _nothing_chosen(a: Any, n: int | None, axis: int, shape: tuple[int, ...]) ->
 
 
 def _weights(p: Any, size: int) -> Any:
-    """Weights as floats, checked where their values are known."""
+    """Weights as floats, with concrete values validated."""
     check_arrays("choice", p)
     aval = typeof(p)
     if aval.shape != (size,):
@@ -261,7 +260,7 @@ def _categorical(key: Any, logits: Any, *, axis: int, shape: Any, mode: str) -> 
     prefix, rest = shape[: len(shape) - batch], list(shape[len(shape) - batch :])
     rest.insert(axis, logits.shape[axis])
     full = (*prefix, *rest)
-    # Apart from the search for the greatest, which is not vectorised.
+    # Not fused with argmax, which is not vectorised.
     noise = lax.optimization_barrier(gumbel_noise(typed(key), full, logits.dtype, mode))
     total = lax.add(noise, repeated(logits, full))
     return lax.argmax(total, len(prefix) + axis, dtypes.default_int())
@@ -279,19 +278,20 @@ def categorical(
     key: Any, logits: Any, axis: int = -1, shape: Any = None, replace: bool = True,
     mode: str | None = None, *, out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """Categories drawn with given logarithms of probabilities, by the Gumbel-max trick.
+    """Categorical samples from unnormalized log-probabilities, by the Gumbel-max trick.
 
     Args:
-      logits: floats, up to a constant for each distribution.
+      logits: log-probabilities up to an additive constant for each distribution.
       axis: the axis of the categories.
-      shape: axes in front, and then those of ``logits`` without ``axis``, which is the default.
-      replace: whether a category may occur more than once along the axes in front.
-      mode: how noise is drawn, see :func:`gumbel`.
+      shape: leading axes followed by the shape of ``logits`` without ``axis``; by default no
+        leading axes.
+      replace: sample with replacement along the leading axes.
+      mode: the mode of Gumbel noise, see :func:`gumbel`.
 
     Raises:
-      ValueError: for logits that are no floats, shapes that do not fit, and more draws without
-        replacement than there are categories.
-      IndexError: if there is no such axis.
+      ValueError: if logits are not floats, shapes do not match, or there are more samples without
+        replacement than categories.
+      IndexError: if the axis does not exist.
     """
     check_key("categorical", key)
     check_arrays("categorical", logits)
@@ -306,17 +306,19 @@ def categorical(
         )
     axis = operator.index(axis) % aval.ndim
     batch = aval.shape[:axis] + aval.shape[axis + 1 :]
-    wanted = batch if shape is None else draws.shape_of(shape, "categorical")
-    tail = wanted[len(wanted) - len(batch) :]
-    draws.check_fits("categorical", [batch], tail if len(wanted) >= len(batch) else wanted)
-    found = gumbel_mode(mode)
+    sample_shape = batch if shape is None else draws.shape_of(shape, "categorical")
+    tail = sample_shape[len(sample_shape) - len(batch) :]
+    draws.check_fits(
+        "categorical", [batch], tail if len(sample_shape) >= len(batch) else sample_shape
+    )
+    noise_mode = gumbel_mode(mode)
     if replace:
-        out: Array = _categorical(key, logits, axis=axis, shape=wanted, mode=found)
+        out: Array = _categorical(key, logits, axis=axis, shape=sample_shape, mode=noise_mode)
         return out
-    k = math.prod(wanted[: len(wanted) - len(batch)])
+    k = math.prod(sample_shape[: len(sample_shape) - len(batch)])
     if k > aval.shape[axis]:
         raise ValueError(
             f"categorical: Number of samples without replacement ({k}) cannot exceed number of "
             f"categories ({aval.shape[axis]})."
         )
-    return _categories(key, logits, axis=axis, shape=wanted, mode=found, k=k)  # type: ignore[no-any-return]
+    return _categories(key, logits, axis=axis, shape=sample_shape, mode=noise_mode, k=k)  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""Poisson numbers."""
+"""Poisson sampling."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from primax_core.extend import (
     typeof,
 )
 
-from .._checks import wanted_dtype
+from .._checks import dtype_argument
 from .._functions import compiled
 from . import _draws as draws
 from ._gamma import check_method
@@ -33,47 +33,45 @@ from ._keys import check_key, children, typed
 _F32: Final = np.dtype(np.float32)
 
 platform_lgamma_p: Final = Primitive("platform_lgamma")
-"""The platform's own logarithm of the gamma function, of whose last bits the numbers that
-rejection accepts depend. Its arguments are whole numbers, so it has no derivative."""
+"""The platform's log-gamma function: accepted samples depend on its last bits. Its arguments are
+integral, so its derivative is zero."""
 
 
 @platform_lgamma_p.rule(abstract)
-def _(x):
+def _abstract(x):
     return ShapedArray(x.shape, x.dtype)
 
 
 @platform_lgamma_p.rule(lower)
-def _(ctx, x):
+def _lower(ctx, x):
     return chlo.lgamma(x)
 
 
 @platform_lgamma_p.rule(batch)
-def _(axis, args, dims):
+def _batch(axis, args, dims):
     return platform_lgamma_p.bind(*args), dims[0]
 
 
 @platform_lgamma_p.rule(jvp)
-def _(primals, tangents):
+def _jvp(primals, tangents):
     out = platform_lgamma_p.bind(*primals)
     return out, Zero.like(out)
 
 
 @platform_lgamma_p.rule(samples)
-def _():
-    whole = dict.fromkeys(
-        ("jvp", "transpose", "second order"), "its arguments are whole numbers, which do not move"
-    )
+def _samples():
+    whole = dict.fromkeys(("jvp", "transpose", "second order"), "its arguments are integral")
     for shape in ((), (3,), (0, 2)):
         yield Sample(f32(*shape, low=1, high=9)).set(without=whole)
 
 
 def any_of(condition: Any) -> Any:
-    """Whether any element is true."""
+    """True if any element is true."""
     return lax.reduce_or(condition, tuple(range(condition.ndim)))
 
 
 def _by_products(key: Any, lam: Any, limit: Any, dtype: Any) -> Any:
-    """How many uniform numbers can be multiplied until the product falls below ``exp(-lam)``
+    """Poisson samples: the number of uniform samples whose product stays above ``exp(-lam)``
     (Knuth, The Art of Computer Programming 2, 3.4.1)."""
 
     def unfinished(state: Any) -> Any:
@@ -85,7 +83,7 @@ def _by_products(key: Any, lam: Any, limit: Any, dtype: Any) -> Any:
         key, sub = children(key, 2)
         going = lax.gt(total, lax.neg(lam))
         count = lax.select(going, count + np.ones((), dtype), count)
-        total = lax.add(total, lax.log(draws.uniform_apart(sub, lam.shape, _F32)))
+        total = lax.add(total, lax.log(draws.uniform_materialized(sub, lam.shape, _F32)))
         return lax.add(step, np.ones((), step.dtype)), count, total, key
 
     zeros = lax.full_like(lam, 0, dtype)
@@ -95,8 +93,8 @@ def _by_products(key: Any, lam: Any, limit: Any, dtype: Any) -> Any:
 
 
 def _by_rejection(key: Any, lam: Any, limit: Any, dtype: Any) -> Any:
-    """By transformed rejection (Hörmann, "The transformed rejection method for generating Poisson
-    random variables", 1993)."""
+    """Poisson samples by transformed rejection (Hörmann, "The transformed rejection method for
+    generating Poisson random variables", 1993)."""
     log_lam = lax.log(lam)
     b = 0.931 + 2.53 * lax.sqrt(lam)
     a = -0.059 + 0.02483 * b
@@ -108,10 +106,10 @@ def _by_rejection(key: Any, lam: Any, limit: Any, dtype: Any) -> Any:
         return lax.bitwise_and(any_of(lax.bitwise_not(accepted)), lax.lt(step, limit))
 
     def more(state: Any) -> Any:
-        step, found, accepted, key = state
+        step, sample, accepted, key = state
         key, first, second = children(key, 3)
-        u = draws.uniform_apart(first, lam.shape, _F32) - 0.5
-        v = draws.uniform_apart(second, lam.shape, _F32)
+        u = draws.uniform_materialized(first, lam.shape, _F32) - 0.5
+        v = draws.uniform_materialized(second, lam.shape, _F32)
         us = 0.5 - lax.abs(u)
         k = lax.floor((2 * a / us + b) * u + lam + 0.43)
         s = lax.log(v * inverse_alpha / (a / (us * us) + b))
@@ -119,8 +117,8 @@ def _by_rejection(key: Any, lam: Any, limit: Any, dtype: Any) -> Any:
         soon = (us >= 0.07) & (v <= most)
         reject = (k < 0) | ((us < 0.013) & (v > us))
         accept = soon | (~reject & (s <= t))
-        found = lax.select(accept, k, found)
-        return lax.add(step, np.ones((), step.dtype)), found, accepted | accept, key
+        sample = lax.select(accept, k, sample)
+        return lax.add(step, np.ones((), step.dtype)), sample, accepted | accept, key
 
     nothing = lax.full_like(lam, False, np.dtype(bool))
     start = (lax.full((), 0, limit.dtype), lax.full_like(lam, -1), nothing, key)
@@ -139,7 +137,7 @@ def _poisson(key: Any, lam: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
     return lax.select(lam == 0, lax.full_like(out, 0), out)
 
 
-# Approximately: the inverse of the distribution at a normal number's probability
+# Approximate sampling: the inverse CDF at the probability of a normal sample
 
 _TERMS: Final = 19
 
@@ -157,7 +155,7 @@ def _approximately(key: Any, lam: Any, *, shape: tuple[int, ...], dtype: Any) ->
 
 
 def _normal_probability(z: Any) -> Any:
-    """The probability that a normal number is less than ``z``."""
+    """The standard normal CDF."""
     half_root = draws.number(np.sqrt(0.5), z.dtype)
     w = z * half_root
     size = lax.abs(w)
@@ -181,7 +179,7 @@ def _few(lam: Any, z: Any) -> Any:
 
 
 def _many(lam: Any, z: Any) -> Any:
-    """A rounded-up expansion of the inverse, mended by comparing probabilities at its ends."""
+    """An asymptotic expansion of the inverse CDF, corrected by comparing probabilities."""
     s = lax.sqrt(lam)
     z2 = z * z
     c = lax.ceil(lam + s * z - 2 / 3 + z2 / 6 + z * (1 - z2) / (72 * s) + 0.6)
@@ -191,7 +189,7 @@ def _many(lam: Any, z: Any) -> Any:
 
 
 def _deviation(x: Any, lam: Any) -> Any:
-    """The normal number whose probability is about that of at most ``x`` (Peizer and Pratt,
+    """Normal quantile of the approximate Poisson CDF at ``x`` (Peizer and Pratt,
     Journal of the American Statistical Association 63, 1968)."""
     negative = x < 0
     x = draws.select(negative, draws.number(0, x.dtype), x)
@@ -215,29 +213,29 @@ def poisson(
     key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact",
     out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """Poisson numbers of mean ``lam``.
+    """Poisson samples of mean ``lam``.
 
     Args:
-      lam: rates, used as 32-bit floats by the exact method, which gives -1 for negative ones and
-        NaN.
+      lam: rates, converted to 32-bit floats by the exact method, which returns -1 for negative
+        rates and NaN.
       dtype: an integer dtype, the default one by default.
-      method: ``"exact"`` by rejection, or ``"approximate"``, which takes the same short time for
-        all rates.
+      method: ``"exact"`` by rejection, or ``"approximate"``, which takes a constant time for all
+        rates.
 
     The derivative with respect to ``lam`` is zero.
 
     Raises:
-      ValueError: for other dtypes and methods, and shapes that do not fit.
+      ValueError: if the dtype or the method is invalid, or shapes do not match.
     """
     check_key("poisson", key)
     draws.check_parameters("poisson", lam)
-    found = dtypes.default_int() if dtype is None else wanted_dtype(dtype, "poisson")
-    if not dtypes.issubdtype(found, np.integer):
-        raise ValueError(f"dtype argument to `poisson` must be an int dtype, got {found}")
+    sample_dtype = dtypes.default_int() if dtype is None else dtype_argument(dtype, "poisson")
+    if not dtypes.issubdtype(sample_dtype, np.integer):
+        raise ValueError(f"dtype argument to `poisson` must be an int dtype, got {sample_dtype}")
     check_method("poisson", method)
-    wanted = draws.joint_shape("poisson", shape, lam)
+    sample_shape = draws.joint_shape("poisson", shape, lam)
     draw = _poisson if method == "exact" else _approximately
     if not hasattr(lam, "dtype"):
         lam = np.asarray(lam).astype(typeof(lam).dtype)[()]
-    out: Array = draw(key, lam, shape=wanted, dtype=found)
+    out: Array = draw(key, lam, shape=sample_shape, dtype=sample_dtype)
     return out

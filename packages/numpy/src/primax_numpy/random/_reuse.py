@@ -1,9 +1,8 @@
-"""Keys that are used twice: what the option ``debug_key_reuse`` finds.
+"""Detection of reused keys, enabled by the option ``debug_key_reuse``.
 
-While it is on, every program is followed before it runs. Each typed key has a mark that says where
-it was used; reshaping, slicing and moving keys gives other views of the same marks. Bits, splits
-and gamma numbers use a key up, `fold_in` and `clone` do not. Raw keys are not followed: they are
-numbers.
+Every jaxpr is interpreted before it runs. Each typed key has a mark with the source location of its
+use; reshaping, slicing and moving keys give views of the same marks. Bits, splits and gamma samples
+consume a key, `fold_in` and `clone` do not. Raw keys are not tracked: they are numbers.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ from ._key_dtypes import is_key_dtype
 
 
 class _Marks(NamedTuple):
-    """Which keys of an array were used, as a view of an array that all its aliases share, and
-    where the first of them was."""
+    """Use flags of an array of keys, a view of memory shared by all aliases, and the source
+    location of the first use."""
 
     used: np.ndarray
     place: list[str]
@@ -42,11 +41,11 @@ _by_id: Final[dict[int, tuple[Any, _Marks]]] = {}
 
 
 def _marks_of(key: Any) -> _Marks:
-    """The marks of a concrete array of keys, kept as long as it lives."""
-    found = _by_id.get(id(key))
-    if found is None or found[0]() is not key:
+    """The marks of a concrete array of keys, stored as long as the array exists."""
+    entry = _by_id.get(id(key))
+    if entry is None or entry[0]() is not key:
         return _keep(key, _unused(key.shape))
-    return found[1]
+    return entry[1]
 
 
 def _keep(key: Any, marks: _Marks) -> _Marks:
@@ -67,11 +66,11 @@ def _use(marks: _Marks, what: str, place: str) -> None:
       KeyReuseError: if one of them was used before.
     """
     if marks.used.any():
-        before = marks.place[0] if marks.place else "an earlier program"
+        before = marks.place[0] if marks.place else "an earlier call"
         raise KeyReuseError(
-            f"{what} at {place} uses a random key that was used before, by {before}. Make another "
-            "key for each use with split or fold_in; clone gives a key for a second use that is "
-            "meant."
+            f"{what} at {place} uses a random key that was used before, by {before}. Derive a "
+            "new key for each use with split or fold_in; clone gives a key for an intended "
+            "reuse."
         )
     if marks.used.flags.writeable:
         marks.used[...] = True
@@ -80,19 +79,18 @@ def _use(marks: _Marks, what: str, place: str) -> None:
 
 
 class _Walk:
-    """Follows the keys through a program.
+    """Interpreter that tracks the keys of a jaxpr.
 
     Attributes:
-      place: where the program is called, for programs of the library's own, which are traced once
-        for all the places that call them; ``None`` for those whose operations have places.
+      place: source location of the call, for functions of the library, which are traced once for
+        all callers; ``None`` if the equations have locations.
     """
 
     def __init__(self, place: str | None) -> None:
         self.place = place
 
     def run(self, jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
-        """The marks of a program's results; what is no key has its value if that is a known
-        scalar, else ``None``."""
+        """Marks of the results of a jaxpr; a non-key is a concrete scalar value or ``None``."""
         values: dict[Any, Any] = dict(zip(jaxpr.invars, args))
         for var, const in zip(jaxpr.constvars, jaxpr.consts):
             values[var] = _known(const)
@@ -106,7 +104,7 @@ class _Walk:
         return [read(a) for a in jaxpr.outvars]
 
     def step(self, eqn: Eqn, args: list[Any]) -> list[Any]:
-        """What is known of the results of an equation."""
+        """Abstract values of the results of an equation."""
         name = eqn.primitive.name
         if not any(isinstance(a, _Marks) for a in args):
             makes_keys = any(is_key_dtype(v.aval.dtype) for v in eqn.outvars)
@@ -125,7 +123,7 @@ class _Walk:
         return summarize(eqn.source_info) if self.place is None else self.place
 
     def inner(self, eqn: Eqn, args: list[Any]) -> list[Any]:
-        """An equation that calls a program with its operands; others make new keys."""
+        """Interpret an equation with one sub-jaxpr of the same operands; others create new keys."""
         programs = jaxprs_in(eqn.params)
         if len(programs) == 1 and len(programs[0].invars) == len(args):
             outs = self.run(programs[0], args)
@@ -138,7 +136,7 @@ def _fresh(eqn: Eqn) -> list[Any]:
 
 
 def _known(value: Any) -> Any:
-    """A value, if it is a whole number that an index may be."""
+    """The value, if it is a concrete integer or boolean scalar, otherwise ``None``."""
     if type(value) is Literal:
         value = value.val
     dtype = getattr(value, "dtype", None)
@@ -153,7 +151,7 @@ def _known(value: Any) -> Any:
 
 
 def _computed(eqn: Eqn, args: list[Any]) -> list[Any]:
-    """Scalars that follow from known ones, for indices."""
+    """Scalars computed from concrete ones, for indices."""
     scalar = all(not v.aval.shape and v.aval.dtype.kind in "biu" for v in eqn.outvars)
     if scalar and args and all(a is not None for a in args):
         compute = _SCALARS.get(eqn.primitive.name)
@@ -214,7 +212,7 @@ def _same(walk: _Walk, eqn: Eqn, args: list[Any]) -> list[Any]:
 
 
 def _moved(walk: _Walk, eqn: Eqn, args: list[Any]) -> _Marks:
-    """Keys that go on in another array: those they come from count as used."""
+    """Marks of keys copied to another array; the original keys count as used."""
     out = _unused(eqn.outvars[0].aval.shape)
     for marks in args:
         if isinstance(marks, _Marks):
@@ -241,7 +239,7 @@ def _unstacked(walk: _Walk, eqn: Eqn, args: list[Any]) -> list[Any]:
 
 
 def _conditional(walk: _Walk, eqn: Eqn, args: list[Any]) -> list[Any]:
-    """Each branch may use a key; after all of them it is used if it is in one."""
+    """Each branch may use a key; afterwards it counts as used if any branch used it."""
     marks = [a for a in args if isinstance(a, _Marks)]
     before = [m.used.copy() for m in marks]
     after = [m.used.copy() for m in marks]
@@ -261,8 +259,8 @@ def _conditional(walk: _Walk, eqn: Eqn, args: list[Any]) -> list[Any]:
 
 
 def _scanned(walk: _Walk, eqn: Eqn, args: list[Any]) -> list[Any]:
-    """The body is followed twice, as far as the carried keys go: what a second step uses again was
-    used twice."""
+    """The body is interpreted twice, so that a key used again in the second iteration is
+    detected."""
     p = eqn.params
     nc, ni, n = p["num_consts"], p["num_carry"], p["length"]
     consts, carry, xs = args[:nc], args[nc : nc + ni], args[nc + ni :]
@@ -279,7 +277,7 @@ def _scanned(walk: _Walk, eqn: Eqn, args: list[Any]) -> list[Any]:
 
 
 def _row(x: Any, aval: Any) -> Any:
-    """One step's part of keys that a loop goes through."""
+    """One iteration's slice of scanned keys."""
     if not isinstance(x, _Marks):
         return None
     return _Marks(np.full(aval.shape, bool(x.used.any())), list(x.place))
@@ -307,11 +305,11 @@ _RULES: Final[dict[str, Callable[[_Walk, Eqn, list[Any]], Any]]] = {
 }  # fmt: skip
 
 
-# Programs that run
+# Executed jaxprs
 
 
 def _watch(jaxpr: Jaxpr) -> Any:
-    """What follows the keys of a program, if there are any."""
+    """The key tracker of a jaxpr, or ``None`` if it has no keys."""
     if not _has_keys(jaxpr):
         return None
     info = jaxpr.debug_info
@@ -319,10 +317,10 @@ def _watch(jaxpr: Jaxpr) -> Any:
     def before(args: Sequence[Any]) -> Callable[[Sequence[Any]], None]:
         marks = [_marks_of(a) if is_key_dtype(a.dtype) else _known(a) for a in args]
         place = None if info.filename else f"{summarize(capture())} in {info.name}"
-        found = _Walk(place).run(jaxpr, marks)
+        result_marks = _Walk(place).run(jaxpr, marks)
 
         def after(outs: Sequence[Any]) -> None:
-            for out, m in zip(outs, found):
+            for out, m in zip(outs, result_marks):
                 if isinstance(m, _Marks):
                     _keep(out, m)
 

@@ -1,4 +1,4 @@
-"""Elementary distributions of floats with parameters that shape them."""
+"""Elementary float distributions with shape parameters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
 from primax_core.extend.dimensions import broadcast_shapes
 
-from .._checks import wanted_dtype
+from .._checks import dtype_argument
 from .._functions import compiled
 from .._promotion import repeated
 from . import _draws as draws
@@ -20,7 +20,7 @@ _ONE: Final = np.float32(1.0)
 
 
 def _arguments(name: str, shape: Any, dtype: Any, *parameters: Any) -> dict[str, Any]:
-    """The checked static arguments of a sampler with parameters no wider than its dtype."""
+    """Validated static arguments of a sampler whose parameters are no wider than its dtype."""
     draws.check_parameters(name, *parameters)
     dtype = draws.float_dtype(dtype, name)
     draws.check_narrow(name, dtype, *parameters)
@@ -36,7 +36,7 @@ def _pareto(key: Any, b: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 def pareto(
     key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
-    """Pareto numbers: from 1 on, with density falling as ``x ** -(b + 1)``."""
+    """Pareto samples: at least 1, with density proportional to ``x ** -(b + 1)``."""
     check_key("pareto", key)
     out: Array = _pareto(key, b, **_arguments("pareto", shape, dtype, b))
     return out
@@ -52,7 +52,7 @@ def _rayleigh(key: Any, scale: Any, *, shape: tuple[int, ...], dtype: Any) -> An
 def rayleigh(
     key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
-    """Rayleigh numbers: lengths of normal vectors in two dimensions, times ``scale``."""
+    """Rayleigh samples: lengths of normal vectors in two dimensions, times ``scale``."""
     check_key("rayleigh", key)
     out: Array = _rayleigh(key, scale, **_arguments("rayleigh", shape, dtype, scale))
     return out
@@ -69,12 +69,12 @@ def _weibull_min(
 def weibull_min(
     key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None
 ) -> Array:
-    """Weibull numbers.
+    """Weibull samples.
 
     Args:
       scale, concentration: parameters that broadcast with ``shape``.
-      shape: of the numbers drawn; it does not follow the parameters, which are broadcast with one
-        number if it is not given.
+      shape: the shape of the random numbers, before broadcasting with the parameters; by default a
+        single random number is drawn.
     """
     check_key("weibull_min", key)
     draws.check_parameters("weibull_min", scale, concentration)
@@ -101,13 +101,13 @@ def lognormal(
     key: Any, sigma: Any = _ONE, shape: Any = None, dtype: Any = None, *,
     out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """Numbers whose logarithms are normal with standard deviation ``sigma``."""
+    """Log-normal samples: their logarithms are normal with standard deviation ``sigma``."""
     check_key("lognormal", key)
     draws.check_parameters("lognormal", sigma)
     dtype = draws.inexact_dtype(dtype, "lognormal")
     draws.check_narrow("lognormal", dtype, sigma)
-    wanted = draws.joint_shape("lognormal", shape, sigma)
-    out: Array = _lognormal(key, sigma, shape=wanted, dtype=dtype)
+    sample_shape = draws.joint_shape("lognormal", shape, sigma)
+    out: Array = _lognormal(key, sigma, shape=sample_shape, dtype=dtype)
     return out
 
 
@@ -129,7 +129,9 @@ def triangular(
     key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None, *,
     out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """Numbers whose density rises from ``left`` to ``mode`` and falls to ``right``, linearly."""
+    """Triangular samples: the density increases linearly from ``left`` to ``mode`` and decreases
+    to ``right``.
+    """
     check_key("triangular", key)
     static = _arguments("triangular", shape, dtype, left, mode, right)
     out: Array = _triangular(key, left, mode, right, **static)
@@ -138,7 +140,9 @@ def triangular(
 
 @compiled("shape", "dtype")
 def _wald(key: Any, mean: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
-    """By the method of Michael, Schucany and Haas (The American Statistician 30, 1976)."""
+    """Wald samples by the method of Michael, Schucany and Haas (The American Statistician 30,
+    1976).
+    """
     first, second = children(typed(key), 2)
     m = draws.parameter(mean, dtype, shape)
     v = draws.normal(first, shape, dtype)
@@ -153,7 +157,7 @@ def _wald(key: Any, mean: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 def wald(
     key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
-    """Wald (inverse Gaussian) numbers of a mean, with scale 1."""
+    """Wald (inverse Gaussian) samples of a mean, with scale 1."""
     check_key("wald", key)
     out: Array = _wald(key, mean, **_arguments("wald", shape, dtype, mean))
     return out
@@ -175,19 +179,20 @@ def _geometric(key: Any, p: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 def geometric(
     key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
-    """Number of trials up to the first success, each of which succeeds with probability ``p``.
+    """Geometric samples: the number of trials up to the first success, with success probability
+    ``p``.
 
     Args:
       dtype: an integer dtype, the default one by default.
 
     Raises:
-      ValueError: for other dtypes.
+      ValueError: if the dtype is not an integer dtype.
     """
     check_key("geometric", key)
     draws.check_parameters("geometric", p)
-    found = dtypes.default_int() if dtype is None else wanted_dtype(dtype, "geometric")
-    if not dtypes.issubdtype(found, np.integer):
-        raise ValueError(f"dtype argument to `geometric` must be an int dtype, got {found}")
-    wanted = draws.joint_shape("geometric", shape, p)
-    out: Array = _geometric(key, p, shape=wanted, dtype=found)
+    sample_dtype = dtypes.default_int() if dtype is None else dtype_argument(dtype, "geometric")
+    if not dtypes.issubdtype(sample_dtype, np.integer):
+        raise ValueError(f"dtype argument to `geometric` must be an int dtype, got {sample_dtype}")
+    sample_shape = draws.joint_shape("geometric", shape, p)
+    out: Array = _geometric(key, p, shape=sample_shape, dtype=sample_dtype)
     return out

@@ -1,8 +1,8 @@
-"""Many keys at once: a key of its own for each element of an array.
+"""Batched keys: one key for each element of an array.
 
-Loops that draw numbers for each element from the element's key carry the keys in this form. For
-the default implementation it is the keys' words as arrays of their own, on which the cipher is
-one elementwise program; for others it is an array of typed keys.
+Loops that sample each element from its own key carry the keys in this form. For the default
+implementation it is one array for each word, on which the cipher is an elementwise computation; for
+others it is an array of typed keys.
 """
 
 from __future__ import annotations
@@ -26,23 +26,25 @@ class Words(NamedTuple):
     second: Any
 
     def children(self, n: int) -> list[Words]:
-        """So many keys from each."""
+        """``n`` keys split from each key."""
         rows = [lax.expand_dims(w, (0,)) for w in self]
         numbers = lax.reshape(lax.iota(ciphers.U32, n), (n,) + (1,) * self.first.ndim)
-        made = _block(*rows, numbers)
-        return [Words(*(lax.index_in_dim(w, i, 0, keepdims=False) for w in made)) for i in range(n)]
+        words = _block(*rows, numbers)
+        return [
+            Words(*(lax.index_in_dim(w, i, 0, keepdims=False) for w in words)) for i in range(n)
+        ]
 
     def words(self, width: int) -> Any:
-        """One number of so many bits from each key."""
+        """One random integer of ``width`` bits from each key."""
         a, b = _block(self.first, self.second, np.uint32(0))
         return ciphers.joined(a, b) if width == 64 else ciphers.mixed((a, b), width)
 
 
 def _block(first: Any, second: Any, counter: Any) -> list[Any]:
-    """The cipher, apart from what uses it: XLA would compute it anew for each use, and take
-    minutes to compile where one block follows another."""
-    made = lax.threefry2x32_p.bind(first, second, np.uint32(0), counter)
-    return lax.optimization_barrier(made)  # type: ignore[no-any-return]
+    """The cipher behind an optimization barrier: XLA would recompute it for each use, and take
+    minutes to compile successive blocks."""
+    words = lax.threefry2x32_p.bind(first, second, np.uint32(0), counter)
+    return lax.optimization_barrier(words)  # type: ignore[no-any-return]
 
 
 class Typed(NamedTuple):
@@ -51,13 +53,13 @@ class Typed(NamedTuple):
     keys: Any
 
     def children(self, n: int) -> list[Typed]:
-        """So many keys from each."""
-        made = random_split_p.bind(self.keys, shape=(n,))
+        """``n`` keys split from each key."""
+        children = random_split_p.bind(self.keys, shape=(n,))
         axis = self.keys.ndim
-        return [Typed(lax.index_in_dim(made, i, axis, keepdims=False)) for i in range(n)]
+        return [Typed(lax.index_in_dim(children, i, axis, keepdims=False)) for i in range(n)]
 
     def words(self, width: int) -> Any:
-        """One number of so many bits from each key."""
+        """One random integer of ``width`` bits from each key."""
         return random_bits_p.bind(self.keys, bit_width=width, shape=())
 
 
@@ -74,10 +76,10 @@ def stream_of(keys: Any) -> Stream:
 
 
 def uniforms(stream: Stream, dtype: Any) -> Any:
-    """A number in ``[0, 1)`` from each key."""
+    """A uniform sample in ``[0, 1)`` from each key."""
     return draws.uniform_of(stream.words(draws.drawn_width(dtype)), dtype)
 
 
 def normals(stream: Stream, dtype: Any) -> Any:
-    """A standard normal number from each key."""
+    """A standard normal sample from each key."""
     return draws.normal_of(stream.words(draws.drawn_width(dtype)), dtype)

@@ -1,4 +1,4 @@
-"""Bits, uniform floats and integers, coins."""
+"""Random bits, uniform floats and integers, Bernoulli and Rademacher samples."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
 from primax_core.extend.dimensions import broadcast_shapes
 
-from .._checks import wanted_dtype
+from .._checks import dtype_argument
 from .._functions import compiled
 from .._promotion import repeated
 from . import _draws as draws
@@ -27,19 +27,22 @@ def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = No
     """Uniform random bits as unsigned integers.
 
     Args:
-      key: one key; so for all functions here.
-      shape: the result's shape; a number stands for one axis. So for all functions here.
-      dtype: an unsigned integer dtype, by default that of 32 bits (64 where these are on).
-      out_sharding: accepted for compatibility; arrays lie on one device.
+      key: one key, as for all samplers.
+      shape: the sample shape; a number means one axis. This applies to all samplers.
+      dtype: an unsigned integer dtype, by default ``uint32`` (``uint64`` if 64-bit types are
+        enabled).
+      out_sharding: accepted for compatibility; arrays are on one device.
 
     Raises:
       ValueError: if the dtype is not an unsigned integer.
     """
     check_key("bits", key)
-    found = dtypes.default_uint() if dtype is None else wanted_dtype(dtype, "bits")
-    if not dtypes.issubdtype(found, np.unsignedinteger):
-        raise ValueError(f"dtype argument to `bits` must be an unsigned int dtype, got {found}")
-    out: Array = _bits(key, shape=draws.shape_of(shape, "bits"), width=found.itemsize * 8)
+    word_dtype = dtypes.default_uint() if dtype is None else dtype_argument(dtype, "bits")
+    if not dtypes.issubdtype(word_dtype, np.unsignedinteger):
+        raise ValueError(
+            f"dtype argument to `bits` must be an unsigned int dtype, got {word_dtype}"
+        )
+    out: Array = _bits(key, shape=draws.shape_of(shape, "bits"), width=word_dtype.itemsize * 8)
     return out
 
 
@@ -52,15 +55,16 @@ def uniform(
     key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0, *,
     out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """Uniform floats in ``[minval, maxval)``.
+    """Uniform samples in ``[minval, maxval)``.
 
     Args:
-      dtype: a real float dtype, the default one by default; so for all samplers of floats.
-      minval, maxval: bounds that broadcast to ``shape``; the result is differentiable in them.
+      dtype: a real float dtype, by default the default float, as for all samplers of floats.
+      minval, maxval: bounds that broadcast to ``shape``; samples are differentiable with respect
+        to them.
 
     Raises:
-      ValueError: for dtypes that are no floats.
-      TypeError: for bounds that do not broadcast.
+      ValueError: if the dtype is not a float.
+      TypeError: if the bounds do not broadcast.
 
     >>> from primax_numpy import random
     >>> random.uniform(random.key(42), (2,)).shape
@@ -88,7 +92,7 @@ def integers(key: Any, low: Any, high: Any, *, shape: tuple[int, ...], dtype: An
     if narrow:
         low = lax.clamp(np.int32(info.min), low, np.int32(info.max))
         high = lax.clamp(np.int32(info.min), high, np.int32(int(info.max) + 1))
-        over = lax.full_like(over, False)  # there is room for one past the last
+        over = lax.full_like(over, False)  # int32 represents the exclusive bound
     low, high, over = (draws.full_rank(v, len(shape)) for v in (low, high, over))
     first, second = children(typed(key), 2)
     width = unsigned.itemsize * 8
@@ -119,7 +123,7 @@ def _limits(dtype: Any) -> tuple[int, int]:
 
 
 def _is_over(x: Any, dtype: Any) -> Any:
-    """Whether integers are greater than a dtype's greatest."""
+    """True where an integer exceeds the maximum of a dtype."""
     own, top = typeof(x).dtype, _limits(dtype)[1]
     if _limits(own)[1] <= top:
         return lax.full_like(x, False, np.dtype(bool))
@@ -127,7 +131,7 @@ def _is_over(x: Any, dtype: Any) -> Any:
 
 
 def _saturated(x: Any, dtype: Any) -> Any:
-    """Integers in another dtype, those out of its range at its ends."""
+    """Integers clamped to the range of another dtype and converted."""
     own = typeof(x).dtype
     (bottom, top), (low, high) = _limits(own), _limits(dtype)
     if bottom < low or top > high:
@@ -144,32 +148,33 @@ def _alike(x: Any, y: Any) -> tuple[Any, Any]:
 def randint(
     key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
-    """Integers from ``minval`` up to, not including, ``maxval``; ``minval`` if there are none.
+    """Uniform integers from ``minval`` up to, not including, ``maxval``; ``minval`` for an empty
+    range.
 
     Args:
-      minval, maxval: bounds that broadcast to ``shape``. Values out of the dtype's range count as
-        its ends, a greater ``maxval`` as one past the last; floats are cut to integers.
+      minval, maxval: bounds that broadcast to ``shape``. Values are clamped to the range of the
+        dtype, ``maxval`` to one past its maximum; floats are truncated.
       dtype: an integer dtype, the default one by default.
 
-    Numbers are slightly more frequent than others where their count does not divide a power of
-    two: by at most one in ``2**32`` for 32 bits.
+    If the size of the range does not divide a power of two, some integers are slightly more
+        probable: by at most ``2**-32`` for 32 bits.
 
     Raises:
       TypeError: if the dtype is not an integer.
       ValueError: if the bounds do not broadcast to ``shape``.
-      OverflowError: for Python integers that the default integer dtype cannot hold.
+      OverflowError: if a Python integer does not fit the default integer dtype.
     """
     check_key("randint", key)
     draws.check_parameters("randint", minval, maxval)
-    found = dtypes.default_int() if dtype is None else wanted_dtype(dtype, "randint")
-    if not dtypes.issubdtype(found, np.integer):
-        raise TypeError(f"randint only accepts integer dtypes, got {found}")
-    wanted = draws.joint_shape("randint", shape, minval, maxval)
-    out: Array = integers(key, minval, maxval, shape=wanted, dtype=found)
+    sample_dtype = dtypes.default_int() if dtype is None else dtype_argument(dtype, "randint")
+    if not dtypes.issubdtype(sample_dtype, np.integer):
+        raise TypeError(f"randint only accepts integer dtypes, got {sample_dtype}")
+    sample_shape = draws.joint_shape("randint", shape, minval, maxval)
+    out: Array = integers(key, minval, maxval, shape=sample_shape, dtype=sample_dtype)
     return out
 
 
-# Coins
+# Bernoulli and Rademacher samples
 
 
 @compiled("shape", "mode")
@@ -184,7 +189,7 @@ def _bernoulli(key: Any, p: Any, *, shape: tuple[int, ...], mode: str) -> Any:
 
 
 def halves(key: Any, shape: tuple[int, ...], dtype: Any) -> tuple[Any, Any]:
-    """Two uniform numbers for each element, the leading and the following digits of one."""
+    """Two uniform samples for each element: the leading and the following digits of one."""
     both = draws.uniform(key, (2, *shape), dtype)
     return (
         lax.index_in_dim(both, 0, 0, keepdims=False), lax.index_in_dim(both, 1, 0, keepdims=False),
@@ -194,17 +199,17 @@ def halves(key: Any, shape: tuple[int, ...], dtype: Any) -> tuple[Any, Any]:
 def bernoulli(
     key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None
 ) -> Array:
-    """True with probability ``p``, elementwise.
+    """Bernoulli samples: true with probability ``p``, elementwise.
 
     Args:
-      p: floats.
-      shape: by default that of ``p``, which must broadcast to it.
-      mode: ``"low"`` draws as many bits as a number of the dtype of ``p`` has; ``"high"`` draws
-        twice as many, for probabilities that are small beside the dtype's spacing.
+      p: probabilities.
+      shape: the sample shape, by default that of ``p``, which must broadcast to it.
+      mode: ``"low"`` uses the number of bits of the dtype of ``p``; ``"high"`` twice as many,
+        for probabilities that are small relative to the resolution of the dtype.
 
     Raises:
       TypeError: if ``p`` is not of a floating dtype.
-      ValueError: if it does not broadcast to ``shape``, and for other modes.
+      ValueError: if ``p`` does not broadcast to ``shape``, or the mode is unknown.
     """
     check_key("bernoulli", key)
     if mode not in ("high", "low"):
@@ -224,12 +229,12 @@ def _rademacher(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """One or minus one with equal chances.
+    """Rademacher samples: 1 or -1 with equal probability.
 
     Args:
-      dtype: any numeric dtype, the default integer by default. Minus one wraps in unsigned ones.
+      dtype: any numeric dtype, the default integer by default. -1 wraps in unsigned dtypes.
     """
     check_key("rademacher", key)
-    found = dtypes.default_int() if dtype is None else wanted_dtype(dtype, "rademacher")
-    out: Array = _rademacher(key, shape=draws.shape_of(shape, "rademacher"), dtype=found)
+    sample_dtype = dtypes.default_int() if dtype is None else dtype_argument(dtype, "rademacher")
+    out: Array = _rademacher(key, shape=draws.shape_of(shape, "rademacher"), dtype=sample_dtype)
     return out

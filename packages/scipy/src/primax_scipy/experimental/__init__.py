@@ -1,3 +1,3 @@
-"""Sparse arrays, which the reference keeps among its experiments."""
+"""Sparse arrays, which are experimental in the reference."""
 
 from . import sparse as sparse

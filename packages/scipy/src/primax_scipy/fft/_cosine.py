@@ -1,7 +1,8 @@
-"""Discrete cosine transforms of type II, and their inverses, by Fourier's.
+"""Type II discrete cosine transforms and their inverses, by the FFT.
 
-The even elements followed by the odd ones backwards have a Fourier transform whose elements,
-turned, are the cosine transform: Makhoul, IEEE Trans. ASSP 28 (1980).
+The even elements followed by the reversed odd elements have a Fourier transform whose elements,
+times
+phase factors, are the cosine transform: Makhoul, IEEE Trans. ASSP 28 (1980).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from primax_numpy.declaring import as_inexact, axes_of, check_arrays, compiled, 
 
 
 def _sized(x: Any, n: int, axis: int) -> Any:
-    """The elements along an axis cut, or with zeros after them, to a length."""
+    """An axis truncated or padded with zeros to a length."""
     length = typeof(x).shape[axis]
     if n <= length:
         return lax.slice_in_dim(x, 0, n, axis=axis)
@@ -28,7 +29,7 @@ def _sized(x: Any, n: int, axis: int) -> Any:
     return lax.pad(x, lax.full((), 0, typeof(x).dtype), widths)
 
 
-def _flights(n: int, axis: int, x: Any, sign: float) -> Any:
+def _phases(n: int, axis: int, x: Any, sign: float) -> Any:
     """``exp(sign i π k / (2 n))`` along an axis, computed in double precision."""
     angle = sign * math.pi / (2 * n) * np.arange(n)
     dtype = np.result_type(typeof(x).dtype, np.complex64)
@@ -53,8 +54,8 @@ def _forward(x: Any, axis: int, ortho: bool) -> Any:
     n = typeof(x).shape[axis]
     even = lax.slice_in_dim(x, 0, n, 2, axis)
     odd = lax.slice_in_dim(x, 1, n, 2, axis) if n > 1 else lax.slice_in_dim(x, 0, 0, 1, axis)
-    turned = lax.concatenate([even, lax.rev(odd, (axis,))], axis)
-    out = 2 * lax.real(pnp.fft.fft(turned, axis=axis) * _flights(n, axis, x, -1.0))
+    permuted = lax.concatenate([even, lax.rev(odd, (axis,))], axis)
+    out = 2 * lax.real(pnp.fft.fft(permuted, axis=axis) * _phases(n, axis, x, -1.0))
     return out * _orthonormal(n, axis, x) if ortho else out
 
 
@@ -66,16 +67,16 @@ def _backward(y: Any, axis: int, ortho: bool) -> Any:
     n = typeof(y).shape[axis]
     if ortho:
         y = y / _orthonormal(n, axis, y)
-    # The transform's elements n - k are those at k, a quarter turn away.
+    # Element n - k of the transform is that at k times a phase factor of 90 degrees.
     rest = lax.rev(lax.slice_in_dim(y, 1, n, axis=axis), (axis,))
     widths = [(0, 0, 0)] * typeof(y).ndim
     widths[axis] = (1, 0, 0)
     mirrored = lax.pad(rest, lax.full((), 0, typeof(y).dtype), widths)
-    spectrum = lax.complex(y, -mirrored) * (0.5 * _flights(n, axis, y, 1.0))
-    turned = lax.real(pnp.fft.ifft(spectrum, axis=axis))
+    spectrum = lax.complex(y, -mirrored) * (0.5 * _phases(n, axis, y, 1.0))
+    permuted = lax.real(pnp.fft.ifft(spectrum, axis=axis))
     half = (n + 1) // 2
-    even = lax.slice_in_dim(turned, 0, half, axis=axis)
-    odd = lax.rev(lax.slice_in_dim(turned, half, n, axis=axis), (axis,))
+    even = lax.slice_in_dim(permuted, 0, half, axis=axis)
+    odd = lax.rev(lax.slice_in_dim(permuted, half, n, axis=axis), (axis,))
     pads_even, pads_odd = list(widths), list(widths)
     pads_even[axis], pads_odd[axis] = (0, n - (2 * half - 1), 1), (1, n % 2, 1)
     zero = lax.full((), 0, typeof(y).dtype)
@@ -103,7 +104,7 @@ def _apply(name: str, x: Any, type: int, sizes: Any, axes: Any, norm: Any, back:
         )
     if norm not in (None, "backward", "ortho"):
         raise ValueError(
-            f"{name}: norm={norm!r} is not implemented; it is None, 'backward' or 'ortho'"
+            f"{name}: norm={norm!r} is not implemented; use None, 'backward' or 'ortho'"
         )
     shape = typeof(x).shape
     lengths = [shape[a] for a in axes] if sizes is None else [operator.index(n) for n in sizes]
@@ -118,32 +119,32 @@ def _apply(name: str, x: Any, type: int, sizes: Any, axes: Any, norm: Any, back:
 
 
 def dct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: Any = None) -> Array:
-    """Cosine transform, ``2 sum(x[j] cos(π k (2 j + 1) / (2 n)))`` of each ``k``.
+    """Type II cosine transform, ``2 sum(x[j] cos(π k (2 j + 1) / (2 n)))`` for each ``k``.
 
     Args:
-      x: numbers; integers and narrow floats become ``float32`` at least.
+      x: numbers; integers and narrow floats become ``float32`` or wider.
       type: only 2.
-      n: to which length the axis is cut or filled with zeros.
+      n: the length to which the axis is truncated or padded with zeros.
       axis: the axis.
-      norm: ``"ortho"`` to make it an orthonormal matrix; None or ``"backward"``.
+      norm: ``"ortho"`` for an orthonormal transform; None or ``"backward"``.
 
     Raises:
-      NotImplementedError: for other types.
-      ValueError: for another norm, or an axis that does not exist.
+      NotImplementedError: if the type is not 2.
+      ValueError: if the norm is unknown, or the axis does not exist.
 
     >>> dct(np.float32([1, 1])).tolist()
     [4.0, 0.0]
     """
     check_arrays("dct", x)
-    where = one_axis(axis, typeof(x).ndim)
-    return _apply("dct", x, type, None if n is None else (n,), (where,), norm, False)
+    position = one_axis(axis, typeof(x).ndim)
+    return _apply("dct", x, type, None if n is None else (n,), (position,), norm, False)
 
 
 def idct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: Any = None) -> Array:
     """Inverse of :func:`dct` with the same arguments."""
     check_arrays("idct", x)
-    where = one_axis(axis, typeof(x).ndim)
-    return _apply("idct", x, type, None if n is None else (n,), (where,), norm, True)
+    position = one_axis(axis, typeof(x).ndim)
+    return _apply("idct", x, type, None if n is None else (n,), (position,), norm, True)
 
 
 def _several(name: str, x: Any, type: int, s: Any, axes: Any, norm: Any, back: bool) -> Array:
@@ -161,7 +162,8 @@ def _tuple(axes: Any) -> tuple[int, ...]:
 
 
 def dctn(x: Any, type: int = 2, s: Any = None, axes: Any = None, norm: Any = None) -> Array:
-    """:func:`dct` along several axes, by default all; of lengths ``s``, of the last axes then."""
+    """:func:`dct` along several axes, by default all, or the last ``len(s)`` axes of lengths
+    ``s``."""
     return _several("dctn", x, type, s, axes, norm, False)
 
 

@@ -1,6 +1,6 @@
-"""Decompositions of matrices: QR, singular values, eigenvalues.
+"""Matrix decompositions: QR, singular values, eigenvalues.
 
-Arguments about memory and checks are of no effect.
+Arguments about memory and checks are ignored.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ def qr(
 
     Args:
       a: ``number[..., m, n]``.
-      overwrite_a, lwork, check_finite: of no effect.
+      overwrite_a, lwork, check_finite: ignored.
       mode: ``"full"``; ``"economic"`` with ``min(m, n)`` columns of ``Q``; ``"r"`` for ``R`` alone.
-      pivoting: order the columns so that the diagonal of ``R`` decreases; the order, int32, is
-        given too: ``a[:, p] = Q @ R``.
+      pivoting: permute the columns so that the diagonal of ``R`` decreases; also return the
+        permutation as ``int32``: ``a[:, p] = Q @ R``.
 
     Returns:
-      A tuple of ``Q`` (unless ``mode="r"``), ``R`` and, with ``pivoting``, the order.
+      A tuple of ``Q`` (unless ``mode="r"``), ``R`` and, with ``pivoting``, the permutation.
 
     Raises:
-      ValueError: for another mode.
+      ValueError: if the mode is unknown.
     """
     check_matrices("qr", a)
     if mode not in _QR_MODES:
@@ -61,13 +61,13 @@ def svd(
     a: Any, full_matrices: bool = True, compute_uv: bool = True, overwrite_a: bool = False,
     check_finite: bool = True, lapack_driver: str = "gesdd",
 ) -> Any:  # fmt: skip
-    """Singular values, ``a = U @ diag(s) @ Vh``.
+    """Singular value decomposition, ``a = U @ diag(s) @ Vh``.
 
     Args:
       a: ``number[..., m, n]``.
-      full_matrices: whether ``U`` and ``Vh`` are square; ``k = min(m, n)`` columns and rows if not.
-      compute_uv: give ``s`` alone if false.
-      overwrite_a, check_finite, lapack_driver: of no effect.
+      full_matrices: return square ``U`` and ``Vh``, otherwise ``k = min(m, n)`` columns and rows.
+      compute_uv: return singular vectors; otherwise ``s`` alone is the result.
+      overwrite_a, check_finite, lapack_driver: ignored.
 
     Returns:
       ``U``, ``s[..., k]`` in descending order, ``Vh``; or ``s``.
@@ -113,22 +113,22 @@ def eigh(
     """Eigenvalues and eigenvectors of Hermitian matrices.
 
     Args:
-      a: ``number[..., n, n]``. The mean of it and its conjugate transpose is what counts.
-      b: Hermitian positive definite matrices of a generalized equation.
-      lower: which triangle of that mean is read.
-      eigvals_only: give the eigenvalues alone.
-      overwrite_a, overwrite_b, turbo, check_finite: of no effect.
-      eigvals: not supported.
-      type: the equation with ``b``: 1 is ``a v = w b v``, 2 is ``a b v = w v``, 3 is
+      a: ``number[..., n, n]``. It is replaced by the mean of it and its conjugate transpose.
+      b: Hermitian positive definite matrices of a generalized eigenvalue problem.
+      lower: read the lower triangle of that mean, otherwise the upper.
+      eigvals_only: return the eigenvalues alone.
+      overwrite_a, overwrite_b, turbo, check_finite: ignored.
+      eigvals: unsupported.
+      type: the generalized problem: 1 is ``a v = w b v``, 2 is ``a b v = w v``, 3 is
         ``b a v = w v``.
 
     Returns:
       Eigenvalues ``[..., n]`` in ascending order and, in columns, eigenvectors ``[..., n, n]``;
-      with ``b`` they are orthonormal by ``b`` (type 3: by its inverse).
+      with ``b`` they are orthonormal with respect to ``b`` (type 3: to its inverse).
 
     Raises:
-      NotImplementedError: if ``eigvals`` is given.
-      ValueError: for another ``type``, or sizes that do not fit.
+      NotImplementedError: if ``eigvals`` is specified.
+      ValueError: if ``type`` is unknown, or sizes do not match.
     """
     if eigvals is not None:
         raise NotImplementedError(
@@ -164,12 +164,12 @@ def _hessenberg(a, *, calc_q):
 def hessenberg(
     a: Any, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
-    """Hessenberg's form, ``a = Q @ H @ Q^H``, with zeros below the first subdiagonal of ``H``.
+    """Hessenberg form, ``a = Q @ H @ Q^H``, with zeros below the first subdiagonal of ``H``.
 
     Args:
       a: ``number[..., n, n]``.
-      calc_q: give ``H`` and ``Q``, not ``H`` alone.
-      overwrite_a, check_finite: of no effect.
+      calc_q: return ``H`` and ``Q`` instead of ``H`` alone.
+      overwrite_a, check_finite: ignored.
     """
     check_square("hessenberg", a)
     return _hessenberg(a, calc_q=bool(calc_q))
@@ -192,17 +192,17 @@ def qr_multiply(
 
     Args:
       a: ``number[m, n]``.
-      c: what ``Q``, of ``k = min(m, n)`` columns, multiplies.
+      c: the factor multiplied by ``Q``, which has ``k = min(m, n)`` columns.
       mode: ``"right"`` for ``c @ Q``, ``"left"`` for ``Q @ c``.
-      pivoting: order the columns of ``a``, as :func:`qr` does.
-      conjugate: take the conjugate of ``Q``.
-      overwrite_a, overwrite_c: of no effect.
+      pivoting: permute the columns of ``a``, as :func:`qr` does.
+      conjugate: use the conjugate of ``Q``.
+      overwrite_a, overwrite_c: ignored.
 
     Returns:
-      The product, ``R`` and, with ``pivoting``, the order of columns.
+      The product, ``R`` and, with ``pivoting``, the permutation of columns.
 
     Raises:
-      ValueError: for another mode.
+      ValueError: if the mode is unknown.
     """
     if mode not in ("left", "right"):
         raise ValueError(f"linalg.qr_multiply: mode must be 'left' or 'right', got {mode!r}")
@@ -227,23 +227,23 @@ def eigh_tridiagonal(
     d: Any, e: Any, *, eigvals_only: bool = False, select: str = "a", select_range: Any = None,
     tol: float | None = None, key: Any = None,
 ) -> Any:  # fmt: skip
-    """Eigenvalues and eigenvectors of a Hermitian tridiagonal matrix, as a dense one.
+    """Eigenvalues and eigenvectors of a Hermitian tridiagonal matrix, by the dense algorithm.
 
     Args:
-      d: the diagonal ``[n]``, real.
-      e: the diagonal below it ``[n - 1]``.
-      eigvals_only: give the eigenvalues alone.
-      select: ``"a"`` for all; ``"i"`` for those from the first to the last index, both included, of
-        ``select_range``.
+      d: the real diagonal ``[n]``.
+      e: the subdiagonal ``[n - 1]``.
+      eigvals_only: return the eigenvalues alone.
+      select: ``"a"`` for all; ``"i"`` for those from the first to the last index of
+        ``select_range``, inclusive.
       select_range: two integers.
-      tol, key: of no effect.
+      tol, key: ignored.
 
     Returns:
       Eigenvalues ``[k]`` in ascending order and, in columns, eigenvectors ``[n, k]``.
 
     Raises:
       NotImplementedError: for ``select="v"``.
-      ValueError: for another ``select``, a range that does not exist, sizes that do not fit.
+      ValueError: if ``select`` is unknown, the range is invalid, or sizes do not match.
     """
     check_arrays("linalg.eigh_tridiagonal", d, e)
     x, y = typeof(d).shape, typeof(e).shape
@@ -253,7 +253,8 @@ def eigh_tridiagonal(
         )
     if select == "v":
         raise NotImplementedError(
-            "eigh_tridiagonal(..., select='v') is not implemented: their number depends on values"
+            "eigh_tridiagonal(..., select='v') is not implemented: the number of results depends "
+            "on values"
         )
     if select not in ("a", "i"):
         raise ValueError(f"linalg.eigh_tridiagonal: select must be 'a' or 'i', got {select!r}")
@@ -264,7 +265,8 @@ def eigh_tridiagonal(
         first, last = (operator.index(v) for v in select_range)
         if not 0 <= first <= last < x[0]:
             raise ValueError(
-                f"linalg.eigh_tridiagonal: select_range {(first, last)} does not fit {x[0]} values"
+                f"linalg.eigh_tridiagonal: select_range {(first, last)} is invalid for "
+                f"{x[0]} values"
             )
         chosen = (first, last)
     return _eigh_tridiagonal(d, e, chosen=chosen, eigvals_only=bool(eigvals_only))

@@ -1,4 +1,4 @@
-"""Operands of linear algebra, and small operations on stacks of matrices."""
+"""Argument checks, and small operations on batches of matrices."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from primax_numpy.declaring import check_arrays, is_complex
 
 
 def matrix_function(check: Callable[..., None]) -> Callable[[Any], Any]:
-    """Make a function of arrays alone one compiled call; ``check`` refuses other arguments."""
+    """Decorator that compiles a function of arrays; ``check`` validates the arguments."""
     return lambda fun: library_function(fun, check=partial(check, fun.__name__))
 
 
 def check_matrices(name: str, *arrays: Any) -> None:
-    """Refuse what has less than two axes.
+    """Check that operands have two axes or more.
 
     Raises:
-      ValueError: naming the function.
-      TypeError: for what is no array.
+      ValueError: with the name of the function.
+      TypeError: if an operand is not an array.
     """
     check_arrays(f"linalg.{name}", *arrays)
     for a in arrays:
@@ -34,7 +34,7 @@ def check_matrices(name: str, *arrays: Any) -> None:
 
 
 def check_square(name: str, *arrays: Any) -> None:
-    """Refuse matrices that are not square, as `check_matrices`."""
+    """Check that matrices are square; errors as for `check_matrices`."""
     check_matrices(name, *arrays)
     for a in arrays:
         shape = typeof(a).shape
@@ -43,7 +43,7 @@ def check_square(name: str, *arrays: Any) -> None:
 
 
 def check_one_matrix(name: str, *arrays: Any) -> None:
-    """Refuse what is not a square matrix."""
+    """Check that operands are single square matrices."""
     check_square(name, *arrays)
     for a in arrays:
         if typeof(a).ndim != 2:
@@ -53,10 +53,10 @@ def check_one_matrix(name: str, *arrays: Any) -> None:
 
 
 def check_system(name: str, a: Any, b: Any) -> None:
-    """Refuse equations whose sizes do not fit.
+    """Check that the sizes of a linear system match.
 
     Raises:
-      ValueError: naming the function, with the shapes.
+      ValueError: with the name of the function and the shapes.
     """
     check_square(name, a)
     check_arrays(f"linalg.{name}", b)
@@ -64,36 +64,36 @@ def check_system(name: str, a: Any, b: Any) -> None:
     vectors = holds_vectors(a, b)
     if not y or y[-1 if vectors else -2] != x[-1]:
         raise ValueError(
-            f"linalg.{name}: a of shape {x} does not fit b of shape {y}; b has the equations "
-            "in its last axis if it has one axis or one less than a, in the last but one otherwise"
+            f"linalg.{name}: a of shape {x} does not match b of shape {y}; the equations are "
+            "the last axis of b if it has one axis or one less than a, otherwise the second to last"
         )
     lax.broadcast_shapes(x[:-2], y[: -1 if vectors else -2])
 
 
 def holds_vectors(a: Any, b: Any) -> bool:
-    """Whether the right-hand side of equations holds vectors, not matrices."""
+    """True if the right-hand side consists of vectors, not matrices."""
     n = typeof(b).ndim
     return n == 1 or n == typeof(a).ndim - 1 > 1
 
 
 def adjoint(x: Any) -> Any:
-    """Rows and columns exchanged, and conjugated."""
+    """The conjugate transpose."""
     return conjugate(transposed(x))
 
 
 def transposed(x: Any) -> Any:
-    """Rows and columns exchanged."""
+    """The transpose."""
     n = typeof(x).ndim
     return lax.transpose(x, (*range(n - 2), n - 1, n - 2))
 
 
 def conjugate(x: Any) -> Any:
-    """The complex conjugate; real numbers as they are."""
+    """The complex conjugate; real numbers unchanged."""
     return lax.conj(x) if is_complex(x) else x
 
 
 def with_batch(x: Any, batch: tuple[int, ...], core: int) -> Any:
-    """The operand repeated to leading axes ``batch``."""
+    """The operand broadcast to leading axes ``batch``."""
     shape = (*batch, *typeof(x).shape[typeof(x).ndim - core :])
     if shape == typeof(x).shape:
         return x
@@ -102,7 +102,7 @@ def with_batch(x: Any, batch: tuple[int, ...], core: int) -> Any:
 
 
 def identity_like(x: Any, rows: int | None = None) -> Any:
-    """Identity matrices of the shape of ``x``, or with so many rows and columns."""
+    """Identity matrices of the shape of ``x``, or with ``rows`` rows and columns."""
     shape = typeof(x).shape
     if rows is not None:
         shape = (*shape[:-2], rows, rows)
@@ -112,12 +112,12 @@ def identity_like(x: Any, rows: int | None = None) -> Any:
 
 
 def real_dtype(dtype: Any) -> np.dtype:
-    """The dtype of a complex number's parts; others as they are."""
+    """The dtype of the parts of a complex dtype; others unchanged."""
     return np.dtype(dtypes.finfo(dtype).dtype)
 
 
 def rows_in_order(x: Any, order: Any) -> Any:
-    """Rows of each matrix in an order."""
+    """Permuted rows of each matrix."""
     n = typeof(x).ndim
     batch = tuple(range(n - 2))
     numbers = lax.GatherDimensionNumbers(

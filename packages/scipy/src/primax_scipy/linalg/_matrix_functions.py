@@ -1,6 +1,6 @@
-"""Functions of square matrices: exponentials, roots, polar factors, Schur's form.
+"""Matrix functions: exponential, square root, polar decomposition, Schur form.
 
-Those by way of Schur's form run on the CPU, as that does.
+Functions based on the Schur form run only on the CPU.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from primax_numpy.declaring import as_inexact, check_arrays, compiled, is_comple
 
 from ._matrices import adjoint, check_matrices, check_one_matrix, check_square, identity_like
 
-# Up to which norm Padé's approximants of the exponential are exact to rounding (Higham, 2005), by
-# the bytes of a real number and the degree
+# Norm bounds up to which Padé approximants of the exponential are exact to rounding (Higham,
+# 2005), # by the bytes of a real number and the degree
 _NORMS: Final = {
     4: {3: 4.258730016922831e-01, 5: 1.880152677804762e00, 7: 3.925724783138660e00},
     8: {
@@ -32,7 +32,7 @@ _NORMS: Final = {
 
 
 def _pade_coefficients(m: int) -> list[float]:
-    """Those of the numerator of degree ``m``, all times the same number."""
+    """The coefficients of the numerator of degree ``m``, up to a common factor."""
     whole = math.factorial
     return [float(whole(2 * m - k) // (whole(k) * whole(m - k))) for k in range(m + 1)]
 
@@ -41,7 +41,7 @@ _product = partial(pnp.matmul, precision=lax.Precision.HIGHEST)
 
 
 def _pade(a: Any, m: int) -> tuple[Any, Any]:
-    """Odd and even part of the numerator of the approximant of degree ``m``."""
+    """Odd and even part of the numerator of the Padé approximant of degree ``m``."""
     c = _pade_coefficients(m)
     scale = c[-1]
     one = identity_like(a)
@@ -89,14 +89,15 @@ def _expm(a, *, upper, max_squarings):
 
 
 def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
-    """Exponentials of square matrices, by scaling and squaring of Padé's approximants.
+    """Exponentials of square matrices, by scaling and squaring of Padé approximants.
 
     Args:
       A: ``number[..., n, n]``.
-      upper_triangular: whether the matrices are upper triangular, which takes a cheaper solve.
-      max_squarings: how often the result is squared at most; NaN where that is not enough.
+      upper_triangular: the matrices are upper triangular, which permits a cheaper solve.
+      max_squarings: the maximum number of squarings; NaN if that is insufficient.
 
-    Higham, SIAM J. Matrix Anal. Appl. 26 (2005). Differentiable in both modes.
+    The algorithm is that of Higham, SIAM J. Matrix Anal. Appl. 26 (2005). It is differentiable in
+    forward and reverse mode.
 
     >>> expm(np.zeros((2, 2), np.float32)).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
@@ -112,20 +113,20 @@ _FRECHET_METHODS = ("SPS", "blockEnlarge")
 @compiled("both", name="expm_frechet")
 def _expm_frechet(a, e, *, both):
     a, e = map(strong, promoted("expm_frechet", a, e, inexact))
-    value, slope = jvp(lambda x: _expm(x, upper=False, max_squarings=16), (a,), (e,))
-    return (value, slope) if both else slope
+    value, derivative = jvp(lambda x: _expm(x, upper=False, max_squarings=16), (a,), (e,))
+    return (value, derivative) if both else derivative
 
 
 def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: bool = True) -> Any:
-    """The exponential of a matrix, and its derivative in a direction.
+    """The exponential of a matrix, and its Fréchet derivative in a direction.
 
     Args:
       A, E: the matrix and the direction, ``number[n, n]``.
-      method: None, ``"SPS"`` or ``"blockEnlarge"``; all are forward differentiation here.
-      compute_expm: give the derivative alone if false.
+      method: None, ``"SPS"`` or ``"blockEnlarge"``; all use forward-mode differentiation.
+      compute_expm: also return the exponential, otherwise the derivative alone.
 
     Raises:
-      ValueError: for another method, or shapes that differ.
+      ValueError: if the method is unknown, or the shapes differ.
     """
     check_square("expm_frechet", A, E)
     if method is not None and method not in _FRECHET_METHODS:
@@ -137,7 +138,7 @@ def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: boo
     return _expm_frechet(A, E, both=bool(compute_expm))
 
 
-# Schur's form
+# Schur form
 
 
 def _complex(x: Any) -> Any:
@@ -154,18 +155,18 @@ def _schur(a, *, output):
 
 
 def schur(a: Any, output: str = "real") -> tuple[Array, Array]:
-    """Schur's form, ``a = Z @ T @ Z^H`` with unitary ``Z``.
+    """Schur form, ``a = Z @ T @ Z^H`` with unitary ``Z``.
 
     Args:
       a: ``number[..., n, n]``.
-      output: ``"complex"`` for triangular ``T``; ``"real"`` for blocks of two rows where
-        eigenvalues of a real matrix are complex.
+      output: ``"complex"`` for triangular ``T``; ``"real"`` for blocks of two rows for complex
+        eigenvalues of a real matrix.
 
     Returns:
       ``T`` and ``Z``.
 
     Raises:
-      ValueError: for another output.
+      ValueError: if the output is unknown.
     """
     check_square("schur", a)
     if output not in ("real", "complex"):
@@ -181,11 +182,11 @@ def _rsf2csf(t, z):
     t, z = (_complex(x) for x in promoted("rsf2csf", t, z, inexact))
     n = typeof(t).shape[-1]
 
-    def turn(i: Any, state: Any) -> Any:
+    def rotate(i: Any, state: Any) -> Any:
         t, z = state
         m = n - 1 - i
         block = lax.dynamic_slice(t, (m - 1, m - 1), (2, 2))
-        # The eigenvalue of the block that is nearer to its last element
+        # The eigenvalue of the block that is closer to its last element
         half = 0.5 * (block[0, 0] - block[1, 1])
         root = lax.sqrt(half * half + block[0, 1] * block[1, 0])
         up, down = half + root, half - root
@@ -203,16 +204,16 @@ def _rsf2csf(t, z):
         columns = _product(lax.dynamic_slice(z, (0, m - 1), (n, 2)), adjoint(g))
         return t, lax.dynamic_update_slice(z, columns, (0, m - 1))
 
-    t, z = lax.fori_loop(0, max(n - 1, 0), turn, (t, z)) if n > 1 else (t, z)
+    t, z = lax.fori_loop(0, max(n - 1, 0), rotate, (t, z)) if n > 1 else (t, z)
     return pnp.triu(t), z
 
 
 def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
-    """Schur's real form made complex: triangular.
+    """Conversion of a real Schur form to the complex, triangular form.
 
     Args:
-      T, Z: what :func:`schur` gave for a real matrix.
-      check_finite: of no effect.
+      T, Z: the results of :func:`schur` for a real matrix.
+      check_finite: ignored.
     """
     check_one_matrix("rsf2csf", T, Z)
     out: tuple[Array, Array] = _rsf2csf(T, Z)
@@ -232,7 +233,7 @@ def _sqrtm(a):
     places = pnp.arange(n)
 
     def column(j: Any, u: Any) -> Any:
-        """Björck and Hammarling's recurrence, from the diagonal upwards."""
+        """The recurrence of Björck and Hammarling, from the diagonal upwards."""
 
         def element(k: Any, u: Any) -> Any:
             i = j - 1 - k
@@ -250,14 +251,14 @@ def _sqrtm(a):
 
 
 def sqrtm(A: Any, blocksize: int = 1) -> Array:
-    """The principal square root of a matrix, complex. NaN where there is none.
+    """The complex principal square root of a matrix; NaN if it does not exist.
 
     Args:
       A: ``number[n, n]``.
       blocksize: only 1.
 
     Raises:
-      NotImplementedError: for another ``blocksize``.
+      NotImplementedError: if ``blocksize`` is not 1.
     """
     if blocksize > 1:
         raise NotImplementedError("Blocked version is not implemented yet: leave blocksize at 1")
@@ -267,24 +268,24 @@ def sqrtm(A: Any, blocksize: int = 1) -> Array:
 
 
 def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
-    """A function of a matrix, by Parlett's recurrence on Schur's form.
+    """A function of a matrix, by Parlett's recurrence on the Schur form.
 
     Args:
-      A: ``number[n, n]``. Eigenvalues that are equal or close lose digits.
-      func: the function of numbers, applied to the vector of eigenvalues.
-      disp: give the result alone; otherwise also an estimate of the relative error.
+      A: ``number[n, n]``. Equal or close eigenvalues reduce the precision.
+      func: an elementwise function, applied to the vector of eigenvalues.
+      disp: return the result alone; otherwise also an estimate of the relative error.
     """
     check_one_matrix("funm", A)
     t, z = schur(A, output="complex")
     out, smallest = _parlett(t, func(pnp.diagonal(t)))
-    found = _product(_product(z, out), adjoint(z))
+    result = _product(_product(z, out), adjoint(z))
     if disp:
-        return found
+        return result
     eps = dtypes.finfo(typeof(t).dtype).eps
     norm = pnp.linalg.norm(pnp.triu(t, 1), 1)
     guess = pnp.maximum(eps, eps / pnp.where(smallest == 0, eps, smallest) * norm)
-    error = pnp.where(pnp.all(pnp.isfinite(found)), pnp.minimum(1.0, guess), pnp.inf)
-    return found, lax.convert_element_type(error, dtypes.finfo(typeof(t).dtype).dtype)
+    error = pnp.where(pnp.all(pnp.isfinite(result)), pnp.minimum(1.0, guess), pnp.inf)
+    return result, lax.convert_element_type(error, dtypes.finfo(typeof(t).dtype).dtype)
 
 
 @compiled(name="parlett")
@@ -335,14 +336,14 @@ def polar(
     Args:
       a: ``number[..., m, n]``.
       side: ``"right"``, or ``"left"`` for ``a = P @ U``.
-      method: ``"qdwh"`` or ``"svd"``; both take singular values here.
-      eps, max_iterations: of no effect.
+      method: ``"qdwh"`` or ``"svd"``; both use the singular value decomposition.
+      eps, max_iterations: ignored.
 
     Returns:
       ``U[..., m, n]`` and ``P``.
 
     Raises:
-      ValueError: for another side or method.
+      ValueError: if the side or the method is unknown.
     """
     check_matrices("polar", a)
     if side not in ("right", "left"):
@@ -353,7 +354,7 @@ def polar(
     return out
 
 
-# Equations of matrices
+# Matrix equations
 
 
 @compiled("real", name="solve_sylvester")
@@ -376,15 +377,19 @@ def _solve_sylvester(a, b, c, *, real):
 
 
 def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float = 1e-8) -> Array:
-    """``X`` in ``A @ X + X @ B = C``.
+    """Solution ``X`` of the Sylvester equation ``A @ X + X @ B = C``.
 
     Args:
       A, B, C: ``number[m, m]``, ``number[n, n]``, ``number[m, n]``.
-      method: ``"schur"`` or ``"eigen"``; both are Bartels and Stewart's (1972) here.
-      tol: of no effect: where ``A`` and ``-B`` share an eigenvalue the result is not finite.
+      method: ``"schur"`` or ``"eigen"``; both use the algorithm of Bartels and Stewart
+        (1972).
+      tol: ignored.
+
+    Returns:
+      ``number[m, n]``; not finite if ``A`` and ``-B`` share an eigenvalue.
 
     Raises:
-      ValueError: for another method, or sizes that do not fit.
+      ValueError: if the method is unknown, or sizes do not match.
     """
     if method not in ("schur", "eigen"):
         raise ValueError(f"method must be 'schur' or 'eigen', got {method!r}")
@@ -392,7 +397,7 @@ def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float
     check_arrays("linalg.solve_sylvester", C)
     if typeof(C).shape != (typeof(A).shape[0], typeof(B).shape[0]):
         raise ValueError(
-            f"linalg.solve_sylvester: C of shape {typeof(C).shape} does not fit A of shape "
+            f"linalg.solve_sylvester: C of shape {typeof(C).shape} does not match A of shape "
             f"{typeof(A).shape} and B of shape {typeof(B).shape}"
         )
     real = not any(is_complex(x) for x in (A, B, C))

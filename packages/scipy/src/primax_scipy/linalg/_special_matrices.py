@@ -1,4 +1,4 @@
-"""Matrices of a known pattern."""
+"""Structured matrices: Toeplitz, Hankel, companion and others."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from .._functions import promoted_floats
 
 
 def block_diag(*arrs: Any) -> Array:
-    """A matrix with blocks along its diagonal, and zeros elsewhere.
+    """A block diagonal matrix.
 
     Args:
       arrs: matrices; vectors are rows, numbers are matrices of one element.
 
     Returns:
-      The matrix, ``[1, 0]`` without blocks.
+      The matrix, of shape ``[1, 0]`` without blocks.
 
     Raises:
-      ValueError: for arrays of more than two axes.
-      TypeError: for what is no array.
+      ValueError: if an array has more than two axes.
+      TypeError: if an argument is not an array.
 
     >>> block_diag(1.0, np.float32([[2, 3]])).tolist()
     [[1.0, 0.0, 0.0], [0.0, 2.0, 3.0]]
@@ -62,13 +62,14 @@ def _vectors(name: str, *xs: Any) -> None:
 
 
 def _gathered(x: Any, places: Any) -> Any:
-    """Elements of the last axis at places ``[rows, columns]``."""
+    """Elements of the last axis at indices ``[rows, columns]``."""
     return pnp.take(x, places, axis=-1)
 
 
 @compiled("opposite", name="toeplitz")
 def _diagonals(c, r, *, opposite):
-    """Rows of the last column (of the first row) joined: along diagonals the same elements."""
+    """Matrices with constant diagonals (or antidiagonals), gathered from the joined column and
+    row."""
     c, r = pnp.atleast_1d(c), pnp.atleast_1d(r)
     m, n = typeof(c).shape[-1], typeof(r).shape[-1]
     batch = lax.broadcast_shapes(typeof(c).shape[:-1], typeof(r).shape[:-1])
@@ -81,12 +82,12 @@ def _diagonals(c, r, *, opposite):
 
 
 def toeplitz(c: Any, r: Any = None) -> Array:
-    """Matrices whose diagonals are constant.
+    """Toeplitz matrices: constant along diagonals.
 
     Args:
       c: the first columns ``[..., m]``.
-      r: the first rows ``[..., n]``, whose first elements do not count; by default the conjugate
-        of ``c``.
+      r: the first rows ``[..., n]``, whose first elements are ignored; by default the conjugate of
+        ``c``.
 
     Returns:
       ``[..., m, n]``.
@@ -103,11 +104,11 @@ def toeplitz(c: Any, r: Any = None) -> Array:
 
 
 def hankel(c: Any, r: Any = None) -> Array:
-    """Matrices whose diagonals from the lower left to the upper right are constant.
+    """Hankel matrices: constant along antidiagonals.
 
     Args:
       c: the first columns ``[..., m]``.
-      r: the last rows ``[..., n]``, whose first elements do not count; by default zeros.
+      r: the last rows ``[..., n]``, whose first elements are ignored; by default zeros.
 
     Returns:
       ``[..., m, n]``.
@@ -127,7 +128,7 @@ def _circulant(c):
 
 
 def circulant(c: Any) -> Array:
-    """Matrices ``[..., n, n]`` of which each column is the one before, moved down by one.
+    """Circulant matrices ``[..., n, n]``: each column is the previous one rotated down by one.
 
     >>> circulant(np.int32([1, 2, 3])).tolist()
     [[1, 3, 2], [2, 1, 3], [3, 2, 1]]
@@ -149,17 +150,17 @@ def _companion(a):
 
 
 def companion(a: Any) -> Array:
-    """Matrices ``[..., n - 1, n - 1]`` whose eigenvalues are the roots of polynomials.
+    """Companion matrices ``[..., n - 1, n - 1]``, whose eigenvalues are the roots of polynomials.
 
     Args:
       a: coefficients ``[..., n]``, the highest power first.
 
     Raises:
-      ValueError: for less than two coefficients.
+      ValueError: if there are fewer than two coefficients.
     """
     _vectors("companion", a)
     if typeof(a).ndim < 1 or typeof(a).shape[-1] < 2:
-        raise ValueError(f"companion needs two coefficients at least, got shape {typeof(a).shape}")
+        raise ValueError(f"companion needs at least two coefficients, got shape {typeof(a).shape}")
     out: Array = _companion(a)
     return out
 
@@ -176,27 +177,27 @@ def _convolution_matrix(a, *, n, mode):
         first = (min(m, n) - 1) // 2 if mode == "same" else min(m, n) - 1
         places = places[first : first + keep]
     inside = (places >= 0) & (places < m)
-    found = _gathered(a, np.where(inside, places, 0))
-    return pnp.where(inside, found, pnp.zeros((), typeof(a).dtype))
+    elements = _gathered(a, np.where(inside, places, 0))
+    return pnp.where(inside, elements, pnp.zeros((), typeof(a).dtype))
 
 
 def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
-    """Matrices that convolve vectors of ``n`` elements with a vector.
+    """Matrices of the convolution of vectors of ``n`` elements with a vector.
 
     Args:
       a: the vectors ``[..., m]``.
-      n: how many columns.
-      mode: ``"full"``, ``"valid"`` or ``"same"``, as `convolve` has it.
+      n: the number of columns.
+      mode: ``"full"``, ``"valid"`` or ``"same"``, as for `convolve`.
 
     Raises:
-      ValueError: for another mode, a vector or a number of columns that is empty.
+      ValueError: if the mode is unknown, the vector is empty or ``n`` is not positive.
     """
     _vectors("convolution_matrix", a)
     n = operator.index(n)
     if n <= 0:
         raise ValueError(f"n must be a positive integer, got {n}")
     if not typeof(a).shape or not typeof(a).shape[-1]:
-        raise ValueError("convolution_matrix needs a vector with elements")
+        raise ValueError("convolution_matrix needs a nonempty vector")
     if mode not in _MODES:
         raise ValueError(f"mode must be one of {list(_MODES)}, got {mode!r}")
     out: Array = _convolution_matrix(a, n=n, mode=mode)
@@ -210,7 +211,7 @@ def _fiedler(a):
 
 
 def fiedler(a: Any) -> Array:
-    """Matrices ``[..., n, n]`` of the distances of numbers ``[..., n]`` from each other."""
+    """Fiedler matrices ``[..., n, n]``: the pairwise distances of numbers ``[..., n]``."""
     _vectors("fiedler", a)
     out: Array = _fiedler(a)
     return out
@@ -236,13 +237,14 @@ def _fiedler_companion(a):
 
 
 def fiedler_companion(a: Any) -> Array:
-    """A matrix of five diagonals whose eigenvalues are the roots of a polynomial.
+    """Fiedler companion matrix: a pentadiagonal matrix whose eigenvalues are the roots of a
+    polynomial.
 
     Args:
       a: coefficients ``[n]``, the highest power first.
 
     Returns:
-      ``[n - 1, n - 1]``, empty for less than two coefficients. Fiedler, Linear Algebra Appl. 372
+      ``[n - 1, n - 1]``, empty for fewer than two coefficients. Fiedler, Linear Algebra Appl. 372
       (2003).
 
     Raises:
@@ -269,24 +271,25 @@ def _leslie(f, s):
 
 
 def leslie(f: Any, s: Any) -> Array:
-    """Leslie's matrices of populations: fecundities in the first row, survival below the diagonal.
+    """Leslie matrices of population models: fecundities in the first row, survival rates below the
+    diagonal.
 
     Args:
       f: fecundities ``[..., n]``.
-      s: rates of survival ``[..., n - 1]``.
+      s: survival rates ``[..., n - 1]``.
 
     Raises:
-      ValueError: if the sizes do not fit.
+      ValueError: if the sizes do not match.
     """
     _vectors("leslie", f, s)
     x, y = typeof(f).shape, typeof(s).shape
     if not x or not y or x[-1] != y[-1] + 1 or x[-1] < 2:
-        raise ValueError(f"leslie: f has one element more than s, got shapes {x} and {y}")
+        raise ValueError(f"leslie: f must have one element more than s, got shapes {x} and {y}")
     out: Array = _leslie(f, s)
     return out
 
 
-# Matrices of a size alone
+# Matrices determined by their size
 
 
 def _constant(values: Any, dtype: Any = None) -> Array:
@@ -297,18 +300,18 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
     """The matrix of the discrete Fourier transform.
 
     Args:
-      n: how many rows and columns.
+      n: the number of rows and columns.
       scale: ``"sqrtn"`` to divide by the root of ``n``, ``"n"`` to divide by ``n``.
       dtype: a complex dtype.
 
     Raises:
-      ValueError: for another scale.
+      ValueError: if the scale is unknown.
     """
     n = operator.index(n)
     if scale not in (None, "sqrtn", "n"):
         raise ValueError(f"scale must be None, 'sqrtn', or 'n'; got {scale!r}.")
-    turns = np.outer(np.arange(n), np.arange(n)) % max(n, 1)
-    matrix = np.exp(-2j * math.pi / max(n, 1) * turns)
+    exponents = np.outer(np.arange(n), np.arange(n)) % max(n, 1)
+    matrix = np.exp(-2j * math.pi / max(n, 1) * exponents)
     factor = {None: 1.0, "sqrtn": math.sqrt(n), "n": float(n)}[scale]
     return _constant(
         matrix / factor if n else matrix, dtypes.default_complex() if dtype is None else dtype
@@ -316,7 +319,7 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
 
 
 def hadamard(n: int, dtype: Any = int) -> Array:
-    """Hadamard's matrix of 1 and -1, by Sylvester's construction.
+    """Hadamard matrix of 1 and -1, by Sylvester's construction.
 
     Raises:
       ValueError: if ``n`` is not a power of 2.
@@ -334,11 +337,11 @@ def hadamard(n: int, dtype: Any = int) -> Array:
 
 
 def helmert(n: int, full: bool = False) -> Array:
-    """Helmert's matrix ``[n - 1, n]``: orthonormal rows, orthogonal to the vector of ones.
+    """Helmert matrix ``[n - 1, n]``: orthonormal rows, orthogonal to the vector of ones.
 
     Args:
-      n: how many columns.
-      full: with a first row of equal elements, ``[n, n]``.
+      n: the number of columns.
+      full: prepend a row of equal elements: ``[n, n]``.
 
     Raises:
       ValueError: if ``n`` is not positive.
@@ -356,13 +359,13 @@ def helmert(n: int, full: bool = False) -> Array:
 
 
 def hilbert(n: int) -> Array:
-    """Hilbert's matrix, ``1 / (i + j + 1)``."""
+    """Hilbert matrix, ``1 / (i + j + 1)``."""
     k = np.arange(operator.index(n))
     return _constant(1 / (k[:, None] + k[None, :] + 1.0))
 
 
 def invhilbert(n: int) -> Array:
-    """The inverse of Hilbert's matrix, of whole numbers, rounded to floats."""
+    """Inverse Hilbert matrix, computed in integers and rounded to floats."""
     n = operator.index(n)
     choose = math.comb
 
@@ -384,14 +387,14 @@ def _check_kind(kind: str | None) -> str:
 
 
 def pascal(n: int, kind: str | None = None) -> Array:
-    """Pascal's matrix of binomial coefficients.
+    """Pascal matrix of binomial coefficients.
 
     Args:
-      n: how many rows and columns.
+      n: the number of rows and columns.
       kind: ``"symmetric"``, the default, ``"lower"`` or ``"upper"``.
 
     Raises:
-      ValueError: for another kind.
+      ValueError: if the kind is unknown.
     """
     n, kind = operator.index(n), _check_kind(kind)
     if kind == "symmetric":
@@ -403,7 +406,7 @@ def pascal(n: int, kind: str | None = None) -> Array:
 
 
 def invpascal(n: int, kind: str | None = None) -> Array:
-    """The inverse of :func:`pascal`, of whole numbers, rounded to floats."""
+    """Inverse of :func:`pascal`, computed in integers and rounded to floats."""
     n, kind = operator.index(n), _check_kind(kind)
     lower = [[(-1) ** (i - j) * math.comb(i, j) for j in range(n)] for i in range(n)]
     if kind == "symmetric":  # the product of the inverse factors

@@ -1,8 +1,8 @@
-"""Systems of linear equations, and the factors that they are solved with.
+"""Linear systems and their factorizations.
 
-Matrices lie in the last two axes; leading axes broadcast. A right-hand side of one axis less than
-the matrices is a stack of vectors. Integers become floats. Arguments about
-memory and checks, ``overwrite_*`` and ``check_finite``, are of no effect.
+The last two axes are those of the matrices; leading axes broadcast. A right-hand side with one axis
+less than the matrices is a batch of vectors. Integers become floats. Arguments about memory and
+checks, ``overwrite_*`` and ``check_finite``, are ignored.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ._matrices import (
 
 
 def _as_columns(a: Any, b: Any) -> tuple[Any, Any, bool]:
-    """Matrices of one dtype and batch, and whether ``b`` was a vector."""
+    """Matrices promoted to one dtype and batch shape, and a flag for a vector ``b``."""
     a, b = promoted("solve", a, b, inexact)
     a, b = (lax.convert_element_type(x, typeof(x).dtype) for x in (a, b))
     vector = holds_vectors(a, b)
@@ -40,7 +40,7 @@ def _as_columns(a: Any, b: Any) -> tuple[Any, Any, bool]:
     return with_batch(a, batch, 2), with_batch(b, batch, 2), vector
 
 
-def _as_given(x: Any, vector: bool) -> Any:
+def _without_column(x: Any, vector: bool) -> Any:
     return lax.squeeze(x, (typeof(x).ndim - 1,)) if vector else x
 
 
@@ -54,37 +54,37 @@ def _solve_triangular(a, b, *, trans, lower, unit_diagonal):
         a, b, left_side=True, lower=lower, unit_diagonal=unit_diagonal,
         transpose_a=trans > 0, conjugate_a=trans == 2 and is_complex(a),
     )  # fmt: skip
-    return _as_given(x, vector)
+    return _without_column(x, vector)
 
 
 def solve_triangular(
     a: Any, b: Any, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False,
     overwrite_b: bool = False, debug: Any = None, check_finite: bool = True,
 ) -> Array:  # fmt: skip
-    """``x`` in ``a @ x = b`` for triangular ``a``.
+    """Solution ``x`` of ``a @ x = b`` for triangular ``a``.
 
     Args:
-      a: ``number[..., n, n]``, of which one triangle is read.
+      a: ``number[..., n, n]``; only one triangle is read.
       b: ``number[..., n]`` or ``number[..., n, k]``.
       trans: 0 or ``"N"``; 1 or ``"T"`` for the transposed matrix; 2 or ``"C"`` for its conjugate.
-      lower: whether the lower triangle is read.
-      unit_diagonal: take the diagonal for ones, whatever it holds.
-      overwrite_b, debug, check_finite: of no effect.
+      lower: read the lower triangle, otherwise the upper.
+      unit_diagonal: assume a diagonal of ones; it is not read.
+      overwrite_b, debug, check_finite: ignored.
 
     Raises:
-      ValueError: for another ``trans``, or sizes that do not fit.
+      ValueError: if ``trans`` is unknown, or sizes do not match.
 
     >>> import numpy as np
     >>> solve_triangular(np.float32([[2, 0], [1, 1]]), np.float32([2, 3]), lower=True).tolist()
     [1.0, 2.0]
     """
     if trans not in _TRANS:
-        raise ValueError(f"Invalid 'trans' value {trans}: it is 0, 1, 2, 'N', 'T' or 'C'")
+        raise ValueError(f"Invalid 'trans' value {trans}: use 0, 1, 2, 'N', 'T' or 'C'")
     lower, unit_diagonal = bool(lower), bool(unit_diagonal)
     key = (_TRANS[trans], lower, unit_diagonal)
-    found: Array | None = _triangular_solves.lookup(key, a, b)
-    if found is not None:
-        return found
+    fast: Array | None = _triangular_solves.lookup(key, a, b)
+    if fast is not None:
+        return fast
     check_system("solve_triangular", a, b)
     return _triangular_solves.call(
         key, (a, b), trans=key[0], lower=lower, unit_diagonal=unit_diagonal
@@ -108,7 +108,7 @@ def _solve_positive(a, b, *, lower):
         lambda x: pnp.matmul(a, x), b, lambda _, y: solved(y),
         lambda _, y: conjugate(solved(conjugate(y))),
     )  # fmt: skip
-    return _as_given(x, vector)
+    return _without_column(x, vector)
 
 
 _KINDS = ("gen", "sym", "her", "pos")
@@ -118,31 +118,31 @@ def solve(
     a: Any, b: Any, lower: bool = False, overwrite_a: bool = False, overwrite_b: bool = False,
     debug: bool = False, check_finite: bool = True, assume_a: str = "gen",
 ) -> Array:  # fmt: skip
-    """``x`` in ``a @ x = b``.
+    """Solution ``x`` of ``a @ x = b``.
 
     Args:
       a: ``number[..., n, n]``.
       b: ``number[..., n]`` or ``number[..., n, k]``.
-      lower: with ``assume_a="pos"``, which triangle is factored.
-      overwrite_a, overwrite_b, debug, check_finite: of no effect.
-      assume_a: ``"pos"`` for positive definite matrices, which takes Cholesky's decomposition; all
-        of ``"gen"``, ``"sym"`` and ``"her"`` take the LU decomposition of the whole matrix.
+      lower: with ``assume_a="pos"``, factor the lower triangle, otherwise the upper.
+      overwrite_a, overwrite_b, debug, check_finite: ignored.
+      assume_a: ``"pos"`` for positive definite matrices uses the Cholesky decomposition;
+        ``"gen"``, ``"sym"`` and ``"her"`` use the LU decomposition of the whole matrix.
 
     Returns:
-      ``x``, of the shape of ``b`` but for leading axes; not finite where ``a`` is singular.
+      ``x``, of the shape of ``b`` except for broadcast leading axes; not finite for singular ``a``.
 
     Raises:
-      ValueError: for another ``assume_a``, or sizes that do not fit.
+      ValueError: if ``assume_a`` is unknown, or sizes do not match.
     """
     if assume_a not in _KINDS:
         raise ValueError(f"Expected assume_a to be one of {list(_KINDS)}; got {assume_a!r}")
     lower = bool(lower)
-    roads, key = (_positive_solves, lower) if assume_a == "pos" else (_general_solves, None)
-    found: Array | None = roads.lookup(key, a, b)
-    if found is not None:
-        return found
+    path, key = (_positive_solves, lower) if assume_a == "pos" else (_general_solves, None)
+    fast: Array | None = path.lookup(key, a, b)
+    if fast is not None:
+        return fast
     check_system("solve", a, b)
-    return roads.call(key, (a, b)) if key is None else roads.call(key, (a, b), lower=lower)
+    return path.call(key, (a, b)) if key is None else path.call(key, (a, b), lower=lower)
 
 
 @compiled(name="solve")
@@ -164,15 +164,15 @@ def _lu_factor(a):
 
 
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, Array]:
-    """LU decomposition with exchanges of rows, in one matrix, for :func:`lu_solve`.
+    """LU decomposition with partial pivoting, stored in one matrix, for :func:`lu_solve`.
 
     Args:
       a: ``number[..., m, n]``.
-      overwrite_a, check_finite: of no effect.
+      overwrite_a, check_finite: ignored.
 
     Returns:
-      ``lu[..., m, n]``: ``U`` on and above the diagonal, ``L`` without its diagonal of ones below;
-      ``pivots[..., min(m, n)]``, int32: row ``i`` was exchanged with row ``pivots[i]``.
+      ``lu[..., m, n]``: ``U`` on and above the diagonal, ``L`` without its unit diagonal below;
+      ``pivots[..., min(m, n)]``, ``int32``: row ``i`` was swapped with row ``pivots[i]``.
     """
     check_matrices("lu_factor", a)
     out: tuple[Array, Array] = _lu_factor(a)
@@ -192,9 +192,9 @@ def _lu_solve(factors, pivots, b, *, trans):
     )  # fmt: skip
     if not trans:
         x = triangular(rows_in_order(b, order), lower=True, unit_diagonal=True)
-        return _as_given(triangular(x, lower=False), vector)
+        return _without_column(triangular(x, lower=False), vector)
     x = triangular(triangular(b, lower=False), lower=True, unit_diagonal=True)
-    return _as_given(rows_in_order(x, _inverse(order)), vector)
+    return _without_column(rows_in_order(x, _inverse(order)), vector)
 
 
 def _inverse(order: Any) -> Any:
@@ -207,16 +207,16 @@ def lu_solve(
     lu_and_piv: tuple[Any, Any], b: Any, trans: int = 0, overwrite_b: bool = False,
     check_finite: bool = True,
 ) -> Array:  # fmt: skip
-    """``x`` in ``a @ x = b``, with ``a`` given by :func:`lu_factor`.
+    """Solution ``x`` of ``a @ x = b`` from the factors of :func:`lu_factor`.
 
     Args:
-      lu_and_piv: what that gave for square matrices.
+      lu_and_piv: the result of :func:`lu_factor` for square matrices.
       b: ``number[..., n]`` or ``number[..., n, k]``.
       trans: 0; 1 for the transposed matrix; 2 for its conjugate.
-      overwrite_b, check_finite: of no effect.
+      overwrite_b, check_finite: ignored.
 
     Raises:
-      ValueError: for another ``trans``, or sizes that do not fit.
+      ValueError: if ``trans`` is unknown, or sizes do not match.
     """
     factors, pivots = lu_and_piv
     check_system("lu_solve", factors, b)
@@ -244,15 +244,15 @@ def _lu(a, *, permute_l):
 def lu(
     a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, ...]:
-    """LU decomposition with exchanges of rows, ``a = P @ L @ U``.
+    """LU decomposition with partial pivoting, ``a = P @ L @ U``.
 
     Args:
       a: ``number[..., m, n]``.
-      permute_l: give ``P @ L`` and ``U``.
-      overwrite_a, check_finite: of no effect.
+      permute_l: return ``P @ L`` and ``U``.
+      overwrite_a, check_finite: ignored.
 
     Returns:
-      ``P[..., m, m]``, ``L[..., m, k]`` with a diagonal of ones, ``U[..., k, n]``, with
+      ``P[..., m, m]``, ``L[..., m, k]`` with a unit diagonal, ``U[..., k, n]``, with
       ``k = min(m, n)``.
     """
     check_matrices("lu", a)
@@ -273,15 +273,15 @@ def _cholesky(a, *, lower):
 def cholesky(
     a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Array:
-    """Cholesky's decomposition, ``a = U^H @ U`` or ``a = L @ L^H``.
+    """Cholesky decomposition, ``a = U^H @ U`` or ``a = L @ L^H``.
 
     Args:
       a: ``number[..., n, n]``, Hermitian and positive definite; one triangle is read.
-      lower: give ``L``, not ``U``.
-      overwrite_a, check_finite: of no effect.
+      lower: return ``L`` instead of ``U``.
+      overwrite_a, check_finite: ignored.
 
     Returns:
-      The factors, triangular; NaN where the matrix is not positive definite.
+      The triangular factors; NaN for a matrix that is not positive definite.
     """
     check_square("cholesky", a)
     out: Array = _cholesky(a, lower=bool(lower))
@@ -291,7 +291,7 @@ def cholesky(
 def cho_factor(
     a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, bool]:
-    """Cholesky's decomposition for :func:`cho_solve`: the factor, and whether it is the lower one.
+    """Cholesky decomposition for :func:`cho_solve`: the factor, and a flag for the lower triangle.
 
     Arguments are those of :func:`cholesky`.
     """
@@ -307,24 +307,24 @@ def _with_factor(factor: Any, b: Any, lower: bool) -> Any:
 @compiled("lower", name="cho_solve")
 def _cho_solve(factor, b, *, lower):
     factor, b, vector = _as_columns(factor, b)
-    return _as_given(_with_factor(factor, b, lower), vector)
+    return _without_column(_with_factor(factor, b, lower), vector)
 
 
 def cho_solve(
     c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, check_finite: bool = True
 ) -> Array:
-    """``x`` in ``a @ x = b``, with ``a`` given by :func:`cho_factor`.
+    """Solution ``x`` of ``a @ x = b`` from the factor of :func:`cho_factor`.
 
     Args:
-      c_and_lower: what that gave.
+      c_and_lower: the result of :func:`cho_factor`.
       b: ``number[..., n]`` or ``number[..., n, k]``.
-      overwrite_b, check_finite: of no effect.
+      overwrite_b, check_finite: ignored.
     """
     factor, lower = c_and_lower
     lower = bool(lower)
-    found: Array | None = _factored_solves.lookup(lower, factor, b)
-    if found is not None:
-        return found
+    fast: Array | None = _factored_solves.lookup(lower, factor, b)
+    if fast is not None:
+        return fast
     check_system("cho_solve", factor, b)
     return _factored_solves.call(lower, (factor, b), lower=lower)
 
@@ -341,7 +341,7 @@ def _inv(a):
 
 
 def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """Inverses of square matrices; not finite where they are singular."""
+    """Inverses of square matrices; not finite for singular ones."""
     check_square("inv", a)
     out: Array = _inv(a)
     return out

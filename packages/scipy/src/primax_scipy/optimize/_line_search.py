@@ -1,4 +1,4 @@
-"""Step lengths that make a function decrease enough and its slope flat enough."""
+"""Line search for the strong Wolfe conditions."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ _FLATNESS: Final = 0.9
 
 
 class Point(NamedTuple):
-    """A step with what the function is there.
+    """A step length and the function at this step.
 
     Attributes:
-      step: its length.
-      value: the function's value.
-      slope: the derivative along the direction.
+      step: the step length.
+      value: the value of the function.
+      derivative: the directional derivative.
       gradient: the gradient ``[n]``.
     """
 
     step: Any
     value: Any
-    slope: Any
+    derivative: Any
     gradient: Any
 
 
 class Search(NamedTuple):
-    """What a search found.
+    """The result of a line search.
 
     Attributes:
       point: the best point.
-      found: whether the function is less there.
-      tries: how often the function was evaluated.
+      decreased: true if the function decreased.
+      tries: the number of function evaluations.
     """
 
     point: Point
-    found: Any
+    decreased: Any
     tries: Any
 
 
@@ -56,12 +56,12 @@ def line_search(
     value_and_grad: Callable[[Any], tuple[Any, Any]], x: Any, direction: Any, value: Any,
     gradient: Any, first: Any, tries: int,
 ) -> Search:  # fmt: skip
-    """A step along a direction that fulfils the strong conditions of Wolfe.
+    """A step along a direction that satisfies the strong Wolfe conditions.
 
     Algorithms 3.5 and 3.6 of Nocedal and Wright, *Numerical Optimization* (2006), in one loop: the
-    step doubles until an interval holds a good one, then cubic interpolation narrows the interval.
-    Where values differ by rounding alone, slopes decide (Hager and Zhang, 2005). The first step
-    that is tried is ``first``.
+    step doubles until an interval brackets a solution, then cubic interpolation shrinks the
+    interval. If values differ only by rounding, derivatives decide (Hager and Zhang, 2005). The
+    first trial step is ``first``.
     """
     dtype = typeof(x).dtype
     start = Point(lax.full((), 0, dtype), value, _inner(gradient, direction), gradient)
@@ -74,21 +74,21 @@ def line_search(
         low, high, bracketed, trial, _, count = state
         f, g = value_and_grad(x + trial * direction)
         here = Point(trial, f, _inner(g, direction), g)
-        flat = pnp.abs(here.slope) <= -_FLATNESS * start.slope
-        enough = f <= value + _DECREASE * trial * start.slope
+        flat = pnp.abs(here.derivative) <= -_FLATNESS * start.derivative
+        enough = f <= value + _DECREASE * trial * start.derivative
         enough = enough | (flat & (f <= value + noise))
-        # Values that are not finite are too high.
+        # Nonfinite values count as too large.
         bad = ~enough | ~((f < low.value) | flat)
         good = ~bad & flat
-        ahead = pnp.where(bracketed, high.step - low.step, 1) * here.slope >= 0
-        turned = ~bad & ahead
-        high = _chosen(bad, here, _chosen(turned, low, high))
+        ahead = pnp.where(bracketed, high.step - low.step, 1) * here.derivative >= 0
+        reversed_ = ~bad & ahead
+        high = _chosen(bad, here, _chosen(reversed_, low, high))
         low = _chosen(bad, low, here)
-        bracketed = bracketed | bad | turned
+        bracketed = bracketed | bad | reversed_
         following = pnp.where(bracketed, _between(low, high), 2 * trial)
         return _State(low, high, bracketed, following, good, count + 1)
 
-    before = _State(start, start, False, first, start.slope >= 0, 0)
+    before = _State(start, start, False, first, start.derivative >= 0, 0)
     last = lax.while_loop(going, step, before)
     return Search(last.low, last.low.step > 0, last.tries)
 
@@ -102,12 +102,17 @@ def _chosen(condition: Any, x: Point, y: Point) -> Point:
 
 
 def _between(low: Point, high: Point) -> Any:
-    """Where the cubic through two points is least, but not near an end; or the middle."""
+    """The minimizer of the cubic through two points, clamped away from the ends; otherwise the
+    midpoint."""
     width = high.step - low.step
-    a = low.slope + high.slope - 3 * (high.value - low.value) / pnp.where(width == 0, 1, width)
-    root = a * a - low.slope * high.slope
+    a = (
+        low.derivative
+        + high.derivative
+        - 3 * (high.value - low.value) / pnp.where(width == 0, 1, width)
+    )
+    root = a * a - low.derivative * high.derivative
     b = pnp.sign(width) * pnp.sqrt(pnp.maximum(root, 0))
-    bottom = high.slope - low.slope + 2 * b
-    part = 1 - (high.slope + b - a) / pnp.where(bottom == 0, 1, bottom)
+    bottom = high.derivative - low.derivative + 2 * b
+    part = 1 - (high.derivative + b - a) / pnp.where(bottom == 0, 1, bottom)
     known = (root > 0) & (bottom != 0) & pnp.isfinite(part)
     return low.step + width * pnp.where(known, pnp.clip(part, 0.1, 0.9), 0.5)

@@ -16,18 +16,17 @@ from ._line_search import line_search
 
 
 class OptimizeResults(NamedTuple):
-    """Where a function is least, and how that was found.
+    """The result of a minimization.
 
     Attributes:
       x: the point ``[n]``.
-      success: whether the gradient is small enough there.
-      status: 0; 1 if the steps were used up; 3 if no step along the last direction decreased the
-        function.
-      fun: the function's value.
-      jac: its gradient ``[n]``.
-      hess_inv: an approximation of the inverse of its Hessian ``[n, n]``.
-      nfev, njev, nit: how often the function and its gradient were evaluated, and how many steps
-        were made.
+      success: true if the gradient norm is below the tolerance.
+      status: 0; 1 if the maximum number of steps was reached; 3 if no step along the last
+        direction decreased the function.
+      fun: the value of the function.
+      jac: the gradient ``[n]``.
+      hess_inv: an approximation of the inverse Hessian ``[n, n]``.
+      nfev, njev, nit: the numbers of function evaluations, gradient evaluations and steps.
     """
 
     x: Any
@@ -58,48 +57,49 @@ def minimize(
     fun: Callable[..., Any], x0: Any, args: tuple[Any, ...] = (), *, method: str,
     tol: float | None = None, options: Mapping[str, Any] | None = None,
 ) -> OptimizeResults:  # fmt: skip
-    """The point where a function of a vector is least, near a first guess.
+    """A local minimum of a function of a vector, from an initial guess.
 
     Args:
-      fun: ``fun(x, *args)``, a real number that can be differentiated.
-      x0: where to begin, ``float[n]``.
+      fun: ``fun(x, *args)``, a differentiable function with a real scalar value.
+      x0: the initial guess, ``float[n]``.
       args: further arguments, as a tuple.
-      method: ``"BFGS"``, with the strong conditions of Wolfe for the length of steps.
-      tol: another way to say ``gtol``.
-      options: ``gtol``, the gradient's size that is small enough (1e-5); ``norm``, the order of
-        that size (infinity: the largest element); ``maxiter``, how many steps are made at most
-        (200 times ``n``); ``line_search_maxiter``, how many lengths are tried for a step (10).
+      method: ``"BFGS"``, with a line search for the strong Wolfe conditions.
+      tol: a synonym of the option ``gtol``.
+      options: ``gtol``, the tolerance of the gradient norm (1e-5); ``norm``, the order of the norm
+        (infinity); ``maxiter``, the maximum number of steps (200 times ``n``);
+        ``line_search_maxiter``, the maximum number of trials in a line search (10).
 
-    It can be compiled, and mapped. Iteration has no reverse derivative: differentiate the result
-    with ``lax.custom_root`` by the gradient of ``fun``.
+    The function can be compiled and mapped. The iteration is not differentiable in reverse mode:
+      differentiate the result with ``lax.custom_root`` and the gradient of ``fun``.
 
     Raises:
-      ValueError: for another method.
-      TypeError: for options that do not exist, ``args`` that are no tuple, a guess that is not a
-        vector of real floats.
+      ValueError: if the method is unknown.
+      TypeError: if an option is unknown, ``args`` is not a tuple, or the guess is not a vector of
+        real floats.
 
-    >>> found = minimize(lambda x: ((x - 1) ** 2).sum(), np.zeros(2, np.float32), method="BFGS")
-    >>> bool(found.success), found.x.tolist()
+    >>> result = minimize(lambda x: ((x - 1) ** 2).sum(), np.zeros(2, np.float32), method="BFGS")
+    >>> bool(result.success), result.x.tolist()
     (True, [1.0, 1.0])
     """
     if not isinstance(args, tuple):
         raise TypeError(f"args argument to minimize must be a tuple, got {args!r}")
     if method.lower() != "bfgs":
-        raise ValueError(f"Method {method} not recognized: 'BFGS' is")
-    given = dict(options or {})
-    unknown = sorted(set(given) - set(_OPTIONS))
+        raise ValueError(f"Method {method} not recognized: use 'BFGS'")
+    settings = dict(options or {})
+    unknown = sorted(set(settings) - set(_OPTIONS))
     if unknown:
         raise TypeError(f"minimize has no option {unknown[0]!r}: it has {', '.join(_OPTIONS)}")
     check_arrays("minimize", x0)
     aval = typeof(x0)
     if aval.ndim != 1 or aval.dtype.kind in "iub" or is_complex(x0):
         raise TypeError(
-            f"minimize begins with a vector of floats, got {aval.dtype.name}{list(aval.shape)}: "
+            f"minimize needs a vector of floats as initial guess, got "
+            f"{aval.dtype.name}{list(aval.shape)}: "
             "flatten it with flatten_util.ravel_pytree"
         )
     if tol is not None:
-        given.setdefault("gtol", tol)
-    return _bfgs(lambda x: fun(x, *args), pnp.asarray(x0), **given)
+        settings.setdefault("gtol", tol)
+    return _bfgs(lambda x: fun(x, *args), pnp.asarray(x0), **settings)
 
 
 def _bfgs(
@@ -120,15 +120,15 @@ def _bfgs(
     def step(state: _State) -> _State:
         x, value, gradient, inverse, _, count, steps = state
         direction = -_times(inverse, gradient)
-        # Nothing is known of the function's curvature yet.
+        # The curvature is unknown in the first step.
         size = pnp.where(steps == 0, pnp.linalg.norm(gradient), 1)
         first = 1 / pnp.maximum(size, 1)
-        found = line_search(evaluate, x, direction, value, gradient, first, line_search_maxiter)
-        move = found.point.step * direction
+        search = line_search(evaluate, x, direction, value, gradient, first, line_search_maxiter)
+        move = search.point.step * direction
         return _State(
-            x + move, found.point.value, found.point.gradient,
-            _updated(inverse, move, found.point.gradient - gradient),
-            ~found.found, count + found.tries, steps + 1,
+            x + move, search.point.value, search.point.gradient,
+            _updated(inverse, move, search.point.gradient - gradient),
+            ~search.decreased, count + search.tries, steps + 1,
         )  # fmt: skip
 
     value, gradient = evaluate(x0)
@@ -147,10 +147,10 @@ def _times(x: Any, y: Any) -> Any:
 
 
 def _updated(inverse: Any, move: Any, change: Any) -> Any:
-    """The inverse of the Hessian after a step; as it was where the step says nothing."""
-    bend = _times(move, change)
-    useful = bend > 0
-    rho = 1 / pnp.where(useful, bend, 1)
+    """The BFGS update of the inverse Hessian; unchanged if the curvature condition fails."""
+    curvature = _times(move, change)
+    useful = curvature > 0
+    rho = 1 / pnp.where(useful, curvature, 1)
     one = pnp.eye(len(move), dtype=typeof(move).dtype)
     left = one - rho * pnp.outer(move, change)
     new = _times(left, _times(inverse, left.T)) + rho * pnp.outer(move, move)

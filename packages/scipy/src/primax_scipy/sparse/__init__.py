@@ -1,3 +1,3 @@
-"""Sparse linear algebra: solvers that need products with a matrix alone."""
+"""Sparse linear algebra: matrix-free solvers."""
 
 from . import linalg as linalg

@@ -1,7 +1,7 @@
 """Special functions.
 
-Where a function is defined by cases its derivative is that of the case. Real functions refuse
-complex numbers; some take no other dtypes than ``float32`` and ``float64``, as their pages say.
+The derivative of a function defined by cases is that of the case. Real functions raise an error
+for complex numbers; some support only ``float32`` and ``float64``, as their docstrings say.
 """
 
 from ._bessel import bessel_jn as bessel_jn

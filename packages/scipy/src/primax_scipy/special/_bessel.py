@@ -32,9 +32,11 @@ def i1e(x: Any) -> Array:
     return lax.bessel_i1e(as_inexact(x))
 
 
-def _refuse_complex(name: str, x: Any) -> None:
+def _check_not_complex(name: str, x: Any) -> None:
     if is_complex(x):
-        raise ValueError(f"Unsupported input type to {name}: {typeof(x).dtype}, only reals are")
+        raise ValueError(
+            f"Unsupported input type to {name}: {typeof(x).dtype}; only real dtypes are supported"
+        )
 
 
 @custom_jvp
@@ -51,7 +53,7 @@ _i0.defjvp(lambda primals, tangents: (_i0(*primals), tangents[0] * _i1(*primals)
 
 
 @_i1.defjvp
-def _(primals, tangents):
+def _i1_jvp(primals, tangents):
     (x,), (t,) = primals, tangents
     y = _i1(x)
     zero = x == 0
@@ -65,12 +67,12 @@ def i0(x: Any) -> Array:
     """Modified Bessel function of the first kind and order 0.
 
     Raises:
-      ValueError: for complex numbers.
+      ValueError: if the argument is complex.
 
     >>> float(i0(0.0))
     1.0
     """
-    _refuse_complex("i0", x)
+    _check_not_complex("i0", x)
     return _i0(as_inexact(x))
 
 
@@ -79,21 +81,22 @@ def i1(x: Any) -> Array:
     """Modified Bessel function of the first kind and order 1.
 
     Raises:
-      ValueError: for complex numbers.
+      ValueError: if the argument is complex.
     """
-    _refuse_complex("i1", x)
+    _check_not_complex("i1", x)
     return _i1(as_inexact(x))
 
 
 @partial(custom_jvp, nondiff_argnums=(1, 2))
 def _orders(z: Any, v: int, n_iter: int) -> Any:
-    """``J_0`` to ``J_v``: ratios of neighbours downwards, then Neumann's sum, which is 1."""
+    """``J_0`` to ``J_v``: downward recurrence of ratios, normalized by Neumann's sum, which is
+    1."""
     dtype = typeof(z).dtype
     top = lax.full_like(z, 0.0)
     size = max(n_iter, v + 2)
 
     def down(ratio: Any, k: Any) -> Any:
-        # J_k / J_(k-1) = z / (2k - z J_(k+1) / J_k); an exact zero of the divisor is stepped over
+        # J_k / J_(k-1) = z / (2k - z J_(k+1) / J_k); a divisor of exactly zero is replaced
         bottom = 2 * k - z * ratio
         tiny = float(dtypes.finfo(dtype).eps)
         bottom = lax.select(bottom == 0, lax.full_like(z, tiny), bottom)
@@ -108,12 +111,12 @@ def _orders(z: Any, v: int, n_iter: int) -> Any:
 
 
 @_orders.defjvp
-def _(v, n_iter, primals, tangents):
+def _orders_jvp(v, n_iter, primals, tangents):
     (z,), (t,) = primals, tangents
     more = _orders(z, v + 1, n_iter)
     below = lax.concatenate([-more[1:2], more[:v]], 0)
-    slope = 0.5 * (below - more[1 : v + 2])
-    return more[: v + 1], slope * lax.expand_dims(t, (0,))
+    derivatives = 0.5 * (below - more[1 : v + 2])
+    return more[: v + 1], derivatives * lax.expand_dims(t, (0,))
 
 
 @compiled("v", "n_iter", name="bessel_jn")
@@ -130,14 +133,14 @@ def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Array:
 
     Args:
       z: real numbers of any shape.
-      v: the greatest order, a Python integer.
-      n_iter: at which order the recurrence begins; it has to be well above ``v`` and ``|z|``.
+      v: the highest order, a Python integer.
+      n_iter: the order at which the recurrence starts; it must be well above ``v`` and ``|z|``.
 
     Returns:
       ``float[v + 1, ...]``, the orders along the first axis.
 
     Raises:
-      ValueError: if ``v`` is negative, or for complex numbers.
+      ValueError: if ``v`` is negative, or ``z`` is complex.
 
     >>> round(float(bessel_jn(1.0, v=1)[1]), 4)
     0.4401

@@ -1,4 +1,4 @@
-"""Products with logarithms, entropies, the logistic function and its inverse."""
+"""Entropies, logarithmic products, the logistic function and its inverse."""
 
 from __future__ import annotations
 
@@ -16,27 +16,28 @@ from .._functions import promoted_floats
 from ._gammas import _same_shape, matched
 
 
-def _nothing(x: Any) -> Any:
+def _zeros(x: Any) -> Any:
     return lax.full_like(x, 0)
 
 
 @custom_jvp
 def _x_log_y(x: Any, y: Any) -> Any:
     none = (x == 0) & (y == y)
-    return choose(none, _nothing(x), x * lax.log(choose(none, lax.full_like(y, 1), y)))
+    return choose(none, _zeros(x), x * lax.log(choose(none, lax.full_like(y, 1), y)))
 
 
 @_x_log_y.defjvp
-def _(primals, tangents):
+def _x_log_y_jvp(primals, tangents):
     (x, y), (tx, ty) = primals, tangents
     none = (x == 0) & (y == y)
-    by_y = choose(none, _nothing(x), x / choose(none, lax.full_like(y, 1), y))
+    by_y = choose(none, _zeros(x), x / choose(none, lax.full_like(y, 1), y))
     return _x_log_y(x, y), tx * lax.log(y) + ty * by_y
 
 
 @elementwise
 def xlogy(x: Any, y: Any) -> Array:
-    """``x log(y)``, 0 where ``x`` is 0 and ``y`` is a number. The derivative by ``y`` is 0 there.
+    """``x log(y)``; 0 if ``x`` is 0 and ``y`` is not NaN, with the derivative 0 with respect to
+    ``y``.
 
     >>> float(xlogy(0.0, 0.0))
     0.0
@@ -47,21 +48,21 @@ def xlogy(x: Any, y: Any) -> Array:
 @custom_jvp
 def _x_log1p_y(x: Any, y: Any) -> Any:
     none = (x == 0) & (y == y)
-    return choose(none, _nothing(x), x * lax.log1p(choose(none, _nothing(y), y)))
+    return choose(none, _zeros(x), x * lax.log1p(choose(none, _zeros(y), y)))
 
 
 @_x_log1p_y.defjvp
-def _(primals, tangents):
+def _x_log1p_y_jvp(primals, tangents):
     (x, y), (tx, ty) = primals, tangents
     none = (x == 0) & (y == y)
-    by_y = choose(none, _nothing(x), x / (1 + choose(none, _nothing(y), y)))
+    by_y = choose(none, _zeros(x), x / (1 + choose(none, _zeros(y), y)))
     return _x_log1p_y(x, y), tx * lax.log1p(y) + ty * by_y
 
 
 @elementwise
 def xlog1py(x: Any, y: Any) -> Array:
-    """``x log(1 + y)``, 0 where ``x`` is 0 and ``y`` is a number. The derivative by ``y`` is 0
-    there."""
+    """``x log(1 + y)``; 0 if ``x`` is 0 and ``y`` is not NaN, with the derivative 0 with respect
+    to ``y``."""
     return _x_log1p_y(*_same_shape(*promoted_floats("xlog1py", x, y)))
 
 
@@ -71,17 +72,17 @@ def _entropy(x: Any) -> Any:
 
 
 @_entropy.defjvp
-def _(primals, tangents):
+def _entropy_jvp(primals, tangents):
     (x,), (t,) = primals, tangents
     return _entropy(x), t * (-1 - lax.log(x))
 
 
 @elementwise
 def entr(x: Any) -> Array:
-    """``-x log(x)``, 0 at 0 and ``-inf`` left of it.
+    """``-x log(x)``; 0 at 0 and ``-inf`` for negative numbers.
 
     Raises:
-      ValueError: for complex numbers.
+      ValueError: if an argument is complex.
 
     >>> float(entr(1.0)) == 0.0
     True
@@ -94,37 +95,37 @@ def _divergence(name: str, p: Any, q: Any, more: bool) -> Any:
     p, q = matched(name, p, q)
     both, none = (p > 0) & (q > 0), (p == 0) & (q >= 0)
     p1, q1 = (choose(both, x, 1.0) for x in (p, q))
-    # Near 1 the quotient has lost what its logarithm is.
+    # For quotients near 1 the logarithm would lose precision.
     gap = (p1 - q1) / q1
     near = lax.abs(gap) < 0.5
     log = choose(near, lax.log1p(choose(near, gap, 0.0)), lax.log(p1 / q1))
     main = p1 * log
     if more:
         main = main - p1 + q1
-    at_zero = q if more else _nothing(q)
+    at_zero = q if more else _zeros(q)
     out = choose(both, main, choose(none, at_zero, np.inf))
     return choose((p != p) | (q != q), np.nan, out)
 
 
 @elementwise
 def rel_entr(p: Any, q: Any) -> Array:
-    """``p log(p / q)``, 0 for ``p`` of 0, infinite where a number is negative or ``q`` alone is 0.
+    """``p log(p / q)``; 0 if ``p`` is 0, infinite if an argument is negative or only ``q`` is 0.
 
-    Derivatives are 0 where the result is 0 by that rule, or infinite.
+    Derivatives are 0 if the result is 0 by this definition, or infinite.
 
     Raises:
-      ValueError: for complex numbers.
+      ValueError: if an argument is complex.
     """
     return _divergence("rel_entr", p, q, False)
 
 
 @elementwise
 def kl_div(p: Any, q: Any) -> Array:
-    """``p log(p / q) - p + q``, ``q`` for ``p`` of 0, infinite where a number is negative or ``q``
-    alone is 0.
+    """``p log(p / q) - p + q``; ``q`` if ``p`` is 0, infinite if an argument is negative or only
+    ``q`` is 0.
 
     Raises:
-      ValueError: for complex numbers.
+      ValueError: if an argument is complex.
     """
     return _divergence("kl_div", p, q, True)
 
@@ -136,14 +137,14 @@ def kl_div(p: Any, q: Any) -> Array:
 def _log_odds(x: Any) -> Any:
     if is_complex(x):
         return lax.log(x / (1 - x))
-    # Each side of 1/4 to 3/4 loses no digits; in between that holds for the other formula.
+    # One formula is accurate outside of [1/4, 3/4], the other inside.
     middle = (x > 0.25) & (x < 0.75)
     y = choose(middle, x, 0.5)
     return choose(middle, lax.log1p((2 * y - 1) / (1 - y)), lax.log(x) - lax.log1p(-x))
 
 
 @_log_odds.defjvp
-def _(primals, tangents):
+def _log_odds_jvp(primals, tangents):
     (x,), (t,) = primals, tangents
     return _log_odds(x), t / (x * (1 - x))
 
@@ -165,23 +166,23 @@ def expit(x: Any) -> Array:
     return lax.logistic(x) if is_complex(x) else logistic(x)
 
 
-# Box and Cox
+# Box-Cox transformation
 
 
 def _power_less_1(log: Any, power: Any) -> Any:
-    """``(exp(power log) - 1) / power``, the logarithm for a power of 0."""
+    """``(exp(power log) - 1) / power``; the logarithm for a power of 0."""
     tiny = lax.abs(power) < 1e-30
     safe = choose(tiny, lax.full_like(power, 1), power)
-    # For a tiny power two terms of the series give the derivatives by it too.
+    # For a tiny power, two terms of the series also give the derivative with respect to it.
     infinite = lax.abs(log) == np.inf
-    inner = choose(infinite, _nothing(log), log)
+    inner = choose(infinite, _zeros(log), log)
     near = choose(infinite, log, inner * (1 + 0.5 * (power * inner)))
     return choose(tiny, near, lax.expm1(safe * log) / safe)
 
 
 @elementwise
 def boxcox(x: Any, lmbda: Any) -> Array:
-    """Transformation of Box and Cox, ``(x^lmbda - 1) / lmbda``; the logarithm for a power of 0."""
+    """Box-Cox transformation, ``(x^lmbda - 1) / lmbda``; the logarithm for ``lmbda`` 0."""
     x, power = _same_shape(*promoted_floats("boxcox", x, lmbda))
     return _power_less_1(lax.log(x), power)
 

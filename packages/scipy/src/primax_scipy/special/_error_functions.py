@@ -1,7 +1,7 @@
-"""The error function and its relatives: complements, inverses, the normal distribution.
+"""Error functions: complements, inverses, the normal distribution.
 
-Scaled functions come from Chebyshev series, inverses from Newton's method on the logarithm, so that
-all of them keep their relative accuracy in the tails.
+Scaled functions use Chebyshev series, inverses use Newton's method on the logarithm, so that all
+functions are relatively accurate in the tails.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from .._elementary import (
     halves,
     is_double,
     widened,
-    with_slope,
+    with_derivative,
 )
 from .._functions import floats, single_or_double
 from ._faddeeva import faddeeva
@@ -47,27 +47,27 @@ def erf(x: Any) -> Array:
     """Error function, ``2/sqrt(π)`` times the integral of ``exp(-t²)`` from 0 to ``x``.
 
     Raises:
-      TypeError: for complex numbers.
+      TypeError: if the argument is complex.
     """
     return lax.erf(as_inexact(x))
 
 
 @elementwise
 def erfc(x: Any) -> Array:
-    """Complement of the error function, ``1 - erf(x)``, accurate for large ``x``.
+    """Complementary error function, ``1 - erf(x)``, accurate for large ``x``.
 
     Raises:
-      TypeError: for complex numbers.
+      TypeError: if the argument is complex.
     """
     return lax.erfc(as_inexact(x))
 
 
 @elementwise
 def erfinv(x: Any) -> Array:
-    """Numbers whose error functions the elements are; NaN outside [-1, 1].
+    """Inverse error function; NaN outside [-1, 1].
 
     Raises:
-      TypeError: for complex numbers.
+      TypeError: if the argument is complex.
     """
     return lax.erf_inv(as_inexact(x))
 
@@ -76,7 +76,7 @@ def erfinv(x: Any) -> Array:
 
 
 def scaled_complement(x: Any) -> Any:
-    """``exp(x²) erfc(x)`` for ``x >= 0`` of 32 or 64 bits; derivatives are those of the series."""
+    """``exp(x²) erfc(x)`` for ``x >= 0`` of 32 or 64 bits; the series itself is differentiated."""
     return chebyshev(1 - 6 / (x + 3), ERFCX) / (1 + 2 * x)
 
 
@@ -89,10 +89,10 @@ def _erfcx(x: Any) -> Any:
 
 @elementwise
 def erfcx(x: Any) -> Array:
-    """Scaled complement of the error function, ``exp(x²) erfc(x)``.
+    """Scaled complementary error function, ``exp(x²) erfc(x)``.
 
-    Complex numbers are taken too, for which it is ``wofz(1j * x)``. For reals it overflows left of
-    about -9.4 (``float32``) or -26.6 (``float64``).
+    For complex numbers it is ``wofz(1j * x)``. For real numbers it overflows below about -9.4
+    (``float32``) or -26.6 (``float64``).
 
     >>> round(float(erfcx(100.0)), 6)
     0.005642
@@ -103,7 +103,7 @@ def erfcx(x: Any) -> Array:
     return _erfcx(x)
 
 
-@with_slope(lambda x, y: 1 - 2 * (x * y))
+@with_derivative(lambda x, y: 1 - 2 * (x * y))
 def _dawson_near(x: Any) -> Any:
     return x * chebyshev(lax.square(x) / 8 - 1, DAWSON_NEAR)
 
@@ -122,10 +122,10 @@ def _dawson(x: Any) -> Any:
 
 @elementwise
 def dawsn(x: Any) -> Array:
-    """Dawson's integral, ``exp(-x²)`` times the integral of ``exp(t²)`` from 0 to ``x``.
+    """Dawson integral, ``exp(-x²)`` times the integral of ``exp(t²)`` from 0 to ``x``.
 
     Raises:
-      ValueError: for complex numbers.
+      ValueError: if the argument is complex.
 
     >>> round(float(dawsn(1.0)), 5)
     0.53808
@@ -135,10 +135,10 @@ def dawsn(x: Any) -> Array:
 
 @elementwise
 def wofz(z: Any) -> Array:
-    """Faddeeva's function, ``exp(-z²) erfc(-i z)``, of complex numbers.
+    """Faddeeva function, ``exp(-z²) erfc(-i z)``, of complex numbers.
 
-    The sums are those of Al Azah and Chandler-Wilde, SIAM J. Numer. Anal. 59 (2021): a trapezoidal
-    or a midpoint rule, with the residue of the nearby pole.
+    The algorithm is that of Al Azah and Chandler-Wilde, SIAM J. Numer. Anal. 59 (2021): a
+    trapezoidal or midpoint rule, corrected by the residue of the nearby pole.
 
     >>> complex(wofz(0.0))
     (1+0j)
@@ -154,7 +154,7 @@ def wofz(z: Any) -> Array:
 
 
 def _tail(size: Any) -> Any:
-    """Probability of a normal variable beyond a number ``>= 0``."""
+    """Upper tail probability of the normal distribution for a number ``>= 0``."""
     return 0.5 * (scaled_complement(ROOT_HALF * size) * _bell(size))
 
 
@@ -167,7 +167,7 @@ def _lower_tail(x: Any) -> Any:
 
 
 def _bell(x: Any) -> Any:
-    """``exp(-x²/2)``, with the digits of the square that a product would lose."""
+    """``exp(-x²/2)``, with the square computed to extra precision."""
     return _half_bell(bounded(x, -60.0, 60.0))
 
 
@@ -177,17 +177,17 @@ def _half_bell(x: Any) -> Any:
 
 
 @_lower_tail.defjvp
-def _(primals, tangents):
+def _lower_tail_jvp(primals, tangents):
     (x,), (t,) = primals, tangents
     return _lower_tail(x), t * (_bell(x) * (1 / math.sqrt(2 * math.pi)))
 
 
 @elementwise
 def ndtr(x: Any) -> Array:
-    """Probability that a normal variable is at most ``x``, accurate far to the left.
+    """CDF of the standard normal distribution, accurate in the lower tail.
 
     Raises:
-      TypeError: for other dtypes than ``float32`` and ``float64``.
+      TypeError: if the dtype is neither ``float32`` nor ``float64``.
 
     >>> float(ndtr(0.0))
     0.5
@@ -208,7 +208,7 @@ def _log_lower_tail(x: Any) -> Any:
 
 
 @_log_lower_tail.defjvp
-def _(primals, tangents):
+def _log_lower_tail_jvp(primals, tangents):
     (x,), (t,) = primals, tangents
     left = x < -1
     z = choose(left, x, -1.0)
@@ -225,15 +225,16 @@ def _log_ndtr(x):
 
 
 def log_ndtr(x: Any, series_order: int = 3) -> Array:
-    """Logarithm of :func:`ndtr`, accurate on both sides.
+    """Logarithm of :func:`ndtr`, accurate in both tails.
 
     Args:
       x: ``float32`` or ``float64``.
-      series_order: of no effect, since no asymptotic series is used; from 0 to 30.
+      series_order: an integer from 0 to 30; ignored, because no asymptotic series is used.
 
     Raises:
-      TypeError: for other dtypes, or if ``series_order`` is not an integer.
-      ValueError: for another ``series_order``.
+      TypeError: if the dtype is neither ``float32`` nor ``float64``, or ``series_order`` is not an
+        integer.
+      ValueError: if ``series_order`` is out of range.
 
     >>> round(float(log_ndtr(-100.0)), 3)
     -5005.524
@@ -248,10 +249,10 @@ def log_ndtr(x: Any, series_order: int = 3) -> Array:
 
 
 def _upper_quantile(log_q: Any, middle: Any) -> Any:
-    """The ``z > 0`` for which ``log(erfc(z))`` is a number below -1/2, by Newton's method.
+    """The ``z > 0`` with ``log(erfc(z)) == log_q`` for ``log_q < -1/2``, by Newton's method.
 
-    The function is concave and nearly a parabola, so that four steps are enough from a guess with
-    two digits. ``middle`` says where the result is not needed.
+    The function is concave and nearly parabolic, so that four steps suffice from a guess of two
+    digits. The result is unused where ``middle`` is true.
     """
     target = choose(middle, -2.0, log_q)
     size = -target
@@ -265,7 +266,7 @@ def _upper_quantile(log_q: Any, middle: Any) -> Any:
 
 @custom_jvp
 def _complement_inverse(y: Any) -> Any:
-    """The number whose ``erfc`` is ``y``."""
+    """Inverse of ``erfc``."""
     middle = (y > 0.5) & (y < 1.5)
     near = lax.erf_inv(1 - choose(middle, y, 1.0))
     small = lax.min(y, 2 - y)
@@ -276,7 +277,7 @@ def _complement_inverse(y: Any) -> Any:
 
 
 @_complement_inverse.defjvp
-def _(primals, tangents):
+def _complement_inverse_jvp(primals, tangents):
     (y,), (t,) = primals, tangents
     x = _complement_inverse(y)
     return x, t * (-0.5 * ROOT_PI) * exp_of_square(x, 1.0)
@@ -284,10 +285,10 @@ def _(primals, tangents):
 
 @elementwise
 def erfcinv(y: Any) -> Array:
-    """Numbers whose complements of the error function the elements are; NaN outside [0, 2].
+    """Inverse complementary error function; NaN outside [0, 2].
 
     Raises:
-      ValueError: for complex numbers.
+      ValueError: if the argument is complex.
 
     >>> round(float(erfcinv(1e-20)), 3)
     6.602
@@ -297,13 +298,13 @@ def erfcinv(y: Any) -> Array:
 
 @custom_jvp
 def _normal_quantile(p: Any) -> Any:
-    # 2 p is exact, 1 - p is not where p is small.
+    # 2 p is exact; for small p, 1 - p is not.
     x = -ROOT_2 * _complement_inverse(2 * p)
     return choose(x == 0, 0.0, x)
 
 
 @_normal_quantile.defjvp
-def _(primals, tangents):
+def _normal_quantile_jvp(primals, tangents):
     (p,), (t,) = primals, tangents
     x = _normal_quantile(p)
     return x, t * math.exp(LOG_ROOT_TAU) / _half_bell(x)
@@ -311,10 +312,11 @@ def _(primals, tangents):
 
 @elementwise
 def ndtri(p: Any) -> Array:
-    """The number of which ``p`` is the :func:`ndtr`; NaN outside [0, 1].
+    """Quantile function of the standard normal distribution, the inverse of :func:`ndtr`; NaN
+    outside [0, 1].
 
     Raises:
-      TypeError: for other dtypes than ``float32`` and ``float64``.
+      TypeError: if the dtype is neither ``float32`` nor ``float64``.
 
     >>> float(ndtri(0.5)), round(float(ndtri(1e-30)), 3)
     (0.0, -11.464)

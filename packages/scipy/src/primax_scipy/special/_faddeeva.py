@@ -1,4 +1,4 @@
-"""Faddeeva's function on the complex plane."""
+"""Faddeeva function on the complex plane."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .._elementary import ROOT_PI, choose
 
 
 def _squares(n: int, step: float, shift: float) -> list[tuple[float, float]]:
-    """Squares of equidistant nodes, and what exp(-t²) weighs there."""
+    """Squares of equidistant nodes, and their weights exp(-t²)."""
     nodes = [(k + shift) * step for k in range(n)]
     return [(t * t, math.exp(-t * t)) for t in nodes]
 
@@ -22,14 +22,14 @@ def _squares(n: int, step: float, shift: float) -> list[tuple[float, float]]:
 def _first_quadrant(z: Any) -> Any:
     """``w(z)`` for ``Re z >= 0`` and ``Im z >= 0``.
 
-    Of the three formulas each element takes one, which stays clear of the poles on the real axis.
+    Each element uses one of three formulas, whose poles on the real axis are not close.
     """
     double = typeof(z).dtype == np.complex128
     n = 11 if double else 6
     step = math.sqrt(math.pi / (n + 1))
     x, y = lax.real(z), lax.imag(z)
-    turns = x / step
-    part = turns - lax.floor(turns)
+    scaled = x / step
+    part = scaled - lax.floor(scaled)
     high = y >= lax.max(x, lax.full_like(x, math.pi / step))
     midpoint = high | (part < 0.25) | (part > 0.75)
     square = z * z
@@ -42,7 +42,7 @@ def _first_quadrant(z: Any) -> Any:
     scale = lax.complex(lax.full_like(x, 0.0), lax.full_like(x, 2 * step / math.pi))
     head = lax.complex(lax.full_like(x, 0.0), lax.full_like(x, step / math.pi)) / safe
     sums = scale * z * total + choose(midpoint, lax.full_like(z, 0), head)
-    # exp(-z²) / (1 ± exp(-2πi z / step)), whose second exponential may be large
+    # exp(-z²) / (1 ± exp(-2πi z / step)); the second exponential may be large
     angle = -2 * math.pi * part
     low = choose(high, lax.full_like(y, 0.0), y)
     growth = lax.exp(lax.min(2 * math.pi / step * low, lax.full_like(y, 90.0 if double else 40.0)))
@@ -55,7 +55,7 @@ def _first_quadrant(z: Any) -> Any:
 
 
 def _twice_bell(z: Any) -> Any:
-    """``2 exp(-z²)``, infinite in both parts where it overflows."""
+    """``2 exp(-z²)``, with both parts infinite on overflow."""
     x, y = lax.real(z), lax.imag(z)
     size, angle = 2 * lax.exp((y - x) * (y + x)), -2 * (x * y)
     return lax.complex(size * lax.cos(angle), size * lax.sin(angle))
@@ -75,7 +75,7 @@ def faddeeva(z: Any) -> Any:
 
 
 @faddeeva.defjvp
-def _(primals, tangents):
+def _faddeeva_jvp(primals, tangents):
     (z,), (t,) = primals, tangents
     w = faddeeva(z)
     constant = lax.complex(lax.full_like(lax.real(z), 0.0), lax.full_like(lax.real(z), 2 / ROOT_PI))

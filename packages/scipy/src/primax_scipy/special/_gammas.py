@@ -1,4 +1,4 @@
-"""The gamma function: its logarithm, ratios and derivatives, incomplete gammas and betas."""
+"""Gamma and beta functions: logarithms, ratios, derivatives, incomplete functions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .._elementary import LOG_ROOT_TAU, bounded, chebyshev, choose, is_double, w
 from .._functions import floats, like, promoted_floats
 from ._tables import GAMMA
 
-# Bernoulli numbers B(2k) over 2k (2k - 1): Stirling's series by 1 / z
+# Bernoulli numbers B(2k) over 2k (2k - 1): Stirling's series in 1 / z
 _STIRLING: Final = (
     1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400,
 )  # fmt: skip
@@ -31,7 +31,7 @@ _STIRLING: Final = (
 
 @elementwise
 def gammaln(x: Any) -> Array:
-    """Logarithm of the absolute value of the gamma function, of real numbers.
+    """Logarithm of the absolute value of the gamma function, for real numbers.
 
     >>> float(gammaln(1.0))
     0.0
@@ -40,31 +40,33 @@ def gammaln(x: Any) -> Array:
 
 
 def _stirling(z: Any) -> Any:
-    """The principal logarithm of gamma for complex numbers of real part 1/2 at least."""
+    """The principal branch of log-gamma for complex numbers of real part 1/2 or more."""
     shift = 10 if is_complex(z) and typeof(z).dtype == np.complex128 else 6
-    gone: Any = 0.0
+    removed: Any = 0.0
     for k in range(shift):
-        gone = gone + lax.log(z + k)
+        removed = removed + lax.log(z + k)
     z = z + shift
     inverse = 1 / z
     square = inverse * inverse
     series: Any = 0.0
     for c in reversed(_STIRLING):
         series = series * square + c
-    return (z - 0.5) * lax.log(z) - z + LOG_ROOT_TAU + series * inverse - gone
+    return (z - 0.5) * lax.log(z) - z + LOG_ROOT_TAU + series * inverse - removed
 
 
 def _log_gamma_complex(z: Any) -> Any:
-    """The principal branch, by reflection left of 1/2: the logarithm of the sine is taken so that
-    it is analytic in the upper half-plane."""
+    """The principal branch, by reflection for real parts below 1/2, with the branch of
+    ``log(sin(πz))`` that is analytic in the upper half-plane."""
     left, below = lax.real(z) < 0.5, lax.imag(z) < 0
     upper = choose(below, lax.conj(z), z)
     right = _stirling(choose(left, 1 - upper, upper))
-    turn = choose(left, upper, lax.full_like(z, 0.25))
-    cut = turn - lax.complex(lax.floor(lax.real(turn) + 0.5), lax.full_like(lax.real(z), 0.0))
+    reflected = choose(left, upper, lax.full_like(z, 0.25))
+    cut = reflected - lax.complex(
+        lax.floor(lax.real(reflected) + 0.5), lax.full_like(lax.real(z), 0.0)
+    )
     quarter = lax.full_like(z, 1j * math.pi)
     # log(sin(πz)) = log(1 - exp(2πiz)) - iπz + iπ/2 - log(2); the exponential has period 1.
-    sine = lax.log(-lax.expm1(2 * quarter * cut)) - quarter * (turn - 0.5) - math.log(2)
+    sine = lax.log(-lax.expm1(2 * quarter * cut)) - quarter * (reflected - 0.5) - math.log(2)
     out = choose(left, math.log(math.pi) - sine - right, right)
     return choose(below, lax.conj(out), out)
 
@@ -73,16 +75,16 @@ def _digamma_complex(z: Any) -> Any:
     left = lax.real(z) < 0.5
     y = choose(left, 1 - z, z)
     shift = 10 if typeof(z).dtype == np.complex128 else 6
-    gone: Any = 0.0
+    removed: Any = 0.0
     for k in range(shift):
-        gone = gone + 1 / (y + k)
+        removed = removed + 1 / (y + k)
     y = y + shift
     inverse = 1 / y
     square = inverse * inverse
     series: Any = 0.0
     for k, c in reversed(list(enumerate(_STIRLING))):
         series = series * square + c * (2 * k + 1)
-    value = lax.log(y) - 0.5 * inverse - series * square - gone
+    value = lax.log(y) - 0.5 * inverse - series * square - removed
     safe = choose(left, z, lax.full_like(z, 0.25))
     near = safe - lax.complex(lax.floor(lax.real(safe) + 0.5), lax.full_like(lax.real(z), 0.0))
     return choose(left, value - math.pi / lax.tan(math.pi * near), value)
@@ -92,16 +94,16 @@ _complex_log_gamma = custom_jvp(_log_gamma_complex)
 
 
 @_complex_log_gamma.defjvp
-def _(primals, tangents):
+def _complex_log_gamma_jvp(primals, tangents):
     (z,), (t,) = primals, tangents
     return _complex_log_gamma(z), t * _digamma_complex(z)
 
 
 @elementwise
 def loggamma(x: Any) -> Array:
-    """Logarithm of the gamma function: the principal branch of complex numbers.
+    """Logarithm of the gamma function: the principal branch for complex numbers.
 
-    Real numbers stay real; the result is NaN for those that are not positive.
+    The result is real for real numbers, and NaN for nonpositive ones.
     """
     x = as_inexact(x)
     if is_complex(x):
@@ -121,7 +123,7 @@ def plain_sign(x: Any) -> Any:
 
 
 def _sign_of_gamma(x: Any) -> Any:
-    """1 or -1; at 0 its own sign, NaN at the other poles."""
+    """The sign of gamma, 1 or -1; at 0 that of the argument, NaN at the other poles."""
     at_pole = choose(x == 0, lax.sign(1 / x), np.nan)
     sign = choose(_is_pole(x) | (x == -np.inf), at_pole, plain_sign(x))
     return choose(x != x, x, sign)
@@ -129,14 +131,14 @@ def _sign_of_gamma(x: Any) -> Any:
 
 @elementwise
 def gammasgn(x: Any) -> Array:
-    """Sign of the gamma function: of the argument at 0, NaN at the other poles."""
+    """Sign of the gamma function; at 0 that of the argument, NaN at the other poles."""
     return _sign_of_gamma(strong(*floats("gammasgn", x)))
 
 
 def _by_product(y: Any, steps: tuple[int, ...]) -> Any:
-    """Gamma from 1/2 to 2 and the steps more, by a series from 1 to 2 and a product.
+    """Gamma from 1/2 to 2 plus the sum of ``steps``, by a series on [1, 2] and a product.
 
-    Each step takes as many factors or none.
+    Each step multiplies by its number of factors, or not at all.
     """
     product = lax.full_like(y, 1.0)
     low = y < 1
@@ -155,7 +157,8 @@ def _by_product(y: Any, steps: tuple[int, ...]) -> Any:
 
 
 def _by_stirling(y: Any) -> Any:
-    """Gamma from 20 on; half of the power at a time, as the whole would overflow too early."""
+    """Gamma from 20 on. The power is split into halves, because the whole would overflow too
+    early."""
     half = lax.pow(y, 0.5 * y - 0.25)
     size = lax.exp(_stirling_rest(y) - y)
     return half * (size * half) * math.sqrt(2 * math.pi)
@@ -163,7 +166,8 @@ def _by_stirling(y: Any) -> Any:
 
 @custom_jvp
 def _gamma(x: Any) -> Any:
-    """In single precision a product up to the overflow; by reflection left of 1/2."""
+    """Gamma by a product (in double precision for moderate numbers only), and by reflection below
+    1/2."""
     pole = _is_pole(x)
     left = x < 0.5
     y = choose(left, 1 - x, x)
@@ -185,20 +189,20 @@ def _gamma(x: Any) -> Any:
 
 
 @_gamma.defjvp
-def _(primals, tangents):
+def _gamma_jvp(primals, tangents):
     (x,), (t,) = primals, tangents
     y = _gamma(x)
     return y, t * (y * lax.digamma(x))
 
 
 def real_gamma(x: Any) -> Any:
-    """Gamma of real numbers in any dtype."""
+    """Gamma of real numbers of any dtype."""
     return widened(_gamma)(x)
 
 
 @elementwise
 def gamma(x: Any) -> Array:
-    """Gamma function of real and complex numbers; NaN at its poles, infinite at zeros.
+    """Gamma function of real and complex numbers; NaN at its poles, infinite at zero.
 
     >>> float(gamma(5.0))
     24.0
@@ -208,7 +212,8 @@ def gamma(x: Any) -> Array:
 
 
 def _whole_where(whole: Any, value: Any) -> Any:
-    """Values rounded where they are known to be whole and the dtype holds them; slopes stay."""
+    """Values rounded where they must be integers that the dtype represents; derivatives are
+    unchanged."""
     small = lax.abs(value) < 0.25 / float(dtypes.finfo(typeof(value).dtype).eps)
     change = choose(whole & small, lax.floor(value + 0.5) - value, 0.0)
     return value + lax.stop_gradient(change)
@@ -229,17 +234,17 @@ def factorial(n: Any, exact: bool = False) -> Array:
 
     Args:
       n: real numbers.
-      exact: only False.
+      exact: must be ``False``.
 
     Raises:
-      NotImplementedError: for ``exact=True``, which would need integers of any length.
+      NotImplementedError: for ``exact=True``, which would need integers of arbitrary precision.
 
     >>> float(factorial(5))
     120.0
     """
     if exact:
         raise NotImplementedError(
-            "factorial with exact=True needs integers of any length: use math.factorial"
+            "factorial with exact=True needs integers of arbitrary precision: use math.factorial"
         )
     check_arrays("factorial", n)
     out: Array = _factorial(n)
@@ -250,7 +255,7 @@ def factorial(n: Any, exact: bool = False) -> Array:
 
 
 def _stirling_rest(x: Any) -> Any:
-    """What Stirling's formula lacks of the logarithm of gamma, from 8 on."""
+    """The error of Stirling's formula for log-gamma, from 8 on."""
     inverse = 1 / x
     series: Any = 0.0
     for c in reversed(_STIRLING):
@@ -260,9 +265,9 @@ def _stirling_rest(x: Any) -> Any:
 
 @custom_jvp
 def log_beta(a: Any, b: Any) -> Any:
-    """Logarithm of the absolute value of the beta function, of one dtype and shape.
+    """Logarithm of the absolute value of the beta function, for operands of one dtype and shape.
 
-    For large arguments the terms of Stirling's formula that would cancel are left out.
+    For large arguments, terms of Stirling's formula that cancel are omitted.
     """
     low, high = lax.min(a, b), lax.max(a, b)
     large = high >= 8
@@ -285,7 +290,7 @@ def log_beta(a: Any, b: Any) -> Any:
 
 
 @log_beta.defjvp
-def _(primals, tangents):
+def _log_beta_jvp(primals, tangents):
     (a, b), (ta, tb) = primals, tangents
     total = lax.digamma(a + b)
     return log_beta(a, b), ta * (lax.digamma(a) - total) + tb * (lax.digamma(b) - total)
@@ -302,7 +307,7 @@ def _same_shape(*xs: Any) -> list[Any]:
 
 
 def matched(name: str, *xs: Any) -> list[Any]:
-    """Real operands in one floating-point dtype and shape."""
+    """Real operands promoted to one floating-point dtype and shape."""
     return _same_shape(*floats(name, *xs))
 
 
@@ -345,11 +350,11 @@ def _comb(n, k, *, repetition):
 
 
 def comb(N: Any, k: Any, *, repetition: bool = False) -> Array:
-    """How many ways there are to choose ``k`` of ``N``.
+    """Binomial coefficients: the number of ways to choose ``k`` of ``N``.
 
     Args:
-      N, k: numbers of things, whole or not; the result is 0 unless ``0 <= k <= N``.
-      repetition: whether a thing may be chosen again.
+      N, k: numbers, not necessarily integers; the result is 0 unless ``0 <= k <= N``.
+      repetition: count choices with repetition.
 
     >>> float(comb(5, 2))
     10.0
@@ -370,7 +375,7 @@ def poch(z: Any, m: Any) -> Array:
         plain_sign(z_safe) * plain_sign(end_safe)
         * lax.exp(lax.lgamma(end_safe) - lax.lgamma(z_safe))
     )  # fmt: skip
-    # Of two poles the ratio of residues is left.
+    # If both are poles, the result is the ratio of residues.
     a, b = choose(from_pole & to_pole, 1 - z, 1.0), choose(from_pole & to_pole, 1 - end, 1.0)
     odd = lax.rem(lax.abs(m), lax.full_like(m, 2.0)) == 1
     ratio = lax.exp(lax.lgamma(a) - lax.lgamma(b)) * choose(odd, lax.full_like(m, -1.0), 1.0)
@@ -384,26 +389,27 @@ def poch(z: Any, m: Any) -> Array:
 @elementwise
 def betainc(a: Any, b: Any, x: Any) -> Array:
     """Regularized incomplete beta function: the integral of ``t^(a-1) (1-t)^(b-1)`` from 0 to
-    ``x``, over that to 1. It has first derivatives by ``a`` and ``b``, and all by ``x``."""
+    ``x``, divided by that from 0 to 1. It is differentiable once with respect to ``a`` and ``b``,
+    and arbitrarily often with respect to ``x``."""
     return lax.betainc(*matched("betainc", a, b, x))
 
 
 @elementwise
 def gammainc(a: Any, x: Any) -> Array:
-    """Regularized incomplete gamma function: the integral of ``t^(a-1) exp(-t)`` from 0 to ``x``,
-    over that to infinity."""
+    """Regularized lower incomplete gamma function: the integral of ``t^(a-1) exp(-t)`` from 0 to
+    ``x``, divided by that from 0 to infinity."""
     return lax.igamma(*_same_shape(*promoted_floats("gammainc", a, x)))
 
 
 @elementwise
 def gammaincc(a: Any, x: Any) -> Array:
-    """Complement of :func:`gammainc`, accurate where it is small."""
+    """Complement of :func:`gammainc`, accurate for small results."""
     return lax.igammac(*_same_shape(*promoted_floats("gammaincc", a, x)))
 
 
 @elementwise
 def digamma(x: Any) -> Array:
-    """Derivative of the logarithm of the gamma function, of real numbers."""
+    """Derivative of the logarithm of the gamma function, for real numbers."""
     return lax.digamma(as_inexact(x))
 
 
@@ -416,7 +422,7 @@ def polygamma(n: Any, x: Any) -> Array:
       x: real numbers.
 
     Raises:
-      ValueError: if ``n`` are not integers.
+      ValueError: if ``n`` is not of integer dtype.
     """
     if typeof(n).dtype.kind not in "iu":
         raise ValueError(
@@ -431,18 +437,19 @@ def _zeta(x, q):
 
 
 def zeta(x: Any, q: Any = None) -> Array:
-    """Hurwitz's zeta function, the sum of ``(k + q)^-x`` over all ``k >= 0``.
+    """Hurwitz zeta function, the sum of ``(k + q)^-x`` over all ``k >= 0``.
 
     Raises:
-      NotImplementedError: without ``q``. Riemann's function right of 1 is ``zeta(x, 1)``.
+      NotImplementedError: if ``q`` is ``None``. The Riemann zeta function for ``x > 1`` is
+        ``zeta(x, 1)``.
 
     >>> round(float(zeta(2.0, 1.0)), 4)
     1.6449
     """
     if q is None:
         raise NotImplementedError(
-            "Riemann zeta function not implemented; pass q != None to compute Hurwitz's, which is "
-            "Riemann's for q=1 and x > 1"
+            "Riemann zeta function not implemented; pass q != None to compute the Hurwitz zeta "
+            "function, which is the Riemann zeta function for q=1 and x > 1"
         )
     check_arrays("zeta", x, q)
     out: Array = _zeta(x, q)
@@ -466,7 +473,7 @@ def multigammaln(a: Any, d: Any) -> Array:
       d: an integer.
 
     Raises:
-      ValueError: if ``d`` is not a whole number.
+      ValueError: if ``d`` is not an integer.
     """
     check_arrays("multigammaln", a)
     if d != int(d):

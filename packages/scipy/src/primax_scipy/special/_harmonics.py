@@ -1,4 +1,4 @@
-"""Spherical harmonics, and Bernoulli numbers."""
+"""Spherical harmonics and Bernoulli numbers."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from ._gammas import _same_shape, matched
 
 
 def _normalized_legendre(n: Any, m: Any, x: Any, s: Any, n_max: int) -> Any:
-    """Associated Legendre functions with the factor of spherical harmonics, for ``0 <= m``.
+    """Associated Legendre functions normalized for spherical harmonics, for ``0 <= m``.
 
-    ``x`` and ``s`` are cosine and sine. The diagonal ``n = m`` first, then upwards in ``n``:
-    Press et al., *Numerical Recipes* (2007), 6.7.
+    ``x`` and ``s`` are cosine and sine. The recurrence computes the diagonal ``n = m`` first, then
+    increases ``n``: Press et al., *Numerical Recipes* (2007), 6.7.
     """
 
     def diagonal(k: Any, value: Any) -> Any:
@@ -66,23 +66,23 @@ def _sph_harm_y(n, m, theta, phi, *, n_max):
 def sph_harm_y(
     n: Any, m: Any, theta: Any, phi: Any, diff_n: int | None = None, n_max: int | None = None
 ) -> Array:
-    """Spherical harmonics, with the phase of Condon and Shortley.
+    """Spherical harmonics, with the Condon-Shortley phase.
 
     Args:
-      n: degrees, integers from 0 on.
-      m: orders, integers; the result is 0 where ``|m| > n``.
+      n: degrees, nonnegative integers.
+      m: orders, integers; the result is 0 if ``|m| > n``.
       theta: polar angles, from 0 to π.
       phi: azimuths.
-      diff_n: not supported; differentiate with ``jvp``.
-      n_max: the greatest degree, a Python integer; needed where ``n`` is being traced.
+      diff_n: unsupported; differentiate with ``jvp``.
+      n_max: the highest degree, a Python integer; required if ``n`` is traced.
 
     Returns:
       Complex numbers, of the shape that the arguments broadcast to.
 
     Raises:
-      NotImplementedError: if ``diff_n`` is given.
-      TypeError: for degrees or orders that are not integers.
-      ValueError: if ``n`` is being traced and ``n_max`` is not given.
+      NotImplementedError: if ``diff_n`` is specified.
+      TypeError: if degrees or orders are not integers.
+      ValueError: if ``n`` is traced and ``n_max`` is ``None``.
     """
     if diff_n is not None:
         raise NotImplementedError(
@@ -94,14 +94,14 @@ def sph_harm_y(
             raise TypeError(f"sph_harm_y: {name} must be integers, got {typeof(v).dtype.name}")
     if n_max is None:
         if isinstance(n, Tracer):
-            raise ValueError("sph_harm_y: give n_max, the greatest degree, where n is traced")
+            raise ValueError("sph_harm_y: pass n_max, the highest degree, if n is traced")
         n_max = int(np.max(np.asarray(n), initial=0))
     out: Array = _sph_harm_y(n, m, theta, phi, n_max=operator.index(n_max))
     return out
 
 
 def _bernoulli_numbers(n: int) -> list[Fraction]:
-    """``B_0`` to ``B_n`` with ``B_1 = -1/2``, by Akiyama and Tanigawa's triangle."""
+    """``B_0`` to ``B_n`` with ``B_1 = -1/2``, by the Akiyama-Tanigawa algorithm."""
     row: list[Fraction] = []
     out = []
     for i in range(n + 1):

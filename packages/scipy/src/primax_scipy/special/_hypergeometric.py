@@ -1,7 +1,8 @@
 """Hypergeometric functions of real arguments.
 
-Series are summed until nothing changes. The derivative by the variable is the function with other
-parameters; those by the parameters are the derivatives of the sums, once in reverse mode.
+Series are summed until the result is stationary. The derivative with respect to the variable is the
+function with shifted parameters; derivatives with respect to parameters differentiate the sums, in
+reverse mode only once.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ def _whole(x: Any) -> Any:
 
 
 def _ends(x: Any) -> Any:
-    """Whether a series with such a parameter above ends by itself."""
+    """True if a series with such a numerator parameter terminates."""
     return (x <= 0) & _whole(x)
 
 
 def _sum(
     top: Sequence[Any], bottom: Sequence[Any], x: Any, active: Any, limit: int, start: Any = None
 ) -> Any:
-    """The hypergeometric series times its first term ``start`` (1) where ``active``."""
+    """The hypergeometric series times its first term ``start`` (1), where ``active`` is true."""
     tiny = float(dtypes.finfo(typeof(x).dtype).eps) / 8
 
     def going(state: Any) -> Any:
@@ -47,7 +48,7 @@ def _sum(
         for v in bottom:
             ratio = ratio / choose(v + k == 0, 1.0, v + k)
         new = term * choose(active, ratio, 0.0)
-        # Terms may grow first; they fall for good once their ratio is below 1.
+        # Terms may grow first; they decrease monotonically once their ratio is below 1.
         small = (lax.abs(new) <= tiny * lax.abs(total)) & (lax.abs(ratio) < 1)
         return k + 1, new, total + new, ~small & (new == new) & active
 
@@ -56,14 +57,14 @@ def _sum(
     return lax.while_loop(going, step, first)[2]
 
 
-def _by_parameters(fun: Callable[..., Any], slope: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of parameters and a variable, with its derivative by the variable."""
+def _by_parameters(fun: Callable[..., Any], derivative: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of parameters and a variable, with its derivative with respect to the variable."""
     function = custom_jvp(fun)
 
     @function.defjvp
-    def _(primals, tangents):
+    def _function_jvp(primals, tangents):
         y = function(*primals)
-        total = tangents[-1] * slope(*primals)
+        total = tangents[-1] * derivative(*primals)
         for i, t in enumerate(tangents[:-1]):
             units = [
                 lax.full_like(p, 1.0 if i == j else 0.0) for j, p in enumerate(primals)
@@ -75,7 +76,7 @@ def _by_parameters(fun: Callable[..., Any], slope: Callable[..., Any]) -> Callab
 
 
 def _gamma_ratio(over: Sequence[Any], under: Sequence[Any]) -> Any:
-    """A quotient of products of gammas; 0 where one below is infinite."""
+    """A quotient of products of gammas; 0 if a denominator is infinite."""
     sign: Any = 1.0
     log: Any = 0.0
     for v in over:
@@ -94,17 +95,17 @@ def _gamma_ratio(over: Sequence[Any], under: Sequence[Any]) -> Any:
 
 def _kummer(a: Any, b: Any, x: Any) -> Any:
     finite = _ends(a)
-    turned = (x < 0) & ~finite  # exp(x) 1F1(b - a, b, -x)
-    top, z = choose(turned, b - a, a), choose(turned, -x, x)
+    transformed = (x < 0) & ~finite  # exp(x) 1F1(b - a, b, -x)
+    top, z = choose(transformed, b - a, a), choose(transformed, -x, x)
     size = lax.abs(top) + lax.abs(b) + 1
     far = (z > (100 if is_double(x) else 50)) & (z > 2 * size * size) & ~_ends(top)
-    # Half of the factor before the sum and half after it, so that neither leaves the range
-    half = lax.exp(choose(turned & ~far, 0.5 * x, 0.0))
+    # Half of the factor before the sum and half after it, to avoid overflow and underflow
+    half = lax.exp(choose(transformed & ~far, 0.5 * x, 0.0))
     near = half * _sum([top], [b], choose(far, 1.0, z), ~far, 2000, half)
     # exp(z) z^(a-b) gamma(b) / gamma(a) times an asymptotic series
     big = choose(far, z, 1000.0)
     series = _sum([b - top, 1 - top], [], 1 / big, far, 12)
-    log = (top - b) * lax.log(big) + choose(turned, 0.0, big)
+    log = (top - b) * lax.log(big) + choose(transformed, 0.0, big)
     beyond = _gamma_ratio([b], [top]) * lax.exp(log) * series
     out = choose(far, beyond, near)
     pole = _ends(b) & ~(finite & (a > b)) & ~((a == b) & finite)
@@ -117,37 +118,37 @@ _one_one = _by_parameters(_kummer, lambda a, b, x: a / b * _one_one(a + 1, b + 1
 
 @elementwise
 def hyp1f1(a: Any, b: Any, x: Any) -> Array:
-    """Confluent hypergeometric function of Kummer, of real numbers.
+    """Kummer's confluent hypergeometric function, for real numbers.
 
-    Accurate where ``a`` and ``b`` are of moderate size; for large ones of opposite signs digits are
-    lost in the sum. Infinite where ``b`` is 0 or a negative integer.
+    It is accurate for ``a`` and ``b`` of moderate size; large parameters of opposite signs cause
+    cancellation in the sum. It is infinite if ``b`` is 0 or a negative integer.
 
     Raises:
-      ValueError: for complex numbers.
+      ValueError: if an argument is complex.
 
     >>> round(float(hyp1f1(1.0, 2.0, 1.0)), 4)
     1.7183
     """
-    given = [strong(v) for v in matched("hyp1f1", a, b, x)]
-    return like(_one_one(*map(at_least_single, given)), given[0])
+    operands = [strong(v) for v in matched("hyp1f1", a, b, x)]
+    return like(_one_one(*map(at_least_single, operands)), operands[0])
 
 
 # 2F1
 
 
 def _near_one(a: Any, b: Any, c: Any, rest: Any, active: Any) -> Any:
-    """``2F1(a, b, c, 1 - rest)`` for small ``rest``, where ``active``: 15.3.6 of Abramowitz and
-    Stegun, and 15.3.10 to 15.3.12 where ``c - a - b`` is an integer."""
+    """``2F1(a, b, c, 1 - rest)`` for small ``rest``, where ``active`` is true: 15.3.6 of
+    Abramowitz and Stegun, and 15.3.10 to 15.3.12 if ``c - a - b`` is an integer."""
     gap = c - a - b
     nearest = lax.floor(gap + 0.5)
     rounding = 8 * float(dtypes.finfo(typeof(gap).dtype).eps)
     whole = lax.abs(gap - nearest) <= rounding * (lax.abs(a) + lax.abs(b) + lax.abs(c))
     gap = choose(whole, nearest, gap)
-    # Euler's transformation makes a negative integer positive.
-    turned = whole & (gap < 0)
-    factor = choose(turned, lax.pow(rest, gap), lax.full_like(rest, 1.0))
-    a, b = choose(turned, c - a, a), choose(turned, c - b, b)
-    gap = choose(turned, -gap, gap)
+    # Euler's transformation maps a negative integer to a positive one.
+    transformed = whole & (gap < 0)
+    factor = choose(transformed, lax.pow(rest, gap), lax.full_like(rest, 1.0))
+    a, b = choose(transformed, c - a, a), choose(transformed, c - b, b)
+    gap = choose(transformed, -gap, gap)
     other = active & ~whole
     s = choose(other, gap, 0.5)
     first = _gamma_ratio([c, s], [c - a, c - b]) * _sum([a, b], [1 - s], rest, other, 500)
@@ -158,7 +159,7 @@ def _near_one(a: Any, b: Any, c: Any, rest: Any, active: Any) -> Any:
 
 
 def _logarithmic(a: Any, b: Any, m: Any, rest: Any) -> Any:
-    """The case ``c = a + b + m`` with a whole ``m >= 0``."""
+    """The case ``c = a + b + m`` with an integer ``m >= 0``."""
     steps = 60 if is_double(rest) else 30
     log = lax.log(rest)
 
@@ -190,13 +191,13 @@ def _logarithmic(a: Any, b: Any, m: Any, rest: Any) -> Any:
 def _gauss(a: Any, b: Any, c: Any, x: Any) -> Any:
     finite = _ends(a) | _ends(b)
     one = lax.full_like(x, 1.0)
-    # Pfaff's transformation brings negative numbers to [0, 1).
-    turned = (x < 0) & ~finite
-    low = choose(turned, x, 0.0)
-    factor = choose(turned, lax.pow(1 - low, -a), one)
-    second = choose(turned, c - b, b)
-    z = choose(turned, low / (low - 1), x)
-    rest = choose(turned, 1 / (1 - low), 1 - x)
+    # Pfaff's transformation maps negative numbers to [0, 1).
+    transformed = (x < 0) & ~finite
+    low = choose(transformed, x, 0.0)
+    factor = choose(transformed, lax.pow(1 - low, -a), one)
+    second = choose(transformed, c - b, b)
+    z = choose(transformed, low / (low - 1), x)
+    rest = choose(transformed, 1 / (1 - low), 1 - x)
     ends = finite | _ends(second)
     inside = ~ends & (z <= 0.9)
     high = ~ends & (z > 0.9) & (z < 1)
@@ -218,16 +219,17 @@ _two_one = _by_parameters(_gauss, lambda a, b, c, x: a * b / c * _two_one(a + 1,
 
 @elementwise
 def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Array:
-    """Hypergeometric function of Gauss, of real numbers.
+    """Gauss hypergeometric function, for real numbers.
 
-    NaN for ``x > 1``, where it is complex unless the series ends. Accurate for parameters of
-    moderate size; digits are lost where ``c - a - b`` is close to an integer and ``x`` close to 1.
+    It is NaN for ``x > 1``, where it is complex unless the series terminates. It is accurate for
+    parameters of moderate size; precision is lost if ``c - a - b`` is close to an integer and
+    ``x`` close to 1.
 
     Raises:
-      ValueError: for complex numbers.
+      ValueError: if an argument is complex.
 
     >>> round(float(hyp2f1(1.0, 1.0, 2.0, 0.5)), 4)
     1.3863
     """
-    given = [strong(v) for v in matched("hyp2f1", a, b, c, x)]
-    return like(_two_one(*map(at_least_single, given)), given[0])
+    operands = [strong(v) for v in matched("hyp2f1", a, b, c, x)]
+    return like(_two_one(*map(at_least_single, operands)), operands[0])

@@ -1,4 +1,4 @@
-"""Exponential, sine, cosine and Fresnel integrals, the dilogarithm, Owen's function."""
+"""Exponential, sine, cosine and Fresnel integrals, the dilogarithm, Owen's T function."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _ei(x: Any) -> Any:
     second = chebyshev(48 / bounded(high, 12.0, 24.0) - 3, EI_12_24)
     third = chebyshev(48 / lax.max(high, lax.full_like(x, 24.0)) - 1, EI_FAR)
     scaled = choose(high < 12, first, choose(high < 24, second, third))
-    half = lax.exp(0.5 * high)  # the whole would overflow before the quotient does
+    half = lax.exp(0.5 * high)  # avoids overflow before the division
     return choose(near, value, half * (half * (scaled / high)))
 
 
@@ -71,17 +71,18 @@ def _exponential_integral(x: Any) -> Any:
 
 
 @_exponential_integral.defjvp
-def _(primals, tangents):
+def _exponential_integral_jvp(primals, tangents):
     (x,), (t,) = primals, tangents
     return _exponential_integral(x), t * (lax.exp(x) / x)
 
 
 @elementwise
 def expi(x: Any) -> Array:
-    """Exponential integral ``Ei``: the principal value of that of ``exp(t) / t`` up to ``x``.
+    """Exponential integral ``Ei``: the principal value of the integral of ``exp(t) / t`` up to
+    ``x``.
 
     Raises:
-      ValueError: for complex numbers.
+      ValueError: if the argument is complex.
     """
     return widened(_exponential_integral)(strong(*floats("expi", x)))
 
@@ -92,10 +93,11 @@ def _e1_of_real(x: Any) -> Any:
 
 @elementwise
 def exp1(x: Any) -> Array:
-    """Exponential integral ``E1``: that of ``exp(-t) / t`` from ``x`` on. NaN for negative numbers.
+    """Exponential integral ``E1``: the integral of ``exp(-t) / t`` from ``x`` to infinity. NaN for
+    negative numbers.
 
     Raises:
-      ValueError: for complex numbers.
+      ValueError: if the argument is complex.
 
     >>> round(float(exp1(1.0)), 5)
     0.21938
@@ -104,7 +106,7 @@ def exp1(x: Any) -> Array:
 
 
 def _series_en(n: Any, x: Any) -> Any:
-    """``En`` of whole ``n >= 1`` for ``0 < x <= 2``: 5.1.12 of Abramowitz and Stegun."""
+    """``En`` of integral ``n >= 1`` for ``0 < x <= 2``: 5.1.12 of Abramowitz and Stegun."""
     terms = 30 if is_double(x) else 17
     power = lax.full_like(x, 1.0)
     total = lax.full_like(x, 0.0)
@@ -120,7 +122,7 @@ def _series_en(n: Any, x: Any) -> Any:
 
 
 def _fraction_en(n: Any, x: Any) -> Any:
-    """``En`` for ``x >= 2``, by the even part of its continued fraction from the far end."""
+    """``En`` for ``x >= 2``, by backward evaluation of the even part of its continued fraction."""
     steps = 60 if is_double(x) else 30
 
     def step(i: Any, tail: Any) -> Any:
@@ -150,23 +152,24 @@ def _general_exponential_integral(n: Any, x: Any) -> Any:
 
 
 @_general_exponential_integral.defjvp
-def _(primals, tangents):
+def _general_exponential_integral_jvp(primals, tangents):
     (n, x), (_, t) = primals, tangents
     first = n == 0
     lower = _general_exponential_integral(choose(first, 1.0, n - 1), x)
-    slope = choose(first, -lax.exp(-x) * (1 + 1 / x) / x, -lower)
-    return _general_exponential_integral(n, x), t * slope
+    derivative = choose(first, -lax.exp(-x) * (1 + 1 / x) / x, -lower)
+    return _general_exponential_integral(n, x), t * derivative
 
 
 @elementwise
 def expn(n: Any, x: Any) -> Array:
-    """Generalized exponential integrals ``En``: that of ``exp(-x t) / t^n`` from 1 on.
+    """Generalized exponential integrals ``En``: the integral of ``exp(-x t) / t^n`` from 1 to
+    infinity.
 
     Args:
-      n: whole numbers, not negative; the derivative by them is 0.
-      x: real numbers, not negative.
+      n: nonnegative integral numbers; the derivative with respect to them is 0.
+      x: nonnegative real numbers.
 
-    Results are NaN for others.
+    Other arguments give NaN.
     """
     n, x = map(strong, matched("expn", n, x))
     wide = [at_least_single(v) for v in (n, x)]
@@ -198,21 +201,21 @@ def _sine_cosine(x: Any) -> Any:
 
 
 @_sine_cosine.defjvp
-def _(primals, tangents):
+def _sine_cosine_jvp(primals, tangents):
     (x,), (t,) = primals, tangents
     zero = x == 0
     safe = choose(zero, 1.0, x)
-    slope = choose(zero, 1.0, lax.sin(safe) / safe)
-    return _sine_cosine(x), (t * slope, t * (lax.cos(x) / x))
+    derivative = choose(zero, 1.0, lax.sin(safe) / safe)
+    return _sine_cosine(x), (t * derivative, t * (lax.cos(x) / x))
 
 
 @elementwise
 def sici(x: Any) -> tuple[Array, Array]:
-    """Sine and cosine integrals of real numbers: those of ``sin(t) / t`` from 0, and of
-    ``cos(t) / t`` from infinity, of the absolute value.
+    """Sine and cosine integrals of real numbers: the integral of ``sin(t) / t`` from 0 to ``x``,
+    and that of ``cos(t) / t`` from infinity to the absolute value of ``x``.
 
     Raises:
-      ValueError: for complex numbers.
+      ValueError: if the argument is complex.
     """
     return widened(_sine_cosine)(strong(*floats("sici", x)))
 
@@ -221,11 +224,11 @@ def sici(x: Any) -> tuple[Array, Array]:
 
 
 def _waves(x: Any) -> tuple[Any, Any]:
-    """Sine and cosine of ``π x² / 2``, the square taken modulo 4 before it is rounded."""
+    """Sine and cosine of ``π x² / 2``, with the square reduced modulo 4 before rounding."""
     head, rest = halves(x)
     four = lax.full_like(x, 4.0)
-    turns = lax.rem(head * head, four) + lax.rem(rest * (head + x), four)
-    angle = (math.pi / 2) * (turns - 4 * lax.floor(0.25 * turns + 0.5))
+    square = lax.rem(head * head, four) + lax.rem(rest * (head + x), four)
+    angle = (math.pi / 2) * (square - 4 * lax.floor(0.25 * square + 0.5))
     return lax.sin(angle), lax.cos(angle)
 
 
@@ -237,7 +240,7 @@ def _fresnel(x: Any) -> Any:
     t = lax.square(lax.square(low)) / 8 - 1
     s = low * lax.square(low) * chebyshev(t, FRESNEL_S_NEAR)
     c = low * chebyshev(t, FRESNEL_C_NEAR)
-    # Beyond 1e8 the results are 1/2 to the last digit.
+    # Beyond 1e8 the results are 1/2 to working precision.
     high = choose(near, 2.0, lax.min(size, lax.full_like(x, 1e8)))
     inverse = 1 / high
     square = inverse * inverse
@@ -252,7 +255,7 @@ def _fresnel(x: Any) -> Any:
 
 
 @_fresnel.defjvp
-def _(primals, tangents):
+def _fresnel_jvp(primals, tangents):
     (x,), (t,) = primals, tangents
     sine, cosine = _waves(x)
     return _fresnel(x), (t * sine, t * cosine)
@@ -260,10 +263,11 @@ def _(primals, tangents):
 
 @elementwise
 def fresnel(x: Any) -> tuple[Array, Array]:
-    """Fresnel's integrals of real numbers: of ``sin(π t² / 2)`` and of ``cos(π t² / 2)`` from 0.
+    """Fresnel integrals of real numbers: those of ``sin(π t² / 2)`` and ``cos(π t² / 2)`` from 0
+    to ``x``.
 
     Raises:
-      NotImplementedError: for complex numbers.
+      NotImplementedError: if the argument is complex.
     """
     x = strong(x)
     if typeof(x).dtype.kind == "c":
@@ -293,7 +297,7 @@ def _spence(x: Any) -> Any:
 
 
 @_spence.defjvp
-def _(primals, tangents):
+def _spence_jvp(primals, tangents):
     (x,), (t,) = primals, tangents
     d = x - 1
     near = lax.abs(d) < 1e-3
@@ -304,17 +308,17 @@ def _(primals, tangents):
 
 @elementwise
 def spence(x: Any) -> Array:
-    """Spence's function, the dilogarithm of ``1 - x``: minus the integral of ``log(t) / (t - 1)``
+    """Spence function, the dilogarithm of ``1 - x``: minus the integral of ``log(t) / (t - 1)``
     from 1 to ``x``. NaN for negative numbers.
 
     Raises:
-      TypeError: for other dtypes than ``float32`` and ``float64``.
+      TypeError: if the dtype is neither ``float32`` nor ``float64``.
     """
     single_or_double("spence", x)
     return _spence(strong(x))
 
 
-# Owen
+# Owen's T function
 
 
 _NODES = np.polynomial.legendre.leggauss(32)
@@ -327,8 +331,8 @@ def _owen(h: Any, a: Any) -> Any:
     # T(h, a) = (Q(h) + Q(ah)) / 2 - Q(h) Q(ah) - T(ah, 1/a), with upper tails Q
     height = choose(large, h * size, h)
     height = choose(height == height, height, 0.0)
-    slope = choose(large, 1 / size, size)
-    top = lax.min(slope, 9 / lax.max(height, lax.full_like(h, 1e-3)))
+    ratio = choose(large, 1 / size, size)
+    top = lax.min(ratio, 9 / lax.max(height, lax.full_like(h, 1e-3)))
     total: Any = 0.0
     for node, weight in zip(*_NODES):
         u = lax.square(top * (0.5 * (node + 1)))
@@ -344,7 +348,7 @@ def _owen(h: Any, a: Any) -> Any:
 
 
 @_owen.defjvp
-def _(primals, tangents):
+def _owen_jvp(primals, tangents):
     (h, a), (th, ta) = primals, tangents
     bell = lax.exp(-0.5 * lax.square(h))
     by_h = -bell * lax.erf(ROOT_HALF * (a * h)) / (2 * math.sqrt(2 * math.pi))
@@ -355,10 +359,10 @@ def _(primals, tangents):
 
 @elementwise
 def owens_t(h: Any, a: Any) -> Array:
-    """Owen's function, the probability of ``X > h`` and ``0 < Y < a X`` for normal variables.
+    """Owen's T function, the probability of ``X > h`` and ``0 < Y < a X`` for normal variables.
 
-    It is the integral of ``exp(-h² (1 + t²) / 2) / (1 + t²)`` from 0 to ``a``, over ``2π``, by
-    Gauss and Legendre's formula.
+    It is the integral of ``exp(-h² (1 + t²) / 2) / (1 + t²)`` from 0 to ``a``, divided by ``2π``,
+    by Gauss-Legendre quadrature.
 
     >>> round(float(owens_t(0.0, 1.0)), 6)
     0.125

@@ -1,4 +1,4 @@
-"""Shares of sums of exponentials, and their logarithms."""
+"""Softmax and log-softmax."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ from typing import Any, Final
 
 from primax_core import custom_jvp, lax
 from primax_core.extend import Array, FastPath, typeof
-from primax_numpy.declaring import axes_of, check_arrays, compiled, is_complex, refuse_bool, strong
+from primax_numpy.declaring import (
+    axes_of,
+    check_arrays,
+    check_not_bool,
+    compiled,
+    is_complex,
+    strong,
+)
 from primax_numpy.exponentials import greatest
 
 
@@ -23,41 +30,41 @@ def _shifted(x: Any, axes: tuple[int, ...]) -> Any:
 
 
 @partial(custom_jvp, nondiff_argnums=(1,))
-def _shares(x: Any, axes: tuple[int, ...]) -> Any:
+def _softmax_of(x: Any, axes: tuple[int, ...]) -> Any:
     terms = lax.exp(_shifted(x, axes))
     return terms / _summed(terms, axes)
 
 
-@_shares.defjvp
-def _(axes, primals, tangents):
+@_softmax_of.defjvp
+def _softmax_of_jvp(axes, primals, tangents):
     (x,), (t,) = primals, tangents
-    y = _shares(x, axes)
+    y = _softmax_of(x, axes)
     return y, y * (t - _summed(y * t, axes))
 
 
 @partial(custom_jvp, nondiff_argnums=(1,))
-def _log_shares(x: Any, axes: tuple[int, ...]) -> Any:
+def _log_softmax_of(x: Any, axes: tuple[int, ...]) -> Any:
     shifted = _shifted(x, axes)
     return shifted - lax.log(_summed(lax.exp(shifted), axes))
 
 
-@_log_shares.defjvp
-def _(axes, primals, tangents):
+@_log_softmax_of.defjvp
+def _log_softmax_of_jvp(axes, primals, tangents):
     (x,), (t,) = primals, tangents
-    y = _log_shares(x, axes)
+    y = _log_softmax_of(x, axes)
     return y, t - _summed(lax.exp(y) * t, axes)
 
 
 @compiled("axes", name="softmax")
 def _softmax(x, *, axes):
-    refuse_bool("softmax", x)
-    return _shares(strong(x), axes)
+    check_not_bool("softmax", x)
+    return _softmax_of(strong(x), axes)
 
 
 @compiled("axes", name="log_softmax")
 def _log_softmax(x, *, axes):
-    refuse_bool("log_softmax", x)
-    return _log_shares(strong(x), axes)
+    check_not_bool("log_softmax", x)
+    return _log_softmax_of(strong(x), axes)
 
 
 def softmax(x: Any, /, *, axis: Any = None) -> Array:
@@ -65,11 +72,11 @@ def softmax(x: Any, /, *, axis: Any = None) -> Array:
 
     Args:
       x: an array; integers become floats.
-      axis: the axis or axes that are summed over; all by default.
+      axis: the axis or axes to sum over; all by default.
 
     Raises:
       ValueError: if an axis does not exist.
-      TypeError: for booleans, and for what is no array.
+      TypeError: if the argument is boolean, or not an array.
 
     >>> import numpy as np
     >>> softmax(np.array([0.0, 0.0])).tolist()
@@ -79,7 +86,7 @@ def softmax(x: Any, /, *, axis: Any = None) -> Array:
 
 
 def log_softmax(x: Any, /, *, axis: Any = None) -> Array:
-    """Logarithm of :func:`softmax`, accurate where that is small; arguments are the same.
+    """Logarithm of :func:`softmax`, accurate for small probabilities; arguments are the same.
 
     >>> import numpy as np
     >>> log_softmax(np.array([-1000.0, 0.0])).tolist()
@@ -92,15 +99,15 @@ _softmaxes: Final = FastPath(_softmax)
 _log_softmaxes: Final = FastPath(_log_softmax)
 
 
-def _over_axes(roads: FastPath, x: Any, axis: Any) -> Array:
+def _over_axes(path: FastPath, x: Any, axis: Any) -> Array:
     simple = axis is None or type(axis) is int
     if simple:
-        found: Array | None = roads.lookup(axis, x)
-        if found is not None:
-            return found
-    check_arrays(roads.function.__name__, x)
+        fast: Array | None = path.lookup(axis, x)
+        if fast is not None:
+            return fast
+    check_arrays(path.function.__name__, x)
     axes = axes_of(axis, typeof(x).ndim)
     if simple:
-        return roads.call(axis, (x,), axes=axes)
-    out: Array = roads.function(x, axes=axes)
+        return path.call(axis, (x,), axes=axes)
+    out: Array = path.function(x, axes=axes)
     return out

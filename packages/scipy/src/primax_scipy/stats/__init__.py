@@ -1,6 +1,6 @@
-"""Distributions: densities, distribution functions, their logarithms and inverses.
+"""Probability distributions: densities, CDFs, their logarithms and inverses.
 
-Arguments are arrays that broadcast together; integers become floats.
+Arguments broadcast together; integers become floats.
 """
 
 from . import bernoulli as bernoulli

@@ -1,4 +1,4 @@
-"""What distributions share: their operands, and how their functions are declared."""
+"""Operand promotion and function declaration, shared by distributions."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def distribution_function(fun: _F) -> _F:
-    """Make a function of arrays one compiled call; other arguments are refused in its name."""
+    """Compile a function of arrays; errors about other arguments contain its name."""
     check = partial(check_arrays, f"{fun.__module__.rpartition('.')[2]}.{fun.__name__}")
     front: Any = library_function(fun, check=check)
     return front
 
 
 def together(name: str, *xs: Any) -> list[Any]:
-    """Operands in one floating-point dtype and shape."""
+    """Operands promoted to one floating-point dtype and shape."""
     xs = tuple(floats(name, *xs))
     shape = lax.broadcast_shapes(*[typeof(x).shape for x in xs])
     return [_repeated(x, shape) for x in xs]
 
 
 def _repeated(x: Any, shape: tuple[int, ...]) -> Any:
-    found = typeof(x).shape
-    if found == shape:
+    own_shape = typeof(x).shape
+    if own_shape == shape:
         return x
-    return lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - len(found), len(shape))))
+    return lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - len(own_shape), len(shape))))
 
 
 def inside(condition: Any, value: Any, x: Any, outside: float = -np.inf) -> Any:
-    """Values where the condition on ``x`` holds, a number elsewhere, NaN where ``x`` is NaN."""
-    found = lax.select(condition, value, lax.full_like(value, outside))
-    return lax.select(x == x, found, lax.full_like(value, np.nan))
+    """Values where the condition is true, otherwise ``outside``; NaN where ``x`` is NaN."""
+    selected = lax.select(condition, value, lax.full_like(value, outside))
+    return lax.select(x == x, selected, lax.full_like(value, np.nan))

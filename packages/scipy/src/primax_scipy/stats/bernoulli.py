@@ -1,4 +1,4 @@
-"""The Bernoulli distribution: 1 with probability ``p``, 0 otherwise."""
+"""Bernoulli distribution: 1 with probability ``p``, otherwise 0."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ._arguments import distribution_function, inside, together
 
 @distribution_function
 def logpmf(k: Any, p: Any, loc: Any = 0) -> Array:
-    """Logarithm of the probability of ``k``, ``-inf`` unless ``k - loc`` is 0 or 1.
+    """Log-probability of ``k``; ``-inf`` if ``k - loc`` is not in [0, 1].
 
-    In between it is that of a mean: ``x log(p) + (1 - x) log(1 - p)`` with ``x = k - loc``.
+    It is ``x log(p) + (1 - x) log(1 - p)`` with ``x = k - loc``, also between 0 and 1.
     """
     k, p, loc = together("bernoulli.logpmf", k, p, loc)
     x = k - loc
@@ -36,7 +36,7 @@ def pmf(k: Any, p: Any, loc: Any = 0) -> Array:
 
 @distribution_function
 def cdf(k: Any, p: Any) -> Array:
-    """Probability of a value up to ``k``; NaN where ``p`` is no probability."""
+    """CDF: probability of a value up to ``k``; NaN if ``p`` is not a probability."""
     k, p = together("bernoulli.cdf", k, p)
     zero, one = lax.full_like(p, 0), lax.full_like(p, 1)
     value = lax.select(k < 0, zero, lax.select(k < 1, 1 - p, one))
@@ -45,7 +45,8 @@ def cdf(k: Any, p: Any) -> Array:
 
 @distribution_function
 def ppf(q: Any, p: Any) -> Array:
-    """The least value of which the :func:`cdf` is ``q`` or more; NaN where there is none."""
+    """Quantile function: the smallest value whose :func:`cdf` is ``q`` or more; NaN for invalid
+    arguments."""
     q, p = together("bernoulli.ppf", q, p)
     value = lax.select(q <= 1 - p, lax.full_like(q, 0), lax.full_like(q, 1))
     return inside((q >= 0) & (q <= 1) & (p >= 0) & (p <= 1), value, q, np.nan)

@@ -1,4 +1,4 @@
-"""The beta distribution of shapes ``a`` and ``b``, from ``loc`` to ``loc + scale``."""
+"""Beta distribution with shape parameters ``a`` and ``b``, on ``[loc, loc + scale]``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _standard(name: str, x: Any, a: Any, b: Any, loc: Any, scale: Any) -> tuple[
 
 @distribution_function
 def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """Logarithm of the density, ``-inf`` outside."""
+    """Log-density; ``-inf`` outside the support."""
     between, y, z, a, b, scale = _standard("beta.logpdf", x, a, b, loc, scale)
     value = _xlogy(a - 1, y) + _xlog1py(b - 1, -y) - _betaln(a, b) - lax.log(scale)
     return inside(between, value, z)
@@ -42,7 +42,7 @@ def _joined(between: Any, value: Any, outside: Any, z: Any) -> Any:
 
 @distribution_function
 def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """Probability of a value up to ``x``."""
+    """CDF: probability of a value up to ``x``."""
     between, y, z, a, b, _ = _standard("beta.cdf", x, a, b, loc, scale)
     outside = lax.select(z < 0, lax.full_like(z, 0), lax.full_like(z, 1))
     return _joined(between, lax.betainc(a, b, y), outside, z)
@@ -56,7 +56,7 @@ def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @distribution_function
 def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """Probability of a value greater than ``x``."""
+    """Survival function: probability of a value greater than ``x``."""
     between, y, z, a, b, _ = _standard("beta.sf", x, a, b, loc, scale)
     outside = lax.select(z < 0, lax.full_like(z, 1), lax.full_like(z, 0))
     return _joined(between, lax.betainc(b, a, 1 - y), outside, z)

@@ -1,4 +1,4 @@
-"""The Cauchy distribution."""
+"""Cauchy distribution."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ._arguments import distribution_function, inside, together
 
 @distribution_function
 def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """Logarithm of the density."""
+    """Log-density."""
     x, loc, scale = together("cauchy.logpdf", x, loc, scale)
     z = (x - loc) / scale
     return -(lax.log(scale) + math.log(math.pi)) - lax.log1p(lax.square(z))
@@ -28,13 +28,13 @@ def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 def _below(z: Any) -> Any:
-    """The distribution function, accurate far to the left: there the angle of ``1 / -z`` counts."""
+    """The CDF, accurate in the lower tail, where it is the angle of ``1 / -z``."""
     return lax.atan2(lax.full_like(z, 1), -z) * (1 / math.pi)
 
 
 @distribution_function
 def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """Probability of a value up to ``x``, accurate far to the left.
+    """CDF: probability of a value up to ``x``, accurate in the lower tail.
 
     >>> float(cdf(0.0))
     0.5
@@ -51,7 +51,7 @@ def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @distribution_function
 def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """Probability of a value greater than ``x``, accurate far to the right."""
+    """Survival function: probability of a value greater than ``x``, accurate in the upper tail."""
     x, loc, scale = together("cauchy.sf", x, loc, scale)
     return _below((loc - x) / scale)
 
@@ -63,7 +63,8 @@ def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 def _quantile(q: Any) -> Any:
-    """Of the half that ``q`` lies in, so that ends keep their digits; NaN outside [0, 1]."""
+    """Standard quantile function, computed per half so that both tails are accurate; NaN outside
+    [0, 1]."""
     middle = lax.abs(q - 0.5) < 0.25
     near = lax.tan(math.pi * (lax.select(middle, q, lax.full_like(q, 0.5)) - 0.5))
     side = lax.select(middle, lax.full_like(q, 0.25), lax.select(q < 0.5, q, 1 - q))
@@ -74,13 +75,13 @@ def _quantile(q: Any) -> Any:
 
 @distribution_function
 def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The value of which ``q`` is the :func:`cdf`; NaN outside [0, 1]."""
+    """Quantile function: the inverse of :func:`cdf`; NaN outside [0, 1]."""
     q, loc, scale = together("cauchy.ppf", q, loc, scale)
     return _quantile(q) * scale + loc
 
 
 @distribution_function
 def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The value of which ``q`` is the :func:`sf`; NaN outside [0, 1]."""
+    """Inverse of :func:`sf`; NaN outside [0, 1]."""
     q, loc, scale = together("cauchy.isf", q, loc, scale)
     return loc - _quantile(q) * scale

@@ -1,4 +1,4 @@
-"""The exponential distribution, from ``loc`` on, of mean ``loc + scale``."""
+"""Exponential distribution on ``[loc, inf)``, with mean ``loc + scale``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._arguments import distribution_function, inside, together
 
 @distribution_function
 def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """Logarithm of the density, ``-inf`` left of ``loc``."""
+    """Log-density; ``-inf`` below ``loc``."""
     x, loc, scale = together("expon.logpdf", x, loc, scale)
     z = (x - loc) / scale
     return inside(x >= loc, -z - lax.log(scale), x)
@@ -32,7 +32,7 @@ def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @distribution_function
 def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """Probability of a value up to ``x``."""
+    """CDF: probability of a value up to ``x``."""
     x, loc, scale = together("expon.cdf", x, loc, scale)
     return inside(x >= loc, -lax.expm1((loc - x) / scale), x, 0.0)
 
@@ -50,7 +50,7 @@ def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @distribution_function
 def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """Probability of a value greater than ``x``."""
+    """Survival function: probability of a value greater than ``x``."""
     return lax.exp(logsf(x, loc, scale))
 
 
@@ -63,6 +63,6 @@ def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @distribution_function
 def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The value of which ``q`` is the :func:`cdf`; NaN outside [0, 1]."""
+    """Quantile function: the inverse of :func:`cdf`; NaN outside [0, 1]."""
     q, loc, scale = together("expon.ppf", q, loc, scale)
     return inside((q >= 0) & (q <= 1), loc - scale * lax.log1p(-q), q, np.nan)

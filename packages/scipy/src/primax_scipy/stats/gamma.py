@@ -1,4 +1,4 @@
-"""The gamma distribution of shape ``a``."""
+"""Gamma distribution with shape parameter ``a``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._arguments import distribution_function, inside, together
 
 @distribution_function
 def logpdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """Logarithm of the density, ``-inf`` left of ``loc``."""
+    """Log-density; ``-inf`` below ``loc``."""
     x, a, loc, scale = together("gamma.logpdf", x, a, loc, scale)
     right = x >= loc
     y = lax.select(right, (x - loc) / scale, lax.full_like(x, 1))
@@ -38,7 +38,7 @@ def _standard(name: str, x: Any, a: Any, loc: Any, scale: Any) -> tuple[Any, ...
 
 @distribution_function
 def cdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """Probability of a value up to ``x``."""
+    """CDF: probability of a value up to ``x``."""
     right, y, a, x = _standard("gamma.cdf", x, a, loc, scale)
     return inside(right, lax.igamma(a, y), x, 0.0)
 
@@ -51,7 +51,7 @@ def logcdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @distribution_function
 def sf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """Probability of a value greater than ``x``."""
+    """Survival function: probability of a value greater than ``x``."""
     right, y, a, x = _standard("gamma.sf", x, a, loc, scale)
     return inside(right, lax.igammac(a, y), x, 1.0)
 

@@ -1,4 +1,4 @@
-"""The Laplace distribution, exponential to both sides of ``loc``."""
+"""Laplace distribution (two-sided exponential)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._arguments import distribution_function, together
 
 @distribution_function
 def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """Logarithm of the density."""
+    """Log-density."""
     x, loc, scale = together("laplace.logpdf", x, loc, scale)
     return -lax.abs(x - loc) / scale - (lax.log(scale) + math.log(2))
 
@@ -30,7 +30,7 @@ def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @distribution_function
 def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """Probability of a value up to ``x``."""
+    """CDF: probability of a value up to ``x``."""
     x, loc, scale = together("laplace.cdf", x, loc, scale)
     z = (x - loc) / scale
     left = z <= 0

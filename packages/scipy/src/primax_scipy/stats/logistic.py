@@ -1,4 +1,4 @@
-"""The logistic distribution."""
+"""Logistic distribution."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._arguments import distribution_function, together
 
 @distribution_function
 def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """Logarithm of the density."""
+    """Log-density."""
     x, loc, scale = together("logistic.logpdf", x, loc, scale)
     z = (x - loc) / scale
     size = lax.select(z < 0, -z, z)
@@ -32,27 +32,27 @@ def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @distribution_function
 def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """Probability of a value up to ``x``."""
+    """CDF: probability of a value up to ``x``."""
     x, loc, scale = together("logistic.cdf", x, loc, scale)
     return _expit((x - loc) / scale)
 
 
 @distribution_function
 def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """Probability of a value greater than ``x``."""
+    """Survival function: probability of a value greater than ``x``."""
     x, loc, scale = together("logistic.sf", x, loc, scale)
     return _expit((loc - x) / scale)
 
 
 @distribution_function
 def ppf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The value of which ``x`` is the :func:`cdf`; NaN outside [0, 1]."""
+    """Quantile function: the inverse of :func:`cdf`; NaN outside [0, 1]."""
     x, loc, scale = together("logistic.ppf", x, loc, scale)
     return _logit(x) * scale + loc
 
 
 @distribution_function
 def isf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The value of which ``x`` is the :func:`sf`; NaN outside [0, 1]."""
+    """Inverse of :func:`sf`; NaN outside [0, 1]."""
     x, loc, scale = together("logistic.isf", x, loc, scale)
     return loc - _logit(x) * scale

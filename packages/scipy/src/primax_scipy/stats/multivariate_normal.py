@@ -1,4 +1,4 @@
-"""The normal distribution of vectors, of mean ``mean`` and covariance ``cov``."""
+"""Multivariate normal distribution with mean ``mean`` and covariance ``cov``."""
 
 from __future__ import annotations
 
@@ -35,27 +35,27 @@ def _logpdf(x, mean, cov):
 
 
 def _in_one_dtype(*xs: Any) -> list[Any]:
-    """Operands in one floating-point dtype, each of its own shape."""
+    """Operands promoted to one floating-point dtype, with unchanged shapes."""
     dtype = typeof(floats("multivariate_normal.logpdf", *[pnp.ravel(x)[:0] for x in xs])[0]).dtype
     return [lax.convert_element_type(x, dtype) for x in xs]
 
 
 def logpdf(x: Any, mean: Any, cov: Any, allow_singular: Any = None) -> Array:
-    """Logarithm of the density.
+    """Log-density.
 
     Args:
       x: ``float[..., n]``.
       mean: ``float[..., n]``, or a number.
       cov: ``float[..., n, n]``, positive definite; or a number, the variance of independent
         elements.
-      allow_singular: only None.
+      allow_singular: must be ``None``.
 
     Returns:
-      ``float[...]``, NaN where the covariance is not positive definite.
+      ``float[...]``, NaN if the covariance is not positive definite.
 
     Raises:
-      NotImplementedError: if ``allow_singular`` is given.
-      ValueError: for shapes that do not fit.
+      NotImplementedError: if ``allow_singular`` is specified.
+      ValueError: if shapes do not match.
 
     >>> import numpy as np
     >>> round(float(logpdf(np.zeros(2), np.zeros(2), np.eye(2))), 4)
@@ -66,7 +66,7 @@ def logpdf(x: Any, mean: Any, cov: Any, allow_singular: Any = None) -> Array:
     check_arrays("multivariate_normal.logpdf", x, mean, cov)
     vector, matrix = typeof(mean).shape, typeof(cov).shape
     if not vector and matrix:
-        raise ValueError("multivariate_normal.logpdf: cov must be a number where mean is one")
+        raise ValueError("multivariate_normal.logpdf: cov must be a number if mean is a number")
     if vector:
         n = vector[-1]
         if not typeof(x).shape or typeof(x).shape[-1] not in (1, n):

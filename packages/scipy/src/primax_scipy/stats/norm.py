@@ -1,7 +1,7 @@
-"""The normal distribution, of mean ``loc`` and standard deviation ``scale``.
+"""Normal distribution with mean ``loc`` and standard deviation ``scale``.
 
-Its functions take arrays that broadcast together; integers become floats. Results are NaN where
-``scale`` is negative and the logarithm of the scale enters.
+Arguments broadcast together; integers become floats. Functions that use the logarithm of the scale
+give NaN if ``scale`` is negative.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LOG_ROOT_TAU = 0.5 * math.log(2 * math.pi)
 
 @distribution_function
 def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """Logarithm of the density.
+    """Log-density.
 
     >>> round(float(logpdf(0.0)), 4)
     -0.9189
@@ -38,7 +38,7 @@ def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @distribution_function
 def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """Probability of a value up to ``x``.
+    """CDF: probability of a value up to ``x``.
 
     >>> float(cdf(0.0))
     0.5
@@ -49,34 +49,34 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @distribution_function
 def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """Logarithm of :func:`cdf`, accurate far to the left."""
+    """Logarithm of :func:`cdf`, accurate in the lower tail."""
     x, loc, scale = together("norm.logcdf", x, loc, scale)
     return _log_ndtr((x - loc) / scale)
 
 
 @distribution_function
 def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """Probability of a value greater than ``x``, accurate far to the right."""
+    """Survival function: probability of a value greater than ``x``, accurate in the upper tail."""
     x, loc, scale = together("norm.sf", x, loc, scale)
     return _ndtr((loc - x) / scale)
 
 
 @distribution_function
 def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """Logarithm of :func:`sf`, accurate far to the right."""
+    """Logarithm of :func:`sf`, accurate in the upper tail."""
     x, loc, scale = together("norm.logsf", x, loc, scale)
     return _log_ndtr((loc - x) / scale)
 
 
 @distribution_function
 def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The value of which ``q`` is the :func:`cdf`; NaN outside [0, 1]."""
+    """Quantile function: the inverse of :func:`cdf`; NaN outside [0, 1]."""
     q, loc, scale = together("norm.ppf", q, loc, scale)
     return _ndtri(q) * scale + loc
 
 
 @distribution_function
 def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The value of which ``q`` is the :func:`sf`; NaN outside [0, 1]."""
+    """Inverse of :func:`sf`; NaN outside [0, 1]."""
     q, loc, scale = together("norm.isf", q, loc, scale)
     return loc - _ndtri(q) * scale

@@ -1,4 +1,4 @@
-"""The Poisson distribution of mean ``mu``."""
+"""Poisson distribution with mean ``mu``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._arguments import distribution_function, inside, together
 
 @distribution_function
 def logpmf(k: Any, mu: Any, loc: Any = 0) -> Array:
-    """Logarithm of the probability of ``k``, ``-inf`` unless ``k - loc`` is 0, 1, 2 ..."""
+    """Log-probability of ``k``; ``-inf`` unless ``k - loc`` is 0, 1, 2 ..."""
     k, mu, loc = together("poisson.logpmf", k, mu, loc)
     n = k - loc
     return inside((n >= 0) & (lax.floor(n) == n), _xlogy(n, mu) - _gammaln(n + 1) - mu, n)
@@ -31,7 +31,7 @@ def pmf(k: Any, mu: Any, loc: Any = 0) -> Array:
 
 @distribution_function
 def cdf(k: Any, mu: Any, loc: Any = 0) -> Array:
-    """Probability of a value up to ``k``."""
+    """CDF: probability of a value up to ``k``."""
     k, mu, loc = together("poisson.cdf", k, mu, loc)
     n = k - loc
     safe = lax.select(n >= 0, lax.floor(n), lax.full_like(n, 0))

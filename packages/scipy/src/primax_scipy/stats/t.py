@@ -1,4 +1,4 @@
-"""Student's distribution with ``df`` degrees of freedom."""
+"""Student's t distribution with ``df`` degrees of freedom."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._arguments import distribution_function, together
 
 @distribution_function
 def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """Logarithm of the density."""
+    """Log-density."""
     x, df, loc, scale = together("t.logpdf", x, df, loc, scale)
     z = (x - loc) / scale
     # gamma((df + 1) / 2) / (sqrt(π df) gamma(df / 2)) is 1 / (sqrt(df) B(1/2, df / 2)).
@@ -23,5 +23,5 @@ def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @distribution_function
 def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """Density; that of Cauchy's distribution for ``df = 1``."""
+    """Density; for ``df = 1`` that of the Cauchy distribution."""
     return lax.exp(logpdf(x, df, loc, scale))

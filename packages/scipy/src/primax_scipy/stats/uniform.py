@@ -1,4 +1,4 @@
-"""The uniform distribution from ``loc`` to ``loc + scale``."""
+"""Uniform distribution on ``[loc, loc + scale]``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._arguments import distribution_function, inside, together
 
 @distribution_function
 def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """Logarithm of the density: ``-log(scale)`` inside, ends included, ``-inf`` outside."""
+    """Log-density: ``-log(scale)`` inside, including the ends, ``-inf`` outside."""
     x, loc, scale = together("uniform.logpdf", x, loc, scale)
     return inside((x >= loc) & (x <= loc + scale), -lax.log(scale), x)
 
@@ -27,7 +27,7 @@ def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @distribution_function
 def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """Probability of a value up to ``x``.
+    """CDF: probability of a value up to ``x``.
 
     >>> float(cdf(0.25))
     0.25
@@ -41,6 +41,6 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @distribution_function
 def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The value of which ``q`` is the :func:`cdf`; NaN outside [0, 1]."""
+    """Quantile function: the inverse of :func:`cdf`; NaN outside [0, 1]."""
     q, loc, scale = together("uniform.ppf", q, loc, scale)
     return inside((q >= 0) & (q <= 1), loc + q * scale, q, np.nan)

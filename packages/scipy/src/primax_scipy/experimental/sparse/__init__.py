@@ -1,4 +1,4 @@
-"""Sparse arrays in coordinates, and functions of them made from functions of arrays."""
+"""Sparse arrays in coordinate format, and sparse versions of array functions."""
 
 from ._base import CuSparseEfficiencyWarning as CuSparseEfficiencyWarning
 from ._base import JAXSparse as JAXSparse
@@ -14,15 +14,15 @@ from ._interpreter import sparse_rule as sparse_rule
 from ._interpreter import sparsify as sparsify
 from ._interpreter import todense as todense
 from ._interpreter import todense_p as todense_p
-from ._making import bcoo_extract as bcoo_extract
-from ._making import bcoo_fromdense as bcoo_fromdense
-from ._making import bcoo_sort_indices as bcoo_sort_indices
-from ._making import bcoo_sum_duplicates as bcoo_sum_duplicates
-from ._making import bcoo_todense as bcoo_todense
-from ._making import bcoo_update_layout as bcoo_update_layout
-from ._making import empty as empty
-from ._making import eye as eye
-from ._making import random_bcoo as random_bcoo
+from ._creation import bcoo_extract as bcoo_extract
+from ._creation import bcoo_fromdense as bcoo_fromdense
+from ._creation import bcoo_sort_indices as bcoo_sort_indices
+from ._creation import bcoo_sum_duplicates as bcoo_sum_duplicates
+from ._creation import bcoo_todense as bcoo_todense
+from ._creation import bcoo_update_layout as bcoo_update_layout
+from ._creation import empty as empty
+from ._creation import eye as eye
+from ._creation import random_bcoo as random_bcoo
 from ._products import bcoo_dot_general as bcoo_dot_general
 from ._products import bcoo_dot_general_sampled as bcoo_dot_general_sampled
 from ._products import bcoo_multiply_dense as bcoo_multiply_dense

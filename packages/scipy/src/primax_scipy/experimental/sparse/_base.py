@@ -1,4 +1,4 @@
-"""What sparse arrays of all formats have in common."""
+"""Base class, errors and warnings of sparse arrays."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from primax_core import Array
 
 
 class SparseEfficiencyError(ValueError):
-    """An operation would store more than the array it is asked of."""
+    """Raised if an operation would store more than its operand."""
 
 
 class SparseEfficiencyWarning(UserWarning):
-    """An operation stores more than the array it was asked of."""
+    """Issued if an operation stores more than its operand."""
 
 
 class CuSparseEfficiencyWarning(SparseEfficiencyWarning):
-    """A product could not be left to the GPU's library for sparse arrays."""
+    """Issued if a product cannot use the sparse GPU library."""
 
 
 class JAXSparse(abc.ABC):
-    """Base class of sparse arrays: pytrees of the arrays that are stored.
+    """Base class of sparse arrays: pytrees of the stored arrays.
 
-    Sparse arrays are operands of ``@`` and ``*``, and of functions that are made for them with
-    :func:`sparsify`; other functions refuse them.
+    Sparse arrays are operands of ``@`` and ``*``, and arguments of functions transformed by
+    :func:`sparsify`; other functions raise an error.
 
     Args:
-      args: the arrays that are stored.
-      shape: the shape of the array that they stand for.
+      args: the stored arrays.
+      shape: the shape of the represented array.
     """
 
-    # NumPy arrays leave their operators to this class.
+    # NumPy arrays defer to the operators of this class.
     __array_ufunc__: Any = None
 
     shape: tuple[int, ...]
@@ -68,30 +68,30 @@ class JAXSparse(abc.ABC):
 
     @abc.abstractmethod
     def todense(self) -> Array:
-        """The array with all of its elements."""
+        """The dense array."""
 
     @abc.abstractmethod
     def transpose(self, axes: Sequence[int] | None = None) -> Any:
-        """The array with its axes in another order, by default backwards."""
+        """The array with permuted axes, reversed by default."""
 
     @abc.abstractmethod
     def tree_flatten(self) -> tuple[Any, Any]:
-        """The stored arrays, and what else the array consists of."""
+        """The stored arrays, and the static data."""
 
     @classmethod
     @abc.abstractmethod
     def tree_unflatten(cls, aux_data: Any, children: Any) -> Any:
-        """The array that :meth:`tree_flatten` took apart."""
+        """The inverse of :meth:`tree_flatten`."""
 
     def block_until_ready(self) -> Any:
-        """Wait until the stored arrays are computed; the array itself."""
+        """Wait until the stored arrays are computed, and return the array."""
         for stored in self.tree_flatten()[0]:
             stored.block_until_ready()
         return self
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError(
-            f"a sparse array is not made a NumPy array unasked: {self!r}; use todense() first"
+            f"a sparse array is not converted to NumPy implicitly: {self!r}; use todense() first"
         )
 
     def __len__(self) -> int:

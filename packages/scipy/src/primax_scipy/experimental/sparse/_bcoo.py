@@ -1,4 +1,4 @@
-"""Sparse arrays in coordinates, with batch and dense dimensions."""
+"""Batched coordinate (BCOO) arrays, with batch and dense dimensions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _greater_equal = sparsify(pnp.greater_equal)
 
 
 def _computed(fun: Callable[..., Any], x: Any, y: Any) -> Any:
-    """An operator's result; ``NotImplemented`` where an operand is no array."""
+    """The result of an operator; ``NotImplemented`` if an operand is not an array."""
     if all(isinstance(v, JAXSparse) or is_operand(v) for v in (x, y)):
         return fun(x, y)
     return NotImplemented
@@ -42,27 +42,27 @@ def _computed(fun: Callable[..., Any], x: Any, y: Any) -> Any:
 
 @register_pytree_node_class
 class BCOO(JAXSparse):
-    """A sparse array in coordinates: data, and the indices where it stands.
+    """A sparse array in batched coordinate format: data, and their indices.
 
-    The array's dimensions are batch dimensions, sparse ones and dense ones, in this order. Elements
-    at the same place add up, and elements at places beyond the array count for nothing: with such
-    *padding*, arrays with different numbers of elements share a shape, as do those of one batch.
+    The dimensions are batch, sparse and dense dimensions, in this order. Elements with the same
+      indices are summed. Elements with indices out of bounds are ignored: such *padding* gives
+      arrays with different numbers of elements, such as those of a batch, the same shape.
 
     Args:
       args: ``data`` of shape ``(*batch, nse, *dense)`` and ``indices``, integers, of shape
-        ``(*batch, nse, n_sparse)``. Batch dimensions of size 1 in either of them are repeated.
-      shape: the shape of the array, whose dimensions these are.
-      indices_sorted: whether places are known to be in the order of the array.
-      unique_indices: whether no place is known to occur twice.
+        ``(*batch, nse, n_sparse)``. Batch dimensions of size 1 are broadcast.
+      shape: the shape of the array.
+      indices_sorted: declare that the indices are in row-major order.
+      unique_indices: declare that the indices are unique.
 
     Raises:
-      ValueError: where shapes do not go together.
-      TypeError: for indices that are not integers.
+      ValueError: if shapes do not match.
+      TypeError: if the indices are not integers.
 
     It is a pytree of ``data`` and ``indices``: an argument and a result of compiled functions, a
-    carry of loops, and mapped by ``vmap`` over batch dimensions. Operators and methods are those of
-    arrays where the results are sparse; others are an error that says so. See :func:`sparsify` for
-    functions of it, and :func:`grad` for derivatives.
+      carry of loops, and mapped by ``vmap`` over batch dimensions. Operators and methods of arrays
+      are supported if their results are sparse; others raise an error. See :func:`sparsify` for
+      functions of sparse arrays, and :func:`grad` for derivatives.
 
     >>> import primax_numpy as pnp
     >>> a = BCOO.fromdense(pnp.array([[0.0, 1.0, 0.0], [2.0, 0.0, 3.0]]))
@@ -98,7 +98,7 @@ class BCOO(JAXSparse):
         if not batch == self.data.shape[: len(batch)] == self.indices.shape[: len(batch)]:
             self.data, self.indices = kernels.spread(self.data, self.indices, batch)
         self.indices = kernels.wide_enough(self.indices, self.shape)
-        if not self.n_sparse and self.nse > 1:  # all are at the same place
+        if not self.n_sparse and self.nse > 1:  # all elements have the same (empty) index
             self.unique_indices = False
 
     @property
@@ -128,28 +128,28 @@ class BCOO(JAXSparse):
         return self.data.ndim - 1 - self.n_batch
 
     def check_mapped(self) -> None:
-        """Refuse an array of which a transformation took another dimension than a batch.
+        """Check that no transformation removed a dimension other than a batch dimension.
 
         Raises:
-          ValueError: saying so.
+          ValueError: if one did.
         """
         indices = self.indices.shape
         if len(indices) < 2 or self.ndim != self.data.ndim - 1 + indices[-1]:
             raise ValueError(
                 f"a BCOO of shape {self.shape} was mapped or sliced along a dimension that is "
-                "not a batch dimension: store it with some, see BCOO.update_layout"
+                "not a batch dimension: convert it with BCOO.update_layout"
             )
 
     # As a pytree
 
     def tree_flatten(self) -> tuple[tuple[Any, Any], Any]:
-        """``data`` and ``indices``; the shape and what is known of the places."""
+        """``data`` and ``indices``; the shape and the index flags."""
         known = self.shape, self.indices_sorted, self.unique_indices
         return (self.data, self.indices), (*known, getattr(self.indices, "shape", ())[-2:-1])
 
     @classmethod
     def tree_unflatten(cls, aux_data: Any, children: Any) -> BCOO:
-        """The array that was taken apart, with the batch dimensions that its parts have now."""
+        """The array of the parts, with their current batch dimensions."""
         out = object.__new__(cls)
         out.data, out.indices = children
         shape, out.indices_sorted, out.unique_indices, nse = aux_data
@@ -157,7 +157,7 @@ class BCOO(JAXSparse):
         return out
 
     def like(self, data: Any, indices: Any = None, shape: Any = None, **known: bool) -> BCOO:
-        """An array with other parts; what was known of the places holds where they stay."""
+        """An array with other parts; index flags are kept if the indices are."""
         if indices is None:
             indices = self.indices
             known.setdefault("indices_sorted", self.indices_sorted)
@@ -170,11 +170,11 @@ class BCOO(JAXSparse):
             layout = {"nse": self.nse, "n_batch": self.n_batch, "n_dense": self.n_dense}
             shown = ", ".join(f"{k}={v}" for k, v in layout.items() if v or k == "nse")
             text = f"{name}({self.dtype.name}{list(self.shape)}, {shown})"
-        except (AttributeError, IndexError, ValueError):  # a pytree of other things than arrays
+        except (AttributeError, IndexError, ValueError):  # a pytree with leaves that are not arrays
             return f"{name}(data={self.data!r}, indices={self.indices!r}, shape={self.shape})"
         return f"{type(self.data).__name__}[{text}]" if isinstance(self.data, Tracer) else text
 
-    # From and to other arrays
+    # Conversion
 
     @classmethod
     def fromdense(
@@ -186,19 +186,19 @@ class BCOO(JAXSparse):
         n_dense: int = 0,
         n_batch: int = 0,
     ) -> BCOO:
-        """The elements of an array that are not zero.
+        """The nonzero elements of an array.
 
         Args:
           mat: an array of any shape and dtype.
-          nse: how many elements to store, by default as many as there are (in the batch, or of
-            the dense parts, that have most). Within compiled functions it must be given. Further
-            elements are left out, and fewer are padded.
+          nse: the number of elements to store, by default the number of nonzero ones (the maximum
+            over batches). It is required under transformations. The elements are truncated or
+            padded.
           index_dtype: the dtype of the indices.
           n_dense, n_batch: the number of dense and of batch dimensions.
 
         Raises:
-          ConcretizationTypeError: of traced arrays without ``nse``.
-          ValueError: for more dimensions than the array has.
+          ConcretizationTypeError: if the array is traced and ``nse`` is ``None``.
+          ValueError: if there are more dimensions than the array has.
         """
         mat = pnp.asarray(mat)
         if n_batch < 0 or n_dense < 0 or n_batch + n_dense > mat.ndim:
@@ -209,7 +209,7 @@ class BCOO(JAXSparse):
         if nse is None:
             if isinstance(mat, Tracer):
                 raise ConcretizationTypeError(
-                    mat, "The number of elements that are not zero: pass it as `nse`."
+                    mat, "The number of nonzero elements is unknown: pass it as `nse`."
                 )
             nse = int(kernels.most_occupied(mat, n_batch=n_batch, n_dense=n_dense))
         data, indices = kernels.fromdense(
@@ -236,7 +236,7 @@ class BCOO(JAXSparse):
         return cls((pnp.asarray(coo.data), indices), shape=coo.shape)
 
     def todense(self) -> Array:
-        """The array with all of its elements, those at one place added up."""
+        """The dense array; elements with the same indices are summed."""
         dense: Array = kernels.todense(
             self.data, self.indices, shape=self.shape, n_batch=self.n_batch
         )
@@ -247,10 +247,10 @@ class BCOO(JAXSparse):
         out: BCOO = sparsify(lambda x: x.astype(*args, **kwargs))(self)
         return out
 
-    # The same elements, stored in another way
+    # Storage layout
 
     def sort_indices(self) -> BCOO:
-        """The array with its elements in the order of their places."""
+        """The array with sorted indices."""
         data, indices = kernels.sorted_by_place(
             self.data, self.indices, shape=self.shape, n_batch=self.n_batch
         )
@@ -258,25 +258,25 @@ class BCOO(JAXSparse):
         return self.like(data, indices, **known)
 
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
-        """The array with the elements at one place added up, in the order of their places.
+        """The array with sorted, unique indices; elements with the same indices are summed.
 
         Args:
-          nse: how many elements to store, by default as many as there are places. Within compiled
-            functions it must be given. Fewer are padded; further ones are left out.
-          remove_zeros: leave out elements that are zero (before they are added up).
+          nse: the number of elements to store, by default the number of unique indices. It is
+            required under transformations. The elements are truncated or padded.
+          remove_zeros: drop elements that are zero before the summation.
 
         Raises:
-          ValueError: of traced arrays without ``nse``.
+          ValueError: if the array is traced and ``nse`` is ``None``.
         """
-        how = {"shape": self.shape, "n_batch": self.n_batch, "remove_zeros": bool(remove_zeros)}
+        static = {"shape": self.shape, "n_batch": self.n_batch, "remove_zeros": bool(remove_zeros)}
         if nse is None:
             if isinstance(self.data, Tracer) or isinstance(self.indices, Tracer):
                 raise ValueError(
-                    "sum_duplicates: pass nse, how many elements to store, within jit, vmap and "
-                    "other transformations: the number of different places is not known there"
+                    "sum_duplicates: pass nse, the number of elements to store, under jit, vmap "
+                    "and other transformations: the number of unique indices is unknown there"
                 )
-            nse = int(kernels.most_places(self.data, self.indices, **how))
-        data, indices = kernels.sum_duplicates(self.data, self.indices, nse=int(nse), **how)
+            nse = int(kernels.most_places(self.data, self.indices, **static))
+        data, indices = kernels.sum_duplicates(self.data, self.indices, nse=int(nse), **static)
         return self.like(data, indices, indices_sorted=True, unique_indices=True)
 
     def update_layout(
@@ -286,15 +286,15 @@ class BCOO(JAXSparse):
         n_dense: int | None = None,
         on_inefficient: str | None = "error",
     ) -> BCOO:
-        """The array with other numbers of batch and of dense dimensions, by default the same.
+        """The array with other numbers of batch and dense dimensions, by default unchanged.
 
         Args:
-          on_inefficient: what to do where more would have to be stored: ``"error"``, ``"warn"``, or
+          on_inefficient: the reaction if more elements must be stored: ``"error"``, ``"warn"``, or
             ``None``.
 
         Raises:
-          SparseEfficiencyError: for ``"error"``.
-          ValueError: for dimensions that the array does not have.
+          SparseEfficiencyError: in the case ``"error"``.
+          ValueError: if the array does not have such dimensions.
         """
         stored = Stored(self.data, self.indices, self.shape)
         data, indices = update_layout(
@@ -307,23 +307,23 @@ class BCOO(JAXSparse):
             return self
         return self.like(data, indices)
 
-    # As arrays
+    # Array methods
 
     def transpose(self, axes: Sequence[int] | None = None) -> BCOO:
-        """The array with its axes in another order, by default backwards.
+        """The array with permuted axes, reversed by default.
 
-        Axes change places with axes of their kind, batch, sparse or dense.
+        Axes are permuted only among axes of the same kind: batch, sparse or dense.
         """
         out: BCOO = sparsify(lambda x: pnp.transpose(x, axes))(self)
         return out
 
     def reshape(self, *args: Any, **kwargs: Any) -> BCOO:
-        """The array in another shape, as arrays are."""
+        """The array in another shape, as by ``Array.reshape``."""
         out: BCOO = sparsify(lambda x: x.reshape(*args, **kwargs))(self)
         return out
 
     def sum(self, *args: Any, **kwargs: Any) -> Any:
-        """The sum over axes, a sparse array; over all axes, an array."""
+        """The sum over axes, a sparse array; over all axes, a dense array."""
         return sparsify(lambda x: pnp.sum(x, *args, **kwargs))(self)
 
     def __getitem__(self, item: Any) -> BCOO:
@@ -403,7 +403,7 @@ class BCOO(JAXSparse):
 
 
 def _check(x: BCOO) -> None:
-    """Refuse parts that do not go together."""
+    """Check that the parts of an array match."""
     data, indices, shape = x.data.shape, x.indices.shape, x.shape
     if not np.issubdtype(x.indices.dtype, np.integer):
         raise TypeError(f"indices of a BCOO must be integers, got {x.indices.dtype.name}")
@@ -414,22 +414,22 @@ def _check(x: BCOO) -> None:
         )
     n_batch, n_sparse = len(indices) - 2, indices[-1]
     n_dense = len(shape) - n_batch - n_sparse
-    wanted = (*shape[:n_batch], indices[-2], *shape[n_batch + n_sparse :])
+    expected = (*shape[:n_batch], indices[-2], *shape[n_batch + n_sparse :])
     if n_dense < 0:
         raise ValueError(
             f"indices of shape {indices} mean {n_batch} batch and {n_sparse} sparse dimensions, "
             f"more than shape {shape} has"
         )
-    if len(data) != len(wanted) or data[n_batch:] != wanted[n_batch:]:
+    if len(data) != len(expected) or data[n_batch:] != expected[n_batch:]:
         raise ValueError(
-            f"data of shape {data} does not go with indices of shape {indices}, which for shape "
-            f"{shape} mean data of shape {wanted}"
+            f"data of shape {data} does not match indices of shape {indices}, which for shape "
+            f"{shape} require data of shape {expected}"
         )
     for part in (data, indices):
         for size, whole in zip(part[:n_batch], shape):
             if size not in (1, whole):
                 raise ValueError(
-                    f"batch dimensions of data {data} and indices {indices} do not go with shape "
+                    f"batch dimensions of data {data} and indices {indices} do not match shape "
                     f"{shape}"
                 )
 
@@ -437,12 +437,13 @@ def _check(x: BCOO) -> None:
 def _shape_now(
     data: Any, indices: Any, shape: tuple[int, ...], nse: tuple[int, ...]
 ) -> tuple[int, ...]:
-    """The shape with the batch dimensions that the parts have, after others were put in or taken
-    out by transformations; the old one, which does not go with them, if others than these were."""
+    """The shape with the current batch dimensions of the parts, after transformations inserted or
+    removed some. If other dimensions changed, the result is the old shape, which does not match
+    the parts."""
     try:
         n_batch = len(indices.shape) - 2
         rest = int(indices.shape[-1]) + len(data.shape) - 1 - n_batch
-    except (AttributeError, IndexError, TypeError):  # no arrays
+    except (AttributeError, IndexError, TypeError):  # leaves that are not arrays
         return shape
     moved = n_batch + rest != len(shape)
     if n_batch < 0 or rest > len(shape) or moved and indices.shape[-2:-1] != nse:

@@ -1,7 +1,7 @@
-"""Rules of compiled functions, loops and conditionals, which hold programs.
+"""Sparse rules of jit, loops and conditionals, whose parameters are jaxprs.
 
-Sparse arrays go into them and come out as pytrees. What is known of their places is forgotten on
-the way, so that every round of a loop, and every branch, has the same kind of values.
+Sparse arrays are passed as pytrees. Their index flags are dropped, so that every iteration of a
+loop and every branch has the same pytree structure.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _jit_p: Primitive
 
 
 @functools.lru_cache(maxsize=512)
-def _compiled(program: Jaxpr, name: str) -> Callable[..., list[Any]]:
+def _compiled(jaxpr: Jaxpr, name: str) -> Callable[..., list[Any]]:
     def run(*values: Any) -> list[Any]:
-        return evaluate(program, values)
+        return evaluate(jaxpr, values)
 
     run.__name__ = name
     return jit(run)
@@ -42,19 +42,19 @@ register_cache(_compiled.cache_clear)
 
 
 @_jit_p.rule(sparse_rule)
-def _(*values: Any, jaxpr: Jaxpr, name: str, **_: Any) -> list[Any]:
+def _sparse_jit(*values: Any, jaxpr: Jaxpr, name: str, **_: Any) -> list[Any]:
     return _compiled(jaxpr, name)(*values)
 
 
 @lax.cond_p.rule(sparse_rule)
-def _(index: Any, *values: Any, branches: Sequence[Jaxpr]) -> list[Any]:
+def _sparse_cond(index: Any, *values: Any, branches: Sequence[Jaxpr]) -> list[Any]:
     runs = [lambda *vs, b=branch: _plain(evaluate(b, vs)) for branch in branches]
     out: list[Any] = lax.switch(lax.convert_element_type(index, np.int32), runs, *_plain(values))
     return out
 
 
 @lax.scan_p.rule(sparse_rule)
-def _(
+def _sparse_scan(
     *values: Any,
     jaxpr: Jaxpr,
     length: int,
@@ -65,7 +65,7 @@ def _(
 ) -> list[Any]:
     consts, rest = values[:num_consts], _plain(values[num_consts:])
     carry, xs = rest[:num_carry], rest[num_carry:]
-    # One batch after the other is what the body gets of a sparse array.
+    # The body gets one batch element of a sparse array per iteration.
     xs = [x.update_layout(n_batch=max(x.n_batch, 1)) if isinstance(x, BCOO) else x for x in xs]
 
     def body(carry: Any, xs: Any) -> tuple[Any, Any]:
@@ -77,15 +77,15 @@ def _(
 
 
 @lax.while_p.rule(sparse_rule)
-def _(
+def _sparse_while(
     *values: Any, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_nconsts: int, body_nconsts: int
 ) -> list[Any]:
     cond_consts, rest = values[:cond_nconsts], values[cond_nconsts:]
     body_consts, init = rest[:body_nconsts], _plain(rest[body_nconsts:])
 
     def going(state: Any) -> Any:
-        (found,) = evaluate(cond_jaxpr, [*cond_consts, *state])
-        return found
+        (condition,) = evaluate(cond_jaxpr, [*cond_consts, *state])
+        return condition
 
     def step(state: Any) -> list[Any]:
         return _plain(evaluate(body_jaxpr, [*body_consts, *state]))

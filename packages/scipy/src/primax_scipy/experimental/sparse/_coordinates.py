@@ -1,11 +1,11 @@
-"""Kernels on arrays in coordinates: ``data`` and the ``indices`` where it stands.
+"""Kernels of coordinate arrays: ``data`` and their ``indices``.
 
 For a shape that consists of ``n_batch`` batch dimensions, ``n_sparse`` sparse and ``n_dense`` dense
 ones, ``data`` has the shape ``(*batch, nse, *dense)`` and ``indices`` ``(*batch, nse, n_sparse)``.
-Elements at the same place add up. An element at a place beyond the array is none at all: such
-*padding* lets batches of different lengths share a shape.
+Elements with the same indices are summed. Elements with indices out of bounds are ignored: such
+*padding* gives batches of different lengths the same shape.
 
-What is written here for one batch is mapped over all of them.
+Functions of one batch element are mapped over the batch dimensions.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from primax_numpy.declaring import compiled
 
 
 def mapped(fun: Callable[..., Any], n_batch: int) -> Callable[..., Any]:
-    """The function mapped over the leading dimensions of all of its arguments."""
+    """The function mapped over leading dimensions of all arguments."""
     for _ in range(n_batch):
         fun = vmap(fun)
     return fun
 
 
 def spread(data: Any, indices: Any, batch: tuple[int, ...]) -> tuple[Any, Any]:
-    """Both arrays with batch dimensions of full size, where they may have size 1."""
+    """Both arrays with batch dimensions broadcast from size 1 to full size."""
     n = len(batch)
     data = pnp.broadcast_to(data, batch + typeof(data).shape[n:])
     indices = pnp.broadcast_to(indices, batch + typeof(indices).shape[n:])
@@ -39,7 +39,7 @@ def spread(data: Any, indices: Any, batch: tuple[int, ...]) -> tuple[Any, Any]:
 
 
 def wide_enough(indices: Any, shape: Sequence[int]) -> Any:
-    """The indices, in 32 bits if theirs cannot count the elements along each dimension."""
+    """The indices, converted to 32 bits if their dtype is too narrow for the shape."""
     dtype = typeof(indices).dtype
     if dtype.itemsize < 4 and max(shape, default=0) > np.iinfo(dtype).max:
         return lax.convert_element_type(indices, np.int32)
@@ -47,17 +47,17 @@ def wide_enough(indices: Any, shape: Sequence[int]) -> Any:
 
 
 def columns(indices: Any) -> list[Any]:
-    """The places of one batch, dimension by dimension."""
+    """The columns of the indices of one batch element, one for each dimension."""
     return [indices[:, i] for i in range(typeof(indices).shape[1])]
 
 
 def chosen(indices: Any, dims: Sequence[int]) -> Any:
-    """The coordinates of places along some dimensions, in any order."""
+    """The columns of the indices for some dimensions, in any order."""
     return pnp.stack([indices[..., d] for d in dims], -1) if dims else indices[..., :0]
 
 
 def inside(indices: Any, shape: Sequence[int]) -> Any:
-    """Which places of one batch are within the array."""
+    """Mask of the indices of one batch element that are in bounds."""
     within: Any = pnp.ones((typeof(indices).shape[0],), np.bool_)
     for column, size in zip(columns(indices), shape):
         within = within & (column >= -size) & (column < size)
@@ -65,30 +65,30 @@ def inside(indices: Any, shape: Sequence[int]) -> Any:
 
 
 def normal(indices: Any, shape: Sequence[int]) -> Any:
-    """Places counted from the front, and padding at the place just beyond the last."""
+    """Nonnegative indices; those of padding equal the shape."""
     limits = np.asarray(shape, typeof(indices).dtype)
     counted = pnp.where(indices < 0, indices + limits, indices)
     return pnp.where(inside(indices, shape)[:, None], counted, limits)
 
 
 def masked(data: Any, keep: Any) -> Any:
-    """The data, zero where it is not kept."""
+    """The data, zero where the mask is false."""
     keep = lax.expand_dims(keep, range(typeof(keep).ndim, typeof(data).ndim))
     return pnp.where(keep, data, pnp.zeros((), typeof(data).dtype))
 
 
 def gathered(dense: Any, indices: Any, fill: Any = 0) -> Any:
-    """The rows of an array at the places of one batch, ``fill`` for padding."""
+    """The rows of an array at the indices of one batch element, ``fill`` for padding."""
     nse, n_sparse = typeof(indices).shape
     if not n_sparse:
         return pnp.broadcast_to(dense, (nse, *typeof(dense).shape))
-    if 0 in typeof(dense).shape[:n_sparse]:  # there is nothing but padding
+    if 0 in typeof(dense).shape[:n_sparse]:  # all elements are padding
         return lax.full((nse, *typeof(dense).shape[n_sparse:]), fill, typeof(dense).dtype)
     return dense.at[tuple(columns(indices))].get(mode="fill", fill_value=fill)
 
 
 def scattered(data: Any, indices: Any, onto: Any) -> Any:
-    """The data of one batch added to an array at its places."""
+    """The data of one batch element added to an array at their indices."""
     is_bool = typeof(onto).dtype == np.bool_
     if not typeof(indices).shape[1]:
         total = pnp.any(data, 0) if is_bool else pnp.sum(data, 0, dtype=typeof(data).dtype)
@@ -98,15 +98,15 @@ def scattered(data: Any, indices: Any, onto: Any) -> Any:
 
 
 def sums_at(data: Any, indices: Any, shape: Sequence[int]) -> Any:
-    """The data of one batch in an array of zeros."""
+    """The data of one batch element added to an array of zeros."""
     return scattered(data, indices, lax.full(tuple(shape), 0, typeof(data).dtype))
 
 
 def grouped(indices: Any, shape: Sequence[int]) -> tuple[Any, Any, Any]:
-    """Elements of one batch in order of their places, and which share a place.
+    """The elements of one batch element sorted by their indices, and grouped by equal indices.
 
     Returns:
-      ``order``, sorted places, and for each of these the number of its group.
+      The permutation, the sorted indices, and the group number of each.
     """
     nse, n_sparse = typeof(indices).shape
     if not n_sparse:
@@ -124,19 +124,19 @@ def grouped(indices: Any, shape: Sequence[int]) -> tuple[Any, Any, Any]:
 
 @compiled("shape", "n_batch")
 def todense(data: Any, indices: Any, *, shape: tuple[int, ...], n_batch: int) -> Any:
-    """The array with all of its elements."""
+    """The dense array."""
     return mapped(partial(sums_at, shape=shape[n_batch:]), n_batch)(data, indices)
 
 
 @compiled("n_batch")
 def added(data: Any, indices: Any, onto: Any, *, n_batch: int) -> Any:
-    """An array with the elements added to it."""
+    """A dense array with the elements added to it."""
     return mapped(scattered, n_batch)(data, indices, onto)
 
 
 @compiled("n_batch")
 def extract(indices: Any, dense: Any, *, n_batch: int) -> Any:
-    """The elements of an array at the places, zero for padding."""
+    """The elements of a dense array at the indices, zero for padding."""
     batch = typeof(dense).shape[:n_batch]
     indices = pnp.broadcast_to(indices, batch + typeof(indices).shape[n_batch:])
     return mapped(lambda i, d: gathered(d, i), n_batch)(indices, dense)
@@ -149,7 +149,7 @@ def _occupied(dense: Any, n_batch: int, n_dense: int) -> Any:
 
 @compiled("n_batch", "n_dense")
 def most_occupied(dense: Any, *, n_batch: int, n_dense: int) -> Any:
-    """The number of places with elements other than zero, in the batch that has most."""
+    """The maximum over batches of the number of nonzero elements."""
     counts = pnp.sum(_occupied(dense, n_batch, n_dense), axis=_sparse_axes(dense, n_batch, n_dense))
     return pnp.max(counts, initial=0)
 
@@ -160,7 +160,7 @@ def _sparse_axes(dense: Any, n_batch: int, n_dense: int) -> tuple[int, ...]:
 
 @compiled("nse", "n_batch", "n_dense", "index_dtype")
 def fromdense(dense: Any, *, nse: int, n_batch: int, n_dense: int, index_dtype: Any) -> Any:
-    """The data and the indices of an array's first ``nse`` elements other than zero."""
+    """The data and the indices of the first ``nse`` nonzero elements of an array."""
 
     def one(occupied: Any, dense: Any) -> tuple[Any, Any]:
         shape = typeof(occupied).shape
@@ -168,8 +168,8 @@ def fromdense(dense: Any, *, nse: int, n_batch: int, n_dense: int, index_dtype: 
             indices = lax.full((nse, 0), 0, index_dtype)
             first = lax.iota(np.int32, nse) == 0
             return masked(gathered(dense, indices), first), indices
-        found = pnp.nonzero(occupied, size=nse, fill_value=shape)
-        indices = pnp.stack([lax.convert_element_type(f, index_dtype) for f in found], 1)
+        positions = pnp.nonzero(occupied, size=nse, fill_value=shape)
+        indices = pnp.stack([lax.convert_element_type(f, index_dtype) for f in positions], 1)
         return gathered(dense, indices), indices
 
     return mapped(one, n_batch)(_occupied(dense, n_batch, n_dense), dense)
@@ -177,7 +177,7 @@ def fromdense(dense: Any, *, nse: int, n_batch: int, n_dense: int, index_dtype: 
 
 @compiled("shape", "n_batch")
 def sorted_by_place(data: Any, indices: Any, *, shape: tuple[int, ...], n_batch: int) -> Any:
-    """The elements in the order of their places, as they stand in the array."""
+    """The elements sorted by their indices."""
     sparse = shape[n_batch : n_batch + typeof(indices).shape[-1]]
 
     def one(data: Any, indices: Any) -> tuple[Any, Any]:
@@ -191,20 +191,20 @@ def sorted_by_place(data: Any, indices: Any, *, shape: tuple[int, ...], n_batch:
 def most_places(
     data: Any, indices: Any, *, shape: tuple[int, ...], n_batch: int, remove_zeros: bool
 ) -> Any:
-    """The number of different places in the batch that has most."""
+    """The maximum over batches of the number of unique indices."""
     sparse = shape[n_batch : n_batch + typeof(indices).shape[-1]]
 
     def one(data: Any, indices: Any) -> Any:
-        kept = _kept(data, indices, sparse, remove_zeros)
-        _, places, group = grouped(kept, sparse)
+        indices = _without_zeros(data, indices, sparse, remove_zeros)
+        _, places, group = grouped(indices, sparse)
         return pnp.sum(_firsts(group) & inside(places, sparse))
 
     counts = mapped(one, n_batch)(data, indices)
     return pnp.max(counts, initial=0)
 
 
-def _kept(data: Any, indices: Any, shape: tuple[int, ...], remove_zeros: bool) -> Any:
-    """The places, those of zeros beyond the array if these are to be removed."""
+def _without_zeros(data: Any, indices: Any, shape: tuple[int, ...], remove_zeros: bool) -> Any:
+    """The indices; with ``remove_zeros`` those of zeros are out of bounds."""
     if not remove_zeros or not shape:
         return indices
     occupied = pnp.any(data != 0, axis=tuple(range(1, typeof(data).ndim)))
@@ -219,9 +219,9 @@ def _firsts(group: Any) -> Any:
 def summed(
     data: Any, indices: Any, shape: tuple[int, ...], nse: int, remove_zeros: bool = False
 ) -> tuple[Any, Any]:
-    """The elements of one batch with those at one place added up: ``nse`` of them, then padding."""
-    kept = _kept(data, indices, shape, remove_zeros)
-    order, places, group = grouped(kept, shape)
+    """The elements of one batch element with unique indices, ``nse`` of them including padding."""
+    indices = _without_zeros(data, indices, shape, remove_zeros)
+    order, places, group = grouped(indices, shape)
     group = pnp.where(inside(places, shape), group, nse)
     padding = pnp.broadcast_to(np.asarray(shape, typeof(places).dtype), (nse, len(shape)))
     onto = lax.full((nse, *typeof(data).shape[1:]), 0, typeof(data).dtype)
@@ -235,14 +235,14 @@ def summed(
 def sum_duplicates(
     data: Any, indices: Any, *, shape: tuple[int, ...], n_batch: int, nse: int, remove_zeros: bool
 ) -> Any:
-    """The elements with those at one place added up."""
+    """The elements summed over equal indices."""
     sparse = shape[n_batch : n_batch + typeof(indices).shape[-1]]
     one = partial(summed, shape=sparse, nse=nse, remove_zeros=remove_zeros)
     return mapped(one, n_batch)(data, indices)
 
 
 def fitted(data: Any, indices: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
-    """The elements of one batch, no more of them than there are places."""
+    """The elements of one batch element, at most as many as the shape has."""
     most = math.prod(shape)
     return (
         (data, indices) if typeof(indices).shape[0] <= most else summed(data, indices, shape, most)

@@ -1,4 +1,4 @@
-"""Rules of elementwise primitives: those that leave zeros zero work on what is stored."""
+"""Sparse rules of elementwise primitives: those that map zero to zero act on stored data."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from ._structure import bcoo_broadcast_in_dim, in_one_layout, without_duplicates
 
 
 def _linear(prim: Primitive) -> None:
-    """Of the sum of elements at one place it is the sum."""
+    """Register a linear primitive: it acts on the data, also with duplicate indices."""
 
     @prim.rule(sparse_rule)
-    def _(x: BCOO, **params: Any) -> BCOO:
+    def sparse(x: BCOO, **params: Any) -> BCOO:
         return x.like(prim.bind(x.data, **params))
 
 
 def _zero_at_zero(prim: Primitive) -> None:
-    """Of zero it is zero; elements at one place are added up first."""
+    """Register a primitive that maps zero to zero; duplicate indices are summed first."""
 
     @prim.rule(sparse_rule)
-    def _(x: BCOO, **params: Any) -> BCOO:
+    def sparse(x: BCOO, **params: Any) -> BCOO:
         x = without_duplicates(x)
         return x.like(prim.bind(x.data, **params))
 
@@ -56,7 +56,7 @@ for _prim in (
 
 
 @lax.convert_element_type_p.rule(sparse_rule)
-def _(x: BCOO, *, new_dtype: Any, **params: Any) -> BCOO:
+def _sparse_convert_element_type(x: BCOO, *, new_dtype: Any, **params: Any) -> BCOO:
     kinds = [
         next(k for k in (np.bool_, np.integer, np.inexact) if dtypes.issubdtype(dtype, k))
         for dtype in (x.dtype, new_dtype)
@@ -78,24 +78,24 @@ for _prim in known_primitives():
 
 
 @lax.integer_pow_p.rule(sparse_rule)
-def _(x: BCOO, *, y: int) -> BCOO:
+def _sparse_integer_pow(x: BCOO, *, y: int) -> BCOO:
     if y <= 0:
         raise NotImplementedError(f"sparse arrays: a sparse array to the power of {y}: {DENSE}")
     x = without_duplicates(x)
     return x.like(lax.integer_pow(x.data, y))
 
 
-# Of two operands
+# Binary primitives
 
 
 def grown(x: BCOO, shape: tuple[int, ...]) -> BCOO:
-    """The array in a shape of as many dimensions or more, the last of which are its own."""
+    """The array broadcast to a shape of the same or a higher rank."""
     to = range(len(shape) - x.ndim, len(shape))
     return bcoo_broadcast_in_dim(x, shape=shape, broadcast_dimensions=to)
 
 
 @lax.mul_p.rule(sparse_rule)
-def _(x: Any, y: Any, **_: Any) -> BCOO:
+def _sparse_mul(x: Any, y: Any, **_: Any) -> BCOO:
     shape = pnp.broadcast_shapes(type_of(x).shape, type_of(y).shape)
     if isinstance(x, BCOO) and isinstance(y, BCOO):
         x, y = (a if a.ndim == len(shape) else grown(a, shape) for a in (x, y))
@@ -120,7 +120,7 @@ def _add(x: Any, y: Any, **_: Any) -> Any:
 
 
 def _appended(x: BCOO, y: BCOO) -> BCOO:
-    """The elements of both: one array after the other, along a dimension that all share."""
+    """The stored elements of both arrays, concatenated."""
     return x.like(
         pnp.concatenate([x.data, y.data], axis=x.n_batch),
         pnp.concatenate([x.indices, y.indices], axis=x.n_batch),
@@ -132,15 +132,15 @@ add_any_p.rule(sparse_rule)(_add)
 
 
 @lax.sub_p.rule(sparse_rule)
-def _(x: Any, y: Any, **_: Any) -> Any:
+def _sparse_sub(x: Any, y: Any, **_: Any) -> Any:
     return _add(x, -y)
 
 
 @lax.div_p.rule(sparse_rule)
-def _(x: Any, y: Any, **_: Any) -> BCOO:
+def _sparse_div(x: Any, y: Any, **_: Any) -> BCOO:
     if isinstance(y, BCOO):
         raise NotImplementedError(
-            f"sparse arrays: division by a sparse array, most of whose elements are zero: {DENSE}"
+            f"sparse arrays: division by a sparse array, whose elements are mostly zero: {DENSE}"
         )
     mat = grown(x, pnp.broadcast_shapes(x.shape, typeof(y).shape))
     return mat.like(at_places(mat, y, lax.div, 1))

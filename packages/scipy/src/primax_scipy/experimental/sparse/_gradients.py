@@ -1,4 +1,4 @@
-"""Derivatives with respect to sparse arrays: at the places where they have elements."""
+"""Derivatives with respect to sparse arrays, at their stored elements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ._interpreter import is_sparse
 
 
 class _ByData:
-    """A function of arrays: what is stored of the arguments that ``argnums`` names."""
+    """A function of the stored data of the arguments in ``argnums``."""
 
     def __init__(
         self, fun: Callable[..., Any], argnums: Any, has_aux: bool, args: Any, kwargs: Any
@@ -40,46 +40,49 @@ class _ByData:
         self.results = tree_structure(out[0] if self.has_aux else out)
         return out
 
-    def together(self, slopes: Sequence[Any]) -> Any:
-        """Derivatives by arrays as derivatives by arguments."""
-        made = [_like(x, s) if isinstance(x, BCOO) else s for x, s in zip(self.leaves, slopes)]
-        found = tree_unflatten(self.tree, made)
-        return found[0] if self.single else tuple(found)
+    def together(self, gradients: Sequence[Any]) -> Any:
+        """Derivatives with respect to arrays, as derivatives with respect to the arguments."""
+        derivatives = [
+            _like(x, s) if isinstance(x, BCOO) else s for x, s in zip(self.leaves, gradients)
+        ]
+        gradients_tree = tree_unflatten(self.tree, derivatives)
+        return gradients_tree[0] if self.single else tuple(gradients_tree)
 
-    def of_each_result(self, slopes: Any) -> Any:
-        """The same for each of the function's results, which are a pytree."""
-        found = self.results.flatten_up_to(slopes)
-        return tree_unflatten(self.results, [self.together(s) for s in found])
+    def of_each_result(self, gradients: Any) -> Any:
+        """The same for each result of the function, which is a pytree."""
+        per_result = self.results.flatten_up_to(gradients)
+        return tree_unflatten(self.results, [self.together(s) for s in per_result])
 
 
-def _like(x: BCOO, slope: Any) -> BCOO:
-    outer = slope.shape[: slope.ndim - x.data.ndim]
+def _like(x: BCOO, gradient: Any) -> BCOO:
+    outer = gradient.shape[: gradient.ndim - x.data.ndim]
     if not outer:
-        return x.like(slope)
+        return x.like(gradient)
     indices = pnp.broadcast_to(x.indices, (*outer, *x.indices.shape))
     known = {"indices_sorted": x.indices_sorted, "unique_indices": x.unique_indices}
-    return BCOO((slope, indices), shape=(*outer, *x.shape), **known)
+    return BCOO((gradient, indices), shape=(*outer, *x.shape), **known)
 
 
 def value_and_grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """As :func:`primax.value_and_grad`, also by sparse arrays.
+    """Like :func:`primax.value_and_grad`, also with respect to sparse arrays.
 
     Args:
-      argnums: which positional arguments, pytrees of arrays and :class:`BCOO`, to differentiate by.
-      has_aux: the function returns a pair, whose second part is passed on.
+      argnums: the positional arguments to differentiate with respect to: pytrees of arrays and
+        :class:`BCOO`.
+      has_aux: the function returns a pair, the second part of which is auxiliary data.
       kwargs: further options of :func:`primax.value_and_grad`.
 
-    The derivative by a sparse array is a sparse array with the same indices: of elements that are
-    not stored it says nothing.
+    The derivative with respect to a sparse array is a sparse array with the same indices. It
+    contains no derivatives of elements that are not stored.
     """
 
     def of(*args: Any, **named: Any) -> Any:
         flat = _ByData(fun, argnums, has_aux, args, named)
         compute = core.value_and_grad(flat, flat.every, has_aux=has_aux, **kwargs)
-        value, slopes = compute(*flat.arrays)
-        return value, flat.together(slopes)
+        value, gradients = compute(*flat.arrays)
+        return value, flat.together(gradients)
 
     return of
 
@@ -87,12 +90,12 @@ def value_and_grad(
 def grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """As :func:`primax.grad`, also by sparse arrays: see :func:`value_and_grad`."""
+    """Like :func:`primax.grad`, also with respect to sparse arrays: see :func:`value_and_grad`."""
     compute = value_and_grad(fun, argnums, has_aux, **kwargs)
 
     def of(*args: Any, **named: Any) -> Any:
-        value, slopes = compute(*args, **named)
-        return (slopes, value[1]) if has_aux else slopes
+        value, gradients = compute(*args, **named)
+        return (gradients, value[1]) if has_aux else gradients
 
     return of
 
@@ -106,10 +109,10 @@ def _jacobian(
 ) -> Callable[..., Any]:
     def of(*args: Any, **named: Any) -> Any:
         flat = _ByData(fun, argnums, has_aux, args, named)
-        found = transform(flat, flat.every, has_aux=has_aux, **kwargs)(*flat.arrays)
+        out = transform(flat, flat.every, has_aux=has_aux, **kwargs)(*flat.arrays)
         if has_aux:
-            return flat.of_each_result(found[0]), found[1]
-        return flat.of_each_result(found)
+            return flat.of_each_result(out[0]), out[1]
+        return flat.of_each_result(out)
 
     return of
 
@@ -117,10 +120,9 @@ def _jacobian(
 def jacfwd(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """As :func:`primax.jacfwd`, also by sparse arrays: see :func:`value_and_grad`.
+    """Like :func:`primax.jacfwd`, also with respect to sparse arrays: see :func:`value_and_grad`.
 
-    The derivative by a sparse array has the dimensions of the result as batch dimensions before
-    those of the array.
+    The derivative has the dimensions of the result as leading batch dimensions.
     """
     return _jacobian(core.jacfwd, fun, argnums, has_aux, kwargs)
 
@@ -128,7 +130,7 @@ def jacfwd(
 def jacrev(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """As :func:`primax.jacrev`, also by sparse arrays: see :func:`jacfwd`."""
+    """Like :func:`primax.jacrev`, also with respect to sparse arrays: see :func:`jacfwd`."""
     return _jacobian(core.jacrev, fun, argnums, has_aux, kwargs)
 
 

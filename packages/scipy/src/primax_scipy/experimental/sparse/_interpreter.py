@@ -1,7 +1,7 @@
-"""Functions of arrays made functions of sparse arrays: an interpreter of programs.
+"""Interpreter that evaluates jaxprs of array functions on sparse arrays.
 
-It knows nothing of formats: rules of the kind :data:`sparse_rule` do, one for each primitive that
-has an answer (``_elementwise``, ``_structure_rules``, ``_control``).
+The interpreter is independent of formats. Rules of the kind :data:`sparse_rule` implement the
+primitives (``_elementwise``, ``_structure_rules``, ``_control``).
 """
 
 from __future__ import annotations
@@ -31,43 +31,44 @@ from ._base import JAXSparse
 sparse_rule: RuleKind[Callable[..., Any]] = RuleKind(
     "sparse", "(*values, **params) -> value, or a list of them"
 )
-"""How a primitive computes where operands are sparse arrays. Those that are not are arrays."""
+"""Rule kind: evaluation of a primitive if at least one operand is a sparse array."""
 
 DENSE = (
-    "its result has elements other than zero where its operands have none. Bring the operands to "
-    "full arrays with sparse.todense() if that is intended"
+    "its result is nonzero where its operands are zero. Convert the operands to dense arrays with "
+    "sparse.todense() if that is intended"
 )
 
 
 def is_sparse(x: Any) -> bool:
-    """Whether a value is a sparse array."""
+    """True if a value is a sparse array."""
     return isinstance(x, JAXSparse)
 
 
 def type_of(x: Any) -> ShapedArray:
-    """The type of an array, or of that which a sparse array stands for."""
+    """The aval of an array, or of the array that a sparse array represents."""
     return ShapedArray(x.shape, x.dtype) if isinstance(x, JAXSparse) else typeof(x)
 
 
 def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., Any]:
-    """A function of sparse arrays that does what ``f`` does to full ones.
+    """A version of ``f`` that accepts sparse arrays.
 
     Args:
-      f: takes and returns pytrees of arrays.
-      use_tracer: accepted for the sake of programs that give it; either way ``f`` is traced once
-        and its program computed with sparse arrays.
+      f: a function of pytrees of arrays.
+      use_tracer: accepted for compatibility; in either case ``f`` is traced once and its jaxpr is
+        interpreted on sparse arrays.
 
     Returns:
-      A function that takes :class:`BCOO` in place of any arrays. A result is sparse where that
-      is what its operation gives: products of sparse arrays with scalars, but not with matrices.
+      A function that accepts :class:`BCOO` instead of any array. The format of a result depends on
+      its operation: products of sparse arrays with scalars are sparse, those with matrices are
+      dense.
 
     Raises:
       NotImplementedError: for operations whose results would not be sparse, such as ``exp``, and
-        for those that have no rule, both named.
+        for those without a rule. The message contains the name of the operation.
 
     The function consists of operations on the stored arrays: it can be compiled, mapped over batch
-    dimensions, and differentiated (see :func:`grad`); and ``f`` may call compiled functions, loops
-    and conditionals, and :func:`todense`.
+      dimensions, and differentiated (see :func:`grad`). ``f`` may call compiled functions, loops
+      and conditionals, and :func:`todense`.
 
     >>> import primax_numpy as pnp
     >>> from primax_scipy.experimental.sparse import BCOO
@@ -83,19 +84,19 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
 
         def flat(*xs: Any) -> list[Any]:
             args, kwargs = tree_unflatten(tree, xs)
-            outs, found = tree_flatten(f(*args, **kwargs))
-            out_tree.append(found)
+            outs, structure = tree_flatten(f(*args, **kwargs))
+            out_tree.append(structure)
             return outs
 
-        program = stage(flat, [type_of(x) for x in values], getattr(f, "__name__", "f"))
-        return tree_unflatten(out_tree[0], evaluate(program, values))
+        jaxpr = stage(flat, [type_of(x) for x in values], getattr(f, "__name__", "f"))
+        return tree_unflatten(out_tree[0], evaluate(jaxpr, values))
 
     return wrapped
 
 
-def evaluate(program: Jaxpr, values: Sequence[Any]) -> list[Any]:
-    """Run a program on arrays of which some are sparse."""
-    return interpret(program, values, _step)
+def evaluate(jaxpr: Jaxpr, values: Sequence[Any]) -> list[Any]:
+    """Evaluate a jaxpr on dense and sparse arrays."""
+    return interpret(jaxpr, values, _step)
 
 
 def _step(eqn: Eqn, values: list[Any]) -> Sequence[Any]:
@@ -108,16 +109,16 @@ def _step(eqn: Eqn, values: list[Any]) -> Sequence[Any]:
 
 
 @sparse_rule.falls_back
-def _(prim: Primitive) -> Callable[..., Any] | None:
-    """What has an expansion is what its expansion is."""
+def _fallback(prim: Primitive) -> Callable[..., Any] | None:
+    """The sparse rule of a primitive with an expansion evaluates the expansion."""
     if prim.find(expand) is None:
         return None
 
     def rule(*values: Any, **params: Any) -> Any:
-        program = expanded(prim, [type_of(x) for x in values], params)
-        if program is None:
+        jaxpr = expanded(prim, [type_of(x) for x in values], params)
+        if jaxpr is None:
             raise MissingRule(f"sparse arrays: primitive {prim.name} has no rule")
-        outs = evaluate(program, values)
+        outs = evaluate(jaxpr, values)
         return outs if prim.multiple_results else outs[0]
 
     return rule
@@ -127,23 +128,23 @@ todense_p: Primitive = Primitive("todense")
 
 
 @todense_p.rule(abstract)
-def _(x: ShapedArray) -> ShapedArray:
+def _todense_abstract(x: ShapedArray) -> ShapedArray:
     return x
 
 
 @todense_p.rule(expand)
-def _(x: Any) -> Any:
+def _todense_expand(x: Any) -> Any:
     return x
 
 
 @todense_p.rule(sparse_rule)
-def _(x: Any) -> Any:
+def _sparse_todense(x: Any) -> Any:
     return x.todense()
 
 
 def todense(arr: Any) -> Any:
-    """The array with all of its elements, of a sparse array; a full one as it is.
+    """The dense array of a sparse array; dense arrays are returned unchanged.
 
-    Within functions that :func:`sparsify` is given, it makes arguments full that may be sparse.
+    Within functions transformed by :func:`sparsify`, it converts arguments that may be sparse.
     """
     return arr.todense() if isinstance(arr, JAXSparse) else todense_p.bind(arr)

@@ -1,4 +1,4 @@
-"""Products of sparse arrays with arrays and with each other."""
+"""Products of sparse arrays with dense and sparse arrays."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ Dimensions = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Seq
 
 
 def bcoo_multiply_dense(sp_mat: BCOO, v: Any) -> Array:
-    """The elements of a sparse array, multiplied by those of an array at their places.
+    """The data of a sparse array multiplied elementwise by a dense array.
 
     Args:
-      v: an array whose shape broadcasts to that of ``sp_mat``; it is not made any larger.
+      v: an array that broadcasts to the shape of ``sp_mat``; it is not materialized in that shape.
 
     Returns:
-      ``data`` of an array that has the indices of ``sp_mat``.
+      The ``data`` of the product, whose indices are those of ``sp_mat``.
     """
     require_bcoo("bcoo_multiply_dense", sp_mat)
     return at_places(sp_mat, v, pnp.multiply, 0)
 
 
 def at_places(mat: BCOO, v: Any, operation: Any, fill: Any) -> Array:
-    """The operation on stored elements and those of an array at their places."""
+    """An operation on the stored elements and the elements of a dense array at their indices."""
     v = pnp.asarray(v)
     if pnp.broadcast_shapes(v.shape, mat.shape) != mat.shape:
         raise ValueError(
-            f"a sparse array of shape {mat.shape} would have to grow to go with shape {v.shape}: "
-            "use bcoo_broadcast_in_dim"
+            f"a sparse array of shape {mat.shape} does not broadcast implicitly to match "
+            f"{v.shape}: use bcoo_broadcast_in_dim"
         )
     if not v.ndim:
         out: Array = operation(mat.data, v)
@@ -54,7 +54,7 @@ def at_places(mat: BCOO, v: Any, operation: Any, fill: Any) -> Array:
 
 @compiled("shape", "fill")
 def _values_at(indices: Any, v: Any, *, shape: tuple[int, ...], fill: Any) -> Any:
-    """An array's values at the places; its dimensions of size 1 stay in what is dense."""
+    """The elements of a dense array at the indices; dense dimensions of size 1 are kept."""
     nb, ns = typeof(indices).ndim - 2, typeof(indices).shape[-1]
     v = lax.expand_dims(v, range(len(shape) - typeof(v).ndim))
     sizes = typeof(v).shape
@@ -70,13 +70,13 @@ def _values_at(indices: Any, v: Any, *, shape: tuple[int, ...], fill: Any) -> An
 
 
 def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
-    """The product of two sparse arrays, elementwise.
+    """The elementwise product of two sparse arrays.
 
-    It has the places of the operand that the other one broadcasts to, both having dimensions of
-    size 1 those of all pairs.
+    The result has the indices of the operand that the other one broadcasts to. If both operands
+    broadcast, it has those of the first operand broadcast to the result shape.
 
     Raises:
-      TypeError: where shapes do not go together.
+      TypeError: if shapes do not match.
     """
     require_bcoo("bcoo_multiply_sparse", lhs, rhs)
     if lhs.ndim != rhs.ndim or any(
@@ -101,7 +101,7 @@ def _multiply_sparse(
     data: Any, indices: Any, data2: Any, indices2: Any, *,
     shape: tuple[int, ...], other: tuple[int, ...],
 ) -> Any:  # fmt: skip
-    """``data`` times the sum of ``data2`` at the same place: both are sorted by places together."""
+    """``data`` times the sum of ``data2`` at the same indices; both are sorted together."""
     nb, ns = typeof(indices).ndim - 2, typeof(indices).shape[-1]
     sparse, sparse2 = shape[nb : nb + ns], other[nb : nb + ns]
     data2, indices2 = spread(data2, indices2, shape[:nb])
@@ -115,7 +115,7 @@ def _multiply_sparse(
         both = pnp.concatenate([indices, normal(indices2, sparse2)])
         order, _, group = grouped(both, sparse2)
         total = nse + nse2
-        # The elements' groups, in the order in which they are stored
+        # Group numbers in storage order
         group = pnp.zeros(total, np.int32).at[order].set(group)
         masked2 = masked(data2, inside(indices2, sparse2))
         sums = sums_at(masked2, group[nse:, None], (total, *typeof(data2).shape[1:]))
@@ -137,7 +137,7 @@ def _result_shape(lhs: Any, rhs: Any, dimension_numbers: Dimensions) -> tuple[in
     """The shape of a product.
 
     Raises:
-      TypeError: where shapes do not go together.
+      TypeError: if shapes do not match.
     """
     (lc, rc), (lb, rb) = dimension_numbers
     for kind, left, right in (("contracting", lc, rc), ("batch", lb, rb)):
@@ -161,24 +161,24 @@ def bcoo_dot_general(
     preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Any:
-    """The product of a sparse array with an array, or of two sparse arrays.
+    """General dot product of a sparse array and a dense array, or of two sparse arrays.
 
     Args:
-      lhs, rhs: arrays, of which one or both are sparse.
+      lhs, rhs: arrays, one or both of which are sparse.
       dimension_numbers, precision, preferred_element_type: as for :func:`primax.lax.dot_general`.
 
     Returns:
-      An array if one operand is; a sparse one of two. This one stores as many elements as there
-      are pairs of elements, or places.
+      A dense array if one operand is dense. The product of two sparse arrays is sparse, and stores
+      one element for each pair of elements, or at most one for each position.
 
     Raises:
-      TypeError: where shapes do not go together.
+      TypeError: if shapes do not match.
     """
-    how = {"precision": precision, "preferred_element_type": preferred_element_type}
+    options = {"precision": precision, "preferred_element_type": preferred_element_type}
     dims = _canonical(dimension_numbers)
     lhs, rhs = (x if isinstance(x, BCOO) else pnp.asarray(x) for x in (lhs, rhs))
     if not isinstance(lhs, BCOO) and not isinstance(rhs, BCOO):
-        return lax.dot_general(lhs, rhs, dims, **how)
+        return lax.dot_general(lhs, rhs, dims, **options)
     require_bcoo("bcoo_dot_general", *[x for x in (lhs, rhs) if isinstance(x, BCOO)])
     _result_shape(lhs, rhs, dims)
     dtype = pnp.promote_types(lhs.dtype, rhs.dtype)
@@ -187,9 +187,9 @@ def bcoo_dot_general(
     if isinstance(lhs, BCOO) and isinstance(rhs, BCOO):
         return _product_of_sparse(lhs, rhs, dims, preferred_element_type)
     if isinstance(lhs, BCOO):
-        return _dot(lhs.data, lhs.indices, rhs, shape=lhs.shape, dims=dims, **how)
-    out = _dot(rhs.data, rhs.indices, lhs, shape=rhs.shape, dims=((rc, lc), (rb, lb)), **how)
-    # The free axes of the sparse operand come first there.
+        return _dot(lhs.data, lhs.indices, rhs, shape=lhs.shape, dims=dims, **options)
+    out = _dot(rhs.data, rhs.indices, lhs, shape=rhs.shape, dims=((rc, lc), (rb, lb)), **options)
+    # Here the free axes of the sparse operand come first.
     n_batch, n_right = len(lb), rhs.ndim - len(rc) - len(rb)
     return pnp.moveaxis(
         out, list(range(n_batch, n_batch + n_right)), list(range(out.ndim - n_right, out.ndim))
@@ -207,12 +207,12 @@ def _dot(
     precision: Any,
     preferred_element_type: Any,
 ) -> Any:
-    """The product of a sparse array with an array.
+    """General dot product of a sparse and a dense array.
 
-    Each element is multiplied with the part of ``other`` that its place selects, and added to the
-    result where its place says. Axes go by names: those of the sparse operand are called by their
-    numbers (also the axes of ``other`` that are joined with them), the free ones of ``other`` by
-    -1, -2 and so on.
+    Each element is multiplied by the slice of ``other`` that its indices select, and added to the
+      result at its indices. Axes have names: those of the sparse operand, and the axes of
+      ``other`` that are contracted or batched with them, are named by their numbers; free axes of
+      ``other`` are named -1, -2 and so on.
     """
     (lc, rc), (lb, rb) = dims
     nb, ns = typeof(indices).ndim - 2, typeof(indices).shape[-1]
@@ -224,30 +224,30 @@ def _dot(
         sparse=range(nb, nb + ns),
         names=[n for n in names if n not in range(nb)],
         contracted=lc,
-        how={"precision": precision, "preferred_element_type": preferred_element_type},
+        options={"precision": precision, "preferred_element_type": preferred_element_type},
     )
-    found = _names_out(range(nb, nb + ns), range(nb + ns, len(shape)), names, lc)
+    out_names = _names_out(range(nb, nb + ns), range(nb + ns, len(shape)), names, lc)
     for axis in reversed(range(nb)):
         left = [n for n in names if n not in range(axis)]
         one = vmap(one, (0, 0, left.index(axis) if axis in left else None))
-    out, found = one(data, indices, other), [*range(nb), *found]
+    out, out_names = one(data, indices, other), [*range(nb), *out_names]
     if preferred_element_type is not None:
         out = lax.convert_element_type(out, preferred_element_type)
-    summed = [k for k, name in enumerate(found) if name in range(nb) and name in lc]
+    summed = [k for k, name in enumerate(out_names) if name in range(nb) and name in lc]
     out = pnp.sum(out, tuple(summed), dtype=typeof(out).dtype) if summed else out
-    found = [name for name in found if not (name in range(nb) and name in lc)]
-    wanted = [
+    out_names = [name for name in out_names if not (name in range(nb) and name in lc)]
+    result_names = [
         *lb,
         *(d for d in range(len(shape)) if d not in lc and d not in lb),
         *(n for n in names if n < 0),
     ]
-    return lax.transpose(out, [found.index(name) for name in wanted])
+    return lax.transpose(out, [out_names.index(name) for name in result_names])
 
 
 def _names_out(
     sparse: range, dense: range, names: list[int], contracted: Sequence[int]
 ) -> list[int]:
-    """The axes of one batch of the product: places, joined dense ones, and free ones."""
+    """Names of the product's axes for one batch element: sparse, shared dense, and free axes."""
     return [
         *(d for d in sparse if d not in contracted),
         *(d for d in dense if d in names and d not in contracted),
@@ -265,14 +265,14 @@ def _dot_of_batch(
     sparse: range,
     names: list[int],
     contracted: Sequence[int],
-    how: dict[str, Any],
+    options: dict[str, Any],
 ) -> Any:
     sizes = [shape[d] for d in sparse]
     selecting = [d for d in sparse if d in names]
     placed = [d for d in sparse if d not in contracted]
     at = lambda dims: chosen(indices, [d - sparse.start for d in dims])
     dense = list(range(sparse.stop, len(shape)))
-    if not placed:  # otherwise padding is dropped where its place says
+    if not placed:  # otherwise padding is dropped by the scatter
         data = masked(data, inside(indices, sizes))
     if selecting:
         rest = [k for k, n in enumerate(names) if n not in selecting]
@@ -283,33 +283,33 @@ def _dot_of_batch(
     left, right = [nse, *dense], [nse, *names] if selecting else names
     if not placed and not selecting:
         data, left = pnp.sum(data, 0, dtype=typeof(data).dtype), dense
-    out, found = _dense_product(
-        data, other, left, right, [d for d in dense if d in contracted], nse, not placed, how
+    out, out_names = _dense_product(
+        data, other, left, right, [d for d in dense if d in contracted], nse, not placed, options
     )
     if placed:
-        order = [found.index(nse), *(k for k, n in enumerate(found) if n != nse)]
+        order = [out_names.index(nse), *(k for k, n in enumerate(out_names) if n != nse)]
         out = lax.transpose(out, order)
-        found = [found[k] for k in order[1:]]
+        out_names = [out_names[k] for k in order[1:]]
         limits = [shape[d] for d in placed]
         out = sums_at(out, at(placed), (*limits, *typeof(out).shape[1:]))
-        found = [*placed, *found]
-    wanted = _names_out(sparse, range(sparse.stop, len(shape)), names, contracted)
-    return lax.transpose(out, [found.index(n) for n in wanted])
+        out_names = [*placed, *out_names]
+    result_names = _names_out(sparse, range(sparse.stop, len(shape)), names, contracted)
+    return lax.transpose(out, [out_names.index(n) for n in result_names])
 
 
 def _dense_product(
     data: Any, other: Any, left: list[int], right: list[int], contracted: list[int], nse: int,
-    over_elements: bool, how: dict[str, Any],
+    over_elements: bool, options: dict[str, Any],
 ) -> tuple[Any, list[int]]:  # fmt: skip
-    """The product of arrays whose axes have names; axes of one name are joined."""
+    """Dot product of arrays with named axes; axes of the same name are contracted or batched."""
     summed = [*contracted, *([nse] if over_elements and nse in left and nse in right else [])]
     batch = [n for n in left if n in right and n not in summed]
     free = lambda names: [n for n in names if n not in summed and n not in batch]
-    at = lambda names, wanted: tuple(names.index(n) for n in wanted)
-    found = [*batch, *free(left), *free(right)]
-    if not summed:  # nothing to contract: a product of elements
-        if how["preferred_element_type"] is not None:
-            wide = how["preferred_element_type"]
+    at = lambda names, selected: tuple(names.index(n) for n in selected)
+    out_names = [*batch, *free(left), *free(right)]
+    if not summed:  # no contraction: an elementwise product
+        if options["preferred_element_type"] is not None:
+            wide = options["preferred_element_type"]
             data, other = (lax.convert_element_type(x, wide) for x in (data, other))
         spread_left = lax.transpose(data, at(left, [*batch, *free(left)]))
         spread_left = lax.expand_dims(
@@ -319,9 +319,9 @@ def _dense_product(
         spread_right = lax.expand_dims(
             spread_right, range(len(batch), len(batch) + len(free(left)))
         )
-        return spread_left * spread_right, found
+        return spread_left * spread_right, out_names
     dims = (at(left, summed), at(right, summed)), (at(left, batch), at(right, batch))
-    return lax.dot_general(data, other, dims, **how), found
+    return lax.dot_general(data, other, dims, **options), out_names
 
 
 def _product_of_sparse(lhs: BCOO, rhs: BCOO, dims: Dimensions, dtype: Any) -> BCOO:
@@ -330,8 +330,8 @@ def _product_of_sparse(lhs: BCOO, rhs: BCOO, dims: Dimensions, dtype: Any) -> BC
     lhs, rhs = lhs.update_layout(n_dense=0), rhs.update_layout(n_dense=0)
     if dtype is not None:
         lhs, rhs = lhs.astype(dtype), rhs.astype(dtype)
-    # Batches that go together are mapped over, and those of lhs that come after them in the
-    # result; others are told apart by their places.
+    # Shared leading batch axes are mapped over, and the batch axes of lhs that follow them in the
+    # result. The others become sparse axes, distinguished by their indices.
     nb = len(lb)
     together = tuple(lb) == tuple(rb) == tuple(range(nb)) and nb <= min(lhs.n_batch, rhs.n_batch)
     alone = nb if together else 0
@@ -354,15 +354,17 @@ def _dot_sparse(
     shapes: tuple[tuple[int, ...], tuple[int, ...]],
     dims: Dimensions,
 ) -> Any:
-    """All pairs of elements that meet, at the places that they have left."""
+    """Products of all matching pairs of elements, at their free indices."""
     (lc, rc), (lb, rb) = dims
     n, n2 = typeof(indices).ndim - 2, typeof(indices2).ndim - 2
     lhs, rhs = shapes[0][n:], shapes[1][n2:]
-    told = [(a, b) for a, b in zip(lb, rb) if b >= n2]  # batches that are not mapped over
-    met = [(a - n, b - n2) for a, b in [*told, *zip(lc, rc)]]
+    sparse_batch = [
+        (a, b) for a, b in zip(lb, rb) if b >= n2
+    ]  # batch axes that are not mapped over
+    met = [(a - n, b - n2) for a, b in [*sparse_batch, *zip(lc, rc)]]
     free = [d - n for d in range(n, len(shapes[0])) if d not in (*lc, *lb)]
     free2 = [d - n2 for d in range(n2, len(shapes[1])) if d not in (*rc, *rb)]
-    outer = [*(a - n for a, _ in told), *free]
+    outer = [*(a - n for a, _ in sparse_batch), *free]
     limits = (*(lhs[k] for k in outer), *(rhs[k] for k in free2))
 
     def one(data: Any, indices: Any, data2: Any, indices2: Any) -> tuple[Any, Any]:
@@ -375,9 +377,15 @@ def _dot_sparse(
         pairs = typeof(meet).shape
         left = [pnp.broadcast_to(places[:, None, k], pairs) for k in outer]
         right = [pnp.broadcast_to(places2[None, :, k], pairs) for k in free2]
-        found = [pnp.where(meet, c, n).reshape(-1) for c, n in zip((*left, *right), limits)]
+        result_columns = [
+            pnp.where(meet, c, n).reshape(-1) for c, n in zip((*left, *right), limits)
+        ]
         count = math.prod(pairs)
-        places = pnp.stack(found, 1) if found else lax.full((count, 0), 0, typeof(indices).dtype)
+        places = (
+            pnp.stack(result_columns, 1)
+            if result_columns
+            else lax.full((count, 0), 0, typeof(indices).dtype)
+        )
         return kernels.fitted(products, places, limits)
 
     of_rows: Any = one
@@ -387,14 +395,14 @@ def _dot_sparse(
 
 
 def bcoo_dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers: Any) -> Array:
-    """Elements of a product of two arrays, at the given places alone.
+    """Elements of the product of two dense arrays, only at given indices.
 
     Args:
       A, B, dimension_numbers: as for :func:`primax.lax.dot_general`.
-      indices: of a :class:`BCOO` of the product's shape.
+      indices: the indices of a :class:`BCOO` with the shape of the product.
 
     Returns:
-      ``data`` of that array.
+      The ``data`` of that array.
     """
     A, B, indices = map(pnp.asarray, (A, B, indices))
     dims = _canonical(dimension_numbers)
@@ -410,7 +418,7 @@ def bcoo_dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers:
 
 @compiled("dims", "shape")
 def _dot_at(a: Any, b: Any, indices: Any, *, dims: Dimensions, shape: tuple[int, ...]) -> Any:
-    """Rows of both arrays, and the products of each pair of them."""
+    """Dot products of pairs of rows of both arrays."""
     (ac, bc), (ab, bb) = dims
     within = inside(indices, shape)
     free = lambda x, used: [d for d in range(typeof(x).ndim) if d not in used]
@@ -421,8 +429,8 @@ def _dot_at(a: Any, b: Any, indices: Any, *, dims: Dimensions, shape: tuple[int,
         x = lax.transpose(x, [*outer, *contracted])
         limits = np.asarray(typeof(x).shape[: len(outer)], typeof(indices).dtype)
         places = pnp.where(within[:, None], chosen(indices, columns), limits)
-        found = gathered(x, places)
-        return found.reshape(typeof(found).shape[0], -1)
+        gathered_rows = gathered(x, places)
+        return gathered_rows.reshape(typeof(gathered_rows).shape[0], -1)
 
     left = rows(a, ab, ac, list(range(n_batch + n_left)))
     right = rows(b, bb, bc, [*range(n_batch), *range(n_batch + n_left, len(shape))])

@@ -1,4 +1,4 @@
-"""Sparse arrays with their dimensions in another order, shape or number, and parts of them."""
+"""Structural operations on sparse arrays: transposes, broadcasts, reshapes, slices."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from ._coordinates import chosen, fitted, inside, mapped, masked, normal, wide_e
 
 
 def require_bcoo(name: str, *args: Any) -> None:
-    """Refuse what is not a sparse array in coordinates, or was mapped in a way that left none.
+    """Check that arguments are valid BCOO arrays.
 
     Raises:
-      TypeError: naming the function and the type.
+      TypeError: with the name of the function and the type.
       ValueError: see :attr:`BCOO.n_batch`.
     """
     for x in args:
@@ -35,32 +35,32 @@ def require_bcoo(name: str, *args: Any) -> None:
 
 
 def without_duplicates(x: BCOO) -> BCOO:
-    """The array with no place twice, and no more elements than there are places."""
+    """The array with unique indices, and at most as many elements as positions."""
     if x.unique_indices:
         return x
     places = math.prod(x.shape[x.n_batch : x.n_batch + x.n_sparse])
     return x.sum_duplicates(nse=min(x.nse, places), remove_zeros=False)
 
 
-def _refuse_order(permutation: tuple[int, ...], mat: BCOO) -> None:
+def _check_permutation(permutation: tuple[int, ...], mat: BCOO) -> None:
     kinds = [("batch", mat.n_batch), ("sparse", mat.n_sparse), ("dense", mat.n_dense)]
     start = 0
     for kind, count in kinds:
         among = range(start, start + count)
         if any(axis not in among for axis in permutation[start : start + count]):
             raise NotImplementedError(
-                f"transpose permutation {permutation} puts other axes among the {count} {kind} "
-                f"axes of {mat!r}: change what they are with update_layout() first"
+                f"transpose permutation {permutation} moves other axes to the {count} {kind} "
+                f"axes of {mat!r}: change the layout with update_layout() first"
             )
         start += count
 
 
 def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
-    """The array with its axes in another order.
+    """The array with permuted axes.
 
     Raises:
       TypeError: if this is not a permutation of the axes.
-      NotImplementedError: where axes change places with others than their kind.
+      NotImplementedError: if it mixes batch, sparse and dense axes.
     """
     require_bcoo("bcoo_transpose", mat)
     permutation = tuple(map(operator.index, permutation))
@@ -71,7 +71,7 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
         )
     if permutation == tuple(range(mat.ndim)):
         return mat
-    _refuse_order(permutation, mat)
+    _check_permutation(permutation, mat)
     nb, ns = mat.n_batch, mat.n_sparse
     batch = permutation[:nb]
     dense = [axis - ns + 1 for axis in permutation[nb + ns :]]
@@ -91,24 +91,24 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
 def bcoo_broadcast_in_dim(
     mat: BCOO, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding: Any = None
 ) -> BCOO:
-    """The array in a larger shape, in which axis ``i`` becomes axis ``broadcast_dimensions[i]``.
+    """The array broadcast to a shape, with axis ``i`` mapped to axis ``broadcast_dimensions[i]``.
 
     New dimensions before the sparse ones are batch dimensions, those after the first dense one are
-    dense. Along sparse ones elements are repeated.
+    dense. Elements are repeated along new sparse dimensions.
 
     Raises:
-      ValueError: where shapes do not go together.
+      ValueError: if shapes do not match.
     """
     require_bcoo("bcoo_broadcast_in_dim", mat)
     shape = tuple(map(operator.index, shape))
     to = tuple(map(operator.index, broadcast_dimensions))
     if len(to) != mat.ndim or list(to) != sorted(set(to)) or any(d >= len(shape) for d in to):
         raise ValueError(
-            f"bcoo_broadcast_in_dim: broadcast_dimensions={to} do not put the {mat.ndim} axes of "
-            f"shape {mat.shape} into shape {shape} in order"
+            f"bcoo_broadcast_in_dim: broadcast_dimensions={to} must map the {mat.ndim} axes of "
+            f"shape {mat.shape} to axes of shape {shape} in ascending order"
         )
     if any(mat.shape[i] not in (1, shape[d]) for i, d in enumerate(to)):
-        raise ValueError(f"bcoo_broadcast_in_dim: shape {mat.shape} does not go into {shape}")
+        raise ValueError(f"bcoo_broadcast_in_dim: shape {mat.shape} does not broadcast to {shape}")
     if to == tuple(range(len(shape))) and shape == mat.shape:
         return mat
     nb, ns = mat.n_batch, mat.n_sparse
@@ -145,7 +145,7 @@ def _broadcast(
         data, (*batch, nse, *shape[first_dense:]), (*to[:nb], n_batch, *dense_to)
     )
     indices = lax.broadcast_in_dim(indices, (*batch, nse, ns), (*to[:nb], n_batch, n_batch + 1))
-    # Sparse dimensions that are new, or grow from size 1
+    # Sparse dimensions that are new, or broadcast from size 1
     source = dict(zip(to[nb : nb + ns], range(ns)))
     sparse = range(n_batch, first_dense)
     grown = [d for d in sparse if d not in source or old[nb + source[d]] != shape[d]]
@@ -156,7 +156,7 @@ def _broadcast(
         places = normal(indices, old[nb : nb + ns])
         within = inside(places, old[nb : nb + ns])
         place = np.indices(sizes).reshape(len(sizes), -1).astype(typeof(indices).dtype)
-        found = []
+        out_columns = []
         for d in sparse:
             if d in grown:
                 column = pnp.tile(pnp.asarray(place[grown.index(d)]), nse)
@@ -164,24 +164,28 @@ def _broadcast(
                 column = pnp.repeat(
                     places[:, source[d]], repeats, total_repeat_length=nse * repeats
                 )
-            found.append(column)
+            out_columns.append(column)
         within = pnp.repeat(within, repeats, total_repeat_length=nse * repeats)
         limits = np.array([shape[d] for d in sparse], typeof(indices).dtype)
-        out = pnp.where(within[:, None], pnp.stack(found, 1), limits) if found else indices
+        out = (
+            pnp.where(within[:, None], pnp.stack(out_columns, 1), limits)
+            if out_columns
+            else indices
+        )
         return pnp.repeat(data, repeats, axis=0, total_repeat_length=nse * repeats), out
 
     return mapped(one, n_batch)(data, indices) if grown else (data, indices)
 
 
-# Several arrays
+# Concatenation
 
 
 def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
-    """Arrays one after the other along a dimension.
+    """Arrays concatenated along a dimension.
 
     Raises:
-      TypeError: where their other dimensions differ.
-      ValueError: without operands.
+      TypeError: if other dimensions differ.
+      ValueError: if there are no operands.
     """
     operands = list(operands)
     require_bcoo("bcoo_concatenate", *operands)
@@ -212,7 +216,7 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
 
 
 def in_one_layout(operands: Sequence[BCOO]) -> list[BCOO]:
-    """Arrays with the batch and the dense dimensions that all of them have."""
+    """Arrays converted to their common numbers of batch and dense dimensions."""
     n_batch, n_dense = min(x.n_batch for x in operands), min(x.n_dense for x in operands)
     return [x.update_layout(n_batch=n_batch, n_dense=n_dense) for x in operands]
 
@@ -253,7 +257,7 @@ def _concatenate(
 
 
 def _padded(data: Any, indices: Any, nse: int, n_batch: int, sparse: tuple[int, ...]) -> Any:
-    """More elements, all of them padding."""
+    """The elements extended by padding to ``nse``."""
     more = nse - typeof(indices).shape[n_batch]
     widths = [(0, 0)] * typeof(data).ndim
     widths[n_batch] = (0, more)
@@ -271,14 +275,14 @@ def bcoo_reshape(
     mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None,
     sharding: Any = None,
 ) -> BCOO:  # fmt: skip
-    """The array in another shape, into which batch, sparse and dense dimensions go each by
-    themselves; dimensions of size 1 between batch and sparse ones become batch dimensions.
+    """The array in another shape, with batch, sparse and dense dimensions reshaped separately.
+    Dimensions of size 1 between batch and sparse ones become batch dimensions.
 
     Args:
-      dimensions: the order of the axes in which elements are taken, by default the array's.
+      dimensions: the permutation of the axes before the reshape, by default the identity.
 
     Raises:
-      ValueError: where the sizes differ, or dimensions of different kinds would become one.
+      ValueError: if the sizes differ, or dimensions of different kinds would be merged.
     """
     require_bcoo("bcoo_reshape", mat)
     if dimensions is not None:
@@ -292,11 +296,12 @@ def bcoo_reshape(
     if parts is None:
         if math.prod(new) != mat.size:
             raise ValueError(
-                f"bcoo_reshape: shape {new} has not as many elements as shape {mat.shape}"
+                f"bcoo_reshape: shape {new} and shape {mat.shape} have different numbers of "
+                "elements"
             )
         raise ValueError(
             f"bcoo_reshape: new shape {new} would mix the n_batch={nb} batch, {ns} sparse and "
-            f"n_dense={mat.n_dense} dense dimensions of shape {mat.shape}: change what they are "
+            f"n_dense={mat.n_dense} dense dimensions of shape {mat.shape}: change the layout "
             "with update_layout() first"
         )
     batch, sparse, dense = parts
@@ -324,8 +329,8 @@ def _in_32_bits(indices: Any) -> Any:
 def _parts(
     new: _Sizes, kinds: tuple[_Sizes, _Sizes, _Sizes]
 ) -> tuple[_Sizes, _Sizes, _Sizes] | None:
-    """The new sizes that hold what batch, sparse and dense ones did: of the first as many as can
-    be, of the last as few."""
+    """A split of the new sizes into batch, sparse and dense ones with the same numbers of
+    elements: as many batch sizes and as few dense sizes as possible."""
     n = len(new)
     for first in range(n, -1, -1):
         for after in [*range(n - 1, first - 1, -1), n] if kinds[2] else [n]:
@@ -339,10 +344,10 @@ _Groups = tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
 
 
 def _factors(old: tuple[int, ...], new: tuple[int, ...]) -> _Groups:
-    """Runs of old and of new axes that hold the same elements, as short as can be.
+    """The shortest groups of consecutive old and new axes with equal numbers of elements.
 
     Raises:
-      ValueError: for runs of more elements than 32 bits can count.
+      ValueError: if a group has more elements than 32 bits can count.
     """
     groups, i, j = [], 0, 0
     if 0 in old:
@@ -361,8 +366,8 @@ def _factors(old: tuple[int, ...], new: tuple[int, ...]) -> _Groups:
                 break
         if a > np.iinfo(np.int32).max:
             raise ValueError(
-                f"bcoo_reshape: places among {a} elements, of sizes {old[start[0] : i]}, cannot be "
-                "counted with 32 bits"
+                f"bcoo_reshape: indices of {a} elements, of sizes {old[start[0] : i]}, do not fit "
+                "32 bits"
             )
         groups.append((tuple(range(start[0], i)), tuple(range(start[1], j))))
     return tuple(groups)
@@ -387,18 +392,18 @@ def _reshape(
     def one(data: Any, indices: Any) -> tuple[Any, Any]:
         places = normal(indices, old_sparse)
         within = inside(places, old_sparse)
-        found: list[Any] = [None] * len(sparse)
+        out_columns: list[Any] = [None] * len(sparse)
         for before, after in groups:
             linear = lax.full((nse,), 0, typeof(indices).dtype)
             for axis in before:
                 linear = linear * old_sparse[axis] + places[:, axis]
             for axis in reversed(after):
                 size = max(sparse[axis], 1)
-                found[axis], linear = linear % size, linear // size
-        if not found:  # no place left that could tell padding
+                out_columns[axis], linear = linear % size, linear // size
+        if not out_columns:  # without indices padding cannot be marked
             return masked(data, within), lax.full((nse, 0), 0, typeof(indices).dtype)
         limits = np.asarray(sparse, typeof(indices).dtype)
-        return data, pnp.where(within[:, None], pnp.stack(found, 1), limits)
+        return data, pnp.where(within[:, None], pnp.stack(out_columns, 1), limits)
 
     return mapped(one, len(batch))(data, indices)
 
@@ -407,7 +412,7 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
     """The array without dimensions of size 1.
 
     Raises:
-      ValueError: for dimensions of other sizes, or that do not exist.
+      ValueError: if a dimension has another size, or does not exist.
     """
     require_bcoo("bcoo_squeeze", arr)
     dimensions = axes_of(tuple(dimensions), arr.ndim)
@@ -429,27 +434,27 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
 
 @compiled("shape", "dropped")
 def _without(data: Any, indices: Any, *, shape: tuple[int, ...], dropped: tuple[int, ...]) -> Any:
-    """The elements without some of the coordinates of their places."""
+    """The elements without some columns of their indices."""
     nb, ns = typeof(indices).ndim - 2, typeof(indices).shape[-1]
     sparse = shape[nb : nb + ns]
-    kept = [k for k in range(ns) if k + nb not in dropped]
-    if len(kept) == ns:
+    remaining = [k for k in range(ns) if k + nb not in dropped]
+    if len(remaining) == ns:
         return data, indices
 
     def one(data: Any, indices: Any) -> tuple[Any, Any]:
         within = inside(indices, sparse)
         limits = np.asarray(sparse, typeof(indices).dtype)
         places = pnp.where(within[:, None], indices, limits)
-        return masked(data, within), chosen(places, kept)
+        return masked(data, within), chosen(places, remaining)
 
     return mapped(one, nb)(data, indices)
 
 
 def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
-    """The sum over axes. Elements that come to the same place stay as they are stored.
+    """The sum over axes. The result may have duplicate indices.
 
     Raises:
-      ValueError: for axes that do not exist or are named twice.
+      ValueError: if an axis does not exist or is repeated.
     """
     require_bcoo("bcoo_reduce_sum", mat)
     axes = axes_of(tuple(axes), mat.ndim)
@@ -481,7 +486,7 @@ def _reduce_sum(data: Any, indices: Any, *, shape: tuple[int, ...], axes: tuple[
     return merged(data), merged(indices)
 
 
-# Parts
+# Slices
 
 
 def bcoo_slice(
@@ -491,10 +496,10 @@ def bcoo_slice(
     limit_indices: Sequence[int],
     strides: Sequence[int] | None = None,
 ) -> BCOO:
-    """A part of the array, as :func:`primax.lax.slice` takes it.
+    """A slice of the array, like :func:`primax.lax.slice`.
 
     Raises:
-      ValueError: for indices that are not within the shape, or as many as it has dimensions.
+      ValueError: if indices are out of bounds, or their number is wrong.
     """
     require_bcoo("bcoo_slice", mat)
     start, limit = (
@@ -555,12 +560,11 @@ def _slice(
 
 
 def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> BCOO:
-    """A part of the array that starts at computed indices, as
-    :func:`primax.lax.dynamic_slice` takes it: negative ones count from the end, and the part is
-    moved inside where it would reach beyond.
+    """A slice with dynamic start indices, like :func:`primax.lax.dynamic_slice`: negative indices
+    count from the end, and starts are clamped so that the slice is in bounds.
 
     Raises:
-      ValueError: for sizes greater than the shape, or not as many as it has dimensions.
+      ValueError: if sizes exceed the shape, or their number is wrong.
     """
     require_bcoo("bcoo_dynamic_slice", mat)
     starts = [pnp.asarray(i) for i in start_indices]
@@ -577,7 +581,7 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
 
 
 def clamped_slice(mat: BCOO, starts: Sequence[Any], sizes: Sequence[int]) -> BCOO:
-    """A part of the array that starts at computed indices, moved inside at either end."""
+    """A slice with dynamic start indices, clamped to the bounds of the array."""
     sizes = tuple(sizes)
     data, indices = _dynamic_slice(
         mat.data, mat.indices, list(starts), shape=mat.shape, sizes=sizes
@@ -614,10 +618,10 @@ def _dynamic_slice(
 
 
 def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
-    """The array with its elements in the reverse order along dimensions.
+    """The array with reversed elements along dimensions.
 
     Raises:
-      ValueError: for dimensions that do not exist or are named twice.
+      ValueError: if a dimension does not exist or is repeated.
     """
     require_bcoo("bcoo_rev", operand)
     dimensions = axes_of(tuple(dimensions), operand.ndim)
@@ -632,15 +636,15 @@ def _rev(data: Any, indices: Any, *, shape: tuple[int, ...], dimensions: tuple[i
     dense = tuple(d - ns + 1 for d in dimensions if d >= nb + ns)
     data, indices = lax.rev(data, (*batch, *dense)), lax.rev(indices, batch)
     sparse = shape[nb : nb + ns]
-    turned = np.array([d in dimensions for d in range(nb, nb + ns)])
+    reversed_ = np.array([d in dimensions for d in range(nb, nb + ns)])
 
     def one(indices: Any) -> Any:
         places = normal(indices, sparse)
         last = np.asarray(sparse, typeof(indices).dtype) - 1
-        turns = turned & inside(places, sparse)[:, None]
-        return pnp.where(turns, last - places, places)
+        flip = reversed_ & inside(places, sparse)[:, None]
+        return pnp.where(flip, last - places, places)
 
-    return data, mapped(one, nb)(indices) if turned.any() else indices
+    return data, mapped(one, nb)(indices) if reversed_.any() else indices
 
 
 def bcoo_gather(
@@ -654,12 +658,12 @@ def bcoo_gather(
     mode: Any = None,
     fill_value: Any = None,
 ) -> BCOO:
-    """Slices of the array at computed indices, as :func:`primax.lax.gather` takes them: one batch
-    of the result for each. Indices that lead beyond the array are moved inside.
+    """Slices of the array at dynamic indices, like :func:`primax.lax.gather`: one batch element of
+    the result for each. Indices out of bounds are clamped.
 
     Raises:
-      NotImplementedError: for batching dimensions, and where the result's slices stand before its
-        batches and cannot be moved.
+      NotImplementedError: for batching dimensions, and if slice dimensions precede batch
+        dimensions in the result and cannot be transposed.
     """
     require_bcoo("bcoo_gather", operand)
     dims = dimension_numbers

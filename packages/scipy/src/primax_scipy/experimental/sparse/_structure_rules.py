@@ -1,4 +1,4 @@
-"""Rules of primitives that move elements, sum them, or multiply matrices."""
+"""Sparse rules of structural primitives, reductions and dot products."""
 
 from __future__ import annotations
 
@@ -28,39 +28,41 @@ from ._structure import (
 
 
 @lax.transpose_p.rule(sparse_rule)
-def _(x: BCOO, *, permutation: Sequence[int]) -> BCOO:
+def _sparse_transpose(x: BCOO, *, permutation: Sequence[int]) -> BCOO:
     return bcoo_transpose(x, permutation=permutation)
 
 
 @lax.reshape_p.rule(sparse_rule)
-def _(x: BCOO, *, new_sizes: Sequence[int], dimensions: Any = None, **_: Any) -> BCOO:
+def _sparse_reshape(x: BCOO, *, new_sizes: Sequence[int], dimensions: Any = None, **_: Any) -> BCOO:
     return bcoo_reshape(x, new_sizes=new_sizes, dimensions=dimensions)
 
 
 @lax.broadcast_in_dim_p.rule(sparse_rule)
-def _(x: BCOO, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], **_: Any) -> BCOO:
+def _sparse_broadcast_in_dim(
+    x: BCOO, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], **_: Any
+) -> BCOO:
     return bcoo_broadcast_in_dim(x, shape=shape, broadcast_dimensions=broadcast_dimensions)
 
 
 @lax.squeeze_p.rule(sparse_rule)
-def _(x: BCOO, *, dimensions: Sequence[int]) -> BCOO:
+def _sparse_squeeze(x: BCOO, *, dimensions: Sequence[int]) -> BCOO:
     return bcoo_squeeze(x, dimensions=dimensions)
 
 
 @lax.rev_p.rule(sparse_rule)
-def _(x: BCOO, *, dimensions: Sequence[int]) -> BCOO:
+def _sparse_rev(x: BCOO, *, dimensions: Sequence[int]) -> BCOO:
     return bcoo_rev(x, dimensions)
 
 
 @lax.slice_p.rule(sparse_rule)
-def _(
+def _sparse_slice(
     x: BCOO, *, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Any = None
 ) -> BCOO:
     return bcoo_slice(x, start_indices=start_indices, limit_indices=limit_indices, strides=strides)
 
 
 @lax.split_p.rule(sparse_rule)
-def _(x: BCOO, *, sizes: Sequence[int], axis: int) -> list[BCOO]:
+def _sparse_split(x: BCOO, *, sizes: Sequence[int], axis: int) -> list[BCOO]:
     ends = np.cumsum(sizes).tolist()
     return [
         bcoo_slice(
@@ -73,39 +75,39 @@ def _(x: BCOO, *, sizes: Sequence[int], axis: int) -> list[BCOO]:
 
 
 @lax.dynamic_slice_p.rule(sparse_rule)
-def _(x: Any, *starts: Any, slice_sizes: Sequence[int], **_: Any) -> BCOO:
+def _sparse_dynamic_slice(x: Any, *starts: Any, slice_sizes: Sequence[int], **_: Any) -> BCOO:
     require_bcoo("dynamic_slice of sparse arrays", x)
     return clamped_slice(x, starts, slice_sizes)
 
 
 @lax.gather_p.rule(sparse_rule)
-def _(
+def _sparse_gather(
     x: Any, starts: Any, *, dimension_numbers: Any, slice_sizes: Any, mode: Any, **_: Any
 ) -> BCOO:
     require_bcoo("gather of sparse arrays", x)
     if mode == lax.GatherScatterMode.FILL_OR_DROP:
         raise NotImplementedError(
-            "sparse arrays: gather whose indices may lead beyond the array and give fill values: "
+            "sparse arrays: gather with fill values for indices out of bounds: "
             "index with mode='clip' or 'promise_in_bounds'"
         )
     return bcoo_gather(x, starts, dimension_numbers, slice_sizes)
 
 
 @lax.concatenate_p.rule(sparse_rule)
-def _(*xs: Any, dimension: int) -> BCOO:
+def _sparse_concatenate(*xs: Any, dimension: int) -> BCOO:
     if not all(isinstance(x, BCOO) for x in xs):
         raise NotImplementedError(f"sparse arrays: concatenate with other arrays: {DENSE}")
     return bcoo_concatenate(xs, dimension=dimension)
 
 
 @lax.reduce_sum_p.rule(sparse_rule)
-def _(x: BCOO, *, axes: Sequence[int], **_: Any) -> Any:
+def _sparse_reduce_sum(x: BCOO, *, axes: Sequence[int], **_: Any) -> Any:
     out = bcoo_reduce_sum(x, axes=axes)
     return out if out.shape else out.todense()
 
 
 @lax.dot_general_p.rule(sparse_rule)
-def _(
+def _sparse_dot_general(
     x: Any, y: Any, *, dimension_numbers: Any, precision: Any, preferred_element_type: Any, **_: Any
 ) -> Any:
     return bcoo_dot_general(

@@ -1,4 +1,4 @@
-"""Elements in coordinates with other numbers of batch and of dense dimensions."""
+"""Changes of the numbers of batch and dense dimensions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Stored(NamedTuple):
 def update_layout(
     stored: Stored, n_batch: int, n_dense: int, on_inefficient: str | None
 ) -> tuple[Any, Any]:
-    """Data and indices with other numbers of batch and of dense dimensions.
+    """Data and indices for other numbers of batch and dense dimensions.
 
     Raises:
       SparseEfficiencyError, ValueError: see :meth:`BCOO.update_layout`.
@@ -53,13 +53,15 @@ def update_layout(
             "dimensions"
         )
     if on_inefficient not in ("error", "warn", None):
-        raise ValueError(f"on_inefficient is 'error', 'warn' or None, not {on_inefficient!r}")
+        raise ValueError(f"on_inefficient must be 'error', 'warn' or None, got {on_inefficient!r}")
     for name, old, new, sizes in (
         ("n_batch", old_batch, n_batch, shape[old_batch:n_batch]),
         ("n_dense", old_dense, n_dense, shape[len(shape) - n_dense : len(shape) - old_dense]),
     ):
         if new > old and math.prod(sizes) > 1:
-            _complain(f"for shape {shape}, {name} {new} in place of {old}", on_inefficient)
+            _report_inefficient(
+                f"for shape {shape}, {name} {new} in place of {old}", on_inefficient
+            )
     if n_dense < old_dense:
         data, indices = _less_dense(data, indices, shape=shape, n_dense=n_dense)
     if n_batch < old_batch:
@@ -71,17 +73,19 @@ def update_layout(
     return data, indices
 
 
-def _complain(what: str, on_inefficient: str | None) -> None:
-    text = f"{what} stores more than the array does now"
+def _report_inefficient(what: str, on_inefficient: str | None) -> None:
+    text = f"{what} stores more elements than the current layout"
     if on_inefficient == "error":
-        raise SparseEfficiencyError(f"{text}; pass on_inefficient='warn' or None if it is meant")
+        raise SparseEfficiencyError(
+            f"{text}; pass on_inefficient='warn' or None if this is intended"
+        )
     if on_inefficient == "warn":
-        text = f"{text}; pass on_inefficient=None if it is meant"
+        text = f"{text}; pass on_inefficient=None if this is intended"
         warnings.warn(text, SparseEfficiencyWarning, stacklevel=_level_of_the_caller())
 
 
 def _level_of_the_caller() -> int:
-    """How many calls back the first frame outside the library is, for a warning of the caller."""
+    """The ``stacklevel`` of the first frame outside the library, for a warning."""
     frame, level = sys._getframe(2), 2
     while frame.f_back is not None and is_internal_code(frame.f_code):
         frame, level = frame.f_back, level + 1
@@ -106,7 +110,7 @@ def _less_dense(data: Any, indices: Any, *, shape: tuple[int, ...], n_dense: int
 
 
 def _all_places(sizes: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """Every place of a small array, in order."""
+    """All indices of a small array, in row-major order."""
     return np.indices(sizes).reshape(len(sizes), -1).T.astype(dtype)
 
 
@@ -121,7 +125,7 @@ def _less_batched(data: Any, indices: Any, *, shape: tuple[int, ...], n_batch: i
         outer = np.repeat(_all_places(sizes, typeof(indices).dtype), nse, axis=0)
         places = pnp.concatenate([outer, indices.reshape(count * nse, n_sparse)], axis=1)
         data = data.reshape(count * nse, *typeof(data).shape[len(sizes) + 1 :])
-        # Without sparse dimensions nothing could tell padding; all elements count then.
+        # Without sparse dimensions there is no padding; all elements are valid.
         return data, places
 
     return mapped(one, n_batch)(data, indices)
@@ -133,7 +137,7 @@ def _more_batched(data: Any, indices: Any, *, shape: tuple[int, ...], n_batch: i
     sparse, moved = shape[old : old + n_sparse], n_batch - old
 
     def at(data: Any, indices: Any, place: Any) -> tuple[Any, Any]:
-        """The elements of one of the new batches, the others as padding."""
+        """The elements of one new batch element; the others become padding."""
         indices = normal(indices, sparse)
         here = pnp.all(indices[:, :moved] == place, axis=1) & inside(indices, sparse)
         rest = pnp.where(here[:, None], indices[:, moved:], np.asarray(sparse[moved:], place.dtype))
@@ -151,16 +155,20 @@ def _more_batched(data: Any, indices: Any, *, shape: tuple[int, ...], n_batch: i
 def _more_dense(data: Any, indices: Any, *, shape: tuple[int, ...], n_dense: int) -> Any:
     n_batch, n_sparse = typeof(indices).ndim - 2, typeof(indices).shape[-1]
     sparse = shape[n_batch : n_batch + n_sparse]
-    kept = len(shape) - n_batch - n_dense
-    sizes = sparse[kept:]
+    n_remaining = len(shape) - n_batch - n_dense
+    sizes = sparse[n_remaining:]
 
     def one(data: Any, indices: Any) -> tuple[Any, Any]:
         indices = normal(indices, sparse)
         within = inside(indices, sparse)
         onto = lax.full((*sizes, *typeof(data).shape[1:]), 0, typeof(data).dtype)
-        at = lambda x, i: onto.at[tuple(i[k] for k in range(kept, n_sparse))].set(x, mode="drop")
+        at = lambda x, i: onto.at[tuple(i[k] for k in range(n_remaining, n_sparse))].set(
+            x, mode="drop"
+        )
         return fitted(
-            masked(mapped(at, 1)(data, indices), within), indices[:, :kept], sparse[:kept]
+            masked(mapped(at, 1)(data, indices), within),
+            indices[:, :n_remaining],
+            sparse[:n_remaining],
         )
 
     return mapped(one, n_batch)(data, indices)

@@ -1,4 +1,4 @@
-"""Iterative solvers of linear equations, by products with a matrix."""
+"""Matrix-free iterative solvers of linear systems."""
 
 from ._solvers import bicgstab as bicgstab
 from ._solvers import cg as cg

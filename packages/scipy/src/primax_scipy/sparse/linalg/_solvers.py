@@ -1,4 +1,4 @@
-"""Conjugate gradients, stabilized biconjugate gradients, generalized minimal residuals."""
+"""Krylov solvers: conjugate gradient, BiCGSTAB, GMRES."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _Method = Callable[[Operator, Any, Any, Operator], Any]
 
 
 def _as_operator(a: Any) -> Operator:
-    """The product with a matrix, or the function that is given.
+    """The product with a matrix, or the function itself.
 
     Raises:
-      TypeError: for neither.
-      ValueError: for a matrix that is not square.
+      TypeError: if the argument is neither a matrix nor a function.
+      ValueError: if the matrix is not square.
     """
     if callable(a):
         return a
@@ -46,7 +46,7 @@ def _as_operator(a: Any) -> Operator:
     def product_with(x: Any) -> Any:
         if not is_operand(x):
             raise TypeError(
-                f"a matrix multiplies one vector, not a {type(x).__name__}: give a function of the "
+                f"a matrix multiplies one vector, not a {type(x).__name__}: pass a function of the "
                 "pytree instead"
             )
         return pnp.matmul(a, x, precision=lax.Precision.HIGHEST)
@@ -66,7 +66,7 @@ def _solve(
     method: Callable[..., _Method], a: Any, b: Any, x0: Any, tol: Any, atol: Any, maxiter: Any,
     m: Any, symmetric: bool,
 ) -> Any:  # fmt: skip
-    """Checks of the arguments, and the derivative by the equation itself."""
+    """Check the arguments, and solve with implicit differentiation."""
     apply = _as_operator(a)
     precondition: Operator = (lambda x: x) if m is None else _as_operator(m)
     b = tree.map(lambda v: lax.convert_element_type(as_inexact(v), _wide(v)), b)
@@ -104,12 +104,12 @@ def _solve(
 
 
 def _wide(x: Any) -> Any:
-    """The dtype of a right-hand side: that of its elements, or floats for integers."""
+    """The dtype of a right-hand side; floats for integers."""
     return typeof(as_inexact(x)).dtype
 
 
 def _number(x: Any, b: Any) -> Any:
-    """A tolerance in the dtype of squared lengths."""
+    """A tolerance in the dtype of squared norms."""
     return lax.convert_element_type(x, typeof(square(b)).dtype)
 
 
@@ -171,22 +171,24 @@ def cg(
     A: Any, b: Any, x0: Any = None, *, tol: Any = 1e-5, atol: Any = 0.0, maxiter: Any = None,
     M: Any = None,
 ) -> tuple[Any, None]:  # fmt: skip
-    """``x`` in ``A @ x = b`` by conjugate gradients, for Hermitian positive definite ``A``.
+    """Solution ``x`` of ``A @ x = b`` by conjugate gradients, for Hermitian positive definite
+    ``A``.
 
     Args:
-      A: a matrix ``[n, n]``, or a function that gives the product with one.
+      A: a matrix ``[n, n]``, or a function that computes the product with a matrix.
       b: an array, or a pytree of arrays for a function ``A`` of such pytrees.
-      x0: where to begin, by default zeros.
-      tol, atol: the residual that is small enough, at most ``max(tol * |b|, atol)`` in length.
-      maxiter: how many steps are made at most, by default ten times the size of ``b``.
-      M: a matrix or function close to the inverse of ``A``, Hermitian positive definite too.
+      x0: the initial guess, zeros by default.
+      tol, atol: the tolerance of the residual norm: ``max(tol * |b|, atol)``.
+      maxiter: the maximum number of steps, by default ten times the size of ``b``.
+      M: a preconditioner: a matrix or function that approximates the inverse of ``A``, also
+        Hermitian positive definite.
 
     Returns:
-      ``x`` and ``None``. Derivatives of any order solve further equations, with the same tolerance.
+      ``x`` and ``None``. Derivatives of any order solve further systems with the same tolerance.
 
     Raises:
       TypeError: if ``A`` is neither a matrix nor a function.
-      ValueError: if the shapes do not fit.
+      ValueError: if the shapes do not match.
 
     >>> x, _ = cg(np.float32([[4, 1], [1, 3]]), np.float32([1, 2]))
     >>> [round(float(v), 4) for v in x]
@@ -199,16 +201,17 @@ def bicgstab(
     A: Any, b: Any, x0: Any = None, *, tol: Any = 1e-5, atol: Any = 0.0, maxiter: Any = None,
     M: Any = None,
 ) -> tuple[Any, None]:  # fmt: skip
-    """``x`` in ``A @ x = b`` by stabilized biconjugate gradients, for any invertible ``A``.
+    """Solution ``x`` of ``A @ x = b`` by stabilized biconjugate gradients, for any invertible
+    ``A``.
 
-    Arguments, results and errors are those of :func:`cg`; ``M`` need not be Hermitian. The method
-    is van der Vorst's (SIAM J. Sci. Stat. Comput. 13, 1992); where it breaks down, the last ``x``
-    is given.
+    Arguments, results and errors are those of :func:`cg`; ``M`` need not be Hermitian. The
+    algorithm is that of van der Vorst (SIAM J. Sci. Stat. Comput. 13, 1992). If it breaks down,
+    the last ``x`` is returned.
     """
     return _solve(_bicgstab, A, b, x0, tol, atol, maxiter, M, False), None
 
 
-# Generalized minimal residuals
+# GMRES
 
 
 def _flat(x: Any, dtype: Any) -> Any:
@@ -231,8 +234,8 @@ def _unflat(flat: Any, b: Any) -> Any:
 
 
 def _arnoldi(apply: Operator, first: Any, restart: int) -> tuple[Any, Any]:
-    """An orthonormal basis ``[restart + 1, n]`` of the Krylov space, and the matrix
-    ``[restart + 1, restart]`` of the operator in it. Rows beyond an invariant space are zero."""
+    """An orthonormal basis ``[restart + 1, n]`` of the Krylov space, and the Hessenberg matrix
+    ``[restart + 1, restart]`` of the operator. Rows beyond an invariant subspace are zero."""
     n, dtype = typeof(first).size, typeof(first).dtype
     exact = partial(pnp.matmul, precision=lax.Precision.HIGHEST)
 
@@ -240,7 +243,7 @@ def _arnoldi(apply: Operator, first: Any, restart: int) -> tuple[Any, Any]:
         basis, h = state
         w = apply(basis[k])
         size = pnp.linalg.norm(w)
-        # Gram and Schmidt's method, twice
+        # Gram-Schmidt orthogonalization, twice
         once = exact(pnp.conj(basis), w)
         w = w - exact(once, basis)
         again = exact(pnp.conj(basis), w)
@@ -291,7 +294,7 @@ def _gmres(limit: Any, maxiter: Any, restart: int) -> _Method:
 
 
 def _least_squares(h: Any, right: Any) -> Any:
-    """``y`` of the least residual of ``h @ y = right``, with zeros for columns of zeros."""
+    """Least-squares solution ``y`` of ``h @ y = right``, with zeros for zero columns."""
     q, r = lax.linalg.qr(h, full_matrices=False)
     y = pnp.matmul(pnp.conj(q.T), right)
     diagonal = pnp.diagonal(r)
@@ -309,22 +312,22 @@ def gmres(
     A: Any, b: Any, x0: Any = None, *, tol: Any = 1e-5, atol: Any = 0.0, restart: int = 20,
     maxiter: Any = None, M: Any = None, solve_method: str = "batched",
 ) -> tuple[Any, Any]:  # fmt: skip
-    """``x`` in ``A @ x = b`` by generalized minimal residuals, for any invertible ``A``.
+    """Solution ``x`` of ``A @ x = b`` by GMRES, for any invertible ``A``.
 
     Args:
-      A, b, x0, tol, atol: as :func:`cg` takes them.
-      restart: how large the Krylov space grows before it begins anew.
-      maxiter: how often that happens at most, by default ten times the size of ``b``.
-      M: a matrix or function that is close to the inverse of ``A``; multiplied from the left.
-      solve_method: ``"batched"`` or ``"incremental"``. Both build the space whole, and differ in
-        nothing here.
+      A, b, x0, tol, atol: as for :func:`cg`.
+      restart: the dimension of the Krylov space at which the method restarts.
+      maxiter: the maximum number of restarts, by default ten times the size of ``b``.
+      M: a left preconditioner: a matrix or function that approximates the inverse of ``A``.
+      solve_method: ``"batched"`` or ``"incremental"``, which are equivalent.
 
     Returns:
-      ``x``, and 0, or -1 if ``x`` is not finite. Saad and Schultz, SIAM J. Sci. Stat. Comput. 7
-      (1986). The iteration ends early where a new space brings nothing.
+      ``x``, and 0, or -1 if ``x`` is not finite. The iteration ends early if a restart does not
+      reduce the residual. The algorithm is that of Saad and Schultz, SIAM J. Sci. Stat. Comput. 7
+      (1986).
 
     Raises:
-      ValueError: for another ``solve_method``, or shapes that do not fit.
+      ValueError: if ``solve_method`` is unknown, or shapes do not match.
       TypeError: if ``A`` is neither a matrix nor a function.
     """
     if solve_method not in _GMRES_METHODS:

@@ -1,4 +1,4 @@
-"""Pytrees of arrays as vectors."""
+"""Vector arithmetic on pytrees of arrays."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def minus(x: Any, y: Any) -> Any:
 
 
 def times(scale: Any, x: Any) -> Any:
-    """A vector times a number, which does not change its dtypes."""
+    """A vector times a number, in the dtypes of the vector."""
 
     def scaled(a: Any) -> Any:
         factor = scale
@@ -44,18 +44,18 @@ def product(x: Any, y: Any) -> Any:
 
 
 def square(x: Any) -> Any:
-    """The squared length of a vector, a real number."""
+    """The squared norm of a vector, a real number."""
     out = product(x, x)
     return lax.real(out) if is_complex(out) else out
 
 
 def length(x: Any) -> Any:
-    """The length of a vector."""
+    """The norm of a vector."""
     return lax.sqrt(square(x))
 
 
 def chosen(condition: Any, x: Any, y: Any) -> Any:
-    """One of two vectors."""
+    """One of two vectors, selected by a condition."""
     return tree.map(lambda a, b: pnp.where(condition, a, b), x, y)
 
 

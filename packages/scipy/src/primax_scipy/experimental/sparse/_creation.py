@@ -1,4 +1,4 @@
-"""Sparse arrays made from nothing, and the functions that only call methods."""
+"""Creation of sparse arrays, and functions equivalent to methods."""
 
 from __future__ import annotations
 
@@ -26,25 +26,24 @@ def bcoo_fromdense(
     n_dense: int = 0,
     index_dtype: Any = np.int32,
 ) -> BCOO:
-    """The elements of an array that are not zero: see :meth:`BCOO.fromdense`."""
+    """The nonzero elements of an array: see :meth:`BCOO.fromdense`."""
     return BCOO.fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype)
 
 
 def bcoo_todense(mat: BCOO) -> Array:
-    """The array with all of its elements: see :meth:`BCOO.todense`."""
+    """The dense array: see :meth:`BCOO.todense`."""
     require_bcoo("bcoo_todense", mat)
     return mat.todense()
 
 
 def bcoo_sort_indices(mat: BCOO) -> BCOO:
-    """The array with its elements in the order of their places."""
+    """The array with sorted indices."""
     require_bcoo("bcoo_sort_indices", mat)
     return mat.sort_indices()
 
 
 def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
-    """The array with the elements at one place added up, zeros too: see
-    :meth:`BCOO.sum_duplicates`."""
+    """The array with unique indices, including zeros: see :meth:`BCOO.sum_duplicates`."""
     require_bcoo("bcoo_sum_duplicates", mat)
     return mat.sum_duplicates(nse=nse, remove_zeros=False)
 
@@ -56,21 +55,21 @@ def bcoo_update_layout(
     n_dense: int | None = None,
     on_inefficient: str | None = "error",
 ) -> BCOO:
-    """The array with other numbers of batch and of dense dimensions: see
+    """The array with other numbers of batch and dense dimensions: see
     :meth:`BCOO.update_layout`."""
     require_bcoo("bcoo_update_layout", mat)
     return mat.update_layout(n_batch=n_batch, n_dense=n_dense, on_inefficient=on_inefficient)
 
 
 def bcoo_extract(sparr: BCOO, arr: Any, *, assume_unique: bool | None = None) -> BCOO:
-    """The elements of an array at the places of a sparse one.
+    """The elements of a dense array at the indices of a sparse one.
 
     Args:
-      assume_unique: take elements as they are, also where a place occurs twice. By default, and for
-        ``False``, such a place has the array's element once and zeros.
+      assume_unique: extract an element for each index, also for duplicates. By default, and for
+        ``False``, duplicates are removed first.
 
     Raises:
-      ValueError: where the shapes differ.
+      ValueError: if the shapes differ.
     """
     require_bcoo("bcoo_extract", sparr)
     arr = pnp.asarray(arr)
@@ -86,9 +85,9 @@ _MISSING = ("bcsr", "coo", "csr", "csc")
 
 def _check_format(sparse_format: str) -> None:
     if sparse_format in _MISSING:
-        raise NotImplementedError(f"sparse_format={sparse_format!r}: only 'bcoo' is there so far")
+        raise NotImplementedError(f"sparse_format={sparse_format!r}: only 'bcoo' is implemented")
     if sparse_format != "bcoo":
-        raise ValueError(f"sparse_format={sparse_format!r} is not known; it can be 'bcoo'")
+        raise ValueError(f"sparse_format={sparse_format!r} is unknown; use 'bcoo'")
 
 
 def _layout(shape: tuple[int, ...], n_batch: int, n_dense: int) -> tuple[Any, Any, Any]:
@@ -114,7 +113,7 @@ def empty(
     """A sparse array of zeros.
 
     Args:
-      nse: how many elements to make room for, all of them padding.
+      nse: the number of stored elements, all of which are padding.
     """
     _check_format(sparse_format)
     shape = tuple(map(operator.index, shape))
@@ -138,8 +137,8 @@ def eye(
     """A sparse matrix with ones on a diagonal.
 
     Args:
-      N, M: numbers of rows and of columns, by default as many.
-      k: which diagonal: above the main one, or below for negative numbers.
+      N, M: the numbers of rows and columns; ``M`` is ``N`` by default.
+      k: the offset of the diagonal: above the main one, or below for negative numbers.
     """
     _check_format(sparse_format)
     N, M, k = operator.index(N), operator.index(N if M is None else M), operator.index(k)
@@ -180,14 +179,14 @@ def random_bcoo(
     generator: Callable[..., Any] = random.uniform,
     **kwds: Any,
 ) -> BCOO:
-    """A sparse array of random elements at random places.
+    """A sparse array of random elements at random indices.
 
     Args:
-      key: a key of random numbers.
-      nse: how many elements each batch has; below 1, the part of the places that have one.
-      unique_indices: no place twice.
-      sorted_indices: elements in the order of their places.
-      generator: ``(key, shape, dtype, **kwds)`` makes the elements.
+      key: a random key.
+      nse: the number of elements in each batch; a number below 1 is the density.
+      unique_indices: create unique indices.
+      sorted_indices: sort the indices.
+      generator: a function ``(key, shape, dtype, **kwds)`` that creates the elements.
     """
     shape = tuple(map(operator.index, shape))
     batch, sparse, dense = _layout(shape, n_batch, n_dense)
@@ -196,7 +195,7 @@ def random_bcoo(
         raise ValueError(f"nse={nse} is negative")
     count = math.ceil(nse * places) if 0 < nse < 1 else operator.index(int(nse))
     if unique_indices and count > places:
-        raise ValueError(f"nse={count} elements at different ones of {places} places")
+        raise ValueError(f"nse={count} elements with unique indices do not fit {places} positions")
     indices_dtype = np.int32 if indices_dtype is None else indices_dtype
     data_key, indices_key = random.split(key)
 
@@ -205,8 +204,8 @@ def random_bcoo(
             linear = random.choice(key, places, (count,), replace=False)
         else:
             linear = random.randint(key, (count,), 0, places)
-        found = pnp.unravel_index(linear, sparse) if sparse else ()
-        columns = [i.astype(indices_dtype) for i in found]
+        positions = pnp.unravel_index(linear, sparse) if sparse else ()
+        columns = [i.astype(indices_dtype) for i in positions]
         return pnp.stack(columns, -1) if columns else pnp.zeros((count, 0), indices_dtype)
 
     keys = random.split(indices_key, math.prod(batch))

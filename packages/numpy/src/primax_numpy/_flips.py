@@ -1,4 +1,4 @@
-"""Elements in another order: flipped, turned, rolled."""
+"""Reordering of elements: flips, rotations, rolls."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ def flipud(m: Any) -> Array:
 
 
 def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Array:
-    """An array turned by quarters of a circle.
+    """An array rotated by multiples of 90 degrees.
 
     Args:
-      k: how many quarters, from the first of the axes towards the second.
+      k: the number of rotations by 90 degrees, from the first axis towards the second.
       axes: the two axes of the plane.
     """
     check_arrays("rot90", m)
     plane = tuple([one_axis(a, typeof(m).ndim) for a in axes])
     if len(plane) != 2 or plane[0] == plane[1]:
-        raise ValueError(f"rot90: Axes must be different and two, got {axes}")
+        raise ValueError(f"rot90: axes must be two different axes, got {axes}")
     return _rot90(m, k=operator.index(k) % 4, axes=plane)
 
 
@@ -57,19 +57,19 @@ def _rot90(m, *, k, axes):
         return lax.rev(m, axes)
     order = list(range(typeof(m).ndim))
     order[axes[0]], order[axes[1]] = order[axes[1]], order[axes[0]]
-    # A quarter and a reflection make a reflection along the other diagonal.
+    # A rotation by 90 degrees is a transpose and a flip.
     if k == 1:
         return lax.transpose(lax.rev(m, (axes[1],)), tuple(order))
     return lax.rev(lax.transpose(m, tuple(order)), (axes[1],))
 
 
 def roll(a: Any, shift: Any, axis: Any = None) -> Array:
-    """The elements moved along axes; those that leave at one end come back at the other.
+    """The elements shifted cyclically along axes.
 
     Args:
-      shift: by how many places, towards higher positions; may be traced. With a tuple of axes,
+      shift: the number of positions, toward higher indices; it may be traced. For a tuple of axes,
         one number for each or one for all.
-      axis: an axis or a tuple of them; the array is flattened and shaped again for ``None``.
+      axis: an axis or a tuple of axes; ``None`` rolls the flattened array and restores its shape.
     """
     check_arrays("roll", a)
     n = typeof(a).ndim
@@ -80,34 +80,34 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Array:
         axes = axes * len(shifts)
     if state.trace is not None and not any(isinstance(s, Tracer) for s in shifts):
         return roll_known(a, shifts=tuple([int(np.asarray(s)) for s in shifts]), axes=axes)
-    # One program serves all shifts.
+    # One executable serves all shifts.
     return _roll(a, *[_position(s) for s in shifts], axes=axes)
 
 
 def _axes(name: str, axis: Any, n: int) -> tuple[int, ...]:
-    given = axis if isinstance(axis, (tuple, list)) else (axis,)
-    return tuple([one_axis(a, n) for a in given])
+    requested = axis if isinstance(axis, (tuple, list)) else (axis,)
+    return tuple([one_axis(a, n) for a in requested])
 
 
 def _shifts(shift: Any, count: int) -> list[Any]:
     """A shift for each axis.
 
     Raises:
-      ValueError: if there are neither as many as axes nor one.
+      ValueError: if the numbers of shifts and axes do not match.
     """
     if isinstance(shift, (tuple, list)):
-        given = list(shift)
+        shifts = list(shift)
     else:
         check_arrays("roll", shift)
         aval = typeof(shift)
-        given = [shift] if not aval.ndim else [shift[i] for i in range(aval.shape[0])]
-    if len(given) == 1:
-        return given * count
-    if count not in (1, len(given)):
+        shifts = [shift] if not aval.ndim else [shift[i] for i in range(aval.shape[0])]
+    if len(shifts) == 1:
+        return shifts * count
+    if count not in (1, len(shifts)):
         raise ValueError(
-            f"roll: {len(given)} shifts and {count} axes: give one shift, or one for each axis"
+            f"roll: {len(shifts)} shifts and {count} axes: pass one shift, or one for each axis"
         )
-    return given
+    return shifts
 
 
 def _position(s: Any) -> Any:

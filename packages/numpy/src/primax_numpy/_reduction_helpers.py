@@ -1,4 +1,4 @@
-"""What reductions share: axes kept or dropped, masks, and the dtypes that they compute in."""
+"""Helpers shared by reductions: kept axes, masks, and dtypes of computation."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from primax_core.extend import Array, dtypes, is_operand, typeof
 from ._promotion import repeated
 
 
-def kept(out: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
-    """A reduced array, with the reduced axes of size 1 if they are kept."""
+def restore_axes(out: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
+    """A reduced array; with ``keepdims`` the reduced axes have size 1."""
     return lax.expand_dims(out, axes) if keepdims and axes else out
 
 
 def spread_back(x: Any, axes: tuple[int, ...], shape: tuple[int, ...]) -> Array:
-    """A reduced array repeated along the axes that it lost."""
+    """A reduced array broadcast along the reduced axes."""
     return lax.broadcast_in_dim(x, shape, tuple(i for i in range(len(shape)) if i not in axes))
 
 
 def strong(x: Any) -> Any:
-    """The array without weakness of its type."""
+    """The array with a strong type."""
     aval = typeof(x)
     return lax.convert_element_type(x, aval.dtype) if aval.weak_type else x
 
 
 def squares(x: Any) -> Any:
-    """Squares of absolute values, which are real."""
+    """Squared absolute values, which are real."""
     if not is_complex_dtype(typeof(x).dtype):
         return lax.mul(x, x)
     re, im = lax.real(x), lax.imag(x)
@@ -38,22 +38,22 @@ def squares(x: Any) -> Any:
 
 
 def is_complex_dtype(dtype: Any) -> bool:
-    """Whether a dtype is complex."""
+    """True if a dtype is complex."""
     return bool(dtypes.issubdtype(dtype, np.complexfloating))
 
 
 def is_float(dtype: Any) -> bool:
-    """Whether a dtype is one of real floats."""
+    """True if a dtype is real floating-point."""
     return bool(dtypes.issubdtype(dtype, np.floating))
 
 
 def is_inexact(dtype: Any) -> bool:
-    """Whether a dtype is one of real floats or complex."""
+    """True if a dtype is floating-point or complex."""
     return bool(dtypes.issubdtype(dtype, np.inexact))
 
 
 def float_of(dtype: Any) -> Any:
-    """The dtype itself if it is of floats, else the floats that its integers become."""
+    """The dtype itself if it is inexact, otherwise the float dtype that integers convert to."""
     if is_inexact(dtype):
         return dtype
     return dtypes.canonicalize_dtype(
@@ -62,18 +62,18 @@ def float_of(dtype: Any) -> Any:
 
 
 def wide_of(dtype: Any) -> Any:
-    """What sums of a dtype are computed in: narrow floats are summed in 32 bits."""
+    """The accumulator dtype of sums: ``float32`` for narrower floats."""
     narrow = is_float(dtype) and dtypes.itemsize_bits(dtype) < 32
     return dtypes.f32 if narrow else dtype
 
 
 def real_of(dtype: Any) -> Any:
-    """The dtype of the parts of a complex one; others themselves."""
+    """The dtype of the real part of a complex dtype; others unchanged."""
     return np.finfo(dtype).dtype if is_complex_dtype(dtype) else dtype
 
 
 def int_sum_dtype(dtype: Any) -> Any:
-    """Integers are summed in the default integer of their signedness."""
+    """The accumulator dtype of integers: the default integer of the same signedness."""
     if dtype == np.bool_:
         return dtypes.default_int()
     if dtypes.issubdtype(dtype, np.unsignedinteger):
@@ -84,19 +84,19 @@ def int_sum_dtype(dtype: Any) -> Any:
         return dtype
     if dtypes.itemsize_bits(dtype) < 8:
         raise ValueError(
-            f"the sum of {dtype.name} has no dtype of its own: say which with dtype=, or convert "
+            f"the sum of {dtype.name} has no default dtype: pass dtype=, or convert "
             "the operand first"
         )
     return dtype if dtype.itemsize >= wide.itemsize else wide
 
 
 def count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
-    """How many elements are reduced to one."""
+    """The number of elements reduced to one."""
     return math.prod([shape[i] for i in axes])
 
 
 def masked(x: Any, where: Any, fill: Any) -> Any:
-    """``x`` where the mask holds, elsewhere a scalar."""
+    """``x`` where the mask is true, otherwise a scalar."""
     if where is None:
         return x
     aval = typeof(x)
@@ -105,31 +105,31 @@ def masked(x: Any, where: Any, fill: Any) -> Any:
 
 
 def check_where(name: str, where: Any, shape: tuple[int, ...]) -> None:
-    """Refuse a mask that is not boolean or does not broadcast to the operand.
+    """Check that a mask is boolean and broadcasts to the operand.
 
     Raises:
-      ValueError: naming the function, and the shapes.
+      ValueError: with the name of the function and the shapes.
     """
     if where is None:
         return
-    found = typeof(where) if is_operand(where) else None
-    if found is None or found.dtype != np.bool_:
-        kind = type(where) if found is None else found.dtype.name
+    aval = typeof(where) if is_operand(where) else None
+    if aval is None or aval.dtype != np.bool_:
+        kind = type(where) if aval is None else aval.dtype.name
         raise ValueError(f"{name}: where must be None or a boolean array, got {kind}")
-    tail = shape[len(shape) - found.ndim :] if found.ndim <= len(shape) else None
-    if tail is None or any(m not in (1, n) for m, n in zip(found.shape, tail)):
+    tail = shape[len(shape) - aval.ndim :] if aval.ndim <= len(shape) else None
+    if tail is None or any(m not in (1, n) for m, n in zip(aval.shape, tail)):
         raise ValueError(
-            f"{name}: where has shape {found.shape}, which does not broadcast to the operand's "
+            f"{name}: where has shape {aval.shape}, which does not broadcast to the operand's "
             f"shape {shape}"
         )
 
 
 def check_initial(name: str, initial: Any) -> None:
-    """Refuse a start value that is not a number.
+    """Check that an initial value is a scalar.
 
     Raises:
-      TypeError: for what is no array or number.
-      ValueError: for arrays with axes.
+      TypeError: if it is not an array or a number.
+      ValueError: if it is not a scalar.
     """
     if initial is None:
         return
@@ -142,6 +142,6 @@ def check_initial(name: str, initial: Any) -> None:
 
 
 def short_key(axis: Any, keepdims: Any) -> Any:
-    """A key for everyday arguments: no axis or one, and a flag."""
+    """Dispatch cache key of common arguments: at most one axis, and a flag; otherwise ``None``."""
     simple = (axis is None or type(axis) is int) and type(keepdims) is bool
     return (axis, keepdims) if simple else None

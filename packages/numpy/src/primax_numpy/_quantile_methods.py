@@ -1,9 +1,9 @@
-"""Where quantiles lie among sorted elements.
+"""Indices and interpolation weights of quantiles in sorted elements.
 
 A quantile is ``(1 - w) x[i] + w x[i + 1]`` of sorted elements. The methods differ in ``i`` and
 ``w``: they are the nine of Hyndman and Fan ("Sample quantiles in statistical packages", The
-American Statistician 50, 1996, whose numbers are given below), and four that take one or both of
-the neighbours of ``(n - 1) q``.
+    American Statistician 50, 1996; the comments below give their numbers), and four that select
+    one or both of the elements next to ``(n - 1) q``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, typeof
 
-# alpha and beta of the continuous ones.
+# alpha and beta of the continuous methods.
 _CONTINUOUS: Final[dict[str, tuple[float, float]]] = {
     "interpolated_inverted_cdf": (0.0, 1.0),  # 4
     "hazen": (0.5, 0.5),  # 5
@@ -35,7 +35,7 @@ METHODS: Final[tuple[str, ...]] = (*_CONTINUOUS, *_DISCRETE)
 
 
 def known_places(q: np.ndarray, n: int, method: str) -> tuple[np.ndarray, np.ndarray]:
-    """``i`` and ``w`` of known quantiles of ``n`` elements, in double precision."""
+    """``i`` and ``w`` of concrete quantiles of ``n`` elements, in double precision."""
     i, w = _places(_Known, np.asarray(q, np.float64), np.float64(n), method)
     i, w = np.broadcast_arrays(i, w)
     last = n - 1
@@ -56,7 +56,7 @@ def traced_places(q: Any, n: Any, method: str) -> tuple[Array, Array]:
 
 
 class _Known:
-    """Operations on NumPy's arrays."""
+    """Operations on NumPy arrays."""
 
     floor: Final[Callable[..., Any]] = np.floor
     ceil: Final[Callable[..., Any]] = np.ceil
@@ -79,7 +79,7 @@ class _Traced:
 
 
 def _places(ops: Any, q: Any, n: Any, method: str) -> tuple[Any, Any]:
-    """Positions before they are brought into the range of elements."""
+    """Indices before they are clamped to the range of elements, and weights."""
     if method in _CONTINUOUS:
         alpha, beta = _CONTINUOUS[method]
         v = (
@@ -117,15 +117,15 @@ def _places(ops: Any, q: Any, n: Any, method: str) -> tuple[Any, Any]:
 
 
 def between(low: Any, high: Any, w: Any) -> Any:
-    """``(1 - w) low + w high``; an infinite ``high`` counts only where ``w`` is not zero."""
-    wanted = lax.bitwise_or(lax.ne(w, lax.full_like(w, 0)), lax.is_finite(high))
-    high = lax.select(wanted, high, lax.full_like(high, 0))
+    """``(1 - w) low + w high``; an infinite ``high`` is ignored where ``w`` is zero."""
+    relevant = lax.bitwise_or(lax.ne(w, lax.full_like(w, 0)), lax.is_finite(high))
+    high = lax.select(relevant, high, lax.full_like(high, 0))
     return lax.add(lax.mul(low, lax.sub(lax.full_like(w, 1), w)), lax.mul(high, w))
 
 
 def at_places(x: Any, i: Any) -> Array:
-    """Elements along the last axis at positions that exist: ``[..., n]`` and ``[q]`` or, with
-    positions of their own for each row, ``[..., q]``, give ``[..., q]``."""
+    """Gather along the last axis at indices in bounds: ``[..., n]`` at ``[q]``, or at ``[..., q]``
+    with separate indices for each row, gives ``[..., q]``."""
     shape = typeof(x).shape
     rank = len(shape)
     index = lax.expand_dims(i, (typeof(i).ndim,))
