@@ -351,3 +351,23 @@ def test_zero_from_primal():
     zero = custom_derivatives.zero_from_primal(X, symbolic_zeros=True)
     assert isinstance(zero, custom_derivatives.SymbolicZero) and zero.shape == (3,)
     assert custom_derivatives.zero_from_primal(3).dtype == px.float0
+
+
+def test_rules_that_call_functions_with_rules_have_second_derivatives():
+    """The loops have no reverse mode: each derivative needs the rule of the function it calls."""
+
+    def power(n):
+        def looped(x):
+            return lax.while_loop(
+                lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] * x), (0, lax.full_like(x, 1.0))
+            )[1]
+
+        fun = px.custom_jvp(looped)
+        fun.defjvp(lambda p, t: (fun(*p), n * power(n - 1)(*p) * t[0]))
+        return fun
+
+    cube = power(3)
+    x = np.float32(2.0)
+    assert px.grad(cube)(x) == 12.0
+    assert px.grad(px.grad(cube))(x) == 12.0
+    assert px.jit(px.grad(px.grad(cube)))(x) == 12.0

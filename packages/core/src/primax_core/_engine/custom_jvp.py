@@ -22,7 +22,7 @@ from .._trace.core import (
     typeof,
 )
 from .._trace.reference_ops import references
-from .._trace.staging import StagingTrace, close_over, eval_jaxpr, stage
+from .._trace.staging import JaxprWriter, close_over, eval_jaxpr, stage
 from .._transform.batching import BatchTrace, batch_of, batch_with_aux, move_axis
 from .._transform.call_rules import add_opaque_call_rules
 from .._transform.jvp import JVPTrace, JVPTracer
@@ -275,7 +275,7 @@ def _batched(trace: BatchTrace, args: Sequence, custom: CustomJVP) -> list:
     return trace.wrap(outs, out_dims)
 
 
-def _staged(trace: StagingTrace, args: Sequence, custom: CustomJVP) -> list:
+def _staged(trace: JaxprWriter, args: Sequence, custom: CustomJVP) -> list:
     if isinstance(trace, TangentTrace) and not trace.owns_any(args):
         with set_trace(trace.parent):
             return custom.call(args)
@@ -295,7 +295,7 @@ _HOW: dict[type, Callable] = {
     JVPTrace: _forward,
     LinearizeTrace: _linearized,
     BatchTrace: _batched,
-    StagingTrace: _staged,
+    JaxprWriter: _staged,
 }
 
 

@@ -31,7 +31,7 @@ from .._trace.core import (
     typeof,
 )
 from .._trace.reference_ops import references
-from .._trace.staging import StagingTrace, close_over, eval_jaxpr, stage
+from .._trace.staging import JaxprWriter, close_over, eval_jaxpr, stage
 from .._transform.batching import BatchTrace, batch_of, batch_with_aux, move_axis, sum_axis
 from .._transform.call_rules import add_opaque_call_rules
 from .._transform.jvp import JVPTrace, JVPTracer
@@ -258,7 +258,7 @@ def _unbatched(aval, d):
     return aval if d is None else aval.update(shape=aval.shape[:d] + aval.shape[d + 1 :])
 
 
-def _staged(trace: StagingTrace, args: Sequence, custom: CustomVJP) -> list:
+def _staged(trace: JaxprWriter, args: Sequence, custom: CustomVJP) -> list:
     if isinstance(trace, TangentTrace) and not trace.owns_any(args):
         with set_trace(trace.parent):
             return custom.call(args)
@@ -278,7 +278,7 @@ _HOW: dict[type, Callable] = {
     JVPTrace: _forward,
     LinearizeTrace: _linearized,
     BatchTrace: _batched,
-    StagingTrace: _staged,
+    JaxprWriter: _staged,
 }
 
 

@@ -11,7 +11,7 @@ from .._ir.primitive import Primitive, lower, trace_rule
 from .._ir.printer import hide_defaults
 from .._lower.lazy import lowering
 from .._trace.core import Trace, Tracer, check_live, run_eagerly, set_trace, typeof
-from .._trace.staging import StagingTrace, close_over, eval_jaxpr, stage
+from .._trace.staging import JaxprWriter, close_over, eval_jaxpr, stage
 from .._transform.batching import BatchTrace, move_axis
 from .._transform.call_rules import add_opaque_call_rules
 from .._transform.jvp import JVPTrace, JVPTracer, jvp_of
@@ -167,7 +167,7 @@ def _linearized(trace: LinearizeTrace, args: Sequence, custom: CustomVmap) -> li
     )
 
 
-def _staged(trace: StagingTrace, args: Sequence, custom: CustomVmap) -> list:
+def _staged(trace: JaxprWriter, args: Sequence, custom: CustomVmap) -> list:
     if isinstance(trace, TangentTrace) and not trace.owns_any(args):
         with set_trace(trace.parent):
             return custom.call(args)
@@ -184,7 +184,7 @@ _HOW: dict[type, Callable] = {
     JVPTrace: _forward,
     LinearizeTrace: _linearized,
     BatchTrace: _batched,
-    StagingTrace: _staged,
+    JaxprWriter: _staged,
 }
 
 
