@@ -40,7 +40,7 @@ VERSIONS = [
 ]
 QUICK = "--quick"
 BETWEEN = ("3.12", "0.12.0.1")
-WITHOUT_KIT = ["--ignore-glob", "**/conformance/test_primitives.py"]
+WITHOUT_KIT = ["--ignore-glob", "**/testing/test_primitives.py"]
 # Tests that need XLA's default optimisations; the others are compiled with few.
 OPTIMISED = "optimised"
 TEST_ENV = {**test_environment.variables(), "PYTHONPATH": None}

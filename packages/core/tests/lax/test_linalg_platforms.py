@@ -13,8 +13,9 @@ import primax_core as px
 from primax_core._ir.avals import ShapedArray
 from primax_core._ir.primitive import MissingRule
 from primax_core._lower import native
-from primax_core._lower.context import context, ir, unknown_location, zeros_of
+from primax_core._lower.context import context, ir, unknown_location
 from primax_core._lower.module import lower_module
+from primax_core._lower.shaped import zeros_of
 from primax_core.lax import linalg
 
 SQUARE = np.ones((2, 3, 3), np.float32)

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
+from derivatives import check_derivatives
 
 import primax_core as px
 from primax_core import lax
 from primax_core.lax.control.linear_solve import custom_linear_solve
 from primax_core.lax.control.root import custom_root
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "lax"))
-from derivatives import check_derivatives
 
 F32 = np.float32
 A = np.array([[4.0, 1.0, 0.5], [0.5, 3.0, 1.0], [0.0, -1.0, 5.0]], F32)

@@ -11,7 +11,7 @@ import pytest
 import primax_core as px
 from primax_core import lax
 from primax_core._base.caches import Bounded, OfFunctions
-from primax_core._runtime.dispatch import garbage_is_due
+from primax_core._runtime.launch import garbage_is_due
 
 X = px.device_put(np.ones(4, np.float32))
 S = px.device_put(np.float32(0.5))
@@ -80,9 +80,9 @@ def test_collections_come_at_intervals():
 
 def test_bounded_dicts_forget_the_oldest():
     found = Bounded()
-    for i in range(Bounded.LIMIT + 10):
+    for i in range(found.limit + 10):
         found[i] = i
-    assert len(found) == Bounded.LIMIT
+    assert len(found) == found.limit
     assert min(found) == 10
     found[10] = "again"  # in place: nothing is forgotten
     assert min(found) == 10
