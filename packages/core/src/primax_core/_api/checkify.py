@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
+
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -12,7 +12,7 @@ from .._base import pytree, tree_register
 from .._base.config import state
 from .._base.source import api_boundary, api_boundary_of, capture
 from .._engine.faults import NO_SITES, Fault, Site, Sites, faulty, split_faults
-from .._engine.jit_cache import Staged, trace_function
+from .._engine.jit_cache import JitCache, trace_function
 from .._lower.lazy import compile_jaxpr
 from .._trace.core import call_on, is_valid_type, typeof
 from ..lax.checking.check import check_p, exception_of, first_of
@@ -170,7 +170,12 @@ def checkify(
         return error, pytree.tree_unflatten(traced.out_tree, results)
 
     name = f"checkify_{name_of(f)}"
-    staged = Staged(run, name, inline=True, compile=partial(compile_jaxpr, name=name))
+    staged = JitCache(
+        run,
+        name,
+        inline=True,
+        compile=lambda jaxpr, specs, *_: compile_jaxpr(jaxpr, specs, name=name),
+    )
 
     @api_boundary_of(f)
     def checked(*args: Any, **kwargs: Any) -> tuple[Error, Any]:

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 from .._base import pytree, source
 from .._base.config import state
 from .._base.source import api_boundary_of
-from .._engine.jit_cache import Staged
+from .._engine.jit_cache import JitCache
 from .._engine.remat import Offloadable, Recompute, Saveable, name_p, remat_p
 from .._engine.results import as_result
 from .._ir.jaxpr import Var
@@ -48,7 +48,7 @@ def checkpoint(
     """
     check_callable(fun)
     nums, names = as_tuple(static_argnums), as_tuple(static_argnames)
-    staged = Staged(fun, name_of(fun))
+    cache = JitCache(fun, name_of(fun))
 
     @api_boundary_of(fun)
     def checkpointed(*args, **kwargs):
@@ -65,7 +65,7 @@ def checkpoint(
             tuple([(i, type(v), v) for i, v in fixed.items()]),
             tuple([(k, type(v), v) for k, v in sorted(named.items())]),
         )
-        known = staged if _hashable(key) else Staged(fun, name_of(fun))
+        known = cache if _hashable(key) else JitCache(fun, name_of(fun))
         rest = tuple(a for i, a in enumerate(args) if i not in fixed)
         others = {k: v for k, v in kwargs.items() if k not in named}
         leaves, in_tree = _flatten((rest, others))
@@ -75,7 +75,7 @@ def checkpoint(
             *(_unflatten(tree, [0] * tree.num_leaves) if tree else ((), {})),
         )
         avals = [known.aval_of(x, i, in_tree) for i, x in enumerate(leaves)]
-        traced = known.trace(bound, key if known is staged else None, in_tree, avals)
+        traced = known.trace(bound, key if known is cache else None, in_tree, avals)
         if references.ops.loaded:
             known.check_aliases(traced, leaves)
         outs = remat_p.bind(

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._base import pytree
 from .._base.config import state
-from .._engine.jit_cache import Traced, trace_function
+from .._engine.jit_cache import TracedCall, trace_function
 from .._engine.results import as_result
 from .._ir import dtypes
 from .._trace.core import Tracer, call_on, typeof
@@ -48,7 +48,7 @@ class ClosedProgram:
 def closed_program(fun: Callable[..., Any], *example_args) -> tuple[ClosedProgram, list[Any]]:
     """A function as a program of its arguments, and the values that it closes over."""
     leaves, in_tree = _flatten((example_args, {}))
-    traced: Traced = trace_function(
+    traced: TracedCall = trace_function(
         fun,
         in_tree,
         [typeof(x) for x in leaves],

@@ -9,7 +9,7 @@ from typing import Any
 from .._base import caches, pytree, source
 from .._base.config import state
 from .._engine.call import Inline
-from .._engine.jit_cache import Staged, Traced
+from .._engine.jit_cache import JitCache, TracedCall
 from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._lower.compile import compile_jaxpr
 from .._lower.liveness import unusable_donations
@@ -21,7 +21,7 @@ from .._runtime.launch import explain_failure, garbage_is_due
 from .._runtime.sharding import SingleDeviceSharding
 from .arguments import as_tuple, check_callable, debug_info, name_of
 from .formats import Wanted, layout_of, shardings_in, wanted_formats
-from .stages import Lowered, Traced as TracedStage
+from .stages import Lowered, Traced
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
@@ -37,8 +37,8 @@ UNSPECIFIED: Any = Unspecified()
 
 _INLINED = {Inline.JAX_EARLY: True, Inline.AUTO: False}
 
-# Programs of a function live as long as the function, whichever jit made them.
-_programs = caches.OfFunctions()
+# Traced calls of a function live as long as the function, for all its jit wrappers.
+_traced_calls = caches.OfFunctions()
 
 
 class _Options:
@@ -71,12 +71,12 @@ class JitFunction:
         self._options = options
         self._has_static = bool(options.static_argnums or options.static_argnames)
         try:
-            cache = _programs.of(fun).setdefault(options.key, caches.Bounded())
-        except TypeError:  # options that cannot be hashed
-            cache = caches.Bounded()
-        self._staged = _JitStaged(fun, options, cache)
-        self._entries = self._staged.entries
-        self._trees = self._staged.fast_entries
+            traced = _traced_calls.of(fun).setdefault(options.key, caches.Bounded())
+        except TypeError:  # unhashable options
+            traced = caches.Bounded()
+        self._jit_cache = _jit_cache(fun, options, traced)
+        self._entries = self._jit_cache.entries
+        self._trees = self._jit_cache.fast_entries
         update_wrapper(self, fun, updated=())
         self.__wrapped__ = fun
 
@@ -104,7 +104,7 @@ class JitFunction:
                             entry.handlers
                         )
                     except Exception as e:
-                        explain_failure(e, leaves, f"jit({self._staged.name})")
+                        explain_failure(e, leaves, f"jit({self._jit_cache.name})")
                         raise
                     return outs[0] if entry.single else entry.out_tree.unflatten(outs)
             if state.disable_jit:
@@ -125,7 +125,7 @@ class JitFunction:
                         self._trees[state.key, _flatten(args)[1], *specs] = entry
                     outs = entry.exe(leaves)
                     return outs[0] if entry.single else entry.out_tree.unflatten(outs)
-            return self._staged.call_flat(fun, static_key, leaves, in_tree)
+            return self._jit_cache.call_flat(fun, static_key, leaves, in_tree)
         except Exception as e:
             source.fold_traceback(e)
             raise
@@ -162,16 +162,17 @@ class JitFunction:
     # Ahead of time
 
     @source.api_boundary
-    def trace(self, *args: Any, **kwargs: Any) -> TracedStage:
+    def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """The program for arguments of these types (arrays or ``ShapeDtypeStruct``)."""
         fun, static_key, args, kwargs = self._bind_static(args, kwargs)
         leaves, in_tree = _flatten((args, kwargs))
-        staged = self._staged
-        avals = [staged.aval_of(x, i, in_tree, static_key) for i, x in enumerate(leaves)]
-        traced = staged.trace(fun, static_key, in_tree, avals)
-        return TracedStage(
-            traced, in_tree, avals, staged.name, partial(_lower_traced, staged, traced, in_tree),
-            donated=staged.donated(in_tree), debug_info=traced.jaxpr.debug_info,
+        cache = self._jit_cache
+        avals = [cache.aval_of(x, i, in_tree, static_key) for i, x in enumerate(leaves)]
+        traced = cache.trace(fun, static_key, in_tree, avals)
+        return Traced(
+            traced, in_tree, avals, cache.name,
+            partial(_lowering_arguments, self._options, cache, traced, in_tree),
+            donated=cache.donated(in_tree), debug_info=traced.jaxpr.debug_info,
             layouts=[layout_of(x) for x in leaves],
         )  # fmt: skip
 
@@ -185,10 +186,10 @@ class JitFunction:
 
     def clear_cache(self) -> None:
         """Forget all programs and executables of this function."""
-        self._staged.clear()
+        self._jit_cache.clear()
 
     def _cache_size(self) -> int:
-        return len(self._staged.traced)
+        return len(self._jit_cache.traced)
 
 
 def _hashed(value: Any) -> Any:
@@ -204,99 +205,83 @@ def _hashed(value: Any) -> Any:
     return value
 
 
-def _explain_miss(staged: Staged, key: tuple, avals: Sequence) -> None:
+def _explain_miss(cache: JitCache, key: tuple, avals: Sequence) -> None:
     if state.explain_cache_misses:
-        from .retraces import explain_miss  # only for those who ask
+        from .retraces import explain_miss  # rarely needed
 
-        explain_miss(staged, key, avals)
+        explain_miss(cache, key, avals)
 
 
-class _JitStaged(Staged):
-    """A staged function with jit's options."""
+def _jit_cache(fun: Callable[..., Any], o: _Options, traced: dict) -> JitCache:
+    """The jit cache of a function with the options of ``jit``."""
+    name = name_of(fun)
+    return JitCache(
+        fun, name, inline=o.inline, cache=traced,
+        options={"compiler_options": o.compiler_options} if o.compiler_options else {},
+        compile=partial(_compile, name, o), compile_key=o.key, debug=partial(_debug_info, fun),
+        donated=partial(_donated, o), on_miss=_explain_miss, overflow_error=_overflow_error,
+    )  # fmt: skip
 
-    __slots__ = ("jit_options",)
 
-    def __init__(self, fun, options: _Options, cache: dict):
-        self.jit_options = options
-        super().__init__(
-            fun,
-            name_of(fun),
-            inline=options.inline,
-            options={"compiler_options": options.compiler_options}
-            if options.compiler_options
-            else {},
-            cache=cache,
-            on_miss=_explain_miss,
-        )
+def _debug_info(fun: Callable[..., Any], in_tree, static_key) -> DebugInfo:
+    if in_tree is None:
+        return debug_info(fun, "jit", (), {})
+    args, kwargs = _unflatten(in_tree, [0] * in_tree.num_leaves)
+    if static_key:
+        # Placeholders at the positions of static arguments, so that names match positions.
+        args = list(args)
+        for i, *_ in static_key[0]:
+            args.insert(i, None)
+    return debug_info(fun, "jit", tuple(args), kwargs)
 
-    def _debug_info(self, in_tree, static_key) -> DebugInfo:
-        if in_tree is None:
-            return debug_info(self.fun, "jit", (), {})
-        args, kwargs = _unflatten(in_tree, [0] * in_tree.num_leaves)
-        if static_key:
-            # Put placeholders where the static arguments stand, so that names match positions.
-            args = list(args)
-            for i, *_ in static_key[0]:
-                args.insert(i, None)
-        return debug_info(self.fun, "jit", tuple(args), kwargs)
 
-    def operand(self, x, i: int, in_tree=None, static_key=None):
-        """A concrete array for an argument."""
-        try:
-            return super().operand(x, i, in_tree, static_key)
-        except OverflowError as e:
-            raise OverflowError(
-                "An overflow was encountered while parsing an argument to a jitted computation, "
-                f"whose argument path is {self.argument_name(i, in_tree, static_key)}: {e}. Pass a "
-                "smaller value, a float or a NumPy array, or mark the argument as static."
-            ) from None
+def _overflow_error(error: OverflowError, argument: str) -> OverflowError:
+    return OverflowError(
+        "An overflow was encountered while parsing an argument to a jitted computation, "
+        f"whose argument path is {argument}: {error}. Pass a smaller value, a float or a NumPy "
+        "array, or mark the argument as static."
+    )
 
-    def donated(self, in_tree) -> tuple[int, ...]:
-        """Flat indices of the donated leaves."""
-        o = self.jit_options
-        if not o.donate_argnums and not o.donate_argnames:
-            return ()
-        args, kwargs = _unflatten(in_tree, list(range(in_tree.num_leaves)))
-        n = len(args) + len(o.static_argnums)
-        positions = [i for i in range(n) if i not in {s % n if n else s for s in o.static_argnums}]
-        found = []
-        wanted = {d if d >= 0 else d + n for d in o.donate_argnums}
-        for i, arg in zip(positions, args):
-            if i in wanted:
-                found.extend(_flatten(arg)[0])
-        for k, arg in kwargs.items():
-            if k in o.donate_argnames:
-                found.extend(_flatten(arg)[0])
-        return tuple(sorted(found))
 
-    def executable(self, jaxpr: Jaxpr, specs, in_tree=None, out_tree=None) -> Executable:
-        o = self.jit_options
-        formats: dict[str, Any] = {}
-        wanted = None if in_tree is None else self.wanted(jaxpr, in_tree, out_tree)
-        if wanted is not None:
-            formats = {
-                "in_layouts": wanted.for_arguments(specs), "out_layouts": wanted.out_layouts,
-                "out_kinds": wanted.out_kinds,
-            }  # fmt: skip
-        donated = self.donated(in_tree) if in_tree is not None else ()
-        key = ("exe", state.key, tuple(specs), donated, o.key)
-        exe = jaxpr.cache.get(key)
-        if exe is None:
-            _warn_unusable(jaxpr, donated)
-            sharding = placement(o)
-            exe = compile_jaxpr(
-                jaxpr, specs, name=self.name, donated=donated, keep_unused=o.keep_unused,
-                compiler_options=o.compiler_options, sharding=sharding, **formats,
-            )  # fmt: skip
-            jaxpr.cache[key] = exe
-        return exe
+def _donated(o: _Options, in_tree) -> tuple[int, ...]:
+    """Flat positions of the donated leaves."""
+    if not o.donate_argnums and not o.donate_argnames:
+        return ()
+    args, kwargs = _unflatten(in_tree, list(range(in_tree.num_leaves)))
+    n = len(args) + len(o.static_argnums)
+    positions = [i for i in range(n) if i not in {s % n if n else s for s in o.static_argnums}]
+    leaves = []
+    donated = {d if d >= 0 else d + n for d in o.donate_argnums}
+    for i, arg in zip(positions, args):
+        if i in donated:
+            leaves.extend(_flatten(arg)[0])
+    for k, arg in kwargs.items():
+        if k in o.donate_argnames:
+            leaves.extend(_flatten(arg)[0])
+    return tuple(sorted(leaves))
 
-    def wanted(self, jaxpr: Jaxpr, in_tree: Any, out_tree: Any) -> Wanted | None:
-        """The formats that the user gave."""
-        o = self.jit_options
-        return wanted_formats(
-            o.in_shardings, o.out_shardings, in_tree, out_tree, jaxpr.in_avals, jaxpr.out_avals
-        )
+
+def _compile(name: str, o: _Options, jaxpr: Jaxpr, specs, in_tree, out_tree) -> Executable:
+    formats: dict[str, Any] = {}
+    requested = None if in_tree is None else _requested_formats(o, jaxpr, in_tree, out_tree)
+    if requested is not None:
+        formats = {
+            "in_layouts": requested.for_arguments(specs), "out_layouts": requested.out_layouts,
+            "out_kinds": requested.out_kinds,
+        }  # fmt: skip
+    donated = _donated(o, in_tree) if in_tree is not None else ()
+    _warn_unusable(jaxpr, donated)
+    return compile_jaxpr(
+        jaxpr, specs, name=name, donated=donated, keep_unused=o.keep_unused,
+        compiler_options=o.compiler_options, sharding=placement(o), **formats,
+    )  # fmt: skip
+
+
+def _requested_formats(o: _Options, jaxpr: Jaxpr, in_tree: Any, out_tree: Any) -> Wanted | None:
+    """The formats of ``in_shardings`` and ``out_shardings``."""
+    return wanted_formats(
+        o.in_shardings, o.out_shardings, in_tree, out_tree, jaxpr.in_avals, jaxpr.out_avals
+    )
 
 
 def placement(o: _Options):
@@ -322,11 +307,10 @@ def _warn_unusable(jaxpr: Jaxpr, donated: tuple[int, ...]) -> None:
         )
 
 
-def _lower_traced(staged: _JitStaged, traced: Traced, in_tree, platforms=None):
-    o = staged.jit_options
-    wanted = staged.wanted(traced.jaxpr, in_tree, traced.out_tree)
-    donated = staged.donated(in_tree)
-    return staged.name, donated, o.keep_unused, o.compiler_options, placement(o), wanted
+def _lowering_arguments(o: _Options, cache: JitCache, traced: TracedCall, in_tree, platforms=None):
+    requested = _requested_formats(o, traced.jaxpr, in_tree, traced.out_tree)
+    donated = cache.donated(in_tree)
+    return cache.name, donated, o.keep_unused, o.compiler_options, placement(o), requested
 
 
 def jit(

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from .._base import log
 from .._base.config import changed_options
-from .._engine.jit_cache import Staged
+from .._engine.jit_cache import JitCache
 
 _PROPERTIES = ("shape", "dtype", "weak_type", "sharding")
 
@@ -32,7 +32,7 @@ class Change(NamedTuple):
         return f"{self.what}: {new}, {self.now} where it was {self.before} before"
 
 
-def changes(staged: Staged, key: tuple, known: Sequence[tuple]) -> list[Change]:
+def changes(cache: JitCache, key: tuple, known: Sequence[tuple]) -> list[Change]:
     """How a signature differs from the one among ``known`` that is closest to it; none if there is
     none. Keys are ``(configuration, axes, static values, structure, *types)``."""
     if not known:
@@ -45,7 +45,7 @@ def changes(staged: Staged, key: tuple, known: Sequence[tuple]) -> list[Change]:
     else:
         for i, (a, b) in enumerate(zip(closest[4:], key[4:])):
             if a is not b:
-                found += _types(staged.argument_name(i, key[3], key[2]), a, b)
+                found += _types(cache.argument_name(i, key[3], key[2]), a, b)
     return found
 
 
@@ -96,12 +96,12 @@ def _types(name: str, a: Any, b: Any) -> list[Change]:
     return found or [Change(name, "type", str(a), str(b))]
 
 
-def explain_miss(staged: Staged, key: tuple, avals: Sequence) -> None:
+def explain_miss(cache: JitCache, key: tuple, avals: Sequence) -> None:
     """Say in the log why a function is traced, as ``explain_cache_misses`` asks for."""
-    head = f"TRACING CACHE MISS for {staged.name}"
-    if not staged.traced:
+    head = f"TRACING CACHE MISS for {cache.name}"
+    if not cache.traced:
         why = "it was never traced before (or its function object is new)"
     else:
-        found = changes(staged, key, list(staged.traced))
+        found = changes(cache, key, list(cache.traced))
         why = "; ".join(map(str, found)) or "it was forgotten"
     log.warning("%s because %s", head, why)

@@ -37,7 +37,7 @@ from .._transform.derived import derive, derive_from_jaxpr
 from .._transform.dual import DualTrace, DualTracer
 from .._transform.jvp import jvp_primitive
 from .._transform.zeros import Zero, instantiate
-from .custom_jvp import CustomJVP, derivative_program, interpreted_by, rule_applies
+from .custom_jvp import CustomJVP, derivative_jaxpr, interpreted_by, rule_applies
 
 Terms: TypeAlias = list[Any] | None
 """Derivatives of a value, ``None`` for those that are zero; ``None`` for one that is constant."""
@@ -341,7 +341,7 @@ def _custom(trace: TaylorTrace, args: Sequence, custom: CustomJVP) -> list:
         if all(t is None for t in terms):
             return custom.call(primals)
         mask = [t is not None for t in terms]
-        forward, consts, out_mask = derivative_program(custom, primals, mask, trace)
+        forward, consts, out_mask = derivative_jaxpr(custom, primals, mask, trace)
         k = len(consts)
         outs, found = derived(
             forward, out_mask, [*consts, *primals], [*[None] * k, *terms], trace.order

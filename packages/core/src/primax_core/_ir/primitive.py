@@ -73,7 +73,7 @@ class Primitive:
         "rules",
         "home",
         "cache_on",
-        "pieces",
+        "derived",
         "types",
         "executables",
         "__weakref__",
@@ -93,7 +93,7 @@ class Primitive:
         self.rules: dict[RuleKind[Any], Any] = {}
         self.home: str = home or calling_module(2)
         cache = caches.Lenient if any_params else caches.Bounded
-        self.pieces: dict[Any, Any] = cache()
+        self.derived: dict[Any, Any] = cache()
         self.types: dict[Any, Any] = cache()
         self.executables: dict[Any, Any] = cache()
         _all.add(self)
@@ -153,13 +153,13 @@ class Primitive:
         kind.version += 1
         if kind.versioned:
             return
-        if found is not None or self.pieces or self.types or self.executables:
+        if found is not None or self.derived or self.types or self.executables:
             caches.clear_all()
             renew_keys()
 
     def forget(self) -> None:
         """Drop everything derived from the rules."""
-        self.pieces.clear()
+        self.derived.clear()
         self.types.clear()
         self.executables.clear()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -107,8 +108,8 @@ class LoweringContext:
         outs = lower_body(self, jaxpr, values)
         return outs[0] if single else outs
 
-    def call_program(self, jaxpr: Jaxpr, name: str, values: Sequence[ir.Value]) -> list[ir.Value]:
-        """Emit a call of a program; calls of the same program share one private function."""
+    def call_jaxpr(self, jaxpr: Jaxpr, name: str, values: Sequence[ir.Value]) -> list[ir.Value]:
+        """Emit a call of a jaxpr; calls of the same jaxpr share one private function."""
         if self.symbolic and has_symbolic_dims(jaxpr):
             # In place: a function would have to be handed the dimension variables.
             return lower_body(self, jaxpr, values)
@@ -116,6 +117,16 @@ class LoweringContext:
         ordered = self.tokens(jaxpr.effects)
         outs = list(func.CallOp(types, callee, [*ordered, *consts, *values]).results)
         return self.take_tokens(ordered, outs)
+
+    def call_program(self, jaxpr: Jaxpr, name: str, values: Sequence[ir.Value]) -> list[ir.Value]:
+        """Former name of :meth:`call_jaxpr`; removed in version 2.0 of the extension API."""
+        warnings.warn(
+            "call_program is called call_jaxpr since version 1.4 of the extension API; the old "
+            "name is removed in version 2.0",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return self.call_jaxpr(jaxpr, name, values)
 
     def tokens(self, effects: frozenset) -> list[ir.Value]:
         """The token that something with these effects takes and gives back, if it does."""

@@ -1,4 +1,4 @@
-"""Programs with repeated work taken out."""
+"""Common subexpression elimination."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from .dce import dce_jaxpr
 
 
 def simplified(jaxpr: Jaxpr) -> Jaxpr:
-    """The program without equal equations, and without those whose results nobody reads.
+    """The jaxpr without duplicate equations and without unused results.
 
-    Its arguments stay. Equations with effects are left alone.
+    Its arguments are unchanged. Equations with effects are not merged.
     """
     env: dict[Any, Any] = {}
     known: dict[Any, Sequence[Var]] = {}
@@ -24,13 +24,13 @@ def simplified(jaxpr: Jaxpr) -> Jaxpr:
             continue
         key = (eqn.primitive, *map(_name, invars), *eqn.params.items())
         try:
-            found = known.setdefault(key, eqn.outvars)
-        except TypeError:  # parameters that cannot be hashed equal none
-            found = eqn.outvars
-        if found is eqn.outvars:
+            outvars_of_first = known.setdefault(key, eqn.outvars)
+        except TypeError:  # equations with unhashable parameters are not compared
+            outvars_of_first = eqn.outvars
+        if outvars_of_first is eqn.outvars:
             eqns.append(eqn.replace(invars=invars))
         else:
-            env.update(zip(eqn.outvars, found))
+            env.update(zip(eqn.outvars, outvars_of_first))
     outvars = [v if type(v) is Literal else env.get(v, v) for v in jaxpr.outvars]
     merged = jaxpr.replace(eqns=eqns, outvars=outvars)
     return dce_jaxpr(merged, (True,) * len(outvars), True)[0]

@@ -1,4 +1,4 @@
-"""What traces have in common that carry something along with each value: tangents, derivatives."""
+"""Base of dual traces, whose tracers pair a primal with an additional value, as a tangent."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .._trace.core import Trace, Tracer, check_live
 
 
 class DualTracer(Tracer):
-    """A value of the trace outside, and what is carried along with it."""
+    """A primal of the parent trace, and an additional value."""
 
     __slots__ = ("primal", "extra")
 
@@ -22,7 +22,7 @@ class DualTracer(Tracer):
 
 
 class DualTrace(Trace):
-    """Computes values under its parent and carries something along."""
+    """Computes primals under its parent, and an additional value for some of them."""
 
     __slots__ = ("of",)
 
@@ -33,7 +33,7 @@ class DualTrace(Trace):
         self.of: Callable[..., Any] | None = of
 
     def split(self, x: Any) -> tuple[Any, Any]:
-        """The value of an operand, and what is carried along; ``None`` if nothing is."""
+        """The primal of an operand, and its additional value or ``None``."""
         if type(x) is self.tracer and x._trace is self:
             return x.primal, x.extra
         if isinstance(x, Tracer):
@@ -43,7 +43,7 @@ class DualTrace(Trace):
         return x, None
 
     def split_args(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], tuple[bool, ...]]:
-        """Values of operands, what some of them carry, and which do."""
+        """The primals of operands, the additional values that exist, and their mask."""
         primals, extra, mask = [], [], []
         for a in args:
             p, t = self.split(a)

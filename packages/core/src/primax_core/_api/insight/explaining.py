@@ -64,7 +64,7 @@ def explain(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Report:
     """
     _check(fun)
     jitted = fun if isinstance(fun, JitFunction) else jit(fun)
-    staged = jitted._staged
+    staged = jitted._jit_cache
     bound, static_key, dynamic, named = jitted._bind_static(args, kwargs)
     leaves, in_tree = _flatten((dynamic, named))
     avals = [staged.aval_of(x, i, in_tree, static_key) for i, x in enumerate(leaves)]
@@ -124,7 +124,7 @@ def _signatures(staged: Any, key: tuple, known: list[tuple]) -> tuple[Signature,
 
 
 def _device(staged: Any, specs: Any) -> Any:
-    sharding = placement(staged.jit_options) or device_of(specs)
+    sharding = placement(staged.compile.args[1]) or device_of(specs)
     return next(iter(sharding.device_set))
 
 
@@ -180,7 +180,7 @@ def _marked(staged, jaxpr: Jaxpr, specs, in_tree, places: Places) -> Any:
     def mark(eqn: Eqn) -> str:
         return f"#{places.number(places.line(eqn.source_info))}"
 
-    o = staged.jit_options
+    o = staged.compile.args[1]
     device = _device(staged, specs)
     lowered = _compile.lower_module(
         jaxpr, staged.name, platform_of(device), donated=staged.donated(in_tree),
