@@ -217,7 +217,7 @@ class JitCache:
 
     def make_entry(self, traced: TracedCall, static_key, arrays, in_tree, key) -> Entry:
         """Compile for a new signature; concurrent threads wait for one compilation."""
-        return _flights.once(
+        return _flights.do(
             (id(self), key), lambda _: self.entries.get(key),
             lambda: self._new_entry(traced, static_key, arrays, in_tree, key),
         )  # fmt: skip

@@ -169,7 +169,7 @@ def compile_module(
             _loaded[digest, devs, compiler_options] = made
             return made
 
-        loaded = _flights.once((digest, devs, compiler_options), _loaded.get, make)
+        loaded = _flights.do((digest, devs, compiler_options), _loaded.get, make)
         _remember(loaded, digest, devs, compiler_options)
         if program is not None:
             _link(program, devs, digest)
@@ -182,7 +182,7 @@ _flights: Final = SingleFlight()
 
 @monitoring.timed_as(monitoring.COMPILE, lambda lowered, *_: f"jit({lowered.name})")
 def _compile_or_fetch(lowered: Lowered, bytecode: bytes, digest: bytes, devs, options) -> Loaded:
-    place = disk.place_of(digest, devs, options) if disk.is_on(devs) else None
+    place = disk.executable_location(digest, devs, options) if disk.is_on(devs) else None
     raw = None if place is None else _fetch(place, devs, options)
     if raw is not None:
         return Loaded(raw, from_bytes=True)
@@ -221,7 +221,9 @@ def executable_bytes(
         return client.serialize_executable(loaded.raw)
     options = make_options(devs, compiler_options)
     bytecode = mlir.bytecode(lowered.module)
-    place = disk.place_of(digest_of(bytecode), devs, options) if disk.is_on(devs) else None
+    place = (
+        disk.executable_location(digest_of(bytecode), devs, options) if disk.is_on(devs) else None
+    )
     found = None if place is None else disk.stored(place)
     if found is not None:
         return found
@@ -234,7 +236,7 @@ def _recall(key: bytes, devs: tuple, compiler_options: tuple, name: str) -> Load
     started = time.perf_counter()
     digest = _digests.get((key, devs))
     if digest is None:
-        place = disk.link_place(key, devs)
+        place = disk.link_location(key, devs)
         digest = None if place is None else disk.link(place)
         if digest is None:
             return None
@@ -242,7 +244,7 @@ def _recall(key: bytes, devs: tuple, compiler_options: tuple, name: str) -> Load
 
     def load_it() -> Loaded | None:
         options = make_options(devs, compiler_options)
-        place = disk.place_of(digest, devs, options)
+        place = disk.executable_location(digest, devs, options)
         raw = None if place is None else _fetch(place, devs, options)
         if raw is None:
             return None
@@ -252,7 +254,7 @@ def _recall(key: bytes, devs: tuple, compiler_options: tuple, name: str) -> Load
         made = _loaded[digest, devs, compiler_options] = Loaded(raw, from_bytes=True)
         return made
 
-    loaded = _flights.once((digest, devs, compiler_options), _loaded.get, load_it)
+    loaded = _flights.do((digest, devs, compiler_options), _loaded.get, load_it)
     if loaded is not None:
         _remember(loaded, digest, devs, compiler_options)
         _say_compiled(name, started)
@@ -262,7 +264,7 @@ def _recall(key: bytes, devs: tuple, compiler_options: tuple, name: str) -> Load
 def _link(program: bytes, devs: tuple, digest: bytes) -> None:
     if _digests.get((program, devs)) != digest:
         _digests[program, devs] = digest
-        place = disk.link_place(program, devs)
+        place = disk.link_location(program, devs)
         if place is not None:
             disk.keep_link(place, digest)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jaxlib.mlir import ir
 
-from .._ir.dimensions.solving import Check, Place, Plan, Remainder, Solve, plan_of
+from .._ir.dimensions.solving import ArgumentAxis, Check, Plan, Remainder, Solve, plan_of
 from .._ir.symbolic_dims import Dimension
 from . import shaped
 from .context import constant, hlo, i64, tensor_type
@@ -39,17 +39,17 @@ def emit_plan(plan: Plan, arguments: Sequence[ir.Value], checks: bool) -> dict[s
 
     @cache
     def value(x: Any) -> ir.Value:
-        if type(x) is Place:
+        if type(x) is ArgumentAxis:
             size = hlo.get_dimension_size(arguments[x.argument], i64(x.axis))
             return hlo.convert(tensor_type((), _I64), size)
         if type(x) is Remainder:
-            return hlo.remainder(_minus(value(x.place), x.rest, value), value(x.factor))
+            return hlo.remainder(_minus(value(x.source), x.rest, value), value(x.factor))
         return shaped.size_value(x) if isinstance(x, Dimension) else constant(np.int64(x))
 
     for step in plan.steps:
         with shaped.dimension_variables(found):
             if isinstance(step, Solve):
-                over = _minus(value(step.place), step.rest, value)
+                over = _minus(value(step.source), step.rest, value)
                 whole = type(step.factor) is int and step.factor == 1
                 found[step.variable] = over if whole else hlo.divide(over, value(step.factor))
             elif checks:

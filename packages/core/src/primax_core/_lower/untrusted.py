@@ -83,7 +83,7 @@ def _place(key: bytes) -> Any:
     if not state.enable_compilation_cache:
         return None
     where = disk.path()
-    return None if where is None else disk.Place(where, key)
+    return None if where is None else disk.FileLocation(where, key)
 
 
 class _Reader:
