@@ -91,7 +91,7 @@ def check_entries(
             given_type.dtype != wanted.dtype and wanted.dtype.kind != "V"
         ):
             raise ValueError(
-                "unexpected JAX type (e.g. shape/dtype) for gradient ref passed to the VJP "
+                "unexpected Primax type (e.g. shape/dtype) for gradient ref passed to the VJP "
                 f"function's `with_refs` method for the argument at position {_name(info, i)} of "
                 f"the differentiated function {info.func_src_info}: the given ref has type "
                 f"{given_type}, but accumulating this argument's gradient requires a ref of type "

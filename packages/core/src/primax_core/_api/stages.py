@@ -138,7 +138,7 @@ class Traced(Stage):
         if jaxpr.effects and references.ops.loaded:
             plan = references.ops.plan(jaxpr, [*self._consts, *self._avals])
             n = len(self._consts)
-            donated = (*plan.donated, *plan.places([n + i for i in donated]))
+            donated = (*plan.donated, *plan.positions([n + i for i in donated]))
             jaxpr = plan.jaxpr
         module = lowering.lower_module(
             jaxpr, name, platform, donated=donated, keep_unused=keep_unused,

@@ -210,7 +210,7 @@ def check_cotangent(ct: Any, aval: ShapedArray, index: int) -> None:
     if got is None:
         if expected.dtype != dtypes.float0 or ct.shape != expected.shape:
             raise ValueError(
-                "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
+                "unexpected Primax type (e.g. shape/dtype) for argument to VJP function: got "
                 f"float0{list(ct.shape)}, but expected {expected.strip_weak_type()} for result "
                 f"number {index}"
             )
@@ -219,7 +219,7 @@ def check_cotangent(ct: Any, aval: ShapedArray, index: int) -> None:
         return  # an integer cotangent of an integer result is tolerated and ignored
     if got.shape != expected.shape or got.dtype != expected.dtype:
         raise ValueError(
-            "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
+            "unexpected Primax type (e.g. shape/dtype) for argument to VJP function: got "
             f"{got.strip_weak_type()}, but expected {expected.strip_weak_type()} because the "
             f"corresponding result (number {index}) of the differentiated function has that type"
         )
@@ -303,7 +303,7 @@ def input_aval(x, fun) -> ShapedArray:
         return typeof(x)
     except TypeError:
         raise TypeError(
-            f"an argument of {name_of(fun)} has type {type(x)}, which is not a valid JAX type: "
+            f"an argument of {name_of(fun)} has type {type(x)}, which is not a valid Primax type: "
             "differentiated functions take pytrees of arrays and numbers"
         ) from None
 
@@ -315,7 +315,7 @@ def output_aval(x, fun) -> ShapedArray:
     except TypeError:
         raise TypeError(
             f"the function {describe(fun)} returned a value of type {type(x)}, which is not a "
-            "valid JAX type"
+            "valid Primax type"
         ) from None
 
 

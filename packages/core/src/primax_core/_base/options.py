@@ -214,7 +214,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
     # Checks and logs.
     Option("enable_checks", bool, False, NONE, "jaxprs are type-checked after each pass"),
     Option("log_compiles", bool, False, NONE, "each compilation is logged as a warning"),
-    Option("explain_cache_misses", bool, False, NONE, "the reason of each retrace of jit is logged"),
+    Option("explain_cache_misses", bool, False, NONE, "the reason of each jit retrace is logged"),
     Option("traceback_filtering", str, "auto", NONE,
            "treatment of the library's own frames in a traceback",
            choices=("off", "tracebackhide", "hide_frames", "remove_frames",
@@ -231,7 +231,8 @@ OPTIONS: Final[tuple[Option, ...]] = (
            "effect of a garbage-collected reference cycle with an array",
            choices=("allow", "log", "fatal")),
     # Backends and caches.
-    Option("platforms", str, None, NONE, "platforms to start, in order of preference, separated by commas"),
+    Option("platforms", str, None, NONE,
+           "platforms to start, in order of preference, comma-separated"),
     Option("num_cpu_devices", int, -1, NONE, "number of CPU devices; -1 leaves it to XLA_FLAGS"),
     Option("cpu_enable_async_dispatch", bool, True, NONE, "CPU executables run asynchronously"),
     Option("enable_compilation_cache", bool, True, NONE, "executables are cached on disk"),

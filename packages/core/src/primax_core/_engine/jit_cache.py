@@ -331,7 +331,7 @@ def check_outputs(outs: Sequence, tree, info: DebugInfo) -> None:
             where = f" at output component{path}" if path else ""
             raise TypeError(
                 f"function {info.func_src_info} traced for {info.traced_for} returned a value of "
-                f"type {type(o)}{where}, which is not a valid JAX type"
+                f"type {type(o)}{where}, which is not a valid Primax type"
             ) from None
 
 

@@ -220,7 +220,7 @@ def check_valid_dtype(dtype: Any, value: Any = None) -> None:
     text = getattr(dtype, "str", dtype) if getattr(dtype, "kind", "") in "SU" else dtype
     subject = f"dtype {text}" if value is None else f"Value {value!r} with dtype {text}"
     raise TypeError(
-        f"{subject} is not a valid array type. Only arrays of numeric types are supported."
+        f"{subject} is not a valid Primax array type. Only arrays of numeric types are supported."
     )
 
 

@@ -292,7 +292,7 @@ def check_may_run(name: str) -> None:
     """
     if state.no_execution:
         raise RuntimeError(
-            f"JAX tried to execute function {name}, but the no_execution config option is set"
+            f"Primax tried to execute function {name}, but the no_execution config option is set"
         )
 
 

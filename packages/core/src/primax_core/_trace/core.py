@@ -183,7 +183,7 @@ def _type_of_other(x: Any) -> ShapedArray:
             if hasattr(x, "__jax_array__"):
                 return typeof(x.__jax_array__())
             raise TypeError(
-                f"Value {x!r} with type {type(x)} is not a valid JAX type: expected an array, "
+                f"Value {x!r} with type {type(x)} is not a valid Primax type: expected an array, "
                 "a NumPy array, a number or a tracer."
             )
     return handler(x)
@@ -223,7 +223,7 @@ def _check_numpy(x, dtype) -> None:
     dtypes.check_valid_dtype(dtype, x)
     if hasattr(x, "mask"):
         raise ValueError(
-            "numpy masked arrays are not supported as direct inputs to JAX functions. Use "
+            "numpy masked arrays are not supported as direct inputs to Primax functions. Use "
             "arr.filled() to convert the value to a standard numpy array."
         )
 
@@ -369,7 +369,7 @@ def check_leaks(trace: Trace, name: str) -> None:
 
 def _leak_message(tracer: Tracer) -> str:
     return (
-        "Encountered an unexpected tracer. A function transformed by JAX had a side effect, "
+        "Encountered an unexpected tracer. A transformed function had a side effect, "
         "allowing for a reference to an intermediate value with type "
         f"{tracer.aval} wrapped in a {type(tracer).__name__} to escape the scope of the "
         "transformation.\nTransformations need pure functions: return the value from the function "
