@@ -20,14 +20,14 @@ from .._runtime.jaxlib_versions import collect_garbage
 from .._runtime.launch import explain_failure, garbage_is_due
 from .._runtime.sharding import SingleDeviceSharding
 from .arguments import as_tuple, check_callable, debug_info, name_of
-from .formats import Wanted, layout_of, shardings_in, wanted_formats
+from .formats import RequestedFormats, layout_of, requested_formats, shardings_in
 from .stages import Lowered, Traced
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
 
 class Unspecified:
-    """Marks an argument that was not given, where ``None`` means something."""
+    """Type of the default of arguments for which ``None`` is a value."""
 
     def __repr__(self):
         return "UnspecifiedValue"
@@ -42,7 +42,7 @@ _traced_calls = caches.OfFunctions()
 
 
 class _Options:
-    """What ``jit`` was told besides the function; hashable."""
+    """The options of ``jit``."""
 
     __slots__ = (
         "static_argnums", "static_argnames", "donate_argnums", "donate_argnames", "keep_unused",
@@ -51,7 +51,7 @@ class _Options:
 
 
 class _SignatureOfWrapped:
-    """``__signature__`` of instances, for those who ask without following ``__wrapped__``."""
+    """``__signature__`` of instances, for callers that do not follow ``__wrapped__``."""
 
     def __get__(self, instance: Any, owner: type) -> Any:
         if instance is None:
@@ -62,7 +62,7 @@ class _SignatureOfWrapped:
 
 
 class JitFunction:
-    """A compiled function, as :func:`jit` returns it."""
+    """A compiled function, the result of :func:`jit`."""
 
     __signature__: Any = _SignatureOfWrapped()
 
@@ -83,8 +83,8 @@ class JitFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             if state.trace is None and not kwargs and args:
-                # The fast path, for one array, arrays, or a tree of arrays; `launch` is written
-                # out, since a call less is 1 % of a jitted call.
+                # The fast path, for one array, arrays, or a tree of arrays; `launch` is inlined,
+                # because one call less is 1 % of a jitted call.
                 first, leaves, entry = args[0], args, None
                 try:
                     if type(first) is not ArrayImpl:
@@ -95,7 +95,7 @@ class JitFunction:
                     else:
                         entry = self._entries.get((state.key, *[a._spec for a in args]))
                 except (AttributeError, ValueError):
-                    pass  # an argument is not an array; it is converted or refused below
+                    pass  # an argument is not an array; it is converted below, or an error is raised
                 if entry is not None:
                     if garbage_is_due():
                         collect_garbage()
@@ -137,7 +137,7 @@ class JitFunction:
         return f"<PjitFunction of {self._fun!r}>"
 
     def _bind_static(self, args: tuple, kwargs: dict):
-        """The function with its static arguments bound, their key, and the other arguments."""
+        """The function with bound static arguments, their key, and the other arguments."""
         o = self._options
         if not self._has_static:
             return self._fun, None, args, kwargs
@@ -151,8 +151,8 @@ class JitFunction:
         fun, n = self._fun, len(args)
 
         def bound(*rest, **others):
-            given = iter(rest)
-            full = [fixed[i] if i in fixed else next(given) for i in range(n)]
+            remaining = iter(rest)
+            full = [fixed[i] if i in fixed else next(remaining) for i in range(n)]
             return fun(*full, **others, **named)
 
         bound.__wrapped__ = fun
@@ -163,7 +163,7 @@ class JitFunction:
 
     @source.api_boundary
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
-        """The program for arguments of these types (arrays or ``ShapeDtypeStruct``)."""
+        """The traced function for arguments of these types (arrays or ``ShapeDtypeStruct``)."""
         fun, static_key, args, kwargs = self._bind_static(args, kwargs)
         leaves, in_tree = _flatten((args, kwargs))
         cache = self._jit_cache
@@ -177,7 +177,7 @@ class JitFunction:
         )  # fmt: skip
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
-        """The program as StableHLO for arguments of these types."""
+        """The lowered function, in StableHLO, for arguments of these types."""
         return self.trace(*args, **kwargs).lower()
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
@@ -185,7 +185,7 @@ class JitFunction:
         return self.trace(*args, **kwargs).out_info
 
     def clear_cache(self) -> None:
-        """Forget all programs and executables of this function."""
+        """Delete all jaxprs and executables of this function."""
         self._jit_cache.clear()
 
     def _cache_size(self) -> int:
@@ -277,15 +277,17 @@ def _compile(name: str, o: _Options, jaxpr: Jaxpr, specs, in_tree, out_tree) -> 
     )  # fmt: skip
 
 
-def _requested_formats(o: _Options, jaxpr: Jaxpr, in_tree: Any, out_tree: Any) -> Wanted | None:
+def _requested_formats(
+    o: _Options, jaxpr: Jaxpr, in_tree: Any, out_tree: Any
+) -> RequestedFormats | None:
     """The formats of ``in_shardings`` and ``out_shardings``."""
-    return wanted_formats(
+    return requested_formats(
         o.in_shardings, o.out_shardings, in_tree, out_tree, jaxpr.in_avals, jaxpr.out_avals
     )
 
 
 def placement(o: _Options):
-    """The one sharding that a computation was told to use, if any."""
+    """The single sharding that the options require, or ``None``."""
     chosen = None
     for s in (*shardings_in(o.in_shardings), *shardings_in(o.out_shardings)):
         if isinstance(s, SingleDeviceSharding):
@@ -335,22 +337,21 @@ def jit(
     structures and static values, with tracers in place of arrays.
 
     Args:
-      static_argnums, static_argnames: arguments that are hashable Python values; each new value is
-        compiled anew.
-      donate_argnums, donate_argnames: arguments whose buffers results may take over; they are
-        deleted by the call.
-      keep_unused: give unused arguments to the executable too.
-      device, backend: where to run; prefer ``device_put`` of the arguments.
-      inline: splice the program into enclosing jitted functions instead of calling it; or an
-        ``Inline`` that says when that is done.
+      static_argnums, static_argnames: arguments that are hashable Python values; the function is
+        retraced for each new value.
+      donate_argnums, donate_argnames: arguments whose buffers are donated; the call deletes them.
+      keep_unused: pass unused arguments to the executable.
+      device, backend: device of the computation; prefer ``device_put`` of the arguments.
+      inline: inline the jaxpr into enclosing jitted functions instead of calling it; or an
+        ``Inline`` value for the time of inlining.
       compiler_options: XLA options for this function.
-      in_shardings, out_shardings: how arguments and results lie on devices.
+      in_shardings, out_shardings: shardings of arguments and results.
 
     Without a function, a decorator with these options is returned.
 
     Raises:
       TypeError: if an argument or a result is not an array, or ``fun`` is not callable.
-      ValueError: for static arguments that cannot be hashed, and for options that do not fit.
+      ValueError: for unhashable static arguments, and for inconsistent options.
 
     >>> @jit
     ... def f(x, y):
@@ -386,11 +387,11 @@ def _make_options(
     if device is not None or backend is not None:
         source.warn(
             "the arguments device and backend of jit are deprecated: move the function's arguments "
-            "with device_put, or give in_shardings",
+            "with device_put, or pass in_shardings",
             DeprecationWarning,
         )
         if device is not None and backend is not None:
-            raise ValueError("give device or backend, not both")
+            raise ValueError("pass device or backend, not both")
         target = device if device is not None else devices(backend)[0]
         if isinstance(target, Device):
             target = SingleDeviceSharding(target)
@@ -417,12 +418,12 @@ def _tree_key(tree):
     return (tuple(leaves), treedef)
 
 
-def _names(given) -> tuple[str, ...]:
-    if given is None:
+def _names(argnames) -> tuple[str, ...]:
+    if argnames is None:
         return ()
-    if isinstance(given, str):
-        return (given,)
-    names = tuple(given)
+    if isinstance(argnames, str):
+        return (argnames,)
+    names = tuple(argnames)
     for n in names:
         if not isinstance(n, str):
             raise TypeError(f"argument names must be strings, got {n!r}")
@@ -430,7 +431,7 @@ def _names(given) -> tuple[str, ...]:
 
 
 def _link(fun, nums: tuple[int, ...], names: tuple[str, ...], what: str):
-    """Complete positions by names and names by positions, through the function's signature."""
+    """Complete positions by names and names by positions, with the function's signature."""
     import inspect
 
     try:
@@ -466,5 +467,5 @@ def _link(fun, nums: tuple[int, ...], names: tuple[str, ...], what: str):
 
 
 def clear_caches() -> None:
-    """Forget all traced and compiled programs."""
+    """Delete all traced jaxprs and all executables."""
     caches.clear_all()

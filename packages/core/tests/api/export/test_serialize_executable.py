@@ -49,7 +49,7 @@ def test_wrong_arguments(saved) -> None:
         found(X)
     with pytest.raises(TypeError, match=r"Argument 'x' compiled with float32\[3\] and called with"):
         found(X[:2], {"k": X})
-    with pytest.raises(TypeError, match="Cannot apply JAX transformations"):
+    with pytest.raises(TypeError, match="Cannot apply Primax transformations"):
         pc.jit(found)(X, {"k": X})
 
 
