@@ -35,7 +35,8 @@ def _list(path: str) -> int:
             continue
         age = f"{max(0.0, now - file.used) / 3600:9.1f} h"
         if isinstance(contents, Entry):
-            about = f"{contents.platform} {contents.version} {contents.name} {' '.join(contents.needs)}".rstrip()
+            needs = " ".join(contents.needs)
+            about = f"{contents.platform} {contents.version} {contents.name} {needs}".rstrip()
         else:
             about = f"damaged: {contents}"
         print(f"{file.name[:12]} {file.size:10} {age}  {about}")

@@ -95,7 +95,7 @@ class JitFunction:
                     else:
                         entry = self._entries.get((state.key, *[a._spec for a in args]))
                 except (AttributeError, ValueError):
-                    pass  # an argument is not an array; it is converted below, or an error is raised
+                    pass  # an argument is not an array; converted below, or an error is raised
                 if entry is not None:
                     if garbage_is_due():
                         collect_garbage()
