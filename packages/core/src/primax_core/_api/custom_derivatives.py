@@ -19,6 +19,7 @@ from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._trace.core import Tracer, typeof
 from .._transform.zeros import Zero, add_tangents, zeros
 from .arguments import as_tuple, check_callable, describe, name_of, resolve_keywords
+from .closures import convert_closure
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
