@@ -98,7 +98,7 @@ class TestOfFunctions:
         assert not table._dicts
 
     def test_is_bounded_where_values_hold_their_functions(self):
-        table = OfFunctions(kept=4)
+        table = OfFunctions(limit=4)
         for i in range(10):
             f = lambda i=i: i
             table.of(f)["itself"] = f
