@@ -1,4 +1,4 @@
-"""Programs with references: their text, types and effects, and what they are without references."""
+"""Jaxprs with references: text, types, effects and discharge."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def local(x):
     return out
 
 
-class TestPrograms:
+class TestJaxprs:
     def test_text(self):
         assert str(px.make_jaxpr(uses)(px.new_ref(SMALL), 1, X3)) == TEXT.strip()
         assert str(px.make_jaxpr(local)(X3)) == LOCAL_TEXT.strip()
@@ -109,7 +109,7 @@ class TestPrograms:
         with pytest.raises(AttributeError, match="immutable"):
             ref.kind = 1
 
-    def test_effects_tell_the_argument(self):
+    def test_effects_have_the_argument_index(self):
         def f(x, a, b, c):
             a[...] = b[...]
             r.addupdate(c, ..., x)
@@ -132,18 +132,18 @@ class TestPrograms:
         ],
         ids=["scan", "while", "cond", "checkpoint"],
     )
-    def test_effects_come_out_of_held_programs(self, loop):
-        found = px.make_jaxpr(loop)(px.new_ref(X3), px.new_ref(X3)).effects
+    def test_effects_of_sub_jaxprs_propagate(self, loop):
+        effects = px.make_jaxpr(loop)(px.new_ref(X3), px.new_ref(X3)).effects
         assert (
             {ReadEffect(0), WriteEffect(1)}
-            <= found
+            <= effects
             <= {ReadEffect(0), ReadEffect(1), WriteEffect(1)}
         )
 
-    def test_what_is_made_inside_leaves_no_effect_on_arguments(self):
+    def test_local_references_have_no_effect_on_arguments(self):
         for f in (local, px.jit(local)):
-            found = px.make_jaxpr(f)(X3).effects
-            assert not any(isinstance(e, extend.RefEffect) for e in found)
+            effects = px.make_jaxpr(f)(X3).effects
+            assert not any(isinstance(e, extend.RefEffect) for e in effects)
 
     def test_dead_code_keeps_writes(self):
         def f(q, x):
@@ -154,18 +154,18 @@ class TestPrograms:
             return x
 
         jaxpr = px.make_jaxpr(f)(px.new_ref(SMALL), X3)
-        kept, used = extend.dce_jaxpr(jaxpr, (False,))
-        names = [e.primitive.name for e in kept.eqns]
+        pruned, used = extend.dce_jaxpr(jaxpr, (False,))
+        names = [e.primitive.name for e in pruned.eqns]
         assert "swap" in names and "cond" in names and used == (True, True)
         assert names.count("get") == 1 and "sin" not in names
-        extend.check_jaxpr(kept)
-        assert kept.effects == {ReadEffect(0), WriteEffect(0)}
+        extend.check_jaxpr(pruned)
+        assert pruned.effects == {ReadEffect(0), WriteEffect(0)}
         scanned = px.make_jaxpr(
             lambda q, x: lax.scan(lambda c, i: (r.set(q, 0, x), (c + 1, c))[1], 0, length=2)
         )(px.new_ref(SMALL), X3)
-        kept, used = extend.dce_jaxpr(scanned, (False, False))
-        assert [e.primitive.name for e in kept.eqns] == ["scan"] and used == (True, True)
-        assert kept.effects == {ReadEffect(0), WriteEffect(0)}
+        pruned, used = extend.dce_jaxpr(scanned, (False, False))
+        assert [e.primitive.name for e in pruned.eqns] == ["scan"] and used == (True, True)
+        assert pruned.effects == {ReadEffect(0), WriteEffect(0)}
 
     def test_order_of_reads_and_writes(self):
         def f(q):
@@ -196,7 +196,7 @@ class TestDischarge:
         close(q, np.stack([X3 * 7, SMALL[1]]))
         close(p, X3)
 
-    def test_some_stay_references(self):
+    def test_selected_arguments_remain_references(self):
         def f(a, b):
             a[0] = b[0]
             b[1] = a[1]
@@ -211,13 +211,13 @@ class TestDischarge:
         close(q[...], [5, 2, 3])
         close(b, [5, 2, 15])
 
-    def test_local_references_vanish(self):
+    def test_local_references_are_eliminated(self):
         for f in (local, px.jit(local), px.checkpoint(local)):
             pure = discharge_jaxpr(px.make_jaxpr(f)(X3))
             assert not pure.effects and "Ref" not in str(pure)
             close(eval_jaxpr(pure, [X3])[0], X3 * 2)
 
-    def test_programs_without_references_are_returned(self):
+    def test_jaxprs_without_references_are_returned_unchanged(self):
         jaxpr = px.make_jaxpr(lax.sin)(X3)
         assert discharge_jaxpr(jaxpr) is jaxpr
 
@@ -233,7 +233,7 @@ class TestDischarge:
         q, p = eval_jaxpr(pure, [X3 * 0, X3])
         close(q, [4, 2, 3])
         close(p, [9, 2, 3])
-        # What is only read is no carry.
+        # A reference that is only read is not a carry.
         scan = next(e for e in pure.eqns if e.primitive.name == "scan")
         assert (scan.params["num_consts"], scan.params["num_carry"]) == (1, 2)
 
@@ -255,8 +255,8 @@ class TestDischarge:
         close(grads, [7, 7, 7])
 
 
-class TestHeldPrograms:
-    """Operations that hold programs which make references of their own."""
+class TestSubJaxprs:
+    """Call primitives whose sub-jaxprs create references."""
 
     def square(self, x):
         q = px.new_ref(x)
@@ -306,7 +306,7 @@ class TestHeldPrograms:
             close(px.linear_transpose(f, X3)(X3)[0], X3 / 2)
 
 
-class TestPrimitivesOfOthers:
+class TestThirdPartyPrimitives:
     def make(self):
         double_p = Primitive("double_ref", multiple_results=True)
 
@@ -380,6 +380,6 @@ class TestRunState:
             1,
         )
 
-    def test_refused(self):
+    def test_calls_that_would_abort_raise(self):
         with pytest.raises(ValueError, match="must modify the references"):
             run_state(lambda q: q[0])(X3)

@@ -15,7 +15,7 @@ X = np.array([1.0, 2.0], np.float32)
 
 
 def talk(commands, f=None, *args, compiled=True):
-    """What the command line says to some commands."""
+    """The output of the command line for some commands."""
     out = io.StringIO()
 
     def stopped(x, y=None):
@@ -53,17 +53,17 @@ def test_source_variables_and_help():
     assert "print the value of an expression" in said
 
 
-def test_errors_of_expressions_do_not_end_it():
+def test_errors_of_expressions_do_not_end_the_session():
     said = talk(["p nothing", "1 +", "p 1 + 1", "c"])
     assert "NameError: name 'nothing' is not defined" in said and "SyntaxError" in said
     assert said.rstrip().endswith("2")
 
 
-def test_the_end_of_the_input_goes_on():
+def test_end_of_input_continues():
     assert talk(["p 7"]).rstrip().endswith("7")
 
 
-def test_quitting_ends_the_program():
+def test_quitting_stops_the_function():
     with pytest.raises(JaxRuntimeError, match=r"stopped at debug\.breakpoint"):
         talk(["q"])
 
@@ -91,7 +91,7 @@ def test_number_of_frames():
     assert "in test_number_of_frames" not in out.getvalue()
 
 
-def test_a_token_is_handed_on():
+def test_a_token_is_returned():
     f = px.jit(
         lambda x: debug.breakpoint(token=x + 1, stdin=io.StringIO("c\n"), stdout=io.StringIO())
     )
