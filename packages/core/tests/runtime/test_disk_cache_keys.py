@@ -188,7 +188,7 @@ def test_functions_of_users_in_unread_parameters_do_not_matter():
     assert key(f, X) is not None
 
 
-def _third_party():
+def _foreign():
     prim = Primitive("third_party")
     prim.rule(abstract)(lambda x, **_: x)
     prim.rule(lower)(lambda ctx, x, **params: x)
@@ -200,10 +200,10 @@ class Opaque:
 
 
 def test_jaxprs_without_key():
-    assert key(_third_party().bind, X) is None
-    assert key(px.jit(_third_party().bind), X) is None
+    assert key(_foreign().bind, X) is None
+    assert key(px.jit(_foreign().bind), X) is None
     assert (
-        key(lambda x: lax.cond(lax.reduce_sum(x, (0, 1)) > 0, _third_party().bind, lambda x: x, x), X)
+        key(lambda x: lax.cond(lax.reduce_sum(x, (0, 1)) > 0, _foreign().bind, lambda x: x, x), X)
         is None
     )
     writer = cache_key._Writer({}, "cpu")
@@ -221,7 +221,7 @@ def test_the_key_of_a_third_party_expansion():
     assert doubled(2) is not None
     assert doubled(2) == doubled(2) != doubled(3)
     opaque = Primitive("third_party")
-    opaque.rule(expand)(_third_party().bind)
+    opaque.rule(expand)(_foreign().bind)
     assert key(opaque.bind, X) is None
 
 
