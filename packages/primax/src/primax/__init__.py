@@ -118,11 +118,10 @@ if TYPE_CHECKING:
     from primax_core import ad as ad
     from primax_core import debug as debug
     from primax_core import empty_ref as empty_ref
-    from primax_core import explain as explain
+    from primax_interpreters import explain as explain
     from primax_core import export as export
     from primax_core import free_ref as free_ref
     from primax_core import freeze as freeze
-    from primax_core import insight as insight
     from primax_core import monitoring as monitoring
     from primax_core import new_ref as new_ref
     from primax_core import profiler as profiler
@@ -135,6 +134,7 @@ if TYPE_CHECKING:
     from . import experimental as experimental
     from . import extend as extend
     from . import image as image
+    from . import insight as insight
     from . import interpreters as interpreters
     from . import nn as nn
     from . import numpy as numpy
@@ -151,7 +151,6 @@ _LAZY = (
     "ad",
     "debug",
     "export",
-    "insight",
     "monitoring",
     "profiler",
     "ref",
@@ -159,7 +158,6 @@ _LAZY = (
 _OF_CORE = (
     "Ref",
     "empty_ref",
-    "explain",
     "free_ref",
     "freeze",
     "new_ref",
@@ -172,6 +170,12 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         return import_module(f".{name}", __name__)
+    if name == "explain":
+        from ._wheels import wheel
+
+        package = "primax_interpreters"
+        value = globals()[name] = wheel(package, _modules.EXTRAS[package]).explain
+        return value
     if name in _OF_CORE:
         import primax_core
 
@@ -183,7 +187,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY, *_OF_CORE})
+    return sorted({*globals(), *_LAZY, *_OF_CORE, "explain"})
 
 
 _register(__path__[0])

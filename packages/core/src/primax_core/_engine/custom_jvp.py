@@ -299,8 +299,8 @@ _HOW: dict[type, Callable] = {
 }
 
 
-def derivative_program(custom: CustomJVP, primals: Sequence, mask: Sequence[bool], trace: Trace):
-    """The program ``(*consts, *primals, *tangents) -> (*outs, *out tangents)`` of a custom rule,
+def derivative_jaxpr(custom: CustomJVP, primals: Sequence, mask: Sequence[bool], trace: Trace):
+    """The jaxpr ``(*consts, *primals, *tangents) -> (*outs, *out tangents)`` of a custom rule,
     its constants, and which results have tangents.
 
     Args:
@@ -321,11 +321,6 @@ def derivative_program(custom: CustomJVP, primals: Sequence, mask: Sequence[bool
         program = stage(run, [*avals, *dot_avals], parent=trace.parent)
     moved, consts = close_over(program)
     return moved, consts, tuple(out_mask)
-
-
-def interpreted_by(cls: type[Trace], how: Callable) -> None:
-    """Let a class of traces treat custom functions: ``how(trace, args, custom) -> outs``."""
-    _HOW[cls] = how
 
 
 @custom_jvp_call_p.rule(trace_rule)

@@ -17,6 +17,7 @@ class Effect:
       local: nobody outside notices; the program is not ready to be lowered.
       exact: it happens just as often as the program says: not for examples of a batch that only
         run along, nor again where values are computed a second time.
+      shows: it only shows values, so the program may run again for debugging.
       input_index: the operand that the effect is about, if it is about one.
       only_where: from a program with this effect to one with a boolean before its arguments, which
         has the effect where that is true; ``None`` for effects that cannot be withheld so.
@@ -26,6 +27,7 @@ class Effect:
     ordered: bool = False
     local: bool = False
     exact: bool = False
+    shows: bool = False
     input_index: int | None = None
     only_where: Callable[[Any], Any] | None = None
 

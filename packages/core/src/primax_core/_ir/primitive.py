@@ -28,7 +28,6 @@ from .rules import (
     lower as lower,
     partial_eval as partial_eval,
     place_of,
-    taylor as taylor,
     trace_rule as trace_rule,
     transpose as transpose,
     transpose_direct as transpose_direct,

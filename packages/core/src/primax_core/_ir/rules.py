@@ -196,9 +196,8 @@ memory_kinds: Final[RuleKind[Callable[..., Sequence[str | None]]]] = RuleKind(
 trace_rule: Final[RuleKind[Callable[..., Any]]] = RuleKind(
     "trace_rule", "(trace, args, **params) -> outs"
 )
-taylor: Final[RuleKind[Callable[..., tuple[Any, ...]]]] = RuleKind(
-    "taylor", "(primals, series, **params) -> (out, series_out)", versioned=True
+run_jaxprs: Final[RuleKind[Callable[..., Sequence[Any] | None]]] = RuleKind(
+    "run_jaxprs", "(run, args, **params) -> results, or None"
 )
-"""Values along a curve: ``primals`` are those at 0 and ``series`` the derivatives of each operand
-there, first to last, as lists of one length; a derivative known to be zero is a ``Zero``. The rule
-gives the result and the list of its derivatives (with multiple results, a list of each)."""
+"""Eager evaluation of an operation that holds jaxprs, by calls ``run(jaxpr, args)``; ``None`` if it
+has to be evaluated as a whole. ``debug_nans`` looks inside such operations by it."""

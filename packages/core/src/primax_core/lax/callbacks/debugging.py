@@ -18,12 +18,14 @@ class DebugEffect(NamedEffect):
     """The program shows values to a Python function."""
 
     name: str = "Debug"
+    shows: bool = True
 
 
 class OrderedDebugEffect(NamedEffect):
     """The program shows values to a Python function, in program order."""
 
     name: str = "OrderedDebug"
+    shows: bool = True
     ordered: bool = True
 
 

@@ -27,8 +27,10 @@ from ..._ir.primitive import (
     lower,
     transpose,
 )
+from ..._ir.rules import run_jaxprs
 from ..._ir.samples import Sample, b1, bf16, c64, f32, i32, samples
 from ..._lower.lazy import hlo, ir, lowering, mlir
+from ..._runtime.dispatch import as_operand
 from ..._trace.core import has_references, typeof
 from ..._trace.reference_ops import references
 from ..._trace.staging import close_over, eval_jaxpr, stage
@@ -250,6 +252,12 @@ def _check_branches(what: str, bodies: Sequence[Body], names: tuple[str, ...]) -
 
 
 # Types and lowering
+
+
+@cond_p.rule(run_jaxprs)
+def _run_jaxprs(run, args, *, branches, **_):
+    which = min(max(int(np.asarray(as_operand(args[0]))), 0), len(branches) - 1)
+    return run(branches[which], args[1:])
 
 
 @cond_p.rule(abstract)

@@ -29,6 +29,7 @@ from ..._ir.primitive import (
     transpose,
 )
 from ..._ir.printer import hide_defaults
+from ..._ir.rules import run_jaxprs
 from ..._ir.samples import Sample, bf16, c64, f32, samples
 from ..._ir.symbolic_dims import as_size, is_static
 from ..._lower.lazy import shaped
@@ -212,6 +213,22 @@ def _python_scan(f, init, leaves, tree, n: int, reverse: bool):
 
 def _stack(parts):
     return concatenate([expand_dims(p, (0,)) for p in parts], 0)
+
+
+@scan_p.rule(run_jaxprs)
+def _run_jaxprs(run, args, *, jaxpr, length, reverse, num_consts, num_carry, **_):
+    if length == 0:
+        return None
+    consts, carry, xs = _split(args, num_consts, num_carry)
+    ys = []
+    for i in reversed(range(length)) if reverse else range(length):
+        row = [dynamic_index_in_dim(x, np.int32(i), 0, keepdims=False) for x in xs]
+        outs = run(jaxpr, [*consts, *carry, *row])
+        carry = outs[:num_carry]
+        ys.append(outs[num_carry:])
+    if reverse:
+        ys.reverse()
+    return [*carry, *map(_stack, zip(*ys))]
 
 
 # Types

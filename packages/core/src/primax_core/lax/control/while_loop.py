@@ -25,6 +25,7 @@ from ..._ir.primitive import (
     lower,
     transpose,
 )
+from ..._ir.rules import run_jaxprs
 from ..._ir.samples import Sample, bf16, c64, f32, i32, samples
 from ..._lower.lazy import hlo, ir, lowering, mlir
 from ..._runtime.dispatch import as_operand
@@ -125,6 +126,17 @@ def _as_array(x: Any):
 
 def _split(values: Sequence, nc: int, nb: int):
     return values[:nc], values[nc : nc + nb], values[nc + nb :]
+
+
+@while_p.rule(run_jaxprs)
+def _run_jaxprs(run, args, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
+    if cond_jaxpr.out_avals[0].shape:
+        return None  # under vmap, where examples that have ended are computed on
+    cond_consts, body_consts = args[:cond_nconsts], args[cond_nconsts:][:body_nconsts]
+    carry = args[cond_nconsts + body_nconsts :]
+    while bool(as_operand(run(cond_jaxpr, [*cond_consts, *carry])[0])):
+        carry = run(body_jaxpr, [*body_consts, *carry])
+    return carry
 
 
 @while_p.rule(abstract)

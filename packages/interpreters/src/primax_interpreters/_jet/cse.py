@@ -1,0 +1,39 @@
+"""Programs with repeated work taken out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from primax_core.extend import Jaxpr, Literal, Var, dce_jaxpr
+
+
+def simplified(jaxpr: Jaxpr) -> Jaxpr:
+    """The program without equal equations, and without those whose results nobody reads.
+
+    Its arguments stay. Equations with effects are left alone.
+    """
+    env: dict[Any, Any] = {}
+    known: dict[Any, Sequence[Var]] = {}
+    eqns = []
+    for eqn in jaxpr.eqns:
+        invars = [v if type(v) is Literal else env.get(v, v) for v in eqn.invars]
+        if eqn.effects:
+            eqns.append(eqn.replace(invars=invars))
+            continue
+        key = (eqn.primitive, *map(_name, invars), *eqn.params.items())
+        try:
+            found = known.setdefault(key, eqn.outvars)
+        except TypeError:  # parameters that cannot be hashed equal none
+            found = eqn.outvars
+        if found is eqn.outvars:
+            eqns.append(eqn.replace(invars=invars))
+        else:
+            env.update(zip(eqn.outvars, found))
+    outvars = [v if type(v) is Literal else env.get(v, v) for v in jaxpr.outvars]
+    merged = jaxpr.replace(eqns=eqns, outvars=outvars)
+    return dce_jaxpr(merged, (True,) * len(outvars), True)[0]
+
+
+def _name(v: Any) -> Any:
+    return (v.aval, v.val.tobytes()) if type(v) is Literal else v
