@@ -85,13 +85,24 @@ def test_missing_methods_name_the_wheel() -> None:
 @pytest.mark.parametrize(
     "name",
     ["numpy", "numpy.linalg", "random", "image", "ops", "nn", "nn.initializers",
-     "example_libraries.stax", "scipy", "scipy.special", "scipy.stats.norm"],
+     "example_libraries.stax", "scipy", "scipy.special", "scipy.stats.norm", "insight",
+     "experimental.checkify", "experimental.jet"],
 )  # fmt: skip
 def test_missing_modules_name_the_wheel(name: str) -> None:
     extra = "nn" if name.startswith(("nn", "example_libraries")) else "numpy"
     extra = "scipy" if name.startswith("scipy") else extra
+    extra = "interpreters" if name.startswith(("insight", "experimental")) else extra
     with pytest.raises(ImportError, match=rf"pip install .*primax\[{extra}\]"):
         importlib.import_module(f"primax.{name}")
+
+
+@alone
+def test_missing_explain_names_the_wheel() -> None:
+    with pytest.raises(ImportError, match=r"pip install .*primax\[interpreters\]"):
+        _ = primax.explain
+    for name in ("checkify", "jet"):
+        with pytest.raises(ImportError, match=r"pip install .*primax\[interpreters\]"):
+            getattr(primax.experimental, name)
 
 
 @alone

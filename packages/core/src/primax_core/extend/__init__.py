@@ -237,12 +237,12 @@ _RENAMED: _Final = {
 """Names of versions 1.0 to 1.3 that have another name now."""
 
 _WITHDRAWN: _Final = {
-    "compiling": (".._lower.lazy", "use extend.runtime.compile_call"),
-    "mlir": (".._lower.lazy", "use the functions of extend.lowering"),
-    "portable": (".._lower.lazy", "use the public module export"),
-    "shaped": (".._lower.lazy", "use the functions of extend.lowering"),
+    "compiling": "use extend.runtime.compile_call",
+    "mlir": "use the functions of extend.lowering",
+    "portable": "use the public module export",
+    "shaped": "use the functions of extend.lowering",
 }
-"""Names of version 1.3 for private modules and for the facade, with the replacement."""
+"""Names of versions 1.2 and 1.3 for private modules, with the replacement."""
 
 _INTERPRETERS: _Final = ("Check", "Cost", "Run", "cost", "error_checks", "faults", "taylor")
 """Kinds of rules, and what their rules return, that the wheel of the interpreters defines now."""
@@ -259,9 +259,8 @@ def __getattr__(name: str) -> _Any:
         _warn(name, f"is called {current} since version 1.4 of the extension API")
         return globals().get(current) or __getattr__(current)
     if name in _WITHDRAWN:
-        home, instead = _WITHDRAWN[name]
-        _warn(name, f"is withdrawn in version 1.4 of the extension API: {instead}")
-        return getattr(_import_module(home, __name__), name)
+        _warn(name, f"is withdrawn in version 1.4 of the extension API: {_WITHDRAWN[name]}")
+        return getattr(_import_module(".._lower.lazy", __name__), name)
     if name in _INTERPRETERS:
         return _of_interpreters(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,6 +6,7 @@ functions here are loaded on first use.
 
 from __future__ import annotations
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -57,10 +58,24 @@ _HOMES: Final = {
 def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return _of_version_1_3(name)
     module = import_module(f".._lower.{home}", __package__)
     value = globals()[name] = getattr(module, name)
     return value
+
+
+def _of_version_1_3(name: str) -> Any:
+    """A function of the private module that had the name of this one in version 1.3."""
+    module = None if name.startswith("_") else import_module(".._lower.module", __package__)
+    if module is None or not hasattr(module, name):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warnings.warn(
+        f"{__name__}.{name} is withdrawn in version 1.4 of the extension API: it belongs to a "
+        "private module; it is removed in version 2.0",
+        DeprecationWarning,
+        stacklevel=3,
+    )
+    return getattr(module, name)
 
 
 def __dir__() -> list[str]:

@@ -30,6 +30,7 @@ _CONVERSIONS: Final = (
     "refine_polymorphic_shapes",
     "serialize_portable_artifact",
 )
+_CONTEXT: Final = ("context", "make_context", "unknown_location")
 _OF_JAXLIB: Final = ("dialects", "ir", "passmanager")
 
 _aliases.install({f"{__name__}.{name}": f"jaxlib.mlir.{name}" for name in _OF_JAXLIB}, {})
@@ -52,7 +53,7 @@ def __getattr__(name: str) -> _Any:
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        return getattr(_facade if name in _CONVERSIONS else _lowering, name)
+        return getattr(_facade if name in (*_CONVERSIONS, *_CONTEXT) else _lowering, name)
     except AttributeError:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
 
