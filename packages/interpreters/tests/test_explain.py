@@ -61,8 +61,8 @@ def test_memory_traffic_counts_operands_and_results(report):
 
 def test_costs_belong_to_lines(report):
     at = lines_of(chain)
-    found = {ln.number: s.flops for ln, s in report.lines.items()}
-    assert found == {at["y = lax.dot(x, a)"]: 60, at["return lax.dot(y, b)"]: 140}
+    result = {ln.number: s.flops for ln, s in report.lines.items()}
+    assert result == {at["y = lax.dot(x, a)"]: 60, at["return lax.dot(y, b)"]: 140}
     (first, _) = report.lines
     assert first.text == "return lax.dot(y, b)" and first.short.startswith("test_explain.py:")
     assert first.function == "chain"
@@ -104,8 +104,8 @@ def test_counts_are_those_of_xla(fun, args):
 
 def test_convolutions_count_as_products_with_each_window():
     x, k = np.ones((2, 3, 8, 8), F32), np.ones((4, 3, 2, 2), F32)
-    found = flops(lambda x, k: lax.conv_general_dilated(x, k, (1, 1), "VALID"), x, k)
-    assert found.flops == 2 * (2 * 4 * 7 * 7) * (3 * 2 * 2) and not found.estimated
+    result = flops(lambda x, k: lax.conv_general_dilated(x, k, (1, 1), "VALID"), x, k)
+    assert result.flops == 2 * (2 * 4 * 7 * 7) * (3 * 2 * 2) and not result.estimated
 
 
 def test_integers_are_not_floats():
@@ -133,8 +133,8 @@ def test_scans_count_as_often_as_they_run():
     def run(x):
         return lax.scan(lambda c, t: (c * t + c, None), x, np.ones((50, 3), F32))[0]
 
-    found = flops(run, X)
-    assert found.flops == 50 * 2 * 6 and not found.repeated
+    result = flops(run, X)
+    assert result.flops == 50 * 2 * 6 and not result.repeated
 
 
 def test_loops_of_unknown_length_count_one_step_and_say_so():
@@ -151,8 +151,8 @@ def test_conditionals_count_their_dearest_branch_and_say_so():
     def run(p, x):
         return lax.cond(p, lambda y: y * y * y, lambda y: y, x)
 
-    found = flops(run, True, X)
-    assert found.flops == 12 and found.estimated
+    result = flops(run, True, X)
+    assert result.flops == 12 and result.estimated
 
 
 def test_calls_count_each_time():
@@ -184,9 +184,9 @@ def test_every_primitive_can_be_estimated():
             avals = [px.typeof(_value(o)) for o in sample.operands]
             out = prim.require(abstract)(*avals, **sample.params)
             outs = list(out) if prim.multiple_results else [out]
-            found = rule(avals, outs, **sample.params)
-            assert found.flops is None or found.flops >= 0, (prim.name, sample)
-            assert found.bytes is None or found.bytes >= 0
+            result = rule(avals, outs, **sample.params)
+            assert result.flops is None or result.flops >= 0, (prim.name, sample)
+            assert result.bytes is None or result.bytes >= 0
             asked += 1
     assert asked > 300
 
@@ -213,11 +213,11 @@ def twice(name):
 
 def test_rules_of_others():
     prim = twice("priced")
-    found = flops(prim.bind, X)
-    assert found.flops == 6 and found.estimated
+    result = flops(prim.bind, X)
+    assert result.flops == 6 and result.estimated
     prim.rule(cost)(lambda ins, outs, **_: Cost(flops=100, special=7, bytes=11))
-    found = flops(prim.bind, X)
-    assert (found.flops, found.special, found.bytes, found.estimated) == (100, 7, 11, False)
+    result = flops(prim.bind, X)
+    assert (result.flops, result.special, result.bytes, result.estimated) == (100, 7, 11, False)
 
 
 def test_primitives_of_others_with_an_expansion():
@@ -329,7 +329,7 @@ def test_the_first_signature_has_no_reason():
 
 
 def reason(first, second, **options):
-    """How the second call's signature differs from the first one's."""
+    """Differences of the second call's signature from the first one's."""
 
     def fun(x, n=1):
         return x

@@ -101,9 +101,9 @@ def test_primitives_as_repeated_forward_mode(call):
             series = [terms(b, c, order=order) for b, c in zip(v, w)]
             return jet(fun, x, series), repeated(curve, order)(0.0)
 
-        (_, found), wanted = both()
+        (_, result), rows = both()
     for k in range(order):
-        for f, expected in zip(found, wanted[k]):
+        for f, expected in zip(result, rows[k]):
             assert f[k].dtype == expected.dtype
             close(f[k], expected, 1e-8 * max(1.0, float(np.max(np.abs(expected)))))
 
@@ -112,31 +112,31 @@ def test_primitives_as_repeated_forward_mode(call):
 
 
 def test_derivatives_are_not_divided_by_factorials():
-    y, found = jet(lax.sin, (0.5,), ([1.0, 0.0, 0.0],))
+    y, result = jet(lax.sin, (0.5,), ([1.0, 0.0, 0.0],))
     close(y, np.sin(0.5))
-    close(found, [np.cos(0.5), -np.sin(0.5), -np.cos(0.5)])
+    close(result, [np.cos(0.5), -np.sin(0.5), -np.cos(0.5)])
 
 
 def test_coefficients_of_a_power_series():
-    _, found = jet(lambda x: x * x, (3.0,), ([1.0, 2.0, 0.0],), factorial_scaled=False)
-    assert [float(t) for t in found] == [6.0, 13.0, 4.0]
-    _, found = jet(lax.exp, (0.0,), ([1.0, 0.0, 0.0],), factorial_scaled=False)
-    close(found, [1 / factorial(k) for k in (1, 2, 3)])
+    _, result = jet(lambda x: x * x, (3.0,), ([1.0, 2.0, 0.0],), factorial_scaled=False)
+    assert [float(t) for t in result] == [6.0, 13.0, 4.0]
+    _, result = jet(lax.exp, (0.0,), ([1.0, 0.0, 0.0],), factorial_scaled=False)
+    close(result, [1 / factorial(k) for k in (1, 2, 3)])
 
 
 def test_polynomials_are_exact():
-    y, found = jet(lambda x: lax.integer_pow(x, 5), (0.0,), ([1.0, 0, 0, 0, 0, 0],))
-    assert float(y) == 0 and [float(t) for t in found] == [0, 0, 0, 0, 120, 0]
+    y, result = jet(lambda x: lax.integer_pow(x, 5), (0.0,), ([1.0, 0, 0, 0, 0, 0],))
+    assert float(y) == 0 and [float(t) for t in result] == [0, 0, 0, 0, 120, 0]
 
 
 def test_trees_of_arguments_and_results():
     def fun(d, y):
         return {"product": d["p"] * y}, d["p"]
 
-    out, found = jet(fun, ({"p": 2.0}, 3.0), ([{"p": 1.0}, 0], [1.0, 0.0]))
+    out, result = jet(fun, ({"p": 2.0}, 3.0), ([{"p": 1.0}, 0], [1.0, 0.0]))
     assert float(out[0]["product"]) == 6.0
-    assert [float(t) for t in found[0]["product"]] == [5.0, 2.0]
-    assert [float(t) for t in found[1]] == [1.0, 0.0]
+    assert [float(t) for t in result[0]["product"]] == [5.0, 2.0]
+    assert [float(t) for t in result[1]] == [1.0, 0.0]
 
 
 def test_results_that_do_not_move():
@@ -146,14 +146,14 @@ def test_results_that_do_not_move():
 
 
 def test_no_derivatives_at_all():
-    y, found = jet(lax.sin, (0.5,), ([],))
+    y, result = jet(lax.sin, (0.5,), ([],))
     close(y, np.sin(0.5))
-    assert found == []
+    assert result == []
 
 
 def test_integers_stay_where_they_are():
-    _, found = jet(lambda x, n: lax.pow(x, n), (2.0, np.int32(3)), ([1.0, 0], [0, 0]))
-    assert [float(t) for t in found] == [12.0, 12.0]
+    _, result = jet(lambda x, n: lax.pow(x, n), (2.0, np.int32(3)), ([1.0, 0], [0, 0]))
+    assert [float(t) for t in result] == [12.0, 12.0]
 
 
 def test_zeros_cost_nothing():
@@ -202,8 +202,8 @@ def test_control_flow(name, staged):
     def run(x):
         return jet(CONTROL[name], (x,), ([1.0, 0.0, 0.0],))
 
-    y, found = (px.jit(run) if staged else run)(2.0)
-    close([y, *found], [8, 12, 12, 6])
+    y, result = (px.jit(run) if staged else run)(2.0)
+    close([y, *result], [8, 12, 12, 6])
 
 
 def test_the_condition_of_python_reads_values():
@@ -217,8 +217,8 @@ def test_custom_forward_derivatives_are_followed():
 
     f.defjvp(lambda p, t: (f(*p), 10.0 * lax.cos(p[0]) * t[0]))
     for fun in (f, px.jit(f), lambda x: px.jit(f)(x) + 0.0):
-        y, found = jet(fun, (0.5,), ([1.0, 0.0, 0.0],))
-        close([y, *found], [np.sin(0.5), *(10 * t for t in (np.cos(0.5), -np.sin(0.5)))]
+        y, result = jet(fun, (0.5,), ([1.0, 0.0, 0.0],))
+        close([y, *result], [np.sin(0.5), *(10 * t for t in (np.cos(0.5), -np.sin(0.5)))]
               + [-10 * np.cos(0.5)])  # fmt: skip
 
 
@@ -290,8 +290,8 @@ def test_short_declarations():
     close(jet(zero.bind, (0.5,), ([1.0, 2.0],))[1], [0, 0])
     close(jet(known.bind, (0.5,), ([1.0, 2.0, 0.5],))[1],
           jet(lax.sin, (0.5,), ([1.0, 2.0, 0.5],))[1])  # fmt: skip
-    y, found = jet(composed.bind, (0.5,), ([1.0, 2.0],))
-    close([y, *found], 2 * np.array([np.cos(0.5), -np.sin(0.5), -np.cos(0.5) - 2 * np.sin(0.5)]))
+    y, result = jet(composed.bind, (0.5,), ([1.0, 2.0],))
+    close([y, *result], 2 * np.array([np.cos(0.5), -np.sin(0.5), -np.cos(0.5) - 2 * np.sin(0.5)]))
 
 
 def test_a_rule_of_the_kind_replaces_the_derivative_and_forgets_nothing_else():
@@ -347,10 +347,10 @@ def test_what_is_no_function_or_gives_no_array():
 
 
 def test_derivatives_do_not_leak():
-    kept = []
-    jet(lambda x: kept.append(x) or x, (0.5,), ([1.0],))
+    results = []
+    jet(lambda x: results.append(x) or x, (0.5,), ([1.0],))
     with pytest.raises(px.errors.UnexpectedTracerError):
-        lax.sin(kept[0])
+        lax.sin(results[0])
 
 
 def test_the_order_of_a_program_that_holds_programs():
@@ -365,6 +365,6 @@ def test_nothing_leaks():
 
 
 def test_leaks_are_found():
-    kept = []
+    results = []
     with px.checking_leaks(), pytest.raises(Exception, match="Leaked trace of Taylor-mode"):
-        jet(lambda x: kept.append(x) or lax.sin(x), (1.0,), ([1.0, 0.0],))
+        jet(lambda x: results.append(x) or lax.sin(x), (1.0,), ([1.0, 0.0],))

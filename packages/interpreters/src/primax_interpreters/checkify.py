@@ -1,4 +1,4 @@
-"""Checks of compiled programs: their errors as values."""
+"""Errors of compiled functions as values."""
 
 from ._checkify.api import (
     Error as Error,

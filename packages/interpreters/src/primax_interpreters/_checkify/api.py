@@ -1,4 +1,4 @@
-"""``checkify``: errors of compiled programs as values."""
+"""``checkify``: errors of compiled functions as values."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ all_checks: Final[frozenset[ErrorCategory]] = automatic_checks | user_checks
 
 
 class Error:
-    """What a checked function found: nothing, or the first check that failed.
+    """The error value of a checked function: none, or the first check that failed.
 
     It is a pytree, so that compiled and mapped functions can return it; a mapped one holds the
     error of each example.
@@ -102,7 +102,7 @@ class Error:
             return f"Error({len(self._sites)} checks)"
 
     def tree_flatten(self) -> tuple[tuple[Any, ...], Sites]:
-        """The code and the values, and the sites that they are about."""
+        """The code and the values, and their sites."""
         return (self._code, *self._values), self._sites
 
     @classmethod
@@ -167,8 +167,8 @@ def checkify(
         traced = trace_function(f, args, kwargs, "checkify")
         program, sites = faulty(traced.jaxpr, categories)
         outs = call_on(current_trace(), program, [*traced.consts, *leaves], name_of(f))
-        results, found = split_faults(outs, sites)
-        fault = found[0] if found else None
+        results, faults = split_faults(outs, sites)
+        fault = faults[0] if faults else None
         error = init_error if fault is None else Error(sites, fault.code, fault.values)
         return error, tree_unflatten(traced.out_tree, results)
 
@@ -191,7 +191,7 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
       pred: a boolean scalar, which should be true.
       msg: a format string for the message.
       fmt_args, fmt_kwargs: pytrees of arrays for its fields.
-      debug: do nothing where nobody checks, instead of refusing to compile.
+      debug: do nothing outside of ``checkify``, instead of refusing to compile.
 
     Outside of compiled functions and ``checkify`` it raises at once.
 

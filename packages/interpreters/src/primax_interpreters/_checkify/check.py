@@ -1,4 +1,4 @@
-"""``check``: a condition that must hold, as a value that says what failed."""
+"""``check_p``: a condition that must hold, as a value that identifies the failed check."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ check_p: Final = Primitive("check", multiple_results=True)
 
 
 class CheckEffect(NamedEffect):
-    """The program holds a check that nobody has made a value of."""
+    """The jaxpr contains a check that no ``checkify`` has turned into a value."""
 
     name: str = "Check"
 
     @staticmethod
     def only_where(program: Jaxpr) -> Jaxpr:
-        """The program whose checks hold wherever a boolean, its first argument, is false."""
+        """The jaxpr whose checks count only where a boolean, its first argument, is true."""
         return derive_from_jaxpr(program, "guarded checks", None, lambda: _guarded(program))
 
 
@@ -60,8 +60,8 @@ def _guarded(program: Jaxpr) -> Jaxpr:
     checked, sites = faulty(program, USER)
 
     def run(chosen, *args):
-        outs, found = split_faults(eval_jaxpr(checked, args), sites)
-        for fault in found:
+        outs, raised = split_faults(eval_jaxpr(checked, args), sites)
+        for fault in raised:
             code = select_n(chosen, np.int32(-1), fault.code)
             check_p.bind(code, *fault.values, sites=sites, debug=not _insists(program))
         return outs
@@ -71,7 +71,7 @@ def _guarded(program: Jaxpr) -> Jaxpr:
 
 
 def _insists(program: Jaxpr) -> bool:
-    """Whether a program has a check that must not be left unseen."""
+    """Return True if a jaxpr has a check that must not be ignored."""
     return any(
         e.primitive is check_p and not e.params["debug"] or any(map(_insists, jaxprs_in(e.params)))
         for e in program.eqns
@@ -98,8 +98,8 @@ def first_error(fault: Fault) -> Exception | None:
 def exception_of(sites: Sites, code: int, values: Any) -> Exception:
     """The exception for the code of a site, and the values of the slots."""
     site = sites.sites[code]
-    found = dict(zip(sites.slots, values))
-    return site.category(site.message([found[s] for s in slots_of(site.payload)]))
+    by_slot = dict(zip(sites.slots, values))
+    return site.category(site.message([by_slot[s] for s in slots_of(site.payload)]))
 
 
 @check_p.rule(abstract)
@@ -146,8 +146,8 @@ def _batch(axis, args, dims, *, sites, debug):
     # The first example that failed speaks for the batch.
     args = [x if d is None else move_axis(x, d, 0, axis.size) for x, d in zip(args, dims)]
     if dims[0] is not None:
-        given = [x for x, d in zip(args, dims) if d is not None]
-        rows = iter(first_of(given))
+        mapped = [x for x, d in zip(args, dims) if d is not None]
+        rows = iter(first_of(mapped))
         args = [x if d is None else next(rows) for x, d in zip(args, dims)]
     elif any(d is not None for d in dims):
         args = [x if d is None else _row(x, np.int32(0)) for x, d in zip(args, dims)]

@@ -1,4 +1,4 @@
-"""How faults leave calls, branches and loops."""
+"""Rules for faults in calls, branches and loops."""
 
 from __future__ import annotations
 
@@ -111,26 +111,26 @@ def _custom_vjp_call_faults(categories, args, eqn):
 def _silently(
     rule: Callable[..., Any], groups: Sequence[Sequence[Any]], categories: Any
 ) -> list[list[Any]]:
-    """Results of a rule of the user's, whose own checks say nothing: its function's do.
+    """Results of a custom rule, without its checks: those of the function count.
 
     Args:
       rule: takes and returns several sequences of arrays and other things, such as symbolic zeros.
     """
-    given = [x.value if type(x) is PerturbedValue else x for group in groups for x in group]
-    arrays = [x for x in given if is_valid_type(x)]
+    values = [x.value if type(x) is PerturbedValue else x for group in groups for x in group]
+    arrays = [x for x in values if is_valid_type(x)]
     shape: list[list[Any]] = []
 
     def flat(*traced):
-        found = iter(traced)
-        filled = [_refilled(x, found) for group in groups for x in group]
+        leaves = iter(traced)
+        filled = [_refilled(x, leaves) for group in groups for x in group]
         rest = iter(filled)
         outs = [list(out) for out in rule(*([next(rest) for _ in group] for group in groups))]
         shape.extend([None if is_valid_type(x) else _Other(x) for x in out] for out in outs)
         return [x for out in outs for x in out if is_valid_type(x)]
 
     jaxpr = stage(flat, [typeof(x) for x in arrays])
-    found = iter(evaluate(jaxpr, arrays, categories)[0])
-    return [[next(found) if x is None else x.value for x in out] for out in shape]
+    leaves = iter(evaluate(jaxpr, arrays, categories)[0])
+    return [[next(leaves) if x is None else x.value for x in out] for out in shape]
 
 
 class _Other:
@@ -152,21 +152,21 @@ def _refilled(x: Any, traced: Iterator[Any]) -> Any:
 def _cond_faults(categories, args, eqn):
     branches = eqn.params["branches"]
     others = {k: v for k, v in eqn.params.items() if k != "branches"}
-    found = [faulty(b, categories) for b in branches]
-    if not any(len(sites) for _, sites in found):
-        return cond_p.bind(*args, branches=tuple(b for b, _ in found), **others), []
-    sites = Sites(tuple(s for _, own in found for s in own.sites))
+    checked = [faulty(b, categories) for b in branches]
+    if not any(len(sites) for _, sites in checked):
+        return cond_p.bind(*args, branches=tuple(b for b, _ in checked), **others), []
+    sites = Sites(tuple(s for _, own in checked for s in own.sites))
     key = (categories, tuple(branches[1:]))
     programs = derive_from_jaxpr(
-        branches[0], "faulty branches", key, lambda: _aligned(found, sites)
+        branches[0], "faulty branches", key, lambda: _aligned(checked, sites)
     )
     return split_faults(cond_p.bind(*args, branches=programs, **others), sites)
 
 
-def _aligned(found: list[tuple[Any, Sites]], sites: Sites) -> tuple[Any, ...]:
+def _aligned(checked: list[tuple[Any, Sites]], sites: Sites) -> tuple[Any, ...]:
     """Branches that all give a fault of the same sites."""
     programs, base = [], 0
-    for program, own in found:
+    for program, own in checked:
 
         def run(*args, program=program, own=own, base=base):
             outs, faults = split_faults(eval_jaxpr(program, args), own)

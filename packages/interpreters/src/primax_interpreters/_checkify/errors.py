@@ -1,4 +1,4 @@
-"""What checks find: the categories of faults, as exceptions."""
+"""Categories of failed checks, as exceptions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class CheckError(ValueError):
 
 
 class FailedCheckError(CheckError):
-    """A condition of the user's did not hold."""
+    """A condition of ``check`` was false."""
 
 
 class NaNError(CheckError):

@@ -1,9 +1,9 @@
-"""Checks within programs as values: which check failed first, and what it says.
+"""Run-time checks of jaxprs as values: the first check that failed, and its message.
 
-A *site* is a place of a program that can fail. What is known while the program runs is a *fault*: a
-code, the index of the first site that failed or -1, and values for its message in *slots*. Programs
-are rewritten to give back a fault beside their results (:func:`faulty`); programs within programs
-are rewritten by rules of the kind ``faults``.
+A *site* is an equation that can fail. A *fault* is its run-time counterpart: a code, the index of
+the first site that failed or -1, and values for the message in *slots*. :func:`faulty` rewrites a
+jaxpr to return a fault next to its results; rules of the kind ``faults`` do so for operations that
+hold jaxprs.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from primax_core.lax import add, full, ge, select_n
 faults: Final[RuleKind[Callable[..., tuple[Any, list[Fault]]]]] = RuleKind(
     "faults", "(categories, args, eqn) -> (outs, faults)", versioned=True
 )
-"""How an operation that holds programs is applied so that faults within them come out: with the
+"""Application of an operation that holds jaxprs, with the faults of these as results: from the
 sites' categories that are wanted, its operands and its equation."""
 
 error_checks: Final[RuleKind[Callable[..., list[Check]]]] = RuleKind(
     "error_checks", "(args, outs, **params) -> list of checks", versioned=True
 )
-"""Which checks belong to an operation: rules see operands and results (a list), and return
+"""Run-time checks of an operation: rules receive operands and results (a list), and return
 :class:`Check` objects."""
 
 
 class Site:
-    """A place that can fail.
+    """An equation that can fail.
 
     Attributes:
       category: the class of the exception.
@@ -133,15 +133,15 @@ NO_SITES: Final = Sites(())
 def slots_of(payload: Sequence[ShapedArray]) -> list[Slot]:
     """The slots that values of these types take."""
     seen: dict[ShapedArray, int] = {}
-    found = []
+    slots = []
     for aval in payload:
         k = seen[aval] = seen.get(aval, -1) + 1
-        found.append((aval, k))
-    return found
+        slots.append((aval, k))
+    return slots
 
 
 class Fault:
-    """What is known at run time: the code of the first site that failed, and its payload."""
+    """Run-time value: the code of the first site that failed, and its payload."""
 
     __slots__ = ("sites", "code", "values")
 
@@ -181,8 +181,8 @@ def joined(faults: Sequence[Fault]) -> Fault:
     if len(faults) == 1:
         return faults[0]
     sites = Sites(tuple(site for f in faults for site in f.sites.sites))
-    found = none_of(sites)
-    code, values = found.code, dict(zip(sites.slots, found.values))
+    no_fault = none_of(sites)
+    code, values = no_fault.code, dict(zip(sites.slots, no_fault.values))
     base = len(sites)
     for fault in reversed(faults):
         base -= len(fault.sites)
@@ -194,13 +194,13 @@ def joined(faults: Sequence[Fault]) -> Fault:
 
 
 def placed(fault: Fault, sites: Sites, base: int) -> list[Any]:
-    """A fault among more sites, which begin ``base`` earlier: the leaves of that fault."""
-    found = dict(zip(fault.sites.slots, fault.values))
+    """The leaves of a fault renumbered for more sites, of which its own begin at ``base``."""
+    by_slot = dict(zip(fault.sites.slots, fault.values))
     code = fault.code
     if base:
         failed = ge(code, np.int32(0))
         code = select_n(failed, code, add(code, np.int32(base)))
-    return [code, *(found[s] if s in found else _zeros(s[0]) for s in sites.slots)]
+    return [code, *(by_slot[s] if s in by_slot else _zeros(s[0]) for s in sites.slots)]
 
 
 def _zeros(aval: ShapedArray) -> Any:
@@ -211,39 +211,39 @@ Categories = frozenset[type[Exception]]
 
 
 def faulty(jaxpr: Jaxpr, categories: Categories) -> tuple[Jaxpr, Sites]:
-    """The program that gives back a fault beside its results, and its sites.
+    """The jaxpr that returns a fault next to its results, and its sites.
 
-    A program without sites gives no fault.
+    A jaxpr without sites returns no fault.
     """
 
     def make():
-        found: list[Sites] = []
+        all_sites: list[Sites] = []
 
         def run(*args):
             outs, fault = evaluate(jaxpr, args, categories)
-            found.append(fault.sites)
+            all_sites.append(fault.sites)
             return [*outs, *fault.leaves] if len(fault.sites) else outs
 
         program = stage(run, jaxpr.in_avals, debug_info=jaxpr.debug_info, parent=None)
-        if not len(found[0]) and program.effects == jaxpr.effects:
+        if not len(all_sites[0]) and program.effects == jaxpr.effects:
             program = jaxpr
-        return program, found[0]
+        return program, all_sites[0]
 
     key = (categories, faults.version, error_checks.version)
     return derive_from_jaxpr(jaxpr, "faulty", key, make)
 
 
 def evaluate(jaxpr: Jaxpr, args: Sequence[Any], categories: Categories) -> tuple[list[Any], Fault]:
-    """Apply a program under the current trace, with the checks of these categories."""
-    found: list[Fault] = []
+    """Apply a jaxpr under the current trace, with the checks of these categories."""
+    all_faults: list[Fault] = []
 
     def step(eqn: Eqn, values: list[Any]) -> list[Any]:
         outs, new = _apply(eqn, values, categories)
-        found.extend(new)
+        all_faults.extend(new)
         return outs
 
     outs = interpret(jaxpr, args, step, constant=None)
-    return outs, joined(found) if found else Fault(NO_SITES, np.int32(-1), [])
+    return outs, joined(all_faults) if all_faults else Fault(NO_SITES, np.int32(-1), [])
 
 
 def _apply(eqn: Eqn, args: list[Any], categories: Categories) -> tuple[list[Any], list[Fault]]:
@@ -274,7 +274,7 @@ def _nothing(args, outs, **params):
 def called(
     jaxpr: Jaxpr, args: Sequence[Any], categories: Categories, call: Callable[..., Any] = eval_jaxpr
 ) -> tuple[list[Any], list[Fault]]:
-    """Results and faults of a program that an operation holds.
+    """Results and faults of a sub-jaxpr.
 
     Args:
       call: applies a program to arguments.
@@ -284,7 +284,7 @@ def called(
 
 
 def split_faults(outs: Sequence[Any], sites: Sites) -> tuple[list[Any], list[Fault]]:
-    """Results and faults of what gives a fault back after its results."""
+    """Results and faults, from the results of a jaxpr that :func:`faulty` returned."""
     if not len(sites):
         return list(outs), []
     n = len(outs) - len(sites.avals)

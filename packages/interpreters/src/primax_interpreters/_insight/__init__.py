@@ -1,1 +1,1 @@
-"""``explain``: what a function's program is, what it costs, and what became of it."""
+"""``explain``: the operations of a function, their cost, and the results of compilation."""

@@ -1,4 +1,4 @@
-"""What operations cost: the answers of ``cost`` rules."""
+"""Costs of operations: the results of ``cost`` rules."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from primax_core.extend import Jaxpr, RuleKind
 
 
 class Run(NamedTuple):
-    """A program that an operation runs.
+    """A sub-jaxpr that an operation runs.
 
     Attributes:
       program: a jaxpr.
@@ -21,7 +21,7 @@ class Run(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What one application of a primitive costs, without the programs it runs.
+    """Cost of one application of a primitive, without its sub-jaxprs.
 
     Attributes:
       flops: additions, multiplications, divisions and comparisons of floats, a complex one counted
@@ -44,5 +44,5 @@ class Cost(NamedTuple):
 cost: Final[RuleKind[Callable[..., Cost]]] = RuleKind(
     "cost", "(in_avals, out_avals, **params) -> Cost", versioned=True
 )
-"""What ``explain`` adds up. A primitive without a rule is estimated by its expansion, or by its
-types."""
+"""The costs that ``explain`` adds up. A primitive without a rule is estimated from its expansion
+or from its types."""

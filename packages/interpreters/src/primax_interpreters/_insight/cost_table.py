@@ -1,7 +1,6 @@
-"""What the primitives cost.
+"""Costs of the core's primitives.
 
-One table by name, since pages of primitives that a program does not use should not be loaded to say
-what they would cost.
+The table is by name, so that modules of primitives that a program does not use are not imported.
 """
 
 from __future__ import annotations
@@ -133,8 +132,8 @@ def _dot(ins: Avals, outs: Avals, *, dimension_numbers: Any, **_: Any) -> Cost:
 
 def _ragged_dot(ins: Avals, outs: Avals, **params: Any) -> Cost:
     numbers = params["ragged_dot_dimension_numbers"].dot_dimension_numbers
-    found = _dot(ins, outs, dimension_numbers=numbers)
-    return found._replace(estimated=True)
+    dense = _dot(ins, outs, dimension_numbers=numbers)
+    return dense._replace(estimated=True)
 
 
 def _convolution(

@@ -1,4 +1,4 @@
-"""What a program costs, by line of source and by primitive."""
+"""Cost of a jaxpr by source line and by primitive."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .places import UNKNOWN, Line, Places
 
 
 class Sum:
-    """Costs added up.
+    """A sum of costs.
 
     Attributes:
       flops, special, bytes: see :class:`Cost`; what is unknown is not added.
@@ -34,7 +34,7 @@ class Sum:
         self.unknown: bool = False
 
     def add(self, other: Sum, times: int = 1) -> None:
-        """Add what happens a number of times."""
+        """Add costs that occur a number of times."""
         self.flops += times * other.flops
         self.special += times * other.special
         self.bytes += times * other.bytes
@@ -43,25 +43,25 @@ class Sum:
         self.repeated |= other.repeated
         self.unknown |= other.unknown
 
-    def add_cost(self, found: Cost, eqn: Eqn) -> None:
-        """Add one equation, without the programs it runs."""
+    def add_cost(self, own: Cost, eqn: Eqn) -> None:
+        """Add one equation, without its sub-jaxprs."""
         avals = [v.aval for v in (*eqn.invars, *eqn.outvars)]
-        self.flops += found.flops or 0
-        self.unknown |= found.flops is None
-        self.special += found.special
-        self.bytes += total_bytes(avals) if found.bytes is None else found.bytes
+        self.flops += own.flops or 0
+        self.unknown |= own.flops is None
+        self.special += own.special
+        self.bytes += total_bytes(avals) if own.bytes is None else own.bytes
         self.equations += 1
-        self.estimated |= found.estimated
+        self.estimated |= own.estimated
 
 
 class Tally:
-    """The costs of a program.
+    """The costs of a jaxpr.
 
     Attributes:
       total: all of it.
       lines: by line of source.
       primitives: by name.
-      depth: how deep programs hold programs.
+      depth: nesting depth of sub-jaxprs.
     """
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class Tally:
         self.depth: int = 1
 
     def add(self, other: Tally, times: int | None) -> None:
-        """Add a program that runs a number of times, ``None`` if that is unknown."""
+        """Add a sub-jaxpr that runs a number of times, ``None`` if unknown."""
         n = 1 if times is None else times
         for mine, theirs in (
             ({"": self.total}, {"": other.total}),
@@ -86,7 +86,7 @@ class Tally:
 
 
 def tally(jaxpr: Jaxpr, places: Places) -> Tally:
-    """The costs of a program, and of all it runs."""
+    """The costs of a jaxpr and its sub-jaxprs."""
     return _Counter(places).program(jaxpr, UNKNOWN)
 
 
@@ -97,13 +97,13 @@ class _Counter:
         self.rules: dict[Any, Callable[..., Cost]] = {}
 
     def program(self, jaxpr: Jaxpr, called_at: Line) -> Tally:
-        found = self.known.get((jaxpr, called_at))
-        if found is not None:
-            return found
-        found = self.known[jaxpr, called_at] = Tally()
+        costs = self.known.get((jaxpr, called_at))
+        if costs is not None:
+            return costs
+        costs = self.known[jaxpr, called_at] = Tally()
         for eqn in live_eqns(jaxpr):
-            self.equation(eqn, found, called_at)
-        return found
+            self.equation(eqn, costs, called_at)
+        return costs
 
     def equation(self, eqn: Eqn, into: Tally, called_at: Line) -> None:
         line = self.places.line(eqn.source_info, called_at)
@@ -132,5 +132,5 @@ class _Counter:
 
 
 def equations(jaxpr: Jaxpr) -> int:
-    """How many equations a program has, with those of the programs it holds."""
+    """Number of equations of a jaxpr, with those of its sub-jaxprs."""
     return sum(1 + sum(map(equations, jaxprs_in(e.params))) for e in jaxpr.eqns)

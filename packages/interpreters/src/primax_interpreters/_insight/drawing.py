@@ -1,4 +1,4 @@
-"""A picture of a program: its operations in layers, each below what it needs."""
+"""Drawing of a jaxpr: its operations in layers, each below its operands."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Node:
 
 
 class Drawing:
-    """The picture; ``nodes`` come after what they need."""
+    """The picture; ``nodes`` are in topological order."""
 
     def __init__(self, nodes: list[Node]):
         self.nodes: list[Node] = nodes
@@ -63,7 +63,7 @@ class Drawing:
 
 
 def drawn(jaxpr: Jaxpr, places: Places) -> Drawing:
-    """The picture of a program; one of many equations is drawn by scopes or lines."""
+    """The drawing of a jaxpr; a large one is drawn by scopes or lines."""
     groups = _groups(live_eqns(jaxpr), places)
     made_by: dict[Any, Node] = {}
     nodes = _arguments(jaxpr, made_by)
@@ -127,16 +127,16 @@ def _groups(eqns: Sequence[Eqn], places: Places) -> list[list[Eqn]]:
 
 
 def _runs(eqns: Sequence[Eqn], key: Callable[[Eqn], Any]) -> list[list[Eqn]]:
-    found: list[list[Eqn]] = []
+    groups: list[list[Eqn]] = []
     before: Any = object()
     for e in eqns:
         now = key(e)
         if now == before:
-            found[-1].append(e)
+            groups[-1].append(e)
         else:
-            found.append([e])
+            groups.append([e])
         before = now
-    return found
+    return groups
 
 
 def _node(eqns: list[Eqn], places: Places) -> Node:
@@ -193,7 +193,7 @@ def _layered(nodes: list[Node]) -> list[list[Node]]:
 
 
 def _arrange(layers: list[list[Node]]) -> None:
-    """Put each node near what it needs, without overlaps."""
+    """Place each node near its operands, without overlaps."""
     below: dict[Node, list[Node]] = {}
     for layer in layers:
         for node in layer:
@@ -213,15 +213,15 @@ def _mean(node: Node, others: Any) -> float:
     return sum(xs) / len(xs) if xs else node.x
 
 
-def _spread(layer: list[Node], wanted: list[float]) -> None:
-    order = sorted(range(len(layer)), key=lambda i: wanted[i])
+def _spread(layer: list[Node], targets: list[float]) -> None:
+    order = sorted(range(len(layer)), key=lambda i: targets[i])
     at, placed = float("-inf"), []
     for i in order:
         node = layer[i]
-        node.x = max(wanted[i], at + node.width / 2)
+        node.x = max(targets[i], at + node.width / 2)
         at = node.x + node.width / 2 + _GAP
         placed.append(i)
-    shift = sum(layer[i].x - wanted[i] for i in placed) / len(placed)
+    shift = sum(layer[i].x - targets[i] for i in placed) / len(placed)
     for node in layer:
         node.x -= shift
     layer[:] = [layer[i] for i in order]

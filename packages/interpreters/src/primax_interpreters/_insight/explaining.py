@@ -24,7 +24,7 @@ _PATIENCE_SECONDS = 20.0
 
 @api_boundary
 def explain(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Report:
-    """What a function's program is for some arguments, what it costs, and what became of it.
+    """The operations of a function for given arguments, their cost, and the results of compilation.
 
     The function is traced and compiled as a call would be, and not run. The report tells
 
@@ -91,12 +91,12 @@ def _check(fun: Any) -> None:
 
 def _xla_cost(executable: Any) -> dict[str, float]:
     try:
-        found: Any = executable.cost_analysis()
+        analysis: Any = executable.cost_analysis()
     except Exception:  # not every plug-in has it
         return {}
-    if isinstance(found, list):
-        found = found[0] if found else {}
-    return {k: found[k] for k in ("flops", "transcendentals", "bytes accessed") if k in found}
+    if isinstance(analysis, list):
+        analysis = analysis[0] if analysis else {}
+    return {k: analysis[k] for k in ("flops", "transcendentals", "bytes accessed") if k in analysis}
 
 
 def _memory(executable: Any) -> CompiledMemory:

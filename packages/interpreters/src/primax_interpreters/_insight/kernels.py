@@ -1,4 +1,4 @@
-"""What the compiled program runs: read from the text of its optimised HLO."""
+"""Kernels of an executable, parsed from the text of its optimised HLO."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NOT_COUNTED = frozenset(("parameter", "constant", "tuple", "get-tuple-element",
 
 
 class Kernel(NamedTuple):
-    """One thing that the compiled program runs.
+    """One kernel of an executable.
 
     Attributes:
       name: XLA's name for it.
@@ -62,10 +62,10 @@ class _Instruction(NamedTuple):
 def kernels_of(text: str, places: Places) -> list[Kernel]:
     """The kernels of a module, in the order in which they run, those of loops in place."""
     computations, entry = _parsed(text)
-    found: list[Kernel] = []
+    kernels: list[Kernel] = []
     if entry:
-        _visit(entry, computations, places, 1, found, set())
-    return found
+        _visit(entry, computations, places, 1, kernels, set())
+    return kernels
 
 
 def _parsed(text: str) -> tuple[dict[str, list[_Instruction]], str]:
@@ -93,7 +93,7 @@ def _instruction(name: str, rest: str) -> _Instruction:
 
 
 def _type_end(text: str) -> int:
-    """Where the type ends that a text begins with: at a space outside of parentheses."""
+    """Length of the type at the start of a text; it ends at a space outside parentheses."""
     depth = 0
     for i, c in enumerate(text):
         if c in "([{":
@@ -107,7 +107,7 @@ def _type_end(text: str) -> int:
 
 def _visit(
     name: str, computations: dict[str, list[_Instruction]], places: Places, times: int | None,
-    found: list[Kernel], above: set[str],
+    instructions: list[Kernel], above: set[str],
 ) -> None:  # fmt: skip
     if name in above:
         return
@@ -117,19 +117,19 @@ def _visit(
             m = _TRIPS.search(one.rest)
             inner = None if m is None or times is None else times * int(m.group(1))
             for c in called:
-                _visit(c, computations, places, inner, found, above | {name})
+                _visit(c, computations, places, inner, instructions, above | {name})
         elif one.opcode in ("call", "conditional", "async-start"):
             for c in called:
-                _visit(c, computations, places, times, found, above | {name})
+                _visit(c, computations, places, times, instructions, above | {name})
         elif one.opcode not in _NO_KERNEL and not one.opcode.endswith("-done"):
-            found.append(_kernel(one, called, computations, places, times))
+            instructions.append(_kernel(one, called, computations, places, times))
 
 
 def _called(one: _Instruction) -> list[str]:
-    found = _CALLED.findall(one.rest)
+    lines = _CALLED.findall(one.rest)
     for group in _BRANCHES.findall(one.rest):
-        found.extend(b.strip().lstrip("%") for b in group.split(","))
-    return found
+        lines.extend(b.strip().lstrip("%") for b in group.split(","))
+    return lines
 
 
 def _kernel(one, called, computations, places, times) -> Kernel:
@@ -149,13 +149,13 @@ def _kernel(one, called, computations, places, times) -> Kernel:
 
 def _all(name: str, computations: dict[str, list[_Instruction]]) -> list[_Instruction]:
     """The instructions of a fused computation, and of fusions within it."""
-    found = []
+    fused = []
     for i in computations.get(name, ()):
         if i.opcode == "fusion":
-            found += [j for c in _called(i) for j in _all(c, computations)]
+            fused += [j for c in _called(i) for j in _all(c, computations)]
         else:
-            found.append(i)
-    return found
+            fused.append(i)
+    return fused
 
 
 def _scope(name: str) -> str:

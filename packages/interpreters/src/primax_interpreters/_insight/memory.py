@@ -1,4 +1,4 @@
-"""How much memory the values of a program need at once, before anything is fused."""
+"""Estimate of the peak memory of a jaxpr before fusion."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Held(NamedTuple):
 
 
 class Peak(NamedTuple):
-    """The moment at which a program needs the most memory.
+    """The point of a jaxpr that needs the most memory.
 
     Attributes:
       bytes: how much.
@@ -90,6 +90,6 @@ def _search(jaxpr: Jaxpr, places: Places, known: dict[Jaxpr, Any], called_at: Li
 
 
 def _taken(jaxpr: Jaxpr) -> int:
-    """What a program's arguments and results need, which its caller counts."""
+    """Bytes of the arguments and results of a jaxpr, which its caller counts."""
     values = (*jaxpr.invars, *(v for v in jaxpr.outvars if type(v) is Var))
     return sum(nbytes(v.aval) for v in {*values})

@@ -1,4 +1,4 @@
-"""Reports as pages of HTML that need nothing else."""
+"""Reports as self-contained HTML pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happened on the way to an executable, and how long it took."""
+"""Phases of a compilation and their durations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CACHE_HIT: Final = "/jax/compilation_cache/cache_hits"
 
 
 class Phase(NamedTuple):
-    """One step on the way to an executable.
+    """One phase of a compilation.
 
     Attributes:
       name: ``trace``, ``lower`` or ``compile``.
@@ -30,7 +30,7 @@ class Phase(NamedTuple):
 
 
 class Watch:
-    """Context manager that notes what this thread traces, lowers, compiles and loads."""
+    """Context manager that records what this thread traces, lowers, compiles and loads."""
 
     def __init__(self) -> None:
         self.durations: dict[str, float] = {}
@@ -73,7 +73,7 @@ class Watch:
             self.events.append(event)
 
     def phases(self) -> tuple[Phase, ...]:
-        """What happened."""
+        """The recorded phases."""
         traced = self.durations.get(TRACE)
         lowered = self.durations.get(LOWER)
         compiled = self.durations.get(COMPILE)

@@ -1,4 +1,4 @@
-"""Lines of the user's source."""
+"""Source lines of equations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from primax_core.extend import locate
 
 
 class Line(NamedTuple):
-    """A line of a source file; line 0 stands for a place that is not known."""
+    """A line of a source file; line 0 is an unknown location."""
 
     file: str
     number: int
@@ -18,7 +18,7 @@ class Line(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What is written there."""
+        """The text of the line."""
         return linecache.getline(self.file, self.number).strip() if self.number else ""
 
     @property
@@ -31,7 +31,7 @@ UNKNOWN = Line("<unknown place>", 0, "")
 
 
 class Places:
-    """Lines by captured places, each looked up once."""
+    """Lines by captured location, each looked up once."""
 
     def __init__(self) -> None:
         self._known: dict[Any, Line] = {}
@@ -40,24 +40,24 @@ class Places:
         self._numbered: list[Line] = []
 
     def line(self, place: Any, otherwise: Line = UNKNOWN) -> Line:
-        """The line of a captured place, or another where there is none."""
+        """The line of a captured location, or ``otherwise`` if there is none."""
         if place is None:
             return otherwise
-        found = self._known.get(place)
-        if found is None:
+        line = self._known.get(place)
+        if line is None:
             at = locate(place)
-            found = Line(at.file, at.line, at.function)
-            # A function written on a line of another's counts as that line.
-            found = self._known[place] = self._lines.setdefault((at.file, at.line), found)
-        return found
+            line = Line(at.file, at.line, at.function)
+            # A function defined on a line of another counts as that line.
+            line = self._known[place] = self._lines.setdefault((at.file, at.line), line)
+        return line
 
     def number(self, line: Line) -> int:
-        """A number that stands for a line in names of compiled operations."""
-        found = self._numbers.get(line)
-        if found is None:
-            found = self._numbers[line] = len(self._numbered)
+        """The number of a line in names of compiled operations."""
+        index = self._numbers.get(line)
+        if index is None:
+            index = self._numbers[line] = len(self._numbered)
             self._numbered.append(line)
-        return found
+        return index
 
     def numbered(self, number: int) -> Line | None:
         """The line of a number."""

@@ -1,4 +1,4 @@
-"""What ``explain`` returns."""
+"""The report that ``explain`` returns."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CompiledMemory(NamedTuple):
 
 
 class Report:
-    """What a function's program is, what it costs, and what became of it.
+    """The operations of a function, their cost, and the results of compilation.
 
     ``print(report)`` shows it as text, :meth:`to_html` as a page; in a notebook it shows itself.
 
@@ -86,7 +86,7 @@ class Report:
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """How this signature differs from the closest earlier one: why it was traced anew."""
+        """Differences from the closest earlier signature: the reasons for retracing."""
         return next((s.changes for s in self.signatures if s.current), ())
 
     def __str__(self) -> str:
@@ -98,7 +98,7 @@ class Report:
         return f"<Report on {self.name}: print it, or write it with to_html>"
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The report as one page that needs nothing else, written to ``path`` if that is given."""
+        """The report as one self-contained page, written to ``path`` if that is given."""
         from .page import as_page
 
         page = as_page(self)

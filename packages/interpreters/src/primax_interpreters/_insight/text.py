@@ -15,7 +15,7 @@ _ROWS = 15
 
 
 def quantity(n: float | None, mark: str = "") -> str:
-    """A number that people can read: ``12.3 M``."""
+    """A number with a unit prefix: ``12.3 M``."""
     if n is None:
         return "unknown"
     for size, unit in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")):
@@ -26,7 +26,7 @@ def quantity(n: float | None, mark: str = "") -> str:
 
 
 def size(n: float | None) -> str:
-    """Bytes that people can read."""
+    """Bytes with a unit prefix."""
     if n is None:
         return "unknown"
     for unit in ("B", "KiB", "MiB", "GiB"):
@@ -37,7 +37,7 @@ def size(n: float | None) -> str:
 
 
 def seconds(s: float | None) -> str:
-    """A duration that people can read."""
+    """A duration with its unit."""
     if s is None:
         return "-"
     return f"{s * 1e3:.1f} ms" if s < 1 else f"{s:.2f} s"
@@ -55,24 +55,24 @@ def traffic(s: Sum) -> str:
 
 
 def share(part: float, whole: float) -> str:
-    """Per cent."""
+    """A share in per cent."""
     return f"{100 * part / whole:.0f} %" if whole else ""
 
 
 def marks(total: Sum) -> list[str]:
-    """What the marks of a report's figures mean."""
-    found = []
+    """Legend of the marks of a report's figures."""
+    legend = []
     if total.estimated:
-        found.append("~ holds an estimate: a formula's leading term, or the dearest branch")
+        legend.append("~ holds an estimate: a formula's leading term, or the dearest branch")
     if total.repeated:
-        found.append("+ holds a loop whose number of steps is unknown; one step is counted")
+        legend.append("+ holds a loop whose number of steps is unknown; one step is counted")
     if total.unknown:
-        found.append("+ holds operations whose cost is unknown (callbacks, other programs)")
-    return found
+        legend.append("+ holds operations whose cost is unknown (callbacks, other programs)")
+    return legend
 
 
 def operations(counts: dict[str, int]) -> str:
-    """What a kernel computes: ``add, 2 multiply``."""
+    """The operations of a kernel: ``add, 2 multiply``."""
     return ", ".join(f"{n} {name}" if n > 1 else name for name, n in counts.items())
 
 
@@ -167,8 +167,8 @@ def _memory(report: Report) -> str:
     where = f" at {peak.line.short}" if peak.line.number else ""
     lines.append(f"estimate before fusion: {size(peak.bytes)} at the peak{where}, when there are")
     for h in peak.held[:8]:
-        made = f"made at {h.line.short}  {h.line.text[:50]}" if h.line.number else "arguments"
-        lines.append(f"  {size(h.bytes):>10}  {h.values} x up to {h.largest}, {made}")
+        origin = f"made at {h.line.short}  {h.line.text[:50]}" if h.line.number else "arguments"
+        lines.append(f"  {size(h.bytes):>10}  {h.values} x up to {h.largest}, {origin}")
     return _section("Memory", lines)
 
 

@@ -1,4 +1,4 @@
-"""``jet``: derivatives of all orders along a curve, and how to teach it primitives."""
+"""``jet``: derivatives of all orders along a curve, and short forms of its rules."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ def jet(
     if state.check_tracer_leaks:
         del args, out, outs
         check_leaks(trace, f"of Taylor-mode differentiation of {summarize_function(fun)}")
-    found = [_derivatives(p, terms, order, factorial_scaled) for p, terms in split]
-    return _unflatten(out_tree, [as_result(p) for p, _ in split]), _unflatten(out_tree, found)
+    derivatives = [_derivatives(p, terms, order, factorial_scaled) for p, terms in split]
+    return _unflatten(out_tree, [as_result(p) for p, _ in split]), _unflatten(out_tree, derivatives)
 
 
 def _parts(trace: TaylorTrace, out: Any, fun: Callable[..., Any]) -> Any:
@@ -108,27 +108,27 @@ def _moving(trace: TaylorTrace, primal: Any, terms: list, i: int, factorial_scal
     """An argument as the function receives it."""
     leaves, tree = _flatten(primal)
     rows = _rows(terms, tree, len(leaves), i)
-    given = [_terms(x, [r[j] for r in rows], i) for j, x in enumerate(leaves)]
+    scaled = [_terms(x, [r[j] for r in rows], i) for j, x in enumerate(leaves)]
     if not factorial_scaled:
-        given = [[_times(t, factorial(k + 1)) for k, t in enumerate(ts)] for ts in given]
-    lifted = [trace.lift(x, ts) for x, ts in zip(leaves, given)]
+        scaled = [[_times(t, factorial(k + 1)) for k, t in enumerate(ts)] for ts in scaled]
+    lifted = [trace.lift(x, ts) for x, ts in zip(leaves, scaled)]
     return _unflatten(tree, lifted)
 
 
 def _derivatives(value: Any, terms: Any, order: int, factorial_scaled: bool) -> list:
-    """Those of a result, as they are returned."""
-    found = [_presented(value, t) for t in terms or [None] * order]
+    """The derivatives of a result, as they are returned."""
+    derivatives = [_presented(value, t) for t in terms or [None] * order]
     if not factorial_scaled:
-        found = [_times(t, 1 / factorial(k + 1)) for k, t in enumerate(found)]
-    return found
+        derivatives = [_times(t, 1 / factorial(k + 1)) for k, t in enumerate(derivatives)]
+    return derivatives
 
 
 def _checked(primals: Any, series: Any) -> tuple[list, list, int]:
-    for what, given in (("primals", primals), ("series", series)):
-        if not isinstance(given, (tuple, list)):
+    for what, sequence in (("primals", primals), ("series", series)):
+        if not isinstance(sequence, (tuple, list)):
             raise TypeError(
                 f"the {what} given to jet must be a tuple or list with an item for each argument, "
-                f"got {type(given).__name__}"
+                f"got {type(sequence).__name__}"
             )
     if len(primals) != len(series):
         raise ValueError(
@@ -163,11 +163,11 @@ def _rows(terms: list, tree: Any, n: int, i: int) -> list[list]:
         if type(term) in (int, float) and term == 0:
             rows.append([0] * n)
             continue
-        leaves, found = _flatten(term)
-        if found != tree:
+        leaves, structure = _flatten(term)
+        if structure != tree:
             raise TypeError(
-                f"derivative {k + 1} of argument {i} given to jet has the tree structure {found}, "
-                f"but the argument has {tree}"
+                f"derivative {k + 1} of argument {i} given to jet has the tree structure "
+                f"{structure}, but the argument has {tree}"
             )
         rows.append(leaves)
     return rows
@@ -176,11 +176,11 @@ def _rows(terms: list, tree: Any, n: int, i: int) -> list[list]:
 def _terms(x: Any, terms: list, i: int) -> list:
     """Checked derivatives of a leaf; ``None`` for zeros."""
     aval = typeof(x)
-    wanted = aval.tangent_aval()
-    found: list[Any] = []
+    tangent_aval = aval.tangent_aval()
+    checked: list[Any] = []
     for k, t in enumerate(terms):
         if type(t) in (int, float) and t == 0 or getattr(t, "dtype", None) == dtypes.float0:
-            found.append(None)
+            checked.append(None)
             continue
         got = typeof(t)
         if not _moves(aval):
@@ -200,13 +200,13 @@ def _terms(x: Any, terms: list, i: int) -> list:
                 f"derivative {k + 1} of argument {i} given to jet is {got.str_short()}, which does "
                 f"not fit the argument, {aval.str_short()}"
             )
-        same = got.dtype == wanted.dtype
-        found.append(t if same else convert_element_type(t, wanted.dtype))
-    return found
+        same = got.dtype == tangent_aval.dtype
+        checked.append(t if same else convert_element_type(t, tangent_aval.dtype))
+    return checked
 
 
 def _moves(aval: Any) -> bool:
-    """Whether values of a type have derivatives."""
+    """Return True if values of a type have derivatives."""
     return dtypes.issubdtype(aval.dtype, np.inexact)
 
 
@@ -215,7 +215,7 @@ def _times(t: Any, factor: float) -> Any:
 
 
 def _presented(value: Any, t: Any) -> Any:
-    """A derivative as an array, that of an integer too."""
+    """A derivative as an array; zeros for that of an integer."""
     if t is not None:
         return as_result(t)
     aval = typeof(value)
@@ -237,17 +237,17 @@ def deflinear(prim: Primitive) -> None:
     def rule(primals, series, **params):
         out = prim.bind(*primals, **params)
         outs = out if prim.multiple_results else [out]
-        found: list[list] = [[] for _ in outs]
+        derivatives: list[list] = [[] for _ in outs]
         for now in zip(*series):
             if not is_moving(now):
                 terms = [Zero.like(o) for o in outs]
             else:
-                given = [instantiate(t) for t in now]
-                terms = prim.bind(*given, **params)
+                terms_in = [instantiate(t) for t in now]
+                terms = prim.bind(*terms_in, **params)
                 terms = terms if prim.multiple_results else [terms]
-            for row, t in zip(found, terms):
+            for row, t in zip(derivatives, terms):
                 row.append(t)
-        return (out, found) if prim.multiple_results else (out, found[0])
+        return (out, derivatives) if prim.multiple_results else (out, derivatives[0])
 
     prim.rule(taylor, override=True)(rule)
 
@@ -279,19 +279,19 @@ def def_deriv(prim: Primitive, deriv: Callable[..., Any]) -> None:
             return out, []
         terms = [None if type(t) is Zero else t for t in xs]
         if order == 1 or mask_of(terms[:-1]) is None:
-            slopes = [deriv(x)]
+            factors = [deriv(x)]
         else:
             (first,), (rest,) = taylor_of(lambda a: [deriv(a)], [x], [terms[:-1]], order - 1)
-            slopes = [first, *(rest or [None] * (order - 1))]
-        slopes += [None] * (order - len(slopes))
-        slopes = [Zero.like(out) if s is None else s for s in slopes]
-        return by_equation(out, xs, lambda ys: slopes[len(ys) - 1])
+            factors = [first, *(rest or [None] * (order - 1))]
+        factors += [None] * (order - len(factors))
+        factors = [Zero.like(out) if s is None else s for s in factors]
+        return by_equation(out, xs, lambda ys: factors[len(ys) - 1])
 
     prim.rule(taylor, override=True)(rule)
 
 
 def def_comp(prim: Primitive, comp: Callable[..., Any], **kwargs: Any) -> None:
-    """Declare what a primitive is composed of.
+    """Declare a primitive as a composition of other functions.
 
     Args:
       comp: a function of the same operands, called with ``kwargs`` too; it may leave out the
@@ -307,10 +307,10 @@ def def_comp(prim: Primitive, comp: Callable[..., Any], **kwargs: Any) -> None:
             out = comp(*args, **{**params, **kwargs})
             return list(out) if prim.multiple_results else [out]
 
-        outs, found = taylor_of(run, primals, terms, order)
+        outs, derivatives = taylor_of(run, primals, terms, order)
         full = [
             [Zero.like(o) if t is None else t for t in ts or [None] * order]
-            for o, ts in zip(outs, found)
+            for o, ts in zip(outs, derivatives)
         ]
         return (outs, full) if prim.multiple_results else (outs[0], full[0])
 

@@ -32,10 +32,10 @@ def _unpacked(values: Sequence, out_masks: Sequence[Mask], order: int) -> tuple[
     """Results and their derivatives, which follow them in ``values``."""
     n = len(out_masks)
     outs = list(values[:n])
-    found = given_terms(values[n:], out_masks)
+    derivatives = given_terms(values[n:], out_masks)
     return outs, [
         [Zero.like(o) if t is None else t for t in terms or [None] * order]
-        for o, terms in zip(outs, found)
+        for o, terms in zip(outs, derivatives)
     ]
 
 
@@ -60,16 +60,16 @@ def _remat_taylor(primals, series, *, jaxpr, **params):
 @cond_p.rule(taylor)
 def _cond_taylor(primals, series, *, branches, **params):
     order, masks = _order(series), _masks(series[1:])
-    found = [taylor_jaxpr(b, masks, order)[1] for b in branches]
-    joined = tuple(_joined(ms) for ms in zip(*found))
+    out_masks = [taylor_jaxpr(b, masks, order)[1] for b in branches]
+    joined = tuple(_joined(ms) for ms in zip(*out_masks))
     programs = tuple(taylor_jaxpr(b, masks, order, joined)[0] for b in branches)
     values = cond_p.bind(*primals, *_nonzero(series[1:]), branches=programs, **params)
     return _unpacked(values, joined, order)
 
 
 def _joined(masks: Sequence[Mask]) -> Mask:
-    given = [m for m in masks if m is not None]
-    return tuple(any(bs) for bs in zip(*given)) if given else None
+    moving = [m for m in masks if m is not None]
+    return tuple(any(bs) for bs in zip(*moving)) if moving else None
 
 
 # Loops. A carry that moves has all of its derivatives.
@@ -90,7 +90,7 @@ def _all_terms(series: Sequence[Sequence], masks: Sequence[Mask]) -> list[list]:
 def _settled(
     carry: Sequence[bool], program: Callable[[tuple[Mask, ...]], Any], n_carry: int, order: int
 ) -> tuple[Mask, ...]:
-    """Which carries move, given those that do at first."""
+    """The masks of the carries, given those that move at first."""
 
     def grow(now):
         return [m is not None for m in program(_full(now, order))[1][:n_carry]]
@@ -102,7 +102,7 @@ def _settled(
 
 
 def _grouped(groups: Sequence[Sequence[int]], masks: Sequence[Mask], n: int) -> list[int]:
-    """Positions of each group followed by its derivatives, which stand after all ``n`` values."""
+    """Positions of each group followed by its derivatives, which follow all ``n`` values."""
     places: dict[int, list[int]] = {}
     at = n
     for i, m in enumerate(masks):
@@ -201,7 +201,7 @@ def _while_taylor(primals, series, *, cond_jaxpr, body_jaxpr, cond_nconsts, body
 
 
 def _value_test(cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, carry_m: tuple[Mask, ...]) -> Jaxpr:
-    """The condition, which looks at the values and not at the derivatives that follow them."""
+    """The condition of the values; it ignores the derivatives that follow them."""
     n = len(cond_jaxpr.invars)
     extra = term_avals(body_jaxpr.out_avals, carry_m)
     avals = [*cond_jaxpr.in_avals, *extra]

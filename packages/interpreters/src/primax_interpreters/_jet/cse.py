@@ -1,4 +1,4 @@
-"""Programs with repeated work taken out."""
+"""Common subexpression elimination."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from primax_core.extend import Jaxpr, Literal, Var, dce_jaxpr
 
 
 def simplified(jaxpr: Jaxpr) -> Jaxpr:
-    """The program without equal equations, and without those whose results nobody reads.
+    """The jaxpr without repeated equations and without dead code.
 
     Its arguments stay. Equations with effects are left alone.
     """
@@ -23,13 +23,13 @@ def simplified(jaxpr: Jaxpr) -> Jaxpr:
             continue
         key = (eqn.primitive, *map(_name, invars), *eqn.params.items())
         try:
-            found = known.setdefault(key, eqn.outvars)
+            computed = known.setdefault(key, eqn.outvars)
         except TypeError:  # parameters that cannot be hashed equal none
-            found = eqn.outvars
-        if found is eqn.outvars:
+            computed = eqn.outvars
+        if computed is eqn.outvars:
             eqns.append(eqn.replace(invars=invars))
         else:
-            env.update(zip(eqn.outvars, found))
+            env.update(zip(eqn.outvars, computed))
     outvars = [v if type(v) is Literal else env.get(v, v) for v in jaxpr.outvars]
     merged = jaxpr.replace(eqns=eqns, outvars=outvars)
     return dce_jaxpr(merged, (True,) * len(outvars), True)[0]

@@ -88,22 +88,22 @@ _coupled(cosh_p, sinh, 1, 1)
 def _tanh_taylor(primals, series, **params):
     out = tanh_p.bind(*primals, **params)
 
-    def slope(ys):
+    def factor(ys):
         if len(ys) == 1:
             return one_minus_square(out)
         return _minus(leibniz(mul, ys, ys, len(ys) - 1, Zero.like(out)))
 
-    return by_equation(out, series[0], slope)
+    return by_equation(out, series[0], factor)
 
 
 @logistic_p.rule(taylor)
 def _logistic_taylor(primals, series, **params):
     out = logistic_p.bind(*primals, **params)
 
-    def slope(ys):
+    def factor(ys):
         if len(ys) == 1:
             return mul(out, sub(scalar_like(out, 1), out))
         squares = leibniz(mul, ys, ys, len(ys) - 1, Zero.like(out))
         return add_tangents(ys[-1], _minus(squares))
 
-    return by_equation(out, series[0], slope)
+    return by_equation(out, series[0], factor)

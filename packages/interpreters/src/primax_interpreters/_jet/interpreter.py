@@ -1,10 +1,10 @@
 """Taylor mode: values with their derivatives along a curve.
 
-A value that moves, ``x(t)``, is carried as ``x(0), x'(0), x''(0), ...``, up to the order of the
-trace. What an operation does with them is a ``taylor`` rule, or follows from its forward
-derivative: ``y = f(x)`` has ``y' = df(x)[x']``, so the derivatives of ``y`` are those of the
-forward-mode program of ``f``, to an order less. Each order's program is made once for a signature,
-and what the orders have in common is computed once, so the work grows polynomially.
+A moving value ``x(t)`` is represented by ``x(0), x'(0), x''(0), ...``, up to the order of the
+trace. An operation is computed by its ``taylor`` rule, or by its forward derivative: ``y = f(x)``
+has ``y' = df(x)[x']``, so the derivatives of ``y`` are those of the jvp jaxpr of ``f``, of one
+order less. The jaxpr of each order is derived once for a signature, and common subexpressions of
+the orders are computed once, so the work grows polynomially.
 
 Griewank and Walther, Evaluating Derivatives (2nd edition, 2008), chapter 13.
 """
@@ -56,7 +56,7 @@ gives the result and the list of its derivatives (with multiple results, a list 
 Terms: TypeAlias = list[Any] | None
 """Derivatives of a value, ``None`` for those that are zero; ``None`` for one that is constant."""
 Mask: TypeAlias = tuple[bool, ...] | None
-"""Which derivatives there are."""
+"""Mask of the derivatives that are not zero; ``None`` if all are."""
 
 
 class TaylorTracer(DualTracer):
@@ -80,7 +80,7 @@ class TaylorTracer(DualTracer):
 
 
 class TaylorTrace(DualTrace):
-    """Carries derivatives up to an order along with values."""
+    """Computes values together with their derivatives up to an order."""
 
     __slots__ = ("order",)
 
@@ -131,16 +131,16 @@ class TaylorTrace(DualTrace):
 
 
 def mask_of(terms: Terms) -> Mask:
-    """Which derivatives there are."""
+    """Mask of the derivatives that are not zero."""
     if terms is None or all(t is None for t in terms):
         return None
     return tuple(t is not None for t in terms)
 
 
 def given_terms(values: Sequence, masks: Sequence[Mask]) -> list[Terms]:
-    """Values in one list, told apart by their masks."""
-    given = iter(values)
-    return [None if m is None else [next(given) if b else None for b in m] for m in masks]
+    """Derivatives by operand, from one list of those that are not zero."""
+    rest = iter(values)
+    return [None if m is None else [next(rest) if b else None for b in m] for m in masks]
 
 
 def _masks(extra: Sequence[Terms], mask: Sequence[bool]) -> tuple[Mask, ...]:
@@ -155,7 +155,7 @@ def _given(extra: Sequence[Terms]) -> list[Any]:
 
 
 def term_avals(avals: Sequence, masks: Sequence[Mask]) -> list:
-    """Types of the derivatives that there are."""
+    """Types of the derivatives that are not zero."""
     return [a.tangent_aval() for a, m in zip(avals, masks) if m is not None for b in m if b]
 
 
@@ -165,7 +165,7 @@ def term_avals(avals: Sequence, masks: Sequence[Mask]) -> list:
 def taylor_primitive(
     prim: Primitive, params: dict, avals: list, masks: tuple[Mask, ...], order: int
 ):
-    """Program ``(*primals, *terms) -> (*outs, *out terms)`` and which terms results have."""
+    """Jaxpr ``(*primals, *terms) -> (*outs, *out terms)`` and the masks of the results."""
 
     def make():
         rule = prim.find(taylor) or prim.require(jvp, "Taylor mode (jet)")
@@ -176,11 +176,11 @@ def taylor_primitive(
             for a, terms in zip(avals, given_terms(args[n:], masks)):
                 terms = terms or [None] * order
                 series.append([Zero(a.tangent_aval()) if t is None else t for t in terms])
-            outs, found = rule(list(args[:n]), series, **params)
+            outs, derivatives = rule(list(args[:n]), series, **params)
             if not prim.multiple_results:
-                outs, found = [outs], [found]
-            _check_terms(prim, outs, found, order)
-            return outs, [[None if type(t) is Zero else t for t in terms] for terms in found]
+                outs, derivatives = [outs], [derivatives]
+            _check_terms(prim, outs, derivatives, order)
+            return outs, [[None if type(t) is Zero else t for t in terms] for terms in derivatives]
 
         return _staged(run, avals, masks, DebugInfo("jet", prim.name))
 
@@ -191,7 +191,7 @@ def taylor_primitive(
 def taylor_jaxpr(
     jaxpr: Jaxpr, masks: tuple[Mask, ...], order: int, force: tuple[Mask, ...] | None = None
 ):
-    """The same for a program; results get the terms in ``force`` in any case."""
+    """The same for a jaxpr; results have the derivatives in ``force`` even if they are zero."""
 
     def make():
         n = len(jaxpr.invars)
@@ -209,12 +209,12 @@ def _staged(run: Callable, avals, masks, info: DebugInfo, force=None):
     out_masks: list[Mask] = []
 
     def flat(*args):
-        outs, found = run(args)
+        outs, derivatives = run(args)
         flat_terms = []
-        for i, (o, terms) in enumerate(zip(outs, found)):
-            wanted = force[i] if force is not None else None
-            if wanted is not None:
-                terms = _filled(o, terms, wanted)
+        for i, (o, terms) in enumerate(zip(outs, derivatives)):
+            forced = force[i] if force is not None else None
+            if forced is not None:
+                terms = _filled(o, terms, forced)
             out_masks.append(mask_of(terms))
             flat_terms.extend(t for t in terms or () if t is not None)
         return [*outs, *flat_terms]
@@ -223,14 +223,14 @@ def _staged(run: Callable, avals, masks, info: DebugInfo, force=None):
     return simplified(jaxpr), tuple(out_masks)
 
 
-def _filled(out, terms: Terms, wanted: tuple[bool, ...]) -> list:
-    terms = terms or [None] * len(wanted)
+def _filled(out, terms: Terms, forced: tuple[bool, ...]) -> list:
+    terms = terms or [None] * len(forced)
     zero = Zero.like(out)
-    return [instantiate(zero) if t is None and w else t for t, w in zip(terms, wanted)]
+    return [instantiate(zero) if t is None and w else t for t, w in zip(terms, forced)]
 
 
-def _check_terms(prim: Primitive, outs, found, order: int) -> None:
-    for o, terms in zip(outs, found):
+def _check_terms(prim: Primitive, outs, derivatives, order: int) -> None:
+    for o, terms in zip(outs, derivatives):
         if len(terms) != order:
             raise TypeError(
                 f"the taylor rule of primitive {prim.name} gave {len(terms)} derivatives of a "
@@ -274,35 +274,35 @@ def _by_derivative(prim: Primitive, primals, series, **params):
     if not any(out_mask) or _is_linear(forward, mask, len(out_mask)):
         outs = prim.bind(*primals, **params)
         outs = outs if prim.multiple_results else [outs]
-        found = _term_by_term(prim, params, avals, primals, terms, outs, order)
+        derivatives = _term_by_term(prim, params, avals, primals, terms, outs, order)
     else:
-        outs, found = derived(forward, out_mask, primals, terms, order)
-    found = [
+        outs, derivatives = derived(forward, out_mask, primals, terms, order)
+    derivatives = [
         [Zero.like(o) if t is None else t for t in ts or [None] * order]
-        for o, ts in zip(outs, found)
+        for o, ts in zip(outs, derivatives)
     ]
-    return (outs, found) if prim.multiple_results else (outs[0], found[0])
+    return (outs, derivatives) if prim.multiple_results else (outs[0], derivatives[0])
 
 
 def _or_none(series: Sequence) -> Terms:
-    found = [None if type(t) is Zero else t for t in series]
-    return None if all(t is None for t in found) else found
+    derivatives = [None if type(t) is Zero else t for t in series]
+    return None if all(t is None for t in derivatives) else derivatives
 
 
 def _is_linear(forward: Jaxpr, mask: tuple[bool, ...], n_outs: int) -> bool:
-    """Whether tangents of results depend on no operand that moves, but on its tangent."""
+    """Return True if tangents of results depend on no moving operand, only on its tangent."""
     used = _tangents_only(forward, n_outs)[1]
     return not any(u and m for u, m in zip(used, mask))
 
 
 def _tangents_only(forward: Jaxpr, n_outs: int):
-    wanted = (False,) * n_outs + (True,) * (len(forward.outvars) - n_outs)
-    return dce_jaxpr(forward, wanted)
+    used_outputs = (False,) * n_outs + (True,) * (len(forward.outvars) - n_outs)
+    return dce_jaxpr(forward, used_outputs)
 
 
 def _term_by_term(prim, params, avals, primals, terms, outs, order: int) -> list[Terms]:
     """The derivatives of a function that is linear in what moves: each from those of its order."""
-    found: list[list] = [[None] * order for _ in outs]
+    derivatives: list[list] = [[None] * order for _ in outs]
     for k in range(order):
         now = [None if t is None else t[k] for t in terms]
         mask = tuple(t is not None for t in now)
@@ -317,14 +317,14 @@ def _term_by_term(prim, params, avals, primals, terms, outs, order: int) -> list
         dots = iter(values)
         for i, m in enumerate(out_mask):
             if m:
-                found[i][k] = next(dots)
-    return list(found)
+                derivatives[i][k] = next(dots)
+    return list(derivatives)
 
 
 def derived(
     forward: Jaxpr, out_mask: Sequence[bool], primals: Sequence, terms: Sequence[Terms], order: int
 ) -> tuple[list, list[Terms]]:
-    """Results and their derivatives by a forward-mode program ``(*primals, *tangents) -> (*outs,
+    """Results and their derivatives by a jvp jaxpr ``(*primals, *tangents) -> (*outs,
     *out tangents)``, which takes tangents of the operands that have terms."""
     moving = [(p, t) for p, t in zip(primals, terms) if t is not None]
     tangents = [_filled(p, t[:1], (True,))[0] for p, t in moving]
@@ -338,14 +338,14 @@ def derived(
         run = partial(eval_jaxpr, forward)
         values, later = taylor_of(lambda *a: run(a), [*primals, *tangents], lower, order - 1)
     dots = iter(zip(values[n:], later[n:]))
-    found: list[Terms] = []
+    derivatives: list[Terms] = []
     for m in out_mask:
         if not m:
-            found.append(None)
+            derivatives.append(None)
             continue
         first, rest = next(dots)
-        found.append([first, *(rest or [None] * (order - 1))])
-    return values[:n], found
+        derivatives.append([first, *(rest or [None] * (order - 1))])
+    return values[:n], derivatives
 
 
 # Functions with a forward derivative of their author's
@@ -363,7 +363,7 @@ def _by_custom_rule(trace: TaylorTrace, args: Sequence, custom: CustomJVP) -> li
         mask = [t is not None for t in terms]
         forward, consts, out_mask = derivative_jaxpr(custom, primals, mask, trace)
         k = len(consts)
-        outs, found = derived(
+        outs, derivatives = derived(
             forward, out_mask, [*consts, *primals], [*[None] * k, *terms], trace.order
         )
-    return [trace.lift(o, t) for o, t in zip(outs, found)]
+    return [trace.lift(o, t) for o, t in zip(outs, derivatives)]

@@ -39,23 +39,23 @@ def bilinear(
 
 
 def by_equation(
-    out: Any, xs: Sequence[Any], slope: Callable[[list[Any]], Any]
+    out: Any, xs: Sequence[Any], factor_of: Callable[[list[Any]], Any]
 ) -> tuple[Any, list[Any]]:
-    """A function that is known by a differential equation, ``y' = h x'``.
+    """A function that is defined by a differential equation, ``y' = h x'``.
 
     Args:
       out: the value ``y``.
       xs: the derivatives of ``x``.
-      slope: gives the ``k``-th derivative of ``h``, from ``[y, y', ...]`` up to the ``k``-th.
+      factor_of: gives the ``k``-th derivative of ``h``, from ``[y, y', ...]`` up to the ``k``-th.
     """
     ys, hs = [out], []
     zero = Zero.like(out)
     for k in range(len(xs)):
-        hs.append(slope(ys))
+        hs.append(factor_of(ys))
         ys.append(leibniz(mul, hs, xs, k, zero))
     return out, ys[1:]
 
 
 def is_moving(terms: Sequence[Any]) -> bool:
-    """Whether some derivative is not zero."""
+    """Return True if some derivative is not zero."""
     return any(type(t) is not Zero for t in terms)
