@@ -61,7 +61,7 @@ def cached_values() -> list[Any]:
     return values
 
 
-class Bounded(dict):
+class Bounded(dict[Any, Any]):
     """A dict of values that can be computed again: at its limit it drops the oldest entry."""
 
     __slots__ = ("limit",)

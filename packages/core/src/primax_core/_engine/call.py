@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 from .._ir.jaxpr import Jaxpr
 from .._ir.primitive import (
@@ -51,8 +52,8 @@ class Inline(enum.Enum):
     AUTO = "auto"
 
 
-def call_jaxpr(jaxpr: Jaxpr, args, like: dict) -> list:
-    """Bind a program with the other parameters of a jit equation."""
+def call_jaxpr(jaxpr: Jaxpr, args: Sequence[Any], like: dict[str, Any]) -> list[Any]:
+    """Bind ``jit_p`` with another jaxpr and the other parameters of an equation."""
     jaxpr, args = without_tracers(jaxpr, args)
     return jit_p.bind(*args, **{**like, "jaxpr": jaxpr, "donated": ()})
 

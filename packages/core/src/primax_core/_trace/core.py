@@ -281,7 +281,9 @@ def ensure_compile_time_eval():
         yield
 
 
-def bind_on(trace: Trace | None, prim: Primitive, args, params):
+def bind_on(
+    trace: Trace | None, prim: Primitive, args: Sequence[Any], params: dict[str, Any]
+) -> list[Any]:
     """Apply a primitive under a given trace; always a list."""
     with set_trace(trace):
         out = prim.bind(*args, **params)
@@ -315,7 +317,9 @@ def has_references(values: Sequence) -> bool:
     return any(isinstance(v, Mutable) for v in values)
 
 
-def call_on(trace: Trace | None, jaxpr: Jaxpr, args, name: str | None = None) -> list:
+def call_on(
+    trace: Trace | None, jaxpr: Jaxpr, args: Sequence[Any], name: str | None = None
+) -> list[Any]:
     """Run a program under a given trace."""
     if jaxpr.consts:
         jaxpr, args = without_tracers(jaxpr, args)

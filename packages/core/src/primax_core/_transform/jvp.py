@@ -81,7 +81,9 @@ class JVPTrace(DualTrace):
         return [JVPTracer(self, p, next(tangents)) if m else p for p, m in zip(outs[:n], out_mask)]
 
 
-def jvp_primitive(prim: Primitive, params: dict, avals: list, mask: tuple[bool, ...]):
+def jvp_primitive(
+    prim: Primitive, params: dict[str, Any], avals: list[Any], mask: tuple[bool, ...]
+) -> tuple[Jaxpr, tuple[bool, ...]]:
     """Program ``(*primals, *tangents) -> (*outs, *out_tangents)`` and which outs have tangents."""
 
     def make():

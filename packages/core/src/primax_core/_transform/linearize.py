@@ -212,7 +212,7 @@ class TangentTrace(JaxprWriter):
 
 
 def linearize_primitive(
-    prim: Primitive, params: dict, avals: list, mask: tuple[bool, ...]
+    prim: Primitive, params: dict[str, Any], avals: list[Any], mask: tuple[bool, ...]
 ) -> Linearized:
     """The linearized piece of one operation."""
 

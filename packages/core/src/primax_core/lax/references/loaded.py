@@ -12,7 +12,7 @@ from ..control.discharging import batch_discharged
 from . import access
 
 
-class LoadedReferences:
+class _LoadedReferences:
     """References as this package and the modules below implement them."""
 
     loaded: Final = True
@@ -50,4 +50,4 @@ class LoadedReferences:
         return refs.RefCell(trace, aval, value)
 
 
-install_references(LoadedReferences())
+install_references(_LoadedReferences())
