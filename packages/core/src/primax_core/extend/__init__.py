@@ -180,7 +180,15 @@ _OWN: _Final = {
 }
 """Names of this module whose definitions are imported on first use."""
 
-_MODULES: _Final = ("dimensions", "elementwise", "facade", "lowering", "runtime", "traces")
+_MODULES: _Final = (
+    "dimensions",
+    "elementwise",
+    "facade",
+    "fast_path",
+    "lowering",
+    "runtime",
+    "traces",
+)
 
 _MOVED: _Final = {
     "BatchTrace": "traces",
