@@ -12,7 +12,7 @@ import pytest
 
 import primax
 import primax_core
-from primax._modules import CORE, EXPERIMENTAL
+from primax._modules import CORE, EXPERIMENTAL, EXTENDED
 
 alone = pytest.mark.skipif(
     importlib.util.find_spec("primax_numpy") is not None, reason="the numpy wheel is installed"
@@ -21,7 +21,7 @@ alone = pytest.mark.skipif(
 
 def test_facade_has_every_public_core_name() -> None:
     names = {name for name in dir(primax_core) if not name.startswith("_")}
-    names -= {"config", "extend"}  # the facade's own say more
+    names -= {"config", "extend", *EXTENDED}  # the facade's own have more names
     experimental = {*EXPERIMENTAL, "io_callback"}
     assert experimental <= names and names - experimental <= set(dir(primax))
     assert experimental <= set(dir(primax.experimental))
@@ -40,6 +40,23 @@ def test_experimental_modules_are_importable(name: str) -> None:
 def test_core_modules_are_importable_through_the_facade(name: str) -> None:
     module = importlib.import_module(f"primax.{name}")
     assert module is getattr(primax, name) is importlib.import_module(f"primax_core.{name}")
+
+
+@pytest.mark.parametrize("name", EXTENDED)
+def test_extended_modules_have_every_name_of_the_core(name: str) -> None:
+    module, core = importlib.import_module(f"primax.{name}"), getattr(primax_core, name)
+    assert module is getattr(primax, name) and module is not core
+    for member in dir(core):
+        if not member.startswith("_"):
+            assert getattr(module, member) is getattr(core, member)
+
+
+def test_names_of_the_reference_for_errors() -> None:
+    assert primax.errors.JAXTypeError is primax_core.errors.PrimaxTypeError
+    assert primax.errors.JAXIndexError is primax_core.errors.PrimaxIndexError
+    assert not hasattr(primax_core.errors, "JAXTypeError")
+    with pytest.raises(primax.errors.JAXTypeError, match="section TracerBoolConversionError"):
+        primax.jit(bool)(1.0)
 
 
 def test_import_statements() -> None:

@@ -52,7 +52,7 @@ from primax_core import enable_checks as enable_checks
 from primax_core import enable_custom_prng as enable_custom_prng
 from primax_core import enable_x64 as enable_x64
 from primax_core import ensure_compile_time_eval as ensure_compile_time_eval
-from primax_core import errors as errors
+from . import errors as errors
 from primax_core import eval_shape as eval_shape
 from primax_core import explain_cache_misses as explain_cache_misses
 from primax_core import flatten_util as flatten_util

@@ -20,7 +20,6 @@ CORE: Final = (
     "debug",
     "dlpack",
     "dtypes",
-    "errors",
     "export",
     "flatten_util",
     "insight",
@@ -53,6 +52,9 @@ OPTIONAL: Final = {
 
 OWN: Final = ("api_util", "core", "experimental", "extend", "interpreters", "sharding")
 """Modules of the facade itself, imported on first use."""
+
+EXTENDED: Final = ("errors",)
+"""Modules of the facade with the names of the core's module and names of the reference."""
 
 EXTENSION_API: Final = ("dimensions", "fast_path", "jaxprs")
 """Modules of the extension API that appear below ``primax.extend``."""
