@@ -59,6 +59,31 @@ def test_names_of_the_reference_for_errors() -> None:
         primax.jit(bool)(1.0)
 
 
+def test_attributes_of_the_reference_on_classes_of_the_core() -> None:
+    jaxpr = primax.make_jaxpr(lambda x: primax.lax.sin(x))(1.0)
+    assert jaxpr.jaxpr is jaxpr and jaxpr.literals is jaxpr.consts
+    assert jaxpr.map_jaxpr(lambda j: j.replace(eqns=[])).eqns == []
+    pullback = primax.vjp(primax.lax.sin, 1.0)[1]
+    assert pullback.args_res == pullback.structured_residuals == ()
+    assert primax.Inline.JAX_EARLY is primax.Inline["JAX_EARLY"]
+    assert [primax.Inline[n] for n in "JAX_EARLY JAX_LATE XLA_EARLY XLA_LATE AUTO".split()] == list(
+        primax.Inline
+    )
+    inner = primax.jit(lambda x: x + 1.0, inline=primax.Inline.JAX_EARLY)
+    assert [e.primitive.name for e in primax.make_jaxpr(inner)(1.0).eqns] == ["add"]
+
+
+def test_core_alone_has_no_attributes_of_the_reference() -> None:
+    code = (
+        "import primax_core as px, primax_core.extend as e\n"
+        "names = ['jaxpr', 'literals', 'map_jaxpr', 'JAX_EARLY', 'JAX_LATE', 'args_res']\n"
+        "classes = [e.Jaxpr, px.Inline, type(px.vjp(lambda: ())[1])]\n"
+        "found = [(c, n) for c in classes[:2] for n in names if hasattr(c, n)]\n"
+        "assert not found and not hasattr(classes[2], 'args_res'), found\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_import_statements() -> None:
     import primax.lax
     from primax.lax import add, cond

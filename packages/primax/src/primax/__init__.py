@@ -107,6 +107,7 @@ from primax_core import vmap as vmap
 from primax_core.extend import register_internal_path as _register
 
 from . import _array_methods as _array_methods
+from . import _core_attributes as _core_attributes
 from . import _modules as _modules
 from ._hosts import host_count as host_count
 from ._hosts import host_id as host_id

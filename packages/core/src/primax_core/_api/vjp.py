@@ -50,9 +50,6 @@ class VJP:
         """The values that were saved for the backward pass."""
         return [r for node in self._tape for r in node.residuals]
 
-    args_res: tuple = ()
-    structured_residuals: tuple = ()
-
     @property
     def jaxpr(self):
         """The linear program that the function transposes."""
