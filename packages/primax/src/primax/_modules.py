@@ -16,7 +16,6 @@ CORE: Final = (
     "ad",
     "ad_checkpoint",
     "custom_batching",
-    "custom_derivatives",
     "debug",
     "dlpack",
     "dtypes",
@@ -53,7 +52,7 @@ OPTIONAL: Final = {
 OWN: Final = ("api_util", "core", "experimental", "extend", "interpreters", "sharding")
 """Modules of the facade itself, imported on first use."""
 
-EXTENDED: Final = ("errors",)
+EXTENDED: Final = ("custom_derivatives", "errors")
 """Modules of the facade with the names of the core's module and names of the reference."""
 
 EXTENSION_API: Final = ("dimensions", "fast_path", "jaxprs")

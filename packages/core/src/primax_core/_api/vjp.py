@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -227,9 +227,6 @@ def vjp(
     fun: Callable[..., Any],
     *primals: Any,
     has_aux: bool = False,
-    reduce_axes: Sequence[Any] = (),
-    saveable_args: bool = True,
-    in_nzs: Sequence[bool] | None = None,
 ) -> Any:
     """Value of a function, and the function from cotangents of results to those of arguments.
 
