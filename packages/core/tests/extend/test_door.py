@@ -228,7 +228,7 @@ def test_overriding_forgets_what_was_derived():
     p.rule(jvp_kind)(lambda ps, ts: (p.bind(*ps), lax.mul(ts[0], 2.0)))
     f = jit(lambda x: p.bind(x))
     held = make_jaxpr(lambda x: lax.scan(lambda c, _: (p.bind(c), None), x, None, length=1)[0])(1.0)
-    forward = lambda: jvp(lambda x: eval_jaxpr(held.jaxpr, [x])[0], (1.0,), (1.0,))[1]
+    forward = lambda: jvp(lambda x: eval_jaxpr(held, [x])[0], (1.0,), (1.0,))[1]
     assert f(X).tolist() == [2, 4, 6] and p.bind(X).tolist() == [2, 4, 6]
     assert grad(p.bind)(1.0) == 2.0 and forward() == 2.0
     p.rule(lower, override=True)(lambda ctx, x: ctx.call(lambda x: lax.mul(x, 3.0), x))
@@ -319,7 +319,7 @@ def test_own_rules_go_before_the_expansion():
 
 
 def test_calls_have_expansions_and_loops_have_none():
-    program = make_jaxpr(jit(lambda x: lax.sin(x)))(X).jaxpr
+    program = make_jaxpr(jit(lambda x: lax.sin(x)))(X)
     (eqn,) = program.eqns
     inside = expanded(eqn.primitive, [VECTOR], eqn.params)
     assert [e.primitive for e in inside.eqns] == [lax.sin_p]

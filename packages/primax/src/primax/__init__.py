@@ -28,8 +28,8 @@ from primax_core import closure_convert as closure_convert
 from ._config import config as config
 from primax_core import copy_to_host_async as copy_to_host_async
 from primax_core import custom_batching as custom_batching
-from primax_core import custom_derivatives as custom_derivatives
-from primax_core import custom_gradient as custom_gradient
+from . import custom_derivatives as custom_derivatives
+from ._functions import custom_gradient as custom_gradient
 from primax_core import custom_jvp as custom_jvp
 from primax_core import custom_vjp as custom_vjp
 from primax_core import debug_infs as debug_infs
@@ -52,13 +52,13 @@ from primax_core import enable_checks as enable_checks
 from primax_core import enable_custom_prng as enable_custom_prng
 from primax_core import enable_x64 as enable_x64
 from primax_core import ensure_compile_time_eval as ensure_compile_time_eval
-from primax_core import errors as errors
+from . import errors as errors
 from primax_core import eval_shape as eval_shape
 from primax_core import explain_cache_misses as explain_cache_misses
 from primax_core import flatten_util as flatten_util
 from primax_core import float0 as float0
 from primax_core import fwd_and_bwd as fwd_and_bwd
-from primax_core import grad as grad
+from ._functions import grad as grad
 from primax_core import hessian as hessian
 from primax_core import jacfwd as jacfwd
 from primax_core import jacobian as jacobian
@@ -67,8 +67,8 @@ from primax_core import jit as jit
 from primax_core import jvp as jvp
 from primax_core import lax as lax
 from primax_core import legacy_prng_key as legacy_prng_key
-from primax_core import linear_transpose as linear_transpose
-from primax_core import linearize as linearize
+from ._functions import linear_transpose as linear_transpose
+from ._functions import linearize as linearize
 from primax_core import live_arrays as live_arrays
 from primax_core import local_device_count as local_device_count
 from primax_core import local_devices as local_devices
@@ -100,13 +100,14 @@ from primax_core import tree as tree
 from primax_core import tree_util as tree_util
 from primax_core import typeof as typeof
 from primax_core import typing as typing
-from primax_core import value_and_grad as value_and_grad
-from primax_core import vjp as vjp
-from primax_core import vmap as vmap
+from ._functions import value_and_grad as value_and_grad
+from ._functions import vjp as vjp
+from ._functions import vmap as vmap
 
 from primax_core.extend import register_internal_path as _register
 
 from . import _array_methods as _array_methods
+from . import _core_attributes as _core_attributes
 from . import _modules as _modules
 from ._hosts import host_count as host_count
 from ._hosts import host_id as host_id

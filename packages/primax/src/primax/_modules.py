@@ -16,11 +16,9 @@ CORE: Final = (
     "ad",
     "ad_checkpoint",
     "custom_batching",
-    "custom_derivatives",
     "debug",
     "dlpack",
     "dtypes",
-    "errors",
     "export",
     "flatten_util",
     "lax",
@@ -55,6 +53,9 @@ OPTIONAL: Final = {
 
 OWN: Final = ("api_util", "core", "experimental", "extend", "interpreters", "sharding")
 """Modules of the facade itself, imported on first use."""
+
+EXTENDED: Final = ("custom_derivatives", "errors")
+"""Modules of the facade with the names of the core's module and names of the reference."""
 
 EXTENSION_API: Final = (
     "dimensions",

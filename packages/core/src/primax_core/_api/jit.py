@@ -35,7 +35,7 @@ class Unspecified:
 
 UNSPECIFIED: Any = Unspecified()
 
-_INLINED = {Inline.JAX_EARLY: True, Inline.AUTO: False}
+_INLINED = {Inline.TRACING: True, Inline.AUTO: False}
 
 # Programs of a function live as long as the function, whichever jit made them.
 _programs = caches.OfFunctions()
@@ -134,7 +134,7 @@ class JitFunction:
         return self if instance is None else partial(self, instance)
 
     def __repr__(self) -> str:
-        return f"<PjitFunction of {self._fun!r}>"
+        return f"<{type(self).__qualname__} of {self._fun!r}>"
 
     def _bind_static(self, args: tuple, kwargs: dict):
         """The function with its static arguments bound, their key, and the other arguments."""

@@ -48,11 +48,11 @@ def _rebuild(cls: type, *args: Any) -> Any:
     return error
 
 
-class JAXTypeError(_DocumentedError, TypeError):
+class PrimaxTypeError(_DocumentedError, TypeError):
     """A value was used in a way that its kind does not allow."""
 
 
-class JAXIndexError(_DocumentedError, IndexError):
+class PrimaxIndexError(_DocumentedError, IndexError):
     """An array was indexed in a way that cannot be compiled."""
 
 
@@ -65,7 +65,7 @@ _CONVERSION_HINTS = {
 }
 
 
-class ConcretizationTypeError(JAXTypeError):
+class ConcretizationTypeError(PrimaxTypeError):
     """The value of a tracer was asked for, and tracing knows only its type.
 
     ``context`` is a sentence that says what wanted the value, or the name of the conversion that
@@ -88,10 +88,10 @@ class TracerBoolConversionError(ConcretizationTypeError):
 
     def __init__(self, tracer: Any) -> None:
         first = f"Attempted boolean conversion of {_described(tracer)}."
-        JAXTypeError.__init__(self, _about(tracer, first))
+        PrimaxTypeError.__init__(self, _about(tracer, first))
 
 
-class TracerIntegerConversionError(JAXTypeError):
+class TracerIntegerConversionError(PrimaxTypeError):
     """A tracer was used where Python needs an integer, such as an index of a list."""
 
     def __init__(self, tracer: Any) -> None:
@@ -99,7 +99,7 @@ class TracerIntegerConversionError(JAXTypeError):
         super().__init__(_about(tracer, first))
 
 
-class TracerArrayConversionError(JAXTypeError):
+class TracerArrayConversionError(PrimaxTypeError):
     """A tracer was handed to NumPy."""
 
     def __init__(self, tracer: Any) -> None:
@@ -109,11 +109,11 @@ class TracerArrayConversionError(JAXTypeError):
         super().__init__(_about(tracer, first))
 
 
-class UnexpectedTracerError(JAXTypeError):
+class UnexpectedTracerError(PrimaxTypeError):
     """A tracer was used after the transformation that made it had ended."""
 
 
-class NonConcreteBooleanIndexError(JAXIndexError):
+class NonConcreteBooleanIndexError(PrimaxIndexError):
     """A traced boolean mask was used as an index, so that the result's shape is unknown."""
 
     def __init__(self, tracer: Any) -> None:
@@ -121,7 +121,7 @@ class NonConcreteBooleanIndexError(JAXIndexError):
         super().__init__(_about(tracer, first))
 
 
-class KeyReuseError(JAXTypeError):
+class KeyReuseError(PrimaxTypeError):
     """One random key was used twice while ``debug_key_reuse`` was on."""
 
 

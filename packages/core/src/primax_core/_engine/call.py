@@ -41,12 +41,12 @@ hide_defaults("jit", inline=False, compiler_options=(), donated=())
 class Inline(enum.Enum):
     """When the program of a jitted function is written out where another calls it.
 
-    ``JAX_EARLY``: when the other is traced. ``JAX_LATE``: when it is lowered. ``XLA_EARLY`` and
+    ``TRACING``: when the other is traced. ``LOWERING``: when it is lowered. ``XLA_EARLY`` and
     ``XLA_LATE``: by XLA, early or late among its passes. ``AUTO``: the library and XLA choose.
     """
 
-    JAX_EARLY = "jax_early"
-    JAX_LATE = "jax_late"
+    TRACING = "tracing"
+    LOWERING = "lowering"
     XLA_EARLY = "xla_early"
     XLA_LATE = "xla_late"
     AUTO = "auto"
@@ -64,7 +64,7 @@ jit_p.rule(memory_kinds)(lambda eqn: result_kinds(eqn.params["jaxpr"]))
 
 @jit_p.rule(lower)
 def _lower(ctx, *values, jaxpr, name, inline=False, **_):
-    if inline is True or inline is Inline.JAX_LATE:
+    if inline is True or inline is Inline.LOWERING:
         return lowering.lower_body(ctx, jaxpr, values)
     outs = ctx.call_program(jaxpr, name, values)
     if inline and outs:
