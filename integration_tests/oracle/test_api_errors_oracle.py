@@ -236,7 +236,7 @@ ERRORS = {
     "leak jit": (
         lambda J: leaked(J, lambda f: J.jit(f)(1.0)),
         LEAK,
-        "Encountered an unexpected tracer. A function transformed by JAX had a side effect",
+        "Encountered an unexpected tracer.",
     ),
     "leak grad": (
         lambda J: leaked(J, lambda f: J.grad(f)(1.0)),

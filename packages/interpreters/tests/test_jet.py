@@ -72,7 +72,7 @@ def smooth():
             if sample.raises is not None or {"jvp", "second order"} & {*sample.without}:
                 continue
             call = Call(prim, sample, True, 0)
-            if call.places and all(np.size(call.args[p]) for p in call.places):
+            if call.differentiable and all(np.size(call.args[p]) for p in call.differentiable):
                 yield pytest.param(call, id=f"{prim.name}-{i}")
                 break
 
@@ -88,8 +88,8 @@ def test_primitives_as_repeated_forward_mode(call):
         return (r + 0.2j * r[::-1] if x.dtype.kind == "c" and x.ndim else r).astype(x.dtype)
 
     with call.mode():
-        fun = call.of(call.places)
-        x = [np.asarray(call.args[i]) for i in call.places]
+        fun = call.of(call.differentiable)
+        x = [np.asarray(call.args[i]) for i in call.differentiable]
         v, w = [direction(a) for a in x], [direction(a) for a in x]
 
         def curve(t):
@@ -342,7 +342,7 @@ def test_bad_input_is_named(primals, series, error, text):
 def test_what_is_no_function_or_gives_no_array():
     with pytest.raises(TypeError, match="callable"):
         jet(3, (0.5,), ([1.0],))
-    with pytest.raises(TypeError, match="not a valid JAX type"):
+    with pytest.raises(TypeError, match="not a valid Primax type"):
         jet(lambda x: "text", (0.5,), ([1.0],))
 
 

@@ -228,7 +228,7 @@ def test_updates_keep_the_dtype_of_the_array() -> None:
     ("change", "error", "text"),
     [
         (lambda x: x.at[0].set(None), ValueError, "None is not a valid value"),
-        (lambda x: x.at[0].set("a"), TypeError, "not a valid JAX array type"),
+        (lambda x: x.at[0].set("a"), TypeError, "not a valid Primax array type"),
         (lambda x: x.at[0].set(1.0, bogus=1), TypeError, "unexpected keyword argument 'bogus'"),
         (lambda x: x.at[0].set(1.0, mode="wrap"), ValueError, "Unknown gather mode 'wrap'"),
         (lambda x: x.at[0].set(np.ones(2)), ValueError, "broadcast to shape with fewer dim"),

@@ -23,7 +23,7 @@ N = np.arange(3)
 
 
 REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
-    (lambda: pnp.asarray("abc"), TypeError, "not a valid JAX array type"),
+    (lambda: pnp.asarray("abc"), TypeError, "not a valid Primax array type"),
     (lambda: pnp.asarray([1, None]), ValueError, "None is not a valid value"),
     (lambda: pnp.asarray([[1, 2], [3]]), ValueError, "inhomogeneous"),
     (lambda: pnp.asarray([pnp.ones(2), [1, 2, 3]]), ValueError, "must have one shape"),

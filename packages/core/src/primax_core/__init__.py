@@ -1,6 +1,6 @@
 """primax-core: composable transformations of array functions, compiled by XLA.
 
-Modules and functions that few programs need are imported when they are first used.
+Rarely used modules and functions are imported on first use.
 """
 
 from importlib import import_module as _import_module

@@ -1,4 +1,4 @@
-"""What ``with_refs`` of a pullback takes and gives besides references."""
+"""Arguments and results of ``with_refs`` of a pullback, besides references."""
 
 from ._api.grad_refs import (
     DidntWant as DidntWant,

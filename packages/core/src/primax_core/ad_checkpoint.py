@@ -1,4 +1,4 @@
-"""``checkpoint``, its policies and the names they refer to."""
+"""``checkpoint``, its policies and the names for them."""
 
 from ._api.checkpoint import (
     checkpoint as checkpoint,

@@ -1,4 +1,4 @@
-"""The cache of compiled programs on disk, on the command line.
+"""Command line of the cache of executables on disk.
 
 ``python -m primax_core.cache`` with one of ``info``, ``list``, ``verify``, ``clear`` and ``path``.
 """
@@ -30,27 +30,26 @@ def _info(path: str) -> int:
 
 def _list(path: str) -> int:
     now = time.time()
-    for file, found in store.check(path):
-        if isinstance(found, bytes):
+    for file, contents in store.check(path):
+        if isinstance(contents, bytes):
             continue
         age = f"{max(0.0, now - file.used) / 3600:9.1f} h"
-        if isinstance(found, Entry):
-            about = (
-                f"{found.platform} {found.version} {found.name} {' '.join(found.needs)}".rstrip()
-            )
+        if isinstance(contents, Entry):
+            needs = " ".join(contents.needs)
+            about = f"{contents.platform} {contents.version} {contents.name} {needs}".rstrip()
         else:
-            about = f"damaged: {found}"
+            about = f"damaged: {contents}"
         print(f"{file.name[:12]} {file.size:10} {age}  {about}")
     return 0
 
 
 def _verify(path: str) -> int:
     count = damaged = 0
-    for file, found in store.check(path):
+    for file, contents in store.check(path):
         count += 1
-        if isinstance(found, str):
+        if isinstance(contents, str):
             damaged += 1
-            print(f"{file.name}: {found}")
+            print(f"{file.name}: {contents}")
     print(f"{count} files, {damaged} damaged")
     return 1 if damaged else 0
 
@@ -67,8 +66,8 @@ def _path(path: str) -> int:
 
 
 _COMMANDS = {
-    "info": (_info, "where it is and how much it holds"),
-    "list": (_list, "the programs in it, the latest used first"),
+    "info": (_info, "the folder, and the number and size of its files"),
+    "list": (_list, "the executables, the most recently used first"),
     "verify": (_verify, "read each file and check it; status 1 if one is damaged"),
     "clear": (_clear, "remove all its files"),
     "path": (_path, "print the folder"),
@@ -76,9 +75,9 @@ _COMMANDS = {
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command; the exit status."""
+    """Run a command; return the exit status."""
     parser = argparse.ArgumentParser(
-        prog=f"python -m {__spec__.name}", description="The cache of compiled programs on disk."
+        prog=f"python -m {__spec__.name}", description="The cache of executables on disk."
     )
     commands = parser.add_subparsers(dest="command", required=True)
     for name, (_, about) in _COMMANDS.items():
@@ -87,7 +86,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         path = folder.location()
         if path is None:
-            raise OSError("there is no home folder to keep it in; set PRIMAX_COMPILATION_CACHE_DIR")
+            raise OSError("there is no home folder for the cache; set PRIMAX_COMPILATION_CACHE_DIR")
         return _COMMANDS[chosen][0](path)
     except OSError as e:
         print(f"error: {e}", file=sys.stderr)

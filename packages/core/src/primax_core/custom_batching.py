@@ -1,4 +1,4 @@
-"""Functions that say themselves how ``vmap`` maps them."""
+"""Functions with custom batching rules."""
 
 from ._api.custom_batching import (
     custom_vmap as custom_vmap,

@@ -1,4 +1,4 @@
-"""Functions with derivatives of their author's."""
+"""Functions with custom derivative rules."""
 
 from ._api.closures import closure_convert as closure_convert
 from ._api.custom_derivatives import (

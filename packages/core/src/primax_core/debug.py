@@ -1,4 +1,4 @@
-"""Looking at the values of running programs, and at how they lie on devices."""
+"""Inspection of running functions: values, and shardings of arrays."""
 
 from ._api.breakpoint import breakpoint as breakpoint
 from ._api.debugging import callback as callback, log as log, print as print

@@ -1,3 +1,3 @@
-"""Arrays to and from other libraries without copying, through the DLPack protocol."""
+"""Zero-copy exchange of arrays with other libraries, through the DLPack protocol."""
 
 from ._runtime.dlpack import from_dlpack as from_dlpack, is_supported_dtype as is_supported_dtype

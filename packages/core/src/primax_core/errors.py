@@ -1,4 +1,4 @@
-"""The error classes that Primax raises. ``docs/errors.md`` has a section for each."""
+"""Error classes of Primax. ``docs/errors.md`` has a section for each."""
 
 from ._base.errors import (
     ConcretizationTypeError as ConcretizationTypeError,

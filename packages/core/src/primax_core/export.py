@@ -1,4 +1,4 @@
-"""Functions as bytes that later processes and versions, and other machines, can call."""
+"""Export of functions as bytes that other processes, versions and machines can call."""
 
 from ._api.export.checks import DisabledSafetyCheck as DisabledSafetyCheck
 from ._api.export.envelope import deserialize as deserialize

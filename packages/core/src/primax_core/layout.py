@@ -1,4 +1,4 @@
-"""Layouts of arrays in memory."""
+"""Memory layouts of arrays."""
 
 from ._api.explicit_layouts import explicit_layout as explicit_layout
 from ._runtime.layouts import Format as Format, Layout as Layout

@@ -1,3 +1,3 @@
-"""Kinds of memory."""
+"""Memory kinds."""
 
 from .lax.placement import Space as Space

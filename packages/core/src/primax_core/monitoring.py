@@ -1,4 +1,4 @@
-"""Listeners that are told what the library traces, compiles and loads, and what others record."""
+"""Listeners for events: tracing, compilation and loading, and events of other libraries."""
 
 from ._base.monitoring import (
     clear_event_listeners as clear_event_listeners,

@@ -1,4 +1,4 @@
-"""Profiles of what the host and the devices do, and of their memory."""
+"""Profiles of the host and the devices, and of their memory."""
 
 from ._api.profiling.annotations import (
     StepTraceAnnotation as StepTraceAnnotation,

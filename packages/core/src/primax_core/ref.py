@@ -1,4 +1,4 @@
-"""References: arrays whose contents change."""
+"""References: mutable arrays."""
 
 from ._api.references import (
     AbstractRef as AbstractRef,

@@ -1,4 +1,4 @@
-"""Compiled functions as bytes, for other processes on machines of the same kind."""
+"""Compiled functions as bytes, for other processes on machines of the same type."""
 
 from ._api.saved_executables import (
     deserialize_and_load as deserialize_and_load,

@@ -1,4 +1,4 @@
-"""Trees: flatten, rebuild, map. The short names of `primax_core.tree_util`."""
+"""Pytrees: flatten, unflatten, map. The short names of `primax_core.tree_util`."""
 
 from ._base.pytree import (
     tree_all as all,

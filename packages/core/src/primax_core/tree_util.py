@@ -1,4 +1,4 @@
-"""Trees: nested containers with leaves. Flattening, mapping, key paths, registration."""
+"""Pytrees: nested containers with leaves. Flattening, mapping, key paths, registration."""
 
 from ._base._pytree_native import PyTreeDef as PyTreeDef
 from ._base.pytree import (

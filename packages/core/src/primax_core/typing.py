@@ -8,7 +8,7 @@ from ._ir.dtypes import ExtendedDType
 from ._trace.array import Array
 
 ArrayLike = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
-"""What functions take for an array: arrays, NumPy's arrays and scalars, Python's numbers."""
+"""Arguments accepted as arrays: arrays, NumPy arrays and scalars, Python numbers."""
 
 DTypeLike = str | type[Any] | np.dtype | ExtendedDType
-"""What stands for a dtype: a dtype, its name, or a scalar class."""
+"""Arguments accepted as dtypes: a dtype, its name, or a scalar class."""

@@ -132,7 +132,9 @@ def test_other_arguments_are_refused(args, message):
 def test_a_compiled_function_cannot_be_transformed(transform):
     compiled = px.jit(lambda x: x * 2).lower(1.0).compile()
     arg = X if transform is px.vmap else 1.0
-    with pytest.raises(TypeError, match="Cannot apply JAX transformations to a function lowered"):
+    with pytest.raises(
+        TypeError, match="Cannot apply Primax transformations to a function lowered"
+    ):
         transform(lambda x: compiled(x))(arg)
 
 

@@ -103,8 +103,8 @@ CASES: dict[str, tuple[Callable[[], Any], type, str]] = {
         OverflowError,
         "argument path is x: .*int32",
     ),
-    "grad str": (lambda: px.grad(lambda x: x)("a"), TypeError, "not a valid JAX type"),
-    "vmap str": (lambda: px.vmap(lambda x: x)("a"), TypeError, "not a valid JAX type"),
+    "grad str": (lambda: px.grad(lambda x: x)("a"), TypeError, "not a valid Primax type"),
+    "vmap str": (lambda: px.vmap(lambda x: x)("a"), TypeError, "not a valid Primax type"),
     "callable": (lambda: px.jit(5), TypeError, "Expected a callable value, got 5"),
     "generator": (lambda: px.jit(lambda: (yield)), TypeError, "generator function"),
     # tracers

@@ -260,7 +260,7 @@ class TestCustomVjp:
                 ValueError,
                 r"shapes of the arguments.*float32\[3\]",
             ),
-            (lambda x: (x, x), lambda r, c: ("a",), TypeError, "not a valid JAX type"),
+            (lambda x: (x, x), lambda r, c: ("a",), TypeError, "not a valid Primax type"),
         ],
     )
     def test_refuses_what_rules_return(self, fwd, bwd, error, message):

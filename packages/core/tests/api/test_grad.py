@@ -207,8 +207,8 @@ class TestStopGradient:
         (lambda x: x, X, r"scalar-output functions. Output had shape: \(3,\)"),
         (lambda x: (x, x), 1.0, r"scalar-output functions. Output was \("),
         (lambda x: None, 1.0, "scalar-output functions. Output was None"),
-        (lambda x: "s", 1.0, "not a valid JAX type"),
-        (lambda x: x, "s", "not a valid JAX type"),
+        (lambda x: "s", 1.0, "not a valid Primax type"),
+        (lambda x: x, "s", "not a valid Primax type"),
     ],
 )
 def test_refusals(f, x, message):

@@ -86,7 +86,7 @@ class TestVjp:
             (F32(1), ValueError, r"got float32\[\], but expected float32\[3\]"),
             (np.ones(3, np.float16), ValueError, r"got float16\[3\], but expected float32\[3\]"),
             (np.ones(3, np.int32), ValueError, r"got int32\[3\], but expected float32\[3\]"),
-            ("a", TypeError, "not a valid JAX type"),
+            ("a", TypeError, "not a valid Primax type"),
         ],
     )
     def test_refuses(self, ct, error, message):
@@ -147,7 +147,7 @@ class TestJvp:
             ),
             ((2,), (1,), TypeError, "tangent dtype must be float0"),
             ((X,), (1.0,), ValueError, "different primal and tangent shapes"),
-            (("a",), (1.0,), TypeError, "not a valid JAX type"),
+            (("a",), (1.0,), TypeError, "not a valid Primax type"),
         ],
     )
     def test_refuses(self, primals, tangents, error, message):

@@ -109,7 +109,7 @@ class TestSizes:
         (0, (1.0,), ValueError, "rank should be at least 1, but is only 0"),
         (None, (X3,), ValueError, "at least one non-None value in in_axes or axis_size"),
         (({"b": 0},), ({"a": X3},), ValueError, "in_axes specification must be a tree prefix"),
-        (0, ("a",), TypeError, "not a valid JAX type"),
+        (0, ("a",), TypeError, "not a valid Primax type"),
     ],
 )
 def test_refused_in_axes(in_axes, args, error, message):
@@ -147,7 +147,7 @@ def test_keyword_arguments_are_mentioned_where_the_length_is_wrong():
         ),
         (lambda x: {"k": x}, None, ValueError, r"at vmap out_axes\['k'\], got axis spec None"),
         (lambda x: (x, x), (0, 0, 0), ValueError, "out_axes specification must be a tree prefix"),
-        (lambda x: "s", 0, TypeError, "not a valid JAX type"),
+        (lambda x: "s", 0, TypeError, "not a valid Primax type"),
         (lambda x: x, "a", TypeError, "vmap out_axes must be an int, None"),
     ],
 )

@@ -107,7 +107,7 @@ class TestCopiesAndStages:
         assert not px.make_jaxpr(stage)(X).eqns
         assert float(px.grad(lambda x: stage(x) * 3.0)(1.0)) == 3.0
         np.testing.assert_array_equal(px.vmap(lambda x: stage(x) + stage(1.0))(X), X + 1)
-        with pytest.raises(TypeError, match="not a valid JAX type"):
+        with pytest.raises(TypeError, match="not a valid Primax type"):
             stage({})
 
     def test_sinks_stay(self):

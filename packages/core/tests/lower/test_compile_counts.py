@@ -102,8 +102,8 @@ def test_equal_programs_are_compiled_once(name, counts):
 
 
 def test_only_the_latest_are_kept():
-    for n in range(1, compiling._LATEST_KEPT + 10):
+    for n in range(1, compiling._LATEST_LIMIT + 10):
         px.jit(lambda x, n=n: x * float(n))(S)
-    assert len(compiling._latest) == compiling._LATEST_KEPT
+    assert len(compiling._latest) == compiling._LATEST_LIMIT
     px.clear_caches()
     assert not compiling._latest

@@ -13,7 +13,7 @@ from primax_core._ir.avals import ShapedArray
 from primax_core._ir.jaxpr import Jaxpr
 from primax_core._lower import compile as compiling, platforms as lowering_platforms, static_shapes
 from primax_core._lower.context import context, ir
-from primax_core._lower.module import Lowered
+from primax_core._lower.module import LoweredModule
 from primax_core._runtime.dispatch import as_operand, device_of
 
 
@@ -34,7 +34,9 @@ def run_refined(module: bytes, jaxpr: Jaxpr, arguments):
     arrays = [as_operand(a) for a in arguments]
     static = static_shapes.refine(module, [a.aval for a in arrays])
     with context:
-        lowered = Lowered(ir.Module.parse(static), None, [], [], frozenset({"lapack"}), "refined")
+        lowered = LoweredModule(
+            ir.Module.parse(static), None, [], [], frozenset({"lapack"}), "refined"
+        )
     specs = [a._spec for a in arrays]
     executable = compiling.load(lowered, jaxpr, specs, device_of(specs), False)
     return executable(arrays)
@@ -116,7 +118,7 @@ def test_several_platforms():
     x = np.array([3.0, 1.0, 2.0], np.float32)
     static = static_shapes.refine(module, avals((3,)), platform=0)
     with context:
-        lowered = Lowered(ir.Module.parse(static), None, [], [], frozenset(), "refined")
+        lowered = LoweredModule(ir.Module.parse(static), None, [], [], frozenset(), "refined")
     array = as_operand(x)
     jaxpr = px.make_jaxpr(lambda v: v)(x)
     specs = [array._spec]

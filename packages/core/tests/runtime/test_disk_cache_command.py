@@ -74,7 +74,7 @@ def test_clear_removes_the_cache_and_nothing_else(command, filled, tmp_path):
 def test_an_unsafe_folder_is_an_error(command, filled, tmp_path):
     (tmp_path / "primax").chmod(0o777)
     status, _, error = command("verify")
-    assert status == 2 and "other users could write" in error
+    assert status == 2 and "other users can write" in error
 
 
 def test_as_a_module(tmp_path):

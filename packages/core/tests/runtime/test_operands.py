@@ -101,13 +101,13 @@ def test_scalars_that_are_equal_but_not_the_same():
     ids=lambda v: str(v.dtype),
 )  # fmt: skip
 def test_numpy_values_that_are_no_arrays(make, value):
-    with pytest.raises(TypeError, match="is not a valid JAX array type"):
+    with pytest.raises(TypeError, match="is not a valid Primax array type"):
         make(value)
 
 
 @pytest.mark.skipif(np.dtype("longdouble").itemsize == 8, reason="no long double here")
 def test_long_double(make):
-    with pytest.raises(TypeError, match="not a valid JAX array type"):
+    with pytest.raises(TypeError, match="not a valid Primax array type"):
         make(np.longdouble(1))
 
 
@@ -116,7 +116,7 @@ def test_long_double(make):
 )
 def test_values_that_are_no_arrays(value):
     for maker in (as_operand, device_put):
-        with pytest.raises(TypeError, match="not a valid JAX type"):
+        with pytest.raises(TypeError, match="not a valid Primax type"):
             maker(value)
 
 

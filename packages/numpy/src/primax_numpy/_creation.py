@@ -95,7 +95,7 @@ def _as_array(a: Any, dtype: Any) -> Array:
         return value
     if hasattr(a, "__array__") or _has_buffer(a):
         return _from_host(np.asarray(a), dtype)
-    raise TypeError(f"Value {a!r} with type {type(a)} is not a valid JAX array type.")
+    raise TypeError(f"Value {a!r} with type {type(a)} is not a valid Primax array type.")
 
 
 def _has_buffer(a: Any) -> bool:
@@ -109,7 +109,7 @@ def _has_buffer(a: Any) -> bool:
 def _checked(a: Any) -> Any:
     if a.dtype.kind in "OSUMmT":
         raise TypeError(
-            f"Value {a!r} with dtype {a.dtype} is not a valid JAX array type. Only arrays of "
+            f"Value {a!r} with dtype {a.dtype} is not a valid Primax array type. Only arrays of "
             "numeric types are supported."
         )
     return a

@@ -1,1 +1,1 @@
-"""The transformations as users call them: argument handling around one mechanism each."""
+"""Public transformations: argument handling for each of the mechanisms below."""

@@ -1,4 +1,4 @@
-"""Arguments of transformed functions: static ones, differentiated ones, names for messages."""
+"""Arguments of transformed functions: static and differentiated arguments, names for messages."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from .._ir.jaxpr import DebugInfo
 
 
 def check_callable(fun: Any) -> None:
-    """Refuse what cannot be transformed.
+    """Raise an error for a value that cannot be transformed.
 
     Raises:
-      TypeError: for anything but a callable, and for generator functions.
+      TypeError: if it is not callable, and for generator functions.
     """
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r}")
@@ -26,7 +26,7 @@ def check_callable(fun: Any) -> None:
 
 
 def name_of(fun: Callable) -> str:
-    """The function's name, looked for inside partials and wrappers."""
+    """The function's name, also from inside partials and wrappers."""
     name = getattr(fun, "__name__", None)
     if name is None and hasattr(fun, "func"):
         return name_of(fun.func)
@@ -34,7 +34,7 @@ def name_of(fun: Callable) -> str:
 
 
 def debug_info(fun: Callable, traced_for: str, args: tuple, kwargs: dict) -> DebugInfo:
-    """Names for error messages: the function, where it is, and a path for every leaf."""
+    """Debug information: the function, its source location, and a path for every leaf."""
     return DebugInfo(
         traced_for, name_of(fun), *_where(fun), tuple(leaf_names(fun, args, kwargs)), None
     )
@@ -50,12 +50,12 @@ def _where(fun: Callable) -> tuple[str | None, int | None]:
         getattr(fun, "__func__", None), "__code__", None
     )
     if code is None:
-        code = getattr(type(fun).__call__, "__code__", None)  # of a callable object
+        code = getattr(type(fun).__call__, "__code__", None)  # a callable object
     return (code.co_filename, code.co_firstlineno) if code is not None else (None, None)
 
 
 def parameter_names(fun: Callable) -> list[str] | None:
-    """Names of the positional parameters, where they can be known cheaply."""
+    """Names of the positional parameters, if they can be determined cheaply."""
     skipped = 0
     while not hasattr(fun, "__code__"):
         if hasattr(fun, "__func__"):
@@ -78,15 +78,15 @@ def parameter_names(fun: Callable) -> list[str] | None:
 def leaf_names(fun: Callable, args: tuple, kwargs: dict) -> list[str]:
     """A path for every leaf of the arguments: ``params['w']``."""
     names = parameter_names(fun) or []
-    found = []
+    paths = []
     for i, arg in enumerate(args):
         base = names[i] if i < len(names) else f"args[{i - len(names)}]" if names else f"args[{i}]"
         for path, _ in pytree.tree_leaves_with_path(arg):
-            found.append(base + pytree.keystr(path))
+            paths.append(base + pytree.keystr(path))
     for key, arg in sorted(kwargs.items()):
         for path, _ in pytree.tree_leaves_with_path(arg):
-            found.append(key + pytree.keystr(path))
-    return found
+            paths.append(key + pytree.keystr(path))
+    return paths
 
 
 def as_tuple(x: Any) -> tuple:
@@ -95,7 +95,7 @@ def as_tuple(x: Any) -> tuple:
 
 
 class Closed:
-    """A function of only some positional arguments; the others and the keywords are fixed."""
+    """A function of some positional arguments; the others and the keyword arguments are fixed."""
 
     __slots__ = ("fun", "args", "open", "kwargs")
 
@@ -105,20 +105,20 @@ class Closed:
         self.open = open_at
         self.kwargs = kwargs
 
-    def __call__(self, *given):
+    def __call__(self, *values):
         args = list(self.args)
-        for i, value in zip(self.open, given):
+        for i, value in zip(self.open, values):
             args[i] = value
         return self.fun(*args, **self.kwargs)
 
 
 def checked_argnums(argnums: Any, n_args: int, what: str) -> tuple[int, ...]:
-    """Normalised positions of the arguments to differentiate.
+    """Normalized positions of the differentiated arguments.
 
     Raises:
-      TypeError: if a position is not an integer or there is no such argument.
+      TypeError: if a position is not an integer or out of range.
     """
-    found = []
+    positions = []
     for i in as_tuple(argnums):
         try:
             i = i.__index__()
@@ -133,15 +133,15 @@ def checked_argnums(argnums: Any, n_args: int, what: str) -> tuple[int, ...]:
                 f"positional arguments to be passed by the caller, but got only {n_args} "
                 "positional arguments."
             )
-        found.append(i % n_args)
-    return tuple(found)
+        positions.append(i % n_args)
+    return tuple(positions)
 
 
 def resolve_keywords(fun: Callable, args: tuple, kwargs: dict) -> tuple:
-    """Keyword arguments put at their positions, defaults filled in.
+    """Positional arguments, with keyword arguments at their positions and default values.
 
     Raises:
-      TypeError: if that cannot be done.
+      TypeError: if an argument has no position.
     """
     import inspect
 

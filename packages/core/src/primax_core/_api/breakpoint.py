@@ -1,4 +1,4 @@
-"""``debug.breakpoint``: stop a running program and look at its functions' variables."""
+"""``debug.breakpoint``: stop a running function and inspect the variables of its callers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TRACED: Final = object()
 
 
 class Frame(NamedTuple):
-    """A function that was on its way to the breakpoint, and its variables."""
+    """A calling function of the breakpoint, and its variables."""
 
     file: str
     line: int
@@ -40,23 +40,23 @@ def breakpoint(
     token: Any = None,
     **kwargs: Any,
 ) -> Any:
-    """Stop where the program comes by, with a command line in the terminal.
+    """Stop at this point of the execution, with a command line in the terminal.
 
-    Local variables of the calling functions can be looked at, with the values that arrays have at
-    that moment, also in compiled programs. ``help`` lists the commands; ``c`` goes on, ``q`` ends
-    the program with an error.
+    Shows the local variables of the calling functions, with the values of arrays at this point,
+    also in compiled functions. ``help`` lists the commands; ``c`` continues, ``q`` stops the
+    function with an error.
 
     Args:
-      backend: ``"cli"``, which is the only one.
+      backend: ``"cli"``, the only backend.
       filter_frames: leave out the library's own frames.
-      num_frames: how many frames are kept, the innermost ones.
-      ordered: whether it happens in the order of the program.
-      token: returned as it is, so that something can depend on the breakpoint.
-      kwargs: ``stdin`` and ``stdout``, the files that commands are read from and written to.
+      num_frames: maximum number of frames; the innermost ones.
+      ordered: stop in program order.
+      token: returned unchanged, so that other values can depend on the breakpoint.
+      kwargs: ``stdin`` and ``stdout``, the files of the command line.
 
     Raises:
-      ValueError: for another backend.
-      JaxRuntimeError: where the program is waited for, if it was ended with ``q``.
+      ValueError: for an unknown backend.
+      JaxRuntimeError: if the function is stopped with ``q``; raised where a result is waited for.
     """
     if backend not in (None, _CLI):
         raise ValueError(f"the only backend of debug.breakpoint is {_CLI!r}, got {backend!r}")
@@ -72,11 +72,11 @@ def breakpoint(
     frames = [f._replace(variables={}) for f in frames]
 
     def stop(*values: Any) -> None:
-        found = iter(values)
+        remaining = iter(values)
         filled = [
             f._replace(
                 variables=pytree.tree_unflatten(
-                    tree, [next(found) if x is _TRACED else x for x in leaves]
+                    tree, [next(remaining) if x is _TRACED else x for x in leaves]
                 )
             )
             for f, (tree, leaves) in zip(frames, shapes)
@@ -94,40 +94,40 @@ def _flatten(variables: dict[str, Any]) -> tuple[list[Any], Any]:
 def _is_tree(value: Any) -> bool:
     try:
         pytree.tree_flatten(value)
-    except Exception:  # a registration of the user's that fails, keys without an order
+    except Exception:  # a user's registration may fail, keys may be unsortable
         return False
     return True
 
 
 def _frames(filtered: bool, count: int | None) -> list[Frame]:
     """The frames of the caller, outermost first."""
-    found: list[Frame] = []
+    frames: list[Frame] = []
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None and source.is_internal(frame.f_code):
         frame = frame.f_back
-    while frame is not None and (count is None or len(found) < count):
+    while frame is not None and (count is None or len(frames) < count):
         if not (filtered and source.is_internal(frame.f_code)):
             # A module's variables are its globals, which need no copy.
             own = {} if frame.f_locals is frame.f_globals else dict(frame.f_locals)
-            found.append(
+            frames.append(
                 Frame(
                     frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, own,
                     frame.f_globals,
                 )
             )  # fmt: skip
         frame = frame.f_back
-    return found[::-1]
+    return frames[::-1]
 
 
 class _Ended(Exception):
-    """The user ended the program at a breakpoint."""
+    """The user stopped the function at a breakpoint."""
 
 
 class Console(cmd.Cmd):
     """The command line of a breakpoint."""
 
     prompt = "(primax) "
-    doc_header = "Commands (help <command> says more):"
+    doc_header = "Commands (help <command> shows more):"
 
     def __init__(self, frames: Sequence[Frame], stdin: Any = None, stdout: Any = None):
         super().__init__(stdin=stdin, stdout=stdout)
@@ -136,8 +136,8 @@ class Console(cmd.Cmd):
         self.at = len(frames) - 1
 
     def run(self) -> None:
-        """Read and do commands until the user goes on."""
-        self._say_place()
+        """Read and execute commands until the user continues."""
+        self._show_location()
         try:
             self.cmdloop()
         except KeyboardInterrupt:
@@ -149,10 +149,10 @@ class Console(cmd.Cmd):
 
     @property
     def frame(self) -> Frame:
-        """The frame that commands are about."""
+        """The current frame of the commands."""
         return self.frames[self.at]
 
-    def _say_place(self) -> None:
+    def _show_location(self) -> None:
         f = self.frame
         self._say(f"> {f.file}({f.line}) in {f.function}")
         self._say(f"-> {linecache.getline(f.file, f.line).strip()}")
@@ -167,7 +167,7 @@ class Console(cmd.Cmd):
             self._say(f"{type(e).__name__}: {e}")
 
     def default(self, line: str) -> None:
-        """Anything else is an expression."""
+        """Any other input is an expression."""
         self.do_p(line)
 
     def emptyline(self) -> bool:
@@ -183,14 +183,14 @@ class Console(cmd.Cmd):
         self._try(arg, pprint.pformat)
 
     def do_a(self, arg: str) -> None:
-        """a: the variables of the frame."""
+        """a: print the variables of the frame."""
         for name, value in self.frame.variables.items():
             self._say(f"{name} = {value!r}")
 
     do_vars = do_args = do_a
 
     def do_l(self, arg: str) -> None:
-        """l: the source around the line."""
+        """l: print the source lines around the current line."""
         f = self.frame
         for n in range(max(1, f.line - _CONTEXT), f.line + _CONTEXT + 1):
             text = linecache.getline(f.file, n)
@@ -200,7 +200,7 @@ class Console(cmd.Cmd):
     do_list = do_l
 
     def do_bt(self, arg: str) -> None:
-        """bt: all frames, the innermost last."""
+        """bt: print all frames, the innermost last."""
         for i, f in enumerate(self.frames):
             mark = ">" if i == self.at else " "
             self._say(f"{mark} {f.file}({f.line}) in {f.function}")
@@ -208,13 +208,13 @@ class Console(cmd.Cmd):
     do_where = do_w = do_bt
 
     def do_u(self, arg: str) -> None:
-        """u: to the frame of the caller."""
+        """u: go to the frame of the caller."""
         self._go(self.at - 1, "outermost")
 
     do_up = do_u
 
     def do_d(self, arg: str) -> None:
-        """d: to the frame of the called function."""
+        """d: go to the frame of the called function."""
         self._go(self.at + 1, "innermost")
 
     do_down = do_d
@@ -222,22 +222,22 @@ class Console(cmd.Cmd):
     def _go(self, to: int, end: str) -> None:
         if 0 <= to < len(self.frames):
             self.at = to
-            self._say_place()
+            self._show_location()
         else:
             self._say(f"this is the {end} frame")
 
     def do_c(self, arg: str) -> bool:
-        """c: go on."""
+        """c: continue."""
         return True
 
     do_continue = do_cont = do_c
 
     def do_q(self, arg: str) -> None:
-        """q: end the program."""
-        raise _Ended("the program was ended at debug.breakpoint")
+        """q: stop the function with an error."""
+        raise _Ended("the function was stopped at debug.breakpoint")
 
     do_quit = do_exit = do_q
 
     def do_EOF(self, arg: str) -> bool:
-        """End of the input: go on."""
+        """End of the input: continue."""
         return True

@@ -28,24 +28,24 @@ def pure_callback(
     vmap_method: str | None = None,
     **kwargs: Any,
 ) -> Any:
-    """Call a Python function without side effects, also from compiled programs.
+    """Call a Python function without side effects, also from compiled functions.
 
-    The function may be called any number of times, or not at all if nobody reads its results.
+    The function may be called any number of times, or not at all if its results are unused.
 
     Args:
-      callback: takes arrays, returns NumPy arrays or arrays. It may compute with this library.
+      callback: takes arrays, returns NumPy arrays or arrays. It may use this library.
       result_shape_dtypes: a pytree of ``ShapeDtypeStruct`` (or arrays) like the result.
-      args, kwargs: pytrees of arrays that the function is given.
-      sharding: where the function runs, of several devices.
-      vmap_method: what ``vmap`` does. ``"sequential"`` calls the function for each example;
+      args, kwargs: pytrees of arrays, passed to the function.
+      sharding: the device on which the function runs.
+      vmap_method: behaviour under ``vmap``. ``"sequential"`` calls the function for each example;
         ``"expand_dims"`` and ``"broadcast_all"`` call it once, with a leading axis on all
-        arguments, of length 1 for those that are not mapped in the first case;
-        ``"legacy_vectorized"`` leaves those as they are. ``None`` refuses.
+        arguments; the axis of an unmapped argument has length 1 for ``"expand_dims"``.
+        ``"legacy_vectorized"`` leaves unmapped arguments unchanged. ``None`` raises an error.
 
     Raises:
-      JaxRuntimeError: where the result is waited for, if the function raised (which is the cause of
-        the error) or returned something else than ``result_shape_dtypes``.
-      ValueError: under ``jvp`` and ``grad``: give the derivative with ``custom_jvp``.
+      JaxRuntimeError: raised where a result is waited for, if the function raised an error (the
+        cause) or its results do not match ``result_shape_dtypes``.
+      ValueError: under ``jvp`` and ``grad``: define the derivative with ``custom_jvp``.
 
     >>> import numpy as np
     >>> from primax_core import ShapeDtypeStruct, jit
@@ -76,21 +76,20 @@ def io_callback(
     ordered: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """Call a Python function with side effects, exactly once each time the program comes by.
+    """Call a Python function with side effects, exactly once for each execution.
 
     Args:
       callback: takes arrays, returns NumPy arrays or arrays.
       result_shape_dtypes: a pytree of ``ShapeDtypeStruct`` (or arrays) like the result; ``None``
         for a function that returns ``None``.
-      sharding: where the function runs, of several devices.
-      ordered: whether such calls happen in the order of the program, also from one program to the
-        next of the same thread.
+      sharding: the device on which the function runs.
+      ordered: the calls happen in program order, also between executions by the same thread.
 
     Under ``vmap`` it is called for each example, in order; ordered callbacks cannot be mapped.
 
     Raises:
-      JaxRuntimeError: where the result is waited for, if the function raised (which is the cause of
-        the error) or returned something else than ``result_shape_dtypes``.
+      JaxRuntimeError: raised where a result is waited for, if the function raised an error (the
+        cause) or its results do not match ``result_shape_dtypes``.
       ValueError: under ``jvp`` and ``grad``, and under ``vmap`` if it is ordered.
 
     >>> import numpy as np
@@ -129,8 +128,8 @@ def _result_aval(x: Any) -> ShapedArray:
         ) from None
     if isinstance(dtype, dtypes.ExtendedDType):
         raise TypeError(
-            f"a callback cannot return arrays of dtype {dtype.name}: return their data, for random "
-            "keys with random.key_data, and wrap it again"
+            f"a callback cannot return arrays of dtype {dtype.name}: return their data (for random "
+            "keys, random.key_data) and wrap it again"
         )
     dtype = np.dtype(dtype)
     if not state.enable_x64 and dtypes.canonicalize_dtype(dtype) != dtype:

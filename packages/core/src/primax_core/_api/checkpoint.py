@@ -1,4 +1,4 @@
-"""``checkpoint``: trade computing for memory in the backward pass."""
+"""``checkpoint``: recompute values in the backward pass to save memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 from .._base import pytree, source
 from .._base.config import state
 from .._base.source import api_boundary_of
-from .._engine.jit_cache import Staged
+from .._engine.jit_cache import JitCache
 from .._engine.remat import Offloadable, Recompute, Saveable, name_p, remat_p
 from .._engine.results import as_result
 from .._ir.jaxpr import Var
@@ -34,12 +34,12 @@ def checkpoint(
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Sequence[str] = (),
 ) -> Callable[..., Any]:
-    """The function, computing its intermediate values again when it is differentiated in reverse.
+    """The function, with its intermediate values recomputed in reverse-mode differentiation.
 
     Args:
-      prevent_cse: keep the compiler from undoing the recomputation; may be off inside ``scan``,
-        where nothing can be undone.
-      policy: tells which values to keep, see :data:`checkpoint_policies`; none by default.
+      prevent_cse: prevent the compiler from undoing the recomputation; may be ``False`` inside
+        ``scan``, where the compiler cannot undo it.
+      policy: selects the values to save, see :data:`checkpoint_policies`; none by default.
       static_argnums, static_argnames: arguments that are Python values.
 
     >>> from primax_core import grad
@@ -48,7 +48,7 @@ def checkpoint(
     """
     check_callable(fun)
     nums, names = as_tuple(static_argnums), as_tuple(static_argnames)
-    staged = Staged(fun, name_of(fun))
+    cache = JitCache(fun, name_of(fun))
 
     @api_boundary_of(fun)
     def checkpointed(*args, **kwargs):
@@ -57,15 +57,15 @@ def checkpoint(
         n = len(args)
 
         def bound(*rest, **others):
-            given = iter(rest)
-            full = [fixed[i] if i in fixed else next(given) for i in range(n)]
+            remaining = iter(rest)
+            full = [fixed[i] if i in fixed else next(remaining) for i in range(n)]
             return fun(*full, **others, **named)
 
         key = (
             tuple([(i, type(v), v) for i, v in fixed.items()]),
             tuple([(k, type(v), v) for k, v in sorted(named.items())]),
         )
-        known = staged if _hashable(key) else Staged(fun, name_of(fun))
+        known = cache if _hashable(key) else JitCache(fun, name_of(fun))
         rest = tuple(a for i, a in enumerate(args) if i not in fixed)
         others = {k: v for k, v in kwargs.items() if k not in named}
         leaves, in_tree = _flatten((rest, others))
@@ -75,7 +75,7 @@ def checkpoint(
             *(_unflatten(tree, [0] * tree.num_leaves) if tree else ((), {})),
         )
         avals = [known.aval_of(x, i, in_tree) for i, x in enumerate(leaves)]
-        traced = known.trace(bound, key if known is staged else None, in_tree, avals)
+        traced = known.trace(bound, key if known is cache else None, in_tree, avals)
         if references.ops.loaded:
             known.check_aliases(traced, leaves)
         outs = remat_p.bind(
@@ -99,7 +99,7 @@ remat = checkpoint
 
 
 def checkpoint_name(x: Any, name: str) -> Any:
-    """The same values under a name that checkpoint policies can refer to."""
+    """The same values under a name for checkpoint policies."""
     return pytree.tree_map(lambda leaf: name_p.bind(leaf, name=name), x)
 
 
@@ -109,22 +109,22 @@ Policy: TypeAlias = Callable[..., Any]
 
 
 def everything_saveable(*_: Any, **__: Any) -> bool:
-    """Keep every value."""
+    """Save every value."""
     return True
 
 
 def nothing_saveable(*_: Any, **__: Any) -> bool:
-    """Keep no value."""
+    """Save no value."""
     return False
 
 
 def dots_saveable(prim: Primitive, *_: Any, **__: Any) -> bool:
-    """Keep results of matrix multiplications and convolutions."""
+    """Save results of matrix multiplications and convolutions."""
     return prim is dot_general_p or prim.name == "conv_general_dilated"
 
 
 def dots_with_no_batch_dims_saveable(prim: Primitive, *_: Any, **params: Any) -> bool:
-    """Keep results of matrix multiplications without batch dimensions."""
+    """Save results of matrix multiplications without batch dimensions."""
     if prim is dot_general_p:
         (_, _), (lhs_batch, rhs_batch) = params["dimension_numbers"]
         return not lhs_batch and not rhs_batch
@@ -132,7 +132,7 @@ def dots_with_no_batch_dims_saveable(prim: Primitive, *_: Any, **params: Any) ->
 
 
 def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
-    """Keep results of unbatched matrix multiplications in another kind of memory."""
+    """Save results of unbatched matrix multiplications in another memory kind."""
 
     def policy(prim, *_, **params):
         if dots_with_no_batch_dims_saveable(prim, **params):
@@ -143,25 +143,25 @@ def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy
 
 
 def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
-    """Keep every value but those named."""
+    """Save every value except those with these names."""
     names = frozenset(names_not_to_save)
     return lambda prim, *_, **params: not (prim is name_p and params["name"] in names)
 
 
 def save_any_names_but_these(*names_not_to_save: str) -> Policy:
-    """Keep every named value but those."""
+    """Save every named value except those with these names."""
     names = frozenset(names_not_to_save)
     return lambda prim, *_, **params: prim is name_p and params["name"] not in names
 
 
 def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
-    """Keep only values with these names."""
+    """Save only values with these names."""
     names = frozenset(names_which_can_be_saved)
     return lambda prim, *_, **params: prim is name_p and params["name"] in names
 
 
 def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
-    """Keep what either policy keeps."""
+    """Save the values that either policy saves."""
 
     def policy(prim, *args, **params):
         return policy_1(prim, *args, **params) or policy_2(prim, *args, **params)
@@ -176,7 +176,7 @@ def save_and_offload_only_these_names(
     offload_src: str,
     offload_dst: str,
 ) -> Policy:
-    """Keep some named values where they are and others in another kind of memory."""
+    """Save some named values in their memory and others in another memory kind."""
     saved, offloaded = set(names_which_can_be_saved), set(names_which_can_be_offloaded)
     both = saved & offloaded
     if both:
@@ -193,9 +193,9 @@ def save_and_offload_only_these_names(
 
 
 class CheckpointPolicies:
-    """What ``checkpoint(policy=...)`` can be given.
+    """Policies for ``checkpoint(policy=...)``.
 
-    A policy is ``(primitive, *avals, **params) -> bool``: whether to keep the operation's results.
+    A policy is ``(primitive, *avals, **params) -> bool``: ``True`` saves the operation's results.
     """
 
     everything_saveable: Policy = staticmethod(everything_saveable)
@@ -221,11 +221,11 @@ class CheckpointPolicies:
 checkpoint_policies: Final = CheckpointPolicies()
 
 
-# Looking at residuals
+# Inspection of residuals
 
 
 def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tuple[Any, str]]:
-    """Types and origins of the values that reverse mode of ``fun`` keeps."""
+    """Avals and origins of the values that reverse mode of ``fun`` saves."""
     leaves, in_tree = _flatten((args, kwargs))
     names = leaf_names(fun, args, kwargs)
     trace = StagingTrace(state.trace)
@@ -241,22 +241,22 @@ def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[
         atoms = [trace.atom(r) for r in residuals]
     made_by = {v: eqn for eqn in trace.eqns for v in eqn.outvars}
     arguments = {t._var: n for t, n in zip(ins, names)}
-    found: dict[Any, tuple[Any, str]] = {}
+    residuals_by_var: dict[Any, tuple[Any, str]] = {}
     for v in atoms:
-        if type(v) is not Var or v in found:
+        if type(v) is not Var or v in residuals_by_var:
             continue
         if v in arguments:
-            found[v] = (v.aval, f"from the argument {arguments[v]}")
+            residuals_by_var[v] = (v.aval, f"from the argument {arguments[v]}")
         elif v in made_by:
             eqn = made_by[v]
             where = source.summarize(eqn.source_info)
             if eqn.primitive is name_p:
-                found[v] = (v.aval, f"named '{eqn.params['name']}' from {where}")
+                residuals_by_var[v] = (v.aval, f"named '{eqn.params['name']}' from {where}")
             else:
-                found[v] = (v.aval, f"output of {eqn.primitive.name} from {where}")
+                residuals_by_var[v] = (v.aval, f"output of {eqn.primitive.name} from {where}")
         else:
-            found[v] = (v.aval, "from a constant")
-    return list(found.values())
+            residuals_by_var[v] = (v.aval, "from a constant")
+    return list(residuals_by_var.values())
 
 
 def _needed(tape, tangents):
@@ -270,7 +270,7 @@ def _needed(tape, tangents):
 
 
 def print_saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
-    """Print a line for every value that reverse mode of ``fun`` keeps."""
+    """Print a line for every value that reverse mode of ``fun`` saves."""
     for aval, text in saved_residuals(fun, *args, **kwargs):
         print(f"{aval.str_short()} {text}")
 
@@ -278,8 +278,8 @@ def print_saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) ->
 @remat_p.rule(samples)
 def _samples():
     again = checkpoint(lambda x, y: sin(sin(x) * y))
-    kept = checkpoint(again, policy=everything_saveable)
+    saved = checkpoint(again, policy=everything_saveable)
     yield Sample(f32(3), f32(3)).set(call=again)
-    yield Sample(f32(2), f32(2)).set(call=kept)
+    yield Sample(f32(2), f32(2)).set(call=saved)
     yield Sample(c64(), c64()).set(call=again)
     yield Sample(bf16(0, 2), bf16(0, 2)).set(call=again)

@@ -1,4 +1,4 @@
-"""Closures made explicit: ``closure_convert``."""
+"""``closure_convert``: conversion of closures to explicit arguments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from .._base import pytree
 from .._base.config import state
-from .._engine.jit_cache import Traced, trace_function
+from .._engine.jit_cache import TracedCall, trace_function
 from .._engine.results import as_result
 from .._ir import dtypes
 from .._trace.core import Tracer, call_on, typeof
@@ -19,8 +19,8 @@ from .arguments import check_callable, debug_info
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
 
-class ClosedProgram:
-    """A traced function whose closed-over values are a list argument after its own."""
+class ConvertedClosure:
+    """A traced function with its closed-over values as an additional last argument, a list."""
 
     __slots__ = ("jaxpr", "in_tree", "out_tree")
 
@@ -28,7 +28,7 @@ class ClosedProgram:
         self.jaxpr, self.in_tree, self.out_tree = jaxpr, in_tree, out_tree
 
     def __eq__(self, other):
-        return type(other) is ClosedProgram and self.jaxpr is other.jaxpr
+        return type(other) is ConvertedClosure and self.jaxpr is other.jaxpr
 
     def __hash__(self):
         return hash(self.jaxpr)
@@ -45,10 +45,10 @@ class ClosedProgram:
         return _unflatten(self.out_tree, [as_result(o) for o in outs])
 
 
-def closed_program(fun: Callable[..., Any], *example_args) -> tuple[ClosedProgram, list[Any]]:
-    """A function as a program of its arguments, and the values that it closes over."""
+def convert_closure(fun: Callable[..., Any], *example_args) -> tuple[ConvertedClosure, list[Any]]:
+    """A function without a closure, and the values that the original closes over."""
     leaves, in_tree = _flatten((example_args, {}))
-    traced: Traced = trace_function(
+    traced: TracedCall = trace_function(
         fun,
         in_tree,
         [typeof(x) for x in leaves],
@@ -59,21 +59,21 @@ def closed_program(fun: Callable[..., Any], *example_args) -> tuple[ClosedProgra
         consts = [*more, *traced.consts]
     else:
         jaxpr, consts = close_over(traced.jaxpr)
-    return ClosedProgram(jaxpr, in_tree, traced.out_tree), list(consts)
+    return ConvertedClosure(jaxpr, in_tree, traced.out_tree), list(consts)
 
 
 def closure_convert(
     fun: Callable[..., Any], *example_args: Any
 ) -> tuple[Callable[..., Any], list[Any]]:
-    """A function without a closure over tracers, and the values it needs instead.
+    """A function without tracers in its closure, and their values.
 
     Args:
       fun: a function that may close over tracers.
-      example_args: arguments of the types that it will be called with.
+      example_args: arguments of the same types as in later calls.
 
     Returns:
       ``(converted, values)``: ``converted(*args, *values)`` computes ``fun(*args)``. Values that
-      are not being differentiated stay inside.
+      are not differentiated stay in the closure.
 
     >>> import numpy as np
     >>> converted, values = closure_convert(lambda x: x * 2.0, 1.0)
@@ -81,18 +81,18 @@ def closure_convert(
     6.0
     """
     check_callable(fun)
-    program, consts = closed_program(fun, *example_args)
+    closure, consts = convert_closure(fun, *example_args)
     moved = [i for i, c in enumerate(consts) if isinstance(c, Tracer) and _inexact(c)]
     values = [consts[i] for i in moved]
-    kept = dict(enumerate(consts))
+    fixed = dict(enumerate(consts))
     for i in moved:
-        del kept[i]
+        del fixed[i]
 
     def converted(*args_and_values):
         n = len(args_and_values) - len(moved)
-        args, given = args_and_values[:n], iter(args_and_values[n:])
-        full = [kept[i] if i in kept else next(given) for i in range(len(consts))]
-        return program(*args, full)
+        args, moved_values = args_and_values[:n], iter(args_and_values[n:])
+        full = [fixed[i] if i in fixed else next(moved_values) for i in range(len(consts))]
+        return closure(*args, full)
 
     return converted, values
 

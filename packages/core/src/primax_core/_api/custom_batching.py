@@ -1,4 +1,4 @@
-"""``custom_vmap`` and ``sequential_vmap``: functions that say themselves how they are mapped."""
+"""``custom_vmap`` and ``sequential_vmap``: functions with custom batching rules."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
 
 class custom_vmap:
-    """A function with a batched form of your own.
+    """A function with a custom batching rule.
 
     Args:
       fun: the function.
 
-    Give the rule with :meth:`def_vmap`. Forward-mode derivatives follow from the function and the
-    rule; reverse mode is not defined.
+    Define the rule with :meth:`def_vmap`. Forward-mode derivatives follow from the function and the
+    rule; reverse mode is not supported.
 
     >>> import numpy as np
     >>> from primax_core import vmap
@@ -49,13 +49,13 @@ class custom_vmap:
         self.vmap_rule: Callable[..., Any] | None = None
 
     def def_vmap(self, vmap_rule: Callable[..., Any]) -> Callable[..., Any]:
-        """Set the rule ``(axis_size, in_batched, *args) -> (out, out_batched)``; returns it.
+        """Set the rule ``(axis_size, in_batched, *args) -> (out, out_batched)``; return it.
 
         Args:
-          vmap_rule: gets the number of examples, a list with a tree of bools for each argument that
-            says which leaves are mapped, and the arguments, mapped leaves with the examples along
-            their first axis. It returns the result and a tree of the same structure that says which
-            of its leaves are mapped, again along the first axis.
+          vmap_rule: receives the number of examples, a list with a tree of bools for each argument
+            (``True`` for mapped leaves), and the arguments. The mapped axis of an argument is axis
+            0. It returns the result and a tree of bools of the same structure; the mapped axis of a
+            mapped result is axis 0.
         """
         check_callable(vmap_rule)
         self.vmap_rule = vmap_rule
@@ -80,8 +80,8 @@ class custom_vmap:
 
         def rule(size, batched, *flat_args):
             marks = list(_unflatten(in_tree, batched))
-            found = rule_fun(size, marks, *_unflatten(in_tree, flat_args))
-            return _checked(found, size, trees, rule_fun, self.fun)
+            pair = rule_fun(size, marks, *_unflatten(in_tree, flat_args))
+            return _checked(pair, size, trees, rule_fun, self.fun)
 
         rule.__name__ = name_of(rule_fun)
         outs = CustomVmap(flat, rule, name_of(self.fun)).call(leaves)
@@ -95,15 +95,15 @@ class custom_vmap:
         return self if instance is None else partial(self, instance)
 
 
-def _checked(found: Any, size: int, trees: list, rule: Callable, fun: Callable):
-    """Flat results of a rule and which of them are mapped."""
-    if not isinstance(found, (tuple, list)) or len(found) != 2:
+def _checked(pair: Any, size: int, trees: list, rule: Callable, fun: Callable):
+    """Flat results of a rule, and the mask of the mapped results."""
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise TypeError(
             f"the batching rule {describe(rule)} for the custom_vmap function {name_of(fun)} must "
-            f"return a pair (out, out_batched), but got {found!r}"
+            f"return a pair (out, out_batched), but got {pair!r}"
         )
-    outs, tree = _flatten(found[0])
-    marks, mark_tree = _flatten(found[1])
+    outs, tree = _flatten(pair[0])
+    marks, mark_tree = _flatten(pair[1])
     if tree != mark_tree:
         raise ValueError(
             "structure of output value and output batching specification returned by custom vmap "
@@ -120,14 +120,14 @@ def _checked(found: Any, size: int, trees: list, rule: Callable, fun: Callable):
         shape = typeof(o).shape
         if m and (not shape or shape[0] != size):
             raise ValueError(
-                f"the batching rule {describe(rule)} says that a result of type "
-                f"{typeof(o).strip_weak_type()} is mapped, but its first axis is not of size {size}"
+                f"the batching rule {describe(rule)} returns a mapped result of type "
+                f"{typeof(o).strip_weak_type()}, but its first axis is not of size {size}"
             )
     return outs, [bool(m) for m in marks]
 
 
 def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
-    """The function, mapped by ``vmap`` as a loop over the examples instead of all at once.
+    """The function, mapped by ``vmap`` as a loop over the examples.
 
     >>> import numpy as np
     >>> from primax_core import vmap
@@ -143,8 +143,8 @@ def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
         batches = [x for x, m in zip(leaves, marks) if m]
 
         def one(slices):
-            given = iter(slices)
-            full = [next(given) if m else x for x, m in zip(leaves, marks)]
+            mapped_leaves = iter(slices)
+            full = [next(mapped_leaves) if m else x for x, m in zip(leaves, marks)]
             return mapped(*_unflatten(tree, full))
 
         out = lax_map(one, batches)

@@ -1,4 +1,4 @@
-"""``custom_jvp``, ``custom_vjp`` and what is built on them."""
+"""``custom_jvp``, ``custom_vjp`` and functions based on them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._trace.core import Tracer, typeof
 from .._transform.zeros import Zero, add_tangents, zeros
 from .arguments import as_tuple, check_callable, describe, name_of, resolve_keywords
-from .closures import closed_program
+from .closures import convert_closure
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
 
 class _CustomFunction:
-    """What custom_jvp and custom_vjp have in common."""
+    """Base of ``custom_jvp`` and ``custom_vjp``."""
 
     def __init__(
         self,
@@ -57,14 +57,14 @@ class _CustomFunction:
         return nums, fixed, rest
 
     def _closed(self, nums, fixed, n: int) -> Callable:
-        """The function of only its differentiable arguments."""
+        """The function of its differentiable arguments only."""
         if not nums:
             return self.fun
         fun, known = self.fun, dict(zip(nums, fixed))
 
         def closed(*rest):
-            given = iter(rest)
-            return fun(*[known[i] if i in known else next(given) for i in range(n)])
+            remaining = iter(rest)
+            return fun(*[known[i] if i in known else next(remaining) for i in range(n)])
 
         return closed
 
@@ -73,15 +73,16 @@ class _CustomFunction:
             for leaf in _flatten(x)[0]:
                 if isinstance(leaf, Tracer) and kind == "custom_vjp":
                     raise errors.UnexpectedTracerError(
-                        f"Found a JAX Tracer object passed as an argument to a {kind} function in "
-                        "a position indicated by nondiff_argnums as non-differentiable. Tracers "
+                        f"Found a Primax Tracer object passed as an argument to a {kind} function "
+                        "in a position indicated by nondiff_argnums as non-differentiable. Tracers "
                         "cannot be passed there: pass it as a differentiable argument, and give a "
-                        f"zero (None) cotangent for it.\n{leaf._origin()}"
+                        "zero (None) cotangent for it.\n"
+                        f"{leaf._origin()}"
                     )
 
 
 class _Bound:
-    """A custom function as a method."""
+    """A custom function bound as a method."""
 
     def __init__(self, function, instance):
         self._function = function
@@ -93,13 +94,13 @@ class _Bound:
 
 
 class custom_jvp(_CustomFunction):
-    """A function with a forward derivative of your own; reverse mode follows from it.
+    """A function with a custom forward-mode rule, which also defines reverse mode.
 
     Args:
       fun: the function.
       nondiff_argnums: positions of arguments that are not differentiated, such as functions.
 
-    Give the rule with :meth:`defjvp`, as ``rule(*nondiff, primals, tangents) -> (out, tangent)``,
+    Define the rule with :meth:`defjvp`, as ``rule(*nondiff, primals, tangents) -> (out, tangent)``,
     or one rule for each argument with :meth:`defjvps`.
 
     >>> @custom_jvp
@@ -122,10 +123,10 @@ class custom_jvp(_CustomFunction):
         self.symbolic_zeros = False
 
     def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
-        """Set the rule; returns it, so that it can be used as a decorator.
+        """Set the rule and return it; usable as a decorator.
 
         Args:
-          symbolic_zeros: pass ``SymbolicZero`` for tangents that are known to be zero.
+          symbolic_zeros: pass zero tangents as ``SymbolicZero``.
         """
         self.jvp = jvp
         self.symbolic_zeros: bool = symbolic_zeros
@@ -134,7 +135,7 @@ class custom_jvp(_CustomFunction):
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
         """Set a rule ``(tangent, out, *primals) -> tangent of out`` for each argument.
 
-        ``None`` stands for a zero derivative.
+        ``None`` is a zero derivative.
         """
         if self.nondiff_argnums:
             raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``.")
@@ -197,25 +198,25 @@ def _checked_jvp_outputs(pair, trees: list, rule: Callable, fun: Callable):
             f"{tree} and {dot_tree} respectively."
         )
     trees[:] = [tree]
-    found, wrong = [], []
+    tangents_out, wrong = [], []
     for o, t in zip(outs, dots):
         if type(t) is SymbolicZero or type(t) is Zero:
-            found.append(t)
+            tangents_out.append(t)
             continue
         expected = typeof(o).tangent_aval()
         is_float0 = isinstance(t, np.ndarray) and t.dtype == dtypes.float0
         got = None if is_float0 else typeof(t)
         if is_float0:
-            found.append(Zero(expected))
+            tangents_out.append(Zero(expected))
             continue
         if expected.dtype == dtypes.float0:
             if dtypes.issubdtype(got.dtype, np.inexact):
                 wrong.append((typeof(o), got))
-            found.append(Zero(expected))
+            tangents_out.append(Zero(expected))
             continue
         if got.shape != expected.shape or (got.dtype != expected.dtype):
             wrong.append((typeof(o), got))
-        found.append(t)
+        tangents_out.append(t)
     if wrong:
         pairs = "; ".join(
             f"primal {a.strip_weak_type()} with tangent {b.strip_weak_type()}" for a, b in wrong
@@ -224,17 +225,17 @@ def _checked_jvp_outputs(pair, trees: list, rule: Callable, fun: Callable):
             "Custom JVP rule must produce primal and tangent outputs with corresponding shapes and "
             f"dtypes, but {describe(rule)} for function {name_of(fun)} gave {pairs}."
         )
-    return outs, found
+    return outs, tangents_out
 
 
 class custom_vjp(_CustomFunction):
-    """A function with a reverse derivative of your own.
+    """A function with custom reverse-mode rules.
 
     Args:
       fun: the function.
       nondiff_argnums: positions of arguments that are not differentiated, such as functions.
 
-    Give the rules with :meth:`defvjp`. Forward-mode differentiation is not defined.
+    Define the rules with :meth:`defvjp`. Forward-mode differentiation is not supported.
 
     >>> @custom_vjp
     ... def f(x):
@@ -267,21 +268,21 @@ class custom_vjp(_CustomFunction):
         """Set the rules.
 
         Args:
-          fwd: takes the function's arguments and gives ``(out, residuals)``.
-          bwd: ``bwd(*nondiff, residuals, cotangent)`` gives a tuple with a cotangent for each
-            differentiable argument; ``None`` stands for zero.
-          symbolic_zeros: give ``fwd`` objects with ``.value`` and ``.perturbed``, and ``bwd``
-            ``SymbolicZero`` where a cotangent is known to be zero.
-          optimize_remat: write the forward rule into programs as one operation, which becomes the
-            function itself where rematerialization does not need its residuals.
+          fwd: takes the function's arguments and returns ``(out, residuals)``.
+          bwd: ``bwd(*nondiff, residuals, cotangent)`` returns a tuple with a cotangent for each
+            differentiable argument; ``None`` is zero.
+          symbolic_zeros: pass objects with ``.value`` and ``.perturbed`` to ``fwd``, and zero
+            cotangents as ``SymbolicZero`` to ``bwd``.
+          optimize_remat: trace the forward rule as one operation, which is replaced by the function
+            itself if rematerialization does not need its residuals.
 
         Raises:
-          NotImplementedError: for both options together.
+          NotImplementedError: if both options are set.
         """
         if symbolic_zeros and optimize_remat:
             raise NotImplementedError(
-                "remat optimization for custom_vjp does not support symbolic zeros: a rule that is "
-                "written down once cannot depend on which arguments are differentiated"
+                "remat optimization for custom_vjp does not support symbolic zeros: a forward rule "
+                "that is traced once cannot depend on the differentiated arguments"
             )
         self.fwd, self.bwd = fwd, bwd
         self.symbolic_zeros, self.optimize_remat = symbolic_zeros, optimize_remat
@@ -305,15 +306,15 @@ class custom_vjp(_CustomFunction):
             return outs
 
         def fwd(*flat_args):
-            # nondiff arguments keep their places in fwd, and come first in bwd.
-            known, given = dict(zip(nums, fixed)), iter(_unflatten(in_tree, flat_args))
-            pair = fwd_fun(*[known[i] if i in known else next(given) for i in range(n)])
+            # Nondifferentiable arguments keep their positions in fwd, and come first in bwd.
+            known, flat_values = dict(zip(nums, fixed)), iter(_unflatten(in_tree, flat_args))
+            pair = fwd_fun(*[known[i] if i in known else next(flat_values) for i in range(n)])
             return _checked_fwd_outputs(pair, trees, fwd_fun, self.fun)
 
         def bwd(residuals, cts):
             res = _unflatten(trees["res"], residuals)
-            found = bwd_fun(*fixed, res, _unflatten(trees["out"], cts))
-            return _checked_bwd_outputs(found, in_tree, leaves_avals, bwd_fun, self.fun)
+            arg_cts = bwd_fun(*fixed, res, _unflatten(trees["out"], cts))
+            return _checked_bwd_outputs(arg_cts, in_tree, leaves_avals, bwd_fun, self.fun)
 
         leaves_avals = [typeof(x) for x in leaves]
         fwd.__name__, bwd.__name__ = name_of(fwd_fun), name_of(bwd_fun)
@@ -346,16 +347,16 @@ def _checked_fwd_outputs(pair, trees: dict, fwd: Callable, fun: Callable):
             f"output: got {tree}, expected {expected}."
         )
     trees["out"] = tree
-    return [_without_mark(o) for o in outs], [_without_mark(r) for r in residuals]
+    return [_value_of(o) for o in outs], [_value_of(r) for r in residuals]
 
 
-def _without_mark(x):
+def _value_of(x):
     return x.value if type(x) is PerturbedValue else x
 
 
-def _checked_bwd_outputs(found, in_tree, avals: Sequence, bwd: Callable, fun: Callable) -> list:
-    if isinstance(found, list):
-        found = tuple(found)
+def _checked_bwd_outputs(cts, in_tree, avals: Sequence, bwd: Callable, fun: Callable) -> list:
+    if isinstance(cts, list):
+        cts = tuple(cts)
     n_args = len(in_tree.children())
     problem = (
         f"Custom VJP bwd rule {describe(bwd)} for function {name_of(fun)} must produce an output "
@@ -363,25 +364,23 @@ def _checked_bwd_outputs(found, in_tree, avals: Sequence, bwd: Callable, fun: Ca
         f"in particular must produce a tuple of length {n_args} equal to the number of arguments "
         "to the primal function"
     )
-    if not isinstance(found, tuple) or len(found) != n_args:
-        raise TypeError(f"{problem}, but got {found!r}.")
+    if not isinstance(cts, tuple) or len(cts) != n_args:
+        raise TypeError(f"{problem}, but got {cts!r}.")
     dummy = object()
     try:
         full = pytree.broadcast_prefix(
-            pytree.tree_map(
-                lambda x: dummy if x is None else x, found, is_leaf=lambda x: x is None
-            ),
+            pytree.tree_map(lambda x: dummy if x is None else x, cts, is_leaf=lambda x: x is None),
             _unflatten(in_tree, list(range(in_tree.num_leaves))),
             is_leaf=lambda x: x is dummy,
         )
     except ValueError as e:
-        raise TypeError(f"{problem}, but got {_flatten(found)[1]}: {e}") from None
+        raise TypeError(f"{problem}, but got {_flatten(cts)[1]}: {e}") from None
     leaves, tree = _flatten(
-        pytree.tree_map(lambda x: dummy if x is None else x, found, is_leaf=lambda x: x is None)
+        pytree.tree_map(lambda x: dummy if x is None else x, cts, is_leaf=lambda x: x is None)
     )
     if len(leaves) == in_tree.num_leaves and tree == in_tree:
         full = leaves
-    elif any(f is not dummy and _stands_for_many(f, leaves, full) for f in full):
+    elif any(f is not dummy and _is_repeated(f, leaves, full) for f in full):
         raise TypeError(f"{problem}, but got {tree}.")
     results = []
     for ct, aval in zip(full, avals, strict=True):
@@ -406,17 +405,17 @@ def _checked_bwd_outputs(found, in_tree, avals: Sequence, bwd: Callable, fun: Ca
     return results
 
 
-def _stands_for_many(x, leaves, full) -> bool:
+def _is_repeated(x, leaves, full) -> bool:
     return sum(1 for f in full if f is x) > sum(1 for leaf in leaves if leaf is x)
 
 
 def custom_gradient(
     fun: Callable[..., Any],
 ) -> Any:
-    """A function that returns its value together with its vjp function.
+    """A function that returns its value and its vjp function, as a differentiable function.
 
-    ``fun(*args)`` gives ``(value, vjp)``, where ``vjp(cotangent)`` gives one cotangent for each
-    argument (bare, for a single one). What ``vjp`` closes over is saved for the backward pass.
+    ``fun(*args)`` returns ``(value, vjp)``, where ``vjp(cotangent)`` returns one cotangent for each
+    argument (bare, for a single one). Values in the closure of ``vjp`` are the residuals.
 
     >>> @custom_gradient
     ... def f(x):
@@ -434,11 +433,11 @@ def custom_gradient(
 
     def fwd(*args, **kwargs):
         value, vjp_fun = fun(*args, **kwargs)
-        program, consts = closed_program(vjp_fun, value)
-        return value, _Saved(program, consts, len(args))
+        closure, consts = convert_closure(vjp_fun, value)
+        return value, _Saved(closure, consts, len(args))
 
     def bwd(saved, ct):
-        cts = saved.program(ct, saved.consts)
+        cts = saved.closure(ct, saved.consts)
         if saved.n_args == 1 and not (isinstance(cts, tuple) and len(cts) == 1):
             cts = (cts,)
         return tuple(cts)
@@ -449,22 +448,22 @@ def custom_gradient(
 
 
 class _Saved:
-    def __init__(self, program, consts, n_args):
-        self.program, self.consts, self.n_args = program, consts, n_args
+    def __init__(self, closure, consts, n_args):
+        self.closure, self.consts, self.n_args = closure, consts, n_args
 
 
 pytree.register_pytree_node(
     _Saved,
-    lambda s: (s.consts, (s.program, s.n_args)),
+    lambda s: (s.consts, (s.closure, s.n_args)),
     lambda aux, consts: _Saved(aux[0], list(consts), aux[1]),
 )
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
-    """The zero tangent of a value, or of a pytree of values, as rules return it.
+    """The zero tangent of a pytree of values, as a rule returns it.
 
     Args:
-      symbolic_zeros: give a ``SymbolicZero`` for each value instead of an array.
+      symbolic_zeros: return ``SymbolicZero`` instead of arrays.
     """
 
     def zero(x: Any) -> Any:
@@ -475,8 +474,8 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
 
 
 def custom_vjp_primal_tree_values(tree: Any) -> Any:
-    """The values of a tree of arguments that a forward rule with ``symbolic_zeros`` received."""
-    return pytree.tree_map(_without_mark, tree, is_leaf=lambda x: type(x) is PerturbedValue)
+    """The values of the arguments of a forward rule with ``symbolic_zeros``, a pytree."""
+    return pytree.tree_map(_value_of, tree, is_leaf=lambda x: type(x) is PerturbedValue)
 
 
 @custom_jvp_call_p.rule(samples)

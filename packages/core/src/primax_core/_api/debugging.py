@@ -1,4 +1,4 @@
-"""``debug.callback``, ``debug.print`` and ``debug.log``: looking at values while a program runs."""
+"""``debug.callback``, ``debug.print`` and ``debug.log``: values of a running function."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def callback(
     partitioned: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """Call a Python function with values of a running program; what it returns is ignored.
+    """Call a Python function with values of a running function; its result is ignored.
 
     Args:
-      callback: takes arrays where arrays were given, and everything else as it is. Without it a
+      callback: receives arrays in place of arrays, and other arguments unchanged. Without it a
         decorator with the other options is returned.
-      ordered: whether such calls happen in the order of the program; others may be interleaved.
-      partitioned: whether each device calls the function with its own part of the values.
+      ordered: the calls happen in program order; others may be interleaved.
+      partitioned: each device calls the function with its shards of the values.
 
-    Under ``vmap`` it is called for each example, in order; under ``grad`` when the function is
-    evaluated forward (again where ``checkpoint`` computes it again). What it raises surfaces at
-    :func:`~primax_core.effects_barrier`, or where a result of the program is waited for.
+    Under ``vmap`` it is called for each example, in order; under ``grad``, in the forward pass
+    (and again where ``checkpoint`` recomputes it). Its errors are raised by
+    :func:`~primax_core.effects_barrier`, or where a result is waited for.
 
     >>> from primax_core import effects_barrier, jit
     >>> seen = []
@@ -62,22 +62,22 @@ def _callback(function, *args, ordered=False, partitioned=False, **kwargs) -> No
 
 
 def _split(args: Any, kwargs: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
-    """The arrays among arguments, and what puts the arguments together from their values."""
+    """The arrays among arguments, and a function from their values to the arguments."""
     leaves, tree = pytree.tree_flatten((args, kwargs))
     others = {i: x for i, x in enumerate(leaves) if not is_valid_type(x)}
-    count = len(leaves)  # the leaves are not kept: they may be tracers
+    count = len(leaves)  # the leaves are not stored: they may be tracers
 
-    def whole(values: Sequence[Any]) -> Any:
-        found = iter(values)
+    def join(values: Sequence[Any]) -> Any:
+        arrays = iter(values)
         return pytree.tree_unflatten(
-            tree, [others[i] if i in others else next(found) for i in range(count)]
+            tree, [others[i] if i in others else next(arrays) for i in range(count)]
         )
 
-    return [x for i, x in enumerate(leaves) if i not in others], whole
+    return [x for i, x in enumerate(leaves) if i not in others], join
 
 
 class _Shown:
-    """A function of arrays that shows them; errors name what the user gave."""
+    """A debugging function of arrays; errors name the user's function."""
 
     __slots__ = ("function", "flat")
 
@@ -100,11 +100,11 @@ def _show(function, flat, arrays, ordered: bool, partitioned: bool) -> None:
     )
 
 
-# Texts
+# Format strings
 
 
 class _Checker(string.Formatter):
-    """Looks up the fields of a format string, and says which arguments none of them uses."""
+    """Looks up the fields of a format string, and raises an error for unused arguments."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
         return ""
@@ -116,11 +116,11 @@ class _Checker(string.Formatter):
         unused = [x for i, x in enumerate(args) if i not in used_args]
         if unused:
             raise ValueError(f"Unused positional arguments to `debug.print`: {unused}")
-        left = [k for k in kwargs if k not in used_args]
-        if left:
+        unused_keywords = [k for k in kwargs if k not in used_args]
+        if unused_keywords:
             raise ValueError(
-                f"Unused keyword arguments to `debug.print`: {left}. Did you mean to add "
-                f"{', '.join('{' + k + '}' for k in left)} to the format string?"
+                f"Unused keyword arguments to `debug.print`: {unused_keywords}. Did you mean to "
+                f"add {', '.join('{' + k + '}' for k in unused_keywords)} to the format string?"
             )
 
 
@@ -128,7 +128,7 @@ _checker: Final = _Checker()
 
 
 def check_format(text: str, args: tuple[Any, ...], kwargs: dict[str, Any], unused: bool) -> None:
-    """Refuse a format string with fields that there are no arguments for.
+    """Raise an error for a format string with fields without arguments.
 
     Args:
       unused: allow arguments that no field uses.
@@ -150,22 +150,22 @@ def print(
     _use_logging: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """Print values of a running program.
+    """Print values of a running function.
 
     Args:
-      fmt: a format string, as of ``str.format``. Without it a decorator with the other options
-        is returned.
-      args, kwargs: what the fields of ``fmt`` stand for: pytrees of arrays, and anything else.
-      ordered: whether lines appear in the order of the program.
-      partitioned: whether each device prints its own part of the values.
-      skip_format_check: allow arguments that no field uses, and fields that are not there.
+      fmt: a format string for ``str.format``. Without it a decorator with the other options is
+        returned.
+      args, kwargs: the values of the fields of ``fmt``: pytrees of arrays, or other values.
+      ordered: the lines appear in program order.
+      partitioned: each device prints its shards of the values.
+      skip_format_check: allow unused arguments and missing fields.
 
-    It prints once for each example under ``vmap``, and when a function is evaluated forward under
-    ``grad``. NumPy's print options are those of the place where it was called.
+    It prints once for each example under ``vmap``, and in the forward pass under ``grad``. NumPy's
+    print options are those at the time of the call.
 
     Raises:
-      ValueError: if no field uses an argument.
-      IndexError, KeyError: if there is no argument for a field.
+      ValueError: if an argument is not used by a field.
+      IndexError, KeyError: if a field has no argument.
 
     >>> from primax_core import effects_barrier, jit
     >>> jit(lambda x: print("x is {x:.1f}, twice that {}", 2 * x, x=x))(1.5)
@@ -231,8 +231,8 @@ def log(
 _logger: Final = logging.getLogger(f"{__name__.partition('.')[0]}.debug")
 
 
-def _log(text: str, place: Any) -> None:
-    at = source.locate(place)
+def _log(text: str, location: Any) -> None:
+    at = source.locate(location)
     if _logger.isEnabledFor(logging.INFO):
         record = _logger.makeRecord(
             _logger.name, logging.INFO, at.file, at.line, text, (), None, at.function

@@ -1,4 +1,4 @@
-"""What the library runs on, and waiting for it."""
+"""Versions and devices of this process, and the barrier for effects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ROOT = __name__.partition(".")[0]
 
 
 def print_environment_info(return_string: bool = False) -> str | None:
-    """Print versions and devices, as bug reports want them.
+    """Print versions and devices, for bug reports.
 
     Args:
       return_string: return the text instead.
@@ -39,12 +39,12 @@ def print_environment_info(return_string: bool = False) -> str | None:
 
 
 def effects_barrier() -> None:
-    """Wait until everything that was started has ended, with what it does besides computing.
+    """Wait until all started computations and their side effects have finished.
 
     Raises:
-      JaxRuntimeError: if a callback raised and nobody was told of it yet; what it raised is the
+      JaxRuntimeError: if a callback raised an error that was not raised yet; that error is the
         cause.
-      RuntimeError: when called by a callback.
+      RuntimeError: inside a callback.
 
     >>> effects_barrier()
     """
@@ -52,5 +52,5 @@ def effects_barrier() -> None:
     for array in live_arrays():
         try:
             array.block_until_ready()
-        except RuntimeError:  # it was deleted meanwhile, or its computation failed: that has ended
+        except RuntimeError:  # deleted, or its computation failed: it has finished
             continue

@@ -1,4 +1,4 @@
-"""``explicit_layout``: a function whose arguments lie in stated layouts."""
+"""``explicit_layout``: a function with required layouts of its arguments."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .arguments import check_callable
 
 
 def explicit_layout(f: Callable[..., Any] | None = None, /, *, in_layouts: Any = None) -> Any:
-    """A function that reads its arguments in stated layouts.
+    """A function that reads its arguments in required layouts.
 
     Args:
       f: a function of pytrees of arrays; without it a decorator is returned.
       in_layouts: a ``Layout`` for all arguments, or a tuple with a pytree prefix of layouts for
-        each. ``None`` leaves them as they are.
+        each. ``None`` leaves them unchanged.
 
     >>> from primax_core.layout import Layout
     >>> column_major = explicit_layout(lambda x: x * 2, in_layouts=Layout((1, 0)))

@@ -1,4 +1,4 @@
-"""``ravel_pytree``: a tree of arrays as one vector, and back."""
+"""``ravel_pytree``: conversion of a tree of arrays to a vector, and back."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
 @api_boundary
 def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """All leaves of a tree in one vector, and the function that makes the tree of such a vector.
+    """All leaves of a tree in one vector, and the inverse function.
 
     Args:
-      pytree: a tree of arrays and numbers. Leaves of different dtypes are promoted to a common one,
-        and get their own back.
+      pytree: a tree of arrays and numbers. Leaves of different dtypes are promoted to a common one;
+        ``unravel`` restores their dtypes.
 
     Returns:
-      ``(vector, unravel)``. ``unravel`` takes vectors of the same length.
+      ``(vector, unravel)``. ``unravel`` accepts vectors of the same length.
 
     >>> import numpy as np
     >>> vector, unravel = ravel_pytree({"a": np.ones(2, np.float32), "b": 3.0})
@@ -59,14 +59,14 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
                 f"the unravel function of leaves with several dtypes takes a vector of dtype "
                 f"{dtype.name}, got {aval.dtype.name}"
             )
-        pieces = [v] if len(sizes) == 1 else split(v, sizes, 0)
-        return _unflatten(treedef, [_restored(p, a, dtype) for p, a in zip(pieces, avals)])
+        parts = [v] if len(sizes) == 1 else split(v, sizes, 0)
+        return _unflatten(treedef, [_restored(p, a, dtype) for p, a in zip(parts, avals)])
 
     return vector, unravel
 
 
 def _restored(x: Any, aval: Any, common: Any) -> Any:
-    """A piece of the vector with the leaf's shape and, unless all had the same, its dtype."""
+    """A part of the vector with the leaf's shape and, if the dtypes differ, its dtype."""
     x = reshape(x, aval.shape)
     if aval.dtype == common:
         return x

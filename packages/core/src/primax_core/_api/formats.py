@@ -1,4 +1,4 @@
-"""Formats that ``jit`` is told for arguments and results."""
+"""Formats requested by the arguments ``in_shardings`` and ``out_shardings`` of ``jit``."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from .._runtime.sharding import Sharding
 from .shape_struct import ShapeDtypeStruct
 
 
-class Wanted:
-    """What the user said of a program's arguments and results.
+class RequestedFormats:
+    """Requested layouts and memory kinds of a function's arguments and results.
 
     Attributes:
-      in_layouts, out_layouts: canonical layouts; ``given`` says which arguments have one.
-      out_kinds: kinds of memory, ``None`` for the usual one.
+      in_layouts, out_layouts: canonical layouts; ``specified`` marks the arguments with a layout.
+      out_kinds: memory kinds; ``None`` is the default memory kind.
     """
 
-    __slots__ = ("given", "in_layouts", "out_layouts", "out_kinds")
+    __slots__ = ("specified", "in_layouts", "out_layouts", "out_kinds")
 
     def __init__(
         self, in_shardings: Any, out_shardings: Any, in_tree: Any, out_tree: Any,
@@ -32,7 +32,7 @@ class Wanted:
         if in_shardings is not None:
             args = in_tree.children()[0]
             ins[: args.num_leaves] = flatten_axes("jit in_shardings", args, in_shardings)
-        self.given: list[bool] = [isinstance(f, Format) and f.layout is not None for f in ins]
+        self.specified: list[bool] = [isinstance(f, Format) and f.layout is not None for f in ins]
         self.in_layouts = [_layout(f, a) for f, a in zip(ins, in_avals)]
         outs: list[Any] = [None] * len(out_avals)
         if out_shardings is not None:
@@ -41,14 +41,14 @@ class Wanted:
         self.out_kinds = [_kind(f) for f in outs]
 
     def for_arguments(self, specs: Sequence[Spec]) -> list[Any]:
-        """The layouts in which the program reads arguments of these types.
+        """The layouts in which the executable reads arguments with these specs.
 
         Raises:
-          ValueError: if an array that is bound to its place lies differently.
+          ValueError: if a committed array has another layout.
         """
-        found = []
-        for spec, given, layout in zip(specs, self.given, self.in_layouts):
-            differs = given and layout is not Layout.AUTO and spec.layout != layout
+        layouts = []
+        for spec, specified, layout in zip(specs, self.specified, self.in_layouts):
+            differs = specified and layout is not Layout.AUTO and spec.layout != layout
             if differs and spec.committed:
                 ndim = spec.aval.ndim
                 raise ValueError(
@@ -58,32 +58,34 @@ class Wanted:
                     f"{spec.aval.strip_weak_type()}. Move the array with device_put, or leave the "
                     "layout to the argument."
                 )
-            found.append(layout if given else spec.layout)
-        return found
+            layouts.append(layout if specified else spec.layout)
+        return layouts
 
 
-def wanted_formats(
+def requested_formats(
     in_shardings: Any, out_shardings: Any, in_tree: Any, out_tree: Any,
     in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray],
-) -> Wanted | None:  # fmt: skip
-    """What the user said, ``None`` if that is nothing about layouts and memory."""
+) -> RequestedFormats | None:  # fmt: skip
+    """The requested formats; ``None`` if no layouts or memory kinds are requested."""
     if in_shardings is None and out_shardings is None:
         return None
-    wanted = Wanted(in_shardings, out_shardings, in_tree, out_tree, in_avals, out_avals)
-    if any(wanted.given) or any(wanted.out_layouts) or any(wanted.out_kinds):
-        return wanted
+    requested = RequestedFormats(
+        in_shardings, out_shardings, in_tree, out_tree, in_avals, out_avals
+    )
+    if any(requested.specified) or any(requested.out_layouts) or any(requested.out_kinds):
+        return requested
     return None
 
 
 def shardings_in(tree: Any) -> list[Sharding]:
     """The shardings in a tree of shardings, formats and others."""
     leaves = pytree.tree_leaves(tree, is_leaf=lambda x: x is None)
-    found = [x.sharding if isinstance(x, Format) else x for x in leaves]
-    return [x for x in found if isinstance(x, Sharding)]
+    leaf_shardings = [x.sharding if isinstance(x, Format) else x for x in leaves]
+    return [x for x in leaf_shardings if isinstance(x, Sharding)]
 
 
 def layout_of(x: Any) -> Any:
-    """The canonical layout of an argument: an array, its type, or something else."""
+    """The canonical layout of an argument: an array, its type, or another value."""
     if type(x) is ArrayImpl:
         return x._spec.layout
     if type(x) is ShapeDtypeStruct and x._layout is not None:
@@ -91,12 +93,12 @@ def layout_of(x: Any) -> Any:
     return None
 
 
-def _layout(given: Any, aval: ShapedArray) -> Any:
-    return canonical(given.layout, aval.shape) if isinstance(given, Format) else None
+def _layout(requested: Any, aval: ShapedArray) -> Any:
+    return canonical(requested.layout, aval.shape) if isinstance(requested, Format) else None
 
 
-def _kind(given: Any) -> str | None:
-    sharding = given.sharding if isinstance(given, Format) else given
+def _kind(requested: Any) -> str | None:
+    sharding = requested.sharding if isinstance(requested, Format) else requested
     if isinstance(sharding, Sharding) and not sharding._on_default_memory():
         return sharding.memory_kind
     return None

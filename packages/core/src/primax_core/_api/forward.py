@@ -29,10 +29,10 @@ tree_flatten, tree_unflatten = pytree.tree_flatten, pytree.tree_unflatten
 def jvp(
     fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
 ) -> Any:
-    """Value of a function and its derivative along tangents.
+    """Value of a function, and its derivative along tangents.
 
     Args:
-      primals, tangents: sequences of one structure; tangents have their primals' types
+      primals, tangents: sequences of the same structure; tangents have the types of their primals
         (``float0`` for integers).
 
     Returns:
@@ -114,11 +114,10 @@ def linearize(
     *primals: Any,
     has_aux: bool = False,
 ) -> Any:
-    """Value of a function, and its derivative there as a function that may be called many times.
+    """Value of a function, and its derivative there as a reusable linear function.
 
     Returns:
-      ``(value, f_jvp)`` or ``(value, f_jvp, aux)``; the values that the derivative needs are
-      computed once.
+      ``(value, f_jvp)`` or ``(value, f_jvp, aux)``; the residuals are computed once.
 
     >>> y, f_jvp = linearize(lambda x: x * x, 3.0)
     >>> float(f_jvp(1.0))
@@ -128,9 +127,9 @@ def linearize(
     out, pullback, aux = pull_back(fun, primals, has_aux)
     ins = [t for t in pullback._ins if t is not None]
     linear, out_mask = tape_to_jaxpr(pullback._out_avals, pullback._outs, pullback._tape, ins)
-    program, consts = close_over(linear)
+    jaxpr, consts = close_over(linear)
     aux_data = (
-        program, tuple(out_mask), tuple(pullback._out_avals), tuple(pullback._in_avals),
+        jaxpr, tuple(out_mask), tuple(pullback._out_avals), tuple(pullback._in_avals),
         pullback.in_tree, pullback.out_tree,
     )  # fmt: skip
     f_jvp = pytree.Partial(_Linearized(*aux_data), list(consts))
@@ -138,7 +137,7 @@ def linearize(
 
 
 class _Linearized:
-    """The function behind ``linearize``'s result; its residuals are the first argument."""
+    """The linear function returned by ``linearize``; its first argument are the residuals."""
 
     def __init__(self, jaxpr, out_mask, out_avals, in_avals, in_tree, out_tree):
         self.key = (jaxpr, out_mask, out_avals, in_avals, in_tree, out_tree)
@@ -160,7 +159,7 @@ class _Linearized:
                 "the linearized function was called with a tree of tangents "
                 f"{tree}, but expected {in_tree}"
             )
-        given = []
+        nonzero = []
         for t, aval in zip(leaves, in_avals):
             is_float0 = isinstance(t, np.ndarray) and t.dtype == dtypes.float0
             expected = aval.tangent_aval()
@@ -173,10 +172,10 @@ class _Linearized:
                     f"primal values: got {'float0' if got is None else got.strip_weak_type()} for "
                     f"primal {aval.strip_weak_type()}"
                 )
-            given.append(t)
-        found = iter(call_on(state.trace, jaxpr, [*consts, *given]))
+            nonzero.append(t)
+        tangents_out = iter(call_on(state.trace, jaxpr, [*consts, *nonzero]))
         outs = [
-            as_result(next(found) if m else instantiate(Zero(a.tangent_aval())))
+            as_result(next(tangents_out) if m else instantiate(Zero(a.tangent_aval())))
             for m, a in zip(out_mask, out_avals)
         ]
         return tree_unflatten(out_tree, outs)
@@ -188,7 +187,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., An
 
     Args:
       fun: a linear function; constants added to its result are ignored.
-      primals: arrays or ``ShapeDtypeStruct`` that give the arguments' types.
+      primals: arrays or ``ShapeDtypeStruct`` with the types of the arguments.
 
     Returns:
       A function from a cotangent of the result to a tuple of cotangents of the arguments.
@@ -236,22 +235,22 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., An
                     "cotangent type does not match function output, expected "
                     f"{aval.strip_weak_type()} but got {got.strip_weak_type()}"
                 )
-        program = _transposed(fun, jaxpr, len(consts), tuple(typeof(c) for c in cts))
-        found = call_on(state.trace, program, [*consts, *cts])
-        return tree_unflatten(in_tree, [as_result(c) for c in found])
+        transposed_jaxpr = _transposed(fun, jaxpr, len(consts), tuple(typeof(c) for c in cts))
+        arg_cts = call_on(state.trace, transposed_jaxpr, [*consts, *cts])
+        return tree_unflatten(in_tree, [as_result(c) for c in arg_cts])
 
     return transposed
 
 
 def _transposed(fun: Callable, jaxpr: Jaxpr, n_consts: int, ct_types: tuple) -> Jaxpr:
-    """The transposed program; refuses one that is not linear in its arguments."""
+    """The transposed jaxpr; raise an error if it is not linear in its arguments."""
     n = len(jaxpr.invars) - n_consts
     linear = (False,) * n_consts + (True,) * n
     try:
         return transpose_jaxpr(jaxpr, linear, ct_types, True)[0]
     except (TypeError, AttributeError, AssertionError) as e:
         raise TypeError(
-            f"linear_transpose needs a function that is linear in its arguments, and "
+            f"linear_transpose requires a function that is linear in its arguments, but "
             f"{describe(fun)} is not: an operation combines several of them, or one with itself. "
-            "Use linearize or vjp for the derivative of a function that is not linear."
+            "Use linearize or vjp for the derivative of a nonlinear function."
         ) from e

@@ -27,14 +27,14 @@ def value_and_grad(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[..., Any]:
-    """A function that gives the value of ``fun`` and its gradient.
+    """A function that returns the value of ``fun`` and its gradient.
 
     Args:
       fun: returns a real scalar (or complex, if ``holomorphic``).
-      argnums: which positional arguments to differentiate; a tuple gives a tuple of gradients.
-      has_aux: whether ``fun`` returns ``(value, aux)``.
-      holomorphic: take the complex derivative of a complex function.
-      allow_int: give ``float0`` gradients for integer arguments instead of refusing them.
+      argnums: positional arguments to differentiate; a tuple gives a tuple of gradients.
+      has_aux: ``fun`` returns ``(value, aux)``.
+      holomorphic: compute the complex derivative of a complex function.
+      allow_int: return ``float0`` gradients for integer arguments instead of raising an error.
 
     For a complex argument the gradient is the conjugate of the direction of steepest ascent.
 
@@ -65,10 +65,10 @@ _ones: dict = caches.bounded_cache()
 
 
 def _one_of(aval: ShapedArray) -> Literal:
-    found = _ones.get(aval)
-    if found is None:
-        found = _ones[aval] = Literal(np.ones((), aval.dtype)[()], aval)
-    return found
+    one = _ones.get(aval)
+    if one is None:
+        one = _ones[aval] = Literal(np.ones((), aval.dtype)[()], aval)
+    return one
 
 
 def grad(
@@ -78,7 +78,7 @@ def grad(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[..., Any]:
-    """A function that gives the gradient of ``fun``; arguments as :func:`value_and_grad`.
+    """A function that returns the gradient of ``fun``; arguments as :func:`value_and_grad`.
 
     >>> float(grad(lambda x: x * x * x)(2.0))
     12.0
@@ -94,7 +94,7 @@ def grad(
 
 
 def check_grad_input(x: Any, holomorphic: bool, allow_int: bool, name: str) -> None:
-    """Refuse arguments that a gradient is not defined for."""
+    """Raise an error for an argument without a gradient."""
     dtype = typeof(x).dtype
     if type(typeof(x)) in tracer_classes:
         raise TypeError(

@@ -1,4 +1,4 @@
-"""Gradients that are added to references: ``vjp(...)[1].with_refs(...)``."""
+"""Gradients that are accumulated in references: ``vjp(...)[1].with_refs(...)``."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ class _Mark:
 
 
 class GradValue(_Mark):
-    """Passed to ``with_refs``: the gradient of this argument is wanted as a value."""
+    """Argument of ``with_refs``: return the gradient of this argument."""
 
     __slots__ = ()
 
 
 class DontWant(_Mark):
-    """Passed to ``with_refs``: the gradient of this argument is not wanted."""
+    """Argument of ``with_refs``: do not compute the gradient of this argument."""
 
     __slots__ = ()
 
 
 class GradRef(_Mark):
-    """Stands in a result for a gradient that was added to a reference."""
+    """Placeholder in a result for a gradient that was accumulated in a reference."""
 
     __slots__ = ()
 
 
 class DidntWant(_Mark):
-    """Stands in a result for a gradient that was not wanted."""
+    """Placeholder in a result for a gradient that was not computed."""
 
     __slots__ = ()
 
@@ -58,47 +58,47 @@ for _mark in (GradRef, DidntWant):
 
 
 def check_entries(
-    given: tuple[Any, ...], in_tree: Any, in_avals: Sequence[Any], info: DebugInfo
+    refs: tuple[Any, ...], in_tree: Any, in_avals: Sequence[Any], info: DebugInfo
 ) -> list[Any]:
-    """What to do with each argument's gradient: a reference or a mark, for each leaf.
+    """Treatment of each argument's gradient: a reference or a marker for each leaf.
 
     Raises:
-      ValueError: if the structure is not the arguments', or a reference has another type than the
-        gradient.
+      ValueError: if the structure is not that of the arguments, or a reference has another type
+        than the gradient.
     """
-    if not given:
+    if not refs:
         return [GradValue()] * in_tree.num_leaves
-    leaves, tree = pytree.tree_flatten(given)
+    leaves, tree = pytree.tree_flatten(refs)
     if tree != in_tree:
         raise ValueError(
             "unexpected tree structure in the arguments to a VJP function's `with_refs` method: "
             f"they must have the structure of the arguments of {info.func_src_info}, with a Ref, a "
-            "GradValue() or a DontWant() for each array (None is an empty tree, and stands for "
-            f"nothing). Got {tree}, expected {in_tree}."
+            "GradValue() or a DontWant() for each array (None is an empty tree, without a "
+            f"gradient). Got {tree}, expected {in_tree}."
         )
-    found = []
+    entries = []
     for i, (x, aval) in enumerate(zip(leaves, in_avals)):
         if isinstance(x, _Mark):
-            found.append(x)
+            entries.append(x)
             continue
-        given_type = typeof(x)
-        if not is_ref(given_type):
-            found.append(GradValue())
+        ref_type = typeof(x)
+        if not is_ref(ref_type):
+            entries.append(GradValue())
             continue
-        wanted = aval.tangent_aval()
-        wanted = wanted if is_ref(wanted) else AbstractRef(wanted)
-        if given_type.shape != wanted.shape or (
-            given_type.dtype != wanted.dtype and wanted.dtype.kind != "V"
+        required = aval.tangent_aval()
+        required = required if is_ref(required) else AbstractRef(required)
+        if ref_type.shape != required.shape or (
+            ref_type.dtype != required.dtype and required.dtype.kind != "V"
         ):
             raise ValueError(
-                "unexpected JAX type (e.g. shape/dtype) for gradient ref passed to the VJP "
+                "unexpected Primax type (e.g. shape/dtype) for gradient ref passed to the VJP "
                 f"function's `with_refs` method for the argument at position {_name(info, i)} of "
                 f"the differentiated function {info.func_src_info}: the given ref has type "
-                f"{given_type}, but accumulating this argument's gradient requires a ref of type "
-                f"{wanted.strip_weak_type()}"
+                f"{ref_type}, but accumulating this argument's gradient requires a ref of type "
+                f"{required.strip_weak_type()}"
             )
-        found.append(x)
-    return found
+        entries.append(x)
+    return entries
 
 
 def _name(info: DebugInfo, i: int) -> str:
@@ -106,11 +106,11 @@ def _name(info: DebugInfo, i: int) -> str:
     return names[i] if i < len(names) else f"number {i}"
 
 
-class Delivery:
-    """Where gradients go that are not returned.
+class GradAccumulation:
+    """Accumulation of gradients in references, for gradients that are not returned.
 
     Raises:
-      ValueError: if the gradient of a reference has nowhere to go.
+      ValueError: if the gradient of a reference has no reference to accumulate in.
     """
 
     def __init__(
@@ -131,19 +131,21 @@ class Delivery:
                 )
 
     def takes(self, i: int) -> bool:
-        """Whether an argument's gradient is delivered here."""
+        """Return True if an argument's gradient is accumulated instead of returned."""
         return type(self.entries[i]) is not GradValue
 
-    def add_last(self, given: dict[Any, Any], last: Sequence[Any]) -> None:
-        """Add cotangents of what references hold at the end: what their gradient refs hold."""
+    def add_last(self, cts: dict[Any, Any], last: Sequence[Any]) -> None:
+        """Add cotangents of the final contents of references: the contents of their gradient
+        refs.
+        """
         refs = [i for i, (t, a) in enumerate(zip(self.ins, self.avals)) if t and is_ref(a)]
         for i, t in zip(refs, last):
             if t is not None and type(self.entries[i]) is not DontWant:
-                ct, old = self.entries[i][...], given.get(t)
-                given[t] = ct if old is None else add_tangents(old, ct)
+                ct, old = self.entries[i][...], cts.get(t)
+                cts[t] = ct if old is None else add_tangents(old, ct)
 
-    def deliver(self, i: int, ct: Any) -> Any:
-        """Deliver a gradient (``None`` if zero); what stands for it in the result."""
+    def accumulate(self, i: int, ct: Any) -> Any:
+        """Accumulate a gradient (``None`` if zero); return its placeholder in the result."""
         entry, aval = self.entries[i], self.avals[i]
         if type(entry) is DontWant:
             return DidntWant()
@@ -156,7 +158,7 @@ class Delivery:
 
 
 class WithRefs:
-    """A pullback that adds gradients of some arguments to references."""
+    """A pullback that accumulates gradients of some arguments in references."""
 
     __slots__ = ("pullback", "entries")
 
@@ -172,11 +174,12 @@ class WithRefs:
         return f"{self.pullback!r}.with_refs({', '.join(map(repr, self.entries))})"
 
 
-def followed_refs(fun: Callable[..., Any], leaves: Sequence[Any], mask: Sequence[bool]) -> Any:
-    """A function of arrays from one of which some are references: ``(flat function, arrays)``.
+def functional_refs(fun: Callable[..., Any], leaves: Sequence[Any], mask: Sequence[bool]) -> Any:
+    """A function of arrays from a function of some references: ``(flat function, arrays,
+    indices)``.
 
-    The function makes references of its own with what the given ones hold, and returns after its
-    results what they hold at the end, of those in ``mask``.
+    The function creates local references with the contents of the original ones, and returns their
+    final contents after its results, for those in ``mask``.
     """
     at = [i for i, (x, m) in enumerate(zip(leaves, mask)) if m and is_ref(typeof(x))]
     parent = state.trace
@@ -185,11 +188,11 @@ def followed_refs(fun: Callable[..., Any], leaves: Sequence[Any], mask: Sequence
         values[i] = references.ops.read_whole(parent, leaves[i])
 
     def run(*args: Any) -> list[Any]:
-        given = list(args)
+        values = list(args)
         cells = []
         for i in at:
-            given[i] = references.ops.cell(state.trace, typeof(leaves[i]), args[i])
-            cells.append(given[i])
-        return [*fun(*given), *(c.value for c in cells)]
+            values[i] = references.ops.cell(state.trace, typeof(leaves[i]), args[i])
+            cells.append(values[i])
+        return [*fun(*values), *(c.value for c in cells)]
 
     return run, values, at

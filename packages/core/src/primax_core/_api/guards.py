@@ -1,4 +1,4 @@
-"""Context managers that guard what a program does, beyond setting one option."""
+"""Context managers that guard execution, in addition to the options."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from .._runtime.jaxlib_errors import JaxRuntimeError
 
 
 def disable_jit(disable: bool = True) -> Override:
-    """Within this context (or function) nothing is compiled as a whole: ``jit`` and loops run
-    their functions operation by operation, so that values can be looked at.
+    """Context manager (or decorator) that disables ``jit``, also of loops.
+
+    Functions run operation by operation, so that values can be inspected.
 
     >>> with disable_jit():
     ...     pass
@@ -60,14 +61,14 @@ class _Several:
 
 
 def transfer_guard(new_val: str) -> _Several:
-    """Context manager that says what transfers between host and devices do.
+    """Context manager that sets the treatment of transfers between host and devices.
 
     Args:
-      new_val: ``"allow"``; ``"log"`` or ``"disallow"`` implicit transfers, of operands that lie
-        elsewhere; ``"log_explicit"`` or ``"disallow_explicit"`` also those asked for with
+      new_val: ``"allow"``; ``"log"`` or ``"disallow"`` implicit transfers of operands to other
+        devices; ``"log_explicit"`` or ``"disallow_explicit"`` also the explicit ones with
         ``device_put`` and ``device_get``.
 
-    Reading an array that lies on a CPU is no transfer.
+    Reading an array on a CPU is not a transfer.
 
     >>> with transfer_guard("disallow"):
     ...     pass
@@ -78,11 +79,11 @@ def transfer_guard(new_val: str) -> _Several:
 # Threads
 
 _guarding = new_lock()
-_guards: list[int] = []  # identifiers of the thread whose guards are active
+_guards: list[int] = []  # identifiers of the thread with active guards
 
 
 class thread_guard:
-    """Context manager in which only this thread may be guarded: a sign that it alone computes.
+    """Context manager that fails if another thread has an active guard.
 
     Raises:
       JaxRuntimeError: on entry, if a guard of another thread is active.
@@ -115,13 +116,13 @@ class thread_guard:
 
 
 def array_garbage_collection_guard(new_val: str | None) -> Override:
-    """Context manager that says what is done about arrays that only the garbage collector frees.
+    """Context manager that sets the treatment of arrays freed only by the garbage collector.
 
-    An array in a cycle of references keeps its memory until the collector finds the cycle.
+    An array in a reference cycle keeps its memory until the collector finds the cycle.
 
     Args:
       new_val: ``"allow"``, ``"log"`` (an error is printed for each such array) or ``"fatal"`` (the
-        process is ended).
+        process is aborted).
 
     >>> with array_garbage_collection_guard("log"):
     ...     pass
@@ -138,17 +139,17 @@ config.on_update(
 )
 
 
-# Contexts of the user's own
+# User contexts
 
 
 _numbers = itertools.count(1)
 
 
 class UserContext:
-    """A value that programs may depend on: another value means another program.
+    """A value that traced functions may depend on: a new value causes a retrace.
 
     ``with context(value):`` sets it in this thread, ``context.value`` reads it, and
-    ``context.set_global(value)`` sets it for threads without one of their own.
+    ``context.set_global(value)`` sets it for threads without a local value.
     """
 
     __slots__ = ("_option",)
@@ -156,7 +157,7 @@ class UserContext:
     def __init__(self, default_value: Any):
         name = f"user_context_{next(_numbers)}"
         self._option = config.define(
-            Option(name, object, default_value, TRACE, "a context of the user's", optional=True)
+            Option(name, object, default_value, TRACE, "a user context", optional=True)
         )
 
     @property
@@ -165,11 +166,11 @@ class UserContext:
         return self._option.value
 
     def get_global(self) -> Any:
-        """The value that threads without one of their own see."""
+        """The global value, for threads without a local value."""
         return config.read_global(self._option.__name__)
 
     def set_global(self, value: Any) -> None:
-        """Set the value for threads without one of their own."""
+        """Set the global value, for threads without a local value."""
         config.update(self._option.__name__, value)
 
     def __call__(self, new_val: Any) -> Override:
@@ -177,12 +178,12 @@ class UserContext:
 
 
 def make_user_context(default_value: Any = None) -> UserContext:
-    """A context whose value is part of what programs are remembered by.
+    """A context whose value is part of the keys of traced functions.
 
-    Functions that read it while they are traced are traced anew where it has another value.
+    A function that reads the value during tracing is retraced for each new value.
 
     Args:
-      default_value: hashable, as all its values.
+      default_value: hashable, as all values.
 
     >>> scale = make_user_context(1.0)
     >>> with scale(3.0):

@@ -38,10 +38,10 @@ def jacfwd(
     has_aux: bool = False,
     holomorphic: bool = False,
 ) -> Callable[..., Any]:
-    """Jacobian of a function, one column at a time in forward mode: good for few inputs.
+    """Jacobian of a function by forward mode, column by column: efficient for few inputs.
 
     Returns:
-      A function that gives, for each leaf of the result (and for each argument, with several
+      A function that returns, for each leaf of the result (and for each argument, with several
       ``argnums``), an array of shape ``result.shape + argument.shape``.
 
     >>> float(jacfwd(lambda x: x * x)(3.0))
@@ -80,7 +80,7 @@ def jacfwd(
 
 
 def _zeros_for_integers(x, directions):
-    """Derivatives of or by an integer: zeros of its dtype instead of ``float0``."""
+    """Derivatives of or with respect to an integer: zeros of its dtype instead of ``float0``."""
     if not isinstance(directions, np.ndarray) or directions.dtype != dtypes.float0:
         return directions
     return as_result(zeros(typeof(x).update(shape=directions.shape)))
@@ -120,9 +120,9 @@ def jacrev(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[..., Any]:
-    """Jacobian of a function, one row at a time in reverse mode: good for few results.
+    """Jacobian of a function by reverse mode, row by row: efficient for few results.
 
-    Results are laid out as by :func:`jacfwd`.
+    The structure of the results is that of :func:`jacfwd`.
 
     >>> float(jacrev(lambda x: x * x)(3.0))
     6.0
@@ -191,53 +191,53 @@ def hessian(
 
 
 def directions_of(leaves: Sequence[Any]) -> list[np.ndarray]:
-    """Rows of an identity matrix, cut and shaped like the leaves."""
+    """Rows of an identity matrix, split and reshaped like the leaves."""
     avals = [typeof(x) for x in leaves]
     total = sum(a.size for a in avals)
-    found, at = [], 0
+    blocks, at = [], 0
     for a in avals:
         block = np.zeros((total, a.size), a.dtype)
         block[np.arange(at, at + a.size), np.arange(a.size)] = 1
-        found.append(block.reshape(total, *a.shape))
+        blocks.append(block.reshape(total, *a.shape))
         at += a.size
-    return found
+    return blocks
 
 
-_kept: dict[tuple, list] = caches.bounded_cache(256)
+_bases: dict[tuple, list] = caches.bounded_cache(256)
 
 
 def basis(leaves: Sequence[Any], tree):
-    """The standard basis of a tree of arrays, along a new first axis; kept while it is small."""
+    """The standard basis of a tree of arrays, along a new first axis; small ones are cached."""
     avals = [typeof(x) for x in leaves]
     if not all(is_static(a.shape) for a in avals):
         return tree_unflatten(tree, _symbolic_basis(avals))
     key = (state.key, *avals)
-    found = _kept.get(key)
-    if found is None:
+    blocks = _bases.get(key)
+    if blocks is None:
         with set_trace(None):
-            found = [
+            blocks = [
                 put(block, aval=ShapedArray(block.shape, block.dtype, a.weak_type))
                 for block, a in zip(directions_of(leaves), avals)
             ]
-        if sum(f.size for f in found) <= 1 << 16:
-            _kept[key] = found
-    return tree_unflatten(tree, found)
+        if sum(f.size for f in blocks) <= 1 << 16:
+            _bases[key] = blocks
+    return tree_unflatten(tree, blocks)
 
 
 def _symbolic_basis(avals: Sequence[Any]) -> list[Any]:
-    """The standard basis of arrays of symbolic sizes, computed in the program."""
-    total, at, found = sum(a.size for a in avals), 0, []
+    """The standard basis of arrays of symbolic sizes, computed in the traced function."""
+    total, at, blocks = sum(a.size for a in avals), 0, []
     for a in avals:
         row, column = (broadcasted_iota(np.int32, (total, a.size), i) for i in (0, 1))
-        place = convert_element_type(at, np.dtype(np.int32))
-        block = convert(eq(row, add(column, place)), a.dtype, a.weak_type)
-        found.append(reshape(block, (total, *a.shape)))
+        offset = convert_element_type(at, np.dtype(np.int32))
+        block = convert(eq(row, add(column, offset)), a.dtype, a.weak_type)
+        blocks.append(reshape(block, (total, *a.shape)))
         at = at + a.size
-    return found
+    return blocks
 
 
 def split_basis(x, leaves: Sequence[Any], axis: int) -> list[Any]:
-    """Cut the axis of basis directions into parts of the leaves' shapes."""
+    """Split the axis of basis directions into parts of the leaves' shapes."""
     avals = [typeof(leaf) for leaf in leaves]
     shape = typeof(x).shape
     axis = axis % len(shape)

@@ -9,7 +9,7 @@ from typing import Any
 from .._base import caches, pytree, source
 from .._base.config import state
 from .._engine.call import Inline
-from .._engine.jit_cache import Staged, Traced
+from .._engine.jit_cache import JitCache, TracedCall
 from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._lower.compile import compile_jaxpr
 from .._lower.liveness import unusable_donations
@@ -20,14 +20,14 @@ from .._runtime.jaxlib_versions import collect_garbage
 from .._runtime.launch import explain_failure, garbage_is_due
 from .._runtime.sharding import SingleDeviceSharding
 from .arguments import as_tuple, check_callable, debug_info, name_of
-from .formats import Wanted, layout_of, shardings_in, wanted_formats
-from .stages import Lowered, Traced as TracedStage
+from .formats import RequestedFormats, layout_of, requested_formats, shardings_in
+from .stages import Lowered, Traced
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
 
 class Unspecified:
-    """Marks an argument that was not given, where ``None`` means something."""
+    """Type of the default of arguments for which ``None`` is a value."""
 
     def __repr__(self):
         return "UnspecifiedValue"
@@ -37,12 +37,12 @@ UNSPECIFIED: Any = Unspecified()
 
 _INLINED = {Inline.TRACING: True, Inline.AUTO: False}
 
-# Programs of a function live as long as the function, whichever jit made them.
-_programs = caches.OfFunctions()
+# Traced calls of a function live as long as the function, for all its jit wrappers.
+_traced_calls = caches.OfFunctions()
 
 
 class _Options:
-    """What ``jit`` was told besides the function; hashable."""
+    """The options of ``jit``."""
 
     __slots__ = (
         "static_argnums", "static_argnames", "donate_argnums", "donate_argnames", "keep_unused",
@@ -51,7 +51,7 @@ class _Options:
 
 
 class _SignatureOfWrapped:
-    """``__signature__`` of instances, for those who ask without following ``__wrapped__``."""
+    """``__signature__`` of instances, for callers that do not follow ``__wrapped__``."""
 
     def __get__(self, instance: Any, owner: type) -> Any:
         if instance is None:
@@ -62,7 +62,7 @@ class _SignatureOfWrapped:
 
 
 class JitFunction:
-    """A compiled function, as :func:`jit` returns it."""
+    """A compiled function, the result of :func:`jit`."""
 
     __signature__: Any = _SignatureOfWrapped()
 
@@ -71,20 +71,20 @@ class JitFunction:
         self._options = options
         self._has_static = bool(options.static_argnums or options.static_argnames)
         try:
-            cache = _programs.of(fun).setdefault(options.key, caches.Bounded())
-        except TypeError:  # options that cannot be hashed
-            cache = caches.Bounded()
-        self._staged = _JitStaged(fun, options, cache)
-        self._entries = self._staged.entries
-        self._trees = self._staged.fast_entries
+            traced = _traced_calls.of(fun).setdefault(options.key, caches.Bounded())
+        except TypeError:  # unhashable options
+            traced = caches.Bounded()
+        self._jit_cache = _jit_cache(fun, options, traced)
+        self._entries = self._jit_cache.entries
+        self._trees = self._jit_cache.fast_entries
         update_wrapper(self, fun, updated=())
         self.__wrapped__ = fun
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             if state.trace is None and not kwargs and args:
-                # The fast path, for one array, arrays, or a tree of arrays; `launch` is written
-                # out, since a call less is 1 % of a jitted call.
+                # The fast path, for one array, arrays, or a tree of arrays; `launch` is inlined,
+                # because one call less is 1 % of a jitted call.
                 first, leaves, entry = args[0], args, None
                 try:
                     if type(first) is not ArrayImpl:
@@ -95,7 +95,7 @@ class JitFunction:
                     else:
                         entry = self._entries.get((state.key, *[a._spec for a in args]))
                 except (AttributeError, ValueError):
-                    pass  # an argument is not an array; it is converted or refused below
+                    pass  # an argument is not an array; converted below, or an error is raised
                 if entry is not None:
                     if garbage_is_due():
                         collect_garbage()
@@ -104,7 +104,7 @@ class JitFunction:
                             entry.handlers
                         )
                     except Exception as e:
-                        explain_failure(e, leaves, f"jit({self._staged.name})")
+                        explain_failure(e, leaves, f"jit({self._jit_cache.name})")
                         raise
                     return outs[0] if entry.single else entry.out_tree.unflatten(outs)
             if state.disable_jit:
@@ -125,7 +125,7 @@ class JitFunction:
                         self._trees[state.key, _flatten(args)[1], *specs] = entry
                     outs = entry.exe(leaves)
                     return outs[0] if entry.single else entry.out_tree.unflatten(outs)
-            return self._staged.call_flat(fun, static_key, leaves, in_tree)
+            return self._jit_cache.call_flat(fun, static_key, leaves, in_tree)
         except Exception as e:
             source.fold_traceback(e)
             raise
@@ -137,7 +137,7 @@ class JitFunction:
         return f"<{type(self).__qualname__} of {self._fun!r}>"
 
     def _bind_static(self, args: tuple, kwargs: dict):
-        """The function with its static arguments bound, their key, and the other arguments."""
+        """The function with bound static arguments, their key, and the other arguments."""
         o = self._options
         if not self._has_static:
             return self._fun, None, args, kwargs
@@ -151,8 +151,8 @@ class JitFunction:
         fun, n = self._fun, len(args)
 
         def bound(*rest, **others):
-            given = iter(rest)
-            full = [fixed[i] if i in fixed else next(given) for i in range(n)]
+            remaining = iter(rest)
+            full = [fixed[i] if i in fixed else next(remaining) for i in range(n)]
             return fun(*full, **others, **named)
 
         bound.__wrapped__ = fun
@@ -162,21 +162,22 @@ class JitFunction:
     # Ahead of time
 
     @source.api_boundary
-    def trace(self, *args: Any, **kwargs: Any) -> TracedStage:
-        """The program for arguments of these types (arrays or ``ShapeDtypeStruct``)."""
+    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+        """The traced function for arguments of these types (arrays or ``ShapeDtypeStruct``)."""
         fun, static_key, args, kwargs = self._bind_static(args, kwargs)
         leaves, in_tree = _flatten((args, kwargs))
-        staged = self._staged
-        avals = [staged.aval_of(x, i, in_tree, static_key) for i, x in enumerate(leaves)]
-        traced = staged.trace(fun, static_key, in_tree, avals)
-        return TracedStage(
-            traced, in_tree, avals, staged.name, partial(_lower_traced, staged, traced, in_tree),
-            donated=staged.donated(in_tree), debug_info=traced.jaxpr.debug_info,
+        cache = self._jit_cache
+        avals = [cache.aval_of(x, i, in_tree, static_key) for i, x in enumerate(leaves)]
+        traced = cache.trace(fun, static_key, in_tree, avals)
+        return Traced(
+            traced, in_tree, avals, cache.name,
+            partial(_lowering_arguments, self._options, cache, traced, in_tree),
+            donated=cache.donated(in_tree), debug_info=traced.jaxpr.debug_info,
             layouts=[layout_of(x) for x in leaves],
         )  # fmt: skip
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
-        """The program as StableHLO for arguments of these types."""
+        """The lowered function, in StableHLO, for arguments of these types."""
         return self.trace(*args, **kwargs).lower()
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
@@ -184,11 +185,11 @@ class JitFunction:
         return self.trace(*args, **kwargs).out_info
 
     def clear_cache(self) -> None:
-        """Forget all programs and executables of this function."""
-        self._staged.clear()
+        """Delete all jaxprs and executables of this function."""
+        self._jit_cache.clear()
 
     def _cache_size(self) -> int:
-        return len(self._staged.traced)
+        return len(self._jit_cache.traced)
 
 
 def _hashed(value: Any) -> Any:
@@ -204,103 +205,89 @@ def _hashed(value: Any) -> Any:
     return value
 
 
-def _explain_miss(staged: Staged, key: tuple, avals: Sequence) -> None:
+def _explain_miss(cache: JitCache, key: tuple, avals: Sequence) -> None:
     if state.explain_cache_misses:
-        from .retraces import explain_miss  # only for those who ask
+        from .retraces import explain_miss  # rarely needed
 
-        explain_miss(staged, key, avals)
+        explain_miss(cache, key, avals)
 
 
-class _JitStaged(Staged):
-    """A staged function with jit's options."""
+def _jit_cache(fun: Callable[..., Any], o: _Options, traced: dict) -> JitCache:
+    """The jit cache of a function with the options of ``jit``."""
+    name = name_of(fun)
+    return JitCache(
+        fun, name, inline=o.inline, cache=traced,
+        options={"compiler_options": o.compiler_options} if o.compiler_options else {},
+        compile=partial(_compile, name, o), compile_key=o.key, debug=partial(_debug_info, fun),
+        donated=partial(_donated, o), on_miss=_explain_miss, overflow_error=_overflow_error,
+    )  # fmt: skip
 
-    __slots__ = ("jit_options",)
 
-    def __init__(self, fun, options: _Options, cache: dict):
-        self.jit_options = options
-        super().__init__(
-            fun,
-            name_of(fun),
-            inline=options.inline,
-            options={"compiler_options": options.compiler_options}
-            if options.compiler_options
-            else {},
-            cache=cache,
-            on_miss=_explain_miss,
-        )
+def _debug_info(fun: Callable[..., Any], in_tree, static_key) -> DebugInfo:
+    if in_tree is None:
+        return debug_info(fun, "jit", (), {})
+    args, kwargs = _unflatten(in_tree, [0] * in_tree.num_leaves)
+    if static_key:
+        # Placeholders at the positions of static arguments, so that names match positions.
+        args = list(args)
+        for i, *_ in static_key[0]:
+            args.insert(i, None)
+    return debug_info(fun, "jit", tuple(args), kwargs)
 
-    def _debug_info(self, in_tree, static_key) -> DebugInfo:
-        if in_tree is None:
-            return debug_info(self.fun, "jit", (), {})
-        args, kwargs = _unflatten(in_tree, [0] * in_tree.num_leaves)
-        if static_key:
-            # Put placeholders where the static arguments stand, so that names match positions.
-            args = list(args)
-            for i, *_ in static_key[0]:
-                args.insert(i, None)
-        return debug_info(self.fun, "jit", tuple(args), kwargs)
 
-    def operand(self, x, i: int, in_tree=None, static_key=None):
-        """A concrete array for an argument."""
-        try:
-            return super().operand(x, i, in_tree, static_key)
-        except OverflowError as e:
-            raise OverflowError(
-                "An overflow was encountered while parsing an argument to a jitted computation, "
-                f"whose argument path is {self.argument_name(i, in_tree, static_key)}: {e}. Pass a "
-                "smaller value, a float or a NumPy array, or mark the argument as static."
-            ) from None
+def _overflow_error(error: OverflowError, argument: str) -> OverflowError:
+    return OverflowError(
+        "An overflow was encountered while parsing an argument to a jitted computation, "
+        f"whose argument path is {argument}: {error}. Pass a smaller value, a float or a NumPy "
+        "array, or mark the argument as static."
+    )
 
-    def donated(self, in_tree) -> tuple[int, ...]:
-        """Flat indices of the donated leaves."""
-        o = self.jit_options
-        if not o.donate_argnums and not o.donate_argnames:
-            return ()
-        args, kwargs = _unflatten(in_tree, list(range(in_tree.num_leaves)))
-        n = len(args) + len(o.static_argnums)
-        positions = [i for i in range(n) if i not in {s % n if n else s for s in o.static_argnums}]
-        found = []
-        wanted = {d if d >= 0 else d + n for d in o.donate_argnums}
-        for i, arg in zip(positions, args):
-            if i in wanted:
-                found.extend(_flatten(arg)[0])
-        for k, arg in kwargs.items():
-            if k in o.donate_argnames:
-                found.extend(_flatten(arg)[0])
-        return tuple(sorted(found))
 
-    def executable(self, jaxpr: Jaxpr, specs, in_tree=None, out_tree=None) -> Executable:
-        o = self.jit_options
-        formats: dict[str, Any] = {}
-        wanted = None if in_tree is None else self.wanted(jaxpr, in_tree, out_tree)
-        if wanted is not None:
-            formats = {
-                "in_layouts": wanted.for_arguments(specs), "out_layouts": wanted.out_layouts,
-                "out_kinds": wanted.out_kinds,
-            }  # fmt: skip
-        donated = self.donated(in_tree) if in_tree is not None else ()
-        key = ("exe", state.key, tuple(specs), donated, o.key)
-        exe = jaxpr.cache.get(key)
-        if exe is None:
-            _warn_unusable(jaxpr, donated)
-            sharding = placement(o)
-            exe = compile_jaxpr(
-                jaxpr, specs, name=self.name, donated=donated, keep_unused=o.keep_unused,
-                compiler_options=o.compiler_options, sharding=sharding, **formats,
-            )  # fmt: skip
-            jaxpr.cache[key] = exe
-        return exe
+def _donated(o: _Options, in_tree) -> tuple[int, ...]:
+    """Flat positions of the donated leaves."""
+    if not o.donate_argnums and not o.donate_argnames:
+        return ()
+    args, kwargs = _unflatten(in_tree, list(range(in_tree.num_leaves)))
+    n = len(args) + len(o.static_argnums)
+    positions = [i for i in range(n) if i not in {s % n if n else s for s in o.static_argnums}]
+    leaves = []
+    donated = {d if d >= 0 else d + n for d in o.donate_argnums}
+    for i, arg in zip(positions, args):
+        if i in donated:
+            leaves.extend(_flatten(arg)[0])
+    for k, arg in kwargs.items():
+        if k in o.donate_argnames:
+            leaves.extend(_flatten(arg)[0])
+    return tuple(sorted(leaves))
 
-    def wanted(self, jaxpr: Jaxpr, in_tree: Any, out_tree: Any) -> Wanted | None:
-        """The formats that the user gave."""
-        o = self.jit_options
-        return wanted_formats(
-            o.in_shardings, o.out_shardings, in_tree, out_tree, jaxpr.in_avals, jaxpr.out_avals
-        )
+
+def _compile(name: str, o: _Options, jaxpr: Jaxpr, specs, in_tree, out_tree) -> Executable:
+    formats: dict[str, Any] = {}
+    requested = None if in_tree is None else _requested_formats(o, jaxpr, in_tree, out_tree)
+    if requested is not None:
+        formats = {
+            "in_layouts": requested.for_arguments(specs), "out_layouts": requested.out_layouts,
+            "out_kinds": requested.out_kinds,
+        }  # fmt: skip
+    donated = _donated(o, in_tree) if in_tree is not None else ()
+    _warn_unusable(jaxpr, donated)
+    return compile_jaxpr(
+        jaxpr, specs, name=name, donated=donated, keep_unused=o.keep_unused,
+        compiler_options=o.compiler_options, sharding=placement(o), **formats,
+    )  # fmt: skip
+
+
+def _requested_formats(
+    o: _Options, jaxpr: Jaxpr, in_tree: Any, out_tree: Any
+) -> RequestedFormats | None:
+    """The formats of ``in_shardings`` and ``out_shardings``."""
+    return requested_formats(
+        o.in_shardings, o.out_shardings, in_tree, out_tree, jaxpr.in_avals, jaxpr.out_avals
+    )
 
 
 def placement(o: _Options):
-    """The one sharding that a computation was told to use, if any."""
+    """The single sharding that the options require, or ``None``."""
     chosen = None
     for s in (*shardings_in(o.in_shardings), *shardings_in(o.out_shardings)):
         if isinstance(s, SingleDeviceSharding):
@@ -322,11 +309,10 @@ def _warn_unusable(jaxpr: Jaxpr, donated: tuple[int, ...]) -> None:
         )
 
 
-def _lower_traced(staged: _JitStaged, traced: Traced, in_tree, platforms=None):
-    o = staged.jit_options
-    wanted = staged.wanted(traced.jaxpr, in_tree, traced.out_tree)
-    donated = staged.donated(in_tree)
-    return staged.name, donated, o.keep_unused, o.compiler_options, placement(o), wanted
+def _lowering_arguments(o: _Options, cache: JitCache, traced: TracedCall, in_tree, platforms=None):
+    requested = _requested_formats(o, traced.jaxpr, in_tree, traced.out_tree)
+    donated = cache.donated(in_tree)
+    return cache.name, donated, o.keep_unused, o.compiler_options, placement(o), requested
 
 
 def jit(
@@ -351,22 +337,21 @@ def jit(
     structures and static values, with tracers in place of arrays.
 
     Args:
-      static_argnums, static_argnames: arguments that are hashable Python values; each new value is
-        compiled anew.
-      donate_argnums, donate_argnames: arguments whose buffers results may take over; they are
-        deleted by the call.
-      keep_unused: give unused arguments to the executable too.
-      device, backend: where to run; prefer ``device_put`` of the arguments.
-      inline: splice the program into enclosing jitted functions instead of calling it; or an
-        ``Inline`` that says when that is done.
+      static_argnums, static_argnames: arguments that are hashable Python values; the function is
+        retraced for each new value.
+      donate_argnums, donate_argnames: arguments whose buffers are donated; the call deletes them.
+      keep_unused: pass unused arguments to the executable.
+      device, backend: device of the computation; prefer ``device_put`` of the arguments.
+      inline: inline the jaxpr into enclosing jitted functions instead of calling it; or an
+        ``Inline`` value for the time of inlining.
       compiler_options: XLA options for this function.
-      in_shardings, out_shardings: how arguments and results lie on devices.
+      in_shardings, out_shardings: shardings of arguments and results.
 
     Without a function, a decorator with these options is returned.
 
     Raises:
       TypeError: if an argument or a result is not an array, or ``fun`` is not callable.
-      ValueError: for static arguments that cannot be hashed, and for options that do not fit.
+      ValueError: for unhashable static arguments, and for inconsistent options.
 
     >>> @jit
     ... def f(x, y):
@@ -402,11 +387,11 @@ def _make_options(
     if device is not None or backend is not None:
         source.warn(
             "the arguments device and backend of jit are deprecated: move the function's arguments "
-            "with device_put, or give in_shardings",
+            "with device_put, or pass in_shardings",
             DeprecationWarning,
         )
         if device is not None and backend is not None:
-            raise ValueError("give device or backend, not both")
+            raise ValueError("pass device or backend, not both")
         target = device if device is not None else devices(backend)[0]
         if isinstance(target, Device):
             target = SingleDeviceSharding(target)
@@ -433,12 +418,12 @@ def _tree_key(tree):
     return (tuple(leaves), treedef)
 
 
-def _names(given) -> tuple[str, ...]:
-    if given is None:
+def _names(argnames) -> tuple[str, ...]:
+    if argnames is None:
         return ()
-    if isinstance(given, str):
-        return (given,)
-    names = tuple(given)
+    if isinstance(argnames, str):
+        return (argnames,)
+    names = tuple(argnames)
     for n in names:
         if not isinstance(n, str):
             raise TypeError(f"argument names must be strings, got {n!r}")
@@ -446,7 +431,7 @@ def _names(given) -> tuple[str, ...]:
 
 
 def _link(fun, nums: tuple[int, ...], names: tuple[str, ...], what: str):
-    """Complete positions by names and names by positions, through the function's signature."""
+    """Complete positions by names and names by positions, with the function's signature."""
     import inspect
 
     try:
@@ -482,5 +467,5 @@ def _link(fun, nums: tuple[int, ...], names: tuple[str, ...], what: str):
 
 
 def clear_caches() -> None:
-    """Forget all traced and compiled programs."""
+    """Delete all traced jaxprs and all executables."""
     caches.clear_all()

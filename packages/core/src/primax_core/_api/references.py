@@ -1,4 +1,4 @@
-"""References for users: arrays whose contents change, and ``run_state``."""
+"""Public functions for references, and ``run_state``."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from .arguments import check_callable
 
 
 def run_state(body: Callable[..., Any]) -> Callable[..., Any]:
-    """A pure function from a function that changes references.
+    """A pure function from a function that modifies references.
 
     Args:
       body: takes a pytree of references and returns ``None``.
 
     Returns:
-      A function of a pytree of arrays that gives what references to them hold after ``body``; it
-      can be transformed as any other.
+      A function of a pytree of arrays that returns the final contents of references to them. It
+      can be transformed.
 
     Raises:
       ValueError: if ``body`` returns something.
@@ -49,11 +49,11 @@ def run_state(body: Callable[..., Any]) -> Callable[..., Any]:
     def run(init: Any) -> Any:
         leaves, tree = pytree.tree_flatten(init)
         refs = [new_ref(x) for x in leaves]
-        found = body(pytree.tree_unflatten(tree, refs))
-        if found is not None:
+        returned = body(pytree.tree_unflatten(tree, refs))
+        if returned is not None:
             raise ValueError(
-                f"the function passed to run_state returned a value of type {type(found)}: it "
-                "should change the references it is given, and return None"
+                f"the function passed to run_state returned a value of type {type(returned)}: it "
+                "must modify the references that it receives, and return None"
             )
         return pytree.tree_unflatten(tree, [freeze(r) for r in refs])
 

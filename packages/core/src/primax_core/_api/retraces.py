@@ -1,4 +1,4 @@
-"""Why a function is traced again: what differs between signatures."""
+"""Reasons for retraces: the differences between signatures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from .._base import log
 from .._base.config import changed_options
-from .._engine.jit_cache import Staged
+from .._engine.jit_cache import JitCache
 
 _PROPERTIES = ("shape", "dtype", "weak_type", "sharding")
 
@@ -29,24 +29,26 @@ class Change(NamedTuple):
 
     def __str__(self) -> str:
         new = f"a new {self.property}" if self.property != "configuration" else "a new value"
-        return f"{self.what}: {new}, {self.now} where it was {self.before} before"
+        return f"{self.what}: {new}, {self.now}, previously {self.before}"
 
 
-def changes(staged: Staged, key: tuple, known: Sequence[tuple]) -> list[Change]:
-    """How a signature differs from the one among ``known`` that is closest to it; none if there is
-    none. Keys are ``(configuration, axes, static values, structure, *types)``."""
+def changes(cache: JitCache, key: tuple, known: Sequence[tuple]) -> list[Change]:
+    """Differences between a signature and the closest one in ``known``; none if ``known`` is empty.
+
+    Keys are ``(configuration, axes, static values, structure, *types)``.
+    """
     if not known:
         return []
     closest = min(reversed(known), key=lambda k: _distance(k, key))
-    found = _configuration(closest, key)
-    found += _static(closest, key)
+    differences = _configuration(closest, key)
+    differences += _static(closest, key)
     if closest[3] != key[3]:
-        found.append(Change("the arguments", "structure", str(closest[3]), str(key[3])))
+        differences.append(Change("the arguments", "structure", str(closest[3]), str(key[3])))
     else:
         for i, (a, b) in enumerate(zip(closest[4:], key[4:])):
             if a is not b:
-                found += _types(staged.argument_name(i, key[3], key[2]), a, b)
-    return found
+                differences += _types(cache.argument_name(i, key[3], key[2]), a, b)
+    return differences
 
 
 def _distance(a: tuple, b: tuple) -> tuple:
@@ -58,14 +60,16 @@ def _distance(a: tuple, b: tuple) -> tuple:
 
 
 def _configuration(a: tuple, b: tuple) -> list[Change]:
-    found = []
+    differences = []
     if a[0] is not b[0]:
         for name, before, now in changed_options(a[0], b[0]):
-            found.append(Change(f"option {name}", "configuration", repr(before), repr(now)))
-        found = found or [Change("rules", "configuration", "the earlier ones", "replaced")]
+            differences.append(Change(f"option {name}", "configuration", repr(before), repr(now)))
+        differences = differences or [
+            Change("rules", "configuration", "the earlier ones", "replaced")
+        ]
     if a[1] != b[1]:
-        found.append(Change("the axes around", "configuration", str(a[1]), str(b[1])))
-    return found
+        differences.append(Change("the named axes in scope", "configuration", str(a[1]), str(b[1])))
+    return differences
 
 
 def _static(a: tuple, b: tuple) -> list[Change]:
@@ -88,20 +92,20 @@ def _named(static_key: Any) -> dict[str, str]:
 
 
 def _types(name: str, a: Any, b: Any) -> list[Change]:
-    found = []
+    differences = []
     for p in _PROPERTIES:
         before, now = getattr(a, p, None), getattr(b, p, None)
         if before != now:
-            found.append(Change(name, p.replace("_", " "), str(before), str(now)))
-    return found or [Change(name, "type", str(a), str(b))]
+            differences.append(Change(name, p.replace("_", " "), str(before), str(now)))
+    return differences or [Change(name, "type", str(a), str(b))]
 
 
-def explain_miss(staged: Staged, key: tuple, avals: Sequence) -> None:
-    """Say in the log why a function is traced, as ``explain_cache_misses`` asks for."""
-    head = f"TRACING CACHE MISS for {staged.name}"
-    if not staged.traced:
-        why = "it was never traced before (or its function object is new)"
+def explain_miss(cache: JitCache, key: tuple, avals: Sequence) -> None:
+    """Log the reason why a function is traced, for ``explain_cache_misses``."""
+    head = f"TRACING CACHE MISS for {cache.name}"
+    if not cache.traced:
+        reason = "it was never traced before (or its function object is new)"
     else:
-        found = changes(staged, key, list(staged.traced))
-        why = "; ".join(map(str, found)) or "it was forgotten"
-    log.warning("%s because %s", head, why)
+        differences = changes(cache, key, list(cache.traced))
+        reason = "; ".join(map(str, differences)) or "its cache entry was dropped"
+    log.warning("%s because %s", head, reason)

@@ -32,7 +32,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
     """A compiled function as bytes, and the trees of its arguments and results.
 
     Args:
-      compiled: what ``jit(f).lower(...).compile()`` returns.
+      compiled: the result of ``jit(f).lower(...).compile()``.
 
     Returns:
       ``(bytes, in_tree, out_tree)``, the arguments of `deserialize_and_load`.
@@ -59,13 +59,13 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
     if module.callbacks:
         raise ValueError(
             f"{name} calls back into Python (pure_callback, io_callback, debug.print and the "
-            "like), and functions of this process cannot go with the executable"
+            "like), and functions of this process cannot be serialized with the executable"
         )
     sharding = exe.out_specs[0].sharding if exe.out_specs else None
     sharding = sharding or (exe.in_shardings or [None])[0]
     devs = tuple(exe.raw.local_devices()) if sharding is None else sharding._devices
     if lowered._plan is not None:
-        raise ValueError(f"{name} takes or keeps references, which cannot go with the executable")
+        raise ValueError(f"{name} takes or closes over references, which cannot be serialized")
     constants = [np.ascontiguousarray(to_host(b)) for b in exe.consts]
     about = {
         "name": name,
@@ -76,21 +76,22 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
         "in": [files.type_text(a) for a in compiled._avals],
         "out": [files.type_text(a) for a in compiled._out_avals],
         "in_places": [
-            _place(s, layout) for s, layout in zip(exe.in_shardings, exe.in_layouts, strict=True)
+            _format_of(s, layout)
+            for s, layout in zip(exe.in_shardings, exe.in_layouts, strict=True)
         ],
-        "out_places": [_place(s.sharding, s.layout) for s in exe.out_specs],
+        "out_places": [_format_of(s.sharding, s.layout) for s in exe.out_specs],
         "kept": exe.kept,
         "donated": list(exe.donated),
         "constants": [files.type_text(ShapedArray(c.shape, c.dtype)) for c in constants],
         "arguments": list(_argument_names(compiled)),
     }
-    held = b"".join(c.tobytes() for c in constants)
+    constant_bytes = b"".join(c.tobytes() for c in constants)
     blob = _compile.executable_bytes(module, exe.loaded, devs, lowered._compiler_options)
-    return files.seal(about, blob, held), compiled.in_tree, compiled.out_tree
+    return files.seal(about, blob, constant_bytes), compiled.in_tree, compiled.out_tree
 
 
-def _place(sharding: Any, layout: Any) -> list[Any]:
-    """The kind of memory and the layout of a buffer, ``None`` where they are the usual ones."""
+def _format_of(sharding: Any, layout: Any) -> list[Any]:
+    """The memory kind and the layout of a buffer; ``None`` for the defaults."""
     kind = None if sharding._on_default_memory() else sharding.memory_kind
     return [kind, None if layout is None else list(layout._key())]
 
@@ -108,24 +109,24 @@ def deserialize_and_load(
     backend: str | None = None,
     execution_devices: Sequence[Device] | None = None,
 ) -> Compiled:
-    """The compiled function that `serialize` made bytes of.
+    """The compiled function from the bytes of `serialize`.
 
-    It runs only on a machine like the one it was compiled on, under the same build of jaxlib; both
-    are checked, as is that the bytes are whole. They hold machine code: load only what you know
-    the origin of.
+    It runs only on a machine like the one on which it was compiled, with the same build of jaxlib;
+    both are checked, and the checksum of the bytes. The bytes contain machine code: load only
+    bytes from a trusted source.
 
     Args:
-      serialized, in_tree, out_tree: what `serialize` returned.
-      backend: the platform to run on; by default the default one.
-      execution_devices: the device to run on, in a sequence.
+      serialized, in_tree, out_tree: the results of `serialize`.
+      backend: the platform; by default the default platform.
+      execution_devices: a sequence with the device to run on.
 
     Raises:
-      InvalidArtifactError: if the bytes are truncated, damaged, something else, or for another
+      InvalidArtifactError: if the bytes are truncated, damaged, of another format, or for another
         machine or another jaxlib.
     """
     if not isinstance(serialized, (bytes, bytearray, memoryview)):
         raise TypeError(f"deserialize_and_load takes bytes, got {type(serialized)}")
-    about, blob, held = files.unseal(bytes(serialized))
+    about, blob, constant_bytes = files.unseal(bytes(serialized))
     check_not_forked()
     devs = _devices(backend, execution_devices)
     files.check_machine(about.get("machine"), devs)
@@ -140,20 +141,20 @@ def deserialize_and_load(
     except Exception as e:
         raise InvalidArtifactError(f"the executable cannot be loaded: {e}") from e
     sharding = SingleDeviceSharding(devs[0])
-    return Compiled(described, described.executable(raw, sharding, held))
+    return Compiled(described, described.executable(raw, sharding, constant_bytes))
 
 
-def _devices(backend: str | None, given: Sequence[Device] | None) -> tuple[Device, ...]:
-    found = tuple(devices(backend)[:1] if given is None else given)
-    if len(found) != 1:
+def _devices(backend: str | None, requested: Sequence[Device] | None) -> tuple[Device, ...]:
+    chosen = tuple(devices(backend)[:1] if requested is None else requested)
+    if len(chosen) != 1:
         raise ValueError(
-            f"the executable is for one device, and execution_devices has {len(found)}: {found}"
+            f"the executable is for one device, but execution_devices has {len(chosen)}: {chosen}"
         )
-    return found
+    return chosen
 
 
 class _Described:
-    """What a file says of a compiled function, in the place of the stages that it went through."""
+    """The description of a compiled function in a file, in place of its earlier stages."""
 
     def __init__(self, serialized: bytes, about: dict[str, Any], in_tree: Any, out_tree: Any):
         self.serialized = serialized
@@ -170,7 +171,7 @@ class _Described:
         self.kept = None if about.get("kept") is None else _indices(about, "kept", len(self._avals))
         self.in_places, self.out_places = _list(about, "in_places"), _list(about, "out_places")
         if (len(self.in_places), len(self.out_places)) != (len(self._avals), len(self._out_avals)):
-            damaged("its places are more than its types, or fewer")
+            damaged("it does not have one format for each type")
         self.constants = [files.type_of(t) for t in _list(about, "constants")]
         self.committed = about.get("committed") is True
         self._traced = self
@@ -180,24 +181,24 @@ class _Described:
         ):  # fmt: skip
             if getattr(tree, "num_leaves", None) != len(avals):
                 raise InvalidArtifactError(
-                    f"the executable has {len(avals)} leaves where {what} has "
-                    f"{getattr(tree, 'num_leaves', None)}: give the tree that came with it"
+                    f"the executable has {len(avals)} leaves, but {what} has "
+                    f"{getattr(tree, 'num_leaves', None)}: pass the tree returned by serialize"
                 )
 
     @property
     def in_avals(self) -> Any:
-        """Types of the arguments, in their tree."""
+        """Avals of the arguments, in their tree."""
         return self.in_tree.unflatten(self._avals)
 
-    def executable(self, raw: Any, sharding: Any, held: bytes) -> Executable:
-        """The executable, whose buffers are compared with what was said of them."""
-        constants = files.constants_of(self.constants, held)
-        kept = range(len(self._avals)) if self.kept is None else self.kept
-        taken = [*self.constants, *(physical(self._avals[i]) for i in kept)]
-        files.check_types(raw, taken, [physical(a) for a in self._out_avals])
+    def executable(self, raw: Any, sharding: Any, constant_bytes: bytes) -> Executable:
+        """The executable, whose buffers are compared with their description."""
+        constants = files.constants_of(self.constants, constant_bytes)
+        used_inputs = range(len(self._avals)) if self.kept is None else self.kept
+        arguments = [*self.constants, *(physical(self._avals[i]) for i in used_inputs)]
+        files.check_types(raw, arguments, [physical(a) for a in self._out_avals])
         bufs = [put(c, sharding, aval)._buf for c, aval in zip(constants, self.constants)]
-        ins = [_placed(x, a, sharding) for x, a in zip(self.in_places, self._avals)]
-        outs = [_placed(x, a, sharding) for x, a in zip(self.out_places, self._out_avals)]
+        ins = [_read_format(x, a, sharding) for x, a in zip(self.in_places, self._avals)]
+        outs = [_read_format(x, a, sharding) for x, a in zip(self.out_places, self._out_avals)]
         specs = [spec_of(a, s, self.committed, x) for a, (s, x) in zip(self._avals, ins)]
         out_specs = [spec_of(a, s, self.committed, x) for a, (s, x) in zip(self._out_avals, outs)]
         return Executable(
@@ -206,30 +207,30 @@ class _Described:
         )  # fmt: skip
 
 
-def _placed(said: Any, aval: ShapedArray, sharding: SingleDeviceSharding) -> tuple[Any, Any]:
+def _read_format(entry: Any, aval: ShapedArray, sharding: SingleDeviceSharding) -> tuple[Any, Any]:
     """The sharding and the layout of a buffer."""
     try:
-        kind, layout = said
+        kind, layout = entry
         where = sharding if kind is None else sharding.with_memory_kind(_text(kind))
         if layout is not None:
             order, tiling, bits = layout
             layout = Layout(order, tiling or None, bits)
             layout.check_compatible_aval(physical(aval).shape)
     except (TypeError, ValueError) as e:
-        damaged(f"a place cannot be read: {e}")
+        damaged(f"a format cannot be read: {e}")
     return where, layout
 
 
 def _list(about: dict[str, Any], name: str) -> list[Any]:
-    found = about.get(name)
-    if type(found) is not list:
+    values = about.get(name)
+    if type(values) is not list:
         damaged(f"its {name} are missing")
-    return found
+    return values
 
 
 def _text(x: Any) -> str:
     if type(x) is not str:
-        damaged("a name is no text")
+        damaged("a name is not a string")
     return x
 
 
@@ -240,7 +241,7 @@ def _pair(x: Any) -> Any:
 
 
 def _indices(about: dict[str, Any], name: str, n: int) -> list[int]:
-    found = _list(about, name)
-    if not all(type(i) is int and 0 <= i < n for i in found) or found != sorted(set(found)):
-        damaged(f"its {name} are none of its arguments")
-    return found
+    indices = _list(about, name)
+    if not all(type(i) is int and 0 <= i < n for i in indices) or indices != sorted(set(indices)):
+        damaged(f"its {name} are not indices of its arguments")
+    return indices

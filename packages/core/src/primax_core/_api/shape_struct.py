@@ -12,7 +12,7 @@ from .._runtime.layouts import Format
 
 
 class ShapeDtypeStruct:
-    """Shape and dtype, accepted wherever a function is traced without being run.
+    """Shape and dtype, accepted in place of an array wherever a function is traced.
 
     >>> import numpy as np
     >>> ShapeDtypeStruct((2, 3), np.float32)
@@ -41,7 +41,7 @@ class ShapeDtypeStruct:
                 f"ShapeDtypeStruct: shape must be a sequence of integers, got {shape!r}"
             ) from None
         self.dtype: Any = dtypes.canonicalize_user_dtype(dtype, "ShapeDtypeStruct")
-        # A Format is taken for a sharding with a layout.
+        # A Format is a sharding with a layout.
         self._layout: Any = sharding.layout if isinstance(sharding, Format) else None
         self.sharding: Any = sharding.sharding if isinstance(sharding, Format) else sharding
         self.weak_type: bool = weak_type
@@ -50,7 +50,7 @@ class ShapeDtypeStruct:
 
     @property
     def aval(self) -> Any:
-        """The type: of an array, or of a reference to one."""
+        """The aval: of an array, or of a reference to one."""
         aval = ShapedArray(self.shape, self.dtype, self.weak_type)
         if self.is_ref:
             from .references import AbstractRef
@@ -70,7 +70,7 @@ class ShapeDtypeStruct:
 
     @property
     def format(self) -> Any:
-        """The layout and sharding, ``None`` if no layout is known."""
+        """The layout and sharding; ``None`` if the layout is unknown."""
         return None if self._layout is None else Format(self._layout, self.sharding)
 
     def update(self, **changes: Any) -> ShapeDtypeStruct:

@@ -1,4 +1,4 @@
-"""How arrays lie on devices: for a function of the user's, and as a picture in text."""
+"""Views of shardings: for a callback, and as a drawing in text."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .arguments import check_callable
 
 @api_boundary
 def inspect_array_sharding(value: Any, *, callback: Callable[[Any], Any]) -> None:
-    """Call a function with the sharding of an array, also within a compiled function.
+    """Call a function with the sharding of an array, also inside a compiled function.
 
     Args:
-      value: an array, or a pytree of them: the function is called for each.
-      callback: takes a ``Sharding``. Within a compiled function it is called once, when the
+      value: an array, or a pytree of arrays: the function is called for each.
+      callback: takes a ``Sharding``. Inside a compiled function it is called once, when the
         function is compiled.
 
     >>> from primax_core import jit
@@ -34,7 +34,7 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Any], Any]) -> Non
 
 @api_boundary
 def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
-    """Print how an array of rank 1 or 2 lies on devices; see :func:`visualize_sharding`."""
+    """Print the sharding of an array of rank 1 or 2; see :func:`visualize_sharding`."""
     shape = arr.shape
     if isinstance(arr, ArrayImpl):
         visualize_sharding(shape, arr.sharding, **kwargs)
@@ -58,20 +58,20 @@ def visualize_sharding(
     max_width: int = 80,
     color_map: Callable[..., Any] | None = None,
 ) -> None:
-    """Print which device holds which part of an array of rank 1 or 2.
+    """Print the devices of each shard of an array of rank 1 or 2.
 
     Args:
       shape: the array's shape.
-      sharding: how it lies on devices.
-      use_color: colour the parts, if standard output is a terminal.
-      scale: of the picture.
-      min_width: of a part, in characters.
-      max_width: of the picture.
-      color_map: takes the numbers of the devices that hold a part, returns the number of an ANSI
-        background colour.
+      sharding: the array's sharding.
+      use_color: colour the shards, if standard output is a terminal.
+      scale: scale of the drawing.
+      min_width: minimum width of a shard, in characters.
+      max_width: maximum width of the drawing.
+      color_map: from the ids of the devices of a shard to the number of an ANSI background
+        colour.
 
     Raises:
-      ValueError: for arrays of another rank.
+      ValueError: for other ranks.
 
     >>> from primax_core import lax
     >>> visualize_sharding((4,), lax.iota("int32", 4).sharding)
@@ -81,12 +81,12 @@ def visualize_sharding(
     """
     if len(shape) not in (1, 2):
         raise ValueError(f"visualize_sharding shows arrays of rank 1 and 2, got the shape {shape}")
-    holders = _donation_listeners(shape, sharding)
-    rows = sorted({spans[0] for spans in holders})
-    columns = sorted({spans[1] for spans in holders})
+    devices_of = _devices_of_shards(shape, sharding)
+    rows = sorted({spans[0] for spans in devices_of})
+    columns = sorted({spans[1] for spans in devices_of})
     texts = {
         at: f"{devs[0].platform.upper()} {','.join(str(d.id) for d in devs)}"
-        for at, devs in holders.items()
+        for at, devs in devices_of.items()
     }
     wide = max(min_width, *(len(t) + 2 for t in texts.values()))
     width = max(wide, math.floor(min(max_width, scale * wide * len(columns)) / len(columns)) - 1)
@@ -98,7 +98,7 @@ def visualize_sharding(
         for column in columns:
             text = texts.get((row, column), "").center(width)
             if colored:
-                devs = holders.get((row, column), [])
+                devs = devices_of.get((row, column), [])
                 color = _color(devs, color_map)
                 text = f"\033[{color}m{text}\033[0m"
             cells.append(text)
@@ -109,15 +109,15 @@ def visualize_sharding(
     sys.stdout.write("\n".join(lines) + "\n")
 
 
-def _donation_listeners(
+def _devices_of_shards(
     shape: Sequence[int], sharding: Any
 ) -> dict[tuple[tuple[int, int], ...], list[Any]]:
-    """The devices that hold each part: its rows, of which a vector is one, and columns."""
-    found: dict[tuple[tuple[int, int], ...], list[Any]] = {}
+    """The devices of each shard, by its rows (a vector is one row) and columns."""
+    by_span: dict[tuple[tuple[int, int], ...], list[Any]] = {}
     for device, index in sharding.devices_indices_map(tuple(shape)).items():
         spans = tuple(s.indices(n)[:2] for s, n in zip(index, shape))
-        found.setdefault(spans if len(shape) == 2 else ((0, 1), *spans), []).append(device)
-    return found
+        by_span.setdefault(spans if len(shape) == 2 else ((0, 1), *spans), []).append(device)
+    return by_span
 
 
 def _color(devs: Sequence[Any], color_map: Callable[..., Any] | None) -> Any:

@@ -1,4 +1,4 @@
-"""``ds``: a slice by its start and size, of which the start may be traced."""
+"""``ds``: a slice by its start, which may be traced, and its size."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from .._trace.core import Tracer
 
 
 class Slice:
-    """A part of an axis: ``size`` elements from ``start`` on, ``stride`` apart.
+    """A slice of an axis: ``size`` elements from ``start``, with a ``stride``.
 
     Attributes:
       start: an integer, or a scalar array.
-      size: how many elements.
-      stride: the distance between them.
+      size: the number of elements.
+      stride: the distance between elements.
     """
 
     __slots__ = ("start", "size", "stride")
@@ -28,17 +28,17 @@ class Slice:
 
     @property
     def is_dynamic_start(self) -> bool:
-        """Whether the start is no plain integer."""
+        """True if the start is not a Python integer."""
         return not isinstance(self.start, int)
 
     @property
     def is_dynamic_size(self) -> bool:
-        """Whether the size is no plain integer."""
+        """True if the size is not a Python integer."""
         return not isinstance(self.size, int)
 
     @classmethod
     def from_slice(cls, slc: slice, size: int) -> Slice:
-        """The part of an axis of ``size`` elements that a Python slice stands for."""
+        """The slice of an axis of ``size`` elements for a Python slice."""
         start, stop, step = slc.indices(size)
         if step < 1:
             raise ValueError(f"slice must have a step of 1 or more (found: {step})")
@@ -55,16 +55,16 @@ class Slice:
 
 
 def _split(s: Slice):
-    # What is known while tracing stays in the structure.
+    # Python integers are metadata, other values are leaves.
     parts = (s.start, s.size, s.stride)
     known = tuple(p if isinstance(p, int) else None for p in parts)
     return [p for p in parts if not isinstance(p, int)], known
 
 
 def _join(known: tuple, parts: Any) -> Slice:
-    given = iter(parts)
+    leaves = iter(parts)
     new = object.__new__(Slice)
-    new.start, new.size, new.stride = (next(given) if k is None else k for k in known)
+    new.start, new.size, new.stride = (next(leaves) if k is None else k for k in known)
     return new
 
 
@@ -80,13 +80,13 @@ _NOT_GIVEN: Any = _NotGiven()
 
 
 def ds(start: Any, size: Any = _NOT_GIVEN, stride: int | None = None) -> slice | Slice:
-    """A slice of ``size`` elements from ``start`` on; of one argument, that many from 0 on.
+    """A slice of ``size`` elements from ``start``; with one argument, of that size from 0.
 
     Args:
-      start: where it begins, an integer or a traced scalar; 0 for ``None``. ``ds(None)`` is the
+      start: the first index, an integer or a traced scalar; ``None`` is 0. ``ds(None)`` is the
         whole axis.
-      size: how many elements.
-      stride: the distance between them, 1 by default.
+      size: the number of elements.
+      stride: the distance between elements, 1 by default.
 
     >>> ds(2, 3)
     Slice(start=2, size=3, stride=1)

@@ -17,17 +17,17 @@ def fwd_and_bwd(
     has_aux: bool = False,
     jitted: bool = True,
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """A function's forward pass, which gives residuals, and its backward pass, which takes them.
+    """A function's forward pass, which returns residuals, and its backward pass, which takes them.
 
     Args:
       fun: takes and returns pytrees of arrays.
-      argnums: which positional arguments to differentiate; a tuple gives a tuple of cotangents.
-      has_aux: whether ``fun`` returns a pair whose second part is passed through.
+      argnums: positional arguments to differentiate; a tuple gives a tuple of cotangents.
+      has_aux: ``fun`` returns a pair with an auxiliary second element.
       jitted: compile both passes.
 
     Returns:
-      ``(fwd, bwd)``: ``fwd(*args, **kwargs)`` gives ``(value, residuals)`` (and ``aux`` after
-      them), and ``bwd(residuals, cotangent)`` the cotangents.
+      ``(fwd, bwd)``: ``fwd(*args, **kwargs)`` returns ``(value, residuals)`` or ``(value,
+      residuals, aux)``, and ``bwd(residuals, cotangent)`` returns the cotangents.
 
     >>> fwd, bwd = fwd_and_bwd(lambda x, y: x * y, argnums=(0, 1))
     >>> value, residuals = fwd(2.0, 3.0)

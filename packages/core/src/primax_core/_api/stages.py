@@ -1,4 +1,6 @@
-"""Ahead of time: what ``jit(f).trace``, ``.lower`` and ``.compile`` return."""
+"""Stages of ahead-of-time compilation: the results of ``jit(f).trace``, ``.lower``,
+``.compile``.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
 
 class ArgInfo:
-    """What is known of one argument leaf."""
+    """Information about one argument leaf."""
 
     __slots__ = ("_aval", "donated")
 
@@ -60,7 +62,7 @@ def out_struct(aval: ShapedArray) -> ShapeDtypeStruct:
 
 
 class Stage:
-    """What the stages have in common: the types of arguments and results."""
+    """Base of the stages: the types of arguments and results."""
 
     in_tree: Any
     out_tree: Any
@@ -82,12 +84,12 @@ class Stage:
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
-        """Flat indices of the donated arguments."""
+        """Flat positions of the donated arguments."""
         return self._donated
 
 
 class Traced(Stage):
-    """A traced function: its jaxpr, and the way on to :class:`Lowered`."""
+    """A traced function: its jaxpr; :meth:`lower` returns a :class:`Lowered`."""
 
     def __init__(
         self, traced: Any, in_tree: Any, avals: Sequence[ShapedArray], name: str,
@@ -108,26 +110,26 @@ class Traced(Stage):
 
     @property
     def in_avals(self) -> Any:
-        """Types of the arguments, in their tree."""
+        """Avals of the arguments, in their tree."""
         return _unflatten(self.in_tree, list(self._avals))
 
     @property
     def out_avals(self) -> Any:
-        """Types of the results, in their tree."""
+        """Avals of the results, in their tree."""
         return _unflatten(self.out_tree, list(self._out_avals))
 
     @property
     def effects(self) -> frozenset[Any]:
-        """Effects of the program."""
+        """Effects of the jaxpr."""
         return self.jaxpr.effects
 
     def lower(self, *, lowering_platforms: tuple[str, ...] | None = None, **_: Any) -> Lowered:
-        """The program as StableHLO, for the default platform or the first one named."""
-        name, donated, keep_unused, compiler_options, sharding, wanted = self._options()
+        """Lower to StableHLO, for the default platform or the first one named."""
+        name, donated, keep_unused, compiler_options, sharding, requested = self._options()
         if any(isinstance(c, Tracer) for c in self._consts):
             raise ValueError(
                 f"{name} closes over tracers of an enclosing transformation, so it cannot be "
-                "lowered alone: pass those values as arguments"
+                "lowered separately: pass those values as arguments"
             )
         if lowering_platforms:
             platform = lowering_platforms[0]
@@ -138,36 +140,36 @@ class Traced(Stage):
         if jaxpr.effects and references.ops.loaded:
             plan = references.ops.plan(jaxpr, [*self._consts, *self._avals])
             n = len(self._consts)
-            donated = (*plan.donated, *plan.places([n + i for i in donated]))
+            donated = (*plan.donated, *plan.positions([n + i for i in donated]))
             jaxpr = plan.jaxpr
         module = lowering.lower_module(
             jaxpr, name, platform, donated=donated, keep_unused=keep_unused,
-            formats=self._formats(jaxpr, wanted) if plan is None else None,
+            formats=self._formats(jaxpr, requested) if plan is None else None,
         )  # fmt: skip
         lowered = Lowered(self, module, compiler_options, sharding, keep_unused)
         if plan is not None:
             lowered._plan, lowered._donated = plan, donated
         return lowered
 
-    def _formats(self, jaxpr: Jaxpr, wanted: Any) -> Any:
+    def _formats(self, jaxpr: Jaxpr, requested: Any) -> Any:
         own = [None] * len(self._consts) + list(self._layouts or [None] * len(self._avals))
-        if wanted is None:
+        if requested is None:
             return Formats.of(jaxpr, (), own, None)
-        ins = [w if g else x for w, g, x in zip(wanted.in_layouts, wanted.given, own)]
-        return Formats.of(jaxpr, (), ins, wanted.out_layouts, wanted.out_kinds)
+        ins = [w if g else x for w, g, x in zip(requested.in_layouts, requested.specified, own)]
+        return Formats.of(jaxpr, (), ins, requested.out_layouts, requested.out_kinds)
 
     def __repr__(self) -> str:
         return f"Traced({self.fun_name})"
 
 
 class Lowered(Stage):
-    """A lowered function: its StableHLO, and the way on to :class:`Compiled`."""
+    """A lowered function: its StableHLO; :meth:`compile` returns a :class:`Compiled`."""
 
     def __init__(
         self, traced: Traced, module: Any, compiler_options: Any, sharding: Any, keep_unused: bool
     ):
         self._traced = traced
-        self._plan: Any = None  # how references among the arguments are passed
+        self._plan: Any = None  # the plan for reference arguments
         self._module = module
         self._compiler_options = compiler_options
         self._sharding = sharding
@@ -178,7 +180,7 @@ class Lowered(Stage):
 
     @property
     def in_avals(self) -> Any:
-        """Types of the arguments, in their tree."""
+        """Avals of the arguments, in their tree."""
         return self._traced.in_avals
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
@@ -198,11 +200,11 @@ class Lowered(Stage):
         raise ValueError(f"unknown dialect: {dialect}")
 
     def cost_analysis(self) -> dict[str, float]:
-        """XLA's estimate of the cost before optimisation."""
+        """XLA's cost estimate before optimization."""
         return _compile.hlo_cost(self._module, client_of())
 
     def compile(self, compiler_options: dict[str, Any] | None = None) -> Compiled:
-        """Compile for the types and the platform the function was lowered for."""
+        """Compile for the types and the platform of the lowering."""
         options = self._compiler_options
         if compiler_options:
             options = tuple(sorted({**dict(options), **compiler_options}.items()))
@@ -221,7 +223,7 @@ class Lowered(Stage):
 
 
 class Compiled(Stage):
-    """A compiled function; call it with arguments of exactly the types it was compiled for."""
+    """A compiled function, callable with arguments of exactly the types it was compiled for."""
 
     def __init__(self, lowered: Lowered, exe: Any):
         self._lowered = lowered
@@ -233,7 +235,7 @@ class Compiled(Stage):
 
     @property
     def in_avals(self) -> Any:
-        """Types of the arguments, in their tree."""
+        """Avals of the arguments, in their tree."""
         return self._lowered.in_avals
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -245,7 +247,7 @@ class Compiled(Stage):
             )
         if state.trace is not None or any(isinstance(x, Tracer) for x in leaves):
             raise TypeError(
-                "Cannot apply JAX transformations to a function lowered and compiled for a "
+                "Cannot apply Primax transformations to a function lowered and compiled for a "
                 "particular signature. Detected tracers or an active transformation: call the "
                 "jitted function itself."
             )
@@ -259,8 +261,8 @@ class Compiled(Stage):
             traced = self._lowered._traced
             if traced.debug_info is not None:
                 references.ops.check_aliases(leaves, traced._consts, traced.debug_info)
-            given = [*traced._consts, *leaves]
-            outs = plan.execute(given, lambda specs: self._exe)
+            operands = [*traced._consts, *leaves]
+            outs = plan.execute(operands, lambda specs: self._exe)
         return _unflatten(self.out_tree, outs)
 
     call: Callable[..., Any] = __call__
@@ -285,7 +287,7 @@ class Compiled(Stage):
             )
 
     def _check_layouts(self, leaves: Sequence[Any]) -> None:
-        """Refuse arrays that are bound to their place and lie otherwise than was compiled for."""
+        """Raise an error for committed arrays with other layouts than the compiled ones."""
         wrong = []
         for i, (x, layout) in enumerate(zip(leaves, self._exe.in_layouts)):
             if type(x) is ArrayImpl and x._spec.committed and x._spec.layout != layout:
@@ -306,16 +308,16 @@ class Compiled(Stage):
             )
 
     def as_text(self) -> str:
-        """The optimised HLO."""
+        """The optimized HLO."""
         return "\n\n".join(m.to_string() for m in self._exe.raw.hlo_modules())
 
     def cost_analysis(self) -> dict[str, float] | None:
-        """XLA's estimate of the cost: flops, bytes and so on; ``None`` where it has none."""
-        found = _if_implemented(self._exe.raw.cost_analysis)
-        return found[0] if isinstance(found, list) else found
+        """XLA's cost estimate: flops, bytes and others; ``None`` if it is not available."""
+        costs = _if_implemented(self._exe.raw.cost_analysis)
+        return costs[0] if isinstance(costs, list) else costs
 
     def memory_analysis(self) -> Any:
-        """Sizes of arguments, results, temporaries and code, or ``None`` where not known."""
+        """Sizes of arguments, results, temporaries and code; ``None`` if not available."""
         return _if_implemented(self._exe.raw.get_compiled_memory_stats)
 
     def runtime_executable(self) -> Any:
@@ -354,7 +356,7 @@ class Compiled(Stage):
 
 
 def _if_implemented(ask: Callable[[], Any]) -> Any:
-    """The answer of an executable; ``None`` where a plug-in has none."""
+    """The result of a query of an executable; ``None`` if the plug-in does not implement it."""
     try:
         return ask()
     except JaxRuntimeError as e:

@@ -1,4 +1,4 @@
-"""Shapes that hold dimension variables: ``symbolic_shape`` and ``symbolic_args_specs``."""
+"""Shapes with dimension variables: ``symbolic_shape`` and ``symbolic_args_specs``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .._ir.dimensions.scope import (
 )
 from .._ir.symbolic_dims import is_symbolic_dim as is_symbolic_dim
 from .._trace.core import is_valid_type, typeof
-from ..lax import dimensions as _dimensions  # noqa: F401 - lets dimensions be values
+from ..lax import dimensions as _dimensions  # noqa: F401 - registers the rules of dimension values
 from .shape_struct import ShapeDtypeStruct
 
 
@@ -28,23 +28,22 @@ def symbolic_shape(
     """A shape whose sizes may be expressions over dimension variables.
 
     Args:
-      shape_spec: dimensions separated by commas, perhaps in parentheses. A dimension is an integer,
-        a variable (a Python name), or made of those by ``+``, ``-``, ``*``, ``^`` with an integer
-        exponent, ``floordiv(e1, e2)``, ``mod(e1, e2)``, ``max(e1, e2)``, ``min(e1, e2)``. ``_``
-        takes the size from ``like``, and a final ``...`` takes all that are left; ``None`` is the
-        same as ``"..."``.
-      constraints: what holds for all shapes: ``"a >= 8"``, ``"a <= b"``, ``"mod(a, 2) == 0"``. See
+      shape_spec: dimensions separated by commas, optionally in parentheses. A dimension is an
+        integer, a variable (a Python name), or an expression of these with ``+``, ``-``, ``*``,
+        ``^`` and an integer exponent, ``floordiv(e1, e2)``, ``mod(e1, e2)``, ``max(e1, e2)``,
+        ``min(e1, e2)``. ``_`` takes the size from ``like``, and a final ``...`` takes all remaining
+        sizes; ``None`` is equivalent to ``"..."``.
+      constraints: constraints on all shapes: ``"a >= 8"``, ``"a <= b"``, ``"mod(a, 2) == 0"``. See
         :class:`SymbolicScope`.
-      scope: where the variables belong; a new one if it is not given. Shapes used together must
-        share one.
-      like: the shape from which placeholders are filled.
+      scope: the scope of the variables; by default a new one. Shapes used together must share one.
+      like: the shape with the sizes of placeholders.
 
     Returns:
       A tuple of Python ints and symbolic dimensions, which can be used in place of sizes.
 
     Raises:
-      ValueError: for a text that cannot be read (it points at the place), or if both a scope and
-        constraints are given.
+      ValueError: for a syntax error (the message points at it), or if both a scope and constraints
+        are passed.
 
     >>> symbolic_shape("b, 2*h, 3")
     (b, 2*h, 3)
@@ -55,7 +54,7 @@ def symbolic_shape(
         scope = SymbolicScope(constraints)
     elif constraints:
         raise ValueError(
-            "symbolic_shape takes constraints or a scope, and got both: give the constraints to "
+            "symbolic_shape takes constraints or a scope, but got both: pass the constraints to "
             "SymbolicScope(...)"
         )
     if shape_spec is None:
@@ -73,21 +72,22 @@ def symbolic_args_specs(
     constraints: Sequence[str] = (),
     scope: SymbolicScope | None = None,
 ) -> Any:
-    """Types of arguments, with symbolic shapes.
+    """Types of arguments with symbolic shapes.
 
     Args:
-      args: a pytree of arrays or of anything with ``shape`` and ``dtype``, usually the tuple of a
+      args: a pytree of arrays or other values with ``shape`` and ``dtype``, usually the tuple of a
         function's arguments.
-      shapes_specs: a text for all of them, or a pytree prefix of ``args`` with texts or ``None`` as
-        leaves, as :func:`symbolic_shape` takes them; sizes left open are those of the arguments.
-      constraints: those of a new scope for all shapes.
-      scope: a scope to use instead.
+      shapes_specs: a string for all of them, or a pytree prefix of ``args`` with strings or
+        ``None`` as leaves, in the syntax of :func:`symbolic_shape`; placeholders take the sizes of
+        the arguments.
+      constraints: constraints of a new scope for all shapes.
+      scope: an existing scope.
 
     Returns:
-      ``ShapeDtypeStruct`` in the place of each argument.
+      ``ShapeDtypeStruct`` in place of each argument.
 
     Raises:
-      ValueError: if a text cannot be read, or the prefix does not fit.
+      ValueError: for a syntax error, or if the prefix does not match.
 
     >>> import numpy as np
     >>> symbolic_args_specs((np.ones((3, 4)), np.ones(4)), ("a, b", "b"))[1].shape
@@ -96,11 +96,11 @@ def symbolic_args_specs(
     if scope is None:
         scope = SymbolicScope(constraints)
     elif constraints:
-        raise ValueError("symbolic_args_specs takes constraints or a scope, and got both")
+        raise ValueError("symbolic_args_specs takes constraints or a scope, but got both")
     leaves, tree = pytree.tree_flatten(args)
     specs = _specs_of_leaves(shapes_specs, args, len(leaves))
-    found = [_spec_of(x, spec, scope) for x, spec in zip(leaves, specs)]
-    return pytree.tree_unflatten(tree, found)
+    types = [_spec_of(x, spec, scope) for x, spec in zip(leaves, specs)]
+    return pytree.tree_unflatten(tree, types)
 
 
 def _is_spec(x: Any) -> bool:
@@ -113,18 +113,18 @@ def _specs_of_leaves(shapes_specs: Any, args: Any, n: int) -> list[Any]:
     try:
         return broadcast_prefix(shapes_specs, args, is_leaf=_is_spec)
     except ValueError:
-        found = prefix_errors(shapes_specs, args, is_leaf=_is_spec)
-        if not found:
+        mismatches = prefix_errors(shapes_specs, args, is_leaf=_is_spec)
+        if not mismatches:
             raise
-        raise found[0].error("symbolic_args_specs shapes_specs") from None
+        raise mismatches[0].error("symbolic_args_specs shapes_specs") from None
 
 
 def _spec_of(x: Any, spec: Any, scope: SymbolicScope) -> ShapeDtypeStruct:
     if hasattr(x, "shape") and hasattr(x, "dtype") and not is_valid_type(x):
-        shape, dtype = x.shape, x.dtype  # something like an array: a ShapeDtypeStruct, say
+        shape, dtype = x.shape, x.dtype  # for example a ShapeDtypeStruct
         weak = bool(getattr(x, "weak_type", False))
     else:
         aval = typeof(x)
         shape, dtype, weak = aval.shape, aval.dtype, aval.weak_type
-    found = symbolic_shape(spec, scope=scope, like=shape)
-    return ShapeDtypeStruct(found, dtype, weak_type=weak)
+    symbolic = symbolic_shape(spec, scope=scope, like=shape)
+    return ShapeDtypeStruct(symbolic, dtype, weak_type=weak)

@@ -1,4 +1,4 @@
-"""Looking at programs without running them: ``make_jaxpr``, ``eval_shape``, ``named_scope``."""
+"""Tracing without execution: ``make_jaxpr``, ``eval_shape``, ``named_scope``."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def make_jaxpr(
     axis_env: Sequence[tuple[Any, int]] | None = None,
     return_shape: bool = False,
 ) -> Callable[..., Any]:
-    """A function that gives the program of ``fun`` for its arguments, as a jaxpr.
+    """A function that returns the jaxpr of ``fun`` for its arguments.
 
     Args:
       static_argnums: arguments that are Python values.
-      axis_env: names and sizes of axes to take as bound.
-      return_shape: give ``(jaxpr, tree of ShapeDtypeStruct of the result)``.
+      axis_env: names and sizes of axes that are bound during tracing.
+      return_shape: return ``(jaxpr, tree of ShapeDtypeStruct of the result)``.
 
     >>> make_jaxpr(lambda x: x * 2.0)(3.0)
     { lambda ; a:f32[]. let b:f32[] = mul a 2.0:f32[] in (b,) }
@@ -44,8 +44,10 @@ def make_jaxpr(
         traced_args = tuple(a for i, a in enumerate(args) if i not in nums)
 
         def closed(*rest, **keywords):
-            given = iter(rest)
-            return fun(*[a if i in nums else next(given) for i, a in enumerate(args)], **keywords)
+            remaining = iter(rest)
+            return fun(
+                *[a if i in nums else next(remaining) for i, a in enumerate(args)], **keywords
+            )
 
         leaves, in_tree = _flatten((traced_args, kwargs))
         info = debug_info(fun, "make_jaxpr", traced_args, kwargs)
@@ -56,7 +58,7 @@ def make_jaxpr(
         if references.ops.loaded:
             references.ops.check_aliases(leaves, traced.consts, info)
         if traced.consts:
-            # Tracers of enclosing transformations become constants of the program shown.
+            # Tracers of enclosing transformations become constants of the jaxpr.
             n = len(traced.consts)
             jaxpr = jaxpr.replace(
                 constvars=jaxpr.invars[:n], consts=list(traced.consts), invars=jaxpr.invars[n:]
@@ -94,7 +96,7 @@ class _axes:
 
 @api_boundary
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Shapes and dtypes of what ``fun`` would return, without computing.
+    """Shapes and dtypes of the results of ``fun``, without computing them.
 
     Args:
       args, kwargs: arrays, numbers or ``ShapeDtypeStruct``, in pytrees.
@@ -115,7 +117,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 class named_scope(ContextDecorator):
-    """Names the operations traced within; profilers and printed programs show the name.
+    """Names the operations traced within; shown in profiles and printed jaxprs.
 
     >>> with named_scope("attention"):
     ...     pass
@@ -140,6 +142,6 @@ class named_scope(ContextDecorator):
 
 
 def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
-    """The function under :func:`named_scope` of its name."""
+    """The function under a :func:`named_scope` with its name."""
     check_callable(fun)
     return named_scope(name or name_of(fun))(fun)

@@ -1,4 +1,4 @@
-"""Moving trees of values to devices and back, and waiting for them."""
+"""Transfers of trees of values to devices and to the host, and waiting for values."""
 
 from __future__ import annotations
 
@@ -35,29 +35,27 @@ def device_put(
 
     Args:
       x: a tree of arrays, NumPy arrays and numbers.
-      device: a device, a sharding, a format (a sharding with a layout), a kind of memory
-        (`memory.Space`) or ``None``, or a prefix of
-        the tree with those as leaves. Arrays given a place are *committed*: computations with them
-        run there. ``None`` leaves arrays where they are, and puts other values, uncommitted, on the
-        default device.
-      src: where the values come from, like ``device``; cotangents are sent back there. By default
-        where they lie.
-      donate: the memory of the operand may be taken over; a hint. True or false, or a prefix of the
-        tree.
-      may_alias: the result may share the operand's memory: by default it does where it can.
-        ``False`` copies.
+      device: a device, a sharding, a format (a sharding with a layout), a memory kind
+        (`memory.Space`) or ``None``, or a prefix of the tree with these as leaves. Arrays with a
+        placement are *committed*: computations with them run there. ``None`` leaves arrays in
+        place, and transfers other values, uncommitted, to the default device.
+      src: the source of the values, like ``device``; cotangents are sent back there. By default
+        the placement of the values.
+      donate: the operand's memory may be reused; a hint. A bool, or a prefix of the tree.
+      may_alias: the result may share the operand's memory, by default if possible. ``False``
+        copies.
 
     Raises:
-      TypeError: if a leaf is no array or number.
-      ValueError: if a place is none, or the prefix does not fit the tree.
+      TypeError: if a leaf is not an array or a number.
+      ValueError: if a placement is invalid, or the prefix does not match the tree.
 
     >>> import numpy as np
     >>> device_put({"a": np.arange(3), "b": 1.0})
     {'a': Array([0, 1, 2], dtype=int32), 'b': Array(1., dtype=float32, weak_type=True)}
     """
     leaves, tree = _flatten(x)
-    devices = _places("device_put device", tree, device)
-    srcs = _places("device_put src", tree, src)
+    devices = _placements("device_put device", tree, device)
+    srcs = _placements("device_put src", tree, src)
     semantics = [
         _semantics(d, a)
         for d, a in zip(
@@ -73,17 +71,17 @@ def device_put(
     return _unflatten(tree, place(leaves, devices, srcs, semantics))
 
 
-def _places(name: str, tree, given: Any) -> list[Place]:
-    if given is None or isinstance(given, (Device, Sharding, Space, Format)):
-        return [given] * tree.num_leaves
-    found = flatten_axes(name, tree, given)
-    for p in found:
+def _placements(name: str, tree, placement: Any) -> list[Place]:
+    if placement is None or isinstance(placement, (Device, Sharding, Space, Format)):
+        return [placement] * tree.num_leaves
+    placements = flatten_axes(name, tree, placement)
+    for p in placements:
         if p is not None and not isinstance(p, (Device, Sharding, Space, Format)):
             raise ValueError(
                 f"{name} takes a device, a sharding, a memory.Space or None, or a tree of these; "
                 f"got {p!r} of type {type(p)}. See primax.devices()"
             )
-    return found
+    return placements
 
 
 def _semantics(donate: bool, may_alias: bool | None) -> ArrayCopySemantics:
@@ -104,10 +102,10 @@ def _source(leaf: Any, device: Place, src: Place) -> Place:
 
 
 def device_get(x: Any) -> Any:
-    """A tree of values on the host: arrays become NumPy arrays, all else stays as it is.
+    """A tree of values on the host: arrays become NumPy arrays, other values are unchanged.
 
-    The transfers of all leaves are started before the first one is waited for. What is returned may
-    share memory with the array and is read-only.
+    All transfers are started before the first one is waited for. A result may share memory with the
+    array and is read-only.
 
     >>> device_get({"a": device_put(1.5), "b": 2})
     {'a': array(1.5, dtype=float32), 'b': 2}
@@ -136,9 +134,9 @@ def _start_copies(leaves: list[Any]) -> None:
 
 
 def block_until_ready(x: Any) -> Any:
-    """Wait until all arrays of a tree have been computed; returns the tree.
+    """Wait until all arrays of a tree are computed; return the tree.
 
-    Errors of the computations surface here. Leaves that are no arrays are passed over.
+    Errors of the computations are raised here. Leaves that are not arrays are ignored.
     """
     for leaf in _flatten(x)[0]:
         wait = getattr(leaf, "block_until_ready", None)
@@ -148,9 +146,9 @@ def block_until_ready(x: Any) -> Any:
 
 
 def copy_to_host_async(x: Any) -> Any:
-    """Start the transfer of all arrays of a tree to the host; returns the tree.
+    """Start the transfer of all arrays of a tree to the host; return the tree.
 
-    A later conversion to NumPy waits for the transfers to end.
+    A later conversion to NumPy waits for the transfers.
     """
     _start_copies(_flatten(x)[0])
     return x

@@ -1,4 +1,4 @@
-"""``vjp``: the value of a function and the function that pulls cotangents back."""
+"""``vjp``: the value of a function and its pullback."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from .._transform.zeros import Zero, add_tangents, instantiate
 from .arguments import check_callable, debug_info, describe, name_of
 
 if TYPE_CHECKING:
-    from .grad_refs import Delivery, WithRefs
+    from .grad_refs import GradAccumulation, WithRefs
 
 tree_flatten, tree_unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
 
 class VJP:
-    """The function from cotangents to cotangents that ``vjp`` returns; a pytree of its residuals.
+    """The pullback returned by ``vjp``; a pytree of its residuals.
 
-    It may be called any number of times, and gives one cotangent for each argument.
+    It may be called any number of times, and returns one cotangent for each argument.
     """
 
     def __init__(self, tape, outs, ins, in_avals, in_tree, out_avals, out_tree, of=None):
         self._tape = tape
-        # The linear quantities of the results; after them, of what references hold at the end.
+        # The linear values of the results, followed by those of the final contents of references.
         self._outs = outs
         self._of = of
         self._ins = ins
@@ -47,12 +47,12 @@ class VJP:
 
     @property
     def opaque_residuals(self) -> list[Any]:
-        """The values that were saved for the backward pass."""
+        """The residuals of the backward pass."""
         return [r for node in self._tape for r in node.residuals]
 
     @property
     def jaxpr(self):
-        """The linear program that the function transposes."""
+        """The linear jaxpr that the pullback transposes."""
         ins = [t for t in self._ins if t is not None]
         return tape_to_jaxpr(self._out_avals, self._outs, self._tape, ins)[0]
 
@@ -66,21 +66,20 @@ class VJP:
         return self._apply(out_ct, None)
 
     def with_refs(self, *refs: Any) -> WithRefs:
-        """The function with references that gradients are added to.
+        """The pullback with references in which gradients are accumulated.
 
         Args:
-          refs: of the structure of the differentiated function's arguments, with a ``Ref`` where
-            the gradient is added in place, ``ad.GradValue()`` where it is returned, and
-            ``ad.DontWant()`` where it is not wanted. For an argument that is a reference itself,
-            the given one holds the gradient with respect to its last contents before, and to its
-            first contents afterwards.
+          refs: a tree of the structure of the differentiated function's arguments: a ``Ref``
+            accumulates the gradient, ``ad.GradValue()`` returns it, and ``ad.DontWant()`` skips it.
+            For an argument that is itself a reference, the passed one contains the gradient with
+            respect to its final contents before the call, and its initial contents afterwards.
 
         Returns:
           A function of the results' cotangents; its result has ``ad.GradRef()`` in place of
-          gradients that were added to a reference.
+          accumulated gradients.
 
         Raises:
-          ValueError: if structures or types do not fit.
+          ValueError: if structures or types do not match.
 
         >>> from primax_core import new_ref
         >>> total = new_ref(np.float32(1.0))
@@ -104,34 +103,34 @@ class VJP:
         cts, tree = tree_flatten(out_ct)
         if tree != self.out_tree:
             raise ValueError(
-                "unexpected tree structure. The cotangents given to a function that `vjp` returned "
-                "must have the structure of the differentiated function's result: got "
+                "unexpected tree structure. The cotangents passed to a function that `vjp` "
+                "returned must have the structure of the differentiated function's result: got "
                 f"{tree}, but expected {self.out_tree}"
             )
-        given = {}
+        out_cts = {}
         for i, (t, ct, aval) in enumerate(zip(self._outs, cts, self._out_avals)):
             check_cotangent(ct, aval, i)
             if t is not None:
-                old = given.get(t)
-                given[t] = ct if old is None else add_tangents(old, ct)
+                old = out_cts.get(t)
+                out_cts[t] = ct if old is None else add_tangents(old, ct)
         if len(self._outs) > len(cts):
-            self._followed_refs(entries).add_last(given, self._outs[len(cts) :])
-        found = iter(run_tape_backwards(self._tape, given, [t for t in self._ins if t]))
+            self._accumulation(entries).add_last(out_cts, self._outs[len(cts) :])
+        in_cts = iter(run_tape_backwards(self._tape, out_cts, [t for t in self._ins if t]))
         results = []
-        delivery = None if entries is None else self._followed_refs(entries)
+        accumulation = None if entries is None else self._accumulation(entries)
         for i, (t, aval) in enumerate(zip(self._ins, self._in_avals)):
-            ct = next(found) if t is not None else None
-            if delivery is not None and delivery.takes(i):
-                results.append(delivery.deliver(i, ct))
+            ct = next(in_cts) if t is not None else None
+            if accumulation is not None and accumulation.takes(i):
+                results.append(accumulation.accumulate(i, ct))
             else:
                 ct = instantiate(Zero(aval.tangent_aval())) if ct is None else ct
                 results.append(as_result(ct))
         return tree_unflatten(self.in_tree, results)
 
-    def _followed_refs(self, entries: list[Any] | None) -> Delivery:
-        from .grad_refs import Delivery
+    def _accumulation(self, entries: list[Any] | None) -> GradAccumulation:
+        from .grad_refs import GradAccumulation
 
-        return Delivery(self._ins, self._in_avals, entries, self._info)
+        return GradAccumulation(self._ins, self._in_avals, entries, self._info)
 
     def __repr__(self):
         return f"VJP({self.in_tree} <- {self.out_tree})"
@@ -143,7 +142,7 @@ def _vjp_flatten(f: VJP):
 
 
 class _VjpAux:
-    """The structure of a ``VJP`` without its residuals; equal for programs that are the same."""
+    """The structure of a ``VJP`` without its residuals; equal for equal jaxprs."""
 
     __slots__ = ("nodes", "outs", "ins", "fields", "key", "of")
 
@@ -177,20 +176,20 @@ class _VjpAux:
 
 def _vjp_unflatten(aux: _VjpAux, leaves) -> VJP:
     leaves = list(leaves)
-    made: dict = {}
+    tangents: dict = {}
     ins = []
     for i, aval in enumerate(aux.ins):
         t = None if aval is None else Tangent(None, i, aval)
         ins.append(t)
-        made["in", i] = t
+        tangents["in", i] = t
     tape, at = [], 0
     for j, (jaxpr, inputs, n, backward) in enumerate(aux.nodes):
-        node = Node(jaxpr, leaves[at : at + n], [made[k] for k in inputs], backward)
+        node = Node(jaxpr, leaves[at : at + n], [tangents[k] for k in inputs], backward)
         at += n
         tape.append(node)
         for k, t in enumerate(node.outputs):
-            made[j, k] = t
-    outs = [None if k is None else made[k] for k in aux.outs]
+            tangents[j, k] = t
+    outs = [None if k is None else tangents[k] for k in aux.outs]
     in_avals, in_tree, out_avals, out_tree = aux.fields
     return VJP(tape, outs, ins, in_avals, in_tree, out_avals, out_tree, aux.of)
 
@@ -199,7 +198,7 @@ pytree.register_pytree_node(VJP, _vjp_flatten, _vjp_unflatten)
 
 
 def check_cotangent(ct: Any, aval: ShapedArray, index: int) -> None:
-    """Refuse a cotangent whose type is not that of the result."""
+    """Raise an error for a cotangent that does not have the type of the result."""
     if type(ct) is Literal:
         return
     expected = aval.tangent_aval()
@@ -207,7 +206,7 @@ def check_cotangent(ct: Any, aval: ShapedArray, index: int) -> None:
     if got is None:
         if expected.dtype != dtypes.float0 or ct.shape != expected.shape:
             raise ValueError(
-                "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
+                "unexpected Primax type (e.g. shape/dtype) for argument to VJP function: got "
                 f"float0{list(ct.shape)}, but expected {expected.strip_weak_type()} for result "
                 f"number {index}"
             )
@@ -216,7 +215,7 @@ def check_cotangent(ct: Any, aval: ShapedArray, index: int) -> None:
         return  # an integer cotangent of an integer result is tolerated and ignored
     if got.shape != expected.shape or got.dtype != expected.dtype:
         raise ValueError(
-            "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
+            "unexpected Primax type (e.g. shape/dtype) for argument to VJP function: got "
             f"{got.strip_weak_type()}, but expected {expected.strip_weak_type()} because the "
             f"corresponding result (number {index}) of the differentiated function has that type"
         )
@@ -228,16 +227,16 @@ def vjp(
     *primals: Any,
     has_aux: bool = False,
 ) -> Any:
-    """Value of a function, and the function from cotangents of results to those of arguments.
+    """Value of a function, and its pullback from cotangents of results to those of arguments.
 
     Args:
       fun: takes and returns pytrees of arrays.
-      primals: where to evaluate; integer and boolean leaves get ``float0`` cotangents.
-      has_aux: whether ``fun`` returns a pair whose second part is passed through.
+      primals: the arguments; integer and boolean leaves get ``float0`` cotangents.
+      has_aux: ``fun`` returns a pair with an auxiliary second element.
 
     Returns:
-      ``(value, vjp_fn)`` or ``(value, vjp_fn, aux)``; ``vjp_fn`` may be called repeatedly, and is a
-      pytree, so it may leave a jitted function.
+      ``(value, vjp_fn)`` or ``(value, vjp_fn, aux)``; ``vjp_fn`` may be called repeatedly. It is a
+      pytree, so a jitted function can return it.
 
     >>> y, pull = vjp(lambda x: x * x, 3.0)
     >>> float(pull(1.0)[0])
@@ -249,11 +248,11 @@ def vjp(
 
 
 def pull_back(fun: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool):
-    """Value, pullback and auxiliary part of a function."""
+    """Value, pullback and auxiliary value of a function."""
     leaves, in_tree = tree_flatten(primals)
     in_avals = [input_aval(x, fun) for x in leaves]
     mask = [differentiable(a) for a in in_avals]
-    found: list = []
+    structure: list = []
 
     def flat(*args):
         out = fun(*tree_unflatten(in_tree, args))
@@ -263,15 +262,15 @@ def pull_back(fun: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool):
         else:
             aux_leaves, aux_tree = [], None
         outs, out_tree = tree_flatten(out)
-        found.extend((out_tree, len(outs), aux_tree))
+        structure.extend((out_tree, len(outs), aux_tree))
         return [*outs, *aux_leaves]
 
     given_refs: list[int] = []
     run: Callable[..., Any] = flat
     if references.ops.loaded and any(type(a) in tracer_classes for a in in_avals):
-        from .grad_refs import followed_refs
+        from .grad_refs import functional_refs
 
-        run, leaves, given_refs = followed_refs(flat, leaves, mask)
+        run, leaves, given_refs = functional_refs(flat, leaves, mask)
         refs = tree_flatten(primals)[0]
     outs, tangents, trace, ins = linearize_of(run, leaves, mask, fun)
     last: list[Any] = []
@@ -281,45 +280,45 @@ def pull_back(fun: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool):
             references.ops.write_whole(state.trace, refs[i], x)
         last = tangents[k:]
         outs, tangents = outs[:k], tangents[:k]
-    out_tree, n, aux_tree = found
+    out_tree, n, aux_tree = structure
     aux = tree_unflatten(aux_tree, [as_result(a) for a in outs[n:]]) if has_aux else None
     outs, tangents = outs[:n], [*tangents[:n], *last]
     out_avals = [output_aval(o, fun) for o in outs]
-    given = iter(ins)
-    all_ins = [next(given) if m else None for m in mask]
+    differentiated = iter(ins)
+    all_ins = [next(differentiated) if m else None for m in mask]
     pullback = VJP(trace.tape, tangents, all_ins, in_avals, in_tree, out_avals, out_tree, fun)
     return tree_unflatten(out_tree, [as_result(o) for o in outs]), pullback, aux
 
 
 def input_aval(x, fun) -> ShapedArray:
-    """The type of an argument leaf."""
+    """The aval of an argument leaf."""
     try:
         return typeof(x)
     except TypeError:
         raise TypeError(
-            f"an argument of {name_of(fun)} has type {type(x)}, which is not a valid JAX type: "
+            f"an argument of {name_of(fun)} has type {type(x)}, which is not a valid Primax type: "
             "differentiated functions take pytrees of arrays and numbers"
         ) from None
 
 
 def output_aval(x, fun) -> ShapedArray:
-    """The type of a result leaf."""
+    """The aval of a result leaf."""
     try:
         return typeof(x)
     except TypeError:
         raise TypeError(
             f"the function {describe(fun)} returned a value of type {type(x)}, which is not a "
-            "valid JAX type"
+            "valid Primax type"
         ) from None
 
 
 def differentiable(aval: ShapedArray) -> bool:
-    """Whether values of a type have tangents."""
+    """Return True if values of an aval have tangents."""
     return dtypes.issubdtype(aval.dtype, np.inexact)
 
 
 def split_aux(out: Any, fun: Callable[..., Any]):
-    """The value and the auxiliary part of what a function returned."""
+    """The value and the auxiliary value returned by a function."""
     if not isinstance(out, (tuple, list)) or len(out) != 2:
         raise TypeError(
             "expected function with aux output to return a two-element tuple, but "

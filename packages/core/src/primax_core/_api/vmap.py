@@ -1,4 +1,4 @@
-"""``vmap``: a function of one example, applied to a batch."""
+"""``vmap``: vectorization of a function of one example."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def vmap(
     axis_size: int | None = None,
     spmd_axis_name: Any = None,
 ) -> Callable[..., Any]:
-    """A function that applies ``fun`` to each slice of its arguments, all at once.
+    """A function that applies ``fun`` to all slices of its arguments at once.
 
     Args:
-      in_axes: which axis of each argument to map over: an integer, ``None`` for arguments that are
-        the same in all calls, or a tuple of those or of trees of those that are prefixes of the
-        arguments. Keyword arguments are always mapped over their first axis.
-      out_axes: where the mapped axis goes in the results.
+      in_axes: the mapped axis of each argument: an integer, ``None`` for an unmapped argument, or a
+        tuple of these or of trees of these that are prefixes of the arguments. Keyword arguments
+        are always mapped over their first axis.
+      out_axes: the position of the mapped axis in the results.
       axis_name: a name for collectives such as :func:`psum` inside ``fun``.
-      axis_size: number of slices, needed where nothing is mapped.
-      spmd_axis_name: mesh axes that the mapped axis is spread over.
+      axis_size: number of slices, required if no argument is mapped.
+      spmd_axis_name: mesh axes that shard the mapped axis.
 
     Raises:
       ValueError: if sizes differ or axes are out of range.
@@ -80,12 +80,12 @@ def vmap(
             return tree_flatten(fun(*positional, **keywords))
 
         outs, out_dims, out_tree = batch_with_aux(flat, leaves, dims, axis, fun)
-        wanted = flat_out_axes(out_axes, out_tree)
+        requested = flat_out_axes(out_axes, out_tree)
         return tree_unflatten(
             out_tree,
             [
-                _place(o, d, w, size, i, out_tree)
-                for i, (o, d, w) in enumerate(zip(outs, out_dims, wanted))
+                _move_result_axis(o, d, w, size, i, out_tree)
+                for i, (o, d, w) in enumerate(zip(outs, out_dims, requested))
             ],
         )
 
@@ -124,8 +124,8 @@ def flat_axes(in_axes: Any, in_tree, args: tuple[Any, ...], kwargs: dict[Any, An
     if type(in_axes) is int:
         return [in_axes] * in_tree.num_leaves
     args_tree, kwargs_tree = in_tree.children()
-    found = pytree.flatten_axes("vmap in_axes", args_tree, in_axes)
-    return found + [0] * kwargs_tree.num_leaves
+    args_axes = pytree.flatten_axes("vmap in_axes", args_tree, in_axes)
+    return args_axes + [0] * kwargs_tree.num_leaves
 
 
 def flat_out_axes(out_axes: Any, out_tree) -> list[Any]:
@@ -185,9 +185,9 @@ def mapped_size(leaves, dims, axis_size, fun, args, kwargs) -> int:
     )
 
 
-def _place(out, dim, wanted, size: int, i: int, tree):
-    """A result with its mapped axis where it is wanted."""
-    if wanted is None:
+def _move_result_axis(out, dim, target, size: int, i: int, tree):
+    """A result with its mapped axis at the requested position."""
+    if target is None:
         if dim is not None:
             paths = pytree.tree_leaves_with_path(tree_unflatten(tree, range(tree.num_leaves)))
             raise ValueError(
@@ -197,9 +197,9 @@ def _place(out, dim, wanted, size: int, i: int, tree):
             )
         return as_result(out)
     rank = typeof(out).ndim + (dim is None)
-    if not -rank <= wanted < rank:
-        raise ValueError(f"axis {wanted} is out of bounds for array of dimension {rank}")
-    wanted = int(wanted) % rank
+    if not -rank <= target < rank:
+        raise ValueError(f"axis {target} is out of bounds for array of dimension {rank}")
+    target = int(target) % rank
     if dim is None and isinstance(out, np.ndarray) and out.dtype == float0:
-        return np.zeros((*out.shape[:wanted], size, *out.shape[wanted:]), float0)
-    return as_result(move_axis(out, dim, wanted, size))
+        return np.zeros((*out.shape[:target], size, *out.shape[target:]), float0)
+    return as_result(move_axis(out, dim, target, size))

@@ -1,1 +1,1 @@
-"""Pytrees, configuration, errors and source information: what every other floor stands on."""
+"""Pytrees, configuration, errors and source information: the lowest layer."""

@@ -1,8 +1,8 @@
-"""The registry of tree nodes, and flattening at the speed of jaxlib's C++.
+"""The registry of tree nodes, and flattening in jaxlib's C++.
 
-The registry belongs to this copy of the library alone: what is registered with the real JAX, or
-with another copy of this one, is a leaf here. Everything below is C++ without a Python frame around
-it; the functions with the documented parameter names are in `pytree`.
+The registry is private to this copy of the library: classes registered with JAX, or with another
+copy of this library, are leaves. All functions here are C++ without a Python frame; the
+functions with the documented parameter names are in `pytree`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from typing import Any, Final
 
-# XLA's information messages at the start of a client; read when jaxlib is first imported.
+# Level of XLA's log messages; read when jaxlib is first imported.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
 from jaxlib import _jax
@@ -25,7 +25,7 @@ GetAttrKey = _native.GetAttrKey
 FlattenedIndexKey = _native.FlattenedIndexKey
 
 registry: Final = PyTreeRegistry()
-# A tree definition is pickled with a reference to its registry, found by these two names.
+# A pickled tree definition refers to its registry by these two names.
 registry.__name__ = "registry"
 registry.__module__ = __name__
 
@@ -59,16 +59,16 @@ def treedef_tuple(treedefs: Any) -> PyTreeDef:
 
 
 def all_leaves(values: Any) -> bool:
-    """Whether no value is a node."""
+    """Return True if no value is a node."""
     return _native.all_leaves(registry, values)
 
 
 def flatten_one_level_with_keys(tree: Any) -> tuple[list[tuple[Any, Any]], Any] | None:
     """Keys and children of a node, and its metadata; ``None`` for a leaf."""
-    found = registry.flatten_one_level_with_keys(tree)
-    if found is None:
+    flattened = registry.flatten_one_level_with_keys(tree)
+    if flattened is None:
         return None
-    children, aux = found
+    children, aux = flattened
     fields = getattr(tree, "_fields", None)
     if isinstance(tree, tuple) and fields is not None and type(tree) is aux:
         # jaxlib 0.10 gives every field of a named tuple the name of the first.

@@ -1,4 +1,4 @@
-"""The registry of caches: every module-level cache is bounded and is emptied by one call."""
+"""The registry of caches: every module-level cache is bounded, and one call empties all."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ register_cache = register
 def bounded_cache(limit: int = 4096) -> Bounded:
     """A new module-level cache: bounded, and emptied by :func:`clear_all`.
 
-    Arrays among its values count as the library's own: ``live_arrays`` leaves them out.
+    Arrays in it belong to the library: ``live_arrays`` does not list them.
     """
     cache = Bounded()
     cache.limit = limit
@@ -46,7 +46,7 @@ def memoize(limit: int = 4096) -> Callable[[Callable[..., T]], Callable[..., T]]
 
 
 def clear_all() -> None:
-    """Empty every cache. Values in use stay valid; what was cached is computed again on demand."""
+    """Empty every cache. Values in use stay valid; cached values are recomputed on demand."""
     for clear in _clearers:
         clear()
     for cache in _caches:
@@ -62,7 +62,7 @@ def cached_values() -> list[Any]:
 
 
 class Bounded(dict[Any, Any]):
-    """A dict of values that can be computed again: at its limit it drops the oldest entry."""
+    """A bounded dict of recomputable values: a full dict drops its oldest entry."""
 
     __slots__ = ("limit",)
 
@@ -74,12 +74,12 @@ class Bounded(dict[Any, Any]):
             try:
                 self.pop(next(iter(self)), None)
             except (RuntimeError, StopIteration):
-                pass  # another thread changed it meanwhile
+                pass  # another thread changed the dict
         super().__setitem__(key, value)
 
 
 class Lenient(Bounded):
-    """A bounded dict that ignores keys which are not hashable."""
+    """A bounded dict that ignores unhashable keys."""
 
     __slots__ = ()
 
@@ -100,14 +100,14 @@ class Lenient(Bounded):
 
 
 class OfFunctions:
-    """A dict for each function, kept no longer than the function and emptied with all caches.
+    """A dict for each function, freed with the function and emptied with all caches.
 
-    A dict may refer to its function, as the jaxpr of a function with a custom derivative does, and
-    then neither would be freed; so only the newest dicts are kept.
+    A dict may refer to its function, as the jaxpr of a function with a custom derivative does. Then
+    neither would be freed, so only the newest dicts are stored.
     """
 
-    def __init__(self, kept: int = 2048):
-        self._kept = kept
+    def __init__(self, limit: int = 2048):
+        self._limit = limit
         self._lock = new_lock()
         self._dicts: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
         register(self.clear)
@@ -118,7 +118,7 @@ class OfFunctions:
             cache = self._dicts.get(fun)
             if cache is None:
                 with self._lock:
-                    while len(self._dicts) >= self._kept:
+                    while len(self._dicts) >= self._limit:
                         self._dicts.pop(next(iter(self._dicts.keys())), None)
                     cache = self._dicts.setdefault(fun, {})
         except TypeError:
@@ -126,7 +126,7 @@ class OfFunctions:
         return cache
 
     def clear(self) -> None:
-        """Empty the dicts, which callers may still hold."""
+        """Empty the dicts, which may still be in use."""
         with self._lock:
             dicts = list(self._dicts.values())
         for cache in dicts:

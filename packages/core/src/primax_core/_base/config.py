@@ -1,14 +1,13 @@
 """Configuration: effective option values of each thread, and the keys that caches use.
 
-`state` is thread-local. Every option is an attribute of it that holds the value in effect in the
-reading thread, so ``state.enable_x64`` is one attribute read. Two more attributes sum the options
-up:
+`state` is thread-local. Every option is an attribute of it with the value in effect in the current
+thread, so ``state.enable_x64`` is one attribute read. Two more attributes are keys for all options:
 
-- ``state.key`` is equal, and identical, exactly where every option that can change the result of
-  calling something is. It is what caches of executables and dispatch decisions use.
-- ``state.trace_key`` does the same for the options that can change a traced program only.
+- ``state.key`` is equal, and identical, if every option that can change the result of a call is
+  equal. It is a key of the caches of executables and dispatch decisions.
+- ``state.trace_key`` is the same for the options that can change a traced jaxpr.
 
-Both are interned objects that hash by identity, and change only when such an option does.
+Both are interned objects, hashed by identity, and change only if such an option changes.
 
 >>> from primax_core._base import config
 >>> before = config.trace_key()
@@ -45,7 +44,7 @@ _interned: Final[dict[Any, Any]] = {}
 
 
 class TraceKey:
-    """The settings that can change a traced program; one object for equal settings."""
+    """The settings that can change a traced jaxpr; one object for equal settings."""
 
     __slots__ = ("__weakref__", "values")
 
@@ -60,14 +59,14 @@ class TraceKey:
 
 
 class DispatchKey:
-    """The settings that can change what calling something does; one object for equal settings."""
+    """The settings that can change the result of a call; one object for equal settings."""
 
     __slots__ = ("__weakref__", "moves", "trace", "values")
 
     def __init__(self, trace: TraceKey, values: tuple[Any, ...]) -> None:
         self.trace: TraceKey = trace
         self.values: tuple[Any, ...] = values
-        self.moves: dict[tuple[str, Any], DispatchKey] = {}  # the keys one changed option away
+        self.moves: dict[tuple[str, Any], DispatchKey] = {}  # keys after one change of an option
 
     def __repr__(self) -> str:
         own = _differences(_dispatch_names, self.values)
@@ -93,7 +92,7 @@ def changed_options(a: TraceKey, b: TraceKey) -> list[tuple[str, Any, Any]]:
 
 
 class _Thread:
-    """A handle on one thread's values, so that a global update can reach them."""
+    """Access to one thread's values, for global updates."""
 
     __slots__ = ("__weakref__", "overrides", "values")
 
@@ -106,16 +105,16 @@ _threads: Final[weakref.WeakSet[_Thread]] = weakref.WeakSet()
 
 
 class _State(threading.local):
-    """What is in effect in the current thread. See the module's documentation."""
+    """The values in effect in the current thread. See the module's documentation."""
 
     key: DispatchKey
     trace_key: TraceKey
     trace: Any = None
-    """The current trace; belongs to the ``_trace`` floor. ``None`` is the eager context."""
+    """The current trace, set by the ``_trace`` layer. ``None`` is eager evaluation."""
     name_stack: tuple[str, ...] = ()
     """The enclosing ``named_scope`` names, outermost first."""
     source: Any = None
-    """The place of the equation that is interpreted; ``None`` while the user's code runs."""
+    """Source location of the interpreted equation; ``None`` in user code."""
 
     def __init__(self) -> None:
         values = self.__dict__
@@ -151,7 +150,7 @@ def _refresh_keys(values: dict[str, Any]) -> None:
 
 
 def _put(values: dict[str, Any], option: Option, value: Any) -> None:
-    """Make ``value`` the effective one of ``option`` in one thread's values."""
+    """Set the effective value of ``option`` in one thread's values."""
     if option.scope is NONE:
         values[option.name] = value
         return
@@ -168,9 +167,9 @@ def _put(values: dict[str, Any], option: Option, value: Any) -> None:
 
 
 def define(option: Option) -> ContextOption:
-    """Add an option to the table and return its context manager.
+    """Register an option and return its context manager.
 
-    Its initial value comes from the environment variable `Option.env_var`, else its default.
+    Its initial value comes from the environment variable `Option.env_var`, or is its default.
     """
     text = os.environ.get(option.env_var)
     value = option.default if text is None else option.parse(text)
@@ -193,7 +192,7 @@ def define(option: Option) -> ContextOption:
 
 
 def renew_keys() -> None:
-    """Make all keys new, so that nothing remembered under the old ones is found again."""
+    """Renew all keys, which invalidates everything cached under the old ones."""
     with _lock:
         _interned.clear()
         for thread in list(_threads):
@@ -210,7 +209,7 @@ def _option(name: str) -> Option:
 def update(name: str, value: Any) -> None:
     """Set an option for every thread that does not override it with a context manager.
 
-    Raises ``AttributeError`` for an unknown option and ``ValueError`` for a value it cannot take.
+    Raises ``AttributeError`` for an unknown option and ``ValueError`` for an invalid value.
     """
     option = _option(name)
     value = option.check(value)
@@ -224,13 +223,13 @@ def update(name: str, value: Any) -> None:
 
 
 def read(name: str) -> Any:
-    """The value in effect in this thread."""
+    """The value in effect in the current thread."""
     _option(name)
     return getattr(state, name)
 
 
 def read_global(name: str) -> Any:
-    """The value that threads without an override see."""
+    """The global value, for threads without an override."""
     _option(name)
     return _globals[name]
 
@@ -241,18 +240,20 @@ def options() -> dict[str, Option]:
 
 
 def on_update(name: str, listener: Callable[[Any], None]) -> None:
-    """Call ``listener(value)`` before each global update of an option; it may refuse by raising."""
+    """Call ``listener(value)`` before each global update of an option; it may raise to refuse
+    it.
+    """
     _option(name)
     _listeners.setdefault(name, []).append(listener)
 
 
 def trace_key() -> TraceKey:
-    """The interned key of the settings that can change a traced program."""
+    """The interned key of the settings that can change a traced jaxpr."""
     return state.trace_key
 
 
 class Override:
-    """Sets one option in the current thread while a ``with`` block or a decorated function runs."""
+    """Sets one option in the current thread for a ``with`` block or a decorated function."""
 
     __slots__ = ("_option", "_previous", "_value")
 
@@ -293,7 +294,7 @@ class Override:
 
 @contextmanager
 def inherited(key: TraceKey) -> Iterator[None]:
-    """Context manager: the settings of a key hold, which another thread traced a program with."""
+    """Context manager that applies the settings under which another thread traced a jaxpr."""
     with ExitStack() as stack:
         for name, value, _ in changed_options(key, state.trace_key):
             stack.enter_context(Override(_options[name], value))
@@ -301,9 +302,9 @@ def inherited(key: TraceKey) -> Iterator[None]:
 
 
 class ContextOption:
-    """Makes context managers that set one option in the current thread.
+    """Factory of context managers that set one option in the current thread.
 
-    Called without argument, that of a true-or-false option sets it to true.
+    Called without an argument, it sets a boolean option to true.
 
     >>> from primax_core._base.config import debug_nans
     >>> with debug_nans():
@@ -318,7 +319,7 @@ class ContextOption:
 
     @property
     def value(self) -> Any:
-        """The option's value in effect in this thread."""
+        """The value of the option in effect in the current thread."""
         return getattr(state, self._option.name)
 
     @property
@@ -387,7 +388,7 @@ platforms: Final = _context["platforms"]
 
 
 class Config:
-    """The public object: read an option as an attribute, set it with `update`.
+    """The public configuration: read an option as an attribute, set it with `update`.
 
     >>> from primax_core._base.config import config
     >>> config.enable_x64
@@ -405,12 +406,12 @@ class Config:
         update(name, value)
 
     def read(self, name: str) -> Any:
-        """The value that threads without an override see."""
+        """The global value, for threads without an override."""
         return read_global(name)
 
     @property
     def values(self) -> dict[str, Any]:
-        """The values in effect in this thread, by name."""
+        """The values in effect in the current thread, by name."""
         return {name: getattr(state, name) for name in _options}
 
     def __getattr__(self, name: str) -> Any:

@@ -1,10 +1,10 @@
-"""Digests of bytes, for keys of caches."""
+"""Digests of bytes, for cache keys."""
 
 from __future__ import annotations
 
 from typing import Final
 
-try:  # where the standard module has it from, without the 3 ms in which that loads OpenSSL
+try:  # hashlib imports it from here, but takes 3 ms to load OpenSSL
     from _blake2 import blake2b
 except ImportError:
     from hashlib import blake2b
@@ -13,7 +13,7 @@ SIZE: Final = 32
 
 
 def digest(data: bytes | bytearray | memoryview, key: bytes = b"") -> bytes:
-    """BLAKE2b of some bytes, as 32 bytes; ``key`` gives each use its own function.
+    """BLAKE2b digest of 32 bytes; each ``key`` defines a separate hash function.
 
     >>> digest(b"abc").hex()[:16]
     'bddd813c63423972'

@@ -1,8 +1,7 @@
-"""The error classes. Each message ends with the place of the documentation that explains it.
+"""Error classes. Each message ends with the section of the documentation that explains it.
 
-The classes of tracer errors take the tracer that caused them. Of it they use ``tracer.aval`` (for
-its shape and dtype) and ``tracer._origin()``, a text that says where the tracer came from, or
-``""``.
+The classes of tracer errors receive the tracer that caused them. They read ``tracer.aval`` (its
+shape and dtype) and ``tracer._origin()``: a text about the origin of the tracer, or ``""``.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ def _described(tracer: Any) -> str:
 
 
 def _about(tracer: Any, first_line: str) -> str:
-    """The first line, and where the tracer came from when it knows."""
+    """The first line, and the origin of the tracer if it is known."""
     origin = tracer._origin()
     return f"{first_line}\n{origin}" if origin else first_line
 
 
 class _DocumentedError(Exception):
-    """Base: appends the reference to the class's section of the documentation."""
+    """Base class that appends the reference to the class's section of the documentation."""
 
     def __init__(self, message: str) -> None:
         super().__init__(_with_reference(type(self), message))
@@ -42,18 +41,18 @@ class _DocumentedError(Exception):
 
 
 def _rebuild(cls: type, *args: Any) -> Any:
-    """Unpickle an error: from its finished message, not from the tracer that it was made for."""
+    """Unpickle an error from its complete message, without its tracer."""
     error = cls.__new__(cls, *args)
     error.args = args
     return error
 
 
 class PrimaxTypeError(_DocumentedError, TypeError):
-    """A value was used in a way that its kind does not allow."""
+    """A value is used in a way that its type does not allow."""
 
 
 class PrimaxIndexError(_DocumentedError, IndexError):
-    """An array was indexed in a way that cannot be compiled."""
+    """An array is indexed in a way that cannot be compiled."""
 
 
 _CONVERSION_HINTS = {
@@ -66,10 +65,10 @@ _CONVERSION_HINTS = {
 
 
 class ConcretizationTypeError(PrimaxTypeError):
-    """The value of a tracer was asked for, and tracing knows only its type.
+    """A concrete value is required, but tracing knows only the type.
 
-    ``context`` is a sentence that says what wanted the value, or the name of the conversion that
-    did: ``"int"``, ``"float"``, ``"complex"``, ``"item"`` or ``"tolist"``.
+    ``context`` is a sentence about the operation that requires the value, or the name of a
+    conversion: ``"int"``, ``"float"``, ``"complex"``, ``"item"`` or ``"tolist"``.
     """
 
     def __init__(self, tracer: Any, context: str = "") -> None:
@@ -84,7 +83,7 @@ class ConcretizationTypeError(PrimaxTypeError):
 
 
 class TracerBoolConversionError(ConcretizationTypeError):
-    """A tracer was used where Python needs a true or a false, such as in ``if x > 0:``."""
+    """A tracer is used as a Python bool, such as in ``if x > 0:``."""
 
     def __init__(self, tracer: Any) -> None:
         first = f"Attempted boolean conversion of {_described(tracer)}."
@@ -92,7 +91,7 @@ class TracerBoolConversionError(ConcretizationTypeError):
 
 
 class TracerIntegerConversionError(PrimaxTypeError):
-    """A tracer was used where Python needs an integer, such as an index of a list."""
+    """A tracer is used as a Python integer, such as an index of a list."""
 
     def __init__(self, tracer: Any) -> None:
         first = f"The __index__() method was called on {_described(tracer)}"
@@ -100,7 +99,7 @@ class TracerIntegerConversionError(PrimaxTypeError):
 
 
 class TracerArrayConversionError(PrimaxTypeError):
-    """A tracer was handed to NumPy."""
+    """A tracer is passed to NumPy."""
 
     def __init__(self, tracer: Any) -> None:
         first = (
@@ -110,11 +109,11 @@ class TracerArrayConversionError(PrimaxTypeError):
 
 
 class UnexpectedTracerError(PrimaxTypeError):
-    """A tracer was used after the transformation that made it had ended."""
+    """A tracer is used after the end of its transformation."""
 
 
 class NonConcreteBooleanIndexError(PrimaxIndexError):
-    """A traced boolean mask was used as an index, so that the result's shape is unknown."""
+    """A traced boolean mask is used as an index, so that the shape of the result is unknown."""
 
     def __init__(self, tracer: Any) -> None:
         first = f"Array boolean indices must be concrete; got {_described(tracer)}"
@@ -122,24 +121,24 @@ class NonConcreteBooleanIndexError(PrimaxIndexError):
 
 
 class KeyReuseError(PrimaxTypeError):
-    """One random key was used twice while ``debug_key_reuse`` was on."""
+    """A random key is used twice while ``debug_key_reuse`` is on."""
 
 
 class LeakedTracerError(_DocumentedError):
-    """A tracer outlived its trace while ``checking_leaks`` was on."""
+    """A tracer is referenced after the end of its trace while ``checking_leaks`` is on."""
 
 
 class TracingRecursionError(_DocumentedError, RecursionError):
-    """A function called itself without end while it was traced."""
+    """A traced function calls itself without end."""
 
 
 class JaxprTypeError(_DocumentedError, TypeError):
-    """A program is not well typed: a pass that made it has a bug."""
+    """A jaxpr is not well typed, because of a bug in the pass that created it."""
 
 
 class InconclusiveDimensionOperation(_DocumentedError):
-    """An operation on symbolic dimensions has no answer that holds for all their values."""
+    """An operation on symbolic dimensions has no result that is valid for all their values."""
 
 
 class InvalidArtifactError(_DocumentedError, ValueError):
-    """Bytes that should hold an exported program or an executable do not, or not one to trust."""
+    """Bytes are not a valid or trusted exported function or executable."""

@@ -1,7 +1,7 @@
-"""Locks that a forked process finds free.
+"""Locks that are free in a forked process.
 
-``os.fork`` copies a lock as it is. One that another thread held stays held in the child, where that
-thread does not exist.
+``os.fork`` copies a lock in its current state. A lock held by another thread would stay locked in
+the child, where that thread does not exist.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def new_lock() -> threading.Lock:
 
 
 def new_rlock() -> Any:
-    """A lock that the thread which holds it may take again."""
+    """A lock that its owning thread may acquire again."""
     lock = threading.RLock()
     _all.add(lock)
     return lock
@@ -30,7 +30,7 @@ def new_rlock() -> Any:
 
 def _free_all() -> None:
     for lock in list(_all):
-        lock._at_fork_reinit()  # as the standard library does with its own
+        lock._at_fork_reinit()  # as the standard library does for its own locks
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,4 +1,4 @@
-"""The library's log; the standard module is loaded when there is something to say."""
+"""The library's log; the ``logging`` module is loaded at the first message."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ NAME = "primax_core"
 
 
 def warning(message: str, *args: Any) -> None:
-    """Log what an option asked to be told."""
+    """Log a message that an option requested."""
     import logging
 
     logging.getLogger(NAME).warning(message, *args)

@@ -1,7 +1,8 @@
-"""Events that listeners are told of: what was traced, lowered, compiled or loaded, and how long it
-took. Without listeners an event costs one test of a flag.
+"""Events for listeners: tracing, lowering, compilation and loading, with durations.
 
-The names of the library's own events are those that JAX's dashboards look for.
+Without listeners an event costs one test of a flag.
+
+The names of the library's events are those that JAX's dashboards use.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ CACHE_RETRIEVAL: Final = "/jax/compilation_cache/cache_retrieval_time_sec"
 
 
 class Listeners:
-    """The functions that are told of one sort of event. A change replaces the tuple, so that events
-    may be recorded by other threads meanwhile."""
+    """The listeners of one type of event. A change replaces the tuple, so that other threads may
+    record events at the same time."""
 
     __slots__ = ("sort", "callbacks")
 
@@ -35,7 +36,7 @@ class Listeners:
         self.callbacks: tuple[Callable[..., Any], ...] = ()
 
     def add(self, callback: Callable[..., Any]) -> None:
-        """Tell a function of each event from now on."""
+        """Register a function for later events."""
         if not callable(callback):
             raise TypeError(f"a listener must be callable, got {callback!r}")
         with _lock:
@@ -43,10 +44,10 @@ class Listeners:
             _renew()
 
     def remove(self, callback: Callable[..., Any]) -> None:
-        """Tell it no more.
+        """Remove a function.
 
         Raises:
-          ValueError: if it is not told.
+          ValueError: if it is not registered.
         """
         with _lock:
             left = list(self.callbacks)
@@ -64,7 +65,7 @@ spans: Final = Listeners("time spans of events")
 scalars: Final = Listeners("scalars")
 _ALL: Final = (events, durations, spans, scalars)
 listening: bool = False
-"""Whether anybody listens to anything."""
+"""True if any listener is registered."""
 
 
 def _renew() -> None:
@@ -73,7 +74,7 @@ def _renew() -> None:
 
 
 def clear_event_listeners() -> None:
-    """Forget all listeners of all sorts."""
+    """Remove all listeners of all types."""
     with _lock:
         for sort in _ALL:
             sort.callbacks = ()
@@ -81,18 +82,18 @@ def clear_event_listeners() -> None:
 
 
 def record_event(event: str, **kwargs: str | int) -> None:
-    """Tell the listeners that something happened.
+    """Record an event: call the event listeners.
 
     Args:
       event: a name, by custom with slashes: ``"/my_library/cache_miss"``.
-      kwargs: what else there is to say.
+      kwargs: additional information.
     """
     for callback in events.callbacks:
         callback(event, **kwargs)
 
 
 def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
-    """Tell the listeners how long something took, in seconds."""
+    """Record the duration of an event, in seconds."""
     for callback in durations.callbacks:
         callback(event, duration, **kwargs)
 
@@ -100,19 +101,19 @@ def record_event_duration_secs(event: str, duration: float, **kwargs: str | int)
 def record_event_time_span(
     event: str, start_time: float, end_time: float, **kwargs: str | int
 ) -> None:
-    """Tell the listeners when something began and ended, in seconds since the epoch."""
+    """Record the start and the end of an event, in seconds since the epoch."""
     for callback in spans.callbacks:
         callback(event, start_time, end_time, **kwargs)
 
 
 def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
-    """Tell the listeners a number."""
+    """Record a number."""
     for callback in scalars.callbacks:
         callback(event, value, **kwargs)
 
 
 def register_event_listener(callback: Callable[..., Any]) -> None:
-    """Have ``callback(event, **kwargs)`` called at each event.
+    """Register ``callback(event, **kwargs)``, called at each event.
 
     >>> from primax_core import monitoring
     >>> seen = []
@@ -127,43 +128,45 @@ def register_event_listener(callback: Callable[..., Any]) -> None:
 
 
 def register_event_duration_secs_listener(callback: Callable[..., Any]) -> None:
-    """Have ``callback(event, duration, **kwargs)`` called with each duration, in seconds."""
+    """Register ``callback(event, duration, **kwargs)``, called with each duration in seconds."""
     durations.add(callback)
 
 
 def register_event_time_span_listener(callback: Callable[..., Any]) -> None:
-    """Have ``callback(event, start_time, end_time, **kwargs)`` called with each time span."""
+    """Register ``callback(event, start_time, end_time, **kwargs)``, called with each time span."""
     spans.add(callback)
 
 
 def register_scalar_listener(callback: Callable[..., Any]) -> None:
-    """Have ``callback(event, value, **kwargs)`` called with each number."""
+    """Register ``callback(event, value, **kwargs)``, called with each number."""
     scalars.add(callback)
 
 
 def unregister_event_listener(callback: Callable[..., Any]) -> None:
-    """Forget a listener; ``ValueError`` if it is not registered."""
+    """Remove a listener; ``ValueError`` if it is not registered."""
     events.remove(callback)
 
 
 def unregister_event_duration_listener(callback: Callable[..., Any]) -> None:
-    """Forget a listener of durations; ``ValueError`` if it is not registered."""
+    """Remove a listener of durations; ``ValueError`` if it is not registered."""
     durations.remove(callback)
 
 
 def unregister_event_time_span_listener(callback: Callable[..., Any]) -> None:
-    """Forget a listener of time spans; ``ValueError`` if it is not registered."""
+    """Remove a listener of time spans; ``ValueError`` if it is not registered."""
     spans.remove(callback)
 
 
 def unregister_scalar_listener(callback: Callable[..., Any]) -> None:
-    """Forget a listener of numbers; ``ValueError`` if it is not registered."""
+    """Remove a listener of numbers; ``ValueError`` if it is not registered."""
     scalars.remove(callback)
 
 
 class timed:
-    """Context manager that records how long its body took, if it succeeds: the time of its start as
-    a scalar, then the duration and the time span."""
+    """Context manager that records the duration of its body, if it succeeds.
+
+    It records the time of the start as a scalar, then the duration and the time span.
+    """
 
     __slots__ = ("event", "name", "since", "began")
 
@@ -184,7 +187,7 @@ class timed:
 
 
 def record_timed(event: str, name: str, took: float) -> None:
-    """Record what took so many seconds and ended now, as :class:`timed` does."""
+    """Record an event of ``took`` seconds that ends now, as :class:`timed` does."""
     since = time.time() - took
     record_scalar(event, since, fun_name=name)
     _record_end(event, name, since, took)
@@ -196,7 +199,7 @@ def _record_end(event: str, name: str, since: float, took: float) -> None:
 
 
 def timed_as(event: str, name_of: Callable[..., str]) -> Callable[[_F], _F]:
-    """Decorator that records how long each call takes; ``name_of`` its arguments is its name."""
+    """Decorator that records the duration of each call, named ``name_of(*args, **kwargs)``."""
 
     def decorate(fun: _F) -> _F:
         @wraps(fun)

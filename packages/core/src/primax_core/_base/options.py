@@ -1,11 +1,11 @@
-"""The table of configuration options: one row each, and how a value for it is read and checked.
+"""Table of the configuration options, with the parsing and the checks of their values.
 
-``Scope`` says what an option can change, and so which caches must tell its values apart:
+The scope of an option determines the caches whose keys include its value:
 
-- ``TRACE``: the program that tracing builds. Enters both keys of `config.state`.
-- ``DISPATCH``: only where or how a finished program runs. Enters ``state.key``, not
+- ``TRACE``: it changes the traced jaxpr. Included in both keys of `config.state`.
+- ``DISPATCH``: it changes only the execution of a traced jaxpr. Included in ``state.key``, not in
   ``state.trace_key``.
-- ``NONE``: neither; it is read where it is used.
+- ``NONE``: in neither key; the option is read at its use.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Option:
     """One configuration option.
 
     ``kind`` is ``bool``, ``int``, ``float``, ``str`` or ``object``; ``choices`` restricts a string.
-    ``optional`` admits ``None``.
+    ``optional`` allows ``None``.
     """
 
     __slots__ = ("choices", "default", "doc", "kind", "name", "optional", "scope")
@@ -54,7 +54,7 @@ class Option:
         return "PRIMAX_" + self.name.upper()
 
     def check(self, value: Any) -> Any:
-        """The value in canonical form, or a ``ValueError`` that says what is accepted."""
+        """The value in canonical form, or a ``ValueError`` with the accepted values."""
         if value is None and self.optional:
             return None
         kind = self.kind
@@ -69,7 +69,7 @@ class Option:
         return self._check_number(value)
 
     def parse(self, text: str) -> Any:
-        """The value that an environment variable's text stands for."""
+        """The value of an environment variable's text."""
         if self.optional and text.strip().lower() in ("", "none"):
             return None
         if self.kind in (int, float):
@@ -101,7 +101,7 @@ class Option:
         raise ValueError(f"option {self.name} takes True or False, got {value!r}")
 
     def _check_str(self, value: Any) -> str:
-        value = getattr(value, "value", value)  # an enum member stands for its value
+        value = getattr(value, "value", value)  # accept members of an enum
         if not isinstance(value, str):
             raise ValueError(self._message(value))
         if self.choices is None or value in self.choices:
@@ -150,59 +150,59 @@ _PRECISIONS: Final = (
 )  # fmt: skip
 
 OPTIONS: Final[tuple[Option, ...]] = (
-    # What programs mean.
+    # Semantics of programs.
     Option("enable_x64", bool, False, TRACE,
            "64-bit types exist; otherwise they are narrowed to their 32-bit counterparts"),
     Option("explicit_x64_dtypes", str, "warn", TRACE,
-           "what an explicit request for a 64-bit dtype does while enable_x64 is off",
+           "effect of an explicit request for a 64-bit dtype while enable_x64 is off",
            choices=("warn", "error", "allow")),
     Option("numpy_dtype_promotion", str, "standard", TRACE,
-           "whether operands of different dtypes are promoted or refused",
+           "promotion of operands of different dtypes, or an error",
            choices=("standard", "strict")),
     Option("numpy_rank_promotion", str, "allow", TRACE,
-           "whether operands of different rank broadcast silently, with a warning, or not at all",
+           "broadcasting of operands of different rank: silent, with a warning, or an error",
            choices=("allow", "warn", "raise")),
     Option("default_matmul_precision", str, None, TRACE,
-           "precision of matrix products and convolutions that ask for none",
+           "default precision of matrix products and convolutions",
            choices=_PRECISIONS),
     Option("default_prng_impl", str, "threefry2x32", TRACE,
-           "random bit generator of keys that name none",
+           "default random bit generator of keys",
            choices=("threefry2x32", "threefry4x32", "rbg", "unsafe_rbg",
                     "philox2x32", "philox4x32")),
     Option("threefry_partitionable", bool, True, TRACE,
-           "threefry bits are generated so that each device can make its own part"),
+           "threefry bits are generated so that each device can generate its own part"),
     Option("threefry_gpu_kernel_lowering", bool, False, TRACE,
            "threefry lowers to a hand-written kernel on GPUs"),
     Option("random_seed_offset", int, 0, TRACE, "added to the seed of every new random key"),
     Option("enable_custom_prng", bool, False, TRACE,
-           "functions that make raw keys make typed ones instead"),
+           "functions for raw keys return typed keys instead"),
     Option("legacy_prng_key", str, "allow", TRACE,
-           "what use of a raw uint32 key does", choices=("allow", "warn", "error")),
+           "effect of the use of a raw uint32 key", choices=("allow", "warn", "error")),
     Option("debug_key_reuse", bool, False, TRACE, "using one random key twice raises"),
     Option("softmax_custom_jvp", bool, False, TRACE,
-           "softmax is differentiated by a rule of its own"),
+           "softmax has a custom derivative rule"),
     Option("allow_f16_reductions", bool, True, TRACE,
-           "reductions may keep a 16-bit float as their accumulator"),
+           "reductions may use a 16-bit float as their accumulator"),
     Option("auto_pcast", bool, True, TRACE,
-           "values that are the same along a mesh axis are cast by themselves where they meet "
-           "values that vary along it"),
+           "values that are the same along a mesh axis are cast automatically if they are combined "
+           "with values that vary along it"),
     Option("remove_size_one_mesh_axis_from_type", bool, False, TRACE,
-           "mesh axes of size 1 do not show in types"),
+           "mesh axes of size 1 are not shown in types"),
     Option("use_direct_linearize", bool, True, TRACE,
            "linearize in one pass instead of jvp and partial evaluation"),
     Option("disable_bwd_checks", bool, False, TRACE,
            "cotangents returned by custom_vjp rules are not checked"),
-    Option("mutable_array_checks", bool, True, TRACE, "aliased mutable references are refused"),
+    Option("mutable_array_checks", bool, True, TRACE, "aliased mutable references raise"),
     Option("check_tracer_leaks", bool, False, TRACE,
            "a tracer that outlives its trace raises when the trace ends"),
-    # How programs run.
+    # Execution.
     Option("disable_jit", bool, False, DISPATCH, "jit runs its function operation by operation"),
     Option("debug_nans", bool, False, DISPATCH, "a NaN in a result raises FloatingPointError"),
     Option("debug_infs", bool, False, DISPATCH, "an infinity in a result raises"),
     Option("default_device", object, None, DISPATCH,
-           "device, or platform name, of computations whose arguments are bound to none"),
+           "device, or platform name, of computations with uncommitted arguments"),
     Option("no_tracing", bool, False, DISPATCH, "tracing a function raises"),
-    Option("no_execution", bool, False, DISPATCH, "running a program raises"),
+    Option("no_execution", bool, False, DISPATCH, "running an executable raises"),
     Option("transfer_guard", str, None, DISPATCH,
            "guard on copies between host and device and between devices", choices=_GUARD_LEVELS),
     Option("transfer_guard_host_to_device", str, None, DISPATCH,
@@ -211,36 +211,37 @@ OPTIONS: Final[tuple[Option, ...]] = (
            "guard on copies to the host", choices=_GUARD_LEVELS),
     Option("transfer_guard_device_to_device", str, None, DISPATCH,
            "guard on copies between devices", choices=_GUARD_LEVELS),
-    # Checking and telling.
-    Option("enable_checks", bool, False, NONE, "programs are type-checked after each pass"),
+    # Checks and logs.
+    Option("enable_checks", bool, False, NONE, "jaxprs are type-checked after each pass"),
     Option("log_compiles", bool, False, NONE, "each compilation is logged as a warning"),
-    Option("explain_cache_misses", bool, False, NONE, "why jit traced again is logged"),
+    Option("explain_cache_misses", bool, False, NONE, "the reason of each jit retrace is logged"),
     Option("traceback_filtering", str, "auto", NONE,
-           "what is done with the library's own frames in a traceback",
+           "treatment of the library's own frames in a traceback",
            choices=("off", "tracebackhide", "hide_frames", "remove_frames",
                     "quiet_remove_frames", "auto")),
     Option("tracer_error_num_traceback_frames", int, 5, NONE,
-           "how many frames a tracer error shows of the place a tracer came from"),
-    Option("pprint_use_color", bool, True, NONE, "printed programs are coloured on terminals"),
+           "number of frames that a tracer error shows of the origin of a tracer"),
+    Option("pprint_use_color", bool, True, NONE, "printed jaxprs are coloured on terminals"),
     Option("captured_constants_warn_bytes", int, 2_000_000_000, NONE,
-           "warn when a program closes over at least this many bytes of constants"),
+           "warn if a jaxpr closes over at least this many bytes of constants"),
     Option("embedded_constants_max_bytes", int, 32, NONE,
-           "larger constants are passed to a program instead of being written into it"),
+           "larger constants are arguments of an executable instead of being embedded in it"),
     Option("thread_guard", bool, False, NONE, "using a device from two threads raises"),
     Option("array_garbage_collection_guard", str, None, NONE,
-           "what a garbage-collected reference cycle that holds an array does",
+           "effect of a garbage-collected reference cycle with an array",
            choices=("allow", "log", "fatal")),
     # Backends and caches.
-    Option("platforms", str, None, NONE, "platforms to start, in order of preference, by comma"),
+    Option("platforms", str, None, NONE,
+           "platforms to start, in order of preference, comma-separated"),
     Option("num_cpu_devices", int, -1, NONE, "number of CPU devices; -1 leaves it to XLA_FLAGS"),
-    Option("cpu_enable_async_dispatch", bool, True, NONE, "CPU programs run in the background"),
-    Option("enable_compilation_cache", bool, True, NONE, "compiled programs are kept on disk"),
-    Option("compilation_cache_dir", str, None, NONE, "where they are kept"),
+    Option("cpu_enable_async_dispatch", bool, True, NONE, "CPU executables run asynchronously"),
+    Option("enable_compilation_cache", bool, True, NONE, "executables are cached on disk"),
+    Option("compilation_cache_dir", str, None, NONE, "folder of the cache on disk"),
     Option("compilation_cache_max_size", int, -1, NONE,
-           "bytes the cache on disk may take; -1 is the library's default"),
+           "maximum size of the cache on disk in bytes; -1 is the library's default"),
     Option("persistent_cache_min_compile_time_secs", float, 0.0, NONE,
-           "programs that compile faster are not kept, where the cache heeds it"),
+           "executables that compile faster are not stored, if the cache supports it"),
     Option("persistent_cache_min_entry_size_bytes", int, 0, NONE,
-           "smaller compiled programs are not kept"),
+           "smaller executables are not stored"),
 )  # fmt: skip
-"""Every option of the core. Other wheels add theirs with `config.define`."""
+"""Every option of the core. Other wheels register theirs with `config.define`."""

@@ -1,7 +1,7 @@
-"""Trees: nested containers with leaves, flattened, rebuilt and mapped.
+"""Pytrees: nested containers with leaves; flattening, unflattening and mapping.
 
 Lists, tuples, named tuples, dictionaries, ``None`` (without leaves) and registered classes are
-nodes; everything else is a leaf. Callers inside the library that need no parameter names use
+nodes; everything else is a leaf. Internal callers that do not need the parameter names use
 `_pytree_native`.
 """
 
@@ -56,7 +56,7 @@ default_registry: Final = registry
 
 
 class _Unspecified:
-    """The default of a parameter for which ``None`` is a value."""
+    """Default of a parameter that accepts ``None`` as a value."""
 
     def __repr__(self) -> str:
         return "..."
@@ -68,7 +68,7 @@ _unspecified: Final = _Unspecified()
 def tree_flatten(tree: Any, is_leaf: _LeafPredicate | None = None) -> tuple[list[Any], PyTreeDef]:
     """The leaves of a tree, and its structure.
 
-    ``is_leaf(node)`` may declare a node to be a leaf.
+    ``is_leaf(node)`` may declare that a node is a leaf.
 
     >>> from primax_core import tree_util
     >>> tree_util.tree_flatten({"b": 1, "a": (2, None)})
@@ -98,7 +98,7 @@ def tree_structure(tree: Any, is_leaf: _LeafPredicate | None = None) -> PyTreeDe
 
 
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
-    """The tree of a structure with the given leaves.
+    """The tree of a structure with given leaves.
 
     >>> from primax_core import tree_util
     >>> leaves, treedef = tree_util.tree_flatten([1, (2, None)])
@@ -111,9 +111,9 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
 def tree_map(
     f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: _LeafPredicate | None = None
 ) -> Any:
-    """A tree of the results of ``f`` on each leaf and on what stands there in the other trees.
+    """A tree of the results of ``f`` on corresponding leaves of the trees.
 
-    The first tree must be a prefix of the others; ``ValueError`` names the place where it is not.
+    The first tree must be a prefix of the others; otherwise ``ValueError`` gives the key path.
 
     >>> from primax_core import tree_util
     >>> tree_util.tree_map(lambda x, y: x + y, [1, {"a": 2}], [10, {"a": 20}])
@@ -139,7 +139,7 @@ def _flatten_up_to(
 
 
 def tree_all(tree: Any, *, is_leaf: _LeafPredicate | None = None) -> bool:
-    """Whether all leaves are true.
+    """Return True if all leaves are true.
 
     >>> from primax_core import tree_util
     >>> tree_util.tree_all([True, {"a": 0}])
@@ -199,10 +199,10 @@ def tree_reduce_associative(
 def tree_transpose(
     outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any
 ) -> Any:
-    """Turn a tree of trees inside out: of structure outer of inner into inner of outer.
+    """Transpose a tree of trees: structure outer of inner becomes inner of outer.
 
-    Without ``inner_treedef`` it is the structure of the first subtree. ``TypeError`` where the
-    structures do not fit.
+    Without ``inner_treedef`` the structure of the first subtree is used. ``TypeError`` if the
+    structures do not match.
 
     >>> from primax_core import tree_util
     >>> outer = tree_util.tree_structure([0, 0])
@@ -213,7 +213,7 @@ def tree_transpose(
     if inner_treedef is None:
         subtrees = outer_treedef.flatten_up_to(pytree_to_transpose)
         if not subtrees:
-            raise TypeError("inner_treedef is required where outer_treedef has no leaves")
+            raise TypeError("inner_treedef is required if outer_treedef has no leaves")
         inner_treedef = _flatten(subtrees[0])[1]
     inner_size, outer_size = inner_treedef.num_leaves, outer_treedef.num_leaves
     if treedef.num_leaves != inner_size * outer_size:
@@ -227,9 +227,9 @@ def tree_transpose(
 
 
 def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: _LeafPredicate | None = None) -> Any:
-    """A tree of the full tree's structure whose leaves are those of the prefix, repeated.
+    """A tree of the full tree's structure with the leaves of the prefix, repeated.
 
-    ``is_leaf`` is about nodes of the prefix.
+    ``is_leaf`` applies to nodes of the prefix.
 
     >>> from primax_core import tree_util
     >>> tree_util.tree_broadcast([0, 1], [{"a": 5, "b": 6}, 7])
@@ -240,7 +240,7 @@ def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: _LeafPredicate | N
 
 
 def all_leaves(iterable: Iterable[Any], is_leaf: _LeafPredicate | None = None) -> bool:
-    """Whether each of the values is a leaf by itself.
+    """Return True if each of the values is a leaf.
 
     >>> from primax_core import tree_util
     >>> tree_util.all_leaves([1, "a"]), tree_util.all_leaves([1, None])
@@ -311,18 +311,18 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
     >>> tree_util.flatten_one_level({"a": [1, 2]})
     (([1, 2],), ('a',))
     """
-    found = _flatten_one_level(tree)
-    if found is None:
+    flattened = _flatten_one_level(tree)
+    if flattened is None:
         _raise_leaf(tree)
-    return found
+    return flattened
 
 
 def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Any]:
     """Pairs of a key and a child of a node, and its metadata; ``ValueError`` for a leaf."""
-    found = _flatten_one_level_with_keys(tree)
-    if found is None:
+    flattened = _flatten_one_level_with_keys(tree)
+    if flattened is None:
         _raise_leaf(tree)
-    return tuple(found[0]), found[1]
+    return tuple(flattened[0]), flattened[1]
 
 
 def _raise_leaf(tree: Any) -> NoReturn:
@@ -330,7 +330,7 @@ def _raise_leaf(tree: Any) -> NoReturn:
 
 
 def is_tree_node(typ: type) -> bool:
-    """Whether instances of a class are nodes.
+    """Return True if instances of a class are nodes.
 
     >>> from primax_core import tree_util
     >>> tree_util.is_tree_node(dict), tree_util.is_tree_node(set)
@@ -350,10 +350,10 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
 
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    """Whether a structure is that of a single leaf."""
+    """Return True if a structure is a single leaf."""
     return treedef.num_nodes == 1 and treedef.num_leaves == 1
 
 
 def structure_of(node_data: tuple[type, Any] | None, children: list[PyTreeDef]) -> PyTreeDef:
-    """The structure of a node, from ``node_data()`` and ``children()`` of another one."""
+    """The structure of a node, from ``node_data()`` and ``children()`` of another structure."""
     return PyTreeDef.from_node_data_and_children(registry, node_data, children)

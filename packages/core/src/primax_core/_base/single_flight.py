@@ -1,4 +1,4 @@
-"""Work that several threads want at once, done once."""
+"""Single flight: one thread computes a value, the others wait."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ T = TypeVar("T")
 
 
 class SingleFlight:
-    """Lets one thread at a time do the work of a key; the others wait and look again.
+    """Computes the value of a key in one thread at a time; the other threads wait.
 
-    >>> made, turns = {}, SingleFlight()
-    >>> turns.once("a", made.get, lambda: made.setdefault("a", 1))
+    >>> values, flight = {}, SingleFlight()
+    >>> flight.do("a", values.get, lambda: values.setdefault("a", 1))
     1
     """
 
@@ -25,19 +25,20 @@ class SingleFlight:
         self._lock = new_lock()
         self._busy: dict[Hashable, tuple[threading.Event, int]] = {}
 
-    def once(
-        self, key: Hashable, look: Callable[[Any], T | None], make: Callable[[], T]
+    def do(
+        self, key: Hashable, lookup: Callable[[Any], T | None], compute: Callable[[], T]
     ) -> T:  # fmt: skip
-        """What ``look`` finds for the key, or what ``make`` makes of it.
+        """The value that ``lookup`` returns for the key, or else the result of ``compute``.
 
-        ``make`` keeps it where ``look`` finds it; where it makes nothing, the threads that waited
-        try in turn. A thread that comes back to a key it works on does the work itself.
+        ``compute`` stores the value for ``lookup``. If it stores nothing, the waiting threads
+        compute it in turn. A thread that is already computing the key (recursion) computes it
+        again.
         """
         me = threading.get_ident()
         while True:
-            found = look(key)
-            if found is not None:
-                return found
+            value = lookup(key)
+            if value is not None:
+                return value
             with self._lock:
                 event, owner = self._busy.get(key, (None, me))
                 if event is None:
@@ -45,11 +46,11 @@ class SingleFlight:
                     self._busy[key] = event, me
                     break
             if owner == me:
-                return make()
+                return compute()
             event.wait()
         try:
-            found = look(key)  # it may have been made since
-            return make() if found is None else found
+            value = lookup(key)  # another thread may have stored it
+            return compute() if value is None else value
         finally:
             with self._lock:
                 del self._busy[key]

@@ -1,7 +1,7 @@
-"""Where in the user's code something happened, and tracebacks without the library's own frames.
+"""Source locations in user code, and tracebacks without the library's own frames.
 
-`capture` is called for every traced operation, so it only notes a code object and an instruction
-offset; `locate` turns them into a file, a line and a column when somebody asks.
+`capture` is called for every traced operation, so it records only a code object and an instruction
+offset. `locate` converts them to a file, a line and a column on demand.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from .config import state
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 Source: TypeAlias = tuple[types.CodeType, int]
-"""A place in the user's code: the code object and the offset of the instruction running in it."""
+"""A location in user code: the code object and the offset of the current instruction."""
 
 
 class Location(NamedTuple):
-    """A place in a source file. Lines and columns count from 1; a column of 0 is unknown."""
+    """A location in a source file. Lines and columns count from 1; a column of 0 is unknown."""
 
     file: str
     line: int
@@ -40,17 +40,17 @@ def _folder(path: str) -> str:
 
 
 _PACKAGE: Final = _folder(os.path.dirname(os.path.dirname(__file__)))
-# Decorators and context managers of ours run through these two, so their frames are ours as well.
+# The library's decorators and context managers run through these two modules.
 _STDLIB_HELPERS: Final = tuple(
     os.path.join(os.path.dirname(os.__file__), name) for name in ("contextlib.py", "functools.py")
 )
 _internal_prefixes: tuple[str, ...] = (_PACKAGE, *_STDLIB_HELPERS)
-# By file name and not by code object: strings keep their hash, code objects compute theirs anew.
+# Keyed by file name, not by code object: strings cache their hash, code objects do not.
 _is_internal: Final[dict[str, bool]] = caches.bounded_cache()
 
 
 def register_internal_path(path: str) -> None:
-    """Count the code of a file or folder as the library's own.
+    """Mark the code of a file or folder as internal.
 
     The other wheels call it with their package folder.
     """
@@ -63,7 +63,7 @@ def register_internal_path(path: str) -> None:
 
 
 def unregister_internal_path(path: str) -> None:
-    """Count the code of a file or folder as users' again."""
+    """Mark the code of a file or folder as user code again."""
     global _internal_prefixes
     path = os.path.abspath(path)
     prefix = path if path.endswith(".py") else _folder(path)
@@ -72,7 +72,7 @@ def unregister_internal_path(path: str) -> None:
 
 
 def is_internal(code: types.CodeType) -> bool:
-    """Whether a code object belongs to the library."""
+    """Return True if a code object belongs to the library."""
     return _classify(code.co_filename)
 
 
@@ -88,8 +88,8 @@ def _classify(filename: str) -> bool:
 
 
 def capture() -> Source | None:
-    """The place of the equation that is interpreted, or else the innermost one on the call stack
-    that is not in the library."""
+    """The location of the interpreted equation, or else the innermost location on the call stack
+    outside the library."""
     if state.source is not None:
         return state.source
     frame: types.FrameType | None = sys._getframe(1)
@@ -107,7 +107,7 @@ def capture() -> Source | None:
 
 
 class in_users_code:
-    """Context manager: a function of the user's runs, whose operations have places of their own."""
+    """Context manager around user code: its operations have their own source locations."""
 
     __slots__ = ("saved",)
 
@@ -120,14 +120,14 @@ class in_users_code:
 
 
 def capture_stack(limit: int) -> tuple[Source, ...]:
-    """Up to ``limit`` places on the call stack outside the library, innermost first."""
-    found: list[Source] = []
+    """Up to ``limit`` locations on the call stack outside the library, innermost first."""
+    locations: list[Source] = []
     frame: types.FrameType | None = sys._getframe(1)
-    while frame is not None and len(found) < limit:
+    while frame is not None and len(locations) < limit:
         if not is_internal(frame.f_code):
-            found.append((frame.f_code, frame.f_lasti))
+            locations.append((frame.f_code, frame.f_lasti))
         frame = frame.f_back
-    return tuple(found)
+    return tuple(locations)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -136,7 +136,7 @@ def _positions(code: types.CodeType) -> list[tuple[int | None, int | None, int |
 
 
 def locate(source: Source) -> Location:
-    """File, line, column and function of a captured place."""
+    """File, line, column and function of a captured location."""
     code, offset = source
     line, end_line, column, end_column = code.co_firstlineno, None, None, None
     if offset >= 0:
@@ -155,7 +155,7 @@ def locate(source: Source) -> Location:
 
 
 def summarize(source: Source | None) -> str:
-    """``file:line:column (function)``, or a stand-in where the place is not known.
+    """``file:line:column (function)``, or a placeholder for an unknown location.
 
     >>> from primax_core._base import source
     >>> source.summarize(None)
@@ -169,7 +169,7 @@ def summarize(source: Source | None) -> str:
 
 
 def summarize_function(fun: Any) -> str:
-    """``name at file:line`` for a Python function; its name alone where it has no code."""
+    """``name at file:line`` for a Python function; only its name if it has no code."""
     fun = getattr(fun, "__wrapped__", fun)
     name = getattr(fun, "__name__", None) or repr(fun)
     code = getattr(fun, "__code__", None)
@@ -179,7 +179,7 @@ def summarize_function(fun: Any) -> str:
 
 
 def user_frame_text(source: Source | None) -> str:
-    """The place and its line of source, as tracebacks show it."""
+    """The location and its source line, in the format of a traceback."""
     if source is None:
         return "  <unknown place>"
     import linecache  # only for error messages
@@ -191,7 +191,7 @@ def user_frame_text(source: Source | None) -> str:
 
 
 def user_stacklevel() -> int:
-    """The ``stacklevel`` with which the caller's ``warnings.warn`` points at the user's line."""
+    """The ``stacklevel`` for a ``warnings.warn`` by the caller that points at the user's line."""
     frame: types.FrameType | None = sys._getframe(1)
     level = 1
     while frame is not None and is_internal(frame.f_code):
@@ -209,10 +209,10 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def fold_traceback(error: BaseException) -> None:
-    """Take the library's frames out of an exception's traceback, in place.
+    """Remove the library's frames from an exception's traceback, in place.
 
-    For an ``except`` clause at a public boundary, followed by a bare ``raise``, which adds no entry
-    of its own; where nothing is raised it costs nothing::
+    For an ``except`` clause at a public boundary, followed by a bare ``raise``, which does not add
+    a traceback entry. Without an error it has no cost::
 
         try:
             return traced(*args)
@@ -220,11 +220,11 @@ def fold_traceback(error: BaseException) -> None:
             fold_traceback(error)
             raise
 
-    What happens is up to the option ``traceback_filtering``: with ``off`` nothing does, with
-    ``hide_frames`` (or ``tracebackhide``) the frames stay and IPython and pytest do not show them,
-    with ``remove_frames`` a note says that they were removed. ``auto`` hides frames in IPython and
-    removes them elsewhere. A frame of the library that failed by accident, not at a ``raise``
-    statement, is kept, since it is what a bug report needs.
+    The option ``traceback_filtering`` selects the behaviour: ``off`` does nothing, ``hide_frames``
+    (or ``tracebackhide``) hides the frames in IPython and pytest, ``remove_frames`` removes them
+    and adds a note. ``auto`` hides frames in IPython and removes them elsewhere. A frame of the
+    library that failed unintentionally, not at a ``raise`` statement, is not removed, because a bug
+    report needs it.
     """
     mode = state.traceback_filtering
     if mode == "off":
@@ -233,13 +233,13 @@ def fold_traceback(error: BaseException) -> None:
         _hide_frames(error)
         return
     entries = list(_entries(error.__traceback__))
-    kept = [entry for entry in entries if not is_internal(entry.tb_frame.f_code)]
+    remaining = [entry for entry in entries if not is_internal(entry.tb_frame.f_code)]
     if entries and not _on_purpose(error, entries[-1]):
-        kept.append(entries[-1])
-    if len(kept) == len(entries):
+        remaining.append(entries[-1])
+    if len(remaining) == len(entries):
         return
     folded = None
-    for entry in reversed(kept):
+    for entry in reversed(remaining):
         folded = types.TracebackType(folded, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
     error.__traceback__ = folded
     if mode == "remove_frames":
@@ -247,7 +247,7 @@ def fold_traceback(error: BaseException) -> None:
 
 
 def api_boundary(fun: _F) -> _F:
-    """Decorator of a public function: errors leave it without the library's own frames."""
+    """Decorator of a public function: errors are raised without the library's own frames."""
 
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -261,7 +261,7 @@ def api_boundary(fun: _F) -> _F:
 
 
 def api_boundary_of(fun: Callable[..., Any]) -> Callable[[_F], _F]:
-    """Decorator of a transformed function: it looks like ``fun`` and is an :func:`api_boundary`."""
+    """:func:`api_boundary` for a transformed function, with the attributes of ``fun``."""
 
     def decorate(transformed: _F) -> _F:
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -304,9 +304,9 @@ def _hide_frames(error: BaseException) -> None:
 
 
 def _on_purpose(error: BaseException, last: types.TracebackType) -> bool:
-    """Whether the error is the user's, or one that the library raised by a ``raise`` statement.
+    """Return True if the error is from user code, or from a ``raise`` statement of the library.
 
-    An inner boundary may have taken the frame that tells, so the answer stays with the error.
+    An inner boundary may have removed the last frame, so the result is stored in the error.
     """
     known: bool | None = getattr(error, "_primax_on_purpose", None)
     if known is None:

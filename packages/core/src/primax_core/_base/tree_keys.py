@@ -1,4 +1,4 @@
-"""Key paths: where in a tree something stands."""
+"""Key paths: locations in a tree."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from ._pytree_native import (
 )
 
 KeyEntry = TypeVar("KeyEntry")
-"""One step of a key path: one of the four classes here, or what a registered type gives instead."""
+"""One step of a key path: one of the four classes here, or a key of a registered type."""
 
 KeyPath: TypeAlias = tuple[KeyEntry, ...]
 """The steps from the root of a tree to one of its nodes."""
 
 
 def keystr(keys: KeyPath[Any], *, simple: bool = False, separator: str = "") -> str:
-    """A key path as text, in the notation that would reach the node in Python.
+    """A key path as text, in the notation of Python expressions.
 
-    With ``simple`` the steps are bare, for use with a ``separator``.
+    With ``simple`` the keys are printed without brackets, for use with a ``separator``.
 
     >>> from primax_core.tree_util import DictKey, SequenceKey, keystr
     >>> keystr((SequenceKey(1), DictKey("a")))

@@ -1,7 +1,7 @@
-"""Prefixes of trees: a tree in which a leaf stands for a whole subtree of another.
+"""Tree prefixes: trees with leaves in place of subtrees of another tree.
 
-`flatten_axes` and `broadcast_prefix` repeat each leaf of a prefix once for each leaf that it stands
-for. Where a tree is not a prefix, `prefix_errors` says at which key path and why.
+`flatten_axes` and `broadcast_prefix` repeat each leaf of a prefix for each leaf of its subtree. If
+a tree is not a prefix, `prefix_errors` returns the key paths and the reasons.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _LeafPredicate = Callable[[Any], bool]
 
 
 class PrefixMismatch(NamedTuple):
-    """One place where a tree is not a prefix of another."""
+    """A key path at which a tree is not a prefix of another."""
 
     path: KeyPath[Any]
     summary: str
     detail: str
 
     def error(self, name: str) -> ValueError:
-        """The error for a prefix that the user knows as ``name``, such as ``vmap in_axes``."""
+        """The error for a prefix with a name in the user's code, such as ``vmap in_axes``."""
         return ValueError(
             f"pytree structure error: {self.summary} at key path\n"
             f"    {name}{keystr(self.path)}\n{self.detail}"
@@ -38,9 +38,9 @@ class PrefixMismatch(NamedTuple):
 def prefix_errors(
     prefix_tree: Any, full_tree: Any, is_leaf: _LeafPredicate | None = None
 ) -> list[PrefixMismatch]:
-    """Every place where ``prefix_tree`` is not a prefix of ``full_tree``; empty if it is one.
+    """The mismatches between ``prefix_tree`` and ``full_tree``; empty if it is a prefix.
 
-    ``is_leaf`` is about nodes of the prefix.
+    ``is_leaf`` applies to nodes of the prefix.
     """
     leaves, treedef = tree_flatten(full_tree)
     return _mismatches(prefix_tree, treedef, leaves, is_leaf)
@@ -53,14 +53,16 @@ def _mismatches(
     is_leaf: _LeafPredicate | None,
     path: KeyPath[Any] = (),
 ) -> list[PrefixMismatch]:
-    """Compare a prefix with a structure; ``leaves``, where known, tell the types of its leaves."""
+    """Compare a prefix with a structure; ``leaves`` are its leaves, for their types, or
+    ``None``.
+    """
     keyed = None if is_leaf is not None and is_leaf(prefix) else flatten_one_level_with_keys(prefix)
     if keyed is None:
         return []
     _, prefix_def = tree_flatten(prefix, lambda node: node is not prefix)
     node = treedef.node_data()
     own = prefix_def.node_data()
-    assert own is not None  # keyed says that the prefix is a node
+    assert own is not None  # the prefix is a node, because it has keys
     kind = type(prefix)
     if node is None or node[0] is not kind:
         return [_different_types(path, kind, node, leaves)]
@@ -70,14 +72,14 @@ def _mismatches(
         return [_different_lengths(path, prefix, keys, node, len(subtrees))]
     if own != node:
         return [_different_metadata(path, kind, own[1], node[1])]
-    found: list[PrefixMismatch] = []
+    mismatches: list[PrefixMismatch] = []
     start = 0
     for (key, child), subtree in zip(keyed[0], subtrees, strict=True):
         end = start + subtree.num_leaves
         own_leaves = None if leaves is None else leaves[start:end]
-        found += _mismatches(child, subtree, own_leaves, is_leaf, (*path, key))
+        mismatches += _mismatches(child, subtree, own_leaves, is_leaf, (*path, key))
         start = end
-    return found
+    return mismatches
 
 
 def _different_types(
@@ -92,8 +94,8 @@ def _different_types(
     detail = f"There the prefix tree has a node of type\n    {kind}\nand the full tree has {other}."
     if kind is type(None):
         detail += (
-            "\nNone is a tree without leaves. To have it stand for a subtree, pass "
-            "is_leaf=lambda x: x is None where the function takes is_leaf."
+            "\nNone is a tree without leaves. To use it as a leaf in place of a subtree, pass "
+            "is_leaf=lambda x: x is None if the function accepts is_leaf."
         )
     return PrefixMismatch(path, "different types", detail)
 
@@ -147,9 +149,9 @@ def _different_metadata(path: KeyPath[Any], kind: type, own: Any, other: Any) ->
 def broadcast_prefix(
     prefix_tree: Any, full_tree: Any, is_leaf: _LeafPredicate | None = None
 ) -> list[Any]:
-    """The leaves of the prefix, each repeated for the leaves of the full tree that it stands for.
+    """The leaves of the prefix, each repeated for the leaves of its subtree of the full tree.
 
-    ``is_leaf`` is about nodes of the prefix.
+    ``is_leaf`` applies to nodes of the prefix.
 
     >>> from primax_core._base.tree_prefix import broadcast_prefix
     >>> broadcast_prefix([0, 1], [{"a": 5, "b": 6}, 7])
@@ -169,11 +171,11 @@ def broadcast_prefix(
 def raise_prefix_error(
     name: str, prefix_tree: Any, full_tree: Any, is_leaf: _LeafPredicate | None = None
 ) -> NoReturn:
-    """Inside an ``except``: raise the first prefix error, or what was caught if there is none."""
-    found = prefix_errors(prefix_tree, full_tree, is_leaf)
-    if not found:
+    """Inside an ``except``: raise the first prefix error, or the current error if there is none."""
+    mismatches = prefix_errors(prefix_tree, full_tree, is_leaf)
+    if not mismatches:
         raise
-    raise found[0].error(name) from None
+    raise mismatches[0].error(name) from None
 
 
 def _is_none(x: Any) -> bool:
@@ -183,8 +185,8 @@ def _is_none(x: Any) -> bool:
 def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
     """One entry of ``axis_tree`` for each leaf of a tree of structure ``treedef``.
 
-    ``axis_tree`` is a prefix of that tree in which ``None`` counts as a leaf. ``name`` is what the
-    user knows it as, such as ``vmap in_axes``; errors name it and the key path.
+    ``axis_tree`` is a prefix of that tree in which ``None`` is a leaf. ``name`` is its name in the
+    user's code, such as ``vmap in_axes``; errors contain it and the key path.
 
     >>> from primax_core import tree_util
     >>> from primax_core._base.tree_prefix import flatten_axes
@@ -204,7 +206,7 @@ def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
 
 @lru_cache(maxsize=4096)
 def _leaf_counts(prefix_def: PyTreeDef, treedef: PyTreeDef) -> list[int] | None:
-    """How many leaves each leaf of a prefix stands for; ``None`` if it is no prefix."""
+    """Number of leaves for each leaf of a prefix; ``None`` if it is not a prefix."""
     node = prefix_def.node_data()
     if node is None:
         return [treedef.num_leaves]
@@ -223,14 +225,14 @@ def _leaf_counts(prefix_def: PyTreeDef, treedef: PyTreeDef) -> list[int] | None:
 
 
 def _raise_axes_error(name: str, treedef: PyTreeDef, axis_tree: Any) -> NoReturn:
-    found = _mismatches(axis_tree, treedef, None, _is_none)
-    if not found:
+    mismatches = _mismatches(axis_tree, treedef, None, _is_none)
+    if not mismatches:
         raise ValueError(
             f"{name} specification must be a tree prefix of the corresponding value, got "
             f"specification {axis_tree} for value tree {treedef}."
         )
-    details = "\n".join(str(mismatch.error(name)) for mismatch in found)
+    details = "\n".join(str(mismatch.error(name)) for mismatch in mismatches)
     raise ValueError(
         f"{name} specification must be a tree prefix of the corresponding value; "
-        f"mismatches ({len(found)} found):\n{details}"
+        f"mismatches ({len(mismatches)} found):\n{details}"
     )

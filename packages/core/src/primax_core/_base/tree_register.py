@@ -1,4 +1,4 @@
-"""Making classes nodes of trees, and the standard library's containers that are nodes here."""
+"""Registration of classes as tree nodes, and the containers of the standard library."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def register_pytree_node(
     flatten_with_keys_func: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Hashable]]
     | None = None,
 ) -> None:
-    """Make instances of a class nodes of trees.
+    """Register a class: its instances are tree nodes.
 
     ``flatten_func(node)`` returns the children and hashable metadata, ``unflatten_func(metadata,
     children)`` builds a node from them. ``flatten_with_keys_func`` is like ``flatten_func`` with
-    pairs of a key and a child. Raises ``ValueError`` if the class is registered already.
+    pairs of a key and a child. Raises ``ValueError`` if the class is already registered.
 
     >>> from primax_core import tree_util
     >>> class Pair:
@@ -40,7 +40,7 @@ def register_pytree_node(
 
 
 def register_pytree_node_class(cls: _C) -> _C:
-    """Class decorator: a node by its methods ``tree_flatten`` and ``tree_unflatten``.
+    """Class decorator: register a class with methods ``tree_flatten`` and ``tree_unflatten``.
 
     ``tree_flatten(self)`` returns children and metadata; the class method ``tree_unflatten(cls,
     metadata, children)`` builds a node.
@@ -70,10 +70,10 @@ def register_pytree_with_keys(
     unflatten_func: Callable[[Any, Any], Any],
     flatten_func: Callable[[Any], tuple[Iterable[Any], Hashable]] | None = None,
 ) -> None:
-    """Make instances of a class nodes of trees whose children have keys of their own.
+    """Register a class of tree nodes whose children have keys.
 
-    Like `register_pytree_node`; without ``flatten_func`` the keys are dropped where none are
-    wanted.
+    Like `register_pytree_node`; without ``flatten_func`` the keys are dropped if they are not
+    needed.
     """
 
     def without_keys(node: Any) -> tuple[Iterable[Any], Hashable]:
@@ -84,9 +84,9 @@ def register_pytree_with_keys(
 
 
 def register_pytree_with_keys_class(cls: _C) -> _C:
-    """Class decorator: a node by ``tree_flatten_with_keys`` and ``tree_unflatten``.
+    """Class decorator: register a class with ``tree_flatten_with_keys`` and ``tree_unflatten``.
 
-    A method ``tree_flatten`` is used where no keys are wanted, if there is one.
+    A method ``tree_flatten``, if it exists, is used when keys are not needed.
     """
     register_pytree_with_keys(
         cls,
@@ -110,11 +110,11 @@ def register_dataclass(
     meta_fields: Sequence[str] | None = None,
     drop_fields: Sequence[str] = (),
 ) -> _C:
-    """Make a dataclass a node: its data fields are children, its meta fields metadata.
+    """Register a dataclass: its data fields are children, its meta fields metadata.
 
     Without lists, the fields declared with ``field(metadata=dict(static=True))``, or with `static`,
-    are metadata and the others data. A class that is no dataclass needs both lists; it is built by
-    calling it with the fields as keyword arguments. ``drop_fields`` are left to their defaults.
+    are metadata and the others data. A class that is not a dataclass needs both lists; it is
+    created by a call with the fields as keyword arguments. ``drop_fields`` keep their defaults.
     Returns the class.
 
     >>> import dataclasses
@@ -139,9 +139,9 @@ def register_dataclass(
                 "register_dataclass: data_fields and meta_fields are required when nodetype is not "
                 f"a dataclass. Got {nodetype=}."
             )
-        kept = [f for f in fields.values() if f.name not in drop_fields]
-        meta_fields = [f.name for f in kept if f.metadata.get("static", False)]
-        data_fields = [f.name for f in kept if not f.metadata.get("static", False)]
+        included = [f for f in fields.values() if f.name not in drop_fields]
+        meta_fields = [f.name for f in included if f.metadata.get("static", False)]
+        data_fields = [f.name for f in included if not f.metadata.get("static", False)]
     _check_fields(fields, data_fields, meta_fields, drop_fields)
     registry.register_dataclass_node(nodetype, list(data_fields), list(meta_fields))
     return nodetype
@@ -150,10 +150,10 @@ def register_dataclass(
 def _dataclass_fields(nodetype: Any) -> dict[str, Any] | None:
     if not isinstance(nodetype, type):
         return None
-    found = getattr(nodetype, "__dataclass_fields__", None)
-    if found is None:
+    dataclass_fields = getattr(nodetype, "__dataclass_fields__", None)
+    if dataclass_fields is None:
         return None
-    import dataclasses  # whoever made the class has loaded it
+    import dataclasses  # the module is already loaded, by the definition of the class
 
     return {field.name: field for field in dataclasses.fields(nodetype)}
 
@@ -179,16 +179,16 @@ def _check_fields(
     )
     if missing := settable - listed:
         raise ValueError(
-            f"{head} Missing fields: {missing}. To leave them out, name them in drop_fields."
+            f"{head} Missing fields: {missing}. To leave them out, add them to drop_fields."
         )
     if unexpected := listed - settable:
         raise ValueError(f"{head} Unexpected fields: {unexpected}.")
 
 
 def register_static(cls: _C) -> _C:
-    """Class decorator: instances are nodes without children, all of them metadata.
+    """Class decorator: instances are nodes without children; the instance is the metadata.
 
-    They are compared and hashed as values, so the class should define ``__eq__`` and ``__hash__``.
+    They are compared and hashed by value, so the class should define ``__eq__`` and ``__hash__``.
 
     >>> from primax_core import tree_util
     >>> @tree_util.register_static
@@ -204,7 +204,7 @@ def register_static(cls: _C) -> _C:
 
 
 def static(**kwargs: Any) -> Any:
-    """``dataclasses.field`` for a field that `register_dataclass` takes as metadata.
+    """``dataclasses.field`` for a metadata field of `register_dataclass`.
 
     >>> import dataclasses
     >>> from primax_core import tree
@@ -222,10 +222,10 @@ def static(**kwargs: Any) -> Any:
 
 
 class Partial(functools.partial[Any]):
-    """``functools.partial`` as a node: the bound arguments are its children, the function metadata.
+    """``functools.partial`` as a node: the bound arguments are children, the function is metadata.
 
-    So it can be passed to and returned from transformed functions. A ``functools.partial`` given as
-    the function is metadata as a whole.
+    It can be passed to and returned from transformed functions. If the function is itself a
+    ``functools.partial``, it is metadata as a whole.
 
     >>> from primax_core import tree_util
     >>> add_two = tree_util.Partial(lambda x, y: x + y, 2)
@@ -235,12 +235,12 @@ class Partial(functools.partial[Any]):
 
     def __new__(cls, func: Callable[..., Any], /, *args: Any, **kw: Any) -> Partial:
         if isinstance(func, functools.partial):
-            func = _Opaque(func)  # partial would take its arguments over as its own
+            func = _Opaque(func)  # otherwise partial would merge the arguments
         return super().__new__(cls, func, *args, **kw)
 
 
 class _Opaque:
-    """A callable that hides what kind of callable it wraps."""
+    """A callable that hides the type of the callable it wraps."""
 
     __slots__ = ("wrapped",)
 
@@ -262,7 +262,7 @@ class _Opaque:
 
 def _partial_from(func: Any, children: Any) -> Partial:
     args, kw = children
-    # Not through __new__: what was wrapped once must not be wrapped again.
+    # Not through __new__: a wrapped function must not be wrapped again.
     return functools.partial.__new__(Partial, func, *args, **kw)
 
 

@@ -1,4 +1,4 @@
-"""``jit_p``: a program called by name inside another."""
+"""``jit_p``: the call of a named sub-jaxpr."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ hide_defaults("jit", inline=False, compiler_options=(), donated=())
 
 
 class Inline(enum.Enum):
-    """When the program of a jitted function is written out where another calls it.
+    """Time at which the jaxpr of a jitted function is inlined into its caller.
 
-    ``TRACING``: when the other is traced. ``LOWERING``: when it is lowered. ``XLA_EARLY`` and
-    ``XLA_LATE``: by XLA, early or late among its passes. ``AUTO``: the library and XLA choose.
+    ``TRACING``: when the caller is traced. ``LOWERING``: when it is lowered. ``XLA_EARLY`` and
+    ``XLA_LATE``: by an early or a late pass of XLA. ``AUTO``: chosen by the library and XLA.
     """
 
     TRACING = "tracing"
@@ -53,7 +53,7 @@ class Inline(enum.Enum):
 
 
 def call_jaxpr(jaxpr: Jaxpr, args: Sequence[Any], like: dict[str, Any]) -> list[Any]:
-    """Bind ``jit_p`` with another jaxpr and the other parameters of an equation."""
+    """Bind ``jit_p`` to a jaxpr, with the other parameters of a jit equation."""
     jaxpr, args = without_tracers(jaxpr, args)
     return jit_p.bind(*args, **{**like, "jaxpr": jaxpr, "donated": ()})
 
@@ -66,36 +66,36 @@ jit_p.rule(memory_kinds)(lambda eqn: result_kinds(eqn.params["jaxpr"]))
 def _lower(ctx, *values, jaxpr, name, inline=False, **_):
     if inline is True or inline is Inline.LOWERING:
         return lowering.lower_body(ctx, jaxpr, values)
-    outs = ctx.call_program(jaxpr, name, values)
+    outs = ctx.call_jaxpr(jaxpr, name, values)
     if inline and outs:
-        when = ir.DictAttr.get({"inlineable": ir.StringAttr.get(inline.value)})
-        outs[0].owner.attributes["mhlo.frontend_attributes"] = when
+        inline_attribute = ir.DictAttr.get({"inlineable": ir.StringAttr.get(inline.value)})
+        outs[0].owner.attributes["mhlo.frontend_attributes"] = inline_attribute
     return outs
 
 
 @jit_p.rule(jvp)
 def _jvp(primals, tangents, *, jaxpr, **params):
     mask = tuple(type(t) is not Zero for t in tangents)
-    program, out_mask = jvp_jaxpr(jaxpr, mask)
-    given = [t for t in tangents if type(t) is not Zero]
-    outs = call_jaxpr(program, [*primals, *given], params)
+    forward, out_mask = jvp_jaxpr(jaxpr, mask)
+    nonzero = [t for t in tangents if type(t) is not Zero]
+    outs = call_jaxpr(forward, [*primals, *nonzero], params)
     n = len(jaxpr.outvars)
     rest = iter(outs[n:])
-    found = [
+    tangents_out = [
         next(rest) if m else Zero(v.aval.tangent_aval()) for m, v in zip(out_mask, jaxpr.outvars)
     ]
-    return outs[:n], found
+    return outs[:n], tangents_out
 
 
 @jit_p.rule(linearize)
 def _linearize(primals, mask, *, jaxpr, **params):
     linearized = linearize_jaxpr(jaxpr, mask)
-    found = call_jaxpr(linearized.forward, primals, params)
-    outs, extra = found[: linearized.n_outs], found[linearized.n_outs :]
+    results = call_jaxpr(linearized.forward, primals, params)
+    outs, extra = results[: linearized.n_outs], results[linearized.n_outs :]
     if linearized.linear is None:
         return outs, stage(list, []), linearized.out_mask
     sources = {"in": primals, "out": outs, "extra": extra}
-    residuals = [sources[where][i] for where, i in linearized.residuals]
+    residuals = [sources[origin][i] for origin, i in linearized.residuals]
     n = len(residuals)
     avals = [v.aval for v in linearized.linear.invars[n:]]
     linear = stage(lambda *ts: call_jaxpr(linearized.linear, [*residuals, *ts], params), avals)
@@ -106,16 +106,18 @@ def _linearize(primals, mask, *, jaxpr, **params):
 def _transpose(cts, *args, jaxpr, **params):
     linear = tuple(is_linear(a) for a in args)
     ct_mask = tuple(None if type(c) is Zero else typeof(c) for c in cts)
-    program, out_mask = transpose_jaxpr(jaxpr, linear, ct_mask)
+    backward, out_mask = transpose_jaxpr(jaxpr, linear, ct_mask)
     known = [a for a in args if not is_linear(a)]
-    found = iter(call_jaxpr(program, [*known, *(c for c in cts if type(c) is not Zero)], params))
-    return [next(found) if m else None for m in out_mask]
+    cotangents = iter(
+        call_jaxpr(backward, [*known, *(c for c in cts if type(c) is not Zero)], params)
+    )
+    return [next(cotangents) if m else None for m in out_mask]
 
 
 @jit_p.rule(batch)
 def _batch(axis, args, dims, *, jaxpr, **params):
-    program, out_dims = batch_jaxpr(jaxpr, tuple(dims), axis)
-    return call_jaxpr(program, args, params), list(out_dims)
+    batched, out_dims = batch_jaxpr(jaxpr, tuple(dims), axis)
+    return call_jaxpr(batched, args, params), list(out_dims)
 
 
 @jit_p.rule(dce)
@@ -133,8 +135,8 @@ def _dce(used, eqn):
 
 
 def _called(x, y):
-    program = stage(lambda a, b: [add_any_p.bind(a, b), b], [typeof(x), typeof(y)])
-    return jit_p.bind(x, y, jaxpr=program, name="called", inline=False, donated=())
+    jaxpr = stage(lambda a, b: [add_any_p.bind(a, b), b], [typeof(x), typeof(y)])
+    return jit_p.bind(x, y, jaxpr=jaxpr, name="called", inline=False, donated=())
 
 
 @jit_p.rule(samples)

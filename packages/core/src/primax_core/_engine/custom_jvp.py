@@ -1,4 +1,4 @@
-"""``custom_jvp_call``: a function whose forward derivative its author wrote."""
+"""``custom_jvp_call``: a function with a custom forward-mode rule."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ hide_defaults("custom_jvp_call", num_consts=0)
 
 
 class SymbolicZero:
-    """A tangent known to be zero, as custom rules with ``symbolic_zeros=True`` receive it."""
+    """A zero tangent, as passed to custom rules with ``symbolic_zeros=True``."""
 
     __slots__ = ("aval",)
 
@@ -74,7 +74,8 @@ class CustomJVP:
       fun: ``(*args) -> list of results``.
       rule: ``(primals, tangents) -> (results, tangents)``, lists; ``tangents`` are arrays, or
         ``SymbolicZero`` where they are zero and ``symbolic_zeros`` is set.
-      jaxpr: the program of ``fun`` if it was traced already; it takes ``num_consts`` first.
+      jaxpr: the jaxpr of ``fun`` if it is already traced; its first arguments are ``num_consts``
+        constants.
     """
 
     __slots__ = ("fun", "rule", "name", "symbolic_zeros", "jaxpr", "num_consts")
@@ -96,7 +97,7 @@ class CustomJVP:
         self.num_consts: int = num_consts
 
     def call(self, args: Sequence[Any]) -> list[Any]:
-        """Apply under the current trace."""
+        """Call under the current trace."""
         trace = state.trace
         if trace is None:
             for a in args:
@@ -108,35 +109,35 @@ class CustomJVP:
 
     def _under(self, trace: Trace, args: Sequence) -> list:
         if references.ops.loaded and references.ops.has_cells(trace, args):
-            return references.ops.lend(trace, args, lambda given: self._under(trace, given))
-        for cls, how in _HOW.items():
+            return references.ops.lend(trace, args, lambda lent: self._under(trace, lent))
+        for cls, handler in _HANDLERS.items():
             if isinstance(trace, cls):
-                return how(trace, args, self)
+                return handler(trace, args, self)
         return trace.call_custom(self, args)
 
 
 def _apply_rule(custom: CustomJVP, primals: Sequence, tangents: Sequence):
-    """Call the rule; ``tangents`` holds ``None`` or ``Zero`` for those that are zero."""
+    """Call the rule; zero tangents are ``None`` or ``Zero`` in ``tangents``."""
     n = custom.num_consts
-    given = []
+    dense = []
     for p, t in zip(primals[n:], tangents[n:]):
         if t is None or type(t) is Zero:
             aval = typeof(p).tangent_aval()
-            given.append(
+            dense.append(
                 SymbolicZero(aval) if custom.symbolic_zeros else as_result(instantiate(Zero(aval)))
             )
         else:
-            given.append(as_result(t))
+            dense.append(as_result(t))
     with source.in_users_code():
-        outs, dots = custom.rule([as_result(p) for p in primals[n:]], given)
+        outs, dots = custom.rule([as_result(p) for p in primals[n:]], dense)
     return outs, [Zero(t.aval) if type(t) is SymbolicZero else t for t in dots]
 
 
 def rule_applies(trace: Trace, custom: Any, tangents: Sequence[Any]) -> bool:
-    """Whether a custom function is differentiated by its rule, which covers its arguments only.
+    """Return True if a call is differentiated by its rule, which covers the arguments only.
 
     Raises:
-      UnexpectedTracerError: if a value it closes over is differentiated along with its arguments.
+      UnexpectedTracerError: if a closed-over value is differentiated together with the arguments.
     """
     n = custom.num_consts
     if all(t is None for t in tangents[:n]):
@@ -172,9 +173,9 @@ def _closes_over(name: str) -> str:
 
 
 def _forward(trace: JVPTrace, args: Sequence, custom: CustomJVP) -> list:
-    parts = [trace.split(a) for a in args]
-    primals = [p for p, _ in parts]
-    tangents = [t for _, t in parts]
+    pairs = [trace.split(a) for a in args]
+    primals = [p for p, _ in pairs]
+    tangents = [t for _, t in pairs]
     if not rule_applies(trace, custom, tangents):
         return custom.fun(*args)
     with set_trace(trace.parent):
@@ -193,9 +194,9 @@ def _no_tangent(t: Any) -> bool:
 
 
 def _linearized(trace: LinearizeTrace, args: Sequence, custom: CustomJVP) -> list:
-    parts = [trace.split(a) for a in args]
-    primals = [p for p, _ in parts]
-    ins = [t for _, t in parts]
+    pairs = [trace.split(a) for a in args]
+    primals = [p for p, _ in pairs]
+    ins = [t for _, t in pairs]
     if not rule_applies(trace, custom, ins):
         return custom.fun(*args)
     if all(t is None for t in ins):
@@ -220,13 +221,13 @@ def _linearized(trace: LinearizeTrace, args: Sequence, custom: CustomJVP) -> lis
         return outs
     linear, residuals = close_over(prune(linear))
     node = trace.record(linear, residuals, used, partial(transposed_once, linear))
-    made = iter(node.outputs)
-    return [GradTracer(trace, o, next(made)) if m else o for o, m in zip(outs, mask)]
+    tangents_out = iter(node.outputs)
+    return [GradTracer(trace, o, next(tangents_out)) if m else o for o, m in zip(outs, mask)]
 
 
 def _batched(trace: BatchTrace, args: Sequence, custom: CustomJVP) -> list:
-    parts = [trace.split(a) for a in args]
-    values, dims = [v for v, _ in parts], [d for _, d in parts]
+    pairs = [trace.split(a) for a in args]
+    values, dims = [v for v, _ in pairs], [d for _, d in pairs]
     axis = trace.axis
     out_dims: list = []
 
@@ -254,13 +255,13 @@ def _batched(trace: BatchTrace, args: Sequence, custom: CustomJVP) -> list:
             zero = [type(t) is SymbolicZero for t in dots]
             return [*outs, *(t for t, z in zip(dots, zero) if not z)], (len(outs), zero)
 
-        given = [None if type(a) is SymbolicZero else a for a in arrays]
-        fill = [p if g is None else g for p, g in zip(primals, given)]
-        found, ds_out, (m, zero) = batch_with_aux(
+        nonzero = [None if type(a) is SymbolicZero else a for a in arrays]
+        fill = [p if g is None else g for p, g in zip(primals, nonzero)]
+        outs_and_dots, ds_out, (m, zero) = batch_with_aux(
             both, [*primals, *fill], [*ds, *tangent_dims], axis, resumes=trace
         )
-        outs, rest = found[:m], iter(zip(found[m:], ds_out[m:]))
-        # A result and its tangent must be mapped alike.
+        outs, rest = outs_and_dots[:m], iter(zip(outs_and_dots[m:], ds_out[m:]))
+        # A result and its tangent must have the same mapped axis.
         results, dots = [], []
         for o, d, is_zero in zip(outs, ds_out[:m], zero):
             if is_zero:
@@ -300,7 +301,7 @@ def _staged(trace: JaxprWriter, args: Sequence, custom: CustomJVP) -> list:
     return trace.emit(custom_jvp_call_p, [*consts, *args], params)
 
 
-_HOW: dict[type, Callable] = {
+_HANDLERS: dict[type, Callable] = {
     JVPTrace: _forward,
     LinearizeTrace: _linearized,
     BatchTrace: _batched,
@@ -311,26 +312,28 @@ _HOW: dict[type, Callable] = {
 def derivative_jaxpr(
     custom: CustomJVP, primals: Sequence[Any], mask: Sequence[bool], trace: Trace
 ) -> tuple[Jaxpr, Sequence[Any], tuple[bool, ...]]:
-    """The jaxpr ``(*consts, *primals, *tangents) -> (*outs, *out tangents)`` of a custom rule,
-    its constants, and which results have tangents.
+    """The jaxpr ``(*consts, *primals, *tangents) -> (*outs, *out tangents)`` of a custom rule.
+
+    Returns:
+      The jaxpr, its constants, and the mask of results with tangents.
 
     Args:
-      mask: which arguments have tangents; those of the others are zero.
-      trace: the trace that asks, whose values the rule must not use.
+      mask: the arguments with tangents; the others are zero.
+      trace: the calling trace; the rule must not use its values.
     """
     k, out_mask = len(primals), []
 
     def run(*args):
-        given = iter(args[k:])
-        outs, dots = _apply_rule(custom, args[:k], [next(given) if m else None for m in mask])
+        nonzero = iter(args[k:])
+        outs, dots = _apply_rule(custom, args[:k], [next(nonzero) if m else None for m in mask])
         out_mask.extend(type(t) is not Zero and not _no_tangent(t) for t in dots)
         return [*outs, *(t for t, m in zip(dots, out_mask) if m)]
 
     avals = [typeof(p) for p in primals]
     dot_avals = [a.tangent_aval() for a, m in zip(avals, mask) if m]
     with suspended(trace):
-        program = stage(run, [*avals, *dot_avals], parent=trace.parent)
-    moved, consts = close_over(program)
+        jaxpr = stage(run, [*avals, *dot_avals], parent=trace.parent)
+    moved, consts = close_over(jaxpr)
     return moved, consts, tuple(out_mask)
 
 

@@ -1,4 +1,4 @@
-"""``custom_vjp_call``: a function whose reverse derivative its author wrote."""
+"""``custom_vjp_call``: a function with custom reverse-mode rules."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ hide_defaults("custom_vjp_call", num_consts=0)
 
 
 class PerturbedValue:
-    """An argument as a forward rule with ``symbolic_zeros=True`` receives it."""
+    """An argument, as passed to a forward rule with ``symbolic_zeros=True``."""
 
     __slots__ = ("value", "perturbed")
 
@@ -63,14 +63,16 @@ class PerturbedValue:
 
 
 class CustomVJP:
-    """A flat function with its flat rules.
+    """A flat function and its flat rules.
 
     Attributes:
       fun: ``(*args) -> list of results``.
-      fwd: ``(*args) -> (results, residuals)``, lists; takes ``PerturbedValue`` with symbolic zeros.
-      bwd: ``(residuals, cotangents) -> list of cotangents``, ``None`` where zero; the cotangents
-        are arrays, or ``SymbolicZero`` with symbolic zeros.
-      jaxpr: the program of ``fun`` if it was traced already; it takes ``num_consts`` first.
+      fwd: ``(*args) -> (results, residuals)``, lists; receives ``PerturbedValue`` with symbolic
+        zeros.
+      bwd: ``(residuals, cotangents) -> list of cotangents``, ``None`` for zeros. The cotangents are
+        arrays, or ``SymbolicZero`` with symbolic zeros.
+      jaxpr: the jaxpr of ``fun`` if it is already traced; its first arguments are ``num_consts``
+        constants.
     """
 
     __slots__ = ("fun", "fwd", "bwd", "name", "symbolic_zeros", "jaxpr", "num_consts")
@@ -94,7 +96,7 @@ class CustomVJP:
         self.num_consts: int = num_consts
 
     def call(self, args: Sequence[Any]) -> list[Any]:
-        """Apply under the current trace."""
+        """Call under the current trace."""
         trace = state.trace
         if trace is None:
             for a in args:
@@ -105,16 +107,16 @@ class CustomVJP:
         return self.under(trace, args)
 
     def under(self, trace: Trace, args: Sequence[Any]) -> list[Any]:
-        """Apply under a given trace."""
+        """Call under a trace."""
         if references.ops.loaded and references.ops.has_cells(trace, args):
-            return references.ops.lend(trace, args, lambda given: self.under(trace, given))
-        for cls, how in _HOW.items():
+            return references.ops.lend(trace, args, lambda lent: self.under(trace, lent))
+        for cls, handler in _HANDLERS.items():
             if isinstance(trace, cls):
-                return how(trace, args, self)
+                return handler(trace, args, self)
         return trace.call_custom(self, args)
 
     def run_fwd(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> Any:
-        """Results and residuals, under the current trace."""
+        """Results and residuals, computed under the current trace."""
         n = self.num_consts
         args = [as_result(p) for p in primals[n:]]
         if self.symbolic_zeros:
@@ -124,7 +126,7 @@ class CustomVJP:
 
 
 def _linear_call(custom: CustomVJP, outs, residuals, primals, which: Sequence[int]):
-    """The equation that stands for the linear part: its parameters and types."""
+    """Parameters of the equation for the linear part."""
     return {
         "bwd": custom.bwd,
         "num_res": len(residuals),
@@ -137,8 +139,8 @@ def _linear_call(custom: CustomVJP, outs, residuals, primals, which: Sequence[in
 
 
 def _linearized(trace: LinearizeTrace, args: Sequence, custom: CustomVJP) -> list:
-    parts = [trace.split(a) for a in args]
-    primals, tangents = [p for p, _ in parts], [t for _, t in parts]
+    pairs = [trace.split(a) for a in args]
+    primals, tangents = [p for p, _ in pairs], [t for _, t in pairs]
     n = custom.num_consts
     which = [i for i, t in enumerate(tangents) if t is not None and i >= n]
     if not rule_applies(trace, custom, tangents):
@@ -169,23 +171,23 @@ def _has_tangent(aval) -> bool:
 
 
 def run_bwd(cts: Sequence, residuals, *, bwd, out_avals, in_avals, which, symbolic_zeros, **_):
-    """Call a backward rule; cotangents of the arguments in ``which``, ``None`` where zero."""
+    """Call a backward rule; return cotangents of the arguments in ``which``, ``None`` for zeros."""
     if symbolic_zeros:
         if all(c is None for c in cts):
             return [None] * len(which)
-        given = [SymbolicZero(a) if c is None else as_result(c) for c, a in zip(cts, out_avals)]
+        dense = [SymbolicZero(a) if c is None else as_result(c) for c, a in zip(cts, out_avals)]
     else:
-        given = [
+        dense = [
             as_result(instantiate(Zero(a)) if c is None else c) for c, a in zip(cts, out_avals)
         ]
     with source.in_users_code():
-        found = bwd(list(residuals), given)
-    return [None if type(found[i]) in (Zero, SymbolicZero) else found[i] for i in which]
+        results = bwd(list(residuals), dense)
+    return [None if type(results[i]) in (Zero, SymbolicZero) else results[i] for i in which]
 
 
 def _forward(trace: JVPTrace, args: Sequence, custom: CustomVJP) -> list:
-    parts = [trace.split(a) for a in args]
-    primals, tangents = [p for p, _ in parts], [t for _, t in parts]
+    pairs = [trace.split(a) for a in args]
+    primals, tangents = [p for p, _ in pairs], [t for _, t in pairs]
     n = custom.num_consts
     which = [i for i, t in enumerate(tangents) if t is not None and i >= n]
     if not rule_applies(trace, custom, tangents):
@@ -201,8 +203,8 @@ def _forward(trace: JVPTrace, args: Sequence, custom: CustomVJP) -> list:
 
 
 def _batched(trace: BatchTrace, args: Sequence, custom: CustomVJP) -> list:
-    parts = [trace.split(a) for a in args]
-    values, dims = [v for v, _ in parts], [d for _, d in parts]
+    pairs = [trace.split(a) for a in args]
+    values, dims = [v for v, _ in pairs], [d for _, d in pairs]
     axis, n = trace.axis, custom.num_consts
     out_dims: list = []
     res_dims: list = []
@@ -222,14 +224,14 @@ def _batched(trace: BatchTrace, args: Sequence, custom: CustomVJP) -> list:
             outs, residuals = custom.fwd(*xs)
             return [*outs, *residuals], len(outs)
 
-        found, ds, k = batch_with_aux(run, plain, dims[n:], axis, resumes=trace)
+        results, ds, k = batch_with_aux(run, plain, dims[n:], axis, resumes=trace)
         out_dims[:], res_dims[:] = ds[:k], ds[k:]
-        return found[:k], found[k:]
+        return results[:k], results[k:]
 
     def bwd(residuals, cts):
         zero = [type(c) is SymbolicZero for c in cts]
         ct_dims = [d for d, z in zip(out_dims, zero) if not z]
-        given = [c for c, z in zip(cts, zero) if not z]
+        nonzero = [c for c, z in zip(cts, zero) if not z]
 
         def run(*xs):
             res, rest = xs[: len(residuals)], iter(xs[len(residuals) :])
@@ -237,14 +239,14 @@ def _batched(trace: BatchTrace, args: Sequence, custom: CustomVJP) -> list:
                 SymbolicZero(_unbatched(c.aval, d)) if z else next(rest)
                 for c, d, z in zip(cts, out_dims, zero)
             ]
-            found = custom.bwd(list(res), full)
-            missing = [type(c) is Zero or type(c) is SymbolicZero for c in found]
-            return [c for c, m in zip(found, missing) if not m], missing
+            arg_cts = custom.bwd(list(res), full)
+            missing = [type(c) is Zero or type(c) is SymbolicZero for c in arg_cts]
+            return [c for c, m in zip(arg_cts, missing) if not m], missing
 
-        found, ds, missing = batch_with_aux(
-            run, [*residuals, *given], [*res_dims, *ct_dims], axis, resumes=trace
+        nonzero_cts, ds, missing = batch_with_aux(
+            run, [*residuals, *nonzero], [*res_dims, *ct_dims], axis, resumes=trace
         )
-        pairs = iter(zip(found, ds))
+        pairs = iter(zip(nonzero_cts, ds))
         results = []
         for m, d, v in zip(missing, dims[n:], values[n:]):
             if m:
@@ -283,7 +285,7 @@ def _staged(trace: JaxprWriter, args: Sequence, custom: CustomVJP) -> list:
     return trace.emit(custom_vjp_call_p, [*consts, *args], params)
 
 
-_HOW: dict[type, Callable] = {
+_HANDLERS: dict[type, Callable] = {
     JVPTrace: _forward,
     LinearizeTrace: _linearized,
     BatchTrace: _batched,
@@ -311,7 +313,7 @@ def _custom_vjp_call_lower(ctx, *values, call_jaxpr, **_):
     return lowering.lower_body(ctx, call_jaxpr, values)
 
 
-# The linear part: it can be transposed and batched, not computed.
+# The linear part: it can be transposed and batched, but not evaluated.
 
 _FORWARD_MODE = (
     "can't apply forward-mode autodiff (jvp) to a custom_vjp function. Use reverse mode (grad, "
@@ -326,7 +328,7 @@ def _custom_lin_abstract(*avals, out_avals, **_):
 
 @custom_lin_p.rule(effects)
 def _custom_lin_effects(*avals, **_):
-    return no_effects  # the backward rule may change references, this does nothing
+    return no_effects  # only the backward rule may change references
 
 
 @custom_lin_p.rule(lower)
@@ -336,8 +338,8 @@ def _custom_lin_lower(ctx, *values, name, **_):
 
 @custom_lin_p.rule(transpose_direct)
 def _custom_lin_transpose_direct(cts, values, linear, avals, *, num_res, **params):
-    found = run_bwd(cts, values[:num_res], **params)
-    return [None] * num_res + list(found)
+    cotangents = run_bwd(cts, values[:num_res], **params)
+    return [None] * num_res + list(cotangents)
 
 
 @custom_lin_p.rule(jvp)
@@ -349,7 +351,7 @@ def _custom_lin_jvp(primals, tangents, *, name, **_):
 def _custom_lin_batch(
     axis, args, dims, *, num_res, bwd, out_avals, in_avals, which, symbolic_zeros, name
 ):
-    # Reached when a linearized function is mapped: map the backward rule with it.
+    # Reached when a linearized function is mapped: its backward rule is mapped too.
     res_dims, in_dims = list(dims[:num_res]), list(dims[num_res:])
     size = axis.size
     tangents = [move_axis(t, d, 0, size) for t, d in zip(args[num_res:], in_dims)]
@@ -360,15 +362,15 @@ def _custom_lin_batch(
         def run(*xs):
             res, rest = xs[:num_res], iter(xs[num_res:])
             full = [SymbolicZero(a) if z else next(rest) for a, z in zip(out_avals, zero)]
-            found = bwd(list(res), full)
-            missing = [type(c) is Zero or type(c) is SymbolicZero for c in found]
-            return [c for c, m in zip(found, missing) if not m], missing
+            arg_cts = bwd(list(res), full)
+            missing = [type(c) is Zero or type(c) is SymbolicZero for c in arg_cts]
+            return [c for c, m in zip(arg_cts, missing) if not m], missing
 
-        given = [c for c, z in zip(cts, zero) if not z]
-        found, ds, missing = batch_with_aux(
-            run, [*residuals, *given], [*res_dims, *[0] * len(given)], axis
+        nonzero = [c for c, z in zip(cts, zero) if not z]
+        nonzero_cts, ds, missing = batch_with_aux(
+            run, [*residuals, *nonzero], [*res_dims, *[0] * len(nonzero)], axis
         )
-        pairs = iter(zip(found, ds))
+        pairs = iter(zip(nonzero_cts, ds))
         return [
             Zero(_batch0(a, size)) if m else move_axis(*next(pairs), 0, size)
             for m, a in zip(missing, in_avals)
@@ -387,4 +389,4 @@ def _batch0(aval, size: int):
     return aval.update(shape=(size, *aval.shape))
 
 
-custom_lin_p.unsupported(samples, "it stands in linear programs only, and has no values")
+custom_lin_p.unsupported(samples, "it appears in linear jaxprs only, and cannot be evaluated")

@@ -1,4 +1,4 @@
-"""``custom_vmap_call``: a function whose batched form its author wrote."""
+"""``custom_vmap_call``: a function with a custom batching rule."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ hide_defaults("custom_vmap_call", num_consts=0)
 
 
 class CustomVmap:
-    """A flat function with its flat batching rule.
+    """A flat function and its flat batching rule.
 
     Attributes:
       fun: ``(*args) -> list of results``.
-      rule: ``(size, batched, *args) -> (results, batched results)``, lists; batches have the mapped
-        axis first.
-      jaxpr: the program of ``fun`` if it was traced already; it takes ``num_consts`` first.
+      rule: ``(size, batched, *args) -> (results, batched results)``, lists. The mapped axis of a
+        batch is axis 0.
+      jaxpr: the jaxpr of ``fun`` if it is already traced; its first arguments are ``num_consts``
+        constants.
     """
 
     __slots__ = ("fun", "rule", "name", "jaxpr", "num_consts")
@@ -44,7 +45,7 @@ class CustomVmap:
         self.num_consts = num_consts
 
     def call(self, args: Sequence) -> list:
-        """Apply under the current trace."""
+        """Call under the current trace."""
         trace = state.trace
         if trace is None:
             for a in args:
@@ -55,41 +56,41 @@ class CustomVmap:
         return self.under(trace, args)
 
     def under(self, trace: Trace, args: Sequence) -> list:
-        """Apply under a given trace."""
-        for cls, how in _HOW.items():
+        """Call under a trace."""
+        for cls, handler in _HANDLERS.items():
             if isinstance(trace, cls):
-                return how(trace, args, self)
+                return handler(trace, args, self)
         with set_trace(trace):
             return self.fun(*args)
 
 
 def _batched(trace: BatchTrace, args: Sequence, custom: CustomVmap) -> list:
-    parts = [trace.split(a) for a in args]
-    values, dims = [v for v, _ in parts], [d for _, d in parts]
+    pairs = [trace.split(a) for a in args]
+    values, dims = [v for v, _ in pairs], [d for _, d in pairs]
     with set_trace(trace.parent):
         if all(d is None for d in dims[custom.num_consts :]):
             if all(d is None for d in dims):
                 return custom.call(values)
-            # Only values that the function closes over are mapped, and the rule has its own.
+            # Only closed-over values are mapped. The rule closes over its own.
             dims = [None if i >= custom.num_consts else d for i, d in enumerate(dims)]
         size = trace.axis.size
-        given = [v if d is None else move_axis(v, d, 0, size) for v, d in zip(values, dims)][
+        batches = [v if d is None else move_axis(v, d, 0, size) for v, d in zip(values, dims)][
             custom.num_consts :
         ]
         batched = [d is not None for d in dims[custom.num_consts :]]
-        outs, out_batched = custom.rule(size, batched, *given)
+        outs, out_batched = custom.rule(size, batched, *batches)
     return trace.wrap(outs, [0 if b else None for b in out_batched])
 
 
 def _forward(trace: JVPTrace, args: Sequence, custom: CustomVmap) -> list:
-    parts = [trace.split(a) for a in args]
-    primals = [p for p, _ in parts]
+    pairs = [trace.split(a) for a in args]
+    primals = [p for p, _ in pairs]
     with set_trace(trace.parent):
-        if all(t is None for _, t in parts):
+        if all(t is None for _, t in pairs):
             return custom.call(primals)
-        given = [(i, t) for i, (_, t) in enumerate(parts) if t is not None]
-        outs = _with_tangents(custom, [i for i, _ in given], len(primals)).call(
-            [*primals, *(t for _, t in given)]
+        nonzero = [(i, t) for i, (_, t) in enumerate(pairs) if t is not None]
+        outs = _with_tangents(custom, [i for i, _ in nonzero], len(primals)).call(
+            [*primals, *(t for _, t in nonzero)]
         )
     n = _count_primals(outs)
     dots = iter(outs[n:])
@@ -97,17 +98,18 @@ def _forward(trace: JVPTrace, args: Sequence, custom: CustomVmap) -> list:
 
 
 def _with_tangents(custom: CustomVmap, which: Sequence[int], n: int) -> CustomVmap:
-    """The derivative of a custom function, itself one; its rule is the derivative of the rule.
+    """The derivative of a custom function: a custom function whose rule is the derivative of the
+    rule.
 
-    It is ``(*args, *tangents) -> (*outs, *tangents)``; ``which`` says what arguments have tangents.
+    It is ``(*args, *tangents) -> (*outs, *tangents)``; ``which`` are the arguments with tangents.
     """
     n_consts = custom.num_consts
 
     def spread(tangents: Sequence) -> list:
-        found: list[Any] = [None] * n
+        spread_tangents: list[Any] = [None] * n
         for i, t in zip(which, tangents):
-            found[i] = t
-        return found
+            spread_tangents[i] = t
+        return spread_tangents
 
     def fun(*args):
         return _both(*jvp_of(custom.fun, args[:n], spread(args[n:])))
@@ -118,26 +120,26 @@ def _with_tangents(custom: CustomVmap, which: Sequence[int], n: int) -> CustomVm
         marks, tangent_marks = list(batched[:m]), spread(batched[m:])[n_consts:]
         for i, t in enumerate(tangents):
             if t is not None and marks[i] != tangent_marks[i]:
-                # A value and its tangent are mapped together or not at all.
+                # A primal and its tangent are both mapped or both unmapped.
                 if tangent_marks[i]:
                     primals[i], marks[i] = move_axis(primals[i], None, 0, size), True
                 else:
                     tangents[i] = move_axis(t, None, 0, size)
-        found: list = []
+        out_marks: list = []
 
         def batch_form(*values):
-            outs, out_marks = custom.rule(size, marks, *values)
-            found[:] = out_marks
+            outs, out_marks[:] = custom.rule(size, marks, *values)
             return outs
 
         outs, dots = jvp_of(batch_form, primals, tangents)
-        return _both(outs, dots), [*found, *(m for m, o in zip(found, outs) if _has_tangent(o))]
+        tangent_marks = [m for m, o in zip(out_marks, outs) if _has_tangent(o)]
+        return _both(outs, dots), [*out_marks, *tangent_marks]
 
     return CustomVmap(fun, rule, custom.name, None, n_consts)
 
 
 def _both(outs: Sequence, tangents: Sequence) -> list:
-    """Results, and after them the tangents of those that have any."""
+    """The results, followed by the tangents of the results that have a tangent space."""
     pairs = [(o, t) for o, t in zip(outs, tangents) if _has_tangent(o)]
     return [*outs, *(instantiate(Zero.like(o)) if t is None else t for o, t in pairs)]
 
@@ -147,7 +149,7 @@ def _has_tangent(x: Any) -> bool:
 
 
 def _count_primals(both: Sequence) -> int:
-    """How many of what ``_both`` gave are results."""
+    """Number of results in the output of ``_both``."""
     n, tangents = 0, 0
     while n + tangents < len(both):
         tangents += _has_tangent(both[n])
@@ -156,14 +158,14 @@ def _count_primals(both: Sequence) -> int:
 
 
 def _linearized(trace: LinearizeTrace, args: Sequence, custom: CustomVmap) -> list:
-    parts = [trace.split(a) for a in args]
-    if all(t is None for _, t in parts):
+    pairs = [trace.split(a) for a in args]
+    if all(t is None for _, t in pairs):
         with set_trace(trace.parent):
-            return custom.call([p for p, _ in parts])
+            return custom.call([p for p, _ in pairs])
     raise ValueError(
         f"Reverse-mode differentiation does not work for the custom_vmap function {custom.name}: "
-        "its rule says how to map it, not how to map its transpose. Use forward mode (jvp, "
-        "jacfwd), or give it a derivative by wrapping it in custom_vjp."
+        "its rule defines its batching, but not the batching of its transpose. Use forward mode "
+        "(jvp, jacfwd), or give it a derivative by wrapping it in custom_vjp."
     )
 
 
@@ -180,7 +182,7 @@ def _staged(trace: JaxprWriter, args: Sequence, custom: CustomVmap) -> list:
     return trace.emit(custom_vmap_call_p, [*consts, *args], params)
 
 
-_HOW: dict[type, Callable] = {
+_HANDLERS: dict[type, Callable] = {
     JVPTrace: _forward,
     LinearizeTrace: _linearized,
     BatchTrace: _batched,

@@ -1,7 +1,7 @@
-"""Discharge: programs with references as programs without.
+"""Discharge: conversion of jaxprs with references to jaxprs without.
 
-An equation that reads or writes references takes what they hold instead, and gives what they hold
-afterwards as further results; a reference that a program makes is a value that changes.
+The result of an equation that reads or writes references takes their contents instead, and returns
+the new contents as additional results. A local reference becomes a value that is replaced.
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ from .custom_vjp import custom_vjp_call_p
 from .remat import remat_p
 
 Refs = tuple[int | None, ...]
-"""For each operand ``None``, or the number of the reference that is discharged; operands with one
-number are the same reference."""
+"""For each operand ``None``, or the number of the discharged reference. Operands with the same
+number are the same reference.
+"""
 
 
 class Discharged(NamedTuple):
-    """A program without references.
+    """A jaxpr without references.
 
     Attributes:
-      jaxpr: takes what the references hold, each once, in the place where it first stood. After its
-        results it gives what those that were written hold at the end.
-      written: the numbers of those.
+      jaxpr: takes the contents of each reference once, at the position of its first appearance. The
+        final contents of the written references follow its results.
+      written: the numbers of the written references.
     """
 
     jaxpr: Jaxpr
@@ -44,7 +45,7 @@ class Discharged(NamedTuple):
 
 
 class _Cell:
-    """What a reference holds while a program is rewritten."""
+    """Contents of a reference during discharge."""
 
     __slots__ = ("value", "written")
 
@@ -54,13 +55,12 @@ class _Cell:
 
 
 def needs_discharge(jaxpr: Jaxpr) -> bool:
-    """Whether a program makes references of its own."""
+    """Return True if a jaxpr creates references."""
     return bool(jaxpr.effects) and local_ref_effect in jaxpr.effects
 
 
 def discharged(jaxpr: Jaxpr, refs: Refs) -> Discharged:
-    """The program without the references among its arguments that have numbers, and without those
-    that it makes."""
+    """The jaxpr without its local references and its numbered reference arguments."""
     if all(r is None for r in refs) and not needs_discharge(jaxpr):
         return Discharged(jaxpr, ())
 
@@ -70,12 +70,12 @@ def discharged(jaxpr: Jaxpr, refs: Refs) -> Discharged:
 
         def run(*args):
             cells: dict[int, _Cell] = {}
-            given = iter(args)
+            operands = iter(args)
             values = []
             for r in refs:
                 if r is not None and r not in cells:
-                    cells[r] = _Cell(next(given))
-                values.append(next(given) if r is None else cells[r])
+                    cells[r] = _Cell(next(operands))
+                values.append(next(operands) if r is None else cells[r])
             outs = interpret(jaxpr, values, _discharge_eqn)
             written = tuple(r for r, cell in cells.items() if cell.written)
             return [*outs, *(cells[r].value for r in written)], written
@@ -86,7 +86,7 @@ def discharged(jaxpr: Jaxpr, refs: Refs) -> Discharged:
 
 
 def _discharge_eqn(eqn: Eqn, values: list[Any]) -> Sequence[Any]:
-    """The results of one equation on cells and values, in the jaxpr that is written."""
+    """The results of one equation on cells and values, in the jaxpr under construction."""
     if (
         any(type(x) is _Cell for x in values)
         or local_ref_effect in eqn.effects
@@ -115,58 +115,58 @@ def _without_refs(eqn: Eqn, values: Sequence[Any]) -> list[Any]:
 def apply_rule(
     prim: Primitive, refs: Refs, args: Sequence[Any], params: dict[str, Any]
 ) -> tuple[list[Any], Sequence[Any]]:
-    """A list of results of an operation on what references hold, and their new contents."""
+    """A list of results of an operation on the contents of references, and their new contents."""
     rule = prim.find(rule_kinds.discharge)
     if rule is None and all(r is None for r in refs):
-        # Only programs that it holds make references.
+        # Only its sub-jaxprs create references.
         out = prim.bind(*args, **{k: _without(v) for k, v in params.items()})
         return (list(out) if prim.multiple_results else [out]), [None] * len(args)
-    rule = prim.require(rule_kinds.discharge, "a program that is compiled with references")
+    rule = prim.require(rule_kinds.discharge, "the compilation of a jaxpr with references")
     outs, new = rule(refs, args, **params)
     return (list(outs) if prim.multiple_results else [outs]), new
 
 
 def _without(value: Any) -> Any:
-    """A parameter whose programs make no references."""
+    """A parameter with its sub-jaxprs free of local references."""
     if type(value) is Jaxpr:
         return without_local_refs(value)
     return tuple(map(_without, value)) if type(value) is tuple else value
 
 
 def distinct(refs: Refs, values: Sequence[Any]) -> list[Any]:
-    """Operands without the second and later appearances of a reference."""
+    """Operands without repeated references."""
     seen: set[int] = set()
-    found = []
+    operands = []
     for r, x in zip(refs, values):
         if r is None or r not in seen:
-            found.append(x)
+            operands.append(x)
         if r is not None:
             seen.add(r)
-    return found
+    return operands
 
 
 def placed(refs: Refs, written: Sequence[int], values: Sequence[Any]) -> list[Any]:
-    """New contents as a discharge rule gives them: one for each operand, ``None`` for none."""
+    """New contents in the form of a discharge rule: one for each operand, or ``None``."""
     new: dict[int | None, Any] = dict(zip(written, values))
     return [new.pop(r, None) if r is not None else None for r in refs]
 
 
 def discharge_jaxpr(jaxpr: Jaxpr, should_discharge: bool | Sequence[bool] = True) -> Jaxpr:
-    """The program without references: they become arrays, and further results.
+    """The jaxpr without references: they become arrays and additional results.
 
     Args:
-      jaxpr: a program whose constants are no references.
-      should_discharge: for each argument whether it is discharged, where it is a reference; the
-        others stay references.
+      jaxpr: a jaxpr without references among its constants.
+      should_discharge: for each argument, or for all: ``True`` discharges it if it is a reference.
 
     Returns:
-      A program that takes what the discharged references hold, in their places, and gives after its
-      results what they hold at the end, one result for each. References that the program makes
-      are discharged too.
+      A jaxpr that takes the contents of the discharged references in place of the references. The
+      final contents, one result for each reference, follow its results. Local references are
+      discharged too.
 
     Raises:
-      MissingRule: naming a primitive that takes a reference and has no rule of kind ``discharge``.
-      ValueError: if constants of the program are references.
+      MissingRule: with the name of a primitive that takes a reference and has no ``discharge``
+        rule.
+      ValueError: if constants of the jaxpr are references.
 
     >>> import numpy as np
     >>> from primax_core import make_jaxpr, new_ref
@@ -177,8 +177,8 @@ def discharge_jaxpr(jaxpr: Jaxpr, should_discharge: bool | Sequence[bool] = True
     """
     if any(is_ref(v.aval) for v in jaxpr.constvars):
         raise ValueError(
-            "cannot discharge a program whose constants are references: pass them as arguments to "
-            "the function that the program is made of"
+            "cannot discharge a jaxpr with references among its constants: pass the references as "
+            "arguments of the traced function"
         )
     n = len(jaxpr.invars)
     marks = [should_discharge] * n if isinstance(should_discharge, bool) else should_discharge
@@ -188,74 +188,74 @@ def discharge_jaxpr(jaxpr: Jaxpr, should_discharge: bool | Sequence[bool] = True
     )
     if all(r is None for r in refs) and not needs_discharge(jaxpr):
         return jaxpr
-    program, written = discharged(jaxpr, refs)
+    result, written = discharged(jaxpr, refs)
     n_outs = len(jaxpr.outvars)
-    last = dict(zip(written, program.outvars[n_outs:]))
-    finals = [last.get(r, program.invars[r]) for r in refs if r is not None]
-    return program.replace(outvars=[*program.outvars[:n_outs], *finals])
+    last = dict(zip(written, result.outvars[n_outs:]))
+    finals = [last.get(r, result.invars[r]) for r in refs if r is not None]
+    return result.replace(outvars=[*result.outvars[:n_outs], *finals])
 
 
 def for_lowering(jaxpr: Jaxpr) -> Jaxpr:
-    """The program without the references that it makes, for a compiler.
+    """The jaxpr without its local references, ready for compilation.
 
     Raises:
-      ValueError: if it takes references.
+      ValueError: if an argument or a constant is a reference.
     """
     for v in (*jaxpr.invars, *jaxpr.constvars):
         if is_ref(v.aval):
             raise ValueError(
-                f"the program of {jaxpr.debug_info.func_src_info} takes a reference of type "
-                f"{v.aval}, so it cannot be lowered alone: `extend.discharge_jaxpr` makes a "
-                "program of arrays of it"
+                f"the jaxpr of {jaxpr.debug_info.func_src_info} takes a reference of type "
+                f"{v.aval} and cannot be lowered separately: convert it to a jaxpr of arrays with "
+                "`extend.discharge_jaxpr`"
             )
     return without_local_refs(jaxpr)
 
 
 def without_local_refs(jaxpr: Jaxpr) -> Jaxpr:
-    """The program without the references that it makes."""
+    """The jaxpr without its local references."""
     return discharged(jaxpr, (None,) * len(jaxpr.invars)).jaxpr
 
 
-# Rules of the primitives that call a program
+# Rules of call primitives
 
 
-def _split(jaxpr: Jaxpr, refs: Refs, found: Discharged, outs: Sequence[Any]):
+def _split(jaxpr: Jaxpr, refs: Refs, result: Discharged, outs: Sequence[Any]):
     n = len(jaxpr.outvars)
-    return list(outs[:n]), placed(refs, found.written, outs[n:])
+    return list(outs[:n]), placed(refs, result.written, outs[n:])
 
 
 @jit_p.rule(discharge_kind)
 def _jit_discharge(refs, args, *, jaxpr, **params):
-    found = discharged(jaxpr, refs)
-    outs = call_jaxpr_of(found.jaxpr, distinct(refs, args), params)
-    return _split(jaxpr, refs, found, outs)
+    result = discharged(jaxpr, refs)
+    outs = call_jaxpr_of(result.jaxpr, distinct(refs, args), params)
+    return _split(jaxpr, refs, result, outs)
 
 
 @remat_p.rule(discharge_kind)
 def _remat_discharge(refs, args, *, jaxpr, **params):
-    found = discharged(jaxpr, refs)
-    outs = remat_p.bind(*distinct(refs, args), jaxpr=found.jaxpr, **params)
-    return _split(jaxpr, refs, found, outs)
+    result = discharged(jaxpr, refs)
+    outs = remat_p.bind(*distinct(refs, args), jaxpr=result.jaxpr, **params)
+    return _split(jaxpr, refs, result, outs)
 
 
 def _custom(prim: Primitive) -> None:
     @prim.rule(discharge_kind)
     def _discharge(refs, args, *, call_jaxpr, **params):
-        found = discharged(call_jaxpr, refs)
-        given = distinct(refs, args)
+        result = discharged(call_jaxpr, refs)
+        operands = distinct(refs, args)
         if all(r is None for r in refs) and not any(is_ref(typeof(a)) for a in args):
-            # Only the function's own references go; it keeps its rules.
-            return prim.bind(*given, call_jaxpr=found.jaxpr, **params), [None] * len(args)
-        # Its rules take references: they are used before references are discharged, or never.
+            # Only the local references of the function are removed: the custom rules still apply.
+            return prim.bind(*operands, call_jaxpr=result.jaxpr, **params), [None] * len(args)
+        # Its rules take references: they are used before the discharge, or not at all.
         like = {"name": params["name"], "inline": False, "donated": ()}
-        return _split(call_jaxpr, refs, found, call_jaxpr_of(found.jaxpr, given, like))
+        return _split(call_jaxpr, refs, result, call_jaxpr_of(result.jaxpr, operands, like))
 
 
 _custom(custom_jvp_call_p)
 _custom(custom_vjp_call_p)
 
 
-# Others that stand for a program.
+# Primitives with an expansion
 
 
 @discharge_kind.falls_back
@@ -265,8 +265,8 @@ def _discharge_fallback(prim: Primitive) -> Callable[..., Any] | None:
 
 def _by_expansion(prim: Primitive, refs: Refs, args: Sequence[Any], **params: Any) -> Any:
     avals = [typeof(a) if r is None else AbstractRef(typeof(a)) for a, r in zip(args, refs)]
-    program = expanded(prim, avals, params)
-    assert program is not None
-    found = discharged(program, refs)
-    outs, new = _split(program, refs, found, eval_jaxpr(found.jaxpr, distinct(refs, args)))
+    jaxpr = expanded(prim, avals, params)
+    assert jaxpr is not None
+    result = discharged(jaxpr, refs)
+    outs, new = _split(jaxpr, refs, result, eval_jaxpr(result.jaxpr, distinct(refs, args)))
     return (outs if prim.multiple_results else outs[0]), new

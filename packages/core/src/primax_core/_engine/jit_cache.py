@@ -1,9 +1,10 @@
-"""Functions that are traced once for each signature: the engine under ``jit`` and under every
-library function.
+"""The jit cache: functions that are traced once for each signature.
 
-A call goes one of three ways. With concrete arrays and no active trace it is a dictionary lookup on
-the arguments' specs and one executable. Inside a trace it is a lookup on their avals and the
-remembered program is called, or spliced in if the function is *inline*. Otherwise it is traced.
+``jit`` and all library functions use it.
+
+A call takes one of three paths. With concrete arrays and no active trace: one dictionary lookup by
+the specs of the arguments, and one executable. Under a trace: a lookup by their avals, and a call
+of the cached jaxpr, or its inlining if the function is *inline*. Otherwise the function is traced.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ _flatten = pytree.tree_flatten
 _unflatten = pytree.tree_unflatten
 
 
-class Traced:
-    """A function's program for one signature."""
+class TracedCall:
+    """The jaxpr of a function for one signature."""
 
     __slots__ = ("jaxpr", "out_tree", "consts")
 
@@ -46,7 +47,7 @@ class Traced:
 
 
 class Entry:
-    """An executable and how its results are put together."""
+    """An executable, and the tree structure of its results."""
 
     __slots__ = ("exe", "execute", "handlers", "plain", "single", "out_tree")
 
@@ -62,31 +63,38 @@ class Entry:
 _LEAF = pytree.tree_structure(0)
 
 
-_all: weakref.WeakSet[Staged] = weakref.WeakSet()
+_all: weakref.WeakSet[JitCache] = weakref.WeakSet()
 _flights: Final = SingleFlight()
 
 
 @caches.register
 def _clear_all() -> None:
-    for staged in list(_all):
-        staged.clear()
+    for cache in list(_all):
+        cache.clear()
 
 
-class Staged:
-    """A function with its programs and executables.
+class JitCache:
+    """The jaxprs and executables of a function.
 
     Args:
       fun: takes and returns pytrees of arrays.
-      name: what the program is called.
-      inline: splice the program into enclosing ones instead of calling it.
-      options: parameters for the jit equation (compiler options).
-      compile: ``(jaxpr, specs) -> Executable``.
-      cache: programs by signature, possibly shared by several ``Staged`` of one function.
+      name: the name of the jaxpr.
+      inline: inline the jaxpr into enclosing jaxprs instead of calling it.
+      options: parameters of the jit equation (compiler options).
+      compile: ``(jaxpr, specs, in_tree, out_tree) -> Executable``; the trees are ``None`` if
+        unknown.
+      compile_key: hashable options of ``compile``; part of the key of an executable.
+      cache: traced calls by signature, possibly shared by several ``JitCache`` of one function.
+      debug: ``(in_tree, static_key) -> DebugInfo`` of the function.
+      on_miss: ``(cache, key, avals)``, called before the function is traced.
+      donated: ``in_tree -> flat positions`` of the donated arguments.
+      overflow_error: ``(error, argument name) -> OverflowError`` for an integer argument that does
+        not fit its dtype; by default the error is raised unchanged.
     """
 
     __slots__ = (
-        "fun", "name", "inline", "options", "compile", "traced", "entries", "debug", "on_miss",
-        "fast_entries", "__weakref__",
+        "fun", "name", "inline", "options", "compile", "compile_key", "traced", "entries", "debug",
+        "on_miss", "donations", "overflow_error", "fast_entries", "__weakref__",
     )  # fmt: skip
 
     def __init__(
@@ -96,37 +104,43 @@ class Staged:
         *,
         inline: bool = False,
         options: dict | None = None,
-        compile: Callable[[Jaxpr, Sequence], Executable] | None = None,
+        compile: Callable[[Jaxpr, Sequence, Any, Any], Executable] | None = None,
+        compile_key: Any = (),
         cache: dict | None = None,
         debug: Callable[..., DebugInfo] | None = None,
-        on_miss: Callable | None = None,
+        on_miss: Callable[[JitCache, Any, Sequence], None] | None = None,
+        donated: Callable[[Any], tuple[int, ...]] | None = None,
+        overflow_error: Callable[[OverflowError, str], OverflowError] | None = None,
     ):
         self.fun = fun
         self.name = name
         self.inline = inline
         self.options = options or {}
         self.compile = compile
-        self.traced: dict[Any, Traced] = caches.Bounded() if cache is None else cache
+        self.compile_key = compile_key
+        self.traced: dict[Any, TracedCall] = caches.Bounded() if cache is None else cache
         self.entries: dict[Any, Entry] = caches.Bounded()
         self.debug = debug
         self.on_miss = on_miss
+        self.donations = donated
+        self.overflow_error = overflow_error
         self.fast_entries: dict[Any, Entry] = caches.Bounded()
         _all.add(self)
 
     # Tracing
 
-    def trace(self, fun: Callable, static_key: Any, in_tree, avals: Sequence) -> Traced:
-        """The program for arguments of these types; ``fun`` has the static arguments bound."""
+    def trace(self, fun: Callable, static_key: Any, in_tree, avals: Sequence) -> TracedCall:
+        """The jaxpr for arguments of these avals; ``fun`` has the static arguments bound."""
         key = (state.trace_key, axis_env.key, static_key, in_tree, *avals)
-        found = self.traced.get(key)
-        if found is not None:
-            return found
+        traced = self.traced.get(key)
+        if traced is not None:
+            return traced
         if self.on_miss is not None:
             self.on_miss(self, key, avals)
-        found = trace_function(fun, in_tree, avals, self._debug_info(in_tree, static_key))
-        if not any(isinstance(c, Tracer) for c in found.consts):
-            self.traced[key] = found
-        return found
+        traced = trace_function(fun, in_tree, avals, self._debug_info(in_tree, static_key))
+        if not any(isinstance(c, Tracer) for c in traced.consts):
+            self.traced[key] = traced
+        return traced
 
     def _debug_info(self, in_tree, static_key) -> DebugInfo:
         if self.debug is not None:
@@ -136,7 +150,7 @@ class Staged:
     # Calling
 
     def call_flat(self, fun, static_key, leaves: Sequence, in_tree):
-        """Call on flat arguments, under whatever trace is active."""
+        """Call on flat arguments, eagerly or under the active trace."""
         if state.trace is None and not _any_tracer(leaves):
             return self.call_eager(fun, static_key, leaves, in_tree)
         avals = [self.aval_of(x, i, in_tree, static_key) for i, x in enumerate(leaves)]
@@ -145,8 +159,8 @@ class Staged:
             self.check_aliases(traced, leaves)
         return _unflatten(traced.out_tree, self.call_traced(traced, leaves))
 
-    def call_traced(self, traced: Traced, leaves: Sequence) -> list:
-        """Call a program under the active trace."""
+    def call_traced(self, traced: TracedCall, leaves: Sequence) -> list:
+        """Call a jaxpr under the active trace."""
         args = [*traced.consts, *leaves] if traced.consts else leaves
         trace = state.trace
         if self.inline is True and trace is not None:
@@ -169,7 +183,7 @@ class Staged:
         if entry is None:
             dispatch.check_may_run(f"jit({self.name})")
             traced = self.trace(fun, static_key, in_tree, [a.aval for a in arrays])
-            if traced.consts:  # it closes over values of a trace that is not the current one
+            if traced.consts:  # it closes over values of another trace, or over references
                 if not any(isinstance(c, Tracer) for c in traced.consts):
                     return self.run_with_refs(traced, arrays, in_tree)
                 return _unflatten(traced.out_tree, self.call_traced(traced, arrays))
@@ -178,13 +192,13 @@ class Staged:
         return outs[0] if entry.single else _unflatten(entry.out_tree, outs)
 
     def call_with_refs(self, fun, static_key, leaves: Sequence, in_tree):
-        """Call on concrete values, references among them."""
+        """Call on concrete values that include references."""
         avals = [self.aval_of(x, i, in_tree, static_key) for i, x in enumerate(leaves)]
         traced = self.trace(fun, static_key, in_tree, avals)
         return self.run_with_refs(traced, leaves, in_tree)
 
-    def run_with_refs(self, traced: Traced, leaves: Sequence, in_tree):
-        """Run a program on concrete values; it takes references or closes over some."""
+    def run_with_refs(self, traced: TracedCall, leaves: Sequence, in_tree):
+        """Run a jaxpr on concrete values; it takes references or closes over some."""
         self.check_aliases(traced, leaves)
         n = len(traced.consts)
         outs = references.ops.run(
@@ -194,21 +208,21 @@ class Staged:
         return _unflatten(traced.out_tree, outs)
 
     def donated(self, in_tree) -> tuple[int, ...]:
-        """Flat positions of arguments whose buffers results may take over."""
-        return ()
+        """Flat positions of the donated arguments."""
+        return () if self.donations is None else self.donations(in_tree)
 
-    def check_aliases(self, traced: Traced, leaves: Sequence) -> None:
-        """Refuse references that the function gets twice."""
+    def check_aliases(self, traced: TracedCall, leaves: Sequence) -> None:
+        """Raise an error for a reference that the function receives twice."""
         references.ops.check_aliases(leaves, traced.consts, traced.jaxpr.debug_info)
 
-    def make_entry(self, traced: Traced, static_key, arrays, in_tree, key) -> Entry:
-        """Compile for a new signature; once, though several threads come with it."""
-        return _flights.once(
+    def make_entry(self, traced: TracedCall, static_key, arrays, in_tree, key) -> Entry:
+        """Compile for a new signature; concurrent threads wait for one compilation."""
+        return _flights.do(
             (id(self), key), lambda _: self.entries.get(key),
             lambda: self._new_entry(traced, static_key, arrays, in_tree, key),
         )  # fmt: skip
 
-    def _new_entry(self, traced: Traced, static_key, arrays, in_tree, key) -> Entry:
+    def _new_entry(self, traced: TracedCall, static_key, arrays, in_tree, key) -> Entry:
         specs = [a._spec for a in arrays]
         exe = self.executable(traced.jaxpr, specs, in_tree, traced.out_tree)
         entry = Entry(exe, traced.out_tree, traced.out_tree == _LEAF)
@@ -220,31 +234,36 @@ class Staged:
         return entry
 
     def executable(self, jaxpr: Jaxpr, specs, in_tree=None, out_tree=None) -> Executable:
-        """The executable of a program, kept with it."""
-        key = ("exe", state.key, tuple(specs), tuple(self.options.items()))
+        """The executable of a jaxpr, cached in the jaxpr."""
+        donated = () if in_tree is None else self.donated(in_tree)
+        key = ("exe", state.key, tuple(specs), donated, self.compile_key)
         exe = jaxpr.cache.get(key)
         if exe is None:
-            exe = jaxpr.cache[key] = self.compile(jaxpr, specs)
+            exe = jaxpr.cache[key] = self.compile(jaxpr, specs, in_tree, out_tree)
         return exe
 
     def operand(self, x, i: int, in_tree=None, static_key=None):
         """A concrete array for an argument."""
         try:
             return as_operand(x)
+        except OverflowError as e:
+            if self.overflow_error is None:
+                raise
+            raise self.overflow_error(e, self.argument_name(i, in_tree, static_key)) from None
         except TypeError as e:
             if isinstance(e, (errors.UnexpectedTracerError, RefTypeError)):
                 raise
             raise self._bad_argument(x, i, in_tree, static_key) from e
 
     def aval_of(self, x, i: int, in_tree=None, static_key=None):
-        """The type of an argument."""
+        """The aval of an argument."""
         try:
             return typeof(x)
         except TypeError as e:
             raise self._bad_argument(x, i, in_tree, static_key) from e
 
     def argument_name(self, i: int, in_tree, static_key) -> str:
-        """How messages call an argument: ``params['w']``."""
+        """Name of an argument in messages: ``params['w']``."""
         names = self._debug_info(in_tree, static_key).arg_names or ()
         return names[i] if i < len(names) else f"number {i}"
 
@@ -257,7 +276,7 @@ class Staged:
         )
 
     def clear(self) -> None:
-        """Forget programs and executables."""
+        """Delete all jaxprs and executables."""
         self.traced.clear()
         self.entries.clear()
         self.fast_entries.clear()
@@ -274,8 +293,10 @@ def _positional_arrays(in_tree, n: int) -> bool:
     return in_tree == _flatten(((0,) * n, {}))[1] or in_tree == _flatten((0,) * n)[1]
 
 
-def trace_function(fun: Callable, in_tree, avals: Sequence, info: DebugInfo) -> Traced:
-    """Trace a function of pytrees ``fun(*args, **kwargs)``; ``in_tree`` is that of both."""
+def trace_function(fun: Callable, in_tree, avals: Sequence, info: DebugInfo) -> TracedCall:
+    """Trace a function ``fun(*args, **kwargs)`` of pytrees; ``in_tree`` describes ``(args,
+    kwargs)``.
+    """
     if state.no_tracing:
         raise RuntimeError(
             f"re-tracing function {info.func_src_info} for `{info.traced_for}`, but 'no_tracing' "
@@ -294,11 +315,11 @@ def trace_function(fun: Callable, in_tree, avals: Sequence, info: DebugInfo) -> 
     consts: Sequence = ()
     if has_tracers(jaxpr.consts):
         jaxpr, consts = close_over(jaxpr)
-    return Traced(jaxpr, out_tree, consts)
+    return TracedCall(jaxpr, out_tree, consts)
 
 
 def check_outputs(outs: Sequence, tree, info: DebugInfo) -> None:
-    """Refuse results that are not arrays."""
+    """Raise an error for a result that is not an array."""
     for i, o in enumerate(outs):
         try:
             if type(typeof(o)) in tracer_classes:
@@ -310,7 +331,7 @@ def check_outputs(outs: Sequence, tree, info: DebugInfo) -> None:
             where = f" at output component{path}" if path else ""
             raise TypeError(
                 f"function {info.func_src_info} traced for {info.traced_for} returned a value of "
-                f"type {type(o)}{where}, which is not a valid JAX type"
+                f"type {type(o)}{where}, which is not a valid Primax type"
             ) from None
 
 
@@ -326,33 +347,32 @@ def library_function(
     name: str | None = None,
     check: Callable[..., None] | None = None,
 ) -> Callable:
-    """A function of arrays that is one compiled call eagerly and is spliced into traces.
+    """A function of arrays: one compiled call in eager mode, inlined under a trace.
 
     Args:
-      fun: takes arrays (pytrees of them) positionally, and static parameters by the names in
+      fun: takes arrays (pytrees of them) as positional arguments, and the parameters in
         ``static_argnames`` as keyword-only arguments.
-      static_argnames: parameters that are hashable values, not arrays.
-      check: called with the arguments, wherever they are not known to be arrays, to refuse others.
+      static_argnames: parameters with hashable values that are not arrays.
+      check: validates the arguments; called unless all are known to be arrays.
     """
-    staged = Staged(
-        fun, name or fun.__name__, inline=True, compile=_compile_for(name or fun.__name__)
-    )
-    return make_front(staged, fun, frozenset(static_argnames), check)
+    name = name or fun.__name__
+    cache = JitCache(fun, name, inline=True, compile=_compile_for(name))
+    return make_callable(cache, fun, frozenset(static_argnames), check)
 
 
 def _compile_for(name: str):
-    return lambda jaxpr, specs: dispatch.compile_jaxpr(jaxpr, specs, name=name)
+    return lambda jaxpr, specs, *_: dispatch.compile_jaxpr(jaxpr, specs, name=name)
 
 
 # Types that the fast path converts to arrays.
 _ON_HOST = frozenset((float, int, bool, complex, np.ndarray, np.float32, np.int32, np.bool_))
 
 
-def make_front(
-    staged: Staged, fun: Callable, static: frozenset, check: Callable[..., None] | None = None
+def make_callable(
+    cache: JitCache, fun: Callable, static: frozenset, check: Callable[..., None] | None = None
 ) -> Callable:
-    """The callable of a library function, with the fast path for concrete arrays first."""
-    fast_entries = staged.fast_entries
+    """The callable of a library function, with a fast path for concrete arrays."""
+    fast_entries = cache.fast_entries
 
     def call(*args, **kwargs):
         key, arrays = None, args
@@ -366,8 +386,8 @@ def make_front(
                     arrays, specs = _as_arrays(args)
             if specs is not None:
                 if kwargs:
-                    given = tuple(kwargs.values())
-                    key = (state.key, tuple(kwargs), given, tuple(map(type, given)), *specs)
+                    values = tuple(kwargs.values())
+                    key = (state.key, tuple(kwargs), values, tuple(map(type, values)), *specs)
                 else:
                     key = (state.key, *specs)
                 try:
@@ -375,19 +395,19 @@ def make_front(
                 except TypeError:  # an array among the keyword arguments
                     entry = key = None
                 if entry is not None:
-                    outs = launch(entry, [a._buf for a in arrays], arrays, staged.name)
+                    outs = launch(entry, [a._buf for a in arrays], arrays, cache.name)
                     return outs[0] if entry.single else _unflatten(entry.out_tree, outs)
         try:
             if check is not None:
                 check(*args)
             static_key, fixed, open_kwargs = _bind_static(fun, kwargs, static)
             leaves, in_tree = _flatten((args, open_kwargs))
-            out = staged.call_flat(fixed, static_key, leaves, in_tree)
+            out = cache.call_flat(fixed, static_key, leaves, in_tree)
         except Exception as e:
             source.fold_traceback(e)
             raise
         if key is not None and len(leaves) == len(args):
-            entry = staged.entries.get((state.key, static_key, in_tree, *specs))
+            entry = cache.entries.get((state.key, static_key, in_tree, *specs))
             if entry is not None and entry.plain:
                 fast_entries[key] = entry
         return out
@@ -396,13 +416,12 @@ def make_front(
     call.__doc__ = fun.__doc__
     call.__module__ = fun.__module__
     call.__wrapped__ = fun
-    call.staged = staged
+    call.jit_cache = cache
     return call
 
 
 def _as_arrays(args: tuple):
-    """Arguments as arrays, and their specs; ``None`` where some are neither arrays nor values of
-    Python's or NumPy's."""
+    """Arguments as arrays, and their specs; ``None`` if one cannot be converted."""
     try:
         arrays = [as_operand(a) if type(a) in _ON_HOST else a for a in args]
         return arrays, [a._spec for a in arrays]
@@ -411,7 +430,7 @@ def _as_arrays(args: tuple):
 
 
 def _bind_static(fun: Callable, kwargs: dict, static: frozenset):
-    """A key for the static keyword arguments, the function with them bound, and the others."""
+    """A key of the static keyword arguments, the function with them bound, and the others."""
     if not static or not kwargs:
         return None, fun, kwargs
     bound = {n: v for n, v in kwargs.items() if n in static}

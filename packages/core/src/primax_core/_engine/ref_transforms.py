@@ -1,8 +1,8 @@
 """References under transformations.
 
-While a function is differentiated or mapped, a reference that it makes holds a value of the
-transformation's. One from outside is read and written outside, with values that the transformation
-does not follow; others are refused.
+While a function is differentiated or mapped, the contents of a reference that it creates are a
+value of the transformation. A reference from outside is read and written under the parent trace,
+and only with values that the transformation does not track; other values raise an error.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from . import discharge as d
 
 
 def belongs(trace: Any, x: Any) -> bool:
-    """Whether a trace follows a value."""
+    """Return True if a trace tracks a value."""
     if not isinstance(x, Tracer):
         return False
     owner: Any = x._trace
@@ -50,16 +50,16 @@ def _store(trace: Any, ref: Any, value: Any, what: str) -> None:
         ref._store(value)
     elif belongs(trace, value):
         raise ValueError(
-            f"performing {what} with {_FOLLOWED.get(type(trace).__name__, 'a transformed')} value "
+            f"performing {what} with {_TRACKED.get(type(trace).__name__, 'a transformed')} value "
             f"on {_OUTSIDE.get(type(trace).__name__, 'an outer')} array reference of type "
             f"{ref.aval}. Move the array reference to be an argument of the transformed function, "
-            "or make it inside; or write a value that does not depend on the function's arguments."
+            "or create it inside; or write a value that does not depend on the arguments."
         )
     else:
         write_whole(trace.parent, ref, value)
 
 
-_FOLLOWED = {"BatchTrace": "a vmapped"} | dict.fromkeys(
+_TRACKED = {"BatchTrace": "a vmapped"} | dict.fromkeys(
     ("JVPTrace", "LinearizeTrace"), "a differentiated"
 )
 _OUTSIDE = {"BatchTrace": "an unbatched"} | dict.fromkeys(
@@ -81,10 +81,10 @@ def _numbered(args: Sequence[Any], which: Callable[[Any], bool]) -> d.Refs:
 def process_discharged(
     trace: Any, prim: Primitive, args: Sequence[Any], params: dict[str, Any], every: bool = False
 ) -> Any:
-    """An operation on references under a transformation, by way of what they hold.
+    """Apply an operation on references under a transformation, to their contents.
 
     Args:
-      every: discharge references from outside too.
+      every: also discharge references from outside.
     """
     refs = _numbered(args, lambda a: every or belongs(trace, a))
     values = [a if r is None else _load(trace, a) for a, r in zip(args, refs)]
@@ -97,20 +97,20 @@ def process_discharged(
 
 
 def call_discharged(trace: Any, jaxpr: Jaxpr, args: Sequence[Any], name: Any = None) -> list[Any]:
-    """A program under a transformation, some of whose arguments are references made there."""
+    """Call a jaxpr under a transformation that created some of its reference arguments."""
     refs = _numbered(args, lambda a: belongs(trace, a))
-    found = d.discharged(jaxpr, refs)
+    result = d.discharged(jaxpr, refs)
     values = [a if r is None else _load(trace, a) for a, r in zip(args, refs)]
-    outs = trace.call(found.jaxpr, d.distinct(refs, values), name)
+    outs = trace.call(result.jaxpr, d.distinct(refs, values), name)
     n = len(jaxpr.outvars)
-    for a, value in zip(args, d.placed(refs, found.written, outs[n:])):
+    for a, value in zip(args, d.placed(refs, result.written, outs[n:])):
         if value is not None:
             _store(trace, a, value, f"writes in {name}")
     return outs[:n]
 
 
 def access(trace: Any, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
-    """Reading or writing a reference under a transformation."""
+    """Read or write a reference under a transformation."""
     if not any(belongs(trace, a) for a in args):
         out = bind_on(trace.parent, prim, args, params)
         return out if prim.multiple_results else out[0]
@@ -118,18 +118,20 @@ def access(trace: Any, prim: Primitive, args: Sequence[Any], params: dict[str, A
 
 
 def lend(trace: Any, args: Sequence[Any], run: Callable[[Sequence[Any]], list[Any]]) -> list[Any]:
-    """Call a function with a custom rule, some of whose arguments are references that the
-    transformation made: meanwhile they stand outside, where the rule can use them."""
+    """Call a function with a custom rule on references created under the transformation.
+
+    During the call each is replaced by a reference of the parent trace, which the rule can use.
+    """
     lent: dict[int, tuple[RefCell, Any]] = {}
-    given = []
+    operands = []
     for a in args:
         if type(a) is RefCell and a._trace is trace:
             if id(a) not in lent:
                 lent[id(a)] = a, _outside(trace, a)
-            given.append(lent[id(a)][1])
+            operands.append(lent[id(a)][1])
         else:
-            given.append(a)
-    outs = run(given)
+            operands.append(a)
+    outs = run(operands)
     for cell, ref in lent.values():
         cell.value = _load(trace, ref)
     return outs
@@ -152,15 +154,15 @@ def _outside(trace: Any, cell: RefCell) -> Any:
 
 
 def holds_cells(trace: Any, args: Sequence[Any]) -> bool:
-    """Whether some operand is a reference that a transformation made."""
+    """Return True if an operand is a reference created under this transformation."""
     return any(type(a) is RefCell and a._trace is trace for a in args)
 
 
-# References from outside that a transformation follows
+# References from outside that a transformation tracks
 
 
 class RefBatch(RefOperations, batching.VmapTracer):
-    """One example of a batch of references, which is one reference outside."""
+    """One example of a batch of references, stored in one reference of the parent trace."""
 
     __slots__ = ("_ended",)
 
@@ -184,7 +186,7 @@ class RefBatch(RefOperations, batching.VmapTracer):
 
 
 class RefPair(RefOperations, jvp.JVPTracer):
-    """A reference with one to its tangent."""
+    """A reference and a reference to its tangent."""
 
     __slots__ = ("_ended",)
 

@@ -1,4 +1,4 @@
-"""``remat``: a program whose intermediate values are computed again in the backward pass."""
+"""``remat``: a call whose intermediate values are recomputed in the backward pass."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ remat_p: Final = Primitive(
 name_p: Final = Primitive("name")
 
 
-# Policies answer with one of these, or with a bool.
+# A policy returns one of these, or a bool.
 
 
 class Saveable:
-    """Keep the value."""
+    """Policy result: save the value."""
 
 
 class Recompute:
-    """Compute the value again."""
+    """Policy result: recompute the value."""
 
 
 class Offloadable:
-    """Keep the value in another kind of memory."""
+    """Policy result: save the value in another memory kind."""
 
     def __init__(self, src: str, dst: str):
         self.src = src
@@ -61,7 +61,9 @@ class Offloadable:
 
 
 def saves(policy: Callable | None, eqn: Eqn) -> bool | Offloadable:
-    """Whether a policy keeps the results of an equation, and where if not where they are."""
+    """Return True if a policy saves the results of an equation; ``Offloadable`` for another
+    memory.
+    """
     if policy is None:
         return False
     answer = policy(eqn.primitive, *[v.aval for v in eqn.invars], **eqn.params)
@@ -90,7 +92,7 @@ add_call_rules(remat_p, "jaxpr")
 @remat_p.rule(lower)
 def _remat_lower(ctx, *values, jaxpr, differentiated, prevent_cse, **_):
     if differentiated and prevent_cse and values:
-        # Without the barrier XLA would find the first computation and keep its values after all.
+        # Without the barrier XLA would merge the two computations and keep the values after all.
         values = list(hlo.OptimizationBarrierOp(list(values)).results)
     return lowering.lower_body(ctx, jaxpr, values)
 
@@ -98,9 +100,9 @@ def _remat_lower(ctx, *values, jaxpr, differentiated, prevent_cse, **_):
 @remat_p.rule(jvp)
 def _remat_jvp(primals, tangents, *, jaxpr, **params):
     mask = tuple(type(t) is not Zero for t in tangents)
-    program, out_mask = jvp_jaxpr(jaxpr, mask)
-    given = [t for t in tangents if type(t) is not Zero]
-    outs = _call(program, [*primals, *given], **params)
+    forward, out_mask = jvp_jaxpr(jaxpr, mask)
+    nonzero = [t for t in tangents if type(t) is not Zero]
+    outs = _call(forward, [*primals, *nonzero], **params)
     n = len(jaxpr.outvars)
     rest = iter(outs[n:])
     return outs[:n], [next(rest) if m else Zero.like(o) for m, o in zip(out_mask, outs)]
@@ -111,10 +113,10 @@ def _remat_linearize(primals, mask, *, jaxpr, policy, prevent_cse, differentiate
     plan = derive_from_jaxpr(
         jaxpr, "remat", (tuple(mask), policy), lambda: _RematPlan(jaxpr, policy, tuple(mask))
     )
-    found = eval_jaxpr(plan.forward, primals)
+    results = eval_jaxpr(plan.forward, primals)
     n = len(jaxpr.outvars)
-    outs, saved = found[:n], found[n:]
-    inputs = [p for p, k in zip(primals, plan.kept_inputs) if k]
+    outs, saved = results[:n], results[n:]
+    inputs = [p for p, k in zip(primals, plan.used_inputs) if k]
 
     def linear(*tangents):
         return _call(
@@ -127,23 +129,24 @@ def _remat_linearize(primals, mask, *, jaxpr, policy, prevent_cse, differentiate
 
 
 class _RematPlan:
-    """A rematerialized program in two parts.
+    """A rematerialized jaxpr in two parts.
 
     Attributes:
-      forward: ``(*inputs) -> (*outs, *saved)``, with the values that the policy keeps and the
+      forward: ``(*inputs) -> (*outs, *saved)``, with the values that the policy saves and that the
         linear part needs.
-      linear: ``(*kept inputs, *saved, *tangents) -> (*out tangents)``; computes the rest again.
-      kept_inputs: which inputs the linear part reads.
-      out_mask: which outs have tangents.
+      linear: ``(*used inputs, *saved, *tangents) -> (*out tangents)``; it recomputes the rest.
+      used_inputs: mask of the inputs that the linear part reads.
+      out_mask: mask of the outs with tangents.
     """
 
     def __init__(self, jaxpr: Jaxpr, policy, mask: tuple[bool, ...]):
-        # Policies also decide over what only the derivative needs, such as the cosine of a sine.
+        # Policies also apply to values that only the derivative needs, such as the cosine of a
+        # sine.
         linearized = linearize_jaxpr(inlined(jaxpr), mask)
         whole, n_outs = linearized.forward, linearized.n_outs
         forward, again, n_saved = split_by_policy(whole, policy)
-        places = {"in": again.invars, "out": again.outvars, "extra": again.outvars[n_outs:]}
-        again = again.replace(outvars=[places[where][i] for where, i in linearized.residuals])
+        origins = {"in": again.invars, "out": again.outvars, "extra": again.outvars[n_outs:]}
+        again = again.replace(outvars=[origins[origin][i] for origin, i in linearized.residuals])
         n_in = len(whole.invars)
         n = n_in + n_saved
 
@@ -156,7 +159,7 @@ class _RematPlan:
         linear = stage(run, [*again.in_avals, *tangent_avals], jaxpr.debug_info)
         keep = (*[False] * n, *[True] * len(tangent_avals))
         self.linear, used = dce_jaxpr(linear, (True,) * len(linear.outvars), keep)
-        self.kept_inputs = used[:n_in]
+        self.used_inputs = used[:n_in]
         n_whole = len(whole.outvars)
         needed = (*[True] * n_outs, *[False] * (n_whole - n_outs), *used[n_in:n])
         self.forward, _ = dce_jaxpr(forward, needed, True)
@@ -164,41 +167,45 @@ class _RematPlan:
 
 
 def split_by_policy(jaxpr: Jaxpr, policy) -> tuple[Jaxpr, Jaxpr, int]:
-    """A program with the values that a policy keeps as further results, the same program with those
-    values as further arguments, and how many they are."""
+    """Split a jaxpr by a policy.
+
+    Returns:
+      The jaxpr with the saved values as additional results, the jaxpr with these values as
+      additional arguments, and their number.
+    """
     jaxpr = inlined(jaxpr)
     forward: list[Eqn] = []
     again: list[Eqn] = []
     saved: list[Var] = []
     taken: list[Var] = []
     for eqn in jaxpr.eqns:
-        kept = saves(policy, eqn)
-        if type(kept) is Offloadable:
+        saved_as = saves(policy, eqn)
+        if type(saved_as) is Offloadable:
             forward.append(eqn)
             for v in eqn.outvars:
                 away = Var(v.aval)
-                place = eqn.source_info
-                forward.append(_move(v, away, kept.dst).replace(source_info=place))
-                again.append(_move(away, v, kept.src).replace(source_info=place))
+                location = eqn.source_info
+                forward.append(_move(v, away, saved_as.dst).replace(source_info=location))
+                again.append(_move(away, v, saved_as.src).replace(source_info=location))
                 saved.append(away)
                 taken.append(away)
             continue
-        if kept or on_references(eqn.effects) or are_exact(eqn.effects):
-            # What is read now may be different later, and what is written is written once.
+        if saved_as or on_references(eqn.effects) or are_exact(eqn.effects):
+            # A later read may give another value, and a write must happen once.
             forward.append(eqn)
             saved.extend(eqn.outvars)
             taken.extend(eqn.outvars)
             continue
         rule = eqn.primitive.rules.get(partial_eval)
-        parts = rule(lambda body: split_by_policy(body, policy), eqn) if rule else None
-        if parts is None:
+        split_eqn = rule(lambda body: split_by_policy(body, policy), eqn) if rule else None
+        if split_eqn is None:
             forward.append(eqn)
             again.append(eqn)
         else:
-            forward.append(parts[0])
-            again.append(parts[1])
-            saved.extend(parts[2])
-            taken.extend(parts[2])
+            forward.append(split_eqn[0])
+            again.append(split_eqn[1])
+            saved.extend(split_eqn[2])
+            taken.extend(split_eqn[2])
     return (
         jaxpr.replace(eqns=forward, outvars=[*jaxpr.outvars, *saved]),
         jaxpr.replace(eqns=again, invars=[*jaxpr.invars, *taken]),
@@ -207,7 +214,7 @@ def split_by_policy(jaxpr: Jaxpr, policy) -> tuple[Jaxpr, Jaxpr, int]:
 
 
 def inlined(jaxpr: Jaxpr) -> Jaxpr:
-    """The program with the programs it calls by ``jit`` written out, so that policies see them."""
+    """The jaxpr with its ``jit`` calls inlined, so that policies see their operations."""
     if not any(e.primitive is jit_p for e in jaxpr.eqns):
         return jaxpr
     eqns: list[Eqn] = []
@@ -244,24 +251,24 @@ def inlined(jaxpr: Jaxpr) -> Jaxpr:
 def _remat_transpose(cts, *args, jaxpr, policy, prevent_cse, differentiated):
     linear = tuple(is_linear(a) for a in args)
     ct_mask = tuple(None if type(c) is Zero else typeof(c) for c in cts)
-    program, out_mask = transpose_jaxpr(jaxpr, linear, ct_mask)
+    backward, out_mask = transpose_jaxpr(jaxpr, linear, ct_mask)
     known = [a for a in args if not is_linear(a)]
-    found = iter(
+    cotangents = iter(
         _call(
-            program,
+            backward,
             [*known, *(c for c in cts if type(c) is not Zero)],
             policy=policy,
             prevent_cse=prevent_cse,
             differentiated=True,
         )
     )
-    return [next(found) if m else None for m in out_mask]
+    return [next(cotangents) if m else None for m in out_mask]
 
 
 @remat_p.rule(batch)
 def _remat_batch(axis, args, dims, *, jaxpr, **params):
-    program, out_dims = batch_jaxpr(jaxpr, tuple(dims), axis)
-    return _call(program, args, **params), list(out_dims)
+    batched, out_dims = batch_jaxpr(jaxpr, tuple(dims), axis)
+    return _call(batched, args, **params), list(out_dims)
 
 
 @remat_p.rule(dce)
@@ -303,6 +310,6 @@ def _name_batch(axis, args, dims, *, name):
 
 @name_p.rule(samples)
 def _name_samples():
-    yield Sample(f32(3), name="kept")
-    yield Sample(c64(), name="kept")
-    yield Sample(bf16(0, 2), name="kept")
+    yield Sample(f32(3), name="saved")
+    yield Sample(c64(), name="saved")
+    yield Sample(bf16(0, 2), name="saved")

@@ -1,4 +1,4 @@
-"""``remat_opt``: a forward rule that turns into its function where nobody reads its residuals."""
+"""``remat_opt``: a forward rule that is replaced by its function if its residuals are unused."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ remat_opt_p: Final = Primitive(
 
 
 def optimized(fun: Callable, fwd: Callable, args: Sequence) -> tuple[list, list]:
-    """Results and residuals of a forward rule; in a program, as one equation.
+    """Results and residuals of a forward rule; under a trace, one equation.
 
     Args:
       fun: ``(*args) -> results``.
@@ -42,23 +42,29 @@ def optimized(fun: Callable, fwd: Callable, args: Sequence) -> tuple[list, list]
     forward, own = close_over(stage(flat, avals, parent=state.trace))
     plain, other = close_over(stage(fun, avals, parent=state.trace))
     num_res = counts[0]
-    found = remat_opt_p.bind(
-        *own, *other, *args, fwd_jaxpr=_with_room(forward, len(own), plain, len(other), True),
-        fun_jaxpr=_with_room(plain, len(other), forward, len(own), False), num_res=num_res,
+    results = remat_opt_p.bind(
+        *own, *other, *args, fwd_jaxpr=_with_all_consts(forward, len(own), plain, len(other), True),
+        fun_jaxpr=_with_all_consts(plain, len(other), forward, len(own), False), num_res=num_res,
     )  # fmt: skip
-    return found[num_res:], found[:num_res]
+    return results[num_res:], results[:num_res]
 
 
-def _with_room(jaxpr: Jaxpr, n: int, other: Jaxpr, m: int, first: bool) -> Jaxpr:
-    """The program with arguments for the constants of both programs, of the forward rule first."""
-    own, rest = jaxpr.in_avals[:n], jaxpr.in_avals[n:]
-    more = other.in_avals[:m]
-    at = 0 if first else m
+def _with_all_consts(jaxpr: Jaxpr, n: int, other: Jaxpr, m: int, first: bool) -> Jaxpr:
+    """The jaxpr with leading arguments for the constants of both jaxprs, the forward rule's
+    first.
+    """
+    consts, rest = jaxpr.in_avals[:n], jaxpr.in_avals[n:]
+    other_consts = other.in_avals[:m]
+    offset = 0 if first else m
 
     def run(*args):
-        return call_on(state.trace, jaxpr, [*args[at : at + n], *args[n + m :]])
+        return call_on(state.trace, jaxpr, [*args[offset : offset + n], *args[n + m :]])
 
-    return stage(run, [*own, *more, *rest] if first else [*more, *own, *rest], jaxpr.debug_info)
+    return stage(
+        run,
+        [*consts, *other_consts, *rest] if first else [*other_consts, *consts, *rest],
+        jaxpr.debug_info,
+    )
 
 
 @remat_opt_p.rule(abstract)
@@ -86,10 +92,10 @@ def _lower(ctx, *values, fwd_jaxpr, **_):
 @remat_opt_p.rule(jvp)
 def _jvp(primals, tangents, *, fwd_jaxpr, **_):
     mask = tuple(type(t) is not Zero for t in tangents)
-    program, out_mask = jvp_jaxpr(fwd_jaxpr, mask)
-    given = [t for t in tangents if type(t) is not Zero]
-    found = call_on(state.trace, program, [*primals, *given])
-    outs, dots = found[: len(out_mask)], iter(found[len(out_mask) :])
+    forward, out_mask = jvp_jaxpr(fwd_jaxpr, mask)
+    nonzero = [t for t in tangents if type(t) is not Zero]
+    results = call_on(state.trace, forward, [*primals, *nonzero])
+    outs, dots = results[: len(out_mask)], iter(results[len(out_mask) :])
     return outs, [next(dots) if m else Zero.like(o) for o, m in zip(outs, out_mask)]
 
 
@@ -99,12 +105,12 @@ def _batch(axis, args, dims, *, fwd_jaxpr, fun_jaxpr, num_res):
     _, plain = batch_jaxpr(fun_jaxpr, tuple(dims), axis)
     mapped = [a is not None or b is not None for a, b in zip(natural[num_res:], plain)]
     outs = tuple(0 if m else None for m in mapped)
-    wanted = (*natural[:num_res], *outs)
-    found = remat_opt_p.bind(
-        *args, fwd_jaxpr=batch_jaxpr(fwd_jaxpr, tuple(dims), axis, wanted)[0],
+    out_dims = (*natural[:num_res], *outs)
+    results = remat_opt_p.bind(
+        *args, fwd_jaxpr=batch_jaxpr(fwd_jaxpr, tuple(dims), axis, out_dims)[0],
         fun_jaxpr=batch_jaxpr(fun_jaxpr, tuple(dims), axis, outs)[0], num_res=num_res,
     )  # fmt: skip
-    return found, list(wanted)
+    return results, list(out_dims)
 
 
 @remat_opt_p.rule(dce)

@@ -1,4 +1,4 @@
-"""Values as users' code may see them."""
+"""Conversion of results to values that user code can use."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from .._transform.linearize import TangentTrace
 
 
 def as_result(x: Any) -> Any:
-    """A value that may leave the library: literals and Python numbers become arrays or tracers,
-    which can be asked for their shape."""
+    """A result as user code sees it: literals and Python numbers become arrays or tracers."""
     if type(x) is Literal or type(x) is float or type(x) is complex:
         trace = current_trace()
-        while isinstance(trace, TangentTrace):  # it writes down tangents; values live outside
+        while isinstance(trace, TangentTrace):  # primals belong to its parent
             trace = trace.parent
         return trace.lift(x) if isinstance(trace, StagingTrace) else as_operand(x)
     return x

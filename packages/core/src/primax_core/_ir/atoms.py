@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Var:
-    """A variable; identity is its name."""
+    """A variable; compared by identity."""
 
     __slots__ = ("aval",)
 
@@ -23,7 +23,7 @@ class Var:
 
 
 class DropVar(Var):
-    """An output nobody reads."""
+    """An unused output."""
 
     __slots__ = ()
 
@@ -32,7 +32,7 @@ class DropVar(Var):
 
 
 class Literal:
-    """A scalar constant written where it is used."""
+    """A scalar constant, printed inline at its use."""
 
     __slots__ = ("val", "aval")
 
@@ -48,7 +48,7 @@ Atom = Var | Literal
 
 
 class JaxprType:
-    """Base class of ``Jaxpr``, by which the printer recognizes jaxprs among parameters."""
+    """Base class of ``Jaxpr``, so that the printer can recognize jaxprs among parameters."""
 
     __slots__ = ()
 

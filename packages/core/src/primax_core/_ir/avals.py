@@ -1,4 +1,4 @@
-"""Avals: what is known of a value before it is computed."""
+"""Avals: the type of a value, known before it is computed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .symbolic_dims import as_size, is_static, is_symbolic_dim
 
 
 class Unplaced:
-    """The sharding of a type that says nothing about devices: a value is in one piece."""
+    """The sharding of an aval without placement information."""
 
     __slots__ = ()
 
@@ -30,12 +30,12 @@ unplaced: Final = Unplaced()
 
 
 class ShapedArray:
-    """Shape, dtype and weakness of an array.
+    """Shape, dtype and weak type of an array.
 
-    ``sharding`` is :data:`unplaced`, unless the type says how the value is split over devices.
+    ``sharding`` is :data:`unplaced`, unless the aval specifies how the value is sharded.
 
-    Instances are interned: two avals that describe the same type are the same object, so that
-    caches can be keyed by identity.
+    Instances are interned: avals of the same type are the same object, so that caches can compare
+    them by identity.
     """
 
     __slots__ = ("shape", "dtype", "weak_type", "sharding", "ndim", "size", "__weakref__")
@@ -65,7 +65,7 @@ class ShapedArray:
             sharding = unplaced
         key = (cls, shape, dtype, weak_type, sharding)
         known = _interned
-        if not is_static(shape):  # kept by the scope of its dimensions, and dropped with it
+        if not is_static(shape):  # interned in the scope of its dimensions, to be freed with it
             known = next(d.scope.avals for d in shape if is_symbolic_dim(d))
             if key in known:
                 return known[key]
@@ -86,8 +86,8 @@ class ShapedArray:
 
     @property
     def aval(self) -> ShapedArray:
-        """Itself: like ``ShapeDtypeStruct``, a type stands for an argument where a function is
-        traced without being run."""
+        """The aval itself, so that an aval can be used as an argument for tracing, like
+        ``ShapeDtypeStruct``."""
         return self
 
     def update(self, **changes: Any) -> ShapedArray:
@@ -97,11 +97,11 @@ class ShapedArray:
         return ShapedArray(**fields)
 
     def strip_weak_type(self) -> ShapedArray:
-        """The same type, strong."""
+        """The same aval without weak type."""
         return ShapedArray(self.shape, self.dtype, False, self.sharding) if self.weak_type else self
 
     def tangent_aval(self) -> ShapedArray:
-        """The type of a tangent: the same for inexact dtypes, ``float0`` for the others."""
+        """The aval of a tangent: the same for inexact dtypes, ``float0`` for the others."""
         if dtypes.issubdtype(self.dtype, np.inexact):
             return self
         return ShapedArray(self.shape, dtypes.float0, False, self.sharding)
@@ -119,7 +119,7 @@ class ShapedArray:
         return f"ShapedArray({self.dtype.name}[{','.join(map(str, self.shape))}]{weak})"
 
     def __bool__(self) -> bool:
-        return True  # though it has a length
+        return True  # also with length 0
 
     def __len__(self) -> int:
         if not self.shape:
@@ -140,7 +140,7 @@ _interned: dict[tuple, ShapedArray] = {}
 
 
 class AbstractToken:
-    """The type of a value that only orders effects."""
+    """The aval of a token, which only orders effects."""
 
     __slots__ = ()
     shape = ()

@@ -1,4 +1,4 @@
-"""The jaxpr checker: a wrong pass fails at its own door."""
+"""The jaxpr checker: the IR is checked after every pass while tests run."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from .jaxpr import DropVar, Eqn, Jaxpr, Literal, Var, jaxprs_in
 
 
 class JaxprCheckError(TypeError):
-    """A program is not well formed."""
+    """A jaxpr is not well formed."""
 
 
 def check_jaxpr(jaxpr: Jaxpr) -> None:
-    """Check that a program is well formed.
+    """Check that a jaxpr is well formed.
 
-    Every variable is bound once and before it is read; constants and their variables, and the types
-    that equations claim for their results and those their rules give, agree; the programs that
-    equations hold are well formed too, and take what the equations pass.
+    Every variable is bound once, before its first use. Constants match their variables. The avals
+    of results match those of the abstract rules. Sub-jaxprs are well formed too, and accept the
+    operands of their equations.
 
     Raises:
-      JaxprCheckError: naming the first equation that is wrong.
+      JaxprCheckError: with the first ill-formed equation.
     """
     bound: set[Any] = set()
 
@@ -47,9 +47,11 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
         )
     for v, c in zip(jaxpr.constvars, jaxpr.consts):
         bind(v, "the header (constants)")
-        found = getattr(c, "aval", v.aval)
-        if not _same(v.aval, found):
-            raise JaxprCheckError(f"a constant of type {found} has a variable of type {v.aval}")
+        constant_aval = getattr(c, "aval", v.aval)
+        if not _same(v.aval, constant_aval):
+            raise JaxprCheckError(
+                f"a constant of type {constant_aval} has a variable of type {v.aval}"
+            )
     for v in jaxpr.invars:
         bind(v, "the header (arguments)")
     for i, eqn in enumerate(jaxpr.eqns):
@@ -61,7 +63,7 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
             try:
                 check_jaxpr(sub)
             except JaxprCheckError as e:
-                raise JaxprCheckError(f"in a program of {where}: {e}") from None
+                raise JaxprCheckError(f"in a sub-jaxpr of {where}: {e}") from None
         for v in eqn.outvars:
             if type(v) is not DropVar:
                 bind(v, where)
@@ -81,8 +83,8 @@ def _check_types(eqn: Eqn, where: str) -> None:
             check(*in_avals, **eqn.params)
         except JaxprCheckError as e:
             raise JaxprCheckError(f"{where}: {e}") from None
-    found = rule(*in_avals, **eqn.params)
-    avals = list(found) if eqn.primitive.multiple_results else [found]
+    out = rule(*in_avals, **eqn.params)
+    avals = list(out) if eqn.primitive.multiple_results else [out]
     if len(avals) != len(eqn.outvars):
         raise JaxprCheckError(
             f"{where} has {len(eqn.outvars)} results, but its rule gives {len(avals)}"
@@ -94,21 +96,23 @@ def _check_types(eqn: Eqn, where: str) -> None:
             )
 
 
-def check_types(what: str, given: Sequence, wanted: Sequence) -> None:
-    """Compare types of values with those that a program takes or gives.
+def check_types(what: str, actual: Sequence, expected: Sequence) -> None:
+    """Compare the avals of values with those that a jaxpr takes or returns.
 
     Raises:
-      JaxprCheckError: saying what was compared.
+      JaxprCheckError: with the values that were compared.
     """
-    if len(given) != len(wanted):
-        raise JaxprCheckError(f"{what}: {len(given)} where there must be {len(wanted)}")
-    for i, (a, b) in enumerate(zip(given, wanted)):
+    if len(actual) != len(expected):
+        raise JaxprCheckError(f"{what}: {len(actual)} where there must be {len(expected)}")
+    for i, (a, b) in enumerate(zip(actual, expected)):
         if not _same(b, a):
             raise JaxprCheckError(f"{what}: number {i} has type {a} where it must have {b}")
 
 
-def _same(claimed: Any, found: Any) -> bool:
-    """Equal up to weakness: a derived program may be spliced in where an operand is strong."""
-    if isinstance(claimed, ShapedArray) and isinstance(found, ShapedArray):
-        return claimed.shape == found.shape and claimed.dtype == found.dtype
-    return claimed == found
+def _same(claimed: Any, actual: Any) -> bool:
+    """Return True if avals are equal up to weak type: a derived jaxpr may be inlined where an
+    operand has no weak type.
+    """
+    if isinstance(claimed, ShapedArray) and isinstance(actual, ShapedArray):
+        return claimed.shape == actual.shape and claimed.dtype == actual.dtype
+    return claimed == actual

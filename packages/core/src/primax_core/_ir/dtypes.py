@@ -1,4 +1,4 @@
-"""Element types: what they are (`element_types`) and how they combine (`promotion`)."""
+"""Element types: their definitions (`element_types`) and their promotion (`promotion`)."""
 
 from .element_types import (
     DType as DType,

@@ -1,4 +1,4 @@
-"""Effects: what a program does besides computing its results."""
+"""Effects: the side effects of jaxprs and equations."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ class Effect:
     """Base of all effects; equal effects hash alike.
 
     Attributes:
-      keeps: an equation with this effect must not be removed even if nobody reads its results.
+      keeps: an equation with this effect must not be removed even if its results are unused.
       ordered: equations with this effect run in program order.
-      local: nobody outside notices; the program is not ready to be lowered.
-      exact: it happens just as often as the program says: not for examples of a batch that only
-        run along, nor again where values are computed a second time.
-      shows: it only shows values, so the program may run again for debugging.
-      input_index: the operand that the effect is about, if it is about one.
-      only_where: from a program with this effect to one with a boolean before its arguments, which
-        has the effect where that is true; ``None`` for effects that cannot be withheld so.
+      local: the effect is not visible outside the jaxpr, which must be discharged before lowering.
+      exact: it must happen as often as the jaxpr says: not for the masked examples of a batch, and
+        not again in a recomputation.
+      shows: it only shows values, so the jaxpr may run again for debugging.
+      input_index: the operand of the effect, or ``None``.
+      only_where: from a jaxpr with this effect to one with an additional boolean first argument,
+        which has the effect only if it is true; ``None`` for effects that cannot be masked.
     """
 
     keeps: bool = True
@@ -32,8 +32,10 @@ class Effect:
     only_where: Callable[[Any], Any] | None = None
 
     def seen_from(self, invars: Sequence[Any], binders: dict[Any, int]) -> Effect:
-        """The effect of an equation as the effect of the program that the equation stands in, whose
-        arguments have the positions ``binders``."""
+        """The effect of an equation as an effect of the enclosing jaxpr.
+
+        ``binders`` maps the arguments of the jaxpr to their positions.
+        """
         return self
 
     def at(self, index: int) -> Any:
@@ -42,7 +44,7 @@ class Effect:
 
 
 class NamedAxisEffect(Effect):
-    """The program uses a named axis (a collective over it, or its index)."""
+    """The jaxpr uses a named axis (a collective over it, or its index)."""
 
     keeps: bool = False
     __slots__ = ("name",)
@@ -61,7 +63,7 @@ class NamedAxisEffect(Effect):
 
 
 class NamedEffect(Effect):
-    """An effect that is known by its name alone; one object of each class is enough."""
+    """An effect identified by its class; one instance of each class is enough."""
 
     name: str = "Effect"
 
@@ -78,33 +80,35 @@ class NamedEffect(Effect):
 
 
 def are_ordered(effects: frozenset[Any]) -> bool:
-    """Whether some of the effects happen in program order."""
+    """Return True if an effect must happen in program order."""
     return bool(effects) and any(e.ordered for e in effects)
 
 
 def on_references(effects: frozenset[Any]) -> bool:
-    """Whether some of the effects are about references that are operands."""
+    """Return True if an effect is on a reference operand."""
     return bool(effects) and any(e.input_index is not None for e in effects)
 
 
-def shifted(effects: frozenset[Any], place: Callable[[int], int]) -> frozenset[Any]:
-    """Effects of a held program as those of the equation that holds it.
+def shifted(effects: frozenset[Any], operand_of: Callable[[int], int]) -> frozenset[Any]:
+    """Effects of a sub-jaxpr as effects of its equation.
 
     Args:
-      place: from an argument of the program to the operand of the equation.
+      operand_of: from an argument of the jaxpr to the operand of the equation.
     """
     if not on_references(effects):
         return effects
-    return frozenset(e if e.input_index is None else e.at(place(e.input_index)) for e in effects)
+    return frozenset(
+        e if e.input_index is None else e.at(operand_of(e.input_index)) for e in effects
+    )
 
 
 def are_exact(effects: frozenset[Any]) -> bool:
-    """Whether some of the effects happen just as often as the program says."""
+    """Return True if an effect must happen as often as the jaxpr says."""
     return bool(effects) and any(e.exact for e in effects)
 
 
 def check_not_masked(effects: frozenset[Any], what: str) -> None:
-    """Refuse to run a program also for examples that it is not meant for.
+    """Raise an error if a jaxpr must not run for masked examples.
 
     Raises:
       NotImplementedError: if it has exact effects.
@@ -119,5 +123,5 @@ def check_not_masked(effects: frozenset[Any], what: str) -> None:
 
 
 def must_stay(effects: frozenset[Any]) -> bool:
-    """Whether an equation with these effects survives dead-code elimination."""
+    """Return True if an equation with these effects survives dead-code elimination."""
     return bool(effects) and any(e.keeps for e in effects)

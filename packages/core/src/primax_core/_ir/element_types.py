@@ -1,6 +1,6 @@
 """Element types: canonical forms, classes, limits and names.
 
-Promotion of several types to one is in `promotion`; `dtypes` gathers both.
+The promotion of types is in `promotion`; `dtypes` re-exports both.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .._base.source import warn
 
 
 class extended(np.generic):
-    """Scalar class above all element types that NumPy does not know, for `issubdtype`."""
+    """Scalar class of all element types that NumPy does not have, for `issubdtype`."""
 
 
 class prng_key(extended):
@@ -26,10 +26,10 @@ class prng_key(extended):
 
 
 class ExtendedDType:
-    """Base of element types that NumPy does not know.
+    """Base of element types that NumPy does not have.
 
-    A subclass gives ``type``, a scalar class below `extended`; ``name``; and ``itemsize``, the
-    bytes of an element. Instances are compared and hashed as values.
+    A subclass defines ``type``, a scalar class below `extended`; ``name``; and ``itemsize``, the
+    bytes of an element. Instances are compared and hashed by value.
     """
 
     __slots__ = ()
@@ -40,7 +40,8 @@ class ExtendedDType:
 
 
 extended_dtypes: Final[dict[str, ExtendedDType]] = {}
-"""Extended dtypes by name: who defines one enters it here, so that programs can be read back."""
+"""Extended dtypes by name. The defining module registers them, so that serialized jaxprs can be
+read."""
 
 DType = np.dtype | ExtendedDType
 DTypeLike = Any
@@ -48,7 +49,7 @@ DTypeLike = Any
 float0: Final = np.dtype([("float0", np.void, 0)])
 """Type of the tangents of integers and booleans: no information, no storage."""
 
-# Short names. The values are what NumPy calls "scalar types"; ``np.dtype`` takes each of them.
+# Short names. The values are NumPy's "scalar types"; ``np.dtype`` accepts each of them.
 
 bool_: Final = np.dtype(np.bool_)
 i8: Final = np.dtype(np.int8)
@@ -97,8 +98,7 @@ wide_dtypes: Final = frozenset(_NARROWED)
 _PYTHON_64: Final[dict[Any, np.dtype]] = {bool: bool_, int: i64, float: f64, complex: c128}
 _PYTHON_32: Final[dict[Any, np.dtype]] = {bool: bool_, int: i32, float: f32, complex: c64}
 
-# Canonical dtype of everything asked for so far, by x64 setting. np.dtype(...) is slow in
-# comparison.
+# Canonical dtypes by dtype-like object, for each x64 setting: faster than np.dtype(...).
 _canonical: Final[tuple[dict[Any, Any], dict[Any, Any]]] = (
     {**{d: _NARROWED.get(d, d) for d in (*all_dtypes, float0)}, **_PYTHON_32},
     {**{d: d for d in (*all_dtypes, float0)}, **_PYTHON_64},
@@ -106,18 +106,18 @@ _canonical: Final[tuple[dict[Any, Any], dict[Any, Any]]] = (
 
 
 def canonicalize_dtype(dtype: DTypeLike, allow_extended_dtype: bool = False) -> Any:
-    """The dtype that arrays asked for ``dtype`` have: 64-bit types only if ``enable_x64`` is on.
+    """The dtype of arrays created with ``dtype``: 64-bit types only if ``enable_x64`` is set.
 
     >>> from primax_core import dtypes
     >>> dtypes.canonicalize_dtype("int64")
     dtype('int32')
     """
     try:
-        found = _canonical[state.enable_x64].get(dtype)
+        canonical = _canonical[state.enable_x64].get(dtype)
     except TypeError:
-        found = None
-    if found is not None:
-        return found
+        canonical = None
+    if canonical is not None:
+        return canonical
     if isinstance(dtype, ExtendedDType):
         if allow_extended_dtype:
             return dtype
@@ -129,16 +129,16 @@ def canonicalize_dtype(dtype: DTypeLike, allow_extended_dtype: bool = False) -> 
 
 
 def as_dtype(dtype: DTypeLike) -> Any:
-    """The dtype that a dtype, its name, a scalar class or a Python type stands for, as it is.
+    """The dtype of a dtype, its name, a scalar class or a Python type, not canonicalized.
 
-    ``None`` stands for the default float, wide.
+    ``None`` is the 64-bit default float.
     """
     if isinstance(dtype, (np.dtype, ExtendedDType)):
         return dtype
     if isinstance(dtype, str):
-        found = _by_name.get(dtype)
-        if found is not None:
-            return found
+        named = _by_name.get(dtype)
+        if named is not None:
+            return named
     own = getattr(dtype, "dtype", None)
     if isinstance(own, (np.dtype, ExtendedDType)):
         return own
@@ -149,38 +149,39 @@ _by_name: Final = {d.name: d for d in all_dtypes}
 
 
 def default_int() -> np.dtype:
-    """The dtype of integers that ask for none."""
+    """The default dtype of integers."""
     return i64 if state.enable_x64 else i32
 
 
 def default_uint() -> np.dtype:
-    """The dtype of unsigned integers that ask for none."""
+    """The default dtype of unsigned integers."""
     return u64 if state.enable_x64 else u32
 
 
 def default_float() -> np.dtype:
-    """The dtype of floating-point numbers that ask for none."""
+    """The default dtype of floating-point numbers."""
     return f64 if state.enable_x64 else f32
 
 
 def default_complex() -> np.dtype:
-    """The dtype of complex numbers that ask for none."""
+    """The default dtype of complex numbers."""
     return c128 if state.enable_x64 else c64
 
 
 def narrowed(dtype: Any) -> Any:
-    """The 32-bit counterpart of a 64-bit dtype; other dtypes as they are."""
+    """The 32-bit counterpart of a 64-bit dtype; other dtypes unchanged."""
     return _NARROWED.get(dtype, dtype)
 
 
-# What a caller asks for
+# Requested dtypes
 
 
 def canonicalize_user_dtype(dtype: DTypeLike, api_name: str) -> Any:
     """The canonical dtype for a ``dtype=`` argument of the public function ``api_name``.
 
-    Warns (or raises, or obeys; see ``explicit_x64_dtypes``) where 64 bits were asked for by name
-    and are off, and refuses what no array can hold. ``None`` is not handled here.
+    If 64 bits are requested by name but disabled, it warns, raises or accepts, according to
+    ``explicit_x64_dtypes``. It raises for dtypes that arrays cannot have. ``None`` is not
+    supported.
     """
     if dtype in _PYTHON_64:
         return _canonical[state.enable_x64][dtype]
@@ -191,7 +192,7 @@ def canonicalize_user_dtype(dtype: DTypeLike, api_name: str) -> Any:
         return exact
     if exact not in _VALID:
         raise TypeError(
-            f"JAX only supports number, bool, and string dtypes, got dtype {dtype} in {api_name}"
+            f"only number and bool dtypes are supported, got dtype {dtype} in {api_name}"
         )
     if state.enable_x64 or exact not in _NARROWED:
         return exact
@@ -213,20 +214,20 @@ def canonicalize_user_dtype(dtype: DTypeLike, api_name: str) -> Any:
 
 
 def check_valid_dtype(dtype: Any, value: Any = None) -> None:
-    """Raise ``TypeError`` unless arrays can have the dtype."""
+    """Raise ``TypeError`` if arrays cannot have the dtype."""
     if dtype in _VALID or isinstance(dtype, ExtendedDType):
         return
     text = getattr(dtype, "str", dtype) if getattr(dtype, "kind", "") in "SU" else dtype
     subject = f"dtype {text}" if value is None else f"Value {value!r} with dtype {text}"
     raise TypeError(
-        f"{subject} is not a valid JAX array type. Only arrays of numeric types are supported."
+        f"{subject} is not a valid Primax array type. Only arrays of numeric types are supported."
     )
 
 
 def check_python_int(value: int, dtype: Any) -> None:
-    """Raise ``OverflowError`` if an integer dtype cannot hold a Python int that was asked to fit.
+    """Raise ``OverflowError`` if a Python int does not fit a requested integer dtype.
 
-    The default integer, which is chosen and not asked for, has a text of its own.
+    :func:`check_default_int` has another message, for the default integer dtype.
     """
     low, high = _int_range(dtype)
     if not low <= value <= high:
@@ -234,7 +235,7 @@ def check_python_int(value: int, dtype: Any) -> None:
 
 
 def check_default_int(value: int) -> None:
-    """Raise ``OverflowError`` if the default integer dtype cannot hold a Python int."""
+    """Raise ``OverflowError`` if a Python int does not fit the default integer dtype."""
     dtype = default_int()
     low, high = _int_range(dtype)
     if not low <= value <= high:
@@ -242,23 +243,23 @@ def check_default_int(value: int) -> None:
 
 
 def _int_range(dtype: Any) -> tuple[int, int]:
-    found = _int_ranges.get(dtype)
-    if found is None:
+    limits = _int_ranges.get(dtype)
+    if limits is None:
         info = ml_dtypes.iinfo(dtype)
-        found = _int_ranges[dtype] = int(info.min), int(info.max)
-    return found
+        limits = _int_ranges[dtype] = int(info.min), int(info.max)
+    return limits
 
 
 _int_ranges: Final[dict[Any, tuple[int, int]]] = caches.bounded_cache()
 
 
-# Values and their types
+# Dtypes of values
 
 python_scalars: Final = (bool, int, float, complex)
 
 
 def is_python_scalar(x: Any) -> bool:
-    """Whether ``x`` is a Python bool, int, float or complex, and no NumPy scalar.
+    """Return True if ``x`` is a Python bool, int, float or complex, and not a NumPy scalar.
 
     >>> from primax_core._ir.dtypes import is_python_scalar
     >>> import numpy as np
@@ -269,7 +270,7 @@ def is_python_scalar(x: Any) -> bool:
 
 
 def scalar_type_of(x: Any) -> type:
-    """The Python type, bool, int, float or complex, that the elements of a value or dtype resemble.
+    """The Python type (bool, int, float or complex) of the elements of a value or dtype.
 
     >>> from primax_core import dtypes
     >>> dtypes.scalar_type_of("bfloat16")
@@ -285,7 +286,7 @@ _SCALAR_TYPES: Final = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
 
 
 def _kind(dtype: Any) -> str:
-    """``b i u f c`` as NumPy has it, also for ml_dtypes; ``V`` for what is no number."""
+    """NumPy's kind ``b i u f c`` of a dtype, also for ml_dtypes; ``V`` for other dtypes."""
     if dtype in _CUSTOM_FLOATS:
         return "f"
     if dtype in _CUSTOM_SIGNED:
@@ -299,13 +300,13 @@ kind_of = _kind
 
 
 def dtype_of(x: Any) -> Any:
-    """The dtype of a value, or that a dtype-like object stands for, uncanonicalised."""
+    """The dtype of a value or of a dtype-like object, not canonicalized."""
     kind = _PYTHON_64.get(type(x))
     if kind is not None:
         return kind
-    found = getattr(x, "dtype", None)
-    if isinstance(found, (np.dtype, ExtendedDType)):
-        return found
+    attribute = getattr(x, "dtype", None)
+    if isinstance(attribute, (np.dtype, ExtendedDType)):
+        return attribute
     if isinstance(x, (np.dtype, ExtendedDType, str, type)):
         return _PYTHON_64[x] if isinstance(x, type) and x in _PYTHON_64 else as_dtype(x)
     for python_type in python_scalars:  # subclasses, such as IntEnum
@@ -317,19 +318,21 @@ def dtype_of(x: Any) -> Any:
 
 
 def dtype(x: Any, *, canonicalize: bool = True) -> Any:
-    """The dtype of a value, or that a dtype-like object stands for.
+    """The dtype of a value or of a dtype-like object.
 
     >>> from primax_core._ir import dtypes
     >>> dtypes.dtype(1.0)
     dtype('float32')
     """
-    found = dtype_of(x)
-    check_valid_dtype(found, x)
-    return canonicalize_dtype(found, allow_extended_dtype=True) if canonicalize else found
+    value_dtype = dtype_of(x)
+    check_valid_dtype(value_dtype, x)
+    return (
+        canonicalize_dtype(value_dtype, allow_extended_dtype=True) if canonicalize else value_dtype
+    )
 
 
 def is_weakly_typed(x: Any) -> bool:
-    """Whether a value's dtype gives way in promotion: Python numbers but bools, and weak arrays."""
+    """Return True if a value has a weak type: Python numbers except bools, and weak arrays."""
     if type(x) in _PYTHON_64:
         return type(x) is not bool
     weak = getattr(x, "weak_type", None)
@@ -344,7 +347,7 @@ _PYTHON_CLASSES: Final = {bool: np.bool_, int: np.int64, float: np.float64, comp
 
 
 def issubdtype(a: Any, b: Any) -> bool:
-    """Whether dtype or class ``a`` is below ``b``, also for ml_dtypes and extended dtypes.
+    """Return True if dtype or class ``a`` is below ``b``, also for ml_dtypes and extended dtypes.
 
     >>> import numpy as np
     >>> from primax_core import dtypes
@@ -352,13 +355,13 @@ def issubdtype(a: Any, b: Any) -> bool:
     (True, True)
     """
     try:
-        found = _issubdtype_cache.get((a, b))
+        below = _issubdtype_cache.get((a, b))
     except TypeError:
         return _issubdtype(a, b)
-    if found is None:
-        found = _issubdtype(a, b)
-        _issubdtype_cache[a, b] = found
-    return found
+    if below is None:
+        below = _issubdtype(a, b)
+        _issubdtype_cache[a, b] = below
+    return below
 
 
 _issubdtype_cache: Final[dict[tuple[Any, Any], bool]] = caches.bounded_cache()
@@ -405,7 +408,7 @@ _ODD_BITS: Final = {
 
 
 def itemsize_bits(dtype: DTypeLike) -> int:
-    """Bits that an element carries: 4 for ``int4``, 8 for ``bool``.
+    """Number of significant bits of an element: 4 for ``int4``, 8 for ``bool``.
 
     >>> from primax_core import dtypes
     >>> dtypes.itemsize_bits("int4")
@@ -428,26 +431,26 @@ _short_names: Final[dict[Any, str]] = {float0: "float0"}
 
 
 def short_name(dtype: Any) -> str:
-    """The dtype's name in printed programs: ``f32``, ``u8``, ``bf16``, ``bool``.
+    """The dtype's name in printed jaxprs: ``f32``, ``u8``, ``bf16``, ``bool``.
 
     >>> from primax_core._ir import dtypes
     >>> dtypes.short_name(dtypes.bf16)
     'bf16'
     """
-    found = _short_names.get(dtype)
-    if found is None:
-        found = dtype.name
+    name = _short_names.get(dtype)
+    if name is None:
+        name = dtype.name
         if not isinstance(dtype, ExtendedDType):
             for prefix, short in _SHORT_PREFIXES:
-                if found.startswith(prefix):
-                    found = short + found[len(prefix) :]
+                if name.startswith(prefix):
+                    name = short + name[len(prefix) :]
                     break
-        _short_names[dtype] = found
-    return found
+        _short_names[dtype] = name
+    return name
 
 
 def dtype_named(name: str) -> DType | None:
-    """The dtype of a name, as ``full_name`` gives it; ``None`` if there is none.
+    """The dtype with a ``full_name``; ``None`` if there is none.
 
     >>> from primax_core._ir import dtypes
     >>> dtypes.dtype_named("bfloat16") == dtypes.bf16
@@ -455,10 +458,10 @@ def dtype_named(name: str) -> DType | None:
     """
     if name == "float0":
         return float0
-    found: DType | None = _by_name.get(name)
-    return extended_dtypes.get(name) if found is None else found
+    named: DType | None = _by_name.get(name)
+    return extended_dtypes.get(name) if named is None else named
 
 
 def full_name(dtype: DType) -> str:
-    """What `dtype_named` finds a dtype by."""
+    """The name of a dtype for `dtype_named`."""
     return "float0" if dtype == float0 else dtype.name

@@ -1,4 +1,4 @@
-"""Jaxprs: typed, closed programs."""
+"""Jaxprs: typed, closed programs of equations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .printer import eqn_to_text, jaxpr_to_text
 
 
 class Eqn:
-    """One application of a primitive."""
+    """An equation: one application of a primitive."""
 
     __slots__ = ("primitive", "invars", "outvars", "params", "effects", "source_info", "ctx")
 
@@ -55,7 +55,7 @@ class Eqn:
 
 
 class DebugInfo(NamedTuple):
-    """Where a program came from, for error messages and names."""
+    """Origin of a jaxpr, for error messages and names."""
 
     traced_for: str = "jit"
     name: str = "<unknown>"
@@ -76,8 +76,8 @@ no_debug_info = DebugInfo()
 class Jaxpr(JaxprType):
     """A typed, closed program: ``{ lambda constvars ; invars. let eqns in (outvars,) }``.
 
-    ``consts`` are the values of ``constvars``. Jaxprs compare and hash by identity, and programs
-    derived from one are kept in its ``cache``.
+    ``consts`` are the values of ``constvars``. Jaxprs are compared and hashed by identity, and
+    their derived jaxprs are stored in ``cache``.
     """
 
     __slots__ = (
@@ -115,12 +115,12 @@ class Jaxpr(JaxprType):
 
     @property
     def in_avals(self) -> list[ShapedArray]:
-        """Types of the arguments, without constants."""
+        """Avals of the arguments, without constants."""
         return [v.aval for v in self.invars]
 
     @property
     def out_avals(self) -> list[ShapedArray]:
-        """Types of the results."""
+        """Avals of the results."""
         return [v.aval for v in self.outvars]
 
     def replace(self, **changes: Any) -> Jaxpr:
@@ -129,12 +129,12 @@ class Jaxpr(JaxprType):
         if "eqns" in changes and "effects" not in changes:
             fields["effects"] = None
         elif self.effects and ("invars" in changes or "constvars" in changes):
-            fields["effects"] = None  # effects on references tell positions
+            fields["effects"] = None  # effects on references contain positions
         fields.update(changes)
         return Jaxpr(**fields)
 
     def pretty_print(self, **options: Any) -> str:
-        """The program as text; see :func:`primax_core._ir.printer.jaxpr_to_text`."""
+        """The jaxpr as text; see :func:`primax_core._ir.printer.jaxpr_to_text`."""
         return jaxpr_to_text(self, **options)
 
     def __str__(self) -> str:
@@ -144,23 +144,25 @@ class Jaxpr(JaxprType):
 
 
 def joined_effects(eqns: Sequence[Eqn], binders: Sequence[Var] = ()) -> frozenset[Any]:
-    """Union of the equations' effects, as those of a program with these arguments and, after them,
-    constants."""
-    found = no_effects
-    places: dict[Any, int] | None = None
+    """Union of the effects of equations, as effects of a jaxpr.
+
+    ``binders`` are the arguments of the jaxpr, followed by its constants.
+    """
+    union = no_effects
+    positions: dict[Any, int] | None = None
     for eqn in eqns:
         if eqn.effects:
             effects = eqn.effects
             if any(e.input_index is not None for e in effects):
-                if places is None:
-                    places = {v: i for i, v in enumerate(binders)}
-                effects = {e.seen_from(eqn.invars, places) for e in effects}
-            found = found | effects
-    return found
+                if positions is None:
+                    positions = {v: i for i, v in enumerate(binders)}
+                effects = {e.seen_from(eqn.invars, positions) for e in effects}
+            union = union | effects
+    return union
 
 
 def is_scalar_literal(val) -> bool:
-    """Whether a constant is written as a literal: Python scalars and 0-d NumPy values."""
+    """Return True if a constant becomes a literal: Python scalars and 0-d NumPy values."""
     return isinstance(val, (bool, int, float, complex, np.generic)) or (
         type(val) is np.ndarray and val.ndim == 0
     )

@@ -1,4 +1,4 @@
-"""Primitives: named operations, with what interpreters know about them."""
+"""Primitives: named operations and their rules."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from .rules import (
     expand as expand,
     jvp as jvp,
     linearize as linearize,
+    location_of,
     lower as lower,
     partial_eval as partial_eval,
-    place_of,
     trace_rule as trace_rule,
     transpose as transpose,
     transpose_direct as transpose_direct,
@@ -43,27 +43,27 @@ def _forget_all() -> None:
 
 
 def known_primitives() -> list[Primitive]:
-    """Every primitive that exists now."""
+    """All existing primitives."""
     return list(_all)
 
 
 def calling_module(depth: int) -> str:
-    """The name of the module whose function is ``depth`` calls up the stack."""
+    """The name of the module of the function ``depth`` frames up the stack."""
     return sys._getframe(depth).f_globals.get("__name__", "?")
 
 
 class Primitive:
-    """A named operation; what interpreters know about it is added by :meth:`rule`.
+    """A named operation. Rules for interpreters are added with :meth:`rule`.
 
     Args:
       name: the name that jaxprs print.
-      multiple_results: whether ``bind`` returns a list.
-      home: the module that the primitive belongs to, for errors; by default the caller's.
-      cache_on: for primitives whose parameters hold jaxprs or functions: a function from the
-        parameters to the dict in which derived programs are kept (usually a jaxpr's ``cache``),
-        so that they die with it.
-      any_params: whether parameters may be such as cannot be hashed. What is derived from those
-        is not remembered but made anew for each application.
+      multiple_results: ``bind`` returns a list.
+      home: the module of the primitive, for errors; by default the caller's.
+      cache_on: for primitives with jaxprs or functions among their parameters: a function from the
+        parameters to the dict that stores derived jaxprs (usually a jaxpr's ``cache``), so that
+        both are freed together.
+      any_params: parameters may be unhashable. Jaxprs derived with unhashable parameters are not
+        cached.
     """
 
     __slots__ = (
@@ -72,7 +72,7 @@ class Primitive:
         "rules",
         "home",
         "cache_on",
-        "pieces",
+        "derived",
         "types",
         "executables",
         "__weakref__",
@@ -92,7 +92,7 @@ class Primitive:
         self.rules: dict[RuleKind[Any], Any] = {}
         self.home: str = home or calling_module(2)
         cache = caches.Lenient if any_params else caches.Bounded
-        self.pieces: dict[Any, Any] = cache()
+        self.derived: dict[Any, Any] = cache()
         self.types: dict[Any, Any] = cache()
         self.executables: dict[Any, Any] = cache()
         _all.add(self)
@@ -119,11 +119,11 @@ class Primitive:
     # Registration
 
     def rule(self, kind: RuleKind[R], *, override: bool = False) -> Callable[[R], R]:
-        """Decorator that registers a function as this primitive's rule of ``kind``.
+        """Decorator that registers a function as this primitive's rule of a rule kind.
 
         Raises:
-          TypeError: if the function cannot be called as the kind's signature says.
-          ValueError: if there is a rule already, and ``override`` is not set.
+          TypeError: if the function does not fit the signature of the rule kind.
+          ValueError: if a rule exists and ``override`` is false.
         """
         if not isinstance(kind, RuleKind):
             raise TypeError(f"expected a RuleKind, got {kind!r}")
@@ -136,14 +136,14 @@ class Primitive:
         return register
 
     def unsupported(self, kind: RuleKind[Any], reason: str, *, override: bool = False) -> None:
-        """Declare that this primitive has no rule of ``kind``, and why."""
+        """Declare that this primitive has no rule of a rule kind, with the reason."""
         self._set(kind, Unsupported(reason), override)
 
     def _set(self, kind: RuleKind[Any], rule: Any, override: bool) -> None:
-        found = self.rules.get(kind)
-        if found is not None and not override:
-            what = "is declared not to have" if type(found) is Unsupported else "already has"
-            where = "" if type(found) is Unsupported else f", from {place_of(found)}"
+        existing = self.rules.get(kind)
+        if existing is not None and not override:
+            what = "is declared not to have" if type(existing) is Unsupported else "already has"
+            where = "" if type(existing) is Unsupported else f", from {location_of(existing)}"
             raise ValueError(
                 f"primitive {self.name} {what} a rule for {kind.name}{where}; pass override=True "
                 "to replace it"
@@ -152,27 +152,29 @@ class Primitive:
         kind.version += 1
         if kind.versioned:
             return
-        if found is not None or self.pieces or self.types or self.executables:
+        if existing is not None or self.derived or self.types or self.executables:
             caches.clear_all()
             renew_keys()
 
     def forget(self) -> None:
-        """Drop everything derived from the rules."""
-        self.pieces.clear()
+        """Clear the caches of everything derived from the rules."""
+        self.derived.clear()
         self.types.clear()
         self.executables.clear()
 
     # Lookup
 
     def find(self, kind: RuleKind[R]) -> R | None:
-        """The rule of ``kind``, from the kind's fallback if need be; ``None`` if there is none."""
+        """The rule of a rule kind, if needed from the kind's fallback; ``None`` if there is
+        none.
+        """
         rule = self.rules.get(kind)
         if rule is None:
             return None if kind.fallback is None else kind.fallback(self)
         return None if type(rule) is Unsupported else rule
 
     def state_of(self, kind: RuleKind[Any]) -> RuleState:
-        """Whether there is a rule of ``kind``, and where it comes from."""
+        """State of the rule of a rule kind: present, from a fallback, unsupported or missing."""
         rule = self.rules.get(kind)
         if type(rule) is Unsupported:
             return RuleState.UNSUPPORTED
@@ -180,11 +182,11 @@ class Primitive:
             return RuleState.PRESENT
         return RuleState.MISSING if self.find(kind) is None else RuleState.FALLBACK
 
-    def require(self, kind: RuleKind[R], wanted_by: str = "") -> R:
-        """The rule of ``kind``.
+    def require(self, kind: RuleKind[R], needed_by: str = "") -> R:
+        """The rule of a rule kind.
 
         Raises:
-          MissingRule: saying how to write it, or why it is declared not to exist.
+          MissingRule: with a template of the rule, or the reason why it is declared unsupported.
         """
         rule = self.find(kind)
         if rule is not None:
@@ -192,13 +194,13 @@ class Primitive:
         declared = self.rules.get(kind)
         if declared is not None:
             raise UnsupportedRule(
-                f"primitive {self.name} does not support {wanted_by or kind.name}: "
+                f"primitive {self.name} does not support {needed_by or kind.name}: "
                 f"{declared.reason}"
             )
         arguments, _, result = kind.signature.partition(" -> ")
         raise MissingRule(
             f"primitive {self.name} (defined in {self.home}) has no {kind.name} rule"
-            f"{', which ' + wanted_by + ' needs' if wanted_by else ''}. Write one with\n"
+            f"{', which ' + needed_by + ' needs' if needed_by else ''}. Write one with\n"
             f"  @{self.name}_p.rule({kind.name})\n"
             f"  def _{arguments}: ...   # returns {result}"
         )
@@ -212,6 +214,6 @@ eager: Callable[..., Any] = _no_runtime
 
 
 def install_eager(fun: Callable[..., Any]) -> None:
-    """Called once by the runtime, which evaluates primitives when no trace is active."""
+    """Install the function that evaluates primitives while no trace is active; called once."""
     global eager
     eager = fun

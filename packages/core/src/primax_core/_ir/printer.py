@@ -1,4 +1,4 @@
-"""Jaxprs as text, in the documented syntax."""
+"""Printer of jaxprs, in the documented syntax."""
 
 from __future__ import annotations
 
@@ -15,25 +15,28 @@ if TYPE_CHECKING:
 
 WIDTH = 80
 
-# A default that every value matches: the parameter is never shown.
+# A default that equals every value: the parameter is never printed.
 ALWAYS: Any = object()
 
-# Parameters that are not shown while they have these values.
+# Parameters that are not printed while they have these values.
 hidden_params: dict[str, dict[str, Any]] = {}
 
 
 def hide_defaults(primitive: str, **defaults: Any) -> None:
-    """Do not print these parameters of a primitive while they have their defaults."""
+    """Hide these parameters of a primitive in printed jaxprs while they have their defaults."""
     hidden_params.setdefault(primitive, {}).update(defaults)
 
 
-# How equations of a primitive are written, where that is not ``results = name[params] operands``.
+# Printers of equations whose text is not ``results = name[params] operands``.
 _texts: dict[str, Callable[[Eqn, Callable[[Any], str], list[str]], str]] = {}
 
 
 def print_as(primitive: str) -> Callable[[Any], Any]:
-    """Decorator that registers the text of a primitive's equations: a function of the equation, of
-    one from an operand to its text, and of the texts of the results."""
+    """Decorator that registers the printer of a primitive's equations.
+
+    Its arguments are the equation, a function from an operand to its text, and the texts of the
+    results.
+    """
 
     def register(fun: Any) -> Any:
         _texts[primitive] = fun
@@ -43,7 +46,7 @@ def print_as(primitive: str) -> Callable[[Any], Any]:
 
 
 class _Names:
-    """Gives variables the names a, b, ..., z, ba, bb, ... in order of appearance."""
+    """Names of variables: a, b, ..., z, ba, bb, ... in order of appearance."""
 
     def __init__(self):
         self.names: dict[Var, str] = {}
@@ -76,7 +79,7 @@ def _letters(n: int) -> str:
 
 
 def jaxpr_to_text(jaxpr: Jaxpr, *, source_info: bool = False, name_stack: bool = False, **_) -> str:
-    """The program as text.
+    """The jaxpr as text.
 
     Args:
       source_info: append each equation's source line.
@@ -100,7 +103,7 @@ class _Printer:
         self.name_stack = name_stack
 
     def shared_jaxprs(self, jaxpr: Jaxpr) -> list[str]:
-        """``let name = {...} in`` lines for the bodies of jit equations used more than once."""
+        """``let name = {...} in`` lines for sub-jaxprs that are used more than once."""
         counts: dict[Jaxpr, int] = {}
         order: list[tuple[Jaxpr, str]] = []
 
@@ -153,14 +156,14 @@ class _Printer:
         operands = "".join(f" {self.var(v)}" for v in eqn.invars)
         scope = f"[{'/'.join(eqn.ctx)}]" if self.name_stack and eqn.ctx else ""
         note = f" # {eqn.source_info}" if self.source_info and eqn.source_info else ""
-        made = [
+        outvars = [
             self.var(v, True) if used is None or v in used else f"_:{v.aval.str_short()}"
             for v in eqn.outvars
         ]
-        results = " ".join(made)
+        results = " ".join(outvars)
         written = _texts.get(eqn.primitive.name)
         if written is not None:
-            return [written(eqn, self.var, made) + note]
+            return [written(eqn, self.var, outvars) + note]
         params = self.params(eqn)
         head = f"{results} = {eqn.primitive.name}{scope}" if results else eqn.primitive.name
         if not params:

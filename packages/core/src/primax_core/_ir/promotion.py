@@ -1,9 +1,10 @@
-"""Promotion: the one dtype that values of several dtypes are brought to.
+"""Promotion of several dtypes to one.
 
-The dtypes form a graph whose edges lead from a dtype to those that it may become without being
-asked. The result of a promotion is the least dtype that all of the operands can reach. Three nodes
-of the graph are no dtypes but stand for what gives way to any dtype of its kind: Python's int,
-float and complex, and weakly typed arrays. A result at one of those nodes is weak itself.
+The dtypes form a lattice. Its edges lead from a dtype to the dtypes that it may be converted to
+implicitly. The result of a promotion is the least dtype that all operands can reach. Three nodes
+are
+not dtypes: they represent the weak types int, float and complex, of Python numbers and weakly typed
+arrays. A result at one of these nodes has a weak type.
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ from .element_types import (
 
 
 class TypePromotionError(ValueError):
-    """Dtypes have no common dtype that they may be promoted to without being asked."""
+    """Dtypes have no common dtype for implicit promotion."""
 
 
-# The nodes that stand for weakly typed values of a kind: named by their Python type.
+# The nodes of the weak types, named by their Python type.
 _WEAK_OF_KIND: Final = {"i": int, "u": int, "f": float, "c": complex}
 _WIDE: Final[dict[Any, np.dtype]] = {int: i64, float: f64, complex: c128}
 
@@ -66,16 +67,16 @@ _reachable: Final[dict[tuple[str, Any], frozenset[Any]]] = caches.bounded_cache(
 
 
 def _upper_bounds(mode: str, node: Any) -> frozenset[Any]:
-    """Everything that a node may become, itself included."""
-    found = _reachable.get((mode, node))
-    if found is None:
+    """All nodes that a node can be promoted to, including itself."""
+    bounds = _reachable.get((mode, node))
+    if bounds is None:
         above = (_upper_bounds(mode, up) for up in _EDGES[mode].get(node, ()))
-        found = _reachable[mode, node] = frozenset({node}).union(*above)
-    return found
+        bounds = _reachable[mode, node] = frozenset({node}).union(*above)
+    return bounds
 
 
 def _join(mode: str, nodes: Iterable[Any]) -> Any:
-    """The least node that all can become."""
+    """The least node that all nodes can be promoted to."""
     nodes = sorted(set(nodes), key=_described)
     common = frozenset.intersection(*(_upper_bounds(mode, node) for node in nodes))
     least = [node for node in common if _upper_bounds(mode, node) == common]
@@ -105,7 +106,7 @@ def _no_path(mode: str, nodes: Sequence[Any]) -> str:
     elif any(node in small_ints or node in small_uints for node in nodes):
         reason, example = "1-bit, 2-bit and 4-bit integers are never promoted", "int32"
     else:
-        reason, example = "No dtype can hold the values of all", "float32"
+        reason, example = "No dtype can represent the values of all", "float32"
     return f"{text}. {reason}; cast the inputs yourself, for example with x.astype('{example}')."
 
 
@@ -115,9 +116,9 @@ _results: Final[dict[Any, tuple[Any, bool]]] = caches.bounded_cache()
 def lattice_result(
     operands: Sequence[tuple[Any, bool]], x64: bool | None = None, mode: str | None = None
 ) -> tuple[Any, bool]:
-    """Dtype and weakness of the promotion of operands given as (canonical dtype, weakness).
+    """Dtype and weak type of the promotion of operands ``(canonical dtype, weak type)``.
 
-    Raises `TypePromotionError` where there is none.
+    Raises `TypePromotionError` if there is none.
 
     >>> from primax_core._ir.promotion import lattice_result
     >>> from primax_core._ir.dtypes import f32, i8
@@ -129,10 +130,10 @@ def lattice_result(
     if mode is None:
         mode = state.numpy_dtype_promotion
     key: Any = (*operands, x64, mode)
-    found = _results.get(key)
-    if found is None:
-        found = _results[key] = _lattice_result(tuple(operands), bool(x64), str(mode))
-    return found
+    result = _results.get(key)
+    if result is None:
+        result = _results[key] = _lattice_result(tuple(operands), bool(x64), str(mode))
+    return result
 
 
 def _lattice_result(
@@ -140,23 +141,23 @@ def _lattice_result(
 ) -> tuple[Any, bool]:
     if not operands:
         raise ValueError("at least one array or dtype is required")
-    given = {dtype for dtype, _ in operands}
+    operand_dtypes = {dtype for dtype, _ in operands}
     all_weak = all(weak for _, weak in operands)
-    if len(given) == 1:
-        (dtype,) = given
+    if len(operand_dtypes) == 1:
+        (dtype,) = operand_dtypes
         return dtype, all_weak and dtype != bool_
-    for dtype in given:
+    for dtype in operand_dtypes:
         if isinstance(dtype, dtypes.ExtendedDType) or dtype == dtypes.float0:
             raise ValueError(
                 f"dtype={dtypes.short_name(dtype)} is not a valid dtype for type promotion."
             )
     if all_weak and mode == "standard":
-        node, weak = _join(mode, given), True
+        node, weak = _join(mode, operand_dtypes), True
     else:
         node = _join(mode, (_node(dtype, weak) for dtype, weak in operands))
         weak = isinstance(node, type)
     dtype = _WIDE.get(node, node)
-    if not x64 and given.isdisjoint(dtypes.wide_dtypes):
+    if not x64 and operand_dtypes.isdisjoint(dtypes.wide_dtypes):
         dtype = dtypes.narrowed(dtype)
     return dtype, weak and dtype != bool_
 
@@ -166,7 +167,7 @@ def _node(dtype: Any, weak: bool) -> Any:
 
 
 def _operand(x: Any) -> tuple[Any, bool]:
-    """Canonical dtype and weakness of a value or dtype-like object."""
+    """Canonical dtype and weak type of a value or dtype-like object."""
     if x is None:
         return dtypes.default_float(), False
     if isinstance(x, type) and x in dtypes.python_scalars:
@@ -182,7 +183,7 @@ def _operand(x: Any) -> tuple[Any, bool]:
 
 
 def promote_types(a: Any, b: Any) -> Any:
-    """The dtype that two dtypes promote to; 64-bit ones count even where they are not enabled.
+    """The promotion of two dtypes; 64-bit dtypes are kept even if they are disabled.
 
     >>> from primax_core._ir.promotion import promote_types
     >>> promote_types("int8", "uint8")
@@ -196,10 +197,11 @@ def promote_types(a: Any, b: Any) -> Any:
 
 
 def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
-    """The dtype that an operation on the given values and dtypes has.
+    """The dtype of an operation on values and dtypes.
 
-    Python scalars and weakly typed arrays give way to the others. With ``return_weak_type_flag``
-    the result is a pair of the dtype and whether it is weak.
+    Python scalars and weakly typed arrays adapt to the others. With ``return_weak_type_flag`` the
+    result
+    is a pair: the dtype and its weak type.
 
     >>> from primax_core import dtypes
     >>> dtypes.result_type("int8", 1), dtypes.result_type("int8", 1.0, return_weak_type_flag=True)

@@ -1,4 +1,4 @@
-"""The types of references, and what programs do to them."""
+"""Types of references, and effects on references."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from .effects import Effect, NamedEffect
 
 
 class AbstractRef:
-    """The type of a reference to an array of a type; interned, as array types are.
+    """The aval of a reference to an array; interned, as array avals are.
 
     Args:
-      inner_aval: the type of the array.
-      memory_space: where it lies, for kernels; nothing in the core reads it.
-      kind: what it is used for; nothing in the core reads it.
+      inner_aval: the aval of the array.
+      memory_space: the memory space, for kernels; not used by the core.
+      kind: the use of the reference; not used by the core.
 
     >>> import numpy as np
     >>> AbstractRef(ShapedArray((3,), np.dtype("float32")))
@@ -32,13 +32,13 @@ class AbstractRef:
         cls, inner_aval: ShapedArray, memory_space: Any = None, kind: Any = None
     ) -> AbstractRef:
         key = (inner_aval, memory_space, kind)
-        found = _interned.get(key)
-        if found is None:
+        ref_aval = _interned.get(key)
+        if ref_aval is None:
             self = object.__new__(cls)
             for name, value in zip(cls.__slots__, key):
                 object.__setattr__(self, name, value)
-            found = _interned.setdefault(key, self)
-        return found
+            ref_aval = _interned.setdefault(key, self)
+        return ref_aval
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise AttributeError(f"AbstractRef is immutable: cannot set {name!r}; use .update(...)")
@@ -65,27 +65,27 @@ class AbstractRef:
 
     @property
     def weak_type(self) -> bool:
-        """Whether the array's dtype gives way in promotion."""
+        """True if the dtype of the array is a weak type."""
         return self.inner_aval.weak_type
 
     @property
     def sharding(self) -> Any:
-        """How the array lies on devices, where the type says so."""
+        """The sharding of the array, if its aval specifies one."""
         return self.inner_aval.sharding
 
     def update(self, **changes: Any) -> AbstractRef:
-        """A copy with some fields changed: its own, or those of the array's type."""
+        """A copy with some fields changed: its own, or those of the array's aval."""
         own = {n: changes.pop(n, getattr(self, n)) for n in self.__slots__[:3]}
         if changes:
             own["inner_aval"] = own["inner_aval"].update(**changes)
         return AbstractRef(**own)
 
     def strip_weak_type(self) -> AbstractRef:
-        """The same type, strong."""
+        """The same aval without weak type."""
         return self.update(inner_aval=self.inner_aval.strip_weak_type())
 
     def tangent_aval(self) -> AbstractRef:
-        """The type of a reference to the tangent."""
+        """The aval of a reference to the tangent."""
         return self.update(inner_aval=self.inner_aval.tangent_aval())
 
     def str_short(self) -> str:
@@ -99,7 +99,7 @@ class AbstractRef:
         return len(self.inner_aval)
 
     def __bool__(self) -> bool:
-        return True  # though it has a length
+        return True  # also with length 0
 
     def __reduce__(self) -> tuple[Any, ...]:
         return AbstractRef, (self.inner_aval, self.memory_space, self.kind)
@@ -115,16 +115,16 @@ _interned: dict[tuple[Any, ...], AbstractRef] = {}
 
 
 def is_ref(aval: Any) -> bool:
-    """Whether a type is that of a reference."""
+    """Return True if an aval is that of a reference."""
     return type(aval) is AbstractRef
 
 
 class RefEffect(Effect):
-    """Something is done to a reference that an equation or program takes.
+    """An effect on a reference operand of an equation, or a reference argument of a jaxpr.
 
     Attributes:
-      input_index: which operand of the equation it is, or which argument of the program; the
-        constants of a program are counted after its arguments.
+      input_index: the operand of the equation, or the argument of the jaxpr; the constants of a
+        jaxpr follow its arguments.
     """
 
     name = "Effect"
@@ -137,16 +137,16 @@ class RefEffect(Effect):
         return type(self)(index)
 
     def seen_from(self, invars: Sequence[Any], binders: Mapping[Any, int]) -> Effect:
-        """The effect as that of the program; what is done to references that are none of its
-        arguments is nobody else's business."""
+        """The effect as an effect of the enclosing jaxpr; a local effect if the reference is not an
+        argument of the jaxpr."""
         assert self.input_index is not None
         if self.input_index >= len(invars):
             raise ValueError(
-                "a program that an operation holds closes over a reference: pass the reference as "
-                "an argument of the function with the custom rule that uses it"
+                "a sub-jaxpr of an operation closes over a reference: pass the reference as an "
+                "argument of the function with the custom rule that uses it"
             )
-        place = binders.get(invars[self.input_index])
-        return local_ref_effect if place is None else self.at(place)
+        position = binders.get(invars[self.input_index])
+        return local_ref_effect if position is None else self.at(position)
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and other.input_index == self.input_index  # type: ignore[attr-defined]
@@ -172,13 +172,13 @@ class WriteEffect(RefEffect):
 
 
 class AccumEffect(RefEffect):
-    """Something is added to what a reference holds."""
+    """A value is added to the contents of a reference."""
 
     name = "Accum"
 
 
 class LocalRefEffect(NamedEffect):
-    """References are made and used inside; nobody outside notices."""
+    """References are created and used inside the jaxpr only."""
 
     keeps = False
     local = True

@@ -1,4 +1,4 @@
-"""Kinds of rules: what an interpreter wants to know of each primitive."""
+"""Rule kinds: the sets of rules that interpreters define."""
 
 from __future__ import annotations
 
@@ -16,30 +16,31 @@ R = TypeVar("R", bound=Callable[..., Any])
 
 
 class RuleState(Enum):
-    """What is known of a rule: whether it exists, and if not, whether it could."""
+    """State of a rule of a primitive."""
 
     PRESENT = "present"
-    FALLBACK = "given by the kind's fallback"
+    FALLBACK = "from the fallback of the rule kind"
     UNSUPPORTED = "declared unsupported"
     MISSING = "missing"
 
 
 class RuleKind(Generic[R]):
-    """One interpreter's question to every primitive.
+    """The set of rules of one interpreter.
 
-    Declaring a kind is how an interpreter begins: rules of the kind can then be added to any
-    primitive, whoever owns it. ``RuleKind[Callable[..., T]]`` tells type checkers what rules
-    return.
+    An interpreter begins by declaring a rule kind. Any package can then add rules of the kind to
+    any primitive. ``RuleKind[Callable[..., T]]`` declares the return type of the rules to type
+    checkers.
 
     Args:
-      name: how errors and documentation call it.
-      signature: how rules are called, ``"(axis, args, dims, **params) -> (out, out_dim)"``. Rules
-        are held to it when they are registered: each must take the plain names by position, and
-        only a signature with ``*name`` allows more of them.
-      fallback: asked for a rule where a primitive has none: a function from the primitive to a
-        rule, or to ``None``.
-      versioned: programs that are derived with the kind's rules have ``kind.version`` in their
-        keys, so a rule that is added later makes nothing else be forgotten.
+      name: the name in errors and documentation.
+      signature: the call signature of rules, ``"(axis, args, dims, **params) -> (out, out_dim)"``.
+        It is
+        checked at registration: a rule must accept the plain names as positional arguments, and
+          more
+        of them only if the signature has ``*name``.
+      fallback: from a primitive without a rule to a rule, or to ``None``.
+      versioned: the keys of jaxprs derived with rules of the kind include ``kind.version``, so that
+        adding a rule later does not clear other caches.
 
     >>> flops = RuleKind("flops", "(in_avals, out_avals, **params) -> int")
     >>> flops
@@ -69,7 +70,7 @@ class RuleKind(Generic[R]):
         self._variadic = any(a[0] == "*" and a[:2] != "**" for a in arguments if a)
 
     def on(self, platform: str) -> RuleKind[R]:
-        """The same kind for one platform (``lower.on("cuda")``)."""
+        """The rule kind for one platform (``lower.on("cuda")``)."""
         kind = self._platforms.get(platform)
         if kind is None:
             kind = RuleKind(f'{self.name}.on("{platform}")', self.signature)
@@ -79,15 +80,15 @@ class RuleKind(Generic[R]):
     def falls_back(
         self, fallback: Callable[[Primitive], R | None]
     ) -> Callable[[Primitive], R | None]:
-        """Decorator that sets the kind's fallback."""
+        """Decorator that sets the fallback of the rule kind."""
         self.fallback = fallback
         return fallback
 
     def check(self, rule: Any) -> None:
-        """Refuse what cannot be called as the signature says.
+        """Raise an error for a rule that does not fit the signature.
 
         Raises:
-          TypeError: naming the rule and the signature.
+          TypeError: with the rule and the signature.
         """
         if not callable(rule):
             raise TypeError(f"a rule must be callable, got {rule!r}")
@@ -96,7 +97,7 @@ class RuleKind(Generic[R]):
         if least > n and not self._variadic or most < n:
             raise TypeError(
                 f"{self.name} rules are called as {self.signature}, but the rule defined at "
-                f"{place_of(rule)} takes {_shown(least, most)} by position"
+                f"{location_of(rule)} takes {_shown(least, most)} by position"
             )
 
     def __repr__(self) -> str:
@@ -128,14 +129,14 @@ def _shown(least: int, most: float) -> str:
     return f"{most} argument{'' if most == 1 else 's'}"
 
 
-def place_of(rule: Any) -> str:
+def location_of(rule: Any) -> str:
     """``file:line`` of a rule."""
     code = getattr(getattr(rule, "__wrapped__", rule), "__code__", None)
     return f"{code.co_filename}:{code.co_firstlineno}" if code else repr(rule)
 
 
 class Unsupported:
-    """Stands for a rule that is declared not to exist, with the reason."""
+    """A rule that is declared unsupported, with the reason."""
 
     __slots__ = ("reason",)
 
@@ -144,14 +145,14 @@ class Unsupported:
 
 
 class MissingRule(NotImplementedError):
-    """An interpreter met a primitive that has no rule for it."""
+    """A primitive has no rule for an interpreter."""
 
 
 class UnsupportedRule(MissingRule):
-    """The rule is declared not to exist."""
+    """A rule is declared unsupported."""
 
 
-# The core's kinds. A list stands wherever a primitive has several results.
+# The rule kinds of the core. For a primitive with several results, read a list in place of a value.
 
 Types = Callable[..., "ShapedArray | AbstractRef | Sequence[ShapedArray | AbstractRef]"]
 
@@ -167,7 +168,7 @@ jvp: Final[RuleKind[Callable[..., tuple[Any, ...]]]] = RuleKind(
     "jvp", "(primals, tangents, **params) -> (out, tangent_out)"
 )
 linearize: Final[RuleKind[Callable[..., tuple[Any, ...]]]] = RuleKind(
-    "linearize", "(primals, mask, **params) -> (outs, linear program, mask of results)"
+    "linearize", "(primals, mask, **params) -> (outs, linear jaxpr, mask of results)"
 )
 transpose: Final[RuleKind[Callable[..., Sequence[Any]]]] = RuleKind(
     "transpose", "(ct, *args, **params) -> cotangents"
@@ -191,7 +192,7 @@ discharge: Final[RuleKind[Callable[..., tuple[Any, ...]]]] = RuleKind(
     "discharge", "(refs, args, **params) -> (outs, new values)", versioned=True
 )
 memory_kinds: Final[RuleKind[Callable[..., Sequence[str | None]]]] = RuleKind(
-    "memory_kinds", "(eqn) -> kinds of memory of the results, None for the usual one"
+    "memory_kinds", "(eqn) -> memory kinds of the results, None for the default"
 )
 trace_rule: Final[RuleKind[Callable[..., Any]]] = RuleKind(
     "trace_rule", "(trace, args, **params) -> outs"
@@ -199,5 +200,5 @@ trace_rule: Final[RuleKind[Callable[..., Any]]] = RuleKind(
 run_jaxprs: Final[RuleKind[Callable[..., Sequence[Any] | None]]] = RuleKind(
     "run_jaxprs", "(run, args, **params) -> results, or None"
 )
-"""Eager evaluation of an operation that holds jaxprs, by calls ``run(jaxpr, args)``; ``None`` if it
-has to be evaluated as a whole. ``debug_nans`` looks inside such operations by it."""
+"""Eager evaluation of an operation with sub-jaxprs, by calls of ``run(jaxpr, args)``; ``None`` if
+it must be evaluated as a whole. ``debug_nans`` searches inside such operations with it."""

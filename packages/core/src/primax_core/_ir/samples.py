@@ -1,12 +1,12 @@
-"""Samples: calls of a primitive that the conformance kit tries, written on the primitive's page.
+"""Samples: calls of a primitive for the conformance kit, defined next to the primitive.
 
     @cumsum_p.rule(samples)
     def _():
         yield Sample(f32(4), axis=0, reverse=False)
         yield Sample(f32(0, 3), axis=1, reverse=True)
 
-A sample names types, not values: the kit draws the values, in ``float64`` where it compares
-derivatives with differences. The rule runs when the kit asks for it, so it costs nothing before.
+A sample specifies types, not values. The kit draws the values, in ``float64`` for the comparison of
+derivatives with finite differences. The rule runs only when the kit needs the samples.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ samples: Final[RuleKind[Callable[[], Iterable[Sample]]]] = RuleKind(
 
 
 class Operand:
-    """The type of a sample's operand, and where its values are drawn from.
+    """The type of a sample's operand, and the distribution of its values.
 
     Attributes:
-      low, high: bounds of the values, of both parts of complex ones.
+      low, high: bounds of the values, and of both parts of complex values.
       make: draws the values instead: ``(generator, shape) -> array``; the result is cast.
-      weak_type: whether the operand is weakly typed.
+      weak_type: the operand has a weak type.
     """
 
     __slots__ = ("dtype", "shape", "low", "high", "make", "weak_type")
@@ -65,16 +65,16 @@ class Operand:
 class Sample:
     """One call of a primitive: its operands and parameters.
 
-    Operands that are not :class:`Operand` (NumPy arrays, numbers) are passed as they are, and are
-    not differentiated.
+    Operands other than :class:`Operand` (NumPy arrays, numbers) are passed unchanged, and are not
+    differentiated.
 
     Attributes:
-      call: what is called instead of ``prim.bind``, for primitives whose parameters hold programs:
-        a function of arrays in which the primitive is bound.
-      observe: what is compared where results are not unique (eigenvectors): a function of lax
-        operations from the list of results to a list of arrays.
-      tolerance: the relative error allowed, instead of the one for the dtype.
-      raises: the error that the call must raise, for samples of bad input.
+      call: the function to call instead of ``prim.bind``, for primitives with sub-jaxprs: a
+        function of arrays that binds the primitive.
+      observe: for results that are not unique (eigenvectors): a function of lax operations from the
+        list of results to the list of arrays that are compared.
+      tolerance: the allowed relative error, instead of the default for the dtype.
+      raises: the error that the call must raise, for samples of invalid input.
       without: names of checks that do not apply, with the reason.
     """
 

@@ -1,4 +1,4 @@
-"""What slices select of axes whose sizes may be symbolic dimensions."""
+"""Start, stop and length of slices of axes with static or symbolic sizes."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from .symbolic_dims import decided, index, is_static, max_dim, min_dim
 
 
 def slice_bounds(s: slice, n: Any) -> tuple[Any, Any, int]:
-    """``slice.indices`` for an axis of any size, with a stop that is not before the start.
+    """``slice.indices`` for an axis of any size; the stop is not before the start.
 
     >>> slice_bounds(slice(-2, None), 5)
     (3, 5, 1)
     """
-    given = [None if v is None else index(v) for v in (s.start, s.stop, s.step)]
-    if is_static([n, *[v for v in given if v is not None]]):
-        start, stop, step = slice(*given).indices(n)
+    bounds_and_step = [None if v is None else index(v) for v in (s.start, s.stop, s.step)]
+    if is_static([n, *[v for v in bounds_and_step if v is not None]]):
+        start, stop, step = slice(*bounds_and_step).indices(n)
         return start, max(start, stop) if step > 0 else min(start, stop), step
-    low, high, step = given
+    low, high, step = bounds_and_step
     step = 1 if step is None else step
     if step == 0:
         raise ValueError("slice step cannot be zero")
@@ -37,7 +37,7 @@ def slice_bounds(s: slice, n: Any) -> tuple[Any, Any, int]:
 
 
 def _in_order(low: Any, high: Any, step: int) -> bool:
-    """Whether bounds of the same kind stand in order before they are moved inside."""
+    """Return True if two bounds of the same sign are in order before they are clamped."""
     if low is None or high is None:
         return True
     if not decided(lambda: (low >= 0) == (high >= 0), False):
@@ -46,7 +46,7 @@ def _in_order(low: Any, high: Any, step: int) -> bool:
 
 
 def slice_length(start: Any, stop: Any, step: int) -> Any:
-    """How many positions there are from ``start`` to before ``stop``, which is not before it.
+    """Number of positions from ``start`` to ``stop``, which is not before it.
 
     >>> slice_length(0, 5, 2)
     3

@@ -1,4 +1,7 @@
-"""What tells a symbolic dimension from a number, without loading what computes with them."""
+"""Base class of symbolic dimensions, and helpers for static and symbolic sizes.
+
+The module does not load the arithmetic of symbolic dimensions.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from .._base.errors import InconclusiveDimensionOperation
 
 
 class UnknownDimensionError(ValueError):
-    """A dimension variable is used where nothing tells its value."""
+    """A dimension variable is used in a context in which its value is not known."""
 
 
 class Dimension:
@@ -19,7 +22,7 @@ class Dimension:
     __slots__ = ()
 
     def extremum(self, name: str, x: Any, y: Any) -> Any:
-        """``max`` or ``min``, by name, of two dimensions of which this is one."""
+        """``max`` or ``min``, by name, of two dimensions, one of which is this one."""
         raise NotImplementedError
 
     def as_value(self) -> Any:
@@ -28,7 +31,7 @@ class Dimension:
 
 
 def is_symbolic_dim(p: Any) -> bool:
-    """Whether a dimension is an expression over dimension variables and not a number.
+    """Return True if a dimension is an expression over dimension variables, not a number.
 
     >>> is_symbolic_dim(3)
     False
@@ -37,7 +40,7 @@ def is_symbolic_dim(p: Any) -> bool:
 
 
 def is_static(sizes: Iterable[Any]) -> bool:
-    """Whether all sizes are numbers."""
+    """Return True if all sizes are numbers."""
     for d in sizes:
         if type(d) is not int and isinstance(d, Dimension):
             return False
@@ -45,18 +48,20 @@ def is_static(sizes: Iterable[Any]) -> bool:
 
 
 def as_size(d: Any) -> Any:
-    """A dimension as it stands in a shape: a Python int, or the symbolic dimension itself."""
+    """A dimension for a shape: a Python int, or the symbolic dimension itself."""
     return d if isinstance(d, Dimension) else int(d)
 
 
 def index(d: Any) -> Any:
-    """``operator.index`` that lets symbolic dimensions pass."""
+    """``operator.index``; symbolic dimensions are returned unchanged."""
     return d if isinstance(d, Dimension) else operator.index(d)
 
 
 def decided(condition: Callable[[], bool], otherwise: bool) -> bool:
-    """A condition on dimensions, or ``otherwise`` where it is not decided for all their values:
-    for choices that change how something is computed, and not what."""
+    """The value of a condition on dimensions, or ``otherwise`` if it is undecided.
+
+    For choices between equivalent computations.
+    """
     try:
         return condition()
     except InconclusiveDimensionOperation:
@@ -64,7 +69,7 @@ def decided(condition: Callable[[], bool], otherwise: bool) -> bool:
 
 
 def max_dim(x: Any, y: Any) -> Any:
-    """The greater of two dimensions, as an expression where that is not decided.
+    """The maximum of two dimensions; an expression if it is undecided.
 
     >>> max_dim(2, 3)
     3
@@ -74,7 +79,7 @@ def max_dim(x: Any, y: Any) -> Any:
 
 
 def min_dim(x: Any, y: Any) -> Any:
-    """The smaller of two dimensions, as an expression where that is not decided.
+    """The minimum of two dimensions; an expression if it is undecided.
 
     >>> min_dim(2, 3)
     2

@@ -1,1 +1,1 @@
-"""Lowering: jaxprs to StableHLO, and on to executables."""
+"""Lowering: jaxprs to StableHLO modules and executables."""

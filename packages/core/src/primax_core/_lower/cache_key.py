@@ -1,9 +1,9 @@
-"""Keys of programs, which lead to compiled modules without lowering.
+"""Cache keys of jaxprs, to find executables without lowering.
 
-A program's key says everything that its module follows from: the equations with their types,
-parameters and constants, the options that tracing and lowering read, and the sources of the rules.
-Where that cannot be said for certain there is no key, and the program is lowered to find its
-module: a rule or an object of a stranger, a function that a rule reads, an effect.
+The key covers everything that the module depends on: the equations with their types, parameters and
+constants, the options read by tracing and lowering, and the sources of the rules. If a dependency
+cannot be covered there is no key, and the jaxpr is lowered to find its module: a rule or an object
+of another package, a function that a rule reads, an effect.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from .source_fingerprint import ROOT, stamp
 
 
 class Unkeyable(Exception):
-    """The module may follow from more than a key can say."""
+    """The module may depend on something that a key cannot cover."""
 
 
 def key_of(
     jaxpr: Jaxpr, name: str, platform: str, donated: Sequence[int], keep_unused: bool
 ) -> bytes | None:
-    """The key of a program that is lowered in this way; ``None`` if it has none."""
+    """The cache key of a lowering of a jaxpr; ``None`` if it has none."""
     sources = stamp()
     if sources is None:
         return None
@@ -44,10 +44,10 @@ def key_of(
             return None
         writer = _Writer(large_consts(jaxpr), platform)
         options = writer.value(state.trace_key.values)
-        said = writer.jaxpr(jaxpr)
-    except Exception:  # Unkeyable, or an odd object; what is wrong with a program lowering says
+        contents = writer.jaxpr(jaxpr)
+    except Exception:  # Unkeyable, or an unusual object; lowering reports errors of the jaxpr
         return None
-    parts = (sources, build(), options, name, platform, tuple(donated), keep_unused, said)
+    parts = (sources, build(), options, name, platform, tuple(donated), keep_unused, contents)
     return digest(repr(parts).encode())
 
 
@@ -68,11 +68,11 @@ def _is_own(module: Any) -> bool:
 
 
 def _only_own_rules(platform: str) -> bool:
-    """Whether nobody replaced a rule of our primitives, which other rules may use."""
-    wanted = _rule_kinds(platform)
+    """Return True if no other package replaced a rule of the core's primitives."""
+    relevant_kinds = _rule_kinds(platform)
     for prim in list(known_primitives()):
         rules = prim.rules
-        for kind in wanted:
+        for kind in relevant_kinds:
             rule = rules.get(kind)
             if rule is not None and rule not in _trusted:
                 if _is_own(prim.home) and not _trust(rule):
@@ -81,16 +81,16 @@ def _only_own_rules(platform: str) -> bool:
 
 
 def _trust(rule: Any, above: tuple = ()) -> bool:
-    """Whether a function, and the functions it was made with, were written here."""
+    """Return True if a function and the functions in its closure are from this package."""
     if type(rule) is not FunctionType:
         return type(rule) is rule_kinds.Unsupported
     # A wrapper may carry another function's ``__module__``, never its globals.
     if not _is_own(rule.__globals__.get("__name__")):
         return False
     if rule.__closure__ or rule.__defaults__:
-        held = [*map(_content, rule.__closure__ or ()), *(rule.__defaults__ or ())]
+        captured = [*map(_content, rule.__closure__ or ()), *(rule.__defaults__ or ())]
         above = (*above, rule)
-        for f in held:
+        for f in captured:
             if type(f) is FunctionType and f not in _trusted and f not in above:
                 if not _trust(f, above):
                     return False
@@ -106,9 +106,9 @@ def _content(cell: Any) -> Any:
 
 
 def _parameters_read(rule: FunctionType) -> frozenset[str] | None:
-    """The parameters that a rule reads: all (``None``), unless it names the others ``**_``."""
+    """The parameters that a rule reads: all (``None``), unless the rest is named ``**_``."""
     code = rule.__code__
-    if not code.co_flags & 0x08:  # it takes no others
+    if not code.co_flags & 0x08:  # without keyword arguments
         return None
     positional = code.co_argcount + code.co_kwonlyargcount
     rest = code.co_varnames[positional + bool(code.co_flags & 0x04)]
@@ -117,17 +117,16 @@ def _parameters_read(rule: FunctionType) -> frozenset[str] | None:
     return frozenset(code.co_varnames[:positional])
 
 
-# Programs
+# Jaxprs
 
 _NONE: Final[frozenset[str]] = frozenset()
 _MEMBERS: Final = (bool, int, str, bytes, type(None))
 
 
 class _Writer:
-    """Writes programs as nested tuples whose text says everything.
+    """Writes jaxprs as nested tuples whose text is unambiguous.
 
-    Objects that are shared are numbered where they are first met, since lowering shares what is
-    made of them.
+    Shared objects are numbered at their first occurrence, because lowering shares their results.
     """
 
     def __init__(self, hoisted: dict[int, Any], platform: str):
@@ -143,12 +142,12 @@ class _Writer:
             return number
         self.numbers[id(jaxpr)] = len(self.numbers)
         names: dict[Any, int] = {}
-        held = [
+        consts = [
             (self._define(names, v), self.constant(c))
             for v, c in zip(jaxpr.constvars, jaxpr.consts)
         ]
-        taken = [self._define(names, v) for v in jaxpr.invars]
-        said = []
+        arguments = [self._define(names, v) for v in jaxpr.invars]
+        eqns = []
         for eqn in live_eqns(jaxpr):
             if eqn.effects:
                 raise Unkeyable("effects")
@@ -159,36 +158,42 @@ class _Writer:
                 params = [(k, value(v)) for k, v in params.items() if read is None or k in read]
             operands = [self.literal(v) if type(v) is Literal else names[v] for v in eqn.invars]
             results = [self._define(names, v) for v in eqn.outvars]
-            said.append((operation, operands, results, params, eqn.ctx))
-        given = [self.literal(v) if type(v) is Literal else names[v] for v in jaxpr.outvars]
-        return (jaxpr.debug_info.name, held, taken, said, given)
+            eqns.append((operation, operands, results, params, eqn.ctx))
+        results_out = [self.literal(v) if type(v) is Literal else names[v] for v in jaxpr.outvars]
+        return (jaxpr.debug_info.name, consts, arguments, eqns, results_out)
 
     def _define(self, names: dict, var) -> Any:
         names[var] = len(names)
         return self.aval(var.aval)
 
     def operation(self, eqn: Eqn) -> tuple:
-        """What identifies a primitive and its rule, and the parameters that the rule reads."""
+        """Identification of a primitive and its rule, and the parameters that the rule reads."""
         prim = eqn.primitive
         if prim not in self.operations and rule_kinds.expand in prim.rules:
             if all(prim.rules.get(k) is None for k in self.kinds):
-                # It lowers to what it stands for, whoever says so.
-                program = expanded(prim, [v.aval for v in eqn.invars], eqn.params)
-                return ("expanded", self.jaxpr(program)), _NONE
+                # It lowers to its expansion, from any package.
+                expansion = expanded(prim, [v.aval for v in eqn.invars], eqn.params)
+                return ("expanded", self.jaxpr(expansion)), _NONE
         return self.rule_of(prim)
 
     def rule_of(self, prim: Primitive) -> tuple:
-        """What identifies a primitive by its rule, and the parameters that the rule reads."""
-        found = self.operations.get(prim)
-        if found is None:
+        """Identification of a primitive by its rule, and the parameters that the rule reads."""
+        known = self.operations.get(prim)
+        if known is None:
             rule = next((r for k in self.kinds if (r := prim.rules.get(k)) is not None), None)
             if rule not in _trusted or not _is_own(prim.home):
                 raise Unkeyable(prim.name)
             number = len(self.operations)
             self.operations[prim] = number, _parameters_read(rule)
-            said = (number, prim.name, prim.home, rule.__module__, rule.__code__.co_firstlineno)
-            return said, self.operations[prim][1]
-        return found
+            identification = (
+                number,
+                prim.name,
+                prim.home,
+                rule.__module__,
+                rule.__code__.co_firstlineno,
+            )
+            return identification, self.operations[prim][1]
+        return known
 
     def aval(self, aval: Any) -> Any:
         number = self.avals.get(aval)
@@ -229,7 +234,7 @@ class _Writer:
         return (self.dtype(array.dtype), array.shape, splat, content)
 
     def value(self, value: Any) -> Any:
-        """A parameter."""
+        """The contents of a parameter."""
         kind = type(value)
         if kind in _MEMBERS:
             return value

@@ -1,4 +1,4 @@
-"""Calls of Python functions from compiled programs."""
+"""Calls of Python functions from executables."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def emit_callback(
     has_side_effect: bool,
     ordered: bool = False,
 ) -> list[ir.Value]:
-    """Call a function of NumPy arrays, which returns a tuple of them.
+    """Call a function of NumPy arrays that returns a tuple of NumPy arrays.
 
     Args:
       call: the function that XLA calls; it checks its own results (``_runtime.host_callbacks``).
-      has_side_effect: whether the call stays although nobody reads its results.
-      ordered: whether it comes after the block's earlier ordered calls.
+      has_side_effect: keep the call even if its results are unused.
+      ordered: run it after the block's earlier ordered calls.
 
     Raises:
       NotImplementedError: on platforms that cannot call Python.

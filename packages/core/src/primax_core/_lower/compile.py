@@ -1,4 +1,4 @@
-"""Programs and StableHLO modules to executables."""
+"""Compilation of jaxprs and StableHLO modules to executables."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from .lazy import lowering, mlir
 from .liveness import kept_inputs, large_consts
 
 if TYPE_CHECKING:
-    from .module import Lowered
+    from .module import LoweredModule
 
-# Loaded programs by the hash of their module: programs traced anew but equal share one as long as
-# somebody uses it. The latest are kept, so that a function made anew in each round of a loop is
-# compiled once.
+# Loaded executables by the digest of their module: equal jaxprs share one while it is in use. The
+# most recent ones stay alive, so that a function recreated in each iteration of a loop is compiled
+# once.
 _loaded: weakref.WeakValueDictionary[tuple, Loaded] = weakref.WeakValueDictionary()
 _latest: dict[tuple, Loaded] = {}
-_LATEST_KEPT = 64
-# The digests of modules that programs were seen to lower to, by the programs' keys and devices.
+_LATEST_LIMIT = 64
+# The digests of lowered modules, by the cache keys and devices of their jaxprs.
 _digests: dict[tuple, bytes] = caches.bounded_cache()
 caches.register(_latest.clear)
 
@@ -44,10 +44,10 @@ _guards: list[Callable[[Any], None]] = []
 
 @contextmanager
 def guarded_compilation(guard: Callable[[Any], None]) -> Iterator[None]:
-    """Have ``guard(client)`` called in all threads before a program is compiled or found compiled.
+    """Context manager: call ``guard(client)`` in all threads before compilations and cache lookups.
 
-    It raises where the program must not be compiled. What a function has compiled before runs
-    without it.
+    The guard raises an error to prevent a compilation. Executables that a function already has run
+    without the guard.
     """
     _guards.append(guard)
     try:
@@ -69,18 +69,18 @@ def compile_jaxpr(
     out_layouts: Sequence[Any] | None = None,
     out_kinds: Sequence[str | None] | None = None,
 ) -> Executable:
-    """Compile a program for arguments of these types and places.
+    """Compile a jaxpr for arguments with these specs.
 
     Args:
-      in_layouts: the layouts of the arguments, by default those they have; ``Layout.AUTO`` leaves
-        one to the compiler.
-      out_layouts: those of the results, by default row-major.
-      out_kinds: kinds of memory of the results, by default those the program puts them in.
+      in_layouts: the layouts of the arguments, by default their own; ``Layout.AUTO`` leaves a
+        layout to the compiler.
+      out_layouts: the layouts of the results, by default row-major.
+      out_kinds: memory kinds of the results, by default those set by the jaxpr.
     """
     if jaxpr.effects and references.ops.loaded:
         jaxpr = references.ops.for_lowering(jaxpr)
     if state.debug_nans or state.debug_infs:
-        donated = ()  # the arguments are looked at again if something is found
+        donated = ()  # the arguments are needed to locate a NaN
     committed = sharding is not None or any(s.committed for s in in_specs)
     sharding = device_of(in_specs) if sharding is None else sharding
     devs = (next(iter(sharding.device_set)),)
@@ -97,23 +97,26 @@ def compile_jaxpr(
             formats=formats,
         )  # fmt: skip
         return load(lowered, jaxpr, in_specs, sharding, committed, donated, compiler_options, key)
-    kept = None if keep_unused else kept_inputs(jaxpr)
+    used_inputs = None if keep_unused else kept_inputs(jaxpr)
     consts = list(large_consts(jaxpr).values())
-    return _executable(loaded, jaxpr, in_specs, sharding, committed, donated, name, kept, consts)
+    return _executable(
+        loaded, jaxpr, in_specs, sharding, committed, donated, name, used_inputs, consts
+    )
 
 
-def lower_module(jaxpr: Jaxpr, name: str, platform: str, **options: Any) -> Lowered:
-    """The StableHLO module of a program."""
+def lower_module(jaxpr: Jaxpr, name: str, platform: str, **options: Any) -> LoweredModule:
+    """The StableHLO module of a jaxpr."""
     if jaxpr.effects and references.ops.loaded:
         jaxpr = references.ops.for_lowering(jaxpr)
     return lowering.lower_module(jaxpr, name, platform, **options)
 
 
 def load(
-    lowered: Lowered, jaxpr: Jaxpr, in_specs, sharding, committed, donated=(), compiler_options=(),
+    lowered: LoweredModule, jaxpr: Jaxpr, in_specs, sharding, committed, donated=(),
+    compiler_options=(),
     program: bytes | None = None,
 ) -> Executable:  # fmt: skip
-    """Compile a lowered module and load it; ``program`` is its program's key, if there is one."""
+    """Compile and load a lowered module; ``program`` is the cache key of its jaxpr, or ``None``."""
     devs = (next(iter(sharding.device_set)),)
     loaded = compile_module(lowered, devs, compiler_options, program)
     return _executable(
@@ -123,17 +126,17 @@ def load(
 
 
 def _executable(
-    loaded: Loaded, jaxpr: Jaxpr, in_specs, sharding, committed, donated, name, kept, consts,
+    loaded: Loaded, jaxpr: Jaxpr, in_specs, sharding, committed, donated, name, used_inputs, consts,
     formats: Formats | None = None,
 ) -> Executable:  # fmt: skip
-    # What happens at the exit and after a fork, for processes that run programs.
+    # Handlers of process exit and fork, for processes that run executables.
     from .._runtime import forking as _forking, shutdown as _shutdown  # noqa: F401
 
     in_layouts = None
     if formats is None:
         out_specs = [spec_of(v.aval, sharding, committed) for v in jaxpr.outvars]
     else:
-        in_layouts, out_layouts = formats.chosen(loaded.raw, kept, len(consts))
+        in_layouts, out_layouts = formats.chosen(loaded.raw, used_inputs, len(consts))
         out_specs = [
             spec_of(v.aval, sharding if k is None else sharding.with_memory_kind(k), committed, o)
             for v, k, o in zip(jaxpr.outvars, formats.out_kinds, out_layouts)
@@ -141,14 +144,23 @@ def _executable(
     bufs = [relaid(as_operand(c), None)._buf for c in consts]
     in_shardings = [sharding] * len(in_specs)
     return Executable(
-        loaded, in_specs, in_shardings, out_specs, kept, bufs, donated, name, jaxpr, in_layouts
+        loaded,
+        in_specs,
+        in_shardings,
+        out_specs,
+        used_inputs,
+        bufs,
+        donated,
+        name,
+        jaxpr,
+        in_layouts,
     )
 
 
 def compile_module(
-    lowered: Lowered, devs: tuple, compiler_options: tuple = (), program: bytes | None = None
+    lowered: LoweredModule, devs: tuple, compiler_options: tuple = (), program: bytes | None = None
 ) -> Loaded:
-    """jaxlib's loaded executable of a module on some devices."""
+    """jaxlib's loaded executable of a module on devices."""
     check_not_forked()
     custom_calls.ensure(lowered.needs)
     options = make_options(devs, compiler_options)
@@ -165,15 +177,15 @@ def compile_module(
         digest = digest_of(bytecode)
 
         def make() -> Loaded:
-            made = _compile_or_fetch(lowered, bytecode, digest, devs, options)
-            _loaded[digest, devs, compiler_options] = made
-            return made
+            new = _compile_or_fetch(lowered, bytecode, digest, devs, options)
+            _loaded[digest, devs, compiler_options] = new
+            return new
 
-        loaded = _flights.once((digest, devs, compiler_options), _loaded.get, make)
+        loaded = _flights.do((digest, devs, compiler_options), _loaded.get, make)
         _remember(loaded, digest, devs, compiler_options)
         if program is not None:
             _link(program, devs, digest)
-    _say_compiled(lowered.name, started)
+    _log_compiled(lowered.name, started)
     return loaded
 
 
@@ -181,30 +193,32 @@ _flights: Final = SingleFlight()
 
 
 @monitoring.timed_as(monitoring.COMPILE, lambda lowered, *_: f"jit({lowered.name})")
-def _compile_or_fetch(lowered: Lowered, bytecode: bytes, digest: bytes, devs, options) -> Loaded:
-    place = disk.place_of(digest, devs, options) if disk.is_on(devs) else None
-    raw = None if place is None else _fetch(place, devs, options)
+def _compile_or_fetch(
+    lowered: LoweredModule, bytecode: bytes, digest: bytes, devs, options
+) -> Loaded:
+    location = disk.executable_location(digest, devs, options) if disk.is_on(devs) else None
+    raw = None if location is None else _fetch(location, devs, options)
     if raw is not None:
         return Loaded(raw, from_bytes=True)
     started = time.perf_counter()
-    # Not a DeviceList: iterating over one, jaxlib 0.10 gives its class an attribute.
+    # Not a DeviceList: iterating over one sets an attribute of its class in jaxlib 0.10.
     loaded = Loaded(devs[0].client.compile_and_load(bytecode, devs, options))
-    if place is not None:
+    if location is not None:
         seconds = time.perf_counter() - started
         platform = platform_of(devs[0])
-        disk.keep(place, loaded, lowered.name, platform, lowered.needs, seconds)
+        disk.keep(location, loaded, lowered.name, platform, lowered.needs, seconds)
         if monitoring.listening:
             monitoring.record_event(monitoring.CACHE_MISS)
     return loaded
 
 
-def _fetch(place, devs: tuple, options: Any) -> Any | None:
-    """jaxlib's executable from the disk, if it is there; listeners are told."""
+def _fetch(location, devs: tuple, options: Any) -> Any | None:
+    """jaxlib's executable from the disk, or ``None``; records events for listeners."""
     if not monitoring.listening:
-        return disk.fetch(place, devs, options)
+        return disk.fetch(location, devs, options)
     monitoring.record_event(monitoring.CACHE_REQUEST)
     started = time.perf_counter()
-    raw = disk.fetch(place, devs, options)
+    raw = disk.fetch(location, devs, options)
     if raw is not None:
         monitoring.record_event(monitoring.CACHE_HIT)
         took = time.perf_counter() - started
@@ -213,58 +227,60 @@ def _fetch(place, devs: tuple, options: Any) -> Any | None:
 
 
 def executable_bytes(
-    lowered: Lowered, loaded: Loaded, devs: tuple, compiler_options: tuple
+    lowered: LoweredModule, loaded: Loaded, devs: tuple, compiler_options: tuple
 ) -> bytes:
-    """jaxlib's bytes of a module's executable."""
+    """The serialized executable of a module."""
     client = devs[0].client
     if not loaded.from_bytes:
         return client.serialize_executable(loaded.raw)
     options = make_options(devs, compiler_options)
     bytecode = mlir.bytecode(lowered.module)
-    place = disk.place_of(digest_of(bytecode), devs, options) if disk.is_on(devs) else None
-    found = None if place is None else disk.stored(place)
-    if found is not None:
-        return found
+    location = (
+        disk.executable_location(digest_of(bytecode), devs, options) if disk.is_on(devs) else None
+    )
+    stored = None if location is None else disk.stored(location)
+    if stored is not None:
+        return stored
     return client.serialize_executable(client.compile_and_load(bytecode, devs, options))
 
 
 def _recall(key: bytes, devs: tuple, compiler_options: tuple, name: str) -> Loaded | None:
-    """The executable of a program that was lowered before, here or in another process."""
+    """The executable of a jaxpr that was lowered before, in this or another process."""
     check_not_forked()
     started = time.perf_counter()
     digest = _digests.get((key, devs))
     if digest is None:
-        place = disk.link_place(key, devs)
-        digest = None if place is None else disk.link(place)
+        location = disk.link_location(key, devs)
+        digest = None if location is None else disk.link(location)
         if digest is None:
             return None
         _digests[key, devs] = digest
 
     def load_it() -> Loaded | None:
         options = make_options(devs, compiler_options)
-        place = disk.place_of(digest, devs, options)
-        raw = None if place is None else _fetch(place, devs, options)
+        location = disk.executable_location(digest, devs, options)
+        raw = None if location is None else _fetch(location, devs, options)
         if raw is None:
             return None
         if monitoring.listening:
             took = time.perf_counter() - started
             monitoring.record_timed(monitoring.COMPILE, f"jit({name})", took)
-        made = _loaded[digest, devs, compiler_options] = Loaded(raw, from_bytes=True)
-        return made
+        loaded = _loaded[digest, devs, compiler_options] = Loaded(raw, from_bytes=True)
+        return loaded
 
-    loaded = _flights.once((digest, devs, compiler_options), _loaded.get, load_it)
+    loaded = _flights.do((digest, devs, compiler_options), _loaded.get, load_it)
     if loaded is not None:
         _remember(loaded, digest, devs, compiler_options)
-        _say_compiled(name, started)
+        _log_compiled(name, started)
     return loaded
 
 
 def _link(program: bytes, devs: tuple, digest: bytes) -> None:
     if _digests.get((program, devs)) != digest:
         _digests[program, devs] = digest
-        place = disk.link_place(program, devs)
-        if place is not None:
-            disk.keep_link(place, digest)
+        location = disk.link_location(program, devs)
+        if location is not None:
+            disk.keep_link(location, digest)
 
 
 def _remember(loaded: Loaded, digest: bytes, devs: tuple, compiler_options: tuple) -> None:
@@ -272,11 +288,11 @@ def _remember(loaded: Loaded, digest: bytes, devs: tuple, compiler_options: tupl
     _loaded[key] = loaded
     _latest.pop(key, None)
     _latest[key] = loaded
-    if len(_latest) > _LATEST_KEPT:
+    if len(_latest) > _LATEST_LIMIT:
         _latest.pop(next(iter(list(_latest))), None)
 
 
-def _say_compiled(name: str, started: float) -> None:
+def _log_compiled(name: str, started: float) -> None:
     if state.log_compiles:
         log.warning(
             "Finished XLA compilation of %s in %.9f sec",
@@ -286,7 +302,7 @@ def _say_compiled(name: str, started: float) -> None:
 
 
 def make_options(devs: tuple, overrides: tuple = ()):
-    """jaxlib's compile options for one partitioned computation over devices."""
+    """jaxlib's compile options for one partitioned computation on devices."""
     n = len(devs)
     options = _jax.CompileOptions()
     options.num_replicas = 1
@@ -302,13 +318,13 @@ def make_options(devs: tuple, overrides: tuple = ()):
     return options
 
 
-def hlo_computation(lowered: Lowered):
+def hlo_computation(lowered: LoweredModule):
     """jaxlib's HLO computation of a lowered module."""
     return _jax.mlir.mlir_module_to_xla_computation(
         mlir.bytecode(lowered.module), use_tuple_args=False, return_tuple=False
     )
 
 
-def hlo_cost(lowered: Lowered, client) -> dict[str, float]:
-    """XLA's estimate of what a lowered module costs, before optimisation."""
+def hlo_cost(lowered: LoweredModule, client) -> dict[str, float]:
+    """XLA's cost estimate of a lowered module, before optimization."""
     return _jax.hlo_module_cost_analysis(client, hlo_computation(lowered).as_hlo_module())

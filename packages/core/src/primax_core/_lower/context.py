@@ -25,14 +25,14 @@ hlo = stablehlo
 
 
 def make_context() -> ir.Context:
-    """A context that knows the dialects that programs are written in."""
+    """A context with the registered dialects of lowered modules."""
     context = ir.Context()
     registry = ir.DialectRegistry()
     _jax_mlir_ext.register_dialects(registry)
     context.append_dialect_registry(registry)
     context.enable_multithreading(False)
     context.load_all_available_dialects()
-    # The Python classes of CHLO's operations are loaded by those who use them.
+    # The Python classes of CHLO's operations are loaded by the modules that use them.
     for dialect in (_stablehlo, _chlo):
         dialect.register_dialect(context)
     return context
@@ -44,8 +44,8 @@ context: ir.Context = make_context()
 @cache
 def sdy() -> Any:
     """jaxlib's module of the sharding dialect, which is registered on first use."""
-    # Not by its extension, as CHLO: imported before the module, that leaves the module without
-    # half of its names, for everybody in the process.
+    # Not by its extension, as CHLO: importing the extension before the module leaves the module
+    # without half of its names, for the whole process.
     from jaxlib.mlir.dialects import sdy
 
     sdy.register_dialect(context)
@@ -102,29 +102,29 @@ _make_element_types()
 
 def element_type(dtype: Any) -> ir.Type:
     """The MLIR type of one element."""
-    found = _element_types.get(dtype)
-    if found is None:
+    element = _element_types.get(dtype)
+    if element is None:
         raise TypeError(f"dtype {dtype} has no lowering")
-    return found
+    return element
 
 
 def tensor_type(shape: tuple[int, ...], dtype: Any) -> ir.Type:
     """The MLIR type of an array."""
     key = (shape, dtype)
-    found = _tensor_types.get(key)
-    if found is None:
-        if not is_static(shape):  # not remembered: the expressions belong to somebody's scope
+    tensor = _tensor_types.get(key)
+    if tensor is None:
+        if not is_static(shape):  # not cached: the expressions belong to a scope
             return ir.RankedTensorType.get(
                 extents(shape), element_type(dtype), loc=unknown_location
             )
         _check_size(shape, dtype)
-        found = ir.RankedTensorType.get(shape, element_type(dtype), loc=unknown_location)
-        _tensor_types[key] = found
-    return found
+        tensor = ir.RankedTensorType.get(shape, element_type(dtype), loc=unknown_location)
+        _tensor_types[key] = tensor
+    return tensor
 
 
 def extents(shape: Sequence[Any]) -> list[int]:
-    """The sizes of an MLIR type: symbolic dimensions are dynamic."""
+    """The sizes in an MLIR type: symbolic dimensions are dynamic."""
     return [_DYNAMIC if isinstance(d, Dimension) else d for d in shape]
 
 
@@ -140,13 +140,13 @@ def _check_size(shape: tuple[int, ...], dtype) -> None:
 
 
 def type_of(aval: Any) -> ir.Type:
-    """The MLIR type of values of an aval; extended dtypes show their buffers."""
+    """The MLIR type of values of an aval; for extended dtypes, of their buffers."""
     aval = physical(aval)
     return tensor_type(aval.shape, aval.dtype)
 
 
 def bytecode(module: ir.Module) -> bytes:
-    """A module in MLIR's bytecode, which this version of jaxlib reads."""
+    """A module in MLIR's bytecode, for this version of jaxlib."""
     out = io.BytesIO()
     module.operation.write_bytecode(file=out)
     return out.getvalue()
@@ -186,7 +186,7 @@ def i64_elements(values: Sequence[int]) -> ir.Attribute:
 
 
 def dense(value: np.ndarray) -> ir.Attribute:
-    """The attribute that holds the values of an array."""
+    """The attribute with the values of an array."""
     value = np.asarray(value)
     dtype = value.dtype
     element = element_type(dtype)
@@ -210,7 +210,7 @@ _PACKED = {
 
 
 def constant(value: Any) -> ir.Value:
-    """A constant of the values of a NumPy array; a splat is written once and broadcast."""
+    """A constant from a NumPy array; a splat is stored as a scalar and broadcast."""
     value = np.asarray(value)
     if value.dtype == dtypes.float0:
         value = np.zeros(value.shape, np.bool_)

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from jaxlib.mlir import ir
 
-from .._ir.dimensions.solving import Check, Place, Plan, Remainder, Solve, plan_of
+from .._ir.dimensions.solving import ArgumentAxis, Check, Plan, Remainder, Solve, plan_of
 from .._ir.symbolic_dims import Dimension
 from . import shaped
 from .context import constant, hlo, i64, tensor_type
 
 _I64 = np.dtype(np.int64)
-_MOST_SHOWN = 30  # more operands of an assertion jaxlib does not take
+_MOST_SHOWN = 30  # jaxlib's limit for the operands of an assertion
 
 
 @contextmanager
@@ -26,35 +26,37 @@ def variables_of(
     checks: bool = False,
     names: Sequence[str] | None = None,
 ) -> Iterator[None]:
-    """Within this context sizes are computed from the shapes of arguments of the function; with
-    ``checks``, what must hold of them is asserted first."""
+    """Context manager: sizes are computed from the shapes of a function's arguments.
+
+    With ``checks``, assertions about the sizes are emitted first.
+    """
     plan = plan_of([getattr(a, "shape", ()) for a in avals], names)
     with shaped.dimension_variables(emit_plan(plan, values, checks)):
         yield
 
 
 def emit_plan(plan: Plan, arguments: Sequence[ir.Value], checks: bool) -> dict[str, ir.Value]:
-    """The values of the dimension variables; with ``checks``, assertions of what must hold."""
-    found: dict[str, ir.Value] = {}
+    """The values of the dimension variables; with ``checks``, also emit the assertions."""
+    variables: dict[str, ir.Value] = {}
 
     @cache
     def value(x: Any) -> ir.Value:
-        if type(x) is Place:
+        if type(x) is ArgumentAxis:
             size = hlo.get_dimension_size(arguments[x.argument], i64(x.axis))
             return hlo.convert(tensor_type((), _I64), size)
         if type(x) is Remainder:
-            return hlo.remainder(_minus(value(x.place), x.rest, value), value(x.factor))
+            return hlo.remainder(_minus(value(x.source), x.rest, value), value(x.factor))
         return shaped.size_value(x) if isinstance(x, Dimension) else constant(np.int64(x))
 
     for step in plan.steps:
-        with shaped.dimension_variables(found):
+        with shaped.dimension_variables(variables):
             if isinstance(step, Solve):
-                over = _minus(value(step.place), step.rest, value)
+                over = _minus(value(step.source), step.rest, value)
                 whole = type(step.factor) is int and step.factor == 1
-                found[step.variable] = over if whole else hlo.divide(over, value(step.factor))
+                variables[step.variable] = over if whole else hlo.divide(over, value(step.factor))
             elif checks:
                 _emit_check(step, value)
-    return found
+    return variables
 
 
 def _minus(x: ir.Value, y: Any, value: Any) -> ir.Value:

@@ -1,4 +1,4 @@
-"""Lowering of primitives that have an expansion and no lowering rule of their own."""
+"""Lowering of primitives with an expansion and without a lowering rule."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from .lazy import lowering
 @lower.falls_back
 @by_expansion
 def _lower_fallback(prim, ctx, *values, **params):
-    program = expanded(prim, ctx.in_avals, params)
-    return results_of(prim, lowering.lower_body(ctx, program, values))
+    jaxpr = expanded(prim, ctx.in_avals, params)
+    return results_of(prim, lowering.lower_body(ctx, jaxpr, values))

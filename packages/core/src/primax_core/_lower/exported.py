@@ -1,4 +1,4 @@
-"""Exported programs as other programs call them."""
+"""Calls of exported functions in other modules."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from .lazy import inspection, mlir, portable, static_shapes
 
 
 class PortableProgram:
-    """A program in portable bytes.
+    """A function as a portable artifact.
 
     Attributes:
-      name: what it is called.
+      name: the name of the function.
       data: the portable artifact.
-      platforms: what it was lowered for; if there are several, ``main`` takes an index first.
-      in_avals, out_avals: types of all arguments and of the results.
-      kept: indices of the arguments that ``main`` takes.
-      nr_devices: how many devices it is for.
-      any_platform: whether it may be used on platforms that it was not lowered for.
-      cache: what was derived from it.
+      platforms: its platforms; if there are several, ``main`` has a leading index argument.
+      in_avals, out_avals: avals of all arguments and of the results.
+      kept: indices of the arguments of ``main``.
+      nr_devices: the number of its devices.
+      any_platform: it may be used on other platforms.
+      cache: values derived from it.
     """
 
     __slots__ = (
@@ -51,14 +51,14 @@ class PortableProgram:
 
     @property
     def polymorphic(self) -> bool:
-        """Whether some dimension of an argument is symbolic."""
+        """True if an argument has a symbolic dimension."""
         return not all(is_static(a.shape) for a in self.in_avals)
 
     def position(self, platform: str) -> int:
-        """The index that ``main`` is given on a platform.
+        """The platform index for ``main``.
 
         Raises:
-          ValueError: if the program was not exported for it.
+          ValueError: if the function was not exported for the platform.
         """
         if platform in self.platforms:
             return self.platforms.index(platform)
@@ -70,28 +70,28 @@ class PortableProgram:
         )
 
     def lower(self, ctx: Any, values: Sequence[Any]) -> list[Any]:
-        """Emit a call of the program."""
+        """Emit a call of the function."""
         index = self.position(ctx.platform)
         if self.nr_devices not in (1, ctx.num_partitions):
             raise ValueError(
                 f"Function '{self.name}' was exported for {self.nr_devices} devices and is called "
                 f"in a computation with {ctx.num_partitions}"
             )
-        given = [values[i] for i in self.kept]
+        operands = [values[i] for i in self.kept]
         if self.polymorphic and is_static(d for a in ctx.in_avals for d in a.shape):
-            # The index of the platform goes with the sizes.
+            # The platform index is refined together with the sizes.
             avals = tuple(ctx.in_avals)
             return portable.call_module(
-                ctx, (self, index, avals), lambda: self._static(avals, index), given
+                ctx, (self, index, avals), lambda: self._static(avals, index), operands
             )
         if len(self.platforms) > 1:
-            given.insert(0, mlir.constant(np.int32(index)))
+            operands.insert(0, mlir.constant(np.int32(index)))
         if self.polymorphic:
-            types = tuple([v.type for v in given])
+            types = tuple([v.type for v in operands])
             return portable.call_module(
-                ctx, (self, types), lambda: portable.for_arguments(self._module(), types), given
+                ctx, (self, types), lambda: portable.for_arguments(self._module(), types), operands
             )
-        return portable.call_module(ctx, self, self._module, given)
+        return portable.call_module(ctx, self, self._module, operands)
 
     def _module(self) -> Any:
         module = portable.from_bytes(self.data)
@@ -99,15 +99,15 @@ class PortableProgram:
         if unknown and not untrusted.is_trusted(self.data):
             raise InvalidArtifactError(
                 f"Function '{self.name}' calls the native function {unknown[0]!r}, which can do "
-                "anything. If you know who made the artifact, use "
+                "anything. If you trust the source of the artifact, use "
                 "export.deserialize(blob, trusted=True)."
             )
         return module
 
     def _static(self, avals: tuple[Any, ...], index: int) -> Any:
-        """The module for arguments of these types."""
+        """The module for arguments of these avals."""
         platform = index if len(self.platforms) > 1 else None
         data = static_shapes.refine(portable.bytecode(self._module()), avals, platform)
         module = portable.parse(data)
-        inspection.inspect(module)  # again, with sizes that are known now
+        inspection.inspect(module)  # again, with static sizes
         return module

@@ -1,4 +1,4 @@
-"""Layouts and kinds of memory of a compiled program's arguments and results."""
+"""Layouts and memory kinds of the arguments and results of an executable."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .._runtime.layouts import Layout, canonical, from_xla
 
 
 class Formats:
-    """What is not as usual with the arguments and results of a program.
+    """Layouts and memory kinds that differ from the defaults.
 
     Attributes:
-      in_layouts, out_layouts: canonical layouts, ``None`` where row-major.
-      out_kinds: kinds of memory of the results, ``None`` where it is the one that programs work in.
+      in_layouts, out_layouts: canonical layouts; ``None`` is row-major.
+      out_kinds: memory kinds of the results; ``None`` is the default memory kind.
     """
 
     __slots__ = ("in_layouts", "out_layouts", "out_kinds")
@@ -32,7 +32,7 @@ class Formats:
         cls, jaxpr: Jaxpr, in_specs: Sequence[Any], in_layouts: Sequence[Any] | None,
         out_layouts: Sequence[Any] | None, out_kinds: Sequence[str | None] | None = None,
     ) -> Formats | None:  # fmt: skip
-        """The formats of a program, ``None`` if all are usual."""
+        """The formats of a jaxpr; ``None`` if all are the default."""
         if in_layouts is None:
             in_layouts = [s.layout for s in in_specs]
         if out_layouts is None:
@@ -43,36 +43,38 @@ class Formats:
             return None
         return cls(in_layouts, out_layouts, out_kinds)
 
-    def chosen(self, raw: Any, kept: Sequence[int] | None, n_consts: int) -> tuple[list, list]:
-        """Layouts of the arguments and results of jaxlib's executable, where the compiler chose
-        some."""
+    def chosen(
+        self, raw: Any, used_inputs: Sequence[int] | None, n_consts: int
+    ) -> tuple[list, list]:
+        """Layouts of the arguments and results of jaxlib's executable, with those chosen by the
+        compiler."""
         ins, outs = list(self.in_layouts), list(self.out_layouts)
         if Layout.AUTO in ins:
-            places = range(len(ins)) if kept is None else kept
-            for i, found in zip(places, raw.get_parameter_layouts()[n_consts:], strict=True):
-                ins[i] = _known(ins[i], found)
-            ins = [None if x is Layout.AUTO else x for x in ins]  # of arguments that are not read
+            indices = range(len(ins)) if used_inputs is None else used_inputs
+            for i, actual in zip(indices, raw.get_parameter_layouts()[n_consts:], strict=True):
+                ins[i] = _known(ins[i], actual)
+            ins = [None if x is Layout.AUTO else x for x in ins]  # unused arguments
         if Layout.AUTO in outs:
-            outs = [_known(x, found) for x, found in zip(outs, raw.get_output_layouts())]
+            outs = [_known(x, actual) for x, actual in zip(outs, raw.get_output_layouts())]
         return ins, outs
 
 
-def _known(layout: Any, found: Any) -> Any:
+def _known(layout: Any, actual: Any) -> Any:
     if layout is not Layout.AUTO:
         return layout
-    layout = from_xla(str(found))
+    layout = from_xla(str(actual))
     return canonical(layout, layout.major_to_minor)
 
 
 def result_kinds(jaxpr: Jaxpr) -> list[str | None]:
-    """Kinds of memory that a program leaves its results in."""
-    found = jaxpr.cache.get("kinds")
-    if found is None:
+    """Memory kinds of the results of a jaxpr."""
+    result = jaxpr.cache.get("kinds")
+    if result is None:
         kinds: dict[Any, str | None] = {}
         for eqn in jaxpr.eqns:
             rule = eqn.primitive.rules.get(memory_kinds)
             if rule is not None:
                 kinds.update(zip(eqn.outvars, rule(eqn), strict=True))
-        found = [None if type(v) is Literal else kinds.get(v) for v in jaxpr.outvars]
-        jaxpr.cache["kinds"] = found
-    return found
+        result = [None if type(v) is Literal else kinds.get(v) for v in jaxpr.outvars]
+        jaxpr.cache["kinds"] = result
+    return result

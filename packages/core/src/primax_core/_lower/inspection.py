@@ -1,5 +1,4 @@
-"""What a module from outside may hold: XLA takes much on trust, and ends the process over some of
-it."""
+"""Checks of modules from outside: XLA trusts its input, and some inputs end the process."""
 
 from __future__ import annotations
 
@@ -12,9 +11,9 @@ from jaxlib.mlir.dialects import func
 from .._base.errors import InvalidArtifactError
 from . import operation_checks
 
-# jaxlib 0.10 runs out of stack at about 400 conditionals in each other.
+# jaxlib 0.10 overflows the stack at about 400 nested conditionals.
 DEPTH: Final = 200
-# They wait for, or hand data to, whoever else is in the process.
+# They wait for, or exchange data with, other code in the process.
 _FOREIGN: Final = frozenset((
     "stablehlo.infeed", "stablehlo.outfeed", "stablehlo.send", "stablehlo.recv",
 ))  # fmt: skip
@@ -22,21 +21,21 @@ _CALLEES: Final = ("callee", "decomposition", "called_computations")
 
 
 def inspect(module: ir.Module) -> None:
-    """Refuse a module that XLA would not survive.
+    """Raise an error for a module that would crash XLA.
 
     Raises:
-      InvalidArtifactError: for functions that call themselves or have no body, values of more bytes
-        than can be addressed, operations that reach out of the program or stand too deep in each
-        other, and calls of LAPACK whose shapes do not fit.
+      InvalidArtifactError: for recursive functions or functions without a body, values of more
+        bytes than can be addressed, operations that communicate with the host or are nested too
+        deeply, and calls of LAPACK with inconsistent shapes.
     """
     calls: dict[str, set[str]] = {}
     for op in module.body.operations:
         if not isinstance(op, func.FuncOp):
-            _refuse(f"it has an operation {op.operation.name} beside its functions")
+            _refuse(f"it has an operation {op.operation.name} outside of its functions")
         if op.is_external:
             _refuse(f"its function {op.name.value!r} has no body")
-        found = calls[op.name.value] = set()
-        _Walk(found).region(op.regions[0], 0)
+        callees = calls[op.name.value] = set()
+        _Walk(callees).region(op.regions[0], 0)
     _check_calls(calls)
 
 
@@ -61,10 +60,10 @@ class _Walk:
     def operation(self, op: Any, depth: int) -> None:
         name = op.name
         if name in _FOREIGN:
-            _refuse(f"its operation {name} reaches out of the program")
+            _refuse(f"its operation {name} communicates with the host")
         problem = operation_checks.problem_of(op)
         if problem:
-            _refuse(f"its {name} does not fit: {problem}")
+            _refuse(f"its {name} is invalid: {problem}")
         for value in op.results:
             self.type(value.type)
         attributes = op.attributes
@@ -89,13 +88,13 @@ class _Walk:
                 1 if kind.is_dynamic_dim(i) else max(kind.get_dim_size(i), 1)
                 for i in range(kind.rank)
             ]
-            if math.prod(sizes) >= 2**59:  # of 16 bytes each
+            if math.prod(sizes) >= 2**59:  # elements of 16 bytes
                 _refuse(f"a value of type {kind} has more bytes than can be addressed")
         self.sound.add(kind)
 
 
 def _check_calls(calls: dict[str, set[str]]) -> None:
-    """Refuse functions that call themselves, or stand in long chains of calls."""
+    """Raise an error for recursive functions and for long chains of calls."""
     done: set[str] = set()
     for start in calls:
         chain = [(start, iter(sorted(calls[start])))]

@@ -1,4 +1,4 @@
-"""Whether the shapes of a LAPACK call fit: jaxlib's functions do not look, and write past their
+"""Checks of the shapes of LAPACK calls: jaxlib's functions do not check them, and write past their
 results.
 
 E. Anderson et al., "LAPACK Users' Guide", third edition, SIAM 1999.
@@ -14,8 +14,9 @@ from jaxlib.mlir import ir
 
 
 class _Type(NamedTuple):
-    """Sizes after the stack of matrices, and elements: ``x`` the routine's, ``r`` its real ones,
-    ``c`` its complex ones, ``i`` integers."""
+    """Sizes after the batch axes, and the element kind: ``x`` the routine's type, ``r`` its real
+    type, ``c`` its complex type, ``i`` integers.
+    """
 
     sizes: tuple[int, ...]
     elements: str
@@ -38,7 +39,7 @@ _NAMES_OF_COMPLEX: Final = {"ungqr": "orgqr", "unmqr": "ormqr", "heevd": "syevd"
 _PERTURBED: Final = "tridiagonal_solve_perturbed_ffi"
 
 Matrices = Sequence[tuple[int, ...]]
-# The types of operands and of results, from the sizes of the operands.
+# The types of operands and results, from the sizes of the operands.
 Signature = Callable[[Matrices, dict[str, Any], bool], tuple[list[_Type], list[_Type]]]
 
 
@@ -61,94 +62,94 @@ def _need(holds: bool, what: str) -> None:
         raise _Misfit(what)
 
 
-def _potrf(given, attributes, is_complex):
-    n = _square(given[0])
+def _potrf(sizes, attributes, is_complex):
+    n = _square(sizes[0])
     return [_x(n, n)], [_x(n, n), _INFO]
 
 
-def _getrf(given, attributes, is_complex):
-    m, n = given[0]
+def _getrf(sizes, attributes, is_complex):
+    m, n = sizes[0]
     return [_x(m, n)], [_x(m, n), _Type((min(m, n),), "i"), _INFO]
 
 
-def _geqrf(given, attributes, is_complex):
-    m, n = given[0]
+def _geqrf(sizes, attributes, is_complex):
+    m, n = sizes[0]
     return [_x(m, n)], [_x(m, n), _x(min(m, n))]
 
 
-def _geqp3(given, attributes, is_complex):
-    m, n = given[0]
+def _geqp3(sizes, attributes, is_complex):
+    m, n = sizes[0]
     order = _Type((n,), "i")
     return [_x(m, n), order], [_x(m, n), order, _x(min(m, n))]
 
 
-def _orgqr(given, attributes, is_complex):
-    (m, n), (k,) = given
+def _orgqr(sizes, attributes, is_complex):
+    (m, n), (k,) = sizes
     _need(m >= n >= k, "there are more reflections than columns, or columns than rows")
     return [_x(m, n), _x(k)], [_x(m, n)]
 
 
-def _ormqr(given, attributes, is_complex):
-    (rows, k), (taus,), (m, n) = given
+def _ormqr(sizes, attributes, is_complex):
+    (rows, k), (taus,), (m, n) = sizes
     _need(k == taus, "there are more or fewer factors than reflections")
     _need(rows == (m if attributes.get("left") else n) >= k, "the reflections do not fit")
     return [_x(rows, k), _x(k), _x(m, n)], [_x(m, n)]
 
 
-def _syevd(given, attributes, is_complex):
-    n = _square(given[0])
+def _syevd(sizes, attributes, is_complex):
+    n = _square(sizes[0])
     return [_x(n, n)], [_x(n, n), _r(n), _INFO]
 
 
-def _svd(given, attributes, is_complex):
-    m, n = given[0]
+def _svd(sizes, attributes, is_complex):
+    m, n = sizes[0]
     k = min(m, n)
     mode = chr(attributes.get("mode", 0))
-    _need(mode in "ANS", "it has no such mode")
+    _need(mode in "ANS", "it has an unknown mode")
     thin, full = [_x(m, k), _x(k, n)], [_x(m, m), _x(n, n)]
-    # Without vectors nothing is written to their place, which may have any size.
+    # Without vectors their buffers are not written, and may have any size.
     vectors = {"A": full, "S": thin, "N": [_ANY, _ANY]}[mode]
     return [_x(m, n)], [_x(m, n), _r(k), *vectors, _INFO]
 
 
-def _geev(given, attributes, is_complex):
-    n = _square(given[0])
+def _geev(sizes, attributes, is_complex):
+    n = _square(sizes[0])
     vectors = [_Type((n, n), "c")] * 2
     return [_x(n, n)], [*([_x(n)] if is_complex else [_r(n), _r(n)]), *vectors, _INFO]
 
 
-def _gees(given, attributes, is_complex):
-    n = _square(given[0])
+def _gees(sizes, attributes, is_complex):
+    n = _square(sizes[0])
     values = [_x(n)] if is_complex else [_r(n), _r(n)]
     return [_x(n, n)], [_x(n, n), _x(n, n), *values, _INFO, _INFO]
 
 
-def _trsm(given, attributes, is_complex):
-    n, (rows, columns) = _square(given[0]), given[1]
+def _trsm(sizes, attributes, is_complex):
+    n, (rows, columns) = _square(sizes[0]), sizes[1]
     _need(n == (rows if attributes.get("side") == ord("L") else columns), "the sides do not fit")
     return [_x(n, n), _x(rows, columns)], [_x(rows, columns)]
 
 
-def _sytrd(given, attributes, is_complex):
-    n = _square(given[0])
+def _sytrd(sizes, attributes, is_complex):
+    n = _square(sizes[0])
     _need(n >= 1, "the matrix is empty")
     return [_x(n, n)], [_x(n, n), _r(n), _r(n - 1), _x(n - 1), _INFO]
 
 
-def _gehrd(given, attributes, is_complex):
-    n = _square(given[0])
+def _gehrd(sizes, attributes, is_complex):
+    n = _square(sizes[0])
     _need(n >= 1 and attributes.get("low") == 1 and attributes.get("high") == n, "bad bounds")
     return [_x(n, n)], [_x(n, n), _x(n - 1), _INFO]
 
 
-def _gtsv(given, attributes, is_complex):
-    _, (n,), _, (rows, columns) = given
+def _gtsv(sizes, attributes, is_complex):
+    _, (n,), _, (rows, columns) = sizes
     bands = [_x(n)] * 3
     return [*bands, _x(n, columns)], [*bands, _x(rows, columns), _INFO]
 
 
-def _perturbed(given, attributes, is_complex):
-    _, (n,), _, (rows, columns) = given
+def _perturbed(sizes, attributes, is_complex):
+    _, (n,), _, (rows, columns) = sizes
     return [*[_x(n)] * 3, _x(n, columns)], [_x(rows, columns)]
 
 
@@ -157,7 +158,7 @@ _SIGNATURES: Final[dict[str, Signature]] = {
     "ormqr": _ormqr, "syevd": _syevd, "gesdd": _svd, "gesvd": _svd, "geev": _geev, "gees": _gees,
     "trsm": _trsm, "sytrd": _sytrd, "gehrd": _gehrd, "gtsv": _gtsv,
 }  # fmt: skip
-# How many axes each operand has after the stack, where it is not two for the first.
+# Number of matrix or vector axes of each operand; the default is two axes of the first operand.
 _RANKS: Final = {
     "geqp3": (2, 1), "orgqr": (2, 1), "ormqr": (2, 1, 2), "trsm": (2, 2), "gtsv": (1, 1, 1, 2),
     "perturbed": (1, 1, 1, 2),
@@ -165,25 +166,25 @@ _RANKS: Final = {
 
 
 def is_known(target: str) -> bool:
-    """Whether a native function is one of LAPACK whose shapes can be checked."""
+    """Return True if a native function is a LAPACK routine whose shapes can be checked."""
     return target == _PERTURBED or _routine(target) is not None
 
 
 def _routine(target: str) -> tuple[str, str] | None:
-    found = _NAME.fullmatch(target)
-    if found is None:
+    match = _NAME.fullmatch(target)
+    if match is None:
         return None
-    letter, name = found.groups()
+    letter, name = match.groups()
     name = _NAMES_OF_COMPLEX.get(name, name) if letter in "cz" else name
     return (letter, name) if name in _SIGNATURES else None
 
 
 def problem_of(target: str, op: Any) -> str:
-    """What is wrong with the types of a call of LAPACK, or ``""``; sizes have to be known."""
+    """The error in the types of a LAPACK call, or ``""``; requires static sizes."""
     operands = [ir.RankedTensorType(v.type) for v in op.operands]
     results = [ir.RankedTensorType(v.type) for v in op.results]
     if not all(t.has_static_shape for t in (*operands, *results)):
-        return ""  # looked at again when they are
+        return ""  # checked again after refinement
     if target == _PERTURBED:
         letter = {"f32": "s", "f64": "d"}.get(str(operands[0].element_type), "c")
         name, signature = "perturbed", _perturbed
@@ -196,19 +197,19 @@ def problem_of(target: str, op: Any) -> str:
         rank = operands[0].rank - ranks[0]
         _need(rank >= 0, "an operand has too few axes")
         stack = tuple(operands[0].shape[:rank])
-        given = []
+        sizes = []
         for t, r in zip(operands, ranks):
             _need(t.rank == rank + r and tuple(t.shape[:rank]) == stack, "the stacks differ")
-            given.append(tuple(t.shape[rank:]))
-        wanted = signature(given, _attributes(op), letter in "cz")
-        for what, types, expected in zip(("operands", "results"), (operands, results), wanted):
-            found = [(tuple(t.shape), str(t.element_type)) for t in types]
-            _need(len(found) == len(expected), f"it has more {what}, or fewer")
-            said = [
+            sizes.append(tuple(t.shape[rank:]))
+        signatures = signature(sizes, _attributes(op), letter in "cz")
+        for what, types, expected in zip(("operands", "results"), (operands, results), signatures):
+            actual = [(tuple(t.shape), str(t.element_type)) for t in types]
+            _need(len(actual) == len(expected), f"it has more {what}, or fewer")
+            allowed = [
                 f if w is _ANY else ((*stack, *w.sizes), _ELEMENTS[letter][w.elements])
-                for w, f in zip(expected, found)
+                for w, f in zip(expected, actual)
             ]
-            _need(said == found, f"its {what} should be {said} and are {found}")
+            _need(allowed == actual, f"its {what} should be {allowed} and are {actual}")
     except _Misfit as e:
         return f"{target}: {e}"
     return ""
@@ -218,12 +219,12 @@ def _attributes(op: Any) -> dict[str, Any]:
     config = op.attributes["backend_config"] if "backend_config" in op.attributes else None
     if not isinstance(config, ir.DictAttr):
         return {}
-    found: dict[str, Any] = {}
-    # Asked for by name: going through all of them ends the process where a name is no text.
+    attributes: dict[str, Any] = {}
+    # Looked up by name: iterating over all of them ends the process if a name is not valid text.
     for name in ("left", "mode", "side", "low", "high"):
         value = config[name] if name in config else None
         if isinstance(value, ir.BoolAttr):
-            found[name] = bool(value.value)
+            attributes[name] = bool(value.value)
         elif isinstance(value, ir.IntegerAttr):
-            found[name] = int(value.value)
-    return found
+            attributes[name] = int(value.value)
+    return attributes

@@ -1,9 +1,8 @@
-"""MLIR on first use: importing the core must not load it.
+"""Lazy import of MLIR: importing the core must not load it.
 
-Primitives' pages import from here: ``hlo``, ``chlo``, ``ir`` are jaxlib's modules, ``mlir`` is
+Modules of primitives import from here: ``hlo``, ``chlo``, ``ir`` are jaxlib's modules, ``mlir`` is
 :mod:`primax_core._lower.context` (types, attributes, constants), ``shaped`` is
-:mod:`primax_core._lower.shaped` (operations that are told sizes), ``native`` calls native
-functions.
+:mod:`primax_core._lower.shaped` (operations with sizes), ``native`` calls native functions.
 Each is loaded when one of its attributes is first read.
 """
 
@@ -16,7 +15,7 @@ from .._runtime.dispatch import install_compiler
 
 
 class LazyModule:
-    """Stands for a module and imports it when an attribute is read."""
+    """Placeholder of a module, which is imported when an attribute is read."""
 
     def __init__(self, name: str):
         self.__dict__["_name"] = name
@@ -51,7 +50,7 @@ static_shapes: Any = LazyModule(".static_shapes")
 
 
 def compile_jaxpr(jaxpr, in_specs, **options):
-    """Compile a program for arguments of these types and places."""
+    """Compile a jaxpr for arguments with these specs."""
     return _compile.compile_jaxpr(jaxpr, in_specs, **options)
 
 

@@ -1,4 +1,7 @@
-"""What of a program is compiled, and what its executable takes: found without MLIR."""
+"""Liveness: the equations of a jaxpr that are compiled, and the inputs that they read.
+
+The module does not need MLIR.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,8 @@ from .._ir.effects import must_stay
 from .._ir.jaxpr import Eqn, Jaxpr, Var, jaxprs_in
 from .._ir.symbolic_dims import Dimension, is_static
 
-# Array constants up to this many elements are written into the module, larger ones are arguments.
+# Array constants up to this number of elements are embedded in the module, larger ones are
+# arguments.
 INLINE_CONSTANT_SIZE = 16
 
 
@@ -22,12 +26,12 @@ def live_eqns(jaxpr: Jaxpr) -> list[Eqn]:
 
 
 def liveness(jaxpr: Jaxpr) -> tuple[list, set]:
-    """The live equations, and the variables that they and the results read."""
-    found = jaxpr.cache.get("live")
-    if found is not None:
-        return found
+    """The live equations, and the variables read by them and by the results."""
+    cached = jaxpr.cache.get("live")
+    if cached is not None:
+        return cached
     needed = {v for v in jaxpr.outvars if type(v) is Var}
-    kept = []
+    live = []
     for eqn in reversed(jaxpr.eqns):
         for v in eqn.outvars:
             if v in needed:
@@ -35,81 +39,81 @@ def liveness(jaxpr: Jaxpr) -> tuple[list, set]:
         else:
             if not must_stay(eqn.effects):
                 continue
-        kept.append(eqn)
+        live.append(eqn)
         needed.update(eqn.invars)
-    kept.reverse()
-    jaxpr.cache["live"] = kept, needed
-    return kept, needed
+    live.reverse()
+    jaxpr.cache["live"] = live, needed
+    return live, needed
 
 
 def kept_inputs(jaxpr: Jaxpr) -> list[int] | None:
-    """Indices of the arguments that a program reads; ``None`` for all of them."""
+    """Indices of the arguments that a jaxpr reads; ``None`` for all of them."""
     used = liveness(jaxpr)[1]
-    kept = [i for i, v in enumerate(jaxpr.invars) if v in used]
-    return None if len(kept) == len(jaxpr.invars) else kept
+    indices = [i for i, v in enumerate(jaxpr.invars) if v in used]
+    return None if len(indices) == len(jaxpr.invars) else indices
 
 
 def has_symbolic_dims(jaxpr: Jaxpr) -> bool:
-    """Whether symbolic dimensions occur in a program or in those that it holds."""
-    found = jaxpr.cache.get("symbolic dims")
-    if found is None:
-        found = any(not is_static(getattr(v.aval, "shape", ())) for v in jaxpr.invars)
-        for eqn in () if found else jaxpr.eqns:
+    """Return True if a jaxpr or one of its sub-jaxprs has symbolic dimensions."""
+    has_dims = jaxpr.cache.get("symbolic dims")
+    if has_dims is None:
+        has_dims = any(not is_static(getattr(v.aval, "shape", ())) for v in jaxpr.invars)
+        for eqn in () if has_dims else jaxpr.eqns:
             if (
                 any(not is_static(getattr(v.aval, "shape", ())) for v in eqn.outvars)
                 or any(isinstance(p, Dimension) for p in eqn.params.values())
-                or any(has_symbolic_dims(held) for held in jaxprs_in(eqn.params))
+                or any(has_symbolic_dims(sub_jaxpr) for sub_jaxpr in jaxprs_in(eqn.params))
             ):
-                found = True
+                has_dims = True
                 break
-        jaxpr.cache["symbolic dims"] = found
-    return found
+        jaxpr.cache["symbolic dims"] = has_dims
+    return has_dims
 
 
 def is_hoisted(const) -> bool:
-    """Whether a constant is passed to the program instead of being written into it."""
+    """Return True if a constant becomes an argument instead of being embedded in the module."""
     return hasattr(const, "_spec") and const.size > INLINE_CONSTANT_SIZE
 
 
 def large_consts(jaxpr: Jaxpr) -> dict[int, Any]:
-    """Array constants of a program, and of those it holds, that are passed to its function as
-    arguments; by identity."""
-    found = jaxpr.cache.get("large consts")
-    if found is None:
+    """Array constants of a jaxpr and its sub-jaxprs that become arguments of its function; by
+    identity."""
+    consts = jaxpr.cache.get("large consts")
+    if consts is None:
         eqns, needed = liveness(jaxpr)
         pairs = zip(jaxpr.constvars, jaxpr.consts)
-        found = {id(c): c for v, c in pairs if v in needed and is_hoisted(c)}
+        consts = {id(c): c for v, c in pairs if v in needed and is_hoisted(c)}
         for eqn in eqns:
             if eqn.primitive.cache_on is not None:
-                for held in jaxprs_in(eqn.params):
-                    found.update(large_consts(held))
-        jaxpr.cache["large consts"] = found
-    return found
+                for sub_jaxpr in jaxprs_in(eqn.params):
+                    consts.update(large_consts(sub_jaxpr))
+        jaxpr.cache["large consts"] = consts
+    return consts
 
 
 def stored_value(const: Any) -> np.ndarray:
-    """The values of an array constant; of an extended dtype, those of its buffer."""
+    """The values of an array constant; for an extended dtype, of its buffer."""
     if isinstance(getattr(const, "dtype", None), ExtendedDType):
-        found: np.ndarray = const._stored
-        return found
+        stored: np.ndarray = const._stored
+        return stored
     return np.asarray(const)
 
 
 def aliases_of(jaxpr: Jaxpr, donated: Sequence[int]) -> dict[int, int]:
-    """Pairs each donated argument with a result of its type that is not taken yet."""
+    """Pairs of a donated argument and a result of the same type, as a dict."""
     free: dict[Any, list[int]] = {}
     for j, v in enumerate(jaxpr.outvars):
         free.setdefault((v.aval.shape, v.aval.dtype), []).append(j)
-    found = {}
+    aliases = {}
     for i in donated:
         aval = jaxpr.invars[i].aval
-        places = free.get((aval.shape, aval.dtype))
-        if places:
-            found[i] = places.pop(0)
-    return found
+        results = free.get((aval.shape, aval.dtype))
+        if results:
+            aliases[i] = results.pop(0)
+    return aliases
 
 
 def unusable_donations(jaxpr: Jaxpr, donated: Sequence[int]) -> list[int]:
-    """Donated arguments whose buffers no result can take over."""
+    """Donated arguments whose buffers no result can use."""
     aliases = aliases_of(jaxpr, donated)
     return [i for i in donated if i not in aliases]

@@ -1,7 +1,8 @@
-"""Jaxprs to StableHLO modules."""
+"""Lowering of jaxprs to StableHLO modules."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -27,28 +28,27 @@ from .liveness import (
 
 
 class LoweringContext:
-    """What a lowering rule may ask; one object serves all equations of a module.
+    """Context of a lowering rule; one object is used for all equations of a module.
 
     Attributes:
-      in_avals, out_avals: types of the operands and results of the current equation.
+      in_avals, out_avals: avals of the operands and results of the current equation.
       platform: ``cpu``, ``cuda``, ``rocm`` or ``tpu``.
-      platform_kinds: rule kinds to try for this platform, most special first.
-      broadcasts: values of the current block that were repeated to a shape, by value and shape.
+      platform_kinds: rule kinds to try for this platform, the most specific first.
+      broadcasts: broadcast values of the current block, by value and shape.
       needs: names of the native functions that the module calls, see ``_runtime.custom_calls``.
-      scope: the named scopes that the current equation stands in, with those of the equations
-        whose programs it belongs to.
-      token: what the next ordered effect of the current block waits for; a rule that emits one puts
-        a new token here, and a rule with regions hands it in and out of them
+      scope: the named scopes of the current equation, including those of the enclosing equations.
+      token: the token for the next ordered effect of the current block. A rule that emits such an
+        effect sets a new token; a rule with regions passes it in and out of them
         (:meth:`tokens`, :meth:`take_tokens`).
-      mark: what is added to the name of each equation's operations; ``explain`` finds them by it.
-      sharding: where the program will run, if that is known.
-      symbolic: whether the program has symbolic dimensions (see ``_lower.shaped``).
+      mark: a suffix of the name of each equation's operations, by which ``explain`` finds them.
+      sharding: the placement of the executable, if it is known.
+      symbolic: the jaxpr has symbolic dimensions (see ``_lower.shaped``).
     """
 
     __slots__ = (
         "module", "platform", "in_avals", "out_avals", "platform_kinds", "functions",
         "names", "callbacks", "needs", "eqn", "num_partitions", "hoisted", "broadcasts", "scope",
-        "token", "mark", "sharding", "symbolic", "_rules", "_programs",
+        "token", "mark", "sharding", "symbolic", "_rules", "_inlined",
     )  # fmt: skip
 
     def __init__(
@@ -69,7 +69,7 @@ class LoweringContext:
         self.mark: Callable[[Any], str] | None = None
         self.symbolic = False
         self._rules: dict[Any, Callable] = {}
-        self._programs: dict[tuple, tuple] = {}
+        self._inlined: dict[tuple, tuple] = {}
         special = (rule_kinds.lower.on(platform),)
         if platform in ("cuda", "rocm"):
             special += (rule_kinds.lower.on("gpu"),)
@@ -77,65 +77,80 @@ class LoweringContext:
 
     def rule(self, prim) -> Callable:
         """The lowering rule of a primitive on this platform."""
-        found = self._rules.get(prim)
-        if found is None:
+        rule = self._rules.get(prim)
+        if rule is None:
             for kind in self.platform_kinds:
-                rule = prim.rules.get(kind)
-                if rule is not None and type(rule) is not rule_kinds.Unsupported:
-                    found = rule
+                candidate = prim.rules.get(kind)
+                if candidate is not None and type(candidate) is not rule_kinds.Unsupported:
+                    rule = candidate
                     break
             else:
-                found = prim.require(rule_kinds.lower, f"compiling for {self.platform}")
-            self._rules[prim] = found
-        return found
+                rule = prim.require(rule_kinds.lower, f"compiling for {self.platform}")
+            self._rules[prim] = rule
+        return rule
 
     def call(self, fun: Callable, *values: ir.Value, in_avals=None):
-        """Lower a function of lax operations in place, on values of the current equation.
+        """Lower a function of lax operations inline, on values of the current equation.
 
         Args:
           fun: takes and returns arrays (one, or a list).
-          in_avals: types of ``values``; those of the equation's operands by default.
+          in_avals: avals of ``values``; by default those of the equation's operands.
 
         Returns:
-          A value, or a list where ``fun`` returns a list or tuple.
+          A value, or a list if ``fun`` returns a list or tuple.
         """
         avals = tuple(self.in_avals if in_avals is None else in_avals)
-        found = self._programs.get((fun, avals))
-        if found is None:
-            found = self._programs[fun, avals] = _program_of(fun, avals)
-        jaxpr, single = found
+        staged = self._inlined.get((fun, avals))
+        if staged is None:
+            staged = self._inlined[fun, avals] = _stage_flat(fun, avals)
+        jaxpr, single = staged
         outs = lower_body(self, jaxpr, values)
         return outs[0] if single else outs
 
-    def call_program(self, jaxpr: Jaxpr, name: str, values: Sequence[ir.Value]) -> list[ir.Value]:
-        """Emit a call of a program; calls of the same program share one private function."""
+    def call_jaxpr(self, jaxpr: Jaxpr, name: str, values: Sequence[ir.Value]) -> list[ir.Value]:
+        """Emit a call of a jaxpr; calls of the same jaxpr share one private function."""
         if self.symbolic and has_symbolic_dims(jaxpr):
-            # In place: a function would have to be handed the dimension variables.
+            # Inline: a function would need the dimension variables as arguments.
             return lower_body(self, jaxpr, values)
         types, callee, consts = self.private_function(jaxpr, name)
         ordered = self.tokens(jaxpr.effects)
         outs = list(func.CallOp(types, callee, [*ordered, *consts, *values]).results)
         return self.take_tokens(ordered, outs)
 
+    def call_program(self, jaxpr: Jaxpr, name: str, values: Sequence[ir.Value]) -> list[ir.Value]:
+        """Former name of :meth:`call_jaxpr`; removed in version 2.0 of the extension API."""
+        warnings.warn(
+            "call_program is called call_jaxpr since version 1.4 of the extension API; the old "
+            "name is removed in version 2.0",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return self.call_jaxpr(jaxpr, name, values)
+
     def tokens(self, effects: frozenset) -> list[ir.Value]:
-        """The token that something with these effects takes and gives back, if it does."""
+        """The token operands and results of an operation with these effects: one or none."""
         if not are_ordered(effects):
             return []
         if self.token is None:
             self.token = hlo.create_token()
         return [self.token]
 
-    def take_tokens(self, given: Sequence[ir.Value], outs: list[ir.Value]) -> list[ir.Value]:
-        """The values of a region or call that begins with its token, which becomes the current."""
-        if not given:
+    def take_tokens(self, tokens: Sequence[ir.Value], outs: list[ir.Value]) -> list[ir.Value]:
+        """The values of a region or call without its leading token, which becomes the current
+        one.
+        """
+        if not tokens:
             return outs
         self.token = outs[0]
         return outs[1:]
 
     def private_function(self, jaxpr: Jaxpr, name: str) -> tuple[list, ir.Attribute, list]:
-        """The function of a program in this module, written once: the types of its results, its
-        symbol, and the constants that it takes before the program's arguments. The function of a
-        program with ordered effects takes and gives a token before all else."""
+        """The function of a jaxpr in this module, emitted once.
+
+        Returns:
+          The types of its results, its symbol, and the constants that precede the arguments of the
+          jaxpr. With ordered effects, a token precedes all arguments and all results.
+        """
         consts = self.passed_consts(jaxpr)
         function = self.functions.get(jaxpr)
         if function is None:
@@ -146,11 +161,11 @@ class LoweringContext:
         return function.type.results, callee, operands
 
     def passed_consts(self, jaxpr: Jaxpr) -> dict[int, Any]:
-        """What the function of a program takes besides its arguments, by identity."""
+        """Arguments of a jaxpr's function besides those of the jaxpr, by identity."""
         return large_consts(jaxpr)
 
     def unique(self, name: str) -> str:
-        """A symbol name not used before."""
+        """An unused symbol name."""
         base = "".join(c if c.isalnum() or c in "_.$-" else "_" for c in name) or "fn"
         name, n = base, 0
         while name in self.names:
@@ -160,8 +175,8 @@ class LoweringContext:
         return name
 
 
-def _program_of(fun: Callable, avals: Sequence) -> tuple[Jaxpr, bool]:
-    """The program of a function of arrays, and whether it has a bare result."""
+def _stage_flat(fun: Callable, avals: Sequence) -> tuple[Jaxpr, bool]:
+    """The jaxpr of a function of arrays, and True if it has a single bare result."""
     single: list[bool] = []
 
     def flat(*args):
@@ -173,7 +188,7 @@ def _program_of(fun: Callable, avals: Sequence) -> tuple[Jaxpr, bool]:
 
 
 def lower_body(ctx: LoweringContext, jaxpr: Jaxpr, args: Sequence[ir.Value]) -> list[ir.Value]:
-    """Emit the equations of a program at the current insertion point."""
+    """Emit the equations of a jaxpr at the current insertion point."""
     env: dict[Any, ir.Value] = dict(zip(jaxpr.invars, args))
     for var, const in zip(jaxpr.constvars, jaxpr.consts):
         env[var] = _const_value(ctx, const)
@@ -231,8 +246,10 @@ def dimensions_of_arguments(
     checks: bool = False,
     names: Sequence[str] | None = None,
 ) -> Iterator[None]:
-    """Where a program with symbolic dimensions is lowered: its variables are those of its
-    arguments' shapes, on which assertions are put with ``checks``."""
+    """Context manager for lowering a jaxpr with symbolic dimensions.
+
+    The dimension variables are computed from the arguments' shapes, and asserted with ``checks``.
+    """
     if not symbolic:
         yield
         return
@@ -245,7 +262,7 @@ def dimensions_of_arguments(
 
 
 def fitted_results(eqn: Any, out: Any) -> Any:
-    """Results whose types show all that is known of their shapes."""
+    """Results with types as static as their avals."""
     from .shaped import fitted
 
     if not eqn.primitive.multiple_results:
@@ -261,9 +278,9 @@ def _const_value(ctx: LoweringContext, const) -> ir.Value:
         return constant(const.val)
     if isinstance(const, Tracer):
         raise errors.UnexpectedTracerError(
-            f"a program that is compiled has a constant that is being traced, {const!r}. A rule of "
-            "a custom derivative, or a function given to a transformation as an option, uses a "
-            f"value of an enclosing function: pass it as an argument.\n{const._origin()}"
+            f"a jaxpr to be compiled has a traced constant, {const!r}. A rule of a custom "
+            "derivative, or a function passed to a transformation as an option, uses a value of an "
+            f"enclosing function: pass it as an argument.\n{const._origin()}"
         )
     value = stored_value(const)
     dtype = canonicalize_dtype(value.dtype)
@@ -271,7 +288,7 @@ def _const_value(ctx: LoweringContext, const) -> ir.Value:
 
 
 def _private_function(ctx: LoweringContext, jaxpr: Jaxpr, name: str, consts: dict[int, Any]):
-    """A function that takes the program's large constants before its arguments."""
+    """A function whose leading arguments are the jaxpr's large constants."""
     in_types = [type_of(c.aval) for c in consts.values()] + [type_of(v.aval) for v in jaxpr.invars]
     out_types = [type_of(v.aval) for v in jaxpr.outvars]
     ordered = [hlo.TokenType.get(context)] if are_ordered(jaxpr.effects) else []
@@ -282,7 +299,7 @@ def _private_function(ctx: LoweringContext, jaxpr: Jaxpr, name: str, consts: dic
     arguments = list(function.add_entry_block().arguments)
     saved = ctx.hoisted, ctx.scope, ctx.token
     ctx.token = arguments.pop(0) if ordered else None
-    # XLA puts the scope of each call before those of the function's own operations.
+    # XLA prepends the scope of each call to those of the function's own operations.
     ctx.hoisted, ctx.scope = dict(zip(consts, arguments)), ()
     with ir.InsertionPoint(function.entry_block), unknown_location:
         outs = lower_body(ctx, jaxpr, arguments[len(consts) :])
@@ -291,8 +308,8 @@ def _private_function(ctx: LoweringContext, jaxpr: Jaxpr, name: str, consts: dic
     return function
 
 
-class Lowered:
-    """A module and what is needed to run it."""
+class LoweredModule:
+    """A StableHLO module, and the data needed to run it."""
 
     __slots__ = ("module", "kept", "consts", "callbacks", "needs", "name", "formats")
 
@@ -318,8 +335,8 @@ def lower_module(
     sharding: Any = None,
     formats: Any = None,
     mark: Callable[[Any], str] | None = None,
-) -> Lowered:
-    """A StableHLO module whose ``main`` is the program.
+) -> LoweredModule:
+    """A StableHLO module whose ``main`` is the jaxpr.
 
     Arrays among the constants become leading arguments, so that they are not copied into the
     executable.
@@ -339,15 +356,15 @@ def lower_module(
         ctx.in_avals = ctx.out_avals = ctx.eqn = None
         ctx.names.add("main")
         symbolic = has_symbolic_dims(jaxpr)
-        kept = None if keep_unused or symbolic else kept_inputs(jaxpr)
-        inputs = jaxpr.invars if kept is None else [jaxpr.invars[i] for i in kept]
+        used_inputs = None if keep_unused or symbolic else kept_inputs(jaxpr)
+        inputs = jaxpr.invars if used_inputs is None else [jaxpr.invars[i] for i in used_inputs]
         consts = large_consts(jaxpr)
         in_types = [type_of(c.aval) for c in consts.values()] + [type_of(v.aval) for v in inputs]
         out_types = [type_of(v.aval) for v in jaxpr.outvars]
         main = func.FuncOp(
             "main", (in_types, out_types), ip=ir.InsertionPoint(module.body), visibility="public"
         )
-        _annotate(main, jaxpr, len(consts), donated, kept, formats)
+        _annotate(main, jaxpr, len(consts), donated, used_inputs, formats)
         block = main.add_entry_block()
         with ir.InsertionPoint(block):
             arguments = list(block.arguments)
@@ -356,23 +373,33 @@ def lower_module(
             with dimensions_of_arguments(ctx, jaxpr, arguments[len(consts) :], symbolic):
                 outs = lower_body(ctx, jaxpr, [args.get(v) for v in jaxpr.invars])
             func.ReturnOp(outs)
-        return Lowered(
-            module, kept, list(consts.values()), ctx.callbacks, frozenset(ctx.needs), name, formats
+        return LoweredModule(
+            module,
+            used_inputs,
+            list(consts.values()),
+            ctx.callbacks,
+            frozenset(ctx.needs),
+            name,
+            formats,
         )
 
 
-def _annotate(main, jaxpr: Jaxpr, n_consts: int, donated, kept, formats: Formats | None) -> None:
-    """Write what is said of the arguments and results of ``main``: donation, layouts, memory."""
+def _annotate(
+    main, jaxpr: Jaxpr, n_consts: int, donated, used_inputs, formats: Formats | None
+) -> None:
+    """Set the attributes of the arguments and results of ``main``: donation, layouts, memory
+    kinds.
+    """
     if not donated and formats is None:
         return
     aliases = aliases_of(jaxpr, donated)
     if formats is not None:
-        # A result in another layout cannot take over the memory.
+        # A result in another layout cannot use the buffer.
         ins, outs = formats.in_layouts, formats.out_layouts
         aliases = {i: o for i, o in aliases.items() if ins[i] == outs[o] != Layout.AUTO}
         donated = tuple(aliases)
     attrs = [ir.DictAttr.get({}) for _ in range(n_consts)]
-    for i in range(len(jaxpr.invars)) if kept is None else kept:
+    for i in range(len(jaxpr.invars)) if used_inputs is None else used_inputs:
         entry: dict[str, ir.Attribute] = {}
         if i in aliases:
             entry["tf.aliasing_output"] = i32(aliases[i])

@@ -1,9 +1,9 @@
-"""Reads portable modules in a process of its own, which may die of them.
+"""Reader of portable modules, run in a separate process because bad input can crash it.
 
-Run as a script with the folders of jaxlib, NumPy and ml_dtypes as arguments, by `checking`. It
-writes ``r`` when it is ready, takes modules from its standard input, each after its length in 8
+`untrusted` runs it as a script with the folders of jaxlib, NumPy and ml_dtypes as arguments. It
+writes ``r`` when it is ready, reads modules from its standard input, each after its length in 8
 bytes, and answers with one letter (``y`` or ``n``), the length of a message in 4 bytes, and the
-message. Left alone, it ends.
+message. It exits when it is idle.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import time
 from typing import Any
 
 IDLE_SECONDS = 5.0
-# What reading a module may take beyond what the process has: a constant and a multiple.
+# Memory for reading a module, beyond that of the process: a constant, and a multiple of the size.
 MEMORY = 1 << 30, 24
 
 
 class _Watch:
-    """Ends the process when it was idle for long."""
+    """Exits the process after a period without requests."""
 
     def __init__(self) -> None:
         self.since: float | None = None
@@ -41,16 +41,16 @@ def _limit_memory(size: int) -> None:
         with open("/proc/self/statm") as file:
             used = int(file.read().split()[0]) * resource.getpagesize()
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        wanted = used + MEMORY[0] + MEMORY[1] * size
+        limit = used + MEMORY[0] + MEMORY[1] * size
         if hard != resource.RLIM_INFINITY:
-            wanted = min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_AS, (wanted, hard))
-    except (ImportError, OSError, ValueError):  # not on this system
+            limit = min(limit, hard)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+    except (ImportError, OSError, ValueError):  # not supported by this system
         pass
 
 
 def _reader() -> Any:
-    """A function that says what is wrong with a module's bytes, or ``""``."""
+    """A function that returns the error in a module's bytes, or ``""``."""
     from jaxlib.mlir import ir
     from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _stablehlo
     from jaxlib.mlir.dialects import stablehlo
@@ -63,33 +63,33 @@ def _reader() -> Any:
     context.load_all_available_dialects()
     for dialect in (_stablehlo, _chlo):
         dialect.register_dialect(context)
-    said: list[str] = []
+    messages: list[str] = []
 
     def note(diagnostic: Any) -> bool:
         try:
-            said.append(str(diagnostic.message))
-        except Exception:  # it is no text, and an error here would end the process
-            said.append("a name in it is no text")
+            messages.append(str(diagnostic.message))
+        except Exception:  # not valid text, and an error here would end the process
+            messages.append("a name in it is not valid text")
         return True
 
     context.attach_diagnostic_handler(note)
 
     def read(data: bytes) -> str:
-        said.clear()
+        messages.clear()
         try:
             module = stablehlo.deserialize_portable_artifact(context, data)
             if not module.operation.verify():
-                return "; ".join(said[:3]) or "it is malformed"
+                return "; ".join(messages[:3]) or "it is malformed"
             str(module)
         except Exception as e:
-            return "; ".join(said[:3]) or str(e) or type(e).__name__
+            return "; ".join(messages[:3]) or str(e) or type(e).__name__
         return ""
 
     return read
 
 
 def main(folders: list[str]) -> None:
-    """Answer until there is nothing more to read."""
+    """Answer requests until the end of the input."""
     sys.path[:0] = folders
     watch = _Watch()
     threading.Thread(target=watch.run, daemon=True).start()

@@ -1,4 +1,6 @@
-"""Calls of native functions in StableHLO, by XLA's typed interface (``stablehlo.custom_call``)."""
+"""Calls of native functions in StableHLO, with XLA's typed interface
+(``stablehlo.custom_call``).
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,8 @@ Aliases = Mapping[int, int]
 def attribute(value: Any) -> ir.Attribute:
     """The attribute that a handler reads as this value.
 
-    Booleans, text and MLIR attributes are taken as they are; NumPy's integers and floats keep their
-    dtype, Python's are 64 bits wide.
+    Booleans, strings and MLIR attributes are used unchanged; NumPy integers and floats keep their
+    dtype, and Python numbers have 64 bits.
     """
     if isinstance(value, ir.Attribute):
         return value
@@ -34,16 +36,16 @@ def attribute(value: Any) -> ir.Attribute:
         if isinstance(value, np.integer):
             return ir.IntegerAttr.get(element, int(value))
         return ir.FloatAttr.get(element, float(value))
-    raise TypeError(f"a native function has no attributes of type {type(value).__name__}")
+    raise TypeError(f"a native function cannot have attributes of type {type(value).__name__}")
 
 
 def row_major(rank: int) -> tuple[int, ...]:
-    """The layout in which the last axis varies fastest."""
+    """The layout with the last axis varying fastest."""
     return tuple(range(rank - 1, -1, -1))
 
 
 def column_major(rank: int) -> tuple[int, ...]:
-    """The layout of stacked matrices in which the axis of rows varies fastest."""
+    """The layout of stacked matrices with the row axis varying fastest."""
     return (rank - 2, rank - 1, *range(rank - 3, -1, -1))
 
 
@@ -59,15 +61,15 @@ def custom_call(
     has_side_effect: bool = False,
     tokens: int = 0,
 ) -> list[ir.Value]:
-    """Call a registered function.
+    """Call a registered native function.
 
     Args:
-      target: the name it is registered by.
-      out_avals: types of the results.
-      attributes: what the handler takes by name, see :func:`attribute`.
+      target: the name of its registration.
+      out_avals: avals of the results.
+      attributes: the named attributes of the handler, see :func:`attribute`.
       operand_layouts, result_layouts: the axes of each, fastest first; row-major by default.
-      aliases: results that take over the memory of operands: ``{result: operand}``.
-      tokens: how many of the first operands are tokens; as many are the first results.
+      aliases: results that use the memory of operands: ``{result: operand}``.
+      tokens: the number of leading operands that are tokens; equally many leading results are.
     """
     types = [type_of(a) for a in out_avals]
     if operand_layouts is None:
@@ -78,16 +80,16 @@ def custom_call(
         operand_layouts = [*[()] * tokens, *operand_layouts]
         result_layouts = [*[()] * tokens, *result_layouts]
         types = [*[hlo.TokenType.get()] * tokens, *types]
-    told: list[int] = []
+    shape_operands: list[int] = []
     if not all(is_static(a.shape) for a in out_avals):
-        # Further operands tell the shapes of the results; refinement takes them away. It does not
-        # get through aliases, whose types would change one after the other.
-        told = list(range(len(operands), len(operands) + len(out_avals)))
+        # Additional operands specify the shapes of the results; refinement removes them. It does
+        # not support aliases, whose types would change one after the other.
+        shape_operands = list(range(len(operands), len(operands) + len(out_avals)))
         shapes = [size_values(physical(a).shape) for a in out_avals]
         operands, aliases = [*operands, *shapes], None
         operand_layouts = [*operand_layouts, *[row_major(1)] * len(out_avals)]
     several = len(types) > 1
-    # The op has no results in a tuple: what the aliases call a tuple are the results themselves.
+    # The op has several results, not a tuple; the aliases call its results a tuple.
     pairs = [
         hlo.OutputOperandAlias.get(
             output_tuple_indices=[out] if several else [],
@@ -108,8 +110,8 @@ def custom_call(
         result_layouts=_layouts(result_layouts),
         output_operand_aliases=ir.ArrayAttr.get(pairs),
     )
-    if told:
-        indices = ir.DenseElementsAttr.get(np.array(told, np.int64))
+    if shape_operands:
+        indices = ir.DenseElementsAttr.get(np.array(shape_operands, np.int64))
         op.operation.attributes["indices_of_shape_operands"] = indices
     return list(op.results)
 

@@ -1,6 +1,7 @@
-"""Operations that XLA does not survive if their parts do not fit, though StableHLO lets them pass.
+"""Checks of operations that crash XLA if their parts are inconsistent, although StableHLO accepts
+them.
 
-Found by mutating modules of every primitive's samples and compiling what was accepted.
+Found by mutating the modules of every primitive's samples and compiling the accepted ones.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from . import lapack_calls
 
 
 def _compare(op: Any) -> str:
-    """Integers that are compared as floats end LLVM."""
+    """Comparing integers as floats crashes LLVM."""
     if "compare_type" not in op.attributes:
         return ""
     kind = str(op.attributes["compare_type"])
@@ -25,7 +26,7 @@ def _compare(op: Any) -> str:
 
 
 def _fft(op: Any) -> str:
-    """The routine on the CPU ends the process for lengths that are not those of the operand."""
+    """The CPU routine ends the process if the lengths are not those of the operand."""
     operand, result = (ir.RankedTensorType(v.type) for v in (op.operands[0], op.results[0]))
     if not (operand.has_static_shape and result.has_static_shape):
         return ""
@@ -36,19 +37,19 @@ def _fft(op: Any) -> str:
         return f"its lengths are {lengths}"
     half = [*lengths[:-1], lengths[-1] // 2 + 1]
     taken = half if " IRFFT>" in kind else lengths
-    given = half if " RFFT>" in kind else lengths
-    fits = operand.shape[-n:] == taken and result.shape[-n:] == given
+    returned = half if " RFFT>" in kind else lengths
+    fits = operand.shape[-n:] == taken and result.shape[-n:] == returned
     return "" if fits else f"its lengths are {lengths} for {operand} and {result}"
 
 
-# Of values that they do not change.
+# Custom calls that return their operands unchanged.
 _SAME: Final = frozenset(("LayoutConstraint", "Sharding", "annotate_device_placement"))
 
 
 def _custom_call(op: Any) -> str:
     target = ir.StringAttr(op.attributes["call_target_name"]).value
     if target in _SAME and [v.type for v in op.operands] != [v.type for v in op.results]:
-        return f"{target} gives another type than it takes"
+        return f"{target} returns another type than its operand's"
     return lapack_calls.problem_of(target, op) if lapack_calls.is_known(target) else ""
 
 
@@ -60,6 +61,6 @@ _CHECKS: Final[dict[str, Callable[[Any], str]]] = {
 
 
 def problem_of(op: Any) -> str:
-    """What is wrong with an operation, or ``""``."""
+    """The error in an operation, or ``""``."""
     check = _CHECKS.get(op.name)
     return "" if check is None else check(op)

@@ -1,7 +1,7 @@
-"""One module for several platforms: it is told at run time on which of them it is.
+"""One module for several platforms, which receives the platform index at run time.
 
-Its functions take the platform's index before all else. An operation is written once where all
-platforms lower it alike; where their rules differ, or a rule asks for the platform, it becomes a
+Its functions have the platform index as first argument. An operation is emitted once if all
+platforms lower it alike. If their rules differ, or a rule reads the platform, it becomes a
 ``stablehlo.case`` on the index.
 """
 
@@ -23,7 +23,7 @@ from .module import LoweringContext, dimensions_of_arguments, lower_body
 
 
 class _PlatformIndex:
-    """Stands among the constants that functions of a module pass on."""
+    """Placeholder of the platform index among the constants of functions."""
 
     aval = ShapedArray((), np.dtype(np.int32))
 
@@ -35,12 +35,12 @@ class PlatformsContext(LoweringContext):
     """Lowers for several platforms at once.
 
     Attributes:
-      platforms: their names; ``platform`` is the first, and whether it was read is noted.
-      single: a context for each platform, for what they do not have in common.
+      platforms: their names. ``platform`` is the first; reading it is recorded.
+      single: a context for each platform, for the operations that are lowered differently.
     """
 
     def __init__(self, module: ir.Module, platforms: Sequence[str], num_partitions: int = 1):
-        self._asked = False
+        self._was_read = False
         super().__init__(module, platforms[0], num_partitions)
         self.platforms = tuple(platforms)
         self.single = [LoweringContext(module, p, num_partitions) for p in platforms]
@@ -49,8 +49,8 @@ class PlatformsContext(LoweringContext):
 
     @property  # type: ignore[override]
     def platform(self) -> str:
-        """The first of the platforms: what is lowered for it is not used for the others."""
-        self._asked = True
+        """The first platform; an operation lowered with it is not used for the others."""
+        self._was_read = True
         return self._first
 
     @platform.setter
@@ -59,29 +59,29 @@ class PlatformsContext(LoweringContext):
 
     def rule(self, prim) -> Callable:
         """A rule that lowers a primitive for all platforms."""
-        found = self._rules.get(prim)
-        if found is None:
-            found = self._rules[prim] = _everywhere([c.rule(prim) for c in self.single])
-        return found
+        rule = self._rules.get(prim)
+        if rule is None:
+            rule = self._rules[prim] = _everywhere([c.rule(prim) for c in self.single])
+        return rule
 
     def passed_consts(self, jaxpr: Jaxpr) -> dict[int, Any]:
-        """The platform's index, and the program's large constants."""
+        """The platform index, and the large constants of the jaxpr."""
         return {id(PLATFORM_INDEX): PLATFORM_INDEX, **large_consts(jaxpr)}
 
     def index(self) -> ir.Value:
-        """The platform's index in the function that is being written."""
+        """The platform index in the current function."""
         return self.hoisted[id(PLATFORM_INDEX)]
 
     @contextmanager
-    def noting(self) -> Iterator[list[bool]]:
-        """Says in a list whether a platform was asked for meanwhile."""
-        saved, self._asked = self._asked, False
-        said: list[bool] = []
+    def recording_reads(self) -> Iterator[list[bool]]:
+        """Context manager with a list, to which it appends whether the platform was read."""
+        saved, self._was_read = self._was_read, False
+        was_read: list[bool] = []
         try:
-            yield said
+            yield was_read
         finally:
-            said.append(self._asked)
-            self._asked = saved
+            was_read.append(self._was_read)
+            self._was_read = saved
 
 
 def _everywhere(rules: Sequence[Callable]) -> Callable:
@@ -92,9 +92,9 @@ def _everywhere(rules: Sequence[Callable]) -> Callable:
         if alike:
             saved = ctx.in_avals, ctx.out_avals, ctx.eqn, dict(ctx.broadcasts)
             mark = hlo.create_token().owner
-            with ctx.noting() as said:
+            with ctx.recording_reads() as was_read:
                 out = first(ctx, *operands, **params)
-            if not said[0]:
+            if not was_read[0]:
                 mark.erase()
                 return out
             _erase_from(mark)
@@ -105,7 +105,7 @@ def _everywhere(rules: Sequence[Callable]) -> Callable:
 
 
 def _erase_from(mark: ir.Operation) -> None:
-    """Erase an operation and those that follow it in its block."""
+    """Erase an operation and the following ones in its block."""
     following: list[ir.Operation] = []
     for op in mark.operation.block.operations:
         if following or op.operation == mark.operation:
@@ -129,10 +129,10 @@ def _choice(ctx: PlatformsContext, rules: Sequence[Callable], operands, params):
 
 
 class Portable:
-    """A module that holds all its constants, and what is to be known of it.
+    """A module with embedded constants, and its metadata.
 
     Attributes:
-      kept: indices of the arguments that ``main`` takes.
+      kept: indices of the arguments of ``main``.
       callbacks: the Python functions that it calls.
     """
 
@@ -154,21 +154,21 @@ def lower_for(
     overrides: Mapping[Any, Callable] | None = None,
     arg_names: Sequence[str] | None = None,
 ) -> Portable:
-    """The module of a program for some platforms.
+    """The module of a jaxpr for some platforms.
 
-    A program with symbolic dimensions gets dynamic shapes, takes all its arguments, and asserts
-    what must hold of their shapes.
+    A jaxpr with symbolic dimensions has dynamic shapes, keeps all its arguments, and asserts the
+    constraints on their shapes.
 
     Args:
-      donated: arguments that results may take over, if ``main`` is compiled as it is.
+      donated: arguments whose buffers results may use, if ``main`` is compiled directly.
       overrides: rules to use in place of the primitives' own.
-      arg_names: what messages about shapes call the arguments.
+      arg_names: names of the arguments in messages about shapes.
     """
     if jaxpr.effects and references.ops.loaded:
         jaxpr = references.ops.for_lowering(jaxpr)
     symbolic = has_symbolic_dims(jaxpr)
-    kept = None if keep_unused or symbolic else kept_inputs(jaxpr)
-    kept = list(range(len(jaxpr.invars))) if kept is None else kept
+    used_inputs = None if keep_unused or symbolic else kept_inputs(jaxpr)
+    used_inputs = list(range(len(jaxpr.invars))) if used_inputs is None else used_inputs
     with context, unknown_location:
         module = ir.Module.create()
         describe_module(module, name)
@@ -182,7 +182,7 @@ def lower_for(
             single.in_avals = single.out_avals = single.eqn = None
             single._rules.update(overrides or {})
         ctx.names.add("main")
-        inputs = [jaxpr.invars[i] for i in kept]
+        inputs = [jaxpr.invars[i] for i in used_inputs]
         in_types = [type_of(v.aval) for v in inputs]
         if several:
             in_types.insert(0, type_of(PLATFORM_INDEX.aval))
@@ -190,41 +190,43 @@ def lower_for(
         main = func.FuncOp(
             "main", (in_types, out_types), ip=ir.InsertionPoint(module.body), visibility="public"
         )
-        main.arg_attrs = ir.ArrayAttr.get(_about_arguments(jaxpr, kept, donated, several))
+        main.arg_attrs = ir.ArrayAttr.get(
+            _argument_attributes(jaxpr, used_inputs, donated, several)
+        )
         arguments = list(main.add_entry_block().arguments)
         with ir.InsertionPoint(main.entry_block):
             if several:
                 ctx.hoisted = {id(PLATFORM_INDEX): arguments.pop(0)}
-            given = dict(zip(inputs, arguments))
-            names = None if arg_names is None else [arg_names[i] for i in kept]
+            values = dict(zip(inputs, arguments))
+            names = None if arg_names is None else [arg_names[i] for i in used_inputs]
             with dimensions_of_arguments(ctx, jaxpr, arguments, symbolic, True, names):
-                outs = lower_body(ctx, jaxpr, [given.get(v) for v in jaxpr.invars])
+                outs = lower_body(ctx, jaxpr, [values.get(v) for v in jaxpr.invars])
             func.ReturnOp(outs)
-    return Portable(module, tuple(kept), ctx.callbacks)
+    return Portable(module, tuple(used_inputs), ctx.callbacks)
 
 
 def lower_polymorphic(
     jaxpr: Jaxpr, name: str, platforms: Sequence[str], *, arg_names: Sequence[str] | None = None
 ) -> tuple[bytes, Plan]:
-    """A module (in MLIR's bytecode) for arguments of all shapes that the program's symbolic shapes
-    stand for, and how its dimension variables follow from them.
+    """A module (in MLIR's bytecode) for a jaxpr with symbolic shapes, and the plan that computes
+    its dimension variables.
 
-    ``main`` takes the arguments of the program, after the index of the platform (an i32) where
-    there are several, and asserts what must hold of their shapes.
+    ``main`` has the arguments of the jaxpr, after the platform index (an i32) if there are several
+    platforms, and asserts the constraints on their shapes.
 
     Args:
-      arg_names: what messages call the arguments.
+      arg_names: names of the arguments in messages.
 
     Raises:
-      UnsolvableError: if a dimension variable does not follow from the arguments' shapes.
-      UnknownDimensionError: if the program uses a variable that no argument's shape has.
+      UnsolvableError: if a dimension variable cannot be computed from the arguments' shapes.
+      UnknownDimensionError: if the jaxpr uses a variable that is in no argument's shape.
     """
     portable = lower_for(jaxpr, name, platforms, keep_unused=True, arg_names=arg_names)
     return bytecode(portable.module), plan_of([a.shape for a in jaxpr.in_avals], arg_names)
 
 
 def describe_module(module: ir.Module, name: str) -> None:
-    """Give a module its name and say that it is for one device."""
+    """Set the name of a module and its number of devices, one."""
     one = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1)
     sym = "".join(c if c.isalnum() or c == "_" else "_" for c in name) or "main"
     module.operation.attributes["sym_name"] = ir.StringAttr.get(f"jit_{sym}")
@@ -232,14 +234,14 @@ def describe_module(module: ir.Module, name: str) -> None:
     module.operation.attributes["mhlo.num_replicas"] = one
 
 
-def _about_arguments(jaxpr: Jaxpr, kept, donated, several: bool) -> list[ir.Attribute]:
-    found = [ir.DictAttr.get({}) for _ in kept]
+def _argument_attributes(jaxpr: Jaxpr, used_inputs, donated, several: bool) -> list[ir.Attribute]:
+    attributes = [ir.DictAttr.get({}) for _ in used_inputs]
     aliases = aliases_of(jaxpr, donated) if donated else {}
-    for position, i in enumerate(kept):
+    for position, i in enumerate(used_inputs):
         if i in aliases:
             out = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), aliases[i])
-            found[position] = ir.DictAttr.get({"tf.aliasing_output": out})
+            attributes[position] = ir.DictAttr.get({"tf.aliasing_output": out})
     if several:
         name = {"jax.global_constant": ir.StringAttr.get("_platform_index")}
-        found.insert(0, ir.DictAttr.get(name))
-    return found
+        attributes.insert(0, ir.DictAttr.get(name))
+    return attributes

@@ -1,8 +1,8 @@
-"""Modules as bytes that later and earlier versions of XLA read, and what they may contain.
+"""Portable modules: bytes for earlier and later versions of XLA, and checks of their contents.
 
-The bytes are a StableHLO portable artifact, written for the version of StableHLO that was current
-twelve weeks before: so readers may be that much older than the writer (every jaxlib that is
-supported reads what the newest one writes), and StableHLO promises years to readers that are newer.
+The bytes are a StableHLO portable artifact, written for the version of StableHLO of twelve weeks
+before. A reader may be that much older than the writer (every supported jaxlib reads the artifacts
+of the newest one), and StableHLO guarantees compatibility for years to newer readers.
 """
 
 from __future__ import annotations
@@ -31,58 +31,58 @@ _WINDOWS: Final = ("WEEK_12", "WEEK_4", "NONE")
 
 
 def to_bytes(module: ir.Module) -> bytes:
-    """The portable bytes of a module, for the oldest version in the window that can say it."""
+    """The portable bytes of a module, for the oldest version in the window that supports it."""
     problem: Exception | None = None
-    data = bytecode(module)  # what jaxlib is given a module's object for, it changes
+    data = bytecode(module)  # jaxlib would change a module object
     for window in _WINDOWS:
         requirement = getattr(stablehlo.StablehloCompatibilityRequirement, window)
         version = stablehlo.get_version_from_compatibility_requirement(requirement)
         try:
-            # jaxlib's, not StableHLO's own of the same name: this one knows CHLO.
+            # jaxlib's function, not StableHLO's of the same name: it supports CHLO.
             return serialize_portable_artifact(data, version)
         except JaxRuntimeError as e:
             problem = e
-    raise ValueError(f"the program cannot be written as portable StableHLO: {problem}") from problem
+    raise ValueError(f"the module cannot be written as portable StableHLO: {problem}") from problem
 
 
 def from_bytes(data: bytes) -> ir.Module:
-    """The module that portable bytes hold.
+    """The module in portable bytes.
 
-    MLIR's reader ends the process on some damaged inputs: bytes of unknown origin go through
-    `checking` first.
+    MLIR's reader ends the process on some damaged inputs: `untrusted` checks bytes of unknown
+    origin first.
 
     Raises:
-      InvalidArtifactError: if they hold none, or one that is not well formed.
+      InvalidArtifactError: if they do not contain a well-formed module.
     """
-    with unknown_location, _diagnostics() as said:
+    with unknown_location, _diagnostics() as messages:
         try:
             module = stablehlo.deserialize_portable_artifact(context, bytes(data))
             well_formed = module.operation.verify()
         except Exception as e:
             raise InvalidArtifactError(
-                f"the artifact's module cannot be read: {'; '.join(said[:3]) or e}"
+                f"the artifact's module cannot be read: {'; '.join(messages[:3]) or e}"
             ) from None
     if not well_formed:
-        raise InvalidArtifactError(f"the artifact's module is malformed: {'; '.join(said[:3])}")
+        raise InvalidArtifactError(f"the artifact's module is malformed: {'; '.join(messages[:3])}")
     return module
 
 
 @contextmanager
 def _diagnostics() -> Iterator[list[str]]:
-    """Collects what MLIR would print."""
-    said: list[str] = []
+    """Context manager that collects MLIR's diagnostics."""
+    messages: list[str] = []
 
     def note(diagnostic: Any) -> bool:
         try:
-            said.append(str(diagnostic.message))
-        except Exception:  # it is no text, and an error here would end the process
-            said.append("a name in it is no text")
+            messages.append(str(diagnostic.message))
+        except Exception:  # not valid text, and an error here would end the process
+            messages.append("a name in it is not valid text")
         return True
 
     with context:
         handler = context.attach_diagnostic_handler(note)
         try:
-            yield said
+            yield messages
         finally:
             handler.detach()
 
@@ -92,9 +92,9 @@ def as_text(data: bytes) -> str:
     return str(from_bytes(data))
 
 
-# What a module may call
+# Native functions in modules
 
-# XLA's own, whose meaning is kept.
+# XLA's own targets, with a stable meaning.
 _STABLE: Final = frozenset((
     "ApproxTopK", "LayoutConstraint", "PartialReduce", "Sharding", "SPMDFullToShardShape",
     "SPMDShardToFullShape",
@@ -102,19 +102,19 @@ _STABLE: Final = frozenset((
     "stablehlo.dynamic_reduce_window", "stablehlo.dynamic_rng_bit_generator",
     "stablehlo.dynamic_top_k", "dce_sink",
 ))  # fmt: skip
-# Their numbers index a table of Python functions, which a module alone does not have.
+# Their numbers index a table of Python functions, which is not part of a module.
 _CALLBACKS: Final = re.compile(
     r"xla_(ffi_)?(partitioned_)?(python_)?(cpu|gpu)?_?(python_)?.*callback.*"
 )
 
 
 def is_stable(target: str) -> bool:
-    """Whether a native function's name and meaning are kept from version to version."""
+    """Return True if a native function's name and meaning are stable between versions."""
     return target in _STABLE or lapack_calls.is_known(target)
 
 
 def is_callback(target: str) -> bool:
-    """Whether a custom call is one into Python."""
+    """Return True if a custom call calls Python."""
     return _CALLBACKS.fullmatch(target) is not None
 
 
@@ -125,8 +125,9 @@ def needs_of(targets: Collection[str]) -> set[str]:
 
 def targets_of(module: ir.Module) -> dict[str, str]:
     """The native functions that a module calls, each with the text of one call."""
-    found: dict[str, str] = {}
-    # Not by `walk`: an error in what it calls, such as of a name that is no text, ends the process.
+    targets: dict[str, str] = {}
+    # Not with `walk`: an error in its callback, such as for a name that is not valid text, ends the
+    # process.
     waiting = [module.operation]
     while waiting:
         for region in waiting.pop().regions:
@@ -135,15 +136,15 @@ def targets_of(module: ir.Module) -> dict[str, str]:
                     operation = op.operation
                     if operation.name == "stablehlo.custom_call":
                         target = ir.StringAttr(operation.attributes["call_target_name"]).value
-                        if target not in found:
-                            found[target] = str(operation)
+                        if target not in targets:
+                            targets[target] = str(operation)
                     if len(operation.regions):
                         waiting.append(operation)
-    return found
+    return targets
 
 
 def main_of(module: ir.Module) -> Any:
-    """The function that a module starts with.
+    """The ``main`` function of a module.
 
     Raises:
       InvalidArtifactError: if there is none.
@@ -155,19 +156,19 @@ def main_of(module: ir.Module) -> Any:
 
 
 def check_signature(module: ir.Module, in_avals: Sequence, out_avals: Sequence) -> None:
-    """Refuse a module whose ``main`` does not take and give values of these types."""
+    """Raise an error if ``main`` of a module does not have these arguments and results."""
     main = main_of(module)
     for what, types, avals in (
         ("arguments", main.type.inputs, in_avals),
         ("results", main.type.results, out_avals),
     ):
         with context:
-            wanted = [type_of(a) for a in avals]
-        if list(types) != wanted:
+            expected = [type_of(a) for a in avals]
+        if list(types) != expected:
             raise InvalidArtifactError(
-                f"the artifact's module has other {what} than the artifact says: "
-                f"{', '.join(map(str, types)) or 'none'} where it says "
-                f"{', '.join(map(str, wanted)) or 'none'}"
+                f"the artifact's module does not have the {what} that the artifact describes: "
+                f"{', '.join(map(str, types)) or 'none'} instead of "
+                f"{', '.join(map(str, expected)) or 'none'}"
             )
 
 
@@ -177,7 +178,7 @@ def parse(data: bytes) -> ir.Module:
 
 
 def for_arguments(module: ir.Module, types: Sequence[ir.Type]) -> ir.Module:
-    """A module with dynamic shapes for arguments of types that say more."""
+    """A module with dynamic shapes, specialized to arguments of more static types."""
     main = main_of(module)
     for argument, kind in zip(main.entry_block.arguments, types, strict=True):
         argument.set_type(kind)
@@ -192,31 +193,31 @@ def for_arguments(module: ir.Module, types: Sequence[ir.Type]) -> ir.Module:
 
 
 def call_module(ctx: Any, key: Any, load: Any, values: Sequence[ir.Value]) -> list[ir.Value]:
-    """Call the ``main`` of another module, whose functions are taken over once.
+    """Call the ``main`` of another module, whose functions are inlined once.
 
     Args:
-      key: what the module is remembered by in the one that is being written.
-      load: gives the module.
+      key: the key of the module in the calling module.
+      load: returns the module.
     """
     name = ctx.functions.get(key)
     if name is None:
         module = load()
         ctx.needs.update(needs_of(targets_of(module)))
-        name = ctx.functions[key] = _take_over(ctx, module)
+        name = ctx.functions[key] = _move_functions(ctx, module)
     main = ctx.functions[name]
     callee = ir.FlatSymbolRefAttr.get(name, context=context)
     return list(func.CallOp(main.type.results, callee, list(values)).results)
 
 
-def _take_over(ctx: Any, module: ir.Module) -> str:
-    """Move a module's functions into the one that is being written; the new name of ``main``."""
+def _move_functions(ctx: Any, module: ir.Module) -> str:
+    """Move a module's functions into the current module; return the new name of ``main``."""
     main = main_of(module)
     ops = list(module.body.operations)
     names = [ir.StringAttr(op.operation.attributes["sym_name"]).value for op in ops]
     renamed = ""
     for op, old in zip(ops, names):
         new = ctx.unique("call_exported_main" if old == "main" else old)
-        while new != old and new in names:  # else two functions would have one name
+        while new != old and new in names:  # names must stay unique
             new = ctx.unique(new)
         ir.SymbolTable.replace_all_symbol_uses(old, new, module.operation)
         ir.SymbolTable.set_symbol_name(op.operation, new)

@@ -1,7 +1,7 @@
-"""Operations that are told sizes: each takes numbers or symbolic dimensions.
+"""Operations with sizes, which are numbers or symbolic dimensions.
 
-With numbers these are StableHLO's plain operations. With symbolic dimensions they are its dynamic
-ones, whose sizes are computed in the module from the dimension variables of the program (see
+With numbers these are StableHLO's static operations. With symbolic dimensions they are its dynamic
+ones, with sizes computed in the module from the dimension variables (see
 :mod:`primax_core._lower.dynamic`).
 """
 
@@ -25,7 +25,7 @@ _I64 = np.dtype(np.int64)
 
 
 class _Variables(threading.local):
-    """The dimension variables of the program that this thread is lowering."""
+    """The dimension variables of the lowering in this thread."""
 
     def __init__(self) -> None:
         self.values: Mapping[str, ir.Value] | None = None
@@ -36,7 +36,7 @@ _variables = _Variables()
 
 @contextmanager
 def dimension_variables(values: Mapping[str, ir.Value]):
-    """Within this context sizes are computed from these values of the variables (i64 scalars)."""
+    """Context manager: sizes are computed from these values of the variables (i64 scalars)."""
     saved, _variables.values = _variables.values, values
     try:
         yield
@@ -45,7 +45,7 @@ def dimension_variables(values: Mapping[str, ir.Value]):
 
 
 def has_variables() -> bool:
-    """Whether the program that is being lowered has dimension variables."""
+    """Return True if the current lowering has dimension variables."""
     return _variables.values is not None
 
 
@@ -53,7 +53,7 @@ def has_variables() -> bool:
 
 
 def size_value(d: Any, dtype: Any = _I64) -> ir.Value:
-    """The value of a dimension, a scalar."""
+    """The value of a dimension, as a scalar."""
     if not isinstance(d, Dimension):
         return constant(np.asarray(d, dtype))
     value = _sum(d)
@@ -87,8 +87,8 @@ def _factor(d: Any, factor: Any) -> ir.Value:
             raise UnknownDimensionError(
                 f"Encountered dimension variable '{factor.name}' that is not appearing in the "
                 "shapes of the function arguments. The following dimension variables are: "
-                f"{listed}. The value of a variable is computed from the shapes that a program is "
-                "called with."
+                f"{listed}. The value of a variable is computed from the shapes of the arguments "
+                "of a call."
             ) from None
     x, y = (size_value(o) for o in factor.operands)
     if factor.op == "max":
@@ -136,12 +136,12 @@ def typed(x: ir.Value, shape: Sequence[Any]) -> ir.Type:
 
 
 def is_fixed(x: ir.Value) -> bool:
-    """Whether the shape of a value is known."""
+    """Return True if the shape of a value is static."""
     return bool(ir.RankedTensorType(x.type).has_static_shape)
 
 
 def broadcast_in_dim(x: ir.Value, shape: Sequence[Any], dims: Sequence[int]) -> ir.Value:
-    """``x`` repeated to a shape, its axes going to ``dims``."""
+    """``x`` broadcast to a shape; its axes become axes ``dims``."""
     if is_static(shape) and is_fixed(x):
         return hlo.broadcast_in_dim(typed(x, shape), x, i64s(dims))
     return hlo.dynamic_broadcast_in_dim(typed(x, shape), x, size_values(shape), i64s(dims))
@@ -155,7 +155,7 @@ def full(value: Any, shape: Sequence[Any]) -> ir.Value:
 
 
 def zeros_of(aval: Any) -> ir.Value:
-    """An array of zeros of an aval; extended dtypes show their buffers."""
+    """An array of zeros of an aval; for extended dtypes, of their buffers."""
     aval = mlir.physical(aval)
     return full(np.zeros((), aval.dtype)[()], aval.shape)
 
@@ -168,7 +168,7 @@ def reshape(x: ir.Value, shape: Sequence[Any]) -> ir.Value:
 
 
 def iota(shape: Sequence[Any], dtype: Any, axis: int) -> ir.Value:
-    """Positions along an axis."""
+    """Indices along an axis."""
     kind = mlir.tensor_type(tuple(shape), dtype)
     if is_static(shape):
         return hlo.iota(kind, i64(axis))
@@ -189,25 +189,25 @@ def slice(
 
 
 def dynamic_slice(x: ir.Value, indices: Sequence[ir.Value], sizes: Sequence[Any]) -> ir.Value:
-    """The part of some sizes at computed positions, moved inside."""
+    """The slice of given sizes at computed start indices, which are clamped."""
     if is_static(sizes):
         return hlo.dynamic_slice(x, list(indices), i64s(sizes))
-    # The dynamic form of a slice whose place and size are computed is a gather of one slice.
+    # The dynamic form of a slice with computed start and size is a gather of one slice.
     scalar = mlir.tensor_type((), _I64)
     axes = list(range(len(sizes)))
     numbers = hlo.GatherDimensionNumbers.get(
         offset_dims=axes, collapsed_slice_dims=[], operand_batching_dims=[],
         start_indices_batching_dims=[], start_index_map=axes, index_vector_dim=0,
     )  # fmt: skip
-    places = stacked_scalars([hlo.convert(scalar, i) for i in indices])
-    return gather(x, places, numbers, sizes, sizes, ir.BoolAttr.get(True))
+    starts = stacked_scalars([hlo.convert(scalar, i) for i in indices])
+    return gather(x, starts, numbers, sizes, sizes, ir.BoolAttr.get(True))
 
 
 def pad(
     x: ir.Value, value: ir.Value, shape: Sequence[Any],
     low: Sequence[Any], high: Sequence[Any], between: Sequence[Any],
 ) -> ir.Value:  # fmt: skip
-    """``x`` with a value put around and between its elements; ``shape`` is the result's."""
+    """``x`` with a value added around and between its elements; ``shape`` is the result's."""
     if is_static(low) and is_static(high) and is_static(between) and is_fixed(x):
         return hlo.pad(x, value, i64s(low), i64s(high), i64s(between))
     return hlo.dynamic_pad(
@@ -219,7 +219,7 @@ def gather(
     x: ir.Value, indices: ir.Value, numbers: Any, sizes: Sequence[Any], shape: Sequence[Any],
     indices_are_sorted: ir.Attribute,
 ) -> ir.Value:  # fmt: skip
-    """Slices of some sizes at computed positions; ``shape`` is the result's."""
+    """Slices of given sizes at computed indices; ``shape`` is the result's."""
     if is_static(sizes) and is_static(shape):
         return hlo.gather(x, indices, numbers, i64s(sizes), indices_are_sorted=indices_are_sorted)
     return hlo.dynamic_gather(
@@ -231,7 +231,7 @@ def gather(
 def convolution(
     kind: ir.Type, x: ir.Value, kernel: ir.Value, padding: Sequence[tuple[Any, Any]], **attrs: Any
 ) -> ir.Value:
-    """A convolution whose padding may be symbolic."""
+    """A convolution with possibly symbolic padding."""
     flat = [p for pair in padding for p in pair]
     if is_static(flat):
         pads = np.array(flat, np.int64).reshape(-1, 2)
@@ -243,7 +243,7 @@ def convolution(
 def rng_bit_generator(
     state_type: ir.Type, state: ir.Value, shape: Sequence[Any], dtype: Any, algorithm: str
 ) -> list[ir.Value]:
-    """The next state and random bits of a shape."""
+    """The next state, and random bits of a shape."""
     kind, name = mlir.tensor_type(tuple(shape), dtype), hlo.RngAlgorithmAttr.get(algorithm)
     if is_static(shape):
         return list(hlo.rng_bit_generator(state_type, kind, name, state))
@@ -254,17 +254,19 @@ def rng_bit_generator(
 
 
 def top_k(x: ir.Value, k: Any, shape: Sequence[Any]) -> list[ir.Value]:
-    """The ``k`` greatest elements along the last axis, and their places, of a shape."""
+    """The ``k`` greatest elements along the last axis, and their indices, of a shape."""
     if not isinstance(k, Dimension):
         return list(chlo.top_k(x, i64(k)))
-    places = mlir.tensor_type(tuple(shape), np.dtype(np.int32))
-    return _dynamic_call("stablehlo.dynamic_top_k", [typed(x, shape), places], [x, size_value(k)])
+    indices_type = mlir.tensor_type(tuple(shape), np.dtype(np.int32))
+    return _dynamic_call(
+        "stablehlo.dynamic_top_k", [typed(x, shape), indices_type], [x, size_value(k)]
+    )
 
 
 def _dynamic_call(
     target: str, types: Sequence[ir.Type], operands: Sequence[ir.Value], **attributes: ir.Attribute
 ) -> list[ir.Value]:
-    """An operation that refinement writes as the static one it stands for."""
+    """An operation that refinement replaces by the corresponding static one."""
     name = ir.StringAttr.get(target)
     op = hlo.CustomCallOp(list(types), list(operands), call_target_name=name)
     for key, value in attributes.items():
@@ -273,7 +275,7 @@ def _dynamic_call(
 
 
 def fitted(x: ir.Value, aval: Any) -> ir.Value:
-    """A value of an aval, its type showing all that is known of the shape."""
+    """A value with the MLIR type of its aval."""
     if not isinstance(aval, ShapedArray):
         return x
     kind = mlir.type_of(aval)

@@ -1,4 +1,4 @@
-"""The state of the source files that lowering depends on, to be told from any other."""
+"""Fingerprint of the source files that lowering depends on."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ import numpy as np
 from .._base.digest import digest
 
 ROOT: Final = __name__.partition(".")[0]
-"""The package that this is part of; another one in a vendored copy."""
+"""The package of this module; a different one in a vendored copy."""
 
-# A file that changed later than this may not be what this process has imported.
+# A file changed after this time may differ from the source that this process imported.
 _STARTED: Final = time.time_ns() - 10 * 10**9
 
 
 @cache
 def stamp() -> bytes | None:
-    """A digest that is equal in two processes only if they have imported the same sources.
+    """A digest that is equal in two processes only if they imported the same sources.
 
-    It holds what a version control system looks at to find out which files changed: names, sizes,
-    times of writing and of change, and inodes. The last two cannot be forged without the clock.
-    ``None`` while the files may differ from what was imported, or where there are no files.
+    It covers the data that version control systems use to detect changed files: names, sizes, times
+    of writing and of change, and inodes. The last two cannot be forged without the clock. ``None``
+    if the files may differ from the imported ones, or if there are no files.
     """
     return None if _stamp is None else digest(repr(_stamp).encode())
 
@@ -36,26 +36,28 @@ def _take(started: int) -> tuple | None:
     if path is None or not os.path.isfile(path):
         return None
     try:
-        found = sorted(_files(os.path.dirname(os.path.abspath(path)), ""))
+        entries = sorted(_files(os.path.dirname(os.path.abspath(path)), ""))
     except OSError:
         return None
-    if any(max(written, changed) > started for _, _, written, changed, _ in found):
+    if any(max(written, changed) > started for _, _, written, changed, _ in entries):
         return None
-    return (ROOT, path, sys.version, np.__version__, ml_dtypes.__version__, *found)
+    return (ROOT, path, sys.version, np.__version__, ml_dtypes.__version__, *entries)
 
 
 def _files(folder: str, name: str) -> list[tuple]:
-    found = []
+    listed = []
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir():
                 if entry.name != "__pycache__":
-                    found.extend(_files(entry.path, f"{name}{entry.name}/"))
+                    listed.extend(_files(entry.path, f"{name}{entry.name}/"))
             else:
                 s = entry.stat()
-                found.append((name + entry.name, s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino))
-    return found
+                listed.append(
+                    (name + entry.name, s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino)
+                )
+    return listed
 
 
-# Taken while this is imported: later the files may be another version's already.
+# Computed during the import: later the files may be of another version.
 _stamp: tuple | None = _take(_STARTED)

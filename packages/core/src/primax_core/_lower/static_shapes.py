@@ -13,20 +13,20 @@ from .context import bytecode, constant, context, hlo, type_of, unknown_location
 
 
 class RefinementError(ValueError):
-    """A module with dynamic shapes has no static form for some argument types."""
+    """A module with dynamic shapes cannot be specialized to argument types."""
 
 
 def refine(module: bytes, in_avals: Sequence[Any], platform: int | None = None) -> bytes:
-    """A module of ``lower_polymorphic`` for arguments of static shapes.
+    """Specialize a module of ``lower_polymorphic`` to arguments of static shapes.
 
     Args:
       module: the module in MLIR's bytecode.
-      in_avals: types of the arguments.
-      platform: which of several platforms; ``main`` then has no argument for it any more.
+      in_avals: avals of the arguments.
+      platform: index of the platform; ``main`` then no longer has an argument for it.
 
     Raises:
-      RefinementError: if the module cannot be read, does not take such arguments, or has no static
-        form for them.
+      RefinementError: if the module cannot be read, does not accept such arguments, or has no
+        static form for them.
     """
     with context, unknown_location:
         try:
@@ -39,16 +39,16 @@ def refine(module: bytes, in_avals: Sequence[Any], platform: int | None = None) 
         return refine_shapes(static)
     except (ValueError, JaxRuntimeError) as e:
         raise RefinementError(
-            "the shapes of the program cannot be worked out for arguments of types "
+            "the shapes in the module cannot be computed for arguments of types "
             f"{', '.join(a.str_short() for a in in_avals)}: {_first_line(e)}"
         ) from None
 
 
 def make_static(module: ir.Module, in_avals: Sequence[Any], platform: int | None = None) -> None:
-    """Give ``main`` of a module arguments of static shapes, and the index of its platform.
+    """Set static shapes of ``main``'s arguments in a module, and the platform index.
 
     Raises:
-      RefinementError: if it does not take such arguments.
+      RefinementError: if it does not accept such arguments.
     """
     functions: list[Any] = list(module.body)
     names = ((op.attributes["sym_name"].value, op) for op in functions)
@@ -64,14 +64,14 @@ def make_static(module: ir.Module, in_avals: Sequence[Any], platform: int | None
         attributes = list(main.attributes["arg_attrs"]) if "arg_attrs" in main.attributes else []
         if attributes:
             main.attributes["arg_attrs"] = ir.ArrayAttr.get(attributes[1:])
-    found = list(block.arguments)
-    if len(found) != len(in_avals):
-        raise RefinementError(f"the module takes {len(found)} arguments, not {len(in_avals)}")
+    arguments = list(block.arguments)
+    if len(arguments) != len(in_avals):
+        raise RefinementError(f"the module takes {len(arguments)} arguments, not {len(in_avals)}")
     types = [type_of(a) for a in in_avals]
-    for i, (argument, kind) in enumerate(zip(found, types)):
+    for i, (argument, kind) in enumerate(zip(arguments, types)):
         if not _fits(ir.RankedTensorType(argument.type), kind):
             raise RefinementError(
-                f"argument {i} of the module has type {argument.type}, which {kind} does not fit"
+                f"argument {i} of the module has type {argument.type}, which does not accept {kind}"
             )
         if argument.type != kind:
             _set_type(block, argument, kind)
@@ -80,8 +80,8 @@ def make_static(module: ir.Module, in_avals: Sequence[Any], platform: int | None
 
 
 def _set_type(block: ir.Block, argument: Any, kind: ir.Type) -> None:
-    """Give an argument a static shape; what reads it still sees the dynamic type, which operations
-    with operands and results of one type ask for until refinement goes through them."""
+    """Set the static shape of an argument. Its users still see the dynamic type, which operations
+    with equal operand and result types require until refinement reaches them."""
     dynamic = argument.type
     argument.set_type(kind)
     with ir.InsertionPoint.at_block_begin(block):

@@ -1,11 +1,11 @@
-"""Whether a module of unknown origin can be read: tried first in another process.
+"""Checks in another process that a module of unknown origin can be read.
 
 MLIR's reader of bytecode trusts its input. About one in a hundred modules with a damaged byte ends
-the process that reads them (an assertion, a segmentation fault, all memory taken), on every version
-of jaxlib. So a module that this process did not write is first read by `module_reader` in a process
-of its own. That takes 0.2 s for the first one and the time of reading for those that follow soon.
-What was found to be readable, or was written here, is remembered: in the process, and for others in
-the folder of the cache of compiled programs, by the digest of its bytes and the build of jaxlib.
+the process that reads them (an assertion, a segmentation fault, exhausted memory), on every version
+of jaxlib. Therefore a module that this process did not write is first read by `module_reader` in a
+separate process. The first module takes 0.2 s; later ones take the time of reading. Readable
+modules, and those written by this process, are recorded: in the process, and for other processes in
+the folder of the disk cache, by the digest of their bytes and the build of jaxlib.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .._runtime.disk import executables as disk
 from .._runtime.jaxlib_versions import build
 from . import module_reader
 
-# How long the other process may take to start, and to read a module: some bytes it reads for ever.
+# Time limits of the other process for its start and for a module: some bytes are read for ever.
 STARTING = 60.0
 READING = 4.0, 1e-6  # seconds, and seconds for each byte
 
@@ -38,37 +38,37 @@ _trusted: dict[bytes, None] = caches.bounded_cache()
 
 
 def trust(data: bytes) -> None:
-    """Note that a module's bytes come from this process or somebody whom the user trusts."""
+    """Record that a module's bytes come from this process or a source that the user trusts."""
     _trusted[_key(data)] = None
 
 
 def is_trusted(data: bytes) -> bool:
-    """Whether a module's bytes were noted by :func:`trust`."""
+    """Return True if a module's bytes were recorded by :func:`trust`."""
     return _key(data) in _trusted
 
 
 def remember(data: bytes) -> None:
-    """Note that a module's bytes can be read."""
+    """Record that a module's bytes can be read."""
     key = _key(data)
     if key not in _readable:
         _readable[key] = None
-        place = _place(key)
-        if place is not None:
-            disk.keep_link(place, key)
+        location = _location(key)
+        if location is not None:
+            disk.keep_link(location, key)
 
 
 def check(data: bytes) -> None:
-    """Refuse a module's bytes if reading them fails, without doing so in this process.
+    """Raise an error if a module's bytes cannot be read; the test runs in another process.
 
     Raises:
-      InvalidArtifactError: saying why.
+      InvalidArtifactError: with the reason.
       RuntimeError: if no other process can be started.
     """
     key = _key(data)
     if key in _readable:
         return
-    place = _place(key)
-    if place is None or disk.link(place) != key:
+    location = _location(key)
+    if location is None or disk.link(location) != key:
         problem = _reader.ask(data)
         if problem:
             raise InvalidArtifactError(f"the artifact's module cannot be read: {problem}")
@@ -79,15 +79,15 @@ def _key(data: bytes) -> bytes:
     return digest(repr(("primax readable module 1", build(), digest(data))).encode())
 
 
-def _place(key: bytes) -> Any:
+def _location(key: bytes) -> Any:
     if not state.enable_compilation_cache:
         return None
     where = disk.path()
-    return None if where is None else disk.Place(where, key)
+    return None if where is None else disk.FileLocation(where, key)
 
 
 class _Reader:
-    """The other process, which is started when it is needed."""
+    """The other process, started on demand."""
 
     def __init__(self) -> None:
         self.lock = new_lock()
@@ -95,7 +95,7 @@ class _Reader:
         self.owner = 0
 
     def ask(self, data: bytes) -> str:
-        """What is wrong with a module's bytes, or ``""``."""
+        """The error in a module's bytes, or ``""``."""
         with self.lock:
             for _ in range(3):
                 process = self._running()
@@ -104,9 +104,9 @@ class _Reader:
                 if answer is not None:
                     return answer
                 code = self._ended(process)
-                if code != 0:  # it did not end because it was idle
-                    return f"reading it ended the process that tried, or went on for ever ({code})"
-        return "the process that reads modules ends at once"
+                if code != 0:  # not an exit because of idleness
+                    return f"reading it crashed the reader process, or did not end ({code})"
+        return "the reader process exits immediately"
 
     def _running(self) -> subprocess.Popen[bytes]:
         process = self.process
@@ -126,7 +126,7 @@ class _Reader:
         except OSError as e:
             raise RuntimeError(
                 f"an artifact of unknown origin is first read in another process, and {command[0]} "
-                f"cannot be started ({e}). If you know who made the artifact, use "
+                f"cannot be started ({e}). If you trust the source of the artifact, use "
                 "export.deserialize(blob, trusted=True)."
             ) from e
         self.process, self.owner = process, os.getpid()
@@ -136,7 +136,7 @@ class _Reader:
         return process
 
     def _exchange(self, process: subprocess.Popen[bytes], data: bytes) -> str | None:
-        """The answer; ``None`` if the process ended."""
+        """The answer; ``None`` if the process exited."""
         assert process.stdin is not None and process.stdout is not None
         try:
             process.stdin.write(struct.pack("<Q", len(data)) + data)
@@ -165,7 +165,7 @@ class _Reader:
             return process.wait()
 
     def stop(self) -> None:
-        """End the other process, which is this one's and not that of a parent it forked from."""
+        """Stop the other process, if it belongs to this process and not to a forked parent."""
         process = self.process
         if process is not None and self.owner == os.getpid():
             process.kill()
@@ -174,7 +174,7 @@ class _Reader:
 
 @contextmanager
 def _limited(process: subprocess.Popen[bytes], seconds: float) -> Iterator[None]:
-    """Kills the process if it takes longer."""
+    """Context manager that kills the process if it takes longer."""
     timer = threading.Timer(seconds, process.kill)
     timer.start()
     try:

@@ -1,1 +1,1 @@
-"""jaxlib: clients, devices, arrays, executables. Only this floor and the lowering import it."""
+"""jaxlib: clients, devices, arrays, executables. Only this layer and the lowering import it."""

@@ -1,4 +1,4 @@
-"""``ArrayImpl``: our array around a raw jaxlib buffer."""
+"""``ArrayImpl``: a concrete array with a raw jaxlib buffer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .._trace.donation import notify_donation
 from . import devices as _devices, guards, interchange
 from .array_text import deleted_text, format_of, repr_of
 from .buffers import copy_raw, move_raw, put_raw
-from .failures import retell
+from .failures import raise_explained
 from .jaxlib_errors import JaxRuntimeError
 from .jaxlib_versions import (
     COPIES_KEEP_LAYOUTS,
@@ -33,9 +33,11 @@ from .shards import Shard
 
 
 class Spec:
-    """All that caches need to know of a concrete array: its aval, where it lies, whether it must
-    stay there, its layout (``None`` if it is row-major). Interned, so keys made of specs compare by
-    identity."""
+    """Cache key of a concrete array: its aval, sharding, commitment and layout.
+
+    The layout is ``None`` if it is row-major. Specs are interned, so keys of specs compare by
+    identity.
+    """
 
     __slots__ = (
         "aval", "sharding", "committed", "layout", "stored", "wrap", "handler", "__weakref__",
@@ -52,7 +54,7 @@ class Spec:
             raise UnknownDimensionError(
                 f"there are no arrays of type {aval.str_short()}: the sizes of an array are "
                 "numbers. Functions can be traced for symbolic shapes (by export, make_jaxpr, "
-                "eval_shape or jit(f).trace), and not called or compiled for them."
+                "eval_shape or jit(f).trace), but not called or compiled for them."
             )
         self.handler = result_handler(stored, sharding._jaxlib(stored.ndim)).wrap(self.wrap)
 
@@ -68,14 +70,15 @@ def spec_of(
 ) -> Spec:
     """The interned spec; ``layout`` is a canonical one (``layouts.canonical``)."""
     key = (aval, sharding, committed, layout)
-    found = _specs.get(key)
-    return found if found is not None else _specs.setdefault(key, Spec(*key))
+    known = _specs.get(key)
+    return known if known is not None else _specs.setdefault(key, Spec(*key))
 
 
 def physical(aval: ShapedArray) -> ShapedArray:
-    """The type of the buffer that holds an array.
+    """The aval of the buffer of an array.
 
-    Extended dtypes add axes to the shape, and ``float0``, which has no values, is held as booleans.
+    Extended dtypes add axes to the shape, and ``float0``, which has no values, is stored as
+    booleans.
     """
     dtype = aval.dtype
     if isinstance(dtype, dtypes.ExtendedDType):
@@ -98,7 +101,7 @@ def _wrapper(spec: Spec):
 
 
 class ArrayImpl(Array):
-    """A concrete array; made by operations, :func:`device_put` and conversions."""
+    """A concrete array, created by operations, :func:`device_put` and conversions."""
 
     __slots__ = ("_buf", "_spec", "__weakref__", "__dict__")
 
@@ -106,54 +109,56 @@ class ArrayImpl(Array):
     _spec: Spec
 
     def __init__(self):
-        raise TypeError("arrays are made by operations or primax.device_put, not by calling Array")
+        raise TypeError(
+            "arrays are created by operations or primax.device_put, not by calling Array"
+        )
 
     @property
     def aval(self) -> ShapedArray:
-        """The array's type."""
+        """The aval of the array."""
         return self._spec.aval
 
     # Placement
 
     @property
     def sharding(self) -> Sharding:
-        """How the array lies on devices."""
+        """The sharding of the array."""
         return self._spec.sharding
 
     @property
     def committed(self) -> bool:
-        """Whether computations must run where the array lies."""
+        """True if computations must run on the devices of the array."""
         return self._spec.committed
 
     _committed = committed
 
     def devices(self) -> set[_devices.Device]:
-        """The devices that hold a part of the array."""
+        """The devices of the array."""
         return self._spec.sharding.device_set
 
     @property
     def device(self) -> _devices.Device | Sharding:
-        """The device, or the sharding where there are several."""
+        """The device, or the sharding if there are several devices."""
         sharding = self._spec.sharding
         return sharding._devices[0] if sharding.num_devices == 1 else sharding
 
     def platform(self) -> str:
-        """Name of the platform the array lies on."""
+        """Name of the platform of the array."""
         return self._spec.sharding._devices[0].platform
 
     @property
     def is_fully_addressable(self) -> bool:
-        """Whether this process can reach all of the array."""
+        """True if all devices of the array belong to this process."""
         return self._spec.sharding.is_fully_addressable
 
     @property
     def is_fully_replicated(self) -> bool:
-        """Whether every device holds the whole array."""
+        """True if every device has the whole array."""
         return self._spec.sharding.is_fully_replicated
 
     @property
     def addressable_shards(self) -> list[Shard]:
-        """The parts that the devices of this process hold."""
+        """The shards on the devices of this process."""
         self._check_alive()
         sharding, shape = self._spec.sharding, self._spec.aval.shape
         if sharding.num_devices == 1:
@@ -166,65 +171,65 @@ class ArrayImpl(Array):
 
     @property
     def global_shards(self) -> list[Shard]:
-        """The parts on all devices, without data where another process holds them."""
+        """The shards on all devices; without data on the devices of other processes."""
         own = {s.device: s for s in self.addressable_shards}
         sharding, shape = self._spec.sharding, self._spec.aval.shape
         return [own.get(d) or Shard(d, sharding, shape) for d in sharding._devices]
 
     def addressable_data(self, index: int) -> ArrayImpl:
-        """The part on one of this process's devices, as an array on that device."""
+        """The shard on one of this process's devices, as an array on that device."""
         return self.addressable_shards[index].data
 
     @property
     def format(self) -> Format:
-        """The array's layout and sharding."""
+        """The layout and the sharding of the array."""
         spec = self._spec
         return Format(spec.layout or row_major(spec.stored.ndim), spec.sharding)
 
-    # Life
+    # Lifetime
 
     def is_deleted(self) -> bool:
-        """Whether the buffer was freed, by :meth:`delete` or by donation."""
+        """Return True if the buffer was freed by :meth:`delete` or donated."""
         return self._buf.is_deleted()
 
     def delete(self) -> None:
-        """Free the buffer now; using the array afterwards raises."""
+        """Free the buffer immediately; later uses of the array raise an error."""
         if not self._buf.is_deleted():
             notify_donation(self)
             self._buf.delete()
 
     def is_ready(self) -> bool:
-        """Whether the value has been computed."""
+        """Return True if the value is computed."""
         self._check_alive(JaxRuntimeError)
         return self._buf.is_ready()
 
     def block_until_ready(self) -> ArrayImpl:
-        """Wait until the value has been computed; returns the array. Errors surface here."""
+        """Wait until the value is computed and return the array; errors are raised here."""
         self._check_alive(JaxRuntimeError)
         try:
             self._buf.block_until_ready()
         except JaxRuntimeError as e:
-            retell(e)
+            raise_explained(e)
         return self
 
     def copy_to_host_async(self) -> None:
-        """Start the transfer to the host that a later conversion to NumPy waits for."""
+        """Start the transfer to the host for a later conversion to NumPy."""
         self._check_alive()
         start_copies_to_host([self._buf])
 
     def clone(self) -> ArrayImpl:
-        """Another array object over the same buffer."""
+        """Another array object with the same buffer."""
         self._check_alive()
         return self._spec.wrap(self._buf.clone())
 
     def on_device_size_in_bytes(self) -> int:
-        """Bytes that the array takes on its devices, which may differ from ``nbytes``."""
+        """Bytes of the array on its devices, which may differ from ``nbytes``."""
         self._check_alive(JaxRuntimeError)
         return self._buf.on_device_size_in_bytes()
 
     @property
     def traceback(self) -> Any:
-        """Where the array was made, if jaxlib was told to record that; else ``None``."""
+        """Python traceback of the creation, if jaxlib records it; otherwise ``None``."""
         return self._buf.traceback
 
     def _check_alive(self, error: type[Exception] = RuntimeError) -> None:
@@ -235,20 +240,20 @@ class ArrayImpl(Array):
 
     @property
     def _stored(self) -> np.ndarray:
-        """What the buffer holds; read-only, and sharing memory where that is possible."""
+        """The values of the buffer on the host; read-only, and sharing memory if possible."""
         self._check_alive()
         if state.key not in guards.unguarded and self.platform() != "cpu":
             guards.check("device_to_host", False, self._spec.aval, None)
         try:
             value = to_host(self._buf)
         except JaxRuntimeError as e:
-            retell(e)
+            raise_explained(e)
         value.flags.writeable = False
         return value
 
     @property
     def _value(self) -> np.ndarray:
-        """The values on the host; read-only, and sharing memory where that is possible."""
+        """The values on the host; read-only, and sharing memory if possible."""
         dtype = self._spec.aval.dtype
         if isinstance(dtype, dtypes.ExtendedDType):
             raise TypeError(
@@ -300,7 +305,7 @@ class ArrayImpl(Array):
         return interchange.dlpack_device(self._spec.sharding)
 
     def unsafe_buffer_pointer(self) -> int:
-        """Address of the first byte; invalid as soon as the array is gone."""
+        """Address of the first byte; invalid after the array is freed."""
         self._check_alive(JaxRuntimeError)
         return interchange.address_of(self._buf)
 
@@ -316,7 +321,7 @@ class ArrayImpl(Array):
         return self._value.tolist()
 
     def tobytes(self, order: Literal["C", "F"] = "C") -> bytes:
-        """The elements' bytes in row-major order, or in column-major order for ``"F"``."""
+        """Bytes of the elements in row-major order, or in column-major order for ``"F"``."""
         return self._value.tobytes(order)
 
     def __bool__(self) -> bool:
@@ -360,7 +365,7 @@ class ArrayImpl(Array):
         return self._rows()
 
     def _rows(self) -> Iterator[ArrayImpl]:
-        # One read and many small puts: as fast as slicing on the device, and nothing is compiled.
+        # One read and many small transfers: as fast as slices on the device, without compilation.
         aval = self._spec.aval
         aval = aval.update(shape=aval.shape[1:])
         sharding = self._spec.sharding
@@ -411,7 +416,7 @@ def _restored(stored: np.ndarray, aval: ShapedArray) -> ArrayImpl:
 
 
 def retyped(array: ArrayImpl, aval: ShapedArray) -> ArrayImpl:
-    """The same buffer under another aval of the same physical type."""
+    """An array of the same buffer with another aval of the same physical type."""
     spec = array._spec
     return spec_of(aval, spec.sharding, spec.committed, spec.layout).wrap(array._buf)
 
@@ -425,15 +430,15 @@ def put(
     aval: ShapedArray | None = None,
     explicit: bool = False,
 ) -> ArrayImpl:
-    """An array from NumPy values, copied; committed when a sharding is given.
+    """An array with copies of NumPy values; committed if a sharding is given.
 
     Args:
-      aval: the type of the array, to which the values are converted; by default theirs, with
-        64-bit types narrowed where these are off.
-      explicit: whether the user asked for the transfer, which guards on transfers want to know.
+      aval: the aval of the array, to which the values are converted. By default their own, with
+        64-bit types narrowed if they are disabled.
+      explicit: the user requested the transfer; for transfer guards.
 
     Raises:
-      TypeError: if arrays cannot have the values' dtype.
+      TypeError: if arrays cannot have the dtype of the values.
     """
     committed = sharding is not None
     if sharding is None:
@@ -455,12 +460,12 @@ def put(
 
 
 def default_sharding() -> SingleDeviceSharding:
-    """Where uncommitted values go."""
+    """The sharding of uncommitted values."""
     key = state.key
-    found = _default_shardings.get(key)
-    if found is None:
-        found = _default_shardings[key] = SingleDeviceSharding(_devices.default_device())
-    return found
+    sharding = _default_shardings.get(key)
+    if sharding is None:
+        sharding = _default_shardings[key] = SingleDeviceSharding(_devices.default_device())
+    return sharding
 
 
 _default_shardings: dict[Any, SingleDeviceSharding] = caches.bounded_cache(256)
@@ -469,14 +474,14 @@ _default_shardings: dict[Any, SingleDeviceSharding] = caches.bounded_cache(256)
 def move(
     array: ArrayImpl, sharding: Sharding, committed: bool = True, explicit: bool = True
 ) -> ArrayImpl:
-    """The array on another device; the same buffer where it lies there already."""
+    """The array on another device; with the same buffer if it is already there."""
     array._check_alive()
     spec = array._spec
     target = spec_of(spec.aval, sharding, committed, spec.layout)
     if spec.sharding is sharding:
         return target.wrap(array._buf)
     if spec.layout is not None:
-        # By way of the host, and row-major again.
+        # Through the host, and row-major afterwards.
         array = put(array, sharding, spec.aval, explicit)
         return spec_of(spec.aval, sharding, committed).wrap(array._buf)
     if state.key not in guards.unguarded and spec.sharding._devices != sharding._devices:
@@ -485,7 +490,7 @@ def move(
 
 
 def copy_array(array: ArrayImpl) -> ArrayImpl:
-    """A new buffer with the same values in the same place."""
+    """A new buffer with the same values and placement."""
     array._check_alive()
     spec = array._spec
     if spec.layout is None or COPIES_KEEP_LAYOUTS:

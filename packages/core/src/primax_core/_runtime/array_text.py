@@ -1,4 +1,4 @@
-"""Concrete arrays as text: ``repr``, ``str`` and ``format``."""
+"""Text of concrete arrays: ``repr``, ``str`` and ``format``."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def repr_of(aval: ShapedArray, value: np.ndarray) -> str:
     else:
         body = f"[], shape={aval.shape}"
     last = body[body.rfind("\n") + 1 :]
-    # Where the dtype does not fit, JAX pads with spaces instead of beginning a line as NumPy does,
-    # and doctests everywhere show that.
+    # If the dtype does not fit on the line, JAX pads with spaces, while NumPy begins a new line.
+    # Doctests of user code contain JAX's format.
     fits = len(last) + len(tail) + 3 <= np.get_printoptions()["linewidth"]
     return f"{_OPEN}{body},{' ' if fits else ' ' * len(_OPEN)}{tail}"
 
 
 def format_of(value: np.ndarray, spec: str) -> str:
-    """A scalar formatted as Python's number is; other arrays take no format."""
+    """A scalar in the format of a Python number; other arrays accept no format."""
     if not value.ndim:
         return format(value.item(), spec)
     if spec:

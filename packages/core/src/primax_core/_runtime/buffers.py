@@ -1,4 +1,4 @@
-"""Raw jaxlib arrays: put, copied, moved. Types are checked here, since jaxlib checks nothing."""
+"""Raw jaxlib arrays: transfers, copies and moves. jaxlib does not check types; this module does."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def put_raw(
     """A raw array with the values of a NumPy array of exactly the type ``aval``.
 
     Args:
-      share: use NumPy's memory where it is aligned well enough, instead of a copy. Nobody may
-        write to it afterwards.
+      share: use NumPy's memory, if it is aligned, instead of a copy. The memory must not be
+        changed afterwards.
     """
     dtype = value.dtype
     if value.shape != aval.shape or dtype is not aval.dtype and dtype != aval.dtype:
@@ -35,9 +35,9 @@ def put_raw(
     if type(sharding) is SingleDeviceSharding:
         values, devices = [value], [sharding._device]
     else:
-        places = sharding.addressable_devices_indices_map(value.shape)
-        devices = list(places)
-        values = [np.ascontiguousarray(value[index]) for index in places.values()]
+        indices = sharding.addressable_devices_indices_map(value.shape)
+        devices = list(indices)
+        values = [np.ascontiguousarray(value[index]) for index in indices.values()]
     return _jax.batched_device_put(
         aval, sharding._jaxlib(aval.ndim), values, devices, committed=True,
         host_buffer_semantics=_SHARED if share else _COPIED, enable_x64=True,
@@ -45,12 +45,12 @@ def put_raw(
 
 
 def copy_raw(buf: Any, sharding: Sharding) -> Any:
-    """Another raw array with the same values in the same place."""
+    """Another raw array with the same values and placement."""
     return _copied(buf, sharding, _COPY)
 
 
 def move_raw(buf: Any, aval: ShapedArray, source: Sharding, target: Sharding) -> Any:
-    """A raw array elsewhere; it may share the memory of the first where that is the same place."""
+    """A raw array on other devices; it may share memory if the devices are the same."""
     if (
         type(source) is SingleDeviceSharding
         and type(target) is SingleDeviceSharding

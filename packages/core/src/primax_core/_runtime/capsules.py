@@ -1,4 +1,4 @@
-"""DLPack capsules on the host: what they hold, as NumPy arrays over their memory.
+"""DLPack capsules on the host, read as NumPy arrays over their memory.
 
 The layout of the structures is DLPack's (https://dmlc.github.io/dlpack/latest/c_api.html).
 """
@@ -49,7 +49,7 @@ _pointer.restype, _pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes
 
 
 def _tensor(capsule: Any) -> _Tensor:
-    """What a capsule holds; valid as long as the capsule."""
+    """The tensor of a capsule; valid as long as the capsule."""
     if _is_valid(capsule, _UNVERSIONED):
         return _Tensor.from_address(_pointer(capsule, _UNVERSIONED))
     if _is_valid(capsule, _VERSIONED):
@@ -57,7 +57,7 @@ def _tensor(capsule: Any) -> _Tensor:
         if versioned.major > 1:
             raise BufferError(
                 f"a DLPack capsule of version {versioned.major}.{versioned.minor} cannot be read: "
-                "versions 0 and 1 can"
+                "only versions 0 and 1 are supported"
             )
         return versioned.tensor
     raise TypeError(f"expected an unused DLPack capsule, got {capsule!r}")
@@ -70,7 +70,7 @@ def address(capsule: Any) -> int:
 
 
 class _Memory:
-    """Memory described to NumPy, which keeps the owner alive as long as it uses the memory."""
+    """Memory with an array interface for NumPy, and its owner, which it keeps alive."""
 
     __slots__ = ("__array_interface__", "owner")
 
@@ -88,8 +88,8 @@ class _Memory:
 def host_view(capsule: Any, shape: tuple[int, ...] | None = None, dtype: Any = None) -> np.ndarray:
     """A read-only array over the memory of a capsule on the host, which it keeps alive.
 
-    The capsule is not marked as used: its own destructor gives the memory back when the view is
-    gone. Shape and dtype are the capsule's unless they are given.
+    The capsule is not marked as used: its own destructor frees the memory after the view. Shape and
+    dtype default to those of the capsule.
     """
     tensor = _tensor(capsule)
     if dtype is None:
@@ -102,7 +102,7 @@ def host_view(capsule: Any, shape: tuple[int, ...] | None = None, dtype: Any = N
     pointer = (tensor.data or 0) + tensor.byte_offset
     if not pointer or 0 in shape:
         return np.empty(shape, dtype)
-    # NumPy understands the type strings of its own dtypes only.
+    # NumPy accepts the type strings of its own dtypes only.
     typestr = dtype.str if dtype.isbuiltin == 1 else f"|V{dtype.itemsize}"
     view = np.asarray(_Memory(pointer, typestr, shape, strides, capsule))
     return view.view(dtype)
@@ -129,14 +129,14 @@ def _codes() -> dict[tuple[int, int], np.dtype]:
 
 _DTYPES: Final = _codes()
 exportable_dtypes: Final = frozenset(_DTYPES.values())
-"""The dtypes that have a DLPack type whose elements are whole bytes."""
+"""The dtypes with a DLPack type of whole bytes."""
 
 
 def _dtype_of(tensor: _Tensor) -> np.dtype:
-    found = _DTYPES.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
-    if found is None:
+    dtype = _DTYPES.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
+    if dtype is None:
         raise BufferError(
             f"DLPack type (code={tensor.code}, bits={tensor.bits}, lanes={tensor.lanes}) has no "
             "array dtype"
         )
-    return found
+    return dtype

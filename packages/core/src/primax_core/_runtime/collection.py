@@ -1,4 +1,4 @@
-"""Tells of arrays that only the garbage collector frees, as an option asks."""
+"""Reports of arrays freed only by the garbage collector, as an option requests."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ _seen: list[tuple[weakref.ref, str]] = []
 
 
 def watch() -> None:
-    """Look at each collection from now on; it costs nothing while the option allows all."""
+    """Observe each collection; without cost while the option allows all."""
     if _around_collection not in gc.callbacks:
         gc.callbacks.append(_around_collection)
 
 
 def _around_collection(phase: str, info: dict[str, Any]) -> None:
-    # A collection may begin while this thread's values are being made: then there is no level yet.
+    # A collection may begin while the values of this thread are initialized, before there is a
+    # level.
     level = state.__dict__.get("array_garbage_collection_guard")
     if level in (None, "allow"):
         _seen.clear()
@@ -36,8 +37,8 @@ def _around_collection(phase: str, info: dict[str, Any]) -> None:
     for text in freed:
         print(
             f"RuntimeError: an array of type {text} was deleted by the Python garbage collector "
-            "instead of reference counting. Break the cycle of references that holds it, so that "
-            "its memory is given back at once.",
+            "instead of reference counting. Break the reference cycle that contains it, so that "
+            "its memory is freed immediately.",
             file=sys.stderr,
         )
     if freed and level == "fatal":

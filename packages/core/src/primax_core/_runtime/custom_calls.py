@@ -1,9 +1,9 @@
-"""Native functions that compiled programs call, registered when a program first needs them.
+"""Native functions called by executables, registered when an executable first needs them.
 
-A lowering rule names what its custom calls need (``ctx.needs.add("lapack")``); the name goes with
-the module, with the executable and into the cache on disk, and :func:`ensure` runs before the
-program is compiled or loaded: XLA finds targets by name in a table of the process, and a program
-loaded from disk that calls a missing one crashes.
+A lowering rule declares the custom calls that it needs (``ctx.needs.add("lapack")``). The name is
+stored with the module, with the executable and in the cache on disk, and :func:`ensure` runs before
+an executable is compiled or loaded. XLA looks up targets by name in a process-wide table, and an
+executable loaded from disk that calls a missing target crashes.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _lock = new_rlock()
 
 
 def provides_custom_calls(name: str) -> Callable[[Callable[[], None]], Callable[[], None]]:
-    """Decorator of the function that registers what ``name`` stands for; it runs once."""
+    """Decorator of the function that registers the custom calls of a name; it runs once."""
 
     def register(fun: Callable[[], None]) -> Callable[[], None]:
         if name in _providers:
-            raise ValueError(f"custom calls named {name!r} are provided already")
+            raise ValueError(f"custom calls named {name!r} are already provided")
         _providers[name] = fun
         return fun
 
@@ -30,18 +30,18 @@ def provides_custom_calls(name: str) -> Callable[[Callable[[], None]], Callable[
 
 
 def ensure(names: Iterable[str]) -> None:
-    """Register the native functions that go by these names.
+    """Register the native functions of these names.
 
     Raises:
-      LookupError: if nothing provides one of them.
+      LookupError: if a name has no provider.
     """
     for name in names:
         if name not in _done:
             with _lock:
                 if name not in _providers:
                     raise LookupError(
-                        f"a program calls native functions {name!r}: nothing here "
-                        "provides them. Import the package that made the program."
+                        f"an executable calls the native functions {name!r}, which no imported "
+                        "package provides. Import the package that created it."
                     )
                 if name not in _done:
                     _providers[name]()

@@ -11,10 +11,10 @@ from .jaxlib_versions import _jax
 
 Client: TypeAlias = Any
 
-if TYPE_CHECKING:  # jaxlib tells type checkers nothing
+if TYPE_CHECKING:  # jaxlib has no type stubs
 
     class Device:
-        """A device: what runs programs and holds arrays."""
+        """A device: it runs executables and stores arrays."""
 
         id: int
         platform: str
@@ -32,7 +32,7 @@ _lock = new_rlock()
 _shared_cpu_client: Any = None
 _forked = False
 
-# Clients by platform, the default one first. Replaced as a whole, never changed, so that readers
+# Clients by platform, the default one first. The dict is replaced, never changed, so that readers
 # need no lock.
 _clients: dict[str, Any] = {}
 
@@ -41,10 +41,10 @@ _clients: dict[str, Any] = {}
 
 
 def share_cpu_client(client: Client) -> None:
-    """Use another copy's CPU client, so that both see the same devices.
+    """Use the CPU client of another copy of the library, so that both see the same devices.
 
     Raises:
-      RuntimeError: if this copy has already started its own.
+      RuntimeError: if this copy has already started its own client.
     """
     global _shared_cpu_client
     with _lock:
@@ -64,27 +64,27 @@ def clients() -> dict[str, Any]:
 
 
 def started_clients() -> dict[str, Any]:
-    """The clients that are started already; asking starts none."""
+    """The clients that are already started; it starts none."""
     return dict(_clients)
 
 
 def _start_clients() -> dict[str, Any]:
-    wanted = [p.strip() for p in (config.platforms or "").split(",") if p.strip()]
-    found = plugins.start(wanted)
-    found["cpu"] = _shared_cpu_client or _make_cpu_client()
-    if not wanted:
-        return found
+    requested = [p.strip() for p in (config.platforms or "").split(",") if p.strip()]
+    available = plugins.start(requested)
+    available["cpu"] = _shared_cpu_client or _make_cpu_client()
+    if not requested:
+        return available
     chosen = {}
-    for name in wanted:
+    for name in requested:
         for alias in plugins.platforms_named(name):
-            if alias in found:
-                chosen[alias] = found[alias]
+            if alias in available:
+                chosen[alias] = available[alias]
     if not chosen:
         raise RuntimeError(
-            f"no platform of {wanted} could be started; available: {sorted(found)}. "
+            f"no platform of {requested} could be started; available: {sorted(available)}. "
             "Change the option `platforms` or install the plugin."
         )
-    chosen.setdefault("cpu", found["cpu"])  # where values from the host are read and callbacks run
+    chosen.setdefault("cpu", available["cpu"])  # for values from the host and for callbacks
     return chosen
 
 
@@ -98,8 +98,8 @@ def _refuse_when_started(option: str):
     def listener(value: Any) -> None:
         if _clients and value != read_global(option):
             raise RuntimeError(
-                f"{option} must be set before the devices are first used, and they are in use "
-                f"already: set it right after the import, or with the environment variable "
+                f"{option} must be set before the devices are first used, but they are already in "
+                "use: set it right after the import, or with the environment variable "
                 f"PRIMAX_{option.upper()}={value}"
             )
 
@@ -110,40 +110,40 @@ on_update("num_cpu_devices", _refuse_when_started("num_cpu_devices"))
 
 
 def client_of(name: str | None = None) -> Client:
-    """The client of a platform, of the default one without a name."""
-    found = clients()
+    """The client of a platform; by default of the default platform."""
+    by_platform = clients()
     if name is None:
-        return next(iter(found.values()))
+        return next(iter(by_platform.values()))
     aliases = plugins.platforms_named(name)
     for alias in aliases:
-        if alias in found:
-            return found[alias]
-    present = ", ".join(sorted(found))
+        if alias in by_platform:
+            return by_platform[alias]
+    present = ", ".join(sorted(by_platform))
     if len(aliases) > 1:
         raise RuntimeError(
             f"Unknown backend: '{name}' requested, but no platforms that are instances of {name} "
             f"are present. Platforms present are: {present}"
         )
-    raise RuntimeError(f"Unknown backend {name}. Available backends are {sorted(found)}")
+    raise RuntimeError(f"Unknown backend {name}. Available backends are {sorted(by_platform)}")
 
 
 def note_fork() -> bool:
-    """Called in a process that was just forked: whether its devices were in use already."""
+    """Called in a forked process; return True if the devices were already in use."""
     global _forked
     _forked = bool(_clients)
     return _forked
 
 
 def check_not_forked() -> None:
-    """Raise in a process that was forked while the devices were in use: it would hang.
+    """Raise an error in a process that was forked after the devices were in use: it would hang.
 
     Raises:
       RuntimeError: in such a process.
     """
     if _forked:
         raise RuntimeError(
-            "this process was forked from one that had used its devices already. XLA's threads do "
-            "not survive os.fork, so programs would hang here. Start the process with "
+            "this process was forked from one whose devices were already in use. XLA's threads do "
+            "not survive os.fork, so computations would hang here. Start the process with "
             "multiprocessing.get_context('spawn') (or 'forkserver'), or fork before the first "
             "operation."
         )
@@ -153,7 +153,7 @@ def check_not_forked() -> None:
 
 
 class DeviceList(list):
-    """A list of devices that says which there are when an index is out of range."""
+    """A list of devices whose ``IndexError`` lists the devices."""
 
     __slots__ = ()
 
@@ -176,7 +176,7 @@ def _out_of_range(devices: list, index: int) -> str:
 
 
 def platform_of(device: Device) -> str:
-    """``cpu``, ``cuda``, ``rocm`` or ``tpu``: the name that lowering rules are chosen by."""
+    """``cpu``, ``cuda``, ``rocm`` or ``tpu``: the platform name used by lowering rules."""
     name = device.platform
     if name == "gpu":
         return "rocm" if "rocm" in device.client.platform_version.lower() else "cuda"
@@ -184,15 +184,15 @@ def platform_of(device: Device) -> str:
 
 
 def default_backend() -> str:
-    """Name of the platform that computations run on by default: ``cpu``, ``gpu`` or ``tpu``."""
+    """Name of the default platform of computations: ``cpu``, ``gpu`` or ``tpu``."""
     return client_of().platform
 
 
 def devices(backend: str | None = None) -> list[Device]:
-    """All devices of a platform (of the default one without a name).
+    """All devices of a platform; by default of the default platform.
 
     Raises:
-      RuntimeError: if there is no such platform.
+      RuntimeError: if the platform is not available.
     """
     return DeviceList(client_of(backend).devices())
 
@@ -202,11 +202,11 @@ def local_devices(
     backend: str | None = None,
     host_id: int | None = None,
 ) -> list[Device]:
-    """The devices of this process, or of another one; ``host_id`` is an older name of its index.
+    """The devices of this process, or of another one; ``host_id`` is an old name of its index.
 
     Raises:
-      RuntimeError: if there is no such platform.
-      ValueError: if there is no such process.
+      RuntimeError: if the platform is not available.
+      ValueError: if the process does not exist.
     """
     client = client_of(backend)
     index = process_index if process_index is not None else host_id
@@ -248,20 +248,20 @@ def device_from_id(platform: str, device_id: int) -> Device:
     """The device with an id.
 
     Raises:
-      ValueError: if the platform has no such device here.
+      ValueError: if the platform has no such device.
     """
-    found = devices(platform)
-    for device in found:
+    known = devices(platform)
+    for device in known:
         if device.id == device_id:
             return device
-    raise ValueError(_out_of_range(found, device_id))
+    raise ValueError(_out_of_range(known, device_id))
 
 
 def default_device() -> Device:
-    """The device that uncommitted values live on.
+    """The device of uncommitted values.
 
     Raises:
-      ValueError: if the option ``default_device`` is neither a device nor a platform's name.
+      ValueError: if the option ``default_device`` is neither a device nor a platform name.
     """
     chosen = state.default_device
     if chosen is None:

@@ -32,8 +32,8 @@ from .jaxlib_errors import JaxRuntimeError
 from .launch import explain_failure, launch
 
 impl: Final[RuleKind[Callable[..., Any]]] = RuleKind("impl", "(*arrays, **params) -> array")
-"""What an operation does eagerly in Python, for those that XLA does not compute: moving an array
-to a device, say. It gets concrete arrays, and is optional."""
+"""Eager implementation in Python, for primitives that XLA does not compute, such as transfers to a
+device. It takes concrete arrays and is optional."""
 
 
 Watch = Callable[[Sequence[Any]], Callable[[Sequence[Any]], None]]
@@ -42,19 +42,19 @@ _watchers: Final[dict[str, Callable[[Jaxpr], Watch | None]]] = {}
 
 
 def watch_programs(option: str, make: Callable[[Jaxpr], Watch | None]) -> None:
-    """Look at the arguments and results of programs that run while an option is on.
+    """Register a watcher of arguments and results, active while an option is on.
 
     Args:
-      option: name of an option that traced programs depend on.
-      make: called with each program that is compiled while the option is on. It returns ``None``,
-        or a function that is called with the program's arguments before each run, and returns one
-        that is called with its results. Either may raise an error of its own.
+      option: name of an option that is part of the trace key.
+      make: called with each jaxpr that is compiled while the option is on. It returns ``None`` or a
+        function of the arguments, called before each run, that returns a function of the results.
+        Either may raise an error.
     """
     _watchers[option] = make
 
 
 def watch_of(jaxpr: Jaxpr) -> Watch | None:
-    """What watches a program under the options that are in effect."""
+    """Return the watcher of a jaxpr under the current options, or ``None``."""
     for option, make in _watchers.items():
         if getattr(state, option):
             return make(jaxpr)
@@ -62,9 +62,9 @@ def watch_of(jaxpr: Jaxpr) -> Watch | None:
 
 
 class Loaded:
-    """jaxlib's loaded executable, in a form that can be referred to weakly.
+    """Wrapper of jaxlib's loaded executable that supports weak references.
 
-    One that was made of bytes, ``from_bytes``, gives none again that work.
+    An executable that was deserialized, ``from_bytes``, cannot be serialized again.
     """
 
     __slots__ = ("raw", "from_bytes", "__weakref__")
@@ -75,20 +75,20 @@ class Loaded:
 
 
 class Executable:
-    """A loaded program that takes and gives arrays.
+    """A loaded executable as a function of arrays.
 
     Attributes:
-      kept: indices of the arguments the program reads, or ``None`` for all of them.
+      kept: indices of the used arguments, or ``None`` for all of them.
       consts: raw buffers that precede the arguments.
-      in_layouts: the layouts in which the program reads its arguments.
-      moves: arguments that lie elsewhere, or in another layout, and have to be brought first.
-      donated: indices of arguments whose buffers the program may overwrite.
-      checked: whether results are searched for NaNs or infinities.
-      program: what was compiled, if results are searched.
-      watch: called with the arguments before the program runs; what it returns, with the results
-        after it; see :func:`watch_programs`.
-      plain: whether the program takes the buffers of its arguments, all of them and nothing else,
-        so that callers may run it without this class.
+      in_layouts: layouts of the arguments.
+      moves: arguments to be transferred or converted to another layout before each call.
+      donated: indices of donated arguments.
+      checked: whether results are checked for NaNs or infinities.
+      program: the compiled jaxpr, if ``checked``.
+      watch: called with the arguments before each run; its return value is called with the results.
+        See :func:`watch_programs`.
+      plain: whether the operands of the executable are exactly the buffers of the arguments, so
+        that callers may execute it directly.
     """
 
     __slots__ = (
@@ -126,7 +126,7 @@ class Executable:
         self.plain = kept is None and not special
 
     def __call__(self, args: Sequence[ArrayImpl]) -> list[ArrayImpl]:
-        """Run on arrays of the types and places the program was compiled for."""
+        """Run on arrays of the compiled types and placements."""
         done = None if self.watch is None else self.watch(args)
         if self.moves:
             args = list(args)
@@ -165,17 +165,17 @@ class Executable:
 def check_values(
     outs: Sequence[ArrayImpl], name: str, program: Jaxpr | None, args: Sequence[ArrayImpl]
 ) -> None:
-    """Refuse results with NaNs or infinities, as ``debug_nans`` and ``debug_infs`` ask.
+    """Check results for NaNs and infinities, according to ``debug_nans`` and ``debug_infs``.
 
     Raises:
-      FloatingPointError: naming the operation and its line.
+      FloatingPointError: if there are any; the message has the operation and its source line.
     """
-    for what, is_bad, wanted in (
+    for what, is_bad, enabled in (
         ("nan", np.isnan, state.debug_nans), ("inf", np.isinf, state.debug_infs),
     ):  # fmt: skip
-        if wanted and any(_has(is_bad, out) for out in outs):
-            place = None if program is None else first_place(program, args, what)
-            raise FloatingPointError(f"invalid value ({what}) encountered in {place or name}")
+        if enabled and any(_has(is_bad, out) for out in outs):
+            origin = None if program is None else first_place(program, args, what)
+            raise FloatingPointError(f"invalid value ({what}) encountered in {origin or name}")
 
 
 def _has(is_bad: Callable[[Any], Any], out: ArrayImpl) -> bool:
@@ -188,7 +188,7 @@ _scalars: dict[tuple, ArrayImpl] = caches.bounded_cache()
 
 
 def as_operand(x: Any) -> ArrayImpl:
-    """A concrete array for any value that may be an operand."""
+    """Convert an operand to a concrete array."""
     if type(x) is ArrayImpl:
         return x
     if isinstance(x, Tracer):
@@ -205,28 +205,28 @@ def as_operand(x: Any) -> ArrayImpl:
     if not aval.shape and isinstance(x, np.generic):
         return _scalar(x, aval, kind)
     if isinstance(x, Dimension):
-        return x.as_value()  # raises: only programs that are traced compute with them
+        return x.as_value()  # raises: dimensions are values only under a trace
     return put(x, aval=aval)
 
 
 def _scalar(x, aval, kind) -> ArrayImpl:
-    # -0.0 equals 0.0 and True equals 1, so the text of zeros and the type are part of the key.
+    # -0.0 equals 0.0 and True equals 1, so the repr of zeros and the type are part of the key.
     try:
         key = (kind, x, aval, state.key) if x else (kind, repr(x), aval, state.key)
-        found = _scalars.get(key)
+        array = _scalars.get(key)
     except TypeError:
         return put(x, aval=aval)
-    if found is None or found._buf.is_deleted():
+    if array is None or array._buf.is_deleted():
         check_range(x, aval)
         with np.errstate(over="ignore"):
-            found = put(np.asarray(x).astype(aval.dtype), aval=aval)
+            array = put(np.asarray(x).astype(aval.dtype), aval=aval)
         if x == x and aval.dtype.kind != "c":
-            _scalars[key] = found
-    return found
+            _scalars[key] = array
+    return array
 
 
 def check_range(x, aval) -> None:
-    """Refuse Python integers that the dtype cannot hold."""
+    """Raise OverflowError for a Python integer out of the dtype's range."""
     if type(x) is int and aval.dtype.kind in "iu":
         info = np.iinfo(aval.dtype)
         if not info.min <= x <= info.max:
@@ -246,7 +246,7 @@ compile_jaxpr: Callable = _no_compiler
 
 
 def install_compiler(fun: Callable) -> None:
-    """Called once by the lowering floor."""
+    """Install the compiler; called once by the lowering layer."""
     global compile_jaxpr
     compile_jaxpr = fun
 
@@ -255,14 +255,14 @@ _copies: dict[tuple, Executable] = caches.bounded_cache()
 
 
 def relaid(array: ArrayImpl, layout: Any) -> ArrayImpl:
-    """The array in another layout, a canonical one; the same array if it has that."""
+    """Return the array in the given canonical layout; the same array if it already has it."""
     spec = array._spec
     if spec.layout == layout:
         return array
     exe = _copies.get((spec, layout))
     if exe is None:
-        program = stage(lambda x: [x], [spec.aval])
-        exe = compile_jaxpr(program, [spec], name="relayout", out_layouts=[layout])
+        identity = stage(lambda x: [x], [spec.aval])
+        exe = compile_jaxpr(identity, [spec], name="relayout", out_layouts=[layout])
         _copies[spec, layout] = exe
     (out,) = exe([array])
     return spec_of(spec.aval, spec.sharding, spec.committed, layout).wrap(out._buf)
@@ -272,26 +272,26 @@ def relaid(array: ArrayImpl, layout: Any) -> ArrayImpl:
 
 
 def check_may_run(name: str) -> None:
-    """Refuse to run a program, if ``no_execution`` is set.
+    """Raise RuntimeError if ``no_execution`` is set.
 
-    It is asked where a program runs for the first time under the settings that are in effect, which
-    are part of the keys of all executables.
+    It is called before the first run under the current options, which are part of the keys of all
+    executables.
     """
     if state.no_execution:
         raise RuntimeError(
-            f"JAX tried to execute function {name}, but the no_execution config option is set"
+            f"Primax tried to execute function {name}, but the no_execution config option is set"
         )
 
 
 def run_eagerly(jaxpr: Jaxpr, args: Sequence) -> list:
-    """Compile a program once for each placement of its arguments, and run it."""
+    """Run a jaxpr, compiled once for each placement of its arguments."""
     try:
         specs = [a._spec for a in args]
     except AttributeError:
-        found = _operands(args)
-        if found is None:
+        operands = _operands(args)
+        if operands is None:
             return references.ops.run_eagerly(jaxpr, args)
-        args, escaped = found
+        args, escaped = operands
         if escaped is not None:
             return escaped._trace.call(jaxpr, args)
         specs = [a._spec for a in args]
@@ -304,7 +304,7 @@ def run_eagerly(jaxpr: Jaxpr, args: Sequence) -> list:
 
 
 class Stepwise:
-    """Runs a program operation by operation, since some of them do not run inside XLA."""
+    """Callable that evaluates a jaxpr equation by equation, if XLA cannot compile some of them."""
 
     __slots__ = ("jaxpr",)
 
@@ -317,7 +317,7 @@ class Stepwise:
 
 
 class Runner:
-    """Runs one operation in Python."""
+    """Callable that evaluates one primitive by its ``impl`` rule."""
 
     __slots__ = ("rule", "params", "single")
 
@@ -336,7 +336,8 @@ def _executable_of(jaxpr: Jaxpr, specs) -> Executable | Stepwise:
     if any(impl in eqn.primitive.rules for eqn in eqns):
         return Stepwise(jaxpr)
     if len(eqns) == 1 and not jaxpr.consts and not (state.debug_nans or state.debug_infs):
-        # A program that is one operation shares its executable, unless its place matters.
+        # A jaxpr of one equation shares the executable of its primitive, unless the primitive
+        # caches its executables on a sub-jaxpr.
         eqn = eqns[0]
         if (
             list(eqn.invars) == jaxpr.invars
@@ -353,24 +354,27 @@ def _executable_of(jaxpr: Jaxpr, specs) -> Executable | Stepwise:
 
 
 def _operands(args) -> tuple[list, Tracer | None] | None:
-    """Concrete operands, and a live tracer if there is one among them; ``None`` with references."""
-    found = []
+    """Return the concrete operands and ``None``, or the arguments and the innermost live tracer.
+
+    The result is ``None`` if an argument is a reference.
+    """
+    operands = []
     for a in args:
         kind = type(a)
         if kind is ArrayImpl:
-            found.append(a)
+            operands.append(a)
         elif kind is Literal:
-            found.append(_scalar(a.val, a.aval, kind))
+            operands.append(_scalar(a.val, a.aval, kind))
         elif isinstance(a, Tracer):
             check_live(a)
             tracers = [t for t in args if isinstance(t, Tracer)]
             return list(args), max(tracers, key=lambda t: _depth(t._trace))
         else:
             try:
-                found.append(as_operand(a))
+                operands.append(as_operand(a))
             except RefTypeError:
                 return None
-    return found, None
+    return operands, None
 
 
 def _depth(trace) -> int:
@@ -381,17 +385,17 @@ def _depth(trace) -> int:
 
 
 def evaluate(prim: Primitive, args: Sequence, params: dict):
-    """One primitive, now."""
+    """Evaluate a primitive eagerly."""
     rule = prim.rules.get(rule_kinds.trace_rule)
     if rule is not None:
         return rule(None, args, **params)
     try:
         specs = [a._spec for a in args]
     except AttributeError:
-        found = _operands(args)
-        if found is None:
+        operands = _operands(args)
+        if operands is None:
             return references.ops.evaluate(prim, args, params)
-        args, escaped = found
+        args, escaped = operands
         if escaped is not None:
             return escaped._trace.process(prim, tuple(args), params)
         specs = [a._spec for a in args]
@@ -422,10 +426,10 @@ def _listed(prim, out):
 
 
 def device_of(specs: Sequence[Spec]):
-    """The sharding that a computation over these arguments runs under.
+    """Return the sharding of a computation with arguments of these specs.
 
     Raises:
-      ValueError: if committed arguments lie on different devices.
+      ValueError: if committed arguments are on different devices.
     """
     chosen, first = None, 0
     for i, s in enumerate(specs):

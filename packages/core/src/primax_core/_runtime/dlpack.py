@@ -16,7 +16,7 @@ from .interchange import HOST_MEMORY, DLDeviceType
 from .jaxlib_versions import JAXLIB_VERSION, _jax
 from .sharding import Sharding, SingleDeviceSharding
 
-_ALIGNMENT: Final = 64  # what XLA needs to compute on memory that is not its own
+_ALIGNMENT: Final = 64  # required by XLA to compute on foreign memory
 
 _PLATFORMS: Final = {DLDeviceType.kDLCUDA: "cuda", DLDeviceType.kDLROCM: "rocm"}
 
@@ -30,18 +30,18 @@ def from_dlpack(
 
     Args:
       external_array: has the methods ``__dlpack__`` and ``__dlpack_device__``.
-      device: where the result lies; by default where the values are.
-      copy: ``True`` copies always, ``False`` never; by default memory is shared where that is
-        possible, which on a CPU needs contiguous elements aligned to 64 bytes, of a dtype that
-        stays as it is. Nobody may write to shared memory afterwards.
+      device: the device of the result; by default that of the values.
+      copy: ``True`` always copies, ``False`` never. By default memory is shared if possible, which
+        on a CPU requires contiguous elements aligned to 64 bytes, of a dtype that is not
+        converted. Shared memory must not be changed afterwards.
 
     Returns:
       An array committed to its device.
 
     Raises:
-      TypeError: if ``external_array`` has not those methods.
-      ValueError: if ``copy=False`` was given and a copy is needed.
-      BufferError: if the elements' type has no dtype here.
+      TypeError: if ``external_array`` does not have these methods.
+      ValueError: if ``copy=False`` and a copy is needed.
+      BufferError: if there is no dtype for the elements.
 
     >>> import numpy as np
     >>> from_dlpack(np.arange(3, dtype=np.int32))
@@ -62,7 +62,7 @@ def from_dlpack(
 
 
 def is_supported_dtype(dtype: Any) -> bool:
-    """Whether arrays of a dtype can be exchanged through DLPack.
+    """Return True if arrays of a dtype can be exchanged through DLPack.
 
     >>> is_supported_dtype("bfloat16"), is_supported_dtype("int4")
     (True, False)
@@ -128,7 +128,7 @@ def _from_host(x: Any, target: Sharding | None, copy: bool | None) -> ArrayImpl:
 def _capsule(x: Any, options: dict[str, Any]) -> Any:
     try:
         return x.__dlpack__(max_version=(1, 0), **options)
-    except TypeError:  # a producer from before versions were agreed on
+    except TypeError:  # a producer without DLPack versions
         return x.__dlpack__(**options)
 
 
@@ -138,21 +138,21 @@ def _from_accelerator(
     platform = _PLATFORMS.get(kind)
     if platform is None:
         raise BufferError(f"arrays on DLPack device ({kind.name}, {number}) cannot be imported")
-    found = [d for d in local_devices(None, platform) if d.local_hardware_id == number]
-    if not found:
+    matching = [d for d in local_devices(None, platform) if d.local_hardware_id == number]
+    if not matching:
         raise ValueError(
-            f"the array lies on {platform} device number {number}, which is none of "
+            f"the array is on {platform} device number {number}, which is not one of "
             f"{local_devices(None, platform)}"
         )
-    (device,) = found
+    (device,) = matching
     source = SingleDeviceSharding(device)
     if copy is False and target is not None and target is not source:
         raise _needs_copy(_elsewhere(target, device))
     stream = device.get_stream_for_external_ready_events()
     versions = {"max_version": (1, 0)} if JAXLIB_VERSION >= (0, 12) else {}
     capsule = x.__dlpack__(stream=stream, **versions)
-    # The one place where jaxlib makes an array itself, and imports jax for it where there is one:
-    # memory of an accelerator has no other way in.
+    # jaxlib creates the array here, and imports jax if it is installed: accelerator memory has no
+    # other interface.
     buf = _jax.dlpack_managed_tensor_to_buffer(capsule, device, stream, copy)
     aval = ShapedArray(tuple(buf.aval.shape), np.dtype(buf.aval.dtype))
     array = spec_of(aval, source, True).wrap(buf)

@@ -1,7 +1,7 @@
-"""What callbacks raised: jaxlib keeps the text alone.
+"""Exceptions of callbacks: jaxlib keeps only their text.
 
-An exception is noted under a number that the text carries, and found again where the failure of the
-program comes to light.
+An exception is recorded under a number in that text, and looked up when the failure of the
+executable is raised.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class _Inside(threading.local):
 
 
 inside: Final = _Inside()
-"""Whether this thread runs a callback of a compiled program: how many, one within another."""
+"""Number of nested callbacks that this thread is running."""
 
 
 class _Interpreter:
@@ -29,22 +29,22 @@ class _Interpreter:
 
 
 interpreter: Final = _Interpreter()
-"""Whether it ends: threads that still compute are then ended with ``SystemExit``."""
+"""True during shutdown: threads that still compute are then stopped with ``SystemExit``."""
 
 
 class Failure:
-    """An exception that a callback raised."""
+    """An exception of a callback."""
 
-    __slots__ = ("error", "text", "what", "told")
+    __slots__ = ("error", "text", "what", "reported")
 
     def __init__(self, error: BaseException, what: str):
         self.error = error
         self.what = what
         self.text = _text_of(error)
-        self.told = False
+        self.reported = False
 
 
-_KEPT: Final = 256
+_LIMIT: Final = 256
 _failures: Final[dict[int, Failure]] = {}
 _numbers: Final = itertools.count(1)
 _lock: Final = new_lock()
@@ -53,18 +53,18 @@ caches.register(_failures.clear)
 
 
 def note_failure(error: BaseException, what: str) -> str:
-    """Keep an exception; the text leads back to it."""
+    """Record an exception; return a text with its number."""
     _drop_own_frames(error)
     with _lock:
         number = next(_numbers)
         _failures[number] = Failure(error, what)
-        if len(_failures) > _KEPT:
+        if len(_failures) > _LIMIT:
             del _failures[next(iter(_failures))]
     return f"{_MARK}{number}] {type(error).__name__}: {error}"
 
 
 def _drop_own_frames(error: BaseException) -> None:
-    """Let the traceback begin with the user's function."""
+    """Begin the traceback at the user's function."""
     entry = error.__traceback__
     while entry is not None and is_internal(entry.tb_frame.f_code):
         entry = entry.tb_next
@@ -73,24 +73,24 @@ def _drop_own_frames(error: BaseException) -> None:
 
 
 def failure_of(error: BaseException) -> Failure | None:
-    """The failure of a callback that made a program fail, if that is why it did."""
-    _, found, rest = str(error).partition(_MARK)
-    return _failures.get(int(rest.partition("]")[0])) if found else None
+    """The failure of a callback that caused an executable to fail, or ``None``."""
+    _, mark, rest = str(error).partition(_MARK)
+    return _failures.get(int(rest.partition("]")[0])) if mark else None
 
 
 def explained(error: BaseException) -> BaseException:
-    """The error for the user in place of jaxlib's: caused by what a callback raised, if it was."""
+    """The error for the user in place of jaxlib's; its cause is the exception of a callback."""
     if interpreter.ends and SystemExit.__name__ in str(error):
         return SystemExit()
     failure = failure_of(error)
     if failure is None:
         return error
-    failure.told = True
+    failure.reported = True
     return from_callback(failure.error, failure.what, failure.text)
 
 
 def from_callback(error: BaseException, what: str, text: str | None = None) -> JaxRuntimeError:
-    """The error of a program whose callback raised; its cause is what was raised."""
+    """The error of an executable whose callback raised an exception, which is its cause."""
     if text is None:
         text = _text_of(error)
     raised = JaxRuntimeError(
@@ -100,10 +100,10 @@ def from_callback(error: BaseException, what: str, text: str | None = None) -> J
     return raised
 
 
-def retell(error: BaseException) -> NoReturn:
-    """Raise :func:`explained` of an error that is handled."""
-    told = explained(error)
-    raise told from told.__cause__
+def raise_explained(error: BaseException) -> NoReturn:
+    """Raise :func:`explained` of the handled error."""
+    error_for_user = explained(error)
+    raise error_for_user from error_for_user.__cause__
 
 
 def _text_of(error: BaseException) -> str:

@@ -1,6 +1,6 @@
-"""After ``os.fork``: the child has none of the threads that XLA compiles and computes with.
+"""State after ``os.fork``: the child has none of XLA's threads.
 
-What would wait for them forever raises there instead. Values that were computed before can be read.
+Operations that would wait for them raise an error. Computed values can still be read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _check_alive = ArrayImpl._check_alive
 
 def _refuse(self: Executable, args: Sequence[ArrayImpl]) -> NoReturn:
     devices.check_not_forked()
-    raise AssertionError("only a forked process refuses to run programs")
+    raise AssertionError("only a forked process uses this function")
 
 
 def _check_ready(self: ArrayImpl, error: type[Exception] = RuntimeError) -> None:
@@ -30,7 +30,7 @@ def _check_ready(self: ArrayImpl, error: type[Exception] = RuntimeError) -> None
 
 def _after_fork() -> None:
     if devices.note_fork():
-        # Executables are found by these keys, wherever they are kept.
+        # Executables are cached under these keys.
         renew_keys()
         in_flight.forget_all()
         Executable.__call__ = _refuse

@@ -1,7 +1,7 @@
-"""Guards on transfers between the host and devices, as the options ``transfer_guard...`` ask.
+"""Guards on transfers between the host and devices, set by the options ``transfer_guard...``.
 
-A transfer is explicit where the user asked for it (``device_put``, ``device_get``), implicit where
-an operand had to be brought to a device. Reading an array of the CPU is no transfer.
+A transfer is explicit if the user requested it (``device_put``, ``device_get``), and implicit if an
+operand had to be moved to a device. Reading an array on the CPU is not a transfer.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from .._base.config import state
 from .jaxlib_errors import JaxRuntimeError
 
 unguarded: Final[set[Any]] = set()
-"""Settings (keys of ``state``) that are known to guard nothing."""
+"""Settings (values of ``state.key``) without guards."""
 caches.register(unguarded.clear)
 
 
 class _Checked(threading.local):
-    """The kinds of transfers that are explicit in this thread."""
+    """The types of transfers that are explicit in this thread."""
 
     kinds: tuple[str, ...] = ()
 
@@ -29,13 +29,13 @@ _checked: Final = _Checked()
 
 
 def check(kind: str, explicit: bool, aval: Any, sharding: Any) -> None:
-    """Log or refuse a transfer.
+    """Log a transfer or raise an error, according to its guard.
 
     Args:
       kind: ``"host_to_device"``, ``"device_to_host"`` or ``"device_to_device"``.
 
     Raises:
-      JaxRuntimeError: if it is disallowed.
+      JaxRuntimeError: if the transfer is disallowed.
     """
     names = ("host_to_device", "device_to_host", "device_to_device")
     if not any(_level(name) for name in names):
@@ -50,7 +50,7 @@ def check(kind: str, explicit: bool, aval: Any, sharding: Any) -> None:
         log.warning("%s", what)
         return
     raise JaxRuntimeError(
-        f"INVALID_ARGUMENT: Disallowed {what}. Ask for the transfer with device_put or device_get, "
+        f"INVALID_ARGUMENT: Disallowed {what}. Request the transfer with device_put or device_get, "
         f"or allow it with transfer_guard_{kind}"
     )
 
@@ -62,7 +62,7 @@ def _level(kind: str) -> str | None:
 
 @contextmanager
 def checked(kind: str):
-    """Within this context transfers of a kind are explicit."""
+    """Context manager that makes transfers of one type explicit."""
     if state.key in unguarded:
         yield
         return

@@ -1,7 +1,7 @@
-"""Python functions that compiled programs call.
+"""Python functions called by executables.
 
-XLA calls a :class:`HostCall` with NumPy arrays and takes whatever tuple it returns without looking
-at it, so results are checked here.
+XLA calls a :class:`HostCall` with NumPy arrays and accepts any tuple unchecked, so the results are
+checked here.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from .sharding import SingleDeviceSharding
 
 
 class HostCall:
-    """What XLA calls for a function: arrays in, checked NumPy arrays out.
+    """Callable that XLA calls for a Python function: converts arguments, and checks results.
 
     Args:
       function: takes arrays, returns a sequence of values, one for each of ``out_avals``.
-      tokens: whether a token precedes the operands and results.
-      what: how messages call it, such as ``pure_callback of f at file.py:3``.
+      tokens: a token precedes the operands and results.
+      what: its name in messages, such as ``pure_callback of f at file.py:3``.
     """
 
     __slots__ = ("function", "in_avals", "out_avals", "tokens", "what", "_settings", "_specs")
@@ -40,7 +40,7 @@ class HostCall:
         self.out_avals = out_avals
         self.tokens = tokens
         self.what = what
-        # The thread of the call belongs to XLA: the settings that the program was traced with hold.
+        # The call runs in a thread of XLA, with the settings of the trace.
         self._settings = state.trace_key
         host = SingleDeviceSharding(client_of("cpu").local_devices()[0])
         self._specs = [spec_of(a.strip_weak_type(), host, False) for a in in_avals]
@@ -52,11 +52,11 @@ class HostCall:
         try:
             args = [self._array(s, b) for s, b in zip(self._specs, buffers)]
             if state.trace_key is self._settings:
-                found = self.function(*args)
+                results = self.function(*args)
             else:
                 with inherited(self._settings):
-                    found = self.function(*args)
-            outs = checked(found, self.out_avals, self.what)
+                    results = self.function(*args)
+            outs = checked(results, self.out_avals, self.what)
         except BaseException as e:
             raise RuntimeError(note_failure(e, self.what)) from None
         finally:
@@ -65,26 +65,26 @@ class HostCall:
 
     def _array(self, spec, buffer) -> ArrayImpl:
         stored = spec.stored
-        # jaxlib's view lives as long as the call; the array may live longer, so it is a copy.
+        # jaxlib's view is valid during the call only; the array may live longer, so it is a copy.
         return spec.wrap(put_raw(np.asarray(buffer, stored.dtype), stored, spec.sharding))
 
     def __repr__(self) -> str:
         return f"HostCall({self.what})"
 
 
-def checked(found: Sequence[Any], avals: Sequence[ShapedArray], what: str) -> list[np.ndarray]:
-    """Results of a callback as the arrays that its program expects.
+def checked(results: Sequence[Any], avals: Sequence[ShapedArray], what: str) -> list[np.ndarray]:
+    """Results of a callback, converted to the declared avals.
 
     Raises:
-      TypeError: for another number of results, or another dtype.
-      ValueError: for another shape.
+      TypeError: for a wrong number of results, or a wrong dtype.
+      ValueError: for a wrong shape.
     """
-    if len(found) != len(avals):
+    if len(results) != len(avals):
         raise TypeError(
-            f"{what} returned {len(found)} array{'' if len(found) == 1 else 's'}, but "
+            f"{what} returned {len(results)} array{'' if len(results) == 1 else 's'}, but "
             f"result_shape_dtypes has {len(avals)}"
         )
-    return [_result(x, aval, i, what) for i, (x, aval) in enumerate(zip(found, avals))]
+    return [_result(x, aval, i, what) for i, (x, aval) in enumerate(zip(results, avals))]
 
 
 def _result(x: Any, aval: ShapedArray, i: int, what: str) -> np.ndarray:
@@ -111,8 +111,8 @@ _NARROWED: Final = {
 
 
 def _converted(x, value, dtype, aval, i: int, what: str) -> np.ndarray:
-    """Python numbers take the dtype that is wanted; NumPy's default 64-bit ones are narrowed where
-    64-bit types are off."""
+    """Convert a result: Python numbers to the declared dtype, and NumPy's default 64-bit dtypes to
+    32 bits if 64-bit types are disabled."""
     is_number = type(x) in (bool, int, float, complex)
     kind = np.dtype(dtype).kind
     if is_number and np.result_type(type(x), dtype) == dtype:

@@ -1,7 +1,7 @@
-"""Programs under way that do more than compute: waiting for them, and keeping their order.
+"""Running executables with side effects: waiting for them, and their order.
 
-Arrays tell when a program has ended, but one that only prints has none. So such a program runs with
-jaxlib's token, which is kept until somebody waits for it.
+An executable with results is waited for through its arrays, but one that only prints has none. It
+runs with jaxlib's token, which is stored until it is waited for.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Any, Final
 from .._base.locks import new_lock
 from .failures import explained, failure_of, inside
 
-_KEPT: Final = 256
+_LIMIT: Final = 256
 
 
 class _Started(threading.local):
-    """Tokens of what a thread started; XLA's threads that run callbacks have some of their own, so
-    a callback that runs programs never waits for the program that called it."""
+    """Tokens of executables started by a thread. XLA's callback threads have their own, so a
+    callback that runs executables never waits for the executable that called it."""
 
     def __init__(self) -> None:
         self.tokens: _Tokens = _Tokens()
@@ -31,7 +31,7 @@ class _Started(threading.local):
 
 
 class _Tokens(deque):
-    """The tokens of one thread, oldest first, and that of its last ordered program."""
+    """The tokens of one thread, oldest first, and the token of its last ordered executable."""
 
     last: Any = None
 
@@ -46,7 +46,7 @@ _at_exit: list[Callable] = []
 
 
 def effectful(execute: Callable[..., Any], ordered: bool) -> Callable[[Sequence[Any]], Any]:
-    """How an executable with effects is run, in place of jaxlib's ``execute_sharded``."""
+    """Runner of an executable with effects, in place of jaxlib's ``execute_sharded``."""
     if not _at_exit:
         _at_exit.append(atexit.register(_finish))
 
@@ -59,7 +59,7 @@ def effectful(execute: Callable[..., Any], ordered: bool) -> Callable[[Sequence[
         tokens.append(token)
         if ordered:
             tokens.last = token
-        if len(tokens) > _KEPT:
+        if len(tokens) > _LIMIT:
             _wait(tokens.popleft())
         return results
 
@@ -69,22 +69,22 @@ def effectful(execute: Callable[..., Any], ordered: bool) -> Callable[[Sequence[
 def _wait(token: Any) -> BaseException | None:
     try:
         token.block_until_ready()
-    except Exception as e:  # whoever waits for everything is told
+    except Exception as e:  # raised by the barrier
         return e
     return None
 
 
 def barrier() -> None:
-    """Wait until all effects of programs started by this process have happened.
+    """Wait until all effects of executables started by this process have happened.
 
     Raises:
-      JaxRuntimeError: if a program failed and nobody was told yet.
-      RuntimeError: when called by a callback, which would wait for itself.
+      JaxRuntimeError: if an executable failed and the error was not raised yet.
+      RuntimeError: inside a callback, which would wait for itself.
     """
     if inside.depth:
         raise RuntimeError(
-            "effects_barrier was called inside a callback: it would wait for the program that "
-            "called it. Call it after that program"
+            "effects_barrier was called inside a callback: it would wait for the function that "
+            "called it. Call it after that function returns."
         )
     errors = _wait_for_all()
     if errors:
@@ -92,39 +92,39 @@ def barrier() -> None:
 
 
 def _wait_for_all() -> list[BaseException]:
-    """Wait; the errors that nobody was told of."""
+    """Wait for all tokens; return the errors that were not raised yet."""
     with _lock:
         threads = [(tokens, len(tokens)) for tokens in _all]
-    found = []
+    errors = []
     for tokens, started in threads:
-        for _ in range(started):  # other threads go on starting programs
+        for _ in range(started):  # other threads may start more executables
             try:
                 token = tokens.popleft()
-            except IndexError:  # another thread waits too
+            except IndexError:  # another thread is waiting too
                 break
             error = _wait(token)
             failure = None if error is None else failure_of(error)
-            if error is not None and (failure is None or not failure.told):
-                found.append(error)
+            if error is not None and (failure is None or not failure.reported):
+                errors.append(error)
         tokens.last = None
-    return found
+    return errors
 
 
 def forget_all() -> None:
-    """Called in a process that was just forked: what was under way goes on in the other one."""
+    """Called in a forked process: the executables are running in the parent process."""
     for tokens in list(_all):
         tokens.clear()
         tokens.last = None
 
 
 def _finish() -> None:
-    """At exit: let effects happen, and do not let failures pass in silence."""
+    """At exit: wait for the effects, and print errors that were not raised."""
     for error in _wait_for_all():
         failure = failure_of(error)
-        if failure is not None and not failure.told:
-            failure.told = True
+        if failure is not None and not failure.reported:
+            failure.reported = True
             print(
-                f"{failure.text}\n\nThis was raised in {failure.what}; the program ended before "
-                "anybody waited for it (effects_barrier).",
+                f"{failure.text}\n\nThis was raised in {failure.what}; the process ended before "
+                "its effects were waited for (effects_barrier).",
                 file=sys.stderr,
             )

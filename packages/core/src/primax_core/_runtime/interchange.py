@@ -1,4 +1,4 @@
-"""What arrays offer to other libraries: DLPack capsules and addresses."""
+"""Export of arrays to other libraries: DLPack capsules and addresses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class DLDeviceType(enum.IntEnum):
-    """DLPack's numbers of kinds of memory."""
+    """DLPack's device types."""
 
     kDLCPU = 1
     kDLCUDA = 2
@@ -33,10 +33,10 @@ HOST_MEMORY = (
 
 
 def dlpack_device(sharding: Sharding) -> tuple[DLDeviceType, int]:
-    """DLPack's name of the device that holds an array.
+    """DLPack's device of an array.
 
     Raises:
-      BufferError: if the array lies on several devices, or on one that DLPack has no name for.
+      BufferError: if the array is on several devices, or on one that DLPack does not support.
     """
     if sharding.num_devices != 1:
         raise BufferError(
@@ -50,20 +50,20 @@ def dlpack_device(sharding: Sharding) -> tuple[DLDeviceType, int]:
     if platform in ("cuda", "rocm"):
         kind = DLDeviceType.kDLCUDA if platform == "cuda" else DLDeviceType.kDLROCM
         return kind, device.local_hardware_id
-    raise BufferError(f"DLPack has no name for devices of platform {platform}")
+    raise BufferError(f"DLPack does not support devices of platform {platform}")
 
 
 def check_exportable(sharding: Sharding, dtype: Any, dl_device: tuple[int, int] | None) -> None:
-    """Refuse what a DLPack capsule cannot say.
+    """Raise an error for an array that cannot be a DLPack capsule.
 
     Raises:
-      BufferError: if DLPack has no type for the elements or no name for the device, or the device
-        asked for is another one.
+      BufferError: if DLPack does not support the dtype or the device, or the requested device
+        is another one.
     """
     own = dlpack_device(sharding)
     if dl_device is not None and tuple(dl_device) != own:
         raise BufferError(
-            f"the array lies on DLPack device {tuple(map(int, own))} and cannot be exported to "
+            f"the array is on DLPack device {tuple(map(int, own))} and cannot be exported to "
             f"{tuple(map(int, dl_device))}: move it there first with device_put"
         )
     if dtype not in exportable_dtypes:
@@ -72,10 +72,10 @@ def check_exportable(sharding: Sharding, dtype: Any, dl_device: tuple[int, int] 
 
 def address_of(buf: Any) -> int:
     """Address of the memory of a raw array on one device."""
-    # jaxlib's own way imports jax for arrays that were put.
+    # jaxlib's own function imports jax for arrays created by a transfer.
     try:
         return address(_jax.buffer_to_dlpack_managed_tensor(buf.clone()))
     except _jax.JaxRuntimeError as e:
         raise NotImplementedError(
-            f"the address of an array of {buf.aval.dtype.name} is not known: {e}"
+            f"arrays of {buf.aval.dtype.name} have no accessible address: {e}"
         ) from e

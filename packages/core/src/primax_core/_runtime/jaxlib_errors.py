@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
 
     class JaxRuntimeError(RuntimeError):
-        """XLA refused to compile a program, or failed while running it. Defined by jaxlib."""
+        """XLA could not compile a module, or an executable failed. Defined by jaxlib."""
 
 else:
     from .jaxlib_versions import JaxRuntimeError as JaxRuntimeError

@@ -1,4 +1,4 @@
-"""The one file that tells jaxlib's versions apart."""
+"""Differences between jaxlib versions; no other module depends on the version."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from .._ir import dtypes
 
-# XLA's information messages at the start of a client; read when jaxlib is first imported.
+# Level of XLA's log messages; read when jaxlib is first imported.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
 from jaxlib import _hlo, _jax, version as _version
@@ -25,12 +25,12 @@ JAXLIB_VERSION: Final[tuple[int, ...]] = tuple(
 OLDEST, TOO_NEW = (0, 10, 2), (0, 13)
 
 
-def check_version(found: tuple[int, ...]) -> None:
-    """Raise ``ImportError`` for a jaxlib that the core does not work with."""
-    if not OLDEST <= found < TOO_NEW:
+def check_version(installed: tuple[int, ...]) -> None:
+    """Raise ``ImportError`` if the core does not support a jaxlib version."""
+    if not OLDEST <= installed < TOO_NEW:
         raise ImportError(
             f"primax-core works with jaxlib >= 0.10.2 and < 0.13, but jaxlib "
-            f"{'.'.join(map(str, found))} is installed: pip install 'jaxlib>=0.10.2,<0.13'"
+            f"{'.'.join(map(str, installed))} is installed: pip install 'jaxlib>=0.10.2,<0.13'"
         )
 
 
@@ -47,24 +47,23 @@ deserialize_portable_artifact = _jax.mlir.deserialize_portable_artifact
 hlo_to_stablehlo = _jax.mlir.hlo_to_stablehlo
 refine_polymorphic_shapes = _jax.mlir.refine_polymorphic_shapes
 
-# Copies of arrays in other layouts than row-major: jaxlib 0.10 writes them row-major and calls them
-# otherwise.
+# jaxlib 0.10 copies arrays with other layouts row-major, but reports the original layout.
 COPIES_KEEP_LAYOUTS: Final = not _FIRST
 
-# Element types that the installed jaxlib cannot hold.
+# Element types that the installed jaxlib does not support.
 UNKNOWN_DTYPES: Final[frozenset] = frozenset(
     d for d in dtypes.narrow_floats if _FIRST and d.name.startswith("float6")
 )
 
 
 def approximate_top_k_size(size: int, rank: int, k: int, recall: float, override: int) -> int:
-    """How many elements a TPU leaves of an axis, of which ``k`` are to be chosen."""
+    """Number of elements that a TPU keeps of an axis for an approximate selection of ``k``."""
     return _jax.approx_top_k_reduction_output_size(size, rank, k, recall, False, override)[0]
 
 
 @cache
 def build() -> tuple:
-    """The version of jaxlib and the sizes of its libraries, which tell builds of it apart."""
+    """The version of jaxlib and the sizes of its libraries, which distinguish its builds."""
     folder = os.path.dirname(os.path.abspath(_jax.__file__))
     names = [os.path.basename(_jax.__file__)]
     names += (f"libjax_common{end}" for end in (".so", ".dylib", ".dll", ".pyd"))
@@ -78,8 +77,10 @@ def build() -> tuple:
 
 
 def program_shape(raw: Any) -> tuple[list[tuple], list[tuple]]:
-    """Shapes and dtypes of the buffers that an executable takes and gives; a dtype is ``None``
-    where jaxlib knows none of NumPy's."""
+    """Shapes and dtypes of the arguments and results of an executable.
+
+    A dtype is ``None`` if jaxlib has no NumPy dtype for it.
+    """
     module = raw.hlo_modules()[0]
     shape = _hlo.XlaComputation(module.as_serialized_hlo_module_proto()).program_shape()
     result = shape.result_shape()
@@ -95,31 +96,31 @@ def _described(shape: Any) -> tuple:
 
 
 def topology_fingerprint(devs: Sequence) -> int:
-    """What jaxlib knows of the devices and how they are connected, as a number."""
+    """Fingerprint of the devices and their connections."""
     return _jax.get_topology_for_devices(list(devs)).fingerprint()
 
 
 def result_handler(aval, sharding) -> Any:
-    """jaxlib's handler that makes one raw array of an executable's output."""
+    """jaxlib's handler that creates one raw array from an output of an executable."""
     if _FIRST:
         return _jax.array_result_handler(aval, sharding, True, True)
     return _jax.array_result_handler(aval, sharding, True)
 
 
 def refine_shapes(module: bytes) -> bytes:
-    """A module (in bytecode) whose ``main`` takes static shapes, with all shapes static.
+    """Specialize a module (in bytecode) whose ``main`` has static shapes: all shapes become static.
 
     Its shape assertions are checked.
 
     Raises:
-      ValueError: if some shapes stay dynamic, or an assertion does not hold.
+      ValueError: if a shape remains dynamic, or an assertion fails.
     """
     return _jax.mlir.refine_polymorphic_shapes(
         module, enable_shape_assertions=True, validate_static_shapes=True
     )
 
 
-# What NumPy reads through the buffer protocol of a raw array on a CPU.
+# Dtypes that NumPy reads through the buffer protocol of a raw array on a CPU.
 _NATIVE: Final[frozenset] = frozenset(map(np.dtype, "?bhilqBHILQefdFD"))
 _PACKED: Final[frozenset] = frozenset(
     d for d in dtypes.all_dtypes if d not in _NATIVE and dtypes.itemsize_bits(d) < 8
@@ -129,7 +130,7 @@ _PACKED: Final[frozenset] = frozenset(
 def to_host(buf) -> np.ndarray:
     """The values of a raw array of any dtype, as a NumPy array that may share its memory.
 
-    The array must be alive. What is returned stays valid when the raw array is deleted.
+    The array must not be deleted. The result stays valid after the raw array is deleted.
     """
     dtype = buf.aval.dtype
     if dtype in _NATIVE:
@@ -143,7 +144,7 @@ def to_host(buf) -> np.ndarray:
 
 
 def _to_host_first(buf, dtype) -> np.ndarray:
-    """``to_host`` on jaxlib 0.10, whose own way to NumPy imports jax."""
+    """``to_host`` on jaxlib 0.10, whose own conversion to NumPy imports jax."""
     if buf.platform() != "cpu":
         return buf._single_device_array_to_np_array_did_copy()[0]
     if dtype in _PACKED:
@@ -152,7 +153,7 @@ def _to_host_first(buf, dtype) -> np.ndarray:
 
 
 def start_copies_to_host(bufs: Sequence) -> None:
-    """Start the transfers of raw arrays to the host, where jaxlib can do so."""
+    """Start the transfers of raw arrays to the host, if jaxlib supports it."""
     if not _FIRST:
         _jax.batched_copy_to_host_async(list(bufs))
 
@@ -160,7 +161,7 @@ def start_copies_to_host(bufs: Sequence) -> None:
 def export_capsule(buf, stream: int | None, max_version: tuple[int, int] | None, copied: bool):
     """A DLPack capsule that shares the memory of a raw array.
 
-    It is made of a clone: deleting an array of which a capsule lives ends the process.
+    It is created from a clone: deleting an array with a live capsule ends the process.
     """
     if _FIRST or JAXLIB_VERSION < (0, 12):
         return _jax.buffer_to_dlpack_managed_tensor(buf.clone(), stream)

@@ -1,4 +1,4 @@
-"""LAPACK on the CPU: the functions that jaxlib carries, registered when a program needs them."""
+"""LAPACK on the CPU: functions included in jaxlib, registered on first use."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from .jaxlib_versions import _jax
 
 @custom_calls.provides_custom_calls("lapack")
 def _register() -> None:
-    from jaxlib.cpu import _lapack  # not with this page: it is needed by few programs
+    from jaxlib.cpu import _lapack  # rarely needed
 
-    # Another library in the process may have registered them: XLA allows the same ones twice.
-    # jaxlib's xla_client only notes them down for a handler that jax installs.
+    # Another library in the process may have registered them: XLA accepts the same target twice.
+    # jaxlib's xla_client only records them for a handler that jax installs.
     for name, handler in _lapack.registrations().items():
         _jax.register_custom_call_target(name, handler, "Host", api_version=1)
-    # It looks the routines up in scipy; calling one before that ends the process.
+    # Looks up the routines in scipy; a call before that ends the process.
     _lapack.initialize()

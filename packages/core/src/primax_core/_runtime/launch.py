@@ -1,4 +1,4 @@
-"""Launch of executables on concrete arrays: the end of every eager call."""
+"""Launch of executables on concrete arrays: the last step of every eager call."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ garbage_is_due: Final[Callable[[], bool]] = itertools.cycle(
     (True,) + (False,) * (_EXECUTIONS_BETWEEN_COLLECTIONS - 1)
 ).__next__
 """True once in 256 executions. jaxlib records the Python stack of each execution and may release
-the record in a thread of its own, where it cannot be freed; ``collect_garbage`` frees it."""
+the record in another thread, where it cannot be freed; ``collect_garbage`` frees it."""
 
 
 class Launchable(Protocol):
-    """An executable that takes the buffers of its arguments, all of them and nothing else."""
+    """An executable whose arguments are exactly the buffers of the caller's arguments."""
 
     execute: Callable[[list[Any]], Any]
     handlers: list[Callable[..., Any]]
@@ -34,7 +34,7 @@ def launch(entry: Launchable, buffers: list[Any], args: Sequence[Any], name: str
 
     Raises:
       RuntimeError: if an argument was deleted.
-      Exception: what a callback of the program raised.
+      Exception: the exception of a callback.
     """
     if garbage_is_due():
         collect_garbage()
@@ -46,7 +46,7 @@ def launch(entry: Launchable, buffers: list[Any], args: Sequence[Any], name: str
 
 
 def explain_failure(error: Exception | None, args: Sequence[Any], name: str) -> None:
-    """Raise the named error if an argument was deleted or a callback raised."""
+    """Raise a more precise error if an argument was deleted or a callback failed."""
     if error is not None and (cause := explained(error)) is not error:
         raise cause from cause.__cause__
     for i, a in enumerate(args):

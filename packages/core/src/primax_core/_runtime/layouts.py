@@ -1,4 +1,4 @@
-"""Layouts: the order in which the elements of an array lie in memory."""
+"""Layouts: the memory order of the elements of an array."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .sharding import Sharding
 
 
 class _Auto:
-    """The layout that the compiler chooses."""
+    """A layout chosen by the compiler."""
 
     __slots__ = ()
 
@@ -18,12 +18,12 @@ class _Auto:
 
 
 class Layout:
-    """The order of an array's axes in memory.
+    """The memory order of an array's axes.
 
     Args:
       major_to_minor: the axes, slowest first; ``(0, 1)`` is row-major.
-      tiling: sizes of tiles, on platforms that have them.
-      sub_byte_element_size_in_bits: how elements of less than a byte are packed; 0 for the default.
+      tiling: sizes of tiles, on platforms with tiled layouts.
+      sub_byte_element_size_in_bits: packed size of elements smaller than a byte; 0 for the default.
 
     ``Layout.AUTO`` leaves the choice to the compiler.
 
@@ -65,7 +65,7 @@ class Layout:
         return Layout(**{**{n: getattr(self, n) for n in Layout.__slots__}, **changes})
 
     def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
-        """Raise ``ValueError`` unless the layout orders the axes of an array of this shape."""
+        """Raise ``ValueError`` if the layout does not fit an array of this shape."""
         if len(self.major_to_minor) != len(aval_shape):
             raise ValueError(
                 "Length of major_to_minor and the rank of the value should match. Got "
@@ -73,17 +73,17 @@ class Layout:
             )
         if sorted(self.major_to_minor) != list(range(len(aval_shape))):
             raise ValueError(
-                "major_to_minor names each axis of the array once, got "
+                "major_to_minor must contain each axis of the array once, got "
                 f"major_to_minor={self.major_to_minor} for shape={tuple(aval_shape)}"
             )
 
 
 class Format:
-    """A layout, and how the array lies on devices.
+    """A layout and a sharding.
 
     Args:
       layout: a :class:`Layout`, ``Layout.AUTO``, or ``None`` for the default.
-      sharding: a ``Sharding``; needed beside a layout.
+      sharding: a ``Sharding``; required with a layout.
     """
 
     __slots__ = ("layout", "sharding")
@@ -122,15 +122,15 @@ class Format:
 
 
 def row_major(ndim: int) -> Layout:
-    """The layout that arrays have unless they are told otherwise."""
+    """The default layout."""
     return Layout(tuple(range(ndim)), ())
 
 
 def canonical(layout: Any, shape: Sequence[int]) -> Any:
-    """A layout as specs hold it: ``None`` for row-major.
+    """A layout in the form of specs: ``None`` for row-major.
 
     Raises:
-      ValueError: if it does not order the axes of an array of this shape.
+      ValueError: if it does not fit an array of this shape.
     """
     if layout is None or layout is Layout.AUTO:
         return layout
@@ -141,7 +141,7 @@ def canonical(layout: Any, shape: Sequence[int]) -> Any:
 
 
 def mode_of(layout: Any) -> str:
-    """The text that tells XLA of a layout: ``{0,1}``, the fastest axis first."""
+    """XLA's notation of a layout: ``{0,1}``, the fastest axis first."""
     if layout is None:
         return "default"
     if layout is Layout.AUTO:
@@ -154,8 +154,8 @@ def mode_of(layout: Any) -> str:
 
 
 def from_xla(text: str) -> Layout:
-    """The layout that XLA describes as ``{0,1:T(8,128)}``."""
-    import re  # only for layouts that the compiler chose
+    """The layout of XLA's notation ``{0,1:T(8,128)}``."""
+    import re  # only for layouts chosen by the compiler
 
     axes, _, notes = text.strip("{}").partition(":")
     order = tuple(int(d) for d in axes.split(",") if d)[::-1]

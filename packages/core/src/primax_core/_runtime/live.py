@@ -1,4 +1,4 @@
-"""The arrays that exist."""
+"""Enumeration of the existing arrays."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .devices import client_of
 
 
 def live_arrays(platform: str | None = None) -> list[ArrayImpl]:
-    """The arrays of a platform (of the default one without a name) that have not been deleted.
+    """The arrays of a platform (by default of the default one) that are not deleted.
 
-    A tool for finding leaks: it asks the garbage collector for all objects there are, so that
-    arrays themselves need no register. Arrays that the library keeps for itself are left out.
+    A tool for finding leaks: it searches all objects of the garbage collector, so that arrays need
+    no registry. Arrays in the library's caches are not listed.
 
     Raises:
-      RuntimeError: if there is no such platform.
+      RuntimeError: if the platform is not available.
     """
     client = client_of(platform)
     own = {id(x) for x in _flat(cached_values())}

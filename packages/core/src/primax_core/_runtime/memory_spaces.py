@@ -1,4 +1,4 @@
-"""Memory spaces, and how a move may use the memory of its operand."""
+"""Memory spaces, and copy semantics of transfers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import enum
 
 
 class ArrayCopySemantics(enum.Enum):
-    """What a move may do with the memory of its operand."""
+    """Permitted uses of an operand's memory by a transfer."""
 
     REUSE_INPUT = "reuse"
     ALWAYS_COPY = "copy"

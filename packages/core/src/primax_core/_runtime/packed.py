@@ -1,6 +1,6 @@
-"""Reading arrays of sub-byte elements on jaxlib 0.10, which gives NumPy no access to them.
+"""Reading of arrays of sub-byte elements on jaxlib 0.10, which has no conversion to NumPy.
 
-A compiled conversion to a byte-sized type goes first; it is exact.
+A compiled conversion to a byte-sized type, which is exact, runs first.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from jaxlib import _jax
 from .._base import caches
 from .._ir.avals import ShapedArray
 
-# MLIR's name of the type, that of the type it is read as, and that type.
+# MLIR's name of the type, and the name and dtype of the type to which it is converted.
 _SIGNED, _UNSIGNED, _FLOAT = ("i8", np.int8), ("ui8", np.uint8), ("f32", np.float32)
 _READ_AS = {
     "int2": ("i2", *_SIGNED),
@@ -28,13 +28,13 @@ _readers: dict[tuple, tuple[Any, Any]] = caches.bounded_cache(256)
 
 
 def read_packed(buf: Any, result_handler: Callable) -> np.ndarray:
-    """The values of a raw array on one CPU device, converted there first."""
+    """The values of a raw array on one CPU device, converted on the device."""
     aval, sharding = buf.aval, buf._sharding
     key = (aval.shape, aval.dtype, sharding._internal_device_list)
-    found = _readers.get(key)
-    if found is None:
-        found = _readers[key] = _make_reader(aval, sharding, result_handler)
-    executable, handler = found
+    reader = _readers.get(key)
+    if reader is None:
+        reader = _readers[key] = _make_reader(aval, sharding, result_handler)
+    executable, handler = reader
     (wide,) = executable.execute_sharded([buf]).consume_with_handlers([handler])
     return np.asarray(memoryview(wide)).astype(aval.dtype)
 
@@ -54,6 +54,6 @@ def _make_reader(aval, sharding, result_handler):
     options = _jax.CompileOptions()
     options.num_replicas = options.num_partitions = 1
     options.device_assignment = _jax.DeviceAssignment.create(np.array([[device.id]], np.int32))
-    # Not a DeviceList: iterating over one, jaxlib 0.10 gives its class an attribute.
+    # Not a DeviceList: iterating over one sets an attribute of its class in jaxlib 0.10.
     executable = device.client.compile_and_load(text.encode(), [device], options)
     return executable, result_handler(ShapedArray(aval.shape, np.dtype(dtype)), sharding)

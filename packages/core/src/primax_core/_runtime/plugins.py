@@ -1,4 +1,4 @@
-"""Accelerator plugins, found through the ``jax_plugins`` entry points without importing jax."""
+"""Accelerator plugins from the ``jax_plugins`` entry points, found without importing jax."""
 
 from __future__ import annotations
 
@@ -22,67 +22,67 @@ _ALIASES = {
 
 
 def platforms_named(name: str) -> tuple[str, ...]:
-    """The platforms a user may mean by a name (``gpu`` covers ``cuda`` and ``rocm``)."""
+    """The platforms that a name covers (``gpu`` covers ``cuda`` and ``rocm``)."""
     return _ALIASES.get(name, (name,))
 
 
 class Unavailable(Exception):
-    """A plugin is installed, but what it drives is not there."""
+    """A plugin is installed, but its hardware is not available."""
 
 
-def start(wanted: list[str]) -> dict[str, Any]:
+def start(requested: list[str]) -> dict[str, Any]:
     """Clients of the installed plugins, by platform.
 
-    A plugin whose hardware is missing is passed over, and one that fails warns, unless its platform
-    was asked for.
+    A plugin without its hardware is skipped, and one that fails issues a warning, unless its
+    platform was requested.
 
     Args:
-      wanted: platforms asked for; when not empty, others are not started.
+      requested: requested platforms; if not empty, no others are started.
 
     Raises:
-      RuntimeError: if a platform that was asked for has a plugin that cannot be started.
+      RuntimeError: if the plugin of a requested platform cannot be started.
     """
-    found: dict[str, Any] = {}
-    if wanted and all(w == "cpu" for w in wanted):
-        return found
+    started: dict[str, Any] = {}
+    if requested and all(w == "cpu" for w in requested):
+        return started
     for name, module in _entry_points():
         platform = platform_in(name)
         starter = _STARTERS.get(platform)
-        if starter is None or platform in found:
+        if starter is None or platform in started:
             continue
-        if wanted and not any(platform in platforms_named(w) for w in wanted):
+        if requested and not any(platform in platforms_named(w) for w in requested):
             continue
         try:
-            found[platform] = starter(module)
-        except Exception as e:  # a broken plugin must not stop the CPU
-            if wanted:
+            started[platform] = starter(module)
+        except Exception as e:  # a broken plugin must not prevent use of the CPU
+            if requested:
                 raise RuntimeError(f"platform {platform} could not be started: {e}") from e
             if not isinstance(e, Unavailable):
                 warn(
                     f"plugin {name} ({platform}) is installed but could not be started: {e}. "
                     'Computing on the CPU; set the option platforms="cpu" to silence this.'
                 )
-    return found
+    return started
 
 
 def platform_in(entry_point: str) -> str:
-    """The platform that an entry point's name speaks of: ``xla_cuda13`` is ``cuda``."""
+    """The platform in the name of an entry point: ``xla_cuda13`` is ``cuda``."""
     return next((p for p in ("cuda", "rocm", "tpu") if p in entry_point), entry_point)
 
 
 def _entry_points() -> list[tuple[str, str]]:
     """Names and modules of the installed plugins."""
-    # Reading the metadata of every installed distribution takes tens of milliseconds, so look
-    # first whether anything that could hold a plugin is on the path.
+    # Reading the metadata of every installed distribution takes tens of milliseconds, so check
+    # first whether the path contains anything that could be a plugin.
     names = _names_on_path()
-    found = []
+    plugins = []
     if "jax_plugins" in names or any(n.startswith(("jax_cuda", "jax_rocm")) for n in names):
         from importlib.metadata import entry_points
 
-        found = [(e.name, e.module) for e in entry_points(group="jax_plugins")]
-    if "libtpu" in names:  # which declares no entry point
-        found.append(("tpu", "libtpu"))
-    return found
+        plugins = [(e.name, e.module) for e in entry_points(group="jax_plugins")]
+    if "libtpu" in names:  # without an entry point
+        plugins.append(("tpu", "libtpu"))
+    return plugins
 
 
 def _names_on_path() -> set[str]:
@@ -96,7 +96,7 @@ def _names_on_path() -> set[str]:
 
 
 def _private_name(platform: str) -> str:
-    """What a plugin is loaded as: copies of this library, and jax, each use their own name."""
+    """Name of a loaded plugin: copies of this library, and jax, each use their own."""
     return f"{__name__.partition('.')[0]}_{platform}"
 
 
@@ -111,7 +111,7 @@ def _start_cuda(module: str):
     api = _jax.load_pjrt_plugin(name, str(library), None)
     _register_profiler(api)
     _jax.initialize_pjrt_plugin(name)
-    from jaxlib import xla_client  # needs the logging module, which nothing else here does
+    from jaxlib import xla_client  # imports the logging module
 
     options = xla_client.generate_pjrt_gpu_plugin_options()
     client = _jax.get_c_api_client(name, options, None, None)
@@ -126,7 +126,7 @@ def _register_profiler(api) -> None:
 
 
 def _beside(module: str, file: str) -> pathlib.Path:
-    """A file in the folder of a module, which is found but not imported."""
+    """A file in the folder of a module, which is not imported."""
     spec = importlib.util.find_spec(module)
     if spec is None or spec.origin is None:
         raise Unavailable(f"module {module} is not installed")
@@ -150,16 +150,16 @@ def _installed_version(distribution: str) -> str | None:
         return None
 
 
-def check_plugin_version(distribution: str, found: str | None) -> None:
-    """Refuse a plugin that was not made for this jaxlib: nothing else would notice.
+def check_plugin_version(distribution: str, installed: str | None) -> None:
+    """Raise an error for a plugin of another jaxlib version, which jaxlib does not check.
 
     Raises:
       RuntimeError: if the first three numbers of the versions differ.
     """
     own = ".".join(map(str, JAXLIB_VERSION))
-    if found is not None and found.split(".")[:3] != own.split("."):
+    if installed is not None and installed.split(".")[:3] != own.split("."):
         raise RuntimeError(
-            f"{distribution} {found} does not belong to jaxlib {own}: "
+            f"{distribution} {installed} does not belong to jaxlib {own}: "
             f"pip install '{distribution}=={own}.*'"
         )
 
@@ -181,7 +181,7 @@ def _load_nvidia_libraries(version: int) -> None:
         for folder in folders
         for lib in sorted(pathlib.Path(root).glob(f"{folder}/*.so*"))
     ]
-    # Libraries depend on one another in no listed order: go round until nothing more loads.
+    # Libraries depend on one another in no listed order: repeat until no more can be loaded.
     while pending:
         left = []
         for lib in pending:

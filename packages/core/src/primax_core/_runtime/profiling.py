@@ -1,5 +1,4 @@
-"""jaxlib's profiler. Its sessions and its server are the process's; nothing of it is touched before
-the user asks."""
+"""jaxlib's profiler. Its sessions and its server are process-wide, and started only on request."""
 
 from __future__ import annotations
 
@@ -16,10 +15,10 @@ from .devices import client_of
 
 RawProfileData: Any = _profile_data.ProfileData
 
-if TYPE_CHECKING:  # jaxlib tells type checkers nothing
+if TYPE_CHECKING:  # jaxlib has no type stubs
 
     class ProfileOptions:
-        """What a profile holds: levels of tracing from 0 (none) to 3, and more."""
+        """Options of a profile: levels of tracing from 0 (none) to 3, and others."""
 
         host_tracer_level: int
         python_tracer_level: int
@@ -33,7 +32,7 @@ if TYPE_CHECKING:  # jaxlib tells type checkers nothing
         advanced_configuration: dict[str, Any]
 
     class ProfileEvent:
-        """Something that took time, with what else is known of it."""
+        """An event with a duration and additional data."""
 
         name: str
         start_ns: float
@@ -42,20 +41,20 @@ if TYPE_CHECKING:  # jaxlib tells type checkers nothing
         stats: Iterator[tuple[str | None, Any]]
 
     class ProfileLine:
-        """What happened one after the other: in a thread, in a stream."""
+        """Consecutive events of a thread or a stream."""
 
         name: str
         events: Iterator[ProfileEvent]
 
     class ProfilePlane:
-        """What happened in one place: on the host, on a device."""
+        """Events of the host or of one device."""
 
         name: str
         lines: Iterator[ProfileLine]
         stats: Iterator[tuple[str | None, Any]]
 
     class Annotation:
-        """jaxlib's context manager that names a stretch of time."""
+        """jaxlib's context manager that names a time span."""
 
         def __init__(self, name: str, **kwargs: Any): ...
         def __enter__(self) -> Any: ...
@@ -81,9 +80,9 @@ _ONE_OF_EACH = """planes {
 
 
 def _iterator_types() -> list[type]:
-    """jaxlib's types of iterators. It makes each when it is first used, and again when it was
-    dropped meanwhile. That is worth a warning to Python; where warnings are errors, it ends the
-    process. So they are made here and kept."""
+    """jaxlib's iterator types. jaxlib creates each one on first use, and again after it was freed.
+    Python then issues a warning, which ends the process where warnings are errors. So they are
+    created here and stored."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         raw = RawProfileData.from_serialized_xspace(
@@ -92,20 +91,20 @@ def _iterator_types() -> list[type]:
         (plane,) = raw.planes
         (line,) = plane.lines
         (event,) = line.events
-        made = (raw.planes, plane.lines, plane.stats, line.events, event.stats)
-        return [type(iterator) for iterator in made]
+        iterators = (raw.planes, plane.lines, plane.stats, line.events, event.stats)
+        return [type(iterator) for iterator in iterators]
 
 
-_KEPT = _iterator_types()
+_ITERATOR_TYPES = _iterator_types()
 
 
 def start_session(options: Any) -> Any:
-    """jaxlib's session, running."""
+    """A running session of jaxlib's profiler."""
     return _profiler.ProfilerSession(options)
 
 
 def serve(port: int) -> Any:
-    """jaxlib's profiler server. It reports no failure itself, so the port is tried first.
+    """Start jaxlib's profiler server. It does not report failures, so the port is tried first.
 
     Raises:
       OSError: if the port cannot be used.
@@ -124,10 +123,10 @@ def serve(port: int) -> Any:
 
 
 def register(pid: int, port: int) -> Any:
-    """Have the profiler server of another process take part in profiles of this one."""
+    """Include this process in the profiles of another process's profiler server."""
     return _profiler.register_subprocess(pid, port)
 
 
 def heap_profile(backend: str | None) -> bytes:
-    """What lies in the memory of a platform's devices, as a compressed pprof profile."""
+    """Memory contents of a platform's devices, as a compressed pprof profile."""
     return gzip.compress(client_of(backend).heap_profile())

@@ -1,17 +1,17 @@
-"""Compiled programs as bytes that users keep.
+"""Serialized executables for users.
 
 ::
 
     magic        8 bytes
     checksum    32 bytes: BLAKE2b of all that follows
-    about        8 bytes: length of a JSON text
+    about        8 bytes: length of the description in JSON
     executable   8 bytes: its length
     constants    8 bytes: their length
-    the text, the executable, the constants one after the other
+    the description, the executable, the constants
 
-XLA checks nothing of an executable that it loads, and a damaged one ends the process: so what it
-was compiled for is compared first, and the checksum. Neither helps against somebody who makes the
-bytes: an executable is machine code.
+XLA does not check an executable that it loads, and a damaged one ends the process. Therefore the
+checksum and the target machine are compared first. This is no protection against malicious bytes:
+an executable is machine code.
 """
 
 from __future__ import annotations
@@ -45,43 +45,43 @@ def seal(about: dict[str, Any], executable: bytes, constants: bytes) -> bytes:
 
 
 def unseal(data: bytes) -> tuple[dict[str, Any], bytes, bytes]:
-    """What the bytes of a file hold.
+    """The contents of a file.
 
     Raises:
-      InvalidArtifactError: if they are not what was written.
+      InvalidArtifactError: if the bytes are damaged.
     """
     if data[:8] != MAGIC:
         raise InvalidArtifactError(
-            "these bytes are no serialized executable: "
-            + (f"they begin with {data[:8]!r}" if data else "there are none")
+            "these bytes are not a serialized executable: "
+            + (f"they begin with {data[:8]!r}" if data else "they are empty")
         )
     view = memoryview(data)
     if len(data) < _BODY + _HEAD.size or view[8:_BODY] != digest(view[_BODY:]):
-        damaged("its checksum is wrong, as it is of one that is truncated")
+        damaged("its checksum is wrong, for example because it is truncated")
     sizes = _HEAD.unpack_from(data, _BODY)
     start = _BODY + _HEAD.size
     if start + sum(sizes) != len(data):
-        damaged("its lengths do not add up")
+        damaged("its lengths are inconsistent")
     ends = (start + sizes[0], start + sizes[0] + sizes[1])
     try:
         about = json.loads(bytes(view[start : ends[0]]))
     except (ValueError, RecursionError):
-        damaged("what it says of itself cannot be read")
+        damaged("its description cannot be read")
     if type(about) is not dict:
-        damaged("what it says of itself cannot be read")
+        damaged("its description cannot be read")
     return about, bytes(view[ends[0] : ends[1]]), bytes(view[ends[1] :])
 
 
 def damaged(why: str) -> NoReturn:
-    """Raise the error of bytes that do not hold what they should."""
+    """Raise the error of damaged bytes."""
     raise InvalidArtifactError(f"the serialized executable is damaged: {why}")
 
 
-# What it was compiled for
+# Target of the compilation
 
 
 def machine(devs: tuple) -> dict[str, Any]:
-    """What machine code for these devices depends on, by names for messages."""
+    """Everything that machine code for these devices depends on, by names for messages."""
     client = devs[0].client
     host = keys.host()
     return {
@@ -95,21 +95,21 @@ def machine(devs: tuple) -> dict[str, Any]:
     }
 
 
-def check_machine(said: Any, devs: tuple) -> None:
-    """Refuse an executable that was compiled for something else.
+def check_machine(target: Any, devs: tuple) -> None:
+    """Raise an error for an executable compiled for another machine.
 
     Raises:
-      InvalidArtifactError: saying what differs.
+      InvalidArtifactError: with the difference.
     """
-    if type(said) is not dict:
-        damaged("it does not say what it is for")
+    if type(target) is not dict:
+        damaged("its target is not described")
     for name, here in machine(devs).items():
-        if said.get(name) != here:
-            there = str(said.get(name))
+        if target.get(name) != here:
+            there = str(target.get(name))
             raise InvalidArtifactError(
-                f"the executable was compiled for another {name}: {_shortened(there)} where this "
-                f"is {_shortened(here)}. Compile it here; `export` makes artifacts that move "
-                "between versions and machines."
+                f"the executable was compiled for another {name}: {_shortened(there)}, but this is "
+                f"{_shortened(here)}. Compile it here; `export` creates artifacts that are "
+                "portable between versions and machines."
             )
 
 
@@ -117,18 +117,18 @@ def _shortened(text: str) -> str:
     return text if len(text) < 200 else text[:200] + "..."
 
 
-# Types and values
+# Avals and values
 
 
 def type_text(aval: Any) -> list[Any]:
-    """A type as JSON."""
+    """An aval as JSON."""
     return [list(aval.shape), dtypes.full_name(aval.dtype), bool(aval.weak_type)]
 
 
-def type_of(said: Any) -> ShapedArray:
-    """The type that was written."""
+def type_of(value: Any) -> ShapedArray:
+    """The aval of a JSON value."""
     try:
-        shape, name, weak = said
+        shape, name, weak = value
         if not all(type(d) is int and 0 <= d < 2**62 for d in shape) or type(weak) is not bool:
             raise TypeError
         dtype = dtypes.dtype_named(name)
@@ -136,34 +136,34 @@ def type_of(said: Any) -> ShapedArray:
         damaged("a type cannot be read")
     if dtype is None:
         raise InvalidArtifactError(
-            f"the executable has values of dtype {name[:40]!r}, which is not known here: import "
-            "the package that defines it (primax.random for the dtypes of keys)"
+            f"the executable has values of dtype {name[:40]!r}, which is unknown: import the "
+            "package that defines it (primax.random for the dtypes of keys)"
         )
     return ShapedArray(tuple(shape), dtype, weak)
 
 
 def constants_of(types: Sequence[ShapedArray], data: bytes) -> list[np.ndarray]:
-    """The constants that a program is passed, as NumPy arrays."""
-    found, start = [], 0
+    """The constant arguments of an executable, as NumPy arrays."""
+    constants, start = [], 0
     for aval in types:
         size = aval.size * aval.dtype.itemsize
         if start + size > len(data):
             damaged("constants are missing")
         part = np.frombuffer(data, np.uint8, size, start).view(aval.dtype)
-        found.append(part.reshape(aval.shape))
+        constants.append(part.reshape(aval.shape))
         start += size
     if start != len(data):
-        damaged("there are more constants than it says")
-    return found
+        damaged("there are more constants than described")
+    return constants
 
 
 def check_types(raw: Any, arguments: Sequence[Any], results: Sequence[Any]) -> None:
-    """Refuse an executable that takes or gives other buffers than its description says."""
-    for what, found, avals in zip(
+    """Raise an error for an executable whose buffers differ from its description."""
+    for what, buffers, avals in zip(
         ("arguments", "results"), program_shape(raw), (arguments, results)
     ):
-        if len(found) != len(avals) or any(
+        if len(buffers) != len(avals) or any(
             tuple(shape) != a.shape or (dtype is not None and dtype != a.dtype)
-            for (shape, dtype), a in zip(found, avals)
+            for (shape, dtype), a in zip(buffers, avals)
         ):
-            damaged(f"its {what} are others than it says")
+            damaged(f"its {what} differ from its description")

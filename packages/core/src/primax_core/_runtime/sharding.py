@@ -1,4 +1,4 @@
-"""How arrays lie on devices: the protocol, and the core's own implementation of it."""
+"""Shardings: the abstract class, and the core's implementation for one device."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ Shape = tuple[int, ...]
 
 
 class Sharding(ABC):
-    """How an array lies on devices.
+    """The placement of an array on devices.
 
     Equal shardings are one object: a subclass interns its instances in ``__new__``, so that caches
-    compare by identity. What a subclass has to give is abstract here, and what follows from that is
-    not to be overridden:
+    compare by identity. A subclass defines the abstract members and must not override the others:
 
-    - *the user* asks for the properties and methods without an underscore;
-    - *transfers* ask `_devices`, `devices_indices_map` and `_jaxlib`;
-    - *executables* ask `_devices` for the order of their devices, `_hlo_sharding` to compare what
-      XLA chose, and `_jaxlib` to wrap results;
-    - *lowering* asks `_sdy`.
+    - users call the properties and methods without an underscore;
+    - transfers use `_devices`, `devices_indices_map` and `_jaxlib`;
+    - executables use `_devices` for the order of their devices, `_hlo_sharding` for the comparison
+      with XLA's choice, and `_jaxlib` for their results;
+    - lowering uses `_sdy`.
     """
 
     __slots__ = ("_by_rank", "__weakref__")
@@ -42,20 +41,20 @@ class Sharding(ABC):
     @property
     @abstractmethod
     def memory_kind(self) -> str | None:
-        """The kind of memory that holds the parts: ``device``, ``pinned_host`` ..."""
+        """The memory kind of the shards: ``device``, ``pinned_host`` ..."""
 
     @property
     @abstractmethod
     def is_fully_replicated(self) -> bool:
-        """Whether every device holds the whole array."""
+        """True if every device has the whole array."""
 
     @abstractmethod
     def devices_indices_map(self, global_shape: Shape) -> dict[Device, Index]:
-        """Which part of an array of this shape each device holds."""
+        """The index of each device's shard of an array of this shape."""
 
     @abstractmethod
     def with_memory_kind(self, kind: str) -> Sharding:
-        """The same devices, another kind of memory."""
+        """The same devices with another memory kind."""
 
     @abstractmethod
     def _hlo_sharding(self, ndim: int) -> Any:
@@ -63,13 +62,13 @@ class Sharding(ABC):
 
     @abstractmethod
     def _sdy(self, ndim: int) -> str | None:
-        """The text of the Shardy attribute of a value of ``ndim`` axes, ``None`` for none."""
+        """Text of the Shardy attribute of a value of ``ndim`` axes, or ``None``."""
 
-    # What follows
+    # Derived
 
     @property
     def device_set(self) -> set[Device]:
-        """The devices that hold a part."""
+        """The devices with a shard."""
         return set(self._devices)
 
     @property
@@ -79,31 +78,31 @@ class Sharding(ABC):
 
     @property
     def addressable_devices(self) -> set[Device]:
-        """The devices of this process among them."""
+        """The devices of this process."""
         return {d for d in self._devices if d.process_index == d.client.process_index()}
 
     @property
     def has_addressable_devices(self) -> bool:
-        """Whether this process holds a part."""
+        """True if this process has a shard."""
         return bool(self.addressable_devices)
 
     @property
     def is_fully_addressable(self) -> bool:
-        """Whether all devices belong to this process."""
+        """True if all devices belong to this process."""
         return len(self.addressable_devices) == len(self._devices)
 
     def addressable_devices_indices_map(self, global_shape: Shape) -> dict[Device, Index]:
-        """Which part of an array of this shape each device of this process holds."""
+        """The index of the shard on each device of this process, for an array of this shape."""
         own = self.addressable_devices
         return {d: i for d, i in self.devices_indices_map(global_shape).items() if d in own}
 
     def shard_shape(self, global_shape: Shape) -> Shape:
-        """Shape of the part on one device."""
+        """Shape of the shard of one device."""
         index = next(iter(self.devices_indices_map(tuple(global_shape)).values()))
         return tuple(len(range(*s.indices(d))) for s, d in zip(index, global_shape, strict=True))
 
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
-        """Whether an array of ``ndim`` axes lies the same way under both."""
+        """Return True if both place an array of ``ndim`` axes equally."""
         return self is other or (
             self._devices == other._devices
             and self.memory_kind == other.memory_kind
@@ -111,11 +110,11 @@ class Sharding(ABC):
         )
 
     def _jaxlib(self, ndim: int) -> Any:
-        """The object that jaxlib is given for arrays of ``ndim`` axes."""
-        found = self._by_rank.get(ndim)
-        if found is None:
-            found = self._by_rank[ndim] = self._make_jaxlib(ndim)
-        return found
+        """jaxlib's sharding of arrays of ``ndim`` axes."""
+        converted = self._by_rank.get(ndim)
+        if converted is None:
+            converted = self._by_rank[ndim] = self._make_jaxlib(ndim)
+        return converted
 
     def _make_jaxlib(self, ndim: int):
         devices, tiling = self._devices, self._hlo_sharding(ndim)
@@ -129,7 +128,7 @@ class Sharding(ABC):
         return self.memory_kind in (None, default_memory_kind(self._devices[0]))
 
     def _computing(self) -> Sharding:
-        """The same devices with the kind of memory that programs work in."""
+        """The same devices with the memory kind in which executables compute."""
         if self._on_default_memory():
             return self
         return self.with_memory_kind(default_memory_kind(self._devices[0]))
@@ -148,12 +147,12 @@ class SingleDeviceSharding(Sharding):
 
     __slots__ = ("_device", "_memory_kind")
 
-    _made: dict[tuple[Device, str | None], SingleDeviceSharding] = {}
+    _instances: dict[tuple[Device, str | None], SingleDeviceSharding] = {}
 
     def __new__(cls, device: Device, *, memory_kind: str | None = None) -> SingleDeviceSharding:
-        found = cls._made.get((device, memory_kind))
-        if found is not None:
-            return found
+        known = cls._instances.get((device, memory_kind))
+        if known is not None:
+            return known
         if not isinstance(device, Device):
             raise TypeError(
                 f"SingleDeviceSharding needs a device, got {device!r} of type {type(device)}; "
@@ -163,8 +162,8 @@ class SingleDeviceSharding(Sharding):
         kind = default if memory_kind is None else _checked_kind(device, memory_kind)
         self = object.__new__(cls)
         self._device, self._memory_kind, self._by_rank = device, kind, {}
-        self = cls._made.setdefault((device, kind), self)
-        return cls._made.setdefault((device, memory_kind), self)
+        self = cls._instances.setdefault((device, kind), self)
+        return cls._instances.setdefault((device, memory_kind), self)
 
     @property
     def _devices(self) -> tuple[Device, ...]:
@@ -172,20 +171,20 @@ class SingleDeviceSharding(Sharding):
 
     @property
     def memory_kind(self) -> str | None:
-        """The kind of memory that holds the array."""
+        """The memory kind of the array."""
         return self._memory_kind
 
     @property
     def is_fully_replicated(self) -> bool:
-        """Whether every device holds the whole array: it does."""
+        """True: the device has the whole array."""
         return True
 
     def devices_indices_map(self, global_shape: Shape) -> dict[Device, Index]:
-        """Which part of an array of this shape the device holds: all of it."""
+        """The index of the device's shard: the whole array."""
         return {self._device: (slice(None),) * len(global_shape)}
 
     def with_memory_kind(self, kind: str) -> SingleDeviceSharding:
-        """The same device, another kind of memory."""
+        """The same device with another memory kind."""
         return SingleDeviceSharding(self._device, memory_kind=kind)
 
     def _hlo_sharding(self, ndim: int) -> Any:
@@ -213,10 +212,10 @@ def _restored(platform: str, device_id: int, memory_kind: str | None) -> SingleD
 
 
 def default_memory_kind(device: Device) -> str | None:
-    """The kind of memory that programs on a device work in."""
+    """The memory kind in which executables of a device compute."""
     try:
         return device.default_memory().kind
-    except RuntimeError:  # a device that is only compiled for
+    except RuntimeError:  # a device description for ahead-of-time compilation
         return None
 
 
@@ -232,7 +231,7 @@ def _checked_kind(device: Device, kind: str) -> str:
 
 
 def device_assignment(devices: tuple[Device, ...]) -> Any:
-    """jaxlib's device assignment of one computation over these devices."""
+    """jaxlib's device assignment of a computation on these devices."""
     if not devices:  # aborts the process in jaxlib
         raise ValueError("a computation needs at least one device")
     return _jax.DeviceAssignment.create(np.array([[d.id for d in devices]], np.int32))

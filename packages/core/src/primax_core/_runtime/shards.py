@@ -1,4 +1,4 @@
-"""The parts of an array that lie on each device."""
+"""Shards: the parts of an array on each device."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 
 
 class Shard:
-    """The part of an array that one device holds.
+    """The part of an array on one device.
 
     Args:
-      device: where it lies.
-      sharding: how the whole array lies on devices.
+      device: the device.
+      sharding: the sharding of the whole array.
       global_shape: shape of the whole array.
-      data: the part as an array on that device, ``None`` where another process holds it.
+      data: the shard as an array on its device; ``None`` on a device of another process.
     """
 
     __slots__ = ("_device", "_sharding", "_global_shape", "_data")
@@ -35,17 +35,17 @@ class Shard:
 
     @property
     def device(self) -> Device:
-        """Where the part lies."""
+        """The device of the shard."""
         return self._device
 
     @property
     def index(self) -> Index:
-        """Which part it is: a slice for each axis of the whole array."""
+        """The index of the shard: a slice for each axis of the whole array."""
         return self._indices()[self._device]
 
     @property
     def replica_id(self) -> int:
-        """How many devices before this one, in the sharding's order, hold the same part."""
+        """Number of preceding devices, in the sharding's order, with the same shard."""
         indices = self._indices()
         own = indices[self._device]
         before = list(indices)[: list(indices).index(self._device)]
@@ -53,7 +53,7 @@ class Shard:
 
     @property
     def data(self) -> Any:
-        """The part as an array on its device, ``None`` where another process holds it."""
+        """The shard as an array on its device; ``None`` on a device of another process."""
         return self._data
 
     def _indices(self):

@@ -1,8 +1,8 @@
-"""The end of the interpreter while other threads compute.
+"""Shutdown of the interpreter while other threads compute.
 
-Before Python 3.14 the interpreter ends a daemon thread where that next wants its lock. Within
-jaxlib, whose C++ stands on the thread's stack, this aborts the process. So at the end, threads that
-are in the library are told to end, as by ``sys.exit``, and waited for.
+Before Python 3.14 the interpreter stops a daemon thread when it next requests the interpreter's
+lock. Inside jaxlib, with C++ frames on the thread's stack, this aborts the process. Therefore, at
+exit, ``SystemExit`` is raised in the threads inside the library, and they are waited for.
 """
 
 from __future__ import annotations
@@ -22,61 +22,61 @@ from .host_callbacks import HostCall
 
 _PATIENCE: Final = 10.0
 _STEP: Final = 0.001
-# Arrays are also freed outside the library: a thread that is not seen inside may come from there.
+# Arrays are also freed outside the library, so a thread that is not inside now may enter it.
 _LOOKS: Final = 5
-# A thread that was told to end but catches everything goes on, perhaps to sleep.
+# A thread that catches the ``SystemExit`` may continue, perhaps to sleep.
 _SECONDS_TO_END: Final = 0.5
-# Longer than the rest of the exit handlers take, so that no thread runs between them.
+# Longer than the remaining exit handlers, so that no thread runs between them.
 _UNDISTURBED: Final = 0.2
 _FOLDER: Final = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 
 
 def _other_threads() -> dict[int, list[types.CodeType]]:
-    """What each thread but this one executes, innermost first."""
-    found = {}
+    """The code objects on the stack of each other thread, innermost first."""
+    stacks = {}
     for ident, frame in sys._current_frames().items():
-        codes = found[ident] = []
+        codes = stacks[ident] = []
         while frame is not None:
             codes.append(frame.f_code)
             frame = frame.f_back
-    found.pop(threading.get_ident(), None)
-    return found
+    stacks.pop(threading.get_ident(), None)
+    return stacks
 
 
 class _Ending:
-    """Which threads were told to end, and when."""
+    """The threads in which ``SystemExit`` was raised, and the times."""
 
     def __init__(self) -> None:
-        self.told: dict[int, float] = {}
+        self.stopped: dict[int, float] = {}
 
     def is_busy(self, ident: int, codes: list[types.CodeType]) -> bool:
-        """Whether a thread has to be waited for; it is told to end where it can be."""
-        now, last = time.monotonic(), self.told.get(ident)
-        lately = last is not None and now - last < _SECONDS_TO_END
+        """Return True if a thread must be waited for; raise ``SystemExit`` in it if possible."""
+        now, last = time.monotonic(), self.stopped.get(ident)
+        recently = last is not None and now - last < _SECONDS_TO_END
         if not any(c.co_filename.startswith(_FOLDER) for c in codes):
-            return lately
-        # A callback ends by itself, and then the program that waits for it.
-        if not lately and HostCall.__call__.__code__ not in codes:
-            self.told[ident] = now
+            return recently
+        # A callback finishes normally, and then the executable that waits for it.
+        if not recently and HostCall.__call__.__code__ not in codes:
+            self.stopped[ident] = now
             _end(ident)
         return True
 
     def watch_finalisers(self) -> None:
-        """Tell threads again, and show nothing, where Python reports what is raised and goes on.
+        """Repeat and hide a ``SystemExit`` that Python only reports, and then ignores.
 
-        It does so in finalisers and in the callbacks of weak references.
+        This happens in finalizers and in the callbacks of weak references.
         """
         report = sys.unraisablehook
 
         def hook(unraisable: sys.UnraisableHookArgs) -> None:
             if unraisable.exc_type is not SystemExit:
                 report(unraisable)
-            self.told.pop(threading.get_ident(), None)
+            self.stopped.pop(threading.get_ident(), None)
 
         sys.unraisablehook = hook
 
     def wait(self) -> None:
-        """Wait until no other thread is in the library."""
+        """Wait until no other thread is inside the library."""
         looks, deadline = 0, time.monotonic() + _PATIENCE
         while looks < _LOOKS and time.monotonic() < deadline:
             threads = _other_threads()
@@ -88,12 +88,12 @@ class _Ending:
 
 
 def _end(ident: int) -> None:
-    """Raise ``SystemExit`` in a thread, where it next runs Python."""
+    """Raise ``SystemExit`` in a thread, at its next Python instruction."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), ctypes.py_object(SystemExit))
 
 
 def _end_threads() -> None:
-    writer.finish_at_exit()  # its thread is in the library too
+    writer.finish_at_exit()  # its thread is inside the library too
     interpreter.ends = True
     if len(sys._current_frames()) > 1:
         sys.setswitchinterval(max(_UNDISTURBED, sys.getswitchinterval()))

@@ -1,1 +1,1 @@
-"""Tracing: the current trace, tracers, and programs built by running functions on them."""
+"""Tracing: the current trace, tracers, and the construction of jaxprs."""

@@ -1,7 +1,7 @@
-"""``Array``: what arrays and tracers have in common.
+"""``Array``: the common base class of arrays and tracers.
 
-The class holds no behaviour of its own. Operators arrive from ``lax``, methods and indexing from
-the NumPy layer, both through :func:`register_method`; so they work on arrays and tracers alike.
+The class has no behaviour. ``lax`` registers the operators, and the NumPy layer registers methods
+and indexing, both with :func:`register_method`: they apply to arrays and tracers.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 
 class Array:
-    """An n-dimensional array, or a tracer that stands for one."""
+    """An n-dimensional array, or a tracer of one."""
 
     __slots__ = ()
     __array_priority__ = 100
@@ -52,7 +52,7 @@ class Array:
 
     @property
     def weak_type(self) -> bool:
-        """Whether the dtype gives way in promotion, as that of a Python scalar does."""
+        """True if the dtype is a weak type, which adapts to other operands in promotion."""
         return self.aval.weak_type
 
     def __len__(self) -> int:
@@ -64,15 +64,15 @@ class Array:
         raise TypeError(
             "Primax arrays are immutable and do not support in-place item assignment. Instead of "
             "x[idx] = y, use x = x.at[idx].set(y), which returns a changed copy (and compiles to "
-            "an update in place where nobody else needs the original)."
+            "an in-place update if no other operation needs the original)."
         )
 
 
 def register_method(name: str, value: Any, *, override: bool = False) -> None:
-    """Give arrays and tracers a method, an operator or a property.
+    """Add a method, an operator or a property to arrays and tracers.
 
     Raises:
-      ValueError: if the name is taken and ``override`` is not set.
+      ValueError: if the name is in use and ``override`` is false.
     """
     if name in Array.__dict__ and not override and name not in _replaceable:
         raise ValueError(f"Array already has {name!r}; pass override=True to replace it")
@@ -83,5 +83,5 @@ _replaceable = {"__hash__"}
 
 
 def as_dtype_name(dtype: Any) -> str:
-    """The dtype's name for messages."""
+    """Name of a dtype for messages."""
     return np.dtype(dtype).name if not hasattr(dtype, "name") else dtype.name

@@ -1,4 +1,4 @@
-"""Named axes that are in scope."""
+"""Named axes in scope."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ axis_env = _AxisEnv()
 
 @contextmanager
 def extend_axis_env(name: Any, size: int):
-    """Bring an axis name into scope; nothing happens for ``None``."""
+    """Context manager that binds an axis name; it does nothing for ``None``."""
     if name is None:
         yield
         return
@@ -35,7 +35,7 @@ def extend_axis_env(name: Any, size: int):
 
 
 def axes_in_scope() -> dict[Any, int]:
-    """The sizes of the named axes that enclosing transformations bind, outermost first."""
+    """Sizes of the named axes that enclosing transformations bind, outermost first."""
     return dict(axis_env.sizes)
 
 
@@ -56,18 +56,18 @@ def axis_size_in_scope(name: Any) -> int:
 
 
 def named_axes_of(prim: Primitive, params: dict) -> tuple:
-    """The axis names that an operation uses: its parameter ``axis_name`` or ``axes``."""
+    """Axis names used by an operation: its parameter ``axis_name`` or ``axes``."""
     names = params.get("axis_name", params.get("axes", ()))
     if type(names) is not tuple:
         names = (names,)
     if any(isinstance(n, str) for n in names) or "axis_name" in params:
         return names
     if prim.cache_on is not None:
-        found: set = set()
+        names_of_effects: set = set()
         for value in params.values():
             for v in value if type(value) is tuple else (value,):
                 effects = getattr(v, "effects", None)
                 if effects:
-                    found.update(getattr(e, "name", None) for e in effects)
-        return tuple(found)
+                    names_of_effects.update(getattr(e, "name", None) for e in effects)
+        return tuple(names_of_effects)
     return ()

@@ -1,4 +1,4 @@
-"""The current trace, tracers, and the types of values."""
+"""The current trace, tracers, and the avals of values."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from .array import Array
 
 
 class Trace:
-    """An interpreter that is running.
+    """A running interpreter.
 
-    ``parent`` is the trace outside (``None`` for eager evaluation) and ``live`` turns false when
-    the trace ends, after which its tracers must not be used.
+    ``parent`` is the enclosing trace (``None`` for eager evaluation). ``live`` becomes false when
+    the trace ends. Its tracers must not be used after that.
     """
 
     __slots__ = ("parent", "live", "__weakref__")
@@ -37,24 +37,24 @@ class Trace:
         raise NotImplementedError
 
     def call(self, jaxpr: Jaxpr, args: list[Any], name: str | None = None) -> list[Any]:
-        """Interpret a program."""
+        """Interpret a jaxpr."""
         raise NotImplementedError
 
     def call_custom(self, custom: Any, args: Sequence[Any]) -> list[Any]:
-        """Interpret a call of a function with a rule of its own (``custom_jvp``, ``custom_vjp``).
+        """Interpret a call of a function with a custom rule (``custom_jvp``, ``custom_vjp``).
 
         Args:
           custom: has ``fun``, from arrays to a list, and ``rule`` or ``fwd`` and ``bwd``.
 
-        Here the function is interpreted, and its rule is lost. Traces that differentiate or batch
-        are told what to do with it by the pages of custom rules.
+        This base method interprets the function and ignores its rule. The modules of custom rules
+        register the behaviour of traces that differentiate or batch.
         """
         with set_trace(self):
             return custom.fun(*args)
 
 
 class Tracer(Array):
-    """A value that a trace follows instead of computing with it."""
+    """A value in a trace, known by its type only."""
 
     __slots__ = ("_trace", "aval", "__weakref__")
 
@@ -65,7 +65,7 @@ class Tracer(Array):
         self._trace = trace
         self.aval = aval
 
-    # The class attributes that the properties of Array read.
+    # Python looks these methods up on the class; the properties of Array read attributes.
 
     def __bool__(self) -> bool:
         if self.aval.size != 1:
@@ -90,7 +90,7 @@ class Tracer(Array):
         return int(self._concrete_or_raise(errors.TracerIntegerConversionError).__index__())
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        # Not even a known value: NumPy would compute with it behind the transformation's back.
+        # Also for a known value: NumPy would compute with it outside the trace.
         raise errors.TracerArrayConversionError(self)
 
     def __hash__(self) -> int:
@@ -102,12 +102,12 @@ class Tracer(Array):
         raise TypeError(f"unsupported format string passed to {type(self).__name__}.__format__")
 
     def item(self, *args: Any) -> Any:
-        """The value as a Python scalar: tracers have none, so this raises."""
+        """Raise: a tracer has no value to convert to a Python scalar."""
         value = self._concrete_or_raise(errors.ConcretizationTypeError, "item")
         return value.item(*args)
 
     def tolist(self) -> Any:
-        """The values as nested lists: tracers have none, so this raises."""
+        """Raise: a tracer has no values to convert to nested lists."""
         return self._concrete_or_raise(errors.ConcretizationTypeError, "tolist").tolist()
 
     def __deepcopy__(self, memo: Any) -> Tracer:
@@ -120,7 +120,7 @@ class Tracer(Array):
         raise errors.ConcretizationTypeError(self)
 
     def _concrete_or_raise(self, error, context: str = "") -> Any:
-        """The concrete value behind the tracer where there is one."""
+        """The concrete value of the tracer; raise if there is none."""
         value = self._concrete()
         if value is None:
             raise error(self) if not context else error(self, context)
@@ -130,35 +130,35 @@ class Tracer(Array):
         return None
 
     def _split(self) -> tuple[Any, Any]:
-        """What a transformation's trace takes a tracer of its own of another class for."""
+        """The (primal, extra) pair of a tracer of a subclass of this trace's tracer class."""
         return self, None
 
     def _origin(self) -> str:
-        """Where the tracer came from, for error messages."""
+        """Origin of the tracer, for error messages."""
         return ""
 
 
 class Mutable:
-    """Base of values whose contents change: never a constant of a program, always an argument."""
+    """Base of values with changing contents: always an argument of a jaxpr, never a constant."""
 
     __slots__ = ()
 
 
 class RefTypeError(TypeError):
-    """References were met where values are wanted; who can read them catches this."""
+    """A reference was used as an array; code that can read references catches this error."""
 
 
 class DischargeFirst(Exception):
-    """Raised by a rule that cannot treat an operation on references as it is."""
+    """Raised by a rule that cannot process an operation on references before its discharge."""
 
 
-# Types of values
+# Avals of values
 
 _type_of: dict[type, Callable[[Any], ShapedArray]] = {}
 
 
 def typeof(x: Any) -> ShapedArray:
-    """The aval of any value that may be an operand.
+    """The aval of an operand.
 
     Raises:
       TypeError: if ``x`` is not an array, a scalar or a tracer.
@@ -183,14 +183,14 @@ def _type_of_other(x: Any) -> ShapedArray:
             if hasattr(x, "__jax_array__"):
                 return typeof(x.__jax_array__())
             raise TypeError(
-                f"Value {x!r} with type {type(x)} is not a valid JAX type: expected an array, "
+                f"Value {x!r} with type {type(x)} is not a valid Primax type: expected an array, "
                 "a NumPy array, a number or a tracer."
             )
     return handler(x)
 
 
 def is_valid_type(x: Any) -> bool:
-    """Whether ``typeof(x)`` succeeds."""
+    """Return True if ``typeof(x)`` succeeds."""
     try:
         typeof(x)
     except TypeError:
@@ -199,12 +199,12 @@ def is_valid_type(x: Any) -> bool:
 
 
 def register_value_type(cls: type, aval_of: Callable[[Any], ShapedArray]) -> None:
-    """Let values of a Python class be operands; ``aval_of`` gives their type."""
+    """Accept values of a Python class as operands; ``aval_of`` returns their aval."""
     _type_of[cls] = aval_of
 
 
-# What NumPy calls the dtypes that may be no array's: objects, texts, times, structures, and the
-# long double, whose letters some of ours share.
+# NumPy's type characters of dtypes that arrays cannot have: objects, strings, times, structures,
+# and the long double. Some element types of this library share these characters.
 ODD_CHARS = frozenset("OSUMmVgG")
 
 
@@ -212,7 +212,7 @@ def _numpy_aval(x) -> ShapedArray:
     dtype = x.dtype
     if dtype.isnative:
         dtype = dtypes.canonicalize_dtype(dtype)
-    else:  # the values are put in this machine's order when they become an array
+    else:  # values get the native byte order when they become an array
         dtype = dtypes.canonicalize_dtype(dtype.newbyteorder("="))
     if dtype.char in ODD_CHARS or type(x) not in _type_of and hasattr(x, "mask"):
         _check_numpy(x, dtype)
@@ -223,7 +223,7 @@ def _check_numpy(x, dtype) -> None:
     dtypes.check_valid_dtype(dtype, x)
     if hasattr(x, "mask"):
         raise ValueError(
-            "numpy masked arrays are not supported as direct inputs to JAX functions. Use "
+            "numpy masked arrays are not supported as direct inputs to Primax functions. Use "
             "arr.filled() to convert the value to a standard numpy array."
         )
 
@@ -273,9 +273,9 @@ def current_trace() -> Trace | None:
 
 @contextmanager
 def ensure_compile_time_eval():
-    """Within this context operations on concrete values are computed now, even while tracing.
+    """Context manager that evaluates operations on concrete values immediately.
 
-    Operations on tracers still belong to their traces.
+    It applies under a trace too. Operations on tracers are still traced.
     """
     with set_trace(None):
         yield
@@ -284,14 +284,14 @@ def ensure_compile_time_eval():
 def bind_on(
     trace: Trace | None, prim: Primitive, args: Sequence[Any], params: dict[str, Any]
 ) -> list[Any]:
-    """Apply a primitive under a given trace; always a list."""
+    """Apply a primitive under a trace; the result is always a list."""
     with set_trace(trace):
         out = prim.bind(*args, **params)
     return out if prim.multiple_results else [out]
 
 
 def close_over(jaxpr: Jaxpr) -> tuple[Jaxpr, list]:
-    """Move all constants to the front of the arguments; returns them beside the new program."""
+    """The jaxpr with its constants as leading arguments, and the values of these constants."""
     if not jaxpr.constvars:
         return jaxpr, []
     moved = jaxpr.replace(constvars=[], consts=[], invars=[*jaxpr.constvars, *jaxpr.invars])
@@ -299,8 +299,11 @@ def close_over(jaxpr: Jaxpr) -> tuple[Jaxpr, list]:
 
 
 def without_tracers(jaxpr: Jaxpr, args: Sequence) -> tuple[Jaxpr, Sequence]:
-    """A program and its arguments, with its constants among them if some are tracers: a rule of a
-    custom derivative may close over values of an enclosing transformation."""
+    """A jaxpr without tracers among its constants, and its arguments.
+
+    If a constant is a tracer, all constants become leading arguments. The rule of a custom
+    derivative may close over values of an enclosing transformation.
+    """
     if not has_tracers(jaxpr.consts):
         return jaxpr, args
     moved, consts = close_over(jaxpr)
@@ -308,19 +311,19 @@ def without_tracers(jaxpr: Jaxpr, args: Sequence) -> tuple[Jaxpr, Sequence]:
 
 
 def has_tracers(values: Sequence) -> bool:
-    """Whether some value is a tracer, or may change as one does."""
+    """Return True if a value is a tracer or a mutable value."""
     return any(isinstance(v, (Tracer, Mutable)) for v in values)
 
 
 def has_references(values: Sequence) -> bool:
-    """Whether some value is a reference that is no tracer."""
+    """Return True if a value is a concrete reference, not a tracer."""
     return any(isinstance(v, Mutable) for v in values)
 
 
 def call_on(
     trace: Trace | None, jaxpr: Jaxpr, args: Sequence[Any], name: str | None = None
 ) -> list[Any]:
-    """Run a program under a given trace."""
+    """Evaluate a jaxpr under a trace."""
     if jaxpr.consts:
         jaxpr, args = without_tracers(jaxpr, args)
     if trace is None:
@@ -336,28 +339,28 @@ run_eagerly: Callable[[Jaxpr, list], list] = _no_runtime
 
 
 def install_runner(fun: Callable[[Jaxpr, list], list]) -> None:
-    """Called once by the runtime, which compiles and runs programs when no trace is active."""
+    """Install the function that compiles and runs jaxprs while no trace is active; called once."""
     global run_eagerly
     run_eagerly = fun
 
 
 def made_by(what: str, fun: Callable | None, inner: Any) -> str:
-    """Where a tracer came from: the transformation, its function, and what is inside the tracer."""
+    """Origin of a tracer: the transformation, its function, and the origin of the inner tracer."""
     text = f"It was made by {what} of {source.summarize_function(fun)}." if fun else ""
     within = inner._origin() if isinstance(inner, Tracer) else ""
     return "\n".join(filter(None, (text, within)))
 
 
 def check_live(tracer: Tracer) -> None:
-    """Raise if the tracer's trace has ended."""
+    """Raise an error if the trace of the tracer has ended."""
     if not tracer._trace.live:
         raise errors.UnexpectedTracerError(_leak_message(tracer))
 
 
 def check_leaks(trace: Trace, name: str) -> None:
-    """Raise if a tracer of a trace that has ended is still held; for ``checking_leaks``.
+    """Raise an error if a tracer of an ended trace is still referenced; for ``checking_leaks``.
 
-    The caller drops its own references first.
+    The caller deletes its own references first.
     """
     import gc
 
@@ -370,7 +373,7 @@ def check_leaks(trace: Trace, name: str) -> None:
 
 def _leak_message(tracer: Tracer) -> str:
     return (
-        "Encountered an unexpected tracer. A function transformed by JAX had a side effect, "
+        "Encountered an unexpected tracer. A transformed function had a side effect, "
         "allowing for a reference to an intermediate value with type "
         f"{tracer.aval} wrapped in a {type(tracer).__name__} to escape the scope of the "
         "transformation.\nTransformations need pure functions: return the value from the function "

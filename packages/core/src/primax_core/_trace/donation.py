@@ -1,4 +1,4 @@
-"""Who holds an array, and wants a copy of it before its buffer is given away or freed."""
+"""Callbacks that copy an array before its buffer is donated or deleted."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from weakref import WeakSet
 
 
 def on_donation(array: Any, holder: Any) -> None:
-    """Have ``holder.copy_before_donation(array)`` called before the array is donated or deleted.
+    """Register ``holder`` to be called before an array is donated or deleted.
+
+    The call is ``holder.copy_before_donation(array)``.
 
     Args:
       array: an ``ArrayImpl``.
-      holder: is referred to weakly.
+      holder: the object to call; it is referenced weakly.
     """
     vars(array).setdefault("_donation_listeners", WeakSet()).add(holder)
 
 
 def notify_donation(array: Any) -> None:
-    """Tell those who hold an array that its buffer goes."""
+    """Call the registered holders of an array before its buffer is donated or deleted."""
     holders = vars(array).pop("_donation_listeners", None)
     if holders is not None:
         for holder in list(holders):

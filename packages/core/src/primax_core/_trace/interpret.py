@@ -20,7 +20,7 @@ class EquationContext:
     __slots__ = ("located", "location", "scope")
 
     def __init__(self, jaxpr: Jaxpr, located: bool | None = None):
-        # A jaxpr of the library's own keeps the location of the call.
+        # A jaxpr of the library itself keeps the source location of the call.
         self.located: bool = jaxpr.debug_info.filename is not None if located is None else located
 
     def __enter__(self) -> EquationContext:
@@ -52,8 +52,8 @@ def interpret(
       step: ``(eqn, values) -> values``, the results of one equation.
       constant: the value of the domain for a constant or a literal's value; by default constants
         are values of the domain, and literals are passed on as ``Literal``.
-      located: whether equations have locations of their own; by default, if the jaxpr is of a
-        user's function.
+      located: the equations have source locations; by default true if the jaxpr comes from a
+      user's function.
 
     Returns:
       Values of the domain, one for each result.
@@ -77,7 +77,7 @@ def interpret(
 def eval_jaxpr(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
     """Apply the primitives of a jaxpr under the current trace.
 
-    Literals are passed on as they are, since they have weak types, and may be results.
+    Literals are passed on unchanged: they have weak types, and may be results.
     """
     return interpret(jaxpr, args, _bind)
 

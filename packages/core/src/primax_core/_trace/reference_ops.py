@@ -1,7 +1,7 @@
-"""Operations on references, as traces, transformations and compiled calls use them.
+"""Operations on references, for traces, transformations and compiled calls.
 
-References are loaded when the first one is made. Until then :class:`NoReferences` answers, and no
-program pays for them.
+The implementation of references is loaded when the first one is created. Until then
+:class:`NoReferences` is in use, so that code without references has no cost.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class References(Protocol):
     """The interface of the reference implementation."""
 
     loaded: bool
-    """Whether references may exist."""
+    """True if references may exist."""
 
     # Arguments and results of traced functions
 
@@ -29,10 +29,10 @@ class References(Protocol):
         consts: Sequence[Any],
         info: DebugInfo | Callable[[], DebugInfo],
     ) -> None:
-        """Refuse a reference that a function gets in two ways."""
+        """Raise an error for a reference that a function receives in two ways."""
 
     def refuse_returned(self, ref: Any, where: str, info: DebugInfo) -> None:
-        """Refuse a reference among the results of a traced function."""
+        """Raise an error for a reference among the results of a traced function."""
 
     # Contents
 
@@ -55,7 +55,7 @@ class References(Protocol):
         """Replace the contents of a reference under a trace."""
 
     def cell(self, trace: Trace, aval: Any, value: Any) -> Any:
-        """A reference made under a transformation, with these contents."""
+        """A reference created under a transformation, with these contents."""
 
     def copy(self, array: Any) -> Any:
         """A copy of a concrete array."""
@@ -72,7 +72,7 @@ class References(Protocol):
     ) -> Any:
         """Apply an operation on references under a transformation, by its discharge rule.
 
-        ``every``: discharge references from outside the transformation too.
+        ``every``: also discharge references from outside the transformation.
         """
 
     def call(
@@ -81,7 +81,7 @@ class References(Protocol):
         """Evaluate a jaxpr on references under a transformation."""
 
     def has_cells(self, trace: Trace, args: Sequence[Any]) -> bool:
-        """Whether some operand is a reference made under this transformation."""
+        """Return True if an operand is a reference created under this transformation."""
 
     def lend(
         self, trace: Trace, args: Sequence[Any], run: Callable[[Sequence[Any]], list[Any]]
@@ -96,20 +96,20 @@ class References(Protocol):
         dims: Sequence[Any],
         params: dict[str, Any],
     ) -> tuple[list[Any], list[Any]]:
-        """Batch a loop or conditional whose examples write references differently."""
+        """Batch a loop or conditional with batched writes to references."""
 
     # Jaxprs
 
     def without_local_refs(self, jaxpr: Jaxpr) -> Jaxpr:
-        """The jaxpr with the references that it makes discharged."""
+        """The jaxpr with its locally created references discharged."""
 
     def for_lowering(self, jaxpr: Jaxpr) -> Jaxpr:
-        """The jaxpr without references, as it is compiled."""
+        """The jaxpr without references, ready for compilation."""
 
     # Compiled calls
 
     def plan(self, jaxpr: Jaxpr, args: Sequence[Any]) -> Any:
-        """How a jaxpr runs on arguments some of which are references or their types."""
+        """Plan for a call of a jaxpr whose arguments include references or their types."""
 
     def run(
         self,
@@ -119,17 +119,17 @@ class References(Protocol):
         donated: Sequence[int] = (),
         compiler_options: tuple[Any, ...] = (),
     ) -> list[Any]:
-        """Run a jaxpr some of whose arguments are references."""
+        """Run a jaxpr whose arguments include references."""
 
     def run_eagerly(self, jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
-        """Run a jaxpr of the library's own on references."""
+        """Run a jaxpr of the library itself on references."""
 
     def evaluate(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Evaluate one operation on references eagerly."""
 
 
 class NoReferences:
-    """The state before any reference exists: checks pass, everything else is unreachable."""
+    """Implementation before any reference exists: checks pass, all other methods raise."""
 
     loaded: Final = False
 
@@ -156,7 +156,7 @@ class NoReferences:
 
 
 class _Current:
-    """Holder of the implementation in use, shared by all modules that import ``references``."""
+    """The implementation in use, shared by all modules that import ``references``."""
 
     __slots__ = ("ops",)
 
@@ -168,5 +168,5 @@ references: Final = _Current()
 
 
 def install_references(ops: References) -> None:
-    """Replace :class:`NoReferences`; called once, when references are loaded."""
+    """Replace :class:`NoReferences`; called once, when the implementation is loaded."""
     references.ops = ops

@@ -1,4 +1,4 @@
-"""References: values that stand for an array whose contents change."""
+"""References: mutable arrays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .staging import JitTracer, tracer_classes
 
 
 class RefOperations:
-    """What references of every trace can do."""
+    """Methods of references of every trace."""
 
     __slots__ = ()
 
@@ -51,12 +51,12 @@ class RefOperations:
         references.ops.set(self, index, value)
 
     def addupdate(self, value: Any, index: Any = ...) -> None:
-        """Add ``value`` to the part of the array that ``index`` selects."""
+        """Add ``value`` to the elements at ``index``."""
         references.ops.addupdate(self, index, value)
 
     @property
     def at(self) -> Any:
-        """``ref.at[index]`` is a view: a reference to a part of the array."""
+        """``ref.at[index]`` is a view: a reference to part of the array."""
         return references.ops.indexer(self)
 
     def __len__(self) -> int:
@@ -87,16 +87,16 @@ class _RefType(type):
 
 
 class Ref(RefOperations, Mutable, metaclass=_RefType):
-    """A reference: stands for an array whose contents can be changed.
+    """A reference to an array with mutable contents.
 
-    Made by :func:`new_ref`, not by calling the class. ``ref[index]`` reads, ``ref[index] = value``
+    Created by :func:`new_ref`, not by the constructor. ``ref[index]`` reads, ``ref[index] = value``
     writes, ``ref[index] += value`` does both; ``ref[...]`` is the whole array. Functions that take
     or close over a reference may change it, also under ``jit``, ``grad`` and ``vmap``. Inside a
-    traced function references are tracers, and instances of this class as well.
+    traced function references are tracers, which are instances of this class too.
 
     Args:
-      aval: the reference's type, an ``AbstractRef``.
-      refs: the array that it stands for at first.
+      aval: the type of the reference, an ``AbstractRef``.
+      refs: the initial array.
 
     >>> from primax_core import new_ref
     >>> import numpy as np
@@ -113,19 +113,19 @@ class Ref(RefOperations, Mutable, metaclass=_RefType):
         self._ended: str | None = None
         self._lock = threading.RLock()
         self._value: Any = refs
-        # Whether somebody else may hold the array, so that it must not be overwritten.
+        # True if the array may be referenced elsewhere, so that it must not be overwritten.
         self._shared: bool = False
         self.share()
 
     def share(self) -> Any:
-        """The array, which is somebody else's as well from now on."""
+        """The array. From now on it counts as referenced elsewhere."""
         if not self._shared:
             on_donation(self._value, self)
             self._shared = True
         return self._value
 
     def copy_before_donation(self, array: Any) -> None:
-        """Stand for a copy from now on, if an array that is about to be deleted is held."""
+        """Replace ``array`` by a copy if it is the array of this reference."""
         if self._value is array and self._ended is None:
             with self._lock:
                 if self._value is array:
@@ -133,29 +133,29 @@ class Ref(RefOperations, Mutable, metaclass=_RefType):
 
     @property
     def sharding(self) -> Any:
-        """How the array lies on devices."""
+        """The sharding of the array."""
         return self._value.sharding
 
     @property
     def committed(self) -> bool:
-        """Whether computations must run where the array lies."""
+        """True if computations must run on the devices of the array."""
         return self._value.committed
 
     _committed = committed
 
     @property
     def format(self) -> Any:
-        """How the array lies in memory."""
+        """The memory layout and sharding of the array."""
         return self._value.format
 
     def block_until_ready(self) -> Ref:
-        """Wait until the array is computed; returns the reference."""
+        """Wait until the array is computed; return the reference."""
         with self._lock:
             self._value.block_until_ready()
         return self
 
     def unsafe_buffer_pointer(self) -> int:
-        """Address of the array's memory, which the next write may leave."""
+        """Address of the array's buffer; the next write may change it."""
         return self._value.unsafe_buffer_pointer()
 
     def __repr__(self) -> str:
@@ -178,7 +178,7 @@ class Ref(RefOperations, Mutable, metaclass=_RefType):
 
 
 class RefTracer(RefOperations, JitTracer):
-    """A reference of a program that is being written."""
+    """A reference in a jaxpr under construction."""
 
     __slots__ = ("_ended",)
 
@@ -191,7 +191,7 @@ tracer_classes[AbstractRef] = RefTracer
 
 
 class RefCell(RefOperations, Tracer):
-    """A reference made while a transformation runs: it holds a value of the transformation's."""
+    """A reference created under a transformation, with a value of the transformation."""
 
     __slots__ = ("value", "_ended")
 
@@ -212,24 +212,24 @@ class RefCell(RefOperations, Tracer):
 
 
 def check_not_ended(ref: Any) -> None:
-    """Refuse a reference that stands for nothing any more.
+    """Raise an error if a reference has ended.
 
     Raises:
-      ValueError: saying what ended it.
+      ValueError: with the operation that ended it.
     """
     if ref._ended is not None:
         raise ValueError(
-            f"a reference of type {ref.aval} was used after {ref._ended}: it stands for nothing "
-            "any more. Use what `freeze` returned, or make a new reference."
+            f"a reference of type {ref.aval} was used after {ref._ended}, which ended it. Use the "
+            "result of `freeze`, or create a new reference with `new_ref`."
         )
 
 
 def any_ref(values: Sequence[Any]) -> bool:
-    """Whether some value is a reference."""
+    """Return True if a value is a reference."""
     return any(isinstance(v, RefOperations) for v in values)
 
 
-# Reading and writing. The rules stand on the page of ``lax`` that offers them.
+# Reading and writing. The rules are in the public module of ``lax`` for references.
 
 _HOME: Final = "primax_core.lax.references"
 new_ref_p: Final = Primitive("new_ref", home=_HOME)
@@ -238,12 +238,12 @@ swap_p: Final = Primitive("swap", home=_HOME)
 
 
 def read_whole(trace: Trace | None, ref: Any) -> Any:
-    """The array that a reference stands for, read under a trace."""
+    """The array of a reference, read under a trace."""
     return bind_on(trace, get_p, (ref,), {"index": None})[0]
 
 
 def write_whole(trace: Trace | None, ref: Any, value: Any) -> None:
-    """Let a reference stand for another array of the same type."""
+    """Replace the array of a reference by another of the same type."""
     bind_on(trace, swap_p, (ref, value), {"index": None})
 
 
@@ -253,15 +253,15 @@ def write_whole(trace: Trace | None, ref: Any, value: Any) -> None:
 def check_aliases(
     leaves: Sequence[Any], consts: Sequence[Any], info: DebugInfo | Callable[[], DebugInfo]
 ) -> None:
-    """Refuse a reference that a function gets in two ways.
+    """Raise an error for a reference that a function receives in two ways.
 
     Args:
       leaves: the arguments.
-      consts: what the function closes over.
-      info: what the function is, and the names of its arguments.
+      consts: the values that the function closes over.
+      info: debug information of the function, with the names of its arguments.
 
     Raises:
-      ValueError: naming both ways.
+      ValueError: with both ways.
     """
     if not state.mutable_array_checks or not any_ref(leaves):
         return
@@ -292,7 +292,7 @@ def _argument(info: DebugInfo, i: int) -> str:
 
 
 def refuse_returned(ref: Any, where: str, info: DebugInfo) -> NoReturn:
-    """Say that references cannot be results, and where this one came from.
+    """Raise an error about a reference among the results, with its origin.
 
     Raises:
       ValueError: always.

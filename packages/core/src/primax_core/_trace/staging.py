@@ -1,4 +1,4 @@
-"""Building jaxprs: the trace that writes down what it is given."""
+"""Construction of jaxprs: the traces that record operations as equations."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ A = TypeVar("A")
 
 
 class JitTracer(Tracer):
-    """A value of a program that is being written."""
+    """A value of a jaxpr under construction."""
 
     __slots__ = ("_var",)
 
@@ -63,16 +63,16 @@ class JitTracer(Tracer):
         return self._var.val if type(self._var) is Literal else None
 
 
-# Classes of tracers for types that are no arrays'.
+# Tracer classes of avals other than arrays.
 tracer_classes: dict[type, type[JitTracer]] = {}
 
 
 class JaxprWriter(Trace):
-    """Base of the traces that write operations into a list of equations.
+    """Base of the traces that record operations in a list of equations.
 
-    Values from outside (arrays and tracers of enclosing traces) become constants of the program.
-    Equations get the scopes entered since the trace began: those outside belong to the equation
-    that calls the program.
+    Values from outside (arrays and tracers of enclosing traces) become constants of the jaxpr.
+    Equations get the named scopes entered since the trace began: the outer scopes belong to the
+    equation that calls the jaxpr.
     """
 
     __slots__ = ("eqns", "const_vars", "consts", "debug_info", "invars", "key", "depth")
@@ -92,13 +92,13 @@ class JaxprWriter(Trace):
     # Values
 
     def new_input(self, aval: ShapedArray) -> JitTracer:
-        """A tracer for a new argument of the program."""
+        """A tracer for a new argument of the jaxpr."""
         var = Var(aval)
         self.invars.append(var)
         return tracer_classes.get(type(aval), JitTracer)(self, aval, var)
 
     def atom(self, x: Any) -> Var | Literal:
-        """The variable or literal that stands for a value in this program."""
+        """The variable or literal of a value in this jaxpr."""
         if isinstance(x, Tracer):
             if x._trace is self:
                 return x._var
@@ -131,7 +131,7 @@ class JaxprWriter(Trace):
     # Equations
 
     def emit(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        """Write an equation; the types of its results come from the abstract rule."""
+        """Append an equation; the abstract rule computes the avals of its results."""
         invars = [
             a._var if type(a) is JitTracer and a._trace is self else self.atom(a) for a in args
         ]
@@ -146,10 +146,10 @@ class JaxprWriter(Trace):
         var = outvars[0]
         return JitTracer(self, var.aval, var)
 
-    # The finished program
+    # The finished jaxpr
 
     def finish(self, outs: Sequence[Any]) -> Jaxpr:
-        """The program whose results are ``outs``; its constants may be outer tracers."""
+        """The jaxpr with the results ``outs``; its constants may be outer tracers."""
         outvars = [self.atom(x) for x in outs]
         self.live = False
         constvars = list(self.const_vars.values())
@@ -162,7 +162,7 @@ class JaxprWriter(Trace):
         return jaxpr
 
     def describe(self, tracer: JitTracer) -> str:
-        """Which arguments a tracer depends on, or which line made it."""
+        """The arguments that a tracer depends on, or the line that computed it."""
         info = self.debug_info
         head = (
             f"The error occurred while tracing the function {info.func_src_info} for "
@@ -202,19 +202,19 @@ class JaxprWriter(Trace):
 
 
 class StagingTrace(JaxprWriter):
-    """Writes every operation into the jaxpr of the function that is traced."""
+    """Records every operation in the jaxpr of the traced function."""
 
     __slots__ = ()
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """Write an equation, unless the primitive has a trace rule."""
+        """Append an equation, unless the primitive has a trace rule."""
         rule = prim.rules.get(rule_kinds.trace_rule)
         if rule is not None:
             return rule(self, args, **params)
         return self.emit(prim, args, params)
 
     def call(self, jaxpr: Jaxpr, args: Sequence[Any], name: str | None = None) -> list[Any]:
-        """Splice a program: rename its variables, copy its equations."""
+        """Inline a jaxpr: rename its variables, copy its equations."""
         env: dict[Any, Any] = {}
         for var, const in zip(jaxpr.constvars, jaxpr.consts):
             env[var] = self.atom(const)
@@ -222,7 +222,7 @@ class StagingTrace(JaxprWriter):
             env[var] = arg._var if type(arg) is JitTracer and arg._trace is self else self.atom(arg)
         append, scope = self.eqns.append, state.name_stack[self.depth :]
         here = source.capture()
-        located = jaxpr.debug_info.filename is not None  # a program of the user's has places
+        located = jaxpr.debug_info.filename is not None  # a user's jaxpr has source locations
         for eqn in jaxpr.eqns:
             invars = [v if type(v) is Literal else env[v] for v in eqn.invars]
             outvars = []
@@ -241,27 +241,27 @@ class StagingTrace(JaxprWriter):
 
 _no_params: tuple = ()
 
-# Who has a rule of these kinds knows what it does to references.
+# A primitive with a rule of these kinds accepts references.
 _TAKE_REFS = frozenset(
     (rule_kinds.discharge, rule_kinds.effects, rule_kinds.expand, rule_kinds.transpose_direct)
 )
 
 
 def infer(prim: Primitive, in_avals: Sequence, params: dict) -> tuple[list, frozenset]:
-    """Types of the results and the effects of an operation, remembered by its signature."""
+    """Avals of the results and effects of an operation, cached by its signature."""
     if prim.cache_on is None:
         cache = prim.types
     else:
         cache = prim.cache_on(params)
     key = ("type", prim, state.trace_key, tuple(params.items()), *in_avals)
     try:
-        found = cache.get(key)
+        cached = cache.get(key)
     except TypeError as e:
         raise TypeError(
             f"parameters of primitive {prim.name} must be hashable, got {params}"
         ) from e
-    if found is not None:
-        return found
+    if cached is not None:
+        return cached
     for i, a in enumerate(in_avals):
         if type(a) in tracer_classes and not _TAKE_REFS.intersection(prim.rules):
             raise TypeError(
@@ -295,11 +295,11 @@ def stage_with_aux(
     debug_info: DebugInfo = no_debug_info,
     parent: Trace | None = None,
 ) -> tuple[Jaxpr, A]:
-    """The jaxpr of a function, and what else the function returns.
+    """The jaxpr of a function, and its auxiliary result.
 
     Args:
-      fun: from tracers to a flat list of values and an auxiliary result, which is no value of the
-        jaxpr: a tree structure, mapped axes, which results are zero.
+      fun: from tracers to a flat list of values and an auxiliary result, which is not a value of
+      the jaxpr: a tree structure, mapped axes, a mask of zero results.
     """
     trace = StagingTrace(parent, debug_info)
     tracers = [trace.new_input(a) for a in in_avals]

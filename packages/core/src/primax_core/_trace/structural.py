@@ -1,4 +1,4 @@
-"""Structural primitives that transformations apply themselves; ``lax`` registers their rules."""
+"""Structural primitives that transformations apply directly; ``lax`` registers their rules."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ device_put_p: Final = Primitive("device_put", multiple_results=True, home=f"{_LA
 
 
 def broadcast_in_dim(x: Any, shape: Sequence[Any], dims: Sequence[int]) -> Any:
-    """Repeat an array to a shape; axis ``i`` of the array becomes axis ``dims[i]``."""
+    """Broadcast an array to a shape; axis ``i`` of the array becomes axis ``dims[i]``."""
     return broadcast_in_dim_p.bind(
         x, shape=tuple(shape), broadcast_dimensions=tuple(dims), sharding=None
     )
 
 
 def sum_axes(x: Any, axes: Sequence[int]) -> Any:
-    """Sum over some axes, which the result does not have."""
+    """Sum over some axes and remove them."""
     return reduce_sum_p.bind(x, axes=tuple(axes), out_sharding=None)
 
 
@@ -56,7 +56,7 @@ def zeros(aval: ShapedArray) -> Any:
 
 
 def literal(value: Any, aval: ShapedArray) -> Any:
-    """An operand for a Python or NumPy scalar, converted (integers wrap) to a scalar type."""
+    """An operand of a scalar aval from a Python or NumPy scalar; integers wrap."""
     if typeof(value) is aval and type(value) is not int:
         return value
     with np.errstate(all="ignore"):

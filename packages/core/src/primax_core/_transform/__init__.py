@@ -1,1 +1,1 @@
-"""Transformations: forward mode, linearization, transposition, batching, rematerialization."""
+"""Transformations: forward mode, linearization, transposition, batching."""

@@ -1,4 +1,4 @@
-"""Batching: one program for many examples."""
+"""Batching: vectorization of a jaxpr over a mapped axis."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ A = TypeVar("A")
 
 
 class Axis:
-    """A mapped axis: its size, its name (or ``None``), the mesh axes it is spread over."""
+    """A mapped axis: its size, its name (or ``None``), and the mesh axes that shard it."""
 
     __slots__ = ("size", "name", "spmd_name")
 
@@ -43,14 +43,14 @@ class Axis:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What tells batched programs of different axes apart."""
+        """Cache key that distinguishes batched jaxprs of different axes."""
         return (self.size, self.name, self.spmd_name)
 
     def __repr__(self) -> str:
         return f"Axis(size={self.size}, name={self.name!r})"
 
 
-# Types of one example, by the type of the batch and the mapped axis.
+# Avals of one example, by the aval of the batch and the mapped axis.
 _examples: dict[tuple, Any] = caches.bounded_cache()
 
 
@@ -77,15 +77,15 @@ class VmapTracer(Tracer):
         return made_by("vmap", self._trace.of, self.value)
 
 
-# Classes of tracers for batches that are no arrays, by the class of the batch.
+# Tracer classes of batches other than arrays, by the class of the batch.
 tracers: dict[type, type[VmapTracer]] = {}
 
 
 class BatchTrace(Trace):
     """Applies operations to whole batches.
 
-    ``root`` is the trace that this one resumes, or itself: a custom rule is run after its function
-    was met, and what it closes over are examples of the same batch.
+    ``root`` is the trace that this one resumes, or the trace itself. A custom rule runs after the
+    call of its function, and the examples that it closes over belong to the same batch.
     """
 
     __slots__ = ("axis", "of", "root")
@@ -103,7 +103,7 @@ class BatchTrace(Trace):
         self.root: BatchTrace = self if resumes is None else resumes.root
 
     def split(self, x: Any) -> tuple[Any, int | None]:
-        """The batch and its mapped axis; ``None`` for what is the same in all examples."""
+        """The batch and its mapped axis; ``None`` for an unbatched value."""
         if type(x) is VmapTracer and x._trace.root is self.root:
             return x.value, x.dim
         if isinstance(x, Tracer):
@@ -113,7 +113,7 @@ class BatchTrace(Trace):
         return x, None
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """Apply an operation to batches, or have it done if none of its operands is one."""
+        """Apply an operation to batches; without batched operands, bind it on the parent."""
         rule = prim.rules.get(rule_kinds.trace_rule)
         if rule is not None:
             return rule(self, args, **params)
@@ -142,17 +142,17 @@ class BatchTrace(Trace):
         return outs if prim.multiple_results else outs[0]
 
     def names_axis(self, prim: Primitive, params: dict[str, Any]) -> bool:
-        """Whether an operation uses this trace's axis by name."""
+        """Return True if an operation uses the axis of this trace by name."""
         return self.axis.name is not None and self.axis.name in named_axes_of(prim, params)
 
     def call(self, jaxpr: Jaxpr, args: Sequence[Any], name: str | None = None) -> list[Any]:
-        """Apply a program to batches, or have it done if none of its arguments is one."""
+        """Apply a jaxpr to batches; without batched arguments, call it on the parent."""
         try:
-            parts = [self.split(a) for a in args]
+            pairs = [self.split(a) for a in args]
         except RefTypeError:
             return references.ops.call(self, jaxpr, args, name)
-        dims = tuple(d for _, d in parts)
-        values = [v for v, _ in parts]
+        dims = tuple(d for _, d in pairs)
+        values = [v for v, _ in pairs]
         if not any(d is not None for d in dims) and not (
             self.axis.name is not None and self.axis.name in _axis_names(jaxpr)
         ):
@@ -161,7 +161,7 @@ class BatchTrace(Trace):
         return self.wrap(call_on(self.parent, derived, values, name), out_dims)
 
     def wrap(self, outs: Sequence[Any], out_dims: Sequence[int | None]) -> list[Any]:
-        """Examples of batched results."""
+        """Tracers of batched results."""
         return [o if d is None else VmapTracer(self, o, d) for o, d in zip(outs, out_dims)]
 
 
@@ -176,7 +176,7 @@ def batch_primitive(
     dims: tuple[int | None, ...],
     axis: Axis,
 ) -> tuple[Jaxpr, Any]:
-    """Program on batches, and the mapped axis of each of its results."""
+    """The batched jaxpr of one operation, and the mapped axis of each of its results."""
 
     def make():
         rule = prim.require(rule_kinds.batch, "vmap")
@@ -201,21 +201,20 @@ def batch_jaxpr(
     axis: Axis,
     out_dims: Sequence[int | None] | None = None,
 ) -> tuple[Jaxpr, tuple[int | None, ...]]:
-    """A program on batches, and the mapped axes of its results.
+    """The batched jaxpr of a jaxpr, and the mapped axes of its results.
 
     Args:
-      out_dims: where the results' mapped axes are wanted: an axis, ``None`` for wherever they come
-        out, for each result.
+      out_dims: the required mapped axis of each result; ``None`` accepts any axis.
     """
-    wanted = None if out_dims is None else tuple(out_dims)
+    required = None if out_dims is None else tuple(out_dims)
 
     def make():
         def run(*args):
             outs, out_ds = batch_of(lambda *a: eval_jaxpr(jaxpr, a), args, dims, axis)
-            if wanted is not None:
+            if required is not None:
                 pairs = [
                     (o, d) if w is None else (move_axis(o, d, w, axis.size), w)
-                    for o, d, w in zip(outs, out_ds, wanted)
+                    for o, d, w in zip(outs, out_ds, required)
                 ]
                 outs, out_ds = [o for o, _ in pairs], [d for _, d in pairs]
             return outs, tuple(out_ds)
@@ -223,11 +222,11 @@ def batch_jaxpr(
         in_avals = [batched_aval(v.aval, d, axis.size) for v, d in zip(jaxpr.invars, dims)]
         return stage_with_aux(run, in_avals, jaxpr.debug_info)
 
-    return derive_from_jaxpr(jaxpr, "batch", (dims, axis.key, wanted), make)
+    return derive_from_jaxpr(jaxpr, "batch", (dims, axis.key, required), make)
 
 
 def batched_aval(aval, dim: int | None, size: int):
-    """The type of a batch of values of a type."""
+    """The aval of a batch."""
     if dim is None:
         return aval
     return aval.update(shape=(*aval.shape[:dim], size, *aval.shape[dim:]))
@@ -241,10 +240,10 @@ def batch_of(
     of: Callable[..., Any] | None = None,
     resumes: BatchTrace | None = None,
 ) -> tuple[list[Any], list[int | None]]:
-    """Run a function of flat values on batches: results and their mapped axes.
+    """Apply a function of flat values to batches; return the results and their mapped axes.
 
-    ``of`` is the user's function, named in error messages; ``resumes`` the trace whose examples
-    ``fun`` may close over.
+    ``of`` is the user's function, named in error messages. ``fun`` may close over examples of the
+    trace ``resumes``.
     """
     outs, out_dims, _ = batch_with_aux(lambda *a: (fun(*a), None), values, dims, axis, of, resumes)
     return outs, out_dims
@@ -285,7 +284,7 @@ def sum_axis(x: Any, axis: int) -> Any:
 
 
 def move_axis(x: Any, dim: int | None, target: int, size: int) -> Any:
-    """The batch with its mapped axis at ``target``; what is not mapped is repeated."""
+    """The batch with its mapped axis at ``target``; an unbatched value is broadcast."""
     if dim is None:
         return structural.insert_axis(x, size, target)
     return x if dim == target else structural.move_axis(x, dim, target)

@@ -1,4 +1,4 @@
-"""Rules that primitives have in common which hold a program and call it."""
+"""Common rules of call primitives."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from .._trace.staging import eval_jaxpr
 
 
 def add_call_rules(prim: Primitive, held: str) -> None:
-    """Type, check, effects and expansion of a call: those of the program.
+    """Add the abstract, check, effects and expand rules of a call, taken from the sub-jaxpr.
 
     Args:
-      held: the parameter that holds the program.
+      held: the name of the parameter with the sub-jaxpr.
     """
 
     def program(params: dict[str, Any]) -> Jaxpr:
-        found: Jaxpr = params[held]
-        return found
+        jaxpr: Jaxpr = params[held]
+        return jaxpr
 
     @prim.rule(abstract)
     def _abstract(*avals, **params):
@@ -49,7 +49,7 @@ def add_opaque_call_rules(prim: Primitive, held: str) -> None:
 
     @prim.rule(dce)
     def _dce(used, eqn):
-        # The custom rule needs all arguments and gives all results: the call stays whole or goes.
+        # The custom rule needs all arguments and computes all results: keep or remove the call.
         if any(used) or eqn.effects:
             return [True] * len(eqn.invars), eqn
         return [False] * len(eqn.invars), None

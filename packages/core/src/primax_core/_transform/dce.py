@@ -1,4 +1,4 @@
-"""Dead-code elimination, also inside the programs that equations hold."""
+"""Dead-code elimination, also in sub-jaxprs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .derived import derive_from_jaxpr
 def dce_jaxpr(
     jaxpr: Jaxpr, used_outputs: tuple[bool, ...], keep_inputs: bool | tuple[bool, ...] = False
 ) -> tuple[Jaxpr, tuple[bool, ...]]:
-    """The program with only some of its results, and which inputs it still reads.
+    """The jaxpr with only the used results, and a mask of the inputs that it still reads.
 
     Args:
-      keep_inputs: inputs to keep even if they are not read.
+      keep_inputs: inputs that are kept even if they are not read.
     """
 
     def make():

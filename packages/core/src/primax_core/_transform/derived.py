@@ -1,9 +1,9 @@
-"""Pieces: what a transformation makes of one operation, remembered by the operation's signature.
+"""Derived jaxprs: the result of a transformation of one operation, cached by signature.
 
-A transformation's rule is run once for each (primitive, parameters, types, which arguments take
-part), on tracers, and the result is a small program. Eagerly that program is one compiled call;
-inside a trace it is spliced in. So rules cost nothing after their first use, and composed
-transformations compose their programs.
+The rule of a transformation runs once, on tracers, for each signature: primitive, parameters, avals
+and the mask of the arguments that take part. The result is a small jaxpr. In eager mode it is one
+compiled call; under a trace it is inlined. Rules have no cost after their first use, and composed
+transformations compose their jaxprs.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def derive(
     key: tuple[Any, ...],
     make: Callable[[], Any],
 ) -> Any:
-    """The piece of a kind for a signature, made on first use."""
-    cache = prim.pieces if prim.cache_on is None else prim.cache_on(params)
+    """The derived jaxpr of a kind for a signature, created on first use."""
+    cache = prim.derived if prim.cache_on is None else prim.cache_on(params)
     full = (kind, prim, state.trace_key, tuple(params.items()), key)
     try:
         result = cache.get(full)
@@ -38,7 +38,7 @@ def derive(
 
 
 def derive_from_jaxpr(jaxpr: Jaxpr, kind: str, key: Any, make: Callable[[], Any]) -> Any:
-    """The same for a whole program."""
+    """Derived jaxpr of a whole jaxpr, cached in the jaxpr."""
     full = (kind, state.trace_key, key)
     result = jaxpr.cache.get(full)
     if result is None:

@@ -1,9 +1,9 @@
-"""Rules run anew for each application of a primitive, on the values that there are.
+"""Rules that run at each application of a primitive, on the actual values.
 
-Usually a rule is run once for each signature, on tracers, and what it writes down is remembered
-(``pieces``). That asks for rules that look at nothing but types, and pays where parameters recur.
-A primitive whose rules were written for another convention, where each application runs them, is
-bound with :func:`bind_directly`.
+Usually a rule runs once for each signature, on tracers, and the resulting jaxpr is cached (see
+``derived``). This requires rules that depend on types only, and pays off if parameters recur.
+:func:`bind_directly` binds a primitive whose rules follow another convention and run at each
+application.
 """
 
 from __future__ import annotations
@@ -26,19 +26,20 @@ from .zeros import Zero
 
 
 def bind_directly(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-    """Apply a primitive as ``bind`` does, but run the rules of differentiation and batching anew,
-    on the values of the trace outside.
+    """Apply a primitive as ``bind`` does, but run its differentiation and batching rules each time.
 
-    Rules may look at concrete values where there are some. Traces that write programs down, and
-    those of other interpreters, do what they always do. A primitive calls this from its own
-    ``bind``; its parameters need not be hashable if it was made with ``any_params=True``.
+    The rules run on values of the parent trace.
+
+    Rules may read concrete values if there are any. Staging traces and other interpreters behave as
+    usual. A primitive calls this function from its own ``bind``. Its parameters need not be
+    hashable if it was created with ``any_params=True``.
     """
     trace = state.trace
-    how = None if trace is None else _HOW.get(type(trace))
-    if how is None:
+    bind_rule = None if trace is None else _BIND_RULES.get(type(trace))
+    if bind_rule is None:
         return Primitive.bind(prim, *args, **params)
     try:
-        outs = how(trace, prim, args, params)
+        outs = bind_rule(trace, prim, args, params)
     except RefTypeError:
         return Primitive.bind(prim, *args, **params)
     return outs if prim.multiple_results else outs[0]
@@ -49,36 +50,36 @@ def _listed(prim: Primitive, out: Any) -> list[Any]:
 
 
 def _forward(trace: JVPTrace, prim: Primitive, args: Sequence, params: dict) -> list:
-    primals, given, mask = trace.split_args(args)
-    if not given:
+    primals, nonzero, mask = trace.split_args(args)
+    if not nonzero:
         return bind_on(trace.parent, prim, primals, params)
     rule = prim.require(rule_kinds.jvp, "forward-mode differentiation")
-    tangents = _spread(primals, given, mask)
+    tangents = _spread(primals, nonzero, mask)
     with set_trace(trace.parent):
         outs, dots = _flat(prim, rule(primals, tangents, **params))
     out_mask = [type(t) is not Zero for t in dots]
     return trace.wrap([*outs, *(t for t in dots if type(t) is not Zero)], out_mask)
 
 
-def _flat(prim: Primitive, found: tuple[Any, Any]) -> tuple[list, list]:
-    out, dots = found
+def _flat(prim: Primitive, pair: tuple[Any, Any]) -> tuple[list, list]:
+    out, dots = pair
     return _listed(prim, out), _without_float0(_listed(prim, dots))
 
 
 def _without_float0(tangents: list) -> list:
-    """Rules may give arrays where there is no tangent space."""
+    """Tangents with symbolic zeros for the float0 arrays that rules may return."""
     avals = [t.aval if type(t) is Zero else typeof(t) for t in tangents]
     return [Zero(a) if a.dtype == float0 else t for t, a in zip(tangents, avals)]
 
 
-def _spread(primals: Sequence, given: Sequence, mask: Sequence[bool]) -> list:
-    rest = iter(given)
+def _spread(primals: Sequence, nonzero: Sequence, mask: Sequence[bool]) -> list:
+    rest = iter(nonzero)
     return [next(rest) if m else Zero.like(p) for p, m in zip(primals, mask)]
 
 
 def _linearized(trace: LinearizeTrace, prim: Primitive, args: Sequence, params: dict) -> list:
-    primals, given, mask = trace.split_args(args)
-    if not given:
+    primals, nonzero, mask = trace.split_args(args)
+    if not nonzero:
         return bind_on(trace.parent, prim, primals, params)
     rule = prim.require(rule_kinds.jvp, "differentiation")
     with set_trace(trace.parent):
@@ -88,14 +89,14 @@ def _linearized(trace: LinearizeTrace, prim: Primitive, args: Sequence, params: 
     if not any(out_mask):
         return list(outs)
     linear, residuals = close_over(prune(linear))
-    node = trace.record(linear, residuals, given, partial(transposed_once, linear))
-    made = iter(node.outputs)
-    return [GradTracer(trace, o, next(made)) if m else o for o, m in zip(outs, out_mask)]
+    node = trace.record(linear, residuals, nonzero, partial(transposed_once, linear))
+    tangents = iter(node.outputs)
+    return [GradTracer(trace, o, next(tangents)) if m else o for o, m in zip(outs, out_mask)]
 
 
 def _batched(trace: BatchTrace, prim: Primitive, args: Sequence, params: dict) -> list:
-    parts = [trace.split(a) for a in args]
-    values, dims = [v for v, _ in parts], [d for _, d in parts]
+    pairs = [trace.split(a) for a in args]
+    values, dims = [v for v, _ in pairs], [d for _, d in pairs]
     if all(d is None for d in dims) and not trace.names_axis(prim, params):
         return bind_on(trace.parent, prim, values, params)
     rule = prim.require(rule_kinds.batch, "vmap")
@@ -108,7 +109,7 @@ def _batched(trace: BatchTrace, prim: Primitive, args: Sequence, params: dict) -
     return trace.wrap(outs, out_dims)
 
 
-_HOW: dict[type[Trace], Callable[..., list]] = {
+_BIND_RULES: dict[type[Trace], Callable[..., list]] = {
     JVPTrace: _forward,
     LinearizeTrace: _linearized,
     BatchTrace: _batched,

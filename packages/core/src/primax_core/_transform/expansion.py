@@ -1,7 +1,7 @@
-"""Expansions: what a primitive with an ``expand`` rule stands for, in terms of other primitives.
+"""Expansions: the definition of a primitive with an ``expand`` rule by other primitives.
 
-Where such a primitive has no rule of its own, its type, effects, lowering, derivative, transpose
-and batching are those of its expansion; other interpreters may ask for it with :func:`expanded`.
+If such a primitive lacks a rule, its type, effects, lowering, derivative, transpose and batching
+are derived from its expansion. Other interpreters get the expansion from :func:`expanded`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .zeros import Zero, is_linear
 
 
 def expanded(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> Jaxpr | None:
-    """The program that one application of a primitive stands for, if it has an expansion."""
+    """The jaxpr of the expansion of a primitive; ``None`` without an expand rule."""
     rule = prim.find(expand)
     if rule is None:
         return None
@@ -40,7 +40,7 @@ def expanded(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> J
 
 
 def by_expansion(rule: Callable) -> Callable[[Primitive], Callable | None]:
-    """The fallback of a kind: a rule that works on the expansion, for primitives that have one."""
+    """Fallback of a rule kind: a rule on the expansion, for primitives with an expand rule."""
     return lambda prim: partial(rule, prim) if prim.find(expand) is not None else None
 
 
@@ -63,12 +63,12 @@ def _effects_fallback(prim, *avals, **params):
 @jvp.falls_back
 @by_expansion
 def _jvp_fallback(prim, primals, tangents, **params):
-    program = expanded(prim, [typeof(p) for p in primals], params)
+    jaxpr = expanded(prim, [typeof(p) for p in primals], params)
     mask = tuple(type(t) is not Zero for t in tangents)
-    forward, out_mask = jvp_jaxpr(program, mask)
-    given = [t for t in tangents if type(t) is not Zero]
-    found = call_on(state.trace, forward, [*primals, *given])
-    outs, rest = found[: len(out_mask)], iter(found[len(out_mask) :])
+    forward, out_mask = jvp_jaxpr(jaxpr, mask)
+    nonzero = [t for t in tangents if type(t) is not Zero]
+    results = call_on(state.trace, forward, [*primals, *nonzero])
+    outs, rest = results[: len(out_mask)], iter(results[len(out_mask) :])
     dots = [next(rest) if m else Zero.like(o) for m, o in zip(out_mask, outs)]
     return results_of(prim, outs), results_of(prim, dots)
 
@@ -77,15 +77,15 @@ def _jvp_fallback(prim, primals, tangents, **params):
 @by_expansion
 def _transpose_fallback(prim, ct, *args, **params):
     avals = [a.aval if is_linear(a) else typeof(a) for a in args]
-    program = expanded(prim, avals, params)
+    jaxpr = expanded(prim, avals, params)
     cts = ct if prim.multiple_results else [ct]
     linear = tuple(is_linear(a) for a in args)
     ct_types = tuple(None if type(c) is Zero else typeof(c) for c in cts)
-    backward, out_mask = transpose_jaxpr(program, linear, ct_types)
+    backward, out_mask = transpose_jaxpr(jaxpr, linear, ct_types)
     operands = [a for a in args if not is_linear(a)]
     operands.extend(c for c in cts if type(c) is not Zero)
-    found = iter(call_on(state.trace, backward, operands))
-    return [next(found) if m else None for m in out_mask]
+    cotangents = iter(call_on(state.trace, backward, operands))
+    return [next(cotangents) if m else None for m in out_mask]
 
 
 @batch.falls_back
@@ -97,6 +97,6 @@ def _batch_fallback(prim, axis, args, dims, **params):
         if d is not None:
             aval = aval.update(shape=aval.shape[:d] + aval.shape[d + 1 :])
         avals.append(aval)
-    program, out_dims = batch_jaxpr(expanded(prim, avals, params), tuple(dims), axis)
-    outs = call_on(state.trace, program, args)
+    batched, out_dims = batch_jaxpr(expanded(prim, avals, params), tuple(dims), axis)
+    outs = call_on(state.trace, batched, args)
     return results_of(prim, outs), results_of(prim, out_dims)

@@ -1,4 +1,4 @@
-"""Forward mode: values with tangents."""
+"""Forward-mode differentiation."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class JVPTracer(DualTracer):
         return made_by("forward-mode differentiation", self._trace.of, self.primal)
 
 
-# Classes of tracers for values that are no arrays, by the class of the value.
+# Tracer classes of values other than arrays, by the class of the value.
 tracers: dict[type, type[JVPTracer]] = {}
 
 
 class JVPTrace(DualTrace):
-    """Carries tangents along with values."""
+    """Computes a tangent for each value."""
 
     __slots__ = ()
 
@@ -75,7 +75,7 @@ class JVPTrace(DualTrace):
         return self.wrap(call_on(self.parent, derived, primals + extra, name), out_mask)
 
     def wrap(self, outs: list[Any], out_mask: Sequence[bool]) -> list[Any]:
-        """Results with their tangents, which follow the results in ``outs``."""
+        """Tracers of results; their tangents follow the results in ``outs``."""
         n = len(out_mask)
         tangents = iter(outs[n:])
         return [JVPTracer(self, p, next(tangents)) if m else p for p, m in zip(outs[:n], out_mask)]
@@ -84,15 +84,15 @@ class JVPTrace(DualTrace):
 def jvp_primitive(
     prim: Primitive, params: dict[str, Any], avals: list[Any], mask: tuple[bool, ...]
 ) -> tuple[Jaxpr, tuple[bool, ...]]:
-    """Program ``(*primals, *tangents) -> (*outs, *out_tangents)`` and which outs have tangents."""
+    """Jaxpr ``(*primals, *tangents) -> (*outs, *out_tangents)``, and the mask of the tangents."""
 
     def make():
         rule = prim.require(rule_kinds.jvp, "forward-mode differentiation")
 
         def run(*args):
             primals = list(args[: len(avals)])
-            given = iter(args[len(avals) :])
-            tangents = [next(given) if m else Zero(a.tangent_aval()) for m, a in zip(mask, avals)]
+            nonzero = iter(args[len(avals) :])
+            tangents = [next(nonzero) if m else Zero(a.tangent_aval()) for m, a in zip(mask, avals)]
             outs, tangents_out = rule(primals, tangents, **params)
             if not prim.multiple_results:
                 outs, tangents_out = [outs], [tangents_out]
@@ -108,11 +108,11 @@ def jvp_primitive(
 def jvp_jaxpr(
     jaxpr: Jaxpr, mask: tuple[bool, ...], instantiate_outs: tuple[bool, ...] | bool = False
 ) -> tuple[Jaxpr, tuple[bool, ...]]:
-    """Forward-mode program of a program, and which results have tangents.
+    """The forward-mode jaxpr of a jaxpr, and the mask of results with tangents.
 
     Args:
-      mask: which arguments have a tangent that may not be zero.
-      instantiate_outs: results that get a tangent in any case.
+      mask: the arguments with a tangent that may be nonzero.
+      instantiate_outs: the results whose tangent is always an array.
     """
 
     def make():
@@ -124,8 +124,8 @@ def jvp_jaxpr(
         )
 
         def run(*args):
-            given = iter(args[n:])
-            tangents = [next(given) if m else None for m in mask]
+            nonzero = iter(args[n:])
+            tangents = [next(nonzero) if m else None for m in mask]
             outs, out_tangents = jvp_of(lambda *a: eval_jaxpr(jaxpr, a), args[:n], tangents)
             out_tangents = [
                 instantiate(Zero.like(o)) if t is None and f else t
@@ -143,7 +143,11 @@ def jvp_jaxpr(
 def jvp_of(
     fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
 ) -> tuple[list[Any], list[Any]]:
-    """Run a function of flat values forward: results and tangents (``None`` where zero)."""
+    """Evaluate a function of flat values in forward mode.
+
+    Returns:
+      The results, and their tangents (``None`` for zeros).
+    """
     parent = state.trace
     trace = JVPTrace(parent)
     ins = [

@@ -1,8 +1,8 @@
-"""One-pass linearization: compute now, and write down the linear part.
+"""One-pass linearization: computes the values and records the linear part.
 
-The trace runs each operation's *linearized piece*: a program for the values and residuals, and a
-linear program from tangents to tangents. The linear programs are linked in a tape, which becomes a
-jaxpr (``linearize``) or is run backwards (``vjp``) with no program built in between.
+For each operation the trace evaluates its *linearized jaxpr*: a jaxpr for the values and residuals,
+and a linear jaxpr from tangents to tangents. A tape links the linear jaxprs. It is converted to one
+jaxpr (``linearize``) or run backwards directly (``vjp``).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .zeros import Zero, instantiate
 
 
 class Tangent:
-    """A linear quantity on the tape: result ``index`` of ``node``, or an input without a node."""
+    """A linear value on the tape: result ``index`` of ``node``, or an input if there is no node."""
 
     __slots__ = ("node", "index", "aval")
 
@@ -44,12 +44,12 @@ class Tangent:
 
 
 class Node:
-    """One linear program on the tape.
+    """One linear jaxpr on the tape.
 
-    ``backward``, if given, takes ``(residuals, cotangents)`` with ``None`` for zero cotangents and
-    returns one cotangent (or ``None``) for each input; it replaces transposing ``jaxpr``. ``at``
-    holds the named scopes and the place in the user's code that the node comes from, where a
-    program is being written.
+    ``backward``, if not ``None``, takes ``(residuals, cotangents)`` with ``None`` for zero
+    cotangents and returns one cotangent (or ``None``) for each input; it replaces the transpose of
+    ``jaxpr``. ``at`` is the pair of named scopes and source location of the node if an enclosing
+    trace builds a jaxpr.
     """
 
     __slots__ = ("jaxpr", "residuals", "inputs", "outputs", "backward", "at")
@@ -66,7 +66,7 @@ class Node:
 
 
 class GradTracer(DualTracer):
-    """A value that is followed by a linear quantity on a tape."""
+    """A primal with a linear value on a tape."""
 
     __slots__ = ()
 
@@ -84,7 +84,7 @@ class GradTracer(DualTracer):
 
 
 class LinearizeTrace(DualTrace):
-    """Computes values under its parent and records linear programs on a tape."""
+    """Computes primals under its parent and records linear jaxprs on a tape."""
 
     __slots__ = ("tape", "located")
 
@@ -119,24 +119,25 @@ class LinearizeTrace(DualTrace):
         return self.run(linearize_jaxpr(jaxpr, mask), primals, extra)
 
     def run(self, linearized: Linearized, primals: list, tangents: list[Tangent]) -> list:
-        """Compute a piece's values under the parent and put its linear part on the tape."""
-        found = call_on(self.parent, linearized.forward, primals)
-        outs = found[: linearized.n_outs]
+        """Compute the values of a derived jaxpr under the parent and record its linear part."""
+        results = call_on(self.parent, linearized.forward, primals)
+        outs = results[: linearized.n_outs]
         if linearized.linear is None:
             return outs
-        extra = found[linearized.n_outs :]
+        extra = results[linearized.n_outs :]
         residuals = [
-            primals[i] if where == "in" else outs[i] if where == "out" else extra[i]
-            for where, i in linearized.residuals
+            primals[i] if source_kind == "in" else outs[i] if source_kind == "out" else extra[i]
+            for source_kind, i in linearized.residuals
         ]
         node = self.record(linearized.linear, residuals, tangents)
-        made = iter(node.outputs)
+        tangents_out = iter(node.outputs)
         return [
-            GradTracer(self, o, next(made)) if m else o for o, m in zip(outs, linearized.out_mask)
+            GradTracer(self, o, next(tangents_out)) if m else o
+            for o, m in zip(outs, linearized.out_mask)
         ]
 
     def record(self, jaxpr: Jaxpr, residuals, tangents, backward=None) -> Node:
-        """Put a linear program on the tape."""
+        """Append a linear jaxpr to the tape."""
         at = (state.name_stack, source.capture()) if self.located else None
         node = Node(jaxpr, residuals, tangents, backward, at)
         self.tape.append(node)
@@ -147,11 +148,12 @@ class Linearized:
     """A linearized operation.
 
     Attributes:
-      forward: program ``(*primals) -> (*outs, *extra residuals)``.
-      n_outs: how many of its results are ``outs``.
-      residuals: where each residual comes from: ``("in" | "out" | "extra", index)``.
-      linear: program ``(*residuals, *tangents) -> (*out tangents)``, ``None`` without any.
-      out_mask: which outs have tangents.
+      forward: jaxpr ``(*primals) -> (*outs, *extra residuals)``.
+      n_outs: the number of ``outs`` among its results.
+      residuals: the source of each residual: ``("in" | "out" | "extra", index)``.
+      linear: jaxpr ``(*residuals, *tangents) -> (*out tangents)``, or ``None`` without out
+        tangents.
+      out_mask: the outs with tangents.
     """
 
     __slots__ = ("forward", "n_outs", "residuals", "linear", "out_mask")
@@ -172,10 +174,10 @@ class Linearized:
 
 
 class TangentTrace(JaxprWriter):
-    """Writes operations on its tracers and computes the others under its parent.
+    """Records operations on its tracers and evaluates the others under its parent.
 
-    It turns a forward-mode rule into a linear program: values come from outside, tangents are the
-    program's arguments.
+    It converts a forward-mode rule to a linear jaxpr: primals come from outside, tangents are the
+    arguments of the jaxpr.
     """
 
     __slots__ = ()
@@ -201,29 +203,29 @@ class TangentTrace(JaxprWriter):
         return call_on(self.parent, jaxpr, args, name)
 
     def owns_any(self, args) -> bool:
-        """Whether one of the operands is a tracer of this trace."""
-        found = False
+        """Return True if an operand is a tracer of this trace."""
+        owned = False
         for a in args:
             if isinstance(a, Tracer) and a._trace is self:
-                found = True
+                owned = True
                 if type(a) is not JitTracer:
                     a._split()
-        return found
+        return owned
 
 
 def linearize_primitive(
     prim: Primitive, params: dict[str, Any], avals: list[Any], mask: tuple[bool, ...]
 ) -> Linearized:
-    """The linearized piece of one operation."""
+    """The linearized jaxprs of one operation."""
 
     def make():
         info = DebugInfo("linearize", prim.name)
         rule = prim.rules.get(rule_kinds.linearize)
         if rule is not None and type(rule) is not rule_kinds.Unsupported:
-            held = params.get("jaxpr")
+            sub_jaxpr = params.get("jaxpr")
             return build_linearized(
                 lambda *primals: rule(primals, mask, **params), avals, mask,
-                held.debug_info if held is not None else None,
+                sub_jaxpr.debug_info if sub_jaxpr is not None else None,
             )  # fmt: skip
         rule = prim.require(rule_kinds.jvp, "differentiation")
 
@@ -238,7 +240,7 @@ def linearize_primitive(
 
 
 def linearize_rule(rule: Callable, primals: Sequence, mask, multiple: bool):
-    """Split a forward-mode rule: its results, and its linear part as a program with constants."""
+    """The results of a forward-mode rule, and its linear part as a jaxpr with constants."""
     parent = state.trace
     trace = TangentTrace(parent)
     tangents = []
@@ -258,9 +260,9 @@ def linearize_rule(rule: Callable, primals: Sequence, mask, multiple: bool):
 
 
 def build_linearized(linearized: Callable, avals: Sequence, mask, debug_info=None) -> Linearized:
-    """A piece from a function ``(*primals) -> (outs, linear program, out_mask)``.
+    """Linearized jaxprs from a function ``(*primals) -> (outs, linear jaxpr, out_mask)``.
 
-    The linear program's constants are the residuals.
+    The constants of the linear jaxpr are the residuals.
     """
     trace = StagingTrace(None) if debug_info is None else StagingTrace(None, debug_info)
     ins = [trace.new_input(a) for a in avals]
@@ -268,7 +270,7 @@ def build_linearized(linearized: Callable, avals: Sequence, mask, debug_info=Non
         with set_trace(trace):
             outs, linear, out_mask = linearized(*ins)
             linear = prune(linear)
-            places, extra = _place_residuals(trace, ins, outs, linear.consts)
+            sources, extra = _find_residuals(trace, ins, outs, linear.consts)
             forward = trace.finish([*outs, *extra])
     finally:
         trace.live = False
@@ -279,11 +281,11 @@ def build_linearized(linearized: Callable, avals: Sequence, mask, debug_info=Non
         constvars=[], consts=[], invars=[*linear.constvars, *linear.invars],
         debug_info=trace.debug_info,
     )  # fmt: skip
-    return Linearized(forward, n_outs, places, linear, tuple(out_mask))
+    return Linearized(forward, n_outs, sources, linear, tuple(out_mask))
 
 
-def _place_residuals(trace: StagingTrace, ins, outs, residuals):
-    """Where to find each residual: among the inputs, the results, or as an extra result."""
+def _find_residuals(trace: StagingTrace, ins, outs, residuals):
+    """The source of each residual: an input, a result, or an extra result."""
     by_var: dict[Any, tuple[str, int]] = {}
     for i, o in enumerate(outs):
         v = trace.atom(o)
@@ -291,44 +293,44 @@ def _place_residuals(trace: StagingTrace, ins, outs, residuals):
             by_var.setdefault(v, ("out", i))
     for i, t in enumerate(ins):
         by_var[t._var] = ("in", i)
-    places, extra = [], []
+    sources, extra = [], []
     for r in residuals:
         v = trace.atom(r)
-        place = by_var.get(v) if type(v) is Var else None
-        if place is None:
+        origin = by_var.get(v) if type(v) is Var else None
+        if origin is None:
             if type(v.aval) in tracer_classes:
                 raise ValueError(
-                    f"a reference of type {v.aval} that a function makes is kept for its backward "
-                    "pass by a custom rule, but references cannot leave the function that makes "
-                    "them. Pass it as an argument, or keep what it holds, `ref[...]`."
+                    f"a reference of type {v.aval} that a function creates is a residual of a "
+                    "custom rule, but references cannot leave the function that creates them. "
+                    "Pass it as an argument, or save its contents, `ref[...]`."
                 )
-            place = ("extra", len(extra))
+            origin = ("extra", len(extra))
             extra.append(r)
             if type(v) is Var:
-                by_var[v] = place
-        places.append(place)
-    return places, extra
+                by_var[v] = origin
+        sources.append(origin)
+    return sources, extra
 
 
 def prune(jaxpr: Jaxpr) -> Jaxpr:
-    """Drop equations and constants that no result needs."""
+    """Drop equations and constants that no result depends on."""
     needed = {v for v in jaxpr.outvars if type(v) is Var}
-    kept = []
+    eqns = []
     for eqn in reversed(jaxpr.eqns):
         if any(v in needed for v in eqn.outvars) or eqn.effects:
-            kept.append(eqn)
+            eqns.append(eqn)
             needed.update(v for v in eqn.invars if type(v) is Var)
-    kept.reverse()
+    eqns.reverse()
     pairs = [(v, c) for v, c in zip(jaxpr.constvars, jaxpr.consts) if v in needed]
-    if len(kept) == len(jaxpr.eqns) and len(pairs) == len(jaxpr.consts):
+    if len(eqns) == len(jaxpr.eqns) and len(pairs) == len(jaxpr.consts):
         return jaxpr
-    return jaxpr.replace(eqns=kept, constvars=[v for v, _ in pairs], consts=[c for _, c in pairs])
+    return jaxpr.replace(eqns=eqns, constvars=[v for v, _ in pairs], consts=[c for _, c in pairs])
 
 
 def linearize_jaxpr(
     jaxpr: Jaxpr, mask: tuple[bool, ...], instantiate_outs: tuple[bool, ...] | None = None
 ) -> Linearized:
-    """The linearized piece of a program."""
+    """The linearized jaxprs of a jaxpr."""
 
     def make():
         def linearized(*primals):
@@ -346,7 +348,10 @@ def linearize_jaxpr(
 def linearize_of(
     fun: Callable, primals: Sequence, mask: Sequence[bool], of: Callable | None = None
 ):
-    """Run a function of flat values: results, their linear quantities, the trace, the inputs'.
+    """Evaluate a function of flat values with a tape.
+
+    Returns:
+      The results, their linear values, the trace, and the linear values of the inputs.
 
     ``of`` is the user's function, named in error messages.
     """
@@ -373,7 +378,7 @@ def linearize_of(
 
 
 def tape_to_jaxpr(outs, tangents, tape, ins, instantiate_outs=None) -> tuple[Jaxpr, list[bool]]:
-    """The tape as one linear program; its constants are the residuals."""
+    """The tape as one linear jaxpr; its constants are the residuals."""
     used: set[Node] = set()
     stack = [t.node for t in tangents if t is not None and t.node is not None]
     while stack:
@@ -389,10 +394,10 @@ def tape_to_jaxpr(outs, tangents, tape, ins, instantiate_outs=None) -> tuple[Jax
             for node in tape:
                 if node in used:
                     state.name_stack, state.source = node.at or here
-                    made = writer.call(
+                    tangents_out = writer.call(
                         node.jaxpr, [*node.residuals, *(values[t] for t in node.inputs)]
                     )
-                    values.update(zip(node.outputs, made))
+                    values.update(zip(node.outputs, tangents_out))
             state.name_stack, state.source = here
             results, out_mask = [], []
             for i, (o, t) in enumerate(zip(outs, tangents)):

@@ -1,4 +1,4 @@
-"""Transposition: linear programs, backwards."""
+"""Transposition of linear jaxprs."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from .zeros import Linear, Zero, add_tangents, instantiate
 
 
 def run_tape_backwards(tape: Sequence[Node], out_cts: dict[Tangent, Any], ins: Sequence[Tangent]):
-    """Cotangents (``None`` where zero) of a tape's inputs, computed under the current trace."""
+    """Cotangents (``None`` for zeros) of a tape's inputs, computed under the current trace."""
     cts: dict[Tangent, Any] = dict(out_cts)
     here = state.name_stack, state.source
     try:
         for node in reversed(tape):
-            given = [cts.pop(t, None) for t in node.outputs]
-            ct_types = tuple([None if c is None else typeof(c) for c in given])
+            node_cts = [cts.pop(t, None) for t in node.outputs]
+            ct_types = tuple([None if c is None else typeof(c) for c in node_cts])
             if not any(ct_types):
                 continue
             if node.at is not None:
                 state.name_stack, state.source = node.at
             if node.backward is not None:
-                found = node.backward(node.residuals, given)
-                pairs = [(t, c) for t, c in zip(node.inputs, found) if c is not None]
+                input_cts = node.backward(node.residuals, node_cts)
+                pairs = [(t, c) for t, c in zip(node.inputs, input_cts) if c is not None]
             else:
                 linear = (False,) * len(node.residuals) + (True,) * len(node.inputs)
                 jaxpr, out_mask = transpose_jaxpr(node.jaxpr, linear, ct_types)
                 out_mask = out_mask[len(node.residuals) :]
-                operands = [*node.residuals, *(c for c in given if c is not None)]
-                found = iter(call_on(state.trace, jaxpr, operands))
-                pairs = [(t, next(found)) for t, m in zip(node.inputs, out_mask) if m]
+                operands = [*node.residuals, *(c for c in node_cts if c is not None)]
+                input_cts = iter(call_on(state.trace, jaxpr, operands))
+                pairs = [(t, next(input_cts)) for t, m in zip(node.inputs, out_mask) if m]
             for t, c in pairs:
                 old = cts.get(t)
                 cts[t] = c if old is None else add_tangents(old, c)
@@ -53,11 +53,12 @@ def transpose_jaxpr(
     ct_mask: tuple[Any, ...],
     instantiate_outs: bool = False,
 ):
-    """Program ``(*known, *cotangents) -> (*cotangents of the linear inputs)``.
+    """Jaxpr ``(*known, *cotangents) -> (*cotangents of the linear inputs)``.
 
-    ``linear`` marks the arguments that the program is linear in, the others are known. Only results
-    marked in ``ct_mask`` have cotangents, of the result's type or of the type that stands as the
-    mark. Also returned: which arguments get one (all linear ones with ``instantiate_outs``).
+    ``linear`` marks the arguments in which the jaxpr is linear; the others are known. Only results
+    marked in ``ct_mask`` have cotangents, of the aval that is the mark or, for ``True``, of the
+    tangent aval of the result. The second result marks the arguments with a cotangent (all linear
+    ones with ``instantiate_outs``).
     """
 
     if jaxpr.effects and references.ops.loaded:
@@ -67,14 +68,16 @@ def transpose_jaxpr(
         n_known = linear.count(False)
 
         def run(*args):
-            known_args, given = iter(args[:n_known]), iter(args[n_known:])
+            known_args, nonzero = iter(args[:n_known]), iter(args[n_known:])
             known = [None if is_lin else next(known_args) for is_lin in linear]
-            cts = [next(given) if m else Zero(v.aval) for m, v in zip(ct_mask, jaxpr.outvars)]
-            found = backward_pass(jaxpr, linear, known, cts)
+            cts = [next(nonzero) if m else Zero(v.aval) for m, v in zip(ct_mask, jaxpr.outvars)]
+            input_cts = backward_pass(jaxpr, linear, known, cts)
             if instantiate_outs:
-                found = [instantiate(c) if is_lin else c for c, is_lin in zip(found, linear)]
-            out_mask = tuple(is_lin and type(c) is not Zero for c, is_lin in zip(found, linear))
-            return [c for c, m in zip(found, out_mask) if m], out_mask
+                input_cts = [
+                    instantiate(c) if is_lin else c for c, is_lin in zip(input_cts, linear)
+                ]
+            out_mask = tuple(is_lin and type(c) is not Zero for c, is_lin in zip(input_cts, linear))
+            return [c for c, m in zip(input_cts, out_mask) if m], out_mask
 
         known_avals = [v.aval for v, is_lin in zip(jaxpr.invars, linear) if not is_lin]
         ct_avals = [
@@ -88,7 +91,7 @@ def transpose_jaxpr(
 def backward_pass(
     jaxpr: Jaxpr, linear: Sequence[bool], known: Sequence[Any], cts: Sequence[Any]
 ) -> list[Any]:
-    """Cotangents (maybe ``Zero``) of a program's inputs, under the current trace.
+    """Cotangents (possibly ``Zero``) of a jaxpr's inputs, under the current trace.
 
     Equations that do not depend on linear inputs are computed forward first.
     """
@@ -100,7 +103,7 @@ def backward_pass(
 def _compute_known(
     jaxpr: Jaxpr, linear: Sequence[bool], known: Sequence[Any], context: EquationContext
 ) -> tuple[dict[Any, Any], set[Any], list[Eqn]]:
-    """Values of what does not depend on linear inputs; the variables and equations that do."""
+    """Values of the known equations; the variables and equations that depend on linear inputs."""
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, jaxpr.consts))
     linear_vars: set[Any] = set()
     for v, is_lin, value in zip(jaxpr.invars, linear, known):
@@ -134,8 +137,8 @@ def _backward_pass(
         if type(v) is Var and v in linear_vars and type(ct) is not Zero:
             ct_env[v] = add_tangents(ct_env[v], ct) if v in ct_env else ct
     for eqn in reversed(linear_eqns):
-        given = [ct_env.pop(v, None) for v in eqn.outvars]
-        if all(c is None for c in given):
+        out_cts = [ct_env.pop(v, None) for v in eqn.outvars]
+        if all(c is None for c in out_cts):
             continue
         context.enter(eqn)
         linear_args = tuple(type(v) is Var and v in linear_vars for v in eqn.invars)
@@ -143,29 +146,33 @@ def _backward_pass(
             None if is_lin else v if type(v) is Literal else env[v]
             for v, is_lin in zip(eqn.invars, linear_args)
         ]
-        for v, ct in zip(eqn.invars, transpose_eqn(eqn, linear_args, values, given)):
+        for v, ct in zip(eqn.invars, transpose_eqn(eqn, linear_args, values, out_cts)):
             if ct is not None:
                 ct_env[v] = add_tangents(ct_env[v], ct) if v in ct_env else ct
     return [ct_env.get(v, Zero(v.aval)) for v in jaxpr.invars]
 
 
 def transposed_once(linear: Jaxpr, residuals: Sequence, cts: Sequence) -> list:
-    """Transpose a linear program that was made for one call: operation by operation, since its
-    transpose would be compiled and remembered for nothing.
+    """Transpose a linear jaxpr of a single call, operation by operation.
+
+    Compiling and caching its transpose would not pay off.
 
     Args:
-      residuals: values of the program's first arguments; it is linear in the others.
-      cts: cotangents of its results, ``None`` where zero. So are those of the others, returned.
+      residuals: values of the leading arguments; the jaxpr is linear in the others.
+      cts: cotangents of its results, ``None`` for zeros.
+
+      Returns:
+        Cotangents of the linear arguments, ``None`` for zeros.
     """
     n, k = len(residuals), len(linear.invars) - len(residuals)
-    given = [Zero(v.aval) if c is None else c for v, c in zip(linear.outvars, cts)]
+    out_cts = [Zero(v.aval) if c is None else c for v, c in zip(linear.outvars, cts)]
     known = [*residuals, *[None] * k]
-    found = backward_pass(linear, [False] * n + [True] * k, known, given)
-    return [None if type(c) is Zero else c for c in found[n:]]
+    input_cts = backward_pass(linear, [False] * n + [True] * k, known, out_cts)
+    return [None if type(c) is Zero else c for c in input_cts[n:]]
 
 
 def transpose_eqn(eqn, linear_args: tuple[bool, ...], values: Sequence, cts: Sequence) -> list:
-    """Cotangents (or ``None``) of one equation's operands, through its remembered piece."""
+    """Cotangents (or ``None``) of one equation's operands, through its derived jaxpr."""
     prim, params = eqn.primitive, eqn.params
     direct = prim.rules.get(rule_kinds.transpose_direct)
     if direct is not None:
@@ -178,27 +185,28 @@ def transpose_eqn(eqn, linear_args: tuple[bool, ...], values: Sequence, cts: Seq
     jaxpr, out_mask = transpose_primitive(prim, params, avals, linear_args, out_avals, ct_types)
     operands = [v for v, is_lin in zip(values, linear_args) if not is_lin]
     operands.extend(c for c in cts if c is not None)
-    found = iter(call_on(state.trace, jaxpr, operands))
-    return [next(found) if m else None for m in out_mask]
+    cotangents = iter(call_on(state.trace, jaxpr, operands))
+    return [next(cotangents) if m else None for m in out_mask]
 
 
 def transpose_primitive(prim, params, avals, linear_args, out_avals, ct_types):
-    """Program ``(*known operands, *cotangents) -> cotangents`` of one operation."""
+    """Jaxpr ``(*known operands, *cotangents) -> cotangents`` of one operation."""
 
     def make():
         rule = prim.require(rule_kinds.transpose, "reverse-mode differentiation")
 
         def run(*args):
-            given = iter(args)
+            operands_and_cts = iter(args)
             operands = [
-                Linear(a) if is_lin else next(given) for a, is_lin in zip(avals, linear_args)
+                Linear(a) if is_lin else next(operands_and_cts)
+                for a, is_lin in zip(avals, linear_args)
             ]
-            cts = [next(given) if m else Zero(a) for m, a in zip(ct_types, out_avals)]
-            found = rule(cts if prim.multiple_results else cts[0], *operands, **params)
-            found = [None if c is None or type(c) is Zero or not lin else c
-                     for c, lin in zip(found, linear_args, strict=True)]  # fmt: skip
-            out_mask = tuple(c is not None for c in found)
-            return [c for c in found if c is not None], out_mask
+            cts = [next(operands_and_cts) if m else Zero(a) for m, a in zip(ct_types, out_avals)]
+            cotangents = rule(cts if prim.multiple_results else cts[0], *operands, **params)
+            cotangents = [None if c is None or type(c) is Zero or not lin else c
+                     for c, lin in zip(cotangents, linear_args, strict=True)]  # fmt: skip
+            out_mask = tuple(c is not None for c in cotangents)
+            return [c for c in cotangents if c is not None], out_mask
 
         known = [a for a, is_lin in zip(avals, linear_args) if not is_lin]
         avals_in = [*known, *(a for a in ct_types if a is not None)]

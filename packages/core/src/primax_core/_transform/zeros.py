@@ -1,4 +1,4 @@
-"""Symbolic values that transformations hand to rules."""
+"""Symbolic values passed to rules: zero tangents, and linear arguments of a transpose."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .._trace.core import typeof
 
 
 class Zero:
-    """A tangent or cotangent known to be zero; costs nothing."""
+    """A symbolic zero tangent or cotangent."""
 
     __slots__ = ("aval",)
 
@@ -36,7 +36,7 @@ class Zero:
 
 
 class Linear:
-    """Stands, in a transpose rule, for an argument that the operation is linear in."""
+    """Symbolic linear argument of a transpose rule."""
 
     __slots__ = ("aval",)
 
@@ -48,12 +48,12 @@ class Linear:
 
 
 def is_linear(x: Any) -> bool:
-    """Whether a transpose rule's argument is one to give a cotangent for."""
+    """Return True if an argument of a transpose rule is linear: the rule returns its cotangent."""
     return type(x) is Linear
 
 
 def is_zero(x: Any) -> bool:
-    """Whether a tangent or cotangent is a symbolic zero."""
+    """Return True if a tangent or cotangent is a symbolic zero."""
     return type(x) is Zero
 
 
@@ -65,7 +65,7 @@ def instantiate(x: Any) -> Any:
 
 
 def zeros(aval: ShapedArray) -> Any:
-    """An array of zeros of a type."""
+    """An array of zeros of an aval."""
     if aval.dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
     return structural.zeros(aval)
@@ -75,7 +75,7 @@ add_any_p: Final = Primitive("add_any")
 
 
 def add_tangents(x: Any, y: Any) -> Any:
-    """Sum of two tangents or cotangents, either of which may be symbolic."""
+    """Sum of two tangents or cotangents, each possibly symbolic."""
     if type(x) is Zero:
         return y
     if type(y) is Zero:

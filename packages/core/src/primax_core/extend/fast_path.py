@@ -87,11 +87,11 @@ class FastPath:
             specs = [as_operand(x)._spec for x in arrays]
         except (AttributeError, TypeError):
             return
-        # The key under which `make_front` keeps this call.
+        # The key under which `make_callable` keeps this call.
         values = tuple(static.values())
         types = (tuple(static), values, tuple(map(type, values))) if static else ()
-        staged = self.function.staged  # type: ignore[attr-defined]
-        entry = staged.fast_entries.get((state.key, *types, *specs))
+        cache = self.function.jit_cache  # type: ignore[attr-defined]
+        entry = cache.fast_entries.get((state.key, *types, *specs))
         if entry is not None and entry.single:
             self._entries[state.key, key, *specs] = entry
 

@@ -65,7 +65,7 @@ def _operator(
     """
     general.__name__ = general.__qualname__ = name
     front = library_function(general)
-    entries = front.staged.entries if single else {}
+    entries = front.jit_cache.entries if single else {}
 
     def slow(x, y, other):
         """Evaluate on any operands; ``other`` is the one that need not be an array."""

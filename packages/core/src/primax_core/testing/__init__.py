@@ -1,8 +1,8 @@
 """Checks of derivatives and of primitives. No test runner is needed.
 
-:func:`check_grads` and its relatives compare derivatives of any function with differences.
-:func:`check_primitive` tries everything that a primitive promises on its samples;
-``primax_core.testing.pytest`` makes pytest tests of it.
+:func:`check_grads` and related functions compare derivatives of a function with finite differences.
+:func:`check_primitive` checks all rules of a primitive on its samples;
+``primax_core.testing.pytest`` creates pytest tests from it.
 """
 
 from .._ir.samples import Operand as Operand

@@ -1,4 +1,4 @@
-"""Samples with values: what the checks call."""
+"""Samples with values, called by the checks."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ _WIDER: Final[dict[Any, Any]] = {
 
 
 class NotApplicable(Exception):
-    """A check has nothing to say about a sample; the message says why."""
+    """A check does not apply to a sample; the message is the reason."""
 
 
 class Failure(Exception):
-    """A check failed; the message says how."""
+    """A check failed; the message is the error."""
 
 
 def widened(x: Any) -> Any:
-    """A dtype, or a parameter that holds dtypes, in double precision."""
+    """A dtype, or a parameter that contains dtypes, in double precision."""
     if isinstance(x, np.dtype):
         return _WIDER.get(x, x)
     if isinstance(x, type) and issubclass(x, np.generic):
@@ -51,7 +51,7 @@ class Call:
 
     Attributes:
       args: operands with values.
-      places: the operands that can be differentiated.
+      differentiable: indices of the differentiable operands.
     """
 
     def __init__(self, prim: Primitive, sample: Sample, double: bool, seed: int):
@@ -64,7 +64,7 @@ class Call:
         )
 
     def mode(self) -> Override:
-        """Context in which the operands keep their dtypes."""
+        """Context manager in which the operands keep their dtypes."""
         return enable_x64(self.double or any(_is_64(a) for a in self.sample.operands))
 
     @cached_property
@@ -82,15 +82,15 @@ class Call:
 
     @property
     def drawn(self) -> list[int]:
-        """The operands whose values are drawn."""
+        """Indices of the operands with drawn values."""
         return [i for i, a in enumerate(self.sample.operands) if isinstance(a, Operand)]
 
     @property
-    def places(self) -> list[int]:
+    def differentiable(self) -> list[int]:
         return [i for i in self.drawn if is_inexact(self.sample.operands[i].dtype)]
 
     def raw(self, *args: Any) -> list[Any]:
-        """The primitive's results on these operands."""
+        """The primitive's results for these operands."""
         if self.sample.call is not None:
             out = self.sample.call(*args)
             return list(out) if isinstance(out, (list, tuple)) else [out]
@@ -98,20 +98,22 @@ class Call:
         return list(out) if self.prim.multiple_results else [out]
 
     def fun(self, *args: Any) -> list[Any]:
-        """What is compared: the results, or what the sample observes of them."""
+        """The values to compare: the results, or the sample's ``observe`` of them."""
         outs = self.raw(*args)
         return list(self.sample.observe(outs)) if self.sample.observe else outs
 
-    def of(self, places: Sequence[int], kept: Callable[[Sequence], list] | None = None) -> Callable:
-        """The function of some of the operands, with the others fixed; its inexact results."""
+    def of(
+        self, indices: Sequence[int], select: Callable[[Sequence], list] | None = None
+    ) -> Callable:
+        """The function of some operands, with the others fixed, to its inexact results."""
 
         def fun(*some):
             args = list(self.args)
-            for i, x in zip(places, some):
+            for i, x in zip(indices, some):
                 args[i] = x
             outs = self.fun(*args)
             outs = [o for o in outs if is_inexact(typeof(o).dtype)]
-            return outs if kept is None else kept(outs)
+            return outs if select is None else select(outs)
 
         return fun
 

@@ -1,4 +1,4 @@
-"""``check_primitive``: every promise that a primitive makes, tried on its samples."""
+"""``check_primitive``: checks of all rules of a primitive on its samples."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ def check_primitive(
     xfail: Mapping[str, str] | None = None,
     seed: int = 0,
 ) -> Report:
-    """Try a primitive's rules against each other and against arithmetic.
+    """Check a primitive's rules against each other and against numerical results.
 
     Args:
-      samples: calls to try; by default those of the primitive's ``samples`` rule.
-      checks: names of the checks to run, all by default; ``primax_core.testing.CHECKS`` lists them:
+      samples: the calls to check; by default those of the primitive's ``samples`` rule.
+      checks: names of the checks, by default all; ``primax_core.testing.CHECKS`` lists them:
 
-        - ``abstract``: the type rule says what comes out; ``weak type``: results are weak only
-          where all operands are;
-        - ``compiled``: a compiled call gives what an eager one gives;
-        - ``bad input``: wrong calls raise errors that say something;
-        - ``purity``: rules read no values and always give the same program; ``mutation``: they
-          change nothing they are given;
-        - ``parameters`` can be hashed; ``programs`` print, are well formed and evaluate;
+        - ``abstract``: the results have the avals of the abstract rule; ``weak type``: a result has
+          a weak type only if all operands have one;
+        - ``compiled``: a compiled call equals an eager one;
+        - ``bad input``: wrong calls raise errors with a message;
+        - ``purity``: rules read no values and always give the same jaxpr; ``mutation``: they change
+          none of their arguments;
+        - ``parameters`` are hashable; ``programs``: jaxprs print, are well formed and evaluate;
         - ``jvp`` against central differences in ``float64``; ``transpose``:
           ``⟨J v, w⟩ = ⟨v, Jᵀ w⟩``; ``second order``; ``symbolic zeros``;
         - ``batching`` and ``nested batching`` against loops.
-      xfail: checks that are known to fail, with the reason. One that never fails is a failure.
-      seed: where values are drawn from.
+      xfail: checks that are known to fail, with the reason. A check that never fails is an error.
+      seed: seed of the drawn values.
 
     Returns:
-      The verdicts; ``report.ok`` tells whether all is well, and ``str(report)`` what is not, with
-      Python that repeats each failure.
+      The verdicts. ``report.ok`` is true if there are no failures; ``str(report)`` lists them, with
+      Python code that reproduces each failure.
 
     >>> from primax_core.lax import sin_p
     >>> check_primitive(sin_p, checks=["jvp", "batching"]).ok
@@ -61,12 +61,12 @@ def check_primitive(
             raise ValueError(f"there is no check {name!r}; the checks are {', '.join(CHECKS)}")
     if not tried:
         raise ValueError(f"primitive {prim.name} has no samples to try")
-    found = [
+    results = [
         check_sample(prim, sample, i, name, seed=seed, registered=own)
         for i, sample in enumerate(tried)
         for name in names
     ]
-    return Report(_expected(found, xfail or {}))
+    return Report(_expected(results, xfail or {}))
 
 
 def check_sample(
@@ -78,7 +78,7 @@ def check_sample(
     seed: int = 0,
     registered: bool = True,
 ) -> Verdict:
-    """One check of one sample."""
+    """Run one check of one sample."""
     calls: dict[bool, Call] = {}
 
     def verdict(outcome: str, detail: str = "", reproduction: str = "") -> Verdict:
@@ -108,16 +108,16 @@ def check_sample(
     return verdict(v.PASSED)
 
 
-def _expected(found: list[Verdict], xfail: Mapping[str, str]) -> list[Verdict]:
-    """The verdicts with failures that are expected marked so, and expectations that are stale."""
+def _expected(results: list[Verdict], xfail: Mapping[str, str]) -> list[Verdict]:
+    """The verdicts with expected failures marked, and with the expectations that are stale."""
     marked = []
-    for x in found:
+    for x in results:
         if x.check in xfail and x.outcome == v.FAILED:
             x = Verdict(x.primitive, x.sample, x.check, v.XFAILED, xfail[x.check])
         marked.append(x)
     for check, reason in xfail.items():
         if not any(x.check == check and x.outcome == v.XFAILED for x in marked):
-            marked.append(Verdict(found[0].primitive, -1, check, v.STALE, reason))
+            marked.append(Verdict(results[0].primitive, -1, check, v.STALE, reason))
     return marked
 
 
@@ -140,7 +140,7 @@ def _reproduction(
 
 
 def find_primitive(name: str, home: str) -> Primitive:
-    """The primitive of a name that a module defines.
+    """The primitive of a name that is defined in a module.
 
     Raises:
       LookupError: if there is none.
@@ -153,19 +153,19 @@ def find_primitive(name: str, home: str) -> Primitive:
 
 
 def primitives_of(package: ModuleType) -> list[Primitive]:
-    """The primitives that the modules of a package define, by name; it imports all of them."""
+    """The primitives defined in the modules of a package, by name; all modules are imported."""
     for info in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         if not info.name.rpartition(".")[2].startswith("__"):
             importlib.import_module(info.name)
     prefix = package.__name__ + "."
-    found = [p for p in known_primitives() if f"{p.home}.".startswith(prefix)]
-    return sorted(found, key=lambda p: (p.name, p.home))
+    defined = [p for p in known_primitives() if f"{p.home}.".startswith(prefix)]
+    return sorted(defined, key=lambda p: (p.name, p.home))
 
 
 def cases(prims: Iterable[Primitive], checks: Sequence[str] | None = None) -> list[tuple[Any, ...]]:
     """Primitives × samples × checks, as arguments of :func:`check_sample`.
 
-    Primitives that declare samples unsupported are left out; those without samples are an error.
+    Primitives that declare samples unsupported are skipped; those without samples are an error.
     """
     return [
         (prim, sample, i, check)

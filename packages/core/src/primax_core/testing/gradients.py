@@ -1,4 +1,4 @@
-"""Derivatives against central differences, and forward mode against reverse mode."""
+"""Checks of derivatives against central differences, and of forward against reverse mode."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ def check_grads(
 ) -> None:
     """Check the derivatives of a function up to an order, in both modes and their mixtures.
 
-    Tangents and cotangents are drawn from a fixed seed. Arguments and results are pytrees of floats
-    or complex numbers; integers among them are left alone.
+    Tangents and cotangents are drawn with a fixed seed. Arguments and results are pytrees of floats
+    or complex numbers; integers among them are ignored.
 
     Args:
       f: the function, called with ``*args``.
-      order: 1 checks derivatives, 2 those of derivatives, and so on.
+      order: 1 checks first derivatives, 2 also second derivatives, and so on.
       modes: ``"fwd"`` and ``"rev"``, or one of them.
-      atol, rtol: errors allowed, absolute and relative to the largest value; by default those that
-        differences can promise in the dtype of the arguments.
-      eps: step of the differences, by default the cube root of the dtype's precision; where the
-        derivative disagrees with these, a fiftieth of it is tried.
+      atol, rtol: allowed errors, absolute and relative to the largest value; by default the
+        accuracy of differences in the dtype of the arguments.
+      eps: step of the differences, by default the cube root of the dtype's precision; if the
+        derivative disagrees with the differences, a fiftieth of it is tried.
 
     Raises:
-      AssertionError: naming the mode, the order and the greatest difference.
-      ValueError: for an unknown mode.
+      AssertionError: with the mode, the order and the greatest difference.
+      ValueError: if a mode is unknown.
 
     >>> from primax_core import lax
     >>> check_grads(lax.sin, (np.float32(1.0),), order=2)
@@ -89,7 +89,7 @@ def check_jvp(
 ) -> None:
     """Check a forward derivative ``f_jvp(primals, tangents) -> (out, tangent)`` by differences.
 
-    Arguments and errors as for :func:`check_grads`; ``err_msg`` is put before messages.
+    Arguments and errors as for :func:`check_grads`; messages begin with ``err_msg``.
 
     >>> from primax_core import lax
     >>> check_jvp(lax.cos, lambda x, t: (lax.cos(*x), -lax.sin(*x) * t[0]), (np.float32(1.0),))
@@ -118,7 +118,7 @@ def check_vjp(
 ) -> None:
     """Check a pullback ``f_vjp(*args) -> (out, pullback)`` by ``⟨J v, w⟩ = ⟨v, Jᵀ w⟩``.
 
-    ``J v`` comes from differences. Arguments and errors as for :func:`check_jvp`.
+    ``J v`` is computed by differences. Arguments and errors as for :func:`check_jvp`.
 
     >>> from primax_core import lax
     >>> def square_vjp(x):
@@ -130,7 +130,7 @@ def check_vjp(
     out, pullback = f_vjp(*args)
     expected = f(*args)
     _compare(out, expected, atol, rtol, f"{err_msg}: value of the VJP", expected)
-    for _ in range(_DIRECTIONS):  # one inner product may be small by chance
+    for _ in range(_DIRECTIONS):  # a single inner product may be small by chance
         tangents = _random_tangents(args, rng)
         ct = _random_tangents(expected, rng)
         right = inner_product(tuple(pullback(ct)), tangents)
@@ -145,10 +145,10 @@ def check_vjp(
 def _with_some_step(
     compare: Callable[[float], None], args: Sequence[Any], eps: float | None
 ) -> None:
-    """Raise what a comparison with differences raises, unless a smaller step makes them agree.
+    """Raise the error of a comparison with differences, unless a smaller step agrees.
 
-    The usual step keeps rounding small. Where a function bends strongly or jumps nearby, a much
-    smaller one is nearer to the derivative. A wrong derivative agrees with neither.
+    The default step keeps rounding errors small. For a function with strong curvature or a nearby
+    discontinuity a much smaller step is more accurate. A wrong derivative agrees with neither.
     """
     usual = difference_step(_narrowest(args))
     try:
@@ -174,7 +174,7 @@ def numerical_jvp(
     def moved(by: float):
         return f(*_map(lambda x, t: _moved(x, t, by), tuple(args), tuple(tangents)))
 
-    return _map(lambda a, b: _slope(a, b, step), moved(step), moved(-step))
+    return _map(lambda a, b: _difference_quotient(a, b, step), moved(step), moved(-step))
 
 
 def _moved(x: Any, t: Any, by: float) -> Any:
@@ -184,7 +184,7 @@ def _moved(x: Any, t: Any, by: float) -> Any:
     return np.asarray(wide(value) + by * wide(t)).astype(value.dtype)
 
 
-def _slope(a: Any, b: Any, step: float) -> Any:
+def _difference_quotient(a: Any, b: Any, step: float) -> Any:
     a, b = np.asarray(a), np.asarray(b)
     if not is_inexact(a.dtype):
         return np.zeros(a.shape, dtypes.float0)
@@ -192,7 +192,7 @@ def _slope(a: Any, b: Any, step: float) -> Any:
 
 
 def inner_product(xs: Any, ys: Any) -> float:
-    """Real part of the sum of products of leaves; integers count for nothing."""
+    """Real part of the sum of products of leaves; integers are ignored."""
     total = 0.0
     for x, y in zip(_leaves(xs), _leaves(ys), strict=True):
         x, y = np.asarray(x), np.asarray(y)
@@ -202,7 +202,7 @@ def inner_product(xs: Any, ys: Any) -> float:
 
 
 def is_inexact(dtype: Any) -> bool:
-    """Whether values of a dtype can be differentiated."""
+    """Return True if values of a dtype can be differentiated."""
     return bool(dtypes.issubdtype(dtype, np.inexact))
 
 
@@ -222,22 +222,24 @@ def _random_tangents(tree: Any, rng: np.random.Generator) -> Any:
 
 
 def _inexact(cts: Any, args: Any) -> list:
-    """The cotangents of leaves that can be differentiated."""
+    """The cotangents of differentiable leaves."""
     pairs = zip(_leaves(cts), _leaves(args), strict=True)
     return [c for c, x in pairs if is_inexact(typeof(x).dtype)]
 
 
 def _narrowest(tree: Any) -> Any:
     """The least precise inexact dtype among leaves."""
-    found = [typeof(x).dtype for x in _leaves(tree)]
+    leaf_dtypes = [typeof(x).dtype for x in _leaves(tree)]
     return max(
-        (d for d in found if is_inexact(d)), key=gradient_tolerance, default=np.dtype(np.float32)
+        (d for d in leaf_dtypes if is_inexact(d)),
+        key=gradient_tolerance,
+        default=np.dtype(np.float32),
     )
 
 
-def _compare(found: Any, expected: Any, atol, rtol, what: str, like: Any) -> None:
+def _compare(actual: Any, expected: Any, atol, rtol, what: str, like: Any) -> None:
     usual = gradient_tolerance(_narrowest(like))
-    for a, b in zip(_leaves(found), _leaves(expected), strict=True):
+    for a, b in zip(_leaves(actual), _leaves(expected), strict=True):
         if np.asarray(b).dtype == dtypes.float0:
             continue
         relative = usual if rtol is None else rtol

@@ -18,11 +18,11 @@ from .checks import CHECKS
 from .conformance import cases, check_sample
 
 FLOOR: Final = 0.35
-"""The default of `conformance`'s ``floor``."""
+"""The default of ``floor`` in `conformance`."""
 
-# The case of a primitive that counts the checks that apply.
+# The case of a primitive that counts the applicable checks.
 _APPLICABLE: Final = "applicable"
-# Checks that compile nothing, or little; the count tries them first.
+# Checks that compile little or nothing; the count runs them first.
 _QUICK: Final = ("abstract", "parameters", "weak type", "mutation", "purity", "bad input")
 
 
@@ -34,13 +34,13 @@ def conformance(
 ) -> Callable:
     """A test function, parametrized over primitives × samples × checks.
 
-    A check that does not apply to a sample is skipped. A further case of each primitive, with the
-    check ``applicable``, fails if too few of the checks apply to any of its samples.
+    A check that does not apply to a sample is skipped. An additional case of each primitive, with
+    the check ``applicable``, fails if too few checks apply to any of its samples.
 
     Args:
-      xfail: reasons of known failures, by names of primitive and check; they must fail.
-      floor: the share of the checks that must apply to a sample of each primitive, from 0 to 1; or
-        the shares by names of primitives, 0.35 for others.
+      xfail: reasons of known failures, by the names of primitive and check; they must fail.
+      floor: the minimum fraction of checks that apply to a sample of each primitive, from 0 to 1;
+        or the fractions by names of primitives, 0.35 for the others.
     """
     known = xfail or {}
     names = list(CHECKS if checks is None else checks)
@@ -79,7 +79,9 @@ def conformance(
 def enough_apply(
     prim: Primitive, samples: Sequence[Any], checks: Sequence[str], floor: float = FLOOR
 ) -> None:
-    """Raise ``AssertionError`` if less than a share of the checks applies to any of the samples."""
+    """Raise ``AssertionError`` if less than a fraction of the checks applies to any of the
+    samples.
+    """
     applied: set[str] = set()
     for check in sorted(checks, key=lambda name: name not in _QUICK):
         for i, sample in enumerate(samples):

@@ -1,4 +1,4 @@
-"""How closely values agree, by dtype."""
+"""Tolerances of comparisons, by dtype."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from .._ir import dtypes
 
 
 class _Limits(NamedTuple):
-    """How far equal computations may differ, how far derivatives may be from differences, and the
-    step of central differences: about the cube root of the dtype's precision."""
+    """Tolerance of equal computations, tolerance of derivatives against differences, and the step
+    of
+    central differences: about the cube root of the dtype's precision."""
 
     value: float
     gradient: float
     step: float
 
 
-# Complex numbers have the limits of their parts.
+# Complex dtypes have the limits of their real dtypes.
 _LIMITS: Final[dict[np.dtype, _Limits]] = {
     np.dtype(np.float64): _Limits(1e-12, 1e-5, 6e-6),
     np.dtype(np.float32): _Limits(2e-5, 2e-2, 5e-3),
@@ -36,12 +37,12 @@ def _limits(dtype: Any) -> _Limits:
 
 
 def value_tolerance(dtype: Any) -> float:
-    """How far equal computations may differ relative to the largest of the compared values."""
+    """Tolerance of equal computations, relative to the largest of the compared values."""
     return _limits(dtype).value if dtypes.issubdtype(dtype, np.inexact) else 0.0
 
 
 def gradient_tolerance(dtype: Any) -> float:
-    """How far derivatives may be from differences computed in a dtype."""
+    """Tolerance of derivatives against differences computed in a dtype."""
     return _limits(dtype).gradient
 
 
@@ -51,16 +52,19 @@ def difference_step(dtype: Any) -> float:
 
 
 def wide(x: Any) -> np.ndarray:
-    """The values as NumPy numbers that NumPy computes with."""
+    """The values in a dtype that NumPy computes with."""
     x = np.asarray(x)
     if x.dtype.kind in "biufc":
         return x
     return x.astype(np.float64) if dtypes.issubdtype(x.dtype, np.floating) else x.astype(np.int64)
 
 
-def mismatch(found: Any, expected: Any, tolerance: float) -> str | None:
-    """How two arrays differ, or ``None``; ``tolerance`` is relative to the largest value."""
-    a, b = wide(found), wide(expected)
+def mismatch(actual: Any, expected: Any, tolerance: float) -> str | None:
+    """Description of the difference of two arrays, or ``None``.
+
+    ``tolerance`` is relative to the largest value.
+    """
+    a, b = wide(actual), wide(expected)
     if a.shape != b.shape:
         return f"shape {a.shape} where {b.shape} is expected"
     if a.size == 0:
@@ -80,14 +84,17 @@ def mismatch(found: Any, expected: Any, tolerance: float) -> str | None:
 
 
 def mismatches(
-    found: Sequence[Any], expected: Sequence[Any], tolerance: float | None = None
+    actual: Sequence[Any], expected: Sequence[Any], tolerance: float | None = None
 ) -> str | None:
-    """How two lists of arrays differ, or ``None``; tolerances are those of the dtypes."""
-    if len(found) != len(expected):
-        return f"{len(found)} results where {len(expected)} are expected"
-    for i, (a, b) in enumerate(zip(found, expected)):
+    """Description of the difference of two lists of arrays, or ``None``.
+
+    By default the tolerances are those of the dtypes.
+    """
+    if len(actual) != len(expected):
+        return f"{len(actual)} results where {len(expected)} are expected"
+    for i, (a, b) in enumerate(zip(actual, expected)):
         allowed = value_tolerance(np.asarray(b).dtype) if tolerance is None else tolerance
         text = mismatch(a, b, allowed)
         if text is not None:
-            return text if len(found) == 1 else f"result {i}: {text}"
+            return text if len(actual) == 1 else f"result {i}: {text}"
     return None

@@ -1,4 +1,4 @@
-"""What the conformance kit found."""
+"""Results of the conformance kit."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Verdict:
     """The outcome of one check on one sample of one primitive.
 
     Attributes:
-      detail: what went wrong, or why the check does not apply.
-      reproduction: Python that repeats a failed check alone.
+      detail: the error, or the reason why the check does not apply.
+      reproduction: Python code that repeats the failed check.
     """
 
     primitive: str
@@ -34,7 +34,7 @@ class Verdict:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong."""
+        """True if the verdict is not a failure."""
         return self.outcome not in _BAD
 
     def __str__(self) -> str:
@@ -63,12 +63,12 @@ class Report(Sequence[Verdict]):
 
     @property
     def ok(self) -> bool:
-        """Whether every check passed, does not apply, or failed as expected."""
+        """True if every check passed, does not apply, or failed as expected."""
         return all(v.ok for v in self._verdicts)
 
     @property
     def failures(self) -> list[Verdict]:
-        """The verdicts that are not in order."""
+        """The verdicts that are failures."""
         return [v for v in self._verdicts if not v.ok]
 
     def raise_for_failures(self) -> None:

@@ -141,7 +141,7 @@ class Loaders:
     def cached(self, n: int, rng: random.Random, link: bool) -> None:
         """A file of the cache of compiled programs."""
         key, data, suffix = self.corpus["links" if link else "cached"][0]
-        place = disk.Place(str(self.cache), key)
+        place = disk.FileLocation(str(self.cache), key)
         path = self.cache / (key.hex() + suffix)
         path.write_bytes(mutate(data, [data], rng))
         path.chmod(0o600)

@@ -70,7 +70,7 @@ def test_arguments_that_do_not_fit(scaled, args, match) -> None:
 
 
 def test_arguments_that_are_no_arrays(scaled) -> None:
-    with pytest.raises(TypeError, match="not a valid JAX type"):
+    with pytest.raises(TypeError, match="not a valid Primax type"):
         scaled.call("text", {"k": 1.0})
 
 

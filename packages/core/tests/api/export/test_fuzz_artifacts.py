@@ -57,7 +57,7 @@ def _cached() -> tuple[bytes, bytes]:
     """A file of the cache as it would lie there under its key."""
     devs = (pc.devices()[0],)
     compiled = pc.jit(lambda x: x * 2).lower(X).compile()
-    place = disk.place_of(b"0" * 32, devs, lowering.make_options(devs))
+    place = disk.executable_location(b"0" * 32, devs, lowering.make_options(devs))
     options = compiled._lowered._compiler_options
     module = compiled._lowered._module
     blob = lowering.executable_bytes(module, compiled._exe.loaded, devs, options)

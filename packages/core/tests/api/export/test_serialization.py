@@ -156,7 +156,7 @@ def test_registering_what_is_no_node() -> None:
         export.register_pytree_node_serialization(
             Plain, serialized_name="p", serialize_auxdata=bytes, deserialize_auxdata=bytes
         )
-    with pytest.raises(ValueError, match="is no named tuple"):
+    with pytest.raises(ValueError, match="is not a named tuple"):
         export.register_namedtuple_serialization(Plain, serialized_name="p")
 
 

@@ -49,7 +49,7 @@ def test_wrong_arguments(saved) -> None:
         found(X)
     with pytest.raises(TypeError, match=r"Argument 'x' compiled with float32\[3\] and called with"):
         found(X[:2], {"k": X})
-    with pytest.raises(TypeError, match="Cannot apply JAX transformations"):
+    with pytest.raises(TypeError, match="Cannot apply Primax transformations"):
         pc.jit(found)(X, {"k": X})
 
 
@@ -197,22 +197,22 @@ def test_other_machines(saved, what, value) -> None:
 @pytest.mark.parametrize(
     ("fields", "match"),
     [
-        ({"in": [[[4], "float32", False]] * 2}, "arguments are others"),
-        ({"in": [[[3], "int32", False]] * 2}, "arguments are others"),
-        ({"out": [[[300000], "float32", False]]}, "results are others"),
+        ({"in": [[[4], "float32", False]] * 2}, "arguments differ"),
+        ({"in": [[[3], "int32", False]] * 2}, "arguments differ"),
+        ({"out": [[[300000], "float32", False]]}, "results differ"),
         ({"out": [[[-3], "float32", False]]}, "a type cannot be read"),
-        ({"out": [[[3], "float33", False]]}, "dtype 'float33', which is not known"),
+        ({"out": [[[3], "float33", False]]}, "dtype 'float33', which is unknown"),
         ({"out": None}, "its out are missing"),
-        ({"kept": [0]}, "arguments are others"),
+        ({"kept": [0]}, "arguments differ"),
         ({"kept": [0, 7]}, "kept are none of its arguments"),
         ({"donated": [-1]}, "donated are none of its arguments"),
         ({"needs": ["os.system"]}, "native functions 'os.system'"),
         ({"options": [["no_such_xla_flag", True]]}, "cannot be loaded"),
         ({"constants": [[[5], "float32", False]]}, "constants are missing"),
-        ({"in_places": []}, "its places"),
-        ({"in_places": [["nowhere", None]] * 2}, "a place cannot be read"),
-        ({"out_places": [[None, [[0, 0], [], 0]]]}, "a place cannot be read"),
-        ({"name": 3}, "a name is no text"),
+        ({"in_places": []}, "one format for each type"),
+        ({"in_places": [["nowhere", None]] * 2}, "a format cannot be read"),
+        ({"out_places": [[None, [[0, 0], [], 0]]]}, "a format cannot be read"),
+        ({"name": 3}, "a name is not a string"),
     ],
 )
 def test_descriptions_that_do_not_fit(saved, fields, match) -> None:

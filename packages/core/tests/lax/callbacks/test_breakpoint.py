@@ -64,7 +64,7 @@ def test_the_end_of_the_input_goes_on():
 
 
 def test_quitting_ends_the_program():
-    with pytest.raises(JaxRuntimeError, match=r"ended at debug\.breakpoint"):
+    with pytest.raises(JaxRuntimeError, match=r"stopped at debug\.breakpoint"):
         talk(["q"])
 
 

@@ -313,8 +313,8 @@ def test_never_in_the_cache_on_disk(monkeypatch):
     from primax_core._lower import compile
 
     asked = []
-    monkeypatch.setattr(compile.disk, "place_of", lambda *a: asked.append(a))
-    monkeypatch.setattr(compile.disk, "link_place", lambda *a: asked.append(a))
+    monkeypatch.setattr(compile.disk, "executable_location", lambda *a: asked.append(a))
+    monkeypatch.setattr(compile.disk, "link_location", lambda *a: asked.append(a))
     px.jit(lambda x: px.pure_callback(np.sin, F2, x) * 17)(X)
     assert not asked
     px.jit(lambda x: lax.sin(x) * 17)(X)

@@ -199,7 +199,7 @@ class TestScanRefusals:
                 TypeError,
                 "returned a value of type <class 'str'>",
             ),
-            (running, "s", X3, {}, TypeError, "not a valid JAX type"),
+            (running, "s", X3, {}, TypeError, "not a valid Primax type"),
         ],
     )
     def test_arguments(self, f, init, xs, options, error, message):

@@ -443,7 +443,7 @@ class TestCustomRules:
     def test_a_rule_cannot_keep_a_reference_of_its_caller(self):
         stash = self.stash()
         f = px.jit(lambda x: total(stash(px.new_ref(X3 * 0), x)))
-        with pytest.raises(ValueError, match="cannot leave the function that makes them"):
+        with pytest.raises(ValueError, match="cannot leave the function that creates them"):
             px.grad(f)(X3)
 
     @pytest.mark.parametrize("local", [False, True])

@@ -11,7 +11,7 @@ from primax_core.extend import Jaxpr, Literal, Var, dce_jaxpr
 def simplified(jaxpr: Jaxpr) -> Jaxpr:
     """The jaxpr without repeated equations and without dead code.
 
-    Its arguments stay. Equations with effects are left alone.
+    Its arguments are unchanged. Equations with effects are not merged.
     """
     env: dict[Any, Any] = {}
     known: dict[Any, Sequence[Var]] = {}

@@ -68,7 +68,7 @@ def register_call_primitive_rules(
         return extend.eval_jaxpr(call_jaxpr, args)
 
     def lower(ctx: Any, *values: Any, call_jaxpr: Jaxpr, **params: Any) -> Any:
-        return ctx.call_program(call_jaxpr, called_as, values)
+        return ctx.call_jaxpr(call_jaxpr, called_as, values)
 
     def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
         return _forward(prim, primals, tangents, **params)

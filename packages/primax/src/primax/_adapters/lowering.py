@@ -438,7 +438,7 @@ def core_call_lowering(
         return ctx.core.call(
             lambda *xs: core.eval_jaxpr(call_jaxpr, xs), *values, in_avals=call_jaxpr.in_avals
         )
-    return ctx.core.call_program(call_jaxpr, name, values)
+    return ctx.core.call_jaxpr(call_jaxpr, name, values)
 
 
 # Callbacks

@@ -1,1 +1,1 @@
-"""Exporting functions: as bytes that later processes and versions, and other machines, can call."""
+"""Export of functions as bytes that other processes, versions and machines can call."""

@@ -1,4 +1,4 @@
-"""What an exported program may call, and which of the checks a user can switch off."""
+"""Native functions that exported functions may call, and safety checks that can be disabled."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from ..._lower.lazy import inspection, portable
 
 
 class DisabledSafetyCheck:
-    """A check that is not made of an exported program; see ``export(disabled_checks=...)``.
+    """A disabled safety check of an exported function; see ``export(disabled_checks=...)``.
 
-    Made by :meth:`platform` and :meth:`custom_call`.
+    Created by :meth:`platform` and :meth:`custom_call`.
 
     >>> DisabledSafetyCheck.custom_call("my_kernel")
     custom_call:my_kernel
@@ -25,16 +25,16 @@ class DisabledSafetyCheck:
 
     @classmethod
     def platform(cls) -> DisabledSafetyCheck:
-        """Let the program be called on platforms that it was not exported for."""
+        """Allow calls on platforms for which the function was not exported."""
         return cls("platform")
 
     @classmethod
     def custom_call(cls, target_name: str) -> DisabledSafetyCheck:
-        """Let the program call this native function, whose meaning may change between versions."""
+        """Allow calls of a native function, whose meaning may change between versions."""
         return cls(f"custom_call:{target_name}")
 
     def is_custom_call(self) -> str | None:
-        """The name of the native function, for checks of :meth:`custom_call`."""
+        """The name of the native function, for :meth:`custom_call`."""
         kind, _, name = self._impl.partition(":")
         return name if kind == "custom_call" else None
 
@@ -54,20 +54,20 @@ def check_disabled(checks: Iterable[Any]) -> tuple[DisabledSafetyCheck, ...]:
     """The checks as a tuple.
 
     Raises:
-      TypeError: if one is something else.
+      TypeError: if a value is not a check.
     """
-    found = tuple(checks)
-    for c in found:
+    disabled = tuple(checks)
+    for c in disabled:
         if not isinstance(c, DisabledSafetyCheck):
             raise TypeError(
                 "disabled_checks takes values of DisabledSafetyCheck, such as "
                 f"DisabledSafetyCheck.platform(), got {c!r}"
             )
-    return found
+    return disabled
 
 
 def refused_targets(module: Any, disabled: Sequence[DisabledSafetyCheck]) -> dict[str, str]:
-    """The native functions that a module calls and may not, each with the text of one call."""
+    """The disallowed native functions that a module calls, each with the text of one call."""
     allowed = {c.is_custom_call() for c in disabled}
     return {
         target: text
@@ -77,17 +77,17 @@ def refused_targets(module: Any, disabled: Sequence[DisabledSafetyCheck]) -> dic
 
 
 def check_module(module: Any, disabled: Sequence[DisabledSafetyCheck]) -> None:
-    """Refuse a module that was read and holds or calls what it may not.
+    """Raise an error for a deserialized module with disallowed contents or calls.
 
     Raises:
-      InvalidArtifactError: saying what.
+      InvalidArtifactError: with the reason.
     """
     inspection.inspect(module)
     refused = refused_targets(module, disabled)
     if refused:
         target, text = next(iter(refused.items()))
         raise InvalidArtifactError(
-            f"the artifact's module calls the native function {target!r}, which is none of those "
-            "that a program may call and was not allowed with "
+            f"the artifact's module calls the native function {target!r}, which is not one of "
+            "the allowed functions and was not allowed with "
             f"DisabledSafetyCheck.custom_call when it was exported:\n{text[:500]}"
         )

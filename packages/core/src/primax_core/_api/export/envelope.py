@@ -1,12 +1,12 @@
-"""Exported functions as bytes.
+"""Format of serialized exported functions.
 
 ::
 
     magic        8 bytes
     major        2 bytes: readers of a lower number cannot read it
-    minor        2 bytes: readers of a lower number ignore what they do not know
-    length       8 bytes: of what follows the checksum
-    checksum    32 bytes: BLAKE2b of all else
+    minor        2 bytes: readers of a lower number ignore unknown fields
+    length       8 bytes: of the data after the checksum
+    checksum    32 bytes: BLAKE2b of all other data
     a table in the FlatBuffers format
 
     table Dimensions { constraints: [string]; }
@@ -18,9 +18,9 @@
                        disabled_checks: [string]; module: [ubyte]; convention: ushort;
                        kept: [uint32]; globals: ubyte; scopes: [Dimensions]; vjp: Function; }
 
-The checksum finds accidents; who makes an artifact can make its checksum. So every offset is
-checked when it is followed, and the module is tried in another process (`checking`) before it is
-read in this one.
+The checksum detects accidents, not attacks: the author of an artifact can compute its checksum.
+Therefore every offset is checked when it is followed, and the module is first read in another
+process (`untrusted`).
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def pack(exported: Exported, vjp_order: int = 0) -> bytes:
     """The bytes of an exported function, with its first derivatives.
 
     Raises:
-      ValueError, TypeError: for what cannot be written.
+      ValueError, TypeError: for values that cannot be serialized.
     """
     if not isinstance(vjp_order, int) or vjp_order < 0:
         raise ValueError(f"vjp_order must be a number of derivatives, 0 or more, got {vjp_order!r}")
@@ -82,7 +82,7 @@ def pack(exported: Exported, vjp_order: int = 0) -> bytes:
 
 
 def seal(body: bytes, major: int = MAJOR, minor: int = MINOR) -> bytes:
-    """Put the head before a table."""
+    """Add the header to a table."""
     head = _HEAD.pack(MAGIC, major, minor, len(body))
     return b"".join((head, digest(head + digest(body)), body))
 
@@ -117,7 +117,7 @@ def _write(b: Any, exported: Exported, vjp_order: int) -> int:
 
 
 def _write_scope(b: Any, exported: Exported) -> int | None:
-    """The constraints on the dimension variables, which all belong to one scope."""
+    """The constraints on the dimension variables, which share one scope."""
     dims = [d for a in exported.in_avals for d in a.shape if is_symbolic_dim(d)]
     if not dims:
         return None
@@ -137,22 +137,21 @@ def _write_type(b: Any, aval: Any) -> int:
 
 
 def deserialize(blob: bytes | bytearray | memoryview, *, trusted: bool = False) -> Exported:
-    """The function that ``Exported.serialize`` made bytes of.
+    """The function from the bytes of ``Exported.serialize``.
 
-    Nothing of the artifact is run, and whatever the bytes are, the process goes on: they are
-    checked in full, and a module that was not written or read here before is first read in another
+    Nothing of the artifact is run, and no input crashes the process: the bytes are checked
+    completely, and a module that was not written or read here before is first read in another
     process, which takes 0.2 s once for each artifact and machine.
 
     Args:
       blob: the bytes.
-      trusted: that you know who made the bytes. The module is then read in this process at once,
-        and may call the native functions that were named in ``disabled_checks`` when it was
-        exported. Bytes that somebody made to do harm can end the process.
+      trusted: the source of the bytes is trusted. The module is then read in this process directly,
+        and may call the native functions named in ``disabled_checks`` when it was exported.
+        Malicious bytes can end the process.
 
     Raises:
-      InvalidArtifactError: if the bytes are truncated, damaged, something else, written in a
-        format of later versions, contain a class that is not registered here, or if their program
-        calls native functions that it may not.
+      InvalidArtifactError: if the bytes are truncated, damaged, of another format or of a later
+        version, contain a class that is not registered here, or call disallowed native functions.
 
     >>> import primax_core as pc
     >>> pc.export.deserialize(b"something else")
@@ -170,11 +169,11 @@ def deserialize(blob: bytes | bytearray | memoryview, *, trusted: bool = False) 
 
 
 def unseal(data: bytes) -> bytes:
-    """What stands behind the head, which is checked."""
+    """The data after the header, which is checked."""
     if data[:8] != MAGIC:
-        raise InvalidArtifactError(f"these bytes are no exported function: {_foreign(data)}")
+        raise InvalidArtifactError(f"these bytes are not an exported function: {_foreign(data)}")
     if len(data) < _BODY:
-        damaged(f"it has {len(data)} bytes, less than its head")
+        damaged(f"it has {len(data)} bytes, less than its header")
     _, major, minor, length = _HEAD.unpack_from(data)
     if major > MAJOR:
         raise InvalidArtifactError(
@@ -182,7 +181,7 @@ def unseal(data: bytes) -> bytes:
             f"this one reads formats up to {MAJOR}: update it, or export again with this version"
         )
     if len(data) - _BODY != length:
-        damaged(f"it has {len(data) - _BODY} bytes where its head announces {length}")
+        damaged(f"it has {len(data) - _BODY} bytes but its header says {length}")
     body = data[_BODY:]
     if data[_HEAD.size : _BODY] != digest(data[: _HEAD.size] + digest(body)):
         damaged("its checksum is wrong")
@@ -191,11 +190,11 @@ def unseal(data: bytes) -> bytes:
 
 def _foreign(data: bytes) -> str:
     if not data:
-        return "there are none"
+        return "they are empty"
     if data[:4] == b"ML\xefR":
         return "they are an MLIR module; `deserialize` takes what `Exported.serialize` returns"
     if data[:4] == b"PRMX":
-        return "they are another kind of file of Primax"
+        return "they are a Primax file of another kind"
     return f"they begin with {data[:8]!r}"
 
 
@@ -207,13 +206,13 @@ def _read(table: Table, trusted: bool) -> Exported:
     in_avals = tuple([_read_type(t, sizes) for t in table.tables(_IN_TYPES)])
     out_avals = tuple([_read_type(t, sizes) for t in table.tables(_OUT_TYPES)])
     if in_tree.num_leaves != len(in_avals) or out_tree.num_leaves != len(out_avals):
-        damaged("its trees have more leaves than types, or fewer")
+        damaged("it does not have one type for each leaf")
     platforms = tuple(table.strings(_PLATFORMS))
     if not platforms:
         damaged("it names no platforms")
     kept = tuple(table.numbers(_KEPT))
     if list(kept) != sorted(set(kept)) or any(i >= len(in_avals) for i in kept):
-        damaged("the arguments it takes are none of those it has")
+        damaged("the arguments of main are not among its arguments")
     disabled = tuple(_read_check(t) for t in table.strings(_DISABLED))
     module = table.blob(_MODULE) or b""
     _check_module(module, trusted, platforms, [in_avals[i] for i in kept], out_avals, disabled)
@@ -243,19 +242,19 @@ def _read(table: Table, trusted: bool) -> Exported:
 def _convention(table: Table) -> int:
     least = exporting.minimum_supported_calling_convention_version
     most = exporting.maximum_supported_calling_convention_version
-    found = table.number(_CONVENTION, "u16", 0)
-    if not least <= found <= most:
+    convention = table.number(_CONVENTION, "u16", 0)
+    if not least <= convention <= most:
         raise InvalidArtifactError(
-            f"the artifact follows calling convention {found}; this version of Primax knows "
-            f"{least} to {most}"
+            f"the artifact follows calling convention {convention}; this version of Primax "
+            f"supports {least} to {most}"
         )
-    return found
+    return convention
 
 
 def _read_check(text: str) -> DisabledSafetyCheck:
     check = DisabledSafetyCheck(text)
     if text != "platform" and not check.is_custom_call():
-        damaged(f"there is no check {text[:40]!r}")
+        damaged(f"unknown check {text[:40]!r}")
     return check
 
 
@@ -266,7 +265,7 @@ def _read_type(table: Table, sizes: _Sizes) -> ShapedArray:
 
 
 class _Sizes:
-    """Reads dimensions; those of one function share a scope."""
+    """Reader of dimensions; those of one function share a scope."""
 
     def __init__(self, scopes: list[Table]):
         self.constraints = scopes[0].strings(0) if scopes else []
@@ -277,34 +276,34 @@ class _Sizes:
         if text.isascii() and text.isdigit() and len(text) <= 19:
             return int(text)
         if len(text) > _LONGEST:
-            damaged(f"{text[:40]!r} is no size")
+            damaged(f"{text[:40]!r} is not a size")
         from ..._ir.dimensions.parser import parse_shape
         from ..._ir.dimensions.scope import SymbolicScope
 
         try:
             if self.scope is None:
                 self.scope = SymbolicScope(self.constraints)
-            (found,) = parse_shape(text, self.scope, None)
+            (dim,) = parse_shape(text, self.scope, None)
         except InvalidArtifactError:
             raise
         except Exception as e:
-            damaged(f"{text[:40]!r} is no size: {e}")
-        if not is_symbolic_dim(found):
-            damaged(f"{text[:40]!r} is no size")
-        return found
+            damaged(f"{text[:40]!r} is not a size: {e}")
+        if not is_symbolic_dim(dim):
+            damaged(f"{text[:40]!r} is not a size")
+        return dim
 
 
 _LONGEST: Final = 2000
 
 
 def _read_dtype(name: str) -> Any:
-    found = dtypes.dtype_named(name)
-    if found is None:
+    dtype = dtypes.dtype_named(name)
+    if dtype is None:
         raise InvalidArtifactError(
-            f"the artifact has a value of dtype {name[:40]!r}, which is not known here: import the "
+            f"the artifact has a value of dtype {name[:40]!r}, which is unknown: import the "
             "package that defines it (primax.random for the dtypes of keys)"
         )
-    return found
+    return dtype
 
 
 def _check_module(data: bytes, trusted: bool, platforms, in_avals, out_avals, disabled) -> None:
@@ -320,5 +319,5 @@ def _check_module(data: bytes, trusted: bool, platforms, in_avals, out_avals, di
         portable.check_signature(module, in_avals, out_avals)
     except InvalidArtifactError:
         raise
-    except Exception as e:  # names that are no text, types that there are not
+    except Exception as e:  # names that are not valid text, unknown types
         damaged(f"its module cannot be read: {e}")

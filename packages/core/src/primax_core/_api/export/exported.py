@@ -28,22 +28,22 @@ _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
 @dataclass(frozen=True, repr=False)
 class Exported:
-    """A function that was lowered to portable StableHLO, as `export` and `deserialize` return it.
+    """A function lowered to portable StableHLO, the result of `export` and `deserialize`.
 
     Attributes:
       fun_name: the function's name.
-      in_tree, in_avals: structure of ``(args, kwargs)``, and types of the leaves.
-      out_tree, out_avals: structure of the result, and types of its leaves.
-      in_shardings_hlo, out_shardings_hlo: shardings of arguments and results, ``None`` where the
-        function was given none.
-      nr_devices: how many devices the function is for.
-      platforms: the platforms it can be called on.
-      ordered_effects, unordered_effects: what it does besides computing its results.
-      disabled_safety_checks: checks that are not made of it.
+      in_tree, in_avals: structure of ``(args, kwargs)``, and avals of the leaves.
+      out_tree, out_avals: structure of the result, and avals of its leaves.
+      in_shardings_hlo, out_shardings_hlo: shardings of arguments and results; ``None`` if not
+        specified.
+      nr_devices: the number of devices of the function.
+      platforms: the platforms on which it can be called.
+      ordered_effects, unordered_effects: its side effects.
+      disabled_safety_checks: its disabled checks.
       mlir_module_serialized: the module, a portable artifact of StableHLO.
-      calling_convention_version: number of the convention that ``main`` follows.
-      module_kept_var_idx: which of the arguments ``main`` takes: those that the function reads.
-      uses_global_constants: whether ``main`` takes the platform's index or sizes are symbolic.
+      calling_convention_version: number of the calling convention of ``main``.
+      module_kept_var_idx: the arguments of ``main``: those that the function reads.
+      uses_global_constants: ``main`` has a platform index, or sizes are symbolic.
 
     >>> import numpy as np
     >>> import primax_core as pc
@@ -82,22 +82,22 @@ class Exported:
         return portable.as_text(self.mlir_module_serialized)
 
     def in_shardings_jax(self, mesh: Any) -> Sequence[Any]:
-        """Shardings of the arguments on a mesh, ``None`` where the function was given none."""
+        """Shardings of the arguments on a mesh; ``None`` if not specified."""
         return self._in_named_shardings
 
     def out_shardings_jax(self, mesh: Any) -> Sequence[Any]:
-        """Shardings of the results on a mesh, ``None`` where the function was given none."""
+        """Shardings of the results on a mesh; ``None`` if not specified."""
         return self._out_named_shardings
 
     def serialize(self, vjp_order: int = 0) -> bytearray:
         """The function as bytes, for `deserialize`.
 
         Args:
-          vjp_order: how many reverse derivatives go with it.
+          vjp_order: the number of reverse derivatives to include.
 
         Raises:
           ImportError: without the package flatbuffers.
-          ValueError, TypeError: for trees that cannot be written; classes are registered with
+          ValueError, TypeError: for trees that cannot be serialized; register their classes with
             `register_pytree_node_serialization`.
         """
         from . import envelope
@@ -105,20 +105,22 @@ class Exported:
         return bytearray(envelope.pack(self, vjp_order))
 
     def has_vjp(self) -> bool:
-        """Whether the function can be differentiated."""
+        """Return True if the function can be differentiated."""
         return self._get_vjp is not None
 
     @api_boundary
     def vjp(self) -> Exported:
-        """The reverse derivative, exported: of the flat arguments and the cotangents of the flat
-        results, the cotangents of the flat arguments.
+        """The exported reverse derivative.
+
+        Its arguments are the flat arguments and the cotangents of the flat results; its results are
+        the cotangents of the flat arguments.
 
         Raises:
-          ValueError: if the function was serialized without.
+          ValueError: if the function was serialized without a derivative.
         """
         if self._get_vjp is None:
             raise ValueError(
-                f"No VJP is available for {self.fun_name!r}: it was serialized without. Use "
+                f"No VJP is available for {self.fun_name!r}: it was serialized without one. Use "
                 "exported.serialize(vjp_order=1), or more for higher derivatives."
             )
         return self._derivative
@@ -140,12 +142,12 @@ class Exported:
 
     @api_boundary
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function with arguments of the structure and types it was exported for.
+        """Call the function with arguments of the exported structure and types.
 
         Calls can be jitted, exported again and, with `vjp`, differentiated in reverse.
 
         Raises:
-          ValueError: for other arguments, saying which, and on other platforms.
+          ValueError: for other arguments, with the mismatch, and on other platforms.
           NotImplementedError: under ``vmap``.
           TypeError: under ``jvp``.
         """
@@ -165,10 +167,10 @@ class Exported:
         return call_exported_p.bind(*leaves, exported=self._program, out_avals=out_avals)
 
     def _differentiable(self, out_avals: tuple[Any, ...]) -> Callable[..., Any]:
-        """The call with its derivative, which is found when it is wanted."""
-        made = self._program.cache.get(out_avals)
-        if made is not None:
-            return made
+        """The call with its derivative, which is created on demand."""
+        cached = self._program.cache.get(out_avals)
+        if cached is not None:
+            return cached
 
         def flat(*leaves: Any) -> Any:
             return self._bind(out_avals, leaves)
@@ -178,8 +180,8 @@ class Exported:
             return call(*leaves), leaves
 
         def backward(leaves: Any, cts: Any) -> Any:
-            given = [_as_zeros(ct, a) for ct, a in zip(cts, out_avals)]
-            return tuple(self.vjp().call(*leaves, *given))
+            dense = [_as_zeros(ct, a) for ct, a in zip(cts, out_avals)]
+            return tuple(self.vjp().call(*leaves, *dense))
 
         flat.__name__ = self.fun_name
         call = custom_vjp(flat)
@@ -188,7 +190,7 @@ class Exported:
         return call
 
     def _results_for(self, avals: Sequence[Any]) -> tuple[Any, ...]:
-        """Types of the results for arguments of these types, which are checked."""
+        """Avals of the results for arguments of these avals, which are checked."""
         for i, (got, aval) in enumerate(zip(avals, self.in_avals)):
             if got.dtype != aval.dtype:
                 raise ValueError(
@@ -204,8 +206,8 @@ class Exported:
 
     def _fit(self, avals: Sequence[Any]) -> tuple[Any, ...]:
         for i, (got, aval) in enumerate(zip(avals, self.in_avals)):
-            for axis, (n, wanted) in enumerate(zip(got.shape, aval.shape)):
-                if not is_symbolic_dim(wanted) and (is_symbolic_dim(n) or n != wanted):
+            for axis, (n, expected) in enumerate(zip(got.shape, aval.shape)):
+                if not is_symbolic_dim(expected) and (is_symbolic_dim(n) or n != expected):
                     raise ValueError(
                         f"Shape mismatch for {self._argument(i)}.shape[{axis}] (expected same "
                         f"constant): expected {aval.shape} and called with {got.shape}"
@@ -217,14 +219,14 @@ class Exported:
 
     @cached_property
     def _plan(self) -> Any:
-        """How the dimension variables follow from the shapes of arguments."""
+        """Plan that computes the dimension variables from the shapes of arguments."""
         from ..._ir.dimensions.solving import plan_of
 
         names = [self._argument(i) for i in range(len(self.in_avals))]
         return plan_of([a.shape for a in self.in_avals], names)
 
     def _argument(self, i: int) -> str:
-        """How messages call an argument: ``args[0]['w']``."""
+        """Name of an argument in messages: ``args[0]['w']``."""
         args, kwargs = _unflatten(self.in_tree, list(range(self.in_tree.num_leaves)))
         for name, tree in (("args", args), ("kwargs", kwargs)):
             for path, number in pytree.tree_leaves_with_path(tree):
@@ -248,15 +250,15 @@ class Exported:
 
 
 def _as_zeros(ct: Any, aval: ShapedArray) -> Any:
-    """A cotangent; of results without one, ``float0``."""
-    wanted = aval.tangent_aval()
-    if typeof(ct).dtype != wanted.dtype:
-        return np.zeros(aval.shape, wanted.dtype)
+    """A cotangent; ``float0`` zeros for a result without tangents."""
+    expected = aval.tangent_aval()
+    if typeof(ct).dtype != expected.dtype:
+        return np.zeros(aval.shape, expected.dtype)
     return ct
 
 
 def _with_sizes(aval: ShapedArray, variables: dict[str, int]) -> ShapedArray:
-    """A type whose symbolic dimensions have the sizes that follow from their variables'."""
+    """An aval with its symbolic dimensions evaluated."""
     if is_static(aval.shape):
         return aval
     sizes = [d.evaluate(variables) if is_symbolic_dim(d) else d for d in aval.shape]

@@ -1,4 +1,4 @@
-"""``export``: a jitted function, lowered for some platforms."""
+"""``export``: lowering of a jitted function for several platforms."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from ..vjp import vjp
 from .checks import DisabledSafetyCheck, check_disabled, refused_targets
 from .exported import Exported
 
-# The conventions of these numbers are those of the reference.
+# The numbers are those of the reference's calling conventions.
 minimum_supported_calling_convention_version: Final = 9
 maximum_supported_calling_convention_version: Final = 10
 
 
 def default_export_platform() -> str:
-    """The platform that functions are exported for unless told otherwise: the default device's.
+    """The default platform of exported functions: that of the default device.
 
     >>> default_export_platform()
     'cpu'
@@ -43,21 +43,21 @@ def export(
     disabled_checks: Sequence[DisabledSafetyCheck] = (),
     _override_lowering_rules: Sequence[tuple[Any, Any]] | None = None,
 ) -> Callable[..., Exported]:
-    """A function that exports a jitted one for arguments of given types.
+    """A function that exports a jitted function for given argument types.
 
     Args:
-      fun_jit: what ``jit`` returns.
-      platforms: what it shall run on: ``cpu``, ``cuda``, ``rocm``, ``tpu``; by default the
-        platform of the default device. None of them has to be there.
-      disabled_checks: checks not to make, see `DisabledSafetyCheck`.
+      fun_jit: the result of ``jit``.
+      platforms: the target platforms: ``cpu``, ``cuda``, ``rocm``, ``tpu``; by default the platform
+        of the default device. They need not be available.
+      disabled_checks: safety checks to skip, see `DisabledSafetyCheck`.
 
     Returns:
       A function of arguments like those of ``fun_jit``, arrays or ``ShapeDtypeStruct``, that
       returns an `Exported`.
 
     Raises:
-      ValueError: if ``fun_jit`` is not jitted, if it closes over values that are being traced, or
-        if it calls native functions whose meaning may change from version to version.
+      ValueError: if ``fun_jit`` is not jitted, if it closes over tracers, or if it calls native
+        functions whose meaning may change between versions.
       NotImplementedError: if it calls back into Python.
 
     >>> import numpy as np
@@ -71,27 +71,29 @@ def export(
     """
     if not hasattr(fun_jit, "trace"):
         raise ValueError(f"Function to be exported must be the result of `jit` but is: {fun_jit}")
-    wanted = _platforms(platforms)
+    targets = _platforms(platforms)
     disabled = check_disabled(disabled_checks)
     overrides = dict(_override_lowering_rules or ())
 
     @api_boundary
     def do_export(*args: Any, **kwargs: Any) -> Exported:
-        return export_traced(fun_jit.trace(*args, **kwargs), wanted, disabled, overrides)
+        return export_traced(fun_jit.trace(*args, **kwargs), targets, disabled, overrides)
 
     return do_export
 
 
-def _platforms(given: Sequence[str] | None) -> tuple[str, ...]:
-    if isinstance(given, str):
-        raise ValueError(f"platforms must be a sequence of names, got {given!r}: use [{given!r}]")
-    found = tuple(given or (default_export_platform(),))
-    for name in found:
+def _platforms(requested: Sequence[str] | None) -> tuple[str, ...]:
+    if isinstance(requested, str):
+        raise ValueError(
+            f"platforms must be a sequence of names, got {requested!r}: use [{requested!r}]"
+        )
+    platforms = tuple(requested or (default_export_platform(),))
+    for name in platforms:
         if not isinstance(name, str) or not name:
             raise ValueError(f"platforms must be a sequence of names, got {name!r} in it")
         if name == "gpu":
-            raise ValueError("the platform 'gpu' stands for several: use 'cuda' or 'rocm'")
-    return found
+            raise ValueError("the platform 'gpu' is ambiguous: use 'cuda' or 'rocm'")
+    return platforms
 
 
 def export_traced(
@@ -100,7 +102,7 @@ def export_traced(
     disabled: tuple[DisabledSafetyCheck, ...] = (),
     overrides: dict[Any, Any] | None = None,
 ) -> Exported:
-    """A traced function, exported."""
+    """Export a traced function."""
     name, donated, keep_unused, *_ = traced._options()
     if any(isinstance(c, Tracer) for c in traced._consts):
         raise ValueError(
@@ -152,15 +154,15 @@ def _check_exportable(name: str, lowered: Any, disabled: Sequence[DisabledSafety
     if lowered.callbacks or any(portable.is_callback(t) for t in refused):
         raise NotImplementedError(
             f"{name} cannot be exported: it calls back into Python (pure_callback, io_callback, "
-            "debug.print and the like), and functions of this process cannot go with the artifact. "
-            "Take the callback out, or export the parts before and after it."
+            "debug.print and the like), and functions of this process cannot be serialized. "
+            "Remove the callback, or export the parts before and after it."
         )
     if refused:
         raise ValueError(
             "Cannot serialize code with custom calls whose targets have no compatibility "
             "guarantees: the native functions "
-            f"{', '.join(map(repr, refused))} may change from version to version. If you know that "
-            "those who load the artifact have the same, name them in disabled_checks="
+            f"{', '.join(map(repr, refused))} may change between versions. If all processes that "
+            "load the artifact have the same functions, allow them with disabled_checks="
             f"[DisabledSafetyCheck.custom_call({next(iter(refused))!r})]. One of the calls:\n"
             f"{next(iter(refused.values()))[:500]}"
         )

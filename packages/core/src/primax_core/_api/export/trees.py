@@ -1,4 +1,4 @@
-"""Tree structures in artifacts, and what users say of the classes in them."""
+"""Tree structures in artifacts, and the registration of their classes for serialization."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _KIND, _NAME, _KEYS, _AUX, _CHILDREN = range(5)
 
 
 class _Registered(NamedTuple):
-    """How a class is written.
+    """Serialization of a class.
 
-    ``from_children`` is kept for those who ask; structures are rebuilt without it.
+    ``from_children`` is stored only for users that read it; structures are rebuilt without it.
     """
 
     nodetype: type
@@ -44,21 +44,21 @@ def register_pytree_node_serialization(
     deserialize_auxdata: Callable[[bytes], Any],
     from_children: Callable[[Any, Any], Any] | None = None,
 ) -> _C:
-    """Let a registered class occur in the arguments and results of functions that are serialized.
+    """Register a tree node class for serialization in the arguments and results of functions.
 
     Args:
-      nodetype: a class registered with `primax.tree_util.register_pytree_node` or its like.
-      serialized_name: what it is called in artifacts; does not change when the class moves.
-      serialize_auxdata: the bytes of the metadata of a node.
-      deserialize_auxdata: the metadata from such bytes. They may come from somebody else: it must
-        not trust them (no ``pickle``).
-      from_children: makes a node of metadata and children; by default the class's own function.
+      nodetype: a class registered with `primax.tree_util.register_pytree_node` or similar.
+      serialized_name: its name in artifacts, which must not change when the class is moved.
+      serialize_auxdata: from a node's metadata to bytes.
+      deserialize_auxdata: from such bytes to the metadata. The bytes may come from an untrusted
+        source (do not use ``pickle``).
+      from_children: from metadata and children to a node; by default the registered function.
 
     Returns:
-      The class. In the process that reads an artifact it has to be registered, too.
+      The class. The process that reads an artifact must register it too.
 
     Raises:
-      ValueError: if the class or the name is registered already.
+      ValueError: if the class or the name is already registered.
 
     >>> from primax_core import export, tree_util
     >>> class Box:
@@ -75,7 +75,7 @@ def register_pytree_node_serialization(
     if from_children is None and not pytree.is_tree_node(nodetype):
         raise ValueError(
             f"{nodetype} is not registered as a tree node: call tree_util.register_pytree_node "
-            "first, or give from_children"
+            "first, or pass from_children"
         )
     _register(
         _Registered(
@@ -86,13 +86,13 @@ def register_pytree_node_serialization(
 
 
 def register_namedtuple_serialization(nodetype: _C, *, serialized_name: str) -> _C:
-    """Let a named tuple occur in the arguments and results of functions that are serialized.
+    """Register a named tuple for serialization in the arguments and results of functions.
 
     Returns:
       The class.
 
     Raises:
-      ValueError: if it is no named tuple, or the class or the name is registered already.
+      ValueError: if it is not a named tuple, or the class or the name is already registered.
 
     >>> from collections import namedtuple
     >>> Point = namedtuple("Point", "x y")
@@ -101,7 +101,7 @@ def register_namedtuple_serialization(nodetype: _C, *, serialized_name: str) -> 
     """
     if not _is_namedtuple(nodetype):
         raise ValueError(
-            f"{nodetype} is no named tuple. Use register_pytree_node_serialization for classes "
+            f"{nodetype} is not a named tuple. Use register_pytree_node_serialization for classes "
             "other than those of collections.namedtuple."
         )
     _register(
@@ -122,24 +122,24 @@ def _fields_of(nodetype: Any) -> Callable[[Any], bytes]:
 def _check_fields(nodetype: Any) -> Callable[[bytes], None]:
     def check(data: bytes) -> None:
         if data != _fields_of(nodetype)(None):
-            found = data.decode("utf-8", "replace").split("\0")
-            raise ValueError(f"it was written with the fields {', '.join(found)}")
+            fields = data.decode("utf-8", "replace").split("\0")
+            raise ValueError(f"it was written with the fields {', '.join(fields)}")
 
     return check
 
 
 def _register(entry: _Registered) -> None:
-    found = _by_type.get(entry.nodetype)
-    if found is not None:
+    existing = _by_type.get(entry.nodetype)
+    if existing is not None:
         raise ValueError(
             f"Duplicate serialization registration for type {entry.nodetype}. It is registered as "
-            f"{found.name!r}."
+            f"{existing.name!r}."
         )
-    found = _by_name.get(entry.name)
-    if found is not None:
+    existing = _by_name.get(entry.name)
+    if existing is not None:
         raise ValueError(
             f"Duplicate serialization registration for serialized_name {entry.name!r}. It is the "
-            f"name of {found.nodetype}."
+            f"name of {existing.nodetype}."
         )
     if not isinstance(entry.name, str) or not entry.name:
         raise ValueError(f"serialized_name must be a string, got {entry.name!r}")
@@ -147,7 +147,7 @@ def _register(entry: _Registered) -> None:
     _by_name[entry.name] = entry
 
 
-# Keys of dictionaries: strings and integers, told apart by a letter before them.
+# Keys of dictionaries: strings and integers, distinguished by a prefix letter.
 
 
 def _key_text(key: Any) -> str:
@@ -169,7 +169,7 @@ def _key_of(text: str) -> Any:
             return int(text[1:])
         except ValueError:
             pass
-    damaged(f"{text[:40]!r} is no key of a dictionary")
+    damaged(f"{text[:40]!r} is not a key of a dictionary")
 
 
 _ORDERED: Final = "collections.OrderedDict"
@@ -179,10 +179,10 @@ _ORDERED: Final = "collections.OrderedDict"
 
 
 def write_tree(b: Any, tree: Any, depth: int = 0) -> int:
-    """Write a tree structure; returns the reference.
+    """Write a tree structure; return its reference.
 
     Raises:
-      ValueError, TypeError: for nodes that cannot be written.
+      ValueError, TypeError: for nodes that cannot be serialized.
     """
     if depth > DEPTH - 10:
         raise ValueError("trees nested deeper than 290 levels cannot be serialized")
@@ -232,10 +232,10 @@ def _auxiliary(entry: _Registered, aux: Any) -> bytes:
 
 
 def read_tree(table: Table | None) -> Any:
-    """The tree structure that a table holds.
+    """The tree structure in a table.
 
     Raises:
-      InvalidArtifactError: if it holds none, or a class that is not registered in this process.
+      InvalidArtifactError: if it is invalid, or contains an unregistered class.
     """
     if table is None:
         damaged("a tree is missing")
@@ -257,7 +257,7 @@ def read_tree(table: Table | None) -> Any:
     if kind in _TYPES:
         return _make((_TYPES[kind], None), children)
     if kind != REGISTERED:
-        damaged(f"there is no kind {kind} of tree nodes")
+        damaged(f"unknown kind of tree node {kind}")
     name = table.string(_NAME)
     if name == _ORDERED:
         keys = _keys(table, children)
@@ -270,7 +270,7 @@ def read_tree(table: Table | None) -> Any:
 def _keys(table: Table, children: Sequence[Any]) -> list[Any]:
     keys = [_key_of(t) for t in table.strings(_KEYS)]
     if len(keys) != len(children):
-        damaged("a dictionary has more keys than values, or fewer")
+        damaged("a dictionary does not have one value for each key")
     return keys
 
 
@@ -278,7 +278,7 @@ def _registered(name: str, data: bytes, children: list[Any]) -> Any:
     entry = _by_name.get(name)
     if entry is None:
         raise InvalidArtifactError(
-            f"Cannot deserialize a PyTreeDef that contains the class written as {name!r}: it is "
+            f"Cannot deserialize a PyTreeDef that contains the class serialized as {name!r}: it is "
             "not registered in this process. Import the module that calls "
             "`export.register_pytree_node_serialization` or "
             "`export.register_namedtuple_serialization` with that name."

@@ -1,1 +1,1 @@
-"""Profiles: what ran when, on the host and on the devices, and what lies in memory."""
+"""Profiles of execution, on the host and on the devices, and of memory."""

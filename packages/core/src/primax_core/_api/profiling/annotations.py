@@ -1,4 +1,4 @@
-"""Names for what the host does, in profiles."""
+"""Names of time spans in profiles."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class TraceAnnotation(Annotation):
-    """Context manager that names a stretch of time in the host's part of a profile.
+    """Context manager that names a time span in the host's part of a profile.
 
-    Keyword arguments are noted with it. Where no profile is taken it costs 0.1 µs.
+    Keyword arguments are recorded with it. While no profile is recorded it costs 0.1 µs.
 
     >>> with TraceAnnotation("load batch", index=3):
     ...     pass
@@ -22,7 +22,7 @@ class TraceAnnotation(Annotation):
 
 
 class StepTraceAnnotation(TraceAnnotation):
-    """Context manager that marks one step of training, by which profilers sum up.
+    """Context manager that marks one training step, for the summaries of profilers.
 
     >>> for i in range(2):
     ...     with StepTraceAnnotation("train", step_num=i):
@@ -36,11 +36,11 @@ class StepTraceAnnotation(TraceAnnotation):
 def annotate_function(
     func: Callable[..., Any], name: str | None = None, **decorator_kwargs: Any
 ) -> Callable[..., Any]:
-    """The function with each of its calls named in profiles.
+    """The function with its calls named in profiles.
 
     Args:
-      name: what the calls are named; by default the function's name.
-      decorator_kwargs: noted with each call.
+      name: the name of the calls; by default the function's name.
+      decorator_kwargs: recorded with each call.
 
     >>> @annotate_function
     ... def load(path):

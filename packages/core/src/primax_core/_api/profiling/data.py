@@ -1,4 +1,4 @@
-"""What a profile holds, and the files it is written to."""
+"""Contents of a profile, and its files."""
 
 from __future__ import annotations
 
@@ -54,15 +54,15 @@ class ProfileData:
 
     @staticmethod
     def text_proto_to_serialized_xspace(text_proto: str) -> bytes:
-        """The bytes that the text form of a profile stands for."""
-        found: bytes = RawProfileData.text_proto_to_serialized_xspace(text_proto)
-        return found
+        """The bytes of the text form of a profile."""
+        serialized: bytes = RawProfileData.text_proto_to_serialized_xspace(text_proto)
+        return serialized
 
     @property
     def planes(self) -> Iterator[ProfilePlane]:
-        """The planes, one after the other."""
-        found: Iterator[ProfilePlane] = self._raw.planes
-        return found
+        """The planes."""
+        planes: Iterator[ProfilePlane] = self._raw.planes
+        return planes
 
     def find_plane_with_name(self, name: str) -> ProfilePlane | None:
         """The plane of a name, such as ``/host:CPU``; ``None`` if there is none."""
@@ -76,10 +76,10 @@ class ProfileData:
 
 
 def checked_folder(log_dir: str | os.PathLike[str]) -> str:
-    """A folder that files can be written to, made if it is missing.
+    """A writable folder, created if it does not exist.
 
     Raises:
-      OSError: if it cannot be made or written to.
+      OSError: if it cannot be created or written to.
     """
     path = os.fspath(log_dir)
     try:
@@ -92,7 +92,7 @@ def checked_folder(log_dir: str | os.PathLike[str]) -> str:
 
 
 def write_profile(data: ProfileData, log_dir: str, session_id: str | None, perfetto: bool) -> str:
-    """Write a profile where TensorBoard and XProf look for it; the path of the trace."""
+    """Write a profile in the folder layout of TensorBoard and XProf; return the trace's path."""
     run = session_id or time.strftime("%Y_%m_%d_%H_%M_%S")
     folder = os.path.join(log_dir, "plugins", "profile", run)
     os.makedirs(folder, exist_ok=True)
@@ -108,7 +108,7 @@ def write_profile(data: ProfileData, log_dir: str, session_id: str | None, perfe
     return path
 
 
-_PYTHON_CALLS_KEPT = 1_000_000
+_MAX_EVENTS = 1_000_000
 
 
 def chrome_trace(data: ProfileData) -> dict[str, Any]:
@@ -126,13 +126,15 @@ def chrome_trace(data: ProfileData) -> dict[str, Any]:
                     "ph": "X", "pid": pid, "tid": tid, "name": e.name, "ts": e.start_ns / 1e3,
                     "dur": e.duration_ns / 1e3,
                 }  # fmt: skip
-                if e.name[:1] != "$":  # calls of Python functions say nothing more
+                if e.name[:1] != "$":  # calls of Python functions have no further data
                     args = {k: str(v) for k, v in e.stats if k is not None and k[:1] != "_"}
                     if args:
                         event["args"] = args
                 events.append(event)
-                if len(events) >= _PYTHON_CALLS_KEPT:
-                    log.warning("The trace was cut at %d events; the profile has all.", len(events))
+                if len(events) >= _MAX_EVENTS:
+                    log.warning(
+                        "The trace was cut at %d events; the profile is complete.", len(events)
+                    )
                     return _trace(events)
     return _trace(events)
 

@@ -1,18 +1,18 @@
-"""Showing a trace in Perfetto, which fetches it from this machine."""
+"""Serving a trace to Perfetto, which fetches it from this machine."""
 
 from __future__ import annotations
 
 import os
 
-# Perfetto's page may fetch from this port only.
+# Perfetto's web page may fetch from this port only.
 _PORT = 9001
 
 
 def serve_once(path: str, port: int = _PORT) -> None:
-    """Print a link that opens a trace in Perfetto, and wait until it was fetched.
+    """Print a link that opens a trace in Perfetto, and wait until the trace is fetched.
 
     Raises:
-      OSError: if the port is taken.
+      OSError: if the port is in use.
     """
     import http.server
 
@@ -24,12 +24,12 @@ def serve_once(path: str, port: int = _PORT) -> None:
         fetched = False
 
         def do_GET(self) -> None:
-            found = self.path.lstrip("/") == name
-            self.send_response(200 if found else 404)
+            is_trace = self.path.lstrip("/") == name
+            self.send_response(200 if is_trace else 404)
             self.send_header("Access-Control-Allow-Origin", "https://ui.perfetto.dev")
-            self.send_header("Content-Length", str(len(content) if found else 0))
+            self.send_header("Content-Length", str(len(content) if is_trace else 0))
             self.end_headers()
-            if found:
+            if is_trace:
                 self.wfile.write(content)
                 Handler.fetched = True
 

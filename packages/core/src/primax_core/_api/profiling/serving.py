@@ -1,4 +1,4 @@
-"""The profiler's server, other processes, and profiles of memory."""
+"""The profiler's server, profiles of other processes, and memory profiles."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _server: Any = None
 
 @api_boundary
 def start_server(port: int, requires_backend: bool = True) -> Any:
-    """Let TensorBoard and XProf take profiles of this process, by a server of the process's.
+    """Start a server from which TensorBoard and XProf record profiles of this process.
 
     Args:
-      port: where it listens.
-      requires_backend: start the devices first, so that their profilers take part.
+      port: the port of the server.
+      requires_backend: start the devices first, so that the profile includes them.
 
     Returns:
-      The server, which lives until :func:`stop_server`.
+      The server, which runs until :func:`stop_server`.
 
     Raises:
-      ValueError: if one is running, or ``port`` is not a port.
+      ValueError: if a server is running, or ``port`` is not a port.
       OSError: if the port cannot be used.
     """
     global _server
@@ -44,34 +44,34 @@ def stop_server() -> None:
     """Stop the profiler's server.
 
     Raises:
-      ValueError: if none is running.
+      ValueError: if no server is running.
     """
     global _server
     if _server is None:
         raise ValueError("No active profiler server.")
-    _server = None  # it ends with its last reference
+    _server = None  # it stops when its last reference is dropped
 
 
 @api_boundary
 def register_subprocess(pid: int, port: int) -> Callable[[], None]:
-    """Have another process, which runs a profiler server, take part in profiles of this one.
+    """Include another process with a profiler server in the profiles of this one.
 
     Args:
-      pid: the other process.
-      port: where its server listens.
+      pid: the id of the other process.
+      port: the port of its server.
 
     Returns:
-      A function that takes it out again.
+      A function that removes it.
 
     Raises:
-      ValueError: if ``pid`` is this process or no process, or ``port`` is not a port.
+      ValueError: if ``pid`` is this process or invalid, or ``port`` is not a port.
       RuntimeError: if its server does not answer.
     """
     pid = operator.index(pid)
     if pid <= 0 or pid == os.getpid():
         raise ValueError(f"register_subprocess needs another process, got pid {pid}")
-    found: Callable[[], None] = register(pid, _port(port))
-    return found
+    unregister: Callable[[], None] = register(pid, _port(port))
+    return unregister
 
 
 def _port(port: Any) -> int:
@@ -83,7 +83,7 @@ def _port(port: Any) -> int:
 
 @api_boundary
 def device_memory_profile(backend: str | None = None) -> bytes:
-    """What lies in the devices' memory, by the Python code that put it there.
+    """Contents of the devices' memory, by the Python code that allocated it.
 
     Args:
       backend: the platform; by default that of the default device.
@@ -91,7 +91,7 @@ def device_memory_profile(backend: str | None = None) -> bytes:
     Returns:
       A pprof profile, compressed: write it to a file for the ``pprof`` tool.
 
-    >>> device_memory_profile()[:2]  # the mark of gzip
+    >>> device_memory_profile()[:2]  # the magic number of gzip
     b'\\x1f\\x8b'
     """
     return heap_profile(backend)

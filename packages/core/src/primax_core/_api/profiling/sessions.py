@@ -1,4 +1,4 @@
-"""Taking profiles."""
+"""Recording of profiles."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _running: ProfileSession | None = None
 
 
 class ProfileSession:
-    """One profile: what runs between :meth:`start` and :meth:`stop`, in all threads.
+    """One profile: all threads between :meth:`start` and :meth:`stop`.
 
     Args:
-      log_dir: folder to write the profile to when it stops, as TensorBoard and XProf expect it;
-        nothing is written without one.
+      log_dir: folder for the profile when it stops, in the layout of TensorBoard and XProf; nothing
+        is written without one.
       create_perfetto_link: on stopping, print a link that opens the trace in Perfetto, and wait
-        until it was opened.
-      create_perfetto_trace: write ``perfetto_trace.json.gz`` too.
+        until the trace is fetched.
+      create_perfetto_trace: also write ``perfetto_trace.json.gz``.
       profiler_options: a ``ProfileOptions``: levels of tracing, among others.
 
-    It is a context manager. A process takes one profile at a time.
+    It is a context manager. A process records one profile at a time.
 
     >>> import numpy as np
     >>> from primax_core import lax
@@ -59,26 +59,26 @@ class ProfileSession:
 
     @property
     def is_running(self) -> bool:
-        """Whether the profile is being taken."""
+        """True while the profile is recorded."""
         return self._session is not None
 
     @property
     def profile_data(self) -> ProfileData | None:
-        """The profile, once it has stopped."""
+        """The profile, after it has stopped."""
         return self._data
 
     @api_boundary
     def start(self) -> ProfileSession:
-        """Begin.
+        """Start recording.
 
         Raises:
-          RuntimeError: if a profile is being taken already.
+          RuntimeError: if a profile is already being recorded.
           OSError: if the folder cannot be written to.
         """
         global _running
         if self._log_dir is not None:
             checked_folder(self._log_dir)
-        clients()  # plug-ins bring profilers of their own
+        clients()  # plug-ins register their profilers
         options = ProfileOptions() if self._options is None else self._options
         if not isinstance(options, ProfileOptions):
             raise TypeError(f"profiler_options must be a ProfileOptions, got {options!r}")
@@ -94,7 +94,7 @@ class ProfileSession:
 
     @api_boundary
     def stop(self) -> ProfileData:
-        """End, and write the files.
+        """Stop recording, and write the files.
 
         Raises:
           RuntimeError: if the session is not running.
@@ -143,9 +143,9 @@ def start_trace(
     create_perfetto_trace: bool = False,
     profiler_options: ProfileOptions | None = None,
 ) -> ProfileSession:
-    """Begin a profile, which :func:`stop_trace` ends and writes to ``log_dir``.
+    """Start a profile, which :func:`stop_trace` stops and writes to ``log_dir``.
 
-    Arguments and errors are those of :class:`ProfileSession`, which is returned, running.
+    Arguments and errors are those of :class:`ProfileSession`; the running session is returned.
     """
     session = ProfileSession(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
     return session.start()
@@ -153,10 +153,10 @@ def start_trace(
 
 @api_boundary
 def stop_trace() -> ProfileData:
-    """End the profile that was started last, and write its files.
+    """Stop the profile that was started last, and write its files.
 
     Raises:
-      RuntimeError: if none was started.
+      RuntimeError: if no profile is running.
     """
     session = _running
     if session is None:
@@ -171,7 +171,7 @@ def trace(
     create_perfetto_trace: bool = False,
     profiler_options: ProfileOptions | None = None,
 ) -> Iterator[ProfileSession]:
-    """Context manager that takes a profile of its body; arguments as for :class:`ProfileSession`.
+    """Context manager that records a profile of its body; arguments as :class:`ProfileSession`.
 
     >>> with trace() as session:
     ...     pass
@@ -201,15 +201,15 @@ def export_profile_data(
       session_id: name of the profile's folder; by default the time.
 
     Raises:
-      TypeError: for anything else.
+      TypeError: for other values.
       RuntimeError: for a session that has not stopped.
       OSError: if the folder cannot be written to.
     """
     if isinstance(profile_data, ProfileSession):
-        found = profile_data.profile_data
-        if found is None:
-            raise RuntimeError("the session holds no profile yet: stop it first")
-        profile_data = found
+        data = profile_data.profile_data
+        if data is None:
+            raise RuntimeError("the session has no profile yet: stop it first")
+        profile_data = data
     if not isinstance(profile_data, ProfileData):
         raise TypeError(
             f"Expected ProfileData or ProfileSession, got {type(profile_data).__name__}"

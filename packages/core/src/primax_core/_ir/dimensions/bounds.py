@@ -1,4 +1,4 @@
-"""Between which numbers an expression lies for all values of its variables."""
+"""Lower and upper bounds of an expression over all values of its variables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_FACTS = 120
 
 
 def bounds_of(scope: SymbolicScope, expr: Any) -> Interval:
-    """The best bounds that are found: by intervals, and by the linear facts that are known."""
+    """The best bounds found, by interval arithmetic and by the known linear facts."""
     if type(expr) is int:
         return expr, expr
     low, high = interval_of(scope, expr)
@@ -32,8 +32,8 @@ def _tightened(expr: DimExpr, facts: list[DimExpr], low: Any) -> Any:
     forms = [({m: c for m, c in f.terms if m != ONE}, dict(f.terms).get(ONE, 0)) for f in facts]
     terms = dict(expr.terms)
     constant = terms.pop(ONE, 0)
-    found = least(terms, forms)
-    return low if found is None else max(low, math.ceil(found) + constant)
+    bound = least(terms, forms)
+    return low if bound is None else max(low, math.ceil(bound) + constant)
 
 
 def interval_of(scope: SymbolicScope, expr: Any) -> Interval:
@@ -49,7 +49,7 @@ def interval_of(scope: SymbolicScope, expr: Any) -> Interval:
 
 
 def _monomial_interval(scope: SymbolicScope, m: Monomial) -> Interval:
-    found: Interval = (1, 1)
+    interval: Interval = (1, 1)
     for factor, exponent in m:
         base = factor_interval(scope, factor)
         power = base
@@ -57,8 +57,8 @@ def _monomial_interval(scope: SymbolicScope, m: Monomial) -> Interval:
             power = _times(power, base)
         if exponent % 2 == 0:
             power = (max(power[0], 0), power[1])
-        found = _times(found, power)
-    return found
+        interval = _times(interval, power)
+    return interval
 
 
 def _times(x: Interval, y: Interval) -> Interval:
@@ -97,7 +97,7 @@ def _floordiv(a: Any, b: Any) -> Any:
 
 
 def _facts_about(scope: SymbolicScope, expr: DimExpr) -> list[DimExpr]:
-    """Expressions that are never negative, about the monomials of ``expr`` and what they meet."""
+    """Nonnegative expressions about the monomials of ``expr`` and of related expressions."""
     facts: list[DimExpr] = []
     seen: set[Monomial] = set()
     pending = [expr, *scope.facts]
@@ -120,7 +120,9 @@ def _facts_about(scope: SymbolicScope, expr: DimExpr) -> list[DimExpr]:
 
 
 def _facts_of_pair(scope: SymbolicScope, f: Factor, g: Factor) -> Iterator[Any]:
-    """Of ``max(x, y)`` and ``max(x, y + d)``, and so for ``min``: they are ``d`` apart at most."""
+    """Facts of ``max(x, y)`` and ``max(x, y + d)``, and of ``min``: they differ by at most
+    ``d``.
+    """
     if f.op != g.op:
         return
     for i in (0, 1):
@@ -144,7 +146,7 @@ def _facts_of(scope: SymbolicScope, m: Monomial) -> Iterator[Any]:
         if m[0][0].op:
             yield from _facts_of_operation(scope, m[0][0])
         return
-    # Of the product of two factors f >= l and g >= k: (f - l) * (g - k) >= 0, and so on.
+    # For a product of two factors f >= l and g >= k: (f - l) * (g - k) >= 0, and so on.
     first, exponent = m[0]
     rest: Monomial = ((first, exponent - 1), *m[1:]) if exponent > 1 else m[1:]
     f, g = of_factor(scope, first), of_terms(scope, {rest: 1})

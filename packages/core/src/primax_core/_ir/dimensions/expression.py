@@ -1,7 +1,8 @@
-"""``DimExpr``: integer polynomials over dimension variables, with ``floordiv``, ``mod``, ``max``
-and ``min``, in normal form.
+"""``DimExpr``: integer polynomials over dimension variables in normal form.
 
-Expressions are interned in their scope, so equality is identity; one that is constant is an int.
+The operations include ``floordiv``, ``mod``, ``max`` and ``min``.
+
+Expressions are interned in their scope, so equality is identity. A constant expression is an int.
 """
 
 from __future__ import annotations
@@ -31,20 +32,20 @@ dim_as_value_p: Final = Primitive(
 class DimExpr(Dimension):
     """A symbolic dimension.
 
-    Sums, products, powers, ``//``, ``%`` of dimensions and integers are dimensions again. With
-    other numbers and with arrays a dimension computes as an array of its value. Comparisons give a
-    bool where the variables' bounds and the constraints of the scope decide them.
+    Sums, products, powers, ``//``, ``%`` of dimensions and integers are dimensions. With other
+    numbers and with arrays a dimension behaves as an array of its value. A comparison returns a
+    bool if the bounds of the variables and the constraints of the scope decide it.
     """
 
     __slots__ = ("terms", "scope", "key", "_hash", "__weakref__")
-    __array_ufunc__ = None  # NumPy's scalars and arrays leave operations with dimensions to us
+    __array_ufunc__ = None  # NumPy defers operations with dimensions to this class
     __array_priority__ = 200
 
     terms: tuple[tuple[Monomial, int], ...]
     scope: SymbolicScope
     key: tuple[Any, ...]
 
-    # Looks
+    # Text and hashing
 
     def __str__(self) -> str:
         text = ""
@@ -69,19 +70,19 @@ class DimExpr(Dimension):
 
     def variables(self) -> set[str]:
         """Names of the dimension variables."""
-        found: set[str] = set()
+        names: set[str] = set()
         for m, _ in self.terms:
             for factor, _ in m:
                 if factor.op:
                     for o in factor.operands:
                         if type(o) is DimExpr:
-                            found |= o.variables()
+                            names |= o.variables()
                 else:
-                    found.add(factor.name)
-        return found
+                    names.add(factor.name)
+        return names
 
     def evaluate(self, values: Mapping[str, int]) -> int:
-        """The number that the expression is for these values of its variables.
+        """The value of the expression for these values of its variables.
 
         Raises:
           UnknownDimensionError: if a variable has no value.
@@ -94,7 +95,7 @@ class DimExpr(Dimension):
         return total
 
     def extremum(self, name: str, x: Any, y: Any) -> Any:
-        """``max`` or ``min``, by name, of two dimensions of which this is one."""
+        """``max`` or ``min``, by name, of two dimensions, one of which is this one."""
         difference = x - y
         if type(difference) is int:
             low = high = difference
@@ -107,37 +108,37 @@ class DimExpr(Dimension):
         return of_factor(self.scope, Factor(name, x, y))
 
     def as_value(self) -> Any:
-        """An array of the dimension's value, computed in the program that is being traced."""
+        """An array of the dimension's value, computed in the current trace."""
         return as_value(self)
 
-    # As a number
+    # Conversion to numbers
 
     def __bool__(self) -> bool:
         low, high = self.scope.bounds(self)
         if low <= 0 <= high and any(f.op == "mod" for m, _ in self.terms for f, _ in m):
             raise InconclusiveDimensionOperation(
                 f"Whether '{self}' is 0 is inconclusive: it is for some values of the dimension "
-                "variables and not for others. If it always is, or never, say so where the "
-                f'symbolic shapes are made: symbolic_shape(..., constraints=("{self} == 0",)).'
+                "variables and not for others. If it always is, or never, add a constraint to the "
+                f'symbolic shapes: symbolic_shape(..., constraints=("{self} == 0",)).'
             )
-        return True  # sizes that may be 0 count as others do, as in comparisons by ==
+        return True  # a size that may be 0 is treated as nonzero, as by ==
 
     def __index__(self) -> NoReturn:
         raise TypeError(
             f"symbolic dimension '{self}' cannot be interpreted as an integer: its value is not "
-            "known while tracing. Shapes may hold it as it is; as an array, it is "
+            "known while tracing. Shapes may contain it; to convert it to an array, use "
             "jnp.asarray(dimension)."
         )
 
     def __int__(self) -> NoReturn:
         raise InconclusiveDimensionOperation(
-            f"Symbolic dimension '{self}' used in a context that requires a constant. It stands "
-            "for many sizes: compute with it as a dimension, or use it as an array value."
+            f"Symbolic dimension '{self}' used in a context that requires a constant. It "
+            "represents many sizes: compute with it as a dimension, or use it as an array value."
         )
 
     def __float__(self) -> NoReturn:
         raise TypeError(
-            f"symbolic dimension '{self}' is not a number: multiply with it, or convert it by "
+            f"symbolic dimension '{self}' is not a number: multiply with it, or convert it with "
             "jnp.asarray(dimension, float)."
         )
 
@@ -164,11 +165,11 @@ class DimExpr(Dimension):
         return of_terms(self.scope, {m: -c for m, c in self.terms})
 
     def _linear(self, other: Any, sign: int, op: Callable, reflected: bool = False) -> Any:
-        found = _as_dim(other)
-        if found is None:
+        dim = _as_dim(other)
+        if dim is None:
             return self._by_value(op, other, reflected)
         terms = dict(self.terms)
-        for m, c in _terms(found, self.scope):
+        for m, c in _terms(dim, self.scope):
             terms[m] = terms.get(m, 0) + sign * c
         return of_terms(self.scope, terms)
 
@@ -179,11 +180,11 @@ class DimExpr(Dimension):
         return self._product(other, reflected=True)
 
     def _product(self, other: Any, reflected: bool = False) -> Any:
-        found = _as_dim(other)
-        if found is None:
+        dim = _as_dim(other)
+        if dim is None:
             return self._by_value(operator.mul, other, reflected)
         terms: dict[Monomial, int] = {}
-        for n, d in _terms(found, self.scope):
+        for n, d in _terms(dim, self.scope):
             for m, c in self.terms:
                 mn = product(m, n)
                 terms[mn] = terms.get(mn, 0) + c * d
@@ -207,28 +208,28 @@ class DimExpr(Dimension):
         return self._by_value(operator.pow, base, reflected=True)
 
     def __floordiv__(self, other: Any) -> Any:
-        found = _as_dim(other)
-        if found is None:
+        dim = _as_dim(other)
+        if dim is None:
             return self._by_value(operator.floordiv, other)
-        return divided(self.scope, self, found)[0]
+        return divided(self.scope, self, dim)[0]
 
     def __rfloordiv__(self, other: Any) -> Any:
-        found = _as_dim(other)
-        if found is None:
+        dim = _as_dim(other)
+        if dim is None:
             return self._by_value(operator.floordiv, other, reflected=True)
-        return divided(self.scope, found, self)[0]
+        return divided(self.scope, dim, self)[0]
 
     def __mod__(self, other: Any) -> Any:
-        found = _as_dim(other)
-        if found is None:
+        dim = _as_dim(other)
+        if dim is None:
             return self._by_value(operator.mod, other)
-        return divided(self.scope, self, found)[1]
+        return divided(self.scope, self, dim)[1]
 
     def __rmod__(self, other: Any) -> Any:
-        found = _as_dim(other)
-        if found is None:
+        dim = _as_dim(other)
+        if dim is None:
             return self._by_value(operator.mod, other, reflected=True)
-        return divided(self.scope, found, self)[1]
+        return divided(self.scope, dim, self)[1]
 
     def __divmod__(self, other: Any) -> tuple[Any, Any]:
         return self // other, self % other
@@ -243,7 +244,7 @@ class DimExpr(Dimension):
         return self._by_value(operator.truediv, other, reflected=True)
 
     def _by_value(self, op: Callable, other: Any, reflected: bool = False) -> Any:
-        """The operation on arrays of the dimensions' values."""
+        """The operation on arrays of the values of the dimensions."""
         if not isinstance(other, (int, float, complex, np.generic, np.ndarray, Dimension)):
             if not hasattr(other, "aval") and not hasattr(other, "__jax_array__"):
                 return NotImplemented
@@ -257,13 +258,13 @@ class DimExpr(Dimension):
         if self is other:
             return True
         if isinstance(other, (int, Dimension, np.integer)) or not hasattr(other, "aval"):
-            return False  # not known to be equal for all values
+            return False  # not provably equal for all values
         return self._by_value(operator.eq, other)
 
     def __ne__(self, other: object) -> Any:
-        found = self.__eq__(other)
-        if type(found) is bool:
-            return not found
+        equal = self.__eq__(other)
+        if type(equal) is bool:
+            return not equal
         return self._by_value(operator.ne, other)
 
     def __ge__(self, other: Any) -> Any:
@@ -279,21 +280,21 @@ class DimExpr(Dimension):
         return self._compared(other, "<", operator.lt)
 
     def _compared(self, other: Any, symbol: str, op: Callable[[Any, Any], Any]) -> Any:
-        found = _as_dim(other)
-        if found is None:
+        dim = _as_dim(other)
+        if dim is None:
             return self._by_value(op, other)
-        difference = self - found
+        difference = self - dim
         if type(difference) is int:
             return op(difference, 0)
         low, high = self.scope.bounds(difference)
         at_low, at_high = op(low, 0), op(high, 0)
         if at_low == at_high:
             return at_low
-        raise InconclusiveDimensionOperation(undecided(self, found, symbol, low, high))
+        raise InconclusiveDimensionOperation(undecided(self, dim, symbol, low, high))
 
 
 def _as_dim(x: Any) -> Any:
-    """A dimension or a Python int for what counts as one; ``None`` for everything else."""
+    """A dimension or a Python int if ``x`` can be one; otherwise ``None``."""
     if isinstance(x, Dimension) or type(x) is int:
         return x
     return int(x) if isinstance(x, (int, np.integer)) else None
@@ -307,21 +308,21 @@ def _terms(x: Any, scope: SymbolicScope) -> tuple[tuple[Monomial, int], ...]:
 
 
 def check_scope(x: DimExpr, scope: SymbolicScope) -> None:
-    """Refuse a dimension of another scope.
+    """Raise an error for a dimension of another scope.
 
     Raises:
-      ValueError: naming both.
+      ValueError: with both scopes.
     """
     if x.scope is not scope:
         raise ValueError(
             f"Invalid mixing of symbolic scopes: dimension '{x}' belongs to scope {x.scope}, and "
-            f"is used with dimensions of scope {scope}. Make all symbolic shapes of one program "
+            f"is used with dimensions of scope {scope}. Create all symbolic shapes of one function "
             "with the same scope (symbolic_shape(..., scope=...))."
         )
 
 
 def of_terms(scope: SymbolicScope, terms: Mapping[Monomial, int]) -> Any:
-    """The dimension that is a sum of terms: an int, or the interned expression."""
+    """The dimension of a sum of terms: an int, or the interned expression."""
     terms = scope.rewritten({m: c for m, c in terms.items() if c})
     if not terms:
         return 0
@@ -332,7 +333,7 @@ def of_terms(scope: SymbolicScope, terms: Mapping[Monomial, int]) -> Any:
 
 
 def make(scope: SymbolicScope, ordered: tuple[tuple[Monomial, int], ...]) -> DimExpr:
-    """A new expression of ordered terms; for the scope, which interns it."""
+    """A new expression of ordered terms; called by the scope, which interns it."""
     self = object.__new__(DimExpr)
     self.scope, self.terms = scope, ordered
     self.key = tuple([(monomial_key(m), c) for m, c in ordered])
@@ -341,9 +342,9 @@ def make(scope: SymbolicScope, ordered: tuple[tuple[Monomial, int], ...]) -> Dim
 
 
 def of_factor(scope: SymbolicScope, factor: Factor) -> Any:
-    """The dimension that is one variable or operation."""
-    found = scope.known.get(factor)
-    return of_terms(scope, {((factor, 1),): 1}) if found is None else found
+    """The dimension of one variable or operation."""
+    replacement = scope.known.get(factor)
+    return of_terms(scope, {((factor, 1),): 1}) if replacement is None else replacement
 
 
 def divided(scope: SymbolicScope, x: Any, y: Any) -> tuple[Any, Any]:
@@ -368,12 +369,14 @@ _DIVISION_STEPS = 64
 
 
 def long_division(scope: SymbolicScope, x: Any, y: Any) -> tuple[Any, Any]:
-    """A quotient and a rest with ``x == quotient * y + rest``; constants stay in the rest."""
+    """A quotient and a remainder with ``x == quotient * y + rest``; constants stay in the
+    remainder.
+    """
     lead, factor = _terms(y, scope)[0]
     whole: Any = 0
     rest: Any = 0
     left = x
-    # Steps are counted because the order of terms is for the eye: leads need not decrease.
+    # The number of steps is limited: terms are in display order, so leads need not decrease.
     for _ in range(_DIVISION_STEPS):
         if type(left) is int:
             return whole, rest + left
@@ -407,33 +410,34 @@ OPERATION_OF_INTS: dict[str, Callable[[int, int], int]] = {
 
 
 def as_value(x: Any) -> Any:
-    """The value of a symbolic dimension, a weakly typed integer of the default width.
+    """The value of a symbolic dimension: an integer array of the default dtype, with weak type.
 
     Raises:
-      UnknownDimensionError: if no function is being traced for arguments of symbolic shapes.
+      UnknownDimensionError: if no function is being traced for arguments with symbolic shapes.
     """
     if state.trace is None:
         raise UnknownDimensionError(
             f"symbolic dimension '{x}' has no value here: only a function that is traced for "
-            "arguments of symbolic shapes (by export, make_jaxpr or jit(f).trace) can compute with "
-            "it"
+            "arguments with symbolic shapes (by export, make_jaxpr or jit(f).trace) can compute "
+            "with it"
         )
     return dim_as_value_p.bind(dim=x)
 
 
 def undecided(x: Any, y: Any, symbol: str, low: Any, high: Any) -> str:
-    """What a comparison that is not decided says."""
+    """Message about an undecided comparison."""
     scope: SymbolicScope = (x if type(x) is DimExpr else y).scope
     needed = {">": f"{x} >= {y + 1}", "<": f"{x} <= {y - 1}"}.get(symbol, f"{x} {symbol} {y}")
     names = sorted((x - y).variables())
     bounds = "; ".join(f"{n} in {_interval(*scope.bounds(scope.variable(n)))}" for n in names)
-    given = ", ".join(f"'{c}'" for c in scope.constraints_str) or "none"
+    constraints = ", ".join(f"'{c}'" for c in scope.constraints_str) or "none"
     return (
         f"Symbolic dimension comparison '{x}' {symbol} '{y}' is inconclusive: it holds for some "
         "values of the dimension variables and not for others.\n"
-        f"Known: '{x - y}' in {_interval(low, high)}; {bounds}; constraints of the scope: {given}."
-        "\nIf it always holds for the shapes that you mean, say so where the symbolic shapes are "
-        f'made: symbolic_shape(..., constraints=("{needed}",)).'
+        f"Known: '{x - y}' in {_interval(low, high)}; {bounds}; constraints of the scope: "
+        f"{constraints}.\n"
+        "If it always holds for the intended shapes, add a constraint to the symbolic shapes: "
+        f'symbolic_shape(..., constraints=("{needed}",)).'
     )
 
 

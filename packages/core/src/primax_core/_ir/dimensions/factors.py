@@ -1,4 +1,4 @@
-"""Monomials: products of factors, which are variables and operations that do not expand."""
+"""Monomials: products of factors, which are variables and unexpanded operations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ OPERATIONS: Final = ("floordiv", "mod", "max", "min")
 
 
 class Factor:
-    """A variable (``op`` is empty, ``operands`` its name), or an operation on two expressions."""
+    """A variable (``op`` is empty, ``operands`` is its name), or an operation on two
+    expressions.
+    """
 
     __slots__ = ("op", "operands", "key", "_hash")
 
@@ -52,7 +54,7 @@ ONE: Final[Monomial] = ()
 
 
 def monomial_key(m: Monomial) -> tuple[Any, ...]:
-    """By degree, then by the number of factors, then by the factors: the order of terms."""
+    """Sort key of terms: the degree, then the number of factors, then the factors."""
     return (sum([e for _, e in m]), len(m), tuple([(f.key, e) for f, e in m]))
 
 

@@ -11,11 +11,11 @@ _STEPS = 400
 
 
 def least(objective: Form, facts: Sequence[tuple[Form, int]]) -> Fraction | None:
-    """The least value of ``objective`` where ``form + constant >= 0`` holds for all facts.
+    """The minimum of ``objective`` subject to ``form + constant >= 0`` for all facts.
 
-    ``None`` if there is none, or if it is not found. By duality it is the greatest ``-sum(w *
-    constant)`` over weights ``w >= 0`` of the facts with ``sum(w * form) == objective``: each such
-    choice of weights is a proof of its bound, so that ending the search early is safe.
+    ``None`` if there is none, or if the search does not find it. By duality it is the maximum of
+    ``-sum(w * constant)`` over weights ``w >= 0`` of the facts with ``sum(w * form) == objective``.
+    Each such choice of weights proves its bound, so the search may stop early.
     """
     rows = sorted({*objective, *(k for f, _ in facts for k in f)}, key=repr)
     signs = [-1 if objective.get(k, 0) < 0 else 1 for k in rows]
@@ -24,7 +24,7 @@ def least(objective: Form, facts: Sequence[tuple[Form, int]]) -> Fraction | None
         for k, s in zip(rows, signs)
     ]
     n = len(facts)
-    basis = [n + i for i in range(len(rows))]  # one artificial weight a row
+    basis = [n + i for i in range(len(rows))]  # one artificial weight for each row
     if not _feasible(table, basis, n):
         return None
     costs = [Fraction(c) for _, c in facts]
@@ -33,7 +33,7 @@ def least(objective: Form, facts: Sequence[tuple[Form, int]]) -> Fraction | None
 
 
 def _feasible(table: list[list[Fraction]], basis: list[int], n: int) -> bool:
-    """Bring the artificial weights to zero."""
+    """Reduce the artificial weights to zero; return True on success."""
 
     def cost(j: int) -> Fraction:
         return -sum((row[j] for b, row in zip(basis, table) if b >= n), Fraction(0))
@@ -50,7 +50,7 @@ def _feasible(table: list[list[Fraction]], basis: list[int], n: int) -> bool:
 
 
 def _pivots(table: list[list[Fraction]], basis: list[int], costs: list[Fraction], n: int) -> None:
-    """Lower ``sum(costs * weights)``, keeping artificial weights at zero."""
+    """Minimize ``sum(costs * weights)`` with the artificial weights at zero."""
     for _ in range(_STEPS):
         for j in range(n):
             reduced = costs[j] - sum(
@@ -63,18 +63,18 @@ def _pivots(table: list[list[Fraction]], basis: list[int], costs: list[Fraction]
         at_zero = [i for i, b in enumerate(basis) if b >= n and table[i][j] != 0]
         leaving = at_zero[0] if at_zero else _ratio(table, basis, j)
         if leaving is None:
-            return  # the facts contradict each other: any bound is one
+            return  # the facts are contradictory: any bound is valid
         _pivot(table, basis, leaving, j)
 
 
 def _ratio(table: list[list[Fraction]], basis: list[int], j: int) -> int | None:
-    found: tuple[Any, ...] | None = None
+    best: tuple[Any, ...] | None = None
     for i, row in enumerate(table):
         if row[j] > 0:
             candidate = (row[-1] / row[j], basis[i], i)
-            if found is None or candidate < found:
-                found = candidate
-    return None if found is None else found[2]
+            if best is None or candidate < best:
+                best = candidate
+    return None if best is None else best[2]
 
 
 def _pivot(table: list[list[Fraction]], basis: list[int], i: int, j: int) -> None:

@@ -1,4 +1,4 @@
-"""Texts of symbolic shapes and constraints."""
+"""Parser of symbolic shapes and constraints."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ _OPERATIONS = {
 
 
 class _Parser:
-    """Reads one text; ``like`` are the sizes that placeholders take."""
+    """Parser of one text; ``like`` are the sizes for placeholders."""
 
     def __init__(self, text: str, what: str, scope: SymbolicScope, like: Sequence[Any] | None):
         self.text, self.what, self.scope, self.like = text, what, scope, like
         self.tokens: list[tuple[str, str, int]] = []
-        for found in _TOKEN.finditer(text):
-            group = found.lastindex or 0
+        for match in _TOKEN.finditer(text):
+            group = match.lastindex or 0
             kind = ("number", "name", "sign")[group - 1]
-            self.tokens.append((kind, found.group(group), found.start(group)))
+            self.tokens.append((kind, match.group(group), match.start(group)))
         self.tokens.append(("end", "the end", len(text)))
         self.at = 0
         self.dims: list[Any] = []
 
-    def fail(self, expected: str, found: str | None = None) -> NoReturn:
-        kind, text, place = self.tokens[self.at]
-        shown = found or (text if kind == "end" else f"'{text}'")
+    def fail(self, expected: str, actual: str | None = None) -> NoReturn:
+        kind, text, column = self.tokens[self.at]
+        shown = actual or (text if kind == "end" else f"'{text}'")
         where = f" in dimension {len(self.dims)}" if self.what == "symbolic shape" else ""
         raise ValueError(
             f"syntax error in {self.what} '{self.text}'{where}: expected {expected}, found "
-            f"{shown}.\n  {self.text}\n  {' ' * place}^"
+            f"{shown}.\n  {self.text}\n  {' ' * column}^"
         )
 
     def next_is(self, *texts: str) -> bool:
@@ -93,16 +93,16 @@ class _Parser:
                 self.fail(f"at most {len(sizes)} dimensions, as 'like' has")
             if sizes[i] is None:
                 self.at -= 1
-                self.fail("a dimension", "a placeholder whose size 'like' does not tell")
+                self.fail("a dimension", "a placeholder whose size is not known from 'like'")
             return sizes[i]
         start = self.at
-        found = self.expression()
+        dim = self.expression()
         known = self.like[i] if self.like is not None and i < len(self.like) else None
-        if known is not None and not isinstance(found, Dimension) and found != known:
+        if known is not None and not isinstance(dim, Dimension) and dim != known:
             if not isinstance(known, Dimension):
                 self.at = start
                 self.fail(f"size {known}, that of like={tuple(self.like or ())}")
-        return found
+        return dim
 
     # Expressions
 
@@ -116,10 +116,10 @@ class _Parser:
         return total
 
     def term(self) -> Any:
-        found = self.power()
+        value = self.power()
         while self.take("*"):
-            found = found * self.power()
-        return found
+            value = value * self.power()
+        return value
 
     def power(self) -> Any:
         if self.take("-"):
@@ -129,7 +129,7 @@ class _Parser:
             kind, text, _ = self.tokens[self.at]
             if kind != "number" or not text.isdigit():
                 self.fail("a nonnegative integer exponent")
-            if len(text) > 2:  # powers are multiplied out
+            if len(text) > 2:  # powers are expanded
                 self.fail("an exponent below 100")
             self.at += 1
             return base ** int(text)
@@ -165,7 +165,7 @@ def parse_shape(text: str, scope: SymbolicScope, like: Sequence[Any] | None) -> 
 
 
 def parse_constraint(text: str, scope: SymbolicScope) -> tuple[Any, str, Any]:
-    """The sides of a constraint and what stands between them."""
+    """The sides of a constraint and the symbol between them."""
     symbol = next((s for s in ("==", ">=", "<=") if s in text), None)
     if symbol is None:
         raise ValueError(

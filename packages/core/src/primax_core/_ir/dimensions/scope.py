@@ -1,4 +1,4 @@
-"""``SymbolicScope``: the dimension variables of one program, and what is known of them."""
+"""``SymbolicScope``: dimension variables and the constraints on them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class SymbolicScope:
     """Dimension variables that may be used together, and constraints on them.
 
     Args:
-      constraints_str: texts ``"e1 >= e2"``, ``"e1 <= e2"`` or ``"e1 == e2"`` that hold for all
-        shapes. What stands left of ``==`` is replaced by what stands right of it, so it must be a
-        product: ``"b == 2*a"``, ``"mod(a, 2) == 0"``.
+      constraints_str: strings ``"e1 >= e2"``, ``"e1 <= e2"`` or ``"e1 == e2"`` that hold for all
+        shapes. The left side of ``==`` is replaced by the right side, so it must be a product:
+        ``"b == 2*a"``, ``"mod(a, 2) == 0"``.
 
-    Every variable stands for a size of at least 1.
+    Every variable is a size of at least 1.
 
     Raises:
-      ValueError: if a constraint cannot be read or cannot hold.
+      ValueError: if a constraint cannot be parsed or cannot hold.
 
     >>> scope = SymbolicScope(["a >= 8"])
     >>> scope.variable("a") >= 4
@@ -40,17 +40,19 @@ class SymbolicScope:
         self.replaced: dict[Monomial, tuple[int, Any]] = {}
         self.facts: list[Any] = []
         self.variable_bounds: dict[str, tuple[Any, Any]] = {}
-        self.stated: list[tuple[Any, str, str]] = []  # what is >= 0 or == 0, and its text
-        self.avals: dict[Any, Any] = {}  # types of arrays with these dimensions, interned
+        self.stated: list[tuple[Any, str, str]] = []  # (expression, ">=" or "==", text)
+        self.avals: dict[Any, Any] = {}  # interned avals with these dimensions
         self._interned: dict[Any, DimExpr] = {}
         self._bounds: dict[DimExpr, tuple[Any, Any]] = {}
-        self._place: str = source.summarize(source.capture())
+        self._location: str = source.summarize(source.capture())
         for text in self.constraints_str:
             self._constrain(text)
 
     def __str__(self) -> str:
-        given = ", ".join(f"'{c}'" for c in self.constraints_str)
-        return f"{id(self)} created at {self._place}" + (f", with {given}" if given else "")
+        constraints = ", ".join(f"'{c}'" for c in self.constraints_str)
+        return f"{id(self)} created at {self._location}" + (
+            f", with {constraints}" if constraints else ""
+        )
 
     def __repr__(self) -> str:
         return f"SymbolicScope({self})"
@@ -58,18 +60,18 @@ class SymbolicScope:
     # Expressions
 
     def variable(self, name: str) -> Any:
-        """The dimension variable of a name, or what it is constrained to equal."""
+        """The dimension variable of a name, or its replacement by a constraint."""
         return of_factor(self, Factor("", name))
 
     def interned(self, ordered: tuple[tuple[Monomial, int], ...]) -> DimExpr:
         """The expression of ordered terms."""
-        found = self._interned.get(ordered)
-        if found is None:
-            found = self._interned.setdefault(ordered, make(self, ordered))
-        return found
+        expr = self._interned.get(ordered)
+        if expr is None:
+            expr = self._interned.setdefault(ordered, make(self, ordered))
+        return expr
 
     def rewritten(self, terms: dict[Monomial, int]) -> dict[Monomial, int]:
-        """Terms with those replaced for which there are equalities."""
+        """Terms after the replacements by equality constraints."""
         if not self.replaced:
             return terms
         for m in sorted(terms, key=monomial_key, reverse=True):
@@ -82,13 +84,13 @@ class SymbolicScope:
         return terms
 
     def bounds(self, expr: Any) -> tuple[Any, Any]:
-        """The greatest lower and the least upper bound that are known of an expression."""
-        found = self._bounds.get(expr)
-        if found is None:
-            found = bounds.bounds_of(self, expr)
+        """The tightest known lower and upper bounds of an expression."""
+        known = self._bounds.get(expr)
+        if known is None:
+            known = bounds.bounds_of(self, expr)
             if type(expr) is not int:
-                self._bounds[expr] = found
-        return found
+                self._bounds[expr] = known
+        return known
 
     # Constraints
 
@@ -105,7 +107,7 @@ class SymbolicScope:
         self._learn(difference)
 
     def _learn(self, fact: Any) -> None:
-        """An expression that is never negative."""
+        """Add a nonnegative expression to the known facts."""
         if type(fact) is int:
             return
         self.facts.append(fact)
@@ -138,7 +140,7 @@ class SymbolicScope:
             self._equate_multiple(m[0][0], right)
 
     def _equate_multiple(self, factor: Factor, rest: Any) -> None:
-        """Where ``mod(x, y)`` is replaced, ``y * floordiv(x, y)`` is too."""
+        """If ``mod(x, y)`` is replaced, also replace ``y * floordiv(x, y)``."""
         if factor.op == "mod":
             x, y = factor.operands
             multiple = y * of_factor(self, Factor("floordiv", x, y))
@@ -148,7 +150,7 @@ class SymbolicScope:
 
 
 def symbolic_dim_bounds(dimension: Any) -> tuple[int | float, int | float]:
-    """Between which numbers a dimension is known to lie.
+    """Known lower and upper bounds of a dimension.
 
     >>> symbolic_dim_bounds(5)
     (5, 5)

@@ -1,7 +1,7 @@
-"""The values of dimension variables from the sizes of arguments, and what must hold of them.
+"""Computation of the dimension variables from the sizes of arguments, with checks.
 
-A :class:`Plan` is carried out twice: on numbers when a program is called, and in the StableHLO
-module itself.
+A :class:`Plan` is executed twice: on numbers when an exported function is called, and in the
+StableHLO module itself.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .expression import DimExpr, check_scope, of_terms
 from .factors import ONE, Factor, quotient
 
 
-class Place(NamedTuple):
+class ArgumentAxis(NamedTuple):
     """One dimension of one argument."""
 
     argument: int
@@ -22,10 +22,10 @@ class Place(NamedTuple):
 
 
 class Solve(NamedTuple):
-    """``variable = (size - rest) // factor``, where the size is that of a place."""
+    """``variable = (size - rest) // factor`` with the size of an argument axis."""
 
     variable: str
-    place: Place
+    source: ArgumentAxis
     rest: Any
     factor: Any
 
@@ -33,15 +33,16 @@ class Solve(NamedTuple):
 class Remainder(NamedTuple):
     """``(size - rest) % factor``."""
 
-    place: Place
+    source: ArgumentAxis
     rest: Any
     factor: Any
 
 
 class Check(NamedTuple):
-    """``left >= right`` or ``left == right``, and what to say if not.
+    """``left >= right`` or ``left == right``, and the error message.
 
-    Sides are dimensions, places or remainders; ``{0}`` in the text stands for ``shown[0]``.
+    Sides are dimensions, argument axes or remainders. ``{0}`` in the text is the value of
+    ``shown[0]``.
     """
 
     symbol: str
@@ -52,7 +53,7 @@ class Check(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Steps in their order."""
+    """Steps, in order."""
 
     steps: tuple[Solve | Check, ...]
     variables: tuple[str, ...]
@@ -63,42 +64,42 @@ class Plan(NamedTuple):
         Raises:
           ValueError: if the shapes do not agree with the symbolic ones.
         """
-        found: dict[str, int] = {}
+        variables: dict[str, int] = {}
 
         def value(x: Any) -> int:
-            if type(x) is Place:
+            if type(x) is ArgumentAxis:
                 return shapes[x.argument][x.axis]
             if type(x) is Remainder:
-                return (value(x.place) - value(x.rest)) % value(x.factor)
-            return x.evaluate(found) if isinstance(x, DimExpr) else x
+                return (value(x.source) - value(x.rest)) % value(x.factor)
+            return x.evaluate(variables) if isinstance(x, DimExpr) else x
 
         for step in self.steps:
             if isinstance(step, Solve):
-                rest = value(step.place) - value(step.rest)
-                found[step.variable] = rest // value(step.factor)
+                rest = value(step.source) - value(step.rest)
+                variables[step.variable] = rest // value(step.factor)
             else:
                 left, right = value(step.left), value(step.right)
                 if not (left >= right if step.symbol == ">=" else left == right):
                     raise ValueError(step.text.format(*map(value, step.shown)))
-        return found
+        return variables
 
 
 class UnsolvableError(ValueError):
-    """The shapes of the arguments do not tell the values of all dimension variables."""
+    """The shapes of the arguments do not determine all dimension variables."""
 
 
 _MISMATCH: Final = "Input shapes do not match the polymorphic shapes specification."
 
 
 def plan_of(shapes: Sequence[Sequence[Any]], names: Sequence[str] | None = None) -> Plan:
-    """How the variables in the shapes of arguments are found and checked.
+    """Plan for the computation and the checks of the variables in argument shapes.
 
     Args:
-      names: what messages call the arguments.
+      names: names of the arguments in messages.
 
     Raises:
-      UnsolvableError: if some variable cannot be computed: each must stand by itself, times
-        something known, in a sum of which all else is known.
+      UnsolvableError: if a variable cannot be computed. Each must occur in a sum whose other terms
+        are known, in a product with known factors only.
     """
     if names is None:
         names = [f"args[{i}]" for i in range(len(shapes))]
@@ -118,12 +119,12 @@ class _Planner:
     def __init__(self, shapes: Sequence[Sequence[Any]], names: Sequence[str], specs: str):
         self.names, self.specs = names, specs
         self.open = [
-            (Place(i, j), d)
+            (ArgumentAxis(i, j), d)
             for i, shape in enumerate(shapes)
             for j, d in enumerate(shape)
             if isinstance(d, DimExpr)
         ]
-        self.known: dict[str, tuple[DimExpr, Place]] = {}
+        self.known: dict[str, tuple[DimExpr, ArgumentAxis]] = {}
         self.steps: list[Solve | Check] = []
 
     def plan(self) -> Plan:
@@ -131,18 +132,18 @@ class _Planner:
         for _, d in self.open:
             check_scope(d, scope)
         while self.open:
-            # The plainest first: a size that is a variable needs no division.
+            # The simplest first: a size that is a variable needs no division.
             solvable = [(p, d, s) for p, d in self.open if (s := self.solution(d)) is not None]
             if not solvable:
                 break
-            place, d, (name, rest, factor) = min(
+            source, d, (name, rest, factor) = min(
                 solvable, key=lambda t: (len(t[1].terms), str(t[2][2]) != "1", t[0])
             )
-            self.open = [(p, e) for p, e in self.open if p != place]
+            self.open = [(p, e) for p, e in self.open if p != source]
             if name is None:
-                self.agree(place, d)
+                self.agree(source, d)
             else:
-                self.solve(place, d, name, rest, factor)
+                self.solve(source, d, name, rest, factor)
         if self.open:
             self.fail()
         if scope is not None:
@@ -150,8 +151,11 @@ class _Planner:
         return Plan(tuple(self.steps), tuple(self.known))
 
     def solution(self, d: DimExpr) -> tuple[str | None, Any, Any] | None:
-        """The variable that a dimension tells, the rest and the factor; no variable if all are
-        known already."""
+        """The variable that a dimension determines, the rest and the factor.
+
+        The variable is ``None`` if all variables are known, and the result is ``None`` if the
+        dimension does not determine one.
+        """
         unknown = d.variables() - self.known.keys()
         if not unknown:
             return None, 0, 1
@@ -178,65 +182,65 @@ class _Planner:
             factor = factor + other
         return name, of_terms(d.scope, rest), factor
 
-    def solve(self, place: Place, d: DimExpr, name: str, rest: Any, factor: Any) -> None:
+    def solve(self, source: ArgumentAxis, d: DimExpr, name: str, rest: Any, factor: Any) -> None:
         if not (type(factor) is int and factor == 1):
-            over = Remainder(place, rest, factor)
+            over = Remainder(source, rest, factor)
             text = f"{_MISMATCH} Dividing to find '{name}' leaves a remainder of {{0}}: '{d}' is "
-            text += f"{self.place_text(place)}, of size {{1}}."
-            self.check("==", over, 0, text, (over, place))
-        self.steps.append(Solve(name, place, rest, factor))
-        self.known[name] = d, place
+            text += f"{self.source_text(source)}, of size {{1}}."
+            self.check("==", over, 0, text, (over, source))
+        self.steps.append(Solve(name, source, rest, factor))
+        self.known[name] = d, source
         variable = d.scope.variable(name)
         text = f"{_MISMATCH} Expected value >= 1 for dimension variable '{name}', found {{0}}."
         self.check(">=", variable, 1, text, (variable,))
 
-    def agree(self, place: Place, d: DimExpr) -> None:
+    def agree(self, source: ArgumentAxis, d: DimExpr) -> None:
         text = (
-            f"{_MISMATCH} The size of {self.place_text(place)} is {{0}}, but its specification "
+            f"{_MISMATCH} The size of {self.source_text(source)} is {{0}}, but its specification "
             f"'{d}' gives {{1}}."
         )
-        self.check("==", place, d, text, (place, d))
+        self.check("==", source, d, text, (source, d))
 
     def constraints(self, scope: Any) -> None:
         for difference, symbol, text in scope.stated:
             if type(difference) is int or difference.variables() - self.known.keys():
                 continue
-            said = (
+            message = (
                 f"Input shapes do not match the symbolic shape constraint {text}. Expected "
                 f"'{difference}' {'to be 0' if symbol == '==' else '>= 0'}, found {{0}}."
             )
-            self.check(symbol, difference, 0, said, (difference,))
+            self.check(symbol, difference, 0, message, (difference,))
 
     def check(self, symbol: str, left: Any, right: Any, text: str, shown: tuple) -> None:
-        told, values = [], list(shown)
-        for name, (d, place) in self.known.items():
+        described, values = [], list(shown)
+        for name, (d, source) in self.known.items():
             n = len(values)
-            told.append(
+            described.append(
                 f"'{name}' = {{{n}}} from specification '{d}' for dimension "
-                f"{self.place_text(place)} (= {{{n + 1}}})"
+                f"{self.source_text(source)} (= {{{n + 1}}})"
             )
-            values += [d.scope.variable(name), place]
-        found = "; ".join(told) or "none"
+            values += [d.scope.variable(name), source]
+        solved = "; ".join(described) or "none"
         text = (
             f"{text} Using the following polymorphic shapes specifications: {_quoted(self.specs)}. "
-            f"Obtained dimension variables: {found}."
+            f"Obtained dimension variables: {solved}."
         )
         self.steps.append(Check(symbol, left, right, text, tuple(values)))
 
-    def place_text(self, place: Place) -> str:
-        return _quoted(f"{self.names[place.argument]}.shape[{place.axis}]")
+    def source_text(self, source: ArgumentAxis) -> str:
+        return _quoted(f"{self.names[source.argument]}.shape[{source.axis}]")
 
     def fail(self) -> None:
         names: set[str] = set()
         for _, d in self.open:
             names |= d.variables()
-        left = ", ".join(f"'{d}' for dimension {self.place_text(p)}" for p, d in self.open)
+        left = ", ".join(f"'{d}' for dimension {self.source_text(p)}" for p, d in self.open)
         raise UnsolvableError(
             f"Cannot solve for values of dimension variables {sorted(names - self.known.keys())}: "
-            "each must be told by the size of some argument's dimension in which all else is known "
-            f"and in which it is not multiplied with itself. Not used: {left}. Using the following "
-            f"polymorphic shapes specifications: {self.specs}. Add an argument whose shape has "
-            "the variable, or use simpler expressions."
+            "each must be determined by the size of an argument's dimension in which all else is "
+            f"known and in which it is not multiplied by itself. Not used: {left}. Using the "
+            f"following polymorphic shapes specifications: {self.specs}. Add an argument whose "
+            "shape has the variable, or use simpler expressions."
         )
 
 

@@ -1,11 +1,11 @@
-"""Compiled programs kept on disk, so that later processes need not compile them again.
+"""Cache of executables on disk, for later processes.
 
-- ``folder``: where they lie, and whether that place can be trusted;
-- ``files``: what a file holds and how it is checked;
-- ``store``: reading, writing and evicting files while other processes do the same;
-- ``keys``: what a compiled program depends on;
-- ``writer``: the thread that writes while the program goes on;
-- ``executables``: jaxlib's executables in and out.
+- ``folder``: the folder, and the checks of its owner and permissions;
+- ``files``: the format of a file and its checks;
+- ``store``: reading, writing and evicting files, concurrently with other processes;
+- ``keys``: everything that an executable depends on;
+- ``writer``: the background thread that writes;
+- ``executables``: serialization of jaxlib's executables.
 
-Whatever goes wrong here makes a program compile as if there were no such folder, never fail.
+An error here never fails a program: it compiles as if there were no cache.
 """

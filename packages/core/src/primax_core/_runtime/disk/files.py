@@ -1,17 +1,17 @@
-"""What a file of the cache holds.
+"""Format of the files of the cache.
 
 ::
 
     magic        8 bytes, with the version of this format
     checksum    32 bytes: BLAKE2b of all that follows, keyed with the file's own key
-    about        4 bytes: length of a text about the program
-    packed       8 bytes: length of the executable as it lies here
-    plain        8 bytes: its length unpacked; equal to ``packed`` where it is not compressed
-    the text: name, platform, jaxlib, native functions needed; one a line
+    about        4 bytes: length of the description
+    packed       8 bytes: length of the executable in the file
+    plain        8 bytes: its unpacked length; equal to ``packed`` if it is not compressed
+    the description: name, platform, jaxlib version, required native functions; one a line
     the executable
 
-A link (the program of a key that needed no lowering) is ``magic``, ``checksum`` and 32 bytes: the
-digest of the module.
+A link (from the key of a jaxpr to its module, so that it need not be lowered) is ``magic``,
+``checksum`` and 32 bytes: the digest of the module.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ EXECUTABLE: Final = b"PRMXexe1"
 LINK: Final = b"PRMXlnk1"
 _HEAD: Final = struct.Struct("<IQQ")
 _BODY: Final = 8 + SIZE
-# A small executable fills one block of the file system either way.
+# Compression does not make a smaller executable occupy fewer blocks of the file system.
 _COMPRESSED_FROM: Final = 32 * 1024
-# What is claimed to be larger is damaged: it is not tried to find memory for it.
+# A larger claimed size is an error: no memory is allocated for it.
 _LARGEST: Final = 1 << 34
 
 
 class Damaged(ValueError):
-    """A file does not hold what was written."""
+    """The contents of a file are not those that were written."""
 
 
 class Entry:
-    """A kept executable.
+    """A cached executable.
 
     Attributes:
-      name: of the program.
+      name: the name of the function.
       platform: ``cpu``, ``cuda`` ...
-      version: of jaxlib.
-      needs: names of the native functions it calls, see ``custom_calls``.
+      version: the version of jaxlib.
+      needs: names of the required native functions, see ``custom_calls``.
       blob: jaxlib's serialised executable.
     """
 
@@ -72,23 +72,23 @@ def pack(entry: Entry, key: bytes) -> bytes:
 
 
 def unpack(data: bytes, key: bytes) -> Entry:
-    """What the bytes of a file say.
+    """The entry in the bytes of a file.
 
     Raises:
-      Damaged: if they are not what was written under this key.
+      Damaged: if they are not the bytes written with this key.
     """
     body = _checked(data, key, EXECUTABLE)
     about_size, packed, plain = _HEAD.unpack_from(body)
     start = _HEAD.size + about_size
     if start + packed != len(body) or plain > _LARGEST:
-        raise Damaged("its lengths do not add up")
+        raise Damaged("its lengths are inconsistent")
     blob = bytes(body[start:])
     if packed != plain:
         import zlib
 
         blob = zlib.decompress(blob, bufsize=plain)
         if len(blob) != plain:
-            raise Damaged("its lengths do not add up")
+            raise Damaged("its lengths are inconsistent")
     name, platform, version, needs = str(body[_HEAD.size : start], "utf-8").split("\n")
     return Entry(name, platform, version, [n for n in needs.split("\0") if n], blob)
 
@@ -99,10 +99,10 @@ def pack_link(target: bytes, key: bytes) -> bytes:
 
 
 def unpack_link(data: bytes, key: bytes) -> bytes:
-    """The digest that a link leads to.
+    """The digest in a link.
 
     Raises:
-      Damaged: if it is not what was written under this key.
+      Damaged: if it is not the link written with this key.
     """
     return bytes(_checked(data, key, LINK))
 
@@ -111,7 +111,7 @@ def _checked(data: bytes, key: bytes, magic: bytes) -> memoryview:
     view = memoryview(data)
     body = view[_BODY:]
     if view[:8] != magic:
-        raise Damaged("it begins otherwise than such a file")
+        raise Damaged("it does not begin with the magic number of the format")
     if view[8:_BODY] != digest(body, key):
         raise Damaged("its checksum is wrong")
     return body

@@ -1,4 +1,4 @@
-"""The folder of the cache: where it is, and whether only this user can write there."""
+"""The folder of the cache: its path, and checks that only this user can write to it."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from ..._base.config import state
 
 NAME: Final = "primax"
 
-# With descriptors of folders a name is looked up in the folder that was checked, whatever happens
-# to its path meanwhile. Windows has neither them nor owners; a user's profile is private there.
+# Names are looked up relative to a descriptor of the checked folder, even if its path changes
+# meanwhile. Windows has no descriptors and no owners, but a user's profile is private there.
 _DESCRIPTORS: Final = os.open in os.supports_dir_fd and os.stat in os.supports_dir_fd
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
 
 class Unsafe(OSError):
-    """Somebody else could have written what is read here."""
+    """Another user could have written the files of a folder."""
 
 
 def location() -> str | None:
-    """The folder of the user's choice, or the customary one; ``None`` where there is none."""
+    """The folder set by the option, or the default folder; ``None`` if there is none."""
     chosen = state.compilation_cache_dir
     if chosen:
         if "://" in chosen:
@@ -44,13 +44,13 @@ def location() -> str | None:
 
 
 class Folder:
-    """An open folder that belongs to this user alone.
+    """An open folder that only this user can write to.
 
-    It is opened anew for each use: programs close descriptors that they do not know, and folders
-    vanish.
+    It is reopened for each use: programs may close unknown descriptors, and folders may be
+    removed.
 
     Raises:
-      Unsafe: if another user owns it or could write there.
+      Unsafe: if another user owns it or can write to it.
       OSError: if it cannot be opened.
     """
 
@@ -90,24 +90,24 @@ class Folder:
             self.fd = None
 
     def open(self, name: str, flags: int) -> int:
-        """A descriptor of a file in the folder; a new file is this user's alone."""
+        """A descriptor of a file in the folder; a new file is readable by this user only."""
         flags |= getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
         flags |= getattr(os, "O_BINARY", 0)
         return os.open(self._prefix + name, flags, 0o600, dir_fd=self.fd)
 
     def replace(self, old: str, new: str) -> None:
-        """Give a file another file's name in one step."""
+        """Rename a file over another one atomically."""
         os.replace(self._prefix + old, self._prefix + new, src_dir_fd=self.fd, dst_dir_fd=self.fd)
 
     def remove(self, name: str) -> None:
-        """Remove a file, which another process may have done already."""
+        """Remove a file, unless another process has already removed it."""
         try:
             os.unlink(self._prefix + name, dir_fd=self.fd)
         except FileNotFoundError:
             pass
 
     def exists(self, name: str) -> bool:
-        """Whether there is a file of this name."""
+        """Return True if a file of this name exists."""
         try:
             os.stat(self._prefix + name, dir_fd=self.fd, follow_symlinks=False)
         except FileNotFoundError:
@@ -115,12 +115,12 @@ class Folder:
         return True
 
     def touch(self, name: str) -> None:
-        """Note that a file was used now."""
+        """Set the time of last use of a file to now."""
         os.utime(self._prefix + name, dir_fd=self.fd)
 
     def scan(self) -> list[tuple[str, os.stat_result]]:
-        """All plain files, with their sizes and times."""
-        found = []
+        """All regular files, with their sizes and times."""
+        entries_with_status = []
         with os.scandir(self.path if self.fd is None else self.fd) as entries:
             for entry in entries:
                 try:
@@ -128,15 +128,15 @@ class Folder:
                 except FileNotFoundError:
                     continue
                 if stat.S_ISREG(status.st_mode):
-                    found.append((entry.name, status))
-        return found
+                    entries_with_status.append((entry.name, status))
+        return entries_with_status
 
 
 def check_owner(status: os.stat_result, path: str) -> None:
-    """Refuse what another user owns or could write.
+    """Raise an error for a file that another user owns or can write.
 
     Raises:
-      Unsafe: saying which.
+      Unsafe: with the reason.
     """
     if not _DESCRIPTORS:
         return
@@ -145,8 +145,8 @@ def check_owner(status: os.stat_result, path: str) -> None:
         raise Unsafe(f"{path} belongs to user {status.st_uid}, and this is user {user}")
     if status.st_mode & _OTHERS_WRITE:
         raise Unsafe(
-            f"other users could write to {path} (mode {stat.S_IMODE(status.st_mode):o}); "
-            "chmod go-w would mend that if its contents can be trusted, and removing it if not"
+            f"other users can write to {path} (mode {stat.S_IMODE(status.st_mode):o}); run chmod "
+            "go-w if its contents can be trusted, otherwise remove it"
         )
 
 
@@ -156,7 +156,7 @@ def _make(path: str) -> None:
         above, below = os.path.dirname(above), above
         if above == below:
             raise FileNotFoundError(path)
-    # As root, in the home of somebody else: folders made there would shut out their owner.
+    # As root, in another user's home: folders created there would be inaccessible to that user.
     if _DESCRIPTORS and os.stat(above).st_uid not in (os.geteuid(), 0):
         raise PermissionError(errno.EACCES, "belongs to another user", above)
     os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)

@@ -1,8 +1,8 @@
-"""What a compiled program depends on, besides its module.
+"""Keys of the cache: everything that an executable depends on.
 
-An executable holds machine code for one processor and calls into one jaxlib, and jaxlib checks
-neither when it loads one. So all that could differ between two processes that share a folder is
-part of the key.
+An executable contains machine code for one processor and calls into one version of jaxlib, and
+jaxlib checks neither when it loads one. Therefore the key includes everything that may differ
+between two processes that share a folder.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ from ..jaxlib_versions import build, topology_fingerprint
 
 FORMAT: Final = "primax executable 1"
 
-# Read by XLA besides the compile options, which hold what it made of most of XLA_FLAGS.
+# Environment variables that XLA reads, besides the compile options (which include XLA_FLAGS).
 _VARIABLES: Final = ("XLA_FLAGS", "LIBTPU_INIT_ARGS", "NPROC")
 
 _machines: dict[tuple, tuple] = {}
 
 
 def executable_key(digest: bytes, options: bytes, machine: tuple) -> bytes:
-    """The key of an executable: of a module's digest, compile options, and `machine`."""
+    """Key of an executable: the digest of its module, the compile options, and `machine`."""
     parts = (FORMAT, digest, options, machine)
     return digest_of(repr(parts).encode())
 
 
 def link_key(program: bytes, machine: tuple) -> bytes:
-    """The key of a link: of a program's key and `machine`."""
+    """Key of a link: the key of a jaxpr, and `machine`."""
     return digest_of(repr((FORMAT, "link", program, machine)).encode())
 
 
 def machine(devs: tuple) -> tuple:
-    """What the machine code for these devices depends on."""
-    found = _machines.get(devs)
-    if found is None:
-        found = _machines[devs] = describe(devs)
-    return found
+    """Everything that machine code for these devices depends on."""
+    description = _machines.get(devs)
+    if description is None:
+        description = _machines[devs] = describe(devs)
+    return description
 
 
 def describe(devs: tuple) -> tuple:
-    """jaxlib, the host and the devices, in a form that says everything and compares by value."""
+    """Description of jaxlib, the host and the devices, compared by value."""
     client = devs[0].client
     return (
         ("jaxlib", *build()),
@@ -55,7 +55,7 @@ def describe(devs: tuple) -> tuple:
 
 
 def host() -> tuple:
-    """The processor and how many of its cores this process may use."""
+    """The processor, and the number of its cores available to this process."""
     try:
         usable = len(os.sched_getaffinity(0))
     except (AttributeError, OSError):
@@ -64,7 +64,7 @@ def host() -> tuple:
     return (sys.platform, machine, os.cpu_count(), usable, *_processor())
 
 
-# Of /proc/cpuinfo: x86 names its instruction sets in "flags", ARM in "Features".
+# Fields of /proc/cpuinfo: x86 lists its instruction sets in "flags", ARM in "Features".
 _FIELDS: Final = frozenset((
     "vendor_id", "cpu family", "model", "model name", "stepping", "flags",
     "CPU implementer", "CPU architecture", "CPU variant", "CPU part", "CPU revision", "Features",
@@ -73,9 +73,9 @@ _FIELDS: Final = frozenset((
 
 
 def _processor() -> tuple:
-    """Model and features of the processor, as exactly as the system tells."""
+    """Model and features of the processor, as exactly as the system reports them."""
     try:
-        # The first processor's paragraph only: a large machine takes milliseconds for all.
+        # Only the first processor's paragraph: a large machine takes milliseconds for all of them.
         with open("/proc/cpuinfo", "rb", buffering=0) as file:
             text = file.read(16384)
     except OSError:
@@ -84,13 +84,13 @@ def _processor() -> tuple:
 
 
 def processor_of(text: str) -> tuple:
-    """The lines of /proc/cpuinfo that say what machine code runs, of its first paragraph."""
-    found = []
+    """The fields of the first paragraph of /proc/cpuinfo that determine the machine code."""
+    fields = []
     for line in text.partition("\n\n")[0].splitlines():
         name, _, value = line.partition(":")
         if name.strip() in _FIELDS:
-            found.append((name.strip(), value.strip()))
-    return tuple(found)
+            fields.append((name.strip(), value.strip()))
+    return tuple(fields)
 
 
 def _processor_elsewhere() -> tuple:

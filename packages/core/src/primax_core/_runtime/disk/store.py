@@ -1,7 +1,7 @@
-"""Files of the cache: read, written and evicted while other processes do the same.
+"""Files of the cache: reading, writing and evicting, concurrently with other processes.
 
-A file appears whole, under its final name, and is never changed. Whoever finds it missing or
-damaged does without. Two processes that evict at once remove the same files, the longest unused.
+A file appears complete, under its final name, and is never changed. A missing or damaged file is
+treated as a cache miss. Two processes that evict at once remove the same least recently used files.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ LINK: Final = ".link"
 _TEMPORARY: Final = ".tmp"
 _OURS: Final = re.compile(r"[0-9a-f]{64}(\.xla|\.link|\.[0-9a-f]+\.tmp)")
 
-# A file's time of use is renewed when it is older than this, so that most uses write nothing.
+# The time of last use is updated only if it is older than this, so that most reads write nothing.
 _FRESH: Final = 3600.0
-# What a process that died while writing has left is removed after this time.
+# Temporary files of a process that died are removed after this time.
 _ABANDONED: Final = 3600.0
 _BLOCK: Final = 4096
-# Evicting goes below the limit by this share, so that it is not needed at each write.
+# Eviction frees this additional fraction of the limit, so that it does not run at each write.
 _SLACK: Final = 0.1
 
 
 class File:
-    """One file of the cache: its name, its bytes, and when it was last used."""
+    """One file of the cache: its name, its size in bytes, and its time of last use."""
 
     __slots__ = ("name", "size", "used")
 
@@ -43,10 +43,10 @@ class File:
 
 
 def read(path: str, key: bytes, suffix: str) -> bytes | None:
-    """The bytes of the file of a key, unchecked; ``None`` if there is none.
+    """The bytes of the file of a key, unchecked; ``None`` if it does not exist.
 
     Raises:
-      OSError: if it cannot be read, `Unsafe` if it could be another user's.
+      OSError: if it cannot be read; `Unsafe` if another user could have written it.
     """
     name = key.hex() + suffix
     try:
@@ -71,10 +71,10 @@ def read(path: str, key: bytes, suffix: str) -> bytes | None:
 
 
 def write(path: str, key: bytes, suffix: str, data: bytes) -> int:
-    """Keep bytes under a key; how much room they take, 0 if somebody has kept them already.
+    """Store bytes under a key; return their size on disk, or 0 if they are already stored.
 
     Raises:
-      OSError: if they cannot be written; nothing is left behind then.
+      OSError: if they cannot be written; no temporary file is left.
     """
     name = key.hex() + suffix
     with Folder(path, create=True) as folder:
@@ -101,19 +101,19 @@ def remove(path: str, key: bytes, suffix: str) -> None:
 
 
 def _room(size: int) -> int:
-    """What a file takes: a block at least, so that the bound holds for their number too."""
+    """Size of a file on disk: at least one block, so that the limit also bounds their number."""
     return -(-size // _BLOCK) * _BLOCK
 
 
 def evict(path: str, limit: int) -> int:
-    """Remove the longest unused files above a limit in bytes; the bytes that remain.
+    """Remove the least recently used files above a limit in bytes; return the remaining bytes.
 
     Raises:
       OSError: if the folder cannot be read.
     """
     now = time.time()
     with Folder(path) as folder:
-        found, total = [], 0
+        files_by_age, total = [], 0
         for name, status in folder.scan():
             if _OURS.fullmatch(name) is None:
                 continue
@@ -122,11 +122,11 @@ def evict(path: str, limit: int) -> int:
                 continue
             size = _room(status.st_size)
             total += size
-            found.append((status.st_mtime, name, size))
+            files_by_age.append((status.st_mtime, name, size))
         if total <= limit:
             return total
-        found.sort()
-        for _, name, size in found:
+        files_by_age.sort()
+        for _, name, size in files_by_age:
             if total <= limit * (1 - _SLACK):
                 break
             if not name.endswith(_TEMPORARY):
@@ -136,7 +136,7 @@ def evict(path: str, limit: int) -> int:
 
 
 def listing(path: str) -> list[File]:
-    """The files, the latest used first; none where there is no folder.
+    """The files, the most recently used first; empty if the folder does not exist.
 
     Raises:
       OSError: if the folder cannot be read.
@@ -146,16 +146,16 @@ def listing(path: str) -> list[File]:
     except FileNotFoundError:
         return []
     with folder:
-        found = [
+        listed = [
             File(name, status.st_size, status.st_mtime)
             for name, status in folder.scan()
             if _OURS.fullmatch(name) and not name.endswith(_TEMPORARY)
         ]
-    return sorted(found, key=lambda f: -f.used)
+    return sorted(listed, key=lambda f: -f.used)
 
 
 def clear(path: str) -> tuple[int, int]:
-    """Remove the files of the cache and nothing else; their number and their bytes.
+    """Remove the files of the cache and no others; return their number and their bytes.
 
     Raises:
       OSError: if the folder cannot be read.
@@ -174,17 +174,17 @@ def clear(path: str) -> tuple[int, int]:
 
 
 def check(path: str) -> Iterator[tuple[File, Entry | bytes | str]]:
-    """Each file with what it holds: an entry, a link's digest, or what is wrong with it."""
+    """Each file with its contents: an entry, a link's digest, or an error message."""
     for file in listing(path):
         name, _, suffix = file.name.partition(".")
         key = bytes.fromhex(name)
-        found: Entry | bytes | str
+        contents: Entry | bytes | str
         try:
             data = read(path, key, "." + suffix)
             if data is None:
                 continue
             unpack = files.unpack if "." + suffix == EXECUTABLE else files.unpack_link
-            found = unpack(data, key)
+            contents = unpack(data, key)
         except (Damaged, OSError) as e:
-            found = str(e)
-        yield file, found
+            contents = str(e)
+        yield file, contents

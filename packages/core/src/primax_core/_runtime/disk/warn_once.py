@@ -1,4 +1,4 @@
-"""What the cache has to say: one warning for each process, the rest for those who debug it."""
+"""Warnings of the cache: one for each process."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _said: list[str] = []
 
 
 def warn(message: str, *args: Any) -> None:
-    """Log a warning, the first time that there is something to warn of."""
+    """Log a warning, the first time only."""
     if _said:
         return
     _said.append(message)
     log.warning(
-        message + " Programs are compiled as if there were no cache on disk; the environment "
-        "variable PRIMAX_ENABLE_COMPILATION_CACHE=0 switches it off.",
+        message + " Functions are compiled as if there were no cache on disk; the environment "
+        "variable PRIMAX_ENABLE_COMPILATION_CACHE=0 disables it.",
         *args,
     )

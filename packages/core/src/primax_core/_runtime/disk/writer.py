@@ -1,7 +1,7 @@
-"""The thread that writes what was compiled while the program goes on.
+"""The background thread that writes executables.
 
-Serialising holds the interpreter's lock, about 5 % of the time that compiling took. So it waits a
-little, for the first results to be there, or for the end of the process if that comes before.
+Serialization holds the interpreter's lock, for about 5 % of the compilation time. So the thread
+waits for a second, to not delay the first results, or until the process ends.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Final
 Job = Callable[[], None]
 
 _DELAY: Final = 1.0
-# A program that compiles faster than its disk writes loses what is beyond these.
+# If executables are compiled faster than they are written, those beyond this number are dropped.
 _MOST_WAITING: Final = 4096
 _SECONDS_AT_EXIT: Final = 10.0
 _SECONDS_FOR_ONE: Final = 60.0
 
 
 class _Queue:
-    """Jobs that wait, and the thread that will run them, if there is one."""
+    """Pending jobs, and the thread that runs them, if there is one."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -42,7 +42,7 @@ class _Queue:
             thread = threading.Thread(target=self.run, name="primax-cache", daemon=True)
             try:
                 thread.start()
-            except RuntimeError:  # the interpreter is ending
+            except RuntimeError:  # the interpreter is shutting down
                 self.jobs.clear()
                 return
             self.thread = thread
@@ -56,7 +56,7 @@ class _Queue:
                     return
                 job = self.jobs.popleft()
             job()
-            del job  # it holds an executable
+            del job  # it references an executable
 
     def finish(self, seconds: float | None) -> None:
         with self.lock:
@@ -70,26 +70,26 @@ _queue = _Queue()
 
 
 def later(job: Job) -> None:
-    """Run a job, which must not raise, in a thread of its own and in order."""
+    """Run a job, which must not raise, in the background thread, in order."""
     _queue.add(job)
 
 
 def finish(seconds: float | None = None) -> None:
-    """Wait until everything is written, or for so many seconds."""
+    """Wait until everything is written, at most ``seconds``."""
     _queue.finish(seconds)
 
 
 @atexit.register
 def finish_at_exit() -> None:
-    """Wait at the end of the process, for a while."""
+    """Wait at the end of the process, for a limited time."""
     finish(_SECONDS_AT_EXIT)
     _queue.jobs.clear()
-    # Ending the interpreter while its thread is inside jaxlib would abort the process.
+    # Shutting down the interpreter while its thread is inside jaxlib would abort the process.
     finish(_SECONDS_FOR_ONE)
 
 
 def _after_fork() -> None:
-    # The parent's thread writes what was waiting; its lock may have been held.
+    # The parent's thread writes the pending jobs; its lock may be held.
     global _queue
     _queue = _Queue()
 

@@ -273,7 +273,7 @@ def _accesses(prim: Primitive, ends: bool = False) -> None:
 def write_part(ref: Ref, value: Any, operands: Sequence[Any], index: Index) -> None:
     """Write a part of a reference now, without reading what it was."""
     check_not_ended(ref)
-    evaluate(swap_p, (ref, value, *operands), {"index": index}, wanted=False)
+    evaluate(swap_p, (ref, value, *operands), {"index": index}, with_results=False)
 
 
 def _made_by(trace: StagingTrace, ref: Any) -> bool:

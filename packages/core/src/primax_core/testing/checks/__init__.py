@@ -9,11 +9,13 @@ from ..calls import Call
 from . import batching, derivatives, programs, purity, values
 
 Check = Callable[[Callable[..., Call]], None]
-"""Takes a function from ``double=`` to the call in that precision; raises what is wrong."""
+"""Receives a function from ``double=`` to the call in that precision; raises an error on
+failure.
+"""
 
 CHECKS: Final[dict[str, Check]] = {
     "abstract": values.check_types,
-    "weak type": values.check_weakness,
+    "weak type": values.check_weak_type,
     "compiled": values.check_compiled,
     "bad input": values.check_bad_input,
     "purity": purity.check_purity,

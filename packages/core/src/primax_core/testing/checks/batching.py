@@ -1,4 +1,4 @@
-"""Batching against a loop."""
+"""Checks of batching rules against a loop."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _SIZE = 2
 
 
 def check_batching(get: Callable[..., Call]) -> None:
-    """``vmap`` over every axis of every operand gives what a loop over the examples gives.
+    """``vmap`` over every axis of every operand equals a loop over the examples.
 
-    Every axis, where there is one operand; see :func:`_ways`.
+    The axes are those of :func:`_mapped_axes`.
     """
     call = get()
     if not call.drawn:
         raise NotApplicable("no operand is drawn")
     examples = [_example(call, k) for k in range(_SIZE)]
-    ways = list(_ways(call))
+    ways = list(_mapped_axes(call))
     mixed = [
         [[e if d is not None else a for a, e, d in zip(call.args, ex, dims)] for ex in examples]
         for dims in ways
@@ -37,11 +37,11 @@ def check_batching(get: Callable[..., Call]) -> None:
         for rows, dims in zip(mixed, ways)
     ]
 
-    def all_ways(batches):  # one program for all: compiling is what takes the time
+    def all_ways(batches):  # one compilation for all cases
         return [_mapped(call, dims, batch) for dims, batch in zip(ways, batches)]
 
-    for dims, rows, found in zip(ways, mixed, jit(all_ways)(batches)):
-        _same(call, found, [call.fun(*args) for args in rows], _shown(call, dims))
+    for dims, rows, results in zip(ways, mixed, jit(all_ways)(batches)):
+        _same(call, results, [call.fun(*args) for args in rows], _shown(call, dims))
 
 
 def _shown(call: Call, dims: Sequence) -> str:
@@ -57,19 +57,19 @@ def _mapped(call: Call, dims: Sequence, batch: Sequence) -> list:
         raise Failure(f"{_shown(call, dims)}: {type(e).__name__}: {e}") from e
 
 
-def _same(call: Call, found: Sequence, singles: Sequence[Sequence], how: str) -> None:
+def _same(call: Call, results: Sequence, singles: Sequence[Sequence], how: str) -> None:
     for k, expected in enumerate(singles):
-        text = mismatches([np.asarray(f)[k] for f in found], expected, call.sample.tolerance)
+        text = mismatches([np.asarray(f)[k] for f in results], expected, call.sample.tolerance)
         if text:
             raise Failure(f"{how}, example {k}: {text}")
-    for i, (f, one) in enumerate(zip(found, singles[0])):
+    for i, (f, one) in enumerate(zip(results, singles[0])):
         a, b = typeof(f), typeof(one)
         if a.dtype != b.dtype or a.weak_type != b.weak_type:
             raise Failure(f"{how}: result {i} has type {a}, that of one example {b}")
 
 
 def check_nested(get: Callable[..., Call]) -> None:
-    """``vmap`` of ``vmap``, over different operands where there are several."""
+    """``vmap`` of ``vmap``, over different operands if there are several."""
     call = get()
     if not call.drawn:
         raise NotApplicable("no operand is drawn")
@@ -95,17 +95,17 @@ def check_nested(get: Callable[..., Call]) -> None:
                     grid[a][b][first], grid[a][b][last] = xs[b], ys[a]
             batch = list(call.args)
             batch[first], batch[last] = np.stack(xs), np.stack(ys)
-    found = jit(vmap(vmap(call.fun, tuple(inner)), tuple(outer)))(*batch)
+    results = jit(vmap(vmap(call.fun, tuple(inner)), tuple(outer)))(*batch)
     for a in range(_SIZE):
         for b in range(_SIZE):
-            text = mismatches([np.asarray(f)[a, b] for f in found], call.fun(*grid[a][b]),
+            text = mismatches([np.asarray(f)[a, b] for f in results], call.fun(*grid[a][b]),
                               call.sample.tolerance)  # fmt: skip
             if text:
                 raise Failure(f"example {a, b}: {text}")
 
 
-def _drawn(call: Call, place: int, rng: np.random.Generator) -> np.ndarray:
-    return np.asarray(draw(call.sample.operands[place], rng, call.double))
+def _drawn(call: Call, index: int, rng: np.random.Generator) -> np.ndarray:
+    return np.asarray(draw(call.sample.operands[index], rng, call.double))
 
 
 def _example(call: Call, k: int) -> list:
@@ -119,10 +119,10 @@ def _stacked(values: Sequence, dim: int | None) -> Any:
     return convert(stacked, stacked.dtype, typeof(values[0]).weak_type)
 
 
-def _ways(call: Call) -> Iterator[list[int | None]]:
-    """Mapped axes to try: each axis of each operand alone, then all operands at once.
+def _mapped_axes(call: Call) -> Iterator[list[int | None]]:
+    """Mapped axes to check: each axis of each operand alone, then all operands at once.
 
-    Where there are several operands, those between the first and the last axis are left out.
+    With several operands, only the first and the last axis of each are used.
     """
     n = len(call.args)
     ranks = {i: np.ndim(call.args[i]) for i in call.drawn}

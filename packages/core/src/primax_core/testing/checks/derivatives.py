@@ -1,4 +1,4 @@
-"""Derivatives: against differences in double precision, and against each other."""
+"""Checks of derivatives against finite differences in double precision, and of each other."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class _Setup:
 
     def __init__(self, get: Callable[..., Call]):
         self.call = call = get(double=True)
-        if not call.places:
+        if not call.differentiable:
             raise NotApplicable("no operand can be differentiated")
-        if all(call.sample.operands[i].dtype.itemsize == 2 for i in call.places):
-            raise NotApplicable("in double precision the sample is like the wider ones")
-        self.places = call.places
-        self.primals = tuple(call.args[i] for i in self.places)
-        self.fun = call.of(self.places)
+        if all(call.sample.operands[i].dtype.itemsize == 2 for i in call.differentiable):
+            raise NotApplicable("in double precision the sample equals the wider ones")
+        self.indices = call.differentiable
+        self.primals = tuple(call.args[i] for i in self.indices)
+        self.fun = call.of(self.indices)
         self.outs = self.fun(*self.primals)
         if not self.outs:
             raise NotApplicable("no result can be differentiated")
@@ -43,8 +43,8 @@ class _Setup:
     def random(self, values) -> tuple:
         return tuple(random_tangent(v, self.rng) for v in values)
 
-    def same(self, what: str, found, expected, tolerance: float | None = None) -> None:
-        text = mismatches(list(found), list(expected), tolerance or self.tolerance)
+    def same(self, what: str, results, expected, tolerance: float | None = None) -> None:
+        text = mismatches(list(results), list(expected), tolerance or self.tolerance)
         if text:
             raise Failure(f"{what}: {text}")
 
@@ -53,10 +53,10 @@ class _Setup:
 
 
 def check_jvp(get: Callable[..., Call]) -> None:
-    """The forward derivative is that of central differences, and has the results' types."""
+    """The forward derivative equals central differences and has the types of the results."""
     s = _Setup(get)
     outs, dots = jit(lambda xs, ts: jvp(s.fun, xs, ts))(s.primals, s.tangents)
-    s.same("the value that comes with the derivative", outs, s.outs, _ROUNDING)
+    s.same("the value computed with the derivative", outs, s.outs, _ROUNDING)
     for out, dot in zip(outs, dots):
         if typeof(dot).shape != typeof(out).shape or typeof(dot).dtype != typeof(out).dtype:
             raise Failure(f"a result of type {typeof(out)} has a tangent of type {typeof(dot)}")
@@ -77,7 +77,7 @@ def check_transpose(get: Callable[..., Call]) -> None:
     if not forward:
         dots = numerical_jvp(s.fun, s.primals, s.tangents)
     precision = 1e-10 if forward else s.tolerance
-    s.same("the value that comes with the pullback", outs, s.outs, _ROUNDING)
+    s.same("the value computed with the pullback", outs, s.outs, _ROUNDING)
     for x, ct in zip(s.primals, cts):
         if typeof(ct).shape != typeof(x).shape or typeof(ct).dtype != typeof(x).dtype:
             raise Failure(f"an operand of type {typeof(x)} has a cotangent of type {typeof(ct)}")
@@ -87,10 +87,10 @@ def check_transpose(get: Callable[..., Call]) -> None:
 
 
 def check_second_order(get: Callable[..., Call]) -> None:
-    """Derivatives of derivatives: forward of forward against differences, reverse against it."""
+    """Second derivatives: forward of forward against differences, and reverse against it."""
     s = _Setup(get)
 
-    def slope(*xs):
+    def derivative(*xs):
         return jvp(s.fun, xs, s.tangents)[1]
 
     def pulled(*xs):
@@ -99,31 +99,31 @@ def check_second_order(get: Callable[..., Call]) -> None:
     reverse = "transpose" not in s.call.sample.without
 
     @jit
-    def seconds(xs, ways):
-        forward = jvp(slope, xs, ways)[1]
+    def seconds(xs, directions):
+        forward = jvp(derivative, xs, directions)[1]
         if not reverse:
             return forward, None, None
-        return forward, vjp(slope, *xs)[1](s.cts), jvp(pulled, xs, ways)[1]
+        return forward, vjp(derivative, *xs)[1](s.cts), jvp(pulled, xs, directions)[1]
 
-    ways = s.random(s.primals)
-    second, back, moved = seconds(s.primals, ways)
+    directions = s.random(s.primals)
+    second, cotangents, pulled_tangents = seconds(s.primals, directions)
     loose = max(2e-5, s.tolerance)
-    numeric = numerical_jvp(jit(slope), s.primals, ways)
+    numeric = numerical_jvp(jit(derivative), s.primals, directions)
     s.same("forward of forward against differences", second, numeric, loose)
     if not reverse:
         return
     left = inner_product(s.cts, second)
     scale = 1e-9 * max(1.0, sum(float(np.abs(wide(d)).sum()) for d in second))
-    right = inner_product(list(back), list(ways))
+    right = inner_product(list(cotangents), list(directions))
     s.same_number("reverse of forward against forward of forward", right, left, scale)
-    right = inner_product(list(moved), list(s.tangents))
+    right = inner_product(list(pulled_tangents), list(s.tangents))
     s.same_number("forward of reverse against forward of forward", right, left, scale)
 
 
 def check_zeros(get: Callable[..., Call]) -> None:
-    """Tangents and cotangents that are known to be zero count as zeros that are not known."""
+    """Symbolic zero tangents and cotangents are equivalent to arrays of zeros."""
     s = _Setup(get)
-    if len(s.places) == 1 and len(s.outs) == 1:
+    if len(s.indices) == 1 and len(s.outs) == 1:
         raise NotApplicable("there is one operand and one result")
     reverse = "transpose" not in s.call.sample.without
     results = range(len(s.outs)) if reverse and len(s.outs) > 1 else ()
@@ -132,27 +132,29 @@ def check_zeros(get: Callable[..., Call]) -> None:
     def all_pairs(xs, tangents, cts):
         whole = vjp(s.fun, *xs)[1] if reverse else None
         pairs = []
-        for k, place in enumerate(s.places):
-            alone = s.call.of([place])
+        for k, index in enumerate(s.indices):
+            alone = s.call.of([index])
             filled = _others_zero(tangents, k)
             pairs.append((jvp(alone, [xs[k]], [tangents[k]])[1], jvp(s.fun, xs, filled)[1]))
             if whole is not None:
                 pairs.append((vjp(alone, xs[k])[1](cts), [whole(cts)[k]]))
         for k in results:
-            one = s.call.of(s.places, lambda outs, k=k: [outs[k]])
+            one = s.call.of(s.indices, lambda outs, k=k: [outs[k]])
             pairs.append((vjp(one, *xs)[1]([cts[k]]), whole(list(_others_zero(cts, k)))))
         return pairs
 
     named = []
-    for place in s.places:
-        named.append(f"tangent of operand {place} alone")
+    for index in s.indices:
+        named.append(f"tangent of operand {index} alone")
         if reverse:
-            named.append(f"cotangent of operand {place} alone")
+            named.append(f"cotangent of operand {index} alone")
     named.extend(f"cotangents of result {k} alone" for k in results)
-    for what, (found, expected) in zip(named, all_pairs(s.primals, s.tangents, s.cts), strict=True):
-        s.same(what, found, expected, _ROUNDING)
+    for what, (actual, expected) in zip(
+        named, all_pairs(s.primals, s.tangents, s.cts), strict=True
+    ):
+        s.same(what, actual, expected, _ROUNDING)
 
 
 def _others_zero(values: Sequence, k: int) -> tuple:
-    """All values but one replaced by zeros that are not known to be zeros."""
+    """All values but one replaced by zeros that are not symbolic."""
     return tuple(v if i == k else mul(v, full_like(v, 0)) for i, v in enumerate(values))

@@ -1,4 +1,4 @@
-"""Programs that hold the primitive: parameters, printing, checking, evaluating."""
+"""Checks of jaxprs with the primitive: parameters, printing, the checker, evaluation."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ..tolerance import mismatches
 
 
 def check_parameters(get: Callable[..., Call]) -> None:
-    """The sample binds the primitive, whose parameters can be hashed and equal themselves."""
+    """The sample binds the primitive, and its parameters are hashable and equal to themselves."""
     call = get()
     jaxpr = make_jaxpr(call.raw)(*call.args)
-    found = [e for e in walk(jaxpr) if e.primitive is call.prim]
-    if not found:
+    eqns = [e for e in walk(jaxpr) if e.primitive is call.prim]
+    if not eqns:
         raise Failure(f"the sample does not bind {call.prim.name}: {jaxpr}")
-    for eqn in found:
+    for eqn in eqns:
         for name, value in eqn.params.items():
             try:
                 same = hash(value) == hash(value) and value == value
@@ -32,14 +32,14 @@ def check_parameters(get: Callable[..., Call]) -> None:
 
 
 def check_programs(get: Callable[..., Call]) -> None:
-    """A program with the primitive prints, is well formed, and evaluates to the same results."""
+    """A jaxpr with the primitive prints, is well formed, and evaluates to the same results."""
     call = get()
     jaxpr = make_jaxpr(call.fun)(*call.args)
     again = make_jaxpr(call.fun)(*call.args)
     if str(jaxpr) != str(again):
-        raise Failure(f"two programs of one call print differently:\n{jaxpr}\n{again}")
+        raise Failure(f"two jaxprs of one call print differently:\n{jaxpr}\n{again}")
     jaxpr.cache.pop("checked", None)
     check_jaxpr(jaxpr)
     text = mismatches(eval_jaxpr(jaxpr, call.args), call.fun(*call.args), call.sample.tolerance)
     if text:
-        raise Failure(f"the evaluated program against the call: {text}")
+        raise Failure(f"the evaluated jaxpr against the call: {text}")

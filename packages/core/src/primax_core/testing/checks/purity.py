@@ -1,4 +1,4 @@
-"""Rules are functions of types: they see no values, change nothing, and always say the same."""
+"""Checks that rules are pure functions of types: no values, no side effects, deterministic."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ _READS = (errors.ConcretizationTypeError, errors.TracerArrayConversionError,
 
 
 def check_purity(get: Callable[..., Call]) -> None:
-    """Every transformation gives the same program twice, made from nothing but types."""
+    """Every transformation gives the same jaxpr twice, from types only."""
     call = get()
-    for how, program in _programs(call):
+    for how, trace in _traces(call):
         try:
-            first = str(program())
+            first = str(trace())
         except kinds.MissingRule:
             continue
         except _READS as e:
             raise Failure(f"the rule for {how} reads values: {str(e).splitlines()[0]}") from e
         call.prim.forget()
-        second = str(program())
+        second = str(trace())
         if first != second:
-            raise Failure(f"the rule for {how} gave two different programs:\n{first}\n{second}")
+            raise Failure(f"the rule for {how} gave two different jaxprs:\n{first}\n{second}")
 
 
-def _programs(call: Call) -> Iterator[tuple[str, Callable]]:
-    """Programs of the call under each transformation."""
-    args, places = call.args, call.places
+def _traces(call: Call) -> Iterator[tuple[str, Callable]]:
+    """Traces of the call under each transformation."""
+    args, indices = call.args, call.differentiable
     yield "evaluation", lambda: make_jaxpr(call.raw)(*args)
-    if places:
-        some = [args[i] for i in places]
+    if indices:
+        some = [args[i] for i in indices]
         rng = np.random.default_rng(0)
         tangents = [random_tangent(x, rng) for x in some]
-        fun = call.of(places)
+        fun = call.of(indices)
         if "jvp" not in call.sample.without:
             yield "jvp", lambda: make_jaxpr(lambda ps, ts: jvp(fun, ps, ts))(some, tangents)
         if "transpose" not in call.sample.without:
@@ -65,43 +65,43 @@ def _programs(call: Call) -> Iterator[tuple[str, Callable]]:
 
 
 def check_mutation(get: Callable[..., Call]) -> None:
-    """Neither arguments nor parameters, nor the lists that rules are given, are changed."""
+    """Arguments, parameters, and the lists passed to rules are not changed."""
     call = get()
     args = [a.copy() if isinstance(a, np.ndarray) else a for a in call.args]
-    kept = [np.array(a) for a in args]
+    copies = [np.array(a) for a in args]
     params = dict(call.params)
     before = repr(params)
     call.raw(*args)
-    for i, (a, b) in enumerate(zip(args, kept)):
+    for i, (a, b) in enumerate(zip(args, copies)):
         if np.asarray(a).tobytes() != b.tobytes():
             raise Failure(f"operand {i} was changed by the operation")
     if call.sample.call is not None:
         return
-    for what, now, then in _lists_given(call, [typeof(a) for a in args], params):
+    for what, now, then in _lists_passed(call, [typeof(a) for a in args], params):
         if len(now) != len(then) or any(a is not b for a, b in zip(now, then)):
             raise Failure(f"{what} were changed by the rule")
     if repr(params) != before:
         raise Failure(f"the parameters were changed: {before} became {params!r}")
 
 
-def _lists_given(call: Call, avals: Sequence, params: dict) -> Iterator[tuple[str, list, list]]:
-    """The lists that the rules were given, after they ran, with what was in them before."""
-    given: list[tuple[str, list, list]] = []
+def _lists_passed(call: Call, avals: Sequence, params: dict) -> Iterator[tuple[str, list, list]]:
+    """The lists passed to the rules, after the call, with their previous contents."""
+    passed: list[tuple[str, list, list]] = []
 
-    def give(what: str, values: list) -> list:
-        given.append((what, values, list(values)))
+    def pass_list(what: str, values: list) -> list:
+        passed.append((what, values, list(values)))
         return values
 
     forward, batching = call.prim.find(kinds.jvp), call.prim.find(kinds.batch)
-    if forward is not None and call.places:
+    if forward is not None and call.differentiable:
         tangents = [a.tangent_aval() for a in avals]
 
         def run_forward(*xs):
             primals, dots = xs[: len(avals)], xs[len(avals) :]
-            dots = [t if i in call.places else Zero(t.aval) for i, t in enumerate(dots)]
+            dots = [t if i in call.differentiable else Zero(t.aval) for i, t in enumerate(dots)]
             forward(
-                give("the primals of the jvp rule", list(primals)),
-                give("the tangents of the jvp rule", dots),
+                pass_list("the primals of the jvp rule", list(primals)),
+                pass_list("the tangents of the jvp rule", dots),
                 **params,
             )
             return []
@@ -113,8 +113,8 @@ def _lists_given(call: Call, avals: Sequence, params: dict) -> Iterator[tuple[st
             dims: list = [0 if i in call.drawn else None for i in range(len(xs))]
             batching(
                 Axis(2),
-                give("the operands of the batching rule", list(xs)),
-                give("the axes of the batching rule", dims),
+                pass_list("the operands of the batching rule", list(xs)),
+                pass_list("the axes of the batching rule", dims),
                 **params,
             )
             return []
@@ -123,4 +123,4 @@ def _lists_given(call: Call, avals: Sequence, params: dict) -> Iterator[tuple[st
             a.update(shape=(2, *a.shape)) if i in call.drawn else a for i, a in enumerate(avals)
         ]
         stage(run_batching, mapped)
-    yield from given
+    yield from passed

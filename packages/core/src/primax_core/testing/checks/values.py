@@ -1,4 +1,4 @@
-"""Results: their types, compiled against eager, and what is refused."""
+"""Checks of results: types, compiled against eager, and errors for bad input."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ from ..tolerance import mismatches
 
 
 def check_types(get: Callable[..., Call]) -> None:
-    """What the abstract rule promises is what comes out, and it needs no values to say so."""
+    """The results have the avals of the abstract rule, which reads no values."""
     call = get()
     outs = call.raw(*call.args)
     for i, out in enumerate(outs):
         value = np.asarray(out)
         aval = typeof(out)
         if value.shape != aval.shape or value.dtype != aval.dtype:
-            raise Failure(f"result {i} is said to have type {aval}, but its values are "
+            raise Failure(f"result {i} has aval {aval}, but its values are "
                           f"{value.dtype.name}{list(value.shape)}")  # fmt: skip
     if call.sample.call is not None:
         return
     rule = call.prim.require(abstract)
-    promised = rule(*[typeof(a) for a in call.args], **call.params)
-    promised = list(promised) if call.prim.multiple_results else [promised]
-    for a in promised:
+    declared = rule(*[typeof(a) for a in call.args], **call.params)
+    declared = list(declared) if call.prim.multiple_results else [declared]
+    for a in declared:
         if not isinstance(a, ShapedArray):
-            raise Failure(f"the abstract rule returned {a!r}, which is no type")
-    if [typeof(o) for o in outs] != promised:
-        raise Failure(f"the abstract rule promises {promised}, the results have types "
+            raise Failure(f"the abstract rule returned {a!r}, which is not an aval")
+    if [typeof(o) for o in outs] != declared:
+        raise Failure(f"the abstract rule returns {declared}, the results have types "
                       f"{[typeof(o) for o in outs]}")  # fmt: skip
 
 
-def check_weakness(get: Callable[..., Call]) -> None:
-    """Results are weak only where every operand is."""
+def check_weak_type(get: Callable[..., Call]) -> None:
+    """A result has a weak type only if every operand has one."""
     call = get()
     if call.params.get("weak_type"):
-        raise NotApplicable("a parameter says what is weak")
+        raise NotApplicable("a parameter sets the weak type")
     if all(typeof(a).weak_type for a in call.args):
-        raise NotApplicable("no operand is strong")
+        raise NotApplicable("all operands have weak types")
     strong = [i for i, a in enumerate(call.args) if not typeof(a).weak_type]
     for i, out in enumerate(call.raw(*call.args)):
         if typeof(out).weak_type:
@@ -54,27 +54,27 @@ def check_weakness(get: Callable[..., Call]) -> None:
 
 
 def check_compiled(get: Callable[..., Call]) -> None:
-    """A compiled call gives what an eager one gives, alone and in a larger program."""
+    """A compiled call equals an eager one, alone and in a larger function."""
     call = get()
     expected = call.fun(*call.args)
-    found = jit(call.fun)(*call.args)
-    for i, (a, b) in enumerate(zip(found, expected)):
+    compiled = jit(call.fun)(*call.args)
+    for i, (a, b) in enumerate(zip(compiled, expected)):
         if typeof(a) != typeof(b):
             raise Failure(f"result {i} is {typeof(a)} compiled and {typeof(b)} eagerly")
-    text = mismatches(found, expected, call.sample.tolerance)
+    text = mismatches(compiled, expected, call.sample.tolerance)
     if text:
         raise Failure(f"compiled against eager: {text}")
     twice = jit(lambda *args: [call.fun(*args), call.fun(*args)])(*call.args)
     text = mismatches(twice[1], expected, call.sample.tolerance)
     if text:
-        raise Failure(f"in a larger program against eager: {text}")
+        raise Failure(f"in a larger function against eager: {text}")
 
 
 _NAMED = (TypeError, ValueError, OverflowError, NotImplementedError, IndexError)
 
 
 def check_bad_input(get: Callable[..., Call]) -> None:
-    """A wrong call raises an error that says something, eagerly and under a trace."""
+    """A wrong call raises an error with a message, eagerly and under a trace."""
     call = get()
     if call.sample.raises is not None:
         for how, run in (("eagerly", call.raw), ("while tracing", make_jaxpr(call.raw))):
