@@ -127,7 +127,7 @@ def holder(with_rule):
     """A primitive that runs a jaxpr, as a third party would define it."""
     held_p = Primitive("held", multiple_results=True)
     held_p.rule(abstract)(lambda *avals, jaxpr: jaxpr.out_avals)
-    held_p.rule(lower)(lambda ctx, *xs, jaxpr: ctx.call_program(jaxpr, "held", xs))
+    held_p.rule(lower)(lambda ctx, *xs, jaxpr: ctx.call_jaxpr(jaxpr, "held", xs))
     if with_rule:
         held_p.rule(run_jaxprs)(lambda run, args, *, jaxpr: run(jaxpr, args))
     return lambda x: held_p.bind(x, jaxpr=stage(lambda x: [lax.log(x)], [typeof(x)]))[0]

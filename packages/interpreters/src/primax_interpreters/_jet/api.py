@@ -99,7 +99,7 @@ def _parts(trace: TaylorTrace, out: Any, fun: Callable[..., Any]) -> Any:
     except TypeError:
         raise TypeError(
             f"the function {summarize_function(fun)} returned a value of type {type(out)}, "
-            "which is not a valid JAX type"
+            "which is not a valid Primax type"
         ) from None
     return trace.split(out)
 
