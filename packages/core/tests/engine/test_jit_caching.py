@@ -212,9 +212,9 @@ def test_explanations_of_misses(caplog):
     assert len(said) == 5
     assert "never traced before" in said[0]
     assert "x: a new dtype, int32, previously float32" in said[1]
-    assert "static argument 1: a new static value, 2 where it was 1" in said[2]
+    assert "static argument 1: a new static value, 2, previously 1" in said[2]
     assert "a new structure" in said[3]
-    assert "option enable_x64: a new value, True where it was False" in said[4]
+    assert "option enable_x64: a new value, True, previously False" in said[4]
 
 
 def test_no_explanations_unless_asked_for(caplog):
