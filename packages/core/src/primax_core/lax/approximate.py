@@ -14,13 +14,12 @@ from .._lower.lazy import chlo, hlo, ir, mlir
 from .._runtime.jaxlib_versions import approximate_top_k_size
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike
 from .._transform.zeros import Zero
 from .comparison import compare
 from .elementwise import accepts
 from .shapes import canonical_axis
 from .sorting import take_along
-
-ArrayLike = Any
 
 approx_top_k_p: Final = Primitive("approx_top_k", multiple_results=True)
 

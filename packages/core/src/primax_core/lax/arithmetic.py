@@ -15,6 +15,7 @@ from .._ir.samples import Sample, bf16, c64, f32, i32, samples
 from .._lower.lazy import chlo, hlo
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike, DTypeLike
 from .._transform.zeros import Zero, add_any_p, is_linear
 from .comparison import compare, eq, gt
 from .conversion import convert, converted
@@ -38,9 +39,6 @@ from .elementwise import (
     weak,
 )
 from .selection import select
-
-ArrayLike = Any
-DTypeLike = Any
 
 _NUMBER: Final = ("number",)
 _ANY: Final = ("number", "bool")

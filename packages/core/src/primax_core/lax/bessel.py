@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from .._trace.array import Array
+from .._trace.typing import ArrayLike
 from .computed_in_float64 import Real, chebyshev, exp, horner, sign, sqrt, where, wide
 from .elementwise import elementwise_samples, fast_path
-
-ArrayLike = Any
 
 _LARGE_0: Final = (
     0.4022452055070544, 0.0033691164782556943, 6.889758346916825e-05, 2.8913705208347567e-06,

@@ -11,9 +11,8 @@ from .._ir import dtypes
 from .._ir.primitive import Primitive
 from .._lower.lazy import hlo, mlir, shaped
 from .._trace.array import Array
+from .._trace.typing import ArrayLike
 from .elementwise import binary, elementwise, elementwise_samples, fast_path, no_derivative, unary
-
-ArrayLike = Any
 
 _BITS: Final = ("integer", "bool")
 _INTEGER: Final = ("integer",)

@@ -23,18 +23,17 @@ from .._trace.structural import (
     literal as literal,
     sum_axes,
 )
+from .._trace.typing import ArrayLike, DTypeLike, Shape
 from .conversion import convert
 from .elementwise import accepts, linear
 from .shapes import canonical_shape, inserted, int_tuple, tail_of
-
-ArrayLike = Any
 
 hide_defaults("broadcast_in_dim", shape=ALWAYS, broadcast_dimensions=(), sharding=None)
 
 
 def broadcast_in_dim(
     operand: ArrayLike,
-    shape: Sequence[int],
+    shape: Shape,
     broadcast_dimensions: Sequence[int],
     *,
     out_sharding: Any = None,
@@ -138,7 +137,7 @@ def _broadcast_in_dim_batch(axis, args, dims, *, shape, broadcast_dimensions, sh
     return out, at
 
 
-def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
+def broadcast(operand: ArrayLike, sizes: Shape, *, out_sharding: Any = None) -> Array:
     """Repeat an array along new leading axes of the given sizes.
 
     >>> broadcast(np.arange(2), (3,)).shape
@@ -150,7 +149,7 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = N
     return broadcast_in_dim(operand, (*sizes, *shape), dims, out_sharding=out_sharding)
 
 
-def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+def broadcast_shapes(*shapes: Shape) -> tuple[int, ...]:
     """The shape to which arrays of the given shapes broadcast together, by NumPy's rules.
 
     Raises:
@@ -206,7 +205,7 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
 
 
 def full(
-    shape: Sequence[int], fill_value: ArrayLike, dtype: Any = None, *, sharding: Any = None
+    shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None, *, sharding: Any = None
 ) -> Array:
     """An array filled with one value.
 
@@ -240,8 +239,8 @@ def full(
 def full_like(
     x: ArrayLike,
     fill_value: ArrayLike,
-    dtype: Any = None,
-    shape: Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    shape: Shape | None = None,
     sharding: Any = None,
 ) -> Array:
     """An array filled with one value, of the shape and dtype of ``x`` unless they are given.
@@ -265,7 +264,7 @@ def full_like(
     return _placed(_filled(fill_value, wanted, sizes), sharding)
 
 
-def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Array:
+def empty(shape: Shape, dtype: DTypeLike, *, out_sharding: Any = None) -> Array:
     """An array whose values the caller promises not to depend on (they are zeros)."""
     return full(shape, 0, dtype, sharding=out_sharding)
 
@@ -297,7 +296,7 @@ def _placed(x: Array, sharding: Any) -> Array:
 iota_p: Final = Primitive("iota")
 
 
-def iota(dtype: Any, size: int) -> Array:
+def iota(dtype: DTypeLike, size: int) -> Array:
     """The numbers ``0, 1, ..., size - 1``.
 
     >>> iota(np.int32, 3).tolist()
@@ -307,7 +306,7 @@ def iota(dtype: Any, size: int) -> Array:
 
 
 def broadcasted_iota(
-    dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None
+    dtype: DTypeLike, shape: Shape, dimension: int, *, out_sharding: Any = None
 ) -> Array:
     """An array of a shape whose elements are their positions along one axis.
 

@@ -12,6 +12,7 @@ from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, lower
 from .._lower.lazy import hlo, ir, mlir, shaped
 from .._trace.array import Array
+from .._trace.typing import ArrayLike
 from .elementwise import (
     check_dtypes,
     elementwise_batching,
@@ -23,8 +24,6 @@ from .elementwise import (
     same_shapes,
     weak,
 )
-
-ArrayLike = Any
 
 _ANY: Final = ("number", "bool")
 _ORDERED: Final = ("integer", "float", "bool")

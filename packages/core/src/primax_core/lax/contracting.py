@@ -15,6 +15,7 @@ from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._lower.lazy import hlo, mlir
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike, DTypeLike
 from .._transform.zeros import Zero, add_tangents, is_linear
 from .conversion import convert, converted
 from .elementwise import check_kind, weak
@@ -29,8 +30,6 @@ from .precision import (
 )
 from .shapes import int_tuple, past, without
 
-ArrayLike = Any
-DTypeLike = Any
 DotDimensionNumbers = tuple[
     tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
 ]

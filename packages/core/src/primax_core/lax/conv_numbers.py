@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .._ir.symbolic_dims import as_size, max_dim
+from .._trace.typing import Shape
 from .shapes import int_tuple
 
 
@@ -27,8 +28,8 @@ ConvGeneralDilatedDimensionNumbers = ConvDimensionNumbers | tuple[str, str, str]
 
 
 def conv_dimension_numbers(
-    lhs_shape: Sequence[int],
-    rhs_shape: Sequence[int],
+    lhs_shape: Shape,
+    rhs_shape: Shape,
     dimension_numbers: ConvGeneralDilatedDimensionNumbers,
 ) -> ConvDimensionNumbers:
     """The axes that a ``dimension_numbers`` argument means for operands of some shapes.
@@ -128,8 +129,8 @@ def strided(size: int, window: int, stride: int) -> int:
 
 
 def padtype_to_pads(
-    in_shape: Sequence[int],
-    window_shape: Sequence[int],
+    in_shape: Shape,
+    window_shape: Shape,
     window_strides: Sequence[int],
     padding: str,
 ) -> list[tuple[int, int]]:
@@ -178,8 +179,8 @@ def int_pairs(name: str, padding: Sequence[Any]) -> tuple[tuple[int, int], ...]:
 
 
 def conv_shape_tuple(
-    lhs_shape: Sequence[int],
-    rhs_shape: Sequence[int],
+    lhs_shape: Shape,
+    rhs_shape: Shape,
     strides: Sequence[int],
     pads: str | Sequence[tuple[int, int]],
     batch_group_count: int = 1,
@@ -215,8 +216,8 @@ def conv_shape_tuple(
 
 
 def conv_general_shape_tuple(
-    lhs_shape: Sequence[int],
-    rhs_shape: Sequence[int],
+    lhs_shape: Shape,
+    rhs_shape: Shape,
     window_strides: Sequence[int],
     padding: str | Sequence[tuple[int, int]],
     dimension_numbers: Sequence[str],
@@ -234,8 +235,8 @@ def conv_general_shape_tuple(
 
 
 def conv_transpose_shape_tuple(
-    lhs_shape: Sequence[int],
-    rhs_shape: Sequence[int],
+    lhs_shape: Shape,
+    rhs_shape: Shape,
     window_strides: Sequence[int],
     padding: str | Sequence[tuple[int, int]],
     dimension_numbers: Sequence[str],

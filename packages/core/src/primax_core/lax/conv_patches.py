@@ -10,6 +10,7 @@ import numpy as np
 
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike, DTypeLike, Shape
 from .broadcasting import broadcast_in_dim, broadcasted_iota
 from .comparison import eq
 from .contracting import dot_general
@@ -20,13 +21,10 @@ from .permuting import transpose
 from .precision import Precision, PrecisionLike, canonical_precision
 from .reshaping import reshape
 
-ArrayLike = Any
-DTypeLike = Any
-
 
 def conv_general_dilated_patches(
     lhs: ArrayLike,
-    filter_shape: Sequence[int],
+    filter_shape: Shape,
     window_strides: Sequence[int],
     padding: Padding,
     lhs_dilation: Sequence[int] | None = None,
@@ -78,7 +76,7 @@ def conv_general_dilated_local(
     rhs: ArrayLike,
     window_strides: Sequence[int],
     padding: Padding,
-    filter_shape: Sequence[int],
+    filter_shape: Shape,
     lhs_dilation: Sequence[int] | None = None,
     rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,

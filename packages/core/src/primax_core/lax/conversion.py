@@ -17,13 +17,11 @@ from .._lower.lazy import hlo, mlir, shaped
 from .._runtime.dispatch import as_operand
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike, DTypeLike
 from .._transform.batching import move_axis
 from .._transform.zeros import Zero
 from .comparison import compare
 from .elementwise import check_kind, elementwise_batching, linear, no_derivative
-
-ArrayLike = Any
-DTypeLike = Any
 
 # convert_element_type
 

@@ -16,6 +16,7 @@ from .._ir.symbolic_dims import is_static
 from .._lower.lazy import hlo, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike, DTypeLike
 from .._transform.batching import move_axis
 from .._transform.zeros import Zero, is_linear, zeros
 from .contracting import bilinear_jvp
@@ -39,8 +40,6 @@ from .precision import PrecisionLike, canonical_precision, precision_attr
 from .reshaping import reshape
 from .shapes import int_tuple
 
-ArrayLike = Any
-DTypeLike = Any
 Padding = str | Sequence[tuple[int, int]]
 
 conv_general_dilated_p: Final = Primitive("conv_general_dilated")

@@ -13,6 +13,7 @@ from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._ir.symbolic_dims import is_static
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike
 from .._transform.jvp import jvp_of
 from .._transform.zeros import Zero
 from . import arithmetic as b
@@ -33,8 +34,6 @@ from .selection import select_n
 from .shapes import without
 from .slicing import pad, slice_in_dim
 from .windows import reduce_window
-
-ArrayLike = Any
 
 cumsum_p: Final = Primitive("cumsum")
 cumprod_p: Final = Primitive("cumprod")

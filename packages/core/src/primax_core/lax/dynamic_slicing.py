@@ -17,6 +17,7 @@ from .._ir.symbolic_dims import Dimension, decided
 from .._lower.lazy import hlo, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike, Shape
 from .._transform.batching import move_axis
 from .._transform.zeros import Zero, instantiate, is_linear
 from . import arithmetic as b
@@ -33,8 +34,6 @@ from .selection import select_n
 from .shapes import canonical_axis, canonical_shape, inserted, tail_of
 from .slicing import index_in_dim
 
-ArrayLike = Any
-
 dynamic_slice_p: Final = Primitive("dynamic_slice")
 dynamic_update_slice_p: Final = Primitive("dynamic_update_slice")
 
@@ -42,7 +41,7 @@ dynamic_update_slice_p: Final = Primitive("dynamic_update_slice")
 def dynamic_slice(
     operand: ArrayLike,
     start_indices: ArrayLike | Sequence[ArrayLike],
-    slice_sizes: Sequence[int],
+    slice_sizes: Shape,
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Array:

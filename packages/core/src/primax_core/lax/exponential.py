@@ -13,6 +13,7 @@ from .._ir.samples import Sample, bf16, c64, f32, i32, samples
 from .._lower.lazy import hlo, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike
 from .._transform.zeros import Zero, add_tangents
 from .accuracy import accurate, check_accuracy, operation
 from .arithmetic import add, div, integer_pow, mul, sub
@@ -34,8 +35,6 @@ from .elementwise import (
     weak,
 )
 from .selection import select
-
-ArrayLike = Any
 
 _INEXACT: Final = ("inexact",)
 _LN2: Final = math.log(2)

@@ -19,6 +19,7 @@ from .._ir.symbolic_dims import is_static, is_symbolic_dim
 from .._lower.lazy import hlo, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike
 from .._transform.batching import move_axis
 from .arithmetic import mul
 from .bitwise import bitwise_or
@@ -28,8 +29,6 @@ from .conversion import convert
 from .elementwise import accepts, full_of, linear, scalar_like
 from .magnitude import conj
 from .selection import select
-
-ArrayLike = Any
 
 fft_p: Final = Primitive("fft")
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._ir.samples import Sample, bf16, f32, samples
 from .._trace.array import Array
+from .._trace.typing import ArrayLike
 from .arithmetic import add, mul, neg
 from .computed_in_float64 import Real, Truth, exp, floor, horner, log, pow, rarely, where, wide
 from .elementwise import (
@@ -19,8 +20,6 @@ from .elementwise import (
 )
 from .rounding import round as nearest
 from .stirling import SHIFT, log_gamma_over, stirling
-
-ArrayLike = Any
 
 # Coefficients of sin(πr) / r and of cos(πr) by r².
 _SINE: Final = [(-1) ** k * math.pi ** (2 * k + 1) / math.factorial(2 * k + 1) for k in range(12)]

@@ -15,6 +15,7 @@ from .._ir.symbolic_dims import is_static, min_dim
 from .._lower.lazy import hlo, ir, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike, Shape
 from .._transform.batching import move_axis
 from .._transform.zeros import Zero
 from .broadcasting import broadcast_in_dim
@@ -33,7 +34,6 @@ from .joining import concatenate
 from .reducing import emit_reduce
 from .shapes import inserted, int_tuple, past, tail_of, without
 
-ArrayLike = Any
 _Mode = GatherScatterMode
 
 gather_p: Final = Primitive("gather")
@@ -43,7 +43,7 @@ def gather(
     operand: ArrayLike,
     start_indices: ArrayLike,
     dimension_numbers: GatherDimensionNumbers,
-    slice_sizes: Sequence[int],
+    slice_sizes: Shape,
     *,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,

@@ -14,9 +14,8 @@ from .._runtime.dispatch import as_operand
 from .._trace.array import Array
 from .._trace.core import Tracer, bind_on, typeof
 from .._trace.staging import StagingTrace
+from .._trace.typing import ArrayLike
 from .elementwise import linear
-
-ArrayLike = Any
 
 copy_p: Final = Primitive("copy")
 stage_p: Final = Primitive("stage")

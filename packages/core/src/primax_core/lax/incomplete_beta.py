@@ -18,6 +18,7 @@ from .._ir import dtypes
 from .._ir.samples import Sample, bf16, f32, samples
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike
 from . import arithmetic, exponential
 from .comparison import gt
 from .computed_in_float64 import Real, exp, expm1, log, log1p, rarely, slope_of, sqrt, where, wide
@@ -28,8 +29,6 @@ from .gamma import digamma
 from .reducing import reduce_max
 from .special import erfc
 from .stirling import SHIFT, deviance, log_gamma_over, stirling, stirling_slope
-
-ArrayLike = Any
 
 _STEPS: Final = 4  # of the fraction in one turn of its loop
 _ENORMOUS: Final = 1e9

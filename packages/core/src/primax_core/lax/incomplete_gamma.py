@@ -21,6 +21,7 @@ from .._ir import dtypes
 from .._ir.samples import Sample, bf16, f32, samples
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike
 from .._transform.jvp import jvp_of
 from . import arithmetic, exponential
 from .computed_in_float64 import (
@@ -41,8 +42,6 @@ from .elementwise import fast_path, full_like, scalar_like
 from .gamma import digamma
 from .promotion import same_rank
 from .stirling import SHIFT, deviance, log_gamma_over, stirling
-
-ArrayLike = Any
 
 
 class _Terms(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
@@ -11,13 +11,12 @@ from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._lower.lazy import hlo, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike, Shape
 from .._transform.batching import move_axis
 from .._transform.zeros import Zero, instantiate, is_linear
 from .elementwise import same_dtypes
 from .shapes import canonical_axis, inserted, int_tuple, tail_of, without
 from .slicing import index_in_dim
-
-ArrayLike = Any
 
 concatenate_p: Final = Primitive("concatenate")
 split_p: Final = Primitive("split", multiple_results=True)
@@ -100,7 +99,7 @@ def _concatenate_batch(axis, args, dims, *, dimension):
     return concatenate_p.bind(*moved, dimension=dimension + (dimension >= at)), at
 
 
-def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> Sequence[Array]:
+def split(operand: ArrayLike, sizes: Shape, axis: int = 0) -> Sequence[Array]:
     """Neighbouring parts of an array, of the given sizes along an axis, as a list.
 
     Raises:

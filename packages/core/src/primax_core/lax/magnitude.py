@@ -13,6 +13,7 @@ from .._ir.samples import Sample, c64, f32, samples
 from .._lower.lazy import hlo
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike
 from .._transform.zeros import Zero, instantiate, is_linear
 from .arithmetic import div, mul, neg
 from .comparison import compare, eq, ge
@@ -35,8 +36,6 @@ from .elementwise import (
     weak,
 )
 from .selection import select
-
-ArrayLike = Any
 
 _COMPLEX_OF: Final = {dtypes.f32: dtypes.c64, dtypes.f64: dtypes.c128}
 _PART_OF: Final = {c: f for f, c in _COMPLEX_OF.items()}

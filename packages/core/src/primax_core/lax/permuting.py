@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -13,10 +13,9 @@ from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._lower.lazy import hlo, mlir
 from .._trace.array import Array
 from .._trace.structural import transpose_p as transpose_p
+from .._trace.typing import ArrayLike
 from .elementwise import linear
 from .shapes import inserted, int_tuple, past, tail_of
-
-ArrayLike = Any
 
 rev_p: Final = Primitive("rev")
 

@@ -16,6 +16,7 @@ from .._lower.lazy import hlo
 from .._runtime.dispatch import check_range
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike
 from .._transform.zeros import Zero, add_tangents, instantiate, is_linear
 from .arithmetic import add, mul
 from .control.scan import scan
@@ -34,8 +35,6 @@ from .joining import concatenate
 from .promotion import cast
 from .reshaping import expand_dims
 from .stacking import unstack
-
-ArrayLike = Any
 
 polynomial_p: Final = Primitive("polynomial")
 hide_defaults("polynomial", unroll=None)

@@ -14,6 +14,7 @@ from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
 from .._ir.samples import Sample, bf16, f32, samples
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike, DTypeLike
 from .._transform.batching import move_axis
 from .._transform.zeros import Zero, add_tangents, is_linear
 from . import grouped
@@ -31,9 +32,6 @@ from .permuting import transpose as transpose_axes
 from .precision import PrecisionLike, canonical_precision
 from .shapes import int_tuple, past, without
 from .slicing import slice_in_dim
-
-ArrayLike = Any
-DTypeLike = Any
 
 ragged_dot_general_p: Final = Primitive("ragged_dot_general")
 

@@ -13,6 +13,7 @@ from .._ir.primitive import Primitive, abstract, batch, effects, jvp, lower, tra
 from .._ir.samples import Sample, bf16, f32, samples
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike
 from .._transform.batching import Axis, batch_of, move_axis
 from .._transform.zeros import Zero, instantiate, is_linear, zeros
 from .arithmetic import add, max, sub
@@ -26,8 +27,6 @@ from .index_numbers import GatherDimensionNumbers, GatherScatterMode
 from .reducing import reduce_max
 from .reshaping import expand_dims, reshape
 from .selection import select_n
-
-ArrayLike = Any
 
 ragged_all_to_all_p: Final = Primitive("ragged_all_to_all")
 

@@ -16,6 +16,7 @@ from .._ir.samples import Sample, f32, samples, u32
 from .._lower.lazy import hlo, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike, DTypeLike, Shape
 from .._transform.batching import at_front, move_axis
 from .conversion import converted
 from .elementwise import (
@@ -30,9 +31,6 @@ from .joining import concatenate
 from .reshaping import expand_dims
 from .shapes import canonical_shape
 from .slicing import index_in_dim, slice_in_dim
-
-ArrayLike = Any
-DTypeLike = Any
 
 # threefry2x32
 
@@ -170,7 +168,7 @@ no_derivative(rng_bit_generator_p)
 
 def rng_bit_generator(
     key: ArrayLike,
-    shape: Sequence[int],
+    shape: Shape,
     dtype: DTypeLike = np.uint32,
     algorithm: RandomAlgorithm = RandomAlgorithm.RNG_DEFAULT,
     *,
@@ -250,7 +248,7 @@ rng_uniform_p: Final = Primitive("rng_uniform")
 no_derivative(rng_uniform_p)
 
 
-def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Sequence[int]) -> Array:
+def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Shape) -> Array:
     """Numbers drawn uniformly from ``[a, b)`` with the platform's hidden state.
 
     Each call draws other numbers, and the state cannot be set: for anything that is to be

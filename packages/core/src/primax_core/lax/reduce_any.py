@@ -18,6 +18,7 @@ from .._ir.samples import Sample, bf16, c64, f32, i32, samples
 from .._trace.array import Array
 from .._trace.core import Tracer, typeof
 from .._trace.staging import eval_jaxpr, has_tracers, stage
+from .._trace.typing import ArrayLike
 from .._transform.batching import Axis, batch_of, move_axis
 from .._transform.jvp import jvp_of
 from .._transform.zeros import Zero
@@ -45,8 +46,6 @@ from .reshaping import reshape, squeeze
 from .scalar_jaxprs import check_for_elements
 from .shapes import int_tuple, past, without
 from .slicing import slice_in_dim
-
-ArrayLike = Any
 
 reduce_prod_p: Final = Primitive("reduce_prod")
 

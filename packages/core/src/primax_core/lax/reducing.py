@@ -19,6 +19,7 @@ from .._lower.lazy import hlo, ir, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._trace.structural import reduce_sum_p as reduce_sum_p
+from .._trace.typing import ArrayLike, DTypeLike
 from .._transform.zeros import Zero
 from . import arithmetic as b
 from .bitwise import bitwise_and, bitwise_or, bitwise_xor
@@ -27,8 +28,6 @@ from .comparison import compare, eq
 from .conversion import convert
 from .elementwise import accepts, linear, no_derivative
 from .shapes import int_tuple, past, without
-
-ArrayLike = Any
 
 reduce_max_p: Final = Primitive("reduce_max")
 reduce_min_p: Final = Primitive("reduce_min")
@@ -105,7 +104,7 @@ def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
     return reduce_xor_p.bind(operand, axes=int_tuple("reduce_xor", "axes", axes))
 
 
-def argmax(operand: ArrayLike, axis: int, index_dtype: Any) -> Array:
+def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The position of the greatest element along an axis: the first one; of the first NaN, if any.
 
     Args:
@@ -123,7 +122,7 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: Any) -> Array:
     return _arg("argmax", argmax_p, operand, axis, index_dtype)
 
 
-def argmin(operand: ArrayLike, axis: int, index_dtype: Any) -> Array:
+def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The position of the least element along an axis; otherwise as :func:`argmax`."""
     return _arg("argmin", argmin_p, operand, axis, index_dtype)
 

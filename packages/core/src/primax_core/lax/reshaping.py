@@ -14,13 +14,12 @@ from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._lower.lazy import hlo, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike, Shape
 from .._transform.batching import move_axis
 from .broadcasting import broadcast_in_dim
 from .elementwise import linear, sum_axes
 from .permuting import transpose
 from .shapes import canonical_axis, canonical_shape, inserted, int_tuple, past, tail_of, without
-
-ArrayLike = Any
 
 reshape_p: Final = Primitive("reshape")
 squeeze_p: Final = Primitive("squeeze")
@@ -29,7 +28,7 @@ tile_p: Final = Primitive("tile")
 
 def reshape(
     operand: ArrayLike,
-    new_sizes: Sequence[int],
+    new_sizes: Shape,
     dimensions: Sequence[int] | None = None,
     *,
     out_sharding: Any = None,

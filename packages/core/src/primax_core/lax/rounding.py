@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from .._ir.primitive import Primitive
 from .._ir.samples import Sample, bf16, f32, samples
 from .._lower.lazy import chlo, hlo
 from .._trace.array import Array
+from .._trace.typing import ArrayLike
 from .arithmetic import div, mul, neg
 from .elementwise import (
     binary,
@@ -22,8 +23,6 @@ from .elementwise import (
     unary,
 )
 from .magnitude import abs, sign
-
-ArrayLike = Any
 
 _FLOAT: Final = ("float",)
 

@@ -15,6 +15,7 @@ from .._lower.lazy import ir, mlir
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._trace.staging import stage
+from .._trace.typing import ArrayLike, DTypeLike
 from .._transform.batching import move_axis
 from .._transform.jvp import jvp_of
 from .._transform.zeros import Zero
@@ -32,9 +33,6 @@ from .conversion import convert_element_type
 from .elementwise import check_kind
 from .reshaping import reshape
 from .shapes import inserted, past
-
-ArrayLike = Any
-DTypeLike = Any
 
 scaled_dot_p: Final = Primitive("scaled_dot")
 

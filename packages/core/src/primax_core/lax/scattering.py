@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +16,7 @@ from .._lower.lazy import hlo, ir, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._trace.staging import eval_jaxpr, has_tracers, stage
+from .._trace.typing import ArrayLike, Shape
 from .._transform.batching import move_axis
 from .._transform.zeros import Zero, instantiate, is_linear
 from . import arithmetic as b
@@ -38,7 +39,6 @@ from .scalar_jaxprs import check_for_elements
 from .selection import select_n
 from .shapes import canonical_shape, past, tail_of, without
 
-ArrayLike = Any
 _Mode = GatherScatterMode
 
 scatter_p: Final = Primitive("scatter")
@@ -167,7 +167,7 @@ def scatter_apply(
     func: Callable[[Array], Array],
     dimension_numbers: ScatterDimensionNumbers,
     *,
-    update_shape: Sequence[int] = (),
+    update_shape: Shape = (),
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,

@@ -13,13 +13,12 @@ from .._ir.samples import Sample, b1, bf16, c64, f32, i32, samples
 from .._lower.lazy import hlo, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike
 from .._transform.batching import move_axis
 from .._transform.zeros import Zero, add_tangents, instantiate, is_linear, zeros
 from .bitwise import bitwise_and
 from .comparison import compare, gt, lt
 from .elementwise import broadcast_in_dim, same_dtypes, same_shapes, to_shape, weak
-
-ArrayLike = Any
 
 # select_n
 

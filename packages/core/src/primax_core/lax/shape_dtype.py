@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from .._ir import dtypes
 from .._runtime.array import put
 from .._trace.array import Array
+from .._trace.typing import Shape
 
 
 def dtype(x: Any) -> Any:
@@ -28,7 +28,7 @@ def dtype(x: Any) -> Any:
     return dtypes.dtype(x)
 
 
-def shape_as_value(shape: Sequence[int]) -> Array:
+def shape_as_value(shape: Shape) -> Array:
     """A shape as an array of integers.
 
     >>> shape_as_value((2, 3)).tolist()

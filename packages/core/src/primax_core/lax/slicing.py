@@ -15,6 +15,7 @@ from .._ir.symbolic_dims import max_dim
 from .._lower.lazy import shaped
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike, Shape
 from .._transform.batching import move_axis
 from .._transform.zeros import Zero, instantiate, is_linear
 from .broadcasting import broadcast_in_dim, full, full_like
@@ -23,8 +24,6 @@ from .reshaping import squeeze
 from .selection import select_n
 from .shapes import canonical_axis, inserted, int_tuple, tail_of
 
-ArrayLike = Any
-
 slice_p: Final = Primitive("slice")
 pad_p: Final = Primitive("pad")
 
@@ -32,7 +31,7 @@ pad_p: Final = Primitive("pad")
 def slice(
     operand: ArrayLike,
     start_indices: Sequence[int],
-    limit_indices: Sequence[int],
+    limit_indices: Shape,
     strides: Sequence[int] | None = None,
 ) -> Array:
     """The elements at static positions ``start, start + stride, ... < limit`` along each axis.

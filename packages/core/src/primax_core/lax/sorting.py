@@ -16,6 +16,7 @@ from .._ir.symbolic_dims import decided, index, is_static, min_dim
 from .._lower.lazy import hlo, ir, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike
 from .._transform.batching import move_axis
 from .._transform.zeros import Zero
 from .bitwise import bitwise_not
@@ -29,8 +30,6 @@ from .reshaping import expand_dims
 from .shapes import canonical_axis, without
 from .slicing import slice_in_dim
 from .sort_keys import floats_of, order_key, packable, total_order_key, with_positions
-
-ArrayLike = Any
 
 sort_p: Final = Primitive("sort", multiple_results=True)
 top_k_p: Final = Primitive("top_k", multiple_results=True)

@@ -10,14 +10,13 @@ from .._ir import dtypes
 from .._lower.lazy import chlo, hlo, mlir
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike
 from .accuracy import accurate, check_accuracy
 from .arithmetic import add, mul, neg, square, sub
 from .conversion import convert, reduce_precision
 from .elementwise import derivatives, elementwise_samples, fast_path, scalar_like, unary
 from .exponential import exp, expm1
 from .selection import clamp
-
-ArrayLike = Any
 
 _FLOAT: Final = ("float",)
 

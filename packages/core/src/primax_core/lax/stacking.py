@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
@@ -11,12 +11,11 @@ from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._lower.lazy import hlo, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike
 from .._transform.batching import move_axis
 from .._transform.zeros import Zero, instantiate, is_linear
 from .elementwise import same_dtypes, weak
 from .shapes import canonical_axis, inserted, tail_of, without
-
-ArrayLike = Any
 
 stack_p: Final = Primitive("stack")
 unstack_p: Final = Primitive("unstack", multiple_results=True)

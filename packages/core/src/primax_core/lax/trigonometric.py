@@ -10,6 +10,7 @@ from .._ir import dtypes
 from .._lower.lazy import chlo, hlo
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike
 from .accuracy import accurate, check_accuracy, operation
 from .arithmetic import add, div, mul, neg, one_minus_square, square, sub
 from .comparison import gt
@@ -38,8 +39,6 @@ from .elementwise import (
 from .exponential import rsqrt
 from .magnitude import abs, complex, imag, real
 from .selection import select
-
-ArrayLike = Any
 
 _INEXACT: Final = ("inexact",)
 

@@ -22,6 +22,7 @@ from .._ir.symbolic_dims import is_static, max_dim
 from .._lower.lazy import hlo, ir, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import Tracer, typeof
+from .._trace.typing import Shape
 from .._transform.batching import batch_of, move_axis
 from .._transform.jvp import jvp_of
 from .._transform.zeros import Zero, add_tangents
@@ -39,7 +40,6 @@ from .selection import select_n
 from .shapes import inserted, int_tuple
 from .slicing import pad, slice as slice_of
 
-ArrayLike = Any
 Padding = str | Sequence[tuple[int, int]]
 Window = dict[str, Any]
 
@@ -182,7 +182,7 @@ def _window(shape, sizes, strides, padding, base, within) -> Window:
 
 
 def reduce_window_shape_tuple(
-    operand_shape: Sequence[int],
+    operand_shape: Shape,
     window_dimensions: Sequence[int],
     window_strides: Sequence[int],
     padding: Sequence[tuple[int, int]],

@@ -13,6 +13,7 @@ from ..._ir.samples import Sample, c64, f32, samples
 from ..._lower.lazy import hlo, ir
 from ..._trace.array import Array
 from ..._trace.core import typeof
+from ..._trace.typing import ArrayLike
 from ..._transform.batching import batch_of
 from ..._transform.zeros import Zero, instantiate
 from ..arithmetic import add, div, mul, sub
@@ -40,8 +41,6 @@ from .matrices import (
     triu,
 )
 from .triangular import triangular_solve
-
-ArrayLike = Any
 
 cholesky_p: Final = Primitive("cholesky")
 cholesky_update_p: Final = Primitive("cholesky_update")

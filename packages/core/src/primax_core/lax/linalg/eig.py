@@ -12,6 +12,7 @@ from ..._ir.primitive import Primitive, abstract, jvp, lower
 from ..._ir.samples import Sample, c64, f32, samples
 from ..._trace.array import Array
 from ..._trace.core import typeof
+from ..._trace.typing import ArrayLike
 from ..._transform.zeros import Zero
 from ..arithmetic import add, div, mul, sub
 from ..broadcasting import broadcasted_iota
@@ -37,8 +38,6 @@ from .matrices import (
     nan_where_failed,
     scale_columns,
 )
-
-ArrayLike = Any
 
 eig_p: Final = Primitive("eig", multiple_results=True)
 

@@ -14,6 +14,7 @@ from ..._ir.primitive import Primitive, abstract, jvp, lower
 from ..._ir.samples import Sample, c64, f32, samples
 from ..._trace.array import Array
 from ..._trace.core import typeof
+from ..._trace.typing import ArrayLike
 from ..._transform.zeros import Zero
 from ..arithmetic import add, div, mul, sub
 from ..conversion import convert
@@ -36,8 +37,6 @@ from .matrices import (
     real_part,
     scale_columns,
 )
-
-ArrayLike = Any
 
 eigh_p: Final = Primitive("eigh", multiple_results=True)
 

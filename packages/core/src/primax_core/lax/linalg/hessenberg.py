@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from ..._ir.primitive import Primitive, abstract, jvp, lower
 from ..._ir.samples import Sample, c64, f32, samples
 from ..._lower.lazy import mlir, shaped
 from ..._trace.array import Array
+from ..._trace.typing import ArrayLike
 from . import lapack
 from .matrices import batched_in_front, check_operands, nan_where_failed
-
-ArrayLike = Any
 
 hessenberg_p: Final = Primitive("hessenberg", multiple_results=True)
 

@@ -15,6 +15,7 @@ from ..._ir.samples import Sample, c64, f32, samples
 from ..._ir.symbolic_dims import min_dim
 from ..._trace.array import Array
 from ..._trace.core import typeof
+from ..._trace.typing import ArrayLike
 from ..._transform.jvp import jvp_of
 from ..._transform.zeros import Zero, is_linear
 from ..arithmetic import add, mul, sub
@@ -37,8 +38,6 @@ from .matrices import (
     triu,
 )
 from .triangular import triangular_solve
-
-ArrayLike = Any
 
 householder_product_p: Final = Primitive("householder_product")
 ormqr_p: Final = Primitive("ormqr")

@@ -13,6 +13,7 @@ from ..._ir.symbolic_dims import index, min_dim
 from ..._lower.lazy import mlir, shaped
 from ..._trace.array import Array
 from ..._trace.core import typeof
+from ..._trace.typing import ArrayLike
 from ..._transform.zeros import Zero
 from ..arithmetic import add, sub
 from ..broadcasting import broadcasted_iota
@@ -39,8 +40,6 @@ from .matrices import (
     triu,
 )
 from .triangular import triangular_solve
-
-ArrayLike = Any
 
 lu_p: Final = Primitive("lu", multiple_results=True)
 lu_pivots_to_permutation_p: Final = Primitive("lu_pivots_to_permutation")

@@ -16,6 +16,7 @@ import numpy as np
 from ..._engine.jit_cache import library_function
 from ..._trace.array import Array
 from ..._trace.core import typeof
+from ..._trace.typing import ArrayLike
 from ..arithmetic import add, mul, sub
 from ..bitwise import bitwise_and, bitwise_not
 from ..broadcasting import broadcasted_iota
@@ -32,8 +33,6 @@ from .cholesky import cholesky_p
 from .matrices import adjoint, check_operands, conjugate, eye_like, matmul, real_part, rows, tril
 from .qr import qr
 from .triangular import triangular_solve
-
-ArrayLike = Any
 
 _BY_QR_ABOVE = 100.0
 """The weight ``c`` up to which the cheaper iteration, with a Cholesky factor, is accurate."""

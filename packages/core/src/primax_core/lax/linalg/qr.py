@@ -13,6 +13,7 @@ from ..._ir.symbolic_dims import decided, min_dim
 from ..._lower.lazy import hlo, shaped
 from ..._trace.array import Array
 from ..._trace.core import typeof
+from ..._trace.typing import ArrayLike
 from ..._transform.zeros import Zero
 from ..arithmetic import add, mul, sub
 from ..elementwise import full_like
@@ -37,8 +38,6 @@ from .matrices import (
     triu,
 )
 from .triangular import triangular_solve
-
-ArrayLike = Any
 
 qr_p: Final = Primitive("qr", multiple_results=True)
 geqrf_p: Final = Primitive("geqrf", multiple_results=True)

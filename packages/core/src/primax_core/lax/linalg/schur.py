@@ -8,10 +8,9 @@ from typing import Any, Final
 from ..._ir.primitive import Primitive, abstract, jvp, lower
 from ..._ir.samples import Sample, c64, f32, samples
 from ..._trace.array import Array
+from ..._trace.typing import ArrayLike
 from . import lapack
 from .matrices import batched_in_front, check_operands, check_square, is_complex, nan_where_failed
-
-ArrayLike = Any
 
 schur_p: Final = Primitive("schur", multiple_results=True)
 

@@ -13,6 +13,7 @@ from ..._ir.samples import Sample, c64, f32, samples
 from ..._ir.symbolic_dims import min_dim
 from ..._lower.lazy import mlir, shaped
 from ..._trace.core import typeof
+from ..._trace.typing import ArrayLike
 from ..._transform.zeros import Zero
 from ..arithmetic import add, div, mul, neg, sub
 from ..conversion import convert
@@ -38,8 +39,6 @@ from .matrices import (
     rows,
     scale_columns,
 )
-
-ArrayLike = Any
 
 svd_p: Final = Primitive("svd", multiple_results=True)
 

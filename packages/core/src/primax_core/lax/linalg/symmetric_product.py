@@ -7,6 +7,7 @@ from typing import Any, Final
 from ..._ir.primitive import Primitive, abstract, jvp, lower
 from ..._ir.samples import Sample, f32, samples
 from ..._trace.array import Array
+from ..._trace.typing import ArrayLike
 from ..._transform.zeros import Zero, add_tangents
 from ..arithmetic import add, mul
 from ..elementwise import full_like, weak
@@ -19,8 +20,6 @@ from .matrices import (
     transposed,
     tril,
 )
-
-ArrayLike = Any
 
 symmetric_product_p: Final = Primitive("symmetric_product")
 

@@ -12,6 +12,7 @@ from ..._ir.symbolic_dims import is_static
 from ..._lower.lazy import hlo, ir, mlir
 from ..._trace.array import Array
 from ..._trace.core import typeof
+from ..._trace.typing import ArrayLike
 from ..._transform.batching import move_axis
 from ..._transform.zeros import Zero, add_tangents, is_linear
 from ..arithmetic import neg
@@ -30,8 +31,6 @@ from .matrices import (
     tril,
     triu,
 )
-
-ArrayLike = Any
 
 triangular_solve_p: Final = Primitive("triangular_solve")
 

@@ -10,6 +10,7 @@ from ..._ir.primitive import Primitive, abstract, jvp, lower, transpose
 from ..._ir.samples import Sample, c64, f32, samples
 from ..._trace.array import Array
 from ..._trace.core import typeof
+from ..._trace.typing import ArrayLike
 from ..._transform.zeros import Zero, add_tangents, is_linear, zeros
 from ..arithmetic import div, mul, neg, sub
 from ..comparison import eq
@@ -27,8 +28,6 @@ from .matrices import (
     nan_where_failed,
     real_dtype,
 )
-
-ArrayLike = Any
 
 tridiagonal_p: Final = Primitive("tridiagonal", multiple_results=True)
 tridiagonal_solve_p: Final = Primitive("tridiagonal_solve")
