@@ -1,4 +1,4 @@
-"""The greatest and least elements, found approximately where a platform is faster that way."""
+"""Approximate top-k: the largest and smallest elements, approximated where that is faster."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ def approx_max_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> tuple[Array, Array]:
-    """The ``k`` greatest elements along an axis, in descending order, and their positions.
+    """The ``k`` largest elements along an axis, in descending order, and their indices.
 
-    On a TPU some may be missed: the elements are sorted into bins of which each gives its greatest
-    (Chern et al., "TPU-KNN: K Nearest Neighbor Search at Peak FLOP/s", 2022). Elsewhere they are
-    exact.
+    The result is exact, except on a TPU. There the elements are divided into bins and each bin
+    contributes its largest element, so some elements can be missed (Chern et al., "TPU-KNN: K
+    Nearest Neighbor Search at Peak FLOP/s", 2022).
 
     Args:
       operand: floats.
-      k: how many.
+      k: number of elements to return.
       reduction_dimension: the axis.
-      recall_target: how many of the ``k`` greatest are to be found on average, in (0, 1].
-      reduction_input_size_override: the axis' size for the choice of the bins' number, where the
-        operand is a part of a larger array; -1 for the operand's own.
-      aggregate_to_topk: whether to give the ``k`` greatest rather than all bins, whose number
-        depends on the other arguments.
+      recall_target: expected share of the ``k`` largest elements in the result, in (0, 1].
+      reduction_input_size_override: size of the axis from which the number of bins is computed,
+        if the operand is a part of a larger array; -1 for the operand's own size.
+      aggregate_to_topk: if True, return the ``k`` largest elements; if False, return the result
+        of every bin. The number of bins depends on the other arguments.
 
-    The derivative follows the elements that are taken.
+    The derivative is that of the selected elements.
 
     Raises:
-      ValueError: if there are not that many elements, they are not floats, or an argument is out
-        of range.
+      ValueError: if the axis has fewer than ``k`` elements, the operand is not of floating dtype,
+        or an argument is out of range.
 
     >>> [x.tolist() for x in approx_max_k(np.array([1, 3, 2], np.float32), 2)]
     [[3.0, 2.0], [1, 2]]
@@ -71,7 +71,7 @@ def approx_min_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> tuple[Array, Array]:
-    """The ``k`` least elements along an axis, in ascending order, and their positions.
+    """The ``k`` smallest elements along an axis, in ascending order, and their indices.
 
     See :func:`approx_max_k`.
     """
@@ -161,7 +161,7 @@ def _lower_tpu(
 
 
 def _comparator(ctx, dtype: Any, place: Any, is_max_k: bool) -> Any:
-    """The symbol of a function that tells which of two elements, with positions, comes first."""
+    """The symbol of the comparator function of (element, index) pairs."""
     direction = "GT" if is_max_k else "LT"
     key = ("approx_top_k", dtype, direction)
     function = ctx.functions.get(key)
@@ -210,5 +210,5 @@ def _samples():
 
 
 def _apart(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """Distinct elements, so that their order does not depend on rounding."""
+    """Distinct elements, whose order does not depend on rounding."""
     return generator.permutation(np.prod(shape, dtype=int)).reshape(shape)

@@ -51,7 +51,7 @@ def _emit_log2(ctx, x, accuracy):
     dtype, shape = ctx.in_avals[0].dtype, ctx.out_avals[0].shape
     if not dtypes.issubdtype(dtype, np.complexfloating):
         return hlo.multiply(y, filled(ctx, 1 / _LN2))
-    # Part by part, so that an infinite part does not turn the other into NaN.
+    # Scale each part separately, so that an infinite part does not make the other NaN.
     part = np.finfo(dtype).dtype
     factor = shaped.full(np.asarray(1 / _LN2, part), shape)
     return hlo.complex(hlo.multiply(hlo.real(y), factor), hlo.multiply(hlo.imag(y), factor))
@@ -78,7 +78,8 @@ def exp(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """Exponentials of elements.
 
     Args:
-      accuracy: an :class:`AccuracyMode` or a :class:`Tolerance`, for platforms with a choice.
+      accuracy: an :class:`AccuracyMode` or a :class:`Tolerance`, for platforms with several
+        implementations.
 
     >>> float(exp(0.0))
     1.0
@@ -103,7 +104,7 @@ def expm1(x: ArrayLike, *, accuracy: Any = None) -> Array:
 
 @fast_path(log_p, accuracy=None)
 def log(x: ArrayLike, *, accuracy: Any = None) -> Array:
-    """Natural logarithms of elements, NaN of negative ones; ``accuracy`` as for :func:`exp`."""
+    """Natural logarithms; NaN for negative floats; ``accuracy`` as for :func:`exp`."""
     check_accuracy(accuracy)
     return log_p.bind(x, accuracy=accuracy)
 
@@ -146,7 +147,7 @@ cbrt_p: Final = accurate("cbrt", ("float",), operation("cbrt"))
 
 @fast_path(sqrt_p, accuracy=None)
 def sqrt(x: ArrayLike, *, accuracy: Any = None) -> Array:
-    """Square roots, NaN of negative floats; ``accuracy`` as for :func:`exp`."""
+    """Square roots; NaN for negative floats; ``accuracy`` as for :func:`exp`."""
     check_accuracy(accuracy)
     return sqrt_p.bind(x, accuracy=accuracy)
 
@@ -178,13 +179,13 @@ pow_p: Final = Primitive("pow")
 
 @fast_path(pow_p)
 def pow(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elements of ``x`` to the powers in ``y``; shapes as for :func:`add`.
+    """Elements of ``x`` raised to the powers in ``y``; shapes as for :func:`add`.
 
-    ``y`` has the dtype of ``x``, which is inexact, or holds integers. For powers that are Python
-    integers see :func:`integer_pow`.
+    ``x`` is of inexact dtype; ``y`` has the dtype of ``x`` or an integer dtype. For powers that are
+    Python integers see :func:`integer_pow`.
 
-    The derivative by ``x`` is ``y x^(y-1)``, and 0 where ``y`` is an integer 0; that by ``y`` is
-    ``log(x) x^y``, with ``log(0)`` taken for 0.
+    The derivative with respect to ``x`` is ``y x^(y-1)``, and 0 where ``y`` is an integer 0. The
+    derivative with respect to ``y`` is ``log(x) x^y``, with 0 in place of ``log(0)``.
 
     >>> pow(np.array([2.0, 3.0], np.float32), np.array([3, 2], np.int32)).tolist()
     [8.0, 9.0]
@@ -235,9 +236,9 @@ def _by_base(x: Any, y: Any) -> Any:
     y = convert(y, typeof(x).dtype, typeof(y).weak_type)
     none = eq(y, scalar_like(y, 0))
     safe = select(none, full_like(y, 1), y)
-    slope = mul(safe, pow(x, sub(y, full_like(y, 1))))
-    none = to_shape(none, typeof(slope).shape)
-    return select(none, full_like(slope, 0), slope)
+    derivative = mul(safe, pow(x, sub(y, full_like(y, 1))))
+    none = to_shape(none, typeof(derivative).shape)
+    return select(none, full_like(derivative, 0), derivative)
 
 
 for _prim in (exp_p, exp2_p, expm1_p, logistic_p):

@@ -1,4 +1,4 @@
-"""Arrays put together and taken apart."""
+"""Concatenation and splitting of arrays."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ split_p: Final = Primitive("split", multiple_results=True)
 
 
 def concatenate(operands: Array | Sequence[ArrayLike], dimension: int) -> Array:
-    """Arrays of one dtype joined along an axis in which their sizes may differ.
+    """Concatenate arrays of one dtype along an axis.
 
     Args:
       operands: at least one array.
@@ -31,7 +31,7 @@ def concatenate(operands: Array | Sequence[ArrayLike], dimension: int) -> Array:
 
     Raises:
       ValueError: if there are no operands.
-      TypeError: if their dtypes or other sizes differ, or the axis does not exist.
+      TypeError: if the dtypes or the sizes along other axes differ, or the axis does not exist.
 
     >>> import numpy as np
     >>> concatenate([np.zeros(1), np.ones(2)], 0).tolist()
@@ -100,10 +100,10 @@ def _concatenate_batch(axis, args, dims, *, dimension):
 
 
 def split(operand: ArrayLike, sizes: Shape, axis: int = 0) -> Sequence[Array]:
-    """Neighbouring parts of an array, of the given sizes along an axis, as a list.
+    """Consecutive parts of an array, with the given sizes along an axis, as a list.
 
     Raises:
-      ValueError: if the sizes do not add up to the axis, or the axis does not exist.
+      ValueError: if the sum of the sizes is not the size of the axis, or the axis does not exist.
 
     >>> import numpy as np
     >>> [p.tolist() for p in split(np.arange(3), (1, 2))]

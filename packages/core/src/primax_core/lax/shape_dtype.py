@@ -1,4 +1,4 @@
-"""What is known of values: their dtype, and shapes as arrays."""
+"""Dtypes of values, and shapes as arrays."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .._trace.typing import Shape
 
 
 def dtype(x: Any) -> Any:
-    """The dtype that a value has as an array, or that a type stands for.
+    """The dtype of a value as an array, or of a scalar class.
 
     Raises:
-      TypeError: if it has none.
+      TypeError: if the value has no dtype.
       ValueError: for ``None``.
 
     >>> dtype(1.0).name, dtype(np.int8).name

@@ -1,4 +1,4 @@
-"""Arrays as slices of one with a further axis, and the other way round."""
+"""Stacking of arrays along a new axis, and its inverse."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ unstack_p: Final = Primitive("unstack", multiple_results=True)
 
 
 def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
-    """Arrays of one shape and dtype along a new axis.
+    """Stack arrays of one shape and dtype along a new axis.
 
     Raises:
-      ValueError: if there are none, their shapes differ, or the axis is out of range of theirs.
+      ValueError: if there are no arrays, their shapes differ, or the axis is out of range.
       TypeError: if their dtypes differ.
 
     >>> import numpy as np

@@ -90,25 +90,25 @@ def tan(x: ArrayLike, *, accuracy: Any = None) -> Array:
 
 @fast_path(asin_p)
 def asin(x: ArrayLike) -> Array:
-    """Angles whose sines the elements are, from -π/2 to π/2; NaN outside [-1, 1]."""
+    """Inverse sines, from -π/2 to π/2; NaN outside [-1, 1]."""
     return asin_p.bind(x)
 
 
 @fast_path(acos_p)
 def acos(x: ArrayLike) -> Array:
-    """Angles whose cosines the elements are, from 0 to π; NaN outside [-1, 1]."""
+    """Inverse cosines, from 0 to π; NaN outside [-1, 1]."""
     return acos_p.bind(x)
 
 
 @fast_path(atan_p)
 def atan(x: ArrayLike) -> Array:
-    """Angles whose tangents the elements are, from -π/2 to π/2."""
+    """Inverse tangents, from -π/2 to π/2."""
     return atan_p.bind(x)
 
 
 @fast_path(atan2_p)
 def atan2(x: ArrayLike, y: ArrayLike) -> Array:
-    """Angles of the points with ordinates ``x`` and abscissas ``y``, from -π to π.
+    """Angles of the points with y-coordinates ``x`` and x-coordinates ``y``, from -π to π.
 
     >>> atan2(np.float32(1), np.float32(0)).item() * 2  # doctest: +ELLIPSIS
     3.14159...
@@ -137,19 +137,19 @@ def tanh(x: ArrayLike, *, accuracy: Any = None) -> Array:
 
 @fast_path(asinh_p)
 def asinh(x: ArrayLike) -> Array:
-    """Numbers whose hyperbolic sines the elements are."""
+    """Inverse hyperbolic sines."""
     return asinh_p.bind(x)
 
 
 @fast_path(acosh_p)
 def acosh(x: ArrayLike) -> Array:
-    """Nonnegative numbers whose hyperbolic cosines the elements are; NaN below 1."""
+    """Inverse hyperbolic cosines, nonnegative; NaN below 1."""
     return acosh_p.bind(x)
 
 
 @fast_path(atanh_p)
 def atanh(x: ArrayLike) -> Array:
-    """Numbers whose hyperbolic tangents the elements are; NaN outside [-1, 1]."""
+    """Inverse hyperbolic tangents; NaN outside [-1, 1]."""
     return atanh_p.bind(x)
 
 
@@ -157,8 +157,8 @@ def _one(x: Any) -> Any:
     return scalar_like(x, 1)
 
 
-def _asinh_slope(x: Any) -> Any:
-    """``1 / sqrt(1 + x²)``, where the square would overflow by way of smaller numbers."""
+def _asinh_derivative(x: Any) -> Any:
+    """``1 / sqrt(1 + x²)``, computed with scaled numbers where the square would overflow."""
     dtype = typeof(x).dtype
     if dtypes.issubdtype(dtype, np.complexfloating):
         a, b = real(x), imag(x)
@@ -186,7 +186,7 @@ derivatives(
 derivatives(sinh_p, lambda g, out, x: mul(g, cosh(x)))
 derivatives(cosh_p, lambda g, out, x: mul(g, sinh(x)))
 derivatives(tanh_p, lambda g, out, x, **_: mul(g, one_minus_square(out)))
-derivatives(asinh_p, lambda g, out, x: mul(g, _asinh_slope(x)))
+derivatives(asinh_p, lambda g, out, x: mul(g, _asinh_derivative(x)))
 derivatives(acosh_p, lambda g, out, x: mul(g, mul(rsqrt(sub(x, _one(x))), rsqrt(add(x, _one(x))))))
 derivatives(atanh_p, lambda g, out, x: div(g, one_minus_square(x)))
 
