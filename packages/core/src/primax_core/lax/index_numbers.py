@@ -14,9 +14,9 @@ class GatherScatterMode(enum.Enum):
     """Treatment of windows that are not entirely within the operand.
 
     ``CLIP`` clamps their start indices. ``FILL_OR_DROP`` returns the fill value for a gather and
-    drops the updates of a scatter. ``PROMISE_IN_BOUNDS`` promises that there are none; otherwise the
-    result is unspecified. ``ONE_HOT`` gathers by a product with one-hot rows, so that such windows
-    are zero.
+    drops the updates of a scatter. ``PROMISE_IN_BOUNDS`` promises that there are none; otherwise
+    the result is unspecified. ``ONE_HOT`` gathers by a product with one-hot rows, so that such
+    windows are zero.
     """
 
     CLIP = 1

@@ -52,7 +52,7 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
 
     Args:
       x: ``number[..., n, n]``, Hermitian and positive definite; integers become floats.
-      symmetrize_input: take ``(x + x^H) / 2`` in place of ``x``. If not, only the lower triangle is
+      symmetrize_input: use ``(x + x^H) / 2`` instead of ``x``. If False, only the lower triangle is
         read.
 
     Returns:
@@ -73,7 +73,7 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
 
 
 def symmetrized(name: str, x: Any) -> Any:
-    """The Hermitian part of square matrices of any numbers, as floats or complex numbers."""
+    """The Hermitian part of square matrices, as floats or complex numbers."""
     aval = typeof(x)
     if aval.ndim < 2 or aval.shape[-1] != aval.shape[-2]:
         raise ValueError(
@@ -106,7 +106,7 @@ def _cholesky_lower_cpu(ctx, x):
         return empty[0]
     (aval,) = ctx.in_avals
     out_avals = [aval, lapack.info_of(aval.shape[:-2])]
-    # Transposed, the matrices are factored where they lie: LAPACK's columns are rows here.
+    # The transposes are factored in place: LAPACK's columns are rows here.
     flipped = lapack.transposed(x, aval)
     out, info = lapack.call(ctx, "potrf", [flipped], out_avals, {0: 0}, uplo="U")
     out, _ = lapack.transposed(out, aval)
@@ -150,7 +150,7 @@ def _real_positive(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarr
 
 @cholesky_p.rule(samples)
 def _cholesky_samples():
-    # Outside the lower triangle the result is not defined.
+    # The result is undefined outside the lower triangle.
     def lower_triangle(outs):
         return [tril(outs[0])]
 
@@ -172,10 +172,11 @@ def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
       w_vector: ``float[n]``.
 
     Raises:
-      TypeError: if they are no matrix and vector of one real dtype.
-      ValueError: if the sizes do not fit.
+      TypeError: if the operands are not a matrix and a vector of one real dtype.
+      ValueError: if the sizes are incompatible.
 
-    By Givens rotations, row by row: Golub and Van Loan, "Matrix Computations", section 6.5.4.
+    Computed by Givens rotations, row by row: Golub and Van Loan, "Matrix Computations", section
+    6.5.4.
 
     >>> cholesky_update(np.array([[3.0]]), np.array([4.0])).tolist()
     [[5.0]]
@@ -216,7 +217,7 @@ def _updated(r: Any, w: Any) -> Any:
         s = div(y, safe)
         return sub(mul(w, c), mul(row, s)), add(mul(row, c), mul(w, s))
 
-    # What rounding leaves below the diagonal is no part of the factor.
+    # Elements below the diagonal are rounding errors.
     return triu(scan(rotate, w, (r, at_row))[1])
 
 
@@ -232,7 +233,7 @@ def _cholesky_update_lower(ctx, r, w):
 
 @cholesky_update_p.rule(jvp)
 def _cholesky_update_jvp(primals, tangents):
-    """As for the decomposition of the updated matrix."""
+    """Derivative of the Cholesky decomposition of the updated matrix."""
     (r, w), (tr, tw) = primals, [instantiate(t) for t in tangents]
     out = cholesky_update_p.bind(r, w)
     half = add(matmul(transposed(r), triu(tr)), mul(as_column(w), as_row(tw)))
