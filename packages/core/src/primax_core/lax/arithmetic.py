@@ -156,8 +156,8 @@ derivatives(
 def _mul_transpose(ct, x, y, **_):
     def cotangent(known, aval, product):
         known = convert(known, typeof(ct).dtype, typeof(known).weak_type)
-        found = sum_to(product(known), aval)
-        return found if typeof(found).dtype == aval.dtype else convert(found, aval.dtype)
+        ct_sum = sum_to(product(known), aval)
+        return ct_sum if typeof(ct_sum).dtype == aval.dtype else convert(ct_sum, aval.dtype)
 
     return [
         cotangent(y, x.aval, lambda y: mul(ct, y)) if is_linear(x) else None,

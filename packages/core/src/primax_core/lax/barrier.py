@@ -48,14 +48,14 @@ def _lower(ctx, *values):
 @optimization_barrier_p.rule(jvp)
 def _jvp(primals, tangents):
     outs = optimization_barrier_p.bind(*primals)
-    given = iter(_barrier([t for t in tangents if type(t) is not Zero]))
-    return outs, [t if type(t) is Zero else next(given) for t in tangents]
+    behind = iter(_barrier([t for t in tangents if type(t) is not Zero]))
+    return outs, [t if type(t) is Zero else next(behind) for t in tangents]
 
 
 @optimization_barrier_p.rule(transpose)
 def _transpose(cts, *operands):
-    given = iter(_barrier([c for c in cts if type(c) is not Zero]))
-    return [None if type(c) is Zero else next(given) for c in cts]
+    behind = iter(_barrier([c for c in cts if type(c) is not Zero]))
+    return [None if type(c) is Zero else next(behind) for c in cts]
 
 
 @optimization_barrier_p.rule(batch)

@@ -255,14 +255,14 @@ def conv_transpose_shape_tuple(
 
 def in_layout(sizes: Sequence[int], spec: Sequence[int]) -> tuple[int, ...]:
     """Sizes in the order (batch, features, spatial axes), rearranged to a layout."""
-    found = [0] * len(spec)
+    rearranged = [0] * len(spec)
     for axis, size in zip(spec, sizes):
-        found[axis] = size
-    return tuple(found)
+        rearranged[axis] = size
+    return tuple(rearranged)
 
 
 def transposed_pads(window: int, stride: int, padding: str) -> tuple[int, int]:
-    """Padding of a dilated input that undoes a convolution with a named padding."""
+    """Padding of the dilated input in the transpose of a convolution with a named padding."""
     name = padding.upper()
     total = window + stride - 2
     if name == "SAME":

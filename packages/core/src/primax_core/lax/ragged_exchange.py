@@ -226,8 +226,8 @@ def _samples():
             return [ragged_all_to_all(*args, axis_name="i")]
 
         values = [x, out, starts, sizes, places, arriving]
-        (found,), (dim,) = batch_of(one, values, [0] * len(values), Axis(2, "i"))
-        return move_axis(found, dim, 0, 2)
+        (received,), (dim,) = batch_of(one, values, [0] * len(values), Axis(2, "i"))
+        return move_axis(received, dim, 0, 2)
 
     options = {"call": exchange, "without": {"parameters": "batching leaves no equation of it"}}
     yield Sample(f32(2, 3), f32(2, 4)).set(**options)

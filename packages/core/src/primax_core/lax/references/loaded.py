@@ -12,7 +12,7 @@ from ..control.discharging import batch_discharged
 from . import access
 
 
-class LoadedReferences:
+class _LoadedReferences:
     """The operations on references, implemented by this package and the layers below."""
 
     loaded: Final = True
