@@ -71,7 +71,7 @@ def test_another_mapped_axis():
         (3, ONE_EACH[0][..., None], ValueError, "send_sizes must be rank 1"),
         (4, ONE_EACH[0][:, :1], ValueError, "as many elements for each of the 2"),
         (0, X.astype(I32), TypeError, "same dtype"),
-        (0, X[..., :2], ValueError, "same shape but for their first"),
+        (0, X[..., :2], ValueError, "same shape except for their first"),
     ],
 )
 def test_refused(at, wrong, error, match):

@@ -118,7 +118,7 @@ class TestCopiesAndStages:
         assert float(f(X)) == 3.0 and dce_sink(X) is None
         np.testing.assert_array_equal(px.grad(f)(X), [1.0, 1.0])
 
-    @pytest.mark.parametrize("kept", [False, True])
+    @pytest.mark.parametrize("protected", [False, True])
     def test_sinks_in_lowered_modules(self, protected):
         f = px.jit(lambda x: (dce_sink(x * 2.0, prevent_mlir_dce=protected), x)[1])
         assert ("custom_call @dce_sink" in f.lower(X).as_text()) is protected

@@ -91,12 +91,12 @@ def _approximate(operand, k, axis, recall, is_max, size, aggregate) -> tuple[Arr
         raise ValueError(f"k must be positive, got {k}")
     if not aval.shape:
         raise TypeError(f"approx_top_k operand must have >= 1 dimension, got {aval.shape}")
-    values, places = approx_top_k_p.bind(
+    values, indices = approx_top_k_p.bind(
         operand, k=k, reduction_dimension=canonical_axis(axis, aval.ndim),
         recall_target=float(recall), is_max_k=is_max,
         reduction_input_size_override=operator.index(size), aggregate_to_topk=bool(aggregate),
     )  # fmt: skip
-    return values, places
+    return values, indices
 
 
 @approx_top_k_p.rule(abstract)
@@ -140,9 +140,9 @@ def _lower_tpu(
     ctx, x, *, k, reduction_dimension, recall_target, is_max_k, reduction_input_size_override,
     aggregate_to_topk,
 ):  # fmt: skip
-    aval, place = ctx.in_avals[0], ctx.out_avals[1].dtype
+    aval, index_dtype = ctx.in_avals[0], ctx.out_avals[1].dtype
     worst = np.asarray(-np.inf if is_max_k else np.inf).astype(aval.dtype)
-    iota = hlo.iota(mlir.tensor_type(aval.shape, place), mlir.i64(reduction_dimension))
+    iota = hlo.iota(mlir.tensor_type(aval.shape, index_dtype), mlir.i64(reduction_dimension))
     options = {
         "top_k": mlir.i64(k),
         "reduction_dim": mlir.i64(reduction_dimension),
@@ -152,21 +152,21 @@ def _lower_tpu(
     }
     call = hlo.CustomCallOp(
         [mlir.type_of(a) for a in ctx.out_avals],
-        [x, iota, mlir.constant(worst), mlir.constant(np.asarray(-1, place))],
+        [x, iota, mlir.constant(worst), mlir.constant(np.asarray(-1, index_dtype))],
         call_target_name="ApproxTopK",
-        called_computations=ir.ArrayAttr.get([_comparator(ctx, aval.dtype, place, is_max_k)]),
+        called_computations=ir.ArrayAttr.get([_comparator(ctx, aval.dtype, index_dtype, is_max_k)]),
     )
     call.operation.attributes["mhlo.backend_config"] = ir.DictAttr.get(options)
     return list(call.results)
 
 
-def _comparator(ctx, dtype: Any, place: Any, is_max_k: bool) -> Any:
+def _comparator(ctx, dtype: Any, index_dtype: Any, is_max_k: bool) -> Any:
     """The symbol of the comparator function of (element, index) pairs."""
     direction = "GT" if is_max_k else "LT"
     key = ("approx_top_k", dtype, direction)
     function = ctx.functions.get(key)
     if function is None:
-        scalars = [mlir.tensor_type((), d) for d in (dtype, dtype, place, place)]
+        scalars = [mlir.tensor_type((), d) for d in (dtype, dtype, index_dtype, index_dtype)]
         function = ctx.functions[key] = mlir.func.FuncOp(
             ctx.unique(f"approx_top_k_{direction}"),
             (scalars, [mlir.tensor_type((), np.dtype(np.bool_))]),
@@ -182,11 +182,11 @@ def _comparator(ctx, dtype: Any, place: Any, is_max_k: bool) -> Any:
 @approx_top_k_p.rule(jvp)
 def _jvp(primals, tangents, *, reduction_dimension, **params):
     (x,), (t,) = primals, tangents
-    values, places = approx_top_k_p.bind(x, reduction_dimension=reduction_dimension, **params)
-    none = Zero.like(places)
+    values, indices = approx_top_k_p.bind(x, reduction_dimension=reduction_dimension, **params)
+    none = Zero.like(indices)
     if type(t) is Zero:
-        return [values, places], [Zero.like(values), none]
-    return [values, places], [take_along(t, places, reduction_dimension), none]
+        return [values, indices], [Zero.like(values), none]
+    return [values, indices], [take_along(t, indices, reduction_dimension), none]
 
 
 @approx_top_k_p.rule(batch)

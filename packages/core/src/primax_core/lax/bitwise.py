@@ -58,8 +58,8 @@ def _emit_mulhi(ctx, x, y):
         dtype = np.dtype(np.int64 if signed else np.uint64)
         double_type = mlir.tensor_type(aval.shape, dtype)
         product = hlo.multiply(hlo.convert(double_type, x), hlo.convert(double_type, y))
-        places = shaped.full(np.asarray(bits, dtype), aval.shape)
-        return hlo.convert(mlir.type_of(aval), shift(product, places))
+        shifts = shaped.full(np.asarray(bits, dtype), aval.shape)
+        return hlo.convert(mlir.type_of(aval), shift(product, shifts))
     if not signed:
         return _mulhi_by_halves(x, y, aval.shape)
     unsigned = mlir.tensor_type(aval.shape, np.dtype(np.uint64))

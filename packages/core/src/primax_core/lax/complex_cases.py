@@ -65,7 +65,7 @@ def either(x: Any, y: Any) -> Any:
     return hlo.or_(x, y)
 
 
-def mended(emit: Callable[..., Any], symmetry: str, cases: Cases) -> Callable[..., Any]:
+def with_cases(emit: Callable[..., Any], symmetry: str, cases: Cases) -> Callable[..., Any]:
     """A lowering with corrected results for complex numbers; real results are unchanged.
 
     Args:
@@ -76,7 +76,7 @@ def mended(emit: Callable[..., Any], symmetry: str, cases: Cases) -> Callable[..
         parts; ``None`` leaves a part unchanged. Later cases override earlier ones.
     """
 
-    def emit_mended(ctx, x, *rest):
+    def emit_corrected(ctx, x, *rest):
         if not dtypes.issubdtype(ctx.in_avals[0].dtype, np.complexfloating):
             return emit(ctx, x, *rest)
         parts = Parts(ctx)
@@ -96,10 +96,10 @@ def mended(emit: Callable[..., Any], symmetry: str, cases: Cases) -> Callable[..
             below = hlo.xor(left, below)
         return hlo.complex(u, hlo.select(below, hlo.negate(v), v))
 
-    return emit_mended
+    return emit_corrected
 
 
-def exchanged(cases: Cases) -> Cases:
+def circular_cases(cases: Cases) -> Cases:
     """Cases of a circular function from those of the hyperbolic function: the parts are swapped."""
 
     def of_circular(parts: Parts, a: Any, b: Any) -> list[Case]:
@@ -108,7 +108,7 @@ def exchanged(cases: Cases) -> Cases:
     return of_circular
 
 
-def turned(cases: Cases) -> Cases:
+def cosine_cases(cases: Cases) -> Cases:
     """Cases of the cosine from those of the hyperbolic cosine."""
 
     def of_cosine(parts: Parts, a: Any, b: Any) -> list[Case]:
@@ -254,7 +254,7 @@ def acosh_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
 def abs_cases(emit: Callable[..., Any]) -> Callable[..., Any]:
     """A lowering of magnitudes: infinite where a part is infinite, even if the other is NaN."""
 
-    def emit_mended(ctx, x):
+    def emit_corrected(ctx, x):
         out = emit(ctx, x)
         if not dtypes.issubdtype(ctx.in_avals[0].dtype, np.complexfloating):
             return out
@@ -262,4 +262,4 @@ def abs_cases(emit: Callable[..., Any]) -> Callable[..., Any]:
         endless = either(*(parts.is_(hlo.abs(p), _INF) for p in (hlo.real(x), hlo.imag(x))))
         return hlo.select(endless, parts.number(_INF), out)
 
-    return emit_mended
+    return emit_corrected

@@ -369,13 +369,13 @@ def _batch(axis, args, dims, *, dimension_numbers, **params):
     if dx is not None and dy is not None:
         xb, yb, out_dim = (dx, *xb), (dy, *yb), 0
     elif dx is not None:
-        out_dim = len(xb) + _place(dx, xc, xb)
+        out_dim = len(xb) + _free_index(dx, xc, xb)
     else:
-        out_dim = len(yb) + typeof(x).ndim - len(xc) - len(xb) + _place(dy, yc, yb)
+        out_dim = len(yb) + typeof(x).ndim - len(xc) - len(xb) + _free_index(dy, yc, yb)
     return dot_general_p.bind(x, y, dimension_numbers=_numbers(xc, yc, xb, yb), **params), out_dim
 
 
-def _place(dim: int, contracting, stack) -> int:
+def _free_index(dim: int, contracting, stack) -> int:
     """Index of an axis among the free axes."""
     return dim - sum(a < dim for a in (*contracting, *stack))
 

@@ -235,8 +235,8 @@ def _by_doubling_loop(op: Callable, neutral: Any, x: Any, axis: int, reverse: bo
         reach = shift_left(one, k)
         parts = [x, fill] if reverse else [fill, x]
         start = reach if reverse else b.sub(end, reach)
-        places = [start if i == axis else zero for i in range(len(shape))]
-        moved = dynamic_slice_p.bind(concatenate(parts, axis), *places, slice_sizes=shape)
+        starts = [start if i == axis else zero for i in range(len(shape))]
+        moved = dynamic_slice_p.bind(concatenate(parts, axis), *starts, slice_sizes=shape)
         return b.add(k, one), op(moved, x)
 
     return while_loop(lambda state: lt(state[0], steps), step, (zero, x))[1]

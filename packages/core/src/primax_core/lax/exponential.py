@@ -18,7 +18,7 @@ from .._transform.zeros import Zero, add_tangents
 from .accuracy import accurate, check_accuracy, operation
 from .arithmetic import add, div, integer_pow, mul, sub
 from .comparison import eq
-from .complex_cases import exp_cases, expm1_cases, log_cases, mended, sqrt_cases
+from .complex_cases import exp_cases, expm1_cases, log_cases, sqrt_cases, with_cases
 from .conversion import convert, converted
 from .elementwise import (
     check_kind,
@@ -62,14 +62,14 @@ def _emit_logistic(ctx, x, accuracy):
     return hlo.divide(one, hlo.add(one, hlo.exponential(hlo.negate(x), result_accuracy=accuracy)))
 
 
-exp_p: Final = accurate("exp", _INEXACT, mended(operation("exponential"), "", exp_cases))
+exp_p: Final = accurate("exp", _INEXACT, with_cases(operation("exponential"), "", exp_cases))
 exp2_p: Final = accurate("exp2", _INEXACT, _emit_exp2)
 expm1_p: Final = accurate(
-    "expm1", _INEXACT, mended(operation("exponential_minus_one"), "", expm1_cases)
+    "expm1", _INEXACT, with_cases(operation("exponential_minus_one"), "", expm1_cases)
 )
-log_p: Final = accurate("log", _INEXACT, mended(operation("log"), "", log_cases))
-log2_p: Final = accurate("log2", _INEXACT, mended(_emit_log2, "", log_cases))
-log1p_p: Final = accurate("log1p", _INEXACT, mended(operation("log_plus_one"), "", log_cases))
+log_p: Final = accurate("log", _INEXACT, with_cases(operation("log"), "", log_cases))
+log2_p: Final = accurate("log2", _INEXACT, with_cases(_emit_log2, "", log_cases))
+log1p_p: Final = accurate("log1p", _INEXACT, with_cases(operation("log_plus_one"), "", log_cases))
 logistic_p: Final = accurate("logistic", _INEXACT, _emit_logistic)
 
 
@@ -140,7 +140,7 @@ derivatives(logistic_p, lambda g, out, x, **_: mul(g, mul(out, sub(scalar_like(o
 
 # Roots
 
-sqrt_p: Final = accurate("sqrt", _INEXACT, mended(operation("sqrt"), "", sqrt_cases))
+sqrt_p: Final = accurate("sqrt", _INEXACT, with_cases(operation("sqrt"), "", sqrt_cases))
 rsqrt_p: Final = accurate("rsqrt", _INEXACT, operation("rsqrt"))
 cbrt_p: Final = accurate("cbrt", ("float",), operation("cbrt"))
 

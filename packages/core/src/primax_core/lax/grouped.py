@@ -72,12 +72,12 @@ def by_masks(
     n_groups = typeof(starts).shape[-1]
     full = (n_groups, *shape)
     if typeof(starts).ndim > 1:
-        places = (*[a + 1 for a in prefix], 0)
+        dims = (*[a + 1 for a in prefix], 0)
     else:
-        places = (0,)
+        dims = (0,)
     at = broadcasted_iota(typeof(starts).dtype, full, axes.ragged + 1)
     inside = bitwise_and(
-        ge(at, broadcast_in_dim(starts, full, places)), lt(at, broadcast_in_dim(ends, full, places))
+        ge(at, broadcast_in_dim(starts, full, dims)), lt(at, broadcast_in_dim(ends, full, dims))
     )
     copies = broadcast_in_dim(x, full, tuple(range(1, len(full))))
     zero = broadcast_in_dim(_zero(typeof(x).dtype), full, ())
@@ -193,10 +193,10 @@ def _summed(x, y, limits, axes, tile: int, params: dict) -> Any:
         other = dynamic_slice_in_dim(right, first, tile, 0)
         new = dot_general(part, other, numbers, **params)
         zero = _zero(typeof(first).dtype)
-        place = (g, zero, zero)
-        old = dynamic_slice(out, place, (1, *shape[1:]))
+        start_indices = (g, zero, zero)
+        old = dynamic_slice(out, start_indices, (1, *shape[1:]))
         new = reshape(convert_element_type(new, accumulator_dtype), (1, *shape[1:]))
-        return dynamic_update_slice(out, add(old, new), place)
+        return dynamic_update_slice(out, add(old, new), start_indices)
 
     out = _tile_loop(limits, rows, tile, body, init)
     return reshape(convert_element_type(out, dtype), (n_groups, *x_free, *y_free))

@@ -20,21 +20,21 @@ from .._trace.core import typeof
 from .conversion import convert
 from .elementwise import broadcast_in_dim
 
-DTypeAndWeakness = tuple[Any, bool]
-Adjust = Callable[[Any, bool], DTypeAndWeakness]
+DTypeAndWeakType = tuple[Any, bool]
+Adjust = Callable[[Any, bool], DTypeAndWeakType]
 
 
-def any_number(dtype: Any, weak_type: bool) -> DTypeAndWeakness:
+def any_number(dtype: Any, weak_type: bool) -> DTypeAndWeakType:
     """Adjustment that leaves the promoted dtype unchanged."""
     return dtype, weak_type
 
 
-def no_bool(dtype: Any, weak_type: bool) -> DTypeAndWeakness:
+def no_bool(dtype: Any, weak_type: bool) -> DTypeAndWeakType:
     """Adjustment from booleans to int32."""
     return (dtypes.i32, False) if dtype == np.bool_ else (dtype, weak_type)
 
 
-def inexact(dtype: Any, weak_type: bool) -> DTypeAndWeakness:
+def inexact(dtype: Any, weak_type: bool) -> DTypeAndWeakType:
     """Adjustment from integers and booleans to floats: float64 for 64 bits, otherwise float32."""
     if dtypes.issubdtype(dtype, np.inexact):
         return dtype, weak_type

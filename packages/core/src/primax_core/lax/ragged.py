@@ -337,18 +337,18 @@ def _transposed_sum(ct, axes: _Axes, x, y, aval, sizes, params):
     stack, free_dims = tuple(range(1, n + 1)), tuple(range(n + 1, n + 1 + nf))
     last = tuple(range(n + 1 + nf, n + 1 + nf + len(axes.yf)))
     if x is None:
-        place = axes.xc.index(axes.ragged)
+        position = axes.xc.index(axes.ragged)
         other, b, c, f, free = y, axes.yb, axes.yc, axes.yf, last
         back = (*axes.xb, *axes.xc, *axes.xf)
     else:
-        place = axes.xc.index(axes.ragged)
+        position = axes.xc.index(axes.ragged)
         other, b, c, f, free = x, axes.xb, axes.xc, axes.xf, free_dims
         back = (*axes.yb, *axes.yc, *axes.yf)
     # Contracting axes in their listed order, which determines the axes that precede the ragged one.
     other = transpose_axes(other, (*b, *c, *f))
     nc = len(c)
     pairs = ((tuple(range(n + nc, n + nc + len(f))), free), (tuple(range(n)), stack))
-    result = _bind(other, ct, sizes, pairs, n + place, (0,), params)
+    result = _bind(other, ct, sizes, pairs, n + position, (0,), params)
     return _put(result, back)
 
 

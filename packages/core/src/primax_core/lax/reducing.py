@@ -344,7 +344,7 @@ def _position(prim: Primitive, direction: str, identity: Callable) -> None:
     def _lower(ctx, x, *, axes, index_dtype):
         aval = ctx.in_avals[0]
         dtype = aval.dtype
-        places = shaped.iota(aval.shape, index_dtype, axes[0])
+        indices = shaped.iota(aval.shape, index_dtype, axes[0])
         inits = [
             mlir.constant(np.asarray(identity(dtype)).astype(dtype)),
             mlir.constant(np.zeros((), index_dtype)),
@@ -362,7 +362,7 @@ def _position(prim: Primitive, direction: str, identity: Callable) -> None:
             take = hlo.or_(first, earlier)
             return [hlo.select(take, x, y), hlo.select(take, i, j)]
 
-        return emit_reduce([x, places], inits, axes, body)[1]
+        return emit_reduce([x, indices], inits, axes, body)[1]
 
     axis_batching(prim)
     no_derivative(prim)

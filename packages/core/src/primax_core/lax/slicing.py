@@ -253,7 +253,7 @@ def _pad_jvp(primals, tangents, *, padding_config):
     return out, pad_p.bind(*map(instantiate, tangents), padding_config=padding_config)
 
 
-def _padded_places(shape: Sequence[int], config) -> Array:
+def _padding_mask(shape: Sequence[int], config) -> Array:
     """True at the padding elements of the result."""
     return pad(full(shape, False), True, config)
 
@@ -267,7 +267,7 @@ def _pad_transpose(ct, x, value, *, padding_config):
     if is_linear(x):
         dx = _unpad(ct, shape, padding_config)
     if is_linear(value):
-        padding = select_n(_padded_places(shape, padding_config), full_like(ct, 0), ct)
+        padding = select_n(_padding_mask(shape, padding_config), full_like(ct, 0), ct)
         dvalue = sum_axes(padding, tuple(range(len(shape))))
     return [dx, dvalue]
 
@@ -292,7 +292,7 @@ def _pad_batch(axis, args, dims, *, padding_config):
     x = move_axis(x, x_dim, at, axis.size)
     padded = pad(x, np.zeros((), typeof(x).dtype)[()], config)
     shape = typeof(padded).shape
-    places = _padded_places(typeof(x).shape, config)
+    places = _padding_mask(typeof(x).shape, config)
     return select_n(places, padded, broadcast_in_dim(value, shape, (at,))), at
 
 

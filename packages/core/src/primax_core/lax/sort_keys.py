@@ -65,9 +65,9 @@ def floats_of(key: Array) -> Array:
 
 def with_positions(key: Array, axis: int) -> Array:
     """64-bit integers: a 32-bit key in the high half, the index along an axis in the low half."""
-    places = convert(broadcasted_iota(np.int32, typeof(key).shape, axis), _I64)
+    indices = convert(broadcasted_iota(np.int32, typeof(key).shape, axis), _I64)
     key_64 = convert(key, _I64)
-    return bitwise_or(shift_left(key_64, full_like(key_64, 32)), places)
+    return bitwise_or(shift_left(key_64, full_like(key_64, 32)), indices)
 
 
 def _float_bits(x: Any) -> Array:

@@ -197,11 +197,11 @@ def _sort_jvp(primals, tangents, *, dimension, **params):
         outs = sort_p.bind(*primals, dimension=dimension, **params)
         return outs, [Zero.like(o) for o in outs]
     shape = typeof(primals[0]).shape
-    places = broadcasted_iota(
+    indices = broadcasted_iota(
         np.uint32 if decided(lambda: shape[dimension] < 2**32, True) else np.uint64,
         shape, dimension,
     )  # fmt: skip
-    *outs, order = sort_p.bind(*primals, places, dimension=dimension, **params)
+    *outs, order = sort_p.bind(*primals, indices, dimension=dimension, **params)
     return outs, [
         Zero.like(o) if type(t) is Zero else take_along(t, order, dimension)
         for o, t in zip(outs, tangents)
@@ -292,10 +292,10 @@ def _top_k_lower_cpu(ctx, x, *, k, axis, is_stable):
         if many:
             key = with_positions(bitwise_not(key), axis)
             (last,) = sort_p.bind(key, dimension=axis, is_stable=True, num_keys=1)
-            places = convert(slice_in_dim(last, 0, k, 1, axis), np.dtype(np.int32))
+            indices = convert(slice_in_dim(last, 0, k, 1, axis), np.dtype(np.int32))
         else:
-            places = top_k_p.bind(floats_of(key), k=k, **params)[1]
-        return [take_along(x, places, axis), places]
+            indices = top_k_p.bind(floats_of(key), k=k, **params)[1]
+        return [take_along(x, indices, axis), indices]
 
     return ctx.call(run, x)
 
@@ -303,11 +303,11 @@ def _top_k_lower_cpu(ctx, x, *, k, axis, is_stable):
 @top_k_p.rule(jvp)
 def _top_k_jvp(primals, tangents, *, axis, **params):
     (x,), (t,) = primals, tangents
-    values, places = top_k_p.bind(x, axis=axis, **params)
-    none = Zero.like(places)
+    values, indices = top_k_p.bind(x, axis=axis, **params)
+    none = Zero.like(indices)
     if type(t) is Zero:
-        return [values, places], [Zero.like(values), none]
-    return [values, places], [take_along(t, places, axis), none]
+        return [values, indices], [Zero.like(values), none]
+    return [values, indices], [take_along(t, indices, axis), none]
 
 
 @top_k_p.rule(batch)

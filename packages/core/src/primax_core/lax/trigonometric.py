@@ -19,12 +19,12 @@ from .complex_cases import (
     acosh_cases,
     asinh_cases,
     atanh_cases,
+    circular_cases,
     cosh_cases,
-    exchanged,
-    mended,
+    cosine_cases,
     sinh_cases,
     tanh_cases,
-    turned,
+    with_cases,
 )
 from .elementwise import (
     binary,
@@ -50,21 +50,31 @@ def _emit_asin(ctx, x):
     return hlo.atan2(x, hlo.sqrt(hlo.multiply(hlo.subtract(one, x), hlo.add(one, x))))
 
 
-sin_p: Final = accurate("sin", _INEXACT, mended(operation("sine"), "odd", exchanged(sinh_cases)))
-cos_p: Final = accurate("cos", _INEXACT, mended(operation("cosine"), "even", turned(cosh_cases)))
-tan_p: Final = accurate("tan", _INEXACT, mended(operation("tan"), "odd", exchanged(tanh_cases)))
-asin_p: Final = unary("asin", _INEXACT, mended(_emit_asin, "odd", exchanged(asinh_cases)))
-acos_p: Final = unary("acos", _INEXACT, mended(lambda ctx, x: chlo.acos(x), "", acos_cases))
+sin_p: Final = accurate(
+    "sin", _INEXACT, with_cases(operation("sine"), "odd", circular_cases(sinh_cases))
+)
+cos_p: Final = accurate(
+    "cos", _INEXACT, with_cases(operation("cosine"), "even", cosine_cases(cosh_cases))
+)
+tan_p: Final = accurate(
+    "tan", _INEXACT, with_cases(operation("tan"), "odd", circular_cases(tanh_cases))
+)
+asin_p: Final = unary("asin", _INEXACT, with_cases(_emit_asin, "odd", circular_cases(asinh_cases)))
+acos_p: Final = unary("acos", _INEXACT, with_cases(lambda ctx, x: chlo.acos(x), "", acos_cases))
 atan_p: Final = unary(
-    "atan", _INEXACT, mended(lambda ctx, x: chlo.atan(x), "odd", exchanged(atanh_cases))
+    "atan", _INEXACT, with_cases(lambda ctx, x: chlo.atan(x), "odd", circular_cases(atanh_cases))
 )
 atan2_p: Final = binary("atan2", _INEXACT, lambda x, y: hlo.atan2(x, y))
-sinh_p: Final = unary("sinh", _INEXACT, mended(lambda ctx, x: chlo.sinh(x), "odd", sinh_cases))
-cosh_p: Final = unary("cosh", _INEXACT, mended(lambda ctx, x: chlo.cosh(x), "even", cosh_cases))
-tanh_p: Final = accurate("tanh", _INEXACT, mended(operation("tanh"), "odd", tanh_cases))
-asinh_p: Final = unary("asinh", _INEXACT, mended(lambda ctx, x: chlo.asinh(x), "odd", asinh_cases))
-acosh_p: Final = unary("acosh", _INEXACT, mended(lambda ctx, x: chlo.acosh(x), "", acosh_cases))
-atanh_p: Final = unary("atanh", _INEXACT, mended(lambda ctx, x: chlo.atanh(x), "odd", atanh_cases))
+sinh_p: Final = unary("sinh", _INEXACT, with_cases(lambda ctx, x: chlo.sinh(x), "odd", sinh_cases))
+cosh_p: Final = unary("cosh", _INEXACT, with_cases(lambda ctx, x: chlo.cosh(x), "even", cosh_cases))
+tanh_p: Final = accurate("tanh", _INEXACT, with_cases(operation("tanh"), "odd", tanh_cases))
+asinh_p: Final = unary(
+    "asinh", _INEXACT, with_cases(lambda ctx, x: chlo.asinh(x), "odd", asinh_cases)
+)
+acosh_p: Final = unary("acosh", _INEXACT, with_cases(lambda ctx, x: chlo.acosh(x), "", acosh_cases))
+atanh_p: Final = unary(
+    "atanh", _INEXACT, with_cases(lambda ctx, x: chlo.atanh(x), "odd", atanh_cases)
+)
 
 
 @fast_path(sin_p, accuracy=None)

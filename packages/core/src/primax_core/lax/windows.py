@@ -312,18 +312,18 @@ def window_elements(x: Any, fill: Any, window: Window) -> list[Array]:
     x = pad(x, fill, pads)
     strides = window["window_strides"]
     elements = []
-    for starts in _places(window):
+    for starts in _offsets(window):
         limits = [s + dilated(c, stride) for s, c, stride in zip(starts, counts, strides)]
         elements.append(slice_of(x, starts, limits, strides))
     return elements
 
 
-def _places(window: Window) -> list[list[int]]:
+def _offsets(window: Window) -> list[list[int]]:
     """Offset of each element of a window from the window's first element."""
     within = window["window_dilation"]
     return [
-        [p * d for p, d in zip(place, within)]
-        for place in itertools.product(*map(range, window["window_dimensions"]))
+        [p * d for p, d in zip(index, within)]
+        for index in itertools.product(*map(range, window["window_dimensions"]))
     ]
 
 
@@ -575,7 +575,7 @@ def _select_and_scatter_add_lower(
 def _scatter(ct, aval: ShapedArray, selector, *, select_prim, **window):
     plain = (1,) * aval.ndim
     if window["base_dilation"] != plain or window["window_dilation"] != plain:
-        return _scatter_at_places(ct, aval, selector, select_prim, window)
+        return _scatter_at_offsets(ct, aval, selector, select_prim, window)
     rest = {name: window[name] for name in ("window_dimensions", "window_strides", "padding")}
     return select_and_scatter_add_p.bind(ct, selector, select_prim=select_prim, **rest)
 
@@ -587,7 +587,7 @@ def _gather(ct, aval: ShapedArray, selector, **params):
     )
 
 
-def _scatter_at_places(ct, aval: ShapedArray, selector, select_prim, window: Window) -> Any:
+def _scatter_at_offsets(ct, aval: ShapedArray, selector, select_prim, window: Window) -> Any:
     """The same for dilated windows: a sum over the indices in the window."""
     worst = _worst(select_prim, typeof(selector).dtype)
     elements = window_elements(selector, worst, window)
@@ -599,7 +599,7 @@ def _scatter_at_places(ct, aval: ShapedArray, selector, select_prim, window: Win
         chosen = select_n(first, full_like(chosen, k), chosen)
     zero = np.zeros((), aval.dtype)[()]
     total: Any = Zero(aval)
-    for k, starts in enumerate(_places(window)):
+    for k, starts in enumerate(_offsets(window)):
         part = select_n(eq(chosen, np.int32(k)), full_like(ct, 0), ct)
         config = []
         for start, n, c, stride, (low, high), base in zip(

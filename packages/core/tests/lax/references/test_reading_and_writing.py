@@ -269,7 +269,7 @@ REFUSED = {
     "ref as value": (
         bad_value(lambda q: r.set(q, ..., px.new_ref(SMALL))),
         ValueError,
-        "write what it holds",
+        "write its contents",
     ),
     "large number": (
         lambda: r.set(px.new_ref(np.int32(0)), ..., 2**40),

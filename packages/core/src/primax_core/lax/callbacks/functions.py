@@ -114,9 +114,9 @@ def _stored(x: Any) -> np.ndarray:
     return x._stored if isinstance(x, ArrayImpl) else np.asarray(x)
 
 
-def what_is(kind: str, callback: Any, place: Any = None) -> str:
+def what_is(kind: str, callback: Any, location: Any = None) -> str:
     """Description of a callback for messages: its kind, function and source location."""
-    where = f", called at {summarize(place)}" if place is not None else ""
+    where = f", called at {summarize(location)}" if location is not None else ""
     return f"the {kind} {summarize_function(callback.function)}{where}"
 
 
@@ -141,14 +141,14 @@ def run_now(kind: str, callback: Any, args: Sequence[Any], out_avals: Sequence[S
     """
     what = what_is(kind, callback)
     specs = [x._spec for x in args]
-    place = device_of(specs) if any(s.committed for s in specs) else None
+    device = device_of(specs) if any(s.committed for s in specs) else None
     try:
         operands = [retyped(x, x.aval.strip_weak_type()) for x in args]
         results = checked(callback(*operands), out_avals, what)
     except Exception as e:
         note_failure(e, what)
         raise from_callback(e, what) from e
-    return [put(x, place, aval) for x, aval in zip(results, out_avals)]
+    return [put(x, device, aval) for x, aval in zip(results, out_avals)]
 
 
 def of_no_example(avals: Sequence[ShapedArray]) -> list[Any]:

@@ -364,21 +364,23 @@ class _LinearCond:
     the types agree, so that the residuals of different branches use the same memory.
     """
 
-    def __init__(self, pieces: Sequence, mask: tuple[bool, ...]):
-        self.operands = sorted({i for p in pieces for where, i in p.residuals if where == "in"})
+    def __init__(self, linearized: Sequence, mask: tuple[bool, ...]):
+        self.operands = sorted({i for p in linearized for where, i in p.residuals if where == "in"})
         slots: list[ShapedArray] = []
-        placed = [_place(p, slots) for p in pieces]
-        self.forward = tuple(_forward_branch(p, slots, places) for p, places in zip(pieces, placed))
+        assigned = [_assign_slots(p, slots) for p in linearized]
+        self.forward = tuple(
+            _forward_branch(p, slots, slot_of) for p, slot_of in zip(linearized, assigned)
+        )
         self.linear = tuple(
-            _linear_branch(p, self.operands, slots, places, mask)
-            for p, places in zip(pieces, placed)
+            _linear_branch(p, self.operands, slots, slot_of, mask)
+            for p, slot_of in zip(linearized, assigned)
         )
 
 
-def _place(linearized, slots: list) -> dict[int, int]:
+def _assign_slots(linearized, slots: list) -> dict[int, int]:
     """The slot of each residual of a branch, by its number; adds missing slots."""
     taken: set[int] = set()
-    places: dict[int, int] = {}
+    slot_of: dict[int, int] = {}
     for r, (where, i) in enumerate(linearized.residuals):
         if where == "in":
             continue
@@ -391,15 +393,15 @@ def _place(linearized, slots: list) -> dict[int, int]:
             s = len(slots)
             slots.append(aval)
         taken.add(s)
-        places[r] = s
-    return places
+        slot_of[r] = s
+    return slot_of
 
 
-def _forward_branch(linearized, slots, places) -> Jaxpr:
+def _forward_branch(linearized, slots, slot_of) -> Jaxpr:
     def run(*args):
         results = eval_jaxpr(linearized.forward, args)
         rows: list[Any] = [None] * len(slots)
-        for r, s in places.items():
+        for r, s in slot_of.items():
             where, i = linearized.residuals[r]
             rows[s] = results[i if where == "out" else linearized.n_outs + i]
         return [
@@ -410,7 +412,7 @@ def _forward_branch(linearized, slots, places) -> Jaxpr:
     return stage(run, linearized.forward.in_avals, linearized.forward.debug_info)
 
 
-def _linear_branch(linearized, operands, slots, places, mask) -> Jaxpr:
+def _linear_branch(linearized, operands, slots, slot_of, mask) -> Jaxpr:
     in_avals = linearized.forward.in_avals
     avals = [in_avals[i] for i in operands] + list(slots)
     tangent_avals = [a.tangent_aval() for a, m in zip(in_avals, mask) if m]
@@ -418,7 +420,7 @@ def _linear_branch(linearized, operands, slots, places, mask) -> Jaxpr:
 
     def run(*args):
         residuals = [
-            args[at[i]] if where == "in" else args[n + places[r]]
+            args[at[i]] if where == "in" else args[n + slot_of[r]]
             for r, (where, i) in enumerate(linearized.residuals)
         ]
         return eval_jaxpr(linearized.linear, [*residuals, *args[len(avals) :]])

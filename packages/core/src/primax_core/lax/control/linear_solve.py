@@ -114,7 +114,7 @@ def _closed(solve: Callable, matvec: Callable) -> Callable:
 def _checked(
     fun: Callable, name: str, tree: Any, avals: Sequence[ShapedArray], has_aux: bool = False
 ) -> Callable:
-    """The function, which refuses to give a solution unlike ``b``."""
+    """The function with a check that its result has the structure and shapes of ``b``."""
 
     def checked(x):
         out = fun(x)

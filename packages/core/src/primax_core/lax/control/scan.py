@@ -332,15 +332,15 @@ def _jvp(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
 
 def _interleave(groups, mask, n: int) -> list[int]:
     """Order with each group before its tangents, from tangents after all ``n`` primals."""
-    place, at = {}, n
+    position, at = {}, n
     for i, m in enumerate(mask):
         if m:
-            place[i] = at
+            position[i] = at
             at += 1
     order = []
     for group in groups:
         order.extend(group)
-        order.extend(place[i] for i in group if i in place)
+        order.extend(position[i] for i in group if i in position)
     return order
 
 

@@ -207,9 +207,9 @@ def _updated(r: Any, w: Any) -> Any:
         return r
     at_row = eye_like(r)
 
-    def rotate(w, row_and_place):
-        row, place = row_and_place
-        x, y = _dot(row, place), _dot(w, place)
+    def rotate(w, row_and_index):
+        row, index = row_and_index
+        x, y = _dot(row, index), _dot(w, index)
         length = sqrt(add(mul(x, x), mul(y, y)))
         still = eq(length, full_like(length, 0))
         safe = select(still, full_like(length, 1), length)

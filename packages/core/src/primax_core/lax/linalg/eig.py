@@ -187,9 +187,9 @@ def _vector_tangent(v: Any, w: Any, inside: Any) -> Array:
     axis = typeof(v).ndim - 2
     along = real(reduce_sum(mul(conj(v), change), (axis,)))
     size = add(mul(real(v), real(v)), mul(imag(v), imag(v)))
-    place = as_row(argmax(size, axis, np.int32))
+    largest_row = as_row(argmax(size, axis, np.int32))
     rows = broadcasted_iota(np.int32, typeof(v).shape, axis)
-    largest = eq(rows, to_shape(place, typeof(v).shape))
+    largest = eq(rows, to_shape(largest_row, typeof(v).shape))
 
     def at_largest(x):
         return reduce_sum(select_n(largest, full_like(x, 0), x), (axis,))

@@ -88,8 +88,8 @@ def _lu_lower_cpu(ctx, x):
     out, pivots, order = ctx.out_avals
     *stack, m, _ = out.shape
     if not out.size:
-        places = np.broadcast_to(np.arange(m, dtype=_I32), order.shape)
-        return [x, shaped.zeros_of(pivots), mlir.constant(places)]
+        row_indices = np.broadcast_to(np.arange(m, dtype=_I32), order.shape)
+        return [x, shaped.zeros_of(pivots), mlir.constant(row_indices)]
     types = [out, pivots, lapack.info_of(tuple(stack))]
     # A singular matrix (info > 0) is not an error: U has zeros on its diagonal.
     factors, pivots_from_one, _ = lapack.call(ctx, "getrf", [(x, ctx.in_avals[0])], types, {0: 0})
@@ -191,18 +191,20 @@ def _lu_pivots_to_permutation_lower(ctx, pivots, *, permutation_size):
     last, shape = aval.ndim - 1, (*aval.shape[:-1], permutation_size)
 
     def permutation(pivots):
-        places = broadcasted_iota(_I32, shape, last)
+        row_indices = broadcasted_iota(_I32, shape, last)
 
         def exchange(i, order):
             i = convert(i, _I32)
             j = dynamic_index_in_dim(pivots, i, last)
-            here, there = eq(places, i), eq(places, j)
+            here, there = eq(row_indices, i), eq(row_indices, j)
             x = dynamic_index_in_dim(order, i, last)
             y = reduce_sum(select_n(there, full_like(order, 0), order), (last,))
             order = select_n(there, order, to_shape(x, shape))
             return select_n(here, order, to_shape(expand_dims(y, (last,)), shape))
 
-        return fori_loop(0, aval.shape[-1], exchange, places) if aval.shape[-1] else places
+        return (
+            fori_loop(0, aval.shape[-1], exchange, row_indices) if aval.shape[-1] else row_indices
+        )
 
     return ctx.call(permutation, pivots)
 

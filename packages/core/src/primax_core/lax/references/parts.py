@@ -195,9 +195,9 @@ class _Gathered:
     def _order(self) -> list[int]:
         """For each axis of the selected part, the axis of the gather's result."""
         n, k = len(self.base), len(self.strided)
-        place = {i: n + j for j, i in enumerate(self.strided)}
-        place.update({i: n + k + j for j, i in enumerate(self.windows)})
-        parts = [place[i] for i in sorted(place)]
+        axis_of = {i: n + j for j, i in enumerate(self.strided)}
+        axis_of.update({i: n + k + j for j, i in enumerate(self.windows)})
+        parts = [axis_of[i] for i in sorted(axis_of)]
         return [*parts[: self.at], *range(n), *parts[self.at :]]
 
     def arranged(self, gathered: Any) -> Any:
