@@ -1,4 +1,4 @@
-"""Programs with references: their text, types and effects, and what they are without references."""
+"""Jaxprs with references: text, types, effects, and discharge."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class TestPrograms:
         with pytest.raises(AttributeError, match="immutable"):
             ref.kind = 1
 
-    def test_effects_tell_the_argument(self):
+    def test_effects_name_the_argument(self):
         def f(x, a, b, c):
             a[...] = b[...]
             r.addupdate(c, ..., x)
@@ -132,18 +132,18 @@ class TestPrograms:
         ],
         ids=["scan", "while", "cond", "checkpoint"],
     )
-    def test_effects_come_out_of_held_programs(self, loop):
-        found = px.make_jaxpr(loop)(px.new_ref(X3), px.new_ref(X3)).effects
+    def test_effects_propagate_from_sub_jaxprs(self, loop):
+        actual = px.make_jaxpr(loop)(px.new_ref(X3), px.new_ref(X3)).effects
         assert (
             {ReadEffect(0), WriteEffect(1)}
-            <= found
+            <= actual
             <= {ReadEffect(0), ReadEffect(1), WriteEffect(1)}
         )
 
-    def test_what_is_made_inside_leaves_no_effect_on_arguments(self):
+    def test_local_references_have_no_effect_on_arguments(self):
         for f in (local, px.jit(local)):
-            found = px.make_jaxpr(f)(X3).effects
-            assert not any(isinstance(e, extend.RefEffect) for e in found)
+            actual = px.make_jaxpr(f)(X3).effects
+            assert not any(isinstance(e, extend.RefEffect) for e in actual)
 
     def test_dead_code_keeps_writes(self):
         def f(q, x):
@@ -154,18 +154,18 @@ class TestPrograms:
             return x
 
         jaxpr = px.make_jaxpr(f)(px.new_ref(SMALL), X3)
-        kept, used = extend.dce_jaxpr(jaxpr, (False,))
-        names = [e.primitive.name for e in kept.eqns]
+        live_jaxpr, used = extend.dce_jaxpr(jaxpr, (False,))
+        names = [e.primitive.name for e in live_jaxpr.eqns]
         assert "swap" in names and "cond" in names and used == (True, True)
         assert names.count("get") == 1 and "sin" not in names
-        extend.check_jaxpr(kept)
-        assert kept.effects == {ReadEffect(0), WriteEffect(0)}
+        extend.check_jaxpr(live_jaxpr)
+        assert live_jaxpr.effects == {ReadEffect(0), WriteEffect(0)}
         scanned = px.make_jaxpr(
             lambda q, x: lax.scan(lambda c, i: (r.set(q, 0, x), (c + 1, c))[1], 0, length=2)
         )(px.new_ref(SMALL), X3)
-        kept, used = extend.dce_jaxpr(scanned, (False, False))
-        assert [e.primitive.name for e in kept.eqns] == ["scan"] and used == (True, True)
-        assert kept.effects == {ReadEffect(0), WriteEffect(0)}
+        live_jaxpr, used = extend.dce_jaxpr(scanned, (False, False))
+        assert [e.primitive.name for e in live_jaxpr.eqns] == ["scan"] and used == (True, True)
+        assert live_jaxpr.effects == {ReadEffect(0), WriteEffect(0)}
 
     def test_order_of_reads_and_writes(self):
         def f(q):
@@ -196,7 +196,7 @@ class TestDischarge:
         close(q, np.stack([X3 * 7, SMALL[1]]))
         close(p, X3)
 
-    def test_some_stay_references(self):
+    def test_partial_discharge(self):
         def f(a, b):
             a[0] = b[0]
             b[1] = a[1]
@@ -217,7 +217,7 @@ class TestDischarge:
             assert not pure.effects and "Ref" not in str(pure)
             close(eval_jaxpr(pure, [X3])[0], X3 * 2)
 
-    def test_programs_without_references_are_returned(self):
+    def test_jaxprs_without_references_are_returned(self):
         jaxpr = px.make_jaxpr(lax.sin)(X3)
         assert discharge_jaxpr(jaxpr) is jaxpr
 
@@ -233,7 +233,7 @@ class TestDischarge:
         q, p = eval_jaxpr(pure, [X3 * 0, X3])
         close(q, [4, 2, 3])
         close(p, [9, 2, 3])
-        # What is only read is no carry.
+        # A reference that is only read is not a carry.
         scan = next(e for e in pure.eqns if e.primitive.name == "scan")
         assert (scan.params["num_consts"], scan.params["num_carry"]) == (1, 2)
 
@@ -256,7 +256,7 @@ class TestDischarge:
 
 
 class TestHeldPrograms:
-    """Operations that hold programs which make references of their own."""
+    """Call primitives whose sub-jaxprs create references."""
 
     def square(self, x):
         q = px.new_ref(x)

@@ -15,7 +15,7 @@ X = np.array([1.0, 2.0], np.float32)
 
 
 def talk(commands, f=None, *args, compiled=True):
-    """What the command line says to some commands."""
+    """The output of the command line for some commands."""
     out = io.StringIO()
 
     def stopped(x, y=None):
@@ -59,7 +59,7 @@ def test_errors_of_expressions_do_not_end_it():
     assert said.rstrip().endswith("2")
 
 
-def test_the_end_of_the_input_goes_on():
+def test_the_end_of_the_input_continues():
     assert talk(["p 7"]).rstrip().endswith("7")
 
 
@@ -91,7 +91,7 @@ def test_number_of_frames():
     assert "in test_number_of_frames" not in out.getvalue()
 
 
-def test_a_token_is_handed_on():
+def test_a_token_is_returned():
     f = px.jit(
         lambda x: debug.breakpoint(token=x + 1, stdin=io.StringIO("c\n"), stdout=io.StringIO())
     )

@@ -1,4 +1,4 @@
-"""Callbacks that compute, from many threads: they end, and compute what they should."""
+"""Callbacks that compute, called from many threads: termination and results."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def test_callbacks_that_compute(size):
     m = np.random.default_rng(0).normal(size=(size, size)).astype(np.float32) / size
     expected = np.sum([np.asarray(helper(m * np.float32(i + 1))) for i in range(6)], axis=0)
     with ThreadPoolExecutor(THREADS) as pool:
-        found = list(pool.map(lambda _: np.asarray(program(m, 6)), range(3 * THREADS)))
-    for f in found:
+        results = list(pool.map(lambda _: np.asarray(program(m, 6)), range(3 * THREADS)))
+    for f in results:
         np.testing.assert_allclose(f, expected, rtol=1e-4, atol=1e-5)
 
 
@@ -61,8 +61,8 @@ def test_callbacks_within_callbacks():
         return f(x)
 
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: float(px.jit(lambda x: deep(x, 6))(0.5)), range(8)))
-    np.testing.assert_allclose(found, np.sin(0.5), rtol=1e-6)
+        results = list(pool.map(lambda _: float(px.jit(lambda x: deep(x, 6))(0.5)), range(8)))
+    np.testing.assert_allclose(results, np.sin(0.5), rtol=1e-6)
 
 
 def test_ordered_effects_within_callbacks():

@@ -1,4 +1,4 @@
-"""Looking at values of running programs."""
+"""Debug callbacks: values at run time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_print_formats(said):
     assert said() == [expected, expected]
 
 
-def test_print_options_are_those_of_the_place(said):
+def test_print_options_are_those_of_the_call(said):
     with np.printoptions(precision=2):
         f = px.jit(lambda x: debug.print("{}", x)).lower(X).compile()
     f(np.array([1 / 3, 2 / 3], np.float32))
@@ -86,7 +86,7 @@ def test_vmap_prints_each_example(said):
     assert said() == ["0", "1", "2"] * 2 + ["0", "1", "2", "3"] + ["5 0", "5 1"]
 
 
-def test_derivatives_print_on_the_way_forward(said):
+def test_derivatives_print_in_the_forward_pass(said):
     def f(x):
         debug.print("{}", x)
         return lax.sin(x)
@@ -117,14 +117,14 @@ def test_loops_and_branches(said):
     assert [x for x in lines if x != "negative"] == ["i 0", "i 1", "i 2", "c 0", "c 1"]
 
 
-def test_ended_examples_of_a_mapped_loop_print_too(said):
+def test_finished_examples_of_a_mapped_loop_print_too(said):
     px.vmap(
         lambda x: lax.while_loop(lambda c: c < 2, lambda c: (debug.print("{}", c), c + 1)[1], x)
     )(np.array([0, 1]))
     assert said() == ["0", "1", "1", "2"]
 
 
-def test_callback_gets_arrays_and_other_things_as_they_are():
+def test_callbacks_receive_arrays_and_other_values_unchanged():
     seen = []
     thing = object()
     px.jit(lambda x: debug.callback(lambda *a, **k: seen.append((a, k)), x, thing, "s", y=x + 1))(X)
@@ -163,7 +163,7 @@ def test_log(caplog):
     assert record.funcName.endswith("<lambda>") and record.name.endswith(".debug")
 
 
-def test_sharding_is_told():
+def test_callbacks_receive_the_sharding():
     seen = []
     x = lax.sin(X)
     debug.inspect_array_sharding(x, callback=seen.append)
@@ -215,7 +215,7 @@ def run(code):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
 
 
-def test_the_end_of_the_process_waits_for_what_is_printed():
+def test_the_end_of_the_process_waits_for_prints():
     done = run(
         "import primax_core as px, numpy as np\n"
         "from primax_core import lax\n"
@@ -226,7 +226,7 @@ def test_the_end_of_the_process_waits_for_what_is_printed():
     assert done.returncode == 0 and done.stdout == "end 400.0\n" and done.stderr == ""
 
 
-def test_failures_nobody_waited_for_are_told_at_the_end():
+def test_unawaited_failures_are_reported_at_the_end():
     done = run(
         "import primax_core as px, time\n"
         "from primax_core import lax\n"
@@ -261,7 +261,7 @@ LOOKS = {
 
 @pytest.mark.parametrize("name", LOOKS)
 @pytest.mark.parametrize("how", ["jit", "vmap", "grad"])
-def test_looking_keeps_no_tracers(name, how):
+def test_debug_callbacks_keep_no_tracers(name, how):
     look = LOOKS[name]
 
     def f(x):

@@ -1,4 +1,4 @@
-"""References and others hold one array, which is donated or deleted; references that ended."""
+"""Arrays shared by references and users that are donated or deleted; freed references."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ X = np.arange(3, dtype=np.float32)
 
 
 def fresh(n: int = 3):
-    """An array that nobody else holds."""
+    """An array without other references to its buffer."""
     return px.jit(lambda: lax.iota(np.float32, n))()
 
 
@@ -36,7 +36,7 @@ ENDS = [donate, delete, compiled]
 
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("n", [3, 5000])
-def test_what_a_reference_was_made_of_may_go(end, n) -> None:
+def test_the_initial_array_can_be_deleted(end, n) -> None:
     x = fresh(n)
     ref = px.new_ref(x)
     end(x)
@@ -47,7 +47,7 @@ def test_what_a_reference_was_made_of_may_go(end, n) -> None:
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_what_was_read_may_go(end) -> None:
+def test_an_array_that_was_read_can_be_deleted(end) -> None:
     ref = px.new_ref(X)
     ref[0] = 7.0
     end(ref[...])
@@ -57,7 +57,7 @@ def test_what_was_read_may_go(end) -> None:
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_what_was_written_may_go(end) -> None:
+def test_an_array_that_was_written_can_be_deleted(end) -> None:
     x, ref = fresh(), px.new_ref(np.zeros(3, np.float32))
     ref[...] = x
     other = px.new_ref(x)
@@ -67,14 +67,14 @@ def test_what_was_written_may_go(end) -> None:
     np.testing.assert_array_equal(other[...], X)
 
 
-def test_weak_numbers_may_go() -> None:
+def test_weakly_typed_arrays_can_be_deleted() -> None:
     x = px.jit(lambda: 3.0)()
     ref = px.new_ref(x)
     x.delete()
     assert float(ref[...]) == 3.0
 
 
-def test_a_call_takes_the_reference_and_its_array() -> None:
+def test_a_call_with_the_reference_and_its_array() -> None:
     x = fresh()
     ref = px.new_ref(x)
 
@@ -86,7 +86,7 @@ def test_a_call_takes_the_reference_and_its_array() -> None:
     np.testing.assert_array_equal(ref[...], [5, 1, 2])
 
 
-def test_what_a_finished_reference_held_is_not_copied() -> None:
+def test_the_contents_of_a_freed_reference_are_not_copied() -> None:
     x = fresh()
     ref = px.new_ref(x)
     ref[...] = X
@@ -96,7 +96,7 @@ def test_what_a_finished_reference_held_is_not_copied() -> None:
 
 
 @pytest.mark.parametrize("ends", [px.freeze, r.free_ref])
-def test_an_ended_reference_is_refused_by_programs(ends) -> None:
+def test_a_freed_reference_is_refused_by_jitted_functions(ends) -> None:
     ref = px.new_ref(X)
     closing, taking = px.jit(lambda: ref[0]), px.jit(lambda ref: ref[0])
     ahead = taking.lower(ref).compile()
@@ -107,7 +107,7 @@ def test_an_ended_reference_is_refused_by_programs(ends) -> None:
             call()
 
 
-def test_programs_compiled_ahead_check_their_references() -> None:
+def test_executables_compiled_ahead_of_time_check_their_references() -> None:
     def f(a, b):
         a[0] = 1.0
         b[1] = b[0] + 5
@@ -125,7 +125,7 @@ def test_programs_compiled_ahead_check_their_references() -> None:
     np.testing.assert_array_equal(a[...], [1, 1, 2])
 
 
-def test_programs_without_references_load_nothing_of_them() -> None:
+def test_functions_without_references_do_not_load_their_modules() -> None:
     code = """
 import sys
 import primax_core as px

@@ -1,4 +1,4 @@
-"""The implementation of :class:`References`: what the other layers call once references exist."""
+"""Implementation of :class:`References`, which other layers call once references exist."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from . import access
 
 
 class _LoadedReferences:
-    """References as this package and the modules below implement them."""
+    """The operations on references, implemented by this package and the layers below."""
 
     loaded: Final = True
 
@@ -46,7 +46,7 @@ class _LoadedReferences:
         return access.RefIndexer(ref)
 
     def cell(self, trace: Any, aval: Any, value: Any) -> Any:
-        """A reference made under a transformation, with these contents."""
+        """A reference created under a transformation, with these contents."""
         return refs.RefCell(trace, aval, value)
 
 
