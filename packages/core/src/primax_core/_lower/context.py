@@ -209,7 +209,7 @@ _PACKED = {
 }
 
 
-def constant(value: Any) -> ir.Value:
+def constant(value: Any) -> ir.Value[Any]:
     """A constant from a NumPy array; a splat is stored as a scalar and broadcast."""
     value = np.asarray(value)
     if value.dtype == dtypes.float0:
@@ -219,7 +219,7 @@ def constant(value: Any) -> ir.Value:
     return hlo.constant(dense(value))
 
 
-def full(value, shape: tuple[int, ...]) -> ir.Value:
+def full(value, shape: tuple[int, ...]) -> ir.Value[Any]:
     """An array of a static shape filled with one value; see also ``shaped.full``."""
     scalar = hlo.constant(dense(np.asarray(value)))
     if not shape:
