@@ -156,7 +156,7 @@ def _lifted(fun: Callable) -> Callable[[Real], Real]:
 
 
 # On a CPU, XLA calls a library function for each float64 logarithm; this one is vectorized.
-_log_p: Final = unary("wide_log", ("float",), lambda ctx, x: hlo.log(x))
+_log_p: Final = unary("log_in_float64", ("float",), lambda ctx, x: hlo.log(x))
 derivatives(_log_p, lambda g, out, x: arithmetic.div(g, x))
 _log_p.unsupported(samples, "the functions that are computed with it have samples")
 

@@ -227,7 +227,7 @@ _GROUPS: Final[dict[Callable[..., Cost], str]] = {
         "exp exp2 expm1 log log1p log2 logistic sqrt rsqrt cbrt pow sin cos tan asin acos atan "
         "atan2 sinh cosh tanh asinh acosh atanh erf erfc erf_inv lgamma digamma polygamma zeta "
         "bessel_i0e bessel_i1e igamma igammac igamma_grad_a random_gamma_grad "
-        "regularized_incomplete_beta wide_log betainc_grad_a betainc_grad_b beta_density "
+        "regularized_incomplete_beta log_in_float64 betainc_grad_a betainc_grad_b beta_density "
         "gamma_density"
     ),
     _integer_pow: "integer_pow",
