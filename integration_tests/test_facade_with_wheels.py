@@ -24,6 +24,9 @@ PROGRAMS = {
     "update": "import numpy, primax; primax.device_put(numpy.arange(3)).at[1].set(5)",
     "product": "import numpy, primax; x = primax.device_put(numpy.ones(3)); assert x @ x == 3",
     "traced": "import numpy, primax; assert primax.jit(lambda x: x[0].sum())(numpy.ones(3)) == 1",
+    "explain": "import primax; primax.explain(primax.lax.sin, 1.0)",
+    "checkify": "import primax; primax.experimental.checkify.checkify(primax.lax.sin)(1.0)",
+    "jet": "from primax.experimental.jet import jet; jet(lambda x: x * x, (1.0,), ([1.0],))",
     "core first": "import primax_core, primax; primax.numpy.ones(3).sum()",
     "submodule": "import primax.numpy.linalg as la; la.norm(__import__('numpy').ones(3))",
     "lazy submodule": "import primax.numpy as jnp; jnp.fft.fft(jnp.ones(4))",
@@ -38,7 +41,8 @@ def test_wheels_are_loaded_on_first_use(name: str) -> None:
 
 def test_import_loads_no_optional_wheel() -> None:
     code = (
-        "import sys, primax; dir(primax); wheels = {'primax_numpy', 'primax_nn', 'primax_scipy'};"
+        "import sys, primax; dir(primax); "
+        "wheels = {f'primax_{w}' for w in ('interpreters', 'numpy', 'nn', 'scipy')};"
         "assert not wheels & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

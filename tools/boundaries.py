@@ -18,12 +18,15 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+import core_limits
+
 ROOT = Path(__file__).resolve().parent.parent
+CORE = "packages/core/src/primax_core"
 
 
 @dataclass(frozen=True)
 class Plant:
-    """A forbidden import, and the contract (or deptry code) that must detect it."""
+    """A violation, and the contract, deptry code or limit of the core that must detect it."""
 
     module: str
     line: str
@@ -43,11 +46,26 @@ PLANTS = (
     Plant("nn/src/primax_nn", "from primax_core._ir import avals", "public modules"),
     Plant("nn/src/primax_nn", "import primax", "wheels below"),
     Plant("numpy/src/primax_numpy", "import primax_nn", "wheels below"),
+    Plant("interpreters/src/primax_interpreters", "import primax_numpy", "wheels below"),
+    Plant("interpreters/src/primax_interpreters", "import primax", "wheels below"),
+    Plant("numpy/src/primax_numpy", "import primax_interpreters", "wheels below"),
+    Plant(
+        "interpreters/src/primax_interpreters",
+        "from primax_core._engine import call",
+        "public modules",
+    ),
+    Plant(
+        "interpreters/src/primax_interpreters",
+        "from primax_core.extend import facade",
+        "only the facade",
+    ),
     Plant("scipy/src/primax_scipy", "from primax_core._ir import avals", "public modules"),
     Plant("scipy/src/primax_scipy", "import primax", "wheels below"),
     Plant("scipy/src/primax_scipy", "import primax_nn", "wheels below"),
     Plant("primax/src/primax", "from primax_core import _runtime", "public modules"),
     Plant("core/src/primax_core/_base", "import requests", "DEP001"),
+    Plant("core/src/primax_core/_trace", "def install_planted():\n    pass", "hooks"),
+    Plant("core/src/primax_core/_trace", f"# {'x' * core_limits.WHOLE}", "bytes"),
 )
 
 
@@ -90,6 +108,10 @@ def plant_is_detected(plant: Plant) -> bool:
             folder = root / "packages" / plant.module.split("/")[0]
             status, output = check_dependencies(folder)
             return status != 0 and plant.detected_by in output
+        if plant.detected_by in ("hooks", "bytes"):
+            core = root / CORE
+            check = core_limits.hooks if plant.detected_by == "hooks" else core_limits.whole
+            return not check(core).kept
         status, output = lint_imports(root)
         broken = [line for line in output.splitlines() if " BROKEN" in line]
         named = ".planted -> " in output
@@ -106,9 +128,13 @@ def main() -> int:
         status, output = check_dependencies(folder)
         print(f"deptry {folder.name}: {'passed' if status == 0 else output}")
         failed |= status != 0
+    for measure in (core_limits.hooks, core_limits.whole, core_limits.loaded):
+        result = measure(ROOT / CORE)
+        print(result)
+        failed |= not result.kept
     for plant in PLANTS:
         detected = plant_is_detected(plant)
-        line = plant.line.splitlines()[-1].strip()
+        line = plant.line.splitlines()[-1].strip()[:80]
         print(f"planted {line!r} in {plant.module}: {'detected' if detected else 'NOT DETECTED'}")
         failed |= not detected
     return int(failed)

@@ -23,6 +23,7 @@ from release import CORE, ApiRange, git
 from workspace import ROOT, Wheel
 
 SMOKE: Final = {
+    "interpreters": ("test_jet.py", "test_checkify.py", "test_explain.py"),
     "numpy": ("test_numpy_wheel.py", "test_numpy_methods.py", "test_numpy_indexing.py"),
     "nn": ("test_nn_wheel.py", "test_nn_errors.py", "test_nn_derivatives.py"),
     "scipy": ("test_special_edges.py", "test_sparse_arrays.py", "test_scipy_linalg.py"),

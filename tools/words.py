@@ -16,7 +16,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-CLEAN = ("packages/numpy", "packages/nn", "packages/scipy")
+CLEAN = (
+    "packages/core/src/primax_core/lax",
+    "packages/core/tests/lax",
+    "packages/interpreters",
+    "packages/numpy",
+    "packages/nn",
+    "packages/scipy",
+)
 OPENINGS = ("What", "Who", "Where", "How", "Whether", "Which")
 VARIABLES = frozenset(("found", "given", "made", "wanted", "kept"))
 # Patterns in docstrings, comments and messages, with their replacements.

@@ -13,7 +13,7 @@ from jax.experimental import checkify as theirs_checkify
 
 import primax as px
 import primax.numpy as pnp
-from primax_core import checkify as ours_checkify
+from primax_interpreters import checkify as ours_checkify
 
 X = np.array([1.0, 0.0, -1.0], np.float32)
 NAN, INF = np.full(3, np.nan, np.float32), np.array([np.inf, 0, 1], np.float32)

@@ -9,7 +9,7 @@ jax = pytest.importorskip("jax")
 reference = pytest.importorskip("jax.experimental.jet")
 
 from primax_core import lax  # noqa: E402
-from primax_core.jet import jet  # noqa: E402
+from primax_interpreters.jet import jet  # noqa: E402
 
 F32 = np.float32
 X = np.array([[0.3, 0.7, 0.4], [0.6, 0.2, 0.5]], F32)

@@ -1,4 +1,4 @@
-"""Checks of derivatives in float64, against differences and against each other."""
+"""Checks of derivatives in float64: JVP against differences, VJP against JVP."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from primax_core._base.config import enable_x64
 
 
 def check_derivatives(fun, *args, step=1e-6, tolerance=1e-6):
-    """``fun`` of float64 arrays: jvp against central differences, vjp against jvp."""
+    """Check a function of float64 arrays: JVP against central differences, VJP against JVP."""
     rng = np.random.default_rng(0)
     with enable_x64(True):
         args = [np.asarray(a, np.float64) for a in args]
@@ -29,7 +29,7 @@ def check_derivatives(fun, *args, step=1e-6, tolerance=1e-6):
 
 
 def check_batches(fun, *args):
-    """``fun`` over every axis of its first argument, against a loop."""
+    """Check ``vmap`` over each axis of the first argument against a loop."""
     x, *rest = args
     for axis in range(x.ndim + 1):
         xs = np.stack([x, np.flip(x) if x.ndim else -x, x], axis)

@@ -6,7 +6,7 @@ import numpy as np
 
 
 def matrix(*shape, dtype=np.float64, seed=0):
-    """Normal entries; complex ones in both parts."""
+    """A matrix with normally distributed entries, in both parts if complex."""
     rng = np.random.default_rng(seed)
     x = rng.standard_normal(shape)
     if np.dtype(dtype).kind == "c":

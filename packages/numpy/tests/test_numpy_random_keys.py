@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import primax_core
 import primax_numpy as pnp
 from primax_core import (
     Array,
-    checkify,
     config,
     debug_key_reuse,
     default_prng_impl,
@@ -429,14 +427,3 @@ def test_keys_of_keys_in_one_executable() -> None:
     key = random.key(7)
     for compiled, eager in zip(jit(layers)(key), layers(key)):
         np.testing.assert_allclose(compiled, eager, rtol=1e-6)
-
-
-@pytest.mark.parametrize("how", [lambda f: f, primax_core.jit, primax_core.vmap])
-def test_keys_in_messages_of_checks(how):
-    def f(key):
-        checkify.check(random.bits(key) < 0, "not with {key}", key=key)
-        return key
-
-    keys = random.split(random.key(0), 2)
-    error, _ = how(checkify.checkify(f))(keys if how is primax_core.vmap else keys[0])
-    assert "not with Array((), dtype=key<fry>) overlaying:" in error.get()

@@ -209,7 +209,11 @@ class TestModules:
         )
 
     def test_type_name_of_compiled_functions(self):
-        as_jax("import jax\nassert 'PjitFunction' in str(type(jax.jit(abs)))\n")
+        as_jax(
+            "import jax\n"
+            "assert 'PjitFunction' in str(type(jax.jit(abs)))\n"
+            "assert repr(jax.jit(abs)) == '<PjitFunction of <built-in function abs>>'\n"
+        )
         code = (
             "import primax, primax.as_jax as a\nbefore = str(type(primax.jit(abs)))\n"
             "a.install(); a.uninstall()\nassert str(type(primax.jit(abs))) == before"

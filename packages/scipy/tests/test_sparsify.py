@@ -3,6 +3,8 @@ errors."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -622,3 +624,12 @@ def test_branches_that_store_different_numbers_of_elements() -> None:
     of = lambda x: lax.fori_loop(0, 2, lambda i, x: x + x, x)
     with pytest.raises(TypeError, match="must have the same pytree structure"):
         sparsify(of)(matrix().sparse)
+
+
+def test_another_primitive_may_be_named_jit():
+    code = (
+        "from primax_core.extend import Primitive\n"
+        "other = Primitive('jit')\n"
+        "import primax_scipy.experimental.sparse._control\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

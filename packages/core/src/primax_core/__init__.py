@@ -103,11 +103,8 @@ from ._trace.core import typeof as typeof
 from ._engine.call import Inline as Inline
 
 if TYPE_CHECKING:
-    from . import checkify as checkify
     from . import debug as debug
     from . import export as export
-    from . import insight as insight
-    from . import jet as jet
     from . import layout as layout
     from . import monitoring as monitoring
     from . import profiler as profiler
@@ -120,17 +117,13 @@ if TYPE_CHECKING:
     from ._api.references import free_ref as free_ref
     from ._api.references import freeze as freeze
     from ._api.references import new_ref as new_ref
-    from .insight import explain as explain
 
 __version__ = "0.1.0"
 
 _MODULES = (
     "ad",
-    "checkify",
     "debug",
     "export",
-    "insight",
-    "jet",
     "layout",
     "monitoring",
     "profiler",
@@ -140,19 +133,25 @@ _MODULES = (
 _HOMES = {
     "Ref": "_api.references",
     "empty_ref": "_api.references",
-    "explain": "insight",
     "free_ref": "_api.references",
     "freeze": "_api.references",
     "io_callback": "_api.callbacks",
     "new_ref": "_api.references",
     "pure_callback": "_api.callbacks",
 }
+_INTERPRETERS = ("checkify", "explain", "insight", "jet")
 
 
 def __getattr__(name: str) -> _Any:
     if name in _MODULES:
         return _import_module(f".{name}", __name__)
     home = _HOMES.get(name)
+    if name in _INTERPRETERS:
+        wheel = f"{__name__.removesuffix('_core')}_interpreters"
+        raise AttributeError(
+            f"module {__name__!r} has no attribute {name!r}: it is in {wheel}, which "
+            f"pip install {wheel.replace('_', '-')} brings"
+        )
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(_import_module(f".{home}", __name__), name)

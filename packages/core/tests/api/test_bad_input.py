@@ -351,7 +351,7 @@ AT_BOUNDARIES = {
 @pytest.mark.parametrize("name", AT_BOUNDARIES)
 def test_only_user_frames_remain(name):
     error = caught(AT_BOUNDARIES[name])
-    assert isinstance(error, (errors.JAXTypeError, ValueError))
+    assert isinstance(error, (errors.PrimaxTypeError, ValueError))
     names = user_lines(error)
     assert names[-1] in ("branchy", "<lambda>")
 

@@ -9,6 +9,7 @@ import pytest
 
 import primax_core as px
 from primax_core import lax
+from primax_core.extend import Primitive, abstract, lower, run_jaxprs, stage, typeof
 
 HERE = "test_debug_nans.py"
 
@@ -120,3 +121,30 @@ def test_each_use_of_a_primitive_has_its_location():
             with px.debug_nans(True), pytest.raises(FloatingPointError) as e:
                 how(f)(x)
             assert f"{HERE}:{line}:" in str(e.value), str(e.value)
+
+
+def holder(with_rule):
+    """A primitive that runs a jaxpr, as a third party would define it."""
+    held_p = Primitive("held", multiple_results=True)
+    held_p.rule(abstract)(lambda *avals, jaxpr: jaxpr.out_avals)
+    held_p.rule(lower)(lambda ctx, *xs, jaxpr: ctx.call_jaxpr(jaxpr, "held", xs))
+    if with_rule:
+        held_p.rule(run_jaxprs)(lambda run, args, *, jaxpr: run(jaxpr, args))
+    return lambda x: held_p.bind(x, jaxpr=stage(lambda x: [lax.log(x)], [typeof(x)]))[0]
+
+
+@pytest.mark.parametrize("with_rule, name", [(True, "log"), (False, "held")])
+def test_operations_of_third_parties_are_searched_by_their_rule(with_rule, name):
+    with px.debug_nans(True), pytest.raises(FloatingPointError, match=rf" {name} \(at .*{HERE}"):
+        px.jit(holder(with_rule))(np.float32(-1.0))
+
+
+def test_a_nan_of_a_late_iteration_is_found_in_nested_loops():
+    def inner(c):
+        return lax.fori_loop(0, 3, lambda i, c: lax.square(lax.sqrt(c)) - 0.1, c)
+
+    def outer(x):
+        return lax.scan(lambda c, _: (inner(c), None), x, None, length=40)[0]
+
+    with px.debug_nans(True), pytest.raises(FloatingPointError, match=r"sqrt \(at .*inner"):
+        px.jit(outer)(np.float32(5.0))

@@ -156,7 +156,7 @@ def test_decorators_with_and_without_options():
 
     assert f.__name__ == "f" and f.__doc__ == "Adds." and f.__wrapped__(1.0) == 2.0
     assert float(g(2.0, 3)) == 6.0
-    assert repr(f).startswith("<PjitFunction of <function")
+    assert repr(f).startswith("<JitFunction of <function")
 
 
 class TestStatic:

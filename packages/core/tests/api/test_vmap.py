@@ -249,6 +249,6 @@ class TestControlFlow:
 def test_values_are_not_known_inside():
     for f in (lambda x: x if x > 0 else -x, lambda x: x * float(x), lambda x: np.sin(x)):
         with pytest.raises(
-            px.errors.JAXTypeError, match=r"made by vmap of <lambda> at .*test_vmap"
+            px.errors.PrimaxTypeError, match=r"made by vmap of <lambda> at .*test_vmap"
         ):
             px.vmap(f)(X3)

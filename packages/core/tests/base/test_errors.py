@@ -65,7 +65,7 @@ def test_context_of_a_concretization_error():
 @pytest.mark.parametrize(
     "name",
     ["UnexpectedTracerError", "KeyReuseError", "LeakedTracerError", "TracingRecursionError",
-     "JaxprTypeError", "InconclusiveDimensionOperation", "JAXTypeError", "JAXIndexError"],
+     "JaxprTypeError", "InconclusiveDimensionOperation", "PrimaxTypeError", "PrimaxIndexError"],
 )  # fmt: skip
 def test_errors_with_a_message(name):
     error = getattr(errors, name)("What happened.")
@@ -83,12 +83,12 @@ def test_tracer_errors_pickle():
 @pytest.mark.parametrize(
     ("cls", "bases"),
     [
-        ("TracerBoolConversionError", ("ConcretizationTypeError", "JAXTypeError", TypeError)),
-        ("TracerArrayConversionError", ("JAXTypeError", TypeError)),
-        ("TracerIntegerConversionError", ("JAXTypeError", TypeError)),
-        ("UnexpectedTracerError", ("JAXTypeError",)),
-        ("KeyReuseError", ("JAXTypeError",)),
-        ("NonConcreteBooleanIndexError", ("JAXIndexError", IndexError)),
+        ("TracerBoolConversionError", ("ConcretizationTypeError", "PrimaxTypeError", TypeError)),
+        ("TracerArrayConversionError", ("PrimaxTypeError", TypeError)),
+        ("TracerIntegerConversionError", ("PrimaxTypeError", TypeError)),
+        ("UnexpectedTracerError", ("PrimaxTypeError",)),
+        ("KeyReuseError", ("PrimaxTypeError",)),
+        ("NonConcreteBooleanIndexError", ("PrimaxIndexError", IndexError)),
         ("JaxRuntimeError", (RuntimeError,)),
         ("JaxprTypeError", (TypeError,)),
         ("TracingRecursionError", (RecursionError,)),

@@ -1,4 +1,4 @@
-"""Jaxprs with references: text, types, effects and discharge."""
+"""Jaxprs with references: text, types, effects, and discharge."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def local(x):
     return out
 
 
-class TestJaxprs:
+class TestPrograms:
     def test_text(self):
         assert str(px.make_jaxpr(uses)(px.new_ref(SMALL), 1, X3)) == TEXT.strip()
         assert str(px.make_jaxpr(local)(X3)) == LOCAL_TEXT.strip()
@@ -109,7 +109,7 @@ class TestJaxprs:
         with pytest.raises(AttributeError, match="immutable"):
             ref.kind = 1
 
-    def test_effects_have_the_argument_index(self):
+    def test_effects_name_the_argument(self):
         def f(x, a, b, c):
             a[...] = b[...]
             r.addupdate(c, ..., x)
@@ -132,18 +132,18 @@ class TestJaxprs:
         ],
         ids=["scan", "while", "cond", "checkpoint"],
     )
-    def test_effects_of_sub_jaxprs_propagate(self, loop):
-        effects = px.make_jaxpr(loop)(px.new_ref(X3), px.new_ref(X3)).effects
+    def test_effects_propagate_from_sub_jaxprs(self, loop):
+        actual = px.make_jaxpr(loop)(px.new_ref(X3), px.new_ref(X3)).effects
         assert (
             {ReadEffect(0), WriteEffect(1)}
-            <= effects
+            <= actual
             <= {ReadEffect(0), ReadEffect(1), WriteEffect(1)}
         )
 
     def test_local_references_have_no_effect_on_arguments(self):
         for f in (local, px.jit(local)):
-            effects = px.make_jaxpr(f)(X3).effects
-            assert not any(isinstance(e, extend.RefEffect) for e in effects)
+            actual = px.make_jaxpr(f)(X3).effects
+            assert not any(isinstance(e, extend.RefEffect) for e in actual)
 
     def test_dead_code_keeps_writes(self):
         def f(q, x):
@@ -154,18 +154,18 @@ class TestJaxprs:
             return x
 
         jaxpr = px.make_jaxpr(f)(px.new_ref(SMALL), X3)
-        pruned, used = extend.dce_jaxpr(jaxpr, (False,))
-        names = [e.primitive.name for e in pruned.eqns]
+        live_jaxpr, used = extend.dce_jaxpr(jaxpr, (False,))
+        names = [e.primitive.name for e in live_jaxpr.eqns]
         assert "swap" in names and "cond" in names and used == (True, True)
         assert names.count("get") == 1 and "sin" not in names
-        extend.check_jaxpr(pruned)
-        assert pruned.effects == {ReadEffect(0), WriteEffect(0)}
+        extend.check_jaxpr(live_jaxpr)
+        assert live_jaxpr.effects == {ReadEffect(0), WriteEffect(0)}
         scanned = px.make_jaxpr(
             lambda q, x: lax.scan(lambda c, i: (r.set(q, 0, x), (c + 1, c))[1], 0, length=2)
         )(px.new_ref(SMALL), X3)
-        pruned, used = extend.dce_jaxpr(scanned, (False, False))
-        assert [e.primitive.name for e in pruned.eqns] == ["scan"] and used == (True, True)
-        assert pruned.effects == {ReadEffect(0), WriteEffect(0)}
+        live_jaxpr, used = extend.dce_jaxpr(scanned, (False, False))
+        assert [e.primitive.name for e in live_jaxpr.eqns] == ["scan"] and used == (True, True)
+        assert live_jaxpr.effects == {ReadEffect(0), WriteEffect(0)}
 
     def test_order_of_reads_and_writes(self):
         def f(q):
@@ -196,7 +196,7 @@ class TestDischarge:
         close(q, np.stack([X3 * 7, SMALL[1]]))
         close(p, X3)
 
-    def test_selected_arguments_remain_references(self):
+    def test_partial_discharge(self):
         def f(a, b):
             a[0] = b[0]
             b[1] = a[1]
@@ -211,13 +211,13 @@ class TestDischarge:
         close(q[...], [5, 2, 3])
         close(b, [5, 2, 15])
 
-    def test_local_references_are_eliminated(self):
+    def test_local_references_vanish(self):
         for f in (local, px.jit(local), px.checkpoint(local)):
             pure = discharge_jaxpr(px.make_jaxpr(f)(X3))
             assert not pure.effects and "Ref" not in str(pure)
             close(eval_jaxpr(pure, [X3])[0], X3 * 2)
 
-    def test_jaxprs_without_references_are_returned_unchanged(self):
+    def test_jaxprs_without_references_are_returned(self):
         jaxpr = px.make_jaxpr(lax.sin)(X3)
         assert discharge_jaxpr(jaxpr) is jaxpr
 
@@ -306,7 +306,7 @@ class TestSubJaxprs:
             close(px.linear_transpose(f, X3)(X3)[0], X3 / 2)
 
 
-class TestThirdPartyPrimitives:
+class TestPrimitivesOfOthers:
     def make(self):
         double_p = Primitive("double_ref", multiple_results=True)
 
@@ -380,6 +380,6 @@ class TestRunState:
             1,
         )
 
-    def test_calls_that_would_abort_raise(self):
+    def test_refused(self):
         with pytest.raises(ValueError, match="must modify the references"):
             run_state(lambda q: q[0])(X3)

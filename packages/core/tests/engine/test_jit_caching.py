@@ -211,10 +211,10 @@ def test_explanations_of_misses(caplog):
     said = [r.getMessage() for r in caplog.records if "TRACING CACHE MISS" in r.getMessage()]
     assert len(said) == 5
     assert "never traced before" in said[0]
-    assert "x: a new dtype, int32 where it was float32 before" in said[1]
-    assert "static argument 1: a new static value, 2 where it was 1" in said[2]
+    assert "x: a new dtype, int32, previously float32" in said[1]
+    assert "static argument 1: a new static value, 2, previously 1" in said[2]
     assert "a new structure" in said[3]
-    assert "option enable_x64: a new value, True where it was False" in said[4]
+    assert "option enable_x64: a new value, True, previously False" in said[4]
 
 
 def test_no_explanations_by_default(caplog):

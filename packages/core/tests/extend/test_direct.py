@@ -25,13 +25,13 @@ from primax_core.extend import (
     Zero,
     abstract,
     batch,
-    bind_directly,
     jvp as jvp_kind,
     lower,
     stage,
     transpose,
     typeof,
 )
+from primax_core.extend.traces import bind_directly
 
 X = np.arange(1.0, 4.0, dtype=np.float32)
 

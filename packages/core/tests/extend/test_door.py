@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import types
+
 import numpy as np
 import pytest
 
+import primax_core
 import primax_core.extend as extend
 from primax_core import grad, jit, jvp, lax, linear_transpose, make_jaxpr, vmap
 from primax_core.extend import (
@@ -41,6 +46,7 @@ from primax_core.extend import (
 
 VECTOR = ShapedArray((3,), np.dtype(np.float32))
 X = np.arange(1.0, 4.0, dtype=np.float32)
+NAME_OF_WHEEL = primax_core.__name__.replace("_core", "_interpreters")
 
 # Taking a name away, or changing what one means, takes a new major version.
 VERSION_1_0 = """
@@ -67,7 +73,9 @@ guarded_compilation is_internal_code jvp_jaxpr jvp_of linearize_jaxpr lowering m
 portable register_cache started_clients unregister_internal_path
 """.split()
 ADDED_IN_1_4 = """
-FastPath as_result bounded_cache impl map_jaxprs partial_eval requires trace_rule transpose_direct
+FastPath NamedEffect as_result bounded_cache custom_jvp_call_p custom_vjp_call_p custom_vmap_call_p
+impl jit_p live_eqns locate map_jaxprs nbytes partial_eval remat_p requires run_jaxprs
+summarize_function total_bytes trace_rule transpose_direct
 """.split()
 RENAMED_IN_1_4 = {
     "ShortRoads": "FastPath",
@@ -80,24 +88,73 @@ RENAMED_IN_1_4 = {
 }
 
 
-def test_the_door_of_version_1_0_is_whole():
+WITHDRAWN_IN_1_4 = ("compiling", "mlir", "portable", "shaped")
+OF_INTERPRETERS = ("Check", "Cost", "Run", "cost", "error_checks", "faults", "taylor")
+ALL = {*VERSION_1_0, *ADDED_IN_1_1, *ADDED_IN_1_2, *ADDED_IN_1_3, *ADDED_IN_1_4}
+CURRENT = ALL - {*RENAMED_IN_1_4, *WITHDRAWN_IN_1_4, *OF_INTERPRETERS}
+MODULES = {
+    "dimensions", "elementwise", "facade", "fast_path", "jaxprs", "lowering", "runtime", "traces",
+    "versions",
+}  # fmt: skip
+
+
+def test_names_of_earlier_versions_are_found():
     assert extend.API_VERSION == (1, 4)
-    names = (*VERSION_1_0, *ADDED_IN_1_1, *ADDED_IN_1_2, *ADDED_IN_1_3, *ADDED_IN_1_4)
-    assert [n for n in names if n not in RENAMED_IN_1_4 and not hasattr(extend, n)] == []
+    assert [n for n in sorted(CURRENT) if not hasattr(extend, n)] == []
 
 
 def test_names_that_were_added_are_listed():
     """A name that is added belongs into the list, with a new minor version."""
-    modules = {"Any", "Final", "dimensions", "fast_path", "jaxprs", "versions", "warnings"}
-    found = {n for n in vars(extend) if not n.startswith("_")} - modules
-    listed = {*VERSION_1_0, *ADDED_IN_1_1, *ADDED_IN_1_2, *ADDED_IN_1_3, *ADDED_IN_1_4}
-    assert found == listed - set(RENAMED_IN_1_4)
+    names = {n for n in dir(extend) if not n.startswith("_")}
+    assert names - MODULES == CURRENT - MODULES
 
 
 @pytest.mark.parametrize("old, new", RENAMED_IN_1_4.items())
 def test_former_names_warn_until_version_2(old, new):
-    with pytest.warns(DeprecationWarning, match=f"{old} is called {new} since version 1.4"):
+    with pytest.warns(DeprecationWarning, match=f"{old} is called {new} since version 1.4") as w:
         assert getattr(extend, old) is getattr(extend, new)
+    assert w[0].filename == __file__
+
+
+@pytest.mark.parametrize("name", WITHDRAWN_IN_1_4)
+def test_withdrawn_names_warn_until_version_2(name):
+    with pytest.warns(DeprecationWarning, match=f"{name} is withdrawn in version 1.4") as w:
+        assert getattr(extend, name) is not None
+    assert w[0].filename == __file__
+
+
+def test_functions_of_the_former_module_of_lowering_warn():
+    with pytest.warns(DeprecationWarning, match=r"lowering\.lower_body is withdrawn"):
+        assert callable(extend.lowering.lower_body)
+
+
+def test_kinds_of_the_interpreters_are_found_in_their_wheel(monkeypatch):
+    wheel = types.ModuleType(NAME_OF_WHEEL)
+    wheel.taylor = RuleKind("taylor", "(primals, series, **params) -> (out, series_out)")
+    monkeypatch.setitem(sys.modules, NAME_OF_WHEEL, wheel)
+    with pytest.warns(DeprecationWarning, match=f"taylor moved to {NAME_OF_WHEEL} in version 1.4"):
+        assert extend.taylor is wheel.taylor
+
+
+@pytest.mark.parametrize("name", OF_INTERPRETERS)
+def test_kinds_of_the_interpreters_name_a_missing_wheel(name, monkeypatch):
+    monkeypatch.setitem(sys.modules, NAME_OF_WHEEL, None)
+    pip = f"pip install {NAME_OF_WHEEL.replace('_', '-')}"
+    with pytest.raises(AttributeError, match=f"{NAME_OF_WHEEL} since version 1.4.*{pip}"):
+        getattr(extend, name)
+
+
+@pytest.mark.parametrize("name", ["checkify", "explain", "insight", "jet"])
+def test_the_core_names_the_wheel_of_its_former_interpreters(name):
+    with pytest.raises(AttributeError, match=f"it is in {NAME_OF_WHEEL}, which pip install"):
+        getattr(primax_core, name)
+
+
+def test_importing_the_core_imports_no_module_of_the_extension_api():
+    root = primax_core.__name__
+    code = f"import sys, {root}; print([m for m in sys.modules if m.startswith('{root}.extend')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 # Registration
@@ -171,7 +228,7 @@ def test_overriding_forgets_what_was_derived():
     p.rule(jvp_kind)(lambda ps, ts: (p.bind(*ps), lax.mul(ts[0], 2.0)))
     f = jit(lambda x: p.bind(x))
     held = make_jaxpr(lambda x: lax.scan(lambda c, _: (p.bind(c), None), x, None, length=1)[0])(1.0)
-    forward = lambda: jvp(lambda x: eval_jaxpr(held.jaxpr, [x])[0], (1.0,), (1.0,))[1]
+    forward = lambda: jvp(lambda x: eval_jaxpr(held, [x])[0], (1.0,), (1.0,))[1]
     assert f(X).tolist() == [2, 4, 6] and p.bind(X).tolist() == [2, 4, 6]
     assert grad(p.bind)(1.0) == 2.0 and forward() == 2.0
     p.rule(lower, override=True)(lambda ctx, x: ctx.call(lambda x: lax.mul(x, 3.0), x))
@@ -262,7 +319,7 @@ def test_own_rules_go_before_the_expansion():
 
 
 def test_calls_have_expansions_and_loops_have_none():
-    program = make_jaxpr(jit(lambda x: lax.sin(x)))(X).jaxpr
+    program = make_jaxpr(jit(lambda x: lax.sin(x)))(X)
     (eqn,) = program.eqns
     inside = expanded(eqn.primitive, [VECTOR], eqn.params)
     assert [e.primitive for e in inside.eqns] == [lax.sin_p]

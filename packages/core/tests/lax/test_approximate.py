@@ -1,4 +1,4 @@
-"""The greatest and least elements, which are exact on a CPU."""
+"""Approximate top-k, which is exact on a CPU."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ def test_other_operands_are_refused():
         approx_max_k(np.float32(1), 1)
 
 
-def test_program_for_tpus():
-    """It calls XLA's own implementation, with a function that compares."""
+def test_lowering_for_tpus():
+    """The TPU lowering calls XLA's implementation with a comparator."""
     low = px.jit(lambda x: approx_max_k(x, 2) + approx_min_k(x, 2)).trace(
         np.ones((4, 9), np.float32)
     )

@@ -1,4 +1,4 @@
-"""Scans of associative functions against plain loops."""
+"""``associative_scan`` against loops."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def f(*shape):
 @pytest.mark.parametrize("n", [1, 2, 3, 6, 7, 16])
 def test_products_of_matrices(n):
     xs = f(n, 2, 2)
-    found = associative_scan(contracting.batch_matmul, xs)
+    actual = associative_scan(contracting.batch_matmul, xs)
     expected = list(itertools.accumulate(xs, np.matmul))
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
     back = associative_scan(contracting.batch_matmul, xs, reverse=True)
     expected = list(itertools.accumulate(xs[::-1], np.matmul))[::-1]
     np.testing.assert_allclose(back, expected, rtol=1e-4, atol=1e-5)
@@ -45,8 +45,8 @@ def test_trees_derivatives_and_batches():
         expected.append(state := state * x + y)
     np.testing.assert_allclose(run(a, b), expected, rtol=1e-5)
     check_derivatives(run, a, b)
-    found = np.asarray(px.vmap(run, (None, 1), 1)(a, np.stack([b, 2 * b], 1)))
-    np.testing.assert_allclose(found[:, 1], 2 * np.array(expected), rtol=1e-5)
+    actual = np.asarray(px.vmap(run, (None, 1), 1)(a, np.stack([b, 2 * b], 1)))
+    np.testing.assert_allclose(actual[:, 1], 2 * np.array(expected), rtol=1e-5)
 
 
 def test_empty_and_errors():

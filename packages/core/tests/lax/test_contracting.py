@@ -1,4 +1,4 @@
-"""Products of arrays against NumPy, their derivatives against differences."""
+"""Contractions against NumPy, their derivatives against differences."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def test_derivatives(x, y, numbers):
 def test_batches_are_loops():
     x, y = f(5, 2, 3), f(3, 5, 4)
     for axes, args in [((0, 1), (x, y)), ((0, None), (x, y[:, 0])), ((None, 1), (x[0], y))]:
-        found = np.asarray(px.vmap(contracting.dot, axes)(*args))
+        actual = np.asarray(px.vmap(contracting.dot, axes)(*args))
         for i in range(5):
             one = [a if d is None else np.take(a, i, d) for a, d in zip(args, axes)]
-            np.testing.assert_allclose(found[i], one[0] @ one[1], rtol=1e-5, atol=1e-5)
+            np.testing.assert_allclose(actual[i], one[0] @ one[1], rtol=1e-5, atol=1e-5)
 
 
 def test_dtypes():
@@ -59,7 +59,7 @@ def test_dtypes():
     assert (wide.dtype, wide.tolist()) == (np.int32, [10**6] * 2)
     mixed = contracting.dot(f(2, 3).astype(ml_dtypes.bfloat16), f(3))
     assert mixed.dtype == np.float32
-    # Sums of narrow floats are not kept in a narrow float.
+    # Narrow floats have a wider accumulator.
     ones = np.ones(1000, ml_dtypes.bfloat16)
     assert float(contracting.dot(ones, ones)) == 1000
     packed = np.array([1, 2, -3], ml_dtypes.int4)
@@ -78,7 +78,7 @@ def test_precision_is_a_parameter():
         contracting.dot(x, x, precision="exact")
 
 
-def test_errors_tell_shapes():
+def test_errors_show_shapes():
     with pytest.raises(TypeError, match=r"contracting dimensions .* got \(3,\) and \(2,\)"):
         contracting.dot(f(2, 3), f(2, 3))
     with pytest.raises(ValueError, match="dimension_numbers must be specified"):

@@ -1,4 +1,4 @@
-"""Convolutions against plain loops, their derivatives against differences."""
+"""Convolutions against loops, their derivatives against differences."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def f(*shape):
 
 
 def by_loops(x, k, stride, pads, before=1, within=1, groups=1):
-    """One spatial axis, batch and features first."""
+    """Convolution along one spatial axis by loops, with batch and features first."""
     wide = np.zeros((*x.shape[:2], (x.shape[2] - 1) * before + 1))
     wide[:, :, ::before] = x
     wide = np.pad(wide, ((0, 0), (0, 0), pads))
@@ -39,9 +39,9 @@ def by_loops(x, k, stride, pads, before=1, within=1, groups=1):
 @pytest.mark.parametrize("stride, groups", [(1, 1), (1, 2), (2, 1), (2, 2)])
 def test_values(stride, groups, before, within):
     x, k = f(2, 4, 6), f(6, 4 // groups, 3)
-    found = conv(x, k, (stride,), [(2, 1)], (before,), (within,), feature_group_count=groups)
+    actual = conv(x, k, (stride,), [(2, 1)], (before,), (within,), feature_group_count=groups)
     expected = by_loops(x, k, stride, (2, 1), before, within, groups)
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -67,10 +67,10 @@ def test_batches_are_loops(groups):
     xs, ks = np.stack([x, 2 * x, -x], 1), np.stack([k, k + 1, 3 * k], 2)
     for axes in [(1, 2), (1, None), (None, 2)]:
         args = [a if d is None else b for a, b, d in zip((x, k), (xs, ks), axes)]
-        found = np.asarray(px.vmap(fun, axes)(*args))
+        actual = np.asarray(px.vmap(fun, axes)(*args))
         for i in range(3):
             one = [a if d is None else np.take(a, i, d) for a, d in zip(args, axes)]
-            np.testing.assert_allclose(found[i], fun(*one), rtol=1e-4, atol=1e-4)
+            np.testing.assert_allclose(actual[i], fun(*one), rtol=1e-4, atol=1e-4)
 
 
 def test_layouts_agree():
@@ -103,7 +103,7 @@ def test_named_paddings():
         )
 
 
-def test_nothing_left_and_nothing_given():
+def test_empty_results_and_operands():
     x, k = f(2, 3, 2), f(4, 3, 3)
     fun = lambda x, k: conv(x, k, (1,), "VALID")
     assert fun(x, k).shape == (2, 4, 0)

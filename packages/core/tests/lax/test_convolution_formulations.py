@@ -1,4 +1,4 @@
-"""Convolutions in groups and small ones in the forms for the CPU, against a naive sum."""
+"""The CPU forms of grouped and small convolutions against a naive sum."""
 
 import itertools
 from functools import partial
@@ -17,8 +17,7 @@ FORMS = {"taps": "_by_taps", "groups": "_by_groups"}
 
 @pytest.fixture
 def formed(monkeypatch):
-    """``(x, k, out, layout)``: the result in a form that is used however small the work is, and
-    the form's name."""
+    """The result of a form, regardless of the amount of work, and the form's name."""
     for name in ("_LITTLE", "_LITTLE_IN_BATCH_GROUPS", "_LITTLE_IN_LOOP"):
         monkeypatch.setattr(conv_groups, name, 0)
     used = []
@@ -48,7 +47,7 @@ def formed(monkeypatch):
 
 
 def naive(x, k, strides, pads, before, within, groups, batches):
-    """Batch and features first, in exact integers."""
+    """Convolution in exact integers, with batch and features first."""
     n, many = x.ndim - 2, groups * batches
     spread = [(s - 1) * d + 1 for s, d in zip(x.shape[2:], before)]
     full = np.zeros((*x.shape[:2], *spread))
@@ -81,7 +80,7 @@ def naive(x, k, strides, pads, before, within, groups, batches):
 
 
 def case(shape, window, form, pads, strides=None, before=None, within=None, groups=1, batches=1):
-    """Shape and kernel have batch and features first; dilations and strides are 1 by default."""
+    """A case with batch and features first; dilations and strides are 1 by default."""
     ones = (1,) * len(pads)
     return (
         shape,
@@ -137,9 +136,9 @@ def test_forms_compute_the_convolution(formed, case, layout):
     order = list(LAYOUTS[layout](len(shape)))
     expected = naive(x, k, *params).astype(np.float32).transpose(order)
     x, k = x.transpose(order), k.transpose(order)
-    found, used = formed(x, k, expected, layout_of(order, *params))
+    actual, used = formed(x, k, expected, layout_of(order, *params))
     assert used == form
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.parametrize(
@@ -152,12 +151,12 @@ def test_dtypes_of_shifted_sums(formed, dtype, result):
     x, k = (rng.integers(-4, 5, s).astype(dtype) for s in ((1, 3, 8, 8), (3, 1, 3, 3)))
     params = (1, 1), ((0, 0),) * 2, (1, 1), (1, 1), 3, 1
     expected = naive(x, k, *params).astype(result)
-    found, _ = formed(x, k, expected, layout_of(range(4), *params))
-    assert found.dtype == result
-    np.testing.assert_array_equal(found, expected)
+    actual, _ = formed(x, k, expected, layout_of(range(4), *params))
+    assert actual.dtype == result
+    np.testing.assert_array_equal(actual, expected)
 
 
-def test_forms_are_for_convolutions_that_gain():
+def test_forms_are_used_only_if_faster():
     def form(x, k, groups, dtype=np.float32):
         layout = layout_of(range(4), (1, 1), ((1, 1),) * 2, (1, 1), (1, 1), groups, 1)
         out = (x[0], k[0], *x[2:])
@@ -185,5 +184,5 @@ def test_gradients_of_grouped_convolutions(groups):
     out, back = vjp(run, x, k)
     expected = naive(x, k, (1, 1), ((1, 1),) * 2, (1, 1), (1, 1), groups, 1)
     np.testing.assert_array_equal(out, expected)
-    for found, primal in zip(back(ct), (x, k)):
-        assert np.vdot(found, primal) == np.vdot(ct, expected)
+    for actual, primal in zip(back(ct), (x, k)):
+        assert np.vdot(actual, primal) == np.vdot(ct, expected)

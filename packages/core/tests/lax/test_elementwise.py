@@ -67,7 +67,7 @@ SMOOTH = [c for c in UNARY if c[0] not in (rounding.is_finite,)]
 
 
 def test_derivatives_against_differences():
-    """All at once, in float64: first and second order, forward and backward."""
+    """First and second order, forward and reverse mode, of all functions in float64."""
     with enable_x64(True):
         step = 1e-5
         xs = [np.asarray(x, np.float64) for _, _, x in SMOOTH]
@@ -75,37 +75,41 @@ def test_derivatives_against_differences():
         def values(shift):
             return px.jit(lambda xs: [f(x + shift) for (f, _, _), x in zip(SMOOTH, xs)])(xs)
 
-        def slopes(xs):
+        def first_derivatives(xs):
             return [px.jvp(f, (x,), (np.ones(x.shape),))[1] for (f, _, _), x in zip(SMOOTH, xs)]
 
-        def slope(f):
+        def derivative(f):
             return lambda x: px.jvp(f, (x,), (np.ones(x.shape),))[1]
 
         def curvatures(xs):
-            return [slope(slope(f))(x) for (f, _, _), x in zip(SMOOTH, xs)]
+            return [derivative(derivative(f))(x) for (f, _, _), x in zip(SMOOTH, xs)]
 
         def cotangents(xs):
             return [px.vjp(f, x)[1](np.ones(x.shape))[0] for (f, _, _), x in zip(SMOOTH, xs)]
 
         up, down = values(step), values(-step)
-        first, second, back = px.jit(slopes)(xs), px.jit(curvatures)(xs), px.jit(cotangents)(xs)
-        above = px.jit(slopes)([x + step for x in xs])
-        below = px.jit(slopes)([x - step for x in xs])
+        first, second, back = (
+            px.jit(first_derivatives)(xs),
+            px.jit(curvatures)(xs),
+            px.jit(cotangents)(xs),
+        )
+        above = px.jit(first_derivatives)([x + step for x in xs])
+        below = px.jit(first_derivatives)([x - step for x in xs])
         for i, (f, _, x) in enumerate(SMOOTH):
-            # Rounding functions jump at integers, where the difference is not the derivative.
+            # Rounding functions are discontinuous at integers.
             smooth = x != np.round(x)
-            found = (np.asarray(up[i]) - np.asarray(down[i])) / (2 * step)
+            actual = (np.asarray(up[i]) - np.asarray(down[i])) / (2 * step)
             np.testing.assert_allclose(
                 np.asarray(first[i])[smooth],
-                found[smooth],
+                actual[smooth],
                 rtol=1e-6,
                 atol=1e-8,
                 err_msg=f.__name__,
             )
             np.testing.assert_allclose(back[i], first[i], rtol=1e-12, err_msg=f.__name__)
-            found = (np.asarray(above[i]) - np.asarray(below[i])) / (2 * step)
+            actual = (np.asarray(above[i]) - np.asarray(below[i])) / (2 * step)
             np.testing.assert_allclose(
-                np.asarray(second[i])[smooth], found[smooth], rtol=1e-5, atol=1e-7,
+                np.asarray(second[i])[smooth], actual[smooth], rtol=1e-5, atol=1e-7,
                 err_msg=f.__name__,
             )  # fmt: skip
 
@@ -128,7 +132,7 @@ def test_two_operands(fun, exact):
     np.testing.assert_allclose(fun(a, b), exact(a, b), rtol=2e-6)
 
 
-def test_shapes_that_do_not_fit():
+def test_incompatible_shapes():
     x = np.ones((2, 3), np.float32)
     with pytest.raises(TypeError, match=r"add got incompatible shapes .*: \(2, 3\), \(2, 4\)"):
         ar.add(x, np.ones((2, 4), np.float32))
@@ -178,20 +182,20 @@ def test_conversions_saturate():
         info = np.iinfo(dtype)
         expected = [min(max(int(v), info.min), info.max) for v in x[:6].tolist()]
         expected += [info.max, info.min, 0]
-        found = np.asarray(conversion.convert_element_type(x, dtype)).tolist()
+        actual = np.asarray(conversion.convert_element_type(x, dtype)).tolist()
         if info.bits == 32:  # the largest float below 2**31 is not 2**31 - 1
-            assert found == [int(np.float64(v)) for v in expected]
-        assert found == expected
-    found = conversion.convert_element_type(x, bool)
-    assert np.asarray(found).tolist() == [True] * 9
+            assert actual == [int(np.float64(v)) for v in expected]
+        assert actual == expected
+    actual = conversion.convert_element_type(x, bool)
+    assert np.asarray(actual).tolist() == [True] * 9
     assert int(conversion.convert_element_type(np.int32(300), np.int8)) == 44
 
 
-def test_conversion_reports_what_it_drops():
+def test_conversion_warns_about_dropped_imaginary_parts():
     z = np.complex64([1 + 2j])
     with pytest.warns(np.exceptions.ComplexWarning, match="discards the imaginary part"):
-        found = conversion.convert_element_type(z, "float32")
-    assert np.asarray(found).tolist() == [1]
+        actual = conversion.convert_element_type(z, "float32")
+    assert np.asarray(actual).tolist() == [1]
     with pytest.raises(ValueError, match="dtype must be specified"):
         conversion.convert_element_type(z, None)
 
@@ -211,26 +215,26 @@ def test_select_and_clamp():
 
 
 def test_gradients_at_ties_and_singular_points():
-    def slope(fun, *args, by=0):
+    def derivative(fun, *args, by=0):
         args = [np.float32(a) for a in args]
         return float(px.grad(fun, by)(*args))
 
-    assert [slope(magnitude.abs, v) for v in (0.0, -0.0, np.nan)] == [1, 1, -1]
-    assert [slope(ar.max, 2, 2, by=i) for i in (0, 1)] == [0.5, 0.5]
-    assert [slope(ar.max, np.nan, 2, by=i) for i in (0, 1)] == [0, 0]
-    assert slope(ex.sqrt, 0) == slope(ex.log, 0) == slope(ex.cbrt, 0) == np.inf
-    assert slope(ex.rsqrt, 0) == slope(tr.acos, 1) == -np.inf
-    assert slope(tr.asin, 1) == slope(tr.acosh, 1) == slope(tr.atanh, 1) == np.inf
-    assert np.isnan(slope(ex.pow, 0, 0)) and slope(ex.pow, 0, 0, by=1) == 0
-    assert slope(ex.pow, 0, 1) == 1 and slope(ex.pow, 0, 0.5) == np.inf
-    assert slope(ex.pow, -1, 2) == -2 and np.isnan(slope(ex.pow, -1, 2, by=1))
-    assert [slope(lambda x, n=n: ar.integer_pow(x, n), 0) for n in (0, 1, 2, -1)] == [
+    assert [derivative(magnitude.abs, v) for v in (0.0, -0.0, np.nan)] == [1, 1, -1]
+    assert [derivative(ar.max, 2, 2, by=i) for i in (0, 1)] == [0.5, 0.5]
+    assert [derivative(ar.max, np.nan, 2, by=i) for i in (0, 1)] == [0, 0]
+    assert derivative(ex.sqrt, 0) == derivative(ex.log, 0) == derivative(ex.cbrt, 0) == np.inf
+    assert derivative(ex.rsqrt, 0) == derivative(tr.acos, 1) == -np.inf
+    assert derivative(tr.asin, 1) == derivative(tr.acosh, 1) == derivative(tr.atanh, 1) == np.inf
+    assert np.isnan(derivative(ex.pow, 0, 0)) and derivative(ex.pow, 0, 0, by=1) == 0
+    assert derivative(ex.pow, 0, 1) == 1 and derivative(ex.pow, 0, 0.5) == np.inf
+    assert derivative(ex.pow, -1, 2) == -2 and np.isnan(derivative(ex.pow, -1, 2, by=1))
+    assert [derivative(lambda x, n=n: ar.integer_pow(x, n), 0) for n in (0, 1, 2, -1)] == [
         0,
         1,
         0,
         -np.inf,
     ]
-    assert slope(px.grad(lambda x: ar.integer_pow(x, 2)), 0) == 2
+    assert derivative(px.grad(lambda x: ar.integer_pow(x, 2)), 0) == 2
     assert np.asarray(px.grad(lambda z: magnitude.abs(z))(np.complex64(0))) == 0
     assert (
         np.asarray(px.grad(lambda z: ar.square(magnitude.abs(z)))(np.complex64(1 + 2j))) == 2 - 4j
@@ -240,8 +244,8 @@ def test_gradients_at_ties_and_singular_points():
 
 def test_derivative_of_asinh_does_not_overflow():
     for dtype, x in (("float32", 1e30), ("float16", 30000.0), ("bfloat16", 1e30)):
-        found = px.grad(tr.asinh)(conversion.convert_element_type(x, dtype))
-        np.testing.assert_allclose(np.float64(found), 1 / x, rtol=1e-2)
+        actual = px.grad(tr.asinh)(conversion.convert_element_type(x, dtype))
+        np.testing.assert_allclose(np.float64(actual), 1 / x, rtol=1e-2)
 
 
 def test_complex_parts():
@@ -258,7 +262,7 @@ def test_complex_parts():
     np.testing.assert_allclose(magnitude.abs(large), np.abs(large.astype(complex)), rtol=1e-6)
 
 
-def test_accuracy_is_part_of_programs():
+def test_accuracy_is_part_of_the_lowering():
     x = np.float32([0.5])
     shown = str(px.make_jaxpr(lambda x: ex.exp(x, accuracy=AccuracyMode.HIGHEST))(x))
     assert "exp[accuracy=AccuracyMode.HIGHEST]" in shown
@@ -297,7 +301,7 @@ def test_the_fast_path_returns_what_the_first_call_returned():
         (lax.igamma, "igamma", None),
     ],
 )
-def test_mixed_dtypes_are_refused_with_a_hint_that_is_true(fun, name, similar):
+def test_mixed_dtypes_are_refused_with_a_valid_hint(fun, name, similar):
     with pytest.raises(TypeError, match=f"lax.{name} requires arguments to have the same") as e:
         fun(np.ones(2, np.float32), np.ones(2, np.float16))
     assert ("Tip" in str(e.value)) == (similar is not None)
@@ -313,6 +317,6 @@ def test_high_halves_of_products(dtype):
         (info.min, info.max, info.min, info.max),
     )
     with enable_x64(True):
-        found = lax.mulhi(x, y)
+        actual = lax.mulhi(x, y)
     expected = [int(a) * int(b) >> info.bits for a, b in zip(x, y)]
-    assert np.asarray(found).tolist() == expected and found.dtype == dtype
+    assert np.asarray(actual).tolist() == expected and actual.dtype == dtype

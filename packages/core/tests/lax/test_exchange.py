@@ -71,7 +71,7 @@ def test_another_mapped_axis():
         (3, ONE_EACH[0][..., None], ValueError, "send_sizes must be rank 1"),
         (4, ONE_EACH[0][:, :1], ValueError, "as many elements for each of the 2"),
         (0, X.astype(I32), TypeError, "same dtype"),
-        (0, X[..., :2], ValueError, "same shape but for their first"),
+        (0, X[..., :2], ValueError, "same shape except for their first"),
     ],
 )
 def test_refused(at, wrong, error, match):
@@ -81,14 +81,14 @@ def test_refused(at, wrong, error, match):
         exchange(*args)
 
 
-def test_a_scatter_that_is_started():
+def test_started_scatter():
     x = np.arange(4, dtype=F32).reshape(2, 2)
     f = lambda x: psum_scatter_start(x, "i").done()
     np.testing.assert_array_equal(px.vmap(f, axis_name="i")(x), x.sum(0))
 
 
 @pytest.mark.parametrize("to", ["varying", "invarying", "reduced"])
-def test_what_is_said_of_a_gathered_value_changes_nothing(to):
+def test_the_type_of_a_gathered_value_has_no_effect(to):
     x = np.arange(2, dtype=F32)
     got = px.vmap(lambda x: all_gather(x, "i", to=to), axis_name="i")(x)
     np.testing.assert_array_equal(got, [x, x])

@@ -1,4 +1,4 @@
-"""Fourier transforms against NumPy's, and their derivatives."""
+"""Fourier transforms against NumPy, and their derivatives."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ def test_values(shape, rank):
         (half, "irfft", x),
     ]
     for operand, kind, exact in cases:
-        found = fft(
+        actual = fft(
             operand.astype(np.complex64 if operand.dtype == complex else np.float32), kind, lengths
         )
-        assert found.dtype == (np.complex64 if exact.dtype == complex else np.float32)
-        np.testing.assert_allclose(found, exact, rtol=1e-4, atol=1e-5)
+        assert actual.dtype == (np.complex64 if exact.dtype == complex else np.float32)
+        np.testing.assert_allclose(actual, exact, rtol=1e-4, atol=1e-5)
     with enable_x64(True):
         for operand, kind, exact in cases:
-            found = fft(operand, kind, lengths)
-            assert found.dtype == exact.dtype
-            np.testing.assert_allclose(found, exact, rtol=1e-11, atol=1e-12)
+            actual = fft(operand, kind, lengths)
+            assert actual.dtype == exact.dtype
+            np.testing.assert_allclose(actual, exact, rtol=1e-11, atol=1e-12)
 
 
-def test_half_spectrum_of_any_numbers():
-    """Imaginary parts that the spectrum of real numbers does not have are not read."""
+def test_half_spectrum_with_invalid_imaginary_parts():
+    """Imaginary parts that are zero in the spectrum of real numbers are ignored."""
     z = numbers(3, 4)
     np.testing.assert_allclose(
         fft(z.astype(np.complex64), "IRFFT", (3, 6)),
@@ -67,7 +67,7 @@ def test_half_spectrum_of_any_numbers():
     ],
 )  # fmt: skip
 def test_derivatives(kind, shape, lengths):
-    """As a function of real numbers, so that the transposes' weights are seen."""
+    """Derivatives as functions of real numbers, which depend on the transposes' weights."""
 
     def parts(*xs):
         z = px.lax.complex(*xs) if kind != "RFFT" else xs[0]
@@ -104,9 +104,9 @@ def test_batches(kind, lengths):
 )  # fmt: skip
 def test_empty(kind, shape, lengths, dtype, out):
     x = np.ones(shape, dtype)
-    found, pull = px.vjp(lambda v: fft(v, kind, lengths), x)
-    assert found.shape == out and not np.any(np.asarray(found))
-    assert pull(found)[0].shape == shape
+    actual, pull = px.vjp(lambda v: fft(v, kind, lengths), x)
+    assert actual.shape == out and not np.any(np.asarray(actual))
+    assert pull(actual)[0].shape == shape
 
 
 def test_operands():

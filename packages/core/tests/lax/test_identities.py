@@ -1,4 +1,4 @@
-"""Barriers, composites, copies, stages, sinks, tokens, constraints: values pass unchanged."""
+"""Barriers, composites, copies, stages, sinks, tokens, constraints: values are unchanged."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class TestBarrier:
         np.testing.assert_array_equal(out[1]["a"], 2 * X)
         assert optimization_barrier(()) == ()
 
-    def test_it_is_in_the_program(self):
+    def test_it_is_in_the_jaxpr(self):
         f = lambda x: optimization_barrier((x, 2.0 * x))
         assert "optimization_barrier" in px.jit(f).lower(X).as_text()
         pulled = px.make_jaxpr(lambda x: px.vjp(f, x)[1]((X, X)))(X)
@@ -93,7 +93,7 @@ class TestComposite:
 
 
 class TestCopiesAndStages:
-    def test_a_copy_has_a_buffer_of_its_own(self):
+    def test_a_copy_has_a_separate_buffer(self):
         x = lax.iota(F32, 3)
         y = copy_p.bind(x)
         assert x.unsafe_buffer_pointer() != y.unsafe_buffer_pointer()
@@ -118,15 +118,15 @@ class TestCopiesAndStages:
         assert float(f(X)) == 3.0 and dce_sink(X) is None
         np.testing.assert_array_equal(px.grad(f)(X), [1.0, 1.0])
 
-    @pytest.mark.parametrize("kept", [False, True])
-    def test_sinks_in_compiled_programs(self, kept):
-        f = px.jit(lambda x: (dce_sink(x * 2.0, prevent_mlir_dce=kept), x)[1])
-        assert ("custom_call @dce_sink" in f.lower(X).as_text()) is kept
+    @pytest.mark.parametrize("protected", [False, True])
+    def test_sinks_in_lowered_modules(self, protected):
+        f = px.jit(lambda x: (dce_sink(x * 2.0, prevent_mlir_dce=protected), x)[1])
+        assert ("custom_call @dce_sink" in f.lower(X).as_text()) is protected
         np.testing.assert_array_equal(f(X), X)
 
 
 class TestTokens:
-    def test_through_programs(self):
+    def test_tokens_in_transformed_functions(self):
         token = px.jit(lambda t: after_all(t, create_token()))(create_token())
         assert repr(token) == "Token()" and repr(after_all()) == "Token()"
         out, _ = px.jit(lambda x: (create_token(), x))(X)
@@ -145,7 +145,7 @@ class TestConstraints:
         np.testing.assert_array_equal(px.grad(lambda x: total(f(x)["b"]))(X), [2.0, 2.0])
         np.testing.assert_array_equal(px.vmap(f)(X)["a"], X)
 
-    def test_eagerly_it_moves(self):
+    def test_an_eager_call_moves_the_array(self):
         there = SingleDeviceSharding(px.devices()[1])
         assert with_sharding_constraint(X, there).sharding is there
 
@@ -174,8 +174,8 @@ def test_dtype_and_shape_as_value():
         shape_as_value((1.5,))
 
 
-def test_names_of_lax_are_no_pages():
-    """A page must not be called as one of its functions: whoever imports it would hide that."""
+def test_no_module_is_named_as_a_function():
+    """A module with the name of a function would replace the function when it is imported."""
     import types
 
     modules = {n for n in dir(lax) if isinstance(getattr(lax, n), types.ModuleType)}

@@ -1,4 +1,4 @@
-"""Gathers and scatters, against NumPy."""
+"""Gathers and scatters against NumPy."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def test_rows():
     check_batches(lambda i, x: lax.gather(x, i, ROWS, (1, 4)), UNIQUE, X)
 
 
-def test_index_vectors_in_step_with_the_operand():
+def test_batching_dimensions():
     x, i = rng.standard_normal((3, 4, 5)), np.array([[2, 0], [3, 3], [1, 0]], "i")
     numbers = lax.GatherDimensionNumbers((2,), (1,), (1,), (0,), (0,))
     got = lax.gather(x, i[..., None], numbers, (1, 1, 5))
@@ -43,8 +43,8 @@ def test_out_of_bounds(dtype, filler):
     filled = np.asarray(lax.gather(x, i, ROWS, (1, 4), mode="fill"))
     np.testing.assert_array_equal(filled[0], np.full(4, filler, dtype))
     np.testing.assert_array_equal(filled[2], x[2])
-    given = np.asarray(lax.gather(x, i, ROWS, (1, 4), mode="fill", fill_value=1))
-    np.testing.assert_array_equal(given[1], np.full(4, 1, dtype))
+    filled_rows = np.asarray(lax.gather(x, i, ROWS, (1, 4), mode="fill", fill_value=1))
+    np.testing.assert_array_equal(filled_rows[1], np.full(4, 1, dtype))
 
 
 def test_filled_elements_have_no_derivative():
@@ -90,7 +90,7 @@ def test_scatters(name):
 
 @pytest.mark.parametrize("name", OPS)
 def test_scatters_into_the_indices(name):
-    """XLA writes into the operand's memory, which must not be that of the indices."""
+    """XLA writes to the operand's buffer, which must not be the buffer of the indices."""
     x, u = np.array([[3], [0], [1], [2], [0]], "i"), np.array([[10], [2], [-3], [4], [50]], "i")
     expected = x.copy()
     for i, new in zip(x[:, 0], u):
@@ -107,7 +107,7 @@ def test_scatters_of_zeros_at_zeros():
     np.testing.assert_array_equal(jit(add)(u), u.sum(1, keepdims=True))
 
 
-def test_only_the_winner_of_duplicates_has_a_derivative():
+def test_only_the_written_duplicate_has_a_derivative():
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
     i = np.array([[1], [1]], "i")
     g = grad(lambda u: lax.reduce_sum(lax.scatter(np.zeros(3, "f"), i, u, numbers), (0,)))
@@ -124,7 +124,7 @@ def test_ties_share_the_derivative():
     np.testing.assert_allclose([*np.asarray(gx), *np.asarray(gu)], [1 / 3] * 3, 1e-6)
 
 
-def test_products_with_overlapping_windows_have_no_derivative_by_updates():
+def test_products_with_overlapping_windows_have_no_derivative_in_updates():
     fun = lambda u: lax.reduce_sum(lax.scatter_mul(X, I, u, TO_ROWS), (0, 1))
     with pytest.raises(NotImplementedError, match="unique_indices=True"):
         grad(fun)(U)

@@ -1,5 +1,4 @@
-"""Decompositions: they give back the matrix, and say so when they fail; derivatives that kits of
-random matrices do not meet."""
+"""Decompositions: reconstruction of the matrix, failures, and derivatives at special matrices."""
 
 from __future__ import annotations
 
@@ -32,10 +31,10 @@ def positive(*shape, dtype=np.float64):
     return x @ adjoint(x) + np.eye(shape[-1], dtype=dtype)
 
 
-def close(found, expected):
-    found = np.asarray(found)
-    tolerance = 2e-4 if found.dtype in (np.float32, np.complex64) else 1e-11
-    np.testing.assert_allclose(found, expected, tolerance, tolerance)
+def close(actual, expected):
+    actual = np.asarray(actual)
+    tolerance = 2e-4 if actual.dtype in (np.float32, np.complex64) else 1e-11
+    np.testing.assert_allclose(actual, expected, tolerance, tolerance)
 
 
 def host(outs):
@@ -44,7 +43,7 @@ def host(outs):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(1, 1), (2, 4, 4)])
-def test_square_matrices_are_given_back(shape, dtype):
+def test_square_matrices_are_reconstructed(shape, dtype):
     x, s = matrix(*shape, dtype=dtype), positive(*shape, dtype=dtype)
     factor = np.asarray(linalg.cholesky(s))
     assert factor.dtype == dtype and not np.triu(factor, 1).any()
@@ -63,7 +62,7 @@ def test_square_matrices_are_given_back(shape, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(4, 4), (2, 4, 3), (1, 3)])
-def test_matrices_are_given_back(shape, dtype):
+def test_matrices_are_reconstructed(shape, dtype):
     x = matrix(*shape, dtype=dtype)
     k = min(shape[-2:])
     factors, pivots, order = host(linalg.lu(x))
@@ -88,13 +87,13 @@ def test_matrices_are_given_back(shape, dtype):
     close(linalg.svd(x, algorithm=linalg.SvdAlgorithm.QR)[1], s)
 
 
-def test_integers_become_floats_where_matrices_are_symmetrized():
+def test_symmetrized_integers_become_floats():
     x = np.array([[4, 2], [2, 2]])
     assert linalg.cholesky(x.astype(np.int32)).tolist() == [[2, 0], [1, 1]]
     assert linalg.eigh(x.astype(np.int32))[1].dtype == np.float32
 
 
-def test_only_what_is_asked_for_is_read():
+def test_only_the_selected_triangle_is_read():
     s = positive(3, 3)
     low, high = np.tril(s) + np.triu(np.full((3, 3), np.nan), 1), np.triu(s)
     close(linalg.cholesky(low, symmetrize_input=False), linalg.cholesky(s))
@@ -146,10 +145,10 @@ def test_empty_matrices(shape):
 
 def test_failures_are_nan():
     stack = np.stack([np.eye(2), -np.eye(2), np.ones((2, 2))])
-    found = np.asarray(linalg.cholesky(stack))
-    close(found[0], np.eye(2))
+    actual = np.asarray(linalg.cholesky(stack))
+    close(actual[0], np.eye(2))
     nan = np.array([[True, False], [True, True]])
-    assert (np.isnan(found[1:]) == nan).all()
+    assert (np.isnan(actual[1:]) == nan).all()
     bad = np.full((2, 2), np.nan)
     for fun in (linalg.eigh, linalg.eig, linalg.svd, linalg.schur):
         for out in fun(bad):
@@ -180,7 +179,7 @@ def test_matrices_that_are_not_square(fun):
         fun(np.ones(3))
 
 
-def test_algorithms_that_the_cpu_does_not_have():
+def test_algorithms_that_the_cpu_does_not_support():
     x = np.eye(2)
     with pytest.raises(NotImplementedError, match="eigh has no algorithm JACOBI on the CPU"):
         linalg.eigh(x, implementation=linalg.EighImplementation.JACOBI)
@@ -198,7 +197,7 @@ def test_algorithms_that_the_cpu_does_not_have():
 
 
 def test_equal_eigenvalues():
-    """The sum of functions of equal eigenvalues has a derivative, their vectors have none."""
+    """Symmetric functions of equal eigenvalues have a derivative, their vectors have none."""
 
     def trace_of_square(x):
         w = linalg.eigh(x)[1]
@@ -216,7 +215,7 @@ def test_equal_and_zero_singular_values():
 
     x = np.array([[0.0, 2.0], [-2.0, 0.0]])
     close(px.grad(nuclear)(x), x / 2)
-    # One zero singular value of a square matrix: its vectors are determined, but for signs.
+    # One zero singular value of a square matrix: its vectors are unique except for signs.
     singular = np.diag([3.0, 1.0, 0.0])
 
     def product(x):
@@ -228,8 +227,7 @@ def test_equal_and_zero_singular_values():
 
 
 def test_derivatives_of_completed_bases():
-    """A square basis of a tall matrix: the space that its further columns span, and for QR the
-    columns themselves."""
+    """A square basis of a tall matrix: the span of its additional columns; for QR, the columns."""
     x = matrix(4, 2)
 
     def complement(x):
@@ -242,11 +240,11 @@ def test_derivatives_of_completed_bases():
     check_derivatives(lambda x: linalg.qr(x, pivoting=True)[1], matrix(2, 3))
 
 
-def test_derivative_of_what_cholesky_reads():
+def test_derivative_of_the_triangle_that_cholesky_reads():
     check_derivatives(lambda x: linalg.cholesky(x, symmetrize_input=False), positive(3, 3))
 
 
-def test_eigenvectors_want_consent():
+def test_derivatives_of_eigenvectors_require_the_option():
     x = matrix(3, 3)
     with pytest.raises(NotImplementedError, match="enable_eigvec_derivs=True"):
         px.jvp(lambda x: linalg.eig(x)[0], (x,), (x,))
@@ -271,7 +269,7 @@ def test_no_derivatives(name):
 def test_batches_are_loops():
     x = positive(2, 3, 4, 4)
     for fun in (linalg.cholesky, linalg.lu, linalg.qr, linalg.eigh, linalg.svd, linalg.hessenberg):
-        found = px.vmap(px.vmap(fun), 1)(x)
+        actual = px.vmap(px.vmap(fun), 1)(x)
         expected = fun(np.swapaxes(x, 0, 1))
-        for f, e in zip(*(o if isinstance(o, (list, tuple)) else [o] for o in (found, expected))):
+        for f, e in zip(*(o if isinstance(o, (list, tuple)) else [o] for o in (actual, expected))):
             np.testing.assert_array_equal(np.asarray(f), np.asarray(e))

@@ -1,4 +1,4 @@
-"""Triangular and tridiagonal systems, reflections, updates, polar decompositions."""
+"""Triangular and tridiagonal systems, reflections, updates and polar decompositions."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def dominant(*shape, dtype=np.float64):
     return matrix(*shape, dtype=dtype) + 4 * np.eye(shape[-1], dtype=dtype)
 
 
-def close(found, expected, tolerance=1e-11):
-    np.testing.assert_allclose(np.asarray(found), expected, tolerance, tolerance)
+def close(actual, expected, tolerance=1e-11):
+    np.testing.assert_allclose(np.asarray(actual), expected, tolerance, tolerance)
 
 
 def operator(a, lower, transpose_a, conjugate_a, unit_diagonal):
@@ -55,14 +55,14 @@ def operator(a, lower, transpose_a, conjugate_a, unit_diagonal):
     ],
 )
 def test_triangular_solve(stack, n, k, dtype):
-    """Every flag; stacks of tiny matrices and larger ones are solved in different ways."""
+    """All flags; stacks of tiny matrices and larger matrices use different algorithms."""
     a = dominant(*stack, n, n, dtype=dtype)
     for left, *flags in itertools.product((True, False), repeat=5):
         b = matrix(*stack, *((n, k) if left else (k, n)), dtype=dtype, seed=1)
         names = ("lower", "transpose_a", "conjugate_a", "unit_diagonal")
-        found = linalg.triangular_solve(a, b, left_side=left, **dict(zip(names, flags)))
-        found, op = np.asarray(found), operator(a, *flags)
-        close(op @ found if left else found @ op, b)
+        actual = linalg.triangular_solve(a, b, left_side=left, **dict(zip(names, flags)))
+        actual, op = np.asarray(actual), operator(a, *flags)
+        close(op @ actual if left else actual @ op, b)
 
 
 def test_triangular_solve_of_vectors_and_narrow_floats():
@@ -70,11 +70,11 @@ def test_triangular_solve_of_vectors_and_narrow_floats():
     assert linalg.triangular_solve(a, a[0], left_side=True, lower=True).tolist() == [1, -1]
     assert linalg.triangular_solve(a.T, a[0]).tolist() == [1, -1]
     stack = np.stack([a, 2 * a])
-    found = linalg.triangular_solve(stack, a, left_side=True, lower=True)
-    assert found.tolist() == [[1, -1], [0.25, 0.25]]
+    actual = linalg.triangular_solve(stack, a, left_side=True, lower=True)
+    assert actual.tolist() == [[1, -1], [0.25, 0.25]]
     narrow = a.astype(ml_dtypes.bfloat16)
-    found = linalg.triangular_solve(narrow, narrow, left_side=True, lower=True)
-    assert found.dtype == ml_dtypes.bfloat16 and np.asarray(found).astype(float).tolist() == [
+    actual = linalg.triangular_solve(narrow, narrow, left_side=True, lower=True)
+    assert actual.dtype == ml_dtypes.bfloat16 and np.asarray(actual).astype(float).tolist() == [
         [1, 0], [0, 1],
     ]  # fmt: skip
 
@@ -87,9 +87,9 @@ def test_triangular_solve_of_one_matrix_and_many_right_sides():
             return linalg.triangular_solve(a, b, left_side=left)
 
         b = np.moveaxis(matrix(5, 3, 2) if left else matrix(5, 2, 3), 0, axis)
-        found = np.asarray(px.vmap(solve, axis)(b))
+        actual = np.asarray(px.vmap(solve, axis)(b))
         for i in range(5):
-            close(found[i], solve(np.take(b, i, axis)))
+            close(actual[i], solve(np.take(b, i, axis)))
 
 
 def test_triangular_solve_refuses():
@@ -116,17 +116,17 @@ def test_tridiagonal_solve(n, dtype):
         [np.diag(d[i]) + np.diag(dl[i, 1:], -1) + np.diag(du[i, :-1], 1) for i in range(2)]
     )
     for perturb in (True, False):
-        found = np.asarray(linalg.tridiagonal_solve(dl, d, du, b, perturb_singular=perturb))
-        close(full @ found, b)
-        close(tridiagonal._thomas(*map(px.device_put, (dl, d, du, b)), perturb), found)
+        actual = np.asarray(linalg.tridiagonal_solve(dl, d, du, b, perturb_singular=perturb))
+        close(full @ actual, b)
+        close(tridiagonal._thomas(*map(px.device_put, (dl, d, du, b)), perturb), actual)
 
 
 def test_singular_tridiagonal_matrices():
     z, b = np.zeros(3), np.ones((3, 1))
     assert np.isnan(np.asarray(linalg.tridiagonal_solve(z, z, z, b))).all()
-    found = linalg.tridiagonal_solve(z, z, z, b, perturb_singular=True)
-    assert np.isfinite(np.asarray(found)).all()
-    d = np.array([0.0, 0.0])  # needs an exchange of rows
+    actual = linalg.tridiagonal_solve(z, z, z, b, perturb_singular=True)
+    assert np.isfinite(np.asarray(actual)).all()
+    d = np.array([0.0, 0.0])  # requires pivoting
     assert linalg.tridiagonal_solve(d + 1, d, d + 1, np.array([[2.0], [3.0]])).tolist() == [
         [3], [2],
     ]  # fmt: skip
@@ -171,7 +171,7 @@ def test_reflections(k, dtype):
 
 
 def test_reflections_by_zero():
-    """The derivative where a factor is zero, which formulas that divide by it do not have."""
+    """The derivative is finite if a factor is zero, which excludes formulas that divide by it."""
     a, taus = reflections(4, 3)
     taus = taus * np.array([1.0, 0.0, 1.0])
     check_derivatives(linalg.householder_product, a, taus)
@@ -240,13 +240,13 @@ def test_pivots_refuse():
 
 def test_cholesky_update():
     r, w = np.triu(dominant(4, 4)), matrix(4)
-    found = np.asarray(linalg.cholesky_update(r, w))
-    close(found.T @ found, r.T @ r + np.outer(w, w))
-    assert not np.tril(found, -1).any() and (np.diagonal(found) > 0).all()
+    actual = np.asarray(linalg.cholesky_update(r, w))
+    close(actual.T @ actual, r.T @ r + np.outer(w, w))
+    assert not np.tril(actual, -1).any() and (np.diagonal(actual) > 0).all()
     assert linalg.cholesky_update(np.zeros((2, 2)), np.zeros(2)).tolist() == [[0, 0], [0, 0]]
     stack = np.stack([r, 2 * r])
-    found = np.asarray(px.vmap(linalg.cholesky_update, (0, None))(stack, w))
-    close(found[1], linalg.cholesky_update(2 * r, w))
+    actual = np.asarray(px.vmap(linalg.cholesky_update, (0, None))(stack, w))
+    close(actual[1], linalg.cholesky_update(2 * r, w))
     with pytest.raises(TypeError, match="does not accept dtype complex128"):
         linalg.cholesky_update(r + 0j, w + 0j)
     with pytest.raises(TypeError, match="rank of exactly 2"):
@@ -311,19 +311,19 @@ def test_polar_of_a_part():
         linalg.qdwh(x, eps=0.0)
 
 
-def test_polar_differentiates_forward():
+def test_polar_supports_forward_mode():
     x, t = matrix(4, 3), matrix(4, 3, seed=1)
 
     def factor(x):
         return linalg.qdwh(x)[0]
 
-    found = px.jvp(factor, (x,), (t,))[1]
+    actual = px.jvp(factor, (x,), (t,))[1]
     step = 1e-6
     difference = (np.asarray(factor(x + step * t)) - np.asarray(factor(x - step * t))) / (2 * step)
-    close(found, difference, 1e-7)
+    close(actual, difference, 1e-7)
 
 
-def test_programs_are_spliced_and_checked():
+def test_lowered_functions_are_inlined_and_checked():
     x = dominant(3, 3)
 
     def solve(x):

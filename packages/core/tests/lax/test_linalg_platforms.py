@@ -1,4 +1,4 @@
-"""How linear algebra is lowered: by LAPACK on the CPU, elsewhere by XLA where it can."""
+"""Lowering of linear algebra: LAPACK on the CPU, XLA's operations on other platforms."""
 
 from __future__ import annotations
 
@@ -39,33 +39,33 @@ def lowered(platform, fun, *args):
     ],
 )
 @pytest.mark.parametrize("platform", ["cuda", "tpu"])
-def test_xla_has_it(fun, args, operation, platform):
+def test_primitives_with_xla_operations(fun, args, operation, platform):
     module = lowered(platform, fun, *args)
     assert operation in str(module.module)
     assert "custom_call" not in str(module.module) and not module.needs
 
 
 @pytest.mark.parametrize("fun", [linalg.lu, linalg.qr, linalg.eigh, linalg.svd, linalg.schur])
-def test_xla_does_not_have_it(fun):
+def test_primitives_without_xla_operations(fun):
     with pytest.raises(
         MissingRule, match=r"does not support compiling for cuda: .*on the CPU only"
     ):
         lowered("cuda", fun, SQUARE)
 
 
-def test_programs_name_what_they_need():
+def test_lowered_modules_call_lapack():
     assert lowered("cpu", linalg.lu, SQUARE).needs == {"lapack"}
     assert lowered("cpu", linalg.lu, SQUARE[:0]).needs == frozenset()
     assert lowered("cpu", linalg.triangular_solve, SQUARE, SQUARE).needs == {"lapack"}
 
 
-def test_narrow_floats_are_solved_in_wider_ones():
+def test_narrow_floats_are_solved_in_float32():
     x = SQUARE.astype(ml_dtypes.bfloat16)
     module = lowered("cpu", linalg.triangular_solve, x, x)
     assert "tensor<2x3x3xf32>" in str(module.module) and not module.needs
 
 
-def test_lapack_is_loaded_when_a_program_calls_it():
+def test_lapack_is_loaded_on_first_use():
     code = """
 import sys
 import numpy as np

@@ -1,4 +1,4 @@
-"""Operators of arrays: promotion, broadcasting, roads for eager calls, and what they refuse."""
+"""Operators of arrays: promotion, broadcasting, fast paths of eager calls, and refused operands."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COMPARISONS = [op.eq, op.ne, op.lt, op.le, op.gt, op.ge]
 @pytest.mark.parametrize("fun", ARITHMETIC + COMPARISONS, ids=lambda f: f.__name__)
 def test_values(fun):
     x, y = np.float32([1.5, 2, 7]), np.float32([2, 2, -0.5])
-    for _ in range(2):  # the second time on the fast path
+    for _ in range(2):  # the second call uses the fast path
         np.testing.assert_allclose(fun(array(x), array(y)), fun(x, y), rtol=1e-6)
         np.testing.assert_allclose(fun(array(x), 2.0), fun(x, 2.0), rtol=1e-6)
         np.testing.assert_allclose(fun(2.0, array(x)), fun(2.0, x), rtol=1e-6)
@@ -83,7 +83,7 @@ def test_promotion():
         array([1]) + array([1], "int32")
 
 
-def test_scalars_are_literals_of_programs():
+def test_scalars_are_literals_of_jaxprs():
     x = np.float32([1, 2])
     assert "add a 1.0:f32[]" in str(px.make_jaxpr(lambda x: x + 1)(x))
     assert "mul 2.5:bf16[] a" in str(px.make_jaxpr(lambda x: 2.5 * x)(x.astype("bfloat16")))
@@ -91,7 +91,7 @@ def test_scalars_are_literals_of_programs():
     assert "pow a 0.5:f32[]" in str(px.make_jaxpr(lambda x: x**0.5)(x))
 
 
-def test_signed_zeros_are_told_apart():
+def test_signed_zeros_are_distinguished():
     one = array([1.0])
     for _ in range(2):
         assert (one / 0.0).tolist() == [np.inf]
@@ -111,7 +111,7 @@ def test_powers():
         pow(x, 2, 5)
 
 
-def test_what_is_no_operand():
+def test_values_that_are_not_operands():
     x = array([1.0])
     for other in ([1.0], (1.0,), {1.0}, {}):
         for fun in (op.add, op.mul, op.eq, op.lt):
@@ -128,7 +128,7 @@ def test_what_is_no_operand():
             x < other  # noqa: B015
 
 
-def test_shapes_that_do_not_fit():
+def test_incompatible_shapes():
     x = array(np.ones((2, 3)))
     with pytest.raises(
         TypeError, match=r"add got incompatible shapes for broadcasting: \(3,\), \(4,\)"

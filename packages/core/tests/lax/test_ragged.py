@@ -1,4 +1,4 @@
-"""``ragged_dot`` and its relatives, against loops over groups."""
+"""Ragged and scaled products against loops over groups."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def values(*shape):
 
 
 def by_loop(x, w, sizes, first=0):
-    """Rows of each group times its matrix, in NumPy."""
+    """Product of each group of rows with its matrix, in NumPy."""
     out = np.zeros((x.shape[0], w.shape[-1]), np.float32)
     ends = np.cumsum(sizes.astype(np.int64))
     for g, end in enumerate(ends):
@@ -64,12 +64,12 @@ def test_group_offset(sizes, first):
     f = lambda w, offset: ragged_dot(x, w, sizes, group_offset=offset)
     np.testing.assert_allclose(px.jit(f)(w, offset), by_loop(x, w, sizes, first), 1e-5, 1e-5)
     ct = values(8, 4)
-    (found,) = px.vjp(lambda w: f(w, offset), w)[1](ct)
+    (actual,) = px.vjp(lambda w: f(w, offset), w)[1](ct)
     ends = np.cumsum(sizes)
     for i in range(2):
         g = first + i
         part = slice(ends[g] - sizes[g], ends[g]) if g < len(sizes) else slice(0, 0)
-        np.testing.assert_allclose(np.asarray(found)[i], x[part].T @ ct[part], 1e-5, 1e-5)
+        np.testing.assert_allclose(np.asarray(actual)[i], x[part].T @ ct[part], 1e-5, 1e-5)
 
 
 GENERAL = {
@@ -87,7 +87,7 @@ GENERAL = {
 
 
 def dense(x, y, sizes, n):
-    """The product with the groups written out: a mask for each."""
+    """The product with a mask for each group."""
     (xc, yc), (xb, yb) = n.dot_dimension_numbers
     (r,) = n.lhs_ragged_dimensions
     letters = "abcdefgh"
@@ -100,17 +100,17 @@ def dense(x, y, sizes, n):
         ys[g] = "G"
     ys = [next(free) if c is None else c for c in ys]
     stack = [xs[i] for i in xb]
-    kept = [c for i, c in enumerate(xs) if i not in (*xc, *xb)]
+    free_axes = [c for i, c in enumerate(xs) if i not in (*xc, *xb)]
     more = [c for c in ys if c not in xs and c != "G"]
     if r in xb:
-        return np.einsum(f"{''.join(xs)},{''.join(ys)}->{''.join(stack + kept + more)}", x, y)
+        return np.einsum(f"{''.join(xs)},{''.join(ys)}->{''.join(stack + free_axes + more)}", x, y)
     kind = xc if r in xc else [i for i in range(x.ndim) if i not in (*xc, *xb)]
     prefix = [xs[i] for i in (*xb, *kind[: list(kind).index(r)])]
     ends = np.cumsum(sizes, -1)
     at = np.arange(x.shape[r])
     mask = (at >= (ends - sizes)[..., None]) & (at < ends[..., None])
     spec = "".join(prefix if sizes.ndim > 1 else []) + "G" + xs[r]
-    out = "".join([*(["G"] if r in xc else []), *stack, *kept, *more])
+    out = "".join([*(["G"] if r in xc else []), *stack, *free_axes, *more])
     return np.einsum(f"{''.join(xs)},{''.join(ys)},{spec}->{out}", x, y, mask.astype(x.dtype))
 
 
@@ -122,14 +122,14 @@ def test_general(case):
     f = lambda x, y: ragged_dot_general(x, y, sizes, n)
     expected = dense(x, y, sizes, n)
     np.testing.assert_allclose(px.jit(f)(x, y), expected, 1e-4, 1e-4)
-    # It is bilinear, so derivatives follow from values.
+    # The function is bilinear, so derivatives follow from values.
     dx, dy, ct = values(*x_shape) + 1, values(*y_shape) - 1, values(*expected.shape)
     _, dot = px.jvp(f, (x, y), (dx, dy))
-    wanted = dense(dx, y, sizes, n) + dense(x, dy, sizes, n)
-    np.testing.assert_allclose(dot, wanted, 1e-4, 1e-4)
+    expected_dot = dense(dx, y, sizes, n) + dense(x, dy, sizes, n)
+    np.testing.assert_allclose(dot, expected_dot, 1e-4, 1e-4)
     cts = px.vjp(f, x, y)[1](ct)
     right = sum(np.vdot(np.asarray(c), d) for c, d in zip(cts, (dx, dy)))
-    assert right == pytest.approx(np.vdot(ct, wanted), rel=1e-4)
+    assert right == pytest.approx(np.vdot(ct, expected_dot), rel=1e-4)
 
 
 @pytest.mark.parametrize("case", ["rows", "sum", "batch", "prefix", "stack"])

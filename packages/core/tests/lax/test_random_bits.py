@@ -1,4 +1,4 @@
-"""Random bits against published vectors."""
+"""Random bits against published test vectors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from primax_core.lax import random_bits
 U = np.uint32
 
 
-# The known answers of the cipher's authors.
+# Test vectors of the cipher's authors.
 @pytest.mark.parametrize(
     "key, counter, expected",
     [
@@ -21,8 +21,8 @@ U = np.uint32
     ],
 )
 def test_threefry(key, counter, expected):
-    found = random_bits.threefry2x32_p.bind(*map(U, (*key, *counter)))
-    assert tuple(map(int, found)) == expected
+    actual = random_bits.threefry2x32_p.bind(*map(U, (*key, *counter)))
+    assert tuple(map(int, actual)) == expected
 
 
 def test_threefry_on_arrays():

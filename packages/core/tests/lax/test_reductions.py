@@ -1,4 +1,4 @@
-"""Reductions, cumulative operations and sorts, against NumPy."""
+"""Reductions, cumulative operations and sorts against NumPy."""
 
 import ml_dtypes
 import numpy as np
@@ -60,7 +60,7 @@ def test_ties_share_the_derivative():
     assert np.asarray(g).tolist() == [0, 0, 1, 0]
 
 
-def test_positions():
+def test_indices_of_extrema():
     x = np.array([[1, 3, 3], [np.nan, 5, np.nan]], "f")
     assert np.asarray(lax.argmax(x, 1, "int32")).tolist() == [1, 0]
     assert np.asarray(lax.argmin(x, 1, "int8")).tolist() == [0, 0]
@@ -152,5 +152,5 @@ def test_errors(call, error, phrase):
         call()
 
 
-def test_top_k_gives_a_list():
+def test_top_k_returns_a_list():
     assert isinstance(lax.top_k(np.arange(3.0), 2), list)

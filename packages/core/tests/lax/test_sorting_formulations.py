@@ -1,4 +1,4 @@
-"""Sorting and selecting where the CPU does it by integer keys: the result is exact to the bit."""
+"""Sorts and top-k with integer keys on the CPU: the result is exact to the bit."""
 
 import ml_dtypes
 import numpy as np
@@ -16,7 +16,7 @@ SHAPES = [((600,), 0), ((5000,), 0), ((90, 50), 0), ((7, 31, 30), 1)]
 
 
 def values(dtype, shape):
-    """Many ties, both ends of the range, NaNs of both signs, zeros of both signs."""
+    """Values with many ties, the extremes of the range, and NaNs and zeros of both signs."""
     dtype = np.dtype(dtype)
     if dtype == np.bool_:
         return RNG.random(shape) < 0.5
@@ -45,7 +45,7 @@ def order_of(x, axis):
 
 
 def descending_order_of(x, axis):
-    """Positions by falling numbers, where signs of zeros and of NaNs count."""
+    """Indices in descending total order, which distinguishes the signs of zeros and NaNs."""
     if x.dtype.kind in "iub":
         key = x.astype(np.int64)
     else:
@@ -62,8 +62,8 @@ def test_sorts_stably_and_moves_bits(dtype, shape, axis):
     order = order_of(x, axis)
     keys, moved = sort((x, places), dimension=axis)
     np.testing.assert_array_equal(moved, np.take_along_axis(places, order, axis))
-    for found in (keys, sort(x, dimension=axis)):
-        np.testing.assert_array_equal(bits(found), bits(np.take_along_axis(x, order, axis)))
+    for actual in (keys, sort(x, dimension=axis)):
+        np.testing.assert_array_equal(bits(actual), bits(np.take_along_axis(x, order, axis)))
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: np.dtype(d).name)
@@ -72,25 +72,25 @@ def test_top_k_takes_the_first_of_equals(dtype, shape, axis):
     x = values(dtype, shape)
     order = descending_order_of(x, axis)
     for k in (3, shape[axis]):
-        found, places = top_k(x, k, axis=axis)
+        actual, places = top_k(x, k, axis=axis)
         expected = order.take(range(k), axis)
         np.testing.assert_array_equal(places, expected)
-        np.testing.assert_array_equal(bits(found), bits(np.take_along_axis(x, expected, axis)))
+        np.testing.assert_array_equal(bits(actual), bits(np.take_along_axis(x, expected, axis)))
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.int64, np.uint64])
-def test_sorts_wide_keys(dtype):
+def test_sorts_64_bit_keys(dtype):
     x = np.concatenate([RNG.integers(0, 9, 5000).astype(dtype), np.array([0, 2**60], dtype)])
     if dtype == np.float64:
         x[:6] = np.nan, -0.0, 0.0, -np.inf, 1e-310, -1e-310
     with enable_x64(True):
-        found, places = sort((x, np.arange(x.size)))
+        actual, places = sort((x, np.arange(x.size)))
     order = np.argsort(x, kind="stable")
     np.testing.assert_array_equal(places, order)
-    np.testing.assert_array_equal(bits(found), bits(x[order]))
+    np.testing.assert_array_equal(bits(actual), bits(x[order]))
 
 
-def test_numbers_below_the_normal_range_are_sorted():
+def test_subnormal_numbers_are_sorted():
     x = np.tile(np.array([1e-40, 0, 3e-45, -1e-42, -0.0], np.float32), 200)
     np.testing.assert_array_equal(bits(sort(x)), bits(x[np.argsort(x, kind="stable")]))
 
@@ -100,5 +100,5 @@ def test_later_keys_decide_between_equal_floats():
     first[:50] = np.nan
     second = RNG.integers(0, 3, 2000).astype(np.float16)
     places = np.arange(2000, dtype=np.int32)
-    *_, found = sort((first, second, places), num_keys=2)
-    np.testing.assert_array_equal(found, np.lexsort((second, first)))
+    *_, actual = sort((first, second, places), num_keys=2)
+    np.testing.assert_array_equal(actual, np.lexsort((second, first)))

@@ -1,4 +1,4 @@
-"""Special functions against values that were computed with 60 digits."""
+"""Special functions against values computed with 60 digits."""
 
 from __future__ import annotations
 
@@ -193,12 +193,12 @@ ERROR = [
 
 
 def columns(table):
-    """The columns, which hold numbers that float32 holds too where they are arguments."""
+    """The columns; arguments are numbers that float32 represents exactly."""
     return [np.array(c) for c in zip(*table)]
 
 
 def compare(fun, arguments, exact, relative, units=0.51):
-    """In float32, in which results are rounded to ``units`` of the last place, and float64."""
+    """Compare in float32, with an error of ``units`` in the last place, and in float64."""
     narrow = np.asarray(fun(*[a.astype(np.float32) for a in arguments]))
     assert narrow.dtype == np.float32
     rounded = exact.astype(np.float32)
@@ -206,9 +206,9 @@ def compare(fun, arguments, exact, relative, units=0.51):
     normal = (np.abs(exact) > 1.2e-38) & np.isfinite(rounded)
     assert np.max(error[normal]) <= units
     with enable_x64(True):
-        found = np.asarray(fun(*arguments))
-        assert found.dtype == np.float64
-        np.testing.assert_allclose(found, exact, rtol=relative)
+        actual = np.asarray(fun(*arguments))
+        assert actual.dtype == np.float64
+        np.testing.assert_allclose(actual, exact, rtol=relative)
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_incomplete_gamma(name, column):
     compare(getattr(incomplete_gamma, name), table[:2], table[column], 1e-13)
 
 
-def test_incomplete_gamma_far_out():
+def test_incomplete_gamma_in_the_tails():
     with enable_x64(True):
         lower, upper = (
             np.asarray(f(np.array([1e5, 1e10, 1e300]), np.array([100100.0, 1e10, 1e300])))
@@ -235,21 +235,21 @@ def test_betainc():
     with enable_x64(True):
         a, b, x = arguments
         one = np.ones(a.shape)
-        found = px.jvp(lambda a: incomplete_beta.betainc(a, b, x), (a,), (one,))[1]
-        np.testing.assert_allclose(found, by_a, rtol=1e-11)
-        found = px.jvp(lambda b: incomplete_beta.betainc(a, b, x), (b,), (one,))[1]
-        np.testing.assert_allclose(found, by_b, rtol=1e-8)
+        actual = px.jvp(lambda a: incomplete_beta.betainc(a, b, x), (a,), (one,))[1]
+        np.testing.assert_allclose(actual, by_a, rtol=1e-11)
+        actual = px.jvp(lambda b: incomplete_beta.betainc(a, b, x), (b,), (one,))[1]
+        np.testing.assert_allclose(actual, by_b, rtol=1e-8)
 
 
-def test_betainc_far_out():
+def test_betainc_in_the_tails():
     half = np.float32(0.5)
     for n in (1e6, 1e12, 1e30):
         assert float(incomplete_beta.betainc(np.float32(n), np.float32(n), half)) == 0.5
     with enable_x64(True):
-        # a distribution that is nearly normal, a little above and below its mean
+        # a nearly normal distribution, slightly above and below its mean
         n, spread = 1e14, np.array([-1.0, 1.0]) / np.sqrt(8e14)
-        found = np.asarray(incomplete_beta.betainc(np.full(2, n), np.full(2, n), 0.5 + spread))
-    np.testing.assert_allclose(found, [0.15865525, 0.84134475], rtol=1e-6)
+        actual = np.asarray(incomplete_beta.betainc(np.full(2, n), np.full(2, n), 0.5 + spread))
+    np.testing.assert_allclose(actual, [0.15865525, 0.84134475], rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -284,7 +284,7 @@ def test_error_function(name, column, units):
     compare(getattr(special, name), table[:1], table[column], 2e-15, units)
 
 
-def test_error_function_derivative_far_out():
+def test_error_function_derivative_in_the_tails():
     x = np.linspace(-9, 9, 41).astype(np.float32)
     slope = np.asarray(px.jvp(special.erf, (x,), (np.ones_like(x),))[1])
     exact = 2 / np.sqrt(np.pi) * np.exp(-(x.astype(float) ** 2))
@@ -368,12 +368,12 @@ def test_second_derivatives(fun, at):
     with enable_x64(True):
         at, step = np.float64(at), 1e-5
         slope = px.grad(fun)
-        found = px.jvp(slope, (at,), (np.float64(1),))[1]
+        actual = px.jvp(slope, (at,), (np.float64(1),))[1]
         difference = (slope(at + step) - slope(at - step)) / (2 * step)
-        np.testing.assert_allclose(found, difference, rtol=1e-8)
+        np.testing.assert_allclose(actual, difference, rtol=1e-8)
 
 
-def test_what_has_no_derivative():
+def test_missing_derivatives():
     x = np.float32(2)
     with pytest.raises(ValueError, match="polygamma gradient with respect to m is not supported"):
         px.grad(gamma.polygamma)(x, x)
@@ -410,7 +410,7 @@ def test_scalars_and_broadcasting():
 
 
 def test_large_arrays_are_computed_like_small_ones():
-    """Large ones go through block by block, the last of which overlaps another."""
+    """Large arrays are computed in blocks, and the last block overlaps another."""
     rng = np.random.default_rng(0)
     a = rng.uniform(0.1, 30, (3, 50_003)).astype(np.float32)
     x = rng.uniform(0.1, 30, a.shape).astype(np.float32)
@@ -421,7 +421,7 @@ def test_large_arrays_are_computed_like_small_ones():
 
 
 @pytest.mark.parametrize("platform, double", [("cuda", True), ("tpu", False)])
-def test_programs_for_other_platforms(platform, double):
+def test_lowering_for_other_platforms(platform, double):
     """A TPU has no float64."""
 
     def all_of(x):
@@ -469,9 +469,9 @@ def test_polynomial(n, unroll):
     x = np.array([[-0.9, 0.0], [0.5, 1.1]], np.float32)
     coefficients = np.random.default_rng(n).standard_normal(n).astype(np.float32)
     exact = np.polynomial.polynomial.polyval(x.astype(float), coefficients.astype(float))
-    for given in (coefficients, list(coefficients)):
-        found = polynomials.polynomial(x, given, unroll=unroll)
-        np.testing.assert_allclose(found, exact, rtol=1e-5, atol=1e-6 * n)
+    for coeffs in (coefficients, list(coefficients)):
+        actual = polynomials.polynomial(x, coeffs, unroll=unroll)
+        np.testing.assert_allclose(actual, exact, rtol=1e-5, atol=1e-6 * n)
 
 
 def test_polynomial_operands():

@@ -84,8 +84,8 @@ def test_patches_and_local_convolution(layout, padding):
             window = padded[:, :, i : i + 2, 2 * j : 2 * j + 3]
             np.testing.assert_allclose(patches[:, :, i, j], window.reshape(2, -1), rtol=1e-6)
     kernels = np.random.default_rng(1).standard_normal((4, 18, rows, columns)).astype(F32)
-    given = kernels.transpose(2, 3, 1, 0) if layout and layout[1] == "HWIO" else kernels
-    out = conv_general_dilated_local(image, given, (1, 2), padding, (2, 3), **options)
+    local_kernels = kernels.transpose(2, 3, 1, 0) if layout and layout[1] == "HWIO" else kernels
+    out = conv_general_dilated_local(image, local_kernels, (1, 2), padding, (2, 3), **options)
     out = np.asarray(out).transpose(0, 3, 1, 2) if last else out
     np.testing.assert_allclose(out, np.einsum("npij,opij->noij", patches, kernels), 1e-4, 1e-5)
 

@@ -1,4 +1,4 @@
-"""Broadcasts, permutations, reshapes, joins, slices and pads, against NumPy."""
+"""Broadcasts, transposes, reshapes, concatenations, slices and pads against NumPy."""
 
 import numpy as np
 import pytest
@@ -61,7 +61,7 @@ def test_dynamic_updates():
     check_batches(lambda i, x: lax.dynamic_slice_in_dim(x, i, 2, 1), np.int32(1), X)
 
 
-def test_small_index_dtypes_reach_long_axes():
+def test_small_index_dtypes_with_long_axes():
     x = np.arange(300)
     assert int(lax.dynamic_index_in_dim(x, np.int8(-1), keepdims=False)) == 299
     wrapped = jit(lambda x, i: lax.dynamic_index_in_dim(x, i, keepdims=False))
@@ -69,7 +69,7 @@ def test_small_index_dtypes_reach_long_axes():
     assert np.asarray(lax.dynamic_slice(x, (np.int8(-3),), (2,))).tolist() == [297, 298]
 
 
-def test_an_index_does_not_compile_again_for_each_value():
+def test_an_index_is_compiled_once_for_all_values():
     take = lambda i: lax.dynamic_slice(V, (i,), (1,))
     take(0)
     before = len(lax.dynamic_slice_p.executables)
@@ -86,8 +86,8 @@ def test_creation():
     assert lax.full((2,), 1.0).weak_type and not lax.full((2,), 1.0, "float32").weak_type
     assert np.asarray(lax.full((2,), 300, "int8")).tolist() == [44, 44]
     assert np.asarray(lax.full((1,), np.float32(2.7), "int32")).tolist() == [2]
-    made = jit(lambda v: lax.full((2,), v, "int32"))(2.5)
-    assert made.dtype == np.int32 and np.asarray(made).tolist() == [2, 2]
+    filled = jit(lambda v: lax.full((2,), v, "int32"))(2.5)
+    assert filled.dtype == np.int32 and np.asarray(filled).tolist() == [2, 2]
     assert lax.full_like(lax.full((2,), 1.0), 3).weak_type
     assert lax.broadcast_shapes((2, 1), (3,)) == (2, 3)
 
@@ -100,7 +100,7 @@ def test_printed_form():
     assert "broadcast_in_dim[broadcast_dimensions=(1, 2)]" in text
 
 
-def test_nothing_to_do_gives_the_operand_back():
+def test_identity_operations_return_the_operand():
     x = lax.full((2, 3), 1.0)
     assert lax.reshape(x, (2, 3)) is x
     assert lax.transpose(x, (0, 1)) is x

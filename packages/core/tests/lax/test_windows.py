@@ -1,4 +1,4 @@
-"""Reductions over windows against plain loops, their derivatives against differences."""
+"""Reductions over windows against loops, their derivatives against differences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INF = float("inf")
 
 
 def distinct(*shape):
-    """Values far enough apart for differences."""
+    """Values separated enough for numerical differences."""
     n = int(np.prod(shape))
     return rng.permutation(np.arange(n)).reshape(shape).astype(np.float32) / 4
 
@@ -57,10 +57,10 @@ def test_batches_are_loops():
         grad = lambda x, run=run: px.vjp(run, x)[1](np.ones(run(x).shape, np.float32))[0]
         for axis in range(3):
             for g in (run, grad):
-                found = px.vmap(g, axis, axis)(x)
+                actual = px.vmap(g, axis, axis)(x)
                 for i in range(x.shape[axis]):
                     expected = g(np.take(x, i, axis))
-                    np.testing.assert_allclose(np.take(found, i, axis), expected, rtol=1e-5)
+                    np.testing.assert_allclose(np.take(actual, i, axis), expected, rtol=1e-5)
 
 
 def test_trees():
@@ -97,7 +97,7 @@ def test_errors():
 
 
 class TestAnyFunctionAtTheEdge:
-    """Padding and gaps have no part in derivatives: a neutral element may have none with itself."""
+    """Derivatives ignore padding and gaps: two neutral elements may have no derivative."""
 
     @staticmethod
     def log_sum_exp(a, b):
@@ -128,14 +128,14 @@ class TestAnyFunctionAtTheEdge:
         )
 
 
-def test_a_reduction_of_no_axes_leaves_its_operand():
+def test_a_reduction_of_no_axes_returns_its_operand():
     x = np.array([1.0, 5.0], np.float32)
     f = lambda x: lax.reduce(x, np.float32(2), lax.max, ())
     np.testing.assert_array_equal(f(x), x)
     np.testing.assert_array_equal(px.jvp(f, (x,), (x,))[1], x)
 
 
-def test_programs_of_reductions_follow_the_settings():
+def test_jaxprs_of_reductions_depend_on_the_settings():
     from primax_core._base.config import enable_x64
 
     def count(a, b):

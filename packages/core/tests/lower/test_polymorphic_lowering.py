@@ -101,7 +101,7 @@ def test_refinement_refuses_other_arguments():
         (avals((2, 3), (2, 4)), "argument 1 of the module has type tensor<\\?x3xf32>"),
         (avals((2, 3), (2, 3, 1)), "argument 1"),
         (avals((2, 3), (2, 3), dtype=np.int32), "argument 0"),
-        (avals((2, 3), (4, 3)), "cannot be worked out for arguments of types f32\\[2,3\\], f32"),
+        (avals((2, 3), (4, 3)), "cannot be computed for arguments of types f32\\[2,3\\], f32"),
     ):
         with pytest.raises(static_shapes.RefinementError, match=text):
             static_shapes.refine(module, in_avals)

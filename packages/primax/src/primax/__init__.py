@@ -28,8 +28,8 @@ from primax_core import closure_convert as closure_convert
 from ._config import config as config
 from primax_core import copy_to_host_async as copy_to_host_async
 from primax_core import custom_batching as custom_batching
-from primax_core import custom_derivatives as custom_derivatives
-from primax_core import custom_gradient as custom_gradient
+from . import custom_derivatives as custom_derivatives
+from ._functions import custom_gradient as custom_gradient
 from primax_core import custom_jvp as custom_jvp
 from primax_core import custom_vjp as custom_vjp
 from primax_core import debug_infs as debug_infs
@@ -52,13 +52,13 @@ from primax_core import enable_checks as enable_checks
 from primax_core import enable_custom_prng as enable_custom_prng
 from primax_core import enable_x64 as enable_x64
 from primax_core import ensure_compile_time_eval as ensure_compile_time_eval
-from primax_core import errors as errors
+from . import errors as errors
 from primax_core import eval_shape as eval_shape
 from primax_core import explain_cache_misses as explain_cache_misses
 from primax_core import flatten_util as flatten_util
 from primax_core import float0 as float0
 from primax_core import fwd_and_bwd as fwd_and_bwd
-from primax_core import grad as grad
+from ._functions import grad as grad
 from primax_core import hessian as hessian
 from primax_core import jacfwd as jacfwd
 from primax_core import jacobian as jacobian
@@ -67,8 +67,8 @@ from primax_core import jit as jit
 from primax_core import jvp as jvp
 from primax_core import lax as lax
 from primax_core import legacy_prng_key as legacy_prng_key
-from primax_core import linear_transpose as linear_transpose
-from primax_core import linearize as linearize
+from ._functions import linear_transpose as linear_transpose
+from ._functions import linearize as linearize
 from primax_core import live_arrays as live_arrays
 from primax_core import local_device_count as local_device_count
 from primax_core import local_devices as local_devices
@@ -100,13 +100,14 @@ from primax_core import tree as tree
 from primax_core import tree_util as tree_util
 from primax_core import typeof as typeof
 from primax_core import typing as typing
-from primax_core import value_and_grad as value_and_grad
-from primax_core import vjp as vjp
-from primax_core import vmap as vmap
+from ._functions import value_and_grad as value_and_grad
+from ._functions import vjp as vjp
+from ._functions import vmap as vmap
 
 from primax_core.extend import register_internal_path as _register
 
 from . import _array_methods as _array_methods
+from . import _core_attributes as _core_attributes
 from . import _modules as _modules
 from ._hosts import host_count as host_count
 from ._hosts import host_id as host_id
@@ -118,11 +119,10 @@ if TYPE_CHECKING:
     from primax_core import ad as ad
     from primax_core import debug as debug
     from primax_core import empty_ref as empty_ref
-    from primax_core import explain as explain
+    from primax_interpreters import explain as explain
     from primax_core import export as export
     from primax_core import free_ref as free_ref
     from primax_core import freeze as freeze
-    from primax_core import insight as insight
     from primax_core import monitoring as monitoring
     from primax_core import new_ref as new_ref
     from primax_core import profiler as profiler
@@ -135,6 +135,7 @@ if TYPE_CHECKING:
     from . import experimental as experimental
     from . import extend as extend
     from . import image as image
+    from . import insight as insight
     from . import interpreters as interpreters
     from . import nn as nn
     from . import numpy as numpy
@@ -151,7 +152,6 @@ _LAZY = (
     "ad",
     "debug",
     "export",
-    "insight",
     "monitoring",
     "profiler",
     "ref",
@@ -159,7 +159,6 @@ _LAZY = (
 _OF_CORE = (
     "Ref",
     "empty_ref",
-    "explain",
     "free_ref",
     "freeze",
     "new_ref",
@@ -172,6 +171,12 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         return import_module(f".{name}", __name__)
+    if name == "explain":
+        from ._wheels import wheel
+
+        package = "primax_interpreters"
+        value = globals()[name] = wheel(package, _modules.EXTRAS[package]).explain
+        return value
     if name in _OF_CORE:
         import primax_core
 
@@ -183,7 +188,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY, *_OF_CORE})
+    return sorted({*globals(), *_LAZY, *_OF_CORE, "explain"})
 
 
 _register(__path__[0])

@@ -16,14 +16,11 @@ CORE: Final = (
     "ad",
     "ad_checkpoint",
     "custom_batching",
-    "custom_derivatives",
     "debug",
     "dlpack",
     "dtypes",
-    "errors",
     "export",
     "flatten_util",
-    "insight",
     "lax",
     "memory",
     "monitoring",
@@ -36,13 +33,16 @@ CORE: Final = (
     "typing",
 )
 
-EXPERIMENTAL: Final = ("checkify", "jet", "layout", "serialize_executable")
+EXPERIMENTAL: Final = ("layout", "serialize_executable")
 """Modules of the core that appear below ``primax.experimental``."""
 
 OPTIONAL: Final = {
     "example_libraries": "primax_nn.example_libraries",
+    "experimental.checkify": "primax_interpreters.checkify",
+    "experimental.jet": "primax_interpreters.jet",
     "experimental.sparse": "primax_scipy.experimental.sparse",
     "image": "primax_numpy.image",
+    "insight": "primax_interpreters.insight",
     "nn": "primax_nn",
     "numpy": "primax_numpy",
     "ops": "primax_numpy.ops",
@@ -54,10 +54,26 @@ OPTIONAL: Final = {
 OWN: Final = ("api_util", "core", "experimental", "extend", "interpreters", "sharding")
 """Modules of the facade itself, imported on first use."""
 
-EXTENSION_API: Final = ("dimensions", "fast_path", "jaxprs")
+EXTENDED: Final = ("custom_derivatives", "errors")
+"""Modules of the facade with the names of the core's module and names of the reference."""
+
+EXTENSION_API: Final = (
+    "dimensions",
+    "elementwise",
+    "fast_path",
+    "jaxprs",
+    "lowering",
+    "runtime",
+    "traces",
+)
 """Modules of the extension API that appear below ``primax.extend``."""
 
-EXTRAS: Final = {"primax_nn": "nn", "primax_numpy": "numpy", "primax_scipy": "scipy"}
+EXTRAS: Final = {
+    "primax_interpreters": "interpreters",
+    "primax_nn": "nn",
+    "primax_numpy": "numpy",
+    "primax_scipy": "scipy",
+}
 """Extras of the facade by optional wheel."""
 
 _BELOW: Final = {"": CORE, ".experimental": EXPERIMENTAL, ".extend": EXTENSION_API}

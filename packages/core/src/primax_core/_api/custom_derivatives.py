@@ -410,11 +410,7 @@ def _is_repeated(x, leaves, full) -> bool:
 
 
 def custom_gradient(
-    fun: Callable[..., Any] | None = None,
-    *,
-    with_logs: bool = False,
-    remat: bool = False,
-    with_accums: Any = None,
+    fun: Callable[..., Any],
 ) -> Any:
     """A function that returns its value and its vjp function, as a differentiable function.
 
@@ -428,8 +424,6 @@ def custom_gradient(
     >>> float(grad(f)(1.0))
     3.0
     """
-    if fun is None:
-        return lambda f: custom_gradient(f)
     check_callable(fun)
 
     @custom_vjp

@@ -113,7 +113,6 @@ def linearize(
     fun: Callable[..., Any],
     *primals: Any,
     has_aux: bool = False,
-    in_nzs: Sequence[bool] | None = None,
 ) -> Any:
     """Value of a function, and its derivative there as a reusable linear function.
 
@@ -183,9 +182,7 @@ class _Linearized:
 
 
 @api_boundary
-def linear_transpose(
-    fun: Callable[..., Any], *primals: Any, reduce_axes: Sequence[Any] = ()
-) -> Callable[..., Any]:
+def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., Any]:
     """The transpose of a function that is linear in its arguments.
 
     Args:

@@ -26,7 +26,6 @@ def value_and_grad(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-    reduce_axes: Sequence[Any] = (),
 ) -> Callable[..., Any]:
     """A function that returns the value of ``fun`` and its gradient.
 
@@ -78,7 +77,6 @@ def grad(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-    reduce_axes: Sequence[Any] = (),
 ) -> Callable[..., Any]:
     """A function that returns the gradient of ``fun``; arguments as :func:`value_and_grad`.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import wraps
 from typing import Any, Final
@@ -13,19 +13,8 @@ from .._base import config
 from .._base.config import Override
 from .._base.locks import new_lock
 from .._base.options import TRACE, Option
-from .._ir.jaxpr import Jaxpr
 from .._runtime import collection
-from .._runtime.dispatch import install_fault_finder
 from .._runtime.jaxlib_errors import JaxRuntimeError
-
-
-def _find_fault(jaxpr: Jaxpr, args: Sequence[Any], what: str) -> str | None:
-    from ..lax.checking.places import first_place  # only after a NaN or infinity
-
-    return first_place(jaxpr, args, what)
-
-
-install_fault_finder(_find_fault)
 
 
 def disable_jit(disable: bool = True) -> Override:

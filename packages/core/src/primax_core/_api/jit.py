@@ -35,7 +35,7 @@ class Unspecified:
 
 UNSPECIFIED: Any = Unspecified()
 
-_INLINED = {Inline.JAX_EARLY: True, Inline.AUTO: False}
+_INLINED = {Inline.TRACING: True, Inline.AUTO: False}
 
 # Traced calls of a function live as long as the function, for all its jit wrappers.
 _traced_calls = caches.OfFunctions()
@@ -134,7 +134,7 @@ class JitFunction:
         return self if instance is None else partial(self, instance)
 
     def __repr__(self) -> str:
-        return f"<PjitFunction of {self._fun!r}>"
+        return f"<{type(self).__qualname__} of {self._fun!r}>"
 
     def _bind_static(self, args: tuple, kwargs: dict):
         """The function with bound static arguments, their key, and the other arguments."""

@@ -9,6 +9,7 @@ from .._base import pytree
 from .._base.source import api_boundary_of
 from .._ir.ref_types import AbstractRef as AbstractRef
 from .._trace.refs import Ref as Ref
+from ..lax.references import loaded as loaded
 from ..lax.references.access import (
     addupdate as addupdate,
     empty_ref as empty_ref,
@@ -19,7 +20,6 @@ from ..lax.references.access import (
     set as set,
     swap as swap,
 )
-from ..lax.references.loaded import LoadedReferences as LoadedReferences
 from .arguments import check_callable
 
 

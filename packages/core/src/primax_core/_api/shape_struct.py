@@ -9,6 +9,7 @@ from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.symbolic_dims import as_size
 from .._runtime.layouts import Format
+from .._trace.typing import DTypeLike, Shape
 
 
 class ShapeDtypeStruct:
@@ -23,8 +24,8 @@ class ShapeDtypeStruct:
 
     def __init__(
         self,
-        shape: Any,
-        dtype: Any,
+        shape: Shape,
+        dtype: DTypeLike,
         *,
         sharding: Any = None,
         weak_type: bool = False,

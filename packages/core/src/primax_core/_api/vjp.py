@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,9 +49,6 @@ class VJP:
     def opaque_residuals(self) -> list[Any]:
         """The residuals of the backward pass."""
         return [r for node in self._tape for r in node.residuals]
-
-    args_res: tuple = ()
-    structured_residuals: tuple = ()
 
     @property
     def jaxpr(self):
@@ -229,9 +226,6 @@ def vjp(
     fun: Callable[..., Any],
     *primals: Any,
     has_aux: bool = False,
-    reduce_axes: Sequence[Any] = (),
-    saveable_args: bool = True,
-    in_nzs: Sequence[bool] | None = None,
 ) -> Any:
     """Value of a function, and its pullback from cotangents of results to those of arguments.
 

@@ -26,7 +26,6 @@ def vmap(
     axis_name: Any = None,
     axis_size: int | None = None,
     spmd_axis_name: Any = None,
-    sum_match: bool = False,
 ) -> Callable[..., Any]:
     """A function that applies ``fun`` to all slices of its arguments at once.
 

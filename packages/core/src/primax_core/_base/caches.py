@@ -61,7 +61,7 @@ def cached_values() -> list[Any]:
     return values
 
 
-class Bounded(dict):
+class Bounded(dict[Any, Any]):
     """A bounded dict of recomputable values: a full dict drops its oldest entry."""
 
     __slots__ = ("limit",)

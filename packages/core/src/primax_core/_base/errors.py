@@ -47,11 +47,11 @@ def _rebuild(cls: type, *args: Any) -> Any:
     return error
 
 
-class JAXTypeError(_DocumentedError, TypeError):
+class PrimaxTypeError(_DocumentedError, TypeError):
     """A value is used in a way that its type does not allow."""
 
 
-class JAXIndexError(_DocumentedError, IndexError):
+class PrimaxIndexError(_DocumentedError, IndexError):
     """An array is indexed in a way that cannot be compiled."""
 
 
@@ -64,7 +64,7 @@ _CONVERSION_HINTS = {
 }
 
 
-class ConcretizationTypeError(JAXTypeError):
+class ConcretizationTypeError(PrimaxTypeError):
     """A concrete value is required, but tracing knows only the type.
 
     ``context`` is a sentence about the operation that requires the value, or the name of a
@@ -87,10 +87,10 @@ class TracerBoolConversionError(ConcretizationTypeError):
 
     def __init__(self, tracer: Any) -> None:
         first = f"Attempted boolean conversion of {_described(tracer)}."
-        JAXTypeError.__init__(self, _about(tracer, first))
+        PrimaxTypeError.__init__(self, _about(tracer, first))
 
 
-class TracerIntegerConversionError(JAXTypeError):
+class TracerIntegerConversionError(PrimaxTypeError):
     """A tracer is used as a Python integer, such as an index of a list."""
 
     def __init__(self, tracer: Any) -> None:
@@ -98,7 +98,7 @@ class TracerIntegerConversionError(JAXTypeError):
         super().__init__(_about(tracer, first))
 
 
-class TracerArrayConversionError(JAXTypeError):
+class TracerArrayConversionError(PrimaxTypeError):
     """A tracer is passed to NumPy."""
 
     def __init__(self, tracer: Any) -> None:
@@ -108,11 +108,11 @@ class TracerArrayConversionError(JAXTypeError):
         super().__init__(_about(tracer, first))
 
 
-class UnexpectedTracerError(JAXTypeError):
+class UnexpectedTracerError(PrimaxTypeError):
     """A tracer is used after the end of its transformation."""
 
 
-class NonConcreteBooleanIndexError(JAXIndexError):
+class NonConcreteBooleanIndexError(PrimaxIndexError):
     """A traced boolean mask is used as an index, so that the shape of the result is unknown."""
 
     def __init__(self, tracer: Any) -> None:
@@ -120,7 +120,7 @@ class NonConcreteBooleanIndexError(JAXIndexError):
         super().__init__(_about(tracer, first))
 
 
-class KeyReuseError(JAXTypeError):
+class KeyReuseError(PrimaxTypeError):
     """A random key is used twice while ``debug_key_reuse`` is on."""
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 from .._ir.jaxpr import Jaxpr
 from .._ir.primitive import (
@@ -40,18 +41,18 @@ hide_defaults("jit", inline=False, compiler_options=(), donated=())
 class Inline(enum.Enum):
     """Time at which the jaxpr of a jitted function is inlined into its caller.
 
-    ``JAX_EARLY``: when the caller is traced. ``JAX_LATE``: when it is lowered. ``XLA_EARLY`` and
+    ``TRACING``: when the caller is traced. ``LOWERING``: when it is lowered. ``XLA_EARLY`` and
     ``XLA_LATE``: by an early or a late pass of XLA. ``AUTO``: chosen by the library and XLA.
     """
 
-    JAX_EARLY = "jax_early"
-    JAX_LATE = "jax_late"
+    TRACING = "tracing"
+    LOWERING = "lowering"
     XLA_EARLY = "xla_early"
     XLA_LATE = "xla_late"
     AUTO = "auto"
 
 
-def call_jaxpr(jaxpr: Jaxpr, args, like: dict) -> list:
+def call_jaxpr(jaxpr: Jaxpr, args: Sequence[Any], like: dict[str, Any]) -> list[Any]:
     """Bind ``jit_p`` to a jaxpr, with the other parameters of a jit equation."""
     jaxpr, args = without_tracers(jaxpr, args)
     return jit_p.bind(*args, **{**like, "jaxpr": jaxpr, "donated": ()})
@@ -63,7 +64,7 @@ jit_p.rule(memory_kinds)(lambda eqn: result_kinds(eqn.params["jaxpr"]))
 
 @jit_p.rule(lower)
 def _lower(ctx, *values, jaxpr, name, inline=False, **_):
-    if inline is True or inline is Inline.JAX_LATE:
+    if inline is True or inline is Inline.LOWERING:
         return lowering.lower_body(ctx, jaxpr, values)
     outs = ctx.call_jaxpr(jaxpr, name, values)
     if inline and outs:

@@ -10,6 +10,7 @@ from .._base import errors, source
 from .._base.config import state
 from .._ir.avals import ShapedArray
 from .._ir.dtypes import float0
+from .._ir.jaxpr import Jaxpr
 from .._ir.primitive import Primitive, lower, trace_rule
 from .._ir.printer import hide_defaults
 from .._lower.lazy import lowering
@@ -79,15 +80,23 @@ class CustomJVP:
 
     __slots__ = ("fun", "rule", "name", "symbolic_zeros", "jaxpr", "num_consts")
 
-    def __init__(self, fun, rule, name, symbolic_zeros=False, jaxpr=None, num_consts=0):
-        self.fun = fun
-        self.rule = rule
-        self.name = name
-        self.symbolic_zeros = symbolic_zeros
-        self.jaxpr = jaxpr
-        self.num_consts = num_consts
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        rule: Callable[..., Any],
+        name: str,
+        symbolic_zeros: bool = False,
+        jaxpr: Jaxpr | None = None,
+        num_consts: int = 0,
+    ):
+        self.fun: Callable[..., Any] = fun
+        self.rule: Callable[..., Any] = rule
+        self.name: str = name
+        self.symbolic_zeros: bool = symbolic_zeros
+        self.jaxpr: Jaxpr | None = jaxpr
+        self.num_consts: int = num_consts
 
-    def call(self, args: Sequence) -> list:
+    def call(self, args: Sequence[Any]) -> list[Any]:
         """Call under the current trace."""
         trace = state.trace
         if trace is None:
@@ -124,7 +133,7 @@ def _apply_rule(custom: CustomJVP, primals: Sequence, tangents: Sequence):
     return outs, [Zero(t.aval) if type(t) is SymbolicZero else t for t in dots]
 
 
-def rule_applies(trace: Trace, custom: Any, tangents: Sequence) -> bool:
+def rule_applies(trace: Trace, custom: Any, tangents: Sequence[Any]) -> bool:
     """Return True if a call is differentiated by its rule, which covers the arguments only.
 
     Raises:
@@ -300,7 +309,9 @@ _HANDLERS: dict[type, Callable] = {
 }
 
 
-def derivative_jaxpr(custom: CustomJVP, primals: Sequence, mask: Sequence[bool], trace: Trace):
+def derivative_jaxpr(
+    custom: CustomJVP, primals: Sequence[Any], mask: Sequence[bool], trace: Trace
+) -> tuple[Jaxpr, Sequence[Any], tuple[bool, ...]]:
     """The jaxpr ``(*consts, *primals, *tangents) -> (*outs, *out tangents)`` of a custom rule.
 
     Returns:
@@ -324,15 +335,6 @@ def derivative_jaxpr(custom: CustomJVP, primals: Sequence, mask: Sequence[bool],
         jaxpr = stage(run, [*avals, *dot_avals], parent=trace.parent)
     moved, consts = close_over(jaxpr)
     return moved, consts, tuple(out_mask)
-
-
-def interpreted_by(cls: type[Trace], handler: Callable) -> None:
-    """Register the handler of custom functions for a class of traces.
-
-    Args:
-      handler: ``(trace, args, custom) -> outs``.
-    """
-    _HANDLERS[cls] = handler
 
 
 @custom_jvp_call_p.rule(trace_rule)

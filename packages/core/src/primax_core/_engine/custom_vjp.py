@@ -77,16 +77,25 @@ class CustomVJP:
 
     __slots__ = ("fun", "fwd", "bwd", "name", "symbolic_zeros", "jaxpr", "num_consts")
 
-    def __init__(self, fun, fwd, bwd, name, symbolic_zeros=False, jaxpr=None, num_consts=0):
-        self.fun = fun
-        self.fwd = fwd
-        self.bwd = bwd
-        self.name = name
-        self.symbolic_zeros = symbolic_zeros
-        self.jaxpr = jaxpr
-        self.num_consts = num_consts
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        fwd: Callable[..., Any],
+        bwd: Callable[..., Any],
+        name: str,
+        symbolic_zeros: bool = False,
+        jaxpr: Jaxpr | None = None,
+        num_consts: int = 0,
+    ):
+        self.fun: Callable[..., Any] = fun
+        self.fwd: Callable[..., Any] = fwd
+        self.bwd: Callable[..., Any] = bwd
+        self.name: str = name
+        self.symbolic_zeros: bool = symbolic_zeros
+        self.jaxpr: Jaxpr | None = jaxpr
+        self.num_consts: int = num_consts
 
-    def call(self, args: Sequence) -> list:
+    def call(self, args: Sequence[Any]) -> list[Any]:
         """Call under the current trace."""
         trace = state.trace
         if trace is None:
@@ -97,7 +106,7 @@ class CustomVJP:
             return self.fun(*args)
         return self.under(trace, args)
 
-    def under(self, trace: Trace, args: Sequence) -> list:
+    def under(self, trace: Trace, args: Sequence[Any]) -> list[Any]:
         """Call under a trace."""
         if references.ops.loaded and references.ops.has_cells(trace, args):
             return references.ops.lend(trace, args, lambda lent: self.under(trace, lent))
@@ -106,7 +115,7 @@ class CustomVJP:
                 return handler(trace, args, self)
         return trace.call_custom(self, args)
 
-    def run_fwd(self, primals: Sequence, perturbed: Sequence[bool]):
+    def run_fwd(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> Any:
         """Results and residuals, computed under the current trace."""
         n = self.num_consts
         args = [as_result(p) for p in primals[n:]]

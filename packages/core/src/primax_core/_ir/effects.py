@@ -17,6 +17,7 @@ class Effect:
       local: the effect is not visible outside the jaxpr, which must be discharged before lowering.
       exact: it must happen as often as the jaxpr says: not for the masked examples of a batch, and
         not again in a recomputation.
+      shows: it only shows values, so the jaxpr may run again for debugging.
       input_index: the operand of the effect, or ``None``.
       only_where: from a jaxpr with this effect to one with an additional boolean first argument,
         which has the effect only if it is true; ``None`` for effects that cannot be masked.
@@ -26,6 +27,7 @@ class Effect:
     ordered: bool = False
     local: bool = False
     exact: bool = False
+    shows: bool = False
     input_index: int | None = None
     only_where: Callable[[Any], Any] | None = None
 

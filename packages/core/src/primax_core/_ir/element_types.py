@@ -5,7 +5,7 @@ The promotion of types is in `promotion`; `dtypes` re-exports both.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import ml_dtypes
 import numpy as np
@@ -44,7 +44,9 @@ extended_dtypes: Final[dict[str, ExtendedDType]] = {}
 read."""
 
 DType = np.dtype | ExtendedDType
-DTypeLike = Any
+
+DTypeLike: TypeAlias = str | type[Any] | np.dtype | ExtendedDType
+"""A dtype, its name, or a scalar class."""
 
 float0: Final = np.dtype([("float0", np.void, 0)])
 """Type of the tangents of integers and booleans: no information, no storage."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -114,16 +114,6 @@ class Jaxpr(JaxprType):
         self.cache: dict[Any, Any] = {}
 
     @property
-    def jaxpr(self) -> Jaxpr:
-        """The jaxpr itself (one class is both the open and the closed form)."""
-        return self
-
-    @property
-    def literals(self) -> list[Any]:
-        """Alias of ``consts``."""
-        return self.consts
-
-    @property
     def in_avals(self) -> list[ShapedArray]:
         """Avals of the arguments, without constants."""
         return [v.aval for v in self.invars]
@@ -142,10 +132,6 @@ class Jaxpr(JaxprType):
             fields["effects"] = None  # effects on references contain positions
         fields.update(changes)
         return Jaxpr(**fields)
-
-    def map_jaxpr(self, f: Callable[[Jaxpr], Jaxpr]) -> Jaxpr:
-        """``f`` applied to the jaxpr."""
-        return f(self)
 
     def pretty_print(self, **options: Any) -> str:
         """The jaxpr as text; see :func:`primax_core._ir.printer.jaxpr_to_text`."""

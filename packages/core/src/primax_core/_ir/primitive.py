@@ -28,7 +28,6 @@ from .rules import (
     location_of,
     lower as lower,
     partial_eval as partial_eval,
-    taylor as taylor,
     trace_rule as trace_rule,
     transpose as transpose,
     transpose_direct as transpose_direct,

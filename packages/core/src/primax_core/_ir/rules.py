@@ -197,10 +197,8 @@ memory_kinds: Final[RuleKind[Callable[..., Sequence[str | None]]]] = RuleKind(
 trace_rule: Final[RuleKind[Callable[..., Any]]] = RuleKind(
     "trace_rule", "(trace, args, **params) -> outs"
 )
-taylor: Final[RuleKind[Callable[..., tuple[Any, ...]]]] = RuleKind(
-    "taylor", "(primals, series, **params) -> (out, series_out)", versioned=True
+run_jaxprs: Final[RuleKind[Callable[..., Sequence[Any] | None]]] = RuleKind(
+    "run_jaxprs", "(run, args, **params) -> results, or None"
 )
-"""Taylor series: ``primals`` are the values at 0 and ``series`` the derivatives of each operand
-there, first to last, as lists of equal length; a symbolic zero derivative is a ``Zero``. The rule
-returns the result and the list of its derivatives (with multiple results, a list of each).
-"""
+"""Eager evaluation of an operation with sub-jaxprs, by calls of ``run(jaxpr, args)``; ``None`` if
+it must be evaluated as a whole. ``debug_nans`` searches inside such operations with it."""

@@ -100,7 +100,7 @@ def _make_element_types() -> None:
 _make_element_types()
 
 
-def element_type(dtype) -> ir.Type:
+def element_type(dtype: Any) -> ir.Type:
     """The MLIR type of one element."""
     element = _element_types.get(dtype)
     if element is None:
@@ -108,7 +108,7 @@ def element_type(dtype) -> ir.Type:
     return element
 
 
-def tensor_type(shape: tuple[int, ...], dtype) -> ir.Type:
+def tensor_type(shape: tuple[int, ...], dtype: Any) -> ir.Type:
     """The MLIR type of an array."""
     key = (shape, dtype)
     tensor = _tensor_types.get(key)
@@ -139,7 +139,7 @@ def _check_size(shape: tuple[int, ...], dtype) -> None:
         )
 
 
-def type_of(aval) -> ir.Type:
+def type_of(aval: Any) -> ir.Type:
     """The MLIR type of values of an aval; for extended dtypes, of their buffers."""
     aval = physical(aval)
     return tensor_type(aval.shape, aval.dtype)
@@ -155,12 +155,12 @@ def bytecode(module: ir.Module) -> bytes:
 # Attributes
 
 
-def i64s(values) -> ir.Attribute:
+def i64s(values: Sequence[int]) -> ir.Attribute:
     """``array<i64: ...>``."""
     return ir.DenseI64ArrayAttr.get(list(values), context)
 
 
-def bools(values) -> ir.Attribute:
+def bools(values: Sequence[bool]) -> ir.Attribute:
     """``array<i1: ...>``."""
     return ir.DenseBoolArrayAttr.get([bool(v) for v in values], context)
 
@@ -180,7 +180,7 @@ def i32(value: int) -> ir.Attribute:
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(32, context), value)
 
 
-def i64_elements(values) -> ir.Attribute:
+def i64_elements(values: Sequence[int]) -> ir.Attribute:
     """``dense<...> : tensor<...xi64>``."""
     return ir.DenseElementsAttr.get(np.asarray(values, np.int64), context=context)
 
@@ -209,7 +209,7 @@ _PACKED = {
 }
 
 
-def constant(value) -> ir.Value:
+def constant(value: Any) -> ir.Value[Any]:
     """A constant from a NumPy array; a splat is stored as a scalar and broadcast."""
     value = np.asarray(value)
     if value.dtype == dtypes.float0:
@@ -219,7 +219,7 @@ def constant(value) -> ir.Value:
     return hlo.constant(dense(value))
 
 
-def full(value, shape: tuple[int, ...]) -> ir.Value:
+def full(value, shape: tuple[int, ...]) -> ir.Value[Any]:
     """An array of a static shape filled with one value; see also ``shaped.full``."""
     scalar = hlo.constant(dense(np.asarray(value)))
     if not shape:

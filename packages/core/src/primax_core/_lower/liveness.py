@@ -12,7 +12,7 @@ import numpy as np
 
 from .._ir.dtypes import ExtendedDType
 from .._ir.effects import must_stay
-from .._ir.jaxpr import Jaxpr, Var, jaxprs_in
+from .._ir.jaxpr import Eqn, Jaxpr, Var, jaxprs_in
 from .._ir.symbolic_dims import Dimension, is_static
 
 # Array constants up to this number of elements are embedded in the module, larger ones are
@@ -20,7 +20,7 @@ from .._ir.symbolic_dims import Dimension, is_static
 INLINE_CONSTANT_SIZE = 16
 
 
-def live_eqns(jaxpr: Jaxpr) -> list:
+def live_eqns(jaxpr: Jaxpr) -> list[Eqn]:
     """The equations whose results or effects are needed, in order."""
     return liveness(jaxpr)[0]
 

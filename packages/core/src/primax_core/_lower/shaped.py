@@ -52,7 +52,7 @@ def has_variables() -> bool:
 # Values of dimensions
 
 
-def size_value(d: Any, dtype: Any = _I64) -> ir.Value:
+def size_value(d: Any, dtype: Any = _I64) -> ir.Value[Any]:
     """The value of a dimension, as a scalar."""
     if not isinstance(d, Dimension):
         return constant(np.asarray(d, dtype))
@@ -60,7 +60,7 @@ def size_value(d: Any, dtype: Any = _I64) -> ir.Value:
     return value if dtype == _I64 else hlo.convert(mlir.tensor_type((), dtype), value)
 
 
-def _sum(d: Any) -> ir.Value:
+def _sum(d: Any) -> ir.Value[Any]:
     total = None
     for monomial, coefficient in d.terms:
         value = None
@@ -77,7 +77,7 @@ def _sum(d: Any) -> ir.Value:
     return total
 
 
-def _factor(d: Any, factor: Any) -> ir.Value:
+def _factor(d: Any, factor: Any) -> ir.Value[Any]:
     if not factor.op:
         known = _variables.values or {}
         try:
@@ -101,7 +101,7 @@ def _factor(d: Any, factor: Any) -> ir.Value:
     return _rounded_down(factor.op, x, y)
 
 
-def _rounded_down(op: str, x: ir.Value, y: ir.Value) -> ir.Value:
+def _rounded_down(op: str, x: ir.Value[Any], y: ir.Value) -> ir.Value[Any]:
     """``//`` and ``%`` of numbers of any sign."""
     zero = constant(np.int64(0))
     rest = hlo.remainder(x, y)
@@ -112,12 +112,12 @@ def _rounded_down(op: str, x: ir.Value, y: ir.Value) -> ir.Value:
     return hlo.select(differs, hlo.subtract(whole, constant(np.int64(1))), whole)
 
 
-def size_values(sizes: Sequence[Any]) -> ir.Value:
+def size_values(sizes: Sequence[Any]) -> ir.Value[Any]:
     """The values of some dimensions, as an array."""
     return stacked_scalars([size_value(d) for d in sizes])
 
 
-def stacked_scalars(values: Sequence[ir.Value]) -> ir.Value:
+def stacked_scalars(values: Sequence[ir.Value]) -> ir.Value[Any]:
     """i64 scalars as an array."""
     if not values:
         return constant(np.zeros(0, np.int64))
@@ -129,45 +129,45 @@ def stacked_scalars(values: Sequence[ir.Value]) -> ir.Value:
 # Operations
 
 
-def typed(x: ir.Value, shape: Sequence[Any]) -> ir.Type:
+def typed(x: ir.Value[Any], shape: Sequence[Any]) -> ir.Type:
     """The type of an array of a shape, with the elements of ``x``."""
     element = ir.RankedTensorType(x.type).element_type
     return ir.RankedTensorType.get(mlir.extents(shape), element)
 
 
-def is_fixed(x: ir.Value) -> bool:
+def is_fixed(x: ir.Value[Any]) -> bool:
     """Return True if the shape of a value is static."""
     return bool(ir.RankedTensorType(x.type).has_static_shape)
 
 
-def broadcast_in_dim(x: ir.Value, shape: Sequence[Any], dims: Sequence[int]) -> ir.Value:
+def broadcast_in_dim(x: ir.Value[Any], shape: Sequence[Any], dims: Sequence[int]) -> ir.Value[Any]:
     """``x`` broadcast to a shape; its axes become axes ``dims``."""
     if is_static(shape) and is_fixed(x):
         return hlo.broadcast_in_dim(typed(x, shape), x, i64s(dims))
     return hlo.dynamic_broadcast_in_dim(typed(x, shape), x, size_values(shape), i64s(dims))
 
 
-def full(value: Any, shape: Sequence[Any]) -> ir.Value:
+def full(value: Any, shape: Sequence[Any]) -> ir.Value[Any]:
     """An array filled with one value."""
     if is_static(shape):
         return mlir.full(value, tuple(shape))
     return broadcast_in_dim(constant(np.asarray(value)), shape, ())
 
 
-def zeros_of(aval: Any) -> ir.Value:
+def zeros_of(aval: Any) -> ir.Value[Any]:
     """An array of zeros of an aval; for extended dtypes, of their buffers."""
     aval = mlir.physical(aval)
     return full(np.zeros((), aval.dtype)[()], aval.shape)
 
 
-def reshape(x: ir.Value, shape: Sequence[Any]) -> ir.Value:
+def reshape(x: ir.Value[Any], shape: Sequence[Any]) -> ir.Value[Any]:
     """``x`` in another shape."""
     if is_static(shape) and is_fixed(x):
         return hlo.reshape(typed(x, shape), x)
     return hlo.dynamic_reshape(typed(x, shape), x, size_values(shape))
 
 
-def iota(shape: Sequence[Any], dtype: Any, axis: int) -> ir.Value:
+def iota(shape: Sequence[Any], dtype: Any, axis: int) -> ir.Value[Any]:
     """Indices along an axis."""
     kind = mlir.tensor_type(tuple(shape), dtype)
     if is_static(shape):
@@ -176,8 +176,11 @@ def iota(shape: Sequence[Any], dtype: Any, axis: int) -> ir.Value:
 
 
 def slice(
-    x: ir.Value, starts: Sequence[Any], limits: Sequence[Any], strides: Sequence[Any] | None = None
-) -> ir.Value:
+    x: ir.Value[Any],
+    starts: Sequence[Any],
+    limits: Sequence[Any],
+    strides: Sequence[Any] | None = None,
+) -> ir.Value[Any]:
     """Every ``stride``-th element from ``start`` to before ``limit``, along each axis."""
     strides = (1,) * len(starts) if strides is None else strides
     if is_static(starts) and is_static(limits) and is_static(strides) and is_fixed(x):
@@ -188,7 +191,9 @@ def slice(
     )
 
 
-def dynamic_slice(x: ir.Value, indices: Sequence[ir.Value], sizes: Sequence[Any]) -> ir.Value:
+def dynamic_slice(
+    x: ir.Value[Any], indices: Sequence[ir.Value], sizes: Sequence[Any]
+) -> ir.Value[Any]:
     """The slice of given sizes at computed start indices, which are clamped."""
     if is_static(sizes):
         return hlo.dynamic_slice(x, list(indices), i64s(sizes))
@@ -204,9 +209,9 @@ def dynamic_slice(x: ir.Value, indices: Sequence[ir.Value], sizes: Sequence[Any]
 
 
 def pad(
-    x: ir.Value, value: ir.Value, shape: Sequence[Any],
+    x: ir.Value[Any], value: ir.Value, shape: Sequence[Any],
     low: Sequence[Any], high: Sequence[Any], between: Sequence[Any],
-) -> ir.Value:  # fmt: skip
+) -> ir.Value[Any]:  # fmt: skip
     """``x`` with a value added around and between its elements; ``shape`` is the result's."""
     if is_static(low) and is_static(high) and is_static(between) and is_fixed(x):
         return hlo.pad(x, value, i64s(low), i64s(high), i64s(between))
@@ -216,9 +221,9 @@ def pad(
 
 
 def gather(
-    x: ir.Value, indices: ir.Value, numbers: Any, sizes: Sequence[Any], shape: Sequence[Any],
+    x: ir.Value[Any], indices: ir.Value, numbers: Any, sizes: Sequence[Any], shape: Sequence[Any],
     indices_are_sorted: ir.Attribute,
-) -> ir.Value:  # fmt: skip
+) -> ir.Value[Any]:  # fmt: skip
     """Slices of given sizes at computed indices; ``shape`` is the result's."""
     if is_static(sizes) and is_static(shape):
         return hlo.gather(x, indices, numbers, i64s(sizes), indices_are_sorted=indices_are_sorted)
@@ -229,8 +234,12 @@ def gather(
 
 
 def convolution(
-    kind: ir.Type, x: ir.Value, kernel: ir.Value, padding: Sequence[tuple[Any, Any]], **attrs: Any
-) -> ir.Value:
+    kind: ir.Type,
+    x: ir.Value[Any],
+    kernel: ir.Value,
+    padding: Sequence[tuple[Any, Any]],
+    **attrs: Any,
+) -> ir.Value[Any]:
     """A convolution with possibly symbolic padding."""
     flat = [p for pair in padding for p in pair]
     if is_static(flat):
@@ -253,7 +262,7 @@ def rng_bit_generator(
     )  # fmt: skip
 
 
-def top_k(x: ir.Value, k: Any, shape: Sequence[Any]) -> list[ir.Value]:
+def top_k(x: ir.Value[Any], k: Any, shape: Sequence[Any]) -> list[ir.Value]:
     """The ``k`` greatest elements along the last axis, and their indices, of a shape."""
     if not isinstance(k, Dimension):
         return list(chlo.top_k(x, i64(k)))
@@ -274,7 +283,7 @@ def _dynamic_call(
     return list(op.results)
 
 
-def fitted(x: ir.Value, aval: Any) -> ir.Value:
+def fitted(x: ir.Value[Any], aval: Any) -> ir.Value[Any]:
     """A value with the MLIR type of its aval."""
     if not isinstance(aval, ShapedArray):
         return x

@@ -26,6 +26,7 @@ from .._trace.donation import notify_donation
 from .._trace.reference_ops import references
 from .._trace.staging import eval_jaxpr, stage
 from .array import ArrayImpl, Spec, default_sharding, move, put, spec_of
+from .first_nan import first_place
 from .in_flight import effectful
 from .jaxlib_errors import JaxRuntimeError
 from .launch import explain_failure, launch
@@ -173,30 +174,12 @@ def check_values(
         ("nan", np.isnan, state.debug_nans), ("inf", np.isinf, state.debug_infs),
     ):  # fmt: skip
         if enabled and any(_has(is_bad, out) for out in outs):
-            origin = None if program is None else find_fault(program, args, what)
+            origin = None if program is None else first_place(program, args, what)
             raise FloatingPointError(f"invalid value ({what}) encountered in {origin or name}")
 
 
 def _has(is_bad: Callable[[Any], Any], out: ArrayImpl) -> bool:
     return dtypes.issubdtype(out.dtype, np.inexact) and bool(is_bad(np.asarray(out)).any())
-
-
-def _no_finder(program: Jaxpr, args: Sequence[ArrayImpl], what: str) -> str | None:
-    return None
-
-
-find_fault: Callable[[Jaxpr, Sequence[ArrayImpl], str], str | None] = _no_finder
-
-
-def install_fault_finder(fun: Callable[[Jaxpr, Sequence[ArrayImpl], str], str | None]) -> None:
-    """Install the search for the first operation with a NaN or an infinity.
-
-    Args:
-      fun: a function of a jaxpr, its arguments and ``"nan"`` or ``"inf"``; it returns the operation
-        and its source line as text, or ``None``.
-    """
-    global find_fault
-    find_fault = fun
 
 
 # Operands

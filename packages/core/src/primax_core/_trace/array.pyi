@@ -10,7 +10,7 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
-ArrayLike: TypeAlias = Array | np.ndarray[Any, Any] | np.generic | complex
+from .typing import ArrayLike
 
 class Array:
     __array_priority__: int

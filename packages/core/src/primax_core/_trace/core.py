@@ -281,7 +281,9 @@ def ensure_compile_time_eval():
         yield
 
 
-def bind_on(trace: Trace | None, prim: Primitive, args, params):
+def bind_on(
+    trace: Trace | None, prim: Primitive, args: Sequence[Any], params: dict[str, Any]
+) -> list[Any]:
     """Apply a primitive under a trace; the result is always a list."""
     with set_trace(trace):
         out = prim.bind(*args, **params)
@@ -318,7 +320,9 @@ def has_references(values: Sequence) -> bool:
     return any(isinstance(v, Mutable) for v in values)
 
 
-def call_on(trace: Trace | None, jaxpr: Jaxpr, args, name: str | None = None) -> list:
+def call_on(
+    trace: Trace | None, jaxpr: Jaxpr, args: Sequence[Any], name: str | None = None
+) -> list[Any]:
     """Evaluate a jaxpr under a trace."""
     if jaxpr.consts:
         jaxpr, args = without_tracers(jaxpr, args)

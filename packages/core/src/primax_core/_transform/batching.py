@@ -169,7 +169,13 @@ def _axis_names(jaxpr: Jaxpr) -> set:
     return {getattr(e, "name", None) for e in jaxpr.effects}
 
 
-def batch_primitive(prim: Primitive, params: dict, avals: list, dims: tuple, axis: Axis):
+def batch_primitive(
+    prim: Primitive,
+    params: dict[str, Any],
+    avals: list[Any],
+    dims: tuple[int | None, ...],
+    axis: Axis,
+) -> tuple[Jaxpr, Any]:
     """The batched jaxpr of one operation, and the mapped axis of each of its results."""
 
     def make():

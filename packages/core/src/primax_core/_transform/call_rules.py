@@ -7,6 +7,7 @@ from typing import Any
 from .._ir.check import check_types
 from .._ir.jaxpr import Jaxpr
 from .._ir.primitive import Primitive, abstract, check, dce, effects, expand
+from .._ir.rules import run_jaxprs
 from .._trace.staging import eval_jaxpr
 
 
@@ -36,6 +37,10 @@ def add_call_rules(prim: Primitive, held: str) -> None:
     @prim.rule(effects)
     def _effects(*avals, **params):
         return program(params).effects
+
+    @prim.rule(run_jaxprs)
+    def _run_jaxprs(run, args, **params):
+        return run(program(params), args)
 
 
 def add_opaque_call_rules(prim: Primitive, held: str) -> None:

@@ -12,10 +12,17 @@ from collections.abc import Callable
 from typing import Any
 
 from .._base.config import state
+from .._ir.jaxpr import Jaxpr
 from .._ir.primitive import Primitive
 
 
-def derive(kind: str, prim: Primitive, params: dict, key: tuple, make: Callable[[], Any]):
+def derive(
+    kind: str,
+    prim: Primitive,
+    params: dict[str, Any],
+    key: tuple[Any, ...],
+    make: Callable[[], Any],
+) -> Any:
     """The derived jaxpr of a kind for a signature, created on first use."""
     cache = prim.derived if prim.cache_on is None else prim.cache_on(params)
     full = (kind, prim, state.trace_key, tuple(params.items()), key)
@@ -30,7 +37,7 @@ def derive(kind: str, prim: Primitive, params: dict, key: tuple, make: Callable[
     return result
 
 
-def derive_from_jaxpr(jaxpr, kind: str, key: Any, make: Callable[[], Any]):
+def derive_from_jaxpr(jaxpr: Jaxpr, kind: str, key: Any, make: Callable[[], Any]) -> Any:
     """Derived jaxpr of a whole jaxpr, cached in the jaxpr."""
     full = (kind, state.trace_key, key)
     result = jaxpr.cache.get(full)

@@ -1,15 +1,27 @@
-"""Base of dual traces, whose tracers pair a primal with an additional value, as a tangent."""
+"""Base of the traces whose tracers are pairs: a value and its tangent, its derivatives, ..."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._trace.core import Trace, Tracer, check_live
+from .._ir import rules as rule_kinds
+from .._ir.jaxpr import Jaxpr
+from .._ir.primitive import Primitive
+from .._trace.core import (
+    DischargeFirst,
+    RefTypeError,
+    Trace,
+    Tracer,
+    bind_on,
+    call_on,
+    check_live,
+)
+from .._trace.reference_ops import references
 
 
 class DualTracer(Tracer):
-    """A primal of the parent trace, and an additional value."""
+    """The pair ``(primal, extra)``: a value of the parent trace and the second component."""
 
     __slots__ = ("primal", "extra")
 
@@ -22,7 +34,15 @@ class DualTracer(Tracer):
 
 
 class DualTrace(Trace):
-    """Computes primals under its parent, and an additional value for some of them."""
+    """Computes primals under its parent trace, and something more for some of them.
+
+    A subclass names its class of tracers, ``tracer``, and defines :meth:`apply` and
+    :meth:`apply_jaxpr`. Operations of which no operand is a tracer of this trace are passed to
+    the parent; trace rules and operations on references are handled here too.
+
+    Attributes:
+      of: the function that is transformed, for messages; may be ``None``.
+    """
 
     __slots__ = ("of",)
 
@@ -32,8 +52,62 @@ class DualTrace(Trace):
         super().__init__(parent)
         self.of: Callable[..., Any] | None = of
 
+    def apply(
+        self,
+        prim: Primitive,
+        params: dict[str, Any],
+        primals: list[Any],
+        extra: list[Any],
+        mask: tuple[bool, ...],
+    ) -> list[Any]:
+        """The results of a primitive, as values or tracers.
+
+        Args:
+          primals: values of the operands under the parent trace.
+          extra: the second components, one for each ``True`` in ``mask``.
+          mask: which operands have a second component; at least one does.
+        """
+        raise NotImplementedError
+
+    def apply_jaxpr(
+        self,
+        jaxpr: Jaxpr,
+        primals: list[Any],
+        extra: list[Any],
+        mask: tuple[bool, ...],
+        name: str | None,
+    ) -> list[Any]:
+        """The results of a jaxpr; arguments as for :meth:`apply`."""
+        raise NotImplementedError
+
+    def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        rule = prim.rules.get(rule_kinds.trace_rule)
+        if rule is not None:
+            return rule(self, args, **params)
+        try:
+            primals, extra, mask = self.split_args(args)
+        except RefTypeError:
+            return references.ops.process(self, prim, args, params)
+        if not extra:
+            outs = bind_on(self.parent, prim, primals, params)
+        else:
+            try:
+                outs = self.apply(prim, params, primals, extra, mask)
+            except DischargeFirst:
+                return references.ops.process(self, prim, args, params, True)
+        return outs if prim.multiple_results else outs[0]
+
+    def call(self, jaxpr: Jaxpr, args: Sequence[Any], name: str | None = None) -> list[Any]:
+        try:
+            primals, extra, mask = self.split_args(args)
+        except RefTypeError:
+            return references.ops.call(self, jaxpr, args, name)
+        if not extra:
+            return call_on(self.parent, jaxpr, primals, name)
+        return self.apply_jaxpr(jaxpr, primals, extra, mask, name)
+
     def split(self, x: Any) -> tuple[Any, Any]:
-        """The primal of an operand, and its additional value or ``None``."""
+        """The primal and the second component of an operand; ``None`` if it has none."""
         if type(x) is self.tracer and x._trace is self:
             return x.primal, x.extra
         if isinstance(x, Tracer):
@@ -43,7 +117,7 @@ class DualTrace(Trace):
         return x, None
 
     def split_args(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], tuple[bool, ...]]:
-        """The primals of operands, the additional values that exist, and their mask."""
+        """Primals of the operands, the second components of some of them, and which have one."""
         primals, extra, mask = [], [], []
         for a in args:
             p, t = self.split(a)

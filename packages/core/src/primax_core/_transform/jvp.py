@@ -10,15 +10,7 @@ from .._ir import rules as rule_kinds
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._ir.primitive import Primitive
-from .._trace.core import (
-    RefTypeError,
-    bind_on,
-    call_on,
-    made_by,
-    set_trace,
-    typeof,
-)
-from .._trace.reference_ops import references
+from .._trace.core import call_on, made_by, set_trace, typeof
 from .._trace.staging import eval_jaxpr, stage_with_aux
 from .derived import derive, derive_from_jaxpr
 from .dual import DualTrace, DualTracer
@@ -59,32 +51,28 @@ class JVPTrace(DualTrace):
 
     tracer: type[DualTracer] = JVPTracer
 
-    def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        rule = prim.rules.get(rule_kinds.trace_rule)
-        if rule is not None:
-            return rule(self, args, **params)
-        try:
-            primals, tangents, mask = self.split_args(args)
-        except RefTypeError:
-            return references.ops.process(self, prim, args, params)
-        if not tangents:
-            out = bind_on(self.parent, prim, primals, params)
-            return out if prim.multiple_results else out[0]
+    def apply(
+        self,
+        prim: Primitive,
+        params: dict[str, Any],
+        primals: list[Any],
+        extra: list[Any],
+        mask: tuple[bool, ...],
+    ) -> list[Any]:
         avals = [typeof(p) for p in primals]
         jaxpr, out_mask = jvp_primitive(prim, params, avals, mask)
-        outs = call_on(self.parent, jaxpr, primals + tangents)
-        tracers_out = self.wrap(outs, out_mask)
-        return tracers_out if prim.multiple_results else tracers_out[0]
+        return self.wrap(call_on(self.parent, jaxpr, primals + extra), out_mask)
 
-    def call(self, jaxpr: Jaxpr, args: Sequence[Any], name: str | None = None) -> list[Any]:
-        try:
-            primals, tangents, mask = self.split_args(args)
-        except RefTypeError:
-            return references.ops.call(self, jaxpr, args, name)
-        if not tangents:
-            return call_on(self.parent, jaxpr, primals, name)
+    def apply_jaxpr(
+        self,
+        jaxpr: Jaxpr,
+        primals: list[Any],
+        extra: list[Any],
+        mask: tuple[bool, ...],
+        name: str | None,
+    ) -> list[Any]:
         derived, out_mask = jvp_jaxpr(jaxpr, mask)
-        return self.wrap(call_on(self.parent, derived, primals + tangents, name), out_mask)
+        return self.wrap(call_on(self.parent, derived, primals + extra, name), out_mask)
 
     def wrap(self, outs: list[Any], out_mask: Sequence[bool]) -> list[Any]:
         """Tracers of results; their tangents follow the results in ``outs``."""
@@ -93,7 +81,9 @@ class JVPTrace(DualTrace):
         return [JVPTracer(self, p, next(tangents)) if m else p for p, m in zip(outs[:n], out_mask)]
 
 
-def jvp_primitive(prim: Primitive, params: dict, avals: list, mask: tuple[bool, ...]):
+def jvp_primitive(
+    prim: Primitive, params: dict[str, Any], avals: list[Any], mask: tuple[bool, ...]
+) -> tuple[Jaxpr, tuple[bool, ...]]:
     """Jaxpr ``(*primals, *tangents) -> (*outs, *out_tangents)``, and the mask of the tangents."""
 
     def make():

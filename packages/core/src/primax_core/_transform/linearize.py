@@ -16,7 +16,6 @@ from .._ir import rules as rule_kinds
 from .._ir.jaxpr import DebugInfo, Jaxpr, Var
 from .._ir.primitive import Primitive
 from .._trace.core import (
-    DischargeFirst,
     RefTypeError,
     Tracer,
     bind_on,
@@ -98,32 +97,26 @@ class LinearizeTrace(DualTrace):
             parent = parent.parent
         self.located = parent is not None
 
-    def process(self, prim: Primitive, args: tuple, params: dict):
-        rule = prim.rules.get(rule_kinds.trace_rule)
-        if rule is not None:
-            return rule(self, args, **params)
-        try:
-            primals, tangents, mask = self.split_args(args)
-        except RefTypeError:
-            return references.ops.process(self, prim, args, params)
-        if not tangents:
-            out = bind_on(self.parent, prim, primals, params)
-            return out if prim.multiple_results else out[0]
-        try:
-            linearized = linearize_primitive(prim, params, [typeof(p) for p in primals], mask)
-        except DischargeFirst:
-            return references.ops.process(self, prim, args, params, True)
-        outs = self.run(linearized, primals, tangents)
-        return outs if prim.multiple_results else outs[0]
+    def apply(
+        self,
+        prim: Primitive,
+        params: dict[str, Any],
+        primals: list[Any],
+        extra: list[Any],
+        mask: tuple[bool, ...],
+    ) -> list[Any]:
+        linearized = linearize_primitive(prim, params, [typeof(p) for p in primals], mask)
+        return self.run(linearized, primals, extra)
 
-    def call(self, jaxpr: Jaxpr, args: Sequence, name=None) -> list:
-        try:
-            primals, tangents, mask = self.split_args(args)
-        except RefTypeError:
-            return references.ops.call(self, jaxpr, args, name)
-        if not tangents:
-            return call_on(self.parent, jaxpr, primals, name)
-        return self.run(linearize_jaxpr(jaxpr, mask), primals, tangents)
+    def apply_jaxpr(
+        self,
+        jaxpr: Jaxpr,
+        primals: list[Any],
+        extra: list[Any],
+        mask: tuple[bool, ...],
+        name: str | None,
+    ) -> list[Any]:
+        return self.run(linearize_jaxpr(jaxpr, mask), primals, extra)
 
     def run(self, linearized: Linearized, primals: list, tangents: list[Tangent]) -> list:
         """Compute the values of a derived jaxpr under the parent and record its linear part."""
@@ -221,7 +214,7 @@ class TangentTrace(JaxprWriter):
 
 
 def linearize_primitive(
-    prim: Primitive, params: dict, avals: list, mask: tuple[bool, ...]
+    prim: Primitive, params: dict[str, Any], avals: list[Any], mask: tuple[bool, ...]
 ) -> Linearized:
     """The linearized jaxprs of one operation."""
 

@@ -3,54 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 from .._base.config import state
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import DebugInfo, Eqn, Jaxpr, jaxprs_in
+from .._trace.core import Trace
 from .._trace.interpret import interpret as _interpret
 from .._trace.staging import stage as _stage
 
+_CURRENT: Final[Any] = object()
+
 
 def stage(
-    fun: Callable[..., Sequence[Any]], avals: Sequence[ShapedArray], name: str = "fn"
+    fun: Callable[..., Sequence[Any]],
+    avals: Sequence[ShapedArray],
+    name: str = "fn",
+    *,
+    debug_info: DebugInfo | None = None,
+    parent: Trace | None = _CURRENT,
 ) -> Jaxpr:
-    """The program of a function from arrays to a list of arrays.
+    """The jaxpr of a function from arrays to a list of arrays.
 
     Args:
       avals: types of the arguments.
-      name: how the program calls itself in errors.
+      name: name of the function in errors.
+      debug_info: name, place and argument names for errors, instead of ``name``.
+      parent: the trace that operations on no argument are passed to, by default the current one;
+        ``None`` for jaxprs that are kept and reused.
 
-    The constants of the program may be tracers of the traces that are active; see ``jaxpr.consts``.
+    The constants of the jaxpr may be tracers of ``parent`` and of traces around it; see
+    ``jaxpr.consts``.
 
     >>> import numpy as np
     >>> from primax_core import lax
     >>> print(stage(lambda x: [lax.sin(x)], [ShapedArray((2,), np.dtype("float32"))]))
     { lambda ; a:f32[2]. let b:f32[2] = sin a in (b,) }
     """
-    return _stage(fun, avals, DebugInfo("a program", name), state.trace)
+    info = DebugInfo("a program", name) if debug_info is None else debug_info
+    return _stage(fun, avals, info, state.trace if parent is _CURRENT else parent)
 
 
 def interpret(
     jaxpr: Jaxpr,
     args: Sequence[Any],
     step: Callable[[Eqn, list[Any]], Sequence[Any]],
-    constant: Callable[[Any], Any] = lambda x: x,
+    constant: Callable[[Any], Any] | None = lambda x: x,
 ) -> list[Any]:
-    """Run a program in another domain: what an interpreter does with jaxprs.
+    """Evaluate a jaxpr in another domain, equation by equation.
 
     Args:
-      args: values of the domain, one for each argument of the program.
+      args: values of the domain, one for each argument of the jaxpr.
       step: ``(eqn, values) -> values``: what one equation does; values of the domain, as many as
         the equation has operands and results.
-      constant: the value of the domain that stands for an array (a constant, a literal).
+      constant: the value of the domain for an array (a constant, a literal). ``None`` if the
+        domain is that of arrays and tracers: literals are passed on as :class:`Literal`, which
+        keeps their weak types.
 
     Returns:
       Values of the domain, one for each result.
     """
     if len(args) != len(jaxpr.invars):
         raise ValueError(f"the jaxpr takes {len(jaxpr.invars)} arguments, got {len(args)}")
-    return _interpret(jaxpr, args, step, constant, located=True)
+    return _interpret(jaxpr, args, step, constant, None if constant is None else True)
 
 
 def walk(jaxpr: Jaxpr) -> Iterator[Eqn]:

@@ -1,6 +1,6 @@
-"""Primitives, one page for each or for a family; the public names are those of the `lax` module.
+"""Primitives, in one module each or one for a family, and the public functions of ``lax``.
 
-Pages that few programs need are imported when one of their names is first used.
+Rarely used modules are imported on the first use of one of their names.
 """
 
 from importlib import import_module as _import_module
@@ -388,7 +388,7 @@ if TYPE_CHECKING:
     from .tokens import create_token_p as create_token_p
     from .window_scatter import select_and_scatter_p as select_and_scatter_p
 
-_PAGES = {
+_MODULES = {
     "linalg": (),
     "approximate": (
         "approx_max_k",
@@ -420,7 +420,7 @@ _PAGES = {
         "conv_general_dilated_local",
         "conv_general_dilated_patches",
     ),
-    "described": (
+    "shape_dtype": (
         "dtype",
         "shape_as_value",
     ),
@@ -486,17 +486,17 @@ _PAGES = {
     ),
     "window_scatter": ("select_and_scatter_p",),
 }
-_PAGE_OF = {name: page for page, names in _PAGES.items() for name in (*names, page)}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in (*names, module)}
 
 
 def __getattr__(name: str) -> _Any:
-    page = _PAGE_OF.get(name)
-    if page is None:
+    module_name = _MODULE_OF.get(name)
+    if module_name is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = _import_module(f".{page}", __name__)
-    value = globals()[name] = module if name == page else getattr(module, name)
+    module = _import_module(f".{module_name}", __name__)
+    value = globals()[name] = module if name == module_name else getattr(module, name)
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_PAGE_OF} - {"TYPE_CHECKING"})
+    return sorted({*globals(), *_MODULE_OF} - {"TYPE_CHECKING"})

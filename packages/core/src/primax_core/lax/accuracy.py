@@ -1,4 +1,4 @@
-"""How accurate a transcendental function is wanted."""
+"""Accuracy options of transcendental functions."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from .elementwise import elementwise
 
 
 class AccuracyMode(enum.Enum):
-    """Which of a platform's implementations of a function is wanted."""
+    """Choice between a platform's implementations of a function."""
 
     HIGHEST = 1
     DEFAULT = 2
 
 
 class Tolerance:
-    """The error that may be made: the largest of three bounds holds.
+    """Permitted error: the largest of three bounds applies.
 
     Args:
       atol: absolute error.
       rtol: error relative to the result.
-      ulps: error in units of the result's last place.
+      ulps: error in units in the last place of the result.
     """
 
     __slots__ = ("atol", "rtol", "ulps")
@@ -53,7 +53,7 @@ class Tolerance:
 
 
 def result_accuracy(accuracy: Any) -> Any:
-    """The attribute that asks for an accuracy, ``None`` for the default."""
+    """The MLIR attribute of an accuracy; ``None`` for the default."""
     if accuracy is None or accuracy is AccuracyMode.DEFAULT:
         return None
     if isinstance(accuracy, Tolerance):
@@ -62,13 +62,13 @@ def result_accuracy(accuracy: Any) -> Any:
 
 
 def check_accuracy(accuracy: Any) -> None:
-    """Refuse what is no accuracy."""
+    """Raise TypeError if ``accuracy`` is not a valid accuracy option."""
     if accuracy is not None and not isinstance(accuracy, (AccuracyMode, Tolerance)):
         raise TypeError(f"accuracy must be None, an AccuracyMode or a Tolerance, got {accuracy!r}")
 
 
 def accurate(name: str, kinds: Sequence[str], emit: Callable[..., Any]) -> Primitive:
-    """An elementwise primitive of one operand that takes an ``accuracy``.
+    """Elementwise primitive of one operand with an ``accuracy`` parameter.
 
     Args:
       emit: ``(ctx, value, attribute) -> value``; the attribute is ``None`` for the default.
@@ -84,7 +84,7 @@ def accurate(name: str, kinds: Sequence[str], emit: Callable[..., Any]) -> Primi
 
 
 def operation(name: str) -> Callable[..., Any]:
-    """``emit`` for a StableHLO operation that takes an accuracy."""
+    """``emit`` for a StableHLO operation with an accuracy attribute."""
 
     def emit(ctx, x, attribute):
         return getattr(hlo, name)(x, result_accuracy=attribute)

@@ -1,4 +1,4 @@
-"""The greatest and least elements, found approximately where a platform is faster that way."""
+"""Approximate top-k: the largest and smallest elements, approximated where that is faster."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from .._lower.lazy import chlo, hlo, ir, mlir
 from .._runtime.jaxlib_versions import approximate_top_k_size
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike
 from .._transform.zeros import Zero
 from .comparison import compare
 from .elementwise import accepts
 from .shapes import canonical_axis
 from .sorting import take_along
-
-ArrayLike = Any
 
 approx_top_k_p: Final = Primitive("approx_top_k", multiple_results=True)
 
@@ -33,27 +32,27 @@ def approx_max_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> tuple[Array, Array]:
-    """The ``k`` greatest elements along an axis, in descending order, and their positions.
+    """The ``k`` largest elements along an axis, in descending order, and their indices.
 
-    On a TPU some may be missed: the elements are sorted into bins of which each gives its greatest
-    (Chern et al., "TPU-KNN: K Nearest Neighbor Search at Peak FLOP/s", 2022). Elsewhere they are
-    exact.
+    The result is exact, except on a TPU. There the elements are divided into bins and each bin
+    contributes its largest element, so some elements can be missed (Chern et al., "TPU-KNN: K
+    Nearest Neighbor Search at Peak FLOP/s", 2022).
 
     Args:
       operand: floats.
-      k: how many.
+      k: number of elements to return.
       reduction_dimension: the axis.
-      recall_target: how many of the ``k`` greatest are to be found on average, in (0, 1].
-      reduction_input_size_override: the axis' size for the choice of the bins' number, where the
-        operand is a part of a larger array; -1 for the operand's own.
-      aggregate_to_topk: whether to give the ``k`` greatest rather than all bins, whose number
-        depends on the other arguments.
+      recall_target: expected share of the ``k`` largest elements in the result, in (0, 1].
+      reduction_input_size_override: size of the axis from which the number of bins is computed,
+        if the operand is a part of a larger array; -1 for the operand's own size.
+      aggregate_to_topk: if True, return the ``k`` largest elements; if False, return the result
+        of every bin. The number of bins depends on the other arguments.
 
-    The derivative follows the elements that are taken.
+    The derivative is that of the selected elements.
 
     Raises:
-      ValueError: if there are not that many elements, they are not floats, or an argument is out
-        of range.
+      ValueError: if the axis has fewer than ``k`` elements, the operand is not of floating dtype,
+        or an argument is out of range.
 
     >>> [x.tolist() for x in approx_max_k(np.array([1, 3, 2], np.float32), 2)]
     [[3.0, 2.0], [1, 2]]
@@ -72,7 +71,7 @@ def approx_min_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> tuple[Array, Array]:
-    """The ``k`` least elements along an axis, in ascending order, and their positions.
+    """The ``k`` smallest elements along an axis, in ascending order, and their indices.
 
     See :func:`approx_max_k`.
     """
@@ -92,12 +91,12 @@ def _approximate(operand, k, axis, recall, is_max, size, aggregate) -> tuple[Arr
         raise ValueError(f"k must be positive, got {k}")
     if not aval.shape:
         raise TypeError(f"approx_top_k operand must have >= 1 dimension, got {aval.shape}")
-    values, places = approx_top_k_p.bind(
+    values, indices = approx_top_k_p.bind(
         operand, k=k, reduction_dimension=canonical_axis(axis, aval.ndim),
         recall_target=float(recall), is_max_k=is_max,
         reduction_input_size_override=operator.index(size), aggregate_to_topk=bool(aggregate),
     )  # fmt: skip
-    return values, places
+    return values, indices
 
 
 @approx_top_k_p.rule(abstract)
@@ -141,9 +140,9 @@ def _lower_tpu(
     ctx, x, *, k, reduction_dimension, recall_target, is_max_k, reduction_input_size_override,
     aggregate_to_topk,
 ):  # fmt: skip
-    aval, place = ctx.in_avals[0], ctx.out_avals[1].dtype
+    aval, index_dtype = ctx.in_avals[0], ctx.out_avals[1].dtype
     worst = np.asarray(-np.inf if is_max_k else np.inf).astype(aval.dtype)
-    iota = hlo.iota(mlir.tensor_type(aval.shape, place), mlir.i64(reduction_dimension))
+    iota = hlo.iota(mlir.tensor_type(aval.shape, index_dtype), mlir.i64(reduction_dimension))
     options = {
         "top_k": mlir.i64(k),
         "reduction_dim": mlir.i64(reduction_dimension),
@@ -153,21 +152,21 @@ def _lower_tpu(
     }
     call = hlo.CustomCallOp(
         [mlir.type_of(a) for a in ctx.out_avals],
-        [x, iota, mlir.constant(worst), mlir.constant(np.asarray(-1, place))],
+        [x, iota, mlir.constant(worst), mlir.constant(np.asarray(-1, index_dtype))],
         call_target_name="ApproxTopK",
-        called_computations=ir.ArrayAttr.get([_comparator(ctx, aval.dtype, place, is_max_k)]),
+        called_computations=ir.ArrayAttr.get([_comparator(ctx, aval.dtype, index_dtype, is_max_k)]),
     )
     call.operation.attributes["mhlo.backend_config"] = ir.DictAttr.get(options)
     return list(call.results)
 
 
-def _comparator(ctx, dtype: Any, place: Any, is_max_k: bool) -> Any:
-    """The symbol of a function that tells which of two elements, with positions, comes first."""
+def _comparator(ctx, dtype: Any, index_dtype: Any, is_max_k: bool) -> Any:
+    """The symbol of the comparator function of (element, index) pairs."""
     direction = "GT" if is_max_k else "LT"
     key = ("approx_top_k", dtype, direction)
     function = ctx.functions.get(key)
     if function is None:
-        scalars = [mlir.tensor_type((), d) for d in (dtype, dtype, place, place)]
+        scalars = [mlir.tensor_type((), d) for d in (dtype, dtype, index_dtype, index_dtype)]
         function = ctx.functions[key] = mlir.func.FuncOp(
             ctx.unique(f"approx_top_k_{direction}"),
             (scalars, [mlir.tensor_type((), np.dtype(np.bool_))]),
@@ -183,11 +182,11 @@ def _comparator(ctx, dtype: Any, place: Any, is_max_k: bool) -> Any:
 @approx_top_k_p.rule(jvp)
 def _jvp(primals, tangents, *, reduction_dimension, **params):
     (x,), (t,) = primals, tangents
-    values, places = approx_top_k_p.bind(x, reduction_dimension=reduction_dimension, **params)
-    none = Zero.like(places)
+    values, indices = approx_top_k_p.bind(x, reduction_dimension=reduction_dimension, **params)
+    none = Zero.like(indices)
     if type(t) is Zero:
-        return [values, places], [Zero.like(values), none]
-    return [values, places], [take_along(t, places, reduction_dimension), none]
+        return [values, indices], [Zero.like(values), none]
+    return [values, indices], [take_along(t, indices, reduction_dimension), none]
 
 
 @approx_top_k_p.rule(batch)
@@ -211,5 +210,5 @@ def _samples():
 
 
 def _apart(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """Distinct elements, so that their order does not depend on rounding."""
+    """Distinct elements, whose order does not depend on rounding."""
     return generator.permutation(np.prod(shape, dtype=int)).reshape(shape)

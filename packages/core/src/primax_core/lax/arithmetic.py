@@ -1,4 +1,4 @@
-"""Sums, products, quotients, integer powers, and the larger or smaller of two elements."""
+"""Elementwise sums, products, quotients, integer powers, maxima and minima."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from .._ir.samples import Sample, bf16, c64, f32, i32, samples
 from .._lower.lazy import chlo, hlo
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike, DTypeLike
 from .._transform.zeros import Zero, add_any_p, is_linear
 from .comparison import compare, eq, gt
 from .conversion import convert, converted
@@ -39,9 +40,6 @@ from .elementwise import (
 )
 from .selection import select
 
-ArrayLike = Any
-DTypeLike = Any
-
 _NUMBER: Final = ("number",)
 _ANY: Final = ("number", "bool")
 
@@ -63,11 +61,12 @@ def neg(x: ArrayLike) -> Array:
 def add(x: ArrayLike, y: ArrayLike) -> Array:
     """Sums of elements.
 
-    The operands have one dtype: nothing is promoted. They have one shape, save that scalars and
-    axes of size 1 are repeated. Integers wrap.
+    The operands must have the same dtype: nothing is promoted. They must have the same shape,
+    except that scalars and axes of size 1 are broadcast. Integers wrap on overflow.
 
     Raises:
-      TypeError: if the dtypes or shapes do not fit together, or the operands are no numbers.
+      TypeError: if the dtypes differ, the shapes are incompatible, or the operands are not
+        numbers.
 
     >>> add(np.array([1, 2]), np.array([10, 20])).tolist()
     [11, 22]
@@ -123,7 +122,7 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Ar
     """Products of elements; dtypes and shapes as for :func:`add`.
 
     Args:
-      out_dtype: dtype that the operands are converted to before they are multiplied.
+      out_dtype: dtype to which the operands are converted before the multiplication.
     """
     if out_dtype is None:
         return mul_p.bind(x, y)
@@ -157,8 +156,8 @@ derivatives(
 def _mul_transpose(ct, x, y, **_):
     def cotangent(known, aval, product):
         known = convert(known, typeof(ct).dtype, typeof(known).weak_type)
-        found = sum_to(product(known), aval)
-        return found if typeof(found).dtype == aval.dtype else convert(found, aval.dtype)
+        ct_sum = sum_to(product(known), aval)
+        return ct_sum if typeof(ct_sum).dtype == aval.dtype else convert(ct_sum, aval.dtype)
 
     return [
         cotangent(y, x.aval, lambda y: mul(ct, y)) if is_linear(x) else None,
@@ -200,13 +199,13 @@ def one_minus_square(x: ArrayLike) -> Array:
 
 derivatives(one_minus_square_p, lambda g, out, x: mul(g, mul(scalar_like(x, -2), x)))
 
-# Powers with an exponent that is known
+# Powers with a static exponent
 
 integer_pow_p: Final = Primitive("integer_pow")
 
 
 def integer_pow(x: ArrayLike, y: int) -> Array:
-    """Elements to a power that is a Python integer, by repeated multiplication.
+    """Elements raised to a Python integer, by repeated multiplication.
 
     Raises:
       TypeError: if ``y`` is negative and the elements are integers.
@@ -275,8 +274,8 @@ div_p: Final = binary("div", _NUMBER, lambda x, y: hlo.divide(x, y))
 def div(x: ArrayLike, y: ArrayLike) -> Array:
     """Quotients of elements; dtypes and shapes as for :func:`add`.
 
-    Integers are divided toward zero. An integer divided by 0 gives -1 (all bits set), and the
-    least integer divided by -1 gives itself.
+    Integer division rounds toward zero. An integer divided by 0 gives -1 (all bits set), and the
+    smallest integer divided by -1 gives itself.
 
     >>> div(np.array([7, -7]), np.array([2, 2])).tolist()
     [3, -3]
@@ -296,7 +295,7 @@ def _div_transpose(ct, x, y):
     return [sum_to(div(ct, y), x.aval), None]
 
 
-# The larger and the smaller
+# Maximum and minimum
 
 
 def _extremum(name: str, op: str, direction: str) -> Primitive:
@@ -326,22 +325,22 @@ min_p: Final = _extremum("min", "minimum", "LT")
 def max(x: ArrayLike, y: ArrayLike) -> Array:
     """The larger of two elements, NaN where one is NaN; dtypes and shapes as for :func:`add`.
 
-    Complex numbers are ordered by their real parts, then by their imaginary parts. Where the
-    elements are equal, each has half of the derivative.
+    Complex numbers are ordered by their real parts, then by their imaginary parts. If the elements
+    are equal, each operand receives half of the derivative.
     """
     return max_p.bind(x, y)
 
 
 @fast_path(min_p)
 def min(x: ArrayLike, y: ArrayLike) -> Array:
-    """The smaller of two elements, NaN where one is NaN; otherwise as :func:`max`."""
+    """The smaller of two elements, NaN where one is NaN; otherwise like :func:`max`."""
     return min_p.bind(x, y)
 
 
 def _share(larger: Any, smaller: Any, chosen: Any, out: Any) -> Any:
-    """1 where the one is larger, 1/2 where they are equal, 0 elsewhere; of strong dtype.
+    """1 where ``larger`` is larger, 1/2 where both are equal, 0 elsewhere; not weakly typed.
 
-    Complex numbers, which are not compared, count as larger where they are the result.
+    Complex numbers cannot be compared; an operand counts as larger where it is the result.
     """
     aval = typeof(out).strip_weak_type()
     shape = aval.shape

@@ -1,4 +1,4 @@
-"""Running results of any associative function."""
+"""Parallel prefix scan of an associative function."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ from .shapes import canonical_axis
 def associative_scan(
     fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0
 ) -> Any:
-    """Running results of an associative function along an axis, in logarithmic depth.
+    """Prefix scan of an associative function along an axis, in logarithmic depth.
 
     Args:
-      fn: takes two pytrees structured as ``elems``, whose arrays are stretches of its arrays along
-        ``axis``, and combines them element by element: the first argument holds what comes before.
-        It must be associative, and need not be commutative.
-      elems: an array or a pytree of arrays, all of one size along ``axis``.
-      reverse: combine from the end; ``fn`` then gets what comes after as its first argument.
-      axis: may count from the end.
+      fn: associative function of two pytrees with the structure of ``elems``, whose arrays are
+        slices of its arrays along ``axis``. It combines them element by element. The first
+        argument precedes the second. The function need not be commutative.
+      elems: an array or a pytree of arrays, all of the same size along ``axis``.
+      reverse: scan from the end; the first argument of ``fn`` then follows the second.
+      axis: the axis; a negative axis counts from the end.
 
     Returns:
-      A pytree structured as ``elems``: at each position the combination of all elements up to it.
+      A pytree with the structure of ``elems``: at each index the combination of all elements up
+      to that index.
 
     Raises:
       TypeError: if ``fn`` is not callable, or changes dtypes.
-      ValueError: if sizes differ, an axis does not exist, or ``fn`` changes the structure.
+      ValueError: if the sizes differ, the axis does not exist, or ``fn`` changes the structure.
 
     >>> import primax_core.lax.arithmetic as ops
     >>> import numpy as np

@@ -1,4 +1,4 @@
-"""``optimization_barrier``: values that XLA computes before it goes on."""
+"""``optimization_barrier``: a barrier for XLA's optimizations and scheduling."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ optimization_barrier_p: Final = Primitive("optimization_barrier", multiple_resul
 
 @api_boundary
 def optimization_barrier(operand: Any, /) -> Any:
-    """The same values, which the compiler may not look through.
+    """The same values, behind a barrier that the compiler cannot optimize across.
 
-    All of them are computed before any use of a result, and what stands behind the barrier is not
-    merged with what stands before it. Derivatives and batches pass a barrier of their own.
+    All values are computed before any result is used. Operations after the barrier are not fused
+    with operations before it. Tangents and cotangents pass through a separate barrier.
 
     Args:
       operand: a pytree of arrays.
@@ -48,14 +48,14 @@ def _lower(ctx, *values):
 @optimization_barrier_p.rule(jvp)
 def _jvp(primals, tangents):
     outs = optimization_barrier_p.bind(*primals)
-    given = iter(_barrier([t for t in tangents if type(t) is not Zero]))
-    return outs, [t if type(t) is Zero else next(given) for t in tangents]
+    behind = iter(_barrier([t for t in tangents if type(t) is not Zero]))
+    return outs, [t if type(t) is Zero else next(behind) for t in tangents]
 
 
 @optimization_barrier_p.rule(transpose)
 def _transpose(cts, *operands):
-    given = iter(_barrier([c for c in cts if type(c) is not Zero]))
-    return [None if type(c) is Zero else next(given) for c in cts]
+    behind = iter(_barrier([c for c in cts if type(c) is not Zero]))
+    return [None if type(c) is Zero else next(behind) for c in cts]
 
 
 @optimization_barrier_p.rule(batch)
@@ -65,7 +65,7 @@ def _batch(axis, args, dims):
 
 @optimization_barrier_p.rule(dce)
 def _dce(used, eqn):
-    # What is not read need not wait for the rest.
+    # Unused outputs impose no order.
     if not any(used):
         return [False] * len(eqn.invars), None
     return list(used), eqn.replace(

@@ -1,20 +1,29 @@
-"""Modified Bessel functions of the first kind, scaled.
+"""Exponentially scaled modified Bessel functions of the first kind.
 
-Up to 8 with their power series, whose terms are all positive, beyond with Chebyshev series of
-``sqrt(x) exp(-x) I(x)`` by ``16 / x - 1``, whose coefficients were computed with 50 digits.
+For ``|x| <= 8`` they are computed with their power series, whose terms are all positive; for
+larger arguments with Chebyshev series of ``sqrt(x) exp(-x) I(x)`` in ``16 / x - 1``, whose
+coefficients were computed with 50 digits.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from .._trace.array import Array
-from .computed_in_float64 import Real, chebyshev, exp, horner, sign, sqrt, where, wide
+from .._trace.typing import ArrayLike
+from .computed_in_float64 import (
+    Real,
+    chebyshev,
+    computed_in_float64,
+    exp,
+    horner,
+    sign,
+    sqrt,
+    where,
+)
 from .elementwise import elementwise_samples, fast_path
-
-ArrayLike = Any
 
 _LARGE_0: Final = (
     0.4022452055070544, 0.0033691164782556943, 6.889758346916825e-05, 2.8913705208347567e-06,
@@ -34,12 +43,12 @@ _LARGE_1: Final = (
     3.3082023109209285e-16, 2.96262899764595e-16, -3.209525921993424e-17, -4.6503053684893586e-17,
 )  # fmt: skip
 
-# How many terms of each series are used.
+# Number of terms of each series, for float64 and for narrower floats.
 _TERMS: Final = {True: (24, 23), False: (16, 9)}
 
 
 def _of_order(n: int, large: Sequence[float], precise: bool, x: Real) -> tuple[Real, Real]:
-    """``exp(-|x|) I(|x|)`` over ``(|x| / 2)^n`` where it is small, and as it is beyond."""
+    """``exp(-|x|) I(|x|)``: divided by ``(|x| / 2)^n`` for small ``|x|``, and for large ``|x|``."""
     few, many = _TERMS[precise]
     size = x * sign(x)  # whose derivative at 0 is 0
     half = size.min(8) * 0.5
@@ -58,13 +67,17 @@ def _order_1(precise: bool, x: Real) -> Real:
     return where(abs(x) <= 8, near * x * 0.5, where(x < 0, -beyond, beyond))
 
 
-bessel_i0e_p: Final = wide("bessel_i0e", _order_0, 1, orders=8, narrow=True, short=True)
-bessel_i1e_p: Final = wide("bessel_i1e", _order_1, 1, orders=8, narrow=True, short=True)
+bessel_i0e_p: Final = computed_in_float64(
+    "bessel_i0e", _order_0, 1, orders=8, narrow=True, short=True
+)
+bessel_i1e_p: Final = computed_in_float64(
+    "bessel_i1e", _order_1, 1, orders=8, narrow=True, short=True
+)
 
 
 @fast_path(bessel_i0e_p)
 def bessel_i0e(x: ArrayLike) -> Array:
-    """``exp(-|x|) I0(x)``, with the modified Bessel function of order 0.
+    """``exp(-|x|) I0(x)``, where ``I0`` is the modified Bessel function of order 0.
 
     >>> float(bessel_i0e(0.0))
     1.0
@@ -74,7 +87,7 @@ def bessel_i0e(x: ArrayLike) -> Array:
 
 @fast_path(bessel_i1e_p)
 def bessel_i1e(x: ArrayLike) -> Array:
-    """``exp(-|x|) I1(x)``, with the modified Bessel function of order 1.
+    """``exp(-|x|) I1(x)``, where ``I1`` is the modified Bessel function of order 1.
 
     >>> round(float(bessel_i1e(2.0)), 6)
     0.215269

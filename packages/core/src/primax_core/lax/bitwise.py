@@ -1,4 +1,4 @@
-"""Operations on the bits of integers."""
+"""Bitwise operations of integers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from .._ir import dtypes
 from .._ir.primitive import Primitive
 from .._lower.lazy import hlo, mlir, shaped
 from .._trace.array import Array
+from .._trace.typing import ArrayLike
 from .elementwise import binary, elementwise, elementwise_samples, fast_path, no_derivative, unary
-
-ArrayLike = Any
 
 _BITS: Final = ("integer", "bool")
 _INTEGER: Final = ("integer",)
@@ -48,17 +47,19 @@ clz_p: Final = _unary("clz", _INTEGER, lambda x: hlo.count_leading_zeros(x))
 
 
 def _emit_mulhi(ctx, x, y):
-    """By wider integers; of 64 bits by halves. XLA has an operation, which jaxlib 0.10's CPU
-    compiler cannot fuse with others."""
+    """Lowering with wider integers; for 64 bits with halves.
+
+    XLA has an operation, but the CPU compiler of jaxlib 0.10 cannot fuse it with others.
+    """
     (aval,) = ctx.out_avals
     bits, signed = dtypes.itemsize_bits(aval.dtype), dtypes.issubdtype(aval.dtype, np.signedinteger)
     shift = hlo.shift_right_arithmetic if signed else hlo.shift_right_logical
     if bits < 64:
         dtype = np.dtype(np.int64 if signed else np.uint64)
-        wide = mlir.tensor_type(aval.shape, dtype)
-        product = hlo.multiply(hlo.convert(wide, x), hlo.convert(wide, y))
-        places = shaped.full(np.asarray(bits, dtype), aval.shape)
-        return hlo.convert(mlir.type_of(aval), shift(product, places))
+        double_type = mlir.tensor_type(aval.shape, dtype)
+        product = hlo.multiply(hlo.convert(double_type, x), hlo.convert(double_type, y))
+        shifts = shaped.full(np.asarray(bits, dtype), aval.shape)
+        return hlo.convert(mlir.type_of(aval), shift(product, shifts))
     if not signed:
         return _mulhi_by_halves(x, y, aval.shape)
     unsigned = mlir.tensor_type(aval.shape, np.dtype(np.uint64))
@@ -94,7 +95,7 @@ elementwise(mulhi_p, _emit_mulhi, _INTEGER)
 
 @fast_path(and_p)
 def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
-    """Bits that are set in both operands; of booleans, their conjunction.
+    """Bits that are set in both operands; logical AND for booleans.
 
     >>> int(bitwise_and(12, 10))
     8
@@ -104,7 +105,7 @@ def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
 
 @fast_path(or_p)
 def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
-    """Bits that are set in one operand or in both; of booleans, their disjunction."""
+    """Bits that are set in at least one operand; logical OR for booleans."""
     return or_p.bind(x, y)
 
 
@@ -116,13 +117,13 @@ def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
 
 @fast_path(not_p)
 def bitwise_not(x: ArrayLike) -> Array:
-    """All bits inverted; of booleans, their negation."""
+    """All bits inverted; logical NOT for booleans."""
     return not_p.bind(x)
 
 
 @fast_path(shift_left_p)
 def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
-    """Bits moved ``y`` places toward the high end, zeros following.
+    """Bits shifted left by ``y`` positions, filled with zeros.
 
     Zero where ``y`` is negative or not less than the number of bits.
     """
@@ -131,17 +132,17 @@ def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
 
 @fast_path(shift_right_arithmetic_p)
 def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
-    """Bits moved ``y`` places toward the low end, copies of the highest bit following.
+    """Bits shifted right by ``y`` positions, filled with copies of the highest bit.
 
-    Only copies of the highest bit are left where ``y`` is negative or not less than the number of
-    bits.
+    The result consists of copies of the highest bit where ``y`` is negative or not less than the
+    number of bits.
     """
     return shift_right_arithmetic_p.bind(x, y)
 
 
 @fast_path(shift_right_logical_p)
 def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
-    """Bits moved ``y`` places toward the low end, zeros following.
+    """Bits shifted right by ``y`` positions, filled with zeros.
 
     Zero where ``y`` is negative or not less than the number of bits.
     """
@@ -150,7 +151,7 @@ def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
 
 @fast_path(population_count_p)
 def population_count(x: ArrayLike) -> Array:
-    """How many bits of each integer are set, in the integer's own dtype.
+    """Number of set bits of each integer, in the integer's dtype.
 
     >>> int(population_count(7))
     3
@@ -160,13 +161,13 @@ def population_count(x: ArrayLike) -> Array:
 
 @fast_path(clz_p)
 def clz(x: ArrayLike) -> Array:
-    """How many zeros lead each integer's bits."""
+    """Number of leading zero bits of each integer."""
     return clz_p.bind(x)
 
 
 @fast_path(mulhi_p)
 def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """The high half of the product of integers, computed in twice their width."""
+    """The high half of the double-width product of integers."""
     return mulhi_p.bind(x, y)
 
 

@@ -1,4 +1,4 @@
-"""Arrays made by repetition: broadcasts, constants and counting."""
+"""Broadcasts, constant arrays and ``iota``."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ from .._trace.structural import (
     literal as literal,
     sum_axes,
 )
+from .._trace.typing import ArrayLike, DTypeLike, Shape
 from .conversion import convert
 from .elementwise import accepts, linear
 from .shapes import canonical_shape, inserted, int_tuple, tail_of
-
-ArrayLike = Any
 
 hide_defaults("broadcast_in_dim", shape=ALWAYS, broadcast_dimensions=(), sharding=None)
 
 
 def broadcast_in_dim(
     operand: ArrayLike,
-    shape: Sequence[int],
+    shape: Shape,
     broadcast_dimensions: Sequence[int],
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Repeat an array to a shape.
+    """Broadcast an array to a shape.
 
     Args:
-      operand: array to repeat.
+      operand: array to broadcast.
       shape: shape of the result.
-      broadcast_dimensions: for each axis of the operand, the axis of the result it becomes. The
-        operand has the result's size there, or 1, and is repeated along all other axes.
+      broadcast_dimensions: for each axis of the operand, the corresponding axis of the result.
+        The operand's size is the result's size, or 1. The operand is repeated along all other
+        axes.
 
     Raises:
-      TypeError: if the operand does not fit the shape.
+      TypeError: if the operand cannot be broadcast to the shape.
 
     >>> broadcast_in_dim(np.arange(2), (2, 3), (0,)).tolist()
     [[0, 0, 0], [1, 1, 1]]
@@ -117,10 +117,10 @@ def _broadcast_in_dim_lower(ctx, x, *, shape, broadcast_dimensions, sharding):
 
 
 def _sum_back(ct, x: ShapedArray, *, shape, broadcast_dimensions, sharding):
-    """Sum over the axes that were repeated, and put the others where they were."""
-    kept = {d: i for i, d in enumerate(broadcast_dimensions) if x.shape[i] == shape[d]}
-    ct = sum_axes(ct, tuple([d for d in range(len(shape)) if d not in kept]))
-    return broadcast_in_dim(ct, x.shape, tuple([kept[d] for d in sorted(kept)]))
+    """Transpose of the broadcast: sum over the repeated axes."""
+    sources = {d: i for i, d in enumerate(broadcast_dimensions) if x.shape[i] == shape[d]}
+    ct = sum_axes(ct, tuple([d for d in range(len(shape)) if d not in sources]))
+    return broadcast_in_dim(ct, x.shape, tuple([sources[d] for d in sorted(sources)]))
 
 
 linear(broadcast_in_dim_p, _sum_back)
@@ -129,7 +129,7 @@ linear(broadcast_in_dim_p, _sum_back)
 @broadcast_in_dim_p.rule(batch)
 def _broadcast_in_dim_batch(axis, args, dims, *, shape, broadcast_dimensions, sharding):
     (x,), (dim,) = args, dims
-    # The mapped axis goes behind the axis it follows in the operand.
+    # The mapped axis is inserted after the axis that precedes it in the operand.
     at = 0 if dim == 0 else broadcast_dimensions[dim - 1] + 1
     moved = inserted([d + (d >= at) for d in broadcast_dimensions], dim, at)
     out = broadcast_in_dim_p.bind(
@@ -138,7 +138,7 @@ def _broadcast_in_dim_batch(axis, args, dims, *, shape, broadcast_dimensions, sh
     return out, at
 
 
-def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
+def broadcast(operand: ArrayLike, sizes: Shape, *, out_sharding: Any = None) -> Array:
     """Repeat an array along new leading axes of the given sizes.
 
     >>> broadcast(np.arange(2), (3,)).shape
@@ -150,17 +150,17 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = N
     return broadcast_in_dim(operand, (*sizes, *shape), dims, out_sharding=out_sharding)
 
 
-def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape to which arrays of the given shapes broadcast together, by NumPy's rules.
+def broadcast_shapes(*shapes: Shape) -> tuple[int, ...]:
+    """The shape to which arrays of these shapes broadcast together, by NumPy's rules.
 
     Raises:
-      ValueError: if they do not broadcast.
+      ValueError: if the shapes are incompatible.
 
     >>> broadcast_shapes((2, 1), (3,), ())
     (2, 3)
     """
     rank = max([len(s) for s in shapes], default=0)
-    found = [1] * rank
+    sizes = [1] * rank
     for shape in shapes:
         shape = tuple(shape)
         if any(d < 0 for d in shape):
@@ -170,16 +170,16 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
             )
         for i, d in enumerate(shape, rank - len(shape)):
             if d != 1:
-                if found[i] not in (1, d):
+                if sizes[i] not in (1, d):
                     raise ValueError(
                         f"Incompatible shapes for broadcasting: shapes={[tuple(s) for s in shapes]}"
                     )
-                found[i] = as_size(d)
-    return tuple(found)
+                sizes[i] = as_size(d)
+    return tuple(sizes)
 
 
 def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
-    """Add leading axes of size 1 until the array has ``rank`` axes (at least those it has)."""
+    """Add leading axes of size 1 until the array has at least ``rank`` axes."""
     shape = typeof(x).shape
     extra = rank - len(shape)
     if extra <= 0:
@@ -188,11 +188,11 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
 
 
 def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
-    """Broadcast an array, by NumPy's rules, to the shape of another.
+    """Broadcast an array to the shape of another, by NumPy's rules.
 
     Raises:
-      ValueError: if the other has fewer axes.
-      TypeError: if the sizes do not fit.
+      ValueError: if the other array has fewer axes.
+      TypeError: if the sizes are incompatible.
     """
     shape, target = typeof(arr).shape, typeof(like_arr).shape
     if len(shape) > len(target):
@@ -206,18 +206,18 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
 
 
 def full(
-    shape: Sequence[int], fill_value: ArrayLike, dtype: Any = None, *, sharding: Any = None
+    shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None, *, sharding: Any = None
 ) -> Array:
     """An array filled with one value.
 
     Args:
       shape: shape of the result.
-      fill_value: a scalar. Without ``dtype`` the result has its dtype, and is weak where it is.
-      dtype: the result's dtype; the value is converted, and wraps if it does not fit an integer.
-      sharding: where the result lies.
+      fill_value: a scalar. Without ``dtype`` the result has its dtype and weak type.
+      dtype: dtype of the result. The value is converted; it wraps if it exceeds an integer dtype.
+      sharding: sharding of the result.
 
     Raises:
-      TypeError: if ``fill_value`` is not a scalar or the shape is not one.
+      TypeError: if ``fill_value`` is not a scalar or the shape is not valid.
 
     >>> full((2,), 3.0).tolist()
     [3.0, 3.0]
@@ -231,22 +231,22 @@ def full(
             f"{aval.shape}. To repeat an array use broadcast_in_dim."
         )
     if dtype is None:
-        wanted = aval
+        fill_aval = aval
     else:
-        wanted = ShapedArray((), dtypes.canonicalize_user_dtype(dtype, "full"))
-    return _placed(_filled(fill_value, wanted, sizes), sharding)
+        fill_aval = ShapedArray((), dtypes.canonicalize_user_dtype(dtype, "full"))
+    return _placed(_filled(fill_value, fill_aval, sizes), sharding)
 
 
 def full_like(
     x: ArrayLike,
     fill_value: ArrayLike,
-    dtype: Any = None,
-    shape: Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    shape: Shape | None = None,
     sharding: Any = None,
 ) -> Array:
-    """An array filled with one value, of the shape and dtype of ``x`` unless they are given.
+    """An array filled with one value, by default with the shape and dtype of ``x``.
 
-    Without ``dtype`` the result is weak where ``x`` is.
+    Without ``dtype`` the result has the weak type of ``x``.
 
     >>> full_like(np.zeros(2, np.int32), 7).tolist()
     [7, 7]
@@ -254,24 +254,24 @@ def full_like(
     like = typeof(x)
     sizes = like.shape if shape is None else canonical_shape(shape, "full_like")
     if dtype is None:
-        wanted = ShapedArray((), like.dtype, like.weak_type)
+        fill_aval = ShapedArray((), like.dtype, like.weak_type)
     else:
-        wanted = ShapedArray((), dtypes.canonicalize_user_dtype(dtype, "full_like"))
+        fill_aval = ShapedArray((), dtypes.canonicalize_user_dtype(dtype, "full_like"))
     if typeof(fill_value).shape:
         raise TypeError(
             "full_like must be called with scalar fill_value, got fill_value.shape "
             f"{typeof(fill_value).shape}."
         )
-    return _placed(_filled(fill_value, wanted, sizes), sharding)
+    return _placed(_filled(fill_value, fill_aval, sizes), sharding)
 
 
-def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Array:
-    """An array whose values the caller promises not to depend on (they are zeros)."""
+def empty(shape: Shape, dtype: DTypeLike, *, out_sharding: Any = None) -> Array:
+    """An array with unspecified values (zeros, on which callers must not depend)."""
     return full(shape, 0, dtype, sharding=out_sharding)
 
 
 def _filled(value: Any, aval: ShapedArray, shape: tuple[int, ...]) -> Array:
-    """An array of a scalar, converted to a type."""
+    """An array filled with a scalar that is converted to the dtype of ``aval``."""
     if isinstance(aval.dtype, dtypes.ExtendedDType) and not isinstance(value, Array):
         return _filled_extended(value, aval, shape)
     if is_scalar_literal(value):
@@ -286,18 +286,18 @@ def _filled_extended(value, aval: ShapedArray, shape) -> Array:
 
 
 def _placed(x: Array, sharding: Any) -> Array:
-    """The array where a sharding wants it, if it is concrete."""
+    """The array, moved to a sharding if it is concrete."""
     if sharding is None or not isinstance(x, ArrayImpl):
         return x
     return move(x, sharding)
 
 
-# Counting
+# iota
 
 iota_p: Final = Primitive("iota")
 
 
-def iota(dtype: Any, size: int) -> Array:
+def iota(dtype: DTypeLike, size: int) -> Array:
     """The numbers ``0, 1, ..., size - 1``.
 
     >>> iota(np.int32, 3).tolist()
@@ -307,13 +307,13 @@ def iota(dtype: Any, size: int) -> Array:
 
 
 def broadcasted_iota(
-    dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None
+    dtype: DTypeLike, shape: Shape, dimension: int, *, out_sharding: Any = None
 ) -> Array:
-    """An array of a shape whose elements are their positions along one axis.
+    """An array whose elements are their indices along one axis.
 
     Raises:
-      TypeError: if the dtype does not count (bool) or the shape is not one.
-      ValueError: if there is no such axis.
+      TypeError: if the dtype is not numeric or the shape is not valid.
+      ValueError: if the axis does not exist.
 
     >>> broadcasted_iota(np.int32, (2, 2), 1).tolist()
     [[0, 1], [0, 1]]

@@ -1,7 +1,7 @@
 """Collectives: operations over named axes.
 
-Over an axis that ``vmap`` maps they become ordinary operations on the whole batch. Over mesh axes
-the distributed wheel gives them their meaning.
+Over an axis that ``vmap`` maps, they become ordinary operations on the whole batch. Collectives
+over mesh axes are implemented by the distributed wheel.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ def names_of(axis_name: AxisName) -> tuple[Any, ...]:
 
 
 def axis_size(axis_name: AxisName) -> int:
-    """Size of a named axis (the product, for several)."""
+    """Size of a named axis; for several axes, the product of their sizes."""
     return math.prod([axis_size_in_scope(n) for n in names_of(axis_name)])
 
 
 def axis_index(axis_name: AxisName) -> Any:
-    """Position along a named axis, a scalar int32."""
+    """Index along a named axis, a scalar int32."""
     names = names_of(axis_name)
     index: Any = None
     for n in names:
@@ -74,9 +74,9 @@ def check_groups(groups: Groups) -> None:
 
 
 def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
-    """Sum over a named axis; the result is the same at every position.
+    """Sum over a named axis; the result is the same at every index.
 
-    Python numbers are multiplied by the axis size at once.
+    A Python number is multiplied by the axis size, without a collective.
 
     >>> import numpy as np
     >>> from primax_core import vmap
@@ -134,7 +134,7 @@ def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> An
 
 
 def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
-    """Send values along ``(source, destination)`` pairs; positions nobody sends to get zeros."""
+    """Permute values by ``(source, destination)`` pairs; other destinations receive zeros."""
     pairs = tuple((int(s), int(d)) for s, d in perm)
     size = axis_size(axis_name)
     for part, what in (([s for s, _ in pairs], "sources"), ([d for _, d in pairs], "destinations")):
@@ -148,7 +148,7 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
 
 
 def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
-    """Position ``i`` gets the value from position ``perm[i]``."""
+    """Permute values: index ``i`` receives the value from index ``perm[i]``."""
     size = axis_size(axis_name)
     if sorted(perm) != list(range(size)):
         raise ValueError(f"`perm` does not represent a permutation: {perm}")
@@ -156,7 +156,7 @@ def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
 
 
 def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
-    """The value from one position along a named axis, at every position."""
+    """Broadcast the value from one index along a named axis to every index."""
     size = axis_size(axis_name)
     if not 0 <= source < size:
         raise ValueError(f"pbroadcast source must lie in [0, {size}), got {source}")
@@ -173,10 +173,10 @@ def all_gather(
     x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None, axis: int = 0,
     tiled: bool = False, to: str = "varying",
 ) -> Any:  # fmt: skip
-    """Values of all positions, stacked along a new axis, or concatenated along it if ``tiled``.
+    """Values of all indices, stacked along a new axis, or concatenated if ``tiled``.
 
-    ``to`` says what is known of the result where axes are those of a mesh: ``"varying"``,
-    ``"invarying"`` or ``"reduced"``; over axes of ``vmap`` it means nothing.
+    ``to`` is the type of the result over mesh axes: ``"varying"``, ``"invarying"`` or
+    ``"reduced"``. It has no effect over axes of ``vmap``.
     """
     if to not in _GATHERED:
         raise ValueError(
@@ -199,7 +199,7 @@ def all_to_all(
     x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *,
     axis_index_groups: Groups = None, tiled: bool = False,
 ) -> Any:  # fmt: skip
-    """Split along one axis, send a part to each position, and join what arrives along another."""
+    """Split along one axis, send a part to each index, and join received parts along another."""
     check_groups(axis_index_groups)
     size = axis_size(axis_name)
 
@@ -233,7 +233,7 @@ def psum_scatter(
     x: Any, axis_name: AxisName, *, scatter_dimension: int = 0, axis_index_groups: Groups = None,
     tiled: bool = False,
 ) -> Any:  # fmt: skip
-    """Sum over a named axis, each position keeping its part along ``scatter_dimension``."""
+    """Sum over a named axis; each index receives its part along ``scatter_dimension``."""
     check_groups(axis_index_groups)
     size = axis_size(axis_name)
 
@@ -253,7 +253,7 @@ def psum_scatter(
 
 
 class Future:
-    """The result of a collective that was started: :meth:`done` waits for it."""
+    """The pending result of a collective; :meth:`done` waits for it."""
 
     __slots__ = ("_result",)
 
@@ -274,17 +274,17 @@ pytree.register_pytree_node(
 
 
 def psum_scatter_start(*args: Any, **kwargs: Any) -> Future:
-    """Begin a :func:`psum_scatter` of these arguments; ``.done()`` of the result gives its result.
+    """Start a :func:`psum_scatter`; ``.done()`` of the returned object is the result.
 
-    What stands between the two may run meanwhile, where the compiler overlaps it.
+    The compiler can overlap operations between the two calls with the collective.
     """
     return Future(psum_scatter(*args, **kwargs))
 
 
 def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
-    """The same values, said to vary over a named axis, or to be (un)reduced over it.
+    """The same values, with the type varying, reduced or unreduced over a named axis.
 
-    Over axes of ``vmap`` nothing has to be said, and the values are returned as they are.
+    Over axes of ``vmap`` the values are returned unchanged.
 
     Raises:
       ValueError: if ``to`` is not ``"varying"``, ``"reduced"`` or ``"unreduced"``.
@@ -361,7 +361,7 @@ for _p in (
     _p.rule(lower)(unbound)
 
 
-# Derivatives: all but the maxima are linear
+# Derivatives: all collectives except the maxima and minima are linear
 
 
 def _linear(prim: Primitive, transposed: Callable) -> None:
@@ -434,11 +434,11 @@ def _axis_index_batch(axis, args, dims, *, axis_name):
 
 
 def _mapped(prim: Primitive, on_front: Callable, shift: tuple[str, ...]) -> None:
-    """Batch rule of an operation over one name.
+    """Batch rule of an operation over one axis name.
 
     Args:
       on_front: ``(x with the mapped axis first, axis, **params) -> (result, its mapped axis)``.
-      shift: parameters that count array axes, moved where another axis is mapped.
+      shift: parameters that are array axes, which shift if another axis is mapped.
     """
 
     @prim.rule(batch)
@@ -482,7 +482,7 @@ def _all_gather(x, axis, *, all_gather_dimension, axis_size, tiled, axis_index_g
 
 def _all_to_all(x, axis, *, split_axis, concat_axis, axis_size, tiled, axis_index_groups):
     if not tiled:
-        # The split axis becomes the mapped one, the mapped one goes where parts are joined.
+        # The split axis becomes the mapped axis; the mapped axis becomes the concatenation axis.
         moved = _moveaxis(x, split_axis + 1, 0)
         return _moveaxis(moved, 1, concat_axis + 1), 0
     shape = typeof(x).shape

@@ -1,4 +1,4 @@
-"""Comparison of elements."""
+"""Elementwise comparisons."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, lower
 from .._lower.lazy import hlo, ir, mlir, shaped
 from .._trace.array import Array
+from .._trace.typing import ArrayLike
 from .elementwise import (
     check_dtypes,
     elementwise_batching,
@@ -24,14 +25,12 @@ from .elementwise import (
     weak,
 )
 
-ArrayLike = Any
-
 _ANY: Final = ("number", "bool")
 _ORDERED: Final = ("integer", "float", "bool")
 
 
 def _comparison(name: str, direction: str, kinds: Sequence[str], total: bool = False) -> Primitive:
-    """A comparison; with ``total`` floats are ordered -NaN < -inf < -0 < 0 < inf < NaN."""
+    """A comparison primitive; ``total`` orders floats -NaN < -inf < -0 < 0 < inf < NaN."""
     prim = Primitive(name)
     keys = direction in ("EQ", "NE") and not total
 
@@ -57,7 +56,7 @@ def _comparison(name: str, direction: str, kinds: Sequence[str], total: bool = F
 
 
 def compare(direction: str, x: Any, y: Any, dtype: Any, total: bool = False) -> Any:
-    """The comparison of two values of a lowered program."""
+    """The comparison operation of two MLIR values."""
     kind = dtypes.kind_of(dtype)
     if kind in "fc":
         how = "TOTALORDER" if total else "FLOAT"
@@ -72,7 +71,7 @@ def compare(direction: str, x: Any, y: Any, dtype: Any, total: bool = False) -> 
 
 
 def _compare_buffers(ctx, direction: str, x, y):
-    """Arrays of an extended dtype are equal where all that their buffers hold is equal."""
+    """Comparison of arrays of an extended dtype: equal where all buffer elements are equal."""
     shape = ctx.out_avals[0].shape
     avals = [a.dtype.physical_aval(a) for a in ctx.in_avals]
     tail = avals[0].shape[ctx.in_avals[0].ndim :]
@@ -84,12 +83,12 @@ def _compare_buffers(ctx, direction: str, x, y):
             dims = [*range(lead), *range(len(shape), len(full))]
             value = shaped.broadcast_in_dim(value, full, dims)
         values.append(value)
-    found = compare(direction, *values, avals[0].dtype)
+    equal = compare(direction, *values, avals[0].dtype)
     combine, start = (hlo.and_, True) if direction == "EQ" else (hlo.or_, False)
     scalar = mlir.tensor_type((), np.dtype(np.bool_))
     op = hlo.ReduceOp(
         [mlir.tensor_type(shape, np.dtype(np.bool_))],
-        [found],
+        [equal],
         [mlir.constant(np.asarray(start))],
         mlir.i64s(range(len(shape), len(full))),
     )
@@ -112,10 +111,10 @@ lt_to_p: Final = _comparison("lt_to", "LT", _ORDERED, total=True)
 
 @fast_path(eq_p)
 def eq(x: ArrayLike, y: ArrayLike) -> Array:
-    """Whether elements are equal; NaN equals nothing, and 0.0 equals -0.0.
+    """True where elements are equal; NaN equals nothing, and 0.0 equals -0.0.
 
-    Operands have one dtype, and one shape save that scalars and axes of size 1 are repeated; as
-    everywhere among these functions. Keys of random numbers may be compared too.
+    The operands must have the same dtype, and the same shape except that scalars and axes of size 1
+    are broadcast. This holds for all comparisons. Random keys can be compared too.
 
     >>> eq(np.array([1, 2]), np.array([1, 3])).tolist()
     [True, False]
@@ -125,13 +124,13 @@ def eq(x: ArrayLike, y: ArrayLike) -> Array:
 
 @fast_path(ne_p)
 def ne(x: ArrayLike, y: ArrayLike) -> Array:
-    """Whether elements differ; NaN differs from everything."""
+    """True where elements differ; NaN differs from everything."""
     return ne_p.bind(x, y)
 
 
 @fast_path(lt_p)
 def lt(x: ArrayLike, y: ArrayLike) -> Array:
-    """Whether elements of ``x`` are less than those of ``y``; false where one is NaN.
+    """True where elements of ``x`` are less than those of ``y``; False where one is NaN.
 
     Raises:
       TypeError: for complex numbers, which have no order.
@@ -141,19 +140,19 @@ def lt(x: ArrayLike, y: ArrayLike) -> Array:
 
 @fast_path(le_p)
 def le(x: ArrayLike, y: ArrayLike) -> Array:
-    """Whether elements of ``x`` are at most those of ``y``; false where one is NaN."""
+    """True where elements of ``x`` are at most those of ``y``; False where one is NaN."""
     return le_p.bind(x, y)
 
 
 @fast_path(gt_p)
 def gt(x: ArrayLike, y: ArrayLike) -> Array:
-    """Whether elements of ``x`` are greater than those of ``y``; false where one is NaN."""
+    """True where elements of ``x`` are greater than those of ``y``; False where one is NaN."""
     return gt_p.bind(x, y)
 
 
 @fast_path(ge_p)
 def ge(x: ArrayLike, y: ArrayLike) -> Array:
-    """Whether elements of ``x`` are at least those of ``y``; false where one is NaN."""
+    """True where elements of ``x`` are at least those of ``y``; False where one is NaN."""
     return ge_p.bind(x, y)
 
 

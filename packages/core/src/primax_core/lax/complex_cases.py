@@ -1,8 +1,8 @@
-"""Complex functions where a part of the operand is zero, infinite or NaN.
+"""Special cases of complex functions: zero, infinite and NaN parts.
 
-XLA computes complex functions well, but for these. The functions below lower a function on the
-quadrant or half plane where no part is negative, mend it there, and go on by symmetry, as annex G
-of the C standard and the Python array API standard have it.
+XLA computes complex functions well, except for these operands. The functions below lower a function
+on the quadrant or half plane with nonnegative parts, correct the special cases there, and extend
+the result by symmetry, as specified by annex G of the C standard and the Python array API standard.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Cases = Callable[["Parts", Any, Any], list[Case]]
 
 
 class Parts:
-    """Conditions on values of the dtype that parts of complex numbers have, and constants."""
+    """Conditions and constants in the dtype of the real and imaginary parts."""
 
     def __init__(self, ctx: Any):
         self.shape: tuple[int, ...] = ctx.out_avals[0].shape
@@ -34,49 +34,49 @@ class Parts:
         return shaped.full(np.asarray(value, self.dtype), self.shape)
 
     def is_(self, x: Any, value: float) -> Any:
-        """Where a part has a value; infinities are positive here, and zeros equal."""
+        """True where a part has a value; infinities are positive, and zeros compare equal."""
         return compare("EQ", x, self.number(value), self.dtype)
 
     def nan(self, x: Any) -> Any:
-        """Where a part is NaN."""
+        """True where a part is NaN."""
         return compare("NE", x, x, self.dtype)
 
     def odd(self, x: Any) -> Any:
-        """Where a part is infinite or NaN."""
+        """True where a part is infinite or NaN."""
         return hlo.not_(hlo.is_finite(x))
 
     def negative(self, x: Any) -> Any:
-        """Where a part has its sign bit set."""
+        """True where the sign bit of a part is set."""
         whole = _INTEGERS[self.dtype.itemsize]
         bits = hlo.bitcast_convert(mlir.tensor_type(self.shape, whole), x)
         return compare("LT", bits, shaped.full(np.asarray(0, whole), self.shape), whole)
 
 
 def both(*conditions: Any) -> Any:
-    """Where all conditions hold."""
-    found = conditions[0]
+    """True where all conditions are true."""
+    result = conditions[0]
     for c in conditions[1:]:
-        found = hlo.and_(found, c)
-    return found
+        result = hlo.and_(result, c)
+    return result
 
 
 def either(x: Any, y: Any) -> Any:
-    """Where one of two conditions holds."""
+    """True where at least one of two conditions is true."""
     return hlo.or_(x, y)
 
 
-def mended(emit: Callable[..., Any], symmetry: str, cases: Cases) -> Callable[..., Any]:
-    """A lowering whose results for complex numbers are mended; others are as they are.
+def with_cases(emit: Callable[..., Any], symmetry: str, cases: Cases) -> Callable[..., Any]:
+    """A lowering with corrected results for complex numbers; real results are unchanged.
 
     Args:
       emit: ``(ctx, x, ...) -> value``.
-      symmetry: besides that of conjugates, which all functions have: ``"odd"``, ``"even"`` or
-        ``""``; then the real part keeps its sign.
-      cases: ``(Parts, a, b) -> [(condition, real part, imaginary part), ...]`` from parts that are
-        not negative; a result of ``None`` leaves a part as it is. Later cases win.
+      symmetry: ``"odd"``, ``"even"``, or ``""`` for a function without such a symmetry, in which
+        case the real part keeps its sign. All functions commute with conjugation.
+      cases: ``(Parts, a, b) -> [(condition, real part, imaginary part), ...]`` from nonnegative
+        parts; ``None`` leaves a part unchanged. Later cases override earlier ones.
     """
 
-    def emit_mended(ctx, x, *rest):
+    def emit_corrected(ctx, x, *rest):
         if not dtypes.issubdtype(ctx.in_avals[0].dtype, np.complexfloating):
             return emit(ctx, x, *rest)
         parts = Parts(ctx)
@@ -96,11 +96,11 @@ def mended(emit: Callable[..., Any], symmetry: str, cases: Cases) -> Callable[..
             below = hlo.xor(left, below)
         return hlo.complex(u, hlo.select(below, hlo.negate(v), v))
 
-    return emit_mended
+    return emit_corrected
 
 
-def exchanged(cases: Cases) -> Cases:
-    """Cases of a circular function from those of the hyperbolic one: parts change places."""
+def circular_cases(cases: Cases) -> Cases:
+    """Cases of a circular function from those of the hyperbolic function: the parts are swapped."""
 
     def of_circular(parts: Parts, a: Any, b: Any) -> list[Case]:
         return [(condition, v, u) for condition, u, v in cases(parts, b, a)]
@@ -108,8 +108,8 @@ def exchanged(cases: Cases) -> Cases:
     return of_circular
 
 
-def turned(cases: Cases) -> Cases:
-    """Cases of the cosine from those of the hyperbolic one."""
+def cosine_cases(cases: Cases) -> Cases:
+    """Cases of the cosine from those of the hyperbolic cosine."""
 
     def of_cosine(parts: Parts, a: Any, b: Any) -> list[Case]:
         return [
@@ -126,7 +126,7 @@ _PI = float(np.pi)
 
 
 def exp_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
-    """On a real line that is real; at both ends of it where the angle is unknown."""
+    """Real operands, and an infinite real part with an undefined angle."""
     number, unknown = parts.number, parts.odd(b)
     return [
         (parts.is_(b, 0), None, number(0)),
@@ -136,7 +136,7 @@ def exp_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
 
 
 def expm1_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
-    """As :func:`exp_cases`."""
+    """Same cases as :func:`exp_cases`."""
     number, unknown = parts.number, parts.odd(b)
     return [
         (parts.is_(b, 0), None, number(0)),
@@ -146,14 +146,14 @@ def expm1_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
 
 
 def log_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
-    """Infinitely far, even if the angle is unknown."""
+    """Infinite operands, also with an undefined angle."""
     endless = either(parts.is_(hlo.abs(a), _INF), parts.is_(b, _INF))
     unknown = either(parts.nan(a), parts.nan(b))
     return [(both(endless, unknown), parts.number(_INF), parts.number(_NAN))]
 
 
 def sqrt_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
-    """Roots of real numbers, and of infinite ones."""
+    """Real and infinite operands."""
     number, unknown = parts.number, parts.nan(b)
     root, real = hlo.sqrt(hlo.abs(a)), parts.is_(b, 0)
     positive = compare("GE", a, number(0), parts.dtype)
@@ -167,7 +167,7 @@ def sqrt_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
 
 
 def sinh_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
-    """On the axes, and infinitely far to the right."""
+    """Operands on the axes, and an infinite real part."""
     number, far, cos, sin = parts.number, parts.is_(a, _INF), hlo.cosine(b), hlo.sine(b)
     return [
         (parts.is_(a, 0), hlo.multiply(a, cos), sin),
@@ -180,7 +180,7 @@ def sinh_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
 
 
 def cosh_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
-    """On the axes, and infinitely far to the right."""
+    """Operands on the axes, and an infinite real part."""
     number, far, cos, sin = parts.number, parts.is_(a, _INF), hlo.cosine(b), hlo.sine(b)
     return [
         (parts.is_(a, 0), cos, hlo.multiply(a, sin)),
@@ -193,7 +193,7 @@ def cosh_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
 
 
 def tanh_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
-    """On the axes, and infinitely far to the right."""
+    """Operands on the axes, and an infinite real part."""
     number = parts.number
     return [
         (parts.is_(a, 0), number(0), None),
@@ -204,7 +204,7 @@ def tanh_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
 
 
 def asinh_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
-    """On the real axis, and infinitely far."""
+    """Real and infinite operands."""
     number, far, high = parts.number, parts.is_(a, _INF), parts.is_(b, _INF)
     return [
         (parts.is_(b, 0), None, number(0)),
@@ -217,7 +217,7 @@ def asinh_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
 
 
 def atanh_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
-    """On the axes, and infinitely far."""
+    """Operands on the axes, and infinite operands."""
     number, far, high = parts.number, parts.is_(a, _INF), parts.is_(b, _INF)
     unknown = either(parts.nan(a), parts.nan(b))
     real = both(parts.is_(b, 0), compare("LE", a, number(1), parts.dtype))
@@ -232,7 +232,7 @@ def atanh_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
 
 
 def acos_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
-    """On the imaginary axis, and infinitely far."""
+    """Imaginary and infinite operands."""
     number, unknown = parts.number, parts.nan(b)
     return [
         (both(parts.is_(a, 0), unknown), number(_PI / 2), number(_NAN)),
@@ -242,7 +242,7 @@ def acos_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
 
 
 def acosh_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
-    """On the imaginary axis, and infinitely far."""
+    """Imaginary and infinite operands."""
     number, unknown = parts.number, parts.nan(b)
     return [
         (both(parts.is_(a, 0), unknown), number(_NAN), number(_PI / 2)),
@@ -252,9 +252,9 @@ def acosh_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
 
 
 def abs_cases(emit: Callable[..., Any]) -> Callable[..., Any]:
-    """A lowering of magnitudes: infinite where a part is, even if the other is NaN."""
+    """A lowering of magnitudes: infinite where a part is infinite, even if the other is NaN."""
 
-    def emit_mended(ctx, x):
+    def emit_corrected(ctx, x):
         out = emit(ctx, x)
         if not dtypes.issubdtype(ctx.in_avals[0].dtype, np.complexfloating):
             return out
@@ -262,4 +262,4 @@ def abs_cases(emit: Callable[..., Any]) -> Callable[..., Any]:
         endless = either(*(parts.is_(hlo.abs(p), _INF) for p in (hlo.real(x), hlo.imag(x))))
         return hlo.select(endless, parts.number(_INF), out)
 
-    return emit_mended
+    return emit_corrected

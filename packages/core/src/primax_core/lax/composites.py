@@ -1,4 +1,4 @@
-"""``composite``: a function that a backend may know by name, with its definition beside it."""
+"""``composite``: a named operation with a decomposition, which a backend may replace."""
 
 from __future__ import annotations
 
@@ -36,25 +36,25 @@ _NO_JVP: Final = (
 
 
 def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:
-    """A function that is lowered to a named operation, beside what it is made of.
+    """A function that is lowered to a named operation together with its decomposition.
 
-    A backend that knows the name may compute it in its own way; others compute the decomposition,
-    as does an eager call.
+    A backend that implements the name may use its own implementation. Other backends and eager
+    calls compute the decomposition.
 
     Args:
       decomposition: a function of arrays (positional arguments, pytrees of them); its keyword
         arguments are attributes of the operation: numbers, strings, NumPy arrays, dtypes, and
         tuples, lists and dictionaries of them. ``None`` is left out.
-      name: with a namespace, as in ``"my.op"``.
-      version: tells later definitions from earlier ones.
+      name: name with a namespace, as in ``"my.op"``.
+      version: version number of the definition.
 
-    It has no derivative: wrap it with :func:`custom_jvp` or :func:`custom_vjp`. Under ``vmap`` its
-    decomposition is mapped.
+    A composite has no derivative: wrap it with :func:`custom_jvp` or :func:`custom_vjp`. Under
+    ``vmap`` the decomposition is mapped.
 
     Raises:
-      UnexpectedTracerError: on a call, if the decomposition closes over traced values or an
-        attribute is one.
-      TypeError: if an attribute is of another type.
+      UnexpectedTracerError: on a call, if the decomposition closes over a tracer or an attribute is
+        a tracer.
+      TypeError: on a call, if an attribute is of another type.
 
     >>> tangent = composite(lambda x: sin(x) / cos(x), "my.tangent")
     >>> float(tangent(0.0))
@@ -90,7 +90,7 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
 
 
 class _Array:
-    """An attribute that is an array, which hashes by its values."""
+    """Array attribute, hashed by value."""
 
     __slots__ = ("value", "key")
 
@@ -109,13 +109,13 @@ class _Array:
 
 
 class _Mapping(tuple):
-    """An attribute that is a dictionary, as pairs."""
+    """Dictionary attribute, as pairs."""
 
     __slots__ = ()
 
 
 def _frozen(name: str, key: str, value: Any) -> Any:
-    """A hashable form of an attribute."""
+    """Hashable form of an attribute."""
     if isinstance(value, Tracer):
         raise errors.UnexpectedTracerError(
             f"Found a JAX Tracer as an attribute in the decomposition for the composite op "
@@ -140,7 +140,7 @@ def _frozen(name: str, key: str, value: Any) -> Any:
 
 
 def _attribute(value: Any) -> Any:
-    """The MLIR attribute of a frozen value."""
+    """MLIR attribute of a frozen value."""
     if isinstance(value, _Mapping):
         return ir.DictAttr.get({k: _attribute(v) for k, v in value if v is not None})
     if isinstance(value, tuple):
@@ -168,7 +168,7 @@ def emit_composite(
     version: int,
     jaxpr: Jaxpr,
 ) -> list[Any]:
-    """The named operation for a program, whose function is written beside it."""
+    """The named operation of a jaxpr, with the jaxpr as a private function of the module."""
     if not _NAMESPACED.fullmatch(name):
         raise ValueError(
             f"a composite's name must be a valid namespaced op name such as my_namespace.my_op, "
@@ -192,8 +192,8 @@ add_call_rules(composite_p, "call_jaxpr")
 
 @composite_p.rule(lower)
 def _lower(ctx, *values, name, attributes, version, call_jaxpr):
-    given = {k: _attribute(v) for k, v in attributes if v is not None}
-    return emit_composite(ctx, values, name, given, version, call_jaxpr)
+    named_attributes = {k: _attribute(v) for k, v in attributes if v is not None}
+    return emit_composite(ctx, values, name, named_attributes, version, call_jaxpr)
 
 
 @composite_p.rule(jvp)
@@ -206,9 +206,9 @@ composite_p.unsupported(transpose, _NO_JVP)
 
 @composite_p.rule(batch)
 def _batch(axis, args, dims, *, call_jaxpr, **_):
-    # The name stands for one example; what it means for a batch is not known.
-    program, out_dims = batch_jaxpr(call_jaxpr, tuple(dims), axis)
-    return eval_jaxpr(program, args), list(out_dims)
+    # The name denotes the operation on one example; for a batch only the decomposition is defined.
+    batched, out_dims = batch_jaxpr(call_jaxpr, tuple(dims), axis)
+    return eval_jaxpr(batched, args), list(out_dims)
 
 
 @composite_p.rule(samples)

@@ -1,7 +1,7 @@
-"""Special functions computed in ``float64``, whatever the precision of their operands.
+"""Special functions computed in ``float64``, for operands of any precision.
 
-What narrower floats ask for takes fewer terms there, and none of the care that cancellation would
-take in ``float32``. A TPU has no ``float64`` and computes in ``float32``.
+For narrower floats the series need fewer terms, and cancellation is harmless in ``float64``. A TPU
+has no ``float64`` and computes in ``float32``.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from .selection import clamp, select
 
 
 class Real:
-    """An array with operators; the numbers it is combined with are rounded to its dtype only."""
+    """An array with operators; Python operands are converted to its dtype."""
 
     __slots__ = ("x",)
 
@@ -91,22 +91,22 @@ class Real:
         return Truth(comparison.ge(self.x, self._of(other)))
 
     def equals(self, other: Any) -> Truth:
-        """Where elements are equal."""
+        """True where elements are equal."""
         return Truth(comparison.eq(self.x, self._of(other)))
 
     def isnan(self) -> Truth:
-        """Where elements are NaN."""
+        """True where elements are NaN."""
         return Truth(comparison.ne(self.x, self.x))
 
     def __abs__(self) -> Real:
         return Real(magnitude.abs(self.x))
 
     def max(self, other: Any) -> Real:
-        """The greater of two."""
+        """The larger of two elements."""
         return Real(arithmetic.max(self.x, self._of(other)))
 
     def min(self, other: Any) -> Real:
-        """The lesser of two."""
+        """The smaller of two elements."""
         return Real(arithmetic.min(self.x, self._of(other)))
 
     def power(self, n: int) -> Real:
@@ -133,7 +133,7 @@ class Truth:
 
 
 def where(condition: Truth, yes: Real | float, no: Real | float, like: Real | None = None) -> Real:
-    """Elements of one or the other; where both are numbers, with the dtype of ``like``."""
+    """Elements of ``yes`` or ``no``; if both are numbers, with the dtype of ``like``."""
     like = like or (yes if type(yes) is Real else no)  # type: ignore[assignment]
     shape = typeof(condition.x).shape
     cases = [to_shape(like._of(v), shape) for v in (yes, no)]  # type: ignore[union-attr]
@@ -141,7 +141,11 @@ def where(condition: Truth, yes: Real | float, no: Real | float, like: Real | No
 
 
 def rarely(needed: Truth, fun: Callable[..., Real], *operands: Real) -> Real:
-    """A function of which some elements are needed, or, if none is, something else."""
+    """``cond`` around an expensive branch that is rarely needed.
+
+    If any element of ``needed`` is True, the result is ``fun(*operands)``, otherwise the first
+    operand.
+    """
     some = reduce_or(needed.x, tuple(range(typeof(needed.x).ndim)))
     arrays = [o.x for o in operands]
     return Real(cond(some, lambda *xs: fun(*map(Real, xs)).x, lambda *xs: xs[0], *arrays))
@@ -151,8 +155,8 @@ def _lifted(fun: Callable) -> Callable[[Real], Real]:
     return lambda x: Real(fun(x.x))
 
 
-# XLA calls a library function for each logarithm in float64 on a CPU; this one is vectorized.
-_log_p: Final = unary("wide_log", ("float",), lambda ctx, x: hlo.log(x))
+# On a CPU, XLA calls a library function for each float64 logarithm; this one is vectorized.
+_log_p: Final = unary("log_in_float64", ("float",), lambda ctx, x: hlo.log(x))
 derivatives(_log_p, lambda g, out, x: arithmetic.div(g, x))
 _log_p.unsupported(samples, "the functions that are computed with it have samples")
 
@@ -167,7 +171,7 @@ def _lower_cpu(ctx, x):
     def const(value, dtype=np.float64):
         return shaped.full(np.asarray(value, dtype), shape)
 
-    # x = 2^k m, with m from the root of 1/2 to that of 2
+    # x = 2^k m, with m in [sqrt(1/2), sqrt(2))
     root = int(np.sqrt(0.5).view(np.int64))
     bits = hlo.bitcast_convert(kind["int64"], x)
     biased = hlo.add(bits, const((1023 << 52) - root, np.int64))
@@ -206,7 +210,7 @@ def pow(x: Real, y: Real) -> Real:
 
 
 def horner(x: Real, coefficients: Sequence[float]) -> Real:
-    """The polynomial with these coefficients, that of the lowest power first."""
+    """The polynomial with these coefficients, lowest power first."""
     out: Any = coefficients[-1]
     for c in reversed(coefficients[:-1]):
         out = x * out + c
@@ -214,7 +218,7 @@ def horner(x: Real, coefficients: Sequence[float]) -> Real:
 
 
 def chebyshev(t: Real, coefficients: Sequence[float]) -> Real:
-    """A Chebyshev series on [-1, 1], by Clenshaw's recurrence."""
+    """A Chebyshev series on [-1, 1], computed by Clenshaw's recurrence."""
     twice = t + t
     last: Any = 0.0
     out: Any = coefficients[-1]
@@ -226,7 +230,7 @@ def chebyshev(t: Real, coefficients: Sequence[float]) -> Real:
 # Primitives
 
 
-def wide(
+def computed_in_float64(
     name: str,
     fun: Callable[..., Real],
     operands: int,
@@ -235,21 +239,23 @@ def wide(
     narrow: bool = False,
     short: bool = False,
 ) -> Primitive:
-    """An elementwise primitive of floats, computed by a function of :class:`Real` operands.
+    """Elementwise primitive of floats, computed by a function of :class:`Real` operands.
 
     Args:
-      fun: ``(precise, *operands)``, in which ``precise`` tells whether all digits of ``float64``
-        are wanted, or only those of ``float32``. It is differentiated in forward mode.
-      rules: for each operand, what its tangent is multiplied by: a function of the operands, or
-        ``None`` for the derivative of ``fun``, which becomes a primitive of its own.
-      orders: how often ``fun`` may be differentiated.
-      narrow: compute in ``float32`` what does not want all digits; derivatives are not.
-      short: the program becomes one loop when it is compiled, which large arrays may share.
+      fun: ``(precise, *operands) -> Real``. ``precise`` is True if the result needs the precision
+        of ``float64``, False if that of ``float32`` is enough. It is differentiated in forward
+        mode.
+      rules: for each operand, the partial derivative as a function of the operands, or ``None`` for
+        a separate primitive that differentiates ``fun``.
+      orders: how often ``fun`` can be differentiated.
+      narrow: compute in ``float32`` if ``precise`` is False. Derivatives are computed in
+        ``float64``.
+      short: the function compiles to one loop, so large arrays are not split into blocks.
     """
     prim = Primitive(name)
 
     @cache
-    def program(precise: bool, work: Any, blocks: bool) -> Callable:
+    def converting(precise: bool, work: Any, blocks: bool) -> Callable:
         whole = _converting(_of_arrays(partial(fun, precise)), work)
         return partial(_in_blocks, whole) if blocks else whole
 
@@ -262,23 +268,24 @@ def wide(
         size = math.prod(shape)
         blocks = not short and ctx.platform == "cpu" and 8 * _BLOCK < size < 2**31 - _BLOCK
         avals = [ShapedArray(shape, dtype)] * operands
-        return ctx.call(program(precise, work, blocks), *values, in_avals=avals)
+        return ctx.call(converting(precise, work, blocks), *values, in_avals=avals)
 
     elementwise(prim, emit, ("float",))
-    slopes: dict[int, Primitive] = {}
+    partials: dict[int, Primitive] = {}
     rules = rules or (None,) * operands
 
-    def slope(i: int) -> Callable:
+    def partial_by(i: int) -> Callable:
         if not orders:
             raise UnsupportedRule(
                 f"primitive {name} does not support differentiation by operand {i}: it is itself "
                 "such a derivative, and higher orders are not implemented"
             )
-        if i not in slopes:
-            part = slope_of(fun, i)
-            slopes[i] = wide(f"{name}_d{i}", part, operands, orders=orders - 1, short=short)
-            slopes[i].unsupported(samples, f"the kit reaches it by way of {name}")
-        return slopes[i].bind
+        if i not in partials:
+            partials[i] = computed_in_float64(
+                f"{name}_d{i}", derivative_of(fun, i), operands, orders=orders - 1, short=short
+            )
+            partials[i].unsupported(samples, f"the kit reaches it by way of {name}")
+        return partials[i].bind
 
     @prim.rule(jvp)
     def _jvp(primals, tangents):
@@ -287,14 +294,14 @@ def wide(
         total: Any = Zero.like(out)
         for i, (rule, t) in enumerate(zip(rules, tangents)):
             if type(t) is not Zero:
-                factor = (rule or slope(i))(*primals)
+                factor = (rule or partial_by(i))(*primals)
                 total = add_tangents(total, to_shape(arithmetic.mul(t, factor), shape))
         return out, total
 
     return prim
 
 
-# So many elements, with all intermediate results, stay in the cache of a CPU's core.
+# Number of elements that fit into a CPU core's cache with all intermediate results.
 _BLOCK: Final = 1 << 14
 
 
@@ -306,7 +313,7 @@ def _converting(fun: Callable, work: Any) -> Callable:
 
 
 def _in_blocks(fun: Callable, *arrays: Any) -> Any:
-    """An elementwise function of large arrays, block by block; the last two may overlap."""
+    """An elementwise function of large arrays, in blocks; the last two blocks may overlap."""
     shape = typeof(arrays[0]).shape
     size = math.prod(shape)
     flat = [reshape(a, (size,)) for a in arrays]
@@ -326,14 +333,14 @@ def _of_arrays(fun: Callable[..., Real]) -> Callable:
     return lambda *arrays: fun(*map(Real, arrays)).x
 
 
-def slope_of(fun: Callable[..., Real], i: int) -> Callable[..., Real]:
-    """The derivative of a function for :func:`wide` by one operand."""
+def derivative_of(fun: Callable[..., Real], i: int) -> Callable[..., Real]:
+    """Partial derivative of a function for :func:`computed_in_float64` by one operand."""
 
-    def slope(precise: bool, *operands: Real) -> Real:
+    def derivative(precise: bool, *operands: Real) -> Real:
         arrays = [o.x for o in operands]
         tangents = [full_like(a, 1) if j == i else None for j, a in enumerate(arrays)]
         run = _of_arrays(partial(fun, precise))
         _, (tangent,) = jvp_of(lambda *xs: [run(*xs)], arrays, tangents)
         return Real(full_like(arrays[i], 0) if tangent is None else tangent)
 
-    return slope
+    return derivative

@@ -1,4 +1,4 @@
-"""``with_sharding_constraint``: where a value of a program is to lie."""
+"""``with_sharding_constraint``: the sharding of an intermediate value."""
 
 from __future__ import annotations
 
@@ -21,18 +21,20 @@ sharding_constraint_p: Final = Primitive("sharding_constraint")
 
 @api_boundary
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
-    """The same values, lying as said: eagerly they are moved, in a program the compiler is told.
+    """The same values with the given shardings.
+
+    Concrete arrays are moved. In a traced function the compiler receives a constraint.
 
     Args:
       x: a pytree of arrays.
-      shardings: a pytree prefix of shardings for it. Inside a program that runs on one device
-        they say nothing.
+      shardings: shardings, a pytree prefix of ``x``. They have no effect in a traced function that
+        runs on one device.
 
-    Derivatives and cotangents are constrained alike.
+    The same constraint applies to tangents and cotangents.
 
     Raises:
-      ValueError: if a sharding is ``None``, or ``shardings`` is no prefix of ``x``.
-      TypeError: if one is something else than a sharding.
+      ValueError: if a sharding is ``None``, or ``shardings`` is not a prefix of ``x``.
+      TypeError: if a leaf of ``shardings`` is not a sharding.
 
     >>> from primax_core import devices
     >>> from primax_core._runtime.sharding import SingleDeviceSharding
@@ -40,8 +42,8 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     1.0
     """
     leaves, tree = pytree.tree_flatten(x)
-    given = pytree.broadcast_prefix(shardings, x, is_leaf=lambda s: s is None)
-    for s in given:
+    leaf_shardings = pytree.broadcast_prefix(shardings, x, is_leaf=lambda s: s is None)
+    for s in leaf_shardings:
         if s is None:
             raise ValueError(
                 "One of with_sharding_constraint arguments got sharding None which is not allowed. "
@@ -56,7 +58,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
         typeof(leaf)
     outs = [
         sharding_constraint_p.bind(v, sharding=s, unconstrained_dims=frozenset())
-        for v, s in zip(leaves, given)
+        for v, s in zip(leaves, leaf_shardings)
     ]
     return pytree.tree_unflatten(tree, outs)
 

@@ -1,4 +1,4 @@
-"""Products of arrays, summed over pairs of axes."""
+"""Contractions: ``dot_general`` and its special cases."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._lower.lazy import hlo, mlir
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike, DTypeLike
 from .._transform.zeros import Zero, add_tangents, is_linear
 from .conversion import convert, converted
 from .elementwise import check_kind, weak
@@ -29,8 +30,6 @@ from .precision import (
 )
 from .shapes import int_tuple, past, without
 
-ArrayLike = Any
-DTypeLike = Any
 DotDimensionNumbers = tuple[
     tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
 ]
@@ -48,23 +47,23 @@ def dot_general(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Product of two arrays, summed over some pairs of axes, with others paired as a batch.
+    """Product of two arrays, summed over pairs of contracting axes, with paired batch axes.
 
     Args:
-      lhs, rhs: numbers or booleans. Operands of different dtypes are converted to the wider of
-        the two, floats counting as wider than integers, and complex numbers as wider than floats.
+      lhs, rhs: numbers or booleans. Operands of different dtypes are converted to the wider dtype;
+        floats are wider than integers, and complex numbers are wider than floats.
       dimension_numbers: ``((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))``, each a
-        sequence of nonnegative axes. Paired axes have the same size.
+        sequence of nonnegative axes. Paired axes must have the same size.
       precision: a `Precision` for both operands or a pair of them, a `DotAlgorithm` or a
-        `DotAlgorithmPreset`, or the name of one. By default what is configured.
+        `DotAlgorithmPreset`, or the name of one. The configured default if ``None``.
       preferred_element_type: dtype of the sums and of the result.
 
     Returns:
-      An array whose axes are the batch axes, then the remaining ones of ``lhs``, then those of
-      ``rhs``.
+      An array whose axes are the batch axes, the remaining axes of ``lhs``, and the remaining
+      axes of ``rhs``.
 
     Raises:
-      TypeError: if axes do not exist, are named twice, or differ in size; if
+      TypeError: if an axis does not exist or appears twice, if paired axes differ in size, or if
         ``preferred_element_type`` is narrower than the operands.
 
     >>> x = np.ones((2, 3, 4), np.float32)
@@ -92,11 +91,12 @@ def dot(
 ) -> Array:
     """Product of matrices and vectors; with ``dimension_numbers``, :func:`dot_general`.
 
-    Operands of different dtypes are converted to the wider one.
+    Operands of different dtypes are converted to the wider dtype.
 
     Raises:
-      TypeError: if the sizes of the summed axes differ.
-      ValueError: if ``dimension_numbers`` are needed: the operands are not vectors or matrices.
+      TypeError: if the sizes of the contracting axes differ.
+      ValueError: if an operand is neither a vector nor a matrix, and ``dimension_numbers`` is
+        ``None``.
 
     >>> dot(np.ones((2, 3)), np.ones(3)).tolist()
     [3.0, 3.0]
@@ -116,11 +116,11 @@ def dot(
 
 
 def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None) -> Array:
-    """Products of stacks of matrices, paired along all axes but the last two.
+    """Batched matrix products: all axes except the last two are batch axes.
 
     Raises:
-      ValueError: if the operands have fewer than two axes, or not the same number.
-      TypeError: if sizes do not fit.
+      ValueError: if an operand has fewer than two axes, or the numbers of axes differ.
+      TypeError: if the sizes are incompatible.
 
     >>> batch_matmul(np.ones((5, 2, 3)), np.ones((5, 3, 4))).shape
     (5, 2, 4)
@@ -138,7 +138,7 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None
 
 
 class DimensionNumbers(tuple):
-    """Dimension numbers as a parameter; jaxprs show the axes in square brackets."""
+    """Dimension numbers as a primitive's parameter; printed with the axes in square brackets."""
 
     __slots__ = ()
 
@@ -199,7 +199,7 @@ def check_numbers(
     xb: Sequence[int],
     yb: Sequence[int],
 ) -> None:
-    """Refuse axes that do not exist, appear twice or do not fit their partners."""
+    """Raise TypeError if axes do not exist, appear twice, or differ in size from their partners."""
     if len(xb) != len(yb):
         raise TypeError(
             "dot_general requires equal numbers of lhs_batch and rhs_batch dimensions, got "
@@ -234,7 +234,7 @@ def check_numbers(
 
 
 def common_dtype(x: Any, y: Any) -> Any:
-    """The wider of two dtypes: by kind, then by size, then by range."""
+    """The wider of two dtypes: compared by class, then by size, then by range."""
     return x if x == y else max(x, y, key=_width)
 
 
@@ -250,7 +250,7 @@ def _width(dtype) -> tuple:
 
 
 def check_preferred(dtype: Any, preferred: Any, precision: Any) -> None:
-    """Refuse sums in a narrower dtype, unless of floats or as an algorithm makes them."""
+    """Raise TypeError for a narrower accumulator dtype, except for floats and dot algorithms."""
     if isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)):
         return
     bits = _bits(dtype)
@@ -296,9 +296,9 @@ def _lower(ctx, x, y, *, dimension_numbers, precision, preferred_element_type, o
 
 
 def product_dtypes(x: Any, y: Any, out: Any) -> tuple[Any, Any]:
-    """Dtypes in which XLA is given the operands of a product."""
+    """Dtypes to which the operands of a product are converted for XLA."""
     if x == y:
-        # XLA's own upcasting of packed integers leaves them packed, and then fails.
+        # XLA's own upcast of packed integers leaves them packed and fails later.
         packed = x in dtypes.small_ints or x in dtypes.small_uints
         return (out, out) if packed else (x, y)
     both_narrow = x in dtypes.narrow_floats and y in dtypes.narrow_floats
@@ -316,7 +316,7 @@ def _jvp(primals, tangents, **params):
 def bilinear_jvp(
     prim: Primitive, primals: Sequence[Any], tangents: Sequence[Any], params: dict[str, Any]
 ) -> tuple[Any, Any]:
-    """Forward derivative of an operation that is linear in each of two operands."""
+    """JVP of an operation that is linear in each of two operands."""
     (x, y), (tx, ty) = primals, tangents
     out = prim.bind(x, y, **params)
     total: Any = Zero.like(out)
@@ -340,19 +340,19 @@ def _transpose(ct, x, y, *, dimension_numbers, **params):
 
 
 def _cotangent(ct, aval: ShapedArray, contracting, stack, other, other_c, other_b, first, params):
-    """Cotangent of the first or second operand: the result's, times the other operand."""
-    kept = without(range(aval.ndim), (*contracting, *stack))
-    other_kept = without(range(typeof(other).ndim), (*other_c, *other_b))
+    """Cotangent of one operand: the product of ``ct`` and the other operand."""
+    free = without(range(aval.ndim), (*contracting, *stack))
+    other_free = without(range(typeof(other).ndim), (*other_c, *other_b))
     n = len(stack)
-    start = n + len(kept) if first else n
-    summed = tuple(range(start, start + len(other_kept)))
-    numbers = _numbers(summed, other_kept, range(n), other_b)
-    found = dot_general_p.bind(ct, other, dimension_numbers=numbers, **params)
-    # What is left of the other operand are its summed axes, in their order there.
-    by_place = sorted(range(len(other_c)), key=lambda i: other_c[i])
-    axes = (*stack, *kept, *[contracting[i] for i in by_place])
-    found = transpose_axes(found, np.argsort(axes).tolist())
-    return convert(found, aval.dtype, aval.weak_type)
+    start = n + len(free) if first else n
+    summed = tuple(range(start, start + len(other_free)))
+    numbers = _numbers(summed, other_free, range(n), other_b)
+    product = dot_general_p.bind(ct, other, dimension_numbers=numbers, **params)
+    # The trailing axes are the contracting axes of the other operand, in its axis order.
+    by_axis = sorted(range(len(other_c)), key=lambda i: other_c[i])
+    axes = (*stack, *free, *[contracting[i] for i in by_axis])
+    product = transpose_axes(product, np.argsort(axes).tolist())
+    return convert(product, aval.dtype, aval.weak_type)
 
 
 # Batching
@@ -369,14 +369,14 @@ def _batch(axis, args, dims, *, dimension_numbers, **params):
     if dx is not None and dy is not None:
         xb, yb, out_dim = (dx, *xb), (dy, *yb), 0
     elif dx is not None:
-        out_dim = len(xb) + _place(dx, xc, xb)
+        out_dim = len(xb) + _free_index(dx, xc, xb)
     else:
-        out_dim = len(yb) + typeof(x).ndim - len(xc) - len(xb) + _place(dy, yc, yb)
+        out_dim = len(yb) + typeof(x).ndim - len(xc) - len(xb) + _free_index(dy, yc, yb)
     return dot_general_p.bind(x, y, dimension_numbers=_numbers(xc, yc, xb, yb), **params), out_dim
 
 
-def _place(dim: int, contracting, stack) -> int:
-    """Where an axis stands among those that are kept."""
+def _free_index(dim: int, contracting, stack) -> int:
+    """Index of an axis among the free axes."""
     return dim - sum(a < dim for a in (*contracting, *stack))
 
 

@@ -1,9 +1,9 @@
-"""Convolutions in groups, and small ones, in the forms that are fast on the CPU.
+"""Faster forms of grouped and small convolutions on the CPU.
 
-XLA's CPU backend hands a convolution without groups to native code. One in groups it computes
-element by element, and the gradient of one by its kernel hundreds of times as slowly. Two forms
-take their place: a sum over the kernel's few elements of the input, shifted and scaled; and a loop
-over the groups with one convolution each.
+XLA's CPU backend calls native code for a convolution without groups. It computes a grouped
+convolution element by element, and the gradient with respect to the kernel hundreds of times more
+slowly. Two forms replace them: a sum over the kernel's elements of the shifted and scaled input;
+and a loop over the groups with one convolution each.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .reshaping import reshape, squeeze
 from .shapes import without
 from .slicing import pad, slice as slice_of
 
-# Multiplications below which a form is not worth its longer compilation.
+# Number of multiplications below which a form does not repay its longer compilation.
 _LITTLE: Final = 2**12
 _LITTLE_IN_BATCH_GROUPS: Final = 2**14
 _LITTLE_IN_LOOP: Final = 2**20
@@ -39,13 +39,13 @@ _NATIVE: Final = (np.dtype(np.float32), np.dtype(np.float16), dtypes.bf16)
 
 
 def split_axis(x: Any, axis: int, parts: int) -> Array:
-    """An axis as two: ``parts`` and what is left of it."""
+    """Split an axis into two: one of size ``parts``, and the rest."""
     shape = typeof(x).shape
     return reshape(x, (*shape[:axis], parts, shape[axis] // parts, *shape[axis + 1 :]))
 
 
 def merged_axis(x: Any, source: int, target: int) -> Array:
-    """One axis merged into another, outside it; ``target`` counts axes without ``source``."""
+    """Merge an axis into another as its outer part; ``target`` counts axes without ``source``."""
     x = move_axis(x, source, target, 0)
     shape = typeof(x).shape
     return reshape(x, (*shape[:target], shape[target] * shape[target + 1], *shape[target + 2 :]))
@@ -54,12 +54,12 @@ def merged_axis(x: Any, source: int, target: int) -> Array:
 def form_on_cpu(
     convolve: Callable, x: ShapedArray, k: ShapedArray, out: ShapedArray, layout: dict[str, Any]
 ) -> Callable | None:
-    """A function of input and kernel that is faster than one convolution, if there is one.
+    """A function of input and kernel that is faster than one convolution, or ``None``.
 
     Args:
-      convolve: ``(x, k, **layout)``: a convolution.
+      convolve: a convolution ``(x, k, **layout)``.
       x, k, out: types of the input, the kernel and the result.
-      layout: what ``conv_general_dilated_p`` takes except for precision and dtype.
+      layout: the parameters of ``conv_general_dilated_p`` except precision and dtype.
     """
     lhs, rhs, _ = layout["dimension_numbers"]
     groups = layout["feature_group_count"] * layout["batch_group_count"]
@@ -68,7 +68,7 @@ def form_on_cpu(
     work = out.size * terms
     if work < _LITTLE or not accepts(out.dtype, ("integer", "float")) or x.dtype == np.bool_:
         return None
-    # Shifted arrays are read well where the features of a group are not the innermost axis.
+    # Reads of shifted arrays are fast if the features of a group are not the innermost axis.
     if inputs == outputs == 1:
         most = 128
     elif lhs[1] < x.ndim - 1:
@@ -80,7 +80,7 @@ def form_on_cpu(
     if groups == 1 or x.dtype not in _NATIVE:
         return None
     in_batch = layout["batch_group_count"] > 1
-    # XLA knows this one: the gradient of a convolution with one feature in each group.
+    # XLA optimizes this case: the gradient of a convolution with one feature in each group.
     single = in_batch and outputs == 1 and x.shape[lhs[0]] == groups
     if work < (_LITTLE_IN_BATCH_GROUPS if in_batch and not single else _LITTLE_IN_LOOP):
         return None
@@ -91,7 +91,7 @@ def form_on_cpu(
 
 
 def _by_taps(x: Any, k: Any, out: ShapedArray, layout: dict[str, Any]) -> Array:
-    """A sum over the kernel's elements of the input, shifted and multiplied by each."""
+    """Sum over the kernel's elements of the input, shifted and multiplied by the element."""
     lhs, rhs, result = layout["dimension_numbers"]
     groups = layout["feature_group_count"] * layout["batch_group_count"]
     narrow = accepts(out.dtype, ("float",)) and dtypes.itemsize_bits(out.dtype) < 32
@@ -102,7 +102,7 @@ def _by_taps(x: Any, k: Any, out: ShapedArray, layout: dict[str, Any]) -> Array:
     config = [(0, 0, 0)] * len(lhs)
     for a, (low, high), dilation in zip(lhs[2:], layout["padding"], layout["lhs_dilation"]):
         config[a] = (low, high, dilation - 1)
-    # The axis of features becomes two, the group and the feature in it.
+    # The feature axis is split into the group and the feature within it.
     features = lhs[1]
     x = split_axis(pad(x, np.zeros((), dtype)[()], config), features, groups)
     spatial = [a + (a > features) for a in lhs[2:]]
@@ -126,13 +126,13 @@ def _by_taps(x: Any, k: Any, out: ShapedArray, layout: dict[str, Any]) -> Array:
 
 
 def _element(k: Any, at: Sequence[int]) -> Array:
-    """The kernels' elements at a place: an array of groups and of a group's output features."""
+    """The kernel elements at one spatial index, with axes (group, output feature of the group)."""
     shape = typeof(k).shape
     return reshape(slice_of(k, (0, 0, *at), (*shape[:2], *(i + 1 for i in at))), shape[:2])
 
 
 def _scaled(x: Any, factors: Any, axis: int) -> Array:
-    """Each group along an axis multiplied by all its factors, which stand along the next axis."""
+    """Each group along an axis multiplied by all its factors, along a new next axis."""
     shape = typeof(x).shape
     full = (*shape[: axis + 1], typeof(factors).shape[1], *shape[axis + 1 :])
     return mul(
@@ -142,7 +142,7 @@ def _scaled(x: Any, factors: Any, axis: int) -> Array:
 
 
 def _relaid(x: Any, source: Sequence[int], target: Sequence[int]) -> Array:
-    """Axes that stand where one layout says, put where another one does."""
+    """Transpose an array from one layout to another."""
     order = [0] * len(source)
     for a, b in zip(source, target):
         order[b] = a
@@ -152,9 +152,10 @@ def _relaid(x: Any, source: Sequence[int], target: Sequence[int]) -> Array:
 def _by_groups(
     convolve: Callable, x: Any, k: Any, layout: dict[str, Any], features_last: bool
 ) -> Array:
-    """A loop over the groups.
+    """Loop over the groups.
 
-    Features stand last, which native code wants, or first, which is better for a few results.
+    Features are the last axis, as native code requires, or the first, which is faster for few
+    results.
     """
     lhs, rhs, result = layout["dimension_numbers"]
     in_batch = layout["batch_group_count"] > 1

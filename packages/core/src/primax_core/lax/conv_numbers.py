@@ -1,4 +1,4 @@
-"""Layouts, paddings and shapes of convolutions and of windows that slide."""
+"""Layouts, paddings and shapes of convolutions and sliding windows."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .._ir.symbolic_dims import as_size, max_dim
+from .._trace.typing import Shape
 from .shapes import int_tuple
 
 
 class ConvDimensionNumbers(NamedTuple):
-    """Where the axes of a convolution's operands and result stand.
+    """Layouts of a convolution: the axes of its operands and its result.
 
     Attributes:
       lhs_spec: batch axis, feature axis, spatial axes of the input.
@@ -27,20 +28,20 @@ ConvGeneralDilatedDimensionNumbers = ConvDimensionNumbers | tuple[str, str, str]
 
 
 def conv_dimension_numbers(
-    lhs_shape: Sequence[int],
-    rhs_shape: Sequence[int],
+    lhs_shape: Shape,
+    rhs_shape: Shape,
     dimension_numbers: ConvGeneralDilatedDimensionNumbers,
 ) -> ConvDimensionNumbers:
-    """The axes that a ``dimension_numbers`` argument means for operands of some shapes.
+    """The axes that a ``dimension_numbers`` argument specifies.
 
     Args:
       dimension_numbers: three strings with a letter for each axis: ``N`` and ``C`` for batch and
         features of the input and of the result, ``O`` and ``I`` for output and input features of
-        the kernel, and any other letters, the same in all three, for spatial axes. ``None``
-        stands for batch and features first, followed by the spatial axes.
+        the kernel, and any other letters, the same in all three, for spatial axes. ``None`` means
+        batch and features first, followed by the spatial axes.
 
     Raises:
-      TypeError: if the ranks differ, or the strings do not have the letters they need.
+      TypeError: if the ranks differ, or a string lacks a required letter.
 
     >>> conv_dimension_numbers((2, 9, 3), (5, 3, 4), ("NWC", "WIO", "NWC")).rhs_spec
     (2, 1, 0)
@@ -83,9 +84,9 @@ def conv_dimension_numbers(
 
 
 def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[int, ...], ...]:
-    """The axes that three strings (see :func:`conv_dimension_numbers`) name.
+    """The axes named by three strings, see :func:`conv_dimension_numbers`.
 
-    Spatial axes come in the order in which the kernel's string has them.
+    Spatial axes are in the order of the kernel's string.
 
     >>> conv_general_permutations(("NHWC", "HWIO", "NHWC"))
     ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
@@ -118,29 +119,29 @@ def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[i
 
 
 def dilated(size: int, dilation: int) -> int:
-    """How far ``size`` elements reach when they stand ``dilation`` apart."""
+    """Extent of ``size`` elements with a distance of ``dilation``."""
     return 0 if size == 0 else (size - 1) * dilation + 1
 
 
 def strided(size: int, window: int, stride: int) -> int:
-    """How many windows fit into ``size`` elements, one each ``stride``."""
+    """Number of windows in ``size`` elements, with a distance of ``stride``."""
     return max_dim((size - window) // stride + 1, 0)
 
 
 def padtype_to_pads(
-    in_shape: Sequence[int],
-    window_shape: Sequence[int],
+    in_shape: Shape,
+    window_shape: Shape,
     window_strides: Sequence[int],
     padding: str,
 ) -> list[tuple[int, int]]:
-    """How many elements to add before and after each axis, for a named padding.
+    """Numbers of elements to add before and after each axis, for a named padding.
 
     Args:
-      padding: ``"VALID"`` adds none. ``"SAME"`` adds as many as one window for each stride needs,
-        half of them on each side, an odd one at the end; ``"SAME_LOWER"`` has it at the start.
+      padding: ``"VALID"`` adds none. ``"SAME"`` adds enough for one window per stride, half of them
+        on each side, with an odd one at the end; ``"SAME_LOWER"`` puts an odd one at the start.
 
     Raises:
-      RuntimeError: if there is no padding of that name.
+      RuntimeError: if the name of the padding is unknown.
 
     >>> padtype_to_pads((8,), (4,), (1,), "SAME")
     [(1, 2)]
@@ -163,23 +164,23 @@ def padtype_to_pads(
 
 
 def is_pairs(padding: Any) -> bool:
-    """Whether a padding is a sequence of pairs."""
+    """Return True if a padding is a sequence of pairs."""
     return isinstance(padding, Sequence) and all(
         isinstance(p, Sequence) and len(p) == 2 for p in padding
     )
 
 
 def int_pairs(name: str, padding: Sequence[Any]) -> tuple[tuple[int, int], ...]:
-    """Pairs as a parameter."""
+    """Pairs of Python ints, as a primitive's parameter."""
     return tuple([int_tuple(name, "padding", p) for p in padding])  # type: ignore[misc]
 
 
-# Shapes of results, for layouts with batch and features first and for any
+# Shapes of results, for the default layout and for any layout
 
 
 def conv_shape_tuple(
-    lhs_shape: Sequence[int],
-    rhs_shape: Sequence[int],
+    lhs_shape: Shape,
+    rhs_shape: Shape,
     strides: Sequence[int],
     pads: str | Sequence[tuple[int, int]],
     batch_group_count: int = 1,
@@ -187,8 +188,8 @@ def conv_shape_tuple(
     """The shape of a convolution with batch and features first and without dilation.
 
     Raises:
-      TypeError: if there is not one pair of pads for each spatial axis.
-      ValueError: if pads take away more than there is.
+      TypeError: if the number of padding pairs is not the number of spatial axes.
+      ValueError: if negative padding exceeds the size of an axis.
 
     >>> conv_shape_tuple((2, 3, 8), (5, 3, 4), (1,), "VALID")
     (2, 5, 5)
@@ -215,13 +216,13 @@ def conv_shape_tuple(
 
 
 def conv_general_shape_tuple(
-    lhs_shape: Sequence[int],
-    rhs_shape: Sequence[int],
+    lhs_shape: Shape,
+    rhs_shape: Shape,
     window_strides: Sequence[int],
     padding: str | Sequence[tuple[int, int]],
     dimension_numbers: Sequence[str],
 ) -> tuple[int, ...]:
-    """The shape of a convolution in some layout, without dilation.
+    """The shape of a convolution in any layout, without dilation.
 
     >>> conv_general_shape_tuple((2, 8, 3), (4, 3, 5), (1,), "SAME", ("NWC", "WIO", "NWC"))
     (2, 8, 5)
@@ -234,13 +235,13 @@ def conv_general_shape_tuple(
 
 
 def conv_transpose_shape_tuple(
-    lhs_shape: Sequence[int],
-    rhs_shape: Sequence[int],
+    lhs_shape: Shape,
+    rhs_shape: Shape,
     window_strides: Sequence[int],
     padding: str | Sequence[tuple[int, int]],
     dimension_numbers: Sequence[str],
 ) -> tuple[int, ...]:
-    """The shape of a transposed convolution in some layout, without dilation of the kernel."""
+    """The shape of a transposed convolution in any layout, without dilation of the kernel."""
     lhs, rhs, out = conv_general_permutations(dimension_numbers)
     x, k = [lhs_shape[i] for i in lhs], [rhs_shape[i] for i in rhs]
     if isinstance(padding, str):
@@ -253,15 +254,15 @@ def conv_transpose_shape_tuple(
 
 
 def in_layout(sizes: Sequence[int], spec: Sequence[int]) -> tuple[int, ...]:
-    """Sizes given as batch, features, space, at the axes of a layout."""
-    found = [0] * len(spec)
+    """Sizes in the order (batch, features, spatial axes), rearranged to a layout."""
+    rearranged = [0] * len(spec)
     for axis, size in zip(spec, sizes):
-        found[axis] = size
-    return tuple(found)
+        rearranged[axis] = size
+    return tuple(rearranged)
 
 
 def transposed_pads(window: int, stride: int, padding: str) -> tuple[int, int]:
-    """Padding of a dilated input that undoes a convolution with a named padding."""
+    """Padding of the dilated input in the transpose of a convolution with a named padding."""
     name = padding.upper()
     total = window + stride - 2
     if name == "SAME":

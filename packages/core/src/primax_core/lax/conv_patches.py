@@ -1,4 +1,4 @@
-"""The patches that a convolution sees, and convolutions with a kernel for each place."""
+"""Patches of a convolution, and convolutions with unshared kernels."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike, DTypeLike, Shape
 from .broadcasting import broadcast_in_dim, broadcasted_iota
 from .comparison import eq
 from .contracting import dot_general
@@ -20,13 +21,10 @@ from .permuting import transpose
 from .precision import Precision, PrecisionLike, canonical_precision
 from .reshaping import reshape
 
-ArrayLike = Any
-DTypeLike = Any
-
 
 def conv_general_dilated_patches(
     lhs: ArrayLike,
-    filter_shape: Sequence[int],
+    filter_shape: Shape,
     window_strides: Sequence[int],
     padding: Padding,
     lhs_dilation: Sequence[int] | None = None,
@@ -35,15 +33,15 @@ def conv_general_dilated_patches(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """What a convolution with a window of this shape sees at each place, as features.
+    """Patches of a convolution: the elements of each window, as features.
 
     Args:
-      lhs: the input, see :func:`conv_general_dilated` for it and for the other arguments.
+      lhs: the input. See :func:`conv_general_dilated` for the other arguments.
       filter_shape: size of the window along each spatial axis.
 
     Returns:
-      An array like a convolution's result, whose features are those of the input, and within each
-      of them the elements of the window in row-major order.
+      An array with the layout of a convolution's result. Its features are the features of the
+      input and, within each, the elements of the window in row-major order.
 
     >>> x = np.array([[[1.0, 2.0, 3.0]]], np.float32)
     >>> conv_general_dilated_patches(x, (2,), (1,), "VALID").tolist()
@@ -53,7 +51,7 @@ def conv_general_dilated_patches(
     aval = typeof(lhs)
     numbers = conv_dimension_numbers(aval.shape, (1, 1, *window), dimension_numbers)
     features, size = aval.shape[numbers.lhs_spec[1]], math.prod(window)
-    # A kernel for each place in the window that is 1 there.
+    # One kernel for each position in the window: 1 at the position, 0 elsewhere.
     places = [broadcasted_iota(np.int32, (size, size), axis) for axis in (0, 1)]
     kernel = convert_element_type(eq(*places), aval.dtype)
     kernel = broadcast_in_dim(kernel, (features, size, size), (1, 2))
@@ -68,9 +66,9 @@ def conv_general_dilated_patches(
 
 
 def _of_first(precision: PrecisionLike) -> Any:
-    """The precision of the first operand, and the least one for a kernel of zeros and ones."""
-    found = canonical_precision(precision)
-    return (found[0], Precision.DEFAULT) if type(found) is tuple else found
+    """The precision of the first operand; the lowest one for the kernel of zeros and ones."""
+    canonical = canonical_precision(precision)
+    return (canonical[0], Precision.DEFAULT) if type(canonical) is tuple else canonical
 
 
 def conv_general_dilated_local(
@@ -78,25 +76,25 @@ def conv_general_dilated_local(
     rhs: ArrayLike,
     window_strides: Sequence[int],
     padding: Padding,
-    filter_shape: Sequence[int],
+    filter_shape: Shape,
     lhs_dilation: Sequence[int] | None = None,
     rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
     precision: PrecisionLike = None,
 ) -> Array:
-    """Convolution with a kernel of its own at each place of the result.
+    """Convolution with a separate kernel at each position of the result.
 
     Args:
       lhs: the input.
-      rhs: the kernels, laid out as ``dimension_numbers`` says: spatial axes of the sizes of the
-        result, and input features that count the input's features and the elements of the window,
-        in the order of :func:`conv_general_dilated_patches`.
+      rhs: the kernels, in the layout of ``dimension_numbers``. The spatial axes have the sizes of
+        the result. The input features enumerate the input's features and the elements of the
+        window, in the order of :func:`conv_general_dilated_patches`.
       filter_shape: size of the window along each spatial axis.
 
     The other arguments are those of :func:`conv_general_dilated`.
 
     Raises:
-      TypeError: if sizes do not fit.
+      TypeError: if the sizes are incompatible.
 
     >>> x = np.array([[[1.0, 2.0, 3.0]]], np.float32)
     >>> kernels = np.array([[[1.0, 0.0], [0.0, 10.0]]], np.float32)  # out, patch, place
@@ -112,5 +110,5 @@ def conv_general_dilated_local(
     out = dot_general(
         patches, rhs, (((features,), (into,)), (tuple(places), tuple(kernel_places))), precision
     )
-    # Places first, then the batch and the features of the result.
+    # Spatial axes first, then the batch and the features of the result.
     return transpose(out, np.argsort((*places, batch, features)).tolist())

@@ -1,4 +1,4 @@
-"""Conversion of elements to other dtypes."""
+"""Dtype conversions of elements."""
 
 from __future__ import annotations
 
@@ -17,13 +17,11 @@ from .._lower.lazy import hlo, mlir, shaped
 from .._runtime.dispatch import as_operand
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike, DTypeLike
 from .._transform.batching import move_axis
 from .._transform.zeros import Zero
 from .comparison import compare
 from .elementwise import check_kind, elementwise_batching, linear, no_derivative
-
-ArrayLike = Any
-DTypeLike = Any
 
 # convert_element_type
 
@@ -32,17 +30,17 @@ hide_defaults("convert_element_type", sharding=None)
 
 
 def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
-    """The elements converted to another dtype; the result's dtype is strong.
+    """The elements converted to another dtype; the result is not weakly typed.
 
-    Floats become integers by dropping the fraction, integers out of range by taking the nearest
-    one in range, NaN by becoming 0. Integers become narrower ones modulo a power of 2. Anything
-    but zero becomes ``True``. Complex numbers lose their imaginary part, with a warning.
+    Float to integer: the fraction is dropped, values out of range are clamped, NaN gives 0. Integer
+    to narrower integer: modulo a power of 2. Any dtype to bool: ``True`` for nonzero elements.
+    Complex to real: the imaginary part is dropped, with a warning.
 
-    The derivative is that of the identity between inexact dtypes, and zero to and from the others.
+    The derivative is that of the identity between inexact dtypes, and zero otherwise.
 
     Raises:
-      TypeError: if there are no arrays of the dtype.
-      ValueError: to and from dtypes that NumPy does not know, such as those of random keys.
+      TypeError: if arrays cannot have the dtype.
+      ValueError: for conversions to and from extended dtypes, such as those of random keys.
 
     >>> convert_element_type(np.array([1.7, -1.7, np.nan], np.float32), np.int32).tolist()
     [1, -1, 0]
@@ -62,7 +60,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
 
 
 def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
-    """The elements in a canonical dtype and weakness; arrays that have them are not touched."""
+    """Convert to a canonical dtype and weak type; an array that has both is returned unchanged."""
     aval = typeof(x)
     if aval.dtype == dtype and aval.weak_type == weak_type:
         return x if isinstance(x, Array) else as_operand(x)
@@ -84,7 +82,7 @@ def _convert_element_type_lower(ctx, x, *, new_dtype, **_):
 
 
 def converted(ctx: Any, x: Any, old: Any, new: Any, shape: tuple[int, ...]) -> Any:
-    """A value of a lowered program in another dtype."""
+    """Convert an MLIR value to another dtype."""
     if old == new:
         return x
     if dtypes.issubdtype(old, np.complexfloating) and not dtypes.issubdtype(
@@ -120,15 +118,15 @@ bitcast_convert_type_p: Final = Primitive("bitcast_convert_type")
 
 
 def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
-    """The bits of the elements read as another dtype.
+    """The bits of the elements interpreted as another dtype.
 
-    To a narrower dtype each element becomes several, along a new last axis, the lowest bits first.
-    To a wider one the last axis, whose size must be the ratio of the widths, becomes one element.
-    The derivative is zero.
+    For a narrower dtype each element becomes several elements along a new last axis, lowest bits
+    first. For a wider dtype the elements of the last axis, whose size must be the ratio of the
+    widths, become one element. The derivative is zero.
 
     Raises:
-      TypeError: for booleans and complex numbers, unless the dtypes are the same.
-      ValueError: if the last axis does not fill a wider element.
+      TypeError: for booleans and complex numbers, unless the dtypes are equal.
+      ValueError: if the size of the last axis is not the ratio of the widths.
 
     >>> hex(int(bitcast_convert_type(np.float32(1), np.int32)))
     '0x3f800000'
@@ -181,7 +179,7 @@ def _bitcast_convert_type_lower(ctx, x, *, new_dtype):
 @bitcast_convert_type_p.rule(batch)
 def _bitcast_convert_type_batch(axis, args, dims, *, new_dtype):
     (x,), (d,) = args, dims
-    if d == typeof(x).ndim - 1:  # the last axis may be part of elements
+    if d == typeof(x).ndim - 1:  # the last axis can become part of an element
         x, d = move_axis(x, d, 0, axis.size), 0
     return bitcast_convert_type_p.bind(x, new_dtype=new_dtype), d
 
@@ -195,17 +193,17 @@ reduce_precision_p: Final = Primitive("reduce_precision")
 
 
 def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
-    """Floats rounded to what a format with fewer bits can hold, in the same dtype.
+    """Floats rounded to a format with fewer bits, in the same dtype.
 
     Args:
       exponent_bits: bits of the format's exponent, at least 1.
       mantissa_bits: bits of the format's fraction.
 
-    The derivative is rounded in the same way.
+    The tangent is rounded in the same way.
 
     Raises:
-      TypeError: if the operand does not hold floats.
-      ValueError: if the format is none.
+      TypeError: if the operand is not of floating dtype.
+      ValueError: if the number of bits is not valid.
 
     >>> float(reduce_precision(np.float32(1.2), 5, 2))
     1.25

@@ -16,6 +16,7 @@ from .._ir.symbolic_dims import is_static
 from .._lower.lazy import hlo, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike, DTypeLike
 from .._transform.batching import move_axis
 from .._transform.zeros import Zero, is_linear, zeros
 from .contracting import bilinear_jvp
@@ -39,8 +40,6 @@ from .precision import PrecisionLike, canonical_precision, precision_attr
 from .reshaping import reshape
 from .shapes import int_tuple
 
-ArrayLike = Any
-DTypeLike = Any
 Padding = str | Sequence[tuple[int, int]]
 
 conv_general_dilated_p: Final = Primitive("conv_general_dilated")
@@ -60,26 +59,27 @@ def conv_general_dilated(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Convolution in any number of dimensions, without turning the kernel round.
+    """Cross-correlation in any number of dimensions: convolution without flipping the kernel.
 
     Args:
       lhs: the input, of ``n + 2`` axes.
-      rhs: the kernel, of as many axes and the same dtype.
+      rhs: the kernel, of the same rank and dtype.
       window_strides: distance between windows, for each of the ``n`` spatial axes.
-      padding: ``"SAME"``, ``"SAME_LOWER"`` or ``"VALID"`` (see :func:`padtype_to_pads`), or how
-        many zeros to add before and after each spatial axis; negative numbers take elements away.
+      padding: ``"SAME"``, ``"SAME_LOWER"`` or ``"VALID"`` (see :func:`padtype_to_pads`), or a pair
+        for each spatial axis: numbers of zeros to add before and after it. Negative numbers remove
+        elements.
       lhs_dilation: distance between elements of the input, with zeros in between.
       rhs_dilation: distance between elements of the kernel.
-      dimension_numbers: where the axes stand, see :func:`conv_dimension_numbers`.
-      feature_group_count: number of groups of features that are convolved apart.
-      batch_group_count: number of groups of the batch that are convolved apart, each with its own
-        group of output features.
+      dimension_numbers: the layouts, see :func:`conv_dimension_numbers`.
+      feature_group_count: number of groups of features that are convolved separately.
+      batch_group_count: number of groups of the batch that are convolved separately, each with its
+        own group of output features.
       precision: as for :func:`dot_general`.
       preferred_element_type: dtype of the sums and of the result, not narrower than the operands'.
 
     Raises:
-      TypeError: if dtypes differ or are not numbers, if numbers of axes do not fit.
-      ValueError: if sizes do not fit each other or the groups.
+      TypeError: if the dtypes differ or are not numeric, or the ranks are incompatible.
+      ValueError: if the sizes are incompatible with each other or with the groups.
 
     >>> x, k = np.ones((1, 1, 5), np.float32), np.ones((1, 1, 3), np.float32)
     >>> conv_general_dilated(x, k, (1,), "SAME").tolist()
@@ -157,7 +157,7 @@ def conv(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """Convolution with batch and features first, without dilation.
+    """Cross-correlation with batch and features first, without dilation.
 
     >>> conv(np.ones((1, 2, 5)), np.ones((3, 2, 2)), (1,), "VALID").shape
     (1, 3, 4)
@@ -178,7 +178,7 @@ def conv_with_general_padding(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """Convolution with batch and features first.
+    """Cross-correlation with batch and features first.
 
     >>> conv_with_general_padding(
     ...     np.ones((1, 2, 5)), np.ones((3, 2, 2)), (1,), [(1, 0)], None, (2,)
@@ -211,17 +211,17 @@ def conv_transpose(
     preferred_element_type: DTypeLike | None = None,
     use_consistent_padding: bool = False,
 ) -> Array:
-    """Convolution with a fractional stride: upsamples by ``strides``.
+    """Transposed convolution (fractional stride): upsamples by ``strides``.
 
     Args:
-      strides: how many elements of the result there are for each of the input.
-      padding: ``"SAME"``: the result is ``strides`` times as large as the input. ``"VALID"``: as
-        large as an input that a convolution without padding makes into ``lhs``. Or pairs, by
-        which the dilated input is padded.
+      strides: number of result elements for each input element, for each spatial axis.
+      padding: with ``"SAME"`` the result is ``strides`` times as large as the input. With
+        ``"VALID"`` it has the size from which a convolution without padding computes the size of
+        ``lhs``. Or pairs: the padding of the dilated input.
       dimension_numbers: by default features last, and a kernel ``(..., in, out)``.
-      transpose_kernel: turn the kernel round and exchange its features, so that the result is the
-        gradient of a convolution with that kernel.
-      use_consistent_padding: explicit pairs are those of the convolution that is undone.
+      transpose_kernel: flip the kernel and swap its feature axes. The result is then the gradient
+        of a convolution with that kernel.
+      use_consistent_padding: explicit pairs are the padding of the convolution that is transposed.
 
     >>> conv_transpose(np.ones((1, 4, 2)), np.ones((3, 2, 5)), (2,), "SAME").shape
     (1, 8, 5)
@@ -302,7 +302,7 @@ def _abstract(x, k, *, window_strides, padding, lhs_dilation, rhs_dilation, dime
 
 
 def _check_groups(lhs, rhs, feature_groups: int, batch_groups: int) -> None:
-    """Refuse groups that do not divide what they group."""
+    """Raise ValueError if a group count does not divide the size of its axis."""
     name = "conv_general_dilated"
     for what, count in (("feature", feature_groups), ("batch", batch_groups)):
         if count <= 0:
@@ -379,7 +379,7 @@ def _convolution(ctx, x, k, *, precision, preferred_element_type, out_sharding, 
 
     if not dtypes.issubdtype(xa.dtype, np.complexfloating):
         return emit(x, k, oa.dtype)
-    # XLA has no convolution of complex numbers on every platform: three of real ones (Gauss).
+    # Not every platform of XLA has complex convolutions: use three real ones (Gauss).
     part = dtypes.f64 if oa.dtype == dtypes.c128 else dtypes.f32
     (a, b), (c, d) = (hlo.real(x), hlo.imag(x)), (hlo.real(k), hlo.imag(k))
     first = emit(hlo.add(a, b), c, part)
@@ -440,15 +440,15 @@ def _transpose(ct, x, k, **params):
     if type(ct) is Zero:
         return [None, None]
     if is_linear(x):
-        found, aval = _input_cotangent(ct, x.aval, k, **params), x.aval
+        cotangent, aval = _input_cotangent(ct, x.aval, k, **params), x.aval
     else:
-        found, aval = _kernel_cotangent(ct, x, k.aval, **params), k.aval
-    found = convert(found, aval.dtype, aval.weak_type)
-    return [found, None] if is_linear(x) else [None, found]
+        cotangent, aval = _kernel_cotangent(ct, x, k.aval, **params), k.aval
+    cotangent = convert(cotangent, aval.dtype, aval.weak_type)
+    return [cotangent, None] if is_linear(x) else [None, cotangent]
 
 
 def _swapped(spec: Sequence[int]) -> tuple[int, ...]:
-    """A layout with the roles of its first two axes exchanged."""
+    """A layout with its first two axes swapped."""
     return (spec[1], spec[0], *spec[2:])
 
 
@@ -459,7 +459,7 @@ def _spatial(aval: ShapedArray, spec: Sequence[int]) -> list[int]:
 def _input_cotangent(ct, aval: ShapedArray, k, *, window_strides, padding, lhs_dilation,
                      rhs_dilation, dimension_numbers, feature_group_count, batch_group_count,
                      **params):  # fmt: skip
-    """The result's cotangent, dilated by the strides, convolved with the kernel turned round."""
+    """Cotangent of the input: ``ct``, dilated by the strides, convolved with the flipped kernel."""
     lhs, rhs, out = dimension_numbers
     pads = []
     for n, w, g, stride, (low, _), before, within in zip(
@@ -472,7 +472,7 @@ def _input_cotangent(ct, aval: ShapedArray, k, *, window_strides, padding, lhs_d
     if groups > 1:
         # The group moves from the kernel's output features to its input features.
         k = merged_axis(split_axis(k, rhs[0], groups), rhs[0], rhs[1])
-    found = conv_general_dilated_p.bind(
+    cotangent = conv_general_dilated_p.bind(
         convert(ct, _wider(ct, k)),
         rev(convert(k, _wider(ct, k)), rhs[2:]),
         window_strides=lhs_dilation,
@@ -485,14 +485,14 @@ def _input_cotangent(ct, aval: ShapedArray, k, *, window_strides, padding, lhs_d
         **params,
     )
     if batch_group_count > 1:
-        found = merged_axis(split_axis(found, lhs[1], batch_group_count), lhs[1], lhs[0])
-    return found
+        cotangent = merged_axis(split_axis(cotangent, lhs[1], batch_group_count), lhs[1], lhs[0])
+    return cotangent
 
 
 def _kernel_cotangent(ct, x, aval: ShapedArray, *, window_strides, padding, lhs_dilation,
                       rhs_dilation, dimension_numbers, feature_group_count, batch_group_count,
                       **params):  # fmt: skip
-    """The input convolved with the result's cotangent; batch and features exchange their roles."""
+    """Cotangent of the kernel: the input convolved with ``ct``, with batch and features swapped."""
     lhs, rhs, out = dimension_numbers
     if any(g == 0 for g in _spatial(typeof(ct), out)):
         return zeros(aval)
@@ -518,7 +518,7 @@ def _kernel_cotangent(ct, x, aval: ShapedArray, *, window_strides, padding, lhs_
 
 
 def _wider(ct, other) -> Any:
-    """The dtype in which a cotangent meets an operand, narrower if a result type was preferred."""
+    """The wider of the dtypes of a cotangent and an operand."""
     a, b = typeof(ct).dtype, typeof(other).dtype
     return a if dtypes.itemsize_bits(a) >= dtypes.itemsize_bits(b) else b
 
@@ -540,16 +540,16 @@ def _batch(
         )  # fmt: skip
 
     if dk is None:
-        # More examples: within each group of the batch, if it has groups.
+        # The mapped axis becomes part of the batch, within each batch group.
         y = apply(_merged_in_groups(x, dx, lhs[0], batch_group_count), k)
         return split_axis(y, out[0], axis.size), out[0]
     if dx is None:
-        # More output features, within each group.
+        # The mapped axis becomes part of the output features, within each group.
         groups = max(feature_group_count, batch_group_count)
         y = apply(x, _merged_in_groups(k, dk, rhs[0], groups))
         y = split_axis(split_axis(y, out[1], groups), out[1] + 1, axis.size)
         return merged_axis(y, out[1], out[1] + 1), out[1]
-    # Each example is a group of its own.
+    # Each example becomes a group.
     k = merged_axis(k, dk, rhs[0])
     if batch_group_count > 1:
         y = apply(merged_axis(x, dx, lhs[0]), k, batch_groups=batch_group_count * axis.size)
@@ -559,7 +559,7 @@ def _batch(
 
 
 def _merged_in_groups(x: Any, dim: int, target: int, groups: int) -> Array:
-    """A mapped axis merged into another one, inside of its groups."""
+    """Merge a mapped axis into another axis, within its groups."""
     if groups == 1:
         return merged_axis(x, dim, target)
     x = split_axis(move_axis(x, dim, target, 0), target + 1, groups)

@@ -1,4 +1,4 @@
-"""Running sums, products, extrema and log-sum-exps along an axis."""
+"""Cumulative sums, products, extrema and log-sum-exps along an axis."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._ir.symbolic_dims import is_static
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike
 from .._transform.jvp import jvp_of
 from .._transform.zeros import Zero
 from . import arithmetic as b
@@ -34,8 +35,6 @@ from .shapes import without
 from .slicing import pad, slice_in_dim
 from .windows import reduce_window
 
-ArrayLike = Any
-
 cumsum_p: Final = Primitive("cumsum")
 cumprod_p: Final = Primitive("cumprod")
 cummax_p: Final = Primitive("cummax")
@@ -44,15 +43,15 @@ cumlogsumexp_p: Final = Primitive("cumlogsumexp")
 
 
 def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """Sum of the elements up to each position along an axis, or from it on with ``reverse``.
+    """Cumulative sum along an axis; ``reverse`` sums from the end.
 
     Args:
       operand: numbers; floats narrower than 32 bits are summed in ``float32``.
       axis: nonnegative axis.
 
     Raises:
-      ValueError: if there is no such axis.
-      TypeError: if the operand does not hold numbers.
+      ValueError: if the axis does not exist.
+      TypeError: if the operand is not of numeric dtype.
 
     >>> cumsum(np.array([1, 2, 3])).tolist()
     [1, 3, 6]
@@ -61,14 +60,14 @@ def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 
 
 def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """Product of the elements up to each position along an axis; otherwise as :func:`cumsum`."""
+    """Cumulative product along an axis; otherwise like :func:`cumsum`."""
     return _bind(cumprod_p, operand, axis, reverse)
 
 
 def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """The greatest element up to each position along an axis; otherwise as :func:`cumsum`.
+    """Cumulative maximum along an axis; otherwise like :func:`cumsum`.
 
-    Neighbouring elements that are equally great share the derivative equally.
+    Adjacent elements that are equal share the derivative equally.
 
     >>> cummax(np.array([1, 3, 2])).tolist()
     [1, 3, 3]
@@ -77,15 +76,14 @@ def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 
 
 def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """The least element up to each position along an axis; otherwise as :func:`cummax`."""
+    """Cumulative minimum along an axis; otherwise like :func:`cummax`."""
     return _bind(cummin_p, operand, axis, reverse)
 
 
 def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """Logarithm of the sum of the exponentials up to each position along an axis.
+    """Cumulative log-sum-exp along an axis, computed without overflow.
 
-    Computed without overflow. The operand holds floats or complex numbers; otherwise as
-    :func:`cumsum`.
+    The operand has a floating or complex dtype; otherwise like :func:`cumsum`.
     """
     return _bind(cumlogsumexp_p, operand, axis, reverse)
 
@@ -99,14 +97,14 @@ def _bind(prim: Primitive, operand: Any, axis: int, reverse: bool) -> Array:
     return prim.bind(operand, axis=int(axis), reverse=bool(reverse))
 
 
-# The algorithm: combine neighbours, scan the pairs, fill in the places between (Blelloch,
+# The algorithm: combine neighbours, scan the pairs, fill in the elements between them (Blelloch,
 # "Prefix sums and their applications", 1990).
 
 Combine = Callable[[list, list], list]
 
 
 def prefixes(combine: Combine, xs: list[Any], axis: int) -> list[Any]:
-    """Running results of an associative function of lists of arrays along an axis."""
+    """Prefix scan of an associative function of lists of arrays along an axis."""
     n = typeof(xs[0]).shape[axis]
     if n < 2:
         return xs
@@ -127,7 +125,7 @@ def prefixes(combine: Combine, xs: list[Any], axis: int) -> list[Any]:
 
 
 def _interleaved(x: Any, y: Any, axis: int, n: int) -> Array:
-    """Elements of two arrays in turn, ``n`` in all."""
+    """Elements of two arrays in alternation, ``n`` in total."""
     aval = typeof(x)
     zero = np.zeros((), aval.dtype)[()]
 
@@ -148,7 +146,7 @@ def _scanned(combine: Combine, xs: list, axis: int, reverse: bool) -> list:
 
 
 def _with_tangents(op: Callable) -> Combine:
-    """An operation on lists ``[value, tangent]``."""
+    """The JVP of an operation, as a function of lists ``[value, tangent]``."""
 
     def combine(x, y):
         outs, tangents = jvp_of(lambda p, q: [op(p, q)], [x[0], y[0]], [x[1], y[1]])
@@ -157,16 +155,16 @@ def _with_tangents(op: Callable) -> Combine:
     return combine
 
 
-# Compiled, fewer and larger steps are better: blocks, and the blocks' results in blocks again.
+# Compiled code is faster with few large steps: scan blocks, then scan the blocks' results.
 
 
 class _Blocks(NamedTuple):
-    """How a cumulative operation is compiled.
+    """Blocked algorithm for a compiled cumulative operation.
 
     Attributes:
       size: number of elements in a block.
-      within: ``(op, neutral, x, axis, reverse)``: running results along the axis of a block.
-      neutral: from a dtype to the operation's neutral element.
+      within: ``(op, neutral, x, axis, reverse)``: prefix scan along the axis of a block.
+      neutral: function of a dtype that returns the neutral element of the operation.
     """
 
     size: int
@@ -174,7 +172,7 @@ class _Blocks(NamedTuple):
     neutral: Callable[[Any], Any]
 
     def run(self, op: Callable, x: Any, axis: int, reverse: bool) -> Array:
-        """Running results of an associative function of two arrays."""
+        """Prefix scan of an associative function of two arrays."""
         shape, dtype = typeof(x).shape, typeof(x).dtype
         neutral = np.asarray(self.neutral(dtype), dtype)[()]
         n, size = shape[axis], self.size
@@ -197,14 +195,14 @@ class _Blocks(NamedTuple):
 
 
 def _shifted(x: Any, axis: int, low: int, high: int, fill: Any) -> Array:
-    """The array with elements added before and after an axis, or taken away."""
+    """The array with elements added or removed before and after an axis."""
     config = [(0, 0, 0)] * typeof(x).ndim
     config[axis] = (low, high, 0)
     return pad(x, fill, config)
 
 
 def _by_window(op: Callable, neutral: Any, x: Any, axis: int, reverse: bool) -> Array:
-    """Running results by windows that end at each element."""
+    """Prefix scan by windows that end at each element."""
     shape = typeof(x).shape
     if not shape[axis]:
         return x
@@ -215,7 +213,7 @@ def _by_window(op: Callable, neutral: Any, x: Any, axis: int, reverse: bool) -> 
 
 
 def _by_doubling(op: Callable, neutral: Any, x: Any, axis: int, reverse: bool) -> Array:
-    """Running results by reaching twice as far in each step: fewer operations than windows take."""
+    """Prefix scan by doubling the reach in each step: fewer operations than windows."""
     n, reach = typeof(x).shape[axis], 1
     while reach < n:
         x = op(_shifted(x, axis, *((-reach, reach) if reverse else (reach, -reach)), neutral), x)
@@ -224,7 +222,7 @@ def _by_doubling(op: Callable, neutral: Any, x: Any, axis: int, reverse: bool) -
 
 
 def _by_doubling_loop(op: Callable, neutral: Any, x: Any, axis: int, reverse: bool) -> Array:
-    """:func:`_by_doubling` along an axis of symbolic size: the number of steps is not known."""
+    """:func:`_by_doubling` along an axis of symbolic size, with an unknown number of steps."""
     shape = typeof(x).shape
     end = convert(shape[axis].as_value(), np.dtype(np.int32))
     zero, one = np.int32(0), np.int32(1)
@@ -232,13 +230,13 @@ def _by_doubling_loop(op: Callable, neutral: Any, x: Any, axis: int, reverse: bo
     fill = broadcast_in_dim(neutral, shape, ())
 
     def step(state):
-        # Steps are counted: jaxlib 0.10 ends the process for a loop whose counter is doubled.
+        # The loop counts steps: jaxlib 0.10 aborts the process for a loop that doubles its counter.
         k, x = state
         reach = shift_left(one, k)
         parts = [x, fill] if reverse else [fill, x]
         start = reach if reverse else b.sub(end, reach)
-        places = [start if i == axis else zero for i in range(len(shape))]
-        moved = dynamic_slice_p.bind(concatenate(parts, axis), *places, slice_sizes=shape)
+        starts = [start if i == axis else zero for i in range(len(shape))]
+        moved = dynamic_slice_p.bind(concatenate(parts, axis), *starts, slice_sizes=shape)
         return b.add(k, one), op(moved, x)
 
     return while_loop(lambda state: lt(state[0], steps), step, (zero, x))[1]
@@ -248,7 +246,7 @@ _SMALL: Final = 4096
 
 
 def _by_size(op: Callable, neutral: Any, x: Any, axis: int, reverse: bool) -> Array:
-    """Windows compile faster, doubling runs faster where there is much to do."""
+    """Windows for small arrays (compile faster), doubling for large ones (runs faster)."""
     within = _by_window if typeof(x).size <= _SMALL else _by_doubling
     return within(op, neutral, x, axis, reverse)
 
@@ -258,16 +256,16 @@ def _cumulative(
     kinds: tuple[str, ...],
     op: Callable,
     linearized: Combine | None,
-    wide: bool,
+    widen: bool,
     blocks: _Blocks,
 ) -> None:
-    """Type, lowering, derivative and batching of a cumulative operation.
+    """Define the type, lowering, derivative and batching of a cumulative operation.
 
     Args:
       op: associative function of two arrays.
       linearized: the same on lists ``[value, tangent]``.
-      wide: whether floats narrower than 32 bits are combined in ``float32``.
-      blocks: how it is compiled.
+      widen: combine floats narrower than 32 bits in ``float32``.
+      blocks: the compiled algorithm.
     """
     check = only(*kinds)
 
@@ -281,7 +279,7 @@ def _cumulative(
         dtype = ctx.in_avals[0].dtype
 
         def run(x):
-            narrow = wide and accepts(dtype, ("float",)) and dtypes.itemsize_bits(dtype) < 32
+            narrow = widen and accepts(dtype, ("float",)) and dtypes.itemsize_bits(dtype) < 32
             y = convert(x, np.dtype(np.float32)) if narrow else x
             out = blocks.run(op, y, axis, reverse)
             return convert(out, dtype) if narrow else out
@@ -314,7 +312,7 @@ def _log_add_exp(x: Any, y: Any) -> Array:
 
 
 def _complex_log_add_exp(x: Any, y: Any) -> Array:
-    # The order of complex numbers starts with the real part, so the exponential is bounded.
+    # Complex numbers are ordered by the real part first, so the exponential is bounded.
     greater, lesser = b.max(x, y), b.min(x, y)
     infinite = eq(lesser, full_like(lesser, -np.inf))
     change = log1p(exp(b.sub(lesser, greater)))
@@ -322,7 +320,7 @@ def _complex_log_add_exp(x: Any, y: Any) -> Array:
 
 
 def _finite(x: Any) -> Any:
-    """Infinity replaced by zero, so that differences of results that overflowed are numbers."""
+    """Replace infinity by zero, so that differences of overflowed results are not NaN."""
     return select_n(eq(x, full_like(x, np.inf)), x, full_like(x, 0))
 
 
@@ -332,8 +330,8 @@ def _log_add_exp_with_tangents(x: Sequence, y: Sequence) -> list:
     return [out, b.add(*parts)]
 
 
-# Blocks of 16 compile like a window of the whole axis and run faster; blocks of 8 run faster still
-# for what takes longer than a comparison.
+# Blocks of 16 compile like a window of the whole axis and run faster. Blocks of 8 run faster still
+# for operations that take longer than a comparison.
 _SUMS: Final = _Blocks(8, _by_window, lambda dtype: 0)
 _PRODUCTS: Final = _Blocks(8, _by_window, lambda dtype: 1)
 _MAXIMA: Final = _Blocks(16, _by_size, least)

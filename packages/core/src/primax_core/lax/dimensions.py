@@ -1,6 +1,6 @@
-"""Symbolic dimensions as values: ``x.shape[0]`` where arrays are computed with.
+"""Symbolic dimensions as array values, such as ``x.shape[0]`` in arithmetic with arrays.
 
-The page is loaded with the symbolic shapes, so that programs without them do not pay for it.
+The module is loaded together with symbolic shapes, so that other programs do not import it.
 """
 
 from __future__ import annotations

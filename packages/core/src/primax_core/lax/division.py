@@ -1,4 +1,4 @@
-"""Division toward minus infinity, and powers of integers: what Python's operators mean by them."""
+"""Floor division, remainders and integer powers, with the semantics of Python's operators."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _is(x: Any, kind: type) -> bool:
 
 
 def _choose(condition: Any, on_true: Any, on_false: Any) -> Array:
-    """``select`` whose cases may be scalars among arrays."""
+    """``select`` that broadcasts scalar cases."""
     shapes = [typeof(v).shape for v in (condition, on_true, on_false)]
     shape = max(shapes, key=len)
     shape = tuple(
@@ -42,7 +42,7 @@ def _zero(x: Any) -> Any:
 
 
 def floor_divide(x: Any, y: Any) -> Array:
-    """Quotients of elements of one dtype, rounded toward minus infinity.
+    """Quotients of operands of one dtype, rounded toward minus infinity.
 
     Raises:
       TypeError: for complex numbers.
@@ -57,7 +57,7 @@ def floor_divide(x: Any, y: Any) -> Array:
 
 
 def divided(x: Any, y: Any) -> tuple[Array, Array]:
-    """Quotients rounded toward minus infinity, and what is left over."""
+    """Quotients rounded toward minus infinity, and the remainders."""
     if _is(x, np.complexfloating):
         raise TypeError("divmod does not support complex-valued inputs")
     if _is(x, np.integer):
@@ -80,16 +80,17 @@ def _float_divmod(x, y):
     below = bitwise_and(ne(left, _zero(left)), ne(sign(y), sign(left)))
     left = _with_sign_of(y, _choose(below, add(left, y), left))
     quotient = round(_choose(below, sub(quotient, scalar_like(quotient, 1)), quotient))
-    # A quotient that rounds to 0 is 0.0; that of zero has the sign of the division.
+    # A quotient that rounds to 0 is 0.0; a quotient of zero has the sign of the division.
     quotient = _choose(eq(quotient, _zero(quotient)), _zero(quotient), quotient)
     return _choose(eq(x, _zero(x)), div(x, y), quotient), left
 
 
 @library_function
 def _float_floor_divide(x, y):
-    """The quotient with infinity is that of the division, so that ``1.0 // -inf`` is -0.0.
+    """Floor division in which a quotient with infinity is that of the true division.
 
-    The Python array API standard prefers this to Python's -1.0, which pairs with the remainder.
+    ``1.0 // -inf`` is -0.0, as the Python array API standard specifies. Python's -1.0 is consistent
+    with the remainder.
     """
     quotient, endless = div(x, y), scalar_like(x, np.inf)
     infinite = bitwise_or(eq(abs(x), endless), eq(abs(y), endless))
@@ -97,15 +98,15 @@ def _float_floor_divide(x, y):
 
 
 def _with_sign_of(y: Any, left: Any) -> Any:
-    """A remainder with the sign of the divisor, even if it is zero; the derivative is 1."""
-    nothing = stop_gradient(mul(left, left))  # 0.0, where it is used
+    """A remainder with the sign of the divisor, also if it is zero; the derivative is 1."""
+    nothing = stop_gradient(mul(left, left))  # 0.0 where it is selected
     signed = _choose(lt(y, _zero(y)), neg(add(neg(left), nothing)), add(left, nothing))
     return _choose(eq(left, _zero(left)), signed, left)
 
 
 @library_function
 def remainder(x, y):
-    """What division toward minus infinity leaves over; it has the sign of ``y``.
+    """Remainder of floor division, with the sign of ``y``.
 
     0 for integers modulo 0, NaN for floats modulo 0.
     """
@@ -120,9 +121,9 @@ def remainder(x, y):
 
 @library_function
 def integer_power(x, y):
-    """Integers to the powers in ``y``, of the same dtype, by squaring; the result wraps.
+    """Integers raised to the powers in ``y``, of the same dtype, by squaring; the result wraps.
 
-    Only the 6 lowest bits of exponents count; a higher power of 2 has overflowed any dtype.
+    Only the 6 lowest bits of exponents are used; a higher power of 2 has overflowed every dtype.
     """
     shape = joint_shape("power", (typeof(x), typeof(y)))
     one = to_shape(scalar_like(x, 1), shape)

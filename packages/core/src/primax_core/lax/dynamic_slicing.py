@@ -1,4 +1,4 @@
-"""Slices at positions that are computed."""
+"""Slices at computed start indices."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from .._ir.symbolic_dims import Dimension, decided
 from .._lower.lazy import hlo, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike, Shape
 from .._transform.batching import move_axis
 from .._transform.zeros import Zero, instantiate, is_linear
 from . import arithmetic as b
@@ -33,8 +34,6 @@ from .selection import select_n
 from .shapes import canonical_axis, canonical_shape, inserted, tail_of
 from .slicing import index_in_dim
 
-ArrayLike = Any
-
 dynamic_slice_p: Final = Primitive("dynamic_slice")
 dynamic_update_slice_p: Final = Primitive("dynamic_update_slice")
 
@@ -42,22 +41,23 @@ dynamic_update_slice_p: Final = Primitive("dynamic_update_slice")
 def dynamic_slice(
     operand: ArrayLike,
     start_indices: ArrayLike | Sequence[ArrayLike],
-    slice_sizes: Sequence[int],
+    slice_sizes: Shape,
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Array:
-    """A slice of static size that starts at a computed position.
+    """A slice of static size at a computed start index.
 
     Args:
-      operand: array to take from.
-      start_indices: a scalar integer for each axis, all of one dtype, or one array of them. Starts
-        are moved so that the slice lies within the array.
+      operand: array to slice.
+      start_indices: a scalar integer for each axis, all of one dtype, or one array of them. Start
+        indices are clamped so that the slice is within the array.
       slice_sizes: the size along each axis.
-      allow_negative_indices: whether negative starts count from the end; for all axes or for each.
+      allow_negative_indices: if True, negative start indices count from the end; one bool for all
+        axes or one for each.
 
     Raises:
-      TypeError: if indices are not integers of one dtype, or a size exceeds the array's.
-      ValueError: if there is not one index for each axis.
+      TypeError: if the indices are not integers of one dtype, or a size exceeds the array's.
+      ValueError: if the number of indices is not the number of axes.
 
     >>> dynamic_slice(np.arange(5), (1,), (3,)).tolist()
     [1, 2, 3]
@@ -77,25 +77,30 @@ def _sizes(sizes: Any) -> tuple[int, ...]:
         return canonical_shape(sizes, "dynamic_slice")
 
 
-def _indices(name: str, shape, given: Any, allow_negative: Any) -> tuple[list, tuple[bool, ...]]:
-    """An index for each axis, and which of them may still be negative.
+def _indices(
+    name: str, shape, start_indices: Any, allow_negative: Any
+) -> tuple[list, tuple[bool, ...]]:
+    """An index for each axis, and a flag for each that may be negative at run time.
 
-    Concrete Python and NumPy integers are counted from the front here.
+    Concrete negative Python and NumPy integers are converted to indices from the front.
     """
-    if isinstance(given, (Array, np.ndarray)):
-        if given.ndim != 1:
-            raise ValueError(f"Slice indices must be a 1D sequence, got {given.shape}")
-        n = given.shape[0]
-        if isinstance(given, np.ndarray):
-            indices: list = [dtypes.canonicalize_dtype(given.dtype).type(v) for v in given]
+    if isinstance(start_indices, (Array, np.ndarray)):
+        if start_indices.ndim != 1:
+            raise ValueError(f"Slice indices must be a 1D sequence, got {start_indices.shape}")
+        n = start_indices.shape[0]
+        if isinstance(start_indices, np.ndarray):
+            indices: list = [
+                dtypes.canonicalize_dtype(start_indices.dtype).type(v) for v in start_indices
+            ]
         else:
-            indices = [index_in_dim(given, i, keepdims=False) for i in range(n)]
+            indices = [index_in_dim(start_indices, i, keepdims=False) for i in range(n)]
     else:
         try:
-            indices = list(given)
+            indices = list(start_indices)
         except TypeError as e:
             raise TypeError(
-                f"{name} start_indices must be a sequence of scalars or a 1D array, got {given!r}"
+                f"{name} start_indices must be a sequence of scalars or a 1D array, got "
+                f"{start_indices!r}"
             ) from e
     if len(indices) != len(shape):
         raise ValueError(
@@ -127,13 +132,13 @@ def _indices(name: str, shape, given: Any, allow_negative: Any) -> tuple[list, t
 
 
 def _of_one_dtype(indices: list, shape, dtype: Any) -> list:
-    """Python integers in the dtype of the indices; all of them wider if that is too narrow."""
+    """Convert Python integers to the dtype of the indices, or all indices to a wider dtype."""
     info = dtypes.iinfo(dtype)
     if any(type(i) is int and not info.min <= i <= info.max for i in indices):
         if dtypes.itemsize_bits(dtype) < 32:
             dtype = np.dtype(np.int32)
             indices = [i if type(i) is int else convert(i, dtype) for i in indices]
-        # A slice is moved inside anyhow, so starts beyond the array can be moved to its ends.
+        # Start indices are clamped later, so those beyond the array can be clamped to its ends.
         low = max(-1, info.min)
         tops = [info.max if isinstance(n, Dimension) else n for n in shape]
         indices = [max(low, min(i, n)) if type(i) is int else i for i, n in zip(indices, tops)]
@@ -154,7 +159,7 @@ def _check_index_types(name: str, avals: Sequence[ShapedArray]) -> None:
 
 
 def _from_front(index: Any, n: int) -> Any:
-    """A computed index, counted from the front."""
+    """A computed index, converted to an index from the front."""
     dtype = typeof(index).dtype
     negative = lt(index, dtype.type(0))
     strong = convert(index, dtype)
@@ -162,12 +167,12 @@ def _from_front(index: Any, n: int) -> Any:
 
 
 def _size_as(n: Any, dtype: Any) -> Any:
-    """A size in a dtype."""
+    """A size converted to a dtype."""
     return convert(n.as_value(), dtype) if isinstance(n, Dimension) else dtype.type(n)
 
 
 def _reaches_beyond(n: Any, dtype: Any) -> bool:
-    """Whether an axis has positions that a dtype cannot hold; of symbolic axes, whether it may."""
+    """Return True if indices of an axis can exceed the range of a dtype."""
     narrow = dtypes.itemsize_bits(dtype) < 32
     return decided(lambda: n > dtypes.iinfo(dtype).max, narrow)
 
@@ -224,7 +229,7 @@ def _dynamic_slice_lower(ctx, x, *indices, slice_sizes):
 
 
 def _with_tail(ctx, indices, first: int, tail) -> list:
-    """Indices, with zeros for the axes in memory of an extended dtype."""
+    """Indices, with zeros for the trailing physical axes of an extended dtype."""
     if not tail:
         return list(indices)
     dtype = ctx.in_avals[first].dtype if indices else np.dtype(np.int32)
@@ -281,7 +286,7 @@ def _zero_index(indices: Sequence) -> Any:
 
 
 def _index_vectors(indices: Sequence, dims: Sequence, axis) -> Array:
-    """Mapped scalar indices as the vectors of a gather."""
+    """Batched scalar indices as index vectors of a gather."""
     columns = [expand_dims(move_axis(i, d, 0, axis.size), (1,)) for i, d in zip(indices, dims)]
     return concatenate(columns, 1)
 
@@ -296,17 +301,17 @@ def dynamic_update_slice(
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Array:
-    """The array with a slice, at a computed position, replaced by ``update``.
+    """A copy of the array with a slice at computed start indices replaced by ``update``.
 
     Args:
-      operand: array to change a copy of.
-      update: the new elements, of the operand's dtype and rank, in no axis larger than it.
+      operand: array to update.
+      update: the new elements, of the operand's dtype and rank, not larger along any axis.
       start_indices: as for :func:`dynamic_slice`.
       allow_negative_indices: as for :func:`dynamic_slice`.
 
     Raises:
-      TypeError: if dtypes, ranks or sizes do not fit.
-      ValueError: if there is not one index for each axis.
+      TypeError: if dtypes, ranks or sizes are incompatible.
+      ValueError: if the number of indices is not the number of axes.
 
     >>> dynamic_update_slice(np.zeros(3), np.ones(2), (1,)).tolist()
     [0.0, 1.0, 1.0]
@@ -398,7 +403,7 @@ def _dynamic_update_slice_batch(axis, args, dims):
 
 
 def _start_along(operand: Any, start: Any, axis: int) -> tuple[list, int]:
-    """Indices that are zero but along one axis."""
+    """Indices that are zero except along one axis."""
     ndim = typeof(operand).ndim
     axis = canonical_axis(axis, ndim)
     aval = typeof(start)
@@ -418,9 +423,9 @@ def dynamic_slice_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """A slice of static size along one axis that starts at a computed position.
+    """A slice of static size along one axis, at a computed start index.
 
-    See :func:`dynamic_slice`, whose errors it raises.
+    Raises the errors of :func:`dynamic_slice`.
 
     >>> dynamic_slice_in_dim(np.arange(5), -2, 2).tolist()
     [3, 4]
@@ -439,9 +444,9 @@ def dynamic_index_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """The part of an array at one computed position along an axis, which stays as size 1 if wanted.
+    """The elements at one computed index along an axis; ``keepdims`` keeps the axis with size 1.
 
-    Positions out of range are moved to the nearest end. See :func:`dynamic_slice`.
+    Indices out of range are clamped. See :func:`dynamic_slice`.
 
     >>> dynamic_index_in_dim(np.arange(5), 9, keepdims=False).tolist()
     4
@@ -461,7 +466,7 @@ def dynamic_update_slice_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """The array with a slice along one axis replaced; see :func:`dynamic_update_slice`.
+    """A copy of the array with a slice along one axis replaced; see :func:`dynamic_update_slice`.
 
     >>> dynamic_update_slice_in_dim(np.zeros(3), np.ones(1), 2, 0).tolist()
     [0.0, 0.0, 1.0]
@@ -480,9 +485,9 @@ def dynamic_update_index_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """The array with its part at one position along an axis replaced.
+    """A copy of the array with the elements at one index along an axis replaced.
 
-    ``update`` has size 1 along the axis, or does not have the axis.
+    ``update`` has size 1 along the axis, or lacks the axis.
 
     >>> dynamic_update_index_in_dim(np.zeros(3), 1.0, 1, 0).tolist()
     [0.0, 1.0, 0.0]

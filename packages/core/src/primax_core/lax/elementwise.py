@@ -1,4 +1,4 @@
-"""What the rules of elementwise and linear primitives have in common."""
+"""Shared rules of elementwise and linear primitives."""
 
 from __future__ import annotations
 
@@ -47,19 +47,19 @@ _SHOWN: Final = {
 
 
 def accepts(dtype: Any, kinds: Sequence[str]) -> bool:
-    """Whether a dtype is of one of some kinds (names in ``_KINDS``)."""
+    """Return True if a dtype belongs to one of the given dtype classes (names in ``_KINDS``)."""
     return any(dtypes.issubdtype(dtype, _KINDS[k]) for k in kinds)
 
 
 def check_dtypes(name: str, avals: Sequence[ShapedArray], kinds: Sequence[str]) -> None:
-    """Refuse operands of other kinds, and operands of different dtypes."""
+    """Raise TypeError for operands of other dtype classes, or of different dtypes."""
     for i, a in enumerate(avals):
         check_kind(name, a.dtype, kinds, i if len(avals) > 1 else None)
     same_dtypes(name, avals)
 
 
 def check_kind(name: str, dtype: Any, kinds: Sequence[str], position: int | None = None) -> None:
-    """Refuse an operand whose dtype is of none of some kinds."""
+    """Raise TypeError if a dtype belongs to none of the given dtype classes."""
     if not accepts(dtype, kinds):
         at = "" if position is None else f" at position {position}"
         shown = ", ".join(_SHOWN.get(k, k) for k in kinds)
@@ -69,7 +69,7 @@ def check_kind(name: str, dtype: Any, kinds: Sequence[str], position: int | None
         )
 
 
-# Functions of the NumPy layer that are like a primitive's but promote their arguments.
+# Functions of the NumPy layer that compute the same as a primitive, with type promotion.
 _PROMOTING: Final = {
     "add": "add", "sub": "subtract", "mul": "multiply", "div": "divide", "rem": "remainder",
     "max": "maximum", "min": "minimum", "pow": "power", "atan2": "arctan2",
@@ -81,7 +81,7 @@ _PROMOTING: Final = {
 
 
 def same_dtypes(name: str, avals: Sequence[ShapedArray]) -> None:
-    """Refuse operands of different dtypes."""
+    """Raise TypeError for operands of different dtypes."""
     first = avals[0].dtype
     if any(a.dtype != first for a in avals):
         similar = _PROMOTING.get(name)
@@ -96,9 +96,9 @@ def same_dtypes(name: str, avals: Sequence[ShapedArray]) -> None:
 
 
 def joint_shape(name: str, avals: Sequence[ShapedArray]) -> tuple[int, ...]:
-    """The shape of elementwise operands.
+    """The broadcast shape of elementwise operands.
 
-    Scalars go with any shape. The others have the same rank, and axes of size 1 are repeated.
+    Scalars broadcast to any shape. Other operands have the same rank; axes of size 1 are broadcast.
     """
     first = avals[0].shape
     if all(a.shape == first for a in avals):
@@ -123,7 +123,7 @@ def joint_shape(name: str, avals: Sequence[ShapedArray]) -> tuple[int, ...]:
 
 
 def weak(avals: Sequence[ShapedArray]) -> bool:
-    """Results are weak where all operands are."""
+    """Return True if all operands are weakly typed; the result then is, too."""
     return all(a.weak_type for a in avals)
 
 
@@ -136,12 +136,12 @@ def elementwise(
     kinds: Sequence[str],
     out_dtype: Callable[[Any], Any] | None = None,
 ) -> None:
-    """Type, lowering and batching of an elementwise primitive.
+    """Define the type, lowering and batching of an elementwise primitive.
 
     Args:
       emit: ``(ctx, *values, **params) -> value`` on operands of one shape.
-      kinds: accepted dtypes, see ``_KINDS``.
-      out_dtype: the result's dtype from the operands', which is the same by default.
+      kinds: accepted dtype classes, see ``_KINDS``.
+      out_dtype: function from the operands' dtype to the result's; the same dtype by default.
     """
 
     @prim.rule(abstract)
@@ -155,7 +155,7 @@ def elementwise(
 
 
 def elementwise_lowering(prim: Primitive, emit: Callable) -> None:
-    """Lowering of an elementwise primitive, from a function of operands of one shape."""
+    """Define the lowering of an elementwise primitive from a function of operands of one shape."""
 
     @prim.rule(lower)
     def _lower(ctx, *values, **params):
@@ -181,7 +181,7 @@ def binary(
 
 
 def same_shapes(ctx: Any, values: Sequence[Any]) -> Sequence[Any]:
-    """Operands repeated to the shape of the result."""
+    """Operands broadcast to the shape of the result."""
     shape = ctx.out_avals[0].shape
     for a in ctx.in_avals:
         if a.shape != shape:
@@ -194,24 +194,24 @@ def same_shapes(ctx: Any, values: Sequence[Any]) -> Sequence[Any]:
 
 
 def _repeated(ctx, value: Any, aval: ShapedArray, shape: tuple[int, ...]) -> Any:
-    """A value repeated to a shape, once in a block."""
-    found = ctx.broadcasts.get((value, shape))
-    if found is None:
-        found = shaped.broadcast_in_dim(value, shape, range(aval.ndim))
-        ctx.broadcasts[value, shape] = found
-    return found
+    """A value broadcast to a shape; one operation per block and shape."""
+    result = ctx.broadcasts.get((value, shape))
+    if result is None:
+        result = shaped.broadcast_in_dim(value, shape, range(aval.ndim))
+        ctx.broadcasts[value, shape] = result
+    return result
 
 
 def filled(ctx: Any, value: Any) -> Any:
-    """A constant of the shape and dtype of the first operand, for use in a lowering rule."""
+    """A constant with the shape and dtype of the first operand, for lowering rules."""
     aval = ctx.in_avals[0]
     return shaped.full(np.asarray(value).astype(aval.dtype), ctx.out_avals[0].shape)
 
 
 def elementwise_batching(prim: Primitive) -> None:
-    """Batching of an elementwise primitive: bring the mapped axes to one place.
+    """Define the batching of an elementwise primitive: align the mapped axes.
 
-    Operands that are not mapped get an axis of size 1 there, which the primitive repeats.
+    Unbatched operands get an axis of size 1, which the primitive broadcasts.
     """
 
     @prim.rule(batch)
@@ -232,7 +232,7 @@ def elementwise_batching(prim: Primitive) -> None:
                 operands.append(_with_axis(x, target))
             elif r == rank:
                 operands.append(move_axis(x, d, target, axis.size))
-            else:  # one scalar for each example, among arrays
+            else:  # one scalar per example, combined with arrays
                 shape = (1,) * target + (axis.size,) + (1,) * (rank - target)
                 operands.append(broadcast_in_dim(x, shape, (target,)))
         return prim.bind(*operands, **params), target
@@ -284,9 +284,10 @@ def elementwise_samples(
 
 
 def derivatives(prim: Primitive, *rules: Callable | None) -> None:
-    """Forward derivative from one rule for each operand.
+    """Define the JVP rule from one function per operand.
 
-    Each is ``(g, out, *operands, **params) -> tangent``; ``None`` where the derivative is zero.
+    Each function is ``(g, out, *operands, **params) -> tangent``, or ``None`` if the derivative is
+    zero.
     """
 
     @prim.rule(jvp)
@@ -301,7 +302,7 @@ def derivatives(prim: Primitive, *rules: Callable | None) -> None:
 
 
 def no_derivative(prim: Primitive) -> None:
-    """The derivative is zero everywhere."""
+    """Define a JVP rule with zero tangents."""
 
     @prim.rule(jvp)
     def _jvp(primals, tangents, **params):
@@ -312,7 +313,7 @@ def no_derivative(prim: Primitive) -> None:
 
 
 def linear(prim: Primitive, transpose_rule: Callable) -> None:
-    """A primitive that is linear in its only (or first) operand.
+    """Define the JVP and transpose rules of a primitive that is linear in its first operand.
 
     Args:
       transpose_rule: ``(ct, aval, *others, **params) -> cotangent of the operand``.
@@ -335,7 +336,7 @@ def linear(prim: Primitive, transpose_rule: Callable) -> None:
 
 
 def scalar_like(x: Any, value: Any) -> Literal:
-    """A constant of the dtype and weakness of ``x``, written into the program as a literal."""
+    """A scalar constant with the dtype and weak type of ``x``, a literal in a jaxpr."""
     aval = typeof(x)
     return Literal(
         np.asarray(value).astype(aval.dtype)[()], ShapedArray((), aval.dtype, aval.weak_type)
@@ -343,42 +344,42 @@ def scalar_like(x: Any, value: Any) -> Literal:
 
 
 def full_like(x: Any, value: Any) -> Any:
-    """An array of one value, with the shape, dtype and weakness of ``x``."""
+    """An array filled with one value, with the shape, dtype and weak type of ``x``."""
     return full_of(typeof(x), value)
 
 
 def full_of(aval: ShapedArray, value: Any) -> Any:
-    """An array of one value, of a type."""
+    """An array filled with one value, of type ``aval``."""
     scalar = ShapedArray((), aval.dtype, aval.weak_type)
     fill = Literal(np.asarray(value).astype(aval.dtype)[()], scalar)
     return broadcast_in_dim(fill, aval.shape, ()) if aval.shape else fill
 
 
 def to_shape(x: Any, shape: tuple[int, ...]) -> Any:
-    """A scalar, or an array with axes of size 1, repeated to a shape."""
-    found = typeof(x).shape
-    return x if found == shape else broadcast_in_dim(x, shape, tuple(range(len(found))))
+    """A scalar, or an array with axes of size 1, broadcast to a shape."""
+    current = typeof(x).shape
+    return x if current == shape else broadcast_in_dim(x, shape, tuple(range(len(current))))
 
 
 def sum_to(ct: Any, aval: ShapedArray) -> Any:
-    """Transpose of :func:`to_shape`: the cotangent of an operand that may have been repeated."""
+    """Transpose of :func:`to_shape`: the cotangent of an operand that was broadcast."""
     shape = typeof(ct).shape
     if shape == aval.shape:
         return ct
     if not aval.shape:
         return sum_axes(ct, tuple(range(len(shape))))
-    kept = tuple(i for i, (d, e) in enumerate(zip(shape, aval.shape)) if d == e)
-    summed = sum_axes(ct, tuple(i for i in range(len(shape)) if i not in kept))
-    return broadcast_in_dim(summed, aval.shape, kept)
+    equal_axes = tuple(i for i, (d, e) in enumerate(zip(shape, aval.shape)) if d == e)
+    summed = sum_axes(ct, tuple(i for i in range(len(shape)) if i not in equal_axes))
+    return broadcast_in_dim(summed, aval.shape, equal_axes)
 
 
 # The fast path of functions of one or two arrays
 
 
 def fast_path(prim: Primitive, **defaults: Any) -> Callable[[_F], _F]:
-    """Decorator of a function that only binds ``prim``, with these parameters by default.
+    """Decorator of a function that only binds ``prim``, with default parameters.
 
-    Called eagerly on arrays of known types, it launches the executable directly.
+    An eager call with arrays of known types launches the executable directly.
     """
     static = tuple(defaults.items())
 
@@ -412,7 +413,7 @@ def fast_path(prim: Primitive, **defaults: Any) -> Callable[[_F], _F]:
 def _remember(
     entries: dict[Any, Executable], prim: Primitive, args: Sequence[Any], static: tuple[Any, ...]
 ) -> None:
-    """Keep the executable that has just run, if it takes its arguments as they are."""
+    """Cache the executable of the last call, if it accepts the arguments without conversion."""
     try:
         specs = [a._spec for a in args]
     except AttributeError:

@@ -13,11 +13,12 @@ from .._ir.samples import Sample, bf16, c64, f32, i32, samples
 from .._lower.lazy import hlo, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike
 from .._transform.zeros import Zero, add_tangents
 from .accuracy import accurate, check_accuracy, operation
 from .arithmetic import add, div, integer_pow, mul, sub
 from .comparison import eq
-from .complex_cases import exp_cases, expm1_cases, log_cases, mended, sqrt_cases
+from .complex_cases import exp_cases, expm1_cases, log_cases, sqrt_cases, with_cases
 from .conversion import convert, converted
 from .elementwise import (
     check_kind,
@@ -35,8 +36,6 @@ from .elementwise import (
 )
 from .selection import select
 
-ArrayLike = Any
-
 _INEXACT: Final = ("inexact",)
 _LN2: Final = math.log(2)
 
@@ -52,7 +51,7 @@ def _emit_log2(ctx, x, accuracy):
     dtype, shape = ctx.in_avals[0].dtype, ctx.out_avals[0].shape
     if not dtypes.issubdtype(dtype, np.complexfloating):
         return hlo.multiply(y, filled(ctx, 1 / _LN2))
-    # Part by part, so that an infinite part does not turn the other into NaN.
+    # Scale each part separately, so that an infinite part does not make the other NaN.
     part = np.finfo(dtype).dtype
     factor = shaped.full(np.asarray(1 / _LN2, part), shape)
     return hlo.complex(hlo.multiply(hlo.real(y), factor), hlo.multiply(hlo.imag(y), factor))
@@ -63,14 +62,14 @@ def _emit_logistic(ctx, x, accuracy):
     return hlo.divide(one, hlo.add(one, hlo.exponential(hlo.negate(x), result_accuracy=accuracy)))
 
 
-exp_p: Final = accurate("exp", _INEXACT, mended(operation("exponential"), "", exp_cases))
+exp_p: Final = accurate("exp", _INEXACT, with_cases(operation("exponential"), "", exp_cases))
 exp2_p: Final = accurate("exp2", _INEXACT, _emit_exp2)
 expm1_p: Final = accurate(
-    "expm1", _INEXACT, mended(operation("exponential_minus_one"), "", expm1_cases)
+    "expm1", _INEXACT, with_cases(operation("exponential_minus_one"), "", expm1_cases)
 )
-log_p: Final = accurate("log", _INEXACT, mended(operation("log"), "", log_cases))
-log2_p: Final = accurate("log2", _INEXACT, mended(_emit_log2, "", log_cases))
-log1p_p: Final = accurate("log1p", _INEXACT, mended(operation("log_plus_one"), "", log_cases))
+log_p: Final = accurate("log", _INEXACT, with_cases(operation("log"), "", log_cases))
+log2_p: Final = accurate("log2", _INEXACT, with_cases(_emit_log2, "", log_cases))
+log1p_p: Final = accurate("log1p", _INEXACT, with_cases(operation("log_plus_one"), "", log_cases))
 logistic_p: Final = accurate("logistic", _INEXACT, _emit_logistic)
 
 
@@ -79,7 +78,8 @@ def exp(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """Exponentials of elements.
 
     Args:
-      accuracy: an :class:`AccuracyMode` or a :class:`Tolerance`, for platforms with a choice.
+      accuracy: an :class:`AccuracyMode` or a :class:`Tolerance`, for platforms with several
+        implementations.
 
     >>> float(exp(0.0))
     1.0
@@ -104,7 +104,7 @@ def expm1(x: ArrayLike, *, accuracy: Any = None) -> Array:
 
 @fast_path(log_p, accuracy=None)
 def log(x: ArrayLike, *, accuracy: Any = None) -> Array:
-    """Natural logarithms of elements, NaN of negative ones; ``accuracy`` as for :func:`exp`."""
+    """Natural logarithms; NaN for negative floats; ``accuracy`` as for :func:`exp`."""
     check_accuracy(accuracy)
     return log_p.bind(x, accuracy=accuracy)
 
@@ -140,14 +140,14 @@ derivatives(logistic_p, lambda g, out, x, **_: mul(g, mul(out, sub(scalar_like(o
 
 # Roots
 
-sqrt_p: Final = accurate("sqrt", _INEXACT, mended(operation("sqrt"), "", sqrt_cases))
+sqrt_p: Final = accurate("sqrt", _INEXACT, with_cases(operation("sqrt"), "", sqrt_cases))
 rsqrt_p: Final = accurate("rsqrt", _INEXACT, operation("rsqrt"))
 cbrt_p: Final = accurate("cbrt", ("float",), operation("cbrt"))
 
 
 @fast_path(sqrt_p, accuracy=None)
 def sqrt(x: ArrayLike, *, accuracy: Any = None) -> Array:
-    """Square roots, NaN of negative floats; ``accuracy`` as for :func:`exp`."""
+    """Square roots; NaN for negative floats; ``accuracy`` as for :func:`exp`."""
     check_accuracy(accuracy)
     return sqrt_p.bind(x, accuracy=accuracy)
 
@@ -179,13 +179,13 @@ pow_p: Final = Primitive("pow")
 
 @fast_path(pow_p)
 def pow(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elements of ``x`` to the powers in ``y``; shapes as for :func:`add`.
+    """Elements of ``x`` raised to the powers in ``y``; shapes as for :func:`add`.
 
-    ``y`` has the dtype of ``x``, which is inexact, or holds integers. For powers that are Python
-    integers see :func:`integer_pow`.
+    ``x`` is of inexact dtype; ``y`` has the dtype of ``x`` or an integer dtype. For powers that are
+    Python integers see :func:`integer_pow`.
 
-    The derivative by ``x`` is ``y x^(y-1)``, and 0 where ``y`` is an integer 0; that by ``y`` is
-    ``log(x) x^y``, with ``log(0)`` taken for 0.
+    The derivative with respect to ``x`` is ``y x^(y-1)``, and 0 where ``y`` is an integer 0. The
+    derivative with respect to ``y`` is ``log(x) x^y``, with 0 in place of ``log(0)``.
 
     >>> pow(np.array([2.0, 3.0], np.float32), np.array([3, 2], np.int32)).tolist()
     [8.0, 9.0]
@@ -236,9 +236,9 @@ def _by_base(x: Any, y: Any) -> Any:
     y = convert(y, typeof(x).dtype, typeof(y).weak_type)
     none = eq(y, scalar_like(y, 0))
     safe = select(none, full_like(y, 1), y)
-    slope = mul(safe, pow(x, sub(y, full_like(y, 1))))
-    none = to_shape(none, typeof(slope).shape)
-    return select(none, full_like(slope, 0), slope)
+    derivative = mul(safe, pow(x, sub(y, full_like(y, 1))))
+    none = to_shape(none, typeof(derivative).shape)
+    return select(none, full_like(derivative, 0), derivative)
 
 
 for _prim in (exp_p, exp2_p, expm1_p, logistic_p):

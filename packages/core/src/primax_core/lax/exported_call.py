@@ -1,4 +1,4 @@
-"""Calls of exported programs, as ``primax_core.export`` makes them."""
+"""Call primitive of exported functions, used by ``primax_core.export``."""
 
 from __future__ import annotations
 

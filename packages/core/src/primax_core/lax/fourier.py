@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms over the last axes."""
+"""Discrete Fourier transforms along the last axes."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from .._ir.symbolic_dims import is_static, is_symbolic_dim
 from .._lower.lazy import hlo, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike
 from .._transform.batching import move_axis
 from .arithmetic import mul
 from .bitwise import bitwise_or
@@ -28,8 +29,6 @@ from .conversion import convert
 from .elementwise import accepts, full_of, linear, scalar_like
 from .magnitude import conj
 from .selection import select
-
-ArrayLike = Any
 
 fft_p: Final = Primitive("fft")
 
@@ -44,33 +43,34 @@ class FftType(enum.IntEnum):
 
 
 def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
-    """The discrete Fourier transform over the last ``len(fft_lengths)`` axes.
+    """Discrete Fourier transform along the last ``len(fft_lengths)`` axes.
 
     Args:
       x: floats or complex numbers; integers are converted. Complex numbers for FFT, IFFT and IRFFT,
         ``float32`` or ``float64`` for RFFT.
-      fft_type: ``FFT``; ``IFFT``, the inverse, scaled by the number of elements; ``RFFT``, the
-        first half of the spectrum of real numbers, ``n // 2 + 1`` of ``n`` elements on the last
-        axis; ``IRFFT``, its inverse. A name may be given.
-      fft_lengths: the sizes of at most 3 axes; for IRFFT the last one is that of the result.
+      fft_type: a member or its name. ``FFT``; ``IFFT``, the inverse, divided by the number of
+        elements; ``RFFT``, the first half of the spectrum of real numbers, ``n // 2 + 1`` of ``n``
+        elements on the last axis; ``IRFFT``, its inverse.
+      fft_lengths: the sizes of at most 3 axes; for IRFFT the last one is the size of the result.
 
     Returns:
-      An array of complex numbers, of real ones for IRFFT, which does not read the imaginary parts
-      that the spectrum of real numbers does not have.
+      An array of complex numbers, or of real numbers for IRFFT. IRFFT ignores the imaginary parts
+      that are zero in the spectrum of real numbers.
 
     Raises:
-      ValueError: if type, dtype and sizes do not fit together.
-      TypeError: if the type is no type.
+      ValueError: if the transform, the dtype and the sizes are incompatible, or the name of the
+        transform is unknown.
+      TypeError: if ``fft_type`` is neither a member nor a string.
 
     >>> fft(np.array([1, 0, 0], np.complex64), "FFT", (3,)).tolist()
     [(1+0j), (1+0j), (1+0j)]
     """
     kind = _type_of(fft_type)
     lengths = _lengths_of(fft_lengths)
-    given = typeof(x).dtype
-    dtype = _operand_dtype(given, kind)
+    original_dtype = typeof(x).dtype
+    dtype = _operand_dtype(original_dtype, kind)
     if not lengths:
-        return convert(x, given)
+        return convert(x, original_dtype)
     return fft_p.bind(convert(x, dtype), fft_type=kind, fft_lengths=lengths)
 
 
@@ -105,10 +105,10 @@ def _operand_dtype(dtype: Any, kind: FftType) -> Any:
         raise ValueError("only real valued inputs supported for rfft")
     if kind is FftType.RFFT and accepts(dtype, ("float",)):
         return dtype
-    wide = dtypes.itemsize_bits(dtype) == (128 if complex_too else 64)
+    double = dtypes.itemsize_bits(dtype) == (128 if complex_too else 64)
     if kind is FftType.RFFT:
-        return dtypes.f64 if wide else dtypes.f32
-    return np.dtype(np.complex128 if wide else np.complex64)
+        return dtypes.f64 if double else dtypes.f32
+    return np.dtype(np.complex128 if double else np.complex64)
 
 
 @fft_p.rule(abstract)
@@ -161,7 +161,7 @@ def _checked(x: ShapedArray, kind: str) -> Any:
 @fft_p.rule(lower)
 def _lower(ctx, x, *, fft_type, fft_lengths):
     if not ctx.in_avals[0].size or not ctx.out_avals[0].size:
-        return shaped.zeros_of(ctx.out_avals[0])  # XLA does not give the shape of an empty RFFT
+        return shaped.zeros_of(ctx.out_avals[0])  # XLA returns a wrong shape for an empty RFFT
     if not is_static(fft_lengths):
         raise NotImplementedError(
             f"a Fourier transform along axes of symbolic sizes {fft_lengths} cannot be written as "
@@ -171,10 +171,10 @@ def _lower(ctx, x, *, fft_type, fft_lengths):
 
 
 def _back(ct: Any, x: ShapedArray, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> Any:
-    """The transposed transform.
+    """Transpose of the transform.
 
-    The matrices of FFT and IFFT are symmetric. An element of a real array's half spectrum counts
-    once where it is its own mirror image, twice elsewhere, which the transposes make up for.
+    The matrices of FFT and IFFT are symmetric. In the half spectrum of a real array an element
+    counts once if it is its own mirror image, and twice otherwise; the transposes correct for that.
     """
     if fft_type in (FftType.FFT, FftType.IFFT):
         return fft(ct, fft_type, fft_lengths)
@@ -192,14 +192,14 @@ def _half_spectrum(x: Any, n: int, own: float, other: float) -> Any:
     """A factor for a half spectrum of ``n`` real elements on the last axis.
 
     Args:
-      own: the factor of elements that are their own mirror images.
-      other: that of all others.
+      own: the factor for elements that are their own mirror images.
+      other: the factor for all other elements.
     """
     shape = typeof(x).shape
-    place = broadcasted_iota(dtypes.i32, (*(1 for _ in shape[1:]), shape[-1]), len(shape) - 1)
-    zero, middle = scalar_like(place, 0), scalar_like(place, n // 2 if n % 2 == 0 else 0)
-    alone = bitwise_or(eq(place, zero), eq(place, middle))
-    like = ShapedArray(typeof(place).shape, typeof(x).dtype)
+    index = broadcasted_iota(dtypes.i32, (*(1 for _ in shape[1:]), shape[-1]), len(shape) - 1)
+    zero, middle = scalar_like(index, 0), scalar_like(index, n // 2 if n % 2 == 0 else 0)
+    alone = bitwise_or(eq(index, zero), eq(index, middle))
+    like = ShapedArray(typeof(index).shape, typeof(x).dtype)
     return select(alone, full_of(like, own), full_of(like, other))
 
 

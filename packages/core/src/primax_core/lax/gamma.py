@@ -1,4 +1,4 @@
-"""The gamma function: its logarithm, the derivatives of that, and Hurwitz's zeta function."""
+"""Log-gamma, its derivatives, and Hurwitz's zeta function."""
 
 from __future__ import annotations
 
@@ -9,8 +9,20 @@ import numpy as np
 
 from .._ir.samples import Sample, bf16, f32, samples
 from .._trace.array import Array
+from .._trace.typing import ArrayLike
 from .arithmetic import add, mul, neg
-from .computed_in_float64 import Real, Truth, exp, floor, horner, log, pow, rarely, where, wide
+from .computed_in_float64 import (
+    Real,
+    Truth,
+    computed_in_float64,
+    exp,
+    floor,
+    horner,
+    log,
+    pow,
+    rarely,
+    where,
+)
 from .elementwise import (
     elementwise_samples,
     fast_path,
@@ -20,9 +32,7 @@ from .elementwise import (
 from .rounding import round as nearest
 from .stirling import SHIFT, log_gamma_over, stirling
 
-ArrayLike = Any
-
-# Coefficients of sin(πr) / r and of cos(πr) by r².
+# Coefficients of sin(πr) / r and of cos(πr) in powers of r².
 _SINE: Final = [(-1) ** k * math.pi ** (2 * k + 1) / math.factorial(2 * k + 1) for k in range(12)]
 _COSINE: Final = [(-1) ** k * math.pi ** (2 * k) / math.factorial(2 * k) for k in range(13)]
 _HALF_LOG: Final = (math.log(2 * math.pi) - 1) / 2
@@ -33,7 +43,7 @@ _BERNOULLI: Final = (
 
 
 def _from_integer(x: Real) -> Real:
-    """How far elements are from the nearest integers."""
+    """Signed distance of elements from the nearest integers."""
     return x - Real(nearest(x.x))
 
 
@@ -41,10 +51,10 @@ def _from_integer(x: Real) -> Real:
 
 
 def _log_gamma(precise: bool, x: Real) -> Real:
-    """From Stirling's series, and around the zeros at 1 and 2 from a Chebyshev series."""
+    """Stirling's series; near the zeros at 1 and 2, a Chebyshev series."""
     left = x < 0.5
     y = where(left, 1 - x, x)
-    # From [1/2, 3] to [1, 2], by a factor or a divisor, whose logarithm is small where it matters
+    # From [1/2, 3] to [1, 2], by a factor or a divisor whose logarithm is small near the zeros.
     near = where(y < 1, y, where(y > 2, y - 2, y - 1)).max(0).min(1)
     middle = near * log_gamma_over(precise, near)
     shift = SHIFT[precise]
@@ -65,12 +75,12 @@ def _log_gamma(precise: bool, x: Real) -> Real:
     return where(abs(x).equals(math.inf), math.inf, value)
 
 
-lgamma_p: Final = wide("lgamma", _log_gamma, 1, lambda x: digamma(x), short=True)
+lgamma_p: Final = computed_in_float64("lgamma", _log_gamma, 1, lambda x: digamma(x), short=True)
 
 
 @fast_path(lgamma_p)
 def lgamma(x: ArrayLike) -> Array:
-    """The logarithm of the absolute value of the gamma function; infinite at its poles.
+    """Logarithm of the absolute value of the gamma function; infinite at its poles.
 
     >>> round(float(lgamma(4.0)), 6)  # log(3!)
     1.791759
@@ -86,15 +96,15 @@ def _digamma(precise: bool, x: Real) -> Real:
     shift = SHIFT[precise]
     few = y < shift
     big = where(few, y + shift, y)
-    # Σ 1 / (y + i) as the derivative of a product, over it
-    product, slope = y, y * 0 + 1
+    # Σ 1 / (y + i) as the logarithmic derivative of a product
+    product, derivative = y, y * 0 + 1
     for i in range(1, shift):
-        product, slope = product * (y + i), slope * (y + i) + product
+        product, derivative = product * (y + i), derivative * (y + i) + product
     inverse = 1 / big
     terms = [-b / (2 * k) for k, b in enumerate(_BERNOULLI[: 7 if precise else 5], 1)]
     square = inverse * inverse
     value = log(big) - 0.5 * inverse + square * horner(square, terms)
-    value = where(few, value - slope / where(few, product, 1), value)
+    value = where(few, value - derivative / where(few, product, 1), value)
     r = _from_integer(x)
     square = r * r
     cotangent = horner(square, _COSINE) / (r * horner(square, _SINE))
@@ -103,7 +113,7 @@ def _digamma(precise: bool, x: Real) -> Real:
     return where(x.equals(0), -math.inf, value)
 
 
-digamma_p: Final = wide(
+digamma_p: Final = computed_in_float64(
     "digamma", _digamma, 1, lambda x: polygamma_p.bind(full_like(x, 1), x), short=True
 )
 
@@ -122,12 +132,12 @@ def digamma(x: ArrayLike) -> Array:
 
 
 def _power(x: Real, y: Real) -> Real:
-    """Good enough for narrow floats, and faster."""
+    """``x ** y``, faster than ``pow`` and precise enough for narrow floats."""
     return exp(log(x) * y)
 
 
 def _zeta_positive(precise: bool, s: Real, q: Real) -> Real:
-    """For ``s > 1`` and ``q > 0``, with the Euler-Maclaurin formula."""
+    """Zeta function for ``s > 1`` and ``q > 0``, with the Euler-Maclaurin formula."""
     first, terms = (10, 10) if precise else (6, 5)
     raised = pow if precise else _power
     total: Any = 0.0
@@ -149,7 +159,7 @@ def _is_integer(x: Real) -> Truth:
 
 
 def _zeta_reflected(precise: bool, s: Real, q: Real) -> Real:
-    """For ``q < 0`` and integers ``s``: the whole series, without what comes before ``q``."""
+    """Zeta function for ``q < 0`` and integers ``s``, from the series over all integers."""
     r = q - floor(q)
     before = _zeta_positive(precise, s, 1 - r) - _zeta_positive(precise, s, 1 - q)
     half = s * 0.5
@@ -174,16 +184,16 @@ def _by_q(s: Any, q: Any) -> Any:
     return mul(neg(s), zeta(add(s, scalar_like(s, 1)), q))
 
 
-zeta_p: Final = wide("zeta", _zeta, 2, None, _by_q)
+zeta_p: Final = computed_in_float64("zeta", _zeta, 2, None, _by_q)
 
 
 @fast_path(zeta_p)
 def zeta(x: ArrayLike, q: ArrayLike) -> Array:
-    """Hurwitz's zeta function, the sum of ``(q + k)^-x`` over ``k`` from 0 on.
+    """Hurwitz's zeta function, the sum of ``(q + k)^-x`` over ``k >= 0``.
 
     Args:
-      x: floats of at least 1, where the result is infinite; below it is NaN.
-      q: floats. Where they are negative, ``x`` is an integer, or the result is NaN.
+      x: floats. The result is infinite for ``x = 1`` and NaN for ``x < 1``.
+      q: floats. For negative ``q`` the result is NaN unless ``x`` is an integer.
 
     >>> round(float(zeta(2.0, 1.0)), 6)  # π²/6
     1.644934
@@ -213,7 +223,7 @@ def _no_derivative(m: Any, x: Any) -> Any:
     raise ValueError("polygamma gradient with respect to m is not supported")
 
 
-polygamma_p: Final = wide(
+polygamma_p: Final = computed_in_float64(
     "polygamma",
     _polygamma,
     2,
@@ -227,12 +237,11 @@ def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
     """Derivatives of :func:`digamma`.
 
     Args:
-      m: floats that are nonnegative integers, how often it is differentiated; else the result is
-        NaN.
+      m: the order of the derivative: floats with nonnegative integer values; NaN for other values.
       x: floats.
 
     Raises:
-      ValueError: when it is differentiated by ``m``.
+      ValueError: if it is differentiated with respect to ``m``.
 
     >>> round(float(polygamma(1.0, 1.0)), 6)  # π²/6
     1.644934

@@ -1,4 +1,4 @@
-"""Windows of an array, taken at positions that are computed."""
+"""``gather``: windows of an array at computed indices."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from .._ir.symbolic_dims import is_static, min_dim
 from .._lower.lazy import hlo, ir, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike, Shape
 from .._transform.batching import move_axis
 from .._transform.zeros import Zero
 from .broadcasting import broadcast_in_dim
@@ -33,7 +34,6 @@ from .joining import concatenate
 from .reducing import emit_reduce
 from .shapes import inserted, int_tuple, past, tail_of, without
 
-ArrayLike = Any
 _Mode = GatherScatterMode
 
 gather_p: Final = Primitive("gather")
@@ -43,33 +43,33 @@ def gather(
     operand: ArrayLike,
     start_indices: ArrayLike,
     dimension_numbers: GatherDimensionNumbers,
-    slice_sizes: Sequence[int],
+    slice_sizes: Shape,
     *,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
     mode: str | GatherScatterMode | None = None,
     fill_value: Any = None,
 ) -> Array:
-    """Windows of one size that start at given positions of an array.
+    """Windows of one size at the given start indices of an array.
 
     Args:
-      operand: array to take from.
-      start_indices: integers ``[..., n]``; each last-axis vector is where a window starts.
-      dimension_numbers: how the axes belong together.
+      operand: array to gather from.
+      start_indices: integers ``[..., n]``; each vector along the last axis is a window's start.
+      dimension_numbers: the correspondence of the axes.
       slice_sizes: the window's size along each axis of the operand.
       unique_indices: promise that no two windows overlap.
       indices_are_sorted: promise that the index vectors are in lexicographic order.
-      mode: what windows out of bounds give, see :class:`GatherScatterMode`;
+      mode: treatment of windows out of bounds, see :class:`GatherScatterMode`;
         ``PROMISE_IN_BOUNDS`` by default.
-      fill_value: value of windows out of bounds in mode ``fill``; by default NaN, the least signed
-        integer, the largest unsigned one, or True.
+      fill_value: value of windows out of bounds in mode ``fill``; by default NaN, the smallest
+        signed integer, the largest unsigned integer, or True.
 
     Raises:
-      TypeError: if shapes and dimension numbers do not fit each other.
-      ValueError: if the indices are not integers or there is no such mode.
+      TypeError: if shapes and dimension numbers are incompatible.
+      ValueError: if the indices are not integers or the mode is unknown.
 
-    The gradient adds cotangents of elements that were taken more than once; elements of windows
-    that were filled have none.
+    The gradient adds the cotangents of elements that were gathered more than once. Filled windows
+    contribute nothing.
 
     >>> numbers = GatherDimensionNumbers((), (0,), (0,))
     >>> gather(np.arange(5), np.array([[3], [1]]), numbers, (1,)).tolist()
@@ -92,7 +92,7 @@ def gather(
     )
 
 
-_NAN: Final = float("nan")  # one object, since NaN is found in a cache only by identity
+_NAN: Final = float("nan")  # one object, because a cache finds NaN only by identity
 _COMPLEX_NAN: Final = complex(_NAN, 0.0)
 
 
@@ -176,7 +176,7 @@ def _lower(
     offset, collapsed, index_map, x_batch, i_batch = dimension_numbers
     x_aval, i_aval = ctx.in_avals
     out_aval = ctx.out_avals[0]
-    indices, i_dtype = wide_indices(indices, i_aval)
+    indices, i_dtype = widened_indices(indices, i_aval)
     tail = tail_of(x_aval)
     numbers = hlo.GatherDimensionNumbers.get(
         offset_dims=[*offset, *range(out_aval.ndim, out_aval.ndim + len(tail))],
@@ -202,14 +202,14 @@ def _lower(
 
 
 def physical_dtype(aval: ShapedArray) -> Any:
-    """The dtype of an array in memory."""
+    """The dtype of an array's elements in memory."""
     if isinstance(aval.dtype, dtypes.ExtendedDType):
         return aval.dtype.physical_aval(aval).dtype
     return aval.dtype
 
 
-def wide_indices(indices: Any, aval: ShapedArray) -> tuple[Any, Any]:
-    """Indices of at least 32 bits, so that they can be compared with any axis, and their dtype."""
+def widened_indices(indices: Any, aval: ShapedArray) -> tuple[Any, Any]:
+    """Indices of at least 32 bits, comparable with the size of any axis, and their dtype."""
     dtype = aval.dtype
     if dtypes.itemsize_bits(dtype) >= 32:
         return indices, dtype
@@ -219,7 +219,7 @@ def wide_indices(indices: Any, aval: ShapedArray) -> tuple[Any, Any]:
 
 
 def _inside(indices, shape, dtype, upper: Sequence[int]):
-    """Whether all components of each index vector lie between 0 and their upper bounds."""
+    """True for each index vector with all components between 0 and their upper bounds."""
     low = shaped.full(np.zeros((), dtype), shape)
     high = bounds(upper, shape, dtype)
     above = compare("GE", indices, low, dtype)
@@ -232,13 +232,13 @@ def _inside(indices, shape, dtype, upper: Sequence[int]):
 
 
 def bounds(upper: Sequence[int], shape: Sequence[int], dtype: Any) -> Any:
-    """Upper bounds of the components of index vectors, for indices of a shape."""
+    """Upper bounds of the components of index vectors, broadcast to the shape of the indices."""
     top = np.iinfo(dtype).max
     if is_static(upper):
         values = mlir.constant(np.asarray([min(u, top) for u in upper], dtype))
     else:
-        wide = shaped.size_values([min_dim(u, top) for u in upper])
-        values = hlo.convert(mlir.tensor_type((len(upper),), dtype), wide)
+        values_64 = shaped.size_values([min_dim(u, top) for u in upper])
+        values = hlo.convert(mlir.tensor_type((len(upper),), dtype), values_64)
     return shaped.broadcast_in_dim(values, shape, [len(shape) - 1])
 
 
@@ -302,19 +302,19 @@ def _batch(
 
 
 def index_take(src: Array, idxs: Sequence[Array], axes: Sequence[int]) -> Array:
-    """Parts of an array at positions along some axes, one index array for each of those.
+    """Elements of an array at indices along some axes, with one index vector for each axis.
 
-    Positions are taken modulo the axis, so that negative ones count from the end.
+    Indices are taken modulo the size of the axis, so negative indices count from the end.
 
     Args:
-      idxs: integer vectors of one length ``n``.
-      axes: distinct nonnegative axes, as many.
+      idxs: integer vectors of one length ``n``, one for each axis in ``axes``.
+      axes: distinct nonnegative axes.
 
     Returns:
-      Array of shape ``(n, *the other axes)``.
+      Array of shape ``(n, *sizes of the other axes)``.
 
     Raises:
-      ValueError: if there is not one index vector for each axis.
+      ValueError: if the number of index vectors is not the number of axes.
       TypeError: if an axis does not exist or the indices are not integers.
 
     >>> index_take(np.array([5, 6, 7]), (np.array([0, -1]),), (0,)).tolist()

@@ -1,4 +1,4 @@
-"""How products of arrays cut into groups are computed: by tiles of rows, or with masks."""
+"""Algorithms for ragged products: tiles of rows, or masks."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from .reshaping import reshape
 from .selection import select_n
 from .slicing import pad
 
-# Rows of a tile: enough for a matrix product, few to waste at a group's end. The smaller one is for
-# groups that are smaller than twice the larger one on average.
+# Rows of a tile: enough for an efficient matrix product, with little waste at the end of a group.
+# The smaller tile is for groups with less than twice the larger number of rows on average.
 _TILES: Final = (32, 64)
 
 
 def bounds(sizes: Any, offset: Sequence[Any], n_local: int) -> tuple[Any, Any]:
-    """Where each group starts and ends: all, or ``n_local`` of them from ``offset`` on."""
+    """Start and end of each group: of all groups, or of ``n_local`` groups from ``offset``."""
     if typeof(sizes).dtype.itemsize < 4:
         sizes = convert_element_type(sizes, np.int32)
     last = typeof(sizes).ndim - 1
@@ -46,7 +46,7 @@ def bounds(sizes: Any, offset: Sequence[Any], n_local: int) -> tuple[Any, Any]:
     first = reshape(offset[0], ())
 
     def local(x):
-        # Groups past the last are empty.
+        # Groups after the last one are empty.
         more = [(0, n_local if axis == last else 0, 0) for axis in range(last + 1)]
         filled = pad(x, np.zeros((), typeof(x).dtype)[()], more)
         return dynamic_slice_in_dim(filled, first, n_local, last)
@@ -66,18 +66,18 @@ def by_masks(
     prefix: tuple[int, ...],
     params: dict[Any, Any],
 ) -> Any:
-    """A copy of ``x`` for each group, zero outside of it, and one ordinary product."""
+    """Ragged product as one ordinary product with a copy of ``x`` for each group, masked to it."""
     starts, ends = limits
     shape = typeof(x).shape
     n_groups = typeof(starts).shape[-1]
     full = (n_groups, *shape)
     if typeof(starts).ndim > 1:
-        places = (*[a + 1 for a in prefix], 0)
+        dims = (*[a + 1 for a in prefix], 0)
     else:
-        places = (0,)
+        dims = (0,)
     at = broadcasted_iota(typeof(starts).dtype, full, axes.ragged + 1)
     inside = bitwise_and(
-        ge(at, broadcast_in_dim(starts, full, places)), lt(at, broadcast_in_dim(ends, full, places))
+        ge(at, broadcast_in_dim(starts, full, dims)), lt(at, broadcast_in_dim(ends, full, dims))
     )
     copies = broadcast_in_dim(x, full, tuple(range(1, len(full))))
     zero = broadcast_in_dim(_zero(typeof(x).dtype), full, ())
@@ -92,7 +92,7 @@ def by_masks(
 
 
 def by_tiles(x: Any, y: Any, limits: tuple[Any, ...], axes: Any, params: dict[Any, Any]) -> Any:
-    """A loop over tiles of rows, each of one group."""
+    """Ragged product as a loop over tiles of rows, each within one group."""
     rows, n_groups = typeof(x).shape[axes.ragged], typeof(limits[0]).shape[0]
     small, large = _TILES
     size = large if rows >= 2 * large * n_groups else small
@@ -101,10 +101,10 @@ def by_tiles(x: Any, y: Any, limits: tuple[Any, ...], axes: Any, params: dict[An
 
 
 def _tile_loop(limits: tuple, m: int, tile: int, body: Any, init: Any, finish: Any = None) -> Any:
-    """Go through the tiles of all groups: ``acc = body(group, first, start, end, acc)``.
+    """Loop over the tiles of all groups: ``acc = body(group, first, start, end, acc)``.
 
-    ``first`` is where the slice of ``tile`` rows starts, of which those from ``start`` to ``end``
-    are meant.
+    ``first`` is the start of the slice of ``tile`` rows. Its rows from ``start`` to ``end`` belong
+    to the group.
     """
     starts, ends = limits
     index = typeof(starts).dtype
@@ -131,8 +131,8 @@ def _tile_loop(limits: tuple, m: int, tile: int, body: Any, init: Any, finish: A
 
 
 def _kept(x, y, limits, axes, tile: int, params: dict) -> Any:
-    """Each group of rows times its own matrix."""
-    # As matrices: rows first, sums last.
+    """Product of each group of rows with the group's matrix."""
+    # As matrices: rows first, contracting axes last.
     xf, xc = axes.xf, axes.xc
     others = tuple(a for a in xf if a != axes.ragged)
     x_shape, y_shape = typeof(x).shape, typeof(y).shape
@@ -159,9 +159,9 @@ def _kept(x, y, limits, axes, tile: int, params: dict) -> Any:
 
     out = _tile_loop(limits, rows, tile, body, init)
     out = reshape(out, (rows, *free, *y_free))
-    kept = [axes.ragged, *others]
-    order = [kept.index(a) for a in xf]
-    return transpose(out, (*order, *range(len(kept), len(kept) + len(y_free))))
+    free_axes = [axes.ragged, *others]
+    order = [free_axes.index(a) for a in xf]
+    return transpose(out, (*order, *range(len(free_axes), len(free_axes) + len(y_free))))
 
 
 def _summed(x, y, limits, axes, tile: int, params: dict) -> Any:
@@ -179,8 +179,10 @@ def _summed(x, y, limits, axes, tile: int, params: dict) -> Any:
     dtype = _product_type(left, right, params)
     n_groups = typeof(limits[0]).shape[0]
     shape = (n_groups, math.prod(x_free), math.prod(y_free))
-    wide = np.dtype(np.float32) if dtypes.itemsize_bits(dtype) < 32 and _is_float(dtype) else dtype
-    init = broadcast_in_dim(_zero(wide), shape, ())
+    accumulator_dtype = (
+        np.dtype(np.float32) if dtypes.itemsize_bits(dtype) < 32 and _is_float(dtype) else dtype
+    )
+    init = broadcast_in_dim(_zero(accumulator_dtype), shape, ())
 
     def body(g, first, start, end, out):
         part = dynamic_slice_in_dim(left, first, tile, 0)
@@ -191,10 +193,10 @@ def _summed(x, y, limits, axes, tile: int, params: dict) -> Any:
         other = dynamic_slice_in_dim(right, first, tile, 0)
         new = dot_general(part, other, numbers, **params)
         zero = _zero(typeof(first).dtype)
-        place = (g, zero, zero)
-        old = dynamic_slice(out, place, (1, *shape[1:]))
-        new = reshape(convert_element_type(new, wide), (1, *shape[1:]))
-        return dynamic_update_slice(out, add(old, new), place)
+        start_indices = (g, zero, zero)
+        old = dynamic_slice(out, start_indices, (1, *shape[1:]))
+        new = reshape(convert_element_type(new, accumulator_dtype), (1, *shape[1:]))
+        return dynamic_update_slice(out, add(old, new), start_indices)
 
     out = _tile_loop(limits, rows, tile, body, init)
     return reshape(convert_element_type(out, dtype), (n_groups, *x_free, *y_free))

@@ -1,4 +1,4 @@
-"""Operations that change no value: they copy it, write it down, or keep what computes it."""
+"""Identity operations: copies, staged constants, and sinks against dead-code elimination."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ from .._runtime.dispatch import as_operand
 from .._trace.array import Array
 from .._trace.core import Tracer, bind_on, typeof
 from .._trace.staging import StagingTrace
+from .._trace.typing import ArrayLike
 from .elementwise import linear
-
-ArrayLike = Any
 
 copy_p: Final = Primitive("copy")
 stage_p: Final = Primitive("stage")
 dce_sink_p: Final = Primitive("dce_sink", multiple_results=True)
 
 
-# A copy: eagerly a buffer of its own
+# A copy: an eager call allocates a new buffer
 
 
 @copy_p.rule(abstract)
@@ -52,15 +51,15 @@ def _copy_samples():
     yield Sample(i32(2))
 
 
-# A value of the program that is being written
+# A value in the jaxpr under construction
 
 
 @api_boundary
 def stage(x: ArrayLike, /) -> Array:
-    """The value as one of the current trace, or as an array where there is none.
+    """Lift a value to the current trace, or convert it to an array without a trace.
 
-    Numbers and NumPy arrays become constants of the program that is being traced, so that what is
-    done with them is traced too.
+    Numbers and NumPy arrays become constants of the jaxpr under construction, so that operations on
+    them are traced too.
 
     >>> type(stage(1.0)).__name__
     'ArrayImpl'
@@ -93,11 +92,11 @@ def _stage_samples():
     yield Sample(i32()).set(without=without)
 
 
-# A use of values that nobody reads
+# A use that keeps values alive
 
 
 class SinkEffect(Effect):
-    """The operation is kept though it gives nothing."""
+    """Effect that protects an operation without results from dead-code elimination."""
 
     __slots__ = ()
 
@@ -116,11 +115,11 @@ _SINK: Final = frozenset({SinkEffect()})
 
 @api_boundary
 def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
-    """Keep what computes some values in the traced program, though nobody reads them.
+    """Protect the computation of values from dead-code elimination in the jaxpr.
 
     Args:
       val: a pytree of arrays.
-      prevent_mlir_dce: keep it in the compiled program too.
+      prevent_mlir_dce: protect it in the compiled executable too.
     """
     dce_sink_p.bind(*pytree.tree_leaves(val), prevent_mlir_dce=bool(prevent_mlir_dce))
 

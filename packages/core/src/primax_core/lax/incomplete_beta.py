@@ -1,10 +1,10 @@
 """The regularized incomplete beta function.
 
-With the continued fraction of A. DiDonato and A. Morris, "Algorithm 708: significant digit
-computation of the incomplete beta function ratios" (1992), equation 9, evaluated backward from as
-many terms as the arguments take; where ``b`` and ``1 - x`` are small, with the power series of
-the complement; for enormous ``a`` and ``b`` with the first terms of Temme's uniform expansion
-(N. Temme, "Asymptotic inversion of the incomplete beta function", 1992).
+It is computed with the continued fraction of A. DiDonato and A. Morris, "Algorithm 708: significant
+digit computation of the incomplete beta function ratios" (1992), equation 9, evaluated backward
+with a number of terms that depends on the arguments; for small ``b`` and ``1 - x`` with the power
+series of the complement; for very large ``a`` and ``b`` with the first terms of Temme's uniform
+expansion (N. Temme, "Asymptotic inversion of the incomplete beta function", 1992).
 """
 
 from __future__ import annotations
@@ -18,43 +18,53 @@ from .._ir import dtypes
 from .._ir.samples import Sample, bf16, f32, samples
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike
 from . import arithmetic, exponential
 from .comparison import gt
-from .computed_in_float64 import Real, exp, expm1, log, log1p, rarely, slope_of, sqrt, where, wide
+from .computed_in_float64 import (
+    Real,
+    computed_in_float64,
+    derivative_of,
+    exp,
+    expm1,
+    log,
+    log1p,
+    rarely,
+    sqrt,
+    where,
+)
 from .control.while_loop import while_loop
 from .conversion import convert
 from .elementwise import fast_path, scalar_like
 from .gamma import digamma
 from .reducing import reduce_max
 from .special import erfc
-from .stirling import SHIFT, deviance, log_gamma_over, stirling, stirling_slope
+from .stirling import SHIFT, deviance, log_gamma_over, stirling, stirling_quotient
 
-ArrayLike = Any
-
-_STEPS: Final = 4  # of the fraction in one turn of its loop
+_STEPS: Final = 4  # terms of the fraction in one iteration of its loop
 _ENORMOUS: Final = 1e9
 
 
 class _Terms(NamedTuple):
-    """Numbers of terms, and where the series of the complement is used."""
+    """Numbers of terms, and the range of the complement's series."""
 
     first: float  # terms of the fraction for small parameters
-    more: float  # how many more for each cube root of large ones
+    more: float  # additional terms, times the cube root of large parameters
     series: int
-    small: float  # the greatest `a (1 - x)` of the series
-    tiny: float  # and the greatest `b`; above it, float64 bears a difference from 1
+    small: float  # the largest `a (1 - x)` for the series
+    tiny: float  # the largest `b` for it; above, a difference from 1 is precise in float64
 
 
 _TERMS: Final = {True: _Terms(5, 6.1, 28, 3.0, 1.0), False: _Terms(2, 4.3, 22, 4.0, 0.01)}
 
 
-class _Pieces(NamedTuple):
-    """``x^a (1 - x)^b / (a B(a, b)) = exp(exponent) scale``, and how far ``x`` is from the mean.
+class _Factors(NamedTuple):
+    """``x^a (1 - x)^b / (a B(a, b)) = exp(exponent) scale``, and the distance from the mean.
 
     Attributes:
-      shifted: ``a`` and ``b``, small ones raised by ``SHIFT``.
-      distance: ``x b - (1 - x) a`` of these.
-      energy: minus the exponent, where neither is raised.
+      shifted: ``a`` and ``b``, increased by ``SHIFT`` if small.
+      distance: ``x b - (1 - x) a`` of the shifted parameters.
+      energy: minus the exponent, if neither parameter is shifted.
     """
 
     exponent: Real
@@ -64,7 +74,7 @@ class _Pieces(NamedTuple):
     energy: Real
 
 
-def _pieces(precise: bool, a: Real, b: Real, x: Real, y: Real) -> _Pieces:
+def _factors(precise: bool, a: Real, b: Real, x: Real, y: Real) -> _Factors:
     shift = SHIFT[precise]
     few_a, few_b = a < shift, b < shift
     big_a, big_b = where(few_a, a + shift, a), where(few_b, b + shift, b)
@@ -72,7 +82,7 @@ def _pieces(precise: bool, a: Real, b: Real, x: Real, y: Real) -> _Pieces:
     distance = x * big_b - y * big_a
 
     def side(few, p, big, u, part):
-        """The power of one variable, with its part of Stirling's formula."""
+        """The power of one variable, with its factor of Stirling's formula."""
         mean = big / total
         log_mean, log_ratio = log(mean), log(part / mean)
         steps = where(few, shift, 0, p)
@@ -92,7 +102,7 @@ def _pieces(precise: bool, a: Real, b: Real, x: Real, y: Real) -> _Pieces:
         taken = (few_a | few_b) if i < shift else (few_a & few_b)
         both = where(taken, a + b + i, 1) * both
     root = sqrt(big_b / (big_a * total) * (1 / (2 * math.pi)))
-    return _Pieces(
+    return _Factors(
         side_a + side_b + series,
         root * products[0] * products[1] / both,
         (big_a, big_b),
@@ -107,8 +117,8 @@ def _count(precise: bool, p: Real, q: Real) -> Any:
     size = p.min(q.max(1) * 42).min(_ENORMOUS)
     steps = exp(log(size.max(1)) * (1 / 3)) * terms.more + (terms.first + _STEPS - 1)
     most = reduce_max(steps.x, tuple(range(typeof(p.x).ndim)))
-    turns = arithmetic.div(most, scalar_like(most, _STEPS))
-    return convert(turns, dtypes.i32)
+    iterations = arithmetic.div(most, scalar_like(most, _STEPS))
+    return convert(iterations, dtypes.i32)
 
 
 def _fraction(precise: bool, p: Real, q: Real, z: Real, w: Real) -> Real:
@@ -123,7 +133,7 @@ def _fraction(precise: bool, p: Real, q: Real, z: Real, w: Real) -> Real:
         f, last = Real(x), Real(convert(i, typeof(x).dtype)) * _STEPS
         inverse = 1 / (p + last * 2 + 1)
         for k in range(_STEPS):
-            m = last - k  # of the numerator after the next one, which is number m + 1
+            m = last - k  # index of the numerator after the next one, which has index m + 1
             numerator = (p + m) * (p + q + m) * (m + 1) * (q - m - 1) * (z * inverse).power(2)
             lower = 1 / (p + m * 2 - 1)
             f = part(m, lower, inverse) + numerator / f
@@ -134,7 +144,7 @@ def _fraction(precise: bool, p: Real, q: Real, z: Real, w: Real) -> Real:
     last = Real(convert(turns, typeof(p.x).dtype)) * _STEPS + 1
     start = (turns, part(last, 1 / (p + last * 2 - 1), 1 / (p + last * 2 + 1)).x)
     _, f = while_loop(lambda s: gt(s[0], scalar_like(s[0], 0)), turn, start)
-    # The first part has a factor p, which the result has lost.
+    # The first part has a factor p, which is missing in the result.
     inverse = 1 / (p + 1)
     return 1 / (bias * inverse + (p + q) * (q - 1) * (z * inverse).power(2) / Real(f))
 
@@ -148,8 +158,8 @@ def _complement(precise: bool, a: Real, b: Real, y: Real) -> Real:
     for i in range(shift):
         e = b / (a + i)
         grown = e + grown + e * grown
-    # log Γ(a + b) / Γ(a), over b
-    ratio = (big - 0.5) * (log1p(b / big) / b) + log(big + b) - 1 + stirling_slope(big, b)
+    # log(Γ(a + b) / Γ(a)) / b
+    ratio = (big - 0.5) * (log1p(b / big) / b) + log(big + b) - 1 + stirling_quotient(big, b)
     ratio = where(few, ratio - log1p(grown) / b, ratio)
     power = b * (log(y) + ratio - log_gamma_over(precise, b))
     factor: Any = 1.0
@@ -180,7 +190,7 @@ def _value(precise: bool, a: Real, b: Real, x: Real) -> Real:
     odd = outside | zero_a | zero_b
     p, q, z = where(odd, 1, a), where(odd, 1, b), where(odd, 0.5, x)
     value = _inside(precise, p, q, z)
-    # All the weight lies at one end.
+    # The distribution is concentrated at one end.
     value = where(zero_a, where(x.equals(0), 0.0, 1.0, x), value)
     value = where(zero_b, where(x.equals(1), 1.0, 0.0, x), value)
     return where(outside | (zero_a & zero_b), math.nan, value)
@@ -188,26 +198,26 @@ def _value(precise: bool, a: Real, b: Real, x: Real) -> Real:
 
 def _inside(precise: bool, a: Real, b: Real, x: Real) -> Real:
     terms, y = _TERMS[precise], 1 - x
-    pieces = _pieces(precise, a, b, x, y)
+    factors = _factors(precise, a, b, x, y)
     series = (b < terms.tiny) & (y < 0.25) & (a * y < terms.small)
     mean = (a + 1) / (a + b + 2)
     mean = where(a < 1, mean.max((terms.small / b).min(0.75)), mean)
     flip = (b >= terms.tiny) & (x > mean)
     p, q, z, w = (where(flip, v, u) for u, v in ((a, b), (b, a), (x, y), (y, x)))
-    common = exp(pieces.exponent) * pieces.scale
+    common = exp(factors.exponent) * factors.scale
     part = common * where(flip, a / b, 1) * _fraction(precise, p, q, z, w)
     value = where(flip, 1 - part, part)
     small = where(series, b, 0.5)
     rare = rarely(series, lambda *xs: _complement(precise, *xs), a, small, y)
     value = where(series, rare, value)
     enormous = a.min(b) > _ENORMOUS
-    return where(enormous, rarely(enormous, _uniform, a, b, x, pieces.energy), value)
+    return where(enormous, rarely(enormous, _uniform, a, b, x, factors.energy), value)
 
 
 def _density(precise: bool, a: Real, b: Real, x: Real) -> Real:
     y = 1 - x
-    pieces = _pieces(precise, a, b, x, y)
-    inside = exp(pieces.exponent) * pieces.scale * a / x / y
+    factors = _factors(precise, a, b, x, y)
+    inside = exp(factors.exponent) * factors.scale * a / x / y
     at_zero = where(a < 1, math.inf, where(a.equals(1), b, 0))
     at_one = where(b < 1, math.inf, where(b.equals(1), a, 0))
     value = where(x.equals(0), at_zero, where(x.equals(1), at_one, inside))
@@ -215,13 +225,13 @@ def _density(precise: bool, a: Real, b: Real, x: Real) -> Real:
 
 
 def _score(a: Any, b: Any, part: Any) -> Any:
-    """The derivative of the density's logarithm by ``a``, where ``part`` is ``x``."""
+    """Derivative of the log-density with respect to ``a``, where ``part`` is ``x``."""
     both = digamma(arithmetic.add(a, b))
     return arithmetic.add(exponential.log(part), arithmetic.sub(both, digamma(a)))
 
 
 def _decline(a: Any, b: Any, x: Any) -> Any:
-    """That by ``x``."""
+    """Derivative of the log-density with respect to ``x``."""
     one = scalar_like(x, 1)
     left = arithmetic.div(arithmetic.sub(a, one), x)
     return arithmetic.sub(left, arithmetic.div(arithmetic.sub(b, one), arithmetic.sub(one, x)))
@@ -233,14 +243,16 @@ def _density_times(factor: Any) -> Any:
 
 _by_a: Final = _density_times(_score)
 _by_b: Final = _density_times(lambda a, b, x: _score(b, a, arithmetic.sub(scalar_like(x, 1), x)))
-density_p: Final = wide("beta_density", _density, 3, _by_a, _by_b, _density_times(_decline))
-betainc_grad_a_p: Final = wide(
-    "betainc_grad_a", slope_of(_value, 0), 3, None, None, _by_a, orders=0
+density_p: Final = computed_in_float64(
+    "beta_density", _density, 3, _by_a, _by_b, _density_times(_decline)
 )
-betainc_grad_b_p: Final = wide(
-    "betainc_grad_b", slope_of(_value, 1), 3, None, None, _by_b, orders=0
+betainc_grad_a_p: Final = computed_in_float64(
+    "betainc_grad_a", derivative_of(_value, 0), 3, None, None, _by_a, orders=0
 )
-regularized_incomplete_beta_p: Final = wide(
+betainc_grad_b_p: Final = computed_in_float64(
+    "betainc_grad_b", derivative_of(_value, 1), 3, None, None, _by_b, orders=0
+)
+regularized_incomplete_beta_p: Final = computed_in_float64(
     "regularized_incomplete_beta",
     _value,
     3,
@@ -254,11 +266,11 @@ regularized_incomplete_beta_p: Final = wide(
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The regularized incomplete beta function.
 
-    The share of ``∫ t^(a-1) (1 - t)^(b-1)`` from 0 to 1 that lies between 0 and ``x``.
+    ``∫ t^(a-1) (1 - t)^(b-1)`` from 0 to ``x``, divided by the integral from 0 to 1.
 
     Args:
       a, b: nonnegative floats; shapes as for :func:`add`.
-      x: floats from 0 to 1. Elsewhere the result is NaN.
+      x: floats in [0, 1]. The result is NaN for other values.
 
     >>> round(float(betainc(2.0, 1.0, 0.5)), 6)
     0.25

@@ -1,12 +1,12 @@
 """The incomplete gamma functions.
 
-With the power series of the lower function, Legendre's continued fraction of the upper one
-(W. Press et al., "Numerical Recipes", section 6.2) and, for large ``a``, Temme's uniform expansion
-in the form of A. Gil, J. Segura and N. Temme, "Efficient and accurate algorithms for the
+They are computed with the power series of the lower function, Legendre's continued fraction of the
+upper one (W. Press et al., "Numerical Recipes", section 6.2) and, for large ``a``, Temme's uniform
+expansion in the form of A. Gil, J. Segura and N. Temme, "Efficient and accurate algorithms for the
 computation and inversion of the incomplete gamma function ratios" (2012), each with a fixed number
-of terms. Where ``a`` and ``x`` are small, the upper function is the difference of section 2.3 of
-A. DiDonato and A. Morris, "Computation of the incomplete gamma function ratios" (1986). Each gives
-the smaller of the two functions, or one that is not small, as ``D(a, x) G(a, x)`` with
+of terms. For small ``a`` and ``x`` the upper function is the difference of section 2.3 of
+A. DiDonato and A. Morris, "Computation of the incomplete gamma function ratios" (1986). Each method
+computes the smaller of the two functions, or one that is not small, as ``D(a, x) G(a, x)`` with
 ``D = x^a exp(-x) / Γ(a + 1)``.
 """
 
@@ -21,12 +21,14 @@ from .._ir import dtypes
 from .._ir.samples import Sample, bf16, f32, samples
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike
 from .._transform.jvp import jvp_of
 from . import arithmetic, exponential
 from .computed_in_float64 import (
     Real,
     Truth,
     chebyshev,
+    computed_in_float64,
     exp,
     expm1,
     horner,
@@ -34,7 +36,6 @@ from .computed_in_float64 import (
     rarely,
     sqrt,
     where,
-    wide,
 )
 from .conversion import convert
 from .elementwise import fast_path, full_like, scalar_like
@@ -42,28 +43,26 @@ from .gamma import digamma
 from .promotion import same_rank
 from .stirling import SHIFT, deviance, log_gamma_over, stirling
 
-ArrayLike = Any
-
 
 class _Terms(NamedTuple):
-    """How far the series go, and where they are used."""
+    """Numbers of terms of the series, and their ranges."""
 
     uniform: int
     series: int
     fraction: int
     difference: int
     error: int
-    large: float  # from where on `a` is large
-    small: float  # up to where `x` is small
+    large: float  # smallest large `a`
+    small: float  # largest small `x`
 
 
 _TERMS: Final = {
     True: _Terms(29, 45, 30, 28, 25, 12.0, 3.0),
     False: _Terms(18, 25, 10, 22, 16, 10.0, 4.0),
 }
-_NEAR: Final = (0.3, 2.35)  # where x / a lies for the uniform expansion
+_NEAR: Final = (0.3, 2.35)  # range of x / a for the uniform expansion
 
-# Taylor coefficients of η / (λ - 1) by η, where η²/2 = λ - 1 - log λ.
+# Taylor coefficients of η / (λ - 1) in η, where η²/2 = λ - 1 - log λ.
 _TEMME: Final = (
     1.0, -0.3333333333333333, 0.08333333333333333, -0.014814814814814815, 0.0011574074074074073,
     0.0003527336860670194, -0.0001787551440329218, 3.919263178522438e-05, -2.185448510679992e-06,
@@ -75,7 +74,7 @@ _TEMME: Final = (
     1.1686939738559576e-17,
 )  # fmt: skip
 
-# Chebyshev series of (1 + 2z) exp(z²) erfc(z) by (z - 3.75) / (z + 3.75), after M. Shepherd and
+# Chebyshev series of (1 + 2z) exp(z²) erfc(z) in (z - 3.75) / (z + 3.75), after M. Shepherd and
 # J. Laframboise, "Chebyshev approximation of (1 + 2x) exp(x²) erfc x" (1981).
 _ERFCX: Final = (
     1.1775789345674017, -0.004590054580646478, -0.08424913336651792, 0.05920993999819189,
@@ -88,11 +87,12 @@ _ERFCX: Final = (
 )  # fmt: skip
 
 
-class _Pieces(NamedTuple):
-    """``exp(exponent) scale factor`` is one of the two functions, the lower one where it is told.
+class _Factors(NamedTuple):
+    """One of the two functions as ``exp(exponent) scale factor``.
 
     Attributes:
-      series: where it comes from the power series.
+      lower: True where it is the lower function.
+      series: True where it is computed with the power series.
     """
 
     exponent: Real
@@ -102,7 +102,7 @@ class _Pieces(NamedTuple):
     series: Truth
 
 
-def _pieces(precise: bool, a: Real, x: Real) -> _Pieces:
+def _factors(precise: bool, a: Real, x: Real) -> _Factors:
     terms, shift = _TERMS[precise], SHIFT[precise]
     few = a < shift
     shifted, steps = where(few, a + shift, a), where(few, shift, 0, a)
@@ -128,7 +128,7 @@ def _pieces(precise: bool, a: Real, x: Real) -> _Pieces:
         _uniform(terms, a, u * sqrt(2 * curve), root),
         where(series, power, a / _fraction(terms, a, x)),
     )
-    return _Pieces(
+    return _Factors(
         exponent - stirling(precise, shifted),
         where(few, product, 1) / root,
         factor,
@@ -160,11 +160,11 @@ def _fraction(terms: _Terms, a: Real, x: Real) -> Real:
 
 
 def _limits(a: Real, x: Real, value: Real, at_zero: float, at_infinity: float) -> Real:
-    """A function's values at the borders of the quadrant, NaN outside it.
+    """The values of a function at the borders of the quadrant, NaN outside it.
 
     Args:
       at_zero: the value for ``x = 0`` and for infinite ``a``.
-      at_infinity: that for infinite ``x`` and for ``a = 0``.
+      at_infinity: the value for infinite ``x`` and for ``a = 0``.
     """
     low, high = x.equals(0) | a.equals(math.inf), x.equals(math.inf) | a.equals(0)
     value = where(low, at_zero, where(high, at_infinity, value))
@@ -173,13 +173,13 @@ def _limits(a: Real, x: Real, value: Real, at_zero: float, at_infinity: float) -
 
 
 def _lower(precise: bool, a: Real, x: Real) -> Real:
-    p = _pieces(precise, a, x)
+    p = _factors(precise, a, x)
     part = exp(p.exponent) * p.scale * p.factor
     return _limits(a, x, where(p.lower, part, 1 - part), 0, 1)
 
 
 def _upper(precise: bool, a: Real, x: Real) -> Real:
-    p = _pieces(precise, a, x)
+    p = _factors(precise, a, x)
     part = exp(p.exponent) * p.scale * p.factor
     part = where(p.lower, 1 - part, part)
     needed = p.series & (a < 1)
@@ -188,7 +188,7 @@ def _upper(precise: bool, a: Real, x: Real) -> Real:
 
 
 def _difference(precise: bool, a: Real, x: Real) -> Real:
-    """``1 - x^a / Γ(1 + a) (1 + a Σ)``, where both terms are near 1."""
+    """``1 - x^a / Γ(1 + a) (1 + a Σ)``, if both terms are near 1."""
     rest: Any = 0.0
     for n in range(_TERMS[precise].difference, 0, -1):
         rest = -x / n * (1 / (a + n) + rest)
@@ -196,11 +196,11 @@ def _difference(precise: bool, a: Real, x: Real) -> Real:
     return -expm1(power) - exp(power) * a * rest
 
 
-def _slope_over_density(precise: bool, a: Real, x: Real) -> tuple[Real, Real]:
-    """``D(a, x)``, and the derivative of the lower function by ``a`` over it."""
+def _derivative_over_density(precise: bool, a: Real, x: Real) -> tuple[Real, Real]:
+    """``D(a, x)``, and the derivative of the lower function by ``a``, divided by ``D``."""
 
     def parts(y):
-        p = _pieces(precise, Real(y), x)
+        p = _factors(precise, Real(y), x)
         return [p.exponent.x, p.scale.x, p.factor.x, p.lower.x]
 
     values, tangents = jvp_of(parts, [a.x], [full_like(a.x, 1)])
@@ -210,30 +210,30 @@ def _slope_over_density(precise: bool, a: Real, x: Real) -> tuple[Real, Real]:
     return exp(exponent) * scale, where(Truth(values[3]), total, -total)
 
 
-def _slope(precise: bool, a: Real, x: Real) -> Real:
-    density, slope = _slope_over_density(precise, a, x)
-    return _limits(a, x, density * slope, 0, math.nan)
+def _derivative(precise: bool, a: Real, x: Real) -> Real:
+    density, derivative = _derivative_over_density(precise, a, x)
+    return _limits(a, x, density * derivative, 0, math.nan)
 
 
 def _density(precise: bool, a: Real, x: Real) -> Real:
-    p = _pieces(precise, a, x)
+    p = _factors(precise, a, x)
     at_zero = where(a < 1, math.inf, where(a.equals(1), 1.0, 0.0, a))
     value = where(x.equals(0), at_zero, exp(p.exponent) * p.scale * a / x)
     return where(x.equals(math.inf) & (a >= 0), 0, where((x < 0) | (a <= 0), math.nan, value))
 
 
-def _sample_slope(precise: bool, a: Real, x: Real) -> Real:
-    _, slope = _slope_over_density(precise, a, x)
-    return _limits(a, x, -x / a * slope, 0, math.nan)
+def _sample_derivative(precise: bool, a: Real, x: Real) -> Real:
+    _, derivative = _derivative_over_density(precise, a, x)
+    return _limits(a, x, -x / a * derivative, 0, math.nan)
 
 
 def _score(a: Any, x: Any) -> Any:
-    """The derivative of the density's logarithm by ``a``."""
+    """Derivative of the log-density with respect to ``a``."""
     return arithmetic.sub(exponential.log(x), digamma(a))
 
 
 def _decline(a: Any, x: Any) -> Any:
-    """That by ``x``."""
+    """Derivative of the log-density with respect to ``x``."""
     one = scalar_like(a, 1)
     return arithmetic.sub(arithmetic.div(arithmetic.sub(a, one), x), one)
 
@@ -246,22 +246,28 @@ def _minus(fun: Any) -> Any:
     return lambda *operands: arithmetic.neg(fun(*operands))
 
 
-def _slope_by_sample(a: Any, x: Any) -> Any:
+def _derivative_by_sample(a: Any, x: Any) -> Any:
     moved = arithmetic.mul(random_gamma_grad_p.bind(a, x), _decline(a, x))
     return arithmetic.neg(arithmetic.add(_score(a, x), moved))
 
 
-density_p: Final = wide(
+density_p: Final = computed_in_float64(
     "gamma_density",
     _density,
     2,
     _density_times(_score),
     _density_times(_decline),
 )
-igamma_grad_a_p: Final = wide("igamma_grad_a", _slope, 2, None, _density_times(_score))
-igamma_p: Final = wide("igamma", _lower, 2, igamma_grad_a_p.bind, density_p.bind)
-igammac_p: Final = wide("igammac", _upper, 2, _minus(igamma_grad_a_p.bind), _minus(density_p.bind))
-random_gamma_grad_p: Final = wide("random_gamma_grad", _sample_slope, 2, None, _slope_by_sample)
+igamma_grad_a_p: Final = computed_in_float64(
+    "igamma_grad_a", _derivative, 2, None, _density_times(_score)
+)
+igamma_p: Final = computed_in_float64("igamma", _lower, 2, igamma_grad_a_p.bind, density_p.bind)
+igammac_p: Final = computed_in_float64(
+    "igammac", _upper, 2, _minus(igamma_grad_a_p.bind), _minus(density_p.bind)
+)
+random_gamma_grad_p: Final = computed_in_float64(
+    "random_gamma_grad", _sample_derivative, 2, None, _derivative_by_sample
+)
 
 
 @fast_path(igamma_p)
@@ -269,7 +275,7 @@ def igamma(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized lower incomplete gamma function, ``∫ t^(a-1) exp(-t) / Γ(a)`` from 0 to x.
 
     Args:
-      a, x: nonnegative floats; shapes as for :func:`add`. Elsewhere the result is NaN.
+      a, x: nonnegative floats; shapes as for :func:`add`. The result is NaN for other values.
 
     >>> round(float(igamma(1.0, 1.0)), 6)  # 1 - 1/e
     0.632121
@@ -289,7 +295,7 @@ def igammac(a: ArrayLike, x: ArrayLike) -> Array:
 
 @fast_path(igamma_grad_a_p)
 def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
-    """The derivative of :func:`igamma` by ``a``.
+    """The derivative of :func:`igamma` with respect to ``a``.
 
     >>> round(float(igamma_grad_a(1.0, 1.0)), 6)
     -0.43173
@@ -298,10 +304,10 @@ def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
 
 
 def random_gamma_grad(*args: ArrayLike) -> Array:
-    """The derivative of a sample of a gamma distribution by its parameter.
+    """Derivative of a sample of a gamma distribution with respect to its parameter.
 
-    ``random_gamma_grad(a, sample)`` is how fast a sample moves with ``a`` while the share of the
-    distribution below it stays the same (M. Figurnov, S. Mohamed and A. Mnih, "Implicit
+    ``random_gamma_grad(a, sample)`` is the derivative of a sample with respect to ``a`` for a
+    constant value of the distribution function (M. Figurnov, S. Mohamed and A. Mnih, "Implicit
     reparameterization gradients", 2018). It has the dtype of ``a``.
 
     Args:

@@ -1,4 +1,4 @@
-"""How gathers and scatters lay out their axes, and what they do with positions out of bounds."""
+"""Dimension numbers and out-of-bounds modes of gathers and scatters."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .elementwise import accepts
 
 
 class GatherScatterMode(enum.Enum):
-    """What becomes of windows that are not wholly within the operand.
+    """Treatment of windows that are not entirely within the operand.
 
-    ``CLIP`` moves them inside; ``FILL_OR_DROP`` gives a gather's results the fill value and leaves
-    a scatter's updates out; ``PROMISE_IN_BOUNDS`` says that there are none, and the result is not
-    specified if that is not true; ``ONE_HOT`` gathers by a product with one-hot rows, so that such
+    ``CLIP`` clamps their start indices. ``FILL_OR_DROP`` returns the fill value for a gather and
+    drops the updates of a scatter. ``PROMISE_IN_BOUNDS`` promises that there are none; otherwise
+    the result is unspecified. ``ONE_HOT`` gathers by a product with one-hot rows, so that such
     windows are zero.
     """
 
@@ -26,21 +26,21 @@ class GatherScatterMode(enum.Enum):
 
     @staticmethod
     def from_any(s: str | GatherScatterMode | None) -> GatherScatterMode:
-        """The mode for its name (``clip``, ``fill``, ``drop``, ``promise_in_bounds``).
+        """The mode with a name (``clip``, ``fill``, ``drop``, ``promise_in_bounds``).
 
-        ``None`` stands for ``FILL_OR_DROP``.
+        ``None`` is ``FILL_OR_DROP``.
 
         Raises:
-          ValueError: if there is no such mode.
+          ValueError: if the name is unknown.
         """
         if isinstance(s, GatherScatterMode):
             return s
-        found = _MODES.get(s) if s is None or isinstance(s, str) else None
-        if found is None:
+        mode = _MODES.get(s) if s is None or isinstance(s, str) else None
+        if mode is None:
             raise ValueError(
                 f'Unknown gather mode "{s}"; the modes are clip, fill, drop and promise_in_bounds'
             )
-        return found
+        return mode
 
     def __str__(self) -> str:
         return f"GatherScatterMode.{self.name}"
@@ -57,17 +57,16 @@ _MODES = {
 
 
 class GatherDimensionNumbers(NamedTuple):
-    """How the axes of a gather's operand, indices and result belong together.
+    """Correspondence of the axes of a gather's operand, indices and result.
 
-    The last axis of the indices holds index vectors; a window of the operand starts at each.
+    Index vectors are along the last axis of the indices; each is the start of a window.
 
     Attributes:
-      offset_dims: sorted axes of the result that run over windows.
-      collapsed_slice_dims: sorted axes of the operand whose window has size 1 and that the result
-        does not have.
-      start_index_map: for each component of an index vector, the operand's axis it points into.
-      operand_batching_dims: axes of the operand that go in step with axes of the indices.
-      start_indices_batching_dims: those axes of the indices.
+      offset_dims: sorted axes of the result along the windows.
+      collapsed_slice_dims: sorted axes of the operand with window size 1, which the result lacks.
+      start_index_map: for each component of an index vector, the operand's axis that it indexes.
+      operand_batching_dims: axes of the operand that are paired with axes of the indices.
+      start_indices_batching_dims: the paired axes of the indices.
     """
 
     offset_dims: tuple[int, ...]
@@ -78,16 +77,15 @@ class GatherDimensionNumbers(NamedTuple):
 
 
 class ScatterDimensionNumbers(NamedTuple):
-    """How the axes of a scatter's operand, indices and updates belong together.
+    """Correspondence of the axes of a scatter's operand, indices and updates.
 
     Attributes:
-      update_window_dims: sorted axes of the updates that run over windows.
-      inserted_window_dims: sorted axes of the operand whose window has size 1 and that the updates
-        do not have.
-      scatter_dims_to_operand_dims: for each component of an index vector, the operand's axis it
-        points into.
-      operand_batching_dims: axes of the operand that go in step with axes of the indices.
-      scatter_indices_batching_dims: those axes of the indices.
+      update_window_dims: sorted axes of the updates along the windows.
+      inserted_window_dims: sorted axes of the operand with window size 1, which the updates lack.
+      scatter_dims_to_operand_dims: for each component of an index vector, the operand's axis that
+        it indexes.
+      operand_batching_dims: axes of the operand that are paired with axes of the indices.
+      scatter_indices_batching_dims: the paired axes of the indices.
     """
 
     update_window_dims: Sequence[int]
@@ -108,7 +106,7 @@ def hashable(numbers: Any) -> Any:
 def check_indices(
     op: str, operand: ShapedArray, indices: ShapedArray, index_map: Sequence[int], name: str
 ) -> None:
-    """Refuse index vectors that do not point into the operand."""
+    """Raise an error if the indices or the map of index components are not valid."""
     if not accepts(indices.dtype, ("integer",)):
         raise ValueError(f"{op} indices must have an integer type, got {indices.dtype.name}")
     if not indices.ndim:
@@ -131,7 +129,7 @@ def check_indices(
 
 
 def check_axes(op: str, name: str, axes: Sequence[int], ndim: int, ordered: bool = True) -> None:
-    """Refuse axes that are not sorted, not distinct or out of range."""
+    """Raise an error for axes that are not sorted, not distinct, or out of range."""
     if ordered and list(axes) != sorted(axes):
         raise TypeError(f"{name} in {op} op must be sorted; got {axes}")
     if len(set(axes)) != len(axes):
@@ -144,7 +142,7 @@ def check_axes(op: str, name: str, axes: Sequence[int], ndim: int, ordered: bool
 def check_disjoint(
     op: str, name: str, axes: Sequence[int], other_name: str, others: Sequence[int]
 ) -> None:
-    """Refuse axes that play two parts."""
+    """Raise an error for axes with two roles."""
     if set(axes) & set(others):
         raise TypeError(
             f"{name} and {other_name} in {op} op must be disjoint; got: {axes} and {others}."
@@ -159,7 +157,7 @@ def check_batching(
     index_dims: Sequence[int],
     names: Sequence[str],
 ) -> None:
-    """Refuse axes in step that do not match."""
+    """Raise an error for paired batching axes that do not match."""
     check_axes(op, names[0], operand_dims, operand.ndim)
     check_axes(op, names[1], index_dims, indices.ndim, ordered=False)
     if len(operand_dims) != len(index_dims):

@@ -1,9 +1,9 @@
-"""Arrays put together and taken apart."""
+"""Concatenation and splitting of arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
@@ -11,20 +11,19 @@ from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._lower.lazy import hlo, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike, Shape
 from .._transform.batching import move_axis
 from .._transform.zeros import Zero, instantiate, is_linear
 from .elementwise import same_dtypes
 from .shapes import canonical_axis, inserted, int_tuple, tail_of, without
 from .slicing import index_in_dim
 
-ArrayLike = Any
-
 concatenate_p: Final = Primitive("concatenate")
 split_p: Final = Primitive("split", multiple_results=True)
 
 
 def concatenate(operands: Array | Sequence[ArrayLike], dimension: int) -> Array:
-    """Arrays of one dtype joined along an axis in which their sizes may differ.
+    """Concatenate arrays of one dtype along an axis.
 
     Args:
       operands: at least one array.
@@ -32,7 +31,7 @@ def concatenate(operands: Array | Sequence[ArrayLike], dimension: int) -> Array:
 
     Raises:
       ValueError: if there are no operands.
-      TypeError: if their dtypes or other sizes differ, or the axis does not exist.
+      TypeError: if the dtypes or the sizes along other axes differ, or the axis does not exist.
 
     >>> import numpy as np
     >>> concatenate([np.zeros(1), np.ones(2)], 0).tolist()
@@ -100,11 +99,11 @@ def _concatenate_batch(axis, args, dims, *, dimension):
     return concatenate_p.bind(*moved, dimension=dimension + (dimension >= at)), at
 
 
-def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> Sequence[Array]:
-    """Neighbouring parts of an array, of the given sizes along an axis, as a list.
+def split(operand: ArrayLike, sizes: Shape, axis: int = 0) -> Sequence[Array]:
+    """Consecutive parts of an array, with the given sizes along an axis, as a list.
 
     Raises:
-      ValueError: if the sizes do not add up to the axis, or the axis does not exist.
+      ValueError: if the sum of the sizes is not the size of the axis, or the axis does not exist.
 
     >>> import numpy as np
     >>> [p.tolist() for p in split(np.arange(3), (1, 2))]

@@ -1,4 +1,4 @@
-"""``with_layout_constraint``: the layout in which a value of a program is to lie."""
+"""``with_layout_constraint``: the memory layout of an intermediate value."""
 
 from __future__ import annotations
 
@@ -19,22 +19,24 @@ layout_constraint_p: Final = Primitive("layout_constraint")
 
 @api_boundary
 def with_layout_constraint(x: Any, layouts: Any) -> Any:
-    """The same values, lying in memory as said: eagerly they are rearranged, in a program the
-    compiler is told.
+    """The same values with the given memory layouts.
+
+    Concrete arrays are rearranged. In a traced function the compiler receives a constraint.
 
     Args:
       x: a pytree of arrays.
-      layouts: a ``Layout``, or a pytree prefix of them for ``x``.
+      layouts: a ``Layout``, or a pytree prefix of ``x`` with layouts.
 
-    Derivatives and cotangents are constrained alike; under ``vmap`` the mapped axis is the slowest.
+    The same constraint applies to tangents and cotangents. Under ``vmap`` the mapped axis is the
+    slowest-varying one.
 
     Raises:
-      ValueError: if a layout does not order the axes of its array.
-      TypeError: if one is no ``Layout``.
+      ValueError: if a layout is not a permutation of the axes of its array.
+      TypeError: if a leaf of ``layouts`` is not a ``Layout``.
     """
     leaves, tree = pytree.tree_flatten(x)
-    given = pytree.broadcast_prefix(layouts, x, is_leaf=lambda v: v is None)
-    for leaf, layout in zip(leaves, given):
+    leaf_layouts = pytree.broadcast_prefix(layouts, x, is_leaf=lambda v: v is None)
+    for leaf, layout in zip(leaves, leaf_layouts):
         if not isinstance(layout, Layout):
             raise TypeError(f"with_layout_constraint takes layouts, got {layout!r}")
         try:
@@ -44,7 +46,7 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
                 "One of with_layout_constraint arguments is incompatible with its layout "
                 f"annotation {layout}: {e}"
             ) from None
-    outs = [layout_constraint_p.bind(v, layout=layout) for v, layout in zip(leaves, given)]
+    outs = [layout_constraint_p.bind(v, layout=layout) for v, layout in zip(leaves, leaf_layouts)]
     return pytree.tree_unflatten(tree, outs)
 
 

@@ -1,4 +1,4 @@
-"""Signs and magnitudes; complex numbers and their parts."""
+"""Signs and magnitudes; real and imaginary parts of complex numbers."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from .._ir.samples import Sample, c64, f32, samples
 from .._lower.lazy import hlo
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike
 from .._transform.zeros import Zero, instantiate, is_linear
 from .arithmetic import div, mul, neg
 from .comparison import compare, eq, ge
@@ -35,8 +36,6 @@ from .elementwise import (
     weak,
 )
 from .selection import select
-
-ArrayLike = Any
 
 _COMPLEX_OF: Final = {dtypes.f32: dtypes.c64, dtypes.f64: dtypes.c128}
 _PART_OF: Final = {c: f for f, c in _COMPLEX_OF.items()}
@@ -128,7 +127,7 @@ conj_p: Final = Primitive("conj")
 
 
 def conj(x: ArrayLike) -> Array:
-    """Complex conjugates of elements; of floats, the complex numbers that equal them."""
+    """Complex conjugates of elements; floats are converted to complex numbers."""
     return conj_p.bind(x, input_dtype=typeof(x).dtype)
 
 
@@ -164,9 +163,10 @@ abs_p: Final = unary(
 
 @fast_path(abs_p)
 def abs(x: ArrayLike) -> Array:
-    """Absolute values of elements; of complex numbers, floats. The least integer gives itself.
+    """Absolute values of elements; floats for complex numbers.
 
-    The derivative is 1 at 0 and -0, and 0 at the complex zero.
+    The smallest integer is returned unchanged. The derivative is 1 at 0 and -0, and 0 at the
+    complex zero.
     """
     return abs_p.bind(x)
 
@@ -184,7 +184,7 @@ def _abs_jvp(primals, tangents):
 
 
 def _nonzero(x: Any) -> Any:
-    """The elements, those that are zero replaced by one."""
+    """The elements, with zeros replaced by ones."""
     return select(eq(x, scalar_like(x, 0)), full_like(x, 1), x)
 
 
@@ -195,9 +195,9 @@ sign_p: Final = Primitive("sign")
 
 @fast_path(sign_p)
 def sign(x: ArrayLike) -> Array:
-    """-1, 0 or 1 after the sign of each element; of complex numbers, ``x / abs(x)`` or 0.
+    """Sign of each element: -1, 0 or 1; ``x / abs(x)`` or 0 for complex numbers.
 
-    Keeps -0.0 and NaN. The derivative for real elements is zero.
+    -0.0 and NaN are returned unchanged. The derivative for real elements is zero.
     """
     return sign_p.bind(x)
 

@@ -1,7 +1,7 @@
 """Operators of arrays: ``+``, ``<``, ``abs`` and the like, with promotion and broadcasting.
 
-Evaluated eagerly, each is one executable, which the fast path finds by the types of its operands.
-Inside a trace its operations are written one by one.
+An eager operator runs as one executable, which the fast path looks up by the types of the operands.
+During tracing its operations become separate equations.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ _scalars: dict[tuple, ArrayImpl] = caches.bounded_cache()
 
 
 def _scalar_array(x: Any, kind: type) -> ArrayImpl:
-    """The array of a number, remembered."""
-    # 0.0 and -0.0 are equal keys but for their text.
+    """The cached array of a number."""
+    # The keys 0.0 and -0.0 are equal; their texts differ.
     key = (state.key, kind, x) if x else (state.key, kind, repr(x))
-    found = _scalars.get(key)
-    if found is None or found._buf.is_deleted():
-        found = as_operand(x)
-        _scalars[key] = found
-    return found
+    array = _scalars.get(key)
+    if array is None or array._buf.is_deleted():
+        array = as_operand(x)
+        _scalars[key] = array
+    return array
 
 
 def _operator(
@@ -58,17 +58,17 @@ def _operator(
     """The methods of an operator and of its reflection.
 
     Args:
-      name: what the operator is called in messages and compiled programs.
-      general: ``(x, y) -> array`` on operands of any kind; it may be traced.
-      equality: whether values that are no operands are unequal to every array.
-      single: whether there is one result.
+      name: name of the operator in messages and executables.
+      general: ``(x, y) -> array`` on operands of any type; it may be traced.
+      equality: values that cannot be operands compare unequal to every array.
+      single: True if there is one result.
     """
     general.__name__ = general.__qualname__ = name
     front = library_function(general)
     entries = front.jit_cache.entries if single else {}
 
     def slow(x, y, other):
-        """Evaluate on any operands; ``other`` is the one that need not be an array."""
+        """Evaluate on any operands; ``other`` is the operand that need not be an array."""
         if not is_operand(other):
             if isinstance(other, _SEQUENCES) and not (equality and type(other) is str):
                 raise TypeError(
@@ -90,9 +90,9 @@ def _operator(
                     y = as_operand(other)
                 entry = entries[(state.key, self._spec, y._spec)]
             except (KeyError, AttributeError, TypeError, ValueError):
-                pass  # the first call of these types, or a bad operand
+                pass  # the first call with these types, or an invalid operand
             else:
-                # `launch`, written out: a call less is 2 % of `x + x`.
+                # `launch`, inlined: one call less saves 2 % of `x + x`.
                 if garbage_is_due():
                     collect_garbage()
                 try:
@@ -123,7 +123,7 @@ def _operator(
 
 
 def _binary(name: str, compute: Callable, adjust: Callable = any_number) -> Callable:
-    """A function of any two operands from one of operands of one dtype and rank."""
+    """A function of any two operands, from a function of operands of one dtype and rank."""
 
     def general(x, y):
         return compute(*same_rank(name, *promoted(name, x, y, adjust)))
@@ -184,16 +184,16 @@ _COMPARISONS: Final = (
 
 
 def _power(x, y):
-    """``x ** y`` where the exponent is not known."""
+    """``x ** y`` with an exponent that is not a static integer."""
     a, b = typeof(x), typeof(y)
     pair = ((a.dtype, a.weak_type), (b.dtype, b.weak_type))
     dtype, _ = no_bool(*dtypes.lattice_result(pair))
     if dtypes.issubdtype(dtype, np.integer):
-        x, y = promoted("power", x, y, lambda *found: (no_bool(*found)[0], False))
+        x, y = promoted("power", x, y, lambda *joint: (no_bool(*joint)[0], False))
         return division.integer_power(*same_rank("power", x, y))
     x, inexact_y = promoted("power", x, y)
     if not dtypes.issubdtype(b.dtype, np.integer):
-        y = inexact_y  # integers stay: pow knows their derivative better
+        y = inexact_y  # integers are not converted: pow has a better derivative for them
     return pow(*same_rank("power", x, y))
 
 
@@ -202,7 +202,7 @@ _power_entries: dict[tuple, Executable] = caches.bounded_cache()
 
 
 def _known_integer(x: Any) -> int | None:
-    """The value of an exponent that is an integer and known."""
+    """The value of a concrete integer exponent, otherwise ``None``."""
     if isinstance(x, (bool, int, np.integer)):
         return int(x)
     if isinstance(x, np.ndarray) and not x.shape and x.dtype.kind in "iu":
@@ -274,7 +274,7 @@ def __round__(self: Array, ndigits: int | None = None) -> Array:
 
 
 def rounded_to(x: Any, decimals: int) -> Array:
-    """Elements rounded to a number of decimals, halves to the even neighbour.
+    """Elements rounded to a number of decimals; halves are rounded to even.
 
     Raises:
       ValueError: for booleans.
@@ -301,7 +301,7 @@ def _round_floats(x, *, decimals):
     if not decimals:
         return round_to_integers(x, RoundingMethod.TO_NEAREST_EVEN)
     weak_type = typeof(x).weak_type
-    if dtype == dtypes.f16:  # its largest number times a power of 10 overflows
+    if dtype == dtypes.f16:  # the product with a power of 10 can overflow
         x = convert(x, dtypes.f32, weak_type)
     factor = scalar_like(x, 10.0**decimals)
     nearest = round_to_integers(ar.mul(x, factor), RoundingMethod.TO_NEAREST_EVEN)

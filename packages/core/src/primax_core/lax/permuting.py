@@ -1,9 +1,9 @@
-"""Axes in another order, and elements in reverse."""
+"""Transposition and reversal of axes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -13,19 +13,18 @@ from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._lower.lazy import hlo, mlir
 from .._trace.array import Array
 from .._trace.structural import transpose_p as transpose_p
+from .._trace.typing import ArrayLike
 from .elementwise import linear
 from .shapes import inserted, int_tuple, past, tail_of
-
-ArrayLike = Any
 
 rev_p: Final = Primitive("rev")
 
 
 def transpose(operand: ArrayLike, permutation: Sequence[int] | np.ndarray) -> Array:
-    """The array with its axes in another order: axis ``i`` of the result is ``permutation[i]``.
+    """The array with permuted axes: axis ``i`` of the result is axis ``permutation[i]``.
 
     Raises:
-      TypeError: if ``permutation`` does not name each axis once.
+      TypeError: if ``permutation`` is not a permutation of the axes.
 
     >>> transpose(np.zeros((2, 3)), (1, 0)).shape
     (3, 2)
@@ -64,10 +63,10 @@ def _transpose_batch(axis, args, dims, *, permutation):
 
 
 def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
-    """The array with its elements in reverse order along some axes.
+    """The array with its elements reversed along some axes.
 
     Raises:
-      TypeError: if an axis does not exist or is named twice.
+      TypeError: if an axis does not exist or appears twice.
 
     >>> rev(np.arange(3), (0,)).tolist()
     [2, 1, 0]

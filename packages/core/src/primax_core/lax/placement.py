@@ -1,4 +1,4 @@
-"""Moving arrays between devices and kinds of memory."""
+"""``device_put``: transfers between devices, memory kinds and layouts."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def place(
     srcs: Sequence[Place],
     copy_semantics: Sequence[ArrayCopySemantics],
 ) -> list[Array]:
-    """Move arrays: each to a device, sharding or kind of memory, or nowhere for ``None``.
+    """Move each array to a device, sharding or memory kind; ``None`` does not move it.
 
-    Under a transformation this is an operation like others; compiled, it is the identity, since a
-    program runs where its arguments lie.
+    Transformations treat this as an ordinary operation. When compiled it is the identity, because
+    an executable runs on the devices of its arguments.
     """
     return device_put_p.bind(
         *operands,
@@ -56,7 +56,7 @@ def _lower(ctx, *values, devices, srcs, **_):
 
 
 def _emit(ctx: Any, x: Any, device: Place) -> Any:
-    """The value, where the compiler shall keep it in another kind of memory or another layout."""
+    """The value, annotated with a memory kind or a layout for the compiler."""
     if isinstance(device, Format):
         layout = canonical(device.layout, ctx.in_avals[0].shape)
         x = x if layout is None or layout is Layout.AUTO else emit_layout(x, layout)
@@ -75,7 +75,7 @@ def _emit(ctx: Any, x: Any, device: Place) -> Any:
 
 
 def _kind_of(device: Place) -> str | None:
-    """The kind of memory that a place means, ``None`` for the one that programs work in."""
+    """The memory kind of a target; ``None`` for the memory in which executables compute."""
     if isinstance(device, Format):
         device = device.sharding
     if device is Space.Host:
@@ -86,7 +86,7 @@ def _kind_of(device: Place) -> str | None:
 
 
 def emit_layout(x: Any, layout: Layout) -> Any:
-    """The value, which the compiler shall keep in a layout."""
+    """The value, annotated with a layout for the compiler."""
     order = ir.DenseIntElementsAttr.get(
         np.asarray(layout.major_to_minor[::-1], np.int64), type=ir.IndexType.get()
     )
@@ -102,11 +102,11 @@ device_put_p.rule(memory_kinds)(lambda eqn: [_kind_of(d) for d in eqn.params["de
 
 @device_put_p.rule(impl)
 def _impl(*arrays, devices, srcs, copy_semantics):
-    return [moved(*given) for given in zip(arrays, devices, copy_semantics)]
+    return [moved(*transfer) for transfer in zip(arrays, devices, copy_semantics)]
 
 
 def moved(x: Any, device: Place, semantics: ArrayCopySemantics) -> Any:
-    """One concrete value, where it is wanted; an array even where it was none."""
+    """Move one concrete value to its target; the result is always an array."""
     if isinstance(device, Format):
         layout = canonical(device.layout, typeof(x).shape)
         x = moved(x, device.sharding, semantics)
@@ -139,7 +139,7 @@ def _anew(x: ArrayImpl, semantics: ArrayCopySemantics) -> ArrayImpl:
 
 
 def _sharding_for(device: Place, own: Sharding) -> Sharding:
-    """What a place stands for, for an array that lies like ``own``."""
+    """The sharding of a target, for an array with sharding ``own``."""
     if isinstance(device, Sharding):
         return device
     if isinstance(device, Format):
@@ -152,35 +152,35 @@ def _sharding_for(device: Place, own: Sharding) -> Sharding:
     return SingleDeviceSharding(device)
 
 
-# Moving is linear: tangents go where the values go, and cotangents back.
+# A transfer is linear: tangents have the same target as the values, cotangents move back.
 
 
 @device_put_p.rule(jvp)
 def _jvp(primals, tangents, **params):
     outs = device_put_p.bind(*primals, **params)
-    given = [i for i, t in enumerate(tangents) if type(t) is not Zero]
-    found: list[Any] = [Zero(typeof(o).tangent_aval()) for o in outs]
-    if given:
-        some = {name: tuple(values[i] for i in given) for name, values in params.items()}
-        for i, t in zip(given, device_put_p.bind(*(tangents[i] for i in given), **some)):
-            found[i] = t
-    return outs, found
+    nonzero = [i for i, t in enumerate(tangents) if type(t) is not Zero]
+    out_tangents: list[Any] = [Zero(typeof(o).tangent_aval()) for o in outs]
+    if nonzero:
+        selected = {name: tuple(values[i] for i in nonzero) for name, values in params.items()}
+        for i, t in zip(nonzero, device_put_p.bind(*(tangents[i] for i in nonzero), **selected)):
+            out_tangents[i] = t
+    return outs, out_tangents
 
 
 @device_put_p.rule(transpose)
 def _transpose(cts, *operands, devices, srcs, copy_semantics):
-    given = [i for i, ct in enumerate(cts) if type(ct) is not Zero]
-    found: list[Any] = [None] * len(cts)
-    if given:
+    nonzero = [i for i, ct in enumerate(cts) if type(ct) is not Zero]
+    cotangents: list[Any] = [None] * len(cts)
+    if nonzero:
         back = place(
-            [cts[i] for i in given],
-            [srcs[i] for i in given],
-            [devices[i] for i in given],
-            [copy_semantics[i] for i in given],
+            [cts[i] for i in nonzero],
+            [srcs[i] for i in nonzero],
+            [devices[i] for i in nonzero],
+            [copy_semantics[i] for i in nonzero],
         )
-        for i, ct in zip(given, back):
-            found[i] = ct
-    return found
+        for i, ct in zip(nonzero, back):
+            cotangents[i] = ct
+    return cotangents
 
 
 @device_put_p.rule(batch)
@@ -192,17 +192,17 @@ def _batch(axis, args, dims, **params):
 def _dce(used, eqn):
     if not any(used):
         return [False] * len(eqn.invars), None
-    kept = [i for i, u in enumerate(used) if u]
+    live = [i for i, u in enumerate(used) if u]
     new = eqn.replace(
-        invars=[eqn.invars[i] for i in kept],
-        outvars=[eqn.outvars[i] for i in kept],
-        params={name: tuple(values[i] for i in kept) for name, values in eqn.params.items()},
+        invars=[eqn.invars[i] for i in live],
+        outvars=[eqn.outvars[i] for i in live],
+        params={name: tuple(values[i] for i in live) for name, values in eqn.params.items()},
     )
     return list(used), new
 
 
 def _to_device(self: Array, device: Device | Sharding, *, stream: int | None = None) -> Array:
-    """The array on another device."""
+    """Move the array to another device."""
     if stream is not None:
         raise NotImplementedError("to_device takes no stream: results are ordered by themselves")
     (out,) = place([self], [device], [None], [ArrayCopySemantics.REUSE_INPUT])

@@ -1,4 +1,4 @@
-"""Polynomials."""
+"""Evaluation of polynomials."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from .._lower.lazy import hlo
 from .._runtime.dispatch import check_range
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike
 from .._transform.zeros import Zero, add_tangents, instantiate, is_linear
 from .arithmetic import add, mul
 from .control.scan import scan
@@ -35,12 +36,10 @@ from .promotion import cast
 from .reshaping import expand_dims
 from .stacking import unstack
 
-ArrayLike = Any
-
 polynomial_p: Final = Primitive("polynomial")
 hide_defaults("polynomial", unroll=None)
 
-# So many operations XLA compiles as fast as a loop.
+# Number of operations up to which XLA compiles straight-line code as fast as a loop.
 _STRAIGHT: Final = 64
 
 
@@ -51,13 +50,13 @@ def polynomial(
 
     Args:
       x: numbers.
-      coeffs: an array whose first axis counts the coefficients, or a sequence of them; each is a
-        scalar or has the shape of ``x``. They are converted to the dtype of ``x``.
-      unroll: how many steps a turn of the loop makes; ``True`` for all, ``False`` for one. By
-        default short polynomials have no loop.
+      coeffs: a sequence of coefficients, or an array of them along the first axis. Each is a scalar
+        or has the shape of ``x``. They are converted to the dtype of ``x``.
+      unroll: number of steps per iteration of the loop; ``True`` for all, ``False`` for one. By
+        default short polynomials are evaluated without a loop.
 
     Raises:
-      TypeError: if ``x`` is boolean, or the shapes do not fit.
+      TypeError: if ``x`` is boolean, or the shapes are incompatible.
 
     >>> float(polynomial(2.0, [1.0, 0.0, 3.0]))
     13.0
@@ -68,7 +67,7 @@ def polynomial(
     if isinstance(coeffs, (list, tuple)):
         parts = list(coeffs)
     elif not typeof(coeffs).shape:
-        raise TypeError("coeffs must be a sequence or an array with an axis that counts them")
+        raise TypeError("coeffs must be a sequence or an array with at least one axis")
     else:
         parts = list(unstack(coeffs))
     if not parts:
@@ -82,7 +81,7 @@ def _converted(coefficient: Any, dtype: Any) -> Any:
         check_range(coefficient, ShapedArray((), dtype))
     lossy = dtypes.issubdtype(aval.dtype, np.complexfloating)
     if lossy and not dtypes.issubdtype(dtype, np.complexfloating):
-        return convert_element_type(coefficient, dtype)  # warns that it drops imaginary parts
+        return convert_element_type(coefficient, dtype)  # warns about dropped imaginary parts
     return cast(coefficient, aval, dtype, aval.weak_type)
 
 
@@ -124,9 +123,9 @@ def _jvp(primals, tangents, *, unroll=None):
     shape = typeof(out).shape
     total: Any = Zero.like(out)
     if type(tangents[0]) is not Zero:
-        slopes = [mul(scalar_like(c, i), c) for i, c in enumerate(coeffs[1:], 1)]
-        slope = polynomial(x, slopes, unroll=unroll)
-        total = to_shape(mul(tangents[0], slope), shape)
+        derivatives = [mul(scalar_like(c, i), c) for i, c in enumerate(coeffs[1:], 1)]
+        derivative = polynomial(x, derivatives, unroll=unroll)
+        total = to_shape(mul(tangents[0], derivative), shape)
     if any(type(t) is not Zero for t in tangents[1:]):
         part = polynomial_p.bind(x, *[instantiate(t) for t in tangents[1:]], unroll=unroll)
         total = add_tangents(total, to_shape(part, shape))
@@ -135,7 +134,7 @@ def _jvp(primals, tangents, *, unroll=None):
 
 @polynomial_p.rule(transpose)
 def _transpose(ct, x, *coeffs, unroll=None):
-    """The polynomial is linear in its coefficients, whose cotangents are ``ct`` times powers."""
+    """Cotangents of the coefficients: ``ct`` times the powers of ``x``."""
     if type(ct) is Zero or is_linear(x):
         return [None] * (1 + len(coeffs))
     cts: list = [None]

@@ -1,4 +1,4 @@
-"""How exactly matrix products and convolutions are to be computed."""
+"""Precision of matrix products and convolutions."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .._lower.lazy import hlo, ir, mlir
 
 
 class Precision(enum.Enum):
-    """How exactly an accelerator multiplies ``float32``; a CPU always uses all bits.
+    """Precision of ``float32`` products on an accelerator; a CPU always uses full precision.
 
     ``DEFAULT`` is the fastest mode, ``HIGH`` an intermediate one, ``HIGHEST`` full ``float32``.
-    Members can be made from their names in lower case and from ``"float32"``, ``"tensorfloat32"``,
-    ``"bfloat16_3x"``, ``"bfloat16"`` and ``"fastest"``.
+    The constructor accepts the lowercase names of the members and ``"float32"``,
+    ``"tensorfloat32"``, ``"bfloat16_3x"``, ``"bfloat16"`` and ``"fastest"``.
 
     >>> Precision("float32")
     Precision.HIGHEST
@@ -53,14 +53,14 @@ _NAMES: Final[dict[Any, str]] = {
 
 
 class DotAlgorithm(NamedTuple):
-    """How a product is computed on the hardware, in full.
+    """Full description of the algorithm of a product.
 
     Attributes:
-      lhs_precision_type, rhs_precision_type: dtypes that the operands are rounded to.
+      lhs_precision_type, rhs_precision_type: dtypes to which the operands are rounded.
       accumulation_type: dtype of the sums.
-      lhs_component_count, rhs_component_count: into how many parts an operand is split.
-      num_primitive_operations: how many products of parts are summed.
-      allow_imprecise_accumulation: whether sums may use fewer bits.
+      lhs_component_count, rhs_component_count: number of parts into which an operand is split.
+      num_primitive_operations: number of products of parts that are summed.
+      allow_imprecise_accumulation: permit sums with fewer bits.
     """
 
     lhs_precision_type: Any
@@ -73,10 +73,10 @@ class DotAlgorithm(NamedTuple):
 
 
 class DotAlgorithmPreset(enum.Enum):
-    """The algorithms that hardware offers, named ``LHS_RHS_ACCUMULATION``.
+    """Named algorithms of hardware: ``LHS_RHS_ACCUMULATION``.
 
-    ``X3``, ``X6`` and ``X9`` tell how many products of parts of the operands are summed. Operands
-    of other dtypes are converted, and the result is converted back.
+    ``X3``, ``X6`` and ``X9`` are the number of products of parts of the operands that are summed.
+    Operands of other dtypes are converted, and the result is converted back.
     """
 
     DEFAULT = enum.auto()
@@ -104,21 +104,21 @@ class DotAlgorithmPreset(enum.Enum):
 
     @property
     def supported_lhs_types(self) -> tuple[Any, ...] | None:
-        """Dtypes of a left operand that is not converted first; ``None`` where all are accepted."""
+        """Dtypes of a left operand that need no conversion; ``None`` if all are accepted."""
         return _PRESETS[self.name].operands
 
     @property
     def supported_rhs_types(self) -> tuple[Any, ...] | None:
-        """The same for a right operand."""
+        """Dtypes of a right operand that need no conversion; ``None`` if all are accepted."""
         return _PRESETS[self.name].operands
 
     @property
     def accumulation_type(self) -> Any:
-        """The dtype of the sums; ``None`` where it depends on the operands."""
+        """The dtype of the sums; ``None`` if it depends on the operands."""
         return _PRESETS[self.name].sums
 
     def supported_output_types(self, lhs_dtype: Any, rhs_dtype: Any) -> tuple[Any, ...] | None:
-        """Dtypes of results that need no conversion; ``None`` where all are made."""
+        """Dtypes of results that need no conversion; ``None`` if all are supported."""
         sums = self.accumulation_type
         if sums is None:
             return None
@@ -131,8 +131,8 @@ class DotAlgorithmPreset(enum.Enum):
 
 
 class _Preset(NamedTuple):
-    operands: tuple[Any, ...] | None  # dtypes that are not converted; others become the first
-    rounded: str | None  # what operands are rounded to within the product
+    operands: tuple[Any, ...] | None  # accepted dtypes; others are converted to the first
+    rounded: str | None  # dtype to which operands are rounded within the product
     sums: Any
     operations: int = 1
     imprecise: bool = False
@@ -180,10 +180,10 @@ CanonicalPrecision = tuple[Precision, Precision] | DotAlgorithm | DotAlgorithmPr
 
 
 def canonical_precision(precision: PrecisionLike) -> CanonicalPrecision:
-    """The parameter for a ``precision`` argument; ``None`` asks for the configured one.
+    """The parameter for a ``precision`` argument; the configured precision for ``None``.
 
     Raises:
-      ValueError: if it is not of one of the accepted forms.
+      ValueError: if the argument is not of an accepted form.
     """
     if precision is None:
         precision = state.default_matmul_precision
@@ -211,12 +211,12 @@ def canonical_precision(precision: PrecisionLike) -> CanonicalPrecision:
 
 
 def precision_attr(precision: CanonicalPrecision) -> Any:
-    """``precision = [...]`` of a lowered operation."""
+    """The attribute ``precision = [...]`` of an MLIR operation."""
     pair = precision if type(precision) is tuple else (Precision.DEFAULT, Precision.DEFAULT)
     return ir.ArrayAttr.get([hlo.PrecisionAttr.get(p.name) for p in pair])
 
 
-# The algorithms that XLA's CPU backend has.
+# The algorithms that XLA's CPU backend supports.
 _ON_CPU: Final = frozenset({
     "F16_F16_F16", "F32_F32_F32", "F64_F64_F64",
     "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6",
@@ -224,21 +224,21 @@ _ON_CPU: Final = frozenset({
 
 
 class Algorithm(NamedTuple):
-    """What a lowered product needs of an algorithm."""
+    """Dtypes and attribute of a lowered product."""
 
-    lhs: Any  # dtypes to convert the operands to
+    lhs: Any  # dtypes to which the operands are converted
     rhs: Any
-    out: Any  # the dtype that the product is made in
+    out: Any  # the dtype of the product
     attr: Any
 
 
 def lowered_algorithm(
     platform: str, precision: CanonicalPrecision, lhs: Any, rhs: Any, out: Any
 ) -> Algorithm | None:
-    """The algorithm for operands and a result of some dtypes; ``None`` for the platform's own.
+    """The algorithm for operands and result dtypes; ``None`` for the platform's default.
 
     Raises:
-      ValueError: if the platform has no such algorithm.
+      ValueError: if the platform does not support the algorithm.
     """
     if precision is None or type(precision) is tuple or precision is DotAlgorithmPreset.DEFAULT:
         return None
@@ -259,9 +259,9 @@ def lowered_algorithm(
     assert isinstance(precision, DotAlgorithm)
     if platform == "cpu" and precision not in _same_as_presets():
         raise _unsupported(precision, platform)
-    given = [np.dtype(d) for d in precision[:3]]
-    attr = hlo.DotAlgorithm.get(*[mlir.element_type(d) for d in given], *precision[3:])
-    return Algorithm(given[0], given[1], given[2], attr)
+    precision_dtypes = [np.dtype(d) for d in precision[:3]]
+    attr = hlo.DotAlgorithm.get(*[mlir.element_type(d) for d in precision_dtypes], *precision[3:])
+    return Algorithm(precision_dtypes[0], precision_dtypes[1], precision_dtypes[2], attr)
 
 
 def _accepted(dtype: Any, operands: tuple[Any, ...] | None) -> Any:
@@ -276,7 +276,7 @@ def _float_type(name: str | None) -> Any:
 
 
 def _same_as_presets() -> list[DotAlgorithm]:
-    """The CPU's algorithms written out in full."""
+    """The algorithms of the CPU as full descriptions."""
     rounded = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64}
     rows = [_PRESETS[name] for name in _ON_CPU]
     return [
@@ -288,5 +288,5 @@ def _same_as_presets() -> list[DotAlgorithm]:
 def _unsupported(precision: Any, platform: str) -> ValueError:
     return ValueError(
         f"The precision '{precision}' is not supported by dot_general on {platform.upper()}, which "
-        f"has {', '.join(sorted(_ON_CPU))}. Or leave the choice to it with a lax.Precision."
+        f"supports {', '.join(sorted(_ON_CPU))}. A lax.Precision works on every platform."
     )

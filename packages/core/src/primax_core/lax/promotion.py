@@ -1,4 +1,4 @@
-"""Promotion of operands: what the operators of arrays do before they call a primitive."""
+"""Type and rank promotion of the operands of array operators."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ from .._trace.core import typeof
 from .conversion import convert
 from .elementwise import broadcast_in_dim
 
-DTypeAndWeakness = tuple[Any, bool]
-Adjust = Callable[[Any, bool], DTypeAndWeakness]
+DTypeAndWeakType = tuple[Any, bool]
+Adjust = Callable[[Any, bool], DTypeAndWeakType]
 
 
-def any_number(dtype: Any, weak_type: bool) -> DTypeAndWeakness:
-    """No further change of the promoted dtype."""
+def any_number(dtype: Any, weak_type: bool) -> DTypeAndWeakType:
+    """Adjustment that leaves the promoted dtype unchanged."""
     return dtype, weak_type
 
 
-def no_bool(dtype: Any, weak_type: bool) -> DTypeAndWeakness:
-    """Booleans count as integers."""
+def no_bool(dtype: Any, weak_type: bool) -> DTypeAndWeakType:
+    """Adjustment from booleans to int32."""
     return (dtypes.i32, False) if dtype == np.bool_ else (dtype, weak_type)
 
 
-def inexact(dtype: Any, weak_type: bool) -> DTypeAndWeakness:
-    """Integers and booleans become floats: 64-bit ones of 64 bits, the others of 32."""
+def inexact(dtype: Any, weak_type: bool) -> DTypeAndWeakType:
+    """Adjustment from integers and booleans to floats: float64 for 64 bits, otherwise float32."""
     if dtypes.issubdtype(dtype, np.inexact):
         return dtype, weak_type
     return (dtypes.f64 if dtypes.itemsize_bits(dtype) == 64 else dtypes.f32), weak_type
 
 
 def promoted(name: str, x: Any, y: Any, adjust: Adjust = any_number) -> tuple[Any, Any]:
-    """Two operands in the dtype that they promote to.
+    """Convert two operands to the dtype to which they promote.
 
-    Scalars are converted in Python and become literals of the program that is being traced.
+    Scalars are converted in Python and become literals of the jaxpr under construction.
     """
     a, b = typeof(x), typeof(y)
     if a.dtype == b.dtype and a.weak_type == b.weak_type and isinstance(x, Array):
@@ -52,8 +52,8 @@ def promoted(name: str, x: Any, y: Any, adjust: Adjust = any_number) -> tuple[An
             return x, y
     if a.dtype != b.dtype and dtypes.ExtendedDType in map(_family, (a.dtype, b.dtype)):
         raise TypeError(f"{name} does not accept dtypes {a.dtype.name}, {b.dtype.name}.")
-    found = adjust(*dtypes.lattice_result(((a.dtype, a.weak_type), (b.dtype, b.weak_type))))
-    return cast(x, a, *found), cast(y, b, *found)
+    joint = adjust(*dtypes.lattice_result(((a.dtype, a.weak_type), (b.dtype, b.weak_type))))
+    return cast(x, a, *joint), cast(y, b, *joint)
 
 
 def _family(dtype: Any) -> Any:
@@ -61,7 +61,7 @@ def _family(dtype: Any) -> Any:
 
 
 def cast(x: Any, aval: ShapedArray, dtype: Any, weak_type: bool) -> Any:
-    """An operand in a dtype and weakness."""
+    """Convert an operand to a dtype and weak type."""
     if type(x) is Literal:
         x = x.val
     elif isinstance(x, Array):
@@ -71,7 +71,7 @@ def cast(x: Any, aval: ShapedArray, dtype: Any, weak_type: bool) -> Any:
     elif not is_scalar_literal(x):
         return convert(x, dtype, weak_type)
     kind = type(x)
-    # 0.0 and -0.0 are equal keys but for their text; arrays and complex numbers are not kept.
+    # The keys 0.0 and -0.0 are equal; their texts differ. Only Python ints and floats are cached.
     key = (kind, x if x else repr(x), aval, dtype, weak_type) if kind in (int, float) else None
     literal = _literals.get(key)
     if literal is None:
@@ -88,7 +88,7 @@ _literals: dict[Any, Literal] = caches.bounded_cache(1024)
 
 
 def same_rank(name: str, x: Any, y: Any) -> tuple[Any, Any]:
-    """Two operands of which the one of lower rank got leading axes of size 1; scalars get none."""
+    """Give two operands the same rank with leading axes of size 1; scalars are unchanged."""
     a, b = typeof(x).shape, typeof(y).shape
     if len(a) == len(b) or not a or not b:
         return x, y
@@ -124,7 +124,7 @@ def _report(name: str, a: tuple[int, ...], b: tuple[int, ...]) -> None:
 
 
 def is_operand(x: Any) -> bool:
-    """Whether operators take a value: arrays, tracers, NumPy's arrays and scalars, numbers."""
+    """Return True if a value can be an operand: array, tracer, NumPy array or scalar, number."""
     return isinstance(x, _OPERANDS) or hasattr(x, "__jax_array__")
 
 

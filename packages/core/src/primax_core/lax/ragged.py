@@ -1,4 +1,4 @@
-"""Products of arrays of which one axis is cut into groups of different sizes."""
+"""Ragged products: one axis is divided into groups of different sizes."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
 from .._ir.samples import Sample, bf16, f32, samples
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike, DTypeLike
 from .._transform.batching import move_axis
 from .._transform.zeros import Zero, add_tangents, is_linear
 from . import grouped
@@ -32,23 +33,20 @@ from .precision import PrecisionLike, canonical_precision
 from .shapes import int_tuple, past, without
 from .slicing import slice_in_dim
 
-ArrayLike = Any
-DTypeLike = Any
-
 ragged_dot_general_p: Final = Primitive("ragged_dot_general")
 
-_FEW: Final = 256  # rows of all masked copies, up to which one product is as fast as a loop
+_FEW: Final = 256  # total rows of the masked copies up to which one product is as fast as a loop
 
 
 @dataclass(frozen=True)
 class RaggedDotDimensionNumbers:
-    """Which axes of a ragged product are summed, paired as a batch, and cut into groups.
+    """Contracting, batch, ragged and group axes of a ragged product.
 
     Attributes:
       dot_dimension_numbers: as for :func:`dot_general`.
-      lhs_ragged_dimensions: the axis of ``lhs`` that is cut into groups, in a sequence.
-      rhs_group_dimensions: the axis of ``rhs`` that counts groups, in a sequence; empty unless the
-        ragged axis is one that the result keeps.
+      lhs_ragged_dimensions: the ragged axis of ``lhs``, in a sequence.
+      rhs_group_dimensions: the group axis of ``rhs``, in a sequence; empty if the ragged axis is a
+        contracting or batch axis.
     """
 
     dot_dimension_numbers: Any
@@ -78,19 +76,20 @@ def ragged_dot(
     group_offset: ArrayLike | None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Groups of neighbouring rows, each multiplied by a matrix of its own.
+    """Product of groups of consecutive rows, each with the matrix of its group.
 
     Args:
       lhs: ``[m, k]``.
       rhs: ``[g, k, n]``, a matrix for each group.
-      group_sizes: ``integer[g]``: how many rows each group has. Rows past the last group give 0.
+      group_sizes: ``integer[g]``: number of rows of each group. The result is 0 for rows after the
+        last group.
       precision, preferred_element_type: as for :func:`dot_general`.
-      group_offset: ``integer[1]``: the group that ``rhs[0]`` belongs to; then there may be more
-        groups than matrices, and rows of groups without one give 0.
+      group_offset: ``integer[1]``: the group of ``rhs[0]``. There may then be more groups than
+        matrices; the result is 0 for rows of groups without a matrix.
 
     Returns:
-      ``[m, n]``. It costs one multiplication by a matrix for each row, however many groups there
-      are, and is differentiable in both operands.
+      ``[m, n]``. The cost is one vector-matrix product per row, for any number of groups. The
+      function is differentiable in both operands.
 
     >>> x, w = np.ones((3, 2)), np.array([np.eye(2), 2 * np.eye(2)])
     >>> ragged_dot(x, w, np.array([2, 1])).tolist()
@@ -111,20 +110,21 @@ def ragged_dot_general(
     group_offset: ArrayLike | None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """:func:`dot_general` of arrays of which one axis is cut into groups, in one of three ways.
+    """:func:`dot_general` with a ragged axis, in one of three modes.
 
-    - The ragged axis of ``lhs`` is kept: each group of it meets its own part of ``rhs``, along the
-      group axis, which the result has not. Positions past the last group give 0.
-    - It is summed: each group gives a sum, and the groups are the result's first axis.
+    - The ragged axis of ``lhs`` is a free axis: each group is multiplied by its part of ``rhs``
+      along the group axis, which the result lacks. The result is 0 after the last group.
+    - It is a contracting axis: each group gives a sum, and the groups are the first axis of the
+      result.
     - It is a batch axis: the product is that of :func:`dot_general`.
 
     Args:
-      group_sizes: ``integer[g]``, or with further axes in front: the batch axes, and those axes of
-        the ragged one's kind that stand before it.
+      group_sizes: ``integer[g]``, or with leading axes: the batch axes, and the axes with the role
+        of the ragged axis that precede it.
       group_offset: as for :func:`ragged_dot`.
 
     Raises:
-      TypeError: if axes or sizes do not fit, or ``group_sizes`` does not hold integers.
+      TypeError: if axes or sizes are incompatible, or ``group_sizes`` is not of integer dtype.
     """
     if not isinstance(ragged_dot_dimension_numbers, RaggedDotDimensionNumbers):
         raise TypeError(
@@ -162,7 +162,7 @@ class _Axes:
         )
 
     def prefix(self) -> tuple[int, ...]:
-        """The axes that group sizes may differ along, as axes of ``lhs``."""
+        """The axes of ``lhs`` along which group sizes may differ."""
         kind = {"batch": (), "sum": self.xc, "keep": self.xf}[self.mode]
         before = kind[: kind.index(self.ragged)] if kind else ()
         stack = self.xb[: self.xb.index(self.ragged)] if self.mode == "batch" else self.xb
@@ -182,14 +182,14 @@ def _abstract(
     groups = sizes.shape[-1] if sizes.ndim else 0
     prefix = tuple([x.shape[a] for a in axes.prefix()])
     if sizes.ndim != 1 and sizes.shape != (*prefix, groups) or not sizes.ndim:
-        wanted = (*prefix, groups) if len(prefix) + 1 == sizes.ndim else (groups,)
-        raise TypeError(f"expected group_sizes to have shape {wanted}, got {sizes.shape}.")
+        expected = (*prefix, groups) if len(prefix) + 1 == sizes.ndim else (groups,)
+        raise TypeError(f"expected group_sizes to have shape {expected}, got {sizes.shape}.")
     if offset and (offset[0].shape != (1,) or not dtypes.issubdtype(offset[0].dtype, np.integer)):
         raise TypeError(f"{name} takes a group_offset of type int32[1], got {offset[0]}.")
     if axes.mode == "keep":
-        found = y.shape[axes.group[0]]
-        if found > groups if offset else found != groups:
-            raise TypeError(f"expected rhs group dimension size to be {groups}, got {found}.")
+        size = y.shape[axes.group[0]]
+        if size > groups if offset else size != groups:
+            raise TypeError(f"expected rhs group dimension size to be {groups}, got {size}.")
     joint = common_dtype(x.dtype, y.dtype)
     if preferred_element_type is not None:
         check_preferred(joint, preferred_element_type, precision)
@@ -241,7 +241,7 @@ def _check_axes(x: ShapedArray, y: ShapedArray, numbers: RaggedDotDimensionNumbe
 
 @ragged_dot_general_p.rule(lower)
 def _lower(ctx, *values, ragged_dot_dimension_numbers, **params):
-    # A loop over tiles saves work where operations run one after the other anyway.
+    # A loop over tiles saves work if operations run sequentially anyway.
     tiles = ctx.platform == "cpu"
 
     def product(x, y, sizes, *offset):
@@ -251,7 +251,7 @@ def _lower(ctx, *values, ragged_dot_dimension_numbers, **params):
 
 
 def _computed(x, y, sizes, offset, numbers, params, tiles: bool):
-    """The product by other operations."""
+    """The product as a composition of other operations."""
     axes = _Axes(typeof(x).ndim, typeof(y).ndim, numbers)
     if axes.mode == "batch":
         return dot_general(x, y, numbers.dot_dimension_numbers, **params)
@@ -293,11 +293,11 @@ def _transpose(ct, x, y, *sizes, ragged_dot_dimension_numbers, **params):
     axes = _Axes(x_aval.ndim, y_aval.ndim, ragged_dot_dimension_numbers)
     rule = {"keep": _transposed_keep, "sum": _transposed_sum, "batch": _transposed_batch}[axes.mode]
     if is_linear(x):
-        found, aval = rule(ct, axes, None, y, x_aval, sizes, params), x_aval
+        result, aval = rule(ct, axes, None, y, x_aval, sizes, params), x_aval
     else:
-        found, aval = rule(ct, axes, x, None, y_aval, sizes, params), y_aval
-    found = convert(found, aval.dtype, aval.weak_type)
-    return [found, None, *rest] if is_linear(x) else [None, found, *rest]
+        result, aval = rule(ct, axes, x, None, y_aval, sizes, params), y_aval
+    result = convert(result, aval.dtype, aval.weak_type)
+    return [result, None, *rest] if is_linear(x) else [None, result, *rest]
 
 
 def _bind(x, y, sizes, pairs, ragged: int, group: tuple[int, ...], params: dict):
@@ -305,63 +305,63 @@ def _bind(x, y, sizes, pairs, ragged: int, group: tuple[int, ...], params: dict)
     return ragged_dot_general_p.bind(x, y, *sizes, ragged_dot_dimension_numbers=numbers, **params)
 
 
-def _put(found, axes: Sequence[int]):
-    """The result with its axes where they stand in an operand."""
-    return transpose_axes(found, np.argsort(axes).tolist())
+def _put(result, axes: Sequence[int]):
+    """The result, transposed to the axis order of an operand."""
+    return transpose_axes(result, np.argsort(axes).tolist())
 
 
 def _paired(own: Sequence[int], others: Sequence[int]) -> list[int]:
-    """Summed axes of one operand in the order that their partners have as free axes."""
+    """Contracting axes of one operand, in the order of their partners as free axes."""
     return [own[i] for i in sorted(range(len(own)), key=lambda i: others[i])]
 
 
 def _transposed_keep(ct, axes: _Axes, x, y, aval, sizes, params):
     n, nf = len(axes.xb), len(axes.xf)
-    stack, kept = tuple(range(n)), tuple(range(n, n + nf))
+    stack, free_dims = tuple(range(n)), tuple(range(n, n + nf))
     if x is None:
         last = tuple(range(n + nf, n + nf + len(axes.yf)))
         at = n + axes.xf.index(axes.ragged)
         pairs = ((last, axes.yf), (stack, axes.yb))
-        found = _bind(ct, y, sizes, pairs, at, axes.group, params)
-        return _put(found, (*axes.xb, *axes.xf, *_paired(axes.xc, axes.yc)))
-    pairs = ((axes.xf, kept), (axes.xb, stack))
-    found = _bind(x, ct, sizes, pairs, axes.ragged, (), params)
+        result = _bind(ct, y, sizes, pairs, at, axes.group, params)
+        return _put(result, (*axes.xb, *axes.xf, *_paired(axes.xc, axes.yc)))
+    pairs = ((axes.xf, free_dims), (axes.xb, stack))
+    result = _bind(x, ct, sizes, pairs, axes.ragged, (), params)
     n_local = aval.shape[axes.group[0]]
-    if typeof(found).shape[0] != n_local:
-        found = slice_in_dim(found, 0, n_local, axis=0)
-    return _put(found, (*axes.group, *axes.yb, *_paired(axes.yc, axes.xc), *axes.yf))
+    if typeof(result).shape[0] != n_local:
+        result = slice_in_dim(result, 0, n_local, axis=0)
+    return _put(result, (*axes.group, *axes.yb, *_paired(axes.yc, axes.xc), *axes.yf))
 
 
 def _transposed_sum(ct, axes: _Axes, x, y, aval, sizes, params):
     n, nf = len(axes.xb), len(axes.xf)
-    stack, kept = tuple(range(1, n + 1)), tuple(range(n + 1, n + 1 + nf))
+    stack, free_dims = tuple(range(1, n + 1)), tuple(range(n + 1, n + 1 + nf))
     last = tuple(range(n + 1 + nf, n + 1 + nf + len(axes.yf)))
     if x is None:
-        place = axes.xc.index(axes.ragged)
+        position = axes.xc.index(axes.ragged)
         other, b, c, f, free = y, axes.yb, axes.yc, axes.yf, last
         back = (*axes.xb, *axes.xc, *axes.xf)
     else:
-        place = axes.xc.index(axes.ragged)
-        other, b, c, f, free = x, axes.xb, axes.xc, axes.xf, kept
+        position = axes.xc.index(axes.ragged)
+        other, b, c, f, free = x, axes.xb, axes.xc, axes.xf, free_dims
         back = (*axes.yb, *axes.yc, *axes.yf)
-    # Summed axes in the order in which they are listed, which tells what stands before the ragged.
+    # Contracting axes in their listed order, which determines the axes that precede the ragged one.
     other = transpose_axes(other, (*b, *c, *f))
     nc = len(c)
     pairs = ((tuple(range(n + nc, n + nc + len(f))), free), (tuple(range(n)), stack))
-    found = _bind(other, ct, sizes, pairs, n + place, (0,), params)
-    return _put(found, back)
+    result = _bind(other, ct, sizes, pairs, n + position, (0,), params)
+    return _put(result, back)
 
 
 def _transposed_batch(ct, axes: _Axes, x, y, aval, sizes, params):
     n, nf = len(axes.xb), len(axes.xf)
-    stack, kept = tuple(range(n)), tuple(range(n, n + nf))
+    stack, free_dims = tuple(range(n)), tuple(range(n, n + nf))
     last = tuple(range(n + nf, n + nf + len(axes.yf)))
     at = axes.xb.index(axes.ragged)
     if x is None:
-        found = _bind(ct, y, sizes, ((last, axes.yf), (stack, axes.yb)), at, (), params)
-        return _put(found, (*axes.xb, *axes.xf, *_paired(axes.xc, axes.yc)))
-    found = _bind(ct, x, sizes, ((kept, axes.xf), (stack, axes.xb)), at, (), params)
-    return _put(found, (*axes.yb, *axes.yf, *_paired(axes.yc, axes.xc)))
+        result = _bind(ct, y, sizes, ((last, axes.yf), (stack, axes.yb)), at, (), params)
+        return _put(result, (*axes.xb, *axes.xf, *_paired(axes.xc, axes.yc)))
+    result = _bind(ct, x, sizes, ((free_dims, axes.xf), (stack, axes.xb)), at, (), params)
+    return _put(result, (*axes.yb, *axes.yf, *_paired(axes.yc, axes.xc)))
 
 
 # Batching
@@ -381,7 +381,7 @@ def _batch(axis, args, dims, *, ragged_dot_dimension_numbers, **params):
         )
     axes = _Axes(typeof(x).ndim - (dx is not None), typeof(y).ndim - (dy is not None), numbers)
     if dx is None and ds is None:
-        # One more axis of rhs that is kept; it stands last in the result if it does in rhs.
+        # The mapped axis is an additional free axis of rhs, the last one if it is last in rhs.
         last = typeof(y).ndim - 1
         y = move_axis(y, dy, last, axis.size)
         out = ragged_dot_general_p.bind(

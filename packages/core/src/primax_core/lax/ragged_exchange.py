@@ -1,4 +1,4 @@
-"""``ragged_all_to_all``: positions of a named axis send each other slices of any size."""
+"""``ragged_all_to_all``: exchange of slices of any size along a named axis."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from .._ir.primitive import Primitive, abstract, batch, effects, jvp, lower, tra
 from .._ir.samples import Sample, bf16, f32, samples
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike
 from .._transform.batching import Axis, batch_of, move_axis
 from .._transform.zeros import Zero, instantiate, is_linear, zeros
 from .arithmetic import add, max, sub
@@ -26,8 +27,6 @@ from .index_numbers import GatherDimensionNumbers, GatherScatterMode
 from .reducing import reduce_max
 from .reshaping import expand_dims, reshape
 from .selection import select_n
-
-ArrayLike = Any
 
 ragged_all_to_all_p: Final = Primitive("ragged_all_to_all")
 
@@ -45,22 +44,23 @@ def ragged_all_to_all(
     axis_name: Any,
     axis_index_groups: Sequence[Sequence[int]] | None = None,
 ) -> Array:
-    """Slices of ``operand`` written into ``output`` at other positions of a named axis.
+    """Send slices of ``operand`` to other indices of a named axis, which write them to ``output``.
 
     Args:
-      operand: ``[m, ...]``, what this position sends from.
-      output: ``[n, ...]``, what this position receives into; where nothing arrives it keeps its
-        values.
-      input_offsets: ``integer[k]``: where each slice starts in ``operand``. There is one slice for
-        each position of the axis (or as many for each), in order.
-      send_sizes: ``integer[k]``: how long each slice is.
-      output_offsets: ``integer[k]``: where it is put at the position that receives it.
-      recv_sizes: ``integer[k]``: how long the slices are that arrive here, by position.
+      operand: ``[m, ...]``, the array with the slices to send.
+      output: ``[n, ...]``, the array to which received slices are written. Other elements are
+        unchanged.
+      input_offsets: ``integer[k]``: start of each slice in ``operand``. There is one slice, or an
+        equal number of slices, for each index of the axis, in order.
+      send_sizes: ``integer[k]``: size of each slice.
+      output_offsets: ``integer[k]``: start of each slice in the receiver's ``output``.
+      recv_sizes: ``integer[k]``: sizes of the received slices, by index of the sender.
 
-    It is linear in ``operand`` and ``output``.
+    The function is linear in ``operand`` and ``output``.
 
     Raises:
-      ValueError: if offsets or sizes are not integers of rank 1, or not one for each position.
+      ValueError: if offsets or sizes are not integers of rank 1, or their number is not a multiple
+        of the size of the axis.
 
     >>> from primax_core import vmap
     >>> x, out = np.array([[1.0, 2.0], [3.0, 4.0]]), np.zeros((2, 2))
@@ -108,7 +108,7 @@ def _check_types(operand, output, indices: Sequence) -> None:
         )
     if not operand.ndim or operand.shape[1:] != output.shape[1:]:
         raise ValueError(
-            "ragged_all_to_all operand and output must have the same shape but for their first "
+            "ragged_all_to_all operand and output must have the same shape except for their first "
             f"axis, got {operand.shape} and {output.shape}"
         )
     if len({i.shape for i in indices}) > 1:
@@ -143,9 +143,9 @@ def _transpose(
         return [None, None, *rest]
     name = params["axis_name"]
     there = [all_to_all(x, name[0], 0, 0, tiled=True) for x in (output_offsets, input_offsets)]
-    found: list[Any] = [None, None]
+    cotangents: list[Any] = [None, None]
     if is_linear(operand):
-        found[0] = ragged_all_to_all_p.bind(
+        cotangents[0] = ragged_all_to_all_p.bind(
             ct, zeros(operand.aval), there[0], recv_sizes, there[1], send_sizes, **params
         )
     if is_linear(output):
@@ -155,9 +155,9 @@ def _transpose(
         written = ragged_all_to_all_p.bind(
             ones, none, input_offsets, send_sizes, output_offsets, recv_sizes, **params
         )
-        kept = broadcast_in_dim(eq(written, full_like(written, 0)), output.aval.shape, (0,))
-        found[1] = select_n(kept, full_like(ct, 0), ct)
-    return [*found, *rest]
+        unchanged = broadcast_in_dim(eq(written, full_like(written, 0)), output.aval.shape, (0,))
+        cotangents[1] = select_n(unchanged, full_like(ct, 0), ct)
+    return [*cotangents, *rest]
 
 
 @ragged_all_to_all_p.rule(batch)
@@ -181,11 +181,11 @@ def _batch(axis, args, dims, *, axis_name, axis_index_groups):
 
 
 def _exchanged(operand, output, input_offsets, send_sizes, output_offsets):
-    """The exchange of a whole batch: for each place of each output, which element arrives."""
+    """The exchange of a whole batch: a gather of the received element of each output index."""
     n, m = typeof(operand).shape[:2]
     width = typeof(output).shape[1]
     per = typeof(input_offsets).shape[1] // n
-    # [source, destination, slice, place]
+    # [source, destination, slice, output index]
     full = (n, n, per, width)
 
     def spread(x):
@@ -203,15 +203,15 @@ def _exchanged(operand, output, input_offsets, send_sizes, output_offsets):
         return output
     tail = typeof(operand).shape[2:]
     numbers = GatherDimensionNumbers(tuple(range(2, 2 + len(tail))), (0,), (0,))
-    found = gather(
+    received = gather(
         rows,
         expand_dims(max(chosen, full_like(chosen, 0)), (2,)),
         numbers,
         (1, *tail),
         mode=GatherScatterMode.CLIP,
     )
-    mask = broadcast_in_dim(ge(chosen, full_like(chosen, 0)), typeof(found).shape, (0, 1))
-    return select_n(mask, output, found)
+    mask = broadcast_in_dim(ge(chosen, full_like(chosen, 0)), typeof(received).shape, (0, 1))
+    return select_n(mask, output, received)
 
 
 @ragged_all_to_all_p.rule(samples)
@@ -226,8 +226,8 @@ def _samples():
             return [ragged_all_to_all(*args, axis_name="i")]
 
         values = [x, out, starts, sizes, places, arriving]
-        (found,), (dim,) = batch_of(one, values, [0] * len(values), Axis(2, "i"))
-        return move_axis(found, dim, 0, 2)
+        (received,), (dim,) = batch_of(one, values, [0] * len(values), Axis(2, "i"))
+        return move_axis(received, dim, 0, 2)
 
     options = {"call": exchange, "without": {"parameters": "batching leaves no equation of it"}}
     yield Sample(f32(2, 3), f32(2, 4)).set(**options)

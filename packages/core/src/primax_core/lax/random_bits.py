@@ -1,4 +1,4 @@
-"""Random bits."""
+"""Primitives for random bits and random keys."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from .._ir.samples import Sample, f32, samples, u32
 from .._lower.lazy import hlo, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike, DTypeLike, Shape
 from .._transform.batching import at_front, move_axis
 from .conversion import converted
 from .elementwise import (
@@ -30,9 +31,6 @@ from .joining import concatenate
 from .reshaping import expand_dims
 from .shapes import canonical_shape
 from .slicing import index_in_dim, slice_in_dim
-
-ArrayLike = Any
-DTypeLike = Any
 
 # threefry2x32
 
@@ -56,15 +54,15 @@ _ROTATIONS: Final = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 
 def _emit_threefry(ctx, k1, k2, x1, x2):
-    """The cipher of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011)."""
+    """The threefry cipher: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011)."""
     shape = ctx.out_avals[0].shape
 
     @cache
     def number(n: int):
         return shaped.full(np.uint32(n), shape)
 
-    # Keys may be computed by the cipher themselves: fused into this one, they would be computed for
-    # each of its many uses of them, and XLA would compile for minutes.
+    # Keys may be outputs of the cipher. Without the barrier XLA would fuse and recompute them for
+    # each of their many uses here, and compile for minutes.
     k1, k2 = hlo.OptimizationBarrierOp([k1, k2]).results
     keys = (k1, k2, hlo.xor(hlo.xor(k1, k2), number(_PARITY)))
     x1, x2 = hlo.add(x1, keys[0]), hlo.add(x2, keys[1])
@@ -96,8 +94,10 @@ for _prim in (random_wrap_p, random_unwrap_p, random_clone_p):
 
 @random_wrap_p.rule(abstract)
 def _random_wrap_abstract(words, *, impl):
-    """Words on the last axis become keys. ``impl.dtype`` is the keys' dtype, and ``str(impl)`` what
-    programs show."""
+    """Keys from words along the last axis.
+
+    ``impl.dtype`` is the dtype of the keys; jaxprs are printed with ``str(impl)``.
+    """
     dtype = impl.dtype
     stored = dtype.physical_aval(ShapedArray((), dtype))
     if (words.dtype, words.shape[-1:]) != (stored.dtype, stored.shape):
@@ -170,26 +170,27 @@ no_derivative(rng_bit_generator_p)
 
 def rng_bit_generator(
     key: ArrayLike,
-    shape: Sequence[int],
+    shape: Shape,
     dtype: DTypeLike = np.uint32,
     algorithm: RandomAlgorithm = RandomAlgorithm.RNG_DEFAULT,
     *,
     out_sharding: Any = None,
 ) -> Sequence[Array]:
-    """Random bits from a platform's own generator, and the state to go on with.
+    """Random bits from the platform's generator, and the next state.
 
     Args:
       key: the state: ``uint32[4]``, or ``uint64[2]``.
       shape: shape of the bits.
-      dtype: an unsigned integer type of 8 to 64 bits.
-      algorithm: the generator. Bits for one key are the same on all calls with one jaxlib on one
-        platform; only ``RNG_PHILOX`` and ``RNG_THREE_FRY`` are the same across platforms.
+      dtype: an unsigned integer dtype of 8 to 64 bits.
+      algorithm: the generator. The bits of a key are the same on all calls with one jaxlib on one
+        platform; only those of ``RNG_PHILOX`` and ``RNG_THREE_FRY`` are the same across platforms.
 
     Returns:
-      The new state and the bits. Under ``vmap`` all bits come from the state of the first example.
+      The new state and the bits. Under ``vmap`` all bits are generated from the first example's
+      state.
 
     Raises:
-      TypeError: if the dtype is not an unsigned integer, or the state not as above.
+      TypeError: if the dtype is not an unsigned integer dtype, or the state is not of a type above.
 
     >>> state, bits = rng_bit_generator(np.arange(4, dtype=np.uint32), (2, 3))
     >>> bits.shape, state.shape
@@ -208,8 +209,8 @@ def rng_bit_generator(
 def _rng_bit_generator_abstract(key, *, shape, dtype, algorithm, out_sharding):
     if dtype not in (dtypes.u8, dtypes.u16, dtypes.u32, dtypes.u64):
         raise TypeError(
-            f"rng_bit_generator: unsupported dtype {dtype.name}. It makes uint8, uint16, uint32 "
-            "and uint64; convert their bits with bitcast_convert_type."
+            f"rng_bit_generator: unsupported dtype {dtype.name}. Supported are uint8, uint16, "
+            "uint32 and uint64; convert their bits with bitcast_convert_type."
         )
     if (key.dtype, key.shape) not in ((dtypes.u32, (4,)), (dtypes.u64, (2,))):
         raise TypeError(
@@ -225,14 +226,14 @@ def _rng_bit_generator_lower(ctx, key, *, shape, dtype, algorithm, out_sharding)
     if aval.dtype == dtypes.u32:
         pairs = hlo.reshape(mlir.tensor_type((2, 2), dtypes.u32), key)
         key = hlo.bitcast_convert(state, pairs)
-    # Narrow elements take a whole word each.
-    made = dtypes.u64 if dtype == dtypes.u64 else dtypes.u32
+    # Each narrow element uses a whole word.
+    generated = dtypes.u64 if dtype == dtypes.u64 else dtypes.u32
     name = algorithm.name.removeprefix("RNG_")
-    new, bits = shaped.rng_bit_generator(state, key, shape, made, name)
+    new, bits = shaped.rng_bit_generator(state, key, shape, generated, name)
     if aval.dtype == dtypes.u32:
         pairs = hlo.bitcast_convert(mlir.tensor_type((2, 2), dtypes.u32), new)
         new = hlo.reshape(mlir.type_of(aval), pairs)
-    return [new, converted(ctx, bits, made, dtype, shape)]
+    return [new, converted(ctx, bits, generated, dtype, shape)]
 
 
 @rng_bit_generator_p.rule(batch)
@@ -250,17 +251,17 @@ rng_uniform_p: Final = Primitive("rng_uniform")
 no_derivative(rng_uniform_p)
 
 
-def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Sequence[int]) -> Array:
-    """Numbers drawn uniformly from ``[a, b)`` with the platform's hidden state.
+def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Shape) -> Array:
+    """Uniform random numbers in ``[a, b)``, from the platform's hidden state.
 
-    Each call draws other numbers, and the state cannot be set: for anything that is to be
-    repeated use keys.
+    Each call draws different numbers, and the state cannot be set: use keys for reproducible
+    numbers.
 
     Args:
-      a, b: scalars of one integer or float dtype.
+      a, b: scalars of the same integer or floating dtype.
 
     Raises:
-      ValueError: if they are not scalars or differ in dtype.
+      ValueError: if an operand is not a scalar or the dtypes differ.
 
     >>> rng_uniform(0.0, 1.0, (3,)).shape
     (3,)
@@ -301,7 +302,7 @@ rng_uniform_p.unsupported(
 
 
 class _Pairs(dtypes.ExtendedDType):
-    """Keys of two words, for samples; their own implementation."""
+    """Dtype of keys of two words, for samples; also the implementation of the keys."""
 
     __slots__ = ()
     type: Any = dtypes.prng_key
@@ -310,11 +311,11 @@ class _Pairs(dtypes.ExtendedDType):
 
     @property
     def dtype(self) -> _Pairs:
-        """The dtype of the keys, as an implementation gives it."""
+        """The dtype of the keys, as an attribute of the implementation."""
         return self
 
     def physical_aval(self, aval: ShapedArray) -> ShapedArray:
-        """What holds the keys."""
+        """The type of the array that stores the keys."""
         return ShapedArray((*aval.shape, 2), dtypes.u32)
 
     def __eq__(self, other: object) -> bool:
@@ -328,7 +329,7 @@ class _Pairs(dtypes.ExtendedDType):
 
 
 def _through(prim: Primitive | None) -> Any:
-    """From words to keys, an operation on these, and back."""
+    """Wrap words as keys, apply an operation, and unwrap the result."""
 
     def call(words):
         keys = random_wrap_p.bind(words, impl=_Pairs())

@@ -1,4 +1,4 @@
-"""Reductions along axes by any associative function, and by products."""
+"""Reductions by any associative function, and products."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from .._ir.samples import Sample, bf16, c64, f32, i32, samples
 from .._trace.array import Array
 from .._trace.core import Tracer, typeof
 from .._trace.staging import eval_jaxpr, has_tracers, stage
+from .._trace.typing import ArrayLike
 from .._transform.batching import Axis, batch_of, move_axis
 from .._transform.jvp import jvp_of
 from .._transform.zeros import Zero
@@ -46,20 +47,18 @@ from .scalar_jaxprs import check_for_elements
 from .shapes import int_tuple, past, without
 from .slicing import slice_in_dim
 
-ArrayLike = Any
-
 reduce_prod_p: Final = Primitive("reduce_prod")
 
 
 def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """Product of the elements along some axes.
 
-    Floats narrower than 32 bits are multiplied in ``float32``. The derivative by an element is the
-    product of the others, also where some are zero.
+    Floats narrower than 32 bits are multiplied in ``float32``. The derivative with respect to an
+    element is the product of the other elements, also if some elements are zero.
 
     Raises:
-      ValueError: if an axis does not exist or is named twice.
-      TypeError: if the operand does not hold numbers.
+      ValueError: if an axis does not exist or appears twice.
+      TypeError: if the operand is not of numeric dtype.
 
     >>> reduce_prod(np.array([2, 3]), (0,)).tolist()
     6
@@ -71,7 +70,7 @@ axis_reducer(reduce_prod_p, only("number"), b.mul, lambda dtype: 1, widen=True)
 
 
 def by_pairs(combine: Callable[[list[Any], list[Any]], list[Any]], xs: list[Any]) -> list[Any]:
-    """Results of combining arrays along their first axis, which is not empty, neighbours first."""
+    """Reduction along the nonempty first axis by a tree of pairwise combinations."""
     n = typeof(xs[0]).shape[0]
     while n > 1:
         even = n - n % 2
@@ -86,11 +85,11 @@ def by_pairs(combine: Callable[[list[Any], list[Any]], list[Any]], xs: list[Any]
 
 
 def _rows(x: Any, axes: tuple[int, ...]) -> Array:
-    """Some axes joined to a first one."""
+    """The array with some axes merged into a new first axis."""
     shape = typeof(x).shape
-    kept = without(range(len(shape)), axes)
+    others = without(range(len(shape)), axes)
     n = math.prod([shape[a] for a in axes])
-    return reshape(transpose(x, (*axes, *kept)), (n, *[shape[k] for k in kept]))
+    return reshape(transpose(x, (*axes, *others)), (n, *[shape[k] for k in others]))
 
 
 @reduce_prod_p.rule(jvp)
@@ -130,21 +129,22 @@ def reduce(
     dimensions: Sequence[int],
     out_sharding: Any = None,
 ) -> Any:
-    """Elements along some axes combined by an associative function.
+    """Reduction along some axes by an associative function.
 
     Args:
       operands: an array, or a pytree of arrays of one shape.
-      init_values: scalars of the same structure and dtypes, which the function leaves other
-        elements as they are with; they may be combined any number of times.
-      computation: function of two scalars (or pytrees of them) that gives their combination.
+      init_values: scalars of the same structure and dtypes: the neutral elements of the function,
+        which may be combined any number of times.
+      computation: function of two scalars (or pytrees of scalars) that returns their combination.
       dimensions: nonnegative axes to reduce.
 
-    The derivative needs the order of combination not to matter. A known function of this library
-    with its neutral element becomes the reduction of its own.
+    The derivative requires a function that is also commutative. A function of this library with
+    its neutral element becomes the specialized reduction, such as :func:`reduce_sum`.
 
     Raises:
-      ValueError: if structures, shapes or axes do not fit, or an initial value is no scalar.
-      TypeError: if the function changes dtypes, or uses values that are being traced.
+      ValueError: if structures, shapes or axes are incompatible, or an initial value is not a
+        scalar.
+      TypeError: if the function changes dtypes, or closes over tracers.
 
     >>> import primax_core.lax.arithmetic as ops
     >>> reduce(np.array([1, 2, 3]), 0, ops.add, (0,)).tolist()
@@ -163,7 +163,7 @@ def reduce(
         known = _MONOIDS.get(computation) if is_hashable(computation) else None
         if known is not None and is_number(inits[0], known[1](avals[0].dtype)):
             return tree.unflatten([known[0](leaves[0], axes)])
-    jaxpr = reducer_program("reduce", computation, tree, avals)
+    jaxpr = reducer_jaxpr("reduce", computation, tree, avals)
     outs = reduce_p.bind(*leaves, *inits, computation=computation, jaxpr=jaxpr, dimensions=axes)
     return tree.unflatten(outs)
 
@@ -176,15 +176,15 @@ def is_hashable(x: Any) -> bool:
     return True
 
 
-def is_number(value: Any, wanted: Any) -> bool:
-    """Whether a concrete scalar is a given number."""
-    if isinstance(value, Tracer) or wanted is None or np.shape(value) != ():
+def is_number(value: Any, number: Any) -> bool:
+    """Return True if ``value`` is a concrete scalar equal to ``number``."""
+    if isinstance(value, Tracer) or number is None or np.shape(value) != ():
         return False
-    return bool(np.asarray(value) == wanted)
+    return bool(np.asarray(value) == number)
 
 
 def as_init(value: Any, dtype: Any) -> Any:
-    """An initial value; Python numbers take a dtype, infinities its extreme integers."""
+    """An initial value; Python numbers are converted, infinities to the extreme integers."""
     if not isinstance(value, (bool, int, float, complex)):
         return value
     if isinstance(value, float) and accepts(dtype, ("integer",)) and math.isinf(value):
@@ -193,18 +193,18 @@ def as_init(value: Any, dtype: Any) -> Any:
     return np.asarray(value).astype(dtype)[()]
 
 
-_programs: dict[tuple, Jaxpr] = caches.bounded_cache(512)
+_jaxprs: dict[tuple, Jaxpr] = caches.bounded_cache(512)
 
 
-def reducer_program(
+def reducer_jaxpr(
     name: str, computation: Callable[..., Any], tree: Any, avals: Sequence[Any]
 ) -> Jaxpr:
-    """The program of a function that combines two trees of scalars, remembered."""
+    """The cached jaxpr of a function that combines two pytrees of scalars."""
     scalars = [ShapedArray((), a.dtype) for a in avals]
     key = (state.trace_key, computation, tree, *scalars)
-    found = _programs.get(key) if is_hashable(computation) else None
-    if found is not None:
-        return found
+    cached = _jaxprs.get(key) if is_hashable(computation) else None
+    if cached is not None:
+        return cached
 
     def flat(*xs):
         half = len(xs) // 2
@@ -217,22 +217,22 @@ def reducer_program(
             )
         return outs
 
-    program = stage(flat, [*scalars, *scalars])
-    check_for_elements(name, program)
-    got = [v.aval.strip_weak_type() for v in program.outvars]
+    jaxpr = stage(flat, [*scalars, *scalars])
+    check_for_elements(name, jaxpr)
+    got = [v.aval.strip_weak_type() for v in jaxpr.outvars]
     if got != scalars:
         raise TypeError(
             f"the function given to {name} must return scalars of the operands' dtypes: got "
             f"{[str(a) for a in got]}, expected {[str(a) for a in scalars]}"
         )
-    if has_tracers(program.consts):
+    if has_tracers(jaxpr.consts):
         raise TypeError(
-            f"the function given to {name} uses values that are being traced; pass constants, or "
-            "make them operands"
+            f"the function given to {name} closes over tracers; use constants, or pass the values "
+            "as operands"
         )
     if is_hashable(computation):
-        _programs[key] = program
-    return program
+        _jaxprs[key] = jaxpr
+    return jaxpr
 
 
 @reduce_p.rule(abstract)
@@ -255,7 +255,7 @@ def _reduce_abstract(*args, computation, jaxpr, dimensions):
 
 
 def region(ctx: Any, jaxpr: Jaxpr) -> Callable[[list[Any], list[Any]], list[Any]]:
-    """The body of a reduction from its program."""
+    """The body of an MLIR reduction, from a jaxpr."""
 
     def body(acc, element):
         avals = [v.aval for v in jaxpr.invars]
@@ -271,7 +271,7 @@ def _reduce_lower(ctx, *args, jaxpr, dimensions, **_):
 
 
 def elementwise(jaxpr: Jaxpr) -> Callable[[list[Any], list[Any]], list[Any]]:
-    """A program of scalars as a function of lists of arrays of one shape."""
+    """A jaxpr of scalars as a function of lists of arrays of one shape."""
 
     def combine(xs, ys):
         shape = typeof(xs[0]).shape
@@ -284,9 +284,9 @@ def elementwise(jaxpr: Jaxpr) -> Callable[[list[Any], list[Any]], list[Any]]:
 
 
 def _expanded(args: Sequence, jaxpr: Jaxpr, dimensions: tuple[int, ...]) -> list:
-    """The reduction by operations that have derivatives and batches."""
+    """The reduction as a composition of operations with derivative and batch rules."""
     half = len(args) // 2
-    if not dimensions:  # XLA leaves the operands as they are
+    if not dimensions:  # without axes XLA returns the operands
         return list(args[:half])
     rows = [_rows(x, dimensions) for x in args[:half]]
     shape = typeof(rows[0]).shape[1:]
@@ -300,9 +300,9 @@ def _expanded(args: Sequence, jaxpr: Jaxpr, dimensions: tuple[int, ...]) -> list
 @reduce_p.rule(jvp)
 def _reduce_jvp(primals, tangents, *, jaxpr, dimensions, **params):
     outs = reduce_p.bind(*primals, jaxpr=jaxpr, dimensions=dimensions, **params)
-    given = [None if type(t) is Zero else t for t in tangents]
-    found = jvp_of(lambda *a: _expanded(a, jaxpr, dimensions), primals, given)[1]
-    return outs, [Zero.like(o) if t is None else t for o, t in zip(outs, found)]
+    in_tangents = [None if type(t) is Zero else t for t in tangents]
+    out_tangents = jvp_of(lambda *a: _expanded(a, jaxpr, dimensions), primals, in_tangents)[1]
+    return outs, [Zero.like(o) if t is None else t for o, t in zip(outs, out_tangents)]
 
 
 @reduce_p.rule(batch)

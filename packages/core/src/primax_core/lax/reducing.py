@@ -1,6 +1,6 @@
-"""Reductions along axes by sum, extremum and logical operations.
+"""Reductions by sum, extremum and logical operations.
 
-Products stand with the reductions by any function, which their derivative needs.
+Products are in :mod:`.reduce_any`, because their derivative uses general reductions.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from .._lower.lazy import hlo, ir, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._trace.structural import reduce_sum_p as reduce_sum_p
+from .._trace.typing import ArrayLike, DTypeLike
 from .._transform.zeros import Zero
 from . import arithmetic as b
 from .bitwise import bitwise_and, bitwise_or, bitwise_xor
@@ -27,8 +28,6 @@ from .comparison import compare, eq
 from .conversion import convert
 from .elementwise import accepts, linear, no_derivative
 from .shapes import int_tuple, past, without
-
-ArrayLike = Any
 
 reduce_max_p: Final = Primitive("reduce_max")
 reduce_min_p: Final = Primitive("reduce_min")
@@ -44,11 +43,11 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = N
 
     Args:
       operand: numbers.
-      axes: nonnegative axes, which the result does not have.
+      axes: nonnegative axes to reduce.
 
     Raises:
-      ValueError: if an axis does not exist or is named twice.
-      TypeError: if the operand does not hold numbers.
+      ValueError: if an axis does not exist or appears twice.
+      TypeError: if the operand is not of numeric dtype.
 
     >>> reduce_sum(np.ones((2, 3)), (1,)).tolist()
     [3.0, 3.0]
@@ -58,10 +57,10 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = N
 
 
 def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
-    """The greatest element along some axes, NaN if one is; of nothing, the dtype's least value.
+    """Maximum along some axes, NaN if an element is NaN; the dtype's minimum for empty axes.
 
-    Arguments and errors are those of :func:`reduce_sum`, but booleans are accepted. Elements that
-    are equally great share the derivative equally.
+    Arguments and errors are those of :func:`reduce_sum`, but booleans are accepted. Equal maxima
+    share the derivative equally.
 
     >>> reduce_max(np.array([1, 3, 2]), (0,)).tolist()
     3
@@ -71,17 +70,17 @@ def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = N
 
 
 def reduce_min(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
-    """The least element along some axes; otherwise as :func:`reduce_max`."""
+    """Minimum along some axes; otherwise like :func:`reduce_max`."""
     axes = int_tuple("reduce_min", "axes", axes)
     return reduce_min_p.bind(operand, axes=axes, out_sharding=out_sharding)
 
 
 def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """Whether all elements along some axes are true; of integers, the bits set in all.
+    """Logical AND along some axes; bitwise AND for integers.
 
     Raises:
-      TypeError: if the operand holds neither booleans nor integers.
-      ValueError: if an axis does not exist or is named twice.
+      TypeError: if the operand is neither of boolean nor of integer dtype.
+      ValueError: if an axis does not exist or appears twice.
 
     >>> bool(reduce_and(np.array([True, False]), (0,)))
     False
@@ -90,7 +89,7 @@ def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
 
 def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """Whether any element along some axes is true; of integers, the bits set in one.
+    """Logical OR along some axes; bitwise OR for integers.
 
     Errors are those of :func:`reduce_and`.
     """
@@ -98,15 +97,15 @@ def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
 
 def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """Whether an odd number of elements along some axes is true; of integers, for each bit.
+    """Logical XOR along some axes; bitwise XOR for integers.
 
     Errors are those of :func:`reduce_and`.
     """
     return reduce_xor_p.bind(operand, axes=int_tuple("reduce_xor", "axes", axes))
 
 
-def argmax(operand: ArrayLike, axis: int, index_dtype: Any) -> Array:
-    """The position of the greatest element along an axis: the first one; of the first NaN, if any.
+def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
+    """Index of the first maximum along an axis; of the first NaN if there is one.
 
     Args:
       operand: real numbers or booleans.
@@ -123,12 +122,12 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: Any) -> Array:
     return _arg("argmax", argmax_p, operand, axis, index_dtype)
 
 
-def argmin(operand: ArrayLike, axis: int, index_dtype: Any) -> Array:
-    """The position of the least element along an axis; otherwise as :func:`argmax`."""
+def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
+    """Index of the first minimum along an axis; otherwise like :func:`argmax`."""
     return _arg("argmin", argmin_p, operand, axis, index_dtype)
 
 
-# What reductions have in common
+# Shared rules of reductions
 
 
 def reduced_shape(x: ShapedArray, axes: tuple[int, ...]) -> tuple[int, ...]:
@@ -143,7 +142,7 @@ def reduced_shape(x: ShapedArray, axes: tuple[int, ...]) -> tuple[int, ...]:
 def emit_reduce(
     values: Sequence[Any], inits: Sequence[Any], axes: Sequence[int], body: Callable[..., Any]
 ) -> list[Any]:
-    """A ``reduce`` of several operands; ``body`` combines accumulators with elements."""
+    """An MLIR ``reduce`` of several operands; ``body`` combines accumulators with elements."""
     scalars = [i.type for i in inits]
     types = [ir.RankedTensorType(v.type) for v in values]
     results = [ir.RankedTensorType.get(without(t.shape, axes), t.element_type) for t in types]
@@ -162,13 +161,13 @@ def axis_reducer(
     identity: Callable[[Any], Any],
     widen: bool = False,
 ) -> None:
-    """Type, lowering and batching of a reduction by one associative operation.
+    """Define the type, lowering and batching of a reduction by an associative operation.
 
     Args:
       check: ``(name, dtype)``, raises for dtypes that are not accepted.
       op: the operation, a function of two arrays.
-      identity: from a dtype to the operation's neutral element.
-      widen: whether floats narrower than 32 bits are combined in ``float32``.
+      identity: function of a dtype that returns the neutral element.
+      widen: combine floats narrower than 32 bits in ``float32``.
     """
 
     @prim.rule(abstract)
@@ -180,8 +179,8 @@ def axis_reducer(
     def _lower(ctx, x, *, axes, **_):
         aval, out = ctx.in_avals[0], ctx.out_avals[0]
         dtype = aval.dtype
-        wide = widen and accepts(dtype, ("float",)) and dtypes.itemsize_bits(dtype) < 32
-        if wide:
+        in_float32 = widen and accepts(dtype, ("float",)) and dtypes.itemsize_bits(dtype) < 32
+        if in_float32:
             dtype = np.dtype(np.float32)
             x = hlo.convert(mlir.tensor_type(aval.shape, dtype), x)
         init = mlir.constant(np.asarray(identity(dtype)).astype(dtype))
@@ -191,13 +190,13 @@ def axis_reducer(
             return [ctx.call(op, acc[0], element[0], in_avals=[scalar, scalar])]
 
         (y,) = emit_reduce([x], [init], axes, body)
-        return hlo.convert(mlir.type_of(out), y) if wide else y
+        return hlo.convert(mlir.type_of(out), y) if in_float32 else y
 
     axis_batching(prim)
 
 
 def axis_batching(prim: Primitive) -> None:
-    """Batching of a reduction of one operand."""
+    """Define the batching of a reduction of one operand."""
 
     @prim.rule(batch)
     def _batch(axis, args, dims, *, axes, **params):
@@ -207,7 +206,7 @@ def axis_batching(prim: Primitive) -> None:
 
 
 def only(*kinds: str) -> Callable[[str, Any], None]:
-    """A check that a dtype is of one of some kinds."""
+    """A check that a dtype belongs to one of the given dtype classes."""
 
     def check(name, dtype):
         if not accepts(dtype, kinds):
@@ -220,7 +219,7 @@ def only(*kinds: str) -> Callable[[str, Any], None]:
 
 
 def repeat_along(x: Any, axes: tuple[int, ...], shape: tuple[int, ...]) -> Array:
-    """A reduction's result repeated along the axes that were reduced."""
+    """The result of a reduction, broadcast along the reduced axes."""
     return broadcast_in_dim(x, shape, without(range(len(shape)), axes))
 
 
@@ -244,7 +243,7 @@ linear(reduce_sum_p, lambda ct, x, *, axes, out_sharding: repeat_along(ct, axes,
 
 
 def least(dtype: Any) -> Any:
-    """The identity of a maximum: minus infinity, the least integer, False."""
+    """The neutral element of the maximum: minus infinity, the smallest integer, False."""
     if dtype == np.bool_:
         return False
     if accepts(dtype, ("integer",)):
@@ -255,7 +254,7 @@ def least(dtype: Any) -> Any:
 
 
 def greatest(dtype: Any) -> Any:
-    """The identity of a minimum: infinity, the greatest integer, True."""
+    """The neutral element of the minimum: infinity, the largest integer, True."""
     if dtype == np.bool_:
         return True
     if accepts(dtype, ("integer",)):
@@ -266,7 +265,7 @@ def greatest(dtype: Any) -> Any:
 
 
 def _infinity(dtype: Any, sign: int) -> Any:
-    """An infinity, or the extreme finite number of a dtype that has none."""
+    """An infinity, or the extreme finite number of a dtype without infinities."""
     value = np.asarray(sign * np.inf).astype(dtype)
     if np.isinf(value.astype(np.float64)):
         return value
@@ -283,7 +282,7 @@ axis_reducer(reduce_min_p, _any_dtype, b.min, greatest)
 
 
 def _shared_derivative(prim: Primitive) -> None:
-    """Elements equal to the result share the derivative."""
+    """Define the JVP of an extremum: elements equal to the result share the derivative."""
 
     @prim.rule(jvp)
     def _jvp(primals, tangents, *, axes, **params):
@@ -316,7 +315,7 @@ for _p in (reduce_and_p, reduce_or_p, reduce_xor_p):
     no_derivative(_p)
 
 
-# Positions of extrema
+# Indices of extrema
 
 
 def _arg(name: str, prim: Primitive, operand: Any, axis: int, index_dtype: Any) -> Array:
@@ -345,7 +344,7 @@ def _position(prim: Primitive, direction: str, identity: Callable) -> None:
     def _lower(ctx, x, *, axes, index_dtype):
         aval = ctx.in_avals[0]
         dtype = aval.dtype
-        places = shaped.iota(aval.shape, index_dtype, axes[0])
+        indices = shaped.iota(aval.shape, index_dtype, axes[0])
         inits = [
             mlir.constant(np.asarray(identity(dtype)).astype(dtype)),
             mlir.constant(np.zeros((), index_dtype)),
@@ -355,7 +354,7 @@ def _position(prim: Primitive, direction: str, identity: Callable) -> None:
             (x, i), (y, j) = acc, element
             first = compare(direction, x, y, dtype)
             tied = compare("EQ", x, y, dtype)
-            if accepts(dtype, ("float",)):  # NaN comes before everything, and ties with itself
+            if accepts(dtype, ("float",)):  # NaN precedes all numbers and equals NaN
                 x_nan, y_nan = compare("NE", x, x, dtype), compare("NE", y, y, dtype)
                 first = hlo.or_(first, hlo.and_(x_nan, hlo.not_(y_nan)))
                 tied = hlo.or_(tied, hlo.and_(x_nan, y_nan))
@@ -363,7 +362,7 @@ def _position(prim: Primitive, direction: str, identity: Callable) -> None:
             take = hlo.or_(first, earlier)
             return [hlo.select(take, x, y), hlo.select(take, i, j)]
 
-        return emit_reduce([x, places], inits, axes, body)[1]
+        return emit_reduce([x, indices], inits, axes, body)[1]
 
     axis_batching(prim)
     no_derivative(prim)

@@ -1,4 +1,4 @@
-"""The same elements in other shapes."""
+"""Reshaping: the same elements in another shape."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._lower.lazy import hlo, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike, Shape
 from .._transform.batching import move_axis
 from .broadcasting import broadcast_in_dim
 from .elementwise import linear, sum_axes
 from .permuting import transpose
 from .shapes import canonical_axis, canonical_shape, inserted, int_tuple, past, tail_of, without
-
-ArrayLike = Any
 
 reshape_p: Final = Primitive("reshape")
 squeeze_p: Final = Primitive("squeeze")
@@ -29,7 +28,7 @@ tile_p: Final = Primitive("tile")
 
 def reshape(
     operand: ArrayLike,
-    new_sizes: Sequence[int],
+    new_sizes: Shape,
     dimensions: Sequence[int] | None = None,
     *,
     out_sharding: Any = None,
@@ -37,9 +36,10 @@ def reshape(
     """The elements of an array, in row-major order, in another shape.
 
     Args:
-      operand: array with as many elements as the new shape.
-      new_sizes: the new shape; a size cannot be left open with -1.
-      dimensions: order in which the operand's axes are read, if not the usual one.
+      operand: array with the number of elements of the new shape.
+      new_sizes: the new shape; -1 is not supported.
+      dimensions: order in which the operand's axes are read, a permutation; by default the order of
+        the axes.
 
     Raises:
       TypeError: if the numbers of elements differ, or ``dimensions`` is not a permutation.
@@ -110,13 +110,13 @@ def _reshape_batch(axis, args, dims, *, new_sizes, dimensions, sharding):
 
 
 def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
-    """The array without some axes of size 1.
+    """Remove some axes of size 1.
 
     Args:
-      dimensions: axes to leave out; negative ones count from the back.
+      dimensions: axes to remove; negative axes count from the end.
 
     Raises:
-      ValueError: if an axis does not exist, is named twice or has another size.
+      ValueError: if an axis does not exist, appears twice or has another size.
 
     >>> squeeze(np.ones((1, 3)), (0,)).shape
     (3,)
@@ -156,37 +156,37 @@ def _squeeze_batch(axis, args, dims, *, dimensions):
 
 
 def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
-    """The array with axes of size 1 added.
+    """Add axes of size 1.
 
     Args:
-      dimensions: where the result has its new axes; negative ones count from the back.
+      dimensions: the new axes of the result; negative axes count from the end.
 
     Raises:
-      ValueError: if an axis is out of range or named twice.
+      ValueError: if an axis is out of range or appears twice.
 
     >>> expand_dims(np.ones(3), (0, 2)).shape
     (1, 3, 1)
     """
     shape = typeof(array).shape
-    given = tuple(dimensions)
-    ndim = len(shape) + len(set(given))
-    axes = {canonical_axis(d, ndim) for d in given}
-    if len(axes) != len(given):
-        raise ValueError(f"repeated axis in lax.expand_dims: {given}")
+    new_axes = tuple(dimensions)
+    ndim = len(shape) + len(set(new_axes))
+    axes = {canonical_axis(d, ndim) for d in new_axes}
+    if len(axes) != len(new_axes):
+        raise ValueError(f"repeated axis in lax.expand_dims: {new_axes}")
     old = iter(shape)
     sizes = [1 if i in axes else next(old) for i in range(ndim)]
     return broadcast_in_dim(array, sizes, without(range(ndim), axes))
 
 
 def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
-    """The array with a range of neighbouring axes joined into one.
+    """Merge a range of consecutive axes into one.
 
     Args:
       start_dimension: first axis of the range.
-      stop_dimension: the axis after the last one; the range runs to the end by default.
+      stop_dimension: the axis after the last one; by default the range ends at the last axis.
 
     Raises:
-      ValueError: if the range is not one.
+      ValueError: if the range is not valid.
 
     >>> collapse(np.ones((2, 3, 4)), 1).shape
     (2, 12)
@@ -202,10 +202,10 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
 
 
 def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
-    """The array laid beside itself, ``reps[i]`` times along axis ``i``.
+    """Repeat the array ``reps[i]`` times along axis ``i``.
 
     Raises:
-      TypeError: if there is not one count for each axis, or one is negative.
+      TypeError: if the number of counts is not the number of axes, or a count is negative.
 
     >>> tile(np.arange(2), (2,)).tolist()
     [0, 1, 0, 1]
@@ -226,7 +226,7 @@ def _tile_abstract(x, *, reps):
 
 
 def _interleaved(reps, shape) -> tuple[int, ...]:
-    """Each count before its axis."""
+    """The counts and the sizes in alternation."""
     return tuple([v for pair in zip(reps, shape) for v in pair])
 
 

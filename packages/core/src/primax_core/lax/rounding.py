@@ -1,9 +1,9 @@
-"""Rounding to integers and what it leaves over; neighbours; finiteness."""
+"""Rounding, remainders, adjacent floats, and tests of finiteness."""
 
 from __future__ import annotations
 
 import enum
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from .._ir.primitive import Primitive
 from .._ir.samples import Sample, bf16, f32, samples
 from .._lower.lazy import chlo, hlo
 from .._trace.array import Array
+from .._trace.typing import ArrayLike
 from .arithmetic import div, mul, neg
 from .elementwise import (
     binary,
@@ -23,13 +24,11 @@ from .elementwise import (
 )
 from .magnitude import abs, sign
 
-ArrayLike = Any
-
 _FLOAT: Final = ("float",)
 
 
 class RoundingMethod(enum.IntEnum):
-    """Where numbers halfway between two integers go."""
+    """Rounding of numbers halfway between two integers."""
 
     AWAY_FROM_ZERO = 0
     TO_NEAREST_EVEN = 1
@@ -57,22 +56,22 @@ for _prim in (floor_p, ceil_p, round_p, is_finite_p):
 
 @fast_path(floor_p)
 def floor(x: ArrayLike) -> Array:
-    """The greatest integers not above the elements, as floats; the derivative is zero."""
+    """Largest integers not greater than the elements, as floats; the derivative is zero."""
     return floor_p.bind(x)
 
 
 @fast_path(ceil_p)
 def ceil(x: ArrayLike) -> Array:
-    """The least integers not below the elements, as floats; the derivative is zero."""
+    """Smallest integers not less than the elements, as floats; the derivative is zero."""
     return ceil_p.bind(x)
 
 
 @fast_path(round_p, rounding_method=RoundingMethod.AWAY_FROM_ZERO)
 def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
-    """The nearest integers, as floats; the derivative is zero.
+    """Nearest integers, as floats; the derivative is zero.
 
     Args:
-      rounding_method: where halves go: away from zero, or to the even neighbour.
+      rounding_method: rounding of halves: away from zero, or to even.
 
     >>> round(np.array([0.5, 1.5, 2.5], np.float32)).tolist()
     [1.0, 2.0, 3.0]
@@ -84,7 +83,7 @@ def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FR
 
 @fast_path(is_finite_p)
 def is_finite(x: ArrayLike) -> Array:
-    """Whether elements are neither infinite nor NaN."""
+    """True where elements are neither infinite nor NaN."""
     return is_finite_p.bind(x)
 
 
@@ -93,9 +92,9 @@ rem_p: Final = binary("rem", ("integer", "float"), lambda x, y: hlo.remainder(x,
 
 @fast_path(rem_p)
 def rem(x: ArrayLike, y: ArrayLike) -> Array:
-    """What division toward zero leaves over; it has the sign of ``x``.
+    """Remainder of division rounded toward zero, with the sign of ``x``.
 
-    An integer is its own remainder modulo 0. Dtypes and shapes are as for :func:`add`.
+    An integer modulo 0 is the integer. Dtypes and shapes are as for :func:`add`.
 
     >>> rem(np.array([7, -7]), np.array([3, 3])).tolist()
     [1, -1]
@@ -114,7 +113,7 @@ nextafter_p: Final = binary("nextafter", _FLOAT, lambda x, y: chlo.next_after(x,
 
 @fast_path(nextafter_p)
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """The floats next to those of ``x1`` in the direction of those of ``x2``.
+    """The adjacent floats of ``x1`` in the direction of ``x2``.
 
     The derivative is that of ``x1``.
     """

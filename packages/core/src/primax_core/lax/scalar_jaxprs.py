@@ -1,4 +1,4 @@
-"""Programs that XLA runs for single elements, within a reduction or a scatter."""
+"""Checks of jaxprs that XLA evaluates for single elements, within a reduction or a scatter."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _REFUSED: Final = frozenset((
 ))  # fmt: skip
 
 
-def check_for_elements(name: str, program: Jaxpr) -> None:
-    """Refuse a program with operations that end the process where XLA runs it for single elements.
+def check_for_elements(name: str, jaxpr: Jaxpr) -> None:
+    """Refuse operations that abort the process if XLA evaluates them for single elements.
 
     Raises:
-      NotImplementedError: for callbacks and other effects, sorting, random bits, and calls of
-        libraries.
+      NotImplementedError: for callbacks and other effects, sorting, random bits, and library
+        calls.
     """
-    for eqn in program.eqns:
+    for eqn in jaxpr.eqns:
         if eqn.primitive.name in _REFUSED or must_stay(eqn.effects) and not jaxprs_in(eqn.params):
             raise NotImplementedError(
                 f"the function given to {name} combines single elements inside XLA, which cannot "
                 f"do {eqn.primitive.name} there: compute it before or after, or loop with scan"
             )
-        for held in jaxprs_in(eqn.params):
-            check_for_elements(name, held)
+        for sub_jaxpr in jaxprs_in(eqn.params):
+            check_for_elements(name, sub_jaxpr)

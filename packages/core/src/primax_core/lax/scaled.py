@@ -1,4 +1,4 @@
-"""``scaled_dot``: products of operands whose blocks have scales of their own."""
+"""``scaled_dot``: products of block-scaled operands."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from .._lower.lazy import ir, mlir
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._trace.staging import stage
+from .._trace.typing import ArrayLike, DTypeLike
 from .._transform.batching import move_axis
 from .._transform.jvp import jvp_of
 from .._transform.zeros import Zero
@@ -33,9 +34,6 @@ from .elementwise import check_kind
 from .reshaping import reshape
 from .shapes import inserted, past
 
-ArrayLike = Any
-DTypeLike = Any
-
 scaled_dot_p: Final = Primitive("scaled_dot")
 
 
@@ -48,21 +46,22 @@ def scaled_dot(
     dimension_numbers: DotDimensionNumbers | None = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """Product of two arrays, the blocks of each multiplied by scales first.
+    """Product of two arrays whose blocks are multiplied by scales first.
 
-    A backend that has such products (of narrow floats in blocks of 32, say) computes them so;
-    others multiply in ``bfloat16``.
+    A backend that supports block-scaled products (for example of narrow floats in blocks of 32)
+    computes the product directly; other backends multiply in ``bfloat16``.
 
     Args:
-      lhs, rhs: real numbers, of two axes or more.
-      lhs_scale, rhs_scale: an array like the operand, but for smaller summed axes: each scale
-        stands for a block of neighbours along them. ``None`` for no scales.
-      dimension_numbers: as for :func:`dot_general`; by default a product of matrices, of stacks of
-        them where there is a third axis in front.
+      lhs, rhs: real numbers, with at least two axes.
+      lhs_scale, rhs_scale: an array with the shape of the operand except for smaller contracting
+        axes: each scale applies to a block of consecutive elements along them. ``None`` for no
+        scales.
+      dimension_numbers: as for :func:`dot_general`; by default a matrix product, batched if there
+        is a third, leading axis.
       preferred_element_type: dtype of the result, ``bfloat16`` by default.
 
     Raises:
-      TypeError: if sizes do not fit.
+      TypeError: if the sizes are incompatible.
 
     >>> x, s = np.ones((2, 4), np.float32), np.full((2, 2), 0.5, np.float32)
     >>> scaled_dot(x, x.T, lhs_scale=s).tolist()
@@ -100,9 +99,9 @@ def _abstract(x, y, x_scale, y_scale, *, dimension_numbers, preferred_element_ty
     check_numbers(x, y, xc, yc, xb, yb)
     for side, aval, scale, summed in (("LHS", x, x_scale, xc), ("RHS", y, y_scale, yc)):
         _check_scale(side, aval, scale, summed)
-    kept = [n for a, n in enumerate(x.shape) if a not in (*xb, *xc)]
-    kept += [n for a, n in enumerate(y.shape) if a not in (*yb, *yc)]
-    return ShapedArray((*[x.shape[a] for a in xb], *kept), preferred_element_type)
+    free = [n for a, n in enumerate(x.shape) if a not in (*xb, *xc)]
+    free += [n for a, n in enumerate(y.shape) if a not in (*yb, *yc)]
+    return ShapedArray((*[x.shape[a] for a in xb], *free), preferred_element_type)
 
 
 def _check_scale(side: str, aval: ShapedArray, scale: ShapedArray, summed: Sequence[int]) -> None:
@@ -173,9 +172,9 @@ def mlir_list(axes: Sequence[int]) -> Any:
 @scaled_dot_p.rule(jvp)
 def _jvp(primals, tangents, **params):
     out = scaled_dot_p.bind(*primals, **params)
-    given = [None if type(t) is Zero else t for t in tangents]
-    found = jvp_of(lambda *a: [_decomposed(*a, **params)], primals, given)[1]
-    return out, Zero.like(out) if found[0] is None else found[0]
+    in_tangents = [None if type(t) is Zero else t for t in tangents]
+    (tangent,) = jvp_of(lambda *a: [_decomposed(*a, **params)], primals, in_tangents)[1]
+    return out, Zero.like(out) if tangent is None else tangent
 
 
 @scaled_dot_p.rule(batch)

@@ -1,8 +1,8 @@
-"""Windows of an array changed at positions that are computed."""
+"""``scatter`` and its variants: updates of windows at computed indices."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -16,13 +16,14 @@ from .._lower.lazy import hlo, ir, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._trace.staging import eval_jaxpr, has_tracers, stage
+from .._trace.typing import ArrayLike, Shape
 from .._transform.batching import move_axis
 from .._transform.zeros import Zero, instantiate, is_linear
 from . import arithmetic as b
 from .broadcasting import broadcast_in_dim, broadcasted_iota, full, full_like
 from .comparison import eq
 from .elementwise import same_dtypes
-from .gathering import bounds, gather, gather_p, wide_indices
+from .gathering import bounds, gather, gather_p, widened_indices
 from .index_numbers import (
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -38,7 +39,6 @@ from .scalar_jaxprs import check_for_elements
 from .selection import select_n
 from .shapes import canonical_shape, past, tail_of, without
 
-ArrayLike = Any
 _Mode = GatherScatterMode
 
 scatter_p: Final = Primitive("scatter")
@@ -51,17 +51,17 @@ scatter_max_p: Final = Primitive("scatter-max")
 _updates: dict[tuple, Jaxpr] = caches.bounded_cache(512)
 
 
-def _update_program(op: Callable, dtype: Any) -> Jaxpr:
-    """The program ``(old, update) -> new``; one object for each operation and dtype."""
-    found = _updates.get((op, dtype))
-    if found is None:
+def _update_jaxpr(op: Callable, dtype: Any) -> Jaxpr:
+    """The jaxpr ``(old, update) -> new``; one object for each operation and dtype."""
+    jaxpr = _updates.get((op, dtype))
+    if jaxpr is None:
         scalar = ShapedArray((), dtype)
-        found = _updates[op, dtype] = stage(lambda x, y: [op(x, y)], [scalar, scalar])
-    return found
+        jaxpr = _updates[op, dtype] = stage(lambda x, y: [op(x, y)], [scalar, scalar])
+    return jaxpr
 
 
 def _bind(prim, op, operand, indices, updates, numbers, sorted_, unique, mode) -> Array:
-    update_jaxpr = None if op is None else _update_program(op, typeof(operand).dtype)
+    update_jaxpr = None if op is None else _update_jaxpr(op, typeof(operand).dtype)
     return prim.bind(
         operand,
         indices,
@@ -85,24 +85,24 @@ def scatter(
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
 ) -> Array:
-    """The array with windows replaced by updates.
+    """A copy of the array with windows replaced by updates.
 
     Args:
-      operand: array to change a copy of.
-      scatter_indices: integers ``[..., n]``; each last-axis vector is where a window starts.
-      updates: the windows' new elements, of the operand's dtype.
-      dimension_numbers: how the axes belong together.
+      operand: array to update.
+      scatter_indices: integers ``[..., n]``; each vector along the last axis is a window's start.
+      updates: the new elements of the windows, of the operand's dtype.
+      dimension_numbers: the correspondence of the axes.
       indices_are_sorted: promise that the index vectors are in lexicographic order.
       unique_indices: promise that no two windows overlap.
-      mode: what becomes of updates out of bounds, see :class:`GatherScatterMode`; they are left
-        out by default.
+      mode: treatment of updates out of bounds, see :class:`GatherScatterMode`; they are dropped by
+        default.
 
-    Where windows overlap, one of the updates wins; which one is not specified, but the derivative
-    is that of the winner.
+    If windows overlap, it is unspecified which update is written; the derivative is that of the
+    written update.
 
     Raises:
-      TypeError: if dtypes, shapes and dimension numbers do not fit each other.
-      ValueError: if the indices are not integers or there is no such mode.
+      TypeError: if dtypes, shapes and dimension numbers are incompatible.
+      ValueError: if the indices are not integers or the mode is unknown.
 
     >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
     >>> scatter(np.zeros(3), np.array([[1]]), np.array([5.0]), numbers).tolist()
@@ -117,7 +117,7 @@ def scatter(
 def _variant(
     prim: Primitive, op: Callable, name: str, does: str, more: str = ""
 ) -> Callable[..., Array]:
-    """One of the functions that combine updates with what is there."""
+    """A scatter function that combines updates with the old elements."""
 
     def combining(
         operand: ArrayLike,
@@ -135,9 +135,9 @@ def _variant(
         )  # fmt: skip
 
     combining.__name__ = combining.__qualname__ = name
-    combining.__doc__ = f"""The array with {does}.
+    combining.__doc__ = f"""A copy of the array with {does}.
 
-    Updates of windows that overlap are all applied, in an order that is not specified.{more}
+    If windows overlap, all updates are applied, in an unspecified order.{more}
     Arguments and errors are those of :func:`scatter`.
     """
     return combining
@@ -149,15 +149,15 @@ scatter_sub: Final = _variant(
 )
 scatter_mul: Final = _variant(
     scatter_mul_p, b.mul, "scatter_mul", "windows multiplied by updates",
-    "\n    The derivative by the updates needs ``unique_indices=True``.",
+    "\n    The derivative with respect to the updates requires ``unique_indices=True``.",
 )  # fmt: skip
 scatter_min: Final = _variant(
-    scatter_min_p, b.min, "scatter_min", "each element of a window and its update's lesser one",
-    "\n    Elements that are equally small share the derivative equally.",
+    scatter_min_p, b.min, "scatter_min", "the minima of windows and updates",
+    "\n    Equal elements share the derivative equally.",
 )  # fmt: skip
 scatter_max: Final = _variant(
-    scatter_max_p, b.max, "scatter_max", "each element of a window and its update's greater one",
-    "\n    Elements that are equally large share the derivative equally.",
+    scatter_max_p, b.max, "scatter_max", "the maxima of windows and updates",
+    "\n    Equal elements share the derivative equally.",
 )  # fmt: skip
 
 
@@ -167,21 +167,21 @@ def scatter_apply(
     func: Callable[[Array], Array],
     dimension_numbers: ScatterDimensionNumbers,
     *,
-    update_shape: Sequence[int] = (),
+    update_shape: Shape = (),
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
 ) -> Array:
-    """The array with a function applied to the elements of windows, once for each window.
+    """A copy of the array with a function applied to the elements of windows, once per window.
 
     Args:
-      func: elementwise function that keeps the dtype.
-      update_shape: shape that updates would have, which gives the size of the windows.
+      func: elementwise function with the same input and output dtype.
+      update_shape: shape of hypothetical updates, which determines the size of the windows.
 
-    The other arguments are those of :func:`scatter`. It has no derivative.
+    The other arguments are those of :func:`scatter`. The function has no derivative.
 
     Raises:
-      TypeError: if ``func`` changes the dtype, or uses values that are being traced.
+      TypeError: if ``func`` changes the dtype, or closes over tracers.
     """
     dtype = typeof(operand).dtype
     scalar = ShapedArray((), dtype)
@@ -189,8 +189,8 @@ def scatter_apply(
     check_for_elements("scatter_apply", program)
     if has_tracers(program.consts):
         raise TypeError(
-            "the function given to scatter_apply uses values that are being traced; pass "
-            "constants, or gather, compute and scatter"
+            "the function given to scatter_apply closes over tracers; use constants, or gather, "
+            "compute and scatter"
         )
     if [v.aval.strip_weak_type() for v in program.outvars] != [scalar]:
         raise TypeError(
@@ -264,15 +264,15 @@ def _lower_scatter(
 ):  # fmt: skip
     x_aval, i_aval, u_aval = ctx.in_avals
     window, inserted, index_map, x_batch, i_batch = dimension_numbers
-    indices, i_dtype = wide_indices(indices, i_aval)
+    indices, i_dtype = widened_indices(indices, i_aval)
     if mode is _Mode.CLIP and index_map:
         sizes = _window_sizes(x_aval.ndim, u_aval.shape, dimension_numbers)
         upper = [x_aval.shape[d] - sizes[d] for d in index_map]
         low = shaped.full(np.zeros((), i_dtype), i_aval.shape)
         indices = hlo.clamp(low, indices, bounds(upper, i_aval.shape, i_dtype))
     if i_aval.shape == x_aval.shape and i_dtype == x_aval.dtype and ctx.platform == "cpu":
-        # XLA scatters in place; where it finds that the operand and the indices are the same
-        # values it gives both one buffer, and reads indices that it has overwritten.
+        # XLA scatters in place. If the operand and the indices are the same value, XLA uses one
+        # buffer for both, and reads indices that it has overwritten.
         other = np.dtype(np.int32 if i_dtype.itemsize == 8 else np.int64)
         indices = hlo.convert(mlir.tensor_type(i_aval.shape, other), indices)
     tail = len(tail_of(x_aval))
@@ -321,7 +321,7 @@ def _batch_scatter(prim: Primitive) -> None:
         inserted, index_map = past(0, inserted), past(0, index_map)
         window, x_batch = past(0, window), past(0, x_batch)
         if i_dim is None:
-            window = (0, *window)  # the whole mapped axis is part of each window
+            window = (0, *window)  # each window includes the whole mapped axis
         else:
             indices = move_axis(indices, i_dim, 0, axis.size)
             x_batch, i_batch = (0, *x_batch), (0, *past(0, i_batch))
@@ -345,11 +345,11 @@ for _p in (scatter_p, scatter_add_p, scatter_sub_p, scatter_mul_p, scatter_min_p
     _batch_scatter(_p)
 
 
-# Derivatives. A scatter is transposed by a gather of the windows, and a gather by adding scatters.
+# Derivatives. The transpose of a scatter is a gather, and the transpose of a gather a scatter-add.
 
 
 def _windows_of(x: Any, indices: Any, updates_shape, params: dict, fill: Any = None) -> Array:
-    """The windows of an array that a scatter changes."""
+    """The windows of an array that a scatter updates."""
     numbers = params["dimension_numbers"]
     return gather(
         x,
@@ -363,7 +363,7 @@ def _windows_of(x: Any, indices: Any, updates_shape, params: dict, fill: Any = N
 
 
 def _add_at(x: Any, indices: Any, updates: Any, params: dict) -> Array:
-    """Updates added where another scatter would put them."""
+    """Updates added at the indices of another scatter."""
     return _bind(
         scatter_add_p, b.add, x, indices, updates, params["dimension_numbers"],
         params["indices_are_sorted"], params["unique_indices"], params["mode"],
@@ -386,7 +386,7 @@ gather_p.rule(transpose)(_gather_back)
 
 
 def _sum_like(prim: Primitive, sign: Callable) -> None:
-    """Derivatives of a scatter that is linear in operand and updates together."""
+    """Define the derivatives of a scatter that is jointly linear in operand and updates."""
 
     @prim.rule(jvp)
     def _jvp(primals, tangents, **params):
@@ -450,17 +450,18 @@ def _scatter_jvp(primals, tangents, *, update_jaxpr, **params):
     tx, tu = instantiate(tx), instantiate(tu)
     if params["unique_indices"]:
         return out, scatter_p.bind(tx, indices, tu, update_jaxpr=None, **params)
-    # Numbers scattered the same way tell which update won; the others get no derivative.
+    # The numbers of the updates, scattered in the same way, identify the written updates. Only
+    # written updates have a derivative.
     place, winner = _winners(x, indices, updates, params)
-    kept = select_n(eq(place, np.uint32(0)), full_like(tx, 0), tx)
+    unchanged = select_n(eq(place, np.uint32(0)), full_like(tx, 0), tx)
     won = select_n(
         eq(_windows_of(place, indices, winner.shape, params), winner), full_like(tu, 0), tu
     )
-    return out, _add_at(kept, indices, won, params)
+    return out, _add_at(unchanged, indices, won, params)
 
 
 def _winners(x: Any, indices: Any, updates: Any, params: dict) -> tuple[Array, Array]:
-    """For each element of the result the number of the update that it is, and each one's number."""
+    """The number of the update written to each element of the result, and of each update."""
     numbers, u = params["dimension_numbers"], typeof(updates)
     outer = without(range(u.ndim), numbers.update_window_dims)
     sizes = [u.shape[d] for d in outer]
@@ -485,7 +486,7 @@ def _scatter_transpose(ct, x, indices, updates, *, update_jaxpr, **params):
 
 
 def _extremum_jvp(prim: Primitive) -> None:
-    """Equal elements share the derivative: the winning updates of a place, and what was there."""
+    """Define the JVP of a scatter of extrema, in which equal elements share the derivative."""
 
     @prim.rule(jvp)
     def _jvp(primals, tangents, **params):

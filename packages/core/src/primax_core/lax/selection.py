@@ -1,4 +1,4 @@
-"""Choice between elements."""
+"""Elementwise selection and clamping."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from .._ir.samples import Sample, b1, bf16, c64, f32, i32, samples
 from .._lower.lazy import hlo, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike
 from .._transform.batching import move_axis
 from .._transform.zeros import Zero, add_tangents, instantiate, is_linear, zeros
 from .bitwise import bitwise_and
 from .comparison import compare, gt, lt
 from .elementwise import broadcast_in_dim, same_dtypes, same_shapes, to_shape, weak
-
-ArrayLike = Any
 
 # select_n
 
@@ -27,17 +26,17 @@ select_n_p: Final = Primitive("select_n")
 
 
 def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
-    """Elements of the first case where ``which`` is 0 or false, of the second where it is 1 ...
+    """Elements of ``cases[which]``, chosen for each element.
 
     Args:
       which: integers, or booleans with at most two cases; a scalar, or of the shape of the cases.
-        Numbers out of range choose the first or the last case.
+        Integers out of range are clamped to the first or the last case.
       cases: arrays of one shape and dtype.
 
-    The derivative is that of the chosen elements.
+    The derivative is that of the selected elements.
 
     Raises:
-      TypeError: if the operands do not fit together.
+      TypeError: if shapes or dtypes are incompatible.
 
     >>> select_n(np.array([True, False]), np.array([1, 2]), np.array([3, 4])).tolist()
     [3, 2]
@@ -48,9 +47,9 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
 
 
 def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
-    """Elements of ``on_true`` where ``pred`` holds, of ``on_false`` elsewhere.
+    """Elements of ``on_true`` where ``pred`` is True, of ``on_false`` elsewhere.
 
-    ``pred`` is a boolean scalar or an array of the shape of the others; see :func:`select_n`.
+    ``pred`` is a boolean scalar, or an array with the shape of the others; see :func:`select_n`.
     """
     return select_n_p.bind(pred, on_false, on_true)
 
@@ -89,7 +88,7 @@ def _select_n_lower(ctx, which, *cases):
         return hlo.select(which, cases[1], cases[0])
 
     def choose(first, last):
-        """The case among ``cases[first:last]``, by halves."""
+        """The selection among ``cases[first:last]``, by bisection."""
         if last - first == 1:
             return cases[first]
         middle = (first + last) // 2
@@ -143,10 +142,11 @@ clamp_p: Final = Primitive("clamp")
 
 
 def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
-    """Elements of ``x``, those below ``min`` replaced by it and those above ``max`` by that.
+    """Elements of ``x`` limited to the interval from ``min`` to ``max``.
 
-    The bounds are scalars or have the shape of ``x``; where they cross, the upper one wins. The
-    derivative goes to ``x`` strictly between the bounds, to a bound strictly beyond it.
+    The bounds are scalars or have the shape of ``x``. Where ``min > max``, the result is ``max``.
+    The derivative is that of ``x`` strictly between the bounds, and that of the bound strictly
+    outside.
 
     >>> clamp(0, np.array([-1, 1, 5]), 3).tolist()
     [0, 1, 3]

@@ -1,9 +1,8 @@
-"""What is known of values: their dtype, and shapes as arrays."""
+"""Dtypes of values, and shapes as arrays."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,13 +10,14 @@ import numpy as np
 from .._ir import dtypes
 from .._runtime.array import put
 from .._trace.array import Array
+from .._trace.typing import Shape
 
 
 def dtype(x: Any) -> Any:
-    """The dtype that a value has as an array, or that a type stands for.
+    """The dtype of a value as an array, or of a scalar class.
 
     Raises:
-      TypeError: if it has none.
+      TypeError: if the value has no dtype.
       ValueError: for ``None``.
 
     >>> dtype(1.0).name, dtype(np.int8).name
@@ -28,7 +28,7 @@ def dtype(x: Any) -> Any:
     return dtypes.dtype(x)
 
 
-def shape_as_value(shape: Sequence[int]) -> Array:
+def shape_as_value(shape: Shape) -> Array:
     """A shape as an array of integers.
 
     >>> shape_as_value((2, 3)).tolist()

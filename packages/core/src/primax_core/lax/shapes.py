@@ -1,4 +1,4 @@
-"""Checks and arithmetic of shapes and axes that structural primitives share."""
+"""Shared checks and arithmetic of shapes and axes."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ def canonical_shape(shape: Any, context: str = "") -> tuple[int, ...]:
     """A shape as a tuple of Python ints.
 
     Raises:
-      TypeError: if it is not a sequence of concrete integers, or an element is negative.
+      TypeError: if the shape is not a sequence of concrete integers, or an element is negative.
     """
     if isinstance(shape, (str, bytes)) or not hasattr(shape, "__len__"):
         raise _bad_shape(shape, context)
     try:
-        found = tuple([operator.index(d) for d in shape])
+        sizes = tuple([operator.index(d) for d in shape])
     except TypeError as e:
         if is_static(shape):
             raise _bad_shape(shape, context) from e
-        found = symbolic_sizes(shape, context)
-        if not any(d < 0 for d in found):
-            return found
-    if found and min(found) < 0:
+        sizes = symbolic_sizes(shape, context)
+        if not any(d < 0 for d in sizes):
+            return sizes
+    if sizes and min(sizes) < 0:
         where = f"{context} " if context else ""
-        raise TypeError(f"{where}shape must have every element be nonnegative, got {found}.")
-    return found
+        raise TypeError(f"{where}shape must have every element be nonnegative, got {sizes}.")
+    return sizes
 
 
 def symbolic_sizes(sizes: Iterable[Any], context: str = "") -> tuple[Any, ...]:
-    """Sizes some of which are symbolic dimensions."""
+    """A tuple of sizes that may include symbolic dimensions."""
     try:
         return tuple([index(d) for d in sizes])
     except (TypeError, AttributeError) as e:
@@ -56,10 +56,10 @@ def _bad_shape(shape: Any, context: str) -> TypeError:
 
 
 def int_tuple(name: str, what: str, values: Any) -> tuple[int, ...]:
-    """A parameter that is a sequence of integers, as a tuple of Python ints.
+    """A sequence of integers as a tuple of Python ints.
 
     Raises:
-      TypeError: if it is no such sequence.
+      TypeError: if ``values`` is not a sequence of integers.
     """
     try:
         return tuple([operator.index(v) for v in values])
@@ -72,35 +72,35 @@ def int_tuple(name: str, what: str, values: Any) -> tuple[int, ...]:
 
 
 def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
-    """An axis, counted from the front.
+    """A nonnegative axis.
 
     Raises:
       ValueError: if it is out of range.
     """
-    found = operator.index(axis)
-    if not -ndim <= found < ndim:
+    index = operator.index(axis)
+    if not -ndim <= index < ndim:
         raise ValueError(f"{what} {axis} is out of bounds for array of dimension {ndim}")
-    return found + ndim if found < 0 else found
+    return index + ndim if index < 0 else index
 
 
 def tail_of(aval: ShapedArray) -> tuple[int, ...]:
-    """The axes that each element of an extended dtype has in memory; empty for plain dtypes."""
+    """The trailing physical axes of an extended dtype; empty for plain dtypes."""
     if isinstance(aval.dtype, dtypes.ExtendedDType):
         return aval.dtype.physical_aval(aval).shape[aval.ndim :]
     return ()
 
 
 def without(values: Sequence[Any], drop: Iterable[int]) -> tuple[Any, ...]:
-    """The elements at positions that are not in ``drop``."""
+    """The elements whose index is not in ``drop``."""
     dropped = set(drop)
     return tuple([v for i, v in enumerate(values) if i not in dropped])
 
 
 def inserted(values: Sequence[Any], at: int, value: Any) -> tuple[Any, ...]:
-    """A copy with one element more."""
+    """A copy with an additional element."""
     return (*values[:at], value, *values[at:])
 
 
 def past(dim: int, axes: Iterable[int]) -> tuple[int, ...]:
-    """Axes of one example as axes of a batch whose mapped axis is ``dim``."""
+    """Axes of one example as axes of a batch with mapped axis ``dim``."""
     return tuple([a + (a >= dim) for a in axes])

@@ -1,4 +1,4 @@
-"""Static slices and padding, which undo each other."""
+"""Static slices and padding, which are each other's transposes."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from .._ir.symbolic_dims import max_dim
 from .._lower.lazy import shaped
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike, Shape
 from .._transform.batching import move_axis
 from .._transform.zeros import Zero, instantiate, is_linear
 from .broadcasting import broadcast_in_dim, full, full_like
@@ -23,8 +24,6 @@ from .reshaping import squeeze
 from .selection import select_n
 from .shapes import canonical_axis, inserted, int_tuple, tail_of
 
-ArrayLike = Any
-
 slice_p: Final = Primitive("slice")
 pad_p: Final = Primitive("pad")
 
@@ -32,17 +31,17 @@ pad_p: Final = Primitive("pad")
 def slice(
     operand: ArrayLike,
     start_indices: Sequence[int],
-    limit_indices: Sequence[int],
+    limit_indices: Shape,
     strides: Sequence[int] | None = None,
 ) -> Array:
-    """The elements at static positions ``start, start + stride, ... < limit`` along each axis.
+    """The elements at static indices ``start, start + stride, ... < limit`` along each axis.
 
     Args:
-      start_indices, limit_indices: one for each axis, within the array and not negative.
+      start_indices, limit_indices: one for each axis, within the array and nonnegative.
       strides: one for each axis, positive; 1 by default.
 
     Raises:
-      TypeError: if a range leaves the array, or there is not one for each axis.
+      TypeError: if a range exceeds the array, or the number of ranges is not the number of axes.
 
     >>> slice(np.arange(6), (1,), (6,), (2,)).tolist()
     [1, 3, 5]
@@ -101,7 +100,7 @@ def _slice_lower(ctx, x, *, start_indices, limit_indices, strides):
 
 
 def _slice_back(ct, x: ShapedArray, *, start_indices, limit_indices, strides):
-    """Zeros where nothing was taken."""
+    """Transpose of a slice: the cotangent, padded with zeros."""
     config = []
     for n, taken, start, stride in zip(
         x.shape, typeof(ct).shape, start_indices, strides or (1,) * x.ndim
@@ -133,10 +132,10 @@ def slice_in_dim(
     stride: int = 1,
     axis: int = 0,
 ) -> Array:
-    """A slice along one axis; negative positions count from the end, ``None`` leaves an end open.
+    """A slice along one axis; negative indices count from the end, ``None`` means no limit.
 
     Raises:
-      TypeError: if the range leaves the array or is reversed.
+      TypeError: if the range exceeds the array or the limit is less than the start.
 
     >>> slice_in_dim(np.arange(6), 1, -1).tolist()
     [1, 2, 3, 4]
@@ -154,10 +153,10 @@ def slice_in_dim(
 
 
 def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
-    """The part of an array at one static position along an axis, which stays as size 1 if wanted.
+    """The elements at one static index along an axis; ``keepdims`` keeps the axis with size 1.
 
     Raises:
-      IndexError: if the position is out of range.
+      IndexError: if the index is out of range.
 
     >>> index_in_dim(np.arange(6), -1, keepdims=False).tolist()
     5
@@ -177,18 +176,19 @@ def pad(
     padding_value: ArrayLike,
     padding_config: Sequence[tuple[int, int, int]],
 ) -> Array:
-    """An array with a value put before, behind and between its elements.
+    """Pad an array before, after and between its elements.
 
     Args:
       operand: array to pad.
       padding_value: scalar of the operand's dtype.
-      padding_config: for each axis ``(low, high, interior)``: how many values before the first
-        element, after the last one (negative numbers take elements away), and between neighbours.
+      padding_config: for each axis ``(low, high, interior)``: number of values before the first
+        element, after the last element, and between adjacent elements. Negative ``low`` and
+        ``high`` remove elements.
 
     Raises:
       TypeError: if the dtypes differ.
-      ValueError: if ``padding_value`` is no scalar, an ``interior`` is negative, or more is taken
-        away than there is.
+      ValueError: if ``padding_value`` is not a scalar, an ``interior`` is negative, or a negative
+        padding exceeds the size.
 
     >>> pad(np.array([1, 2]), 0, [(1, 0, 2)]).tolist()
     [0, 1, 0, 0, 2]
@@ -253,8 +253,8 @@ def _pad_jvp(primals, tangents, *, padding_config):
     return out, pad_p.bind(*map(instantiate, tangents), padding_config=padding_config)
 
 
-def _padded_places(shape: Sequence[int], config) -> Array:
-    """True where padding stands in the result."""
+def _padding_mask(shape: Sequence[int], config) -> Array:
+    """True at the padding elements of the result."""
     return pad(full(shape, False), True, config)
 
 
@@ -267,13 +267,13 @@ def _pad_transpose(ct, x, value, *, padding_config):
     if is_linear(x):
         dx = _unpad(ct, shape, padding_config)
     if is_linear(value):
-        padding = select_n(_padded_places(shape, padding_config), full_like(ct, 0), ct)
+        padding = select_n(_padding_mask(shape, padding_config), full_like(ct, 0), ct)
         dvalue = sum_axes(padding, tuple(range(len(shape))))
     return [dx, dvalue]
 
 
 def _unpad(ct: Any, shape: Sequence[int], config) -> Array:
-    """The elements that were not padding, zeros for those taken away."""
+    """Transpose of padding: the elements that are not padding, zeros for removed elements."""
     zero = np.zeros((), typeof(ct).dtype)[()]
     apart = pad(ct, zero, [(-low, -high, 0) for low, high, _ in config])
     if all(between == 0 for _, _, between in config):
@@ -292,7 +292,7 @@ def _pad_batch(axis, args, dims, *, padding_config):
     x = move_axis(x, x_dim, at, axis.size)
     padded = pad(x, np.zeros((), typeof(x).dtype)[()], config)
     shape = typeof(padded).shape
-    places = _padded_places(typeof(x).shape, config)
+    places = _padding_mask(typeof(x).shape, config)
     return select_n(places, padded, broadcast_in_dim(value, shape, (at,))), at
 
 

@@ -1,7 +1,7 @@
-"""Integers in the order of other numbers, and with their positions: what the CPU sorts fast.
+"""Integer sort keys, optionally combined with indices, which the CPU sorts fast.
 
-XLA's CPU backend sorts a single array of integers several times as fast as floats, or as several
-arrays, which it compares by a compiled function for each pair of elements.
+XLA's CPU backend sorts a single array of integers several times as fast as an array of floats or
+several arrays, for which it calls a compiled comparator for each pair of elements.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _F32: Final = np.dtype(np.float32)
 
 
 def packable(dtype: Any) -> bool:
-    """Whether :func:`order_key` gives numbers that leave room for positions in 64 bits."""
+    """Return True if the keys of :func:`order_key` fit into 64 bits together with indices."""
     return not accepts(dtype, ("complex",)) and dtypes.itemsize_bits(dtype) <= 32
 
 
 def order_key(x: Any) -> Array:
-    """Integers in the order in which real numbers are sorted: equal zeros, and NaN last."""
+    """Integers in the sort order of real numbers: zeros are equal, and NaN is last."""
     if not accepts(typeof(x).dtype, ("float",)):
         return _signed(x)
     bits = _float_bits(x)
@@ -51,38 +51,40 @@ def order_key(x: Any) -> Array:
 
 
 def total_order_key(x: Any) -> Array:
-    """Integers in the order of real numbers of at most 32 bits: a zero or a NaN with a sign is
-    less than one without."""
+    """Integers in the total order of real numbers of at most 32 bits.
+
+    Zeros and NaNs with the sign bit set precede those without.
+    """
     return _flipped(_float_bits(x)) if accepts(typeof(x).dtype, ("float",)) else _signed(x)
 
 
 def floats_of(key: Array) -> Array:
-    """The floats of 32 bits whose :func:`total_order_key` is given."""
+    """Inverse of :func:`total_order_key` for float32."""
     return bitcast_convert_type(_flipped(key), _F32)
 
 
 def with_positions(key: Array, axis: int) -> Array:
-    """Numbers of 64 bits: a key of 32 bits, and below it the position along an axis."""
-    places = convert(broadcasted_iota(np.int32, typeof(key).shape, axis), _I64)
-    wide = convert(key, _I64)
-    return bitwise_or(shift_left(wide, full_like(wide, 32)), places)
+    """64-bit integers: a 32-bit key in the high half, the index along an axis in the low half."""
+    indices = convert(broadcasted_iota(np.int32, typeof(key).shape, axis), _I64)
+    key_64 = convert(key, _I64)
+    return bitwise_or(shift_left(key_64, full_like(key_64, 32)), indices)
 
 
 def _float_bits(x: Any) -> Array:
-    """The bits of floats of 32 or 64 bits; narrower ones are widened."""
+    """The bits of floats of 32 or 64 bits; narrower floats are converted to float32."""
     if typeof(x).dtype == np.float64:
         return bitcast_convert_type(x, _I64)
     return bitcast_convert_type(convert(x, _F32), _I32)
 
 
 def _flipped(bits: Array) -> Array:
-    """Magnitude and sign to two's complement and back, but for negative numbers one lower."""
+    """Convert sign and magnitude to one's complement, and back."""
     sign = shift_right_arithmetic(bits, full_like(bits, 31))
     return bitwise_xor(bits, bitwise_and(sign, full_like(bits, 2**31 - 1)))
 
 
 def _signed(x: Any) -> Array:
-    """Integers in the order of others, of 32 bits or more and signed if they have 32."""
+    """Integers in the same order, with at least 32 bits, and signed if they have 32 bits."""
     dtype = typeof(x).dtype
     if dtype == np.uint32:
         bits = bitcast_convert_type(x, _I32)

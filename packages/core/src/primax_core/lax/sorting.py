@@ -1,4 +1,4 @@
-"""Sorted arrays and the greatest elements."""
+"""Sorting and top-k."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from .._ir.symbolic_dims import decided, index, is_static, min_dim
 from .._lower.lazy import hlo, ir, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike
 from .._transform.batching import move_axis
 from .._transform.zeros import Zero
 from .bitwise import bitwise_not
@@ -30,8 +31,6 @@ from .shapes import canonical_axis, without
 from .slicing import slice_in_dim
 from .sort_keys import floats_of, order_key, packable, total_order_key, with_positions
 
-ArrayLike = Any
-
 sort_p: Final = Primitive("sort", multiple_results=True)
 top_k_p: Final = Primitive("top_k", multiple_results=True)
 
@@ -42,22 +41,22 @@ def sort(
     is_stable: bool = True,
     num_keys: int = 1,
 ) -> Any:
-    """The elements in ascending order along an axis; several arrays in the order of the keys.
+    """Sort along an axis in ascending order; several arrays are sorted by their keys.
 
     Args:
       operand: an array, or several of one shape.
       dimension: the axis.
-      is_stable: whether elements with equal keys keep their order.
-      num_keys: how many of the arrays, from the first, are keys: later ones decide between equals.
+      is_stable: preserve the order of elements with equal keys.
+      num_keys: number of leading arrays that are keys, compared lexicographically.
 
     Returns:
-      A sorted array, or a tuple of them.
+      A sorted array, or a tuple of sorted arrays.
 
-    Zeros of both signs are equal, NaN comes last, and complex numbers are ordered by their real,
-    then by their imaginary part. The derivative follows the elements to their places.
+    Zeros of both signs are equal, NaN is last, and complex numbers are ordered by their real, then
+    by their imaginary part. Tangents are permuted like the elements.
 
     Raises:
-      TypeError: if there is no array, or the shapes differ.
+      TypeError: if there are no arrays, or the shapes differ.
       ValueError: if the axis or the number of keys is out of range.
 
     >>> sort(np.array([2, 3, 1])).tolist()
@@ -81,7 +80,7 @@ def sort(
 def sort_key_val(
     keys: Array, values: ArrayLike, dimension: int = -1, is_stable: bool = True
 ) -> tuple[Array, Array]:
-    """Keys in ascending order along an axis, and values in the same order; see :func:`sort`.
+    """Sort keys and values along an axis by the keys; see :func:`sort`.
 
     >>> [x.tolist() for x in sort_key_val(np.array([2, 1]), np.array([5, 6]))]
     [[1, 2], [6, 5]]
@@ -99,14 +98,14 @@ def _sort_abstract(*xs, dimension, is_stable, num_keys):
     for x in xs:
         if isinstance(x.dtype, dtypes.ExtendedDType):
             raise TypeError(
-                f"sort does not accept operands of dtype {x.dtype.name}: sort positions "
-                "(lax.iota) in their place, and take the elements at the result"
+                f"sort does not accept operands of dtype {x.dtype.name}: sort indices (lax.iota) "
+                "instead, and gather the elements at the result"
             )
     return list(xs)
 
 
 def _ordered_before(x, y, dtype):
-    """Whether one key comes before another, and whether they are equal."""
+    """True where one key precedes another, and true where they are equal."""
     if accepts(dtype, ("complex",)):
         part = np.dtype(np.float64 if dtype == np.complex128 else np.float32)
         less, equal = _ordered_before(hlo.real(x), hlo.real(y), part)
@@ -119,7 +118,7 @@ def _ordered_before(x, y, dtype):
 
 
 def _canonical(x, dtype):
-    """One zero and one NaN, so that the total order of bits is the order of keys."""
+    """Replace zeros by 0.0 and NaNs by one NaN; the total order of bits is then the key order."""
     zero, nan = (mlir.constant(np.asarray(v).astype(dtype)) for v in (0.0, np.nan))
     x = hlo.select(compare("EQ", x, zero, dtype), zero, x)
     return hlo.select(compare("NE", x, x, dtype), nan, x)
@@ -146,7 +145,7 @@ def _sorted(ctx, *xs, dimension, is_stable, num_keys):
     return list(op.results)
 
 
-# Smaller arrays of floats, and of others, are sorted as fast in the plain way.
+# Below these sizes a plain sort is as fast, for floats and for other dtypes.
 _FEW_FLOATS: Final = 512
 _FEW_OTHERS: Final = 4096
 
@@ -179,7 +178,7 @@ def _sort_lower_cpu(ctx, *xs, dimension, num_keys, **params):
 
 
 def take_along(x: Any, indices: Any, axis: int) -> Array:
-    """Elements at positions along an axis, which are known to exist."""
+    """Elements at indices along an axis that are known to be in bounds."""
     n = typeof(x).ndim
     others = without(range(n), (axis,))
     numbers = GatherDimensionNumbers((), (axis,), (axis,), others, others)
@@ -198,11 +197,11 @@ def _sort_jvp(primals, tangents, *, dimension, **params):
         outs = sort_p.bind(*primals, dimension=dimension, **params)
         return outs, [Zero.like(o) for o in outs]
     shape = typeof(primals[0]).shape
-    places = broadcasted_iota(
+    indices = broadcasted_iota(
         np.uint32 if decided(lambda: shape[dimension] < 2**32, True) else np.uint64,
         shape, dimension,
     )  # fmt: skip
-    *outs, order = sort_p.bind(*primals, places, dimension=dimension, **params)
+    *outs, order = sort_p.bind(*primals, indices, dimension=dimension, **params)
     return outs, [
         Zero.like(o) if type(t) is Zero else take_along(t, order, dimension)
         for o, t in zip(outs, tangents)
@@ -218,18 +217,18 @@ def _sort_batch(axis, args, dims, *, dimension, **params):
 
 
 def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True) -> list[Array]:
-    """The ``k`` greatest elements along an axis, in descending order, and their positions.
+    """The ``k`` largest elements along an axis, in descending order, and their indices.
 
     Args:
-      operand: real numbers or booleans. NaN counts as greatest.
-      k: how many.
+      operand: real numbers or booleans. NaN counts as the largest.
+      k: number of elements to return.
       axis: the axis.
-      is_stable: whether of equal elements the first ones are taken, in their order.
+      is_stable: among equal elements, return the first ones, in their order.
 
-    The derivative follows the elements that are taken.
+    The derivative is that of the selected elements.
 
     Raises:
-      ValueError: if there are not that many, or the operand is complex.
+      ValueError: if the axis has fewer than ``k`` elements, or the operand is complex.
 
     >>> [x.tolist() for x in top_k(np.array([1, 3, 2]), 2)]
     [[3, 2], [1, 2]]
@@ -279,7 +278,7 @@ def _greatest(ctx, x, *, k, axis, is_stable):
 def _top_k_lower_cpu(ctx, x, *, k, axis, is_stable):
     aval = ctx.in_avals[0]
     n = aval.shape[axis]
-    # Few of many floats of 32 bits are selected by native code, of others by sorting all.
+    # Native code selects a few of many float32 elements. Otherwise all elements are sorted.
     if not is_static(aval.shape):
         return _greatest(ctx, x, k=k, axis=axis, is_stable=is_stable)
     many = 4 * k >= n and aval.size >= _FEW_OTHERS
@@ -293,10 +292,10 @@ def _top_k_lower_cpu(ctx, x, *, k, axis, is_stable):
         if many:
             key = with_positions(bitwise_not(key), axis)
             (last,) = sort_p.bind(key, dimension=axis, is_stable=True, num_keys=1)
-            places = convert(slice_in_dim(last, 0, k, 1, axis), np.dtype(np.int32))
+            indices = convert(slice_in_dim(last, 0, k, 1, axis), np.dtype(np.int32))
         else:
-            places = top_k_p.bind(floats_of(key), k=k, **params)[1]
-        return [take_along(x, places, axis), places]
+            indices = top_k_p.bind(floats_of(key), k=k, **params)[1]
+        return [take_along(x, indices, axis), indices]
 
     return ctx.call(run, x)
 
@@ -304,11 +303,11 @@ def _top_k_lower_cpu(ctx, x, *, k, axis, is_stable):
 @top_k_p.rule(jvp)
 def _top_k_jvp(primals, tangents, *, axis, **params):
     (x,), (t,) = primals, tangents
-    values, places = top_k_p.bind(x, axis=axis, **params)
-    none = Zero.like(places)
+    values, indices = top_k_p.bind(x, axis=axis, **params)
+    none = Zero.like(indices)
     if type(t) is Zero:
-        return [values, places], [Zero.like(values), none]
-    return [values, places], [take_along(t, places, axis), none]
+        return [values, indices], [Zero.like(values), none]
+    return [values, indices], [take_along(t, indices, axis), none]
 
 
 @top_k_p.rule(batch)

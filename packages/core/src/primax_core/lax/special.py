@@ -1,4 +1,4 @@
-"""The error function and its relatives."""
+"""The error function, its complement and its inverse."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from .._ir import dtypes
 from .._lower.lazy import chlo, hlo, mlir
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike
 from .accuracy import accurate, check_accuracy
 from .arithmetic import add, mul, neg, square, sub
 from .conversion import convert, reduce_precision
@@ -17,20 +18,18 @@ from .elementwise import derivatives, elementwise_samples, fast_path, scalar_lik
 from .exponential import exp, expm1
 from .selection import clamp
 
-ArrayLike = Any
-
 _FLOAT: Final = ("float",)
 
 
 def _in_float32(op: str) -> Callable:
-    """A CHLO operation, which for floats of 8 bits and fewer is computed in ``float32``."""
+    """A CHLO operation, computed in ``float32`` for floats with at most 8 bits."""
 
     def emit(ctx, x, *_):
         aval = ctx.in_avals[0]
         if aval.dtype.itemsize > 1:
             return getattr(chlo, op)(x)
-        wide = getattr(chlo, op)(hlo.convert(mlir.tensor_type(aval.shape, dtypes.f32), x))
-        return hlo.convert(mlir.type_of(aval), wide)
+        out = getattr(chlo, op)(hlo.convert(mlir.tensor_type(aval.shape, dtypes.f32), x))
+        return hlo.convert(mlir.type_of(aval), out)
 
     return emit
 
@@ -59,17 +58,17 @@ def erfc(x: ArrayLike, *, accuracy: Any = None) -> Array:
 
 @fast_path(erf_inv_p)
 def erf_inv(x: ArrayLike) -> Array:
-    """Numbers whose error functions the elements are; NaN outside [-1, 1]."""
+    """Inverse error function; NaN outside [-1, 1]."""
     return erf_inv_p.bind(x)
 
 
 def _bell(x: Any) -> Any:
-    """``exp(-x²)``, with the digits of the square that a product would lose."""
+    """``exp(-x²)``, with a correction for the rounding error of the square."""
     aval = typeof(x)
     if aval.dtype.itemsize < 4:
         return convert(_bell(convert(x, dtypes.f32)), aval.dtype, aval.weak_type)
     double = aval.dtype == dtypes.f64
-    bound = 40.0 if double else 16.0  # where the result is 0
+    bound = 40.0 if double else 16.0  # the result is 0 beyond this bound
     x = clamp(scalar_like(x, -bound), x, scalar_like(x, bound))
     head = reduce_precision(x, 11 if double else 8, 25 if double else 11)
     rest = mul(sub(head, x), add(head, x))

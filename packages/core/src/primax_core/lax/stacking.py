@@ -1,9 +1,9 @@
-"""Arrays as slices of one with a further axis, and the other way round."""
+"""Stacking of arrays along a new axis, and its inverse."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
@@ -11,22 +11,21 @@ from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._lower.lazy import hlo, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike
 from .._transform.batching import move_axis
 from .._transform.zeros import Zero, instantiate, is_linear
 from .elementwise import same_dtypes, weak
 from .shapes import canonical_axis, inserted, tail_of, without
-
-ArrayLike = Any
 
 stack_p: Final = Primitive("stack")
 unstack_p: Final = Primitive("unstack", multiple_results=True)
 
 
 def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
-    """Arrays of one shape and dtype along a new axis.
+    """Stack arrays of one shape and dtype along a new axis.
 
     Raises:
-      ValueError: if there are none, their shapes differ, or the axis is out of range of theirs.
+      ValueError: if there are no arrays, their shapes differ, or the axis is out of range.
       TypeError: if their dtypes differ.
 
     >>> import numpy as np

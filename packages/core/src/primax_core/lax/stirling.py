@@ -1,4 +1,4 @@
-"""Stirling's series, and what stands beside it where gamma functions are divided."""
+"""Stirling's series and related functions, for quotients of gamma functions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 from .computed_in_float64 import Real, chebyshev, horner, where
 
 SHIFT: Final = {True: 10, False: 5}
-"""From where on Stirling's series is precise, or precise enough; less is raised by as much."""
+"""Smallest argument for which Stirling's series is precise; smaller ones are shifted by as much."""
 
 _SERIES: Final = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 
@@ -27,8 +27,8 @@ def stirling(precise: bool, a: Real) -> Real:
     return inverse * horner(inverse * inverse, _SERIES[: 7 if precise else 6])
 
 
-def stirling_slope(a: Real, b: Real) -> Real:
-    """``(stirling(a + b) - stirling(a)) / b``, without cancellation for small ``b``."""
+def stirling_quotient(a: Real, b: Real) -> Real:
+    """Difference quotient ``(stirling(a + b) - stirling(a)) / b``, without cancellation."""
     p, q = 1 / a, 1 / (a + b)
     sums: Any = 1.0  # p^m + p^(m-1) q + ... + q^m
     power, total = p, -_SERIES[0] * p * q
@@ -48,7 +48,7 @@ def deviance(precise: bool, u: Real, log_ratio: Real) -> Real:
     """``(u - log(1 + u)) / u²``, which is positive and smooth.
 
     Args:
-      log_ratio: ``log(1 + u)``, which is used for large ``u`` only.
+      log_ratio: ``log(1 + u)``, used only for large ``u``.
     """
     s = u / (u + 2)
     near = 2 / (u + 2) * s * horner(s * s, [1 / (2 * k + 3) for k in range(14 if precise else 9)])

@@ -1,4 +1,4 @@
-"""``stop_gradient``: a value that differentiation does not look behind."""
+"""``stop_gradient``: a value with zero derivative."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ stop_gradient_p: Final = Primitive("stop_gradient")
 
 
 def stop_gradient(x: Any) -> Any:
-    """The same values, with zero derivative; integers pass through.
+    """The same values, with zero derivative; integers are returned unchanged.
 
     Args:
       x: a pytree of arrays.
@@ -31,7 +31,7 @@ def stop_gradient(x: Any) -> Any:
 
 
 def cut_off(x: Any) -> Any:
-    """One array without its derivative."""
+    """One array with zero derivative."""
     aval = typeof(x)
     if not isinstance(x, Tracer):
         return as_operand(x) if isinstance(x, (np.ndarray, np.generic)) else x

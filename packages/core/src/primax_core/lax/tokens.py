@@ -1,4 +1,4 @@
-"""Tokens: values without content, which order what is done with them."""
+"""Tokens: values without content that order operations."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class TokenDType(dtypes.ExtendedDType):
     itemsize = 0
 
     def physical_aval(self, aval: ShapedArray) -> ShapedArray:
-        """What holds tokens: an array without elements."""
+        """The type of the array that stores a token: an array without elements."""
         return ShapedArray((*aval.shape, 0), np.dtype(np.bool_))
 
     def repr_of(self, array: Any) -> str:
-        """The text of an array of tokens."""
+        """The ``repr`` of an array of tokens."""
         return "Token()"
 
     def __eq__(self, other: object) -> bool:
@@ -54,7 +54,7 @@ _TOKEN: Final = ShapedArray((), TokenDType())
 
 
 def create_token(_: Any = None) -> Any:
-    """A new token, which waits for nothing.
+    """A new token, without dependencies.
 
     >>> create_token()
     Token()
@@ -63,7 +63,7 @@ def create_token(_: Any = None) -> Any:
 
 
 def after_all(*operands: Any) -> Any:
-    """A token that waits for others.
+    """A token that depends on others.
 
     Raises:
       TypeError: if an operand is not a token.
@@ -105,7 +105,7 @@ no_derivative(after_all_p)
 
 @after_all_p.rule(batch)
 def _after_all_batch(axis, args, dims):
-    # Examples wait for each other: tokens that came from a batch are those of all of it.
+    # The result depends on all examples of a batch.
     return after_all_p.bind(*args), None
 
 

@@ -10,6 +10,7 @@ from .._ir import dtypes
 from .._lower.lazy import chlo, hlo
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike
 from .accuracy import accurate, check_accuracy, operation
 from .arithmetic import add, div, mul, neg, one_minus_square, square, sub
 from .comparison import gt
@@ -18,12 +19,12 @@ from .complex_cases import (
     acosh_cases,
     asinh_cases,
     atanh_cases,
+    circular_cases,
     cosh_cases,
-    exchanged,
-    mended,
+    cosine_cases,
     sinh_cases,
     tanh_cases,
-    turned,
+    with_cases,
 )
 from .elementwise import (
     binary,
@@ -39,8 +40,6 @@ from .exponential import rsqrt
 from .magnitude import abs, complex, imag, real
 from .selection import select
 
-ArrayLike = Any
-
 _INEXACT: Final = ("inexact",)
 
 
@@ -51,21 +50,31 @@ def _emit_asin(ctx, x):
     return hlo.atan2(x, hlo.sqrt(hlo.multiply(hlo.subtract(one, x), hlo.add(one, x))))
 
 
-sin_p: Final = accurate("sin", _INEXACT, mended(operation("sine"), "odd", exchanged(sinh_cases)))
-cos_p: Final = accurate("cos", _INEXACT, mended(operation("cosine"), "even", turned(cosh_cases)))
-tan_p: Final = accurate("tan", _INEXACT, mended(operation("tan"), "odd", exchanged(tanh_cases)))
-asin_p: Final = unary("asin", _INEXACT, mended(_emit_asin, "odd", exchanged(asinh_cases)))
-acos_p: Final = unary("acos", _INEXACT, mended(lambda ctx, x: chlo.acos(x), "", acos_cases))
+sin_p: Final = accurate(
+    "sin", _INEXACT, with_cases(operation("sine"), "odd", circular_cases(sinh_cases))
+)
+cos_p: Final = accurate(
+    "cos", _INEXACT, with_cases(operation("cosine"), "even", cosine_cases(cosh_cases))
+)
+tan_p: Final = accurate(
+    "tan", _INEXACT, with_cases(operation("tan"), "odd", circular_cases(tanh_cases))
+)
+asin_p: Final = unary("asin", _INEXACT, with_cases(_emit_asin, "odd", circular_cases(asinh_cases)))
+acos_p: Final = unary("acos", _INEXACT, with_cases(lambda ctx, x: chlo.acos(x), "", acos_cases))
 atan_p: Final = unary(
-    "atan", _INEXACT, mended(lambda ctx, x: chlo.atan(x), "odd", exchanged(atanh_cases))
+    "atan", _INEXACT, with_cases(lambda ctx, x: chlo.atan(x), "odd", circular_cases(atanh_cases))
 )
 atan2_p: Final = binary("atan2", _INEXACT, lambda x, y: hlo.atan2(x, y))
-sinh_p: Final = unary("sinh", _INEXACT, mended(lambda ctx, x: chlo.sinh(x), "odd", sinh_cases))
-cosh_p: Final = unary("cosh", _INEXACT, mended(lambda ctx, x: chlo.cosh(x), "even", cosh_cases))
-tanh_p: Final = accurate("tanh", _INEXACT, mended(operation("tanh"), "odd", tanh_cases))
-asinh_p: Final = unary("asinh", _INEXACT, mended(lambda ctx, x: chlo.asinh(x), "odd", asinh_cases))
-acosh_p: Final = unary("acosh", _INEXACT, mended(lambda ctx, x: chlo.acosh(x), "", acosh_cases))
-atanh_p: Final = unary("atanh", _INEXACT, mended(lambda ctx, x: chlo.atanh(x), "odd", atanh_cases))
+sinh_p: Final = unary("sinh", _INEXACT, with_cases(lambda ctx, x: chlo.sinh(x), "odd", sinh_cases))
+cosh_p: Final = unary("cosh", _INEXACT, with_cases(lambda ctx, x: chlo.cosh(x), "even", cosh_cases))
+tanh_p: Final = accurate("tanh", _INEXACT, with_cases(operation("tanh"), "odd", tanh_cases))
+asinh_p: Final = unary(
+    "asinh", _INEXACT, with_cases(lambda ctx, x: chlo.asinh(x), "odd", asinh_cases)
+)
+acosh_p: Final = unary("acosh", _INEXACT, with_cases(lambda ctx, x: chlo.acosh(x), "", acosh_cases))
+atanh_p: Final = unary(
+    "atanh", _INEXACT, with_cases(lambda ctx, x: chlo.atanh(x), "odd", atanh_cases)
+)
 
 
 @fast_path(sin_p, accuracy=None)
@@ -91,25 +100,25 @@ def tan(x: ArrayLike, *, accuracy: Any = None) -> Array:
 
 @fast_path(asin_p)
 def asin(x: ArrayLike) -> Array:
-    """Angles whose sines the elements are, from -π/2 to π/2; NaN outside [-1, 1]."""
+    """Inverse sines, from -π/2 to π/2; NaN outside [-1, 1]."""
     return asin_p.bind(x)
 
 
 @fast_path(acos_p)
 def acos(x: ArrayLike) -> Array:
-    """Angles whose cosines the elements are, from 0 to π; NaN outside [-1, 1]."""
+    """Inverse cosines, from 0 to π; NaN outside [-1, 1]."""
     return acos_p.bind(x)
 
 
 @fast_path(atan_p)
 def atan(x: ArrayLike) -> Array:
-    """Angles whose tangents the elements are, from -π/2 to π/2."""
+    """Inverse tangents, from -π/2 to π/2."""
     return atan_p.bind(x)
 
 
 @fast_path(atan2_p)
 def atan2(x: ArrayLike, y: ArrayLike) -> Array:
-    """Angles of the points with ordinates ``x`` and abscissas ``y``, from -π to π.
+    """Angles of the points with y-coordinates ``x`` and x-coordinates ``y``, from -π to π.
 
     >>> atan2(np.float32(1), np.float32(0)).item() * 2  # doctest: +ELLIPSIS
     3.14159...
@@ -138,19 +147,19 @@ def tanh(x: ArrayLike, *, accuracy: Any = None) -> Array:
 
 @fast_path(asinh_p)
 def asinh(x: ArrayLike) -> Array:
-    """Numbers whose hyperbolic sines the elements are."""
+    """Inverse hyperbolic sines."""
     return asinh_p.bind(x)
 
 
 @fast_path(acosh_p)
 def acosh(x: ArrayLike) -> Array:
-    """Nonnegative numbers whose hyperbolic cosines the elements are; NaN below 1."""
+    """Inverse hyperbolic cosines, nonnegative; NaN below 1."""
     return acosh_p.bind(x)
 
 
 @fast_path(atanh_p)
 def atanh(x: ArrayLike) -> Array:
-    """Numbers whose hyperbolic tangents the elements are; NaN outside [-1, 1]."""
+    """Inverse hyperbolic tangents; NaN outside [-1, 1]."""
     return atanh_p.bind(x)
 
 
@@ -158,8 +167,8 @@ def _one(x: Any) -> Any:
     return scalar_like(x, 1)
 
 
-def _asinh_slope(x: Any) -> Any:
-    """``1 / sqrt(1 + x²)``, where the square would overflow by way of smaller numbers."""
+def _asinh_derivative(x: Any) -> Any:
+    """``1 / sqrt(1 + x²)``, computed with scaled numbers where the square would overflow."""
     dtype = typeof(x).dtype
     if dtypes.issubdtype(dtype, np.complexfloating):
         a, b = real(x), imag(x)
@@ -187,7 +196,7 @@ derivatives(
 derivatives(sinh_p, lambda g, out, x: mul(g, cosh(x)))
 derivatives(cosh_p, lambda g, out, x: mul(g, sinh(x)))
 derivatives(tanh_p, lambda g, out, x, **_: mul(g, one_minus_square(out)))
-derivatives(asinh_p, lambda g, out, x: mul(g, _asinh_slope(x)))
+derivatives(asinh_p, lambda g, out, x: mul(g, _asinh_derivative(x)))
 derivatives(acosh_p, lambda g, out, x: mul(g, mul(rsqrt(sub(x, _one(x))), rsqrt(add(x, _one(x))))))
 derivatives(atanh_p, lambda g, out, x: div(g, one_minus_square(x)))
 

@@ -1,4 +1,4 @@
-"""``select_and_scatter``: values put where a function selects an element of each window."""
+"""``select_and_scatter``: values scattered to the selected element of each window."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ select_and_scatter_p: Final = Primitive(
 
 @select_and_scatter_p.rule(abstract)
 def _abstract(operand, source, init, *, select_jaxpr, scatter_jaxpr, **window):
-    wanted = reduce_window_shape_tuple(operand.shape, *_sizes(window))
-    if source.shape != wanted:
+    expected = reduce_window_shape_tuple(operand.shape, *_sizes(window))
+    if source.shape != expected:
         raise TypeError(
-            f"select_and_scatter source must have one element for each window, {wanted}, got "
+            f"select_and_scatter source must have one element for each window, {expected}, got "
             f"{source.shape}."
         )
     if init.shape or not operand.dtype == source.dtype == init.dtype:
@@ -46,7 +46,7 @@ def _sizes(window: dict) -> tuple:
 @select_and_scatter_p.rule(lower)
 def _lower(ctx, operand, source, init, *, select_jaxpr, scatter_jaxpr, **window):
     aval = ctx.in_avals[0]
-    if not aval.ndim:  # XLA ends the process
+    if not aval.ndim:  # XLA aborts the process
         combine = region(ctx, scatter_jaxpr)
         return combine([source], [init])[0]
     sizes, strides, padding = _sizes(window)

@@ -1,8 +1,8 @@
-"""Reductions over windows that slide along an array.
+"""Reductions over sliding windows.
 
-A window is described by five parameters, each with an element for each axis of the array: its size,
-the distance between windows, how the array is padded, and the distances between elements of the
-array (with nothing in between) and between those of a window.
+A window has five parameters, each with an element for each axis of the array: its size, the stride
+between windows, the padding of the array, the dilation of the array, and the dilation of the
+window.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from .._ir.symbolic_dims import is_static, max_dim
 from .._lower.lazy import hlo, ir, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import Tracer, typeof
+from .._trace.typing import Shape
 from .._transform.batching import batch_of, move_axis
 from .._transform.jvp import jvp_of
 from .._transform.zeros import Zero, add_tangents
@@ -32,14 +33,13 @@ from .comparison import compare, eq, ge_p, le_p
 from .conv_numbers import dilated, int_pairs, is_pairs, padtype_to_pads, strided
 from .elementwise import accepts, check_kind, linear
 from .joining import concatenate
-from .reduce_any import by_pairs, elementwise, reducer_program, region
+from .reduce_any import by_pairs, elementwise, reducer_jaxpr, region
 from .reducing import greatest, least
 from .reshaping import expand_dims, reshape
 from .selection import select_n
 from .shapes import inserted, int_tuple
 from .slicing import pad, slice as slice_of
 
-ArrayLike = Any
 Padding = str | Sequence[tuple[int, int]]
 Window = dict[str, Any]
 
@@ -63,26 +63,27 @@ def reduce_window(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> Any:
-    """The elements in each position of a sliding window combined by an associative function.
+    """Reduction of the elements of each sliding window by an associative function.
 
     Args:
       operand: an array, or a pytree of arrays of one shape.
-      init_value: scalars of the same structure and dtypes: what windows start with, and what fills
-        padding and the gaps between dilated elements. They may enter a result any number of times,
-        and so should not change it.
-      computation: function of two scalars (or pytrees of them) that gives their combination.
+      init_value: scalars of the same structure and dtypes: the initial value of each window, and
+        the value of padding and of the gaps between dilated elements. They may be combined any
+        number of times, so they should be neutral elements.
+      computation: function of two scalars (or pytrees of scalars) that returns their combination.
       window_dimensions: size of the window along each axis.
       window_strides: distance between windows, 1 by default.
-      padding: ``"VALID"``, ``"SAME"`` or ``"SAME_LOWER"`` (see :func:`padtype_to_pads`, which is
-        told the sizes before dilation), or how many elements to add before and after each axis.
+      padding: ``"VALID"``, ``"SAME"`` or ``"SAME_LOWER"`` (see :func:`padtype_to_pads`, for the
+        sizes before dilation), or pairs: numbers of elements to add before and after each axis.
       base_dilation: distance between the operand's elements, 1 by default.
       window_dilation: distance between a window's elements, 1 by default.
 
-    Sums, maxima and minima (by this library's functions, with their neutral elements) are
-    operations of their own. Derivatives of a maximum or minimum go to one element of each window.
+    Sums, maxima and minima (with this library's functions and their neutral elements) use
+    specialized primitives. The derivative of a maximum or minimum is that of one element of each
+    window.
 
     Raises:
-      TypeError: if the window does not fit the operand's number of axes, or dtypes differ.
+      TypeError: if the window's rank differs from the operand's, or dtypes differ.
       ValueError: if the structures differ.
 
     >>> import primax_core.lax.arithmetic as ops
@@ -105,13 +106,13 @@ def reduce_window(
     known = _known(computation, avals[0].dtype, inits[0]) if len(leaves) == 1 else None
     if known is not None:
         return tree.unflatten([known.bind(leaves[0], **window)])
-    jaxpr = reducer_program("reduce_window", computation, tree, avals)
+    jaxpr = reducer_jaxpr("reduce_window", computation, tree, avals)
     outs = reduce_window_p.bind(*leaves, *inits, jaxpr=jaxpr, consts=(), **window)
     return tree.unflatten(outs)
 
 
 def _as_init(value: Any, dtype: Any) -> Any:
-    """An initial value; Python numbers take the operand's dtype, infinities extreme integers."""
+    """An initial value; Python numbers are converted, infinities to the extreme integers."""
     if isinstance(value, float) and math.isinf(value) and accepts(dtype, ("integer",)):
         value = (greatest if value > 0 else least)(dtype)
     if isinstance(value, (bool, int, float, complex)):
@@ -120,7 +121,7 @@ def _as_init(value: Any, dtype: Any) -> Any:
 
 
 def _known(computation: Callable, dtype: Any, init: Any) -> Primitive | None:
-    """The operation for a function with its neutral element."""
+    """The specialized primitive of a function with its neutral element, otherwise ``None``."""
     if isinstance(init, Tracer) or np.shape(init) != ():
         return None
     for fun, prim, neutral in (
@@ -148,8 +149,8 @@ def _window(shape, sizes, strides, padding, base, within) -> Window:
         )
     rows = {"window_strides": strides, "base_dilation": base, "window_dilation": within}
     window: Window = {"window_dimensions": sizes}
-    for what, given in rows.items():
-        window[what] = (1,) * n if given is None else int_tuple(name, what, given)
+    for what, values in rows.items():
+        window[what] = (1,) * n if values is None else int_tuple(name, what, values)
         if len(window[what]) != n:
             raise TypeError(
                 f"{name} got inconsistent {what} and window_dimensions: got {what} "
@@ -182,14 +183,14 @@ def _window(shape, sizes, strides, padding, base, within) -> Window:
 
 
 def reduce_window_shape_tuple(
-    operand_shape: Sequence[int],
+    operand_shape: Shape,
     window_dimensions: Sequence[int],
     window_strides: Sequence[int],
     padding: Sequence[tuple[int, int]],
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> tuple[int, ...]:
-    """The shape of a reduction over windows: how many of them fit along each axis.
+    """The shape of a reduction over windows: the number of windows along each axis.
 
     >>> reduce_window_shape_tuple((7,), (3,), (2,), ((1, 0),))
     (3,)
@@ -225,7 +226,7 @@ _ALONG: Final = {
 
 
 def with_mapped_axis(params: dict[str, Any], dim: int) -> dict[str, Any]:
-    """Parameters for an operand with one axis more, along which nothing is combined."""
+    """Parameters for an operand with an additional axis that is not reduced."""
     return {
         name: inserted(value, dim, _ALONG[name]) if name in _ALONG else value
         for name, value in params.items()
@@ -233,7 +234,7 @@ def with_mapped_axis(params: dict[str, Any], dim: int) -> dict[str, Any]:
 
 
 def _padded(ctx: Any, values: Sequence[Any], inits: Sequence[Any], window: Window):
-    """Operands with padding of symbolic sizes put around them, and the window without it."""
+    """Operands with explicit padding of symbolic sizes, and the window without padding."""
     shape, base = ctx.in_avals[0].shape, window["base_dilation"]
     low, high = zip(*window["padding"])
     between = [d - 1 for d in base]
@@ -248,7 +249,7 @@ def _padded(ctx: Any, values: Sequence[Any], inits: Sequence[Any], window: Windo
 def emit_windows(
     ctx: Any, values: Sequence[Any], inits: Sequence[Any], window: Window, body: Callable[..., Any]
 ) -> list[Any]:
-    """A ``reduce_window`` of several operands, of the result types of the current equation."""
+    """An MLIR ``reduce_window`` of several operands, with the current equation's result types."""
     shape = ctx.out_avals[0].shape
     elements = [ir.RankedTensorType(v.type).element_type for v in values]
     if not is_static([p for pair in window["padding"] for p in pair]):
@@ -304,33 +305,33 @@ def _reduce_window_lower(ctx, *args, jaxpr, consts, **window):
 
 
 def window_elements(x: Any, fill: Any, window: Window) -> list[Array]:
-    """For each place in a window, the elements that stand there in all windows."""
+    """For each index in a window, the elements at that index of all windows."""
     gaps = [d - 1 for d in window["base_dilation"]]
     pads = [(low, high, gap) for (low, high), gap in zip(window["padding"], gaps)]
     counts = window_shape(typeof(x), window)
     x = pad(x, fill, pads)
     strides = window["window_strides"]
-    found = []
-    for starts in _places(window):
+    elements = []
+    for starts in _offsets(window):
         limits = [s + dilated(c, stride) for s, c, stride in zip(starts, counts, strides)]
-        found.append(slice_of(x, starts, limits, strides))
-    return found
+        elements.append(slice_of(x, starts, limits, strides))
+    return elements
 
 
-def _places(window: Window) -> list[list[int]]:
-    """Where each element of a window stands, from the window's first one."""
+def _offsets(window: Window) -> list[list[int]]:
+    """Offset of each element of a window from the window's first element."""
     within = window["window_dilation"]
     return [
-        [p * d for p, d in zip(place, within)]
-        for place in itertools.product(*map(range, window["window_dimensions"]))
+        [p * d for p, d in zip(index, within)]
+        for index in itertools.product(*map(range, window["window_dimensions"]))
     ]
 
 
 def _as_reduction(args: Sequence, jaxpr, window: Window) -> list:
-    """The same by operations that have derivatives and batches of everything.
+    """The reduction as a composition of operations with derivative and batch rules.
 
-    Padding and gaps are left out: a function may have no derivative where its neutral element
-    meets itself.
+    Padding and gaps are omitted: a function may have no derivative if both arguments are its
+    neutral element.
     """
     half = len(args) // 2
     xs, inits = args[:half], args[half:]
@@ -352,9 +353,9 @@ def _as_reduction(args: Sequence, jaxpr, window: Window) -> list:
         either = choose(bitwise_and(p_real, q_real), both, choose(p_real, p, q))
         return [*either, bitwise_or(p_real, q_real)]
 
-    *found, some = by_pairs(join, [*stacked, real])
+    *reduced, some = by_pairs(join, [*stacked, real])
     full = [broadcast_in_dim(i, typeof(some).shape, ()) for i in inits]
-    return choose(some, combine(full, found), full)
+    return choose(some, combine(full, reduced), full)
 
 
 def _stacked(parts: Sequence) -> Array:
@@ -364,9 +365,9 @@ def _stacked(parts: Sequence) -> Array:
 @reduce_window_p.rule(jvp)
 def _reduce_window_jvp(primals, tangents, *, jaxpr, consts, **window):
     outs = reduce_window_p.bind(*primals, jaxpr=jaxpr, consts=consts, **window)
-    given = [None if type(t) is Zero else t for t in tangents]
-    found = jvp_of(lambda *a: _as_reduction(a, jaxpr, window), primals, given)[1]
-    return outs, [Zero.like(o) if t is None else t for o, t in zip(outs, found)]
+    in_tangents = [None if type(t) is Zero else t for t in tangents]
+    out_tangents = jvp_of(lambda *a: _as_reduction(a, jaxpr, window), primals, in_tangents)[1]
+    return outs, [Zero.like(o) if t is None else t for o, t in zip(outs, out_tangents)]
 
 
 @reduce_window_p.rule(batch)
@@ -389,7 +390,7 @@ def _reduce_window_batch(axis, args, dims, *, jaxpr, consts, **window):
 def _window_reducer(
     prim: Primitive, kinds: Sequence[str], op: Callable, neutral: Callable[[Any], Any]
 ) -> None:
-    """Type, lowering and batching of a known reduction over windows."""
+    """Define the type, lowering and batching of a specialized reduction over windows."""
 
     @prim.rule(abstract)
     def _abstract(x, **window):
@@ -435,7 +436,7 @@ _extremum_jvp(reduce_window_min_p, le_p)
 
 
 def back_pads(shape: Sequence[int], counts: Sequence[int], window: Window) -> list[Any]:
-    """``pad`` configuration that puts values of windows where the windows' last elements stand."""
+    """``pad`` configuration that moves values of windows to the windows' last elements."""
     pads = []
     for n, c, w, stride, (low, _), base, within in zip(
         shape, counts, window["window_dimensions"], window["window_strides"], window["padding"],
@@ -447,7 +448,7 @@ def back_pads(shape: Sequence[int], counts: Sequence[int], window: Window) -> li
 
 
 def _sum_back(ct, x: ShapedArray, **window):
-    """Each element gets the sum of the windows that it is in."""
+    """Transpose of a window sum: for each element, the sum of the windows that contain it."""
     zero = np.zeros((), x.dtype)[()]
     spread = pad(ct, zero, back_pads(x.shape, typeof(ct).shape, window))
     n = x.ndim
@@ -464,7 +465,7 @@ def _sum_back(ct, x: ShapedArray, **window):
 linear(reduce_window_sum_p, _sum_back)
 
 
-# Gathering and scattering at the elements that a comparison selects
+# Gather and scatter at the elements selected by a comparison
 
 _DIRECTIONS: Final = {ge_p: "GE", le_p: "LE"}
 
@@ -475,7 +476,7 @@ def _worst(select_prim: Primitive, dtype: Any) -> Any:
 
 
 def _linear_in_first(prim: Primitive, transpose_rule: Callable) -> None:
-    """Derivatives of an operation whose second operand only decides what is selected."""
+    """Define the derivatives of an operation whose second operand only affects the selection."""
 
     @prim.rule(jvp)
     def _jvp(primals, tangents, **params):
@@ -541,8 +542,8 @@ def _select_and_scatter_add_lower(
     aval, dtype = ctx.in_avals[1], ctx.in_avals[1].dtype
     zero = np.zeros((), ctx.out_avals[0].dtype)
     if not aval.ndim:
-        return source  # XLA ends the process
-    # The selection is told of no padding, since the values that it pads with may be selected.
+        return source  # XLA aborts the process
+    # The padding is explicit, because the selection could select XLA's padding values.
     low, high = [p[0] for p in padding], [p[1] for p in padding]
     zeros = [0] * aval.ndim
 
@@ -574,7 +575,7 @@ def _select_and_scatter_add_lower(
 def _scatter(ct, aval: ShapedArray, selector, *, select_prim, **window):
     plain = (1,) * aval.ndim
     if window["base_dilation"] != plain or window["window_dilation"] != plain:
-        return _scatter_at_places(ct, aval, selector, select_prim, window)
+        return _scatter_at_offsets(ct, aval, selector, select_prim, window)
     rest = {name: window[name] for name in ("window_dimensions", "window_strides", "padding")}
     return select_and_scatter_add_p.bind(ct, selector, select_prim=select_prim, **rest)
 
@@ -586,8 +587,8 @@ def _gather(ct, aval: ShapedArray, selector, **params):
     )
 
 
-def _scatter_at_places(ct, aval: ShapedArray, selector, select_prim, window: Window) -> Any:
-    """The same for dilated windows: what each place in the window adds to the array."""
+def _scatter_at_offsets(ct, aval: ShapedArray, selector, select_prim, window: Window) -> Any:
+    """The same for dilated windows: a sum over the indices in the window."""
     worst = _worst(select_prim, typeof(selector).dtype)
     elements = window_elements(selector, worst, window)
     best = full_like(elements[0], worst)
@@ -598,7 +599,7 @@ def _scatter_at_places(ct, aval: ShapedArray, selector, select_prim, window: Win
         chosen = select_n(first, full_like(chosen, k), chosen)
     zero = np.zeros((), aval.dtype)[()]
     total: Any = Zero(aval)
-    for k, starts in enumerate(_places(window)):
+    for k, starts in enumerate(_offsets(window)):
         part = select_n(eq(chosen, np.int32(k)), full_like(ct, 0), ct)
         config = []
         for start, n, c, stride, (low, high), base in zip(
@@ -616,7 +617,7 @@ _linear_in_first(select_and_scatter_add_p, _gather)
 
 
 def _along(n: int, size: int, step: int = 1, pads: tuple[int, int] = (0, 0)) -> dict[str, Any]:
-    """Parameters of a window over the last of ``n`` axes."""
+    """Parameters of a window along the last of ``n`` axes."""
     ones = (1,) * (n - 1)
     return {
         "window_dimensions": (*ones, size),

@@ -13,7 +13,7 @@ from .._api.vjp import vjp
 from .._base import pytree
 from .._ir import dtypes
 from .._trace.core import typeof
-from .tolerance import difference_step, gradient_tolerance, mismatch, wide
+from .tolerance import difference_step, gradient_tolerance, mismatch, to_float64
 
 _map, _leaves = pytree.tree_map, pytree.tree_leaves
 _DIRECTIONS: Final = 3
@@ -181,14 +181,14 @@ def _moved(x: Any, t: Any, by: float) -> Any:
     value = np.asarray(x)
     if not is_inexact(value.dtype):
         return x
-    return np.asarray(wide(value) + by * wide(t)).astype(value.dtype)
+    return np.asarray(to_float64(value) + by * to_float64(t)).astype(value.dtype)
 
 
 def _difference_quotient(a: Any, b: Any, step: float) -> Any:
     a, b = np.asarray(a), np.asarray(b)
     if not is_inexact(a.dtype):
         return np.zeros(a.shape, dtypes.float0)
-    return ((wide(a) - wide(b)) / (2 * step)).astype(a.dtype)
+    return ((to_float64(a) - to_float64(b)) / (2 * step)).astype(a.dtype)
 
 
 def inner_product(xs: Any, ys: Any) -> float:
@@ -197,7 +197,7 @@ def inner_product(xs: Any, ys: Any) -> float:
     for x, y in zip(_leaves(xs), _leaves(ys), strict=True):
         x, y = np.asarray(x), np.asarray(y)
         if is_inexact(x.dtype) and is_inexact(y.dtype):
-            total += float(np.sum(wide(x) * wide(y)).real)
+            total += float(np.sum(to_float64(x) * to_float64(y)).real)
     return total
 
 
@@ -244,7 +244,7 @@ def _compare(actual: Any, expected: Any, atol, rtol, what: str, like: Any) -> No
             continue
         relative = usual if rtol is None else rtol
         absolute = usual if atol is None else atol
-        size = np.abs(wide(b))
+        size = np.abs(to_float64(b))
         scale = max(1.0, float(np.nanmax(size))) if size.size else 1.0
         text = mismatch(a, b, (absolute + relative * scale) / scale)
         if text is not None:

@@ -51,8 +51,8 @@ def difference_step(dtype: Any) -> float:
     return _limits(dtype).step
 
 
-def wide(x: Any) -> np.ndarray:
-    """The values in a dtype that NumPy computes with."""
+def to_float64(x: Any) -> np.ndarray:
+    """The values in a dtype of NumPy: narrow floats as float64, narrow integers as int64."""
     x = np.asarray(x)
     if x.dtype.kind in "biufc":
         return x
@@ -64,7 +64,7 @@ def mismatch(actual: Any, expected: Any, tolerance: float) -> str | None:
 
     ``tolerance`` is relative to the largest value.
     """
-    a, b = wide(actual), wide(expected)
+    a, b = to_float64(actual), to_float64(expected)
     if a.shape != b.shape:
         return f"shape {a.shape} where {b.shape} is expected"
     if a.size == 0:

@@ -53,17 +53,17 @@ def test_source_variables_and_help():
     assert "print the value of an expression" in said
 
 
-def test_errors_of_expressions_do_not_end_the_session():
+def test_errors_of_expressions_do_not_end_it():
     said = talk(["p nothing", "1 +", "p 1 + 1", "c"])
     assert "NameError: name 'nothing' is not defined" in said and "SyntaxError" in said
     assert said.rstrip().endswith("2")
 
 
-def test_end_of_input_continues():
+def test_the_end_of_the_input_continues():
     assert talk(["p 7"]).rstrip().endswith("7")
 
 
-def test_quitting_stops_the_function():
+def test_quitting_ends_the_program():
     with pytest.raises(JaxRuntimeError, match=r"stopped at debug\.breakpoint"):
         talk(["q"])
 

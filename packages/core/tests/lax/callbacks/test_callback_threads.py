@@ -1,4 +1,4 @@
-"""Callbacks that compute, called from many threads."""
+"""Callbacks that compute, called from many threads: termination and results."""
 
 from __future__ import annotations
 

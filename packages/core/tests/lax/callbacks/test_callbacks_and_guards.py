@@ -1,4 +1,4 @@
-"""Guards that are active when a function with callbacks is called."""
+"""Callbacks of functions that are called under guards."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def doubled(x):
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_values_passed_to_callbacks_are_not_transfers(level, capsys):
+def test_arguments_of_callbacks_are_not_transfers(level, capsys):
     def both(x):
         px.debug.print("{}", x)
         return doubled(x)
@@ -33,7 +33,7 @@ def test_values_passed_to_callbacks_are_not_transfers(level, capsys):
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_callback_that_computes_is_guarded(level):
-    """A callback runs under the options of its caller."""
+    """A callback runs with the settings of the call."""
     f = px.jit(lambda x: px.pure_callback(lambda x: lax.neg(np.asarray(x)), x, x))
     x = px.device_put(X)
     with px.transfer_guard(level):
@@ -43,7 +43,7 @@ def test_a_callback_that_computes_is_guarded(level):
         with pytest.raises(JaxRuntimeError, match="isallowed host-to-device transfer") as e:
             px.block_until_ready(f(x))
     assert e.value.__cause__ is not None
-    assert f(x).tolist() == [-0.5, -2.0]  # later calls work
+    assert f(x).tolist() == [-0.5, -2.0]  # a later call works
 
 
 def test_no_tracing():

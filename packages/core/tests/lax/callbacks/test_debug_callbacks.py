@@ -1,4 +1,4 @@
-"""Debug callbacks: inspection of values at run time."""
+"""Debug callbacks: values at run time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_print_formats(said):
     assert said() == [expected, expected]
 
 
-def test_print_options_are_those_of_the_call_site(said):
+def test_print_options_are_those_of_the_call(said):
     with np.printoptions(precision=2):
         f = px.jit(lambda x: debug.print("{}", x)).lower(X).compile()
     f(np.array([1 / 3, 2 / 3], np.float32))
@@ -124,7 +124,7 @@ def test_finished_examples_of_a_mapped_loop_print_too(said):
     assert said() == ["0", "1", "1", "2"]
 
 
-def test_callback_receives_arrays_and_other_values_unchanged():
+def test_callbacks_receive_arrays_and_other_values_unchanged():
     seen = []
     thing = object()
     px.jit(lambda x: debug.callback(lambda *a, **k: seen.append((a, k)), x, thing, "s", y=x + 1))(X)
@@ -163,7 +163,7 @@ def test_log(caplog):
     assert record.funcName.endswith("<lambda>") and record.name.endswith(".debug")
 
 
-def test_sharding_is_inspected():
+def test_callbacks_receive_the_sharding():
     seen = []
     x = lax.sin(X)
     debug.inspect_array_sharding(x, callback=seen.append)
@@ -215,7 +215,7 @@ def run(code):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
 
 
-def test_process_exit_waits_for_printing():
+def test_the_end_of_the_process_waits_for_prints():
     done = run(
         "import primax_core as px, numpy as np\n"
         "from primax_core import lax\n"
@@ -226,7 +226,7 @@ def test_process_exit_waits_for_printing():
     assert done.returncode == 0 and done.stdout == "end 400.0\n" and done.stderr == ""
 
 
-def test_unobserved_failures_are_reported_at_exit():
+def test_unawaited_failures_are_reported_at_the_end():
     done = run(
         "import primax_core as px, time\n"
         "from primax_core import lax\n"
@@ -261,7 +261,7 @@ LOOKS = {
 
 @pytest.mark.parametrize("name", LOOKS)
 @pytest.mark.parametrize("how", ["jit", "vmap", "grad"])
-def test_inspection_does_not_leak_tracers(name, how):
+def test_debug_callbacks_keep_no_tracers(name, how):
     look = LOOKS[name]
 
     def f(x):

@@ -1,4 +1,4 @@
-"""Python functions with side effects in jaxprs, and the order of the effects."""
+"""``io_callback``: side effects at run time, and their order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ S = px.ShapeDtypeStruct
 
 
 class Log(list):
-    """The arguments of all calls of a callback."""
+    """Log of the values that callbacks receive."""
 
     def __call__(self, *xs):
         self.append(tuple(np.asarray(x).tolist() for x in xs))
@@ -36,7 +36,7 @@ def values(log):
     return [x[0] for x in log]
 
 
-def test_runs_once_per_call(log):
+def test_effects_happen_once_per_call(log):
     f = px.jit(lambda x: note(log, x, ordered=False))
     for i in range(5):
         f(np.int32(i))
@@ -49,7 +49,7 @@ def test_results():
     assert [int(f()) for _ in range(4)] == [0, 1, 2, 3]
 
 
-def test_order_within_a_program(log):
+def test_order_within_a_function(log):
     def f(x):
         for i in range(6):
             note(log, x + i)
@@ -59,7 +59,7 @@ def test_order_within_a_program(log):
     assert values(log) == list(range(6))
 
 
-def test_order_across_calls(log):
+def test_order_across_functions(log):
     heavy = px.jit(lambda x: (note(log, x), lax.fori_loop(0, 50, lambda i, c: lax.dot(c, c), M))[0])
     M = np.eye(64, dtype=np.float32)
     for i in range(20):
@@ -130,7 +130,7 @@ def test_unrolled_scan_keeps_the_order(log):
     assert values(log) == [0, 1, 2, 3, 4]
 
 
-def test_runs_if_its_result_is_unused(log):
+def test_unused_results_do_not_remove_the_call(log):
     def f(x):
         px.io_callback(lambda x: log(x) or np.float32(1), S((), np.float32), x)
         return x
@@ -163,10 +163,10 @@ def test_failures_surface_at_the_barrier():
         px.jit(lambda x: px.io_callback(fails, None, x, ordered=True))(1)
         px.effects_barrier()
     assert isinstance(e.value.__cause__, OSError)
-    px.effects_barrier()  # and once only
+    px.effects_barrier()  # the error is raised only once
 
 
-def test_a_failure_does_not_stop_what_follows(log):
+def test_a_failure_does_not_stop_later_calls(log):
     def fails(x):
         raise OSError("disk on fire")
 
@@ -177,13 +177,13 @@ def test_a_failure_does_not_stop_what_follows(log):
     assert values(log) == [2]
 
 
-def test_the_barrier_raises_inside_a_callback():
+def test_the_barrier_refuses_to_wait_for_itself():
     with pytest.raises(JaxRuntimeError, match="called inside a callback"):
         px.jit(lambda: px.io_callback(px.effects_barrier, None))()
         px.effects_barrier()
 
 
-def test_many_calls_in_flight(log):
+def test_many_programs_in_flight(log):
     f = px.jit(lambda x: note(log, x, ordered=False))
     for i in range(1000):
         f(np.int32(i))
@@ -205,7 +205,7 @@ def seen_by(log, x):
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-def test_not_for_finished_examples_of_a_mapped_loop(log, ordered):
+def test_no_call_for_masked_examples(log, ordered):
     def noted(x):
         note(log, x, ordered=ordered)
         return x
@@ -231,7 +231,7 @@ def test_conditions_that_all_examples_share(log):
 
 
 @pytest.mark.parametrize("how", [lambda f: f, px.jit])
-def test_not_repeated_by_rematerialization(log, how):
+def test_recomputation_does_not_repeat_calls(log, how):
     @px.checkpoint
     def layer(x):
         note(log, lax.stop_gradient(x))
@@ -242,7 +242,7 @@ def test_not_repeated_by_rematerialization(log, how):
     np.testing.assert_allclose(slope, 2 * np.cos(np.sin(0.5)) * np.cos(0.5), rtol=1e-5)
 
 
-def test_not_repeated_by_rematerialization_of_a_loop(log):
+def test_recomputed_loops_do_not_repeat_calls(log):
     @px.checkpoint
     def step(c, x):
         note(log, x)

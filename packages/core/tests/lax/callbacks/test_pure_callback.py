@@ -1,4 +1,4 @@
-"""Python functions without side effects in jaxprs."""
+"""``pure_callback``: Python functions without side effects at run time."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ def test_computes_eagerly_and_compiled():
 
 
 def test_arguments_are_arrays_that_outlive_the_call():
-    arrays = []
+    received = []
 
     def keep(x):
-        arrays.append(x)
+        received.append(x)
         return np.asarray(x) + 1
 
     for f in calling(keep):
         f(X).block_until_ready()
-    assert all(isinstance(x, px.Array) for x in arrays)
+    assert all(isinstance(x, px.Array) for x in received)
     junk = [px.jit(lambda x: x * 3)(np.full(2, i, np.float32)) for i in range(50)]
     assert len(junk) == 50
-    for x in arrays:
+    for x in received:
         np.testing.assert_array_equal(x, X)
 
 
@@ -78,7 +78,7 @@ def test_64_bit_dtypes_if_enabled():
     with px.enable_x64(True):
         f = px.jit(lambda x: px.pure_callback(np.square, S((), np.float64), x))
         assert f(np.float64(1e-200)).dtype == np.float64
-        # The context is not active in XLA's thread, but is in the callback.
+        # The context is not that of XLA's thread, but the callback restores it.
         g = px.jit(lambda x: px.pure_callback(lambda x: lax.sin(x), S((), np.float64), x))
         assert float(g(np.float64(0.5))) == np.sin(0.5)
     with pytest.raises(ValueError, match="cannot specify 64-bit types"):
@@ -97,7 +97,7 @@ def test_python_numbers_take_the_dtype():
         assert f(X).dtype == np.float32
     for f in calling(lambda x: 3, S((), np.int8)):
         assert int(f(X)) == 3
-    for f in calling(lambda x: np.ones(2), F2):  # NumPy's default dtype, while x64 is disabled
+    for f in calling(lambda x: np.ones(2), F2):  # float64, which is disabled
         np.testing.assert_array_equal(f(X), [1, 1])
 
 
@@ -131,7 +131,7 @@ def fails(x):
 @pytest.mark.parametrize(
     "read", [np.asarray, lambda x: x.block_until_ready(), lambda x: x.tolist()]
 )
-def test_errors_have_their_traceback(read):
+def test_errors_have_the_callbacks_traceback(read):
     f = px.jit(lambda x: px.pure_callback(fails, F2, x) + 1)
     with pytest.raises(JaxRuntimeError, match="KeyError: 'the key'") as e:
         read(f(X))
@@ -147,7 +147,7 @@ def test_errors_have_their_traceback(read):
     assert "called at " in str(e.value)
 
 
-def test_a_failure_propagates_to_dependent_values():
+def test_a_failure_reaches_dependent_calls():
     f = px.jit(lambda x: px.pure_callback(fails, F2, x))
     y = None
     with pytest.raises(JaxRuntimeError, match="the key"):
@@ -163,7 +163,7 @@ def test_eager_failure():
 
 
 @pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()])
-def test_system_exit_is_an_error_of_the_call(error):
+def test_exits_are_errors_too(error):
     def leave(x):
         raise error
 
@@ -267,7 +267,7 @@ def test_derivative_by_a_custom_rule():
     np.testing.assert_allclose(px.jit(px.vmap(px.grad(sin)))(X), np.cos(X), rtol=1e-6)
 
 
-# In loops, branches and sub-jaxprs
+# In loops, branches and nested calls
 
 
 def test_within_loops_and_branches():
@@ -293,7 +293,7 @@ def test_within_loops_and_branches():
         assert (float(c), ys.tolist(), float(d), int(n)) == (12.0, [1.5, 3.0, 6.0], -12.0, 5)
 
 
-def test_programs_print_their_callbacks():
+def test_jaxprs_print_their_callbacks():
     text = str(
         px.make_jaxpr(lambda x: px.pure_callback(np.sin, F2, x, vmap_method="sequential"))(X)
     )
@@ -309,7 +309,7 @@ def test_bad_arguments():
         px.pure_callback(np.sin, F2, X, sharding="cpu")
 
 
-def test_never_cached_on_disk(monkeypatch):
+def test_never_in_the_disk_cache(monkeypatch):
     from primax_core._lower import compile
 
     asked = []
@@ -322,7 +322,7 @@ def test_never_cached_on_disk(monkeypatch):
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_lists_are_accepted_for_tuples(compiled):
+def test_a_list_is_accepted_for_a_tuple(compiled):
     f = calling(lambda x: [np.asarray(x), np.asarray(x) + 1], (F2, F2))[compiled]
     a, b = f(X)
     np.testing.assert_array_equal(b, a + 1)
@@ -366,5 +366,5 @@ def test_not_for_single_elements(name):
     for f, what in ((called, "pure_callback"), (shown, "debug_callback"), (sorted_, "sort")):
         with pytest.raises(NotImplementedError, match=f"given to {name} .* cannot do {what} there"):
             ELEMENTWISE[name](f, X)
-    sums = ELEMENTWISE[name](lambda a, b: px.jit(lambda a, b: a + b)(a, b), X)
-    assert np.isfinite(np.asarray(sums)).all()
+    results = ELEMENTWISE[name](lambda a, b: px.jit(lambda a, b: a + b)(a, b), X)
+    assert np.isfinite(np.asarray(results)).all()

@@ -22,11 +22,11 @@ def down(x):
 
 class TestCond:
     @pytest.mark.parametrize("pred", [True, 2, 0.5, np.True_, np.int8(1)])
-    def test_what_counts_as_true(self, pred):
+    def test_true_predicates(self, pred):
         assert float(lax.cond(pred, up, down, 1.0)) == 2.0
 
     @pytest.mark.parametrize("pred", [False, 0, 0.0, np.False_])
-    def test_what_counts_as_false(self, pred):
+    def test_false_predicates(self, pred):
         assert float(lax.cond(pred, up, down, 1.0)) == 0.0
 
     def test_traced(self):
@@ -58,7 +58,7 @@ class TestCond:
         assert float(px.grad(f, 2)(False, 2.0, 3.0)) == 2.0
         assert float(px.grad(f, 2)(True, 2.0, 3.0)) == 0.0
 
-    def test_weak_and_strong_give_strong(self):
+    def test_weak_and_strong_types_give_strong_types(self):
         assert not lax.cond(True, lambda: 1.0, lambda: F32(2)).weak_type
         assert lax.cond(True, lambda: 1.0, lambda: 2.0).weak_type
 
@@ -107,13 +107,13 @@ class TestCond:
         with pytest.raises(TypeError, match=message):
             lax.cond(*args)
 
-    def test_two_ways_of_giving_operands(self):
+    def test_operands_by_position_and_keyword_are_refused(self):
         with pytest.raises(TypeError, match="'operand' keyword is passed"):
             lax.cond(True, up, down, 1.0, operand=2.0)
 
 
 class TestMismatchedBranches:
-    def test_types_side_by_side(self):
+    def test_errors_show_both_types(self):
         with pytest.raises(TypeError) as e:
             lax.cond(True, lambda: {"c": X3, "d": 1.0}, lambda: {"c": X3[:2], "d": 1})
         text = str(e.value)
@@ -128,7 +128,7 @@ class TestMismatchedBranches:
         )
         assert "Revise true_fun and/or false_fun" in text
 
-    def test_structures_side_by_side(self):
+    def test_errors_show_both_structures(self):
         with pytest.raises(TypeError) as e:
             lax.cond(True, lambda: (1.0, {"a": 2.0}), lambda: (1.0, [2.0]))
         text = str(e.value)
@@ -145,7 +145,7 @@ class TestMismatchedBranches:
         with pytest.raises(TypeError, match="must have equal output types"):
             lax.cond(True, lambda: a, lambda: b)
 
-    def test_results_that_are_no_arrays(self):
+    def test_results_that_are_not_arrays(self):
         with pytest.raises(
             TypeError, match="traced for cond returned a value of type <class 'str'>"
         ):

@@ -76,7 +76,7 @@ class TestScan:
             c, ys = lax.scan(f, F32(0), X3, reverse=True)
         assert len(seen) == 3 and float(c) == 3.0 and ys.tolist() == [3.0, 2.0, 0.0]
 
-    def test_memory_of_a_long_loop_is_one_program(self):
+    def test_a_long_loop_is_one_executable(self):
         text = px.jit(lambda x: lax.scan(running, x, np.ones(1000, F32))).lower(F32(0)).as_text()
         assert text.count("stablehlo.while") == 1 and len(text) < 10_000
 
@@ -94,7 +94,7 @@ class TestWeakCarries:
         _, ys = lax.scan(lambda c, x: (c + x, c * 2), 0.0, X3)
         assert ys.weak_type
 
-    def test_the_body_decides_about_the_result(self):
+    def test_the_body_determines_the_result_type(self):
         assert lax.scan(lambda c, x: (0.0, None), F32(1), X3)[0].weak_type
         assert not lax.scan(lambda c, x: (c + x, None), 0.0, X3)[0].weak_type
 
@@ -121,14 +121,14 @@ class TestScanDerivatives:
     @pytest.mark.parametrize("jac", [px.jacfwd, px.jacrev])
     @pytest.mark.parametrize("wrap", [lambda f: f, px.jit])
     def test_first_order(self, jac, wrap):
-        found = wrap(jac(self.f, (0, 1)))(F32(0.7), X3)
+        actual = wrap(jac(self.f, (0, 1)))(F32(0.7), X3)
         expected = jac(self.unrolled, (0, 1))(F32(0.7), X3)
-        for a, b in zip(found, expected):
+        for a, b in zip(actual, expected):
             np.testing.assert_allclose(a, b, rtol=1e-5)
 
     def test_second_order(self):
-        found = px.hessian(self.f)(F32(0.7), X3)
-        assert float(found) == pytest.approx(
+        actual = px.hessian(self.f)(F32(0.7), X3)
+        assert float(actual) == pytest.approx(
             float(px.hessian(self.unrolled)(F32(0.7), X3)), rel=1e-4
         )
 
@@ -152,7 +152,7 @@ class TestScanDerivatives:
 
         assert float(px.grad(f)(F32(2))) == 12.0
 
-    def test_what_does_not_change_is_saved_once(self):
+    def test_loop_invariant_residuals_are_saved_once(self):
         w = np.ones((3, 3), F32)
 
         def f(w, x):
@@ -210,7 +210,7 @@ class TestScanRefusals:
         with pytest.raises(px.errors.ConcretizationTypeError, match="expects a concrete `int`"):
             px.jit(lambda n: lax.scan(running, 0.0, None, length=n))(3)
 
-    def test_carry_types_side_by_side(self):
+    def test_errors_show_both_carry_types(self):
         def body(state, x):
             return {"a": state["a"], "b": lax.convert_element_type(state["b"], np.int32)}, None
 
@@ -238,7 +238,7 @@ class TestScanRefusals:
             (1.0, None, "carry c is a pytree leaf .* output is None"),
         ],
     )
-    def test_carry_structures_side_by_side(self, init, out, message):
+    def test_errors_show_both_carry_structures(self, init, out, message):
         with pytest.raises(TypeError, match="(?s)must have the same pytree structure.*" + message):
             lax.scan(lambda c, x: (out, None), init, X3)
 
@@ -254,7 +254,7 @@ class TestWhile:
                              {"n": 0, "x": X3})  # fmt: skip
         np.testing.assert_array_equal(out["x"], X3 * 8)
 
-    def test_never(self):
+    def test_no_iterations(self):
         assert float(lax.while_loop(lambda c: False, lambda c: c + 1.0, 5.0)) == 5.0
 
     def test_closures(self):
@@ -320,7 +320,7 @@ class TestFori:
         [(0, 3), (np.int8(0), np.int8(3)), (np.array(0), 3), (0, px.device_put(3)), (0.0, 3.0)],
         ids=repr,
     )
-    def test_bounds_that_are_known(self, bounds):
+    def test_static_bounds(self, bounds):
         assert float(lax.fori_loop(*bounds, lambda i, c: c * 2.0, 1.0)) == 8.0
 
     def test_the_index(self):
@@ -330,15 +330,15 @@ class TestFori:
 
         assert int(lax.fori_loop(2, 5, body, 0)) == 9
 
-    def test_bounds_that_are_traced(self):
+    def test_traced_bounds(self):
         f = px.jit(lambda lo, hi: lax.fori_loop(lo, hi, lambda i, c: c + i, 0))
         assert int(f(2, 5)) == 9 and int(f(5, 2)) == 0
         assert int(f(np.int8(2), 5)) == 9
 
-    def test_nothing_to_do(self):
+    def test_empty_ranges(self):
         assert float(lax.fori_loop(3, 0, lambda i, c: c + 1.0, 7.0)) == 7.0
 
-    def test_reverse_mode_with_known_bounds(self):
+    def test_reverse_mode_with_static_bounds(self):
         assert float(px.grad(lambda x: lax.fori_loop(0, 3, lambda i, c: c * x, 1.0))(2.0)) == 12.0
 
     def test_reverse_mode_with_traced_bounds(self):

@@ -1,4 +1,4 @@
-"""``platform_dependent``, and ``linear_call``."""
+"""``platform_dependent`` and ``linear_call``."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class TestPlatform:
         with pytest.raises(NotImplementedError, match="no branch for platform cpu"):
             platform_dependent(X, tpu=lax.tan)
 
-    def test_gpu_stands_for_several(self):
+    def test_gpu_is_ambiguous(self):
         with pytest.raises(ValueError, match="Use 'cuda', 'rocm'"):
             platform_dependent(X, gpu=lax.tan, default=lax.sin)
 
@@ -72,7 +72,7 @@ def divided(r, x):
 
 
 class TestLinearCall:
-    def test_the_given_transpose_is_used(self):
+    def test_the_custom_transpose_is_used(self):
         np.testing.assert_allclose(divided(F32(2), X), X / 2)
         np.testing.assert_allclose(px.grad(lambda x: total(divided(F32(2), x)))(X), [5.0, 5.0])
         (ct,) = px.linear_transpose(lambda x: divided(F32(2), x), X)(X)

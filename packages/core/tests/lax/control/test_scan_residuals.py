@@ -1,4 +1,4 @@
-"""What reverse mode keeps of a scan: each step's values once, what does not change only once."""
+"""Residuals of scans in reverse mode: per step, and once for loop-invariant values."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def used_twice(w, xs):
     ],
     ids=lambda v: getattr(v, "__name__", None),
 )
-def test_what_is_saved(fun, per_step, matrices):
+def test_saved_residuals(fun, per_step, matrices):
     jaxpr = px.make_jaxpr(px.grad(fun, argnums=(0, 1)))(W, XS)
     forward, backward = (e for e in jaxpr.eqns if e.primitive.name == "scan")
     assert sorted(v.aval.shape for v in forward.outvars[1:]) == sorted(per_step)
@@ -94,7 +94,7 @@ def test_what_is_saved(fun, per_step, matrices):
 
 
 @pytest.mark.parametrize("fun", [unchanging_in_jit, jitted_body])
-def test_split_programs_compute_the_same(fun):
+def test_split_jaxprs_compute_the_same(fun):
     for transform in (lambda f: f, px.jit):
         grads = transform(px.grad(fun, argnums=(0, 1)))(W, XS)
         for g, e in zip(grads, px.grad(unchanging, argnums=(0, 1))(W, XS)):

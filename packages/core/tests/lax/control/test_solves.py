@@ -1,4 +1,4 @@
-"""``custom_linear_solve`` and ``custom_root``: derivatives of equations, not of their solvers."""
+"""``custom_linear_solve`` and ``custom_root``: implicit derivatives of equations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ B = np.array([1.0, -2.0, 3.0], F32)
 
 
 def inverse(a):
-    """The inverse by Newton's iteration (Schulz, 1933), which no test differentiates."""
+    """Matrix inverse by Newton's iteration (Schulz, 1933), which no test differentiates."""
     eye = np.eye(3, dtype=a.dtype)
     at = lax.transpose(a, (1, 0))
     norm = lax.reduce_sum(lax.mul(a, a), (0, 1))
@@ -27,11 +27,11 @@ def inverse(a):
 
 def solve(a, b, *, transposed=True, has_aux=False):
     def by(matrix):
-        def found(_, b):
+        def apply_inverse(_, b):
             x = lax.dot(inverse(matrix), b)
             return (x, lax.reduce_sum(b, (0,))) if has_aux else x
 
-        return found
+        return apply_inverse
 
     back = by(lax.transpose(a, (1, 0))) if transposed else None
     return custom_linear_solve(lambda x: lax.dot(a, x), b, by(a), back, has_aux=has_aux)
@@ -124,7 +124,7 @@ class TestLinearSolve:
         with pytest.raises(error, match=match):
             custom_linear_solve(matvec, B, solver)
 
-    def test_aux_that_is_missing(self):
+    def test_missing_aux(self):
         with pytest.raises(ValueError, match="should give"):
             custom_linear_solve(lambda x: x, B, lambda f, b: (b, b, b), has_aux=True)
 
@@ -157,7 +157,7 @@ class TestRoot:
         np.testing.assert_allclose(px.vmap(px.grad(cube_root))(a), a ** (-2 / 3) / 3, rtol=1e-5)
 
     def test_vectors_solved_by_the_jacobian(self):
-        # Through a jitted f: the jacobian of g must not depend on where it is taken.
+        # Through a jitted f: the jacobian of g must not depend on the point.
         def f(a):
             def equation(x):
                 return lax.dot(A.astype(a.dtype), x) + 0.1 * lax.sin(x) - a
@@ -173,7 +173,7 @@ class TestRoot:
         check_derivatives(f, B, tolerance=1e-5)
         check_derivatives(px.grad(lambda a: total(f(a))), B, tolerance=1e-5)
 
-    def test_the_guess_has_no_influence(self):
+    def test_the_guess_has_no_effect(self):
         f = lambda g: custom_root(lambda x: x - 2.0, g, newton, lambda g, y: y / g(1.0))
         assert float(px.grad(f)(3.0)) == 0.0
 

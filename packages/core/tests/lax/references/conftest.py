@@ -1,4 +1,4 @@
-"""Every program that these tests make is checked."""
+"""Checks of every jaxpr that these tests create."""
 
 from __future__ import annotations
 

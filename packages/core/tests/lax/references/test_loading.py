@@ -1,4 +1,4 @@
-"""Nothing of references is loaded before one is made: who makes none pays nothing."""
+"""The modules of references are imported when the first reference is created."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ px.jit(lambda r: r[...])(px.new_ref(2.0))
 """
 
 
-def test_importing_and_computing_load_nothing_of_them():
+def test_importing_and_computing_do_not_load_them():
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout, done.stderr) == (0, "1.0\n", "")

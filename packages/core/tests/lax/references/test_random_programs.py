@@ -1,4 +1,4 @@
-"""Random programs of reads, writes and sums give what NumPy gives, however they are run."""
+"""Random programs of reads, writes and sums against NumPy, in several execution modes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ SHAPE = (4, 3)
 
 
 class Step(NamedTuple):
-    """One operation: its kind, the index for us and for NumPy, and the value.
+    """One operation: its kind, the index for references and for NumPy, and the value.
 
-    Both indices are functions of the program's positions.
+    Both indices are functions of the program's index operands.
     """
 
     kind: str
@@ -30,7 +30,7 @@ class Step(NamedTuple):
 
 
 def random_axis(rng, n: int, k: int):
-    """An index for one axis that may use the ``k``-th position."""
+    """An index for one axis that may use the ``k``-th index operand."""
     kind = rng.choice(["int", "position", "slice", "step", "window", "array", "all"])
     if kind == "int":
         i = int(rng.integers(-n, n))
@@ -69,7 +69,7 @@ def random_program(seed: int) -> tuple[list[Step], np.ndarray]:
 
 
 def run(steps, q, positions, scale):
-    """Run a program on a reference; what it reads."""
+    """Run a program on a reference and return the values that it reads."""
     p = [lax.index_in_dim(positions, k, 0, False) for k in range(len(SHAPE))]
     seen = []
     for s in steps:
@@ -99,8 +99,8 @@ def run_numpy(steps, x, positions, scale):
     return seen, x
 
 
-def same(found, expected):
-    seen, x = found
+def same(actual, expected):
+    seen, x = actual
     assert len(seen) == len(expected[0])
     for a, b in zip(seen, expected[0]):
         np.testing.assert_array_equal(a, b)
@@ -112,7 +112,7 @@ ONE, TWO = F32(1), F32(2)
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_however_it_is_run(seed):
+def test_execution_modes(seed):
     steps, positions = random_program(seed)
     expected = run_numpy(steps, START, positions, 1)
     twice = run_numpy(steps, expected[1], positions, 2)
@@ -145,7 +145,7 @@ def test_however_it_is_run(seed):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_derivatives(seed):
-    """A program is linear in what the reference holds and in the values' scale."""
+    """A program is linear in the contents of the reference and in the scale of the values."""
     steps, positions = random_program(100 + seed)
 
     def f(x, scale):

@@ -1,4 +1,4 @@
-"""What indices select, against NumPy; what is refused."""
+"""Reads and writes with indices against NumPy; refused indices and values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SMALL = np.arange(6, dtype=F32).reshape(2, 3)
 I2 = np.array([0, 2])
 S = slice
 
-# What a user writes, and what NumPy calls it where that is different.
+# The user's index, and the equivalent index of NumPy if it differs.
 INDICES = {
     "all": ((...,), None),
     "nothing": ((), None),
@@ -87,12 +87,12 @@ class TestIndices:
         px.jit(lambda q, v: r.addupdate(q, ours, v))(later, more)
         np.testing.assert_array_equal(later[...], expected)
 
-    def test_positions_that_repeat(self):
+    def test_repeated_indices(self):
         q = px.new_ref(SMALL)
         r.addupdate(q, np.array([1, 1]), np.ones((2, 3), F32))
         np.testing.assert_array_equal(q[...], SMALL + F32([[0], [2]]))
 
-    def test_computed_positions(self):
+    def test_traced_indices(self):
         f = px.jit(lambda q, i: (q[i], q[i, px.ds(i, 2)], q[:, i]))
         for i in (0, 1, -1):
             row, part, column = f(px.new_ref(SMALL), i)
@@ -102,7 +102,7 @@ class TestIndices:
             np.testing.assert_array_equal(part, SMALL[i, start : start + 2])
 
     @pytest.mark.parametrize("where", [7, -7])
-    def test_computed_positions_out_of_bounds(self, where):
+    def test_traced_indices_out_of_bounds(self, where):
         at = 1 if where > 0 else 0
         f = px.jit(lambda q, i: q[i])
         np.testing.assert_array_equal(f(px.new_ref(SMALL), where), SMALL[at])
@@ -116,7 +116,7 @@ class TestIndices:
 
 
 class TestOperations:
-    def test_swap_gives_what_was_there(self):
+    def test_swap_returns_the_old_value(self):
         q = px.new_ref(SMALL)
         np.testing.assert_array_equal(r.swap(q, 0, np.zeros(3, F32)), SMALL[0])
         np.testing.assert_array_equal(np.asarray(r.swap(q, ..., SMALL))[0], np.zeros(3))
@@ -159,7 +159,7 @@ class TestOperations:
         q[0] = lax.full((), 1, dtype)
         assert q.dtype == x.dtype and q[...].tolist() == [1, 1, 1]
 
-    def test_the_array_is_not_the_users(self):
+    def test_the_users_array_is_copied(self):
         mine = np.zeros(3, F32)
         x = px.device_put(np.zeros(3, F32))
         a, b = px.new_ref(mine), px.new_ref(x)
@@ -173,7 +173,7 @@ class TestOperations:
 
 
 class TestObject:
-    def test_what_it_shows(self):
+    def test_text(self):
         q = px.new_ref(SMALL)
         assert repr(q) == "Ref([[0., 1., 2.],\n       [3., 4., 5.]], dtype=float32)"
         assert (q.shape, q.dtype, q.ndim, q.size, len(q)) == ((2, 3), F32, 2, 6, 2)
@@ -269,7 +269,7 @@ REFUSED = {
     "ref as value": (
         bad_value(lambda q: r.set(q, ..., px.new_ref(SMALL))),
         ValueError,
-        "write what it holds",
+        "write its contents",
     ),
     "large number": (
         lambda: r.set(px.new_ref(np.int32(0)), ..., 2**40),
@@ -304,15 +304,15 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused(name):
     call, error, text = REFUSED[name]
-    with pytest.raises(error) as found:
+    with pytest.raises(error) as actual:
         call()
-    assert text in str(found.value)
+    assert text in str(actual.value)
 
 
 class TestEnds:
     @pytest.mark.parametrize("traced", [False, True])
     @pytest.mark.parametrize("end", [px.freeze, px.free_ref])
-    def test_nothing_after_the_end(self, end, traced):
+    def test_freed_references_are_refused(self, end, traced):
         def use(how):
             def f(x):
                 q = px.new_ref(x)
@@ -333,13 +333,13 @@ class TestEnds:
         assert px.free_ref(px.new_ref(1.0)) is None
         assert "ended by `freeze`" in repr((lambda q: (px.freeze(q), q)[1])(px.new_ref(1.0)))
 
-    def test_only_the_maker_ends_a_reference(self):
+    def test_only_the_creating_function_frees_a_reference(self):
         for end in (px.freeze, px.free_ref):
             with pytest.raises(ValueError, match="only the function that makes a reference"):
                 px.jit(lambda q, end=end: end(q))(px.new_ref(1.0))
 
-    def test_the_error_points_at_the_users_line(self):
-        with pytest.raises(ValueError) as found:
+    def test_the_error_names_the_users_line(self):
+        with pytest.raises(ValueError) as actual:
             px.new_ref(SMALL)[9]
-        assert found.traceback[-1].path.name != "staging.py"
-        assert any("px.new_ref(SMALL)[9]" in str(e.statement) for e in found.traceback)
+        assert actual.traceback[-1].path.name != "staging.py"
+        assert any("px.new_ref(SMALL)[9]" in str(e.statement) for e in actual.traceback)

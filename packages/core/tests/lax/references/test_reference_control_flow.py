@@ -1,4 +1,4 @@
-"""References in loops and conditionals, and what is refused as an alias."""
+"""References in loops and conditionals; refused aliases."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class TestScan:
         assert float(wrap(px.grad(f))(F32(1))) == 24.0
         assert int(steps[...]) == 3
 
-    def test_what_is_read_is_saved_step_by_step(self):
+    def test_values_that_are_read_are_residuals_of_each_step(self):
         q = px.new_ref(F32(1))
 
         def f(x):
@@ -135,7 +135,7 @@ class TestScan:
         assert float(q[...]) == 4.0
 
     @EACH_WAY
-    def test_sums_are_made_once_a_step(self, wrap):
+    def test_sums_are_computed_once_per_step(self, wrap):
         q = px.new_ref(F32(0))
 
         def f(x, w):
@@ -309,7 +309,7 @@ class TestCond:
         close(px.vmap(px.grad(f))(batch), [[0, 11, 2], [-3, -3, -9]])
 
     @EACH_WAY
-    def test_mapped_predicates_select_what_is_written(self, wrap):
+    def test_mapped_predicates_select_the_written_values(self, wrap):
         q = px.new_ref(SMALL)
         f = lambda q, p: lax.cond(p, lambda: (r.set(q, 0, F32(9)), q[1])[1], lambda: q[2])
         close(wrap(px.vmap(f))(q, np.array([True, False])), [1, 5])
@@ -388,11 +388,11 @@ class TestAliases:
     @pytest.mark.parametrize("name", REFUSED)
     def test_refused(self, name):
         call, text = REFUSED[name]
-        with pytest.raises(ValueError) as found:
+        with pytest.raises(ValueError) as actual:
             call()
-        assert text in str(found.value) and "Ref{float32" in str(found.value)
+        assert text in str(actual.value) and "Ref{float32" in str(actual.value)
 
-    def test_where_a_returned_reference_came_from(self):
+    def test_errors_name_the_source_of_a_returned_reference(self):
         for f, where in (
             (lambda q: q, "passed in as the argument q"),
             (lambda q: px.new_ref(q[...]), "created on line"),

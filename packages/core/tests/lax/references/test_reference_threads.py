@@ -1,4 +1,4 @@
-"""References that several threads use."""
+"""References shared by several threads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def in_threads(work):
         return list(pool.map(work, range(THREADS)))
 
 
-def test_every_value_that_is_swapped_in_comes_out_once():
+def test_every_swapped_value_is_returned_once():
     q = px.new_ref(np.int32(-1))
     values = np.arange(THREADS * ROUNDS, dtype=np.int32).reshape(THREADS, ROUNDS)
     out = in_threads(lambda k: [int(r.swap(q, ..., v)) for v in values[k]])

@@ -23,7 +23,7 @@ def total(x):
 
 
 def inside(x):
-    """Uses a reference of its own: 4 * (sin(x1)^2 + (x1 + x2^2)^2 + x2^2)."""
+    """4 * (sin(x1)^2 + (x1 + x2^2)^2 + x2^2), computed with a local reference."""
     q = px.new_ref(x)
     x1, x2 = q[1], q[2]
     q[0] = lax.sin(x1)
@@ -79,7 +79,7 @@ def disabled(f):
 
 
 @pytest.mark.parametrize("name", TRANSFORMED)
-def test_a_reference_inside_is_as_a_pure_function(name):
+def test_a_function_with_a_local_reference_is_pure(name):
     apply = TRANSFORMED[name]
     px.tree.map(close, apply(inside), apply(pure))
 
@@ -129,7 +129,7 @@ class TestJit:
         assert int(state["n"][...]) == 2 and float(out["out"]) == -1.0
         close(state["w"][0][...], -X3)
 
-    def test_values_read_before_stay_as_they_were(self):
+    def test_values_read_before_are_unchanged(self):
         q = px.new_ref(np.zeros(1000, F32))
         double = px.jit(lambda q: r.set(q, ..., q[...] + 1.0))
         seen = []
@@ -169,7 +169,7 @@ class TestJit:
             with pytest.raises(Exception, match="no more"):
                 px.jit(f)(q)
                 px.block_until_ready(q)
-        # Never a wrong number: what it was, if the call failed at once, or the error again.
+        # Never a wrong number: the old value if the call failed early, otherwise the error again.
         try:
             close(np.asarray(whole[...]), X3)
         except px.errors.JaxRuntimeError as error:
@@ -226,13 +226,13 @@ class TestJit:
         close(q[...], [6, 2, 3])
         assert f.eval_shape(q, F32(1)).shape == (3,)
 
-    def test_looking_changes_nothing(self):
+    def test_inspection_has_no_effect(self):
         q = px.new_ref(X3)
         px.make_jaxpr(lambda x: r.set(q, 0, x))(F32(9))
         px.eval_shape(lambda q: r.set(q, 0, F32(9)), q)
         close(q[...], X3)
 
-    def test_a_failed_trace_changes_nothing(self):
+    def test_a_failed_trace_has_no_effect(self):
         q = px.new_ref(X3)
 
         @px.jit
@@ -266,7 +266,7 @@ class TestJit:
 
 
 class TestOutside:
-    """References that a differentiated or mapped function is passed or closes over."""
+    """References that a differentiated or mapped function receives or closes over."""
 
     @pytest.mark.parametrize("wrap", [lambda f: f, px.jit], ids=["eager", "jit"])
     def test_gradients_with_plumbing(self, wrap):
@@ -283,7 +283,7 @@ class TestOutside:
         close(dot, total(X3 * X3 * 8))
         assert float(count[...]) == 3.0
 
-    def test_what_is_not_differentiated_can_be_stored(self):
+    def test_values_that_are_not_differentiated_can_be_stored(self):
         seen = px.new_ref(X3 * 0)
         close(
             px.grad(lambda x: (r.set(seen, ..., lax.stop_gradient(x) * 3), total(x))[1])(X3),
@@ -293,7 +293,7 @@ class TestOutside:
 
     @pytest.mark.parametrize("write", [r.set, r.swap, r.addupdate])
     @pytest.mark.parametrize("wrap", [lambda f: f, px.jit], ids=["eager", "jit"])
-    def test_what_is_differentiated_cannot(self, write, wrap):
+    def test_differentiated_values_cannot_be_stored(self, write, wrap):
         q = px.new_ref(X3)
         f = wrap(lambda x: (write(q, ..., x), total(x))[1])
         for g in (px.grad(f), lambda x: px.jvp(f, (x,), (x,))):
@@ -376,7 +376,7 @@ class TestCotangentReferences:
         _, pull = px.vjp(f, X3, q)
         close(q[...], [2, 2, 3])
         ct, mark = pull.with_refs(ad.GradValue(), g)(F32(2))
-        # What g holds at first is the cotangent of the last contents.
+        # The initial value of g is the cotangent of the final contents.
         close(ct, [0, 9, 0])
         close(g[...], [0, 9, 13])
         assert mark == ad.GradRef()
@@ -418,7 +418,7 @@ class TestCustomRules:
         stash, q = self.stash(), px.new_ref(X3 * 0)
         f = lambda xs: lax.scan(lambda c, x: (c * total(stash(q, x)), None), F32(1), xs)[0]
         px.grad(f)(np.stack([X3, X3 * 2]))
-        close(q[...], [12, 12, 12])  # of the first step, which is the last backwards
+        close(q[...], [12, 12, 12])  # of the first step, which is last in reverse
 
     @pytest.mark.parametrize("outer", [lambda f: f, px.jit], ids=["eager", "jit"])
     @pytest.mark.parametrize("inside", ["plain", "scan", "cond", "checkpoint"])

@@ -8,11 +8,11 @@ from types import FrameType
 from typing import Any, Final, TypeVar
 
 from primax_core.extend import (
-    fold_traceback,
     is_internal_code,
     register_internal_path,
     unregister_internal_path,
 )
+from primax_core.extend.runtime import fold_traceback
 
 F = TypeVar("F", bound=Callable[..., Any])
 

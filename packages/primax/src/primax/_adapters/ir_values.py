@@ -8,7 +8,9 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from primax_core import tree_util
-from primax_core.extend import ShapedArray, as_operand, dtypes, hlo, ir, mlir, typeof
+from primax_core.extend import ShapedArray, dtypes, facade, lowering as mlir, typeof
+from primax_core.extend.lowering import hlo, ir
+from primax_core.extend.runtime import as_operand
 
 # Attributes
 
@@ -42,7 +44,7 @@ def ir_attribute(val: Any) -> Any:
     Raises:
       TypeError: for other values.
     """
-    with mlir.context, mlir.unknown_location:
+    with facade.context, facade.unknown_location:
         return _attribute(val)
 
 
@@ -122,7 +124,7 @@ def dtype_to_ir_type(dtype: Any) -> Any:
 
 def token_type() -> Any:
     """Return the MLIR type of tokens, which order effects."""
-    return hlo.TokenType.get(mlir.context)
+    return hlo.TokenType.get(facade.context)
 
 
 # Constants

@@ -9,7 +9,8 @@ from typing import Any, Final, NamedTuple
 
 import primax_core.extend as core
 from primax_core import ShapeDtypeStruct, devices, io_callback, pure_callback
-from primax_core.extend import Primitive, ir, lower, mlir
+from primax_core.extend import Primitive, facade, lower, lowering as mlir
+from primax_core.extend.lowering import hlo, ir
 
 from .effect_sets import lowerable_effects
 from .ir_values import flatten_ir_values
@@ -34,7 +35,7 @@ class TokenSet:
     @classmethod
     def create(cls, effects: Sequence[Any]) -> TokenSet:
         """Create a new token for each effect."""
-        return cls([(e, core.hlo.create_token()) for e in effects])
+        return cls([(e, hlo.create_token()) for e in effects])
 
     def items(self) -> Sequence[tuple[Any, Any]]:
         """Return the effects with their tokens."""
@@ -159,12 +160,12 @@ class ModuleContext:
         pallas_collective_id_mapping: Any = None,
         core_context: Any = None,
     ) -> None:
-        self.context: Any = mlir.context
+        self.context: Any = facade.context
         if core_context is None:
             if module is None:
-                with mlir.context, mlir.unknown_location:
+                with facade.context, facade.unknown_location:
                     module = ir.Module.create()
-            core_context = core.lowering.LoweringContext(module, _platform_of(platforms[0]))
+            core_context = facade.LoweringContext(module, _platform_of(platforms[0]))
             core_context.in_avals = core_context.out_avals = core_context.eqn = None
         self.core: Any = core_context
         self.module: Any = core_context.module

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-import primax_core.extend as core
-from primax_core.extend import Jaxpr, ir, mlir
+from primax_core.extend import Jaxpr, facade
+from primax_core.extend.lowering import ir
 
 from .ir_values import flatten_ir_values
 from .lowering import NO_OVERRIDES, ModuleContext, ShapePolyLoweringState, TokenSet
@@ -33,7 +33,7 @@ class LoweringResult(NamedTuple):
 
 def make_ir_context() -> Any:
     """Create an MLIR context with the required dialects."""
-    return mlir.make_context()
+    return facade.make_context()
 
 
 def module_to_string(module: Any, enable_debug_info: bool | None = None) -> str:
@@ -127,7 +127,7 @@ def jaxpr_subcomp(
     values = flatten_ir_values([*(consts_for_constvars if has_consts else ()), *args])
     if len(tokens):
         ctx.core.token = tokens.items()[-1][1]
-    outs = core.lowering.lower_body(ctx.core, jaxpr, values)
+    outs = facade.lower_body(ctx.core, jaxpr, values)
     return list(outs), TokenSet([(e, ctx.core.token) for e in tokens.effects()])
 
 
@@ -152,7 +152,7 @@ def lower_jaxpr_to_fun(
       NotImplementedError: for such an option.
     """
     _refuse(options, {"replicated_args", "use_sharding_annotations", "detached"})
-    with mlir.context, mlir.unknown_location:
+    with facade.context, facade.unknown_location:
         ctx.core.private_function(_with_numpy_consts(jaxpr), name)
         function = list(ctx.core.functions.values())[-1]
         if main_function:
@@ -192,11 +192,11 @@ def lower_jaxpr_to_module(
             "lower_jaxpr_to_module supports one platform and one partition, got "
             f"{tuple(platforms)} and {num_partitions}"
         )
-    lowered = core.lowering.lower_module(
+    lowered = facade.lower_module(
         _with_numpy_consts(jaxpr), module_name, platforms[0], keep_unused=True,
         donated=[i for i, donate in enumerate(donated_args) if donate],
     )  # fmt: skip
-    with mlir.context:
+    with facade.context:
         lowered.module.operation.attributes["sym_name"] = ir.StringAttr.get(module_name)
     state = ShapePolyLoweringState((), tuple(platforms))
     return LoweringResult(lowered.module, lowered, list(lowered.callbacks), state)

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import primax_core.extend as core
-from primax_core.extend import Trace, Tracer, as_operand, bind_directly, current_trace
+from primax_core.extend.runtime import as_operand
+from primax_core.extend.traces import Trace, Tracer, bind_directly, current_trace
 
 from . import binding as binding  # adds methods to the core's primitives
 

@@ -11,17 +11,17 @@ from primax_core import io_callback as io_callback
 from .. import _modules
 
 if TYPE_CHECKING:
-    from primax_core import checkify as checkify
-    from primax_core import jet as jet
     from primax_core import layout as layout
     from primax_core import serialize_executable as serialize_executable
 
+    from . import checkify as checkify
     from . import hijax as hijax
+    from . import jet as jet
     from . import pjit as pjit
     from . import sparse as sparse
     from . import topologies as topologies
 
-_OWN = ("hijax", "pjit", "sparse", "topologies")
+_OWN = ("checkify", "hijax", "jet", "pjit", "sparse", "topologies")
 
 
 def __getattr__(name: str) -> _Any:

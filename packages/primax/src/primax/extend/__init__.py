@@ -11,9 +11,8 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
+import primax_core.extend as _core_extend
 from primax_core.extend import *  # noqa: F403
-
-del mlir  # noqa: F821 - the submodule of this name includes the names of the extension API
 
 if TYPE_CHECKING:
     from . import backend as backend
@@ -29,8 +28,10 @@ _SUBMODULES = ("backend", "core", "linear_util", "mlir", "random", "source_info_
 def __getattr__(name: str) -> _Any:
     if name in _SUBMODULES:
         return _import_module(f".{name}", __name__)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(_core_extend, name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_SUBMODULES} - {"TYPE_CHECKING"})
+    return sorted({*globals(), *_SUBMODULES, *dir(_core_extend)} - {"TYPE_CHECKING"})

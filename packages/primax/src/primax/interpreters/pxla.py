@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from primax_core.extend import compiling as _compiling
+from primax_core.extend.facade import make_compile_options as _make_options
 
 
 def create_compile_options(
@@ -27,7 +27,7 @@ def create_compile_options(
       np_dev: an array of devices.
       compiler_options: XLA's options by name.
     """
-    options = _compiling.make_options(tuple(np_dev.flat), tuple((compiler_options or {}).items()))
+    options = _make_options(tuple(np_dev.flat), tuple((compiler_options or {}).items()))
     options.parameter_is_tupled_arguments = tuple_args
     build = options.executable_build_options
     build.allow_spmd_sharding_propagation_to_parameters = list(allow_prop_to_inputs)

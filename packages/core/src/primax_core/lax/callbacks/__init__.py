@@ -1,1 +1,1 @@
-"""Primitives that call Python functions while a program runs."""
+"""Callback primitives: calls of Python functions at run time."""

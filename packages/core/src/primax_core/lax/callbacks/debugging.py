@@ -1,4 +1,4 @@
-"""``debug_callback``: a Python function that looks at values and gives nothing back."""
+"""``debug_callback``: a Python function that receives values and returns nothing."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ debug_callback_p: Final = Primitive("debug_callback", multiple_results=True)
 
 
 class DebugEffect(NamedEffect):
-    """The program shows values to a Python function."""
+    """Effect of an unordered debug callback."""
 
     name: str = "Debug"
+    shows: bool = True
 
 
 class OrderedDebugEffect(NamedEffect):
-    """The program shows values to a Python function, in program order."""
+    """Effect of a debug callback in program order."""
 
     name: str = "OrderedDebug"
+    shows: bool = True
     ordered: bool = True
 
 
@@ -59,7 +61,7 @@ def _jvp(primals, tangents, **params):
 
 @debug_callback_p.rule(transpose)
 def _transpose(cts, *args, **params):
-    # What it would show, a tangent, is not computed in reverse mode.
+    # The operands are tangents, which reverse mode does not compute.
     return [None for _ in args]
 
 

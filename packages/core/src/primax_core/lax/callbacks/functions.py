@@ -1,4 +1,4 @@
-"""What callback primitives hold: Python functions on flat arrays."""
+"""Python functions of flat arrays, the parameters of callback primitives."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from ..broadcasting import full
 
 
 class FlatCallback:
-    """A user's function as a function of the leaves of its arguments.
+    """A user-defined function as a function of the leaves of its arguments.
 
     Args:
-      function: takes and returns pytrees of arrays.
+      function: function from pytrees of arrays to pytrees of arrays.
       in_tree: the structure of ``(args, kwargs)``.
-      out_tree: the structure that the result must have; ``None`` if there is none to return.
+      out_tree: the expected structure of the result; ``None`` if the result is ignored.
     """
 
     __slots__ = ("function", "in_tree", "out_tree")
@@ -39,16 +39,16 @@ class FlatCallback:
         out = self.function(*args, **kwargs)
         if self.out_tree is None:
             return []
-        found, tree = pytree.tree_flatten(out)
+        results, tree = pytree.tree_flatten(out)
         if tree != self.out_tree and not self._fits(out):
             raise TypeError(
                 f"the callback {summarize_function(self.function)} returned the structure {tree}, "
                 f"but result_shape_dtypes has the structure {self.out_tree}"
             )
-        return found
+        return results
 
     def _fits(self, out: Any) -> bool:
-        # A list stands for a tuple, and a tuple for a list.
+        # A list is accepted in place of a tuple, and a tuple in place of a list.
         if type(out) is list:
             return pytree.tree_structure(tuple(out)) == self.out_tree
         return type(out) is tuple and pytree.tree_structure(list(out)) == self.out_tree
@@ -69,10 +69,10 @@ class FlatCallback:
 
 
 class PerExample:
-    """A callback of whole batches that calls another for each example, in order.
+    """A callback of batches that calls another callback for each example, in order.
 
     Args:
-      mapped: which operands have a leading axis of examples.
+      mapped: for each operand, True if it has a leading mapped axis.
     """
 
     __slots__ = ("callback", "size", "mapped")
@@ -84,7 +84,7 @@ class PerExample:
 
     @property
     def function(self) -> Any:
-        """The user's function."""
+        """The user-defined function."""
         return self.callback.function
 
     def __call__(self, *args: Any) -> list[Any]:
@@ -114,9 +114,9 @@ def _stored(x: Any) -> np.ndarray:
     return x._stored if isinstance(x, ArrayImpl) else np.asarray(x)
 
 
-def what_is(kind: str, callback: Any, place: Any = None) -> str:
-    """How messages call a callback: its kind, its function, and the line that uses it."""
-    where = f", called at {summarize(place)}" if place is not None else ""
+def what_is(kind: str, callback: Any, location: Any = None) -> str:
+    """Description of a callback for messages: its kind, function and source location."""
+    where = f", called at {summarize(location)}" if location is not None else ""
     return f"the {kind} {summarize_function(callback.function)}{where}"
 
 
@@ -124,7 +124,7 @@ def emit(
     ctx: Any, kind: str, callback: Any, values: Sequence[Any], out_avals: Sequence[ShapedArray],
     *, stays: bool, ordered: bool = False,
 ) -> list[Any]:  # fmt: skip
-    """Call a callback from a compiled program."""
+    """Emit a call of a callback."""
     what = what_is(kind, callback, ctx.eqn.source_info)
     call = HostCall(callback, ctx.in_avals, out_avals, ordered, what)
     return callbacks.emit_callback(
@@ -133,25 +133,26 @@ def emit(
 
 
 def run_now(kind: str, callback: Any, args: Sequence[Any], out_avals: Sequence[ShapedArray]) -> Any:
-    """Call a callback eagerly: arrays in, arrays out.
+    """Call a callback eagerly, with arrays as arguments and results.
 
     Raises:
-      JaxRuntimeError: if it raises or returns something else than it should, as from a program.
+      JaxRuntimeError: if the callback raises an error or returns a wrong result, as for a call from
+        an executable.
     """
     what = what_is(kind, callback)
     specs = [x._spec for x in args]
-    place = device_of(specs) if any(s.committed for s in specs) else None
+    device = device_of(specs) if any(s.committed for s in specs) else None
     try:
-        given = [retyped(x, x.aval.strip_weak_type()) for x in args]
-        found = checked(callback(*given), out_avals, what)
+        operands = [retyped(x, x.aval.strip_weak_type()) for x in args]
+        results = checked(callback(*operands), out_avals, what)
     except Exception as e:
         note_failure(e, what)
         raise from_callback(e, what) from e
-    return [put(x, place, aval) for x, aval in zip(found, out_avals)]
+    return [put(x, device, aval) for x, aval in zip(results, out_avals)]
 
 
 def of_no_example(avals: Sequence[ShapedArray]) -> list[Any]:
-    """Results for a batch of none, whose function is never called."""
+    """Results for an empty batch, without a call of the function."""
     return [full((0, *a.shape), 0, a.dtype) for a in avals]
 
 

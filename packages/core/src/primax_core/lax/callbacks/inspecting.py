@@ -1,4 +1,4 @@
-"""``inspect_sharding``: how a value of a program lies on devices, told to a Python function."""
+"""``inspect_sharding``: a Python callback that receives the sharding of an intermediate value."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _impl(x, *, callback):
 
 @inspect_sharding_p.rule(lower)
 def _lower(ctx, x, *, callback):
-    # A program for one device: all of its values lie where it runs.
+    # An executable for one device: all values are on that device.
     callback(default_sharding() if ctx.sharding is None else ctx.sharding)
     return []
 

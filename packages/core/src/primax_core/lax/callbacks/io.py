@@ -18,14 +18,14 @@ _NO_JVP: Final = "IO callbacks do not support JVP."
 
 
 class IOEffect(NamedEffect):
-    """The program reads or writes something outside it."""
+    """Effect of an unordered I/O callback."""
 
     name: str = "IO"
     exact: bool = True
 
 
 class OrderedIOEffect(NamedEffect):
-    """The program reads or writes something outside it, in program order."""
+    """Effect of an I/O callback in program order."""
 
     name: str = "OrderedIO"
     ordered: bool = True

@@ -1,4 +1,4 @@
-"""``pure_callback``: a function without side effects that Python computes."""
+"""``pure_callback``: a Python function without side effects."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Control flow: conditionals and loops as primitives that hold programs."""
+"""Control flow: conditionals and loops as call primitives."""

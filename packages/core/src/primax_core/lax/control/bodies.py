@@ -1,4 +1,4 @@
-"""Functions that control flow holds: traced once, their constants made operands, types compared."""
+"""Bodies of control flow: traced once, with constants as operands and checks of types."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _traced = caches.OfFunctions()
 
 
 class Body:
-    """A traced function: ``jaxpr`` takes ``consts`` before the arguments."""
+    """A traced function; ``consts`` precede the arguments of ``jaxpr``."""
 
     __slots__ = ("jaxpr", "consts", "out_tree", "info")
 
@@ -33,12 +33,12 @@ class Body:
 def trace_body(
     fun: Callable[..., Any], in_tree: Any, avals: Sequence[ShapedArray], what: str
 ) -> Body:
-    """Trace a function of positional arguments with this tree ``(arg, ...)``."""
+    """Trace a function of positional arguments; ``in_tree`` is the structure ``(arg, ...)``."""
     key = (state.trace_key, axis_env.key, in_tree, *avals)
     cache = _traced.of(fun)
-    found = cache.get(key)
-    if found is not None:
-        return found
+    cached = cache.get(key)
+    if cached is not None:
+        return cached
     name = getattr(fun, "__name__", type(fun).__name__)
     info = DebugInfo(what, name, *_where(fun), _argument_names(fun, in_tree), None)
     tree = _flatten((_unflatten(in_tree, [0] * in_tree.num_leaves), {}))[1]
@@ -66,7 +66,7 @@ def _argument_names(fun: Callable, in_tree) -> tuple[str, ...]:
 
 
 def parameter_name(fun: Callable, i: int) -> str:
-    """The name of a function's ``i``-th parameter, for messages."""
+    """Name of the ``i``-th parameter of a function, for messages."""
     code = getattr(fun, "__code__", None)
     if code is not None and i < code.co_argcount:
         return code.co_varnames[i]
@@ -74,21 +74,21 @@ def parameter_name(fun: Callable, i: int) -> str:
 
 
 def promote_weak(
-    values: Sequence[Any], avals: Sequence[ShapedArray], wanted: Sequence[ShapedArray]
+    values: Sequence[Any], avals: Sequence[ShapedArray], body_avals: Sequence[ShapedArray]
 ) -> tuple[list[Any], list[ShapedArray]] | None:
-    """Weak initial values and their types with the body's dtypes; ``None`` if nothing changes.
+    """Weakly typed initial values with the body's dtypes, and their types; ``None`` if unchanged.
 
-    A weak value of the dtype that the body gives stays weak, whatever the body's weakness.
+    A weakly typed value of the body's dtype remains weakly typed.
     """
     changed = False
-    found, types = [], []
-    for x, a, w in zip(values, avals, wanted):
+    promoted, types = [], []
+    for x, a, w in zip(values, avals, body_avals):
         if a.weak_type and a.shape == w.shape and a.dtype != w.dtype:
             x, a = convert_element_type(x, w.dtype), a.update(dtype=w.dtype, weak_type=False)
             changed = True
-        found.append(x)
+        promoted.append(x)
         types.append(a)
-    return (found, types) if changed else None
+    return (promoted, types) if changed else None
 
 
 def check_carry(
@@ -99,10 +99,10 @@ def check_carry(
     out_tree: Any,
     out_avals: Sequence[Any],
 ) -> None:
-    """Compare the types that a body takes and gives.
+    """Compare the input and output carry types of a body.
 
     Raises:
-      TypeError: naming each component that differs, both types, and how to mend it.
+      TypeError: if they differ, with each component, both types, and the solution.
     """
     if in_tree != out_tree:
         lines = [
@@ -131,23 +131,23 @@ def check_carry(
 
 
 def sentences(lines: Sequence[str]) -> str:
-    """One statement as a sentence, several as a list."""
+    """One statement as a sentence, several statements as a list."""
     if len(lines) == 1:
         return f"{lines[0][0].upper()}{lines[0][1:]}."
     return ";\n".join(f"  * {line}" for line in lines) + "."
 
 
 def differing(a: ShapedArray, b: ShapedArray) -> str:
-    """What differs between two types: ``shapes``, ``dtypes`` or both."""
+    """The difference between two types: ``shapes``, ``dtypes`` or both."""
     if a.shape != b.shape and a.dtype != b.dtype:
         return "shapes and dtypes"
     return "shapes" if a.shape != b.shape else "dtypes"
 
 
 def structure_differences(a: Any, b: Any, path: str = "") -> list[tuple[str, str, str, str]]:
-    """Where two tree structures differ: the path, what stands there in each, and why.
+    """Differences of two tree structures: the path, both nodes, and the reason.
 
-    Both come down from the root together; below a difference nothing is compared.
+    Children of nodes that differ are not compared.
     """
     if a == b:
         return []
@@ -162,9 +162,9 @@ def structure_differences(a: Any, b: Any, path: str = "") -> list[tuple[str, str
         why = f"their metadata differ: {data_a[1]!r} and {data_b[1]!r}"
     else:
         return [
-            found
+            difference
             for key, x, y in zip(_child_keys(a), parts_a, parts_b)
-            for found in structure_differences(x, y, path + str(key))
+            for difference in structure_differences(x, y, path + str(key))
         ]
     if kind_a is dict:
         odd = sorted(map(repr, set(data_a[1]) ^ set(data_b[1])))
@@ -188,24 +188,24 @@ def _node_text(tree) -> str:
 
 
 def leaf_paths(tree: Any) -> list[str]:
-    """A path for every leaf of a structure."""
+    """The path of each leaf of a structure."""
     leaves = pytree.tree_leaves_with_path(_unflatten(tree, list(range(tree.num_leaves))))
     return [pytree.keystr(path) for path, _ in leaves]
 
 
 def permuted(jaxpr: Jaxpr, ins: Sequence[int], outs: Sequence[int]) -> Jaxpr:
-    """The program with its arguments and results in another order."""
+    """The jaxpr with permuted arguments and results."""
     return jaxpr.replace(
         invars=[jaxpr.invars[i] for i in ins], outvars=[jaxpr.outvars[i] for i in outs]
     )
 
 
 def fixpoint(carry: Sequence[bool], step: Callable[[list[bool]], Sequence[bool]]) -> list[bool]:
-    """The smallest set of carries, containing the given, that ``step`` keeps."""
-    found = list(carry)
+    """The smallest set of carries that contains ``carry`` and is closed under ``step``."""
+    marked = list(carry)
     while True:
-        out = step(found)
-        new = [a or b for a, b in zip(found, out)]
-        if new == found:
-            return found
-        found = new
+        out = step(marked)
+        new = [a or b for a, b in zip(marked, out)]
+        if new == marked:
+            return marked
+        marked = new

@@ -1,4 +1,4 @@
-"""``cond`` and ``switch``: one of several programs, chosen by a value."""
+"""``cond`` and ``switch``: branches selected by a value."""
 
 from __future__ import annotations
 
@@ -27,8 +27,10 @@ from ..._ir.primitive import (
     lower,
     transpose,
 )
+from ..._ir.rules import run_jaxprs
 from ..._ir.samples import Sample, b1, bf16, c64, f32, i32, samples
 from ..._lower.lazy import hlo, ir, lowering, mlir
+from ..._runtime.dispatch import as_operand
 from ..._trace.core import has_references, typeof
 from ..._trace.reference_ops import references
 from ..._trace.staging import close_over, eval_jaxpr, stage
@@ -68,18 +70,18 @@ def cond(
     *operands: Any,
     operand: Any = _NOT_GIVEN,
 ) -> Any:
-    """``true_fun(*operands)`` if ``pred`` else ``false_fun(*operands)``; only one of them runs.
+    """``true_fun(*operands)`` if ``pred`` else ``false_fun(*operands)``; only one branch runs.
 
     Args:
-      pred: a scalar; numbers count as true unless they are zero.
-      true_fun, false_fun: give results of one structure and the same types.
+      pred: a scalar; nonzero numbers are true.
+      true_fun, false_fun: functions whose results have the same structure and types.
       operand: the single operand, as a keyword.
 
     The form ``cond(pred, true_operand, true_fun, false_operand, false_fun)`` is accepted too. Under
-    ``vmap`` with a mapped predicate both branches run and results are selected.
+    ``vmap`` with a mapped predicate both branches run and the results are selected.
 
     Raises:
-      TypeError: if the predicate is not a scalar, or the branches' results differ.
+      TypeError: if the predicate is not a scalar, or the types of the branches' results differ.
 
     >>> float(cond(True, lambda x: x + 1.0, lambda x: x - 1.0, 1.0))
     2.0
@@ -121,10 +123,11 @@ def _two_operands(pred, true_operand, true_fun, false_operand, false_fun):
 def switch(
     index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _NOT_GIVEN
 ) -> Any:
-    """``branches[index](*operands)``, the index clamped to the branches there are.
+    """``branches[index](*operands)``, with the index clamped to the range of the branches.
 
     Raises:
-      TypeError: if the index is not an integer scalar, or the branches' results differ.
+      TypeError: if the index is not an integer scalar, or the types of the branches' results
+        differ.
       ValueError: if there are no branches.
 
     >>> float(switch(1, [lambda x: x, lambda x: 2 * x], 3.0))
@@ -170,7 +173,7 @@ def bind_branches(
     names: tuple[str, ...],
     **params: Any,
 ) -> Any:
-    """Trace the branches, check that they agree, and bind the choice between them."""
+    """Trace the branches, check that their types agree, and bind the conditional."""
     leaves, in_tree = _flatten(operands)
     avals = [typeof(x) for x in leaves]
     bodies = [trace_body(f, in_tree, avals, what) for f in funs]
@@ -189,7 +192,7 @@ def bind_branches(
 
 
 def _with_all_consts(bodies: Sequence[Body], avals: Sequence[ShapedArray]) -> tuple[Jaxpr, ...]:
-    """Branches that all take every branch's constants, and give results of one weakness."""
+    """Branches with the constants of all branches as arguments, and results of equal weak type."""
     const_avals = [[v.aval for v in b.jaxpr.invars[: len(b.consts)]] for b in bodies]
     flat = [a for part in const_avals for a in part]
     outs = [b.jaxpr.out_avals for b in bodies]
@@ -197,7 +200,7 @@ def _with_all_consts(bodies: Sequence[Body], avals: Sequence[ShapedArray]) -> tu
         a if all(o[i].weak_type for o in outs) else a.strip_weak_type()
         for i, a in enumerate(outs[0])
     ]
-    found, start = [], 0
+    jaxprs, start = [], 0
     for b, part in zip(bodies, const_avals):
         n, at = len(part), start
 
@@ -208,13 +211,13 @@ def _with_all_consts(bodies: Sequence[Body], avals: Sequence[ShapedArray]) -> tu
                 for r, a, w in zip(results, b.jaxpr.out_avals, joined)
             ]
 
-        found.append(stage(run, [*flat, *avals], b.info))
+        jaxprs.append(stage(run, [*flat, *avals], b.info))
         start += n
-    return tuple(found)
+    return tuple(jaxprs)
 
 
 def _check_branches(what: str, bodies: Sequence[Body], names: tuple[str, ...]) -> None:
-    """Compare the results of all branches with those of the first (of ``cond``: ``true_fun``)."""
+    """Compare the results of all branches with those of the first branch (``true_fun``)."""
     pairs = list(zip(bodies, names))
     if what == "cond":
         pairs.reverse()
@@ -250,6 +253,12 @@ def _check_branches(what: str, bodies: Sequence[Body], names: tuple[str, ...]) -
 
 
 # Types and lowering
+
+
+@cond_p.rule(run_jaxprs)
+def _run_jaxprs(run, args, *, branches, **_):
+    which = min(max(int(np.asarray(as_operand(args[0]))), 0), len(branches) - 1)
+    return run(branches[which], args[1:])
 
 
 @cond_p.rule(abstract)
@@ -288,18 +297,18 @@ def _lower(ctx, index, *values, branches, branches_platforms=None):
 
 
 def platform_position(platforms: Sequence[Any], platform: str) -> int:
-    """Which branch is for a platform; one whose platforms are ``None`` is for all others.
+    """Index of the branch for a platform; the branch with platforms ``None`` is the default.
 
     Raises:
-      NotImplementedError: if none is.
+      NotImplementedError: if there is no branch for the platform.
     """
     for i, names in enumerate(platforms):
         if names is None or platform in names:
             return i
-    given = ", ".join(n for names in platforms for n in names) or "none"
+    available = ", ".join(n for names in platforms for n in names) or "none"
     raise NotImplementedError(
         f"lax.platform_dependent has no branch for platform {platform}: there are branches for "
-        f"{given}. Add one, or a `default`."
+        f"{available}. Add one, or a `default`."
     )
 
 
@@ -311,8 +320,8 @@ def _jvp(primals, tangents, *, branches, **params):
     mask = tuple(type(t) is not Zero for t in tangents[1:])
     out_nz = _joined([jvp_jaxpr(b, mask)[1] for b in branches])
     programs = tuple(jvp_jaxpr(b, mask, out_nz)[0] for b in branches)
-    given = [t for t, m in zip(tangents[1:], mask) if m]
-    outs = cond_p.bind(*primals, *given, branches=programs, **params)
+    nonzero = [t for t, m in zip(tangents[1:], mask) if m]
+    outs = cond_p.bind(*primals, *nonzero, branches=programs, **params)
     n = len(branches[0].outvars)
     dots = iter(outs[n:])
     return outs[:n], [next(dots) if m else Zero.like(o) for o, m in zip(outs, out_nz)]
@@ -334,9 +343,9 @@ def _linearize(primals, mask, *, branches, **params):
         branches[0], "cond linearize", (mask, *branches[1:]),
         lambda: _LinearCond([linearize_jaxpr(b, mask, out_nz) for b in branches], mask),
     )  # fmt: skip
-    found = cond_p.bind(index, *operands, branches=plan.forward, **params)
+    results = cond_p.bind(index, *operands, branches=plan.forward, **params)
     n = len(branches[0].outvars)
-    outs, slots = found[:n], found[n:]
+    outs, slots = results[:n], results[n:]
     residuals = [operands[i] for i in plan.operands] + list(slots)
 
     def linear(*tangents):
@@ -349,27 +358,29 @@ def _linearize(primals, mask, *, branches, **params):
 
 
 class _LinearCond:
-    """Linearized branches brought to one signature.
+    """Linearized branches with a common signature.
 
-    Residuals that are operands are passed as such; the others go through slots, which branches
-    share where the types agree, so that no branch's residuals take room beside another's.
+    Residuals that are operands are passed directly. The others use slots, which branches share if
+    the types agree, so that the residuals of different branches use the same memory.
     """
 
-    def __init__(self, pieces: Sequence, mask: tuple[bool, ...]):
-        self.operands = sorted({i for p in pieces for where, i in p.residuals if where == "in"})
+    def __init__(self, linearized: Sequence, mask: tuple[bool, ...]):
+        self.operands = sorted({i for p in linearized for where, i in p.residuals if where == "in"})
         slots: list[ShapedArray] = []
-        placed = [_place(p, slots) for p in pieces]
-        self.forward = tuple(_forward_branch(p, slots, places) for p, places in zip(pieces, placed))
+        assigned = [_assign_slots(p, slots) for p in linearized]
+        self.forward = tuple(
+            _forward_branch(p, slots, slot_of) for p, slot_of in zip(linearized, assigned)
+        )
         self.linear = tuple(
-            _linear_branch(p, self.operands, slots, places, mask)
-            for p, places in zip(pieces, placed)
+            _linear_branch(p, self.operands, slots, slot_of, mask)
+            for p, slot_of in zip(linearized, assigned)
         )
 
 
-def _place(linearized, slots: list) -> dict[int, int]:
-    """Which slot each residual (by its number) of a branch uses; adds slots that are missing."""
+def _assign_slots(linearized, slots: list) -> dict[int, int]:
+    """The slot of each residual of a branch, by its number; adds missing slots."""
     taken: set[int] = set()
-    places: dict[int, int] = {}
+    slot_of: dict[int, int] = {}
     for r, (where, i) in enumerate(linearized.residuals):
         if where == "in":
             continue
@@ -382,26 +393,26 @@ def _place(linearized, slots: list) -> dict[int, int]:
             s = len(slots)
             slots.append(aval)
         taken.add(s)
-        places[r] = s
-    return places
+        slot_of[r] = s
+    return slot_of
 
 
-def _forward_branch(linearized, slots, places) -> Jaxpr:
+def _forward_branch(linearized, slots, slot_of) -> Jaxpr:
     def run(*args):
-        found = eval_jaxpr(linearized.forward, args)
+        results = eval_jaxpr(linearized.forward, args)
         rows: list[Any] = [None] * len(slots)
-        for r, s in places.items():
+        for r, s in slot_of.items():
             where, i = linearized.residuals[r]
-            rows[s] = found[i if where == "out" else linearized.n_outs + i]
+            rows[s] = results[i if where == "out" else linearized.n_outs + i]
         return [
-            *found[: linearized.n_outs],
+            *results[: linearized.n_outs],
             *(zeros(a) if v is None else v for v, a in zip(rows, slots)),
         ]
 
     return stage(run, linearized.forward.in_avals, linearized.forward.debug_info)
 
 
-def _linear_branch(linearized, operands, slots, places, mask) -> Jaxpr:
+def _linear_branch(linearized, operands, slots, slot_of, mask) -> Jaxpr:
     in_avals = linearized.forward.in_avals
     avals = [in_avals[i] for i in operands] + list(slots)
     tangent_avals = [a.tangent_aval() for a, m in zip(in_avals, mask) if m]
@@ -409,7 +420,7 @@ def _linear_branch(linearized, operands, slots, places, mask) -> Jaxpr:
 
     def run(*args):
         residuals = [
-            args[at[i]] if where == "in" else args[n + places[r]]
+            args[at[i]] if where == "in" else args[n + slot_of[r]]
             for r, (where, i) in enumerate(linearized.residuals)
         ]
         return eval_jaxpr(linearized.linear, [*residuals, *args[len(avals) :]])
@@ -423,19 +434,19 @@ def _transpose(cts, index, *operands, branches, **params):
     ct_mask = tuple(type(c) is not Zero for c in cts)
     programs = tuple(transpose_jaxpr(b, linear, ct_mask, True)[0] for b in branches)
     known = [o for o in operands if not is_linear(o)]
-    if any(has_references(p.consts) for p in programs):  # a custom rule closes over them
+    if any(has_references(p.consts) for p in programs):  # closed over by a custom rule
         programs, more = _closed_branches(programs)
         known = [*more, *known]
-    given = [c for c in cts if type(c) is not Zero]
-    found = iter(cond_p.bind(index, *known, *given, branches=programs, **params))
-    return [None, *(next(found) if m else None for m in linear)]
+    nonzero = [c for c in cts if type(c) is not Zero]
+    cotangents = iter(cond_p.bind(index, *known, *nonzero, branches=programs, **params))
+    return [None, *(next(cotangents) if m else None for m in linear)]
 
 
 def _closed_branches(branches: Sequence[Jaxpr]) -> tuple[tuple[Jaxpr, ...], list[Any]]:
-    """Branches that all take every branch's constants before their arguments."""
+
     moved = [close_over(b) for b in branches]
     avals = [[v.aval for v in p.invars[: len(consts)]] for p, consts in moved]
-    found = []
+    closed = []
     for i, (p, consts) in enumerate(moved):
         before = sum(len(a) for a in avals[:i])
         n = len(consts)
@@ -443,9 +454,9 @@ def _closed_branches(branches: Sequence[Jaxpr]) -> tuple[tuple[Jaxpr, ...], list
         def run(*args, p=p, at=before, n=n):
             return eval_jaxpr(p, [*args[at : at + n], *args[sum(map(len, avals)) :]])
 
-        given = [v.aval for v in p.invars[n:]]
-        found.append(stage(run, [a for part in avals for a in part] + given, p.debug_info))
-    return tuple(found), [c for _, consts in moved for c in consts]
+        in_avals = [v.aval for v in p.invars[n:]]
+        closed.append(stage(run, [a for part in avals for a in part] + in_avals, p.debug_info))
+    return tuple(closed), [c for _, consts in moved for c in consts]
 
 
 # Batching
@@ -459,15 +470,15 @@ def _batch(axis, args, dims, *, branches, **params):
         params["branches"] = branches
         return references.ops.batch(cond_p, axis, args, dims, params)
     if index_d is None:
-        found = [batch_jaxpr(b, tuple(op_dims), axis)[1] for b in branches]
-        wanted = tuple(0 if any(d is not None for d in ds) else None for ds in zip(*found))
-        programs = tuple(batch_jaxpr(b, tuple(op_dims), axis, wanted)[0] for b in branches)
+        natural_dims = [batch_jaxpr(b, tuple(op_dims), axis)[1] for b in branches]
+        out_dims = tuple(0 if any(d is not None for d in ds) else None for ds in zip(*natural_dims))
+        programs = tuple(batch_jaxpr(b, tuple(op_dims), axis, out_dims)[0] for b in branches)
         outs = cond_p.bind(index, *operands, branches=programs, **params)
-        return outs, list(wanted)
+        return outs, list(out_dims)
     for b in branches:
         check_not_masked(b.effects, "a condition")
-    # Every branch runs for every example. Operands of the examples that did not choose a branch
-    # are cut off from differentiation, so that an infinite derivative there does no harm.
+    # Every branch runs for every example. The gradient stops at operands of the examples that do
+    # not select the branch, so that an infinite derivative there has no effect.
     index = move_axis(index, index_d, 0, size)
     operands = [move_axis(x, d, 0, size) for x, d in zip(operands, op_dims)]
     results = []

@@ -1,4 +1,4 @@
-"""``linear_call``: a linear function with a transpose of its author's."""
+"""``linear_call``: a linear function with a user-defined transpose."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ linear_call_p: Final = Primitive(
 def linear_call(
     fun: Callable[..., Any], fun_transpose: Callable[..., Any], residual_args: Any, linear_args: Any
 ) -> Any:
-    """``fun(residual_args, linear_args)``, which reverse mode transposes by another function.
+    """``fun(residual_args, linear_args)`` with a user-defined transpose for reverse mode.
 
     Args:
-      fun: linear in its second argument.
-      fun_transpose: ``fun_transpose(residual_args, cotangent)`` gives what is like
-        ``linear_args``. Its own transpose is ``fun``.
+      fun: function that is linear in its second argument.
+      fun_transpose: ``fun_transpose(residual_args, cotangent)`` returns a pytree like
+        ``linear_args``. Its transpose is ``fun``.
       residual_args, linear_args: pytrees of arrays.
 
     Raises:
-      TypeError: if the transpose gives another structure, or ``fun`` is not callable.
-      ValueError: if it gives other shapes or dtypes.
+      TypeError: if the transpose returns another structure, or an argument is not callable.
+      ValueError: if the transpose returns other shapes or dtypes.
 
     >>> from primax_core import grad
     >>> scaled = lambda x: linear_call(lambda r, x: x * r, lambda r, ct: 7.0 * ct, 2.0, x)
@@ -77,10 +77,10 @@ def linear_call(
                 f"structure {tree} and input structure {lin_tree}."
             )
         for o, a in zip(outs, lin_avals):
-            got, wanted = typeof(o), a.tangent_aval()
-            if got.shape != wanted.shape or got.dtype != wanted.dtype:
+            got, expected = typeof(o), a.tangent_aval()
+            if got.shape != expected.shape or got.dtype != expected.dtype:
                 raise ValueError(
-                    f"Expected cotangent type {wanted.strip_weak_type()} but got "
+                    f"Expected cotangent type {expected.strip_weak_type()} but got "
                     f"{got.strip_weak_type()}"
                 )
         return out
@@ -97,14 +97,14 @@ def linear_call(
 
 
 def _split(values: Sequence, num_consts: tuple[int, int], num_res: int) -> tuple[list, ...]:
-    """Constants of both programs, residuals, linear operands."""
+    """Constants of both jaxprs, residuals, linear operands."""
     a, b = num_consts
     values = list(values)
     return values[:a], values[a : a + b], values[a + b : a + b + num_res], values[a + b + num_res :]
 
 
 def _typed(values: Sequence, jaxpr: Any) -> list:
-    """Tangents or cotangents with the types of a program's last arguments."""
+    """Tangents or cotangents, converted to the types of a jaxpr's last arguments."""
     avals = jaxpr.in_avals[len(jaxpr.in_avals) - len(values) :]
     return [convert(instantiate(v), a.dtype, a.weak_type) for v, a in zip(values, avals)]
 
@@ -139,14 +139,14 @@ def _jvp(primals, tangents, *, jaxprs, num_consts, num_res):
     own_t, _, res_t, lin_t = _split(tangents, num_consts, num_res)
     dots: list[Any] = [Zero.like(o) for o in outs]
     if any(type(t) is not Zero for t in lin_t):
-        given = _typed(lin_t, jaxprs[0])
-        dots = linear_call_p.bind(*own, *other, *res, *given, **params)
+        typed = _typed(lin_t, jaxprs[0])
+        dots = linear_call_p.bind(*own, *other, *res, *typed, **params)
     mask = tuple(type(t) is not Zero for t in (*own_t, *res_t))
     if any(mask):
         program, out_mask = jvp_jaxpr(jaxprs[0], (*mask, *[False] * len(lin)))
-        given = [t for t in (*own_t, *res_t) if type(t) is not Zero]
-        found = iter(call_on(state.trace, program, [*own, *res, *lin, *given])[len(outs) :])
-        dots = [add_tangents(d, next(found)) if m else d for d, m in zip(dots, out_mask)]
+        nonzero = [t for t in (*own_t, *res_t) if type(t) is not Zero]
+        more = iter(call_on(state.trace, program, [*own, *res, *lin, *nonzero])[len(outs) :])
+        dots = [add_tangents(d, next(more)) if m else d for d, m in zip(dots, out_mask)]
     return outs, dots
 
 
@@ -159,8 +159,8 @@ def _transpose(cts, *args, jaxprs, num_consts, num_res):
         *other, *own, *res, *_typed(cts, jaxprs[1]), jaxprs=jaxprs[::-1],
         num_consts=num_consts[::-1], num_res=num_res,
     )  # fmt: skip
-    found = [c if is_linear(x) else None for c, x in zip(outs, lin)]
-    return [*[None] * (len(args) - len(lin)), *found]
+    cotangents = [c if is_linear(x) else None for c, x in zip(outs, lin)]
+    return [*[None] * (len(args) - len(lin)), *cotangents]
 
 
 @linear_call_p.rule(batch)
@@ -175,10 +175,10 @@ def _batch(axis, args, dims, *, jaxprs, num_consts, num_res):
             (jaxprs[0], own_d, len(lin), outs), (jaxprs[1], other_d, outs, len(lin)),
         )
     )  # fmt: skip
-    found = linear_call_p.bind(
+    results = linear_call_p.bind(
         *own, *other, *res, *lin, jaxprs=programs, num_consts=num_consts, num_res=num_res
     )
-    return found, [0] * outs
+    return results, [0] * outs
 
 
 @linear_call_p.rule(samples)

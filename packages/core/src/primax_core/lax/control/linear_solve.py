@@ -1,4 +1,4 @@
-"""``custom_linear_solve``: a solver of linear equations with derivatives from the equations."""
+"""``custom_linear_solve``: a linear solver with implicit derivatives."""
 
 from __future__ import annotations
 
@@ -53,25 +53,25 @@ def custom_linear_solve(
     symmetric: bool = False,
     has_aux: bool = False,
 ) -> Any:
-    """The ``x`` with ``matvec(x) == b``, found by ``solve`` and differentiated as that equation.
+    """The solution of ``matvec(x) == b``, computed by ``solve``, with implicit derivatives.
 
     Args:
-      matvec: a linear function from a pytree like ``b`` to one like ``b``. It may close over
-        arrays, by which the result is differentiated too.
+      matvec: a linear function from pytrees like ``b`` to pytrees like ``b``. It may close over
+        arrays; the result is differentiable with respect to them.
       b: a pytree of arrays.
-      solve: ``solve(matvec, b)`` gives the solution. It is never differentiated.
-      transpose_solve: ``transpose_solve(vecmat, b)`` solves the transposed equation, of which
-        ``vecmat`` is the function. Reverse mode needs it.
-      symmetric: ``matvec`` is its own transpose, so that ``solve`` serves for both.
-      has_aux: ``solve`` (and ``transpose_solve``) give ``(solution, more)``; what ``more`` holds
-        has zero derivative.
+      solve: ``solve(matvec, b)`` returns the solution. It is not differentiated.
+      transpose_solve: ``transpose_solve(vecmat, b)`` solves the transposed equation
+        ``vecmat(x) == b``. Reverse mode requires it.
+      symmetric: ``matvec`` is its own transpose, so ``solve`` also solves the transposed equation.
+      has_aux: ``solve`` (and ``transpose_solve``) return ``(solution, aux)``; ``aux`` has zero
+        derivative.
 
-    Derivatives of any order and ``vmap`` solve further equations with the same ``matvec``.
+    Derivatives of any order and ``vmap`` solve more equations with the same ``matvec``.
 
     Raises:
-      TypeError: if a function's result has not the structure of ``b``; in reverse mode, if
-        ``transpose_solve`` is missing.
-      ValueError: if a function's result has not the shapes of ``b``.
+      TypeError: if the result of a function does not have the structure of ``b``; in reverse mode,
+        if ``transpose_solve`` is missing.
+      ValueError: if the result of a function does not have the shapes of ``b``.
 
     >>> import numpy as np
     >>> d = np.array([2.0, 4.0])
@@ -114,36 +114,36 @@ def _closed(solve: Callable, matvec: Callable) -> Callable:
 def _checked(
     fun: Callable, name: str, tree: Any, avals: Sequence[ShapedArray], has_aux: bool = False
 ) -> Callable:
-    """The function, which refuses to give a solution unlike ``b``."""
+    """The function with a check that its result has the structure and shapes of ``b``."""
 
     def checked(x):
         out = fun(x)
-        found = out
+        solution = out
         if has_aux:
             try:
-                found, _ = out
+                solution, _ = out
             except (TypeError, ValueError) as e:
                 raise type(e)(f"{name}() with has_aux should give (solution, aux): {e}") from None
-        check_solution(name, found, tree, avals, "b")
+        check_solution(name, solution, tree, avals, "b")
         return out
 
     return checked
 
 
 def check_solution(name: str, out: Any, tree: Any, avals: Sequence[Any], what: str) -> None:
-    """Refuse the result of a user's function if it has not the structure and shapes of another."""
+    """Raise an error if a result does not have the expected structure and shapes."""
     outs, out_tree = _flatten(out)
     if out_tree != tree:
         raise TypeError(
             f"{name}() output pytree structure must match {what}, got {out_tree} and {tree}."
         )
-    found, wanted = [typeof(o).shape for o in outs], [a.shape for a in avals]
-    if found != wanted:
-        raise ValueError(f"{name}() output shapes must match {what}, got {found} and {wanted}")
+    shapes, expected = [typeof(o).shape for o in outs], [a.shape for a in avals]
+    if shapes != expected:
+        raise ValueError(f"{name}() output shapes must match {what}, got {shapes} and {expected}")
 
 
 def _transposed(body: Body) -> Body:
-    """The transposed linear function, of the same constants."""
+    """The transposed linear function, with the same constants."""
     n = len(body.consts)
     linear = (False,) * n + (True,) * (len(body.jaxpr.invars) - n)
     program, _ = transpose_jaxpr(body.jaxpr, linear, (True,) * len(body.jaxpr.outvars), True)
@@ -159,7 +159,7 @@ def _as_function(body: Body, tree: Any) -> Callable:
 
 
 def _split(values: Sequence, lengths: Sequence[int]) -> tuple[list[list], list]:
-    """The constants of each program, and the right-hand side."""
+    """The constants of each jaxpr, and the right-hand side."""
     values, parts, at = list(values), [], 0
     for n in lengths:
         parts.append(values[at : at + n])
@@ -192,7 +192,7 @@ def _lower(ctx, *values, const_lengths, jaxprs):
 
 @linear_solve_p.rule(jvp)
 def _jvp(primals, tangents, *, const_lengths, jaxprs):
-    # Of A x = b follows A dx = db - dA x.
+    # A x = b implies A dx = db - dA x.
     outs = linear_solve_p.bind(*primals, const_lengths=const_lengths, jaxprs=jaxprs)
     consts, b = _split(primals, const_lengths)
     const_dots, b_dot = _split(tangents, const_lengths)
@@ -201,9 +201,8 @@ def _jvp(primals, tangents, *, const_lengths, jaxprs):
     rhs = list(b_dot)
     if any(mask):
         program, out_mask = jvp_jaxpr(jaxprs[0], (*mask, *[False] * len(x)))
-        given = [t for t, m in zip(const_dots[0], mask) if m]
-        found = call_on(state.trace, program, [*consts[0], *x, *given])[len(x) :]
-        moved = iter(found)
+        nonzero = [t for t, m in zip(const_dots[0], mask) if m]
+        moved = iter(call_on(state.trace, program, [*consts[0], *x, *nonzero])[len(x) :])
         changes = [neg(next(moved)) if m else Zero.like(v) for m, v in zip(out_mask, x)]
         rhs = [add_tangents(t, c) for t, c in zip(rhs, changes)]
     none = [Zero.like(a) for a in aux]
@@ -217,7 +216,7 @@ def _jvp(primals, tangents, *, const_lengths, jaxprs):
 
 
 def _for_types(jaxprs: tuple, const_lengths: tuple, b: Sequence) -> tuple:
-    """The programs for a right-hand side that may be weak where that of the original is not."""
+    """The jaxprs for a right-hand side with other weak types."""
     avals = tuple(x.aval if type(x) is Zero else typeof(x) for x in b)
     return tuple(
         jaxpr
@@ -263,10 +262,10 @@ def _batch(axis, args, dims, *, const_lengths, jaxprs):
     programs, out_dims = [], None
     for i, (jaxpr, own) in enumerate(zip(jaxprs, const_dims)):
         n_aux = len(jaxpr.outvars) - len(b)
-        program, found = batch_jaxpr(jaxpr, (*own, *front), axis, (*front, *[None] * n_aux))
+        program, body_dims = batch_jaxpr(jaxpr, (*own, *front), axis, (*front, *[None] * n_aux))
         programs.append(program)
         if i == 1:
-            out_dims = found
+            out_dims = body_dims
     outs = linear_solve_p.bind(
         *(c for part in consts for c in part), *b, const_lengths=const_lengths,
         jaxprs=tuple(programs),

@@ -34,10 +34,10 @@ def fori_loop(
     *,
     unroll: int | bool | None = None,
 ) -> Any:
-    """``val = body_fun(i, val)`` for each ``i`` from ``lower`` up to, not including, ``upper``.
+    """``val = body_fun(i, val)`` for each ``i`` from ``lower`` to ``upper - 1``.
 
-    With concrete bounds this is a :func:`scan`, so it can be differentiated in reverse; with traced
-    bounds it is a :func:`while_loop`, which cannot.
+    With concrete bounds this is a :func:`scan`, which supports reverse mode. With traced bounds it
+    is a :func:`while_loop`, which does not.
 
     Args:
       lower, upper: integer scalars of one dtype.
@@ -45,7 +45,7 @@ def fori_loop(
 
     Raises:
       TypeError: if the bounds are not scalars of one type, or the body changes types.
-      ValueError: if ``unroll`` is given with traced bounds.
+      ValueError: if ``unroll`` is not ``None`` with traced bounds.
 
     >>> float(fori_loop(0, 3, lambda i, x: x * 2.0, 1.0))
     8.0
@@ -78,7 +78,7 @@ def fori_loop(
 
 
 def _counted(start: int, stop: int, body_fun: Callable, init_val: Any, unroll: int | bool) -> Any:
-    """A loop with known bounds; its index is a weak integer, as a Python integer is."""
+    """A loop with static bounds; its index is a weakly typed integer."""
     if state.disable_jit and state.trace is None:
         val = init_val
         for i in range(start, stop):
@@ -97,7 +97,7 @@ def _counted(start: int, stop: int, body_fun: Callable, init_val: Any, unroll: i
 
 
 def _of_one_dtype(lower: Any, upper: Any) -> tuple[Any, Any]:
-    """The bounds; one that is weak takes the dtype of the other."""
+    """The bounds; a weakly typed bound is converted to the dtype of the other."""
     a, b = typeof(lower), typeof(upper)
     if a.dtype == b.dtype:
         return lower, upper
@@ -118,11 +118,12 @@ def _named(step: Callable, fun: Callable) -> Callable:
 
 @api_boundary
 def map(f: Callable[..., Any], xs: Any, *, batch_size: int | None = None) -> Any:
-    """``f`` of each slice of ``xs`` along the leading axis, one after the other, stacked.
+    """Apply ``f`` to each slice of ``xs`` along the leading axis sequentially; stack the results.
 
     Args:
       f: a function of one slice (a pytree like ``xs``).
-      batch_size: apply ``f`` with ``vmap`` to this many slices at once; a remainder goes last.
+      batch_size: number of slices to which ``vmap(f)`` is applied at once; the remainder is
+        processed last.
 
     >>> import numpy as np
     >>> map(lambda x: x * x, np.arange(3.0)).tolist()

@@ -1,4 +1,4 @@
-"""``platform_dependent``: a branch for each platform, chosen when a program is compiled."""
+"""``platform_dependent``: a branch for each platform, selected at compile time."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ platform_index_p: Final = Primitive("platform_index")
 def platform_dependent(
     *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
 ) -> Any:
-    """The result of the function that is for the platform the program is compiled for.
+    """The result of the function for the platform of the compilation.
 
     Args:
-      args: what the functions are given.
-      default: the function for platforms without one of their own.
+      args: arguments of the functions.
+      default: the function for all other platforms.
       per_platform: functions by platform: ``cpu``, ``cuda``, ``rocm``, ``tpu``.
 
-    All functions are traced and have to give results of the same types; only the one for the
-    platform is compiled. Eagerly only that one is called. Derivatives and batches choose alike.
+    All functions are traced and must return results of the same types. Only the platform's function
+    is compiled, or called eagerly. Derivatives and batches select the same platform.
 
     Raises:
-      ValueError: for the platform ``gpu``, which stands for several.
-      NotImplementedError: when compiling, if there is no function for the platform.
-      TypeError: if the functions' results differ.
+      ValueError: for the ambiguous platform ``gpu``.
+      NotImplementedError: during compilation, if there is no function for the platform.
+      TypeError: if the types of the functions' results differ.
 
     >>> float(platform_dependent(3.0, cpu=lambda x: x + 1.0, default=lambda x: x))
     4.0
@@ -61,7 +61,7 @@ def platform_dependent(
 
 
 def _platform_of(leaves: list) -> str:
-    """Where a computation with these arguments would run."""
+    """The platform of a computation with these arguments."""
     committed = [x for x in leaves if isinstance(x, ArrayImpl) and x._spec.committed]
     where = committed[0].sharding if committed else default_sharding()
     return platform_of(where._devices[0])

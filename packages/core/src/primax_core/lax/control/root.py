@@ -31,23 +31,25 @@ def custom_root(
     tangent_solve: Callable[..., Any],
     has_aux: bool = False,
 ) -> Any:
-    """A root of ``f``, found by ``solve`` and differentiated by what ``f`` closes over.
+    """A root of ``f``, computed by ``solve``, differentiable in the arrays that ``f`` closes over.
 
     Args:
-      f: a function from a pytree like the guess to one like it. It may close over arrays.
-      initial_guess: a pytree of arrays; the root does not depend on it.
-      solve: ``solve(f, initial_guess)`` gives the root. It is never differentiated.
-      tangent_solve: ``tangent_solve(g, y)`` gives the ``x`` with ``g(x) == y``, where ``g`` is the
-        derivative of ``f`` at the root, a linear function. For numbers
-        ``lambda g, y: y / g(1.0)`` will do; for vectors, a solve with ``jacobian(g)(y)``, or a
-        :func:`custom_linear_solve`. It has to be linear in ``y``; reverse mode transposes it.
-      has_aux: ``solve`` gives ``(root, more)``; what ``more`` holds has zero derivative.
+      f: a function from pytrees like the guess to pytrees like it. It may close over arrays.
+      initial_guess: a pytree of arrays; the root has zero derivative with respect to it.
+      solve: ``solve(f, initial_guess)`` returns the root. It is not differentiated.
+      tangent_solve: ``tangent_solve(g, y)`` returns the ``x`` with ``g(x) == y``, where ``g`` is
+        the derivative of ``f`` at the root, a linear function. For scalars use
+        ``lambda g, y: y / g(1.0)``; for vectors, a solve with ``jacobian(g)(y)``, or a
+        :func:`custom_linear_solve`. It must be linear in ``y``; reverse mode transposes it.
+      has_aux: ``solve`` returns ``(root, aux)``; ``aux`` has zero derivative.
 
-    The derivative of the root ``x(a)`` of ``f(x, a)`` is ``-(df/dx)^-1 df/da``, of any order.
+    The derivative of the root ``x(a)`` of ``f(x, a)`` is ``-(df/dx)^-1 df/da``. Derivatives of any
+    order are supported.
 
     Raises:
-      TypeError: if the result of a function has not the structure of the guess.
-      ValueError: if it has not its shapes, or ``has_aux`` does not fit the result of ``solve``.
+      TypeError: if the result of a function does not have the structure of the guess.
+      ValueError: if the result does not have the shapes of the guess, or the result of ``solve``
+        is not a pair with ``has_aux``.
 
     >>> from primax_core import grad
     >>> def root_of(a):
@@ -72,9 +74,9 @@ def custom_root(
         return out
 
     def linear_step(x, y):
-        found = tangent_solve(_derivative_at(f, x, tree), y)
-        check_solution("tangent_solve", found, tree, avals, "x")
-        return found
+        solution = tangent_solve(_derivative_at(f, x, tree), y)
+        check_solution("tangent_solve", solution, tree, avals, "x")
+        return solution
 
     f_body = trace_body(checked_f, in_tree, avals, "custom_root")
     solver = trace_body(checked_solve, in_tree, avals, "custom_root")
@@ -87,7 +89,7 @@ def custom_root(
 
 
 def _root_of(out: Any) -> Any:
-    """The root in a result of ``solve`` that has more."""
+    """The root in a pair ``(root, aux)``."""
     if not isinstance(out, tuple) or len(out) != 2:
         raise ValueError(
             f"solve() produced a pytree with structure {_flatten(out)[1]}, but a pytree "
@@ -97,11 +99,11 @@ def _root_of(out: Any) -> Any:
 
 
 def _differentiated(f: Body, solver: Body, step: Body, step_avals: Sequence) -> CustomJVP:
-    """The solver with its derivative, as a function of the bodies' constants and the guess."""
+    """The solver with a custom JVP, as a function of the bodies' constants and the guess."""
     n = len(step_avals) // 2
     nf, ns, nt = (len(body.consts) for body in (f, solver, step))
-    # The derivative of a linear function does not depend on where it is taken, and a program
-    # that says so only after dead code is gone could not be transposed.
+    # The derivative of a linear function does not depend on the point. Dead code elimination
+    # removes the unused point, with which the jaxpr could not be transposed.
     step_program = dce_jaxpr(step.jaxpr, (True,) * n, True)[0]
 
     def run(*args):
@@ -116,17 +118,17 @@ def _differentiated(f: Body, solver: Body, step: Body, step_avals: Sequence) -> 
             return outs, none
         mask = tuple(t is not None for t in dots)
         program, out_mask = jvp_jaxpr(f.jaxpr, (*mask, *[False] * n))
-        given = [t for t in dots if t is not None]
-        found = eval_jaxpr(program, [*primals[:nf], *x, *given])[n:]
-        if not found:
+        inputs = [t for t in dots if t is not None]
+        changes = eval_jaxpr(program, [*primals[:nf], *x, *inputs])[n:]
+        if not changes:
             return outs, none
-        moved = iter(found)
+        moved = iter(changes)
         rhs = [neg(next(moved)) if m else instantiate(Zero.like(v)) for m, v in zip(out_mask, x)]
-        given = [convert(v, a.dtype, a.weak_type) for v, a in zip((*x, *rhs), step_avals)]
+        inputs = [convert(v, a.dtype, a.weak_type) for v, a in zip((*x, *rhs), step_avals)]
         step_consts = primals[nf + ns : nf + ns + nt]
-        solved = call_on(state.trace, step_program, [*step_consts, *given])
-        wanted = [z.aval for z in none[:n]]
-        solved = [convert(t, a.dtype, a.weak_type) for t, a in zip(solved, wanted)]
+        solved = call_on(state.trace, step_program, [*step_consts, *inputs])
+        avals = [z.aval for z in none[:n]]
+        solved = [convert(t, a.dtype, a.weak_type) for t, a in zip(solved, avals)]
         return outs, [*solved, *none[n:]]
 
     custom = CustomJVP(run, rule, "custom_root", True)
@@ -134,7 +136,7 @@ def _differentiated(f: Body, solver: Body, step: Body, step_avals: Sequence) -> 
 
 
 def _derivative_at(f: Callable, x: Any, tree: Any) -> Callable:
-    """The derivative of a function as a function of a tangent."""
+    """The derivative of a function at a point, as a function of a tangent."""
     leaves = _flatten(x)[0]
     outs, tangents, trace, ins = linearize_of(
         lambda *xs: _flatten(f(_unflatten(tree, xs)))[0], leaves, [True] * len(leaves)
@@ -142,15 +144,15 @@ def _derivative_at(f: Callable, x: Any, tree: Any) -> Callable:
     program, _ = tape_to_jaxpr(outs, tangents, trace.tape, ins, (True,) * len(outs))
 
     def g(y):
-        found, found_tree = _flatten(y)
-        if found_tree != tree or [typeof(v).shape for v in found] != [a.shape for a in wanted]:
+        ys, y_tree = _flatten(y)
+        if y_tree != tree or [typeof(v).shape for v in ys] != [a.shape for a in expected]:
             raise TypeError(
-                "the linear function that tangent_solve is given takes a tangent of the root: got "
-                f"{found_tree} with shapes {[typeof(v).shape for v in found]}, expected {tree} "
-                f"with {[a.shape for a in wanted]}"
+                "the linear function passed to tangent_solve takes a tangent of the root: got "
+                f"{y_tree} with shapes {[typeof(v).shape for v in ys]}, expected {tree} "
+                f"with {[a.shape for a in expected]}"
             )
-        given = [convert(v, a.dtype, a.weak_type) for v, a in zip(found, wanted)]
-        return _unflatten(tree, call_on(state.trace, program, given))
+        converted = [convert(v, a.dtype, a.weak_type) for v, a in zip(ys, expected)]
+        return _unflatten(tree, call_on(state.trace, program, converted))
 
-    wanted = program.in_avals
+    expected = program.in_avals
     return g

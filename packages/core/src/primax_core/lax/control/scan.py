@@ -1,4 +1,4 @@
-"""``scan``: a loop over leading axes that carries state."""
+"""``scan``: a loop over leading axes with a carry."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from ..._ir.primitive import (
     transpose,
 )
 from ..._ir.printer import hide_defaults
+from ..._ir.rules import run_jaxprs
 from ..._ir.samples import Sample, bf16, c64, f32, samples
 from ..._ir.symbolic_dims import as_size, is_static
 from ..._lower.lazy import shaped
@@ -75,19 +76,21 @@ def scan(
     unroll: int | bool = 1,
     _split_transpose: bool = False,
 ) -> tuple[Any, Any]:
-    """Run ``carry, y = f(carry, x)`` over the leading axis of ``xs``, stacking the ``y``.
+    """Loop ``carry, y = f(carry, x)`` over the leading axis of ``xs``; stack the ``y``.
 
     Args:
-      f: a function of a carry and one slice of ``xs``; the carry keeps its types.
-      init: the first carry, a pytree. Weakly typed leaves take the dtype that ``f`` gives.
-      xs: a pytree of arrays with equal leading axes, or ``None`` together with ``length``.
-      length: number of steps, where it cannot be read from ``xs``.
-      reverse: go from the last slice to the first; the stacked results stay aligned with ``xs``.
-      unroll: how many steps to write out in one iteration; ``True`` or 0 writes out all.
+      f: a function of a carry and one slice of ``xs``; it must not change the types of the carry.
+      init: the first carry, a pytree. Weakly typed leaves are converted to the dtype returned by
+        ``f``.
+      xs: a pytree of arrays with leading axes of equal size, or ``None`` together with ``length``.
+      length: number of steps; required if ``xs`` has no leaves.
+      reverse: loop from the last slice to the first; the results are stacked in the order of
+        ``xs``.
+      unroll: number of steps per iteration of the compiled loop; ``True`` or 0 unrolls all steps.
 
     Returns:
-      The last carry and the stacked results. Reverse-mode differentiation saves what the body's
-      derivative needs at each step, and what does not change from step to step only once.
+      The last carry and the stacked results. Reverse-mode differentiation saves the residuals of
+      each step, and residuals that are the same for all steps only once.
 
     Raises:
       TypeError: if carry types or structures differ.
@@ -186,7 +189,7 @@ def _concrete_length(length: Any) -> int:
 
 
 def _checked_unroll(unroll: Any, length: int) -> int:
-    # Steps whose number is not known cannot be written out.
+    # A symbolic number of steps cannot be unrolled.
     whole = max(length, 1) if is_static((length,)) else 1
     if isinstance(unroll, bool):
         return whole if unroll else 1
@@ -214,6 +217,22 @@ def _stack(parts):
     return concatenate([expand_dims(p, (0,)) for p in parts], 0)
 
 
+@scan_p.rule(run_jaxprs)
+def _run_jaxprs(run, args, *, jaxpr, length, reverse, num_consts, num_carry, **_):
+    if length == 0:
+        return None
+    consts, carry, xs = _split(args, num_consts, num_carry)
+    ys = []
+    for i in reversed(range(length)) if reverse else range(length):
+        row = [dynamic_index_in_dim(x, np.int32(i), 0, keepdims=False) for x in xs]
+        outs = run(jaxpr, [*consts, *carry, *row])
+        carry = outs[:num_carry]
+        ys.append(outs[num_carry:])
+    if reverse:
+        ys.reverse()
+    return [*carry, *map(_stack, zip(*ys))]
+
+
 # Types
 
 
@@ -239,7 +258,7 @@ def _effects(*avals, jaxpr, **_):
 
 
 def stacked(aval: ShapedArray, length: int) -> ShapedArray:
-    """The type of ``length`` values of a type."""
+    """The type of ``length`` stacked values of a type."""
     return aval.update(shape=(length, *aval.shape))
 
 
@@ -312,16 +331,16 @@ def _jvp(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
 
 
 def _interleave(groups, mask, n: int) -> list[int]:
-    """Positions of each group followed by its tangents, which stand after all ``n`` primals."""
-    place, at = {}, n
+    """Order with each group before its tangents, from tangents after all ``n`` primals."""
+    position, at = {}, n
     for i, m in enumerate(mask):
         if m:
-            place[i] = at
+            position[i] = at
             at += 1
     order = []
     for group in groups:
         order.extend(group)
-        order.extend(place[i] for i in group if i in place)
+        order.extend(position[i] for i in group if i in position)
     return order
 
 
@@ -344,11 +363,11 @@ def _linearize(primals, mask, *, jaxpr, num_consts, num_carry, length, **params)
         lambda: LinearScan(linearized, num_consts, num_carry, sum(xs_nz)),
     )  # fmt: skip
     consts, init, xs = _split(primals, num_consts, num_carry)
-    found = scan_p.bind(
+    results = scan_p.bind(
         *primals, jaxpr=plan.forward, num_consts=num_consts, num_carry=num_carry, length=length,
         **params,
     )  # fmt: skip
-    outs, extra = found[: num_carry + n_ys], found[num_carry + n_ys :]
+    outs, extra = results[: num_carry + n_ys], results[num_carry + n_ys :]
     hoisted = call_on(state.trace, plan.hoisted, list(consts)) if plan.hoisted else []
     fixed = [consts[i] if where == "const" else hoisted[i] for where, i in plan.fixed]
     per_step = [
@@ -360,9 +379,9 @@ def _linearize(primals, mask, *, jaxpr, num_consts, num_carry, length, **params)
 
     def linear(*tangents):
         const_t = tangents[:n_const_t]
-        given = iter(tangents[n_const_t : n_const_t + sum(given_carry)])
+        carry_tangents = iter(tangents[n_const_t : n_const_t + sum(given_carry)])
         carry_t = [
-            next(given) if g else zeros(typeof(x).tangent_aval())
+            next(carry_tangents) if g else zeros(typeof(x).tangent_aval())
             for x, g, f in zip(init, given_carry, full_carry)
             if f
         ]
@@ -377,11 +396,11 @@ def _linearize(primals, mask, *, jaxpr, num_consts, num_carry, length, **params)
 
 
 def _depends_on(jaxpr: Jaxpr, roots: Sequence[Var]) -> set:
-    found = set(roots)
+    dependent = set(roots)
     for eqn in jaxpr.eqns:
-        if eqn.effects or any(v in found for v in eqn.invars if type(v) is Var):
-            found.update(eqn.outvars)
-    return found
+        if eqn.effects or any(v in dependent for v in eqn.invars if type(v) is Var):
+            dependent.update(eqn.outvars)
+    return dependent
 
 
 # Transposition
@@ -389,9 +408,9 @@ def _depends_on(jaxpr: Jaxpr, roots: Sequence[Var]) -> set:
 
 @scan_p.rule(transpose)
 def _transpose(cts, *args, jaxpr, num_consts, num_carry, length, reverse, **params):
-    given = [is_linear(a) for a in args]
-    const_lin, _, xs_lin = _split(given, num_consts, num_carry)
-    carry_lin = _linear_carries(jaxpr, given, num_consts, num_carry)
+    linear_args = [is_linear(a) for a in args]
+    const_lin, _, xs_lin = _split(linear_args, num_consts, num_carry)
+    carry_lin = _linear_carries(jaxpr, linear_args, num_consts, num_carry)
     linear = [*const_lin, *carry_lin, *xs_lin]
     if not all(carry_lin):
         return _transpose_mixed(
@@ -408,7 +427,7 @@ def _transpose(cts, *args, jaxpr, num_consts, num_carry, length, reverse, **para
     )  # fmt: skip
     consts, _, xs = _split(args, num_consts, num_carry)
     known_consts = [a for a in consts if not is_linear(a)]
-    if has_references(program.consts):  # a custom rule closes over them
+    if has_references(program.consts):  # closed over by a custom rule
         program, more = close_over(program)
         known_consts = [*more, *known_consts]
     known_xs = [a for a in xs if not is_linear(a)]
@@ -422,23 +441,23 @@ def _transpose(cts, *args, jaxpr, num_consts, num_carry, length, reverse, **para
     ct_consts, ct_init, ct_xs = iter(outs[:n]), outs[n : n + num_carry], iter(outs[n + num_carry :])
     return [
         *(next(ct_consts) if m else None for m in const_lin),
-        *(c if m else None for c, m in zip(ct_init, given[num_consts:])),
+        *(c if m else None for c, m in zip(ct_init, linear_args[num_consts:])),
         *(next(ct_xs) if m else None for m in xs_lin),
     ]
 
 
-def _linear_carries(jaxpr: Jaxpr, given: Sequence[bool], nc: int, ni: int) -> list[bool]:
-    """Which carries the loop makes depend on linear arguments, even if they start as constants.
+def _linear_carries(jaxpr: Jaxpr, linear_args: Sequence[bool], nc: int, ni: int) -> list[bool]:
+    """Flags of the carries that depend on linear arguments, also with constant initial values.
 
-    Such a start is a summand that transposition ignores.
+    A constant initial value is an additive constant, which transposition ignores.
     """
 
     def grow(carry):
-        marks = [*given[:nc], *carry, *given[nc + ni :]]
-        found = _depends_on(jaxpr, [v for v, m in zip(jaxpr.invars, marks) if m])
-        return [type(v) is Var and v in found for v in jaxpr.outvars[:ni]]
+        marks = [*linear_args[:nc], *carry, *linear_args[nc + ni :]]
+        dependent = _depends_on(jaxpr, [v for v, m in zip(jaxpr.invars, marks) if m])
+        return [type(v) is Var and v in dependent for v in jaxpr.outvars[:ni]]
 
-    return fixpoint(list(given[nc : nc + ni]), grow)
+    return fixpoint(list(linear_args[nc : nc + ni]), grow)
 
 
 def _transposed_body(jaxpr, linear, ys_given, carry_avals, num_consts) -> Jaxpr:
@@ -461,32 +480,34 @@ def _transposed_body(jaxpr, linear, ys_given, carry_avals, num_consts) -> Jaxpr:
         sums, rest = rest[:n_lc], rest[n_lc:]
         ct_carry, rest = rest[:num_carry], rest[num_carry:]
         ct_ys, kx = rest[:n_y], rest[n_y:]
-        found = eval_jaxpr(back, [*kc, *kx, *ct_carry, *ct_ys])
-        added = [add_tangents(s, c) for s, c in zip(sums, found[:n_lc])]
-        back_carry = found[n_lc : n_lc + num_carry]
+        cotangents = eval_jaxpr(back, [*kc, *kx, *ct_carry, *ct_ys])
+        added = [add_tangents(s, c) for s, c in zip(sums, cotangents[:n_lc])]
+        back_carry = cotangents[n_lc : n_lc + num_carry]
         matched = [convert(c, a.dtype, a.weak_type) for c, a in zip(back_carry, carry_avals)]
-        return [*added, *matched, *found[n_lc + num_carry :]]
+        return [*added, *matched, *cotangents[n_lc + num_carry :]]
 
     avals = [*known_c, *lin_c, *carry_avals, *ct_y, *known_x]
     return stage(run, avals, jaxpr.debug_info)
 
 
 def _transpose_mixed(cts, args, **params):
-    """Transpose where part of the carry is known, by way of the linearization at zero."""
+    """Transpose of a scan with a partly nonlinear carry, by linearization at zero."""
     primals = [zeros(a.aval) if is_linear(a) else a for a in args]
     mask = tuple(is_linear(a) for a in args)
     _, linear, out_mask = scan_p.rules[linearize](primals, mask, **params)
     n = len(linear.consts)
     moved = linear.replace(constvars=[], consts=[], invars=[*linear.constvars, *linear.invars])
-    given = [c for c, m in zip(cts, out_mask) if m]
-    ct_mask = tuple(type(c) is not Zero for c in given)
+    out_cts = [c for c, m in zip(cts, out_mask) if m]
+    ct_mask = tuple(type(c) is not Zero for c in out_cts)
     program, _ = transpose_jaxpr(
         moved, (False,) * n + (True,) * (len(moved.invars) - n), ct_mask, True
     )
-    found = iter(
-        call_on(state.trace, program, [*linear.consts, *(c for c in given if type(c) is not Zero)])
+    cotangents = iter(
+        call_on(
+            state.trace, program, [*linear.consts, *(c for c in out_cts if type(c) is not Zero)]
+        )
     )
-    return [next(found) if m else None for m in mask]
+    return [next(cotangents) if m else None for m in mask]
 
 
 # Batching
@@ -508,18 +529,18 @@ def _batch(axis, args, dims, *, jaxpr, num_consts, num_carry, **params):
     batched = fixpoint([d is not None for d in carry_d], grow)
     in_dims = (*const_d, *(0 if b else None for b in batched), *x_dims)
     _, natural = batch_jaxpr(jaxpr, in_dims, axis)
-    wanted = [0 if b else None for b in batched]
-    wanted += [None if d is None else 0 for d in natural[num_carry:]]
-    program, out_dims = batch_jaxpr(jaxpr, in_dims, axis, tuple(wanted))
+    required_dims = [0 if b else None for b in batched]
+    required_dims += [None if d is None else 0 for d in natural[num_carry:]]
+    program, out_dims = batch_jaxpr(jaxpr, in_dims, axis, tuple(required_dims))
     consts, init, xs = _split(list(args), num_consts, num_carry)
     init = [move_axis(x, d, 0, axis.size) if b else x for x, d, b in zip(init, carry_d, batched)]
     xs = [x if d is None else move_axis(x, d, 1, axis.size) for x, d in zip(xs, xs_d)]
     outs = scan_p.bind(
         *consts, *init, *xs, jaxpr=program, num_consts=num_consts, num_carry=num_carry, **params
     )
-    found = [0 if b else None for b in batched]
-    found += [None if d is None else 1 for d in out_dims[num_carry:]]
-    return outs, found
+    result_dims = [0 if b else None for b in batched]
+    result_dims += [None if d is None else 1 for d in out_dims[num_carry:]]
+    return outs, result_dims
 
 
 # Rematerialization
@@ -532,11 +553,11 @@ def _partial_eval(split, eqn):
     if not n:
         return None
     length = eqn.params["length"]
-    kept = [Var(stacked(v.aval, length)) for v in forward.outvars[len(jaxpr.outvars) :]]
+    saved = [Var(stacked(v.aval, length)) for v in forward.outvars[len(jaxpr.outvars) :]]
     return (
-        eqn.replace(outvars=[*eqn.outvars, *kept], params={**eqn.params, "jaxpr": forward}),
-        eqn.replace(invars=[*eqn.invars, *kept], params={**eqn.params, "jaxpr": again}),
-        kept,
+        eqn.replace(outvars=[*eqn.outvars, *saved], params={**eqn.params, "jaxpr": forward}),
+        eqn.replace(invars=[*eqn.invars, *saved], params={**eqn.params, "jaxpr": again}),
+        saved,
     )
 
 

@@ -1,4 +1,4 @@
-"""The StableHLO of scans: a counted loop, or all steps written out."""
+"""Lowering of scans: a counted loop, or unrolled steps."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def emit_loop(
     ctx: Any, jaxpr: Jaxpr, length: int, reverse: bool, unroll: int, consts: Sequence[Any],
     init: Sequence[Any], xs: Sequence[Any], ys: Sequence[Any],
 ) -> list[Any]:  # fmt: skip
-    """Carries and stacked results of a counted loop, ``unroll`` steps in each turn.
+    """Carries and stacked results of a counted loop with ``unroll`` steps per iteration.
 
     Args:
-      ys: arrays that the results of the steps are written into.
+      ys: arrays to which the results of the steps are written.
     """
     steps = length // unroll
 
@@ -47,8 +47,11 @@ def emit_symbolic_loop(
     ctx: Any, jaxpr: Jaxpr, length: Any, reverse: bool, consts: Sequence[Any],
     init: Sequence[Any], xs: Sequence[Any], y_avals: Sequence[Any],
 ) -> list[Any]:  # fmt: skip
-    """A counted loop of symbolic length. One that may be 0 works on arrays of at least one row, as
-    slices of one row, though never taken, must fit."""
+    """Carries and stacked results of a counted loop of symbolic length.
+
+    If the length may be 0, the arrays are padded to at least one row: a slice of one row must be
+    valid, even if it is never executed.
+    """
     rows = max_dim(length, 1)
     ys = [shaped.zeros_of(a.update(shape=(rows, *a.shape[1:]))) for a in y_avals]
     if rows is not length:
@@ -63,14 +66,14 @@ def emit_symbolic_loop(
 
 
 def _with_rows(x: Any, row: Any, rows: Any, more: Any) -> Any:
-    """An array with rows of zeros after its own."""
+    """An array padded with rows of zeros."""
     none = [0] * len(row.shape)
     zero = mlir.constant(np.zeros((), row.dtype))
     return shaped.pad(x, zero, (rows, *row.shape), [0, *none], [more, *none], [0, *none])
 
 
 def _i32(value: Any) -> Any:
-    """A size or a number, of type i32."""
+    """A size or a number as an i32 value."""
     return shaped.size_value(value, _I32)
 
 
@@ -87,7 +90,7 @@ def _minus(n: int, i):
 
 
 def _while(ctx, effects, steps: int, carry: list, ys: list, body: Callable):
-    """A counted loop."""
+    """A counted ``while`` loop."""
     n = len(carry)
 
     def test(values):
@@ -116,7 +119,7 @@ def _step(ctx, jaxpr: Jaxpr, consts, carry, xs, ys, at):
 
 
 def _shapes(variables: Sequence[Any]) -> list[tuple[int, ...]]:
-    """The shapes that values have in memory."""
+    """The physical shapes of values."""
     return [mlir.physical(v.aval).shape for v in variables]
 
 
@@ -135,7 +138,7 @@ def emit_steps(
     ctx: Any, jaxpr: Jaxpr, length: int, reverse: bool, consts: Sequence[Any],
     carry: Sequence[Any], xs: Sequence[Any], n_ys: int,
 ) -> list[Any]:  # fmt: skip
-    """All steps written out."""
+    """Carries and results of unrolled steps."""
     rows: list[list] = [[] for _ in range(n_ys)]
     n = len(carry)
     x_shapes, y_shapes = _shapes(jaxpr.invars[len(consts) + n :]), _shapes(jaxpr.outvars[n:])

@@ -1,4 +1,4 @@
-"""What the linear part of a scan needs to know of the steps, and how it gets it."""
+"""Residuals of the linear part of a scan."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .bodies import permuted
 
 
 class LinearScan:
-    """How a linearized body becomes two scans.
+    """Partition of a linearized body into a forward and a linear scan.
 
     Attributes:
-      forward: the body with the per-step residuals as further results.
-      hoisted: program from the constants to the residuals that do not change from step to step.
-      fixed: where each unchanging residual comes from: a constant, or ``hoisted``.
-      per_step: where each per-step residual comes from: ``xs``, ``ys``, or an extra result.
+      forward: the body with the per-step residuals as additional results.
+      hoisted: jaxpr from the constants to the loop-invariant residuals.
+      fixed: source of each loop-invariant residual: a constant, or ``hoisted``.
+      per_step: source of each per-step residual: ``xs``, ``ys``, or an additional result.
       linear: the linear body: ``(fixed, const tangents, carry tangents, per-step residuals,
         xs tangents) -> (carry tangents, ys tangents)``.
     """
@@ -71,7 +71,7 @@ class LinearScan:
         n_res = len(linearized.residuals)
         n_t = len(lin.invars) - n_res
         tangents = list(range(n_res, n_res + n_t))
-        # Tangents stand in the order constants, carries, xs.
+        # Tangents are in the order constants, carries, xs.
         head, tail = tangents[: n_t - n_xs_t], tangents[n_t - n_xs_t :]
         self.linear: Jaxpr = permuted(
             lin, [*fixed_at, *head, *step_at, *tail], range(len(lin.outvars))
@@ -79,25 +79,27 @@ class LinearScan:
 
 
 def _changing(jaxpr: Jaxpr, marks: Sequence[bool]) -> set:
-    """Variables of a body that change from step to step, as the marked arguments do; programs that
-    it calls are looked into."""
-    found = {v for v, m in zip(jaxpr.invars, marks) if m}
+    """Loop-variant variables of a body: those that depend on the marked arguments.
+
+    The analysis includes the sub-jaxprs of calls.
+    """
+    variant = {v for v, m in zip(jaxpr.invars, marks) if m}
     for eqn in jaxpr.eqns:
-        inner = [type(v) is Var and v in found for v in eqn.invars]
+        inner = [type(v) is Var and v in variant for v in eqn.invars]
         if eqn.effects:
-            found.update(eqn.outvars)
+            variant.update(eqn.outvars)
         elif any(inner) and eqn.primitive is jit_p:
             called = eqn.params["jaxpr"]
             changing = _changing(called, inner)
-            found.update(v for v, w in zip(eqn.outvars, called.outvars) if w in changing)
+            variant.update(v for v, w in zip(eqn.outvars, called.outvars) if w in changing)
         elif any(inner):
-            found.update(eqn.outvars)
-    return found
+            variant.update(eqn.outvars)
+    return variant
 
 
 def _unchanging_part(eqn: Eqn, moving: set) -> Eqn | None:
-    """An equation with only the results that do not change from step to step."""
-    if eqn.effects:  # it happens in each step
+    """An equation reduced to its loop-invariant results."""
+    if eqn.effects:  # the effect must happen in each step
         return None
     used = [v not in moving for v in eqn.outvars]
     if all(used):

@@ -1,4 +1,4 @@
-"""``while_loop``: a loop whose number of steps depends on values."""
+"""``while_loop``: a loop with a data-dependent number of steps."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from ..._ir.primitive import (
     lower,
     transpose,
 )
+from ..._ir.rules import run_jaxprs
 from ..._ir.samples import Sample, bf16, c64, f32, i32, samples
 from ..._lower.lazy import hlo, ir, lowering, mlir
 from ..._runtime.dispatch import as_operand
@@ -56,16 +57,17 @@ while_p: Final = Primitive(
 
 @api_boundary
 def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_val: Any) -> Any:
-    """Apply ``body_fun`` to a value as long as ``cond_fun`` of it is true.
+    """Apply ``body_fun`` to a value repeatedly while ``cond_fun`` of the value is true.
 
     Args:
-      cond_fun: gives a boolean scalar.
-      body_fun: gives a value of the same structure and types.
-      init_val: a pytree; weakly typed leaves take the dtype that ``body_fun`` gives.
+      cond_fun: function that returns a boolean scalar.
+      body_fun: function that returns a value of the same structure and types.
+      init_val: a pytree. Weakly typed leaves are converted to the dtype returned by ``body_fun``.
 
-    Forward-mode differentiation works; reverse mode does not, since the number of steps is not
-    known: use :func:`scan`, or :func:`fori_loop` with static bounds. Under ``vmap`` with a mapped
-    condition the loop runs until all examples have ended, and ended examples keep their values.
+    Forward-mode differentiation is supported. Reverse mode is not, because the number of steps is
+    unknown: use :func:`scan`, or :func:`fori_loop` with static bounds. Under ``vmap`` with a mapped
+    condition the loop runs until the condition of all examples is false; finished examples do not
+    change.
 
     Raises:
       TypeError: if the condition is not a boolean scalar, or the body changes types.
@@ -127,6 +129,17 @@ def _split(values: Sequence, nc: int, nb: int):
     return values[:nc], values[nc : nc + nb], values[nc + nb :]
 
 
+@while_p.rule(run_jaxprs)
+def _run_jaxprs(run, args, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
+    if cond_jaxpr.out_avals[0].shape:
+        return None  # under vmap, where examples that have ended are computed on
+    cond_consts, body_consts = args[:cond_nconsts], args[cond_nconsts:][:body_nconsts]
+    carry = args[cond_nconsts + body_nconsts :]
+    while bool(as_operand(run(cond_jaxpr, [*cond_consts, *carry])[0])):
+        carry = run(body_jaxpr, [*body_consts, *carry])
+    return carry
+
+
 @while_p.rule(abstract)
 def _abstract(*avals, body_jaxpr, **_):
     return body_jaxpr.out_avals
@@ -142,7 +155,7 @@ def _check(*avals, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
 
 @while_p.rule(effects)
 def _effects(*avals, cond_jaxpr, body_jaxpr, cond_nconsts, **_):
-    # References are constants: those of the condition come first.
+    # References are constants; those of the condition are first.
     inside = shifted(body_jaxpr.effects, lambda i: i + cond_nconsts)
     return cond_jaxpr.effects | inside
 
@@ -163,7 +176,7 @@ def _lower(ctx, *values, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
 
     if not are_ordered(cond_jaxpr.effects):
         return emit_while(ctx, init, test, step, ctx.eqn.effects)
-    # A condition cannot hand on a token: the loop carries what it said.
+    # A condition cannot return a token, so the loop carries its result.
     outs = emit_while(
         ctx, [test(init), *init], lambda carry: carry[0],
         lambda carry: [test(new := step(carry[1:])), *new], ctx.eqn.effects,
@@ -174,11 +187,11 @@ def _lower(ctx, *values, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
 def emit_while(
     ctx: Any, init: Sequence[Any], test: Callable, step: Callable, effects: frozenset[Any]
 ) -> list[Any]:
-    """A loop in StableHLO; what ``test`` and ``step`` read from outside is captured, not carried.
+    """Emit a StableHLO loop; outer values that ``test`` and ``step`` use are captured.
 
     Args:
-      test, step: emit the condition and the next carry for a carry.
-      effects: those of the loop.
+      test, step: functions that emit the condition and the next carry for a carry.
+      effects: effects of the loop.
     """
     ordered = ctx.tokens(effects)
     init = [*ordered, *init]
@@ -227,7 +240,7 @@ def _jvp(primals, tangents, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconst
             range(n_out + nc_dot),
         ),
     )  # fmt: skip
-    # The condition looks at the values only.
+    # The condition depends only on the primal values.
     test = derive_from_jaxpr(
         cond_jaxpr, "while jvp cond", tuple(carry_nz),
         lambda: stage(
@@ -250,13 +263,15 @@ def _jvp(primals, tangents, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconst
 @while_p.rule(linearize)
 def _linearize(primals, mask, **params):
     if on_references(params["cond_jaxpr"].effects | params["body_jaxpr"].effects):
-        raise DischargeFirst  # the loop runs a second time, forward, for its linear part
+        raise DischargeFirst  # the linear part recomputes the forward loop
     outs = while_p.bind(*primals, **params)
     rule = while_p.rules[jvp]
 
     def linear(*tangents):
-        given = iter(tangents)
-        full = [next(given) if m else Zero(typeof(p).tangent_aval()) for p, m in zip(primals, mask)]
+        remaining = iter(tangents)
+        full = [
+            next(remaining) if m else Zero(typeof(p).tangent_aval()) for p, m in zip(primals, mask)
+        ]
         _, dots = rule(list(primals), full, **params)
         return [t for t in dots if type(t) is not Zero], [type(t) is not Zero for t in dots]
 
@@ -313,7 +328,7 @@ def _batch(axis, args, dims, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_ncons
 
 
 def _freeze_ended(cond: Jaxpr, body: Jaxpr, n_cond: int) -> Jaxpr:
-    """A body that changes only examples whose condition holds; takes the condition's constants."""
+    """A body that updates only examples whose condition is true, with the condition's constants."""
     n_carry = len(body.outvars)
     n_body = len(body.invars) - n_carry
 

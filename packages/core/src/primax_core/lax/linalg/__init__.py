@@ -1,4 +1,4 @@
-"""Decompositions of matrices, and systems of linear equations."""
+"""Matrix decompositions and linear systems."""
 
 from .cholesky import cholesky as cholesky
 from .cholesky import cholesky_p as cholesky_p

@@ -13,6 +13,7 @@ from ..._ir.samples import Sample, c64, f32, samples
 from ..._lower.lazy import hlo, ir
 from ..._trace.array import Array
 from ..._trace.core import typeof
+from ..._trace.typing import ArrayLike
 from ..._transform.batching import batch_of
 from ..._transform.zeros import Zero, instantiate
 from ..arithmetic import add, div, mul, sub
@@ -41,8 +42,6 @@ from .matrices import (
 )
 from .triangular import triangular_solve
 
-ArrayLike = Any
-
 cholesky_p: Final = Primitive("cholesky")
 cholesky_update_p: Final = Primitive("cholesky_update")
 
@@ -53,7 +52,7 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
 
     Args:
       x: ``number[..., n, n]``, Hermitian and positive definite; integers become floats.
-      symmetrize_input: take ``(x + x^H) / 2`` in place of ``x``. If not, only the lower triangle is
+      symmetrize_input: use ``(x + x^H) / 2`` instead of ``x``. If False, only the lower triangle is
         read.
 
     Returns:
@@ -74,7 +73,7 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
 
 
 def symmetrized(name: str, x: Any) -> Any:
-    """The Hermitian part of square matrices of any numbers, as floats or complex numbers."""
+    """The Hermitian part of square matrices, as floats or complex numbers."""
     aval = typeof(x)
     if aval.ndim < 2 or aval.shape[-1] != aval.shape[-2]:
         raise ValueError(
@@ -107,7 +106,7 @@ def _cholesky_lower_cpu(ctx, x):
         return empty[0]
     (aval,) = ctx.in_avals
     out_avals = [aval, lapack.info_of(aval.shape[:-2])]
-    # Transposed, the matrices are factored where they lie: LAPACK's columns are rows here.
+    # The transposes are factored in place: LAPACK's columns are rows here.
     flipped = lapack.transposed(x, aval)
     out, info = lapack.call(ctx, "potrf", [flipped], out_avals, {0: 0}, uplo="U")
     out, _ = lapack.transposed(out, aval)
@@ -151,7 +150,7 @@ def _real_positive(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarr
 
 @cholesky_p.rule(samples)
 def _cholesky_samples():
-    # Outside the lower triangle the result is not defined.
+    # The result is undefined outside the lower triangle.
     def lower_triangle(outs):
         return [tril(outs[0])]
 
@@ -173,10 +172,11 @@ def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
       w_vector: ``float[n]``.
 
     Raises:
-      TypeError: if they are no matrix and vector of one real dtype.
-      ValueError: if the sizes do not fit.
+      TypeError: if the operands are not a matrix and a vector of one real dtype.
+      ValueError: if the sizes are incompatible.
 
-    By Givens rotations, row by row: Golub and Van Loan, "Matrix Computations", section 6.5.4.
+    Computed by Givens rotations, row by row: Golub and Van Loan, "Matrix Computations", section
+    6.5.4.
 
     >>> cholesky_update(np.array([[3.0]]), np.array([4.0])).tolist()
     [[5.0]]
@@ -207,9 +207,9 @@ def _updated(r: Any, w: Any) -> Any:
         return r
     at_row = eye_like(r)
 
-    def rotate(w, row_and_place):
-        row, place = row_and_place
-        x, y = _dot(row, place), _dot(w, place)
+    def rotate(w, row_and_index):
+        row, index = row_and_index
+        x, y = _dot(row, index), _dot(w, index)
         length = sqrt(add(mul(x, x), mul(y, y)))
         still = eq(length, full_like(length, 0))
         safe = select(still, full_like(length, 1), length)
@@ -217,7 +217,7 @@ def _updated(r: Any, w: Any) -> Any:
         s = div(y, safe)
         return sub(mul(w, c), mul(row, s)), add(mul(row, c), mul(w, s))
 
-    # What rounding leaves below the diagonal is no part of the factor.
+    # Elements below the diagonal are rounding errors.
     return triu(scan(rotate, w, (r, at_row))[1])
 
 
@@ -233,7 +233,7 @@ def _cholesky_update_lower(ctx, r, w):
 
 @cholesky_update_p.rule(jvp)
 def _cholesky_update_jvp(primals, tangents):
-    """As for the decomposition of the updated matrix."""
+    """Derivative of the Cholesky decomposition of the updated matrix."""
     (r, w), (tr, tw) = primals, [instantiate(t) for t in tangents]
     out = cholesky_update_p.bind(r, w)
     half = add(matmul(transposed(r), triu(tr)), mul(as_column(w), as_row(tw)))

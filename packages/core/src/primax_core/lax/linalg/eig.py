@@ -12,6 +12,7 @@ from ..._ir.primitive import Primitive, abstract, jvp, lower
 from ..._ir.samples import Sample, c64, f32, samples
 from ..._trace.array import Array
 from ..._trace.core import typeof
+from ..._trace.typing import ArrayLike
 from ..._transform.zeros import Zero
 from ..arithmetic import add, div, mul, sub
 from ..broadcasting import broadcasted_iota
@@ -38,13 +39,11 @@ from .matrices import (
     scale_columns,
 )
 
-ArrayLike = Any
-
 eig_p: Final = Primitive("eig", multiple_results=True)
 
 
 class EigImplementation(enum.Enum):
-    """Algorithms for eigenvalue problems; on the CPU there is ``LAPACK``."""
+    """Algorithms for eigenvalue problems; the CPU supports ``LAPACK``."""
 
     CUSOLVER = "cusolver"
     MAGMA = "magma"
@@ -64,23 +63,24 @@ def eig(
 
     Args:
       x: ``inexact[..., n, n]`` of at least 32 bits.
-      compute_left_eigenvectors: whether to return ``vl``, with ``vl^H @ x = diag(w) @ vl^H``.
-      compute_right_eigenvectors: whether to return ``vr``.
-      enable_eigvec_derivs: whether eigenvectors may be differentiated. That supposes eigenvalues
-        that differ, and that your function does not depend on the phases of the eigenvectors.
+      compute_left_eigenvectors: return ``vl``, with ``vl^H @ x = diag(w) @ vl^H``.
+      compute_right_eigenvectors: return ``vr``.
+      enable_eigvec_derivs: permit derivatives of eigenvectors. They are valid only if the
+        eigenvalues are distinct, and the function does not depend on the phases of the
+        eigenvectors.
       implementation: on the CPU ``None`` or ``EigImplementation.LAPACK``.
-      use_magma: deprecated; ``True`` stands for ``EigImplementation.MAGMA``.
+      use_magma: deprecated; ``True`` means ``EigImplementation.MAGMA``.
 
     Returns:
-      ``[w, vl, vr]``, complex, without what was not asked for: ``w[..., n]``, in no order, and
-      ``[..., n, n]`` with columns of norm 1, of which the largest element is real. NaN where the
-      algorithm does not converge.
+      ``[w, vl, vr]``, complex, or the requested ones of these: ``w[..., n]``, in no order, and
+      ``[..., n, n]`` with columns of norm 1, whose largest element is real. NaN if the algorithm
+      does not converge.
 
     Raises:
-      TypeError: for other dtypes, or less than two axes.
+      TypeError: for other dtypes, or fewer than two axes.
       ValueError: if the matrices are not square.
 
-    The derivative of the eigenvalues needs ``n`` independent eigenvectors.
+    The derivative of the eigenvalues requires ``n`` independent eigenvectors.
 
     >>> w, vl, vr = eig(np.array([[0.0, 1.0], [-1.0, 0.0]]))
     >>> sorted(np.imag(w).tolist())
@@ -134,17 +134,17 @@ def _lower_cpu(
     left, right = (
         "V" if v else "N" for v in (compute_left_eigenvectors, compute_right_eigenvectors)
     )
-    found = lapack.call(
+    results = lapack.call(
         ctx, "geev", [(x, aval)], types, None, compute_left=left, compute_right=right
     )
 
-    def finish(*found):
-        *w, vl, vr, info = found
+    def finish(*results):
+        *w, vl, vr, info = results
         outs = [complex(*w) if is_real else w[0]]
         outs += [vl] * compute_left_eigenvectors + [vr] * compute_right_eigenvectors
         return nan_where_failed(info, *outs)
 
-    return ctx.call(finish, *found, in_avals=types)
+    return ctx.call(finish, *results, in_avals=types)
 
 
 @eig_p.rule(jvp)
@@ -159,7 +159,7 @@ def _jvp(primals, tangents, **params):
             "lax.linalg.eig; or differentiate eigenvalues alone, with "
             "compute_left_eigenvectors=False and compute_right_eigenvectors=False."
         )
-    # Second derivatives of eigenvalues need first ones of eigenvectors, of any phase.
+    # Second derivatives of eigenvalues need first derivatives of eigenvectors, of any phase.
     needed = {"compute_right_eigenvectors": True, "enable_eigvec_derivs": True}
     w, *vectors = eig_p.bind(*primals, **{**params, **needed})
     vr = vectors[-1]
@@ -178,7 +178,7 @@ def _jvp(primals, tangents, **params):
 
 
 def _vector_tangent(v: Any, w: Any, inside: Any) -> Array:
-    """Tangent of eigenvectors that keep their norm, and their largest element real.
+    """Tangent of eigenvectors with constant norm and real largest element.
 
     Args:
       inside: ``V^-1 dA V``.
@@ -187,9 +187,9 @@ def _vector_tangent(v: Any, w: Any, inside: Any) -> Array:
     axis = typeof(v).ndim - 2
     along = real(reduce_sum(mul(conj(v), change), (axis,)))
     size = add(mul(real(v), real(v)), mul(imag(v), imag(v)))
-    place = as_row(argmax(size, axis, np.int32))
+    largest_row = as_row(argmax(size, axis, np.int32))
     rows = broadcasted_iota(np.int32, typeof(v).shape, axis)
-    largest = eq(rows, to_shape(place, typeof(v).shape))
+    largest = eq(rows, to_shape(largest_row, typeof(v).shape))
 
     def at_largest(x):
         return reduce_sum(select_n(largest, full_like(x, 0), x), (axis,))

@@ -14,6 +14,7 @@ from ..._ir.primitive import Primitive, abstract, jvp, lower
 from ..._ir.samples import Sample, c64, f32, samples
 from ..._trace.array import Array
 from ..._trace.core import typeof
+from ..._trace.typing import ArrayLike
 from ..._transform.zeros import Zero
 from ..arithmetic import add, div, mul, sub
 from ..conversion import convert
@@ -37,15 +38,13 @@ from .matrices import (
     scale_columns,
 )
 
-ArrayLike = Any
-
 eigh_p: Final = Primitive("eigh", multiple_results=True)
 
 
 class EighImplementation(enum.Enum):
     """Algorithms for Hermitian eigenvalue problems.
 
-    On the CPU there is ``QR``, LAPACK's, which takes the method of divide and conquer.
+    The CPU supports ``QR``: LAPACK's routine, a divide-and-conquer method.
     """
 
     QR = "qr"
@@ -81,24 +80,24 @@ def eigh(
 
     Args:
       x: ``number[..., n, n]``; with ``symmetrize_input``, integers become floats.
-      lower: whether the lower triangle is read, not the upper one.
-      symmetrize_input: take ``(x + x^H) / 2`` in place of ``x``.
-      sort_eigenvalues: whether the order matters to you; on the CPU it is ascending in any case.
-      subset_by_index: ``(start, stop)``: only these eigenvalues, counted in ascending order.
+      lower: if True, the lower triangle is read, otherwise the upper triangle.
+      symmetrize_input: use ``(x + x^H) / 2`` instead of ``x``.
+      sort_eigenvalues: sort in ascending order; on the CPU they are always sorted.
+      subset_by_index: ``(start, stop)``: only these eigenvalues, in ascending order.
       implementation: the algorithm; on the CPU ``None`` or ``EighImplementation.QR``.
 
     Returns:
-      ``v[..., n, k]``, with orthonormal columns, and real ``w[..., k]``, ``k`` being ``n`` or the
-      number of eigenvalues in the subset. NaN where the algorithm does not converge.
+      ``v[..., n, k]``, with orthonormal columns, and real ``w[..., k]``, where ``k`` is ``n`` or
+      the number of eigenvalues in the subset. NaN if the algorithm does not converge.
 
     Raises:
-      ValueError: if the matrices are not square, or there is no such subset.
+      ValueError: if the matrices are not square, or the subset is out of range.
       TypeError: if the dtype is narrower than 32 bits.
-      NotImplementedError: if there is no such algorithm on the platform.
+      NotImplementedError: if the platform does not support the algorithm.
 
-    The derivative is that along Hermitian changes of ``x``. Where eigenvalues are equal, that of
-    the eigenvalues holds for functions that treat them alike, such as their sum; that of the
-    eigenvectors is not finite, since they are not determined.
+    The derivative is that for Hermitian perturbations of ``x``. If eigenvalues are equal, their
+    derivative is valid for symmetric functions of them, such as their sum; the derivative of their
+    eigenvectors is not finite, because the eigenvectors are not unique.
 
     >>> v, w = eigh(np.array([[2.0, 0.0], [0.0, 1.0]]))
     >>> w.tolist()
@@ -128,17 +127,17 @@ def _abstract(x, *, subset_by_index, **_):
 
 
 def subset_size(subset: tuple[int, int] | None, n: int) -> int:
-    """The number of values that are wanted.
+    """The number of values in a subset.
 
     Raises:
-      ValueError: if there is no such subset.
+      ValueError: if the subset is out of range.
     """
     if subset is None:
         return n
     start, stop = subset
     if not 0 <= start <= stop <= n:
         raise ValueError(
-            f"subset_by_index={subset} is no range of {n} values: it must be (start, stop) with "
+            f"subset_by_index={subset} is not a range of {n} values: it must be (start, stop) with "
             f"0 <= start <= stop <= {n}"
         )
     return stop - start
@@ -151,7 +150,7 @@ lapack.only_on_cpu(eigh_p)
 def _lower_cpu(ctx, x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
     if algorithm not in (None, EighImplementation.QR):
         raise NotImplementedError(
-            f"eigh has no algorithm {algorithm.name} on the CPU: use EighImplementation.QR, or none"
+            f"eigh has no algorithm {algorithm.name} on the CPU: use EighImplementation.QR or None"
         )
     empty = lapack.empties(ctx)
     if empty is not None:
@@ -161,13 +160,13 @@ def _lower_cpu(ctx, x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
     values = aval.update(shape=aval.shape[:-1], dtype=real_dtype(aval.dtype))
     types = [aval, values, lapack.info_of(stack)]
     uplo = "L" if lower else "U"
-    found = lapack.call(ctx, "syevd", [(x, aval)], types, {0: 0}, mode="V", uplo=uplo)
+    results = lapack.call(ctx, "syevd", [(x, aval)], types, {0: 0}, mode="V", uplo=uplo)
 
     def finish(vectors, values, info):
         outs = nan_where_failed(info, vectors, values)
         return [_subset(o, subset_by_index) for o in outs]
 
-    return ctx.call(finish, *found, in_avals=types)
+    return ctx.call(finish, *results, in_avals=types)
 
 
 def _subset(x: Any, subset: tuple[int, int] | None) -> Any:
@@ -213,7 +212,7 @@ def _samples():
     plain = {"lower": True, "sort_eigenvalues": True, "algorithm": None}
 
     def call(subset=None):
-        # The derivative is that along Hermitian changes.
+        # The derivative is that for Hermitian perturbations.
         return lambda x: eigh_p.bind(
             mul(add(x, adjoint(x)), full_like(x, 0.5)), subset_by_index=subset, **plain
         )

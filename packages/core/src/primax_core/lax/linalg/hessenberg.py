@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from ..._ir.primitive import Primitive, abstract, jvp, lower
 from ..._ir.samples import Sample, c64, f32, samples
 from ..._lower.lazy import mlir, shaped
 from ..._trace.array import Array
+from ..._trace.typing import ArrayLike
 from . import lapack
 from .matrices import batched_in_front, check_operands, nan_where_failed
-
-ArrayLike = Any
 
 hessenberg_p: Final = Primitive("hessenberg", multiple_results=True)
 
@@ -23,16 +22,16 @@ def hessenberg(a: ArrayLike) -> list[Array]:
       a: ``inexact[..., n, n]`` of at least 32 bits.
 
     Returns:
-      A matrix ``[..., n, n]`` that holds ``h`` on and above its first subdiagonal, and below it
-      the vectors of the Householder reflections whose product is ``q``; and their factors
-      ``taus[..., n - 1]``. With the first row and last column left out, these are what
-      :func:`householder_product` takes.
+      A matrix ``[..., n, n]`` with ``h`` on and above its first subdiagonal, and below it the
+      vectors of the Householder reflections whose product is ``q``; and their factors
+      ``taus[..., n - 1]``. Without the first row and the last column, these are the arguments of
+      :func:`householder_product`.
 
     Raises:
-      TypeError: for other dtypes, or less than two axes.
+      TypeError: for other dtypes, or fewer than two axes.
       ValueError: if the matrices are not square.
 
-    It cannot be differentiated.
+    The function has no derivative.
 
     >>> import numpy as np
     >>> h, taus = hessenberg(np.array([[1.0, 2.0], [3.0, 4.0]]))
@@ -59,7 +58,7 @@ lapack.only_on_cpu(hessenberg_p)
 @hessenberg_p.rule(lower.on("cpu"))
 def _lower_cpu(ctx, a):
     out, taus = ctx.out_avals
-    if not taus.size:  # of one row, or none
+    if not taus.size:  # at most one row
         return [a, shaped.zeros_of(taus)]
     types = [out, taus, lapack.info_of(out.shape[:-2])]
     bounds = {"low": mlir.i32(1), "high": mlir.i32(out.shape[-1])}

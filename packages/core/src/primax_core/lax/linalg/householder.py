@@ -1,9 +1,10 @@
 """Products of Householder reflections ``I - tau v v^H``.
 
 A product ``H_1 ... H_k`` is ``I - V T V^H``, with the reflections' vectors in the columns of ``V``
-and an upper triangular ``T`` for which ``T^-1 = diag(1/tau) + U``, ``U`` being ``V^H V`` above its
-diagonal: T. Joffrain et al., "Accumulating Householder transformations, revisited", ACM TOMS 32,
-2006. The rules use ``T = (I + D U)^-1 D`` with ``D = diag(tau)``, which holds for ``tau = 0`` too.
+and an upper triangular ``T`` with ``T^-1 = diag(1/tau) + U``, where ``U`` is the strict upper
+triangle of ``V^H V``: T. Joffrain et al., "Accumulating Householder transformations, revisited",
+ACM TOMS 32, 2006. The rules use ``T = (I + D U)^-1 D`` with ``D = diag(tau)``, which is also valid
+for ``tau = 0``.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from ..._ir.samples import Sample, c64, f32, samples
 from ..._ir.symbolic_dims import min_dim
 from ..._trace.array import Array
 from ..._trace.core import typeof
+from ..._trace.typing import ArrayLike
 from ..._transform.jvp import jvp_of
 from ..._transform.zeros import Zero, is_linear
 from ..arithmetic import add, mul, sub
@@ -38,8 +40,6 @@ from .matrices import (
 )
 from .triangular import triangular_solve
 
-ArrayLike = Any
-
 householder_product_p: Final = Primitive("householder_product")
 ormqr_p: Final = Primitive("ormqr")
 
@@ -48,8 +48,8 @@ def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
     """The first columns of a product of Householder reflections ``H_1 @ ... @ H_k``.
 
     Args:
-      a: ``inexact[..., m, n]`` with ``m >= n``. Column ``i`` holds, below the diagonal, the vector
-        of reflection ``i``, whose elements above are zero and whose diagonal element is one.
+      a: ``inexact[..., m, n]`` with ``m >= n``. The elements of column ``i`` below the diagonal are
+        the vector of reflection ``i``. Its diagonal element is one, the elements above are zero.
       taus: ``[..., k]`` with ``k <= n``; reflection ``i`` is ``I - taus[i] v v^H``.
 
     Returns:
@@ -92,7 +92,7 @@ def _product(a: Any, taus: Any) -> Array:
 
 
 def _compact(a: Any, taus: Any):
-    """``V``, and what multiplies a matrix by ``T`` (or by ``T^H``)."""
+    """``V``, and a function that multiplies a matrix by ``T`` (or by ``T^H``)."""
     k = typeof(taus).shape[-1]
     a = columns(a, 0, k)
     vectors = add(tril(a, -1), eye_like(a))
@@ -126,8 +126,8 @@ def _householder_product_lower_cpu(ctx, a, taus):
 @householder_product_p.rule(jvp)
 def _householder_product_jvp(primals, tangents):
     out = householder_product_p.bind(*primals)
-    given = [None if type(t) is Zero else t for t in tangents]
-    return out, jvp_of(lambda *args: [_product(*args)], primals, given)[1][0]
+    in_tangents = [None if type(t) is Zero else t for t in tangents]
+    return out, jvp_of(lambda *args: [_product(*args)], primals, in_tangents)[1][0]
 
 
 batched_in_front(householder_product_p)
@@ -144,13 +144,13 @@ def _householder_product_samples():
 def ormqr(
     a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True, transpose: bool = False
 ) -> Array:
-    """A product of Householder reflections ``Q``, of which ``Q`` is not formed, times a matrix.
+    """Product of Householder reflections ``Q`` and a matrix, without forming ``Q``.
 
     Args:
       a, taus: the reflections, ``[..., r, n]`` and ``[..., k]``; see :func:`householder_product`.
-      c: ``[..., m, n]``, with ``m = r`` at the left, ``n = r`` at the right.
-      left: whether ``Q`` stands at the left of ``c``.
-      transpose: take the conjugate transpose of ``Q``.
+      c: ``[..., m, n]``, with ``m = r`` if ``left``, otherwise ``n = r``.
+      left: compute ``Q @ c`` if True, otherwise ``c @ Q``.
+      transpose: use the conjugate transpose of ``Q``.
 
     Returns:
       ``[..., m, n]``.
@@ -209,7 +209,7 @@ def _ormqr_lower_cpu(ctx, a, taus, c, *, left, transpose):
         return _ormqr_by_products(ctx, a, taus, c, left=left, transpose=transpose)
     k = ctx.in_avals[1].shape[-1]
     a_aval = ctx.in_avals[0].update(shape=(*ctx.in_avals[0].shape[:-1], k))
-    # LAPACK is told the number of reflections by the number of columns.
+    # LAPACK derives the number of reflections from the number of columns.
     a = ctx.call(lambda a: columns(a, 0, k), a, in_avals=ctx.in_avals[:1])
     operands = [(a, a_aval), *list(zip((taus, c), ctx.in_avals[1:]))]
     return lapack.call(
@@ -221,11 +221,11 @@ def _ormqr_lower_cpu(ctx, a, taus, c, *, left, transpose):
 def _ormqr_jvp(primals, tangents, *, left, transpose):
     a, taus, c = primals
     out = ormqr_p.bind(a, taus, c, left=left, transpose=transpose)
-    given = [None if type(t) is Zero else t for t in tangents]
-    if given[0] is None and given[1] is None:
+    in_tangents = [None if type(t) is Zero else t for t in tangents]
+    if in_tangents[0] is None and in_tangents[1] is None:
         return out, ormqr_p.bind(a, taus, tangents[2], left=left, transpose=transpose)
-    found = jvp_of(lambda *args: [_multiplied(*args, left, transpose)], primals, given)
-    return out, found[1][0]
+    out_tangents = jvp_of(lambda *args: [_multiplied(*args, left, transpose)], primals, in_tangents)
+    return out, out_tangents[1][0]
 
 
 @ormqr_p.rule(transpose)
@@ -233,8 +233,8 @@ def _ormqr_transpose(ct, a, taus, c, *, left, transpose):
     assert is_linear(c)
     if type(ct) is Zero:
         return [None, None, None]
-    found = ormqr_p.bind(a, taus, conjugate(ct), left=left, transpose=not transpose)
-    return [None, None, conjugate(found)]
+    product = ormqr_p.bind(a, taus, conjugate(ct), left=left, transpose=not transpose)
+    return [None, None, conjugate(product)]
 
 
 batched_in_front(ormqr_p)

@@ -1,4 +1,4 @@
-"""Calls of LAPACK in lowering rules for the CPU.
+"""LAPACK calls in lowering rules for the CPU.
 
 E. Anderson et al., "LAPACK Users' Guide", third edition, SIAM 1999.
 """
@@ -22,7 +22,7 @@ _NAMES_OF_COMPLEX: Final = {
 
 
 def info_of(stack: tuple[int, ...]) -> ShapedArray:
-    """The type of what LAPACK says of each matrix of a stack: 0, or how it failed."""
+    """The type of LAPACK's status codes, one for each matrix of a stack; 0 means success."""
     return ShapedArray(stack, np.dtype(np.int32))
 
 
@@ -34,13 +34,13 @@ def call(
     aliases: Mapping[int, int] | None = None,
     **attributes: Any,
 ) -> list[Any]:
-    """Call a routine on stacks of matrices, none of them empty.
+    """Call a routine on nonempty stacks of matrices.
 
     Args:
       routine: the name of the real routine, without the letter of the dtype.
       operands: values with their types.
-      aliases: results that overwrite operands.
-      attributes: what jaxlib's wrapper takes; a string is one of LAPACK's letters.
+      aliases: operands that are overwritten by results.
+      attributes: attributes of jaxlib's wrapper; a string is one of LAPACK's letters.
     """
     dtype = operands[0][1].dtype
     if dtype.kind == "c":
@@ -59,7 +59,7 @@ def call_target(
     aliases: Mapping[int, int] | None = None,
     attributes: dict[str, Any] | None = None,
 ) -> list[Any]:
-    """Call one of jaxlib's functions; operands and results of the greatest rank hold matrices."""
+    """Call a function of jaxlib; operands and results of the highest rank are matrices."""
     ctx.needs.add("lapack")
     rank = max(a.ndim for a in (*(a for _, a in operands), *out_avals))
 
@@ -78,7 +78,7 @@ def call_target(
 
 
 def transposed(value: Any, aval: ShapedArray) -> tuple[Any, ShapedArray]:
-    """Matrices with rows and columns exchanged; between row-major and column-major, no copy."""
+    """Transposed matrices; no copy, because row-major becomes column-major."""
     n = aval.ndim
     shape = (*aval.shape[:-2], aval.shape[-1], aval.shape[-2])
     return hlo.transpose(value, mlir.i64s((*range(n - 2), n - 1, n - 2))), aval.update(shape=shape)
@@ -92,7 +92,7 @@ def empties(ctx: Any) -> list[Any] | None:
 
 
 def only_on_cpu(prim: Primitive) -> None:
-    """Declare that a primitive is computed by LAPACK, and has no algorithm for other platforms."""
+    """Declare that a primitive is implemented by LAPACK, on the CPU only."""
     prim.unsupported(
         lower,
         f"{prim.name} is computed by LAPACK, on the CPU only. Move the operand there with "

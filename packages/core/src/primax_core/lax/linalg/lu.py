@@ -13,6 +13,7 @@ from ..._ir.symbolic_dims import index, min_dim
 from ..._lower.lazy import mlir, shaped
 from ..._trace.array import Array
 from ..._trace.core import typeof
+from ..._trace.typing import ArrayLike
 from ..._transform.zeros import Zero
 from ..arithmetic import add, sub
 from ..broadcasting import broadcasted_iota
@@ -40,8 +41,6 @@ from .matrices import (
 )
 from .triangular import triangular_solve
 
-ArrayLike = Any
-
 lu_p: Final = Primitive("lu", multiple_results=True)
 lu_pivots_to_permutation_p: Final = Primitive("lu_pivots_to_permutation")
 _I32: Final = np.dtype(np.int32)
@@ -54,12 +53,12 @@ def lu(x: ArrayLike) -> list[Array]:
       x: ``inexact[..., m, n]`` of at least 32 bits.
 
     Returns:
-      ``lu[..., m, n]``, which holds ``U`` on and above the diagonal and ``L`` below it (whose
-      diagonal is one); ``pivots[..., k]`` with ``k = min(m, n)``, int32: row ``i`` was exchanged
-      with row ``pivots[i]``, one after the other; ``permutation[..., m]``, int32.
+      ``lu[..., m, n]``, with ``U`` on and above the diagonal and ``L`` below it (the diagonal of
+      ``L`` is one); ``pivots[..., k]`` with ``k = min(m, n)``, int32: row ``i`` was swapped with
+      row ``pivots[i]``, in order; ``permutation[..., m]``, int32.
 
     Raises:
-      TypeError: for other dtypes, or less than two axes.
+      TypeError: for other dtypes, or fewer than two axes.
 
     A singular matrix has zeros on the diagonal of ``U``; its derivative is not finite.
 
@@ -89,24 +88,24 @@ def _lu_lower_cpu(ctx, x):
     out, pivots, order = ctx.out_avals
     *stack, m, _ = out.shape
     if not out.size:
-        places = np.broadcast_to(np.arange(m, dtype=_I32), order.shape)
-        return [x, shaped.zeros_of(pivots), mlir.constant(places)]
+        row_indices = np.broadcast_to(np.arange(m, dtype=_I32), order.shape)
+        return [x, shaped.zeros_of(pivots), mlir.constant(row_indices)]
     types = [out, pivots, lapack.info_of(tuple(stack))]
-    # What it says of singular matrices (info > 0) is no failure: U has zeros on its diagonal.
-    factors, found, _ = lapack.call(ctx, "getrf", [(x, ctx.in_avals[0])], types, {0: 0})
+    # A singular matrix (info > 0) is not an error: U has zeros on its diagonal.
+    factors, pivots_from_one, _ = lapack.call(ctx, "getrf", [(x, ctx.in_avals[0])], types, {0: 0})
 
     def finish(pivots):
         pivots = sub(pivots, full_like(pivots, 1))
         return [pivots, lu_pivots_to_permutation(pivots, m)]
 
-    return [factors, *ctx.call(finish, found, in_avals=(pivots,))]
+    return [factors, *ctx.call(finish, pivots_from_one, in_avals=(pivots,))]
 
 
 @lu_p.rule(jvp)
 def _lu_jvp(primals, tangents):
     """With ``P A = L U``: ``L^-1 P dA U^-1`` is ``L^-1 dL`` below the diagonal, ``dU U^-1`` above.
 
-    Factors that are not square are completed by the identity, with which the same holds.
+    Factors that are not square are extended by the identity, which preserves this.
     """
     outs = lu_p.bind(*primals)
     (t,) = tangents
@@ -142,7 +141,7 @@ def _lu_samples():
 
 
 def solve_square(a: Any, b: Any) -> Array:
-    """The matrices ``x`` for which ``a @ x = b``, for invertible matrices ``a``."""
+    """Solve ``a @ x = b`` for invertible matrices ``a``."""
     factors, _, order = lu_p.bind(a)
     x = triangular_solve(
         factors, taken_rows(b, order), left_side=True, lower=True, unit_diagonal=True
@@ -151,14 +150,14 @@ def solve_square(a: Any, b: Any) -> Array:
 
 
 def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
-    """The permutation of rows that exchanging row ``i`` with row ``pivots[i]``, in turn, makes.
+    """The permutation that results from swapping row ``i`` with row ``pivots[i]``, in order.
 
     Args:
-      pivots: ``int32[..., k]``, counted from zero.
+      pivots: ``int32[..., k]``, zero-based.
       permutation_size: the number of rows ``m``, at least ``k``.
 
     Returns:
-      ``int32[..., m]``: the row that stands at each place afterwards.
+      ``int32[..., m]``: the source of each row of the result.
 
     Raises:
       TypeError: if the pivots are not of dtype int32.
@@ -192,18 +191,20 @@ def _lu_pivots_to_permutation_lower(ctx, pivots, *, permutation_size):
     last, shape = aval.ndim - 1, (*aval.shape[:-1], permutation_size)
 
     def permutation(pivots):
-        places = broadcasted_iota(_I32, shape, last)
+        row_indices = broadcasted_iota(_I32, shape, last)
 
         def exchange(i, order):
             i = convert(i, _I32)
             j = dynamic_index_in_dim(pivots, i, last)
-            here, there = eq(places, i), eq(places, j)
+            here, there = eq(row_indices, i), eq(row_indices, j)
             x = dynamic_index_in_dim(order, i, last)
             y = reduce_sum(select_n(there, full_like(order, 0), order), (last,))
             order = select_n(there, order, to_shape(x, shape))
             return select_n(here, order, to_shape(expand_dims(y, (last,)), shape))
 
-        return fori_loop(0, aval.shape[-1], exchange, places) if aval.shape[-1] else places
+        return (
+            fori_loop(0, aval.shape[-1], exchange, row_indices) if aval.shape[-1] else row_indices
+        )
 
     return ctx.call(permutation, pivots)
 

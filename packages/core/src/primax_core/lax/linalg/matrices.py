@@ -1,4 +1,4 @@
-"""Stacks of matrices: what the rules of the decompositions have in common."""
+"""Batched matrix algebra for the rules of the decompositions."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ NUMBERS: Final = (*REAL, np.dtype(np.complex64), np.dtype(np.complex128))
 def check_operands(
     name: str, avals: Sequence[ShapedArray], ranks: Sequence[int], accepted: Sequence[Any] = NUMBERS
 ) -> None:
-    """Refuse operands of other dtypes, of different ones, and of too few axes.
+    """Check that operands have accepted and equal dtypes, and enough axes.
 
     Raises:
-      TypeError: saying which operand.
+      TypeError: if not, with the index of the operand.
     """
     for i, (a, rank) in enumerate(zip(avals, ranks)):
         if a.dtype not in accepted:
@@ -57,7 +57,7 @@ def check_operands(
 
 
 def check_rank(name: str, aval: ShapedArray, rank: int, position: int = 0) -> None:
-    """Refuse an operand of too few axes."""
+    """Raise TypeError if an operand has too few axes."""
     if aval.ndim < rank:
         raise TypeError(
             f"Input {position} to {name} must have rank at least {rank}, but got shape={aval.shape}"
@@ -65,7 +65,7 @@ def check_rank(name: str, aval: ShapedArray, rank: int, position: int = 0) -> No
 
 
 def check_batches(name: str, avals: Sequence[ShapedArray], ranks: Sequence[int]) -> None:
-    """Refuse operands whose leading axes differ; ``ranks`` are the axes of one example of each."""
+    """Raise TypeError if batch axes differ; ``ranks`` are the numbers of axes of one example."""
     stacks = [a.shape[: a.ndim - r] for a, r in zip(avals, ranks)]
     if any(len(s) != len(stacks[0]) for s in stacks):
         raise TypeError(
@@ -92,17 +92,17 @@ def check_square(name: str, aval: ShapedArray, what: str = "input") -> int:
 
 
 def real_dtype(dtype: Any) -> Any:
-    """The dtype of the parts of a complex dtype; a real one is its own."""
+    """The dtype of the parts of a complex dtype; a real dtype is returned unchanged."""
     return np.dtype(f"f{dtype.itemsize // 2}") if is_complex(dtype) else dtype
 
 
 def complex_dtype(dtype: Any) -> Any:
-    """The complex dtype whose parts have a real dtype; a complex one is its own."""
+    """The complex dtype with parts of a real dtype; a complex dtype is returned unchanged."""
     return dtype if is_complex(dtype) else np.dtype(f"c{dtype.itemsize * 2}")
 
 
 def is_complex(dtype: Any) -> bool:
-    """Whether a dtype is complex."""
+    """Return True if a dtype is complex."""
     return dtypes.issubdtype(dtype, np.complexfloating)
 
 
@@ -110,27 +110,27 @@ def is_complex(dtype: Any) -> bool:
 
 
 def matmul(x: Any, y: Any) -> Any:
-    """Products of stacks of matrices, at full precision."""
+    """Batched matrix products, at full precision."""
     n = typeof(x).ndim
     stack = tuple(range(n - 2))
     return dot_general(x, y, (((n - 1,), (n - 2,)), (stack, stack)), Precision.HIGHEST)
 
 
 def matvec(x: Any, y: Any) -> Any:
-    """Products of stacks of matrices and vectors, at full precision."""
+    """Batched matrix-vector products, at full precision."""
     n = typeof(x).ndim
     stack = tuple(range(n - 2))
     return dot_general(x, y, (((n - 1,), (n - 2,)), (stack, stack)), Precision.HIGHEST)
 
 
 def transposed(x: Any) -> Any:
-    """The matrices with rows and columns exchanged."""
+    """The transposed matrices."""
     n = typeof(x).ndim
     return transpose(x, (*range(n - 2), n - 1, n - 2))
 
 
 def conjugate(x: Any) -> Any:
-    """The complex conjugate; real arrays as they are."""
+    """The complex conjugate; real arrays are returned unchanged."""
     return conj(x) if is_complex(typeof(x).dtype) else x
 
 
@@ -140,7 +140,7 @@ def adjoint(x: Any) -> Any:
 
 
 def real_part(x: Any) -> Any:
-    """The real part; real arrays as they are."""
+    """The real part; real arrays are returned unchanged."""
     return real(x) if is_complex(typeof(x).dtype) else x
 
 
@@ -155,17 +155,17 @@ def as_column(w: Any) -> Any:
 
 
 def scale_columns(x: Any, w: Any) -> Any:
-    """Each column times an element of ``w``, which may be real where ``x`` is complex."""
+    """Each column times an element of ``w``, which may be real if ``x`` is complex."""
     return mul(x, as_row(convert(w, typeof(x).dtype)))
 
 
 def lower_mask(shape: Sequence[int], k: int = 0) -> Any:
-    """Whether elements of matrices stand on or below the ``k``-th diagonal above the main one."""
+    """True on and below the ``k``-th diagonal above the main diagonal."""
     return over_stack(_band(shape, k, ge), shape)
 
 
 def eye_mask(shape: Sequence[int]) -> Any:
-    """Whether elements of matrices stand on the main diagonal."""
+    """True on the main diagonal."""
     return over_stack(_band(shape, 0, eq), shape)
 
 
@@ -176,7 +176,7 @@ def _band(shape: Sequence[int], k: int, compare: Callable) -> Any:
 
 
 def over_stack(x: Any, shape: Sequence[int]) -> Any:
-    """One matrix repeated to a stack of a shape."""
+    """One matrix, broadcast to a stack of a shape."""
     n = len(shape)
     return x if n == 2 else broadcast_in_dim(x, tuple(shape), (n - 2, n - 1))
 
@@ -213,7 +213,7 @@ def columns(x: Any, start: int, stop: int) -> Any:
 
 
 def padded(x: Any, m: int, n: int) -> Any:
-    """Matrices completed to a size by zeros."""
+    """Matrices padded to a size with zeros."""
     shape = typeof(x).shape
     if shape[-2:] == (m, n):
         return x
@@ -222,34 +222,34 @@ def padded(x: Any, m: int, n: int) -> Any:
 
 
 def taken_rows(x: Any, order: Any) -> Any:
-    """The rows at positions that exist."""
+    """The rows at indices that are known to be in bounds."""
     *stack, _, n = typeof(x).shape
     axes = tuple(range(len(stack)))
     row = len(stack)
     numbers = GatherDimensionNumbers((row + 1,), (row,), (row,), axes, axes)
-    # A slice of a stack that is empty has size zero along it.
+    # A slice of an empty stack has size zero along the empty axis.
     sizes = (*[min(d, 1) for d in stack], min(1, typeof(x).shape[-2]), n)
     mode = GatherScatterMode.PROMISE_IN_BOUNDS
     return gather(x, expand_dims(order, (row + 1,)), numbers, sizes, mode=mode)
 
 
 def nan_where_failed(info: Any, *outs: Any) -> list[Any]:
-    """Results of LAPACK, NaN where it says that it failed."""
+    """Results of LAPACK, NaN where the status code reports a failure."""
     ok = eq(info, full_like(info, 0))
     depth = typeof(info).ndim
-    found = []
+    masked = []
     for out in outs:
         shape = typeof(out).shape
         mask = broadcast_in_dim(ok, shape, tuple(range(depth)))
-        found.append(select_n(mask, full_like(out, np.nan), out))
-    return found
+        masked.append(select_n(mask, full_like(out, np.nan), out))
+    return masked
 
 
 # Batching
 
 
 def batched_in_front(prim: Primitive) -> None:
-    """Batching of a primitive on stacks: the mapped axis becomes the first of the stack."""
+    """Define the batching of a primitive on stacks: the mapped axis becomes the first axis."""
 
     @prim.rule(batch)
     def _batch(axis, args, dims, **params):

@@ -16,6 +16,7 @@ import numpy as np
 from ..._engine.jit_cache import library_function
 from ..._trace.array import Array
 from ..._trace.core import typeof
+from ..._trace.typing import ArrayLike
 from ..arithmetic import add, mul, sub
 from ..bitwise import bitwise_and, bitwise_not
 from ..broadcasting import broadcasted_iota
@@ -33,10 +34,8 @@ from .matrices import adjoint, check_operands, conjugate, eye_like, matmul, real
 from .qr import qr
 from .triangular import triangular_solve
 
-ArrayLike = Any
-
 _BY_QR_ABOVE = 100.0
-"""The weight ``c`` up to which the cheaper iteration, with a Cholesky factor, is accurate."""
+"""Largest weight ``c`` for which the cheaper iteration, with a Cholesky factor, is accurate."""
 
 
 def qdwh(
@@ -51,23 +50,23 @@ def qdwh(
 
     Args:
       x: ``inexact[m, n]`` of at least 32 bits, with ``m >= n``.
-      is_hermitian: whether ``x`` is Hermitian: ``u`` is kept so.
+      is_hermitian: True if ``x`` is Hermitian; ``u`` is then Hermitian too.
       max_iterations: 10 by default.
-      eps: what sets the accuracy, and bounds the ratio of the singular values from below: by
-        default the distance from 1 to the next float.
-      dynamic_shape: sizes, that may be traced, of the part of ``x`` that counts; the rest of ``x``
-        is taken for zero, and is zero in the results.
+      eps: the accuracy, and a lower bound of the ratio of the singular values; by default the
+        distance from 1 to the next float.
+      dynamic_shape: sizes of the upper left part of ``x`` to use, which may be traced; the other
+        elements count as zero, and are zero in the results.
 
     Returns:
-      ``(u[m, n], h[n, n], number of iterations, whether it converged)``. ``h`` is positive
-      semidefinite.
+      ``(u[m, n], h[n, n], number of iterations, converged)``. ``h`` is positive semidefinite;
+      ``converged`` is a boolean.
 
     Raises:
       TypeError: for other dtypes.
-      ValueError: if ``x`` is no matrix with at least as many rows as columns, or ``eps`` is not
+      ValueError: if ``x`` is not a matrix with at least as many rows as columns, or ``eps`` is not
         positive.
 
-    It can be differentiated forward, not in reverse.
+    Forward-mode differentiation is supported, reverse mode is not.
 
     >>> u, h, n, converged = qdwh(np.array([[0.0, 2.0], [1.0, 0.0]]))
     >>> (abs(u - np.array([[0.0, 1.0], [1.0, 0.0]])) < 1e-6).tolist(), bool(converged)
@@ -92,20 +91,20 @@ def weights(smallest: float, tolerance: float, limit: int) -> list[tuple[float, 
     """The weights ``a, b, c`` of each iteration (3.7), until singular values are 1.
 
     Args:
-      smallest: a bound below the least singular value, while the greatest is 1.
+      smallest: a lower bound of the smallest singular value, if the largest is 1.
     """
-    found = []
+    triples = []
     at = smallest
-    while at + tolerance < 1 and len(found) < limit:
+    while at + tolerance < 1 and len(triples) < limit:
         square = at * at
         d = (4 * (1 - square) / square**2) ** (1 / 3)
         root = math.sqrt(1 + d)
         a = root + math.sqrt(8 - 4 * d + 8 * (2 - square) / (square * root)) / 2
         b = (a - 1) ** 2 / 4
         c = a + b - 1
-        found.append((a, b, c))
+        triples.append((a, b, c))
         at = at * (a + b * square) / (1 + c * square)
-    return found
+    return triples
 
 
 @partial(library_function, static_argnames=("is_hermitian", "limit", "eps"), name="qdwh")
@@ -137,7 +136,7 @@ def _qdwh(x, *sizes, is_hermitian, limit, eps):
     k, u, moving = while_loop(
         lambda carry: bitwise_and(carry[2], lt(carry[0], limit)), step, (len(steps), u, moving)
     )
-    # One Newton-Schulz step takes away what rounding has left.
+    # One Newton-Schulz step removes rounding errors.
     u = sub(_times(u, 1.5), _times(matmul(u, matmul(adjoint(u), u)), 0.5))
     h = matmul(adjoint(u), x)
     return u, _times(add(h, adjoint(h)), 0.5), k, bitwise_not(moving)
@@ -158,7 +157,7 @@ def _cut(x: Any, sizes: tuple) -> Any:
 
 
 def _scaled(x: Any) -> Any:
-    """The matrix with singular values up to 1."""
+    """The matrix, scaled to singular values of at most 1."""
     if not typeof(x).size:
         return x
     size = abs(x)

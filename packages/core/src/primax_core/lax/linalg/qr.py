@@ -13,6 +13,7 @@ from ..._ir.symbolic_dims import decided, min_dim
 from ..._lower.lazy import hlo, shaped
 from ..._trace.array import Array
 from ..._trace.core import typeof
+from ..._trace.typing import ArrayLike
 from ..._transform.zeros import Zero
 from ..arithmetic import add, mul, sub
 from ..elementwise import full_like
@@ -38,8 +39,6 @@ from .matrices import (
 )
 from .triangular import triangular_solve
 
-ArrayLike = Any
-
 qr_p: Final = Primitive("qr", multiple_results=True)
 geqrf_p: Final = Primitive("geqrf", multiple_results=True)
 geqp3_p: Final = Primitive("geqp3", multiple_results=True)
@@ -58,18 +57,18 @@ def qr(
     Args:
       x: ``inexact[..., m, n]`` of at least 32 bits.
       pivoting: order the columns so that the diagonal of ``R`` decreases in size.
-      full_matrices: whether ``Q`` is square, or has ``k = min(m, n)`` columns.
-      use_magma: of no effect here.
+      full_matrices: if True, ``Q`` is square, otherwise it has ``k = min(m, n)`` columns.
+      use_magma: ignored on the CPU.
 
     Returns:
       ``Q[..., m, m or k]`` and ``R[..., m or k, n]``; with ``pivoting`` also the order of the
       columns ``p[..., n]``, int32: ``x[:, p] = Q @ R``.
 
     Raises:
-      TypeError: for other dtypes, or less than two axes.
+      TypeError: for other dtypes, or fewer than two axes.
 
-    Derivatives exist where the first ``k`` columns are independent. Columns of ``Q`` beyond
-    those change as those of a product of Householder reflections do.
+    Derivatives exist if the first ``k`` columns are independent. The derivatives of the other
+    columns of ``Q`` are those of a product of Householder reflections.
 
     >>> q, r = qr(np.array([[0.0, 1.0], [2.0, 3.0]]))
     >>> abs(r).tolist()
@@ -107,7 +106,7 @@ def _qr_lower(ctx, x, *, pivoting, full_matrices, use_magma):
 def _qr_jvp(primals, tangents, *, pivoting, full_matrices, use_magma):
     """``Q^H dA R^-1`` is ``Q^H dQ``, which is skew-Hermitian, plus an upper triangular matrix.
 
-    Where there are more columns than rows this holds for the first ones, and ``dR`` follows.
+    If there are more columns than rows, this applies to the first columns, and implies ``dR``.
     """
     outs = qr_p.bind(*primals, pivoting=pivoting, full_matrices=full_matrices, use_magma=use_magma)
     (t,) = tangents
@@ -142,10 +141,10 @@ def _skew(x: Any) -> Any:
 
 
 def _completion_tangent(q: Any, tq: Any) -> Any:
-    """Tangent of the further columns that complete ``Q`` to a square matrix.
+    """Tangent of the additional columns that extend ``Q`` to a square matrix.
 
-    A product of reflections whose first columns are ``Q`` is ``I + Y Y_1^-H Y^H``: here ``Y`` is
-    ``Q`` less the identity, ``Y_1`` its square upper part. It follows from ``I - V T V^H``.
+    A product of reflections with first columns ``Q`` is ``I + Y Y_1^-H Y^H``, where ``Y`` is ``Q``
+    minus the identity, and ``Y_1`` its square upper part. This follows from ``I - V T V^H``.
     """
     m, k = typeof(q).shape[-2:]
     y = sub(q, eye_like(q))
@@ -170,7 +169,7 @@ def _qr_samples():
     yield Sample(c64(4, 3), full_matrices=False, **plain)
 
 
-# What LAPACK gives: reflections, from which Q is made or applied
+# LAPACK's factored form: reflections that represent Q
 
 
 def geqrf(a: ArrayLike) -> list[Array]:
@@ -180,9 +179,10 @@ def geqrf(a: ArrayLike) -> list[Array]:
       a: ``inexact[..., m, n]``.
 
     Returns:
-      A matrix of this shape, and ``taus[..., min(m, n)]``: what `householder_product` takes.
+      A matrix of this shape, and ``taus[..., min(m, n)]``: the arguments of
+      :func:`householder_product`.
 
-    It has no derivative; :func:`qr` has one.
+    The function has no derivative; :func:`qr` has one.
 
     >>> geqrf(np.array([[3.0], [4.0]]))[0].tolist()
     [[-5.0], [0.5]]
@@ -191,7 +191,7 @@ def geqrf(a: ArrayLike) -> list[Array]:
 
 
 def geqp3(a: ArrayLike) -> list[Array]:
-    """As :func:`geqrf`, with pivoting: the matrix, the order of the columns, and the factors."""
+    """:func:`geqrf` with pivoting: the matrix, the order of the columns, and the factors."""
     return geqp3_p.bind(a)
 
 

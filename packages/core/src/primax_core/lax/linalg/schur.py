@@ -8,10 +8,9 @@ from typing import Any, Final
 from ..._ir.primitive import Primitive, abstract, jvp, lower
 from ..._ir.samples import Sample, c64, f32, samples
 from ..._trace.array import Array
+from ..._trace.typing import ArrayLike
 from . import lapack
 from .matrices import batched_in_front, check_operands, check_square, is_complex, nan_where_failed
-
-ArrayLike = Any
 
 schur_p: Final = Primitive("schur", multiple_results=True)
 
@@ -27,20 +26,20 @@ def schur(
 
     Args:
       x: ``inexact[..., n, n]`` of at least 32 bits.
-      compute_schur_vectors: whether to return ``z``.
+      compute_schur_vectors: return ``z``.
       sort_eig_vals, select_callable: sorting is not supported.
 
     Returns:
-      ``[t, z]``, of the shape of ``x``, or ``[t]``. ``t`` is upper triangular; that of a real
-      matrix has blocks of two rows and columns for pairs of complex eigenvalues. NaN where the
-      algorithm does not converge.
+      ``[t, z]``, of the shape of ``x``, or ``[t]``. ``t`` is upper triangular; for a real matrix it
+      has 2x2 diagonal blocks for pairs of complex eigenvalues. NaN if the algorithm does not
+      converge.
 
     Raises:
-      TypeError: for other dtypes, or less than two axes.
+      TypeError: for other dtypes, or fewer than two axes.
       ValueError: if the matrices are not square.
-      NotImplementedError: if sorting is asked for.
+      NotImplementedError: if sorting is requested.
 
-    It cannot be differentiated.
+    The function has no derivative.
 
     >>> import numpy as np
     >>> t, z = schur(np.array([[1.0, 2.0], [0.0, 3.0]]))

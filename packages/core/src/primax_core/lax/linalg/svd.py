@@ -13,6 +13,7 @@ from ..._ir.samples import Sample, c64, f32, samples
 from ..._ir.symbolic_dims import min_dim
 from ..._lower.lazy import mlir, shaped
 from ..._trace.core import typeof
+from ..._trace.typing import ArrayLike
 from ..._transform.zeros import Zero
 from ..arithmetic import add, div, mul, neg, sub
 from ..conversion import convert
@@ -39,15 +40,13 @@ from .matrices import (
     scale_columns,
 )
 
-ArrayLike = Any
-
 svd_p: Final = Primitive("svd", multiple_results=True)
 
 
 class SvdAlgorithm(enum.Enum):
     """Algorithms for singular value decompositions.
 
-    On the CPU these are LAPACK's: ``DIVIDE_AND_CONQUER``, which is the default, and ``QR``.
+    The CPU supports LAPACK's ``DIVIDE_AND_CONQUER``, the default, and ``QR``.
     """
 
     DEFAULT = "default"
@@ -69,24 +68,26 @@ def svd(
 
     Args:
       x: ``inexact[..., m, n]`` of at least 32 bits.
-      full_matrices: whether ``u`` and ``vh`` are square, or hold ``k = min(m, n)`` vectors each.
-      compute_uv: whether singular vectors are wanted.
-      subset_by_index: ``(start, stop)``: only these singular values, counted in descending order,
-        and their vectors.
+      full_matrices: if True, ``u`` and ``vh`` are square, otherwise they have ``k = min(m, n)``
+        vectors each.
+      compute_uv: return singular vectors.
+      subset_by_index: ``(start, stop)``: only these singular values, in descending order, and their
+        vectors.
       algorithm: on the CPU ``DEFAULT``, ``QR`` or ``DIVIDE_AND_CONQUER``.
 
     Returns:
-      ``(u[..., m, m or k], s[..., k], vh[..., n or k, n])``, or ``s`` alone; ``s`` is real, not
-      negative and descending. NaN where the algorithm does not converge.
+      ``(u[..., m, m or k], s[..., k], vh[..., n or k, n])``, or ``s`` alone; ``s`` is real,
+      nonnegative and descending. NaN if the algorithm does not converge.
 
     Raises:
-      TypeError: for other dtypes, or less than two axes.
-      ValueError: if there is no such subset, or it is asked for with ``full_matrices``.
-      NotImplementedError: if there is no such algorithm on the platform.
+      TypeError: for other dtypes, or fewer than two axes.
+      ValueError: if the subset is out of range, or combined with ``full_matrices``.
+      NotImplementedError: if the platform does not support the algorithm.
 
-    Where singular values are equal, their derivative holds for functions that treat them alike;
-    the derivative of singular vectors is not finite where theirs are equal, or zero in a matrix
-    that is not square. Vectors beyond the first ``k`` are taken not to turn among themselves.
+    If singular values are equal, their derivative is valid for symmetric functions of them. The
+    derivative of singular vectors is not finite if their singular values are equal, or zero in a
+    matrix that is not square. Vectors after the first ``k`` are assumed not to rotate among
+    themselves.
 
     >>> svd(np.array([[0.0, 2.0], [1.0, 0.0]]), compute_uv=False).tolist()
     [2.0, 1.0]
@@ -117,9 +118,9 @@ def _abstract(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
     s = x.update(shape=(*stack, size), dtype=real_dtype(x.dtype))
     if not compute_uv:
         return [s]
-    wide = full_matrices and size == k
-    u = x.update(shape=(*stack, m, m if wide else size))
-    return [s, u, x.update(shape=(*stack, n if wide else size, n))]
+    square_bases = full_matrices and size == k
+    u = x.update(shape=(*stack, m, m if square_bases else size))
+    return [s, u, x.update(shape=(*stack, n if square_bases else size, n))]
 
 
 lapack.only_on_cpu(svd_p)
@@ -153,17 +154,17 @@ def _lower_cpu(ctx, x, *, full_matrices, compute_uv, subset_by_index, algorithm)
         lapack.info_of(tuple(stack)),
     ]
     mode = "N" if not compute_uv else "A" if full_matrices else "S"
-    found = lapack.call(ctx, routine, [(x, aval)], types, {0: 0}, mode=mode)
+    results = lapack.call(ctx, routine, [(x, aval)], types, {0: 0}, mode=mode)
 
     def finish(s, u, vh, info):
         outs = nan_where_failed(info, *((s, u, vh) if compute_uv else (s,)))
         return _subsets(outs, subset_by_index)
 
-    return ctx.call(finish, *found[1:], in_avals=types[1:])
+    return ctx.call(finish, *results[1:], in_avals=types[1:])
 
 
 def _of_empty(ctx) -> list:
-    """Results for matrices without elements: the bases are any, so the identity."""
+    """Results for empty matrices: the bases are arbitrary, here the identity."""
     return [
         shaped.zeros_of(a)
         if i == 0
@@ -192,19 +193,19 @@ def _jvp(primals, tangents, *, full_matrices, compute_uv, subset_by_index, algor
     inside = matmul(adjoint(columns(u, 0, k)), matmul(t, columns(v, 0, k)))
     changes = [real_part(diagonal(inside))]
     if compute_uv:
-        left, right = _flights(inside, s)
+        left, right = _rotations(inside, s)
         changes.append(_basis_tangent(u, matmul(t, columns(v, 0, k)), left, s))
         tv = _basis_tangent(v, matmul(adjoint(t), columns(u, 0, k)), right, s)
         changes.append(adjoint(tv))
     return outs, _subsets(changes, subset_by_index)
 
 
-def _flights(inside: Any, s: Any) -> tuple[Any, Any]:
+def _rotations(inside: Any, s: Any) -> tuple[Any, Any]:
     """``U^H dU`` and ``V^H dV``, skew-Hermitian, from ``U^H dA V``.
 
-    ``U^H dA V = (U^H dU) S + dS - S (V^H dV)`` determines them, but for a common phase of the
-    vectors of each pair, which is given to ``U``: the Hermitian part of the left side is divided by
-    differences of singular values, the other one by sums.
+    ``U^H dA V = (U^H dU) S + dS - S (V^H dV)`` determines them, except for a common phase of the
+    vectors of each pair, which is assigned to ``U``: the Hermitian part of the left side is divided
+    by differences of singular values, the other part by sums.
     """
     dtype = typeof(inside).dtype
     half = full_like(inside, 0.5)
@@ -212,7 +213,7 @@ def _flights(inside: Any, s: Any) -> tuple[Any, Any]:
     odd = mul(sub(inside, adjoint(inside)), half)
     even = mul(even, convert(inverse_gaps(s), dtype))
     sums = add(as_row(s), as_column(s))
-    # A zero divisor on the diagonal belongs to a zero, unless the matrix is complex.
+    # A zero divisor on the diagonal has a zero dividend, unless the matrix is complex.
     here = eye_mask(typeof(sums).shape)
     if not is_complex(dtype):
         sums = select_n(here, sums, full_like(sums, 1))
@@ -228,9 +229,9 @@ def _basis_tangent(basis: Any, image: Any, turn: Any, s: Any) -> Any:
     """Tangent of singular vectors on one side.
 
     Args:
-      basis: all of the vectors that are wanted, ``[..., d, k]`` or ``[..., d, d]``.
+      basis: all requested vectors, ``[..., d, k]`` or ``[..., d, d]``.
       image: ``dA V``, or for the other side ``dA^H U``.
-      turn: how the first ``k`` turn among themselves.
+      turn: the rotation of the first ``k`` vectors among themselves.
     """
     d, k = typeof(basis).shape[-2], typeof(s).shape[-1]
     first = columns(basis, 0, k)
@@ -251,7 +252,7 @@ batched_in_front(svd_p)
 
 
 def _well_separated(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """Matrices whose singular values are apart."""
+    """Matrices with well-separated singular values."""
     x = rng.standard_normal(shape) + 1j * rng.standard_normal(shape)
     return x + np.eye(*shape[-2:]) * (6.0 * np.arange(1, shape[-1] + 1))
 

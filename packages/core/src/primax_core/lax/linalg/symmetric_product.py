@@ -7,6 +7,7 @@ from typing import Any, Final
 from ..._ir.primitive import Primitive, abstract, jvp, lower
 from ..._ir.samples import Sample, f32, samples
 from ..._trace.array import Array
+from ..._trace.typing import ArrayLike
 from ..._transform.zeros import Zero, add_tangents
 from ..arithmetic import add, mul
 from ..elementwise import full_like, weak
@@ -19,8 +20,6 @@ from .matrices import (
     transposed,
     tril,
 )
-
-ArrayLike = Any
 
 symmetric_product_p: Final = Primitive("symmetric_product")
 
@@ -39,12 +38,12 @@ def symmetric_product(
       a_matrix: ``float[..., n, k]`` of at least 32 bits.
       c_matrix: ``[..., n, n]``, symmetric.
       alpha, beta: Python numbers.
-      symmetrize_output: repeat the lower triangle of the result above the diagonal; without it
-        only the lower triangle is promised.
+      symmetrize_output: copy the lower triangle of the result to the upper triangle; otherwise only
+        the lower triangle is specified.
 
     Raises:
       TypeError: for other dtypes or numbers of axes.
-      ValueError: if the sizes do not fit.
+      ValueError: if the sizes are incompatible.
 
     >>> import numpy as np
     >>> symmetric_product(np.array([[1.0], [2.0]]), np.zeros((2, 2))).tolist()
@@ -77,7 +76,7 @@ def _scaled(x: Any, factor: Any) -> Any:
 def _lower(ctx, a, c, *, alpha, beta):
     def product(a, c):
         out = _scaled(matmul(a, transposed(a)), alpha)
-        # What is multiplied by zero may be NaN: it is not to be read.
+        # An operand with factor zero may be NaN, so it is not used.
         return add(out, _scaled(c, beta)) if beta else out
 
     return ctx.call(product, a, c)

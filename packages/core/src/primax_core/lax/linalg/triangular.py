@@ -1,4 +1,4 @@
-"""Systems of linear equations with triangular matrices."""
+"""Triangular linear systems."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ..._ir.symbolic_dims import is_static
 from ..._lower.lazy import hlo, ir, mlir
 from ..._trace.array import Array
 from ..._trace.core import typeof
+from ..._trace.typing import ArrayLike
 from ..._transform.batching import move_axis
 from ..._transform.zeros import Zero, add_tangents, is_linear
 from ..arithmetic import neg
@@ -31,8 +32,6 @@ from .matrices import (
     triu,
 )
 
-ArrayLike = Any
-
 triangular_solve_p: Final = Primitive("triangular_solve")
 
 
@@ -46,23 +45,23 @@ def triangular_solve(
     conjugate_a: bool = False,
     unit_diagonal: bool = False,
 ) -> Array:
-    """Solves ``op(a) @ x = b`` for ``x``, or ``x @ op(a) = b``, for triangular matrices ``a``.
+    """Solve ``op(a) @ x = b`` or ``x @ op(a) = b`` for triangular matrices ``a``.
 
     Args:
       a: ``inexact[..., n, n]``; only one triangle is read.
-      b: ``[..., n, k]`` with ``left_side``, else ``[..., k, n]``, of the dtype of ``a``; or a
-        vector ``[..., n]``, of one axis less than ``a``.
-      left_side: whether the matrix stands at the left of the unknown.
-      lower: whether the lower triangle is read, not the upper one.
-      transpose_a, conjugate_a: whether ``op`` transposes, and takes the complex conjugate.
-      unit_diagonal: take the diagonal for ones, without reading it.
+      b: ``[..., n, k]`` with ``left_side``, otherwise ``[..., k, n]``, of the dtype of ``a``; or
+        vectors ``[..., n]``, with one axis less than ``a``.
+      left_side: solve ``op(a) @ x = b`` if True, otherwise ``x @ op(a) = b``.
+      lower: if True, the lower triangle is read, otherwise the upper triangle.
+      transpose_a, conjugate_a: ``op`` is the transpose, the complex conjugate, or both.
+      unit_diagonal: assume that the diagonal is one, without reading it.
 
     Returns:
-      ``x``, of the shape of ``b``; infinite or NaN where a diagonal element is zero.
+      ``x``, of the shape of ``b``; infinite or NaN if a diagonal element is zero.
 
     Raises:
-      TypeError: if dtypes differ or are not inexact, or numbers of axes do not fit.
-      ValueError: if sizes do not fit.
+      TypeError: if the dtypes differ or are not inexact, or the ranks are incompatible.
+      ValueError: if the sizes are incompatible.
 
     >>> a = np.array([[2.0, 0.0], [1.0, 1.0]])
     >>> triangular_solve(a, np.array([2.0, 3.0]), left_side=True, lower=True).tolist()
@@ -72,8 +71,8 @@ def triangular_solve(
     if vector:
         shape = typeof(b).shape
         at = len(shape) if left_side else len(shape) - 1
-        kept = tuple(i for i in range(len(shape) + 1) if i != at)
-        b = broadcast_in_dim(b, (*shape[:at], 1, *shape[at:]), kept)
+        other_axes = tuple(i for i in range(len(shape) + 1) if i != at)
+        b = broadcast_in_dim(b, (*shape[:at], 1, *shape[at:]), other_axes)
     conjugate_a = bool(conjugate_a) and is_complex(typeof(a).dtype)
     out = triangular_solve_p.bind(
         a, b, left_side=bool(left_side), lower=bool(lower), transpose_a=bool(transpose_a),
@@ -100,8 +99,7 @@ def _abstract(a, b, *, left_side, **_):
 def _by_xla(ctx, a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
     aval = ctx.in_avals[0]
     if aval.dtype.itemsize < 4:
-        wide = np.dtype(np.float32)
-        avals = [x.update(dtype=wide) for x in ctx.in_avals]
+        avals = [x.update(dtype=np.dtype(np.float32)) for x in ctx.in_avals]
         a, b = (hlo.convert(mlir.type_of(w), v) for w, v in zip(avals, (a, b)))
     if conjugate_a and not transpose_a:
         a = ctx.call(conjugate, a, in_avals=(aval,))
@@ -111,8 +109,8 @@ def _by_xla(ctx, a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diago
     return out if aval.dtype.itemsize >= 4 else hlo.convert(mlir.type_of(ctx.out_avals[0]), out)
 
 
-# XLA's own code, which multiplies blocks, is faster than LAPACK for stacks of tiny matrices, and
-# for large ones with many right-hand sides.
+# XLA's blocked algorithm is faster than LAPACK for stacks of tiny matrices, and for large matrices
+# with many right-hand sides.
 _TINY: Final = 2
 _LARGE: Final = 1024
 
@@ -131,7 +129,7 @@ def _lower_cpu(ctx, a, b, *, left_side, lower, transpose_a, conjugate_a, unit_di
     if conjugate_a and not transpose_a:
         a = ctx.call(conjugate, a, in_avals=(a_aval,))
     kind = "N" if not transpose_a else "C" if conjugate_a else "T"
-    # Transposed, the equations are solved where they lie: LAPACK's columns are rows here.
+    # The transposed equations are solved in place: LAPACK's columns are rows here.
     flipped = [lapack.transposed(v, x) for v, x in ((a, a_aval), (b, b_aval))]
     (out,) = lapack.call(
         ctx, "trsm", flipped, [flipped[1][1]], {0: 1}, side="R" if left_side else "L",
@@ -155,7 +153,7 @@ def _jvp(primals, tangents, **params):
 
 
 def _operator(a, *, lower, transpose_a, conjugate_a, unit_diagonal, **_):
-    """The matrix that multiplies the unknown, from what is read of ``a``."""
+    """The coefficient matrix, from the triangle of ``a`` that is read."""
     a = tril(a, -unit_diagonal) if lower else triu(a, unit_diagonal)
     a = transposed(a) if transpose_a else a
     return conjugate(a) if conjugate_a else a
@@ -173,7 +171,7 @@ def _transpose(ct, a, b, *, transpose_a, **params):
 @triangular_solve_p.rule(batch)
 def _batch(axis, args, dims, *, left_side, **params):
     (a, b), (da, db) = args, dims
-    if da is None:  # one matrix: the examples are more columns
+    if da is None:  # one matrix: the examples become additional columns
         return _more_columns(a, b, db, left_side, params)
     a = move_axis(a, da, 0, axis.size)
     b = move_axis(b, db, 0, axis.size)
@@ -185,7 +183,7 @@ def _more_columns(a, b, dim, left_side, params):
     target = rank - 1 if left_side else rank - 2
     b = move_axis(b, dim, target, typeof(b).shape[dim])
     shape = typeof(b).shape
-    # With the matrix at the left, columns (..., n, k, size); at the right, rows (..., k, size, n).
+    # With left_side, columns (..., n, k, size); otherwise rows (..., k, size, n).
     if left_side:
         flat = (*shape[:-2], shape[-2] * shape[-1])
     else:
@@ -195,7 +193,7 @@ def _more_columns(a, b, dim, left_side, params):
 
 
 def _dominant(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """Matrices whose triangles have inverses of moderate size."""
+    """Matrices with well-conditioned triangles."""
     return rng.uniform(-1, 1, shape) / shape[-1] + 2 * np.eye(shape[-1])
 
 

@@ -1,4 +1,4 @@
-"""Tridiagonal matrices: reduction to them, and systems of linear equations."""
+"""Reduction to tridiagonal matrices, and tridiagonal linear systems."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from ..._ir.primitive import Primitive, abstract, jvp, lower, transpose
 from ..._ir.samples import Sample, c64, f32, samples
 from ..._trace.array import Array
 from ..._trace.core import typeof
+from ..._trace.typing import ArrayLike
 from ..._transform.zeros import Zero, add_tangents, is_linear, zeros
 from ..arithmetic import div, mul, neg, sub
 from ..comparison import eq
@@ -28,29 +29,27 @@ from .matrices import (
     real_dtype,
 )
 
-ArrayLike = Any
-
 tridiagonal_p: Final = Primitive("tridiagonal", multiple_results=True)
 tridiagonal_solve_p: Final = Primitive("tridiagonal_solve")
 
 
 def tridiagonal(a: ArrayLike, *, lower: bool = True) -> list[Array]:
-    """Reduces Hermitian matrices to real tridiagonal ones: ``a = q @ t @ q^H``.
+    """Reduce Hermitian matrices to real tridiagonal matrices: ``a = q @ t @ q^H``.
 
     Args:
       a: ``inexact[..., n, n]`` of at least 32 bits, Hermitian.
-      lower: whether the lower triangle is read, not the upper one.
+      lower: if True, the lower triangle is read, otherwise the upper triangle.
 
     Returns:
       ``[a_out, d, e, taus]``: a matrix with, outside its tridiagonal part, the vectors of the
       Householder reflections whose product is ``q``; the real diagonal ``d[..., n]`` and
-      off-diagonal ``e[..., n - 1]`` of ``t``; the reflections' factors ``[..., n - 1]``.
+      off-diagonal ``e[..., n - 1]`` of ``t``; the factors of the reflections ``[..., n - 1]``.
 
     Raises:
-      TypeError: for other dtypes, or less than two axes.
+      TypeError: for other dtypes, or fewer than two axes.
       ValueError: if the matrices are not square, or empty.
 
-    It cannot be differentiated.
+    The function has no derivative.
 
     >>> [x.tolist() for x in tridiagonal(np.array([[1.0, 2.0], [2.0, 3.0]]))[1:3]]
     [[1.0, 3.0], [2.0]]
@@ -102,23 +101,24 @@ def _tridiagonal_samples():
 def tridiagonal_solve(
     dl: ArrayLike, d: ArrayLike, du: ArrayLike, b: ArrayLike, *, perturb_singular: bool = False
 ) -> Array:
-    """Solves ``t @ x = b`` for tridiagonal matrices ``t``.
+    """Solve ``t @ x = b`` for tridiagonal matrices ``t``.
 
     Args:
-      dl: the diagonal below the main one, ``inexact[..., n]``: element ``i`` stands in row ``i``,
-        and the first one is not read.
+      dl: the subdiagonal, ``inexact[..., n]``: element ``i`` is in row ``i``, and the first element
+        is ignored.
       d: the main diagonal, ``[..., n]``.
-      du: the diagonal above it, ``[..., n]``; the last element is not read.
+      du: the superdiagonal, ``[..., n]``; the last element is ignored.
       b: ``[..., n, k]``.
-      perturb_singular: replace pivots that are zero by tiny numbers.
+      perturb_singular: replace zero pivots by tiny numbers.
 
     Returns:
-      ``[..., n, k]``; on the CPU NaN for matrices that are singular.
+      ``[..., n, k]``; on the CPU NaN for singular matrices.
 
     Raises:
-      TypeError: if dtypes, shapes or numbers of axes do not fit.
+      TypeError: if dtypes, shapes or ranks are incompatible.
 
-    On the CPU rows are exchanged for stability; elsewhere they are not (the Thomas algorithm).
+    On the CPU rows are pivoted for stability. Other platforms use the Thomas algorithm, without
+    pivoting.
 
     >>> d = np.array([2.0, 2.0])
     >>> tridiagonal_solve(d * 0, d, d * 0, np.array([[2.0], [4.0]])).tolist()
@@ -145,12 +145,12 @@ def _tridiagonal_solve_abstract(dl, d, du, b, *, perturb_singular):
 
 
 def _down(x: Any, axis: int) -> Any:
-    """Elements moved one place on along an axis, with a zero first."""
+    """Elements shifted forward by one along an axis, with a zero first."""
     return _moved(x, axis, 1)
 
 
 def _up(x: Any, axis: int) -> Any:
-    """Elements moved one place back along an axis, with a zero last."""
+    """Elements shifted backward by one along an axis, with a zero last."""
     return _moved(x, axis, -1)
 
 
@@ -163,7 +163,7 @@ def _moved(x: Any, axis: int, by: int) -> Any:
 
 
 def _thomas(dl: Any, d: Any, du: Any, b: Any, perturb: bool) -> Array:
-    """Elimination from the first row to the last, and back: without exchanges of rows."""
+    """The Thomas algorithm: forward elimination and back substitution, without pivoting."""
     n = typeof(d).ndim - 1
     order = (n, *range(n))
     low, main, high = (as_column(transpose_axes(x, order)) for x in (_down(_up(dl, n), n), d, du))
@@ -232,8 +232,8 @@ def _tridiagonal_solve_transpose(ct, dl, d, du, b, **params):
     if type(ct) is Zero:
         return [None] * 4
     axis = typeof(d).ndim - 1
-    found = tridiagonal_solve_p.bind(_down(du, axis), d, _up(dl, axis), ct, **params)
-    return [None, None, None, found]
+    solution = tridiagonal_solve_p.bind(_down(du, axis), d, _up(dl, axis), ct, **params)
+    return [None, None, None, solution]
 
 
 batched_in_front(tridiagonal_solve_p)

@@ -1,1 +1,1 @@
-"""References: arrays whose contents change. Loaded on first use."""
+"""References: mutable arrays. Imported on first use."""

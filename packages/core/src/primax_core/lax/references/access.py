@@ -1,4 +1,4 @@
-"""What users do with references: make, read, write, add to, end."""
+"""User functions of references: create, read, write, accumulate, free."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from .primitives import addupdate_p, empty_ref_p, free_ref_p, freeze_p, write_pa
 
 @api_boundary
 def new_ref(init_val: Any, *, memory_space: Any = None, kind: Any = None, pin: bool = False) -> Any:
-    """A reference to a new array, which holds ``init_val`` at first.
+    """A reference to a new array with initial value ``init_val``.
 
     Args:
-      init_val: an array or number; its values are copied where that is needed.
-      memory_space, pin: where the array lies, for references of kernels; inside of ``jit`` only.
-      kind: a mark for interpreters; the core does not read it.
+      init_val: an array or number; its values are copied if necessary.
+      memory_space, pin: memory of the array, for references of kernels; only inside ``jit``.
+      kind: a mark for interpreters; the core ignores it.
 
     Returns:
       A :class:`Ref`. ``ref[index]`` reads a part, ``ref[index] = value`` writes it, with integers,
-      slices, ``ds(start, size)``, ``...`` and arrays of integers as indices, as in NumPy. Values
-      are neither broadcast nor converted. Known positions out of bounds raise; computed ones are
-      moved inside, and an array of positions writes nothing there.
+      slices, ``ds(start, size)``, ``...`` and integer arrays as indices, as in NumPy. Values are
+      neither broadcast nor converted. Concrete indices out of bounds raise an error. Traced
+      indices are clamped; an integer array as index writes nothing out of bounds.
 
-    A function may use references that it makes, is passed or closes over, under every
-    transformation. In reverse mode, what a reference made inside holds is differentiated; a
-    reference from outside can only be given values that are not. Under ``vmap``, a reference from
-    outside can only be given values that are the same for all examples, unless it is passed as a
-    mapped argument.
+    Under every transformation a function may use references that it creates, receives or closes
+    over. In reverse mode the contents of references created inside the function are
+    differentiated; only values that are not differentiated can be written to an outer reference.
+    Under ``vmap`` only unbatched values can be written to an outer reference, unless it is a mapped
+    argument.
 
     Raises:
-      TypeError: if ``init_val`` is no array or number.
+      TypeError: if ``init_val`` is not an array or number.
 
     >>> ref = new_ref(np.zeros(3, np.float32))
     >>> ref[0] = 1.0
@@ -67,7 +67,7 @@ def _initial(x: Any) -> Any:
 
 
 def _value(x: Any) -> Any:
-    """A value to be stored: Python's numbers with a dtype, NumPy's arrays copied."""
+    """A value to store: Python numbers are given a dtype, NumPy arrays are copied."""
     if isinstance(x, Tracer):
         return x
     aval = typeof(x)
@@ -79,10 +79,10 @@ def _value(x: Any) -> Any:
 
 @api_boundary
 def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> Any:
-    """A reference to a new array of a type, whose elements are not specified.
+    """A reference to a new array with unspecified elements.
 
     Args:
-      ty: the array's type: anything with a shape and a dtype.
+      ty: the type of the array: any object with a shape and a dtype.
       memory_space, pin: as for :func:`new_ref`.
 
     Raises:
@@ -103,11 +103,11 @@ def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> Any:
 
 @api_boundary
 def freeze(ref: Any) -> Any:
-    """What a reference holds, as an array; the reference cannot be used any more.
+    """Free a reference and return its contents as an array.
 
     Raises:
-      ValueError: if ``ref`` is no reference, was ended before, or was not made by the function that
-        is traced.
+      ValueError: if ``ref`` is not a reference, was freed before, or was not created by the
+        function under tracing.
 
     >>> freeze(new_ref(np.float32(2.0)))
     Array(2., dtype=float32)
@@ -117,7 +117,7 @@ def freeze(ref: Any) -> Any:
 
 @api_boundary
 def free_ref(ref: Any) -> None:
-    """End a reference whose contents nobody needs; raises as :func:`freeze` does.
+    """Free a reference and discard its contents. Raises the errors of :func:`freeze`.
 
     >>> free_ref(new_ref(np.float32(2.0)))
     """
@@ -132,10 +132,10 @@ def _checked(ref: Any, name: str) -> Any:
 
 @api_boundary
 def get(ref: Any, idx: Any = None) -> Any:
-    """``ref[idx]``: the part of the array that an index selects; all of it by default.
+    """``ref[idx]``: the part of the array selected by an index; by default the whole array.
 
     Raises:
-      ValueError: if ``ref`` is no reference, or a known position is out of bounds.
+      ValueError: if ``ref`` is not a reference, or a concrete index is out of bounds.
 
     >>> get(new_ref(np.arange(3.0, dtype=np.float32)), 1)
     Array(1., dtype=float32)
@@ -146,13 +146,14 @@ def get(ref: Any, idx: Any = None) -> Any:
 
 @api_boundary
 def set(ref: Any, idx: Any, value: Any) -> None:
-    """``ref[idx] = value``: replace the part of the array that an index selects.
+    """``ref[idx] = value``: replace the part of the array selected by an index.
 
     Args:
-      value: of the part's shape and the reference's dtype.
+      value: the new elements, with the shape of the part and the dtype of the reference.
 
     Raises:
-      ValueError: if it is not, if ``ref`` is no reference, or a known position is out of bounds.
+      ValueError: if shape or dtype of ``value`` differ, ``ref`` is not a reference, or a concrete
+        index is out of bounds.
 
     >>> ref = new_ref(np.zeros(2, np.float32))
     >>> set(ref, 1, 3.0)
@@ -170,10 +171,10 @@ def set(ref: Any, idx: Any, value: Any) -> None:
 
 @api_boundary
 def swap(ref: Any, idx: Any, value: Any, _function_name: str = "ref_swap") -> Any:
-    """Replace the part of the array that an index selects, and give what it was.
+    """Replace the part of the array selected by an index, and return its old value.
 
-    Arguments and errors are those of :func:`set`. Threads that swap the same reference at the same
-    time each get what another has put there.
+    Arguments and errors are those of :func:`set`. The swap is atomic: of threads that swap the same
+    reference concurrently, each receives a value written by another.
 
     >>> ref = new_ref(np.zeros(2, np.float32))
     >>> swap(ref, 0, 3.0)
@@ -190,7 +191,7 @@ def _exchange(ref: Any, idx: Any, value: Any, name: str) -> Any:
 def _stored(value: Any, name: str) -> Any:
     if isinstance(value, RefOperations):
         raise ValueError(
-            f"`{name}` got a reference of type {value.aval} as the value: write what it holds, "
+            f"`{name}` got a reference of type {value.aval} as the value: write its contents, "
             "`other[...]`"
         )
     return _value(value)
@@ -198,7 +199,7 @@ def _stored(value: Any, name: str) -> Any:
 
 @api_boundary
 def addupdate(ref: Any, idx: Any, x: Any) -> None:
-    """``ref[idx] += x``, in one operation; positions that repeat are all added to.
+    """``ref[idx] += x`` in one operation; values at repeated indices are all added.
 
     Arguments and errors are those of :func:`set`.
 
@@ -215,7 +216,7 @@ def addupdate(ref: Any, idx: Any, x: Any) -> None:
 
 
 class RefIndexer:
-    """``ref.at``: indexing it gives a view of a part of the reference."""
+    """``ref.at``; indexing it returns a view of a part of the reference."""
 
     __slots__ = ("ref",)
 
@@ -230,7 +231,7 @@ class RefIndexer:
 
 
 class RefView:
-    """A part of a reference, itself read and written as one."""
+    """View of a part of a reference, with the reference's operations."""
 
     __slots__ = ("ref", "idx")
 

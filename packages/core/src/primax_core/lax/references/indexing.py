@@ -1,8 +1,8 @@
-"""What an index means: the parts of an array that it selects.
+"""Normalized indices of references.
 
 An index is ``None`` for the whole array, or a tuple with an entry for each axis: a :class:`Part` or
-a :class:`Window` of it, ``POINT`` for one position, ``TAKE`` for an array of positions. Positions
-and starts of windows are operands, in the order of the axes.
+a :class:`Window` of it, ``POINT`` for one index, ``TAKE`` for an array of indices. Indices and
+starts of windows are operands, in the order of the axes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..._trace.refs import RefOperations
 
 
 class Part(NamedTuple):
-    """``size`` positions from a known one on, ``stride`` apart."""
+    """Slice of ``size`` elements from a static start, with distance ``stride``."""
 
     start: int
     size: int
@@ -31,7 +31,7 @@ class Part(NamedTuple):
 
 
 class Window(NamedTuple):
-    """``size`` positions from a computed one on, ``stride`` apart."""
+    """Slice of ``size`` elements from a traced start, with distance ``stride``."""
 
     size: int
     stride: int
@@ -43,16 +43,16 @@ TAKE: Final = "take"
 Index = tuple[Any, ...] | None
 
 
-def parse(shape: tuple[int, ...], given: Any) -> tuple[Index, list[Any]]:
-    """The index that a user wrote for an array of a shape, and its operands.
+def parse(shape: tuple[int, ...], user_index: Any) -> tuple[Index, list[Any]]:
+    """The normalized form of a user's index for an array of a shape, and its operands.
 
     Raises:
-      IndexError, ValueError: for positions out of bounds and too many of them.
-      TypeError: for what is no index.
+      IndexError, ValueError: for indices out of bounds and too many indices.
+      TypeError: for objects that are not indices.
     """
-    if given is None or given is Ellipsis:
+    if user_index is None or user_index is Ellipsis:
         return None, []
-    entries = _expanded(shape, given if isinstance(given, tuple) else (given,))
+    entries = _expanded(shape, user_index if isinstance(user_index, tuple) else (user_index,))
     index: list[Any] = []
     operands: list[Any] = []
     for entry in entries:
@@ -70,10 +70,10 @@ def parse(shape: tuple[int, ...], given: Any) -> tuple[Index, list[Any]]:
     return tuple(index), operands
 
 
-def _expanded(shape: tuple[int, ...], given: tuple[Any, ...]) -> list[Any]:
-    """One entry for each axis: masks as positions, whole axes where nothing is said."""
+def _expanded(shape: tuple[int, ...], user_entries: tuple[Any, ...]) -> list[Any]:
+    """One entry for each axis: masks become index arrays, missing entries select whole axes."""
     entries: list[Any] = []
-    for entry in given:
+    for entry in user_entries:
         if _is_mask(entry):
             entries.extend(_true_positions(entry, shape, len(entries)))
         else:
@@ -146,19 +146,19 @@ def _add_window(entry: Any, n: int, index: list[Any], operands: list[Any]) -> No
 
 
 def _position(entry: Any, n: int) -> Any:
-    """One position or an array of them; known ones are checked."""
+    """An index or an array of indices; concrete ones are checked."""
     if isinstance(entry, RefOperations):
         raise TypeError(
             f"a reference was used as an index: read it first, `ref[...]`; its type is {entry.aval}"
         )
     if entry is None:
-        raise IndexError("references cannot be indexed with None: reshape what is read instead")
+        raise IndexError("references cannot be indexed with None: reshape the result instead")
     if isinstance(entry, (bool, np.bool_)):
         entry = int(entry)
     if isinstance(entry, (list, str)) or not hasattr(entry, "dtype"):
-        given: Any = entry
+        position: Any = entry
         try:
-            entry = operator.index(given)
+            entry = operator.index(position)
         except TypeError:
             raise TypeError(
                 "references are indexed with integers, slices, `...`, and arrays of integers, got "
@@ -166,7 +166,7 @@ def _position(entry: Any, n: int) -> Any:
             ) from None
     aval = typeof(entry)
     if aval.dtype == np.bool_:
-        raise TypeError("a boolean scalar that is traced or an array is no index of a reference")
+        raise TypeError("a boolean scalar that is traced or an array cannot index a reference")
     if not dtypes.issubdtype(aval.dtype, np.integer):
         raise TypeError(f"indices of references must have an integer type, got {aval.dtype.name}")
     if isinstance(entry, (int, np.integer)):
@@ -178,12 +178,12 @@ def _position(entry: Any, n: int) -> Any:
 
 
 class Layout(NamedTuple):
-    """How an index with arrays of positions spreads over the result.
+    """Layout of the result of an index with index arrays.
 
     Attributes:
-      advanced: axes that have positions.
-      shape: the shape that their positions are broadcast to.
-      at: where its axes stand among those of the result.
+      advanced: axes with an index or index array.
+      shape: the broadcast shape of the index arrays.
+      at: first axis of that shape among the axes of the result.
     """
 
     advanced: list[int]
@@ -192,7 +192,7 @@ class Layout(NamedTuple):
 
 
 def layout(index: Sequence[Any], operands: Sequence[Any]) -> Layout | None:
-    """The layout of an index, or ``None`` if it has no arrays of positions."""
+    """The layout of an index, or ``None`` if it has no index arrays."""
     if TAKE not in index:
         return None
     advanced = [i for i, e in enumerate(index) if e is TAKE or e is POINT]
@@ -207,7 +207,7 @@ def layout(index: Sequence[Any], operands: Sequence[Any]) -> Layout | None:
 def selected_shape(
     shape: tuple[int, ...], index: Index, operands: Sequence[Any]
 ) -> tuple[int, ...]:
-    """The shape of the part that an index selects; ``operands`` may be types."""
+    """The shape of the part selected by an index; ``operands`` may be types."""
     if index is None:
         return shape
     spread = layout(index, operands)

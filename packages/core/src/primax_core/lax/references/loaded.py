@@ -1,4 +1,4 @@
-"""The implementation of :class:`References`: what the other layers call once references exist."""
+"""Implementation of :class:`References`, which other layers call once references exist."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ..control.discharging import batch_discharged
 from . import access
 
 
-class LoadedReferences:
-    """References as this package and the modules below implement them."""
+class _LoadedReferences:
+    """The operations on references, implemented by this package and the layers below."""
 
     loaded: Final = True
 
@@ -46,8 +46,8 @@ class LoadedReferences:
         return access.RefIndexer(ref)
 
     def cell(self, trace: Any, aval: Any, value: Any) -> Any:
-        """A reference made under a transformation, with these contents."""
+        """A reference created under a transformation, with these contents."""
         return refs.RefCell(trace, aval, value)
 
 
-install_references(LoadedReferences())
+install_references(_LoadedReferences())

@@ -1,4 +1,4 @@
-"""Reading and writing the parts of arrays that indices select, in terms of slices and gathers."""
+"""Reads and writes of indexed parts of arrays, by slices, gathers and scatters."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .indexing import POINT, TAKE, Index, Part, layout, selected_shape
 
 
 def read(x: Any, index: Index, operands: Sequence[Any]) -> Any:
-    """The part of an array; positions out of bounds are moved inside."""
+    """The indexed part of an array; indices out of bounds are clamped."""
     if index is None:
         return x
     shape = typeof(x).shape
@@ -39,24 +39,24 @@ def read(x: Any, index: Index, operands: Sequence[Any]) -> Any:
     if _surely_inside(starts, spans, shape):
         strides = [1 if e is POINT else e.stride for e in index]
         ends = [s + n for s, n in zip(starts, spans)]
-        found = slice_array(x, starts, ends, strides)
+        part = slice_array(x, starts, ends, strides)
     else:
-        found = dynamic_slice(x, _of_one_dtype(starts), spans)
+        part = dynamic_slice(x, _of_one_dtype(starts), spans)
         if any(e is not POINT and e.stride > 1 for e in index):
             strides = [1 if e is POINT else e.stride for e in index]
-            found = slice_array(found, [0] * len(shape), spans, strides)
-    return reshape(found, selected_shape(shape, index, ()))
+            part = slice_array(part, [0] * len(shape), spans, strides)
+    return reshape(part, selected_shape(shape, index, ()))
 
 
 def write(x: Any, index: Index, operands: Sequence[Any], new: Any) -> Any:
-    """The array with the part replaced; arrays of positions write nothing out of bounds."""
+    """The array with the part replaced; index arrays write nothing out of bounds."""
     if index is None:
         return new
     return _written(x, index, operands, new, lambda old, value: value, scatter)
 
 
 def accumulate(x: Any, index: Index, operands: Sequence[Any], more: Any) -> Any:
-    """The array with something added to the part."""
+    """The array with ``more`` added to the part."""
     if typeof(x).dtype == np.bool_:
         return write(x, index, operands, bitwise_or(read(x, index, operands), more))
     if index is None:
@@ -80,7 +80,7 @@ def _written(x, index, operands, value, combine: Callable, scattered: Callable) 
 
 
 def _surely_inside(starts: Sequence[Any], spans: Sequence[Any], shape: Sequence[Any]) -> bool:
-    """Whether it is known where the part is, and that it is one, for all values of dimensions."""
+    """Return True if the part is static and in bounds for all values of symbolic dimensions."""
     if not all(is_size(s) for s in starts):
         return False
     if is_static((*starts, *shape)):
@@ -94,18 +94,18 @@ def _span(entry: Any) -> int:
 
 
 def known_position(x: Any) -> int | None:
-    """The position that an operand is, where that is known while tracing."""
+    """The value of an index operand if it is concrete, otherwise ``None``."""
     if type(x) is Literal:
         x = x.val
     return int(x) if isinstance(x, (int, np.integer)) else None
 
 
 def _starts(index: Sequence[Any], operands: Sequence[Any], shape: tuple[int, ...]) -> list[Any]:
-    """Where the part begins along each axis: Python integers, from the front, where it is known."""
-    given = iter(operands)
+    """Start of the part along each axis; concrete starts are nonnegative Python integers."""
+    remaining = iter(operands)
     starts: list[Any] = []
     for e, n in zip(index, shape):
-        x = e.start if type(e) is Part else next(given)
+        x = e.start if type(e) is Part else next(remaining)
         known = known_position(x)
         starts.append(x if known is None else known + n if known < 0 else known)
     return starts
@@ -117,8 +117,8 @@ def _of_one_dtype(starts: Sequence[Any]) -> list[Any]:
 
 
 def _index_dtype(starts: Sequence[Any]) -> np.dtype:
-    wide = any(typeof(s).dtype.itemsize == 8 for s in starts if not is_size(s))
-    return np.dtype(np.int64 if wide else np.int32)
+    any_int64 = any(typeof(s).dtype.itemsize == 8 for s in starts if not is_size(s))
+    return np.dtype(np.int64 if any_int64 else np.int32)
 
 
 def _cast(x: Any, dtype: Any) -> Any:
@@ -126,15 +126,15 @@ def _cast(x: Any, dtype: Any) -> Any:
 
 
 def is_size(x: Any) -> bool:
-    """Whether a value is known while tracing as a size is."""
+    """Return True if a value is a Python integer or a symbolic dimension."""
     return isinstance(x, (int, Dimension))
 
 
 class _Gathered:
-    """An index as positions of windows: the axes of a gather or scatter.
+    """An index as a gather or scatter of windows.
 
-    The result of the gather has the axes of the positions, those of strided parts, and those of the
-    other parts, in this order.
+    The axes of the gather's result are the axes of the index arrays, the axes of strided parts, and
+    the axes of the other parts, in this order.
     """
 
     def __init__(self, shape: tuple[int, ...], index: Sequence[Any], operands: Sequence[Any]):
@@ -195,17 +195,17 @@ class _Gathered:
     def _order(self) -> list[int]:
         """For each axis of the selected part, the axis of the gather's result."""
         n, k = len(self.base), len(self.strided)
-        place = {i: n + j for j, i in enumerate(self.strided)}
-        place.update({i: n + k + j for j, i in enumerate(self.windows)})
-        parts = [place[i] for i in sorted(place)]
+        axis_of = {i: n + j for j, i in enumerate(self.strided)}
+        axis_of.update({i: n + k + j for j, i in enumerate(self.windows)})
+        parts = [axis_of[i] for i in sorted(axis_of)]
         return [*parts[: self.at], *range(n), *parts[self.at :]]
 
-    def arranged(self, found: Any) -> Any:
-        """The gather's result with its axes as users expect them."""
+    def arranged(self, gathered: Any) -> Any:
+        """The gather's result, transposed to the axes of the selected part."""
         order = self._order()
-        return found if order == sorted(order) else transpose(found, order)
+        return gathered if order == sorted(order) else transpose(gathered, order)
 
     def flattened(self, value: Any) -> Any:
-        """A part with its axes as a scatter takes them."""
+        """A part, transposed to the axes of the scatter's updates."""
         order = self._order()
         return value if order == sorted(order) else transpose(value, np.argsort(order))

@@ -1,4 +1,4 @@
-"""Making, reading and writing references: the primitives with their rules."""
+"""Primitives that create, read and write references, with their rules."""
 
 from __future__ import annotations
 
@@ -58,23 +58,23 @@ def _inner(name: str, ref: Any) -> ShapedArray:
 
 
 def _check_value(name: str, ref: Any, value: Any, index: Index, operands: Sequence[Any]) -> None:
-    """Refuse a value that is not of the selected part's type.
+    """Check that a value has the type of the selected part.
 
     Raises:
-      ValueError: naming both types.
+      ValueError: if the types differ, with both types.
     """
     inner = _inner(name, ref)
     shape = selected_shape(inner.shape, index, operands)
     if value.shape != shape:
         raise ValueError(
             f"Invalid shape for `{name}`. Ref shape: {inner.shape}. Expected shape: {shape}. "
-            f"Value shape: {value.shape}. Values are not broadcast: give one of the shape of the "
-            "part that is written."
+            f"Value shape: {value.shape}. Values are not broadcast: use a value with the shape of "
+            "the part."
         )
     if value.dtype != inner.dtype:
         raise ValueError(
             f"Invalid dtype for `{name}`. Ref dtype: {inner.dtype.name}. Value dtype: "
-            f"{value.dtype.name}. Values are not converted: give one of the reference's dtype."
+            f"{value.dtype.name}. Values are not converted: use the reference's dtype."
         )
 
 
@@ -120,10 +120,10 @@ def _free_ref_abstract(ref):
 # Effects
 
 
-def _does(prim: Primitive, *found: Any) -> None:
+def _does(prim: Primitive, *effect_objects: Any) -> None:
     @prim.rule(effects)
     def _effects(*avals, **params):
-        return frozenset(found)
+        return frozenset(effect_objects)
 
 
 _does(new_ref_p, local_ref_effect)
@@ -177,7 +177,7 @@ def _free_ref_discharge(refs, args):
 
 
 def _array(x: Any) -> Any:
-    """A value that references may hold: an array or tracer, its type strong."""
+    """A value that can be stored in a reference: an array or tracer without weak type."""
     trace = state.trace
     if not isinstance(x, Tracer):
         if isinstance(trace, StagingTrace):
@@ -199,7 +199,7 @@ def _is_writing(trace: Any) -> bool:
 
 
 def _under_tracers(prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
-    """Without a current trace, an operation on tracers belongs to the innermost of theirs."""
+    """Bind without a current trace, on the innermost trace of the tracers among the arguments."""
     live = [a._trace for a in args if isinstance(a, Tracer)]
 
     def depth(trace):
@@ -216,8 +216,8 @@ def _new_ref_trace_rule(trace, args, **params):
             return _under_tracers(new_ref_p, args, params)
         return _made_now(args[0], **params)
     if _is_writing(trace):
-        made = trace.emit(new_ref_p, args, params)
-        return RefTracer(trace, made.aval, made._var)
+        new = trace.emit(new_ref_p, args, params)
+        return RefTracer(trace, new.aval, new._var)
     aval = AbstractRef(
         typeof(args[0]).strip_weak_type(), params["memory_space"], params["kind"]
     )  # fmt: skip
@@ -235,8 +235,8 @@ def _made_now(x: Any, *, memory_space: Any, kind: Any, pin: bool) -> Ref:
 @empty_ref_p.rule(trace_rule)
 def _empty_ref_trace_rule(trace, args, *, ty, memory_space, pin):
     if _is_writing(trace):
-        made = trace.emit(empty_ref_p, (), {"ty": ty, "memory_space": memory_space, "pin": pin})
-        return RefTracer(trace, made.aval, made._var)
+        new = trace.emit(empty_ref_p, (), {"ty": ty, "memory_space": memory_space, "pin": pin})
+        return RefTracer(trace, new.aval, new._var)
     zeros = full(ty.shape, 0, ty.dtype)
     return new_ref_p.bind(zeros, memory_space=memory_space, kind=None, pin=pin)
 
@@ -271,7 +271,7 @@ def _accesses(prim: Primitive, ends: bool = False) -> None:
 
 
 def write_part(ref: Ref, value: Any, operands: Sequence[Any], index: Index) -> None:
-    """Write a part of a reference now, without reading what it was."""
+    """Write a part of a reference immediately, without reading its old value."""
     check_not_ended(ref)
     evaluate(swap_p, (ref, value, *operands), {"index": index}, with_results=False)
 
@@ -312,18 +312,18 @@ def _selection(index: Index, operands: Sequence[str], shape: Sequence[int]) -> s
     """``[0,1:,i]``."""
     if index is None:
         return "[...]"
-    given = iter(operands)
+    remaining = iter(operands)
     parts = []
     for e, n in zip(index, shape):
         if e is POINT or e is TAKE:
-            parts.append(next(given))
+            parts.append(next(remaining))
         elif type(e) is Part:
             end = e.start + (e.size - 1) * e.stride + 1 if e.size else e.start
             start = str(e.start) if e.start else ""
             stop = str(end) if end < n and e.start + e.size * e.stride < n else ""
             parts.append(f"{start}:{stop}" + (f":{e.stride}" if e.stride > 1 else ""))
         else:
-            at = next(given)
+            at = next(remaining)
             step = f":{e.stride}" if e.stride > 1 else ""
             parts.append(f"{at}:{at}+{e.size * e.stride}{step}")
     return f"[{','.join(parts)}]"
@@ -406,5 +406,5 @@ def _addupdate_samples():
     yield Sample(c64(3), c64()).set(call=_uses(_added))
 
 
-empty_ref_p.unsupported(samples, "what it holds is not specified")
+empty_ref_p.unsupported(samples, "its contents are unspecified")
 free_ref_p.unsupported(samples, "it has no results")

@@ -14,7 +14,7 @@ from ...lax.arithmetic import mul
 from ...lax.elementwise import full_like
 from ..calls import Call, Failure, NotApplicable
 from ..gradients import inner_product, numerical_jvp, random_tangent
-from ..tolerance import mismatches, wide
+from ..tolerance import mismatches, to_float64
 
 _TOLERANCE = 2e-6
 _ROUNDING = 1e-10
@@ -82,7 +82,7 @@ def check_transpose(get: Callable[..., Call]) -> None:
         if typeof(ct).shape != typeof(x).shape or typeof(ct).dtype != typeof(x).dtype:
             raise Failure(f"an operand of type {typeof(x)} has a cotangent of type {typeof(ct)}")
     left, right = inner_product(s.cts, dots), inner_product(cts, s.tangents)
-    size = sum(float(np.abs(wide(d)).sum()) for d in dots if np.asarray(d).size)
+    size = sum(float(np.abs(to_float64(d)).sum()) for d in dots if np.asarray(d).size)
     s.same_number("⟨v, Jᵀ w⟩ against ⟨J v, w⟩", right, left, precision * max(1.0, size))
 
 
@@ -113,7 +113,7 @@ def check_second_order(get: Callable[..., Call]) -> None:
     if not reverse:
         return
     left = inner_product(s.cts, second)
-    scale = 1e-9 * max(1.0, sum(float(np.abs(wide(d)).sum()) for d in second))
+    scale = 1e-9 * max(1.0, sum(float(np.abs(to_float64(d)).sum()) for d in second))
     right = inner_product(list(cotangents), list(directions))
     s.same_number("reverse of forward against forward of forward", right, left, scale)
     right = inner_product(list(pulled_tangents), list(s.tangents))

@@ -1,3 +1,3 @@
 """Functions with custom derivative rules."""
 
-from primax_core.custom_derivatives import *
+from primax.custom_derivatives import *

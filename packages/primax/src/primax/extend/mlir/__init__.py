@@ -1,4 +1,4 @@
-"""MLIR: the reference's ``jax.extend.mlir`` and the extension API's ``mlir``.
+"""MLIR: the reference's ``jax.extend.mlir``, and the helpers of ``primax_core.extend.lowering``.
 
 ``ir``, ``passmanager`` and ``dialects`` are jaxlib's modules. Types, constants and attributes
 (``tensor_type``, ``constant``, ``i64s`` ...) are the core's. The other functions convert modules.
@@ -10,8 +10,8 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING, Final
 from typing import Any as _Any
 
-from primax_core.extend import mlir as _mlir
-from primax_core.extend import portable as _portable
+from primax_core.extend import facade as _facade
+from primax_core.extend import lowering as _lowering
 
 from ... import _aliases
 
@@ -30,6 +30,7 @@ _CONVERSIONS: Final = (
     "refine_polymorphic_shapes",
     "serialize_portable_artifact",
 )
+_CONTEXT: Final = ("context", "make_context", "unknown_location")
 _OF_JAXLIB: Final = ("dialects", "ir", "passmanager")
 
 _aliases.install({f"{__name__}.{name}": f"jaxlib.mlir.{name}" for name in _OF_JAXLIB}, {})
@@ -52,7 +53,7 @@ def __getattr__(name: str) -> _Any:
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        return getattr(_portable if name in _CONVERSIONS else _mlir, name)
+        return getattr(_facade if name in (*_CONVERSIONS, *_CONTEXT) else _lowering, name)
     except AttributeError:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from primax_core import jit, lax
-from primax_core.extend import Jaxpr, Primitive, known_primitives, register_cache
+from primax_core.extend import Jaxpr, jit_p
+from primax_core.extend.runtime import register_cache
 
 from ._bcoo import BCOO
 from ._interpreter import evaluate, sparse_rule
@@ -23,10 +24,6 @@ def _plain(values: Sequence[Any]) -> list[Any]:
     return [
         x.like(x.data, x.indices) if isinstance(x, BCOO) else x for x in values
     ]  # fmt: skip
-
-
-(_jit_p,) = (p for p in known_primitives() if p.name == "jit")
-_jit_p: Primitive
 
 
 @functools.lru_cache(maxsize=512)
@@ -41,7 +38,7 @@ def _compiled(jaxpr: Jaxpr, name: str) -> Callable[..., list[Any]]:
 register_cache(_compiled.cache_clear)
 
 
-@_jit_p.rule(sparse_rule)
+@jit_p.rule(sparse_rule)
 def _sparse_jit(*values: Any, jaxpr: Jaxpr, name: str, **_: Any) -> list[Any]:
     return _compiled(jaxpr, name)(*values)
 

@@ -1,0 +1,132 @@
+"""The jaxpr, the executable and the earlier signatures of one call of a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from .._base import pytree
+from .._base.config import state
+from .._ir.jaxpr import Eqn, Jaxpr
+from .._lower import compile as _compile
+from .._runtime.array import ArrayImpl, default_sharding, spec_of
+from .._runtime.devices import platform_of
+from .._runtime.dispatch import device_of
+from .._trace.axes import axis_env
+from .jit import JitFunction, jit, placement
+from .retraces import Change, changes
+
+_flatten = pytree.tree_flatten
+
+
+class Signature(NamedTuple):
+    """One of the signatures that a function was traced for.
+
+    Attributes:
+      arguments: names and types of the arguments.
+      changes: differences from the closest earlier signature.
+      current: whether it is the one of this call.
+    """
+
+    arguments: tuple[tuple[str, str], ...]
+    changes: tuple[Change, ...]
+    current: bool
+
+
+class CompiledCall:
+    """A function traced and compiled for some arguments, and not run.
+
+    Attributes:
+      name: name of the function.
+      jaxpr: the jaxpr that was compiled.
+      platform: platform that it was compiled for.
+      signatures: all signatures that the function was traced for so far, in order.
+      executable: jaxlib's executable.
+    """
+
+    __slots__ = ("_compile_again", "executable", "jaxpr", "name", "platform", "signatures")
+
+    def __init__(
+        self,
+        name: str,
+        jaxpr: Jaxpr,
+        platform: str,
+        signatures: tuple[Signature, ...],
+        executable: Any,
+        compile_again: Callable[[Callable[[Eqn], str]], Any],
+    ):
+        self.name: str = name
+        self.jaxpr: Jaxpr = jaxpr
+        self.platform: str = platform
+        self.signatures: tuple[Signature, ...] = signatures
+        self.executable: Any = executable
+        self._compile_again = compile_again
+
+    def compile_marked(self, mark: Callable[[Eqn], str]) -> Any:
+        """jaxlib's executable of the same jaxpr, compiled again.
+
+        Args:
+          mark: the text that is appended to the names of an equation's operations in the module.
+        """
+        return self._compile_again(mark)
+
+
+def compile_call(
+    fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+) -> CompiledCall:
+    """Trace and compile a function as a call would, without running it.
+
+    Args:
+      fun: a function; a jitted one keeps its options and adds to its signatures.
+      args, kwargs: arguments of the call; arrays may be ``ShapeDtypeStruct``.
+
+    Raises:
+      TypeError: as the call would.
+
+    >>> from primax_core import lax
+    >>> call = compile_call(lax.sin, (1.0,), {})
+    >>> [e.primitive.name for e in call.jaxpr.eqns], call.signatures[0].arguments
+    (['sin'], (('x', 'f32[]'),))
+    """
+    jitted = fun if isinstance(fun, JitFunction) else jit(fun)
+    staged = jitted._staged
+    bound, static_key, dynamic, named = jitted._bind_static(args, kwargs)
+    leaves, in_tree = _flatten((dynamic, named))
+    avals = [staged.aval_of(x, i, in_tree, static_key) for i, x in enumerate(leaves)]
+    key = (state.trace_key, axis_env.key, static_key, in_tree, *avals)
+    specs = [
+        x._spec if type(x) is ArrayImpl else spec_of(a, default_sharding(), False)
+        for x, a in zip(leaves, avals)
+    ]
+    known = list(staged.traced)
+    jaxpr = staged.trace(bound, static_key, in_tree, avals).jaxpr
+    options = staged.jit_options
+    exe = staged.executable(jaxpr, specs, in_tree)
+    sharding = placement(options) or device_of(specs)
+    device = next(iter(sharding.device_set))
+    platform = platform_of(device)
+
+    def compile_again(mark: Callable[[Eqn], str]) -> Any:
+        lowered = _compile.lower_module(
+            jaxpr,
+            staged.name,
+            platform,
+            donated=staged.donated(in_tree),
+            keep_unused=options.keep_unused,
+            sharding=sharding,
+            mark=mark,
+        )
+        return _compile.compile_module(lowered, (device,), options.compiler_options).raw
+
+    signatures = _signatures(staged, key, known)
+    return CompiledCall(staged.name, jaxpr, platform, signatures, exe.raw, compile_again)
+
+
+def _signatures(staged: Any, key: tuple, known: list[tuple]) -> tuple[Signature, ...]:
+    order = known if key in known else [*known, key]
+    signatures = []
+    for i, k in enumerate(order):
+        names = [staged.argument_name(j, k[3], k[2]) for j in range(len(k) - 4)]
+        types = tuple((n, a.str_short()) for n, a in zip(names, k[4:]))
+        signatures.append(Signature(types, tuple(changes(staged, k, order[:i])), k == key))
+    return tuple(signatures)

@@ -1,0 +1,1 @@
+"""``explain``: the operations of a function, their cost, and the results of compilation."""

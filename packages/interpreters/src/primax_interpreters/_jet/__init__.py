@@ -1,0 +1,1 @@
+"""Taylor mode: its interpreter, its rules for the core's primitives, and ``jet``."""

@@ -1,0 +1,28 @@
+"""Settings of this wheel's tests, which run with only its declared dependencies installed."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from primax_core import clear_caches
+
+settings.register_profile(
+    "primax", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("primax")
+
+_tests = itertools.count(1)
+
+
+@pytest.fixture(autouse=True)
+def few_executables() -> Iterator[None]:
+    """Forget compiled programs now and then, each of which takes a mapping of memory."""
+    yield
+    if next(_tests) % 200 == 0:
+        clear_caches()
+        gc.collect()

@@ -1,0 +1,34 @@
+"""Attributes of the reference that the core's classes have under other names or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from primax_core import Inline, vjp
+from primax_core.extend import Jaxpr
+from primax_core.extend.facade import add_attributes
+
+
+def _jaxpr(self: Jaxpr) -> Jaxpr:
+    """The jaxpr itself: one class is both the open and the closed form."""
+    return self
+
+
+def _literals(self: Jaxpr) -> list[Any]:
+    """The values of the constants: ``consts``."""
+    return self.consts
+
+
+def _map_jaxpr(self: Jaxpr, f: Callable[[Jaxpr], Jaxpr]) -> Jaxpr:
+    """Return ``f`` of the jaxpr."""
+    return f(self)
+
+
+add_attributes(Jaxpr, jaxpr=property(_jaxpr), literals=property(_literals), map_jaxpr=_map_jaxpr)
+add_attributes(
+    type(vjp(lambda: ())[1]),
+    args_res=(),  # residuals are not sorted by argument
+    structured_residuals=(),
+)
+add_attributes(Inline, JAX_EARLY=Inline.TRACING, JAX_LATE=Inline.LOWERING)

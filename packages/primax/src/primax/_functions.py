@@ -1,0 +1,162 @@
+"""Functions of the core with further parameters of the reference.
+
+The core's functions do not have these parameters. A value that would change results is an error,
+any other has no effect. The core's function does the work; what it returns is unchanged, so calls
+of a transformed function take no longer.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import primax_core
+from primax_core import tree_util
+from primax_core.extend import fold_traceback
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+_REDUCE_AXES = {"reduce_axes": "must be empty."}
+_NON_ZERO = {"in_nzs": "which arguments have tangents; must be true for all, or ``None``."}
+
+
+def _extends(core: Callable[..., Any], parameters: dict[str, str]) -> Callable[[_F], _F]:
+    """Decorator: a boundary for tracebacks, with the core's documentation and ``parameters``."""
+
+    def decorate(fun: _F) -> _F:
+        @functools.wraps(fun)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return fun(*args, **kwargs)
+            except Exception as error:
+                fold_traceback(error)
+                raise
+
+        more = "".join(f"  {name}: {text}\n" for name, text in parameters.items())
+        call.__doc__ = f"{inspect.getdoc(core)}\n\nParameters of the reference:\n{more}"
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
+def _refuse(function: str, parameter: str, value: Any, instead: str) -> None:
+    """Raise an error for a parameter that the function does not support."""
+    raise NotImplementedError(f"{function}: {parameter}={value!r} is not supported: {instead}")
+
+
+def _check_reduce_axes(function: str, axes: Sequence[Any]) -> None:
+    if axes:
+        _refuse(function, "reduce_axes", axes, "use lax.psum inside the differentiated function")
+
+
+def _check_non_zero(function: str, in_nzs: Any) -> None:
+    if not all(tree_util.tree_leaves(in_nzs)):
+        _refuse(function, "in_nzs", in_nzs, "use lax.stop_gradient for arguments without a tangent")
+
+
+@_extends(primax_core.value_and_grad, _REDUCE_AXES)
+def value_and_grad(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[..., Any]:
+    """:func:`primax_core.value_and_grad` with ``reduce_axes``."""
+    _check_reduce_axes("value_and_grad", reduce_axes)
+    return primax_core.value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
+
+
+@_extends(primax_core.grad, _REDUCE_AXES)
+def grad(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[..., Any]:
+    """:func:`primax_core.grad` with ``reduce_axes``."""
+    _check_reduce_axes("grad", reduce_axes)
+    return primax_core.grad(fun, argnums, has_aux, holomorphic, allow_int)
+
+
+@_extends(
+    primax_core.vjp,
+    {**_REDUCE_AXES, "saveable_args": "no effect: residuals may be arguments.", **_NON_ZERO},
+)
+def vjp(
+    fun: Callable[..., Any],
+    *primals: Any,
+    has_aux: bool = False,
+    reduce_axes: Sequence[Any] = (),
+    saveable_args: Any = True,
+    in_nzs: Any = None,
+) -> Any:
+    """:func:`primax_core.vjp` with ``reduce_axes``, ``saveable_args`` and ``in_nzs``."""
+    _check_reduce_axes("vjp", reduce_axes)
+    _check_non_zero("vjp", in_nzs)
+    return primax_core.vjp(fun, *primals, has_aux=has_aux)
+
+
+@_extends(primax_core.linearize, _NON_ZERO)
+def linearize(
+    fun: Callable[..., Any], *primals: Any, has_aux: bool = False, in_nzs: Any = None
+) -> Any:
+    """:func:`primax_core.linearize` with ``in_nzs``."""
+    _check_non_zero("linearize", in_nzs)
+    return primax_core.linearize(fun, *primals, has_aux=has_aux)
+
+
+@_extends(primax_core.linear_transpose, _REDUCE_AXES)
+def linear_transpose(
+    fun: Callable[..., Any], *primals: Any, reduce_axes: Sequence[Any] = ()
+) -> Callable[..., Any]:
+    """:func:`primax_core.linear_transpose` with ``reduce_axes``."""
+    _check_reduce_axes("linear_transpose", reduce_axes)
+    return primax_core.linear_transpose(fun, *primals)
+
+
+@_extends(
+    primax_core.vmap,
+    {"sum_match": "no effect: a mapped result for which ``out_axes`` is ``None`` is an error."},
+)
+def vmap(
+    fun: Callable[..., Any],
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_name: Any = None,
+    axis_size: int | None = None,
+    spmd_axis_name: Any = None,
+    sum_match: bool = False,
+) -> Callable[..., Any]:
+    """:func:`primax_core.vmap` with ``sum_match``."""
+    return primax_core.vmap(fun, in_axes, out_axes, axis_name, axis_size, spmd_axis_name)
+
+
+@_extends(
+    primax_core.custom_gradient,
+    {
+        "with_logs": "must be false.",
+        "remat": "no effect.",
+        "with_accums": "must be ``None``.",
+    },
+)
+def custom_gradient(
+    fun: Callable[..., Any] | None = None,
+    *,
+    with_logs: bool = False,
+    remat: bool = False,
+    with_accums: Any = None,
+) -> Any:
+    """:func:`primax_core.custom_gradient` with ``with_logs``, ``remat`` and ``with_accums``."""
+    if with_logs:
+        _refuse("custom_gradient", "with_logs", with_logs, "return the logs in the value")
+    if with_accums is not None:
+        _refuse(
+            "custom_gradient", "with_accums", with_accums, "return one cotangent for each argument"
+        )
+    return primax_core.custom_gradient if fun is None else primax_core.custom_gradient(fun)

@@ -1,0 +1,74 @@
+"""Limits of the core that no linter knows: the number of hooks, and the size of the sources."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+MOST_HOOKS: Final = 4
+"""Hooks by which a lower layer calls a higher one; ``docs/design/core.md`` lists them."""
+
+LOADED: Final = 1_250_000
+"""Bytes of source that ``import primax_core`` may load."""
+
+WHOLE: Final = 2_080_000
+"""Bytes of source of the core; ``docs/design/core.md`` (Size) gives the reason for the value."""
+
+_HOOK: Final = re.compile(r"^def (install_\w+)\(", re.MULTILINE)
+_LOADED_MODULES: Final = """
+import sys, primax_core
+names = [name for name in sys.modules if name.partition(".")[0] == "primax_core"]
+print(*[getattr(sys.modules[name], "__file__", None) or "" for name in names], sep="\\n")
+"""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A quantity of the core's sources and its limit."""
+
+    name: str
+    value: int
+    limit: int
+    details: str = ""
+
+    @property
+    def kept(self) -> bool:
+        """Whether the value is within the limit."""
+        return self.value <= self.limit
+
+    def __str__(self) -> str:
+        state = "kept" if self.kept else "BROKEN"
+        return f"{self.name}: {self.value:,} of {self.limit:,} {state} {self.details}".rstrip()
+
+
+def hooks(core: Path) -> Measure:
+    """Count the functions ``install_*`` in the sources of the core."""
+    names = [n for p in sorted(core.rglob("*.py")) for n in _HOOK.findall(p.read_text("utf-8"))]
+    return Measure("hooks of the core", len(names), MOST_HOOKS, f"({', '.join(names)})")
+
+
+def whole(core: Path) -> Measure:
+    """Add up the sources of the core, with the stubs."""
+    files = [p for p in core.rglob("*.py*") if p.suffix in (".py", ".pyi")]
+    parts: dict[str, int] = {}
+    for path in files:
+        part = path.relative_to(core).parts[0].removesuffix(path.suffix)
+        parts[part] = parts.get(part, 0) + path.stat().st_size
+    largest = sorted(parts.items(), key=lambda item: -item[1])[:8]
+    shown = ", ".join(f"{part} {size:,}" for part, size in largest)
+    return Measure("bytes of the core", sum(parts.values()), WHOLE, f"({shown})")
+
+
+def loaded(core: Path) -> Measure:
+    """Add up the sources that ``import primax_core`` loads, in a process of its own."""
+    env = dict(os.environ, PYTHONPATH=str(core.parent))
+    command = [sys.executable, "-c", _LOADED_MODULES]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    paths = [Path(line) for line in done.stdout.splitlines() if line.endswith(".py")]
+    size = sum(path.stat().st_size for path in paths)
+    return Measure("bytes that import primax_core loads", size, LOADED, f"({len(paths)} modules)")
