@@ -1,4 +1,4 @@
-"""Ahead of time: trace, lower, compile, and what each stage can tell."""
+"""Ahead-of-time compilation: trace, lower, compile, and the attributes of each stage."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_types_without_arrays():
     np.testing.assert_array_equal(compiled(np.ones((2, 3), F32)), [2.0, 2.0, 2.0])
 
 
-def test_what_traced_tells():
+def test_attributes_of_traced():
     traced = px.jit(both, donate_argnums=0).trace(X, y=2.0)
     assert traced.fun_name == "both"
     assert str(traced.jaxpr).startswith("{ lambda ; a:f32[3] b:f32[]. let")
@@ -52,17 +52,17 @@ def test_what_traced_tells():
 
 
 @pytest.mark.parametrize("stage", ["trace", "lower", "compile"])
-def test_what_all_stages_tell(stage):
-    given = px.jit(both).trace(X, y=2.0)
+def test_attributes_of_all_stages(stage):
+    current = px.jit(both).trace(X, y=2.0)
     if stage != "trace":
-        given = given.lower()
+        current = current.lower()
     if stage == "compile":
-        given = given.compile()
-    assert str(given.in_tree) == "PyTreeDef(((*,), {'y': *}))"
-    assert given.out_info["twice"].shape == (3,)
-    assert given.out_tree == px.tree.structure({"sum": 0, "twice": 0})
-    assert repr(given.args_info[0][0]) == "ArgInfo(_aval=float32[3], donated=False)" or (
-        "donated=False" in repr(given.args_info[0][0])
+        current = current.compile()
+    assert str(current.in_tree) == "PyTreeDef(((*,), {'y': *}))"
+    assert current.out_info["twice"].shape == (3,)
+    assert current.out_tree == px.tree.structure({"sum": 0, "twice": 0})
+    assert repr(current.args_info[0][0]) == "ArgInfo(_aval=float32[3], donated=False)" or (
+        "donated=False" in repr(current.args_info[0][0])
     )
 
 
@@ -102,7 +102,7 @@ def test_static_arguments_are_left_out():
     np.testing.assert_array_equal(compiled(X), X * 3)
 
 
-def test_weak_and_strong_are_the_same_to_a_compiled_function():
+def test_a_compiled_function_ignores_weak_types():
     compiled = px.jit(lambda x: x * 2).lower(1.0).compile()
     assert float(compiled(F32(3))) == 6.0
     assert float(compiled(3.0)) == 6.0

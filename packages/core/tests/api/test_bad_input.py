@@ -1,4 +1,4 @@
-"""Bad input: a named error that says what happened, on the user's own line, and how to mend it."""
+"""Bad input: error classes and messages, with the user's line as the last frame."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def caught(run: Callable[[], Any]) -> Exception:
 
 
 def user_lines(error: BaseException) -> list[str]:
-    """The functions of the frames of a traceback; fails if one of them is the library's."""
+    """The functions of the frames of a traceback; fails if one of them is in the library."""
     entries = [
         tb for tb, _ in traceback.walk_tb(error.__traceback__) if not source.is_internal(tb.f_code)
     ]
@@ -45,14 +45,14 @@ jitted_recursive = px.jit(recursive)
 
 
 def leaked(transform: Callable) -> Any:
-    kept = []
+    tracers = []
 
     def leaky(x):
-        kept.append(x * 2.0)
+        tracers.append(x * 2.0)
         return x
 
     transform(leaky)
-    return kept[0]
+    return tracers[0]
 
 
 def deleted():
@@ -67,7 +67,7 @@ def donated():
     return x
 
 
-# Each: what is done, the class, what the message says.
+# Each case: function, error class, text of the message.
 CASES: dict[str, tuple[Callable[[], Any], type, str]] = {
     # shapes, ranks, dtypes, axes
     "shapes": (lambda: lax.add(X3, X2), TypeError, r"add got incompatible shapes.*\(3,\), \(2,\)"),
@@ -85,7 +85,7 @@ CASES: dict[str, tuple[Callable[[], Any], type, str]] = {
         TypeError,
         "incompatible shapes",
     ),
-    # what is no array
+    # values that are not arrays
     "str operand": (lambda: lax.sin("a"), TypeError, "<class 'str'>"),
     "jit str": (lambda: px.jit(lambda x: x)("a"), TypeError, "at path x.*mark others as static"),
     "jit nested": (
@@ -318,7 +318,7 @@ def test_named_error(name):
         run()
 
 
-# The frames that users see are their own.
+# Users see only their own frames.
 
 
 def branchy(x):
@@ -349,7 +349,7 @@ AT_BOUNDARIES = {
 
 
 @pytest.mark.parametrize("name", AT_BOUNDARIES)
-def test_only_the_users_frames_remain(name):
+def test_only_user_frames_remain(name):
     error = caught(AT_BOUNDARIES[name])
     assert isinstance(error, (errors.PrimaxTypeError, ValueError))
     names = user_lines(error)
@@ -366,11 +366,11 @@ def test_only_the_users_frames_remain(name):
         lambda: px.jit(lambda x, n: x, static_argnums=1)(1.0, [1]),
     ],
 )
-def test_errors_of_ours_end_on_the_users_line(run):
+def test_library_errors_end_on_the_users_line(run):
     assert user_lines(caught(run))[-1] == "<lambda>"
 
 
-def test_errors_of_the_users_keep_their_frames():
+def test_user_errors_keep_their_frames():
     def fails(x):
         raise KeyError("mine")
 
@@ -378,7 +378,7 @@ def test_errors_of_the_users_keep_their_frames():
     assert isinstance(error, KeyError) and user_lines(error)[-1] == "fails"
 
 
-def test_the_librarys_frames_on_demand():
+def test_library_frames_on_request():
     with _filtering("off"):
         error = caught(AT_BOUNDARIES["jit"])
     assert any(source.is_internal(f.f_code) for f, _ in traceback.walk_tb(error.__traceback__))
@@ -390,13 +390,13 @@ def _filtering(value):
     return config.traceback_filtering(value)
 
 
-def test_a_note_where_frames_are_removed():
+def test_a_note_if_frames_are_removed():
     with _filtering("remove_frames"):
         error = caught(AT_BOUNDARIES["vmap"])
     assert any("frames were removed" in note for note in error.__notes__)
 
 
-def test_an_error_leaves_nothing_behind():
+def test_an_error_leaves_no_tracers():
     for run in AT_BOUNDARIES.values():
         caught(run)
     assert float(px.jit(lambda x: lax.sin(x))(0.0)) == 0.0

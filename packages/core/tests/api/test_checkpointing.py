@@ -25,7 +25,7 @@ def network(w, x):
 
 
 def saved(capsys, f, *args) -> list[str]:
-    """The printed lines without file and position, sorted."""
+    """The printed lines without file and line number, sorted."""
     print_saved_residuals(f, *args)
     lines = capsys.readouterr().out.splitlines()
     return sorted(line.split(" from /")[0].split(" from <")[0] for line in lines)
@@ -140,7 +140,7 @@ def test_composes(way):
     close(way(px.checkpoint(f)), way(f), 1e-5)
 
 
-def test_policies_see_into_jitted_functions(capsys):
+def test_policies_apply_inside_jitted_functions(capsys):
     def f(w, x):
         return lax.reduce_sum(px.jit(lambda w, x: lax.sin(lax.dot(x, w)))(w, x), (0, 1))
 
@@ -152,7 +152,7 @@ def test_static_arguments():
     f = px.checkpoint(lambda x, n: lax.sin(x) if n else x * x, static_argnums=1)
     close(px.grad(f)(2.0, True), np.cos(2.0), 1e-5)
     close(px.grad(f)(2.0, False), 4.0, 1e-5)
-    close(px.grad(f)(2.0, []), 4.0, 1e-5)  # need not be hashable
+    close(px.grad(f)(2.0, []), 4.0, 1e-5)  # not hashable
     g = px.checkpoint(lambda x, *, n: x * x if n else x, static_argnames="n")
     close(px.grad(lambda x: g(x, n=True))(2.0), 4.0, 1e-5)
 
@@ -186,6 +186,6 @@ def test_control_flow_on_arguments_is_refused():
         px.checkpoint(lambda x: x if x > 0 else -x)(1.0)
 
 
-def test_arguments_that_are_no_arrays():
+def test_arguments_that_are_not_arrays():
     with pytest.raises(TypeError, match="was passed to the function at path x"):
         px.checkpoint(lambda x: x)("a")

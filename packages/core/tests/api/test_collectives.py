@@ -51,7 +51,7 @@ def test_several_names_at_once():
     np.testing.assert_array_equal(g(X23), np.broadcast_to(X23.sum(0), (2, 3)))
 
 
-def test_the_inner_of_two_equal_names_counts():
+def test_the_innermost_of_two_equal_names_is_used():
     f = px.vmap(px.vmap(lambda x: lax.psum(x, "i"), axis_name="i"), axis_name="i")
     np.testing.assert_array_equal(f(X23), np.broadcast_to(X23.sum(1)[:, None], (2, 3)))
 
@@ -176,7 +176,7 @@ def test_refusals(f, error, message):
         over(f, X3)
 
 
-def test_shapes_that_do_not_fit():
+def test_mismatched_shapes():
     with pytest.raises(ValueError, match=r"to equal x.shape\[split_axis\], but they are 2 and 3"):
         over(lambda x: lax.all_to_all(x, "i", 0, 0), X23)
     with pytest.raises(ValueError, match="cannot be divided over the named axis i of size 2"):

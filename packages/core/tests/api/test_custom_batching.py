@@ -44,7 +44,7 @@ def test_mapped(jit_in, jit_out):
     assert calls == [(3, [True, True])]
 
 
-def test_marks_say_what_is_mapped():
+def test_the_rule_receives_mapped_flags():
     calls: list = []
     f = product(calls)
     np.testing.assert_array_equal(px.vmap(f, in_axes=(0, None))(X3, F32(2)), X3 * 200)
@@ -57,7 +57,7 @@ def test_unmapped_calls_do_not_use_the_rule():
     np.testing.assert_array_equal(px.vmap(lambda z: f(1.0, 2.0) + z)(X3), X3 + 2)
 
 
-def test_the_outer_of_two_maps_sees_the_rule_itself():
+def test_the_outer_of_two_vmaps_maps_the_rule():
     calls: list = []
     f = px.vmap(px.vmap(product(calls)))
     np.testing.assert_array_equal(f(X23, X23), X23 * X23 * 100)
@@ -145,7 +145,7 @@ def test_without_a_rule():
         (lambda n, b, x: ((x, x), (True, True)), ValueError, "but the custom_vmap function"),
     ],
 )
-def test_refuses_what_rules_return(rule, error, message):
+def test_invalid_results_of_rules(rule, error, message):
     f = custom_vmap(lambda x: x)
     f.def_vmap(rule)
     with pytest.raises(error, match="(?s)" + message):

@@ -16,7 +16,7 @@ X = np.array([0.3, -1.2, 2.0], F32)
 
 
 def marked_jvp(fun=lambda x: x * x, factor=3.0, **options):
-    """A function whose derivative is ``factor``, whatever it computes."""
+    """A function whose custom derivative is ``factor``."""
     f = px.custom_jvp(fun)
     f.defjvp(lambda primals, tangents: (fun(*primals), factor * tangents[0]), **options)
     return f
@@ -56,7 +56,7 @@ def test_the_rule_of_custom_vjp_is_used(way):
 
 
 @pytest.mark.parametrize("make", [marked_jvp, marked_vjp])
-def test_values_are_the_functions(make):
+def test_values_are_those_of_the_function(make):
     f = make()
     assert float(f(3.0)) == float(px.jit(f)(3.0)) == 9.0
     np.testing.assert_allclose(px.vmap(f)(X), X * X, rtol=1e-6)
@@ -149,7 +149,7 @@ class TestCustomJvp:
             (lambda p, t: (p[0], np.int32(1)), r"corresponding shapes and dtypes.*int32\[\]"),
         ],
     )
-    def test_refuses_what_rules_return(self, rule, message):
+    def test_invalid_results_of_rules(self, rule, message):
         f = px.custom_jvp(lambda x: x)
         f.defjvp(rule)
         with pytest.raises(TypeError, match=message):
@@ -175,7 +175,7 @@ class TestCustomVjp:
         )
         assert [float(g) for g in px.grad(f, (0, 1))(2.0, 3.0)] == [3.0, 200.0]
 
-    def test_none_stands_for_zero(self):
+    def test_none_is_zero(self):
         f = px.custom_vjp(lambda p, q: p["a"] * q)
         f.defvjp(lambda p, q: (p["a"] * q, q), lambda q, ct: ({"a": ct * q, "b": None}, None))
         g, h = px.grad(f, (0, 1))({"a": 1.0, "b": 2.0}, 3.0)
@@ -183,7 +183,7 @@ class TestCustomVjp:
         f.defvjp(lambda p, q: (p["a"] * q, q), lambda q, ct: (None, ct))
         assert float(px.grad(f)({"a": 1.0, "b": 2.0}, 3.0)["a"]) == 0.0
 
-    def test_lists_are_taken_for_tuples(self):
+    def test_lists_are_accepted_for_tuples(self):
         f = px.custom_vjp(lambda x: x)
         f.defvjp(lambda x: [x, x], lambda r, ct: [2.0 * ct])
         assert float(px.grad(f)(1.0)) == 2.0
@@ -263,7 +263,7 @@ class TestCustomVjp:
             (lambda x: (x, x), lambda r, c: ("a",), TypeError, "not a valid Primax type"),
         ],
     )
-    def test_refuses_what_rules_return(self, fwd, bwd, error, message):
+    def test_invalid_results_of_rules(self, fwd, bwd, error, message):
         f = px.custom_vjp(lambda x: x)
         f.defvjp(fwd, bwd)
         with pytest.raises(error, match=message):
@@ -307,8 +307,8 @@ class TestCustomGradient:
         close(g[1], np.full(3, 7.0), 1e-6)
 
 
-def test_known_operands_of_compiled_functions_are_no_tangents():
-    """A literal among the operands of a rule lies outside of the program that its tangents make."""
+def test_known_operands_of_compiled_functions_are_not_tangents():
+    """A literal operand of a rule is not part of the jaxpr of its tangents."""
 
     @px.custom_jvp
     def f(x, y):
@@ -354,7 +354,7 @@ def test_zero_from_primal():
 
 
 def test_rules_that_call_functions_with_rules_have_second_derivatives():
-    """The loops have no reverse mode: each derivative needs the rule of the function it calls."""
+    """The loops have no reverse mode: each derivative uses the rule of the called function."""
 
     def power(n):
         def looped(x):

@@ -50,12 +50,12 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_nans_are_placed(name):
+def test_nans_are_located(name):
     g, x, text = CASES[name]
     with px.debug_nans(True), pytest.raises(FloatingPointError) as e:
         px.block_until_ready(g(x))
     assert re.search(rf"invalid value \(nan\) .*{text}", str(e.value)), str(e.value)
-    px.block_until_ready(g(x))  # and is no error otherwise
+    px.block_until_ready(g(x))  # no error without the option
 
 
 def test_infinities():
@@ -66,13 +66,13 @@ def test_infinities():
         assert np.isinf(g(1.0))
 
 
-def test_fine_values_pass():
+def test_finite_values_pass():
     with px.debug_nans(True), px.debug_infs(True):
         assert float(px.jit(f)(1.0)) == pytest.approx(np.log(2.0) + 1)
         assert px.jit(lambda x: x + 1)(3).dtype == np.int32
 
 
-def test_donated_arguments_can_be_looked_at():
+def test_donated_arguments_can_be_searched():
     with px.debug_nans(True), pytest.raises(FloatingPointError, match=PLACE):
         px.jit(f, donate_argnums=0)(lax.neg(lax.full((3,), 1.0)))
 
@@ -95,7 +95,7 @@ def test_side_effects_are_not_repeated():
     assert seen == [-1.0]
 
 
-def test_what_is_found_by_values_that_are_shown(capsys):
+def test_nans_found_through_printed_values(capsys):
     def g(x):
         px.debug.print("x {}", x)
         return f(x)
@@ -105,7 +105,7 @@ def test_what_is_found_by_values_that_are_shown(capsys):
     assert capsys.readouterr().out.startswith("x -1.0\n")
 
 
-def test_each_use_of_an_operation_has_its_place():
+def test_each_use_of_a_primitive_has_its_location():
     """Executables of operations, and of functions of one operation, are shared."""
     x = px.device_put(np.array([-1.0], np.float32))
 

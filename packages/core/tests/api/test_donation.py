@@ -1,4 +1,4 @@
-"""Donated arguments: taken over, deleted, warned about, refused."""
+"""Donated arguments: reuse, deletion, warnings, errors."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_by_keyword():
     assert x.is_deleted()
 
 
-def test_numpy_arguments_are_not_harmed():
+def test_numpy_arguments_are_unchanged():
     x = np.arange(3, dtype=F32)
     f = px.jit(lambda x: x + 1.0, donate_argnums=0)
     f(x)
@@ -63,7 +63,7 @@ def test_numpy_arguments_are_not_harmed():
     np.testing.assert_array_equal(x, [0.0, 1.0, 2.0])
 
 
-def test_a_warning_where_nothing_can_take_the_buffer():
+def test_a_warning_if_no_result_can_reuse_the_buffer():
     f = px.jit(lambda x: x.shape[0] * 2.0, donate_argnums=0)
     with pytest.warns(UserWarning, match=r"Some donated buffers were not usable: float32\[3\]"):
         f(array())
@@ -106,17 +106,17 @@ def test_the_same_buffer_donated_and_used():
     ],
     ids=["position", "name", "static", "static by name"],
 )
-def test_options_that_do_not_fit(options, message):
+def test_invalid_options(options, message):
     with pytest.raises(ValueError, match=message):
         px.jit(lambda x, y: x, **options)
 
 
-def test_stages_know_what_is_donated():
+def test_stages_have_donated_arguments():
     lowered = px.jit(lambda x, y: x + y, donate_argnums=0).lower(array(), array())
     assert lowered.donate_argnums == (0,)
     (x, y), _ = lowered.args_info
     assert x.donated and not y.donated
     assert "tf.aliasing_output" in lowered.as_text() or "jax.buffer_donor" in lowered.as_text()
-    given = array()
-    lowered.compile()(given, array())
-    assert given.is_deleted()
+    consumed = array()
+    lowered.compile()(consumed, array())
+    assert consumed.is_deleted()

@@ -57,7 +57,7 @@ def test_of_an_array():
     close(px.grad(f)(X), gradient(f, X))
 
 
-def test_keeps_weakness_and_dtype():
+def test_keeps_weak_type_and_dtype():
     g = px.grad(lambda x: x * x)
     assert g(1.0).weak_type and g(1.0).dtype == F32
     assert not g(F32(1)).weak_type
@@ -74,12 +74,12 @@ class TestArgnums:
         [(0, 9.0), (1, 6.0), (-1, 6.0), ((1, 0), (6.0, 9.0)), ([0, 1], (9.0, 6.0)), ((0,), (9.0,))],
     )
     def test_positions(self, argnums, expected):
-        found = px.grad(self.f, argnums=argnums)(1.0, 3.0)
+        grads = px.grad(self.f, argnums=argnums)(1.0, 3.0)
         if isinstance(expected, tuple):
-            assert isinstance(found, tuple)
-            assert tuple(map(float, found)) == expected
+            assert isinstance(grads, tuple)
+            assert tuple(map(float, grads)) == expected
         else:
-            assert float(found) == expected
+            assert float(grads) == expected
 
     def test_the_other_arguments_may_be_anything(self):
         f = px.grad(lambda x, mode, scale=None: x * x if mode == "square" else x)
@@ -180,11 +180,11 @@ def test_any_order():
 
 
 class TestStopGradient:
-    def test_cuts(self):
+    def test_has_zero_derivative(self):
         assert float(px.grad(lambda x: lax.stop_gradient(x) * x)(3.0)) == 3.0
         assert float(px.grad(lambda x: lax.stop_gradient(x * x))(3.0)) == 0.0
 
-    def test_maps_over_trees_and_lets_integers_pass(self):
+    def test_maps_over_trees_and_ignores_integers(self):
         out = lax.stop_gradient({"a": X, "n": np.arange(3), "s": 1.0})
         np.testing.assert_array_equal(out["a"], X)
         assert out["n"].dtype == np.int32 and out["s"] == 1.0

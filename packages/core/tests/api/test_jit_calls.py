@@ -1,4 +1,4 @@
-"""What a jitted function accepts and returns."""
+"""Arguments and results of jitted functions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ F32 = np.float32
 
 
 def traced_twice(fun, *args, **kwargs):
-    """The result of the second call, which takes the remembered program."""
+    """The result of the second call, which uses the cached jaxpr."""
     fun(*args, **kwargs)
     return fun(*args, **kwargs)
 
@@ -33,7 +33,7 @@ def test_numpy_arrays_and_arrays_give_the_same():
     np.testing.assert_array_equal(f(x), f(px.device_put(x)))
 
 
-def test_weakness_passes_through():
+def test_weak_type_is_preserved():
     f = px.jit(lambda x: x * 2)
     assert f(1).weak_type and f(1).dtype == np.int32
     assert not f(np.int32(1)).weak_type
@@ -98,7 +98,7 @@ def test_keyword_arguments_in_any_order():
     assert float(f(b=1.0, a=3.0)) == float(f(a=3.0, b=1.0)) == float(f(3.0, b=1.0)) == 2.0
 
 
-def test_defaults_are_the_functions():
+def test_defaults_of_the_function():
     f = px.jit(lambda x, y=2.0: x * y)
     assert float(f(3.0)) == 6.0
 
@@ -229,7 +229,7 @@ class TestNested:
 
 
 @pytest.mark.parametrize("follow", [True, False])
-def test_the_signature_is_the_functions(follow):
+def test_the_signature_is_that_of_the_function(follow):
     def fun(x, y=1, *, z=2):
         return x
 
@@ -245,7 +245,7 @@ def test_disable_jit_runs_python():
         assert f(-1.0) == "negative"
 
 
-def test_compiler_options_are_passed_on():
+def test_compiler_options_are_passed_to_xla():
     f = px.jit(lambda x: x + 1.0, compiler_options={"xla_embed_ir_in_executable": True})
     assert float(f(1.0)) == 2.0
 
@@ -272,7 +272,7 @@ class TestPlacement:
         x = px.device_put(np.arange(3, dtype=F32), second)
         assert px.jit(lambda x: x * 2.0)(x).devices() == {second}
 
-    def test_shardings_choose_the_device(self):
+    def test_shardings_determine_the_device(self):
         second = px.devices()[1]
         f = px.jit(lambda x: x * 2.0, in_shardings=second, out_shardings=second)
         y = f(np.arange(3, dtype=F32))

@@ -17,7 +17,7 @@ X3 = np.arange(3, dtype=F32)
 
 
 def text(f, *args, **options) -> str:
-    """The printed program on one line."""
+    """The printed jaxpr on one line."""
     printed = str(px.make_jaxpr(f, **options)(*args))
     return re.sub(r"(?<=\[) | (?=\])", "", " ".join(printed.split()))
 
@@ -145,11 +145,11 @@ class TestMakeJaxpr:
     def test_types_are_enough(self):
         assert "f32[7]" in str(px.make_jaxpr(lax.sin)(px.ShapeDtypeStruct((7,), F32)))
 
-    def test_of_what_is_not_callable(self):
+    def test_of_a_value_that_is_not_callable(self):
         with pytest.raises(TypeError, match="Expected a callable value"):
             px.make_jaxpr(3)
 
-    def test_of_what_is_no_array(self):
+    def test_of_a_value_that_is_not_an_array(self):
         with pytest.raises(TypeError, match="passed to the function at path x"):
             px.make_jaxpr(lambda x: x)("a")
 
@@ -179,7 +179,7 @@ class TestEvalShape:
 
 
 class TestNamedScope:
-    def test_names_stand_in_the_program(self):
+    def test_names_are_in_the_jaxpr(self):
         def f(x):
             with px.named_scope("outer"):
                 y = lax.sin(x)
@@ -198,7 +198,7 @@ class TestNamedScope:
         assert px.make_jaxpr(f)(1.0).eqns[0].ctx == ("layer",)
         assert px.make_jaxpr(px.named_call(lax.sin, name="n"))(1.0).eqns[0].ctx == ("n",)
 
-    def test_ends_with_errors(self):
+    def test_is_left_on_errors(self):
         with pytest.raises(ZeroDivisionError), px.named_scope("a"):
             1 / 0
         assert px.make_jaxpr(lax.sin)(1.0).eqns[0].ctx == ()
@@ -216,7 +216,7 @@ class TestNamedScope:
 
 
 class TestCompileTimeEval:
-    def test_known_values_are_computed_now(self):
+    def test_known_values_are_computed_eagerly(self):
         def f(x):
             with px.ensure_compile_time_eval():
                 n = int(lax.add(2, 3))
@@ -243,10 +243,10 @@ class TestCompileTimeEval:
 
 class TestLeakChecking:
     def test_names_the_function_and_its_line(self):
-        kept = []
+        tracers = []
 
         def leaky(x):
-            kept.append(x * 2.0)
+            tracers.append(x * 2.0)
             return x
 
         line = leaky.__code__.co_firstlineno
@@ -261,16 +261,16 @@ class TestLeakChecking:
         ids=["vmap", "grad", "jvp"],
     )
     def test_of_other_transformations(self, transform):
-        kept = []
+        tracers = []
 
         def leaky(x):
-            kept.append(x * 2.0)
+            tracers.append(x * 2.0)
             return x
 
         with px.checking_leaks(), pytest.raises(px.errors.LeakedTracerError, match="of leaky at"):
             transform(leaky)(X3 if transform is px.vmap else 1.0)
 
-    def test_is_quiet_otherwise(self):
+    def test_does_not_warn_without_leaks(self):
         with px.checking_leaks():
             assert float(px.jit(lambda x: lax.sin(x))(0.0)) == 0.0
             assert float(px.grad(px.jit(lambda x: x * x))(3.0)) == 6.0

@@ -31,11 +31,11 @@ def events(data):
 
 
 def options(**fields):
-    found = profiler.ProfileOptions()
-    found.python_tracer_level = 0
+    options = profiler.ProfileOptions()
+    options.python_tracer_level = 0
     for name, value in fields.items():
-        setattr(found, name, value)
-    return found
+        setattr(options, name, value)
+    return options
 
 
 @pytest.fixture(scope="module")
@@ -59,11 +59,11 @@ def annotated(x):
 
 def test_annotations_and_operations_are_in_the_profile(taken):
     _, session = taken
-    found = {e.name: dict(e.stats) for e in events(session.profile_data)}
-    assert found["load_batch"]["index"] == 7
-    assert found["train_step"]["step_num"] == 3
-    assert "annotated" in found
-    modules = {stats.get("hlo_module") for stats in found.values()}
+    by_name = {e.name: dict(e.stats) for e in events(session.profile_data)}
+    assert by_name["load_batch"]["index"] == 7
+    assert by_name["train_step"]["step_num"] == 3
+    assert "annotated" in by_name
+    modules = {stats.get("hlo_module") for stats in by_name.values()}
     assert "jit_work" in modules
 
 
@@ -150,7 +150,7 @@ def test_wrong_arguments(tmp_path):
         profiler.annotate_function(3)
 
 
-def test_annotated_functions_look_like_themselves():
+def test_annotated_functions_keep_their_metadata():
     assert annotated(4) == 8
     assert annotated.__doc__ == "Doubles." and annotated.__name__ == "annotated"
     assert profiler.annotate_function(lambda: 5, name="five", size=1)() == 5
@@ -190,7 +190,7 @@ def test_a_port_that_is_taken():
 
 
 @pytest.mark.parametrize("pid", [0, -1, os.getpid()], ids=["none", "negative", "own"])
-def test_processes_that_cannot_take_part(pid):
+def test_processes_without_profiler(pid):
     with pytest.raises(ValueError, match="needs another process"):
         profiler.register_subprocess(pid, 9999)
 

@@ -63,19 +63,19 @@ class TestVjp:
         _, pull = px.vjp(lambda x, n: (x * n, n + 1), 2.0, 3)
         dx, dn = pull((1.0, zero0()))
         assert float(dx) == 3.0 and dn.dtype == px.float0
-        assert float(pull((1.0, 7))[0]) == 3.0  # an integer cotangent counts for nothing
+        assert float(pull((1.0, 7))[0]) == 3.0  # an integer cotangent is ignored
 
     def test_aux(self):
         y, pull, aux = px.vjp(lambda x: (x * 2.0, {"x": x}), 3.0, has_aux=True)
         assert (float(y), float(pull(1.0)[0]), float(aux["x"])) == (6.0, 2.0, 3.0)
 
-    def test_complex_is_the_plain_transpose(self):
+    def test_complex_is_the_transpose_without_conjugation(self):
         _, pull = px.vjp(lambda z: z * (2 + 3j), 1 + 1j)
         assert complex(pull(1j)[0]) == -3 + 2j
         _, pull = px.vjp(lax.conj, 1 + 1j)
         assert complex(pull(1j)[0]) == -1j
 
-    def test_one_result_in_two_places(self):
+    def test_one_result_twice(self):
         _, pull = px.vjp(lambda x: (x, x), 2.0)
         assert float(pull((1.0, 10.0))[0]) == 11.0
 

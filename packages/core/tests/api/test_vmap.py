@@ -1,4 +1,4 @@
-"""``vmap``: axes in and out, sizes, names of arguments, what stays unmapped."""
+"""``vmap``: input and output axes, sizes, argument names, unmapped values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TestInAxes:
         expected = X23.sum(axis=1 - a % 2)
         np.testing.assert_allclose(px.vmap(total, in_axes=axis)(X23), expected)
 
-    def test_none_is_shared(self):
+    def test_none_is_unmapped(self):
         out = px.vmap(lambda x, y: x + y, in_axes=(0, None))(X3, 10.0)
         np.testing.assert_array_equal(out, X3 + 10)
 
@@ -39,7 +39,7 @@ class TestInAxes:
         out = px.vmap(lambda x, k: x + k, in_axes=(None,))(1.0, k=X3)
         np.testing.assert_array_equal(out, X3 + 1)
 
-    def test_what_is_not_mapped_may_be_anything(self):
+    def test_unmapped_arguments_may_be_any_values(self):
         out = px.vmap(lambda s, x: x * len(s), in_axes=(None, 0))("ab", X3)
         np.testing.assert_array_equal(out, X3 * 2)
         out = px.vmap(lambda x, y: x * float(np.sum(y)), in_axes=(0, None))(X3, X3)
@@ -123,7 +123,7 @@ def test_the_key_path_of_a_mismatched_prefix():
     assert "vmap in_axes[1]['a']['b']" in str(e.value)
 
 
-def test_keyword_arguments_are_mentioned_where_the_length_is_wrong():
+def test_the_length_error_mentions_keyword_arguments():
     with pytest.raises(ValueError, match="keyword arguments are always mapped"):
         px.vmap(lambda x, k: x, in_axes=(0, 0))(X3, k=X3)
 
@@ -161,7 +161,7 @@ def test_no_arguments():
         px.vmap(lambda: 1.0)()
 
 
-def test_what_is_not_callable():
+def test_a_value_that_is_not_callable():
     with pytest.raises(TypeError, match="Expected a callable value, got 5"):
         px.vmap(5)
 
@@ -192,7 +192,7 @@ class TestComposition:
     def test_spmd_axis_name_changes_no_values(self):
         np.testing.assert_array_equal(px.vmap(lambda x: x * 2, spmd_axis_name="d")(X3), X3 * 2)
 
-    def test_keeps_weakness(self):
+    def test_keeps_weak_type(self):
         weak = px.jit(px.vmap(lambda x: 1.0))(X3)
         assert weak.weak_type and px.vmap(lambda x: x * 2)(weak).weak_type
 
@@ -224,7 +224,7 @@ class TestControlFlow:
         out = px.vmap(lambda i, x: lax.switch(i, branches, x))(np.array([-5, 1, 9]), X3 + 1)
         np.testing.assert_array_equal(out, [1.0, 20.0, 300.0])
 
-    def test_a_mapped_while_condition_freezes_what_has_ended(self):
+    def test_a_mapped_while_condition_freezes_finished_examples(self):
         out = px.vmap(lambda x: lax.while_loop(lambda c: c < 5.0, lambda c: c + 1.75, x))(X3)
         np.testing.assert_array_equal(out, [5.25, 6.25, 5.5])
 

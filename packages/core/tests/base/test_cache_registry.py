@@ -1,4 +1,4 @@
-"""Every module-level cache is registered: ``clear_caches`` leaves none of them full."""
+"""The registry of caches: ``clear_caches`` empties every module-level cache."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from primax_core import clear_caches, device_put, lax
 
 X = np.float32([[1, 2], [3, 4]])
 
-# Tables that are no caches: registrations, and what is interned for the life of the process.
+# Tables that are not caches: registrations and interned objects.
 KEPT = {
     "_base.config._interned": "keys of configurations",
     "_base.config._threads": "threads with their own configuration",
@@ -54,7 +54,7 @@ def containers() -> dict[str, int]:
 
 
 def work(n: int) -> None:
-    """Programs that fill the caches, different ones for each number."""
+    """Fill the caches with jaxprs that are distinct for each number."""
     x = device_put(np.arange(n + 4.0, dtype=np.float32))
     y = x + 1.5 * n
     y = y**2 / (n + 3.0)
@@ -82,7 +82,7 @@ def test_clear_caches_empties_all_module_level_caches():
     work(1)
     work(2)
     clear_caches()
-    gc.collect()  # executables die with the jaxprs that hold them
+    gc.collect()  # executables are freed with their jaxprs
     after = containers()
     grown = {
         name: (before.get(name, 0), size)
@@ -92,8 +92,8 @@ def test_clear_caches_empties_all_module_level_caches():
     assert not grown
 
 
-def test_the_caches_of_this_test_do_fill():
-    """Guards the test above: it would pass if nothing were cached."""
+def test_the_workload_fills_all_caches():
+    """The test above would pass if nothing were cached."""
     from primax_core.lax import operators
 
     clear_caches()
@@ -101,7 +101,7 @@ def test_the_caches_of_this_test_do_fill():
     assert len(operators._scalars) == 1
 
 
-def test_live_arrays_are_the_users():
+def test_live_arrays_excludes_internal_arrays():
     clear_caches()
     before = len(px.live_arrays())
     x = device_put(X)

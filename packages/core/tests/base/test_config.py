@@ -12,7 +12,7 @@ from primax_core._base import config, options
 
 @pytest.fixture
 def restored():
-    """Put every option back to what it was."""
+    """Restore all options after the test."""
     before = {name: config.read_global(name) for name in config.options()}
     yield
     for name, value in before.items():
@@ -20,7 +20,7 @@ def restored():
 
 
 def in_thread(fun):
-    """The result of a call in a thread of its own."""
+    """Return the result of a call in a new thread."""
     result = []
     thread = threading.Thread(target=lambda: result.append(fun()))
     thread.start()
@@ -69,7 +69,7 @@ def test_equal_settings_give_the_identical_key():
     assert in_thread(other) is first
 
 
-def test_override_is_of_one_thread_and_hides_updates(restored):
+def test_override_is_thread_local_and_hides_updates(restored):
     with config.enable_x64(True):
         assert in_thread(lambda: config.state.enable_x64) is False
         config.update("enable_x64", False)
@@ -82,7 +82,7 @@ def test_override_is_of_one_thread_and_hides_updates(restored):
     assert config.state.enable_x64 is True
 
 
-def test_update_reaches_threads_that_run(restored):
+def test_update_reaches_running_threads(restored):
     ready, changed = threading.Event(), threading.Event()
     seen = []
 
@@ -110,7 +110,7 @@ def test_overrides_nest_and_survive_errors():
     assert config.state.numpy_rank_promotion == "allow"
 
 
-def test_one_context_manager_may_be_entered_again():
+def test_context_managers_are_reentrant():
     strict = config.numpy_dtype_promotion("strict")
     with strict, strict:
         assert config.state.numpy_dtype_promotion == "strict"
@@ -128,7 +128,7 @@ def test_decorator():
     assert config.state.enable_x64 is False
 
 
-def test_flags_without_argument_turn_on_and_others_ask_for_one():
+def test_flags_default_to_true_and_other_options_require_an_argument():
     with config.checking_leaks():
         assert config.state.check_tracer_leaks is True
         assert config.state.checking_leaks is True
@@ -136,7 +136,7 @@ def test_flags_without_argument_turn_on_and_others_ask_for_one():
         config.default_device()
 
 
-def test_context_option_knows_its_name_and_value():
+def test_context_option_has_name_and_value():
     assert config.enable_x64.__name__ == "enable_x64"
     assert config.enable_x64.value is False
     assert "enable_x64" in repr(config.enable_x64)
@@ -168,7 +168,7 @@ def test_bad_values(name, value, error, text):
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "value"),
+    ("name", "argument", "value"),
     [
         ("enable_x64", 1, True),
         ("enable_x64", "false", False),
@@ -178,13 +178,13 @@ def test_bad_values(name, value, error, text):
         ("platforms", "cpu", "cpu"),
     ],
 )
-def test_values_become_canonical(restored, name, given, value):
-    config.update(name, given)
+def test_values_are_canonicalized(restored, name, argument, value):
+    config.update(name, argument)
     assert getattr(config.state, name) == value
     assert type(getattr(config.state, name)) is type(value)
 
 
-def test_a_bad_value_of_a_context_manager_raises_before_it_is_entered():
+def test_a_bad_value_raises_when_the_context_manager_is_created():
     with pytest.raises(ValueError, match="new enum value"):
         config.numpy_rank_promotion("x")
 
@@ -196,7 +196,7 @@ def test_unknown_option_is_an_attribute_error():
         config.config.enable_x64 = True
 
 
-def test_listeners_hear_of_updates_first_and_may_refuse(restored):
+def test_listeners_run_before_updates_and_may_raise(restored):
     def refuse(value):
         assert config.read_global("random_seed_offset") == 0
         raise RuntimeError(f"no {value}")
@@ -243,7 +243,7 @@ def test_environment_variables():
     assert done.stdout.split() == ["True", "8", "high"], done.stderr
 
 
-def test_bad_environment_variable_is_named():
+def test_error_names_the_bad_environment_variable():
     done = from_environment(PRIMAX_NUM_CPU_DEVICES="many")
     assert "PRIMAX_NUM_CPU_DEVICES='many' is not an integer" in done.stderr
 
@@ -254,7 +254,7 @@ def test_every_option_is_documented_and_its_default_is_valid():
         assert option.check(option.default) == option.default
 
 
-def test_keys_print_what_differs_and_do_not_pickle():
+def test_keys_print_the_changed_options_and_do_not_pickle():
     import pickle
 
     with config.enable_x64(True), config.debug_nans(True):
@@ -264,7 +264,7 @@ def test_keys_print_what_differs_and_do_not_pickle():
             pickle.dumps(config.state.key)
 
 
-def test_threads_are_forgotten():
+def test_state_of_ended_threads_is_freed():
     import gc
 
     before = len(config._threads)

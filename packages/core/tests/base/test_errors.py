@@ -1,4 +1,4 @@
-"""The texts of errors, pinned, and that each class has its section in the documentation."""
+"""Texts of the errors, and the documentation section of each class."""
 
 import pathlib
 import pickle
@@ -101,7 +101,7 @@ def test_bases(cls, bases):
         )
 
 
-def test_array_and_integer_errors_are_no_concretization_errors():
+def test_array_and_integer_errors_are_not_concretization_errors():
     for name in ("TracerArrayConversionError", "TracerIntegerConversionError"):
         assert not issubclass(getattr(errors, name), errors.ConcretizationTypeError)
 

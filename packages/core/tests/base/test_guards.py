@@ -1,4 +1,4 @@
-"""Guards: tracing, execution, transfers, threads, garbage; contexts of the user's own."""
+"""Guards of tracing, execution, transfers, threads and garbage; user contexts."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class TestTransfers:
         with pytest.raises(RuntimeError, match="Disallowed host-to-device transfer: aval=float32"):
             within(guard("disallow_explicit"), lambda: px.device_put(X))
 
-    def test_what_is_on_the_device_may_be_used(self):
+    def test_device_arrays_are_not_transferred(self):
         f, x = px.jit(lambda x: x + 1.0), px.device_put(X)
         f(x)
         with px.transfer_guard("disallow_explicit"):
@@ -95,7 +95,7 @@ class TestTransfers:
         with pytest.raises(RuntimeError, match="Disallowed device-to-device transfer"):
             within(px.transfer_guard("disallow"), follow)
 
-    def test_the_inner_guard_counts(self):
+    def test_the_innermost_guard_applies(self):
         f = px.jit(lambda x: x + 1.0)
         with px.transfer_guard_host_to_device("disallow"):
             np.testing.assert_array_equal(within(px.transfer_guard("allow"), lambda: f(X)), X + 1)
@@ -121,13 +121,13 @@ class TestTransfers:
 
 class TestThreads:
     def test_one_thread_at_a_time(self):
-        found = []
+        events = []
 
         def other():
             try:
-                within(px.thread_guard(), lambda: found.append("entered"))
+                within(px.thread_guard(), lambda: events.append("entered"))
             except RuntimeError as e:
-                found.append(str(e))
+                events.append(str(e))
 
         def in_thread():
             thread = threading.Thread(target=other)
@@ -137,7 +137,7 @@ class TestThreads:
         with px.thread_guard(), px.thread_guard(True):
             in_thread()
         in_thread()
-        assert "a thread guard of another thread is active" in found[0] and found[1] == "entered"
+        assert "a thread guard of another thread is active" in events[0] and events[1] == "entered"
 
 
 class TestGarbage:
@@ -156,7 +156,7 @@ class TestGarbage:
         gc.collect()
         assert "garbage" not in capfd.readouterr().err
 
-    def test_what_is_counted_out_is_fine(self, capfd):
+    def test_reference_counted_arrays_do_not_warn(self, capfd):
         with px.array_garbage_collection_guard("log"):
             x = px.device_put(X)
             del x
@@ -167,8 +167,8 @@ class TestGarbage:
         with pytest.raises(ValueError, match="must be None or in"):
             px.array_garbage_collection_guard("never")
 
-    def test_a_collection_while_a_thread_begins(self):
-        # Collections come at each of the allocations that make the values of a new thread.
+    def test_a_collection_while_a_thread_starts(self):
+        # A collection runs at each allocation of the state of a new thread.
         failures = []
         hook, sys.unraisablehook = sys.unraisablehook, failures.append
         before = gc.get_threshold()
@@ -186,7 +186,7 @@ class TestGarbage:
 
 
 class TestUserContexts:
-    def test_programs_follow_the_value(self):
+    def test_the_value_is_part_of_the_jit_cache_key(self):
         context, traced = px.make_user_context(default_value=3), []
 
         @px.jit

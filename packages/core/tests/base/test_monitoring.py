@@ -1,4 +1,4 @@
-"""Listeners, and what the library tells them."""
+"""Listeners and the events of the library."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ COMPILE = "/jax/core/compile/backend_compile_duration"
 
 @pytest.fixture
 def told() -> Iterator[list]:
-    found: list = []
-    monitoring.register_event_listener(lambda e, **k: found.append(("event", e, k)))
+    events: list = []
+    monitoring.register_event_listener(lambda e, **k: events.append(("event", e, k)))
     monitoring.register_event_duration_secs_listener(
-        lambda e, d, **k: found.append(("duration", e, d, k))
+        lambda e, d, **k: events.append(("duration", e, d, k))
     )
     monitoring.register_event_time_span_listener(
-        lambda e, a, b, **k: found.append(("span", e, a, b, k))
+        lambda e, a, b, **k: events.append(("span", e, a, b, k))
     )
-    monitoring.register_scalar_listener(lambda e, v, **k: found.append(("scalar", e, v, k)))
-    yield found
+    monitoring.register_scalar_listener(lambda e, v, **k: events.append(("scalar", e, v, k)))
+    yield events
     monitoring.clear_event_listeners()
 
 
@@ -36,7 +36,7 @@ def names(told, sort=None):
     return [x[1] for x in told if sort in (None, x[0])]
 
 
-def test_each_sort_reaches_its_listeners(told):
+def test_each_event_type_reaches_its_listeners(told):
     monitoring.record_event("/a", x=1)
     monitoring.record_event_duration_secs("/b", 0.5)
     monitoring.record_event_time_span("/c", 1.0, 2.0, y="z")
@@ -83,7 +83,7 @@ def test_a_listener_must_be_callable():
         monitoring.register_event_listener(3)
 
 
-def test_errors_of_listeners_reach_whoever_records(told):
+def test_errors_of_listeners_propagate_to_the_recorder(told):
     def bad(event, **kwargs):
         raise KeyError(event)
 
@@ -92,7 +92,7 @@ def test_errors_of_listeners_reach_whoever_records(told):
         monitoring.record_event("/a")
 
 
-def test_a_listener_may_remove_itself_while_it_is_told(told):
+def test_a_listener_may_unregister_itself_during_a_call(told):
     def once(event, **kwargs):
         monitoring.unregister_event_listener(once)
 
@@ -102,7 +102,7 @@ def test_a_listener_may_remove_itself_while_it_is_told(told):
     assert names(told) == ["/a", "/b"]
 
 
-def test_what_a_compilation_tells(told):
+def test_events_of_a_compilation(told):
     number = float(np.random.default_rng().random())
 
     def fun(x):
@@ -121,7 +121,7 @@ def test_what_a_compilation_tells(told):
     assert told == []
 
 
-def test_threads_record_at_once(told):
+def test_threads_record_concurrently(told):
     def record():
         for _ in range(200):
             monitoring.record_event("/t")

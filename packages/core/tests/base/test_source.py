@@ -1,4 +1,4 @@
-"""Where errors are said to come from."""
+"""Source locations and tracebacks of errors."""
 
 import builtins
 import traceback
@@ -11,19 +11,21 @@ from primax_core._base.config import traceback_filtering
 from primax_core._base.pytree import tree_map
 
 
-def test_capture_finds_this_line():
+def test_capture_returns_the_callers_line():
     here = source.capture()
     at = source.locate(here)
     assert at.file == __file__
-    assert at.line == test_capture_finds_this_line.__code__.co_firstlineno + 1
+    assert at.line == test_capture_returns_the_callers_line.__code__.co_firstlineno + 1
     assert at.column == 12
-    assert at.function == "test_capture_finds_this_line"
-    assert source.summarize(here) == f"{__file__}:{at.line}:12 (test_capture_finds_this_line)"
+    assert at.function == "test_capture_returns_the_callers_line"
+    assert (
+        source.summarize(here) == f"{__file__}:{at.line}:12 (test_capture_returns_the_callers_line)"
+    )
     assert "here = source.capture()" in source.user_frame_text(here)
 
 
-def test_capture_passes_over_the_library():
-    # tree_map is the library's, so the place is the line that calls it, not one inside.
+def test_capture_skips_library_frames():
+    # tree_map belongs to the library, so the location is the line of its call.
     captured = tree_map(called_back, 1)
     assert source.locate(captured).function == "called_back"
 
@@ -33,13 +35,13 @@ def called_back(_):
 
 
 def as_library(filename, code):
-    """Run code as if it stood in a file."""
+    """Run code with a given file name."""
     namespace = {"source": source}
     exec(compile(code, filename, "exec"), namespace)
     return namespace
 
 
-def test_registered_paths_are_passed_over(tmp_path):
+def test_registered_paths_are_skipped(tmp_path):
     namespace = as_library(
         str(tmp_path / "wheel" / "inside.py"), "def f(): return source.capture()"
     )
@@ -56,7 +58,7 @@ def test_capture_stack():
     assert names == ["inner", "test_capture_stack"]
 
 
-def test_unknown_place():
+def test_unknown_location():
     assert source.summarize(None) == "<unknown place>"
     assert source.user_frame_text(None) == "  <unknown place>"
 
@@ -69,7 +71,7 @@ def test_summarize_function():
 
 @pytest.fixture
 def library(tmp_path):
-    """Functions in a file that counts as the library's."""
+    """Functions in a file registered as library code."""
     path = tmp_path / "library"
     source.register_internal_path(str(path))
     code = """
@@ -113,14 +115,14 @@ def test_library_frames_are_folded(library):
     assert "boundary" not in names
 
 
-def test_a_deliberate_error_ends_at_the_users_line(library):
+def test_a_library_error_ends_at_the_users_line(library):
     def call():
         library["boundary"](library["on_purpose"])
 
     assert frames(call)[0][-1] == "call"
 
 
-def test_an_accident_keeps_the_frame_it_happened_in(library):
+def test_an_unexpected_error_keeps_its_library_frame(library):
     def call():
         library["boundary"](library["by_accident"])
 
@@ -156,7 +158,7 @@ def hidden_in(error):
     return [f.f_code.co_name for f in frames if f.f_locals.get("__tracebackhide__")]
 
 
-def test_in_ipython_frames_are_hidden(library, monkeypatch):
+def test_frames_are_hidden_in_ipython(library, monkeypatch):
     def call():
         library["boundary"](library["on_purpose"])
 

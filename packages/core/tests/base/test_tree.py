@@ -1,4 +1,4 @@
-"""Trees: flattening, mapping, key paths, registration, prefixes, and the texts of their errors."""
+"""Pytrees: flattening, mapping, key paths, registration, prefixes and error messages."""
 
 import collections
 import dataclasses
@@ -65,7 +65,7 @@ trees = st.recursive(
 
 
 @given(trees)
-def test_unflatten_undoes_flatten(t):
+def test_unflatten_is_the_inverse_of_flatten(t):
     values, treedef = tree_util.tree_flatten(t)
     again = tree_util.tree_unflatten(treedef, values)
     assert again == t
@@ -75,7 +75,7 @@ def test_unflatten_undoes_flatten(t):
 
 
 @given(trees)
-def test_paths_lead_to_the_leaves(t):
+def test_paths_resolve_to_the_leaves(t):
     for path, leaf in tree_util.tree_leaves_with_path(t):
         node = t
         for key in path:
@@ -220,7 +220,7 @@ Keys in the full tree only: 'b'.""",
         ),
     ],
 )
-def test_map_of_trees_that_do_not_fit(prefix, full, message):
+def test_map_of_mismatched_trees(prefix, full, message):
     with pytest.raises(ValueError) as info:
         tree.map(lambda a, b: a, prefix, full)
     assert str(info.value) == message
@@ -302,12 +302,12 @@ def test_registering_twice():
         tree_util.register_pytree_node(list, lambda x: (x, None), lambda _, x: x)
 
 
-def test_registering_what_is_no_class():
+def test_registering_a_value_that_is_not_a_class():
     with pytest.raises(TypeError, match="takes a class, got 5"):
         tree_util.register_pytree_node(5, None, None)
 
 
-def test_flatten_that_returns_no_pair():
+def test_flatten_without_a_pair():
     class Bad:
         pass
 
@@ -356,7 +356,7 @@ def test_dataclass_with_lists_and_ordinary_class():
         ((["a", "b"], ["b"]), ValueError, "Overlapping fields: {'b'}"),
     ],
 )
-def test_dataclass_fields_must_fit(lists, error, text):
+def test_dataclass_field_errors(lists, error, text):
     @dataclasses.dataclass
     class Two:
         a: int
@@ -427,7 +427,7 @@ def test_flatten_axes(axes, value, expected):
         ([[0], [0, [0]]], [[1], [2, 3]], "types at key path\n    out_axes[1][1]\n"),
     ],
 )
-def test_axes_that_do_not_fit(axes, value, path):
+def test_mismatched_axes(axes, value, path):
     with pytest.raises(ValueError) as info:
         flatten_axes("out_axes", tree.structure(value), axes)
     text = str(info.value)
@@ -437,9 +437,9 @@ def test_axes_that_do_not_fit(axes, value, path):
     assert path in text
 
 
-def test_every_mismatch_is_found():
-    found = prefix_errors([(1,), 2, [3]], [[1], 2, (3,)])
-    assert [tree_util.keystr(mismatch.path) for mismatch in found] == ["[0]", "[2]"]
+def test_all_mismatches_are_reported():
+    mismatches = prefix_errors([(1,), 2, [3]], [[1], 2, (3,)])
+    assert [tree_util.keystr(mismatch.path) for mismatch in mismatches] == ["[0]", "[2]"]
 
 
 def test_broadcast():

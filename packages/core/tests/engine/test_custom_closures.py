@@ -12,7 +12,7 @@ VALUES = np.array([0.5, -1.5, 2.0], np.float32)
 
 
 def forward_rule(a):
-    """``x -> a * x`` with twice its derivative, all by way of the closure."""
+    """``x -> a * x`` with twice its derivative, where ``a`` is a closed-over value."""
     f = px.custom_jvp(lambda x: a * x)
     f.defjvp(lambda p, t: (f(*p), t[0] * a * 2.0))
     return f
@@ -69,13 +69,13 @@ class TestSameBatch:
 @both
 class TestDifferentiated:
     def test_only_the_closure(self, rule):
-        # The rule says nothing of it, so the function itself is differentiated.
+        # The rule does not cover the closed-over value, so the function itself is differentiated.
         assert float(px.grad(lambda a: rule(a)(5.0))(2.0)) == 5.0
         assert float(px.grad(px.jit(lambda a: rule(a)(5.0)))(2.0)) == 5.0
         assert float(px.grad(lambda a: slope(a, rule))(2.0)) == 48.0
 
     @pytest.mark.parametrize("through", [lambda f: f, px.jit], ids=["eager", "jit"])
-    def test_with_the_argument_too(self, rule, through):
+    def test_together_with_the_argument(self, rule, through):
         f = through(lambda a, x: rule(a)(x))
         with pytest.raises(px.errors.UnexpectedTracerError) as caught:
             px.grad(f, argnums=(0, 1))(2.0, 3.0)
@@ -93,7 +93,7 @@ def test_a_rule_in_a_loop_cannot_use_enclosing_values():
         px.jit(f)(2.0)
 
 
-def test_values_of_a_trace_that_is_not_the_current_one():
+def test_values_of_another_trace():
     def f(x):
         with px.ensure_compile_time_eval():
             return (

@@ -1,4 +1,4 @@
-"""How often a jitted function is traced, what is remembered, and what is said about it."""
+"""The cache of a jitted function: traces, cached results and log messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ X = np.ones(3, F32)
 
 
 class Counted:
-    """A jitted function that counts its tracings."""
+    """A jitted function that counts its traces."""
 
     def __init__(self, fun=lambda *a, **k: 1.0, **options):
         self.count = 0
@@ -35,7 +35,7 @@ class Counted:
 
 
 def traces(first, second, **options) -> int:
-    """How often the function is traced for two calls, given as ``(args, kwargs)`` or one value."""
+    """The number of traces for two calls, each ``(args, kwargs)`` or one argument."""
     f = Counted(**options)
     for call in (first, second):
         args, kwargs = call if isinstance(call, tuple) and len(call) == 2 else ((call,), {})
@@ -58,7 +58,7 @@ def traces(first, second, **options) -> int:
     ],
     ids=lambda v: repr(v)[:30],
 )
-def test_what_traces_again(first, second):
+def test_cache_misses(first, second):
     assert traces(first, second) == 2
 
 
@@ -75,11 +75,11 @@ def test_what_traces_again(first, second):
     ],
     ids=lambda v: repr(v)[:30],
 )
-def test_what_does_not(first, second):
+def test_cache_hits(first, second):
     assert traces(first, second) == 1
 
 
-def test_a_weak_array_is_as_a_python_scalar():
+def test_a_weakly_typed_array_equals_a_python_scalar():
     weak = px.jit(lambda x: x)(1.0)
     assert weak.weak_type and traces(weak, 1.0) == 1
 
@@ -103,7 +103,7 @@ def test_static_values_by_type_and_equality():
     ],
     ids=["x64", "precision", "dtype_promotion", "rank_promotion", "threefry"],
 )
-def test_options_that_change_programs(context):
+def test_options_of_the_trace_key(context):
     f = Counted()
     f(1.0)
     with context:
@@ -117,7 +117,7 @@ def test_options_that_change_programs(context):
     "context", [px.debug_nans(True), px.log_compiles(False), px.named_scope("a")],
     ids=["debug_nans", "log_compiles", "named_scope"],
 )  # fmt: skip
-def test_options_that_do_not(context):
+def test_options_outside_the_trace_key(context):
     f = Counted()
     f(1.0)
     with context:
@@ -132,7 +132,7 @@ def test_two_jits_of_one_function_share():
     assert f.count == 1
 
 
-def test_partials_are_new_each_time():
+def test_partials_do_not_share():
     count = []
 
     def f(x, y):
@@ -144,7 +144,7 @@ def test_partials_are_new_each_time():
     assert len(count) == 2
 
 
-def test_transformations_take_the_remembered_program():
+def test_transformations_use_the_cached_jaxpr():
     f = Counted(lambda x: x * x)
     f(1.0)
     px.grad(f)(1.0)
@@ -176,7 +176,7 @@ def test_closed_over_values_are_read_while_tracing():
     assert float(f(1)) == 6.0
 
 
-def test_functions_are_held_weakly():
+def test_functions_are_weakly_referenced():
     big = np.ones(1000, F32)
 
     def f(x):
@@ -190,7 +190,7 @@ def test_functions_are_held_weakly():
     assert ref() is None
 
 
-def test_a_jitted_function_that_is_dropped_frees_its_programs():
+def test_a_deleted_jitted_function_frees_its_jaxprs():
     f = px.jit(lambda x: x * 3.0)
     f(2.0)
     jaxpr = weakref.ref(f.trace(2.0).jaxpr)
@@ -217,7 +217,7 @@ def test_explanations_of_misses(caplog):
     assert "option enable_x64: a new value, True, previously False" in said[4]
 
 
-def test_no_explanations_unless_asked_for(caplog):
+def test_no_explanations_by_default(caplog):
     with caplog.at_level(logging.WARNING):
         px.jit(lambda x: x)(1.0)
     assert not caplog.records
@@ -241,7 +241,7 @@ def test_scan_traces_a_jitted_body_once():
     assert f.count == 1
 
 
-def test_control_flow_remembers_its_bodies():
+def test_control_flow_caches_its_bodies():
     count = []
 
     def body(c, x):

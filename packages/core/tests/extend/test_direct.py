@@ -1,4 +1,4 @@
-"""Primitives whose rules run anew each time, on the values that there are."""
+"""Primitives whose rules run for each call, on concrete values."""
 
 from __future__ import annotations
 
@@ -120,11 +120,11 @@ def test_several_results_and_symbolic_zeros():
     split_p.rule(abstract)(lambda x, y: [x, typeof(1)])
     split_p.rule(lower)(lambda ctx, x, y: ctx.call(lambda x, y: [lax.mul(x, y), 1], x, y))
     split_p.rule(batch)(lambda axis, args, dims: (split_p.bind(*args), [dims[0], None]))
-    given = []
+    zeros_seen = []
 
     @split_p.rule(jvp_kind)
     def _jvp_kind(primals, tangents):
-        given.append([type(t) is Zero for t in tangents])
+        zeros_seen.append([type(t) is Zero for t in tangents])
         outs = split_p.bind(*primals)
         dot = lax.mul(tangents[0], primals[1])
         return outs, (dot, np.zeros((), float0))
@@ -133,7 +133,7 @@ def test_several_results_and_symbolic_zeros():
     assert grad(f)(2.0, 5.0) == 5
     assert jit(grad(f))(2.0, 5.0) == 5
     assert jvp(lambda x: split_p.bind(x, 5.0), (2.0,), (1.0,))[1][1].dtype == float0
-    assert given == [[False, True]] * 3
+    assert zeros_seen == [[False, True]] * 3
     values, count = vmap(lambda x: split_p.bind(x, X[1]), out_axes=[0, None])(X)
     assert values.shape == (3,) and count.shape == ()
 

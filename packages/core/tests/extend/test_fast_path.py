@@ -1,4 +1,4 @@
-"""Fast paths return what the library function returns, and miss where they cannot."""
+"""Fast paths return the results of the library function, or miss."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def path():
     return FastPath(library_function(scaled, static_argnames=("times",)))
 
 
-def test_a_known_key_runs_the_same_program() -> None:
+def test_a_known_key_runs_the_same_executable() -> None:
     doubled, x, y = path(), device_put(np.float32(2)), device_put(np.float32(3))
     assert doubled.lookup("twice", x, y) is None
     assert doubled.call("twice", (x, y), times=2) == 10
@@ -35,11 +35,11 @@ def test_types_and_settings_are_part_of_the_key() -> None:
     assert doubled.lookup("twice", x, x) == 8
 
 
-def test_numbers_and_arrays_of_numpy_take_it_too() -> None:
+def test_numpy_scalars_and_arrays_hit() -> None:
     doubled, x = path(), device_put(np.float32(2))
     assert doubled.call("twice", (x, 3.0), times=2) == 10
     assert doubled.lookup("twice", x, 5.0) == 14
-    assert doubled.lookup("twice", x, np.float32(5)) is None  # of another type: not weak
+    assert doubled.lookup("twice", x, np.float32(5)) is None  # of another type: not weakly typed
     assert doubled.call("twice", (x, np.ones((), np.float32)), times=2) == 6
     assert doubled.lookup("twice", x, np.array(5, np.float32)) == 14
 
@@ -51,7 +51,7 @@ def test_other_values_miss() -> None:
     assert doubled.lookup([], x, x) is None  # not hashable
 
 
-def test_traced_values_miss() -> None:
+def test_tracers_miss() -> None:
     doubled, x = path(), device_put(np.float32(2))
     doubled.call("twice", (x, x), times=2)
 
@@ -62,7 +62,7 @@ def test_traced_values_miss() -> None:
     assert jit(fun)(x) == 8
 
 
-def test_deleted_arrays_are_named() -> None:
+def test_the_error_names_deleted_arrays() -> None:
     doubled, x = path(), device_put(np.float32(2))
     y = device_put(np.float32(3))
     doubled.call("twice", (x, y), times=2)

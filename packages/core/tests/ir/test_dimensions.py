@@ -46,7 +46,7 @@ values = st.fixed_dictionaries({n: st.integers(1, 12) for n in NAMES})
 
 
 def built(tree, leaf):
-    """A tree computed on what ``leaf`` gives for each name."""
+    """The value of an expression tree, with ``leaf(name)`` as the value of each name."""
     if isinstance(tree, str):
         return leaf(tree)
     if isinstance(tree, int):
@@ -55,43 +55,45 @@ def built(tree, leaf):
     return OPERATIONS[op](built(x, leaf), built(y, leaf))
 
 
-def number(x, found):
-    return x.evaluate(found) if isinstance(x, DimExpr) else x
+def number(x, assignment):
+    return x.evaluate(assignment) if isinstance(x, DimExpr) else x
 
 
-def holds(constraints, found) -> bool:
+def holds(constraints, assignment) -> bool:
     return all(
-        eval(c, {"floordiv": lambda x, y: x // y, "mod": lambda x, y: x % y, "max": max}, found)
+        eval(
+            c, {"floordiv": lambda x, y: x // y, "mod": lambda x, y: x % y, "max": max}, assignment
+        )
         for c in constraints
     )
 
 
 @settings(max_examples=400)
 @given(trees, st.sampled_from(CONSTRAINTS), values)
-def test_arithmetic_agrees_with_numbers(tree, constraints, found):
-    assume(holds(constraints, found))
+def test_arithmetic_agrees_with_integers(tree, constraints, assignment):
+    assume(holds(constraints, assignment))
     scope = SymbolicScope(constraints)
     try:
         dim = built(tree, scope.variable)
     except ZeroDivisionError:
         return
     try:
-        wanted = built(tree, found.__getitem__)
+        expected = built(tree, assignment.__getitem__)
     except ZeroDivisionError:
         return
-    assert number(dim, found) == wanted
+    assert number(dim, assignment) == expected
     low, high = symbolic_dim_bounds(dim)
-    assert low <= wanted <= high
+    assert low <= expected <= high
 
 
 @settings(max_examples=400)
 @given(trees, trees, st.sampled_from(CONSTRAINTS), values)
-def test_decided_comparisons_agree_with_numbers(left, right, constraints, found):
-    assume(holds(constraints, found))
+def test_decided_comparisons_agree_with_integers(left, right, constraints, assignment):
+    assume(holds(constraints, assignment))
     scope = SymbolicScope(constraints)
     try:
         x, y = built(left, scope.variable), built(right, scope.variable)
-        m, n = built(left, found.__getitem__), built(right, found.__getitem__)
+        m, n = built(left, assignment.__getitem__), built(right, assignment.__getitem__)
     except ZeroDivisionError:
         return
     for compare in (
@@ -102,7 +104,7 @@ def test_decided_comparisons_agree_with_numbers(left, right, constraints, found)
         except InconclusiveDimensionOperation:
             continue
         assert said is compare(m, n)
-    if x == y:  # what is not equal may be for some values
+    if x == y:  # unequal expressions may be equal for some values
         assert m == n
 
 
@@ -120,7 +122,7 @@ def test_equal_expressions_are_one_object(tree, constraints):
 @settings(max_examples=60)
 @given(st.lists(st.tuples(*[st.integers(-3, 3)] * 3, st.integers(-5, 9)), max_size=4))
 def test_linear_bounds_hold(rows):
-    """The bound is not above any value that satisfies the facts."""
+    """The bound is not above any value that satisfies the constraints."""
     names = "xyz"
     facts = [(dict(zip(names, r[:3])), r[3]) for r in rows]
     facts += [({n: 1}, 0) for n in names] + [({n: -1}, 4) for n in names]
@@ -155,8 +157,8 @@ SHOWN = {
 @pytest.mark.parametrize("text", SHOWN)
 def test_normal_form(text):
     a, b, c = symbolic_shape("a, b, c")
-    found = eval(text, {**globals(), "a": a, "b": b, "c": c})
-    assert str(found) == SHOWN[text]
+    dim = eval(text, {**globals(), "a": a, "b": b, "c": c})
+    assert str(dim) == SHOWN[text]
 
 
 DECIDED = [
@@ -169,18 +171,18 @@ DECIDED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text, wanted", DECIDED)
-def test_decisions(text, wanted):
+@pytest.mark.parametrize("text, expected", DECIDED)
+def test_decisions(text, expected):
     a, b = symbolic_shape("a, b")
     scope = {**globals(), "a": a, "b": b}
-    if wanted is None:
+    if expected is None:
         with pytest.raises(InconclusiveDimensionOperation):
             eval(text, scope)
     else:
-        assert eval(text, scope) is wanted
+        assert eval(text, scope) is expected
 
 
-def test_undecided_comparison_explains_itself():
+def test_the_error_of_an_undecided_comparison():
     a, b = symbolic_shape("a, b", constraints=("a <= 9",))
     with pytest.raises(InconclusiveDimensionOperation) as caught:
         assert a > b
@@ -224,7 +226,7 @@ def test_refusals():
     assert copy.deepcopy([a])[0] is a and copy.copy(a) is a
 
 
-def test_scopes_do_not_mix():
+def test_dimensions_of_different_scopes_raise():
     (a,), (b,) = symbolic_shape("a"), symbolic_shape("b")
     with pytest.raises(ValueError, match="Invalid mixing of symbolic scopes"):
         a + b
@@ -259,11 +261,11 @@ PLANS = [
 ]
 
 
-@pytest.mark.parametrize("specs, shapes, wanted", PLANS)
-def test_solving(specs, shapes, wanted):
+@pytest.mark.parametrize("specs, shapes, expected", PLANS)
+def test_solving(specs, shapes, expected):
     scope = SymbolicScope()
     plan = plan_of([symbolic_shape(s, scope=scope) for s in specs])
-    assert plan.values(shapes) == wanted
+    assert plan.values(shapes) == expected
 
 
 BAD_SHAPES = [
@@ -277,7 +279,7 @@ BAD_SHAPES = [
 
 
 @pytest.mark.parametrize("specs, shapes, constraints, text", BAD_SHAPES)
-def test_shapes_that_do_not_fit(specs, shapes, constraints, text):
+def test_mismatched_shapes(specs, shapes, constraints, text):
     scope = SymbolicScope(constraints)
     plan = plan_of([symbolic_shape(s, scope=scope) for s in specs], ["x"])
     with pytest.raises(ValueError) as caught:
@@ -287,13 +289,13 @@ def test_shapes_that_do_not_fit(specs, shapes, constraints, text):
 
 
 @pytest.mark.parametrize("spec", ["a + b", "a*a", "floordiv(a, 2)", "max(a, 3)", "a*b, 3"])
-def test_variables_that_sizes_do_not_tell(spec):
+def test_variables_that_sizes_do_not_determine(spec):
     with pytest.raises(UnsolvableError, match="Cannot solve for values of dimension variables"):
         plan_of([symbolic_shape(spec)])
 
 
 def test_scopes_are_collected():
-    """Nothing global holds a scope, or the types made of its dimensions."""
+    """No global table keeps a scope, or types with its dimensions, alive."""
     (a,) = symbolic_shape("a")
     aval = ShapedArray((a, 3), np.float32)
     seen = weakref.ref(aval)

@@ -27,7 +27,7 @@ def x64():
 
 
 @pytest.mark.parametrize(
-    ("given", "narrow", "wide"),
+    ("argument", "narrow", "wide"),
     [
         ("int64", i32, i64),
         (np.uint64, u32, u64),
@@ -40,10 +40,10 @@ def x64():
         (None, f32, f64),
     ],
 )
-def test_canonicalize(given, narrow, wide):
-    assert public.canonicalize_dtype(given) == narrow
+def test_canonicalize(argument, narrow, wide):
+    assert public.canonicalize_dtype(argument) == narrow
     with enable_x64(True):
-        assert public.canonicalize_dtype(given) == wide
+        assert public.canonicalize_dtype(argument) == wide
 
 
 def test_canonicalize_extended():
@@ -64,7 +64,7 @@ def test_defaults():
         assert [d().itemsize for d in defaults] == [8, 8, 8, 16]
 
 
-def test_a_dtype_argument_that_asks_for_64_bits_warns():
+def test_a_64_bit_dtype_argument_warns():
     with pytest.warns(UserWarning) as caught:
         assert dtypes.canonicalize_user_dtype("float64", "zeros") == f32
     text = str(caught[0].message)
@@ -85,14 +85,14 @@ def test_explicit_x64_modes(x64):
 
 
 @pytest.mark.parametrize("python_type", [int, float, complex, bool])
-def test_python_types_ask_quietly(python_type):
+def test_python_types_do_not_warn(python_type):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert dtypes.canonicalize_user_dtype(python_type, "zeros").itemsize <= 8
 
 
 @pytest.mark.parametrize("bad", ["S3", object, "M8[s]", "U2"])
-def test_dtypes_that_no_array_has(bad):
+def test_unsupported_dtypes(bad):
     with pytest.raises(TypeError, match="only number and bool dtypes are supported, got dtype"):
         dtypes.canonicalize_user_dtype(bad, "zeros")
 
@@ -104,7 +104,7 @@ def test_extended_dtype_argument():
 # Python integers
 
 
-def test_integers_that_do_not_fit():
+def test_integers_out_of_range():
     dtypes.check_python_int(255, u8)
     with pytest.raises(OverflowError, match="Python integer 300 out of bounds for uint8"):
         dtypes.check_python_int(300, u8)
@@ -150,7 +150,7 @@ def test_python_scalars():
     assert not any(map(dtypes.is_python_scalar, (np.float64(1), np.bool_(True), "1", None)))
 
 
-def test_weakness():
+def test_weak_types():
     assert dtypes.is_weakly_typed(1)
     assert dtypes.is_weakly_typed(Color.RED)
     assert not dtypes.is_weakly_typed(True)
@@ -301,7 +301,7 @@ def test_extended_dtypes_promote_only_with_themselves():
         dtypes.lattice_result([(KEY, False), (f32, False)])
 
 
-def test_nothing_to_promote():
+def test_promotion_without_operands():
     with pytest.raises(ValueError, match="at least one"):
         public.result_type()
 

@@ -1,4 +1,4 @@
-"""The checker: programs that passes write are checked under ``enable_checks``, edges included."""
+"""The jaxpr checker, and ``enable_checks`` for the results of all passes."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ HOLDERS = {
 
 
 @pytest.mark.parametrize("name", HOLDERS)
-class TestHolders:
-    def test_good(self, name):
+class TestCallPrimitives:
+    def test_correct_jaxprs_pass(self, name):
         jaxpr, eqn = last_equation(HOLDERS[name], X[0])
         assert eqn.primitive.name == name
         check_jaxpr(jaxpr)
@@ -84,7 +84,7 @@ def test_a_constant_of_another_type():
     ],
     ids=["grad", "hessian", "vmap of grad", "vmap of jacfwd of grad"],
 )
-def test_programs_of_all_passes_are_checked(transform, argument, monkeypatch):
+def test_results_of_all_passes_are_checked(transform, argument, monkeypatch):
     passes = set()
 
     def noted(jaxpr, by=staging.check_jaxpr):

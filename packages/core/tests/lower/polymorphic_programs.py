@@ -1,4 +1,4 @@
-"""Programs of lax for arguments of symbolic shapes: name, function, shapes, sizes to try."""
+"""Functions of lax operations with symbolic shapes: name, function, shapes, sizes."""
 
 from __future__ import annotations
 

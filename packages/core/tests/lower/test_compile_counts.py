@@ -1,4 +1,4 @@
-"""What is compiled, and how often: nothing after the first round of equal calls."""
+"""Numbers of compilations: none after the first round of equal calls."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def custom_backward():
     return px.grad(f)(S)
 
 
-# Each makes new functions of its own. Eagerly, transformations dispatch what was compiled for
-# single operations; those of the second table compile programs and find equal ones.
+# Each creates new functions. Eagerly, transformations dispatch the executables of single
+# primitives; those of the second table compile jaxprs and look up equal ones.
 EAGER = {
     "grad": lambda: px.grad(lambda x: total(lax.sin(x)))(X),
     "vmap": lambda: px.vmap(lambda x: lax.sin(x) * 2.0)(X),
@@ -60,23 +60,23 @@ PROGRAMS = {
 @pytest.fixture
 def counts(monkeypatch):
     """Counts of modules compiled and of modules lowered."""
-    found = {"compiled": 0, "lowered": 0}
+    counted = {"compiled": 0, "lowered": 0}
 
     class Counted(compiling.Loaded):
         def __init__(self, raw):
-            found["compiled"] += 1
+            counted["compiled"] += 1
             super().__init__(raw)
 
     def lower_module(*args, lower=compiling.lower_module, **options):
-        found["lowered"] += 1
+        counted["lowered"] += 1
         return lower(*args, **options)
 
     monkeypatch.setattr(compiling, "Loaded", Counted)
     monkeypatch.setattr(compiling, "lower_module", lower_module)
-    # A program that is found on disk need not be lowered.
+    # An executable in the cache on disk is not lowered.
     kept_on_disk = px.config.enable_compilation_cache
     px.config.update("enable_compilation_cache", False)
-    yield found
+    yield counted
     px.config.update("enable_compilation_cache", kept_on_disk)
 
 
@@ -92,7 +92,7 @@ def test_eager_transformations_lower_nothing(name, counts):
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_equal_programs_are_compiled_once(name, counts):
+def test_equal_jaxprs_are_compiled_once(name, counts):
     PROGRAMS[name]()
     counts.update(compiled=0)
     for _ in range(3):
@@ -101,7 +101,7 @@ def test_equal_programs_are_compiled_once(name, counts):
     assert counts["compiled"] == 0
 
 
-def test_only_the_latest_are_kept():
+def test_the_number_of_jaxprs_is_bounded():
     for n in range(1, compiling._LATEST_LIMIT + 10):
         px.jit(lambda x, n=n: x * float(n))(S)
     assert len(compiling._latest) == compiling._LATEST_LIMIT

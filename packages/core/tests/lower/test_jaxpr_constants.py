@@ -1,4 +1,4 @@
-"""Arrays that programs close over: passed to what is compiled, once, however programs nest."""
+"""Closed-over arrays are arguments of the executable, each once, also in nested jaxprs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LARGE = px.device_put(np.arange(100, dtype=np.float32))
 
 
 def twice_nested(depth: int, innermost):
-    """A function that reaches the innermost one along ``2 ** depth`` paths."""
+    """A function that calls the innermost one along ``2 ** depth`` paths."""
     f = px.jit(innermost)
     for _ in range(depth):
         f = px.jit(lambda x, g=f: g(x) * 0.5 + g(x) * 0.25)
@@ -23,7 +23,7 @@ def contracted(x):
     return lax.reduce_sum(x * LARGE, (0,))
 
 
-def test_a_program_called_along_many_paths_is_lowered_once():
+def test_a_jaxpr_with_many_call_paths_is_lowered_once():
     text = twice_nested(14, contracted).lower(np.float32(1)).as_text()
     assert text.count("func.func") == 1 + 14
     assert text.count("stablehlo.multiply") == 1 + 2 * 14

@@ -1,4 +1,4 @@
-"""Programs with symbolic shapes, lowered once and refined for several shapes."""
+"""Jaxprs with symbolic shapes, lowered once and refined for several shapes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def traced(program: Program, arguments) -> Jaxpr:
 
 
 def run_refined(module: bytes, jaxpr: Jaxpr, arguments):
-    """Compile and run a refined module of a static program."""
+    """Compile and run a refined module."""
     arrays = [as_operand(a) for a in arguments]
     static = static_shapes.refine(module, [a.aval for a in arrays])
     with context:
@@ -57,10 +57,10 @@ def test_program(program):
         static = px.make_jaxpr(program.fun)(*arguments)
         values = plan.values([a.shape for a in arguments])
         for v, w in zip(jaxpr.out_avals, static.out_avals, strict=True):
-            found = [d if type(d) is int else d.evaluate(values) for d in v.shape]
-            assert tuple(found) == w.shape and v.dtype == w.dtype
-        wanted = as_numpy(px.jit(program.fun)(*arguments))
-        for a, b in zip(run_refined(module, static, arguments), wanted, strict=True):
+            sizes = [d if type(d) is int else d.evaluate(values) for d in v.shape]
+            assert tuple(sizes) == w.shape and v.dtype == w.dtype
+        expected = as_numpy(px.jit(program.fun)(*arguments))
+        for a, b in zip(run_refined(module, static, arguments), expected, strict=True):
             np.testing.assert_allclose(np.asarray(a), b, rtol=2e-5, atol=2e-5)
 
 
@@ -96,7 +96,7 @@ def test_module_asserts_its_shapes(spec, constraints, shape, text):
 
 def test_refinement_refuses_other_arguments():
     module = module_of(lambda x, y: x + y, "a, 3", (1, 3), (1, 3))
-    for given, text in (
+    for in_avals, text in (
         (avals((2, 3)), "takes 2 arguments, not 1"),
         (avals((2, 3), (2, 4)), "argument 1 of the module has type tensor<\\?x3xf32>"),
         (avals((2, 3), (2, 3, 1)), "argument 1"),
@@ -104,13 +104,13 @@ def test_refinement_refuses_other_arguments():
         (avals((2, 3), (4, 3)), "cannot be computed for arguments of types f32\\[2,3\\], f32"),
     ):
         with pytest.raises(static_shapes.RefinementError, match=text):
-            static_shapes.refine(module, given)
+            static_shapes.refine(module, in_avals)
     with pytest.raises(static_shapes.RefinementError, match="cannot be read"):
         static_shapes.refine(b"ML\xefR nothing", avals((2, 3)))
 
 
 def test_several_platforms():
-    """One module serves several platforms, whose index becomes a constant."""
+    """One module for several platforms, whose index becomes a constant."""
     module = module_of(lambda x: lax.sort(x * x.shape[0]), "a", (1,), platforms=("cpu", "cuda"))
     with context:
         text = str(ir.Module.parse(module))
@@ -132,13 +132,13 @@ def test_constants_are_in_the_module():
     assert static_shapes.refine(module, avals((3,)))
 
 
-def test_transforms_of_symbolic_lengths_are_refused():
+def test_ffts_of_symbolic_lengths_raise():
     with pytest.raises(NotImplementedError, match="lengths as constants"):
         module_of(lambda x: lax.fft(lax.complex(x, x), "fft", x.shape), "a", (1,))
 
 
-def test_static_programs_keep_their_form():
-    """Symbolic dimensions cost programs without them nothing: no dynamic operation is written."""
+def test_static_modules_have_no_dynamic_operations():
+    """A jaxpr without symbolic dimensions is lowered without dynamic operations."""
     text = px.jit(_table[0].fun).lower(np.ones((2, 3), np.float32)).as_text()
     assert "dynamic_" not in text and "?" not in text
 

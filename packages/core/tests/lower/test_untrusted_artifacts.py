@@ -1,4 +1,4 @@
-"""Artifacts that somebody damaged, or made to do harm: named errors, and nothing runs."""
+"""Damaged and malicious artifacts: specific errors, and nothing is executed."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ X = np.arange(2, dtype=np.float32)
 
 
 @pytest.fixture(scope="module")
-def made() -> export.Exported:
+def exported() -> export.Exported:
     return export.export(pc.jit(lambda x: x + x))(X)
 
 
 @pytest.fixture(scope="module")
-def artifact(made) -> bytes:
-    return bytes(made.serialize())
+def artifact(exported) -> bytes:
+    return bytes(exported.serialize())
 
 
 # Accidents
@@ -75,7 +75,7 @@ def test_the_error_is_public_and_documented(artifact) -> None:
         export.deserialize(artifact[:-1])
 
 
-# Tables, with a checksum that is right
+# Tables with a correct checksum
 
 
 def resealed(artifact: bytes, change) -> bytes:
@@ -95,7 +95,7 @@ def test_offsets_beyond_the_end(artifact) -> None:
 def table_of_itself() -> bytes:
     """A function whose tree has itself as its two children."""
     body = bytearray(struct.pack("<I", 20))
-    body += struct.pack("<4H", 8, 12, 0, 4) + b"\0" * 8  # fields of the function: the tree is one
+    body += struct.pack("<4H", 8, 12, 0, 4) + b"\0" * 8  # fields of the function: its tree
     body += struct.pack("<iI", 16, 20)  # the function; its tree
     body += b"\0" * 4
     fields = len(body)
@@ -109,7 +109,7 @@ def table_of_itself() -> bytes:
     return bytes(body)
 
 
-def test_tables_in_circles_end() -> None:
+def test_cyclic_tables_raise() -> None:
     started = time.perf_counter()
     with pytest.raises(InvalidArtifactError):
         export.deserialize(envelope.seal(table_of_itself()))
@@ -138,14 +138,14 @@ def replaced(e: export.Exported, **changes) -> bytes:
         ({"disabled_safety_checks": ("nonsense",)}, "unknown check 'nonsense'"),
     ],
 )
-def test_fields_that_do_not_fit_together(made, changes, match) -> None:
-    data = replaced(made, **changes)
+def test_inconsistent_fields(exported, changes, match) -> None:
+    data = replaced(exported, **changes)
     with pytest.raises(InvalidArtifactError, match=match):
         export.deserialize(data)
 
 
 class Text(str):
-    """A size or a dtype's name that is written as it is."""
+    """A size or a dtype name that is serialized unchanged."""
 
     @property
     def name(self):
@@ -155,10 +155,10 @@ class Text(str):
 @pytest.mark.parametrize(
     "size", ["-1", "1.5", "", "a-a", "9" * 30, "a,b", "...", "a^99999999", "mod(a,0)", "x" * 9999]
 )
-def test_sizes_that_are_none(made, size) -> None:
+def test_invalid_sizes(exported, size) -> None:
     aval = type("Aval", (), {"shape": (Text(size),), "dtype": np.dtype("f4"), "weak_type": False})
     with pytest.raises(InvalidArtifactError):
-        export.deserialize(replaced(made, in_avals=(aval,)))
+        export.deserialize(replaced(exported, in_avals=(aval,)))
 
 
 # Modules
@@ -225,8 +225,8 @@ DEEP = (
         ("module { func.func public @other() { return } }", "no function main"),
     ],
 )  # fmt: skip
-def test_modules_that_would_end_the_process(made, text, match) -> None:
-    data = replaced(made, mlir_module_serialized=module_of(text))
+def test_modules_that_would_crash_the_process(exported, text, match) -> None:
+    data = replaced(exported, mlir_module_serialized=module_of(text))
     for trusted in (False, True):
         with pytest.raises(InvalidArtifactError, match=match):
             export.deserialize(data, trusted=trusted)
@@ -239,25 +239,25 @@ def native(target: str, more: str = "") -> str:
 
 
 @pytest.mark.parametrize("target", ["TopK", "os_system", "xla.sdy.FuncResultSharding"])
-def test_native_functions(made, target) -> None:
+def test_native_functions(exported, target) -> None:
     module = module_of(native(target))
     with pytest.raises(InvalidArtifactError, match=f"calls the native function '{target}'"):
-        export.deserialize(replaced(made, mlir_module_serialized=module))
-    # Who makes the artifact can say that it was allowed: it loads, and is not called.
+        export.deserialize(replaced(exported, mlir_module_serialized=module))
+    # The exporter may have allowed it: the artifact is loaded, but cannot be called.
     check = export.DisabledSafetyCheck.custom_call(target)
-    declared = replaced(made, mlir_module_serialized=module, disabled_safety_checks=(check,))
-    found = export.deserialize(declared)
-    assert found.disabled_safety_checks == (check,)
-    for call in (found.call, pc.jit(found.call)):
+    declared = replaced(exported, mlir_module_serialized=module, disabled_safety_checks=(check,))
+    loaded = export.deserialize(declared)
+    assert loaded.disabled_safety_checks == (check,)
+    for call in (loaded.call, pc.jit(loaded.call)):
         with pytest.raises(InvalidArtifactError, match="trusted=True"):
             call(X)
 
 
-def test_native_functions_of_trusted_artifacts(made) -> None:
-    """The user's word counts: XLA, which does not know the function, is asked."""
+def test_native_functions_of_trusted_artifacts(exported) -> None:
+    """A trusted artifact reaches XLA, which does not know the function."""
     check = export.DisabledSafetyCheck.custom_call("no_such_function")
     module = module_of(native("no_such_function"))
-    data = replaced(made, mlir_module_serialized=module, disabled_safety_checks=(check,))
+    data = replaced(exported, mlir_module_serialized=module, disabled_safety_checks=(check,))
     with pytest.raises(pc.errors.JaxRuntimeError, match="NOT_FOUND"):
         export.deserialize(data, trusted=True).call(X)
 
@@ -266,12 +266,12 @@ def test_native_functions_of_trusted_artifacts(made) -> None:
     "target", ["xla_ffi_python_cpu_callback", "xla_python_cpu_callback",
                "xla_ffi_python_gpu_callback", "xla_ffi_partitioned_python_cpu_callback"],
 )  # fmt: skip
-def test_calls_of_python_are_never_allowed(made, target) -> None:
+def test_python_callbacks_are_never_allowed(exported, target) -> None:
     module = module_of(
         native(target, "{api_version = 4 : i32, backend_config = {index = 0 : ui64}}")
     )
     check = export.DisabledSafetyCheck.custom_call(target)
-    data = replaced(made, mlir_module_serialized=module, disabled_safety_checks=(check,))
+    data = replaced(exported, mlir_module_serialized=module, disabled_safety_checks=(check,))
     for trusted in (False, True):
         with pytest.raises(InvalidArtifactError, match=target):
             export.deserialize(data, trusted=trusted)
@@ -295,22 +295,22 @@ BIG, SMALL, INFO = "tensor<600x600xf32>", "tensor<2x2xf32>", "tensor<i32>"
          [BIG, BIG], [SMALL]),
     ],
 )  # fmt: skip
-def test_lapack_with_other_shapes(made, routine, config, operands, results) -> None:
-    """jaxlib's functions do not look at their shapes and write where they must not."""
+def test_lapack_calls_with_wrong_shapes(exported, routine, config, operands, results) -> None:
+    """jaxlib's functions do not check shapes and would write out of bounds."""
     arguments = ", ".join(f"%a{i}: {t}" for i, t in enumerate(operands))
-    given = ", ".join(f"%a{i}" for i in range(len(operands)))
+    passed = ", ".join(f"%a{i}" for i in range(len(operands)))
     n = len(results)
     returned = ", ".join(f"%r#{i}" for i in range(n)) if n > 1 else "%r"
     names = f"%r:{n}" if n > 1 else "%r"
     types = ", ".join(results)
     text = (
         f"module {{ func.func public @main({arguments}) -> ({types}) {{ {names}"
-        f" = stablehlo.custom_call @lapack_{routine}_ffi({given}) {{api_version = 4 : i32, "
+        f" = stablehlo.custom_call @lapack_{routine}_ffi({passed}) {{api_version = 4 : i32, "
         f"backend_config = {{{config}}}}} : ({', '.join(operands)}) -> ({types})\n"
         f"return {returned} : {types} }} }}"
     )
     data = replaced(
-        made, mlir_module_serialized=module_of(text),
+        exported, mlir_module_serialized=module_of(text),
         in_avals=tuple(map(aval_of, operands)), out_avals=tuple(map(aval_of, results)),
         in_tree=pytree.tree_structure(((0,) * len(operands), {})),
         out_tree=pytree.tree_structure((0,) * n), module_kept_var_idx=tuple(range(len(operands))),
@@ -330,8 +330,8 @@ def stacked(dtype: str, *shape: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "complex64"])
-def test_our_own_linear_algebra_fits(dtype) -> None:
-    """The check of shapes takes what this library makes, on stacks, wide and tall."""
+def test_linear_algebra_of_lax_passes_the_check(dtype) -> None:
+    """The check of shapes accepts ``lax.linalg``, for stacks, wide and tall matrices."""
     L = lax.linalg
     a, tall, wide = (stacked(dtype, 2, *s) for s in ((4, 4), (5, 3), (3, 5)))
     line = np.ones((2, 4), dtype)
@@ -347,8 +347,8 @@ def test_our_own_linear_algebra_fits(dtype) -> None:
         (lambda x: L.tridiagonal_solve(line, line, line, x), a),
     ]  # fmt: skip
     for f, x in calls:
-        found = export.deserialize(export.export(pc.jit(f))(x).serialize())
-        assert len(found.out_avals) >= 1
+        loaded = export.deserialize(export.export(pc.jit(f))(x).serialize())
+        assert len(loaded.out_avals) >= 1
 
 
 @pytest.mark.parametrize(
@@ -362,19 +362,19 @@ def test_our_own_linear_algebra_fits(dtype) -> None:
          "LayoutConstraint returns another type"),
     ],
 )  # fmt: skip
-def test_operations_that_xla_does_not_survive(made, line, match) -> None:
+def test_operations_that_crash_xla(exported, line, match) -> None:
     text = main(
         "%i = stablehlo.constant dense<1> : tensor<2xi32>\n"
         "%z = stablehlo.complex %a, %a : tensor<2xcomplex<f32>>\n"
         f"{line}\n%r = stablehlo.add %a, %a : tensor<2xf32>"
     )
-    data = replaced(made, mlir_module_serialized=module_of(text))
+    data = replaced(exported, mlir_module_serialized=module_of(text))
     with pytest.raises(InvalidArtifactError, match=match):
         export.deserialize(data)
 
 
-def test_every_primitive_of_ours_passes() -> None:
-    """What the library itself writes is never refused."""
+def test_every_lax_primitive_passes_the_check() -> None:
+    """Modules of the library's own primitives are accepted."""
     tried = 0
     for prim in primitives_of(lax):
         if prim.state_of(samples) is not RuleState.PRESENT:
@@ -385,7 +385,7 @@ def test_every_primitive_of_ours_passes() -> None:
             traced = f.trace(*map(np.asarray, call.args))
             try:
                 lowered = lower_for(traced.jaxpr, "f", ("cpu",))
-            except UnknownDimensionError:  # of a variable that is no argument's
+            except UnknownDimensionError:  # of a variable that no argument determines
                 continue
         if not lowered.callbacks and not traced.jaxpr.effects:
             check_module(lowered.module, ())
@@ -396,26 +396,26 @@ def test_every_primitive_of_ours_passes() -> None:
 # The other process
 
 
-def flipped(made: export.Exported, at: int) -> bytes:
-    module = bytearray(made.mlir_module_serialized)
+def flipped(exported: export.Exported, at: int) -> bytes:
+    module = bytearray(exported.mlir_module_serialized)
     module[at] ^= 0x41
     return bytes(module)
 
 
-def test_what_ends_the_reader_ends_no_more(made) -> None:
-    """Bytes on which jaxlib's reader dies, found by trying; each is an error here."""
+def test_bytes_that_crash_the_reader_are_errors(exported) -> None:
+    """Bytes that may crash jaxlib's reader raise errors."""
     reasons = set()
-    for at in range(30, len(made.mlir_module_serialized), 3):
+    for at in range(30, len(exported.mlir_module_serialized), 3):
         try:
-            untrusted.check(flipped(made, at))
+            untrusted.check(flipped(exported, at))
         except InvalidArtifactError as e:
             reasons.add("ended" if "crashed the reader process" in str(e) else "refused")
     assert "refused" in reasons
 
 
-def test_readable_modules_are_remembered(made, monkeypatch) -> None:
+def test_checked_modules_are_cached(exported, monkeypatch) -> None:
     text = main("%r = stablehlo.multiply %a, %a : tensor<2xf32>")
-    data = replaced(made, mlir_module_serialized=module_of(text))
+    data = replaced(exported, mlir_module_serialized=module_of(text))
     asked = []
     ask = untrusted._reader.ask
     monkeypatch.setattr(untrusted._reader, "ask", lambda data: asked.append(1) or ask(data))
@@ -423,14 +423,14 @@ def test_readable_modules_are_remembered(made, monkeypatch) -> None:
     for _ in range(3):
         np.testing.assert_array_equal(export.deserialize(data).call(X), X * X)
     assert len(asked) == 1
-    # What was exported here needs no check.
+    # Artifacts exported by this process need no check.
     export.deserialize(export.export(pc.jit(lambda x: x - 7))(X).serialize())
     assert len(asked) == 1
 
 
-def test_a_process_that_cannot_be_started(made, monkeypatch) -> None:
+def test_a_process_that_cannot_be_started(exported, monkeypatch) -> None:
     text = main("%r = stablehlo.subtract %a, %a : tensor<2xf32>")
-    data = replaced(made, mlir_module_serialized=module_of(text))
+    data = replaced(exported, mlir_module_serialized=module_of(text))
     monkeypatch.setattr(untrusted, "_location", lambda key: None)
     monkeypatch.setattr("sys.executable", "/no/such/python")
     monkeypatch.setattr(untrusted, "_reader", untrusted._Reader())
@@ -439,7 +439,7 @@ def test_a_process_that_cannot_be_started(made, monkeypatch) -> None:
     np.testing.assert_array_equal(export.deserialize(data, trusted=True).call(X), X - X)
 
 
-def test_the_checksum_covers_the_head(artifact) -> None:
+def test_the_checksum_covers_the_header(artifact) -> None:
     head = bytearray(artifact)
     head[10] ^= 1  # the minor version
     with pytest.raises(InvalidArtifactError, match="checksum"):

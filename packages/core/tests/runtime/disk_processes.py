@@ -1,4 +1,4 @@
-"""Processes that count what they compile, for the tests of the cache on disk."""
+"""Processes that count compilations, for the tests of the cache on disk."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ SIN = "report(lax.sin(np.float32(1.5)))"
 
 
 class Report:
-    """What a process did: modules lowered, looked for and fetched; warnings; values."""
+    """Record of a process: modules lowered, looked up and fetched; warnings; values."""
 
     def __init__(self, text: str):
         done, self.said, self.values = json.loads(text.splitlines()[-1])
@@ -62,12 +62,12 @@ class Report:
 
 
 def process(home: Path | str, code: str = SIN, **environment: Any) -> Report:
-    """Run code in a process whose caches lie below ``home``."""
+    """Run code in a process with its caches below ``home``."""
     text = PREAMBLE + textwrap.dedent(code)
     environment = {k: str(v) for k, v in environment.items()}
     return Report(run(text, XDG_CACHE_HOME=str(home), HOME=str(home), **environment))
 
 
 def kept(home: Path, suffix: str = ".xla") -> list[Path]:
-    """The files that the cache below ``home`` holds."""
+    """The files of the cache below ``home``."""
     return sorted((home / "primax").glob("*" + suffix))

@@ -1,5 +1,7 @@
-"""What ends the process in jaxlib is refused before it gets there. Each case has a process of its
-own, so that one that does end it is seen."""
+"""Calls that abort the process in jaxlib raise errors instead.
+
+Each case runs in its own process, so that an abort is a failure of that case.
+"""
 
 import pytest
 from processes import run
@@ -31,7 +33,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_refused(case):
+def test_calls_that_would_abort_raise(case):
     code = f"""
 x = put(np.arange(3, dtype=np.float32))
 try:
@@ -52,7 +54,7 @@ except (ValueError, TypeError, RuntimeError) as error:
     assert run(PREAMBLE + code).startswith("refused: ")
 
 
-def test_donation_beside_other_users_of_the_memory():
+def test_donation_of_memory_with_other_users():
     code = """
 x = put(np.arange(1000, dtype=np.float32))
 view, capsule, y, z = np.asarray(x), np.from_dlpack(x), x.clone(), device_put(x, devices()[0])

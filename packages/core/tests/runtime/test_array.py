@@ -1,4 +1,4 @@
-"""The array object: attributes, conversions, life, copies, text."""
+"""The array object: attributes, conversions, lifetime, copies, text."""
 
 import copy
 import gc
@@ -64,7 +64,7 @@ def test_shards():
         x.addressable_data(1)
 
 
-def test_arbitrary_attributes_can_be_set_and_types_cannot():
+def test_attributes_can_be_set_on_arrays_but_not_on_the_class():
     x = f32(3)
     x.note = "mine"
     assert x.note == "mine"
@@ -72,7 +72,7 @@ def test_arbitrary_attributes_can_be_set_and_types_cannot():
         x.shape = (1, 3)
 
 
-def test_arrays_are_not_made_by_calling_the_class():
+def test_calling_the_class_raises():
     with pytest.raises(TypeError, match="device_put"):
         ArrayImpl()
 
@@ -240,7 +240,7 @@ def test_arrays_are_not_hashable():
 # Copies
 
 
-def test_copies_keep_type_and_place():
+def test_copies_keep_type_and_placement():
     w = device_put(1.0, devices()[1])
     for x in (copy.copy(w), copy.deepcopy(w)):
         assert x.weak_type and x.committed and x.device == devices()[1]
@@ -249,7 +249,7 @@ def test_copies_keep_type_and_place():
     assert float(x) == 1.0
 
 
-def test_pickles_keep_type_but_not_place():
+def test_pickles_keep_type_but_not_placement():
     x = pickle.loads(pickle.dumps(device_put(1.0, devices()[1])))
     assert x.weak_type and not x.committed and x.device == devices()[0]
 
@@ -358,8 +358,8 @@ def test_deleted_scalars(convert):
 def test_live_arrays():
     before = live_arrays()
     x = f32(17)
-    found = live_arrays()
-    assert any(a is x for a in found) and len(found) == len(before) + 1
+    arrays = live_arrays()
+    assert any(a is x for a in arrays) and len(arrays) == len(before) + 1
     x.delete()
     assert not any(a is x for a in live_arrays("cpu"))
     with pytest.raises(RuntimeError, match="Unknown backend"):

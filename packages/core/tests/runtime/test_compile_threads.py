@@ -1,4 +1,4 @@
-"""Threads that trace, compile and run at once."""
+"""Concurrent tracing, compilation and execution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients and devices: what there is, and when it starts."""
+"""Clients and devices, and their start."""
 
 import os
 
@@ -23,19 +23,23 @@ from primax_core._runtime.devices import (
 )
 
 
-def test_what_there_is():
-    found = devices()
+def test_available_devices():
+    available = devices()
     assert (
-        found == local_devices() == devices("cpu") == local_devices(0) == local_devices(host_id=0)
+        available
+        == local_devices()
+        == devices("cpu")
+        == local_devices(0)
+        == local_devices(host_id=0)
     )
-    assert isinstance(found, list) and len(found) == device_count() == local_device_count()
-    assert default_backend() == platform_of(found[0]) == "cpu"
+    assert isinstance(available, list) and len(available) == device_count() == local_device_count()
+    assert default_backend() == platform_of(available[0]) == "cpu"
     assert (process_index(), process_count(), process_indices()) == (0, 1, [0])
-    assert device_from_id("cpu", found[-1].id) is found[-1]
-    assert np.array(found).shape == (len(found),) and found[:1] == [found[0]]
+    assert device_from_id("cpu", available[-1].id) is available[-1]
+    assert np.array(available).shape == (len(available),) and available[:1] == [available[0]]
 
 
-def test_what_there_is_not():
+def test_unknown_platforms():
     with pytest.raises(
         RuntimeError, match=r"^Unknown backend foo. Available backends are \['cpu'\]"
     ):
@@ -53,7 +57,7 @@ def test_what_there_is_not():
         device_from_id("cpu", 99)
 
 
-def test_number_of_cpu_devices_is_fixed_once_they_are_used():
+def test_number_of_cpu_devices_is_fixed_after_first_use():
     devices()
     before = config.num_cpu_devices
     with pytest.raises(RuntimeError, match=r"num_cpu_devices must be set before.*already"):
@@ -111,7 +115,7 @@ def test_the_first_start_is_thread_safe():
     assert printed == "16 1 1"
 
 
-def test_threads_compute_at_once():
+def test_threads_compute_concurrently():
     printed = run("""
         import threading
         import numpy as np
@@ -131,7 +135,7 @@ def test_threads_compute_at_once():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_a_forked_process_is_told():
+def test_a_forked_process_raises():
     printed = run("""
         import os, warnings
         import numpy as np
@@ -160,7 +164,7 @@ def test_a_forked_process_is_told():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_forking_before_the_start_is_fine():
+def test_forking_before_the_first_use_works():
     printed = run("""
         import os, warnings
         import numpy as np
@@ -192,7 +196,7 @@ def test_a_started_client_is_not_restarted():
     assert module.clients() is module.clients()
 
 
-def test_results_of_callbacks_lie_where_the_arguments_do():
+def test_results_of_callbacks_have_the_device_of_the_arguments():
     printed = run(
         """
         import numpy as np

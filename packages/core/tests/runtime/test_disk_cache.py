@@ -1,4 +1,4 @@
-"""Compiled programs are kept on disk and found by later processes, and never change a result."""
+"""The cache of executables on disk: later processes use it and compute equal results."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def test_the_next_process_neither_lowers_nor_compiles(tmp_path):
     assert not first.said and not second.said
 
 
-def test_mlir_is_not_loaded_for_what_is_kept(tmp_path):
+def test_mlir_is_not_imported_for_cached_executables(tmp_path):
     code = SIN + "; print(json.dumps([done, said, ['jaxlib.mlir.ir' in sys.modules]]))"
     assert process(tmp_path, code).values == [True]
     assert process(tmp_path, code).values == [False]
 
 
-def test_a_program_without_key_is_found_by_its_module(tmp_path):
+def test_a_jaxpr_without_key_is_looked_up_by_its_module(tmp_path):
     code = "source_fingerprint._stamp = None\n" + SIN
     process(tmp_path, code)
     assert not kept(tmp_path, ".link")
@@ -40,7 +40,7 @@ def test_a_program_without_key_is_found_by_its_module(tmp_path):
     assert (second.lowered, second.looked_for, second.fetched) == (1, 1, 1)
 
 
-def test_a_link_to_what_is_gone(tmp_path):
+def test_a_link_to_a_removed_executable(tmp_path):
     first = process(tmp_path)
     kept(tmp_path)[0].unlink()
     second = process(tmp_path)
@@ -71,7 +71,7 @@ report(*outs, grad, given_result, donated, wide, wide.dtype.itemsize, half, ints
 """
 
 
-def test_results_are_those_of_no_cache_bit_for_bit(tmp_path):
+def test_results_equal_those_without_a_cache_bitwise(tmp_path):
     off = process(tmp_path / "off", PROGRAMS, PRIMAX_ENABLE_COMPILATION_CACHE=0)
     first = process(tmp_path, PROGRAMS)
     second = process(tmp_path, PROGRAMS)
@@ -90,7 +90,7 @@ report(*outs)
 """
 
 
-def test_each_device_has_its_own(tmp_path):
+def test_each_device_has_its_own_entry(tmp_path):
     first = process(tmp_path, DEVICES, PRIMAX_NUM_CPU_DEVICES=3)
     second = process(tmp_path, DEVICES, PRIMAX_NUM_CPU_DEVICES=3)
     assert len(kept(tmp_path)) == 3
@@ -100,13 +100,13 @@ def test_each_device_has_its_own(tmp_path):
     assert third.fetched == 0
 
 
-def test_xla_flags_are_told_apart(tmp_path):
+def test_xla_flags_are_part_of_the_key(tmp_path):
     process(tmp_path)
     changed = process(tmp_path, XLA_FLAGS="--xla_cpu_enable_fast_math=true")
     assert changed.fetched == 0 and len(kept(tmp_path)) == 2
 
 
-def test_compiler_options_are_told_apart(tmp_path):
+def test_compiler_options_are_part_of_the_key(tmp_path):
     code = """
     options = {"xla_backend_optimization_level": int(os.environ["LEVEL"])}
     report(px.jit(lambda x: lax.sin(x), compiler_options=options)(np.float32(1)))
@@ -141,13 +141,13 @@ def test_a_fetched_executable_can_be_inspected(tmp_path):
         "PRIMAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=1000000",
     ],
 )
-def test_switched_off(tmp_path, off):
+def test_disabled(tmp_path, off):
     name, _, value = off.partition("=")
     report = process(tmp_path, **{name: value})
     assert not kept(tmp_path) and not report.said
 
 
-def test_switched_off_nothing_is_read(tmp_path):
+def test_nothing_is_read_while_disabled(tmp_path):
     process(tmp_path)
     assert process(tmp_path, PRIMAX_ENABLE_COMPILATION_CACHE=0).fetched == 0
     code = "px.config.update('enable_compilation_cache', False)\n" + SIN
@@ -169,7 +169,7 @@ report(px.jit(lambda x: called_p.bind(x))(np.float32(2)))
 """
 
 
-def test_programs_with_callbacks_are_never_kept(tmp_path):
+def test_executables_with_callbacks_are_never_cached(tmp_path):
     assert process(tmp_path, CALLBACK).values == [-2.0]
     assert not kept(tmp_path) and not kept(tmp_path, ".link")
 
@@ -177,8 +177,8 @@ def test_programs_with_callbacks_are_never_kept(tmp_path):
 def test_what_jaxlib_cannot_serialise_is_compiled_each_time(tmp_path):
     code = "report(lax.sort(np.array([3, 1, 2], np.float32)))"
     for _ in range(2):
-        found = process(tmp_path, code)
-        assert found.values == [[1, 2, 3]] and not found.said
+        outcome = process(tmp_path, code)
+        assert outcome.values == [[1, 2, 3]] and not outcome.said
     assert not kept(tmp_path)
 
 
@@ -256,10 +256,12 @@ def test_damaged_files_are_not_loaded(tmp_path):
     data = path.read_bytes()
     for name, damaged in _damaged_at(data).items():
         path.write_bytes(damaged)
-        found = process(tmp_path)
-        assert found.values == good.values, name
-        assert found.fetched == 0 and len(found.said) == 1 and "damaged" in found.said[0], name
-        assert path.read_bytes()[:8] == data[:8], name  # written anew
+        outcome = process(tmp_path)
+        assert outcome.values == good.values, name
+        assert outcome.fetched == 0 and len(outcome.said) == 1 and "damaged" in outcome.said[0], (
+            name
+        )
+        assert path.read_bytes()[:8] == data[:8], name  # rewritten
         again = process(tmp_path)
         assert again.fetched == 1 and not again.said, name
 
@@ -269,8 +271,8 @@ def test_a_damaged_link_is_not_followed(tmp_path):
     (path,) = kept(tmp_path, ".link")
     data = path.read_bytes()
     path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
-    found = process(tmp_path)
-    assert (found.lowered, found.fetched) == (1, 1) and found.values == good.values
+    outcome = process(tmp_path)
+    assert (outcome.lowered, outcome.fetched) == (1, 1) and outcome.values == good.values
     assert path.read_bytes() == data
 
 
@@ -280,15 +282,15 @@ def test_a_file_under_another_key_is_not_loaded(tmp_path):
     process(tmp_path, "report(lax.cos(np.float32(1.5)))")
     (cosine,) = (p for p in kept(tmp_path) if p != sine)
     cosine.write_bytes(sine.read_bytes())
-    found = process(tmp_path, "report(lax.cos(np.float32(1.5)))")
-    assert found.values == [pytest.approx(0.0707372)] and "damaged" in found.said[0]
+    outcome = process(tmp_path, "report(lax.cos(np.float32(1.5)))")
+    assert outcome.values == [pytest.approx(0.0707372)] and "damaged" in outcome.said[0]
 
 
 # Places
 
 
 @posix
-def test_only_the_user_may_enter(tmp_path):
+def test_the_folder_is_private_to_the_user(tmp_path):
     old = os.umask(0)
     try:
         process(tmp_path)
@@ -304,40 +306,44 @@ def test_only_the_user_may_enter(tmp_path):
 def test_a_folder_that_others_can_write_is_refused(tmp_path, mode):
     process(tmp_path)
     (tmp_path / "primax").chmod(mode)
-    found = process(tmp_path)
-    assert found.fetched == 0 and len(found.said) == 1
-    assert "other users can write" in found.said[0]
+    outcome = process(tmp_path)
+    assert outcome.fetched == 0 and len(outcome.said) == 1
+    assert "other users can write" in outcome.said[0]
 
 
 @posix
 def test_a_file_that_others_can_write_is_refused(tmp_path):
     process(tmp_path)
     kept(tmp_path)[0].chmod(0o666)
-    found = process(tmp_path)
-    assert found.fetched == 0 and "other users can write" in found.said[0]
+    outcome = process(tmp_path)
+    assert outcome.fetched == 0 and "other users can write" in outcome.said[0]
 
 
 @root
 def test_a_folder_of_another_user_is_refused(tmp_path):
     process(tmp_path)
     os.chown(tmp_path / "primax", 12345, -1)
-    found = process(tmp_path)
-    assert found.fetched == 0 and len(found.said) == 1 and "belongs to user 12345" in found.said[0]
+    outcome = process(tmp_path)
+    assert (
+        outcome.fetched == 0
+        and len(outcome.said) == 1
+        and "belongs to user 12345" in outcome.said[0]
+    )
 
 
 @root
 def test_a_file_of_another_user_is_refused(tmp_path):
     process(tmp_path)
     os.chown(kept(tmp_path)[0], 12345, -1)
-    found = process(tmp_path)
-    assert found.fetched == 0 and "belongs to user 12345" in found.said[0]
+    outcome = process(tmp_path)
+    assert outcome.fetched == 0 and "belongs to user 12345" in outcome.said[0]
 
 
 @root
-def test_root_makes_no_folder_in_the_home_of_another_user(tmp_path):
+def test_root_creates_no_folder_in_another_users_home(tmp_path):
     os.chown(tmp_path, 12345, -1)
-    found = process(tmp_path)
-    assert not (tmp_path / "primax").exists() and not found.said
+    outcome = process(tmp_path)
+    assert not (tmp_path / "primax").exists() and not outcome.said
 
 
 @posix
@@ -354,26 +360,26 @@ UNPRIVILEGED = "os.setgid(12345); os.setuid(12345)\n"
 
 @root
 def test_a_home_that_cannot_be_written(tmp_path):
-    # The interpreter of the environment may not be readable by others, so rights are given up late.
+    # Other users may not be able to read the interpreter, so privileges are dropped late.
     code = UNPRIVILEGED + SIN
-    found = process("/proc/1", code)
-    assert not found.said and found.values == [pytest.approx(0.9974950)]
+    outcome = process("/proc/1", code)
+    assert not outcome.said and outcome.values == [pytest.approx(0.9974950)]
 
 
 @posix
 def test_no_home():
-    found = process("/dev/null")
-    assert not found.said and found.fetched == 0 and found.values
+    outcome = process("/dev/null")
+    assert not outcome.said and outcome.fetched == 0 and outcome.values
 
 
-def test_a_file_in_place_of_the_folder(tmp_path):
+def test_a_file_with_the_name_of_the_folder(tmp_path):
     (tmp_path / "primax").write_text("not a folder")
-    found = process(tmp_path)
-    assert found.values and found.fetched == 0
+    outcome = process(tmp_path)
+    assert outcome.values and outcome.fetched == 0
     assert (tmp_path / "primax").read_text() == "not a folder"
 
 
-def test_the_folder_vanishes(tmp_path):
+def test_the_folder_is_removed_while_in_use(tmp_path):
     code = """
     import shutil
     outs = [lax.sin(np.float32(1))]
@@ -382,22 +388,22 @@ def test_the_folder_vanishes(tmp_path):
     outs.append(lax.cos(np.float32(1)))
     report(*outs)
     """
-    found = process(tmp_path / "home", code)
-    assert len(found.values) == 2 and not found.said
-    assert len(kept(tmp_path / "home")) == 1  # made anew
+    outcome = process(tmp_path / "home", code)
+    assert len(outcome.values) == 2 and not outcome.said
+    assert len(kept(tmp_path / "home")) == 1  # created again
 
 
 @pytest.mark.parametrize("error", ["OSError(28, 'No space left')", "MemoryError('no memory')"])
-def test_what_cannot_be_written_is_told_once(tmp_path, error):
+def test_write_errors_warn_once(tmp_path, error):
     code = f"""
     def write(*args):
         raise {error}
     store.write = write
     report(lax.sin(np.float32(1)), lax.cos(np.float32(1)))
     """
-    found = process(tmp_path, code)
-    assert len(found.values) == 2
-    assert len(found.said) == 1 and "kept" in found.said[0]
+    outcome = process(tmp_path, code)
+    assert len(outcome.values) == 2
+    assert len(outcome.said) == 1 and "kept" in outcome.said[0]
 
 
 @posix
@@ -407,8 +413,8 @@ def test_a_limit_on_the_size_of_files(tmp_path):
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
     report(lax.sin(np.float32(1)), lax.cos(np.float32(1)))
     """
-    found = process(tmp_path, code)
-    assert len(found.said) == 1 and "cannot be cached" in found.said[0]
+    outcome = process(tmp_path, code)
+    assert len(outcome.said) == 1 and "cannot be cached" in outcome.said[0]
     assert not [p for p in (tmp_path / "primax").iterdir() if p.suffix != ".link"]
 
 
@@ -421,21 +427,21 @@ def test_a_full_file_system(tmp_path):
         pytest.skip("no file system can be mounted here")
     try:
         code = "report(*[f(np.float32(1)) for f in (lax.sin, lax.cos, lax.tan, lax.exp, lax.log)])"
-        found = process(disk, code)
-        assert len(found.values) == 5 and len(found.said) == 1
+        outcome = process(disk, code)
+        assert len(outcome.values) == 5 and len(outcome.said) == 1
         assert not list((disk / "primax").glob("*.tmp"))
         again = process(disk, code)
-        assert again.values == found.values
+        assert again.values == outcome.values
     finally:
         subprocess.run(["umount", str(disk)], check=True)
 
 
-def test_a_place_that_is_no_folder_of_this_machine(tmp_path):
-    found = process(tmp_path, PRIMAX_COMPILATION_CACHE_DIR="gs://bucket/cache")
-    assert len(found.said) == 1 and "not a folder of this machine" in found.said[0]
+def test_a_url_is_not_a_folder(tmp_path):
+    outcome = process(tmp_path, PRIMAX_COMPILATION_CACHE_DIR="gs://bucket/cache")
+    assert len(outcome.said) == 1 and "not a folder of this machine" in outcome.said[0]
 
 
-def test_folders_that_cannot_be(tmp_path):
+def test_invalid_folders(tmp_path):
     gone = tmp_path / "gone"
     code = f"""
     os.mkdir({str(gone)!r}); os.chdir({str(gone)!r}); os.rmdir({str(gone)!r})
@@ -444,8 +450,8 @@ def test_folders_that_cannot_be(tmp_path):
     px.config.update("compilation_cache_dir", "/a" + chr(0) + "b")
     report(a, lax.cos(np.float32(1)))
     """
-    found = process(tmp_path, code)
-    assert len(found.values) == 2 and len(found.said) <= 1 and not kept(tmp_path)
+    outcome = process(tmp_path, code)
+    assert len(outcome.values) == 2 and len(outcome.said) <= 1 and not kept(tmp_path)
 
 
 def test_a_chosen_folder(tmp_path):
@@ -459,7 +465,7 @@ def test_a_chosen_folder(tmp_path):
 # Processes
 
 
-def test_what_is_compiled_last_is_written_before_the_end(tmp_path):
+def test_the_last_executable_is_written_before_exit(tmp_path):
     process(tmp_path, "lax.sin(np.float32(1)); print(json.dumps([done, said, []]))")
     assert len(kept(tmp_path)) == 1
 
@@ -498,20 +504,20 @@ def test_a_child_forked_before_the_first_operation(tmp_path):
 
 
 def test_a_vendored_copy_may_share_the_folder(tmp_path):
-    """Its sources differ, so links are its own; modules that are equal are compiled once."""
+    """Its sources differ, so it has its own links; equal modules are compiled once."""
     process(tmp_path)
     other = process(tmp_path, 'source_fingerprint._stamp = ("another package",)\n' + SIN)
     assert (other.lowered, other.fetched) == (1, 1)
     assert len(kept(tmp_path)) == 1 and len(kept(tmp_path, ".link")) == 2
 
 
-def test_compilations_are_logged_for_fetched_programs_too(tmp_path):
+def test_compilations_are_logged_for_cached_executables(tmp_path):
     for _ in range(2):
-        found = process(tmp_path, PRIMAX_LOG_COMPILES=1)
-        assert any("Finished XLA compilation of jit(sin)" in line for line in found.said)
+        outcome = process(tmp_path, PRIMAX_LOG_COMPILES=1)
+        assert any("Finished XLA compilation of jit(sin)" in line for line in outcome.said)
 
 
-def test_the_bound_holds_for_what_programs_write(tmp_path):
+def test_the_size_limit_applies_to_written_files(tmp_path):
     code = """
     for i in range(12):
         px.jit(lambda x, i=i: lax.sin(x) * float(i))(np.float32(1))

@@ -55,7 +55,7 @@ def test_list(command, filled):
     ]  # fmt: skip
 
 
-def test_verify_finds_what_is_damaged(command, filled, tmp_path):
+def test_verify_finds_damaged_files(command, filled, tmp_path):
     assert command("verify")[:2] == (0, "4 files, 0 damaged\n")
     path = kept(tmp_path)[0]
     path.write_bytes(path.read_bytes()[:-1])

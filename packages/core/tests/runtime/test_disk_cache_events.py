@@ -1,4 +1,4 @@
-"""What listeners are told of the cache on disk."""
+"""Events of the cache on disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of the cache on disk: what they hold, how many there are, who may have written them."""
+"""Files of the cache on disk: contents, number and permissions."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def fields(e: Entry) -> tuple:
 @pytest.mark.parametrize("size", [0, 1, 4096, 32 * 1024 - 1, 32 * 1024, 200_000])
 @pytest.mark.parametrize("needs", [(), ("lapack",), ("a b", "ü", "c\td")])
 def test_entries_come_back(size, needs):
-    made = entry(size, "größe", needs)
-    assert fields(files.unpack(files.pack(made, KEY), KEY)) == fields(made)
+    original = entry(size, "größe", needs)
+    assert fields(files.unpack(files.pack(original, KEY), KEY)) == fields(original)
 
 
-def test_line_ends_in_a_name_do_not_confuse():
+def test_newlines_in_a_name_are_replaced():
     assert files.unpack(files.pack(entry(name="a\nb\n\nc"), KEY), KEY).name == "a b  c"
 
 
@@ -41,15 +41,15 @@ def test_large_entries_are_compressed():
     assert len(files.pack(entry(200_000), KEY)) < 20_000
 
 
-def test_what_does_not_shrink_is_stored_plain():
+def test_incompressible_entries_are_stored_uncompressed():
     noise = os.urandom(100_000)
-    made = Entry("f", "cpu", "1", (), noise)
-    data = files.pack(made, KEY)
+    original = Entry("f", "cpu", "1", (), noise)
+    data = files.pack(original, KEY)
     assert noise in data and files.unpack(data, KEY).blob == noise
 
 
 @pytest.mark.parametrize("size", [50, 50_000])
-def test_every_flipped_byte_is_noticed(size):
+def test_every_flipped_byte_is_detected(size):
     data = files.pack(entry(size, needs=("n",)), KEY)
     step = max(1, len(data) // 400)
     for at in sorted({*range(min(130, len(data))), *range(130, len(data), step)}):
@@ -59,7 +59,7 @@ def test_every_flipped_byte_is_noticed(size):
             files.unpack(bytes(broken), KEY)
 
 
-def test_every_truncation_is_noticed():
+def test_every_truncation_is_detected():
     data = files.pack(entry(50), KEY)
     for length in range(len(data)):
         with pytest.raises(Damaged):
@@ -68,14 +68,14 @@ def test_every_truncation_is_noticed():
         files.unpack(data + b"\0", KEY)
 
 
-def test_another_key_is_noticed():
+def test_another_key_is_detected():
     with pytest.raises(Damaged, match="checksum"):
         files.unpack(files.pack(entry(), KEY), OTHER)
     with pytest.raises(Damaged, match="checksum"):
         files.unpack_link(files.pack_link(OTHER, KEY), OTHER)
 
 
-def test_links_and_executables_are_told_apart():
+def test_links_and_executables_are_distinguished():
     with pytest.raises(Damaged, match="begins"):
         files.unpack(files.pack_link(OTHER, KEY), KEY)
     with pytest.raises(Damaged, match="begins"):
@@ -87,7 +87,7 @@ def _signed(body: bytes) -> bytes:
     return files.EXECUTABLE + digest(body, KEY) + body
 
 
-def test_lengths_are_checked_even_under_a_right_checksum():
+def test_lengths_are_checked_under_a_correct_checksum():
     head = files._HEAD
     for body in (
         head.pack(0, 10, 10) + b"123",
@@ -118,7 +118,7 @@ def test_written_bytes_are_read(home):
     assert store.read(home, KEY, ".xla") is None
 
 
-def test_using_a_file_renews_its_time(home):
+def test_reading_a_file_updates_its_time(home):
     store.write(home, KEY, ".xla", b"abc")
     path = os.path.join(home, KEY.hex() + ".xla")
     now = time.time()
@@ -138,7 +138,7 @@ def _fill(home: str, count: int, size: int = 4096) -> list[bytes]:
     return keys
 
 
-def test_the_longest_unused_go_first(home):
+def test_the_least_recently_used_files_are_evicted_first(home):
     keys = _fill(home, 20)
     store.read(home, keys[0], ".xla")  # used now
     assert store.evict(home, 10 * 4096) <= 10 * 4096
@@ -146,19 +146,19 @@ def test_the_longest_unused_go_first(home):
     assert left == {k.hex() for k in [keys[0], *keys[-8:]]}
 
 
-def test_small_files_count_for_their_blocks(home):
+def test_small_files_count_as_whole_blocks(home):
     _fill(home, 20, size=1)
     store.evict(home, 10 * 4096)
     assert len(store.listing(home)) <= 10
 
 
-def test_within_the_limit_nothing_goes(home):
+def test_nothing_is_evicted_within_the_limit(home):
     _fill(home, 20)
     assert store.evict(home, 20 * 4096) == 20 * 4096
     assert len(store.listing(home)) == 20
 
 
-def test_files_of_others_are_left_alone(home):
+def test_foreign_files_are_not_removed(home):
     _fill(home, 3)
     strange = ["notes.txt", "jit_f-0123-cache", "ab.xla", KEY.hex() + ".bak"]
     for name in strange:
@@ -170,7 +170,7 @@ def test_files_of_others_are_left_alone(home):
     assert sorted(os.listdir(home)) == sorted([*strange, KEY.hex() + ".xla"])
 
 
-def test_what_a_dead_process_left_is_removed(home):
+def test_temporary_files_of_ended_processes_are_removed(home):
     _fill(home, 1)
     old = os.path.join(home, KEY.hex() + ".0123456789abcdef.tmp")
     new = os.path.join(home, OTHER.hex() + ".0123456789abcdef.tmp")
@@ -194,7 +194,7 @@ def test_a_failed_write_leaves_nothing(home, monkeypatch):
     assert os.listdir(home) == []
 
 
-def test_no_folder_is_an_empty_one(home):
+def test_a_missing_folder_counts_as_empty(home):
     assert store.listing(home) == [] and store.clear(home) == (0, 0)
     assert list(store.check(home)) == []
 
@@ -212,7 +212,7 @@ def test_descriptors_are_closed(home):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="owners and modes")
-def test_a_folder_swapped_for_an_unsafe_one_is_noticed(home):
+def test_a_folder_replaced_by_an_unsafe_one_is_detected(home):
     store.write(home, KEY, ".xla", b"abc")
     os.chmod(home, 0o777)
     for use in (
@@ -243,7 +243,7 @@ def test_a_folder_swapped_for_an_unsafe_one_is_noticed(home):
     ],
 )
 @pytest.mark.skipif(os.name != "posix", reason="paths are written as on POSIX")
-def test_the_customary_folder(monkeypatch, platform, environment, expected):
+def test_the_default_folder(monkeypatch, platform, environment, expected):
     for name in ("XDG_CACHE_HOME", "HOME", "LOCALAPPDATA"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
@@ -278,7 +278,7 @@ print(hits)
 """
 
 
-def test_processes_write_and_evict_at_once(home):
+def test_processes_write_and_evict_concurrently(home):
     workers = [
         subprocess.Popen(
             [sys.executable, "-c", WORKER, home, str(seed)],
@@ -291,5 +291,5 @@ def test_processes_write_and_evict_at_once(home):
         assert worker.returncode == 0, error
         assert int(out) > 50
     assert store.evict(home, 40 * 4096) <= 40 * 4096
-    assert all(isinstance(found, Entry) for _, found in store.check(home))
+    assert all(isinstance(contents, Entry) for _, contents in store.check(home))
     assert not [n for n in os.listdir(home) if n.endswith(".tmp")]

@@ -1,4 +1,4 @@
-"""Whatever a compiled program depends on is part of its key."""
+"""Keys of executables contain everything that the executables depend on."""
 
 from __future__ import annotations
 
@@ -58,15 +58,15 @@ def test_each_property_of_the_machine(part, value):
 
 
 def test_module_and_options():
-    found = {
+    distinct = {
         keys.executable_key(d, o, MACHINE)
         for d, o in ((b"d", b"o"), (b"e", b"o"), (b"d", b"p"), (b"do", b""), (b"", b"do"))
     }
-    assert len(found) == 5
-    assert keys.executable_key(b"d", b"o", MACHINE) in found
+    assert len(distinct) == 5
+    assert keys.executable_key(b"d", b"o", MACHINE) in distinct
 
 
-def test_the_machine_is_described_as_far_as_it_can():
+def test_the_description_of_the_machine():
     said = keys.describe((devices("cpu")[0],))
     assert [part[0] for part in said] == [p[0] for p in MACHINE]
     assert said == keys.describe((devices("cpu")[0],))
@@ -75,7 +75,7 @@ def test_the_machine_is_described_as_far_as_it_can():
         assert names & {"flags", "Features", "isa"}
 
 
-def test_processors_are_read_by_their_first_paragraph():
+def test_processors_are_described_by_their_first_paragraph():
     text = (
         "processor\t: 0\nmodel name\t: A\ncpu MHz\t: 2100.1\nflags\t\t: fpu avx\n\nflags\t: other\n"
     )
@@ -154,27 +154,27 @@ DIFFERENT = {
 
 
 @pytest.mark.parametrize("what", DIFFERENT)
-def test_programs_are_told_apart_by(what):
+def test_the_key_depends_on(what):
     one, other = DIFFERENT[what]()
     assert one is not None and other is not None and one != other
     assert DIFFERENT[what]() == (one, other)
 
 
-def test_options_that_tracing_reads_are_part_of_it():
+def test_options_of_the_trace_are_part_of_the_key():
     before = key(lax.sin, X)
     with px.default_matmul_precision("highest"):
         assert key(lax.sin, X) != before
     assert key(lax.sin, X) == before
 
 
-def test_values_of_large_constants_are_not():
+def test_values_of_large_constants_are_not_part_of_the_key():
     """They are arguments of the executable."""
     other = px.device_put(np.ones(32, F))
     one, two = (key(lambda x, b=b: lax.reduce_sum(b, (0,)) + x, X) for b in (BIG, other))
     assert one == two is not None
 
 
-def test_sources_are_part_of_it(monkeypatch):
+def test_sources_are_part_of_the_key(monkeypatch):
     before = key(lax.sin, X)
     monkeypatch.setattr(cache_key, "stamp", lambda: ("other sources",))
     assert key(lax.sin, X) != before
@@ -188,8 +188,8 @@ def test_functions_of_users_in_unread_parameters_do_not_matter():
     assert key(f, X) is not None
 
 
-def _stranger():
-    prim = Primitive("stranger")
+def _foreign():
+    prim = Primitive("third_party")
     prim.rule(abstract)(lambda x, **_: x)
     prim.rule(lower)(lambda ctx, x, **params: x)
     return prim
@@ -199,11 +199,11 @@ class Opaque:
     """Hashable, and different in each process."""
 
 
-def test_what_has_no_key():
-    assert key(_stranger().bind, X) is None
-    assert key(px.jit(_stranger().bind), X) is None
+def test_jaxprs_without_key():
+    assert key(_foreign().bind, X) is None
+    assert key(px.jit(_foreign().bind), X) is None
     assert (
-        key(lambda x: lax.cond(lax.reduce_sum(x, (0, 1)) > 0, _stranger().bind, lambda x: x, x), X)
+        key(lambda x: lax.cond(lax.reduce_sum(x, (0, 1)) > 0, _foreign().bind, lambda x: x, x), X)
         is None
     )
     writer = cache_key._Writer({}, "cpu")
@@ -212,22 +212,22 @@ def test_what_has_no_key():
             writer.value(value)
 
 
-def test_a_strangers_expansion_says_what_it_does():
+def test_the_key_of_a_third_party_expansion():
     def doubled(factor):
-        prim = Primitive("stranger")
+        prim = Primitive("third_party")
         prim.rule(expand)(lambda x, **_: lax.mul(x, np.float32(factor)))
         return key(lambda x: prim.bind(x, secret=Opaque()), X)
 
     assert doubled(2) is not None
     assert doubled(2) == doubled(2) != doubled(3)
-    opaque = Primitive("stranger")
-    opaque.rule(expand)(_stranger().bind)
+    opaque = Primitive("third_party")
+    opaque.rule(expand)(_foreign().bind)
     assert key(opaque.bind, X) is None
 
 
 @pytest.mark.parametrize("kind", [lower, lower.on("cpu"), abstract])
-def test_a_replaced_rule_takes_all_keys_away(kind, monkeypatch):
-    """Other rules may use the primitive without its being in the program."""
+def test_no_keys_after_a_rule_is_replaced(kind, monkeypatch):
+    """Other rules may use the primitive even if the jaxpr does not contain it."""
     assert key(lax.cos, X) is not None
     monkeypatch.setitem(lax.sin_p.rules, kind, lambda *args, **params: None)
     assert key(lax.cos, X) is None
@@ -236,7 +236,7 @@ def test_a_replaced_rule_takes_all_keys_away(kind, monkeypatch):
     assert key(lax.cos, X) is not None
 
 
-def test_a_wrapped_rule_is_a_strangers(monkeypatch):
+def test_a_wrapped_rule_is_third_party_code(monkeypatch):
     original = lax.sin_p.rules[lower]
 
     @functools.wraps(original)
@@ -247,7 +247,7 @@ def test_a_wrapped_rule_is_a_strangers(monkeypatch):
     assert key(lax.cos, X) is None
 
 
-def test_rules_do_not_read_what_they_say_they_do_not():
+def test_rules_do_not_read_parameters_declared_unread():
     for prim in known_primitives():
         for kind in cache_key._rule_kinds("cpu")[:-2]:
             rule = prim.rules.get(kind)
@@ -273,7 +273,7 @@ def _calls():
 
 
 def test_equal_keys_mean_equal_modules():
-    """The one thing that must hold, tried on every sample of every primitive."""
+    """Equal keys imply equal modules, for every sample of every primitive."""
     modules, keyed, total = {}, 0, 0
     for call in _calls():
         prim, sample = call.values
@@ -286,16 +286,16 @@ def test_equal_keys_mean_equal_modules():
             jaxpr = px.make_jaxpr(bind)(*operands)
             module = lowering.lower_module(jaxpr, "f", "cpu")
         except Exception:
-            continue  # the conformance kit tells why
+            continue  # the conformance kit reports the reason
         total += 1
-        found = cache_key.key_of(jaxpr, "f", "cpu", (), False)
+        key = cache_key.key_of(jaxpr, "f", "cpu", (), False)
         again = cache_key.key_of(px.make_jaxpr(bind)(*operands), "f", "cpu", (), False)
-        if found is None or module.callbacks:
+        if key is None or module.callbacks:
             continue
         keyed += 1
-        assert found == again, call.id
+        assert key == again, call.id
         text = mlir.bytecode(module.module)
-        assert modules.setdefault(found, text) == text, call.id
+        assert modules.setdefault(key, text) == text, call.id
     assert total > 20 and keyed > 0.8 * total
 
 
@@ -314,8 +314,8 @@ print(cache_key.key_of(jaxpr, "f", "cpu", (), False).hex())
 
 
 def test_keys_are_the_same_in_every_process():
-    found = {run(KEYS, PYTHONHASHSEED=str(seed)) for seed in (1, 2, 3)}
-    assert len(found) == 1 and len(found.pop()) == 64
+    distinct = {run(KEYS, PYTHONHASHSEED=str(seed)) for seed in (1, 2, 3)}
+    assert len(distinct) == 1 and len(distinct.pop()) == 64
 
 
 # Sources
@@ -341,11 +341,11 @@ def test_every_change_of_a_source_changes_the_stamp(tmp_path):
     assert take() == before and [f[0] for f in before] == ["b.py", "inner/a.py"]
     old = os.stat(tmp_path / "b.py")
     (tmp_path / "b.py").write_text("y = 2")
-    os.utime(tmp_path / "b.py", ns=(old.st_atime_ns, old.st_mtime_ns))  # as if nothing had happened
+    os.utime(tmp_path / "b.py", ns=(old.st_atime_ns, old.st_mtime_ns))  # the time before the change
     assert take() != before
 
 
-def test_kinds_that_lowering_asks_for_are_watched():
+def test_rule_kinds_read_by_lowering_are_tracked():
     assert {lower, abstract, rule_kinds.effects, lower.on("cpu")} == set(
         cache_key._rule_kinds("cpu")
     )

@@ -14,7 +14,7 @@ from primax_core._runtime.dlpack import from_dlpack, is_supported_dtype
 
 
 class Foreign:
-    """Another library's array: what DLPack asks for and nothing else."""
+    """An array of another library: only the methods of DLPack."""
 
     def __init__(self, array, versions=True):
         self.array, self.versions = array, versions
@@ -160,7 +160,7 @@ def test_devices():
         from_dlpack(x, one, copy=False)
 
 
-def test_what_cannot_be_imported():
+def test_unsupported_imports():
     with pytest.raises(TypeError, match="must have __dlpack__ and __dlpack_device__ methods"):
         from_dlpack(put(np.ones(2)).__dlpack__())
     with pytest.raises(BufferError):

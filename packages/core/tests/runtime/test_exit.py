@@ -1,4 +1,4 @@
-"""The interpreter ends with work in flight: no abort, no noise, and effects have happened."""
+"""The interpreter exits with work in flight: no abort, no output, and effects are complete."""
 
 from __future__ import annotations
 
@@ -114,17 +114,17 @@ def end_of(code: str) -> str:
 
 
 @pytest.mark.parametrize("work", WORK)
-def test_no_noise(work):
+def test_no_output_at_exit(work):
     assert end_of(WORK[work]) == ""
 
 
 @pytest.mark.parametrize("how", SHOWN)
-def test_effects_happen(how):
+def test_effects_are_complete_at_exit(how):
     code, shown = SHOWN[how]
     assert end_of(code) == shown
 
 
-def test_a_barrier_does_not_wait_for_what_others_go_on_to_start():
+def test_a_barrier_does_not_wait_for_effects_started_later():
     code = """
         f = px.jit(lambda x: px.debug.callback(lambda a: time.sleep(0.001), x))
         daemons(lambda n: f(x))

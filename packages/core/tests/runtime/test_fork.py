@@ -1,4 +1,4 @@
-"""After ``os.fork`` the child raises a clear error where it would wait for ever, or works."""
+"""After ``os.fork``, the child process works or raises an error, and never hangs."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("busy", [False, True])
-def test_running_programs_is_refused(busy):
+def test_running_executables_raises(busy):
     start = "for _ in range(3): threading.Thread(target=busy, daemon=True).start()\ntime.sleep(0.5)"
     calls = "\n".join(f"child(lambda: {call})" for call in REFUSED.values())
     end = "sys.stdout.flush()\nos._exit(0)" if busy else ""
     lines = run(f"{SETUP}\n{start if busy else ''}\n{calls}\n{end}").splitlines()
-    assert len(lines) == len(REFUSED) + 1  # and what was shown
+    assert len(lines) == len(REFUSED) + 1  # and the output
     for name, line in zip(REFUSED, lines[1:], strict=True):
         assert line.startswith(TOLD) and line.endswith(" 0"), (name, line)
 
@@ -98,7 +98,7 @@ def test_what_works():
         assert line == f"{expected} 0", name
 
 
-def test_values_under_way_are_not_waited_for():
+def test_pending_values_raise_in_the_child():
     code = """
 slow = px.jit(lambda x: lax.fori_loop(0, 300, lambda i, c: lax.dot(c, c), x))
 slow(x).block_until_ready()
@@ -109,7 +109,7 @@ child(lambda: child_of.is_ready() if child_of._buf.is_ready() else np.asarray(ch
     assert line.startswith(TOLD) and line.endswith(" 0")
 
 
-def test_effects_under_way_are_the_parents():
+def test_pending_effects_belong_to_the_parent():
     code = """
 held = px.jit(lambda x: px.debug.callback(lambda a: time.sleep(1), x))
 threading.Thread(target=held, args=(x,)).start()

@@ -1,4 +1,4 @@
-"""The fast path of eager calls: `launch`, and the two places where it is written out."""
+"""The fast path of eager calls: `launch`, and its two inlined copies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def entry_of(function: JitFunction):
     return entry
 
 
-def test_written_out_copies_give_what_launch_gives():
+def test_inlined_copies_equal_launch():
     x, y = device_put(X), device_put(10 * X)
     compiled = jit(added)
     compiled(x, y)

@@ -1,4 +1,4 @@
-"""Arrays in other layouts than row-major: what is computed with them stays right."""
+"""Arrays in layouts other than row-major, and computations with them."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ COMPUTE = {
 @pytest.mark.filterwarnings("ignore:Some donated buffers")
 @pytest.mark.parametrize("name", COMPUTE)
 def test_computing(name, y):
-    found, expected = COMPUTE[name](y), COMPUTE[name](px.device_put(X))
-    np.testing.assert_array_equal(found, expected)
+    actual, expected = COMPUTE[name](y), COMPUTE[name](px.device_put(X))
+    np.testing.assert_array_equal(actual, expected)
     np.testing.assert_array_equal(y, X)
 
 

@@ -1,4 +1,4 @@
-"""Sixteen threads that trace, compile, run and use the cache on disk at once."""
+"""Sixteen concurrent threads that trace, compile, run and use the cache on disk."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COMPILED = "/jax/core/compile/backend_compile_duration"
 
 @pytest.fixture
 def compilations():
-    """How often XLA compiled or loaded a program, by its name."""
+    """The number of compiled or loaded executables, by name."""
     names: list[str] = []
     lock = threading.Lock()
 
@@ -37,7 +37,7 @@ def compilations():
 
 
 def together(work):
-    """Results of a function in all threads, which begin at once."""
+    """Results of a function in all threads, which start simultaneously."""
     barrier = threading.Barrier(THREADS)
 
     def run(i):
@@ -54,8 +54,8 @@ def test_one_function_is_compiled_once(compilations):
         return lax.fori_loop(0, 5, lambda i, c: lax.sin(c) + i, x)
 
     x = np.linspace(0, 1, 7).astype(np.float32)
-    found = together(lambda i: np.asarray(once_for_all(x)))
-    assert all((f == found[0]).all() for f in found)
+    results = together(lambda i: np.asarray(once_for_all(x)))
+    assert all((f == results[0]).all() for f in results)
     assert sum("once_for_all" in name for name in compilations) == 1
 
 
@@ -68,8 +68,8 @@ def test_equal_functions_are_compiled_once(compilations):
 
         return np.asarray(px.jit(each_its_own)(x))
 
-    found = together(work)
-    assert all((f == found[0]).all() for f in found)
+    results = together(work)
+    assert all((f == results[0]).all() for f in results)
     assert sum("each_its_own" in name for name in compilations) == 1
 
 
@@ -79,8 +79,8 @@ def test_a_function_with_callbacks_is_compiled_once(compilations):
         return px.pure_callback(np.sin, x, x) * 2
 
     x = np.linspace(0, 1, 5).astype(np.float32)
-    found = together(lambda i: np.asarray(calls_back(x)))
-    assert all((f == found[0]).all() for f in found)
+    results = together(lambda i: np.asarray(calls_back(x)))
+    assert all((f == results[0]).all() for f in results)
     assert sum("calls_back" in name for name in compilations) == 1
 
 
@@ -93,8 +93,8 @@ def test_shapes_are_compiled_once_each(compilations):
         outs = [np.asarray(of_many_shapes(np.ones(n, np.float32))) for n in range(1, 6)]
         return [float(o[0]) for o in outs]
 
-    found = together(work)
-    assert all(f == found[0] for f in found)
+    results = together(work)
+    assert all(f == results[0] for f in results)
     assert sum("of_many_shapes" in name for name in compilations) == 5
 
 
@@ -110,13 +110,13 @@ def test_eager_operations_and_transformations():
         c, _ = lax.scan(lambda c, a: (c * a + 1, None), np.float32(1), x)
         return [np.asarray(v) for v in (g, h, c, lax.sort(lax.neg(x)), lax.cumsum(x))]
 
-    found = together(work)
-    for f_ in found:
-        for a, b in zip(f_, found[0]):
+    results = together(work)
+    for f_ in results:
+        for a, b in zip(f_, results[0]):
             np.testing.assert_array_equal(a, b)
 
 
-def test_caches_are_cleared_meanwhile():
+def test_caches_are_cleared_concurrently():
     x = np.ones(5, np.float32)
 
     def work(i):

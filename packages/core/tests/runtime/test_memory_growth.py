@@ -1,4 +1,4 @@
-"""Long loops: what each round leaves behind is freed, and caches have bounds."""
+"""Long loops: memory of each round is freed, and caches are bounded."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ JITTED = px.jit(lambda x: lax.sin(x))
 
 
 def deep(fun, frames: int = 50):
-    """Call from deep in the stack, where jaxlib's notes are long."""
+    """Call from deep in the stack, where jaxlib's tracebacks are long."""
     return fun() if not frames else deep(fun, frames - 1)
 
 
 def bytes_left_by(fun, rounds: int) -> float:
-    """Bytes of Python's memory that a round leaves behind, on average."""
+    """Average number of bytes of Python memory that a round allocates and does not free."""
     for _ in range(300):
         fun()
     gc.collect()
@@ -50,7 +50,7 @@ def test_executions(call):
 
 
 def functions_anew():
-    """What a loop may do that makes its functions in each round."""
+    """Loop bodies that create functions in each round."""
     px.grad(lambda x: lax.sin(x) * x)(S)
     px.vmap(lambda x: lax.sin(x))(X)
     px.jit(lambda x: x * 2.0)(X)
@@ -63,7 +63,7 @@ def functions_anew():
     px.grad(px.checkpoint(lambda x: lax.sin(x)))(S)
 
 
-def test_functions_made_anew_are_forgotten():
+def test_functions_created_in_each_round_are_freed():
     for _ in range(5):
         functions_anew()
     gc.collect()
@@ -74,18 +74,18 @@ def test_functions_made_anew_are_forgotten():
     assert len(gc.get_objects()) - before < 200
 
 
-def test_collections_come_at_intervals():
+def test_garbage_collections_run_at_intervals():
     assert sum(garbage_is_due() for _ in range(2560)) == 10
 
 
-def test_bounded_dicts_forget_the_oldest():
-    found = Bounded()
-    for i in range(found.limit + 10):
-        found[i] = i
-    assert len(found) == found.limit
-    assert min(found) == 10
-    found[10] = "again"  # in place: nothing is forgotten
-    assert min(found) == 10
+def test_bounded_dicts_evict_the_oldest():
+    bounded = Bounded()
+    for i in range(bounded.limit + 10):
+        bounded[i] = i
+    assert len(bounded) == bounded.limit
+    assert min(bounded) == 10
+    bounded[10] = "again"  # in place: nothing is evicted
+    assert min(bounded) == 10
 
 
 class TestOfFunctions:
@@ -97,15 +97,15 @@ class TestOfFunctions:
         del f
         assert not table._dicts
 
-    def test_is_bounded_where_values_hold_their_functions(self):
-        table = OfFunctions(kept=4)
+    def test_is_bounded_if_values_reference_their_functions(self):
+        table = OfFunctions(limit=4)
         for i in range(10):
             f = lambda i=i: i
             table.of(f)["itself"] = f
         gc.collect()
         assert sorted(g() for g in table._dicts) == [6, 7, 8, 9]
 
-    def test_what_cannot_be_a_key_gets_a_dict_of_its_own(self):
+    def test_functions_without_weak_references_get_their_own_dict(self):
         table = OfFunctions()
         assert table.of([]) == {}
         assert table.of([]) is not table.of([])

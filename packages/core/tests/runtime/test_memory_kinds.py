@@ -1,4 +1,4 @@
-"""Arrays in the host's memory, and programs that put values there."""
+"""Arrays in host memory, and computations with results in host memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def kind(x):
 
 
 @pytest.mark.parametrize("place", [Space.Host, HOST])
-def test_moving(place):
+def test_transfers(place):
     y = px.device_put(X, place)
     assert kind(y) == "pinned_host"
     np.testing.assert_array_equal(y, X)
@@ -31,7 +31,7 @@ def test_moving(place):
 
 
 @pytest.mark.parametrize("place", [Space.Host, HOST])
-def test_programs_leave_results_there(place):
+def test_results_in_host_memory(place):
     f = px.jit(lambda x: (px.device_put(x * 2, place), x + 1))
     a, b = f(X)
     assert kind(a) == "pinned_host" and kind(b) == HERE.memory_kind
@@ -50,7 +50,7 @@ def test_results_by_out_shardings():
     np.testing.assert_array_equal(a, X * 2)
 
 
-def test_there_and_back():
+def test_round_trip():
     def f(x):
         away = px.device_put(lax.sin(x), Space.Host)
         return lax.cos(px.device_put(away, Space.Device))
@@ -87,9 +87,9 @@ def test_offloading_policies(policy, looped):
             x = layer(layer(x))
         return lax.reduce_sum(x * x, (0, 1))
 
-    kept = px.checkpoint(layer, policy=POLICIES[policy])
+    offloaded = px.checkpoint(layer, policy=POLICIES[policy])
     expected = px.grad(lambda x: loss(x, layer))(X)
-    g = px.grad(lambda x: loss(x, kept))
+    g = px.grad(lambda x: loss(x, offloaded))
     np.testing.assert_allclose(g(X), expected, rtol=1e-5)
     np.testing.assert_allclose(px.jit(g)(X), expected, rtol=1e-5)
     text = px.jit(g).lower(X).as_text()

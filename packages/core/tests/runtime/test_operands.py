@@ -1,4 +1,4 @@
-"""What becomes an array, how, and what does not."""
+"""Conversion of operands to arrays."""
 
 import enum
 
@@ -83,7 +83,7 @@ def test_python_numbers(maker):
             maker(value)
 
 
-def test_scalars_that_are_equal_but_not_the_same():
+def test_equal_but_distinct_scalars():
     assert [as_operand(v).dtype for v in (1, True, 1.0)] == ["int32", "bool", "float32"]
     assert as_operand(0.0).tobytes() != as_operand(-0.0).tobytes()
     for dtype in (ml_dtypes.bfloat16, np.float16, ml_dtypes.float8_e4m3fn):
@@ -100,7 +100,7 @@ def test_scalars_that_are_equal_but_not_the_same():
      np.zeros(2, "m8[s]")],
     ids=lambda v: str(v.dtype),
 )  # fmt: skip
-def test_numpy_values_that_are_no_arrays(make, value):
+def test_numpy_values_that_are_not_arrays(make, value):
     with pytest.raises(TypeError, match="is not a valid Primax array type"):
         make(value)
 
@@ -114,7 +114,7 @@ def test_long_double(make):
 @pytest.mark.parametrize(
     "value", ["abc", b"x", object(), {1, 2}, range(3)], ids=lambda v: type(v).__name__
 )
-def test_values_that_are_no_arrays(value):
+def test_values_that_are_not_arrays(value):
     for maker in (as_operand, device_put):
         with pytest.raises(TypeError, match="not a valid Primax type"):
             maker(value)
@@ -131,7 +131,7 @@ def test_other_subclasses_of_ndarray():
     assert as_operand(np.ones((2, 2)).view(np.recarray)).shape == (2, 2)
 
 
-def test_float0_stays_as_it_is():
+def test_float0_is_unchanged():
     zero = np.zeros((2,), dtypes.float0)
     assert device_put(zero) is zero
 
@@ -145,7 +145,7 @@ def test_raw_puts_are_checked():
 
 
 @pytest.mark.skipif(JAXLIB_VERSION >= (0, 11), reason="newer versions have these types")
-def test_types_that_this_jaxlib_lacks(make):
+def test_dtypes_missing_in_this_jaxlib(make):
     with pytest.raises(TypeError, match="float6_e2m3fn need a newer jaxlib"):
         make(np.zeros(2, ml_dtypes.float6_e2m3fn))
 

@@ -1,4 +1,4 @@
-"""Which plugins are started, and what is said of those that are not. The plugins are fakes."""
+"""Start of plugins, and warnings for those that are not started. The plugins are fakes."""
 
 import warnings
 
@@ -13,7 +13,7 @@ TPU = ("tpu", "libtpu")
 
 @pytest.fixture
 def installed(monkeypatch):
-    """Installs fake plugins: entry points, and what starting each platform does."""
+    """Install fake plugins: entry points, and a start function for each platform."""
 
     def install(entries, **starters):
         monkeypatch.setattr(plugins, "_entry_points", lambda: list(entries))
@@ -37,11 +37,15 @@ def test_names():
     assert {n: plugins.platform_in(n) for n in names} == names
 
 
-def test_what_is_installed_is_started(installed):
+def test_installed_plugins_are_started(installed):
     installed([CUDA, TPU, ("other", "other")], cuda=lambda m: ("cuda", m), tpu=lambda m: ("tpu", m))
-    found = {"cuda": ("cuda", CUDA[1]), "tpu": ("tpu", TPU[1])}
-    assert plugins.start([]) == found
-    assert plugins.start(["gpu", "cpu"]) == plugins.start(["cuda"]) == {"cuda": found["cuda"]}
+    installed_plugins = {"cuda": ("cuda", CUDA[1]), "tpu": ("tpu", TPU[1])}
+    assert plugins.start([]) == installed_plugins
+    assert (
+        plugins.start(["gpu", "cpu"])
+        == plugins.start(["cuda"])
+        == {"cuda": installed_plugins["cuda"]}
+    )
     assert plugins.start(["cpu"]) == {}
 
 
@@ -50,7 +54,7 @@ def test_the_first_plugin_of_a_platform_wins(installed):
     assert plugins.start([]) == {"cuda": CUDA[1]}
 
 
-def test_missing_hardware_is_passed_over(installed):
+def test_missing_hardware_is_ignored(installed):
     installed([CUDA], cuda=fails(plugins.Unavailable("no NVIDIA device")))
     with warnings.catch_warnings():
         warnings.simplefilter("error")

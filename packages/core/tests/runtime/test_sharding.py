@@ -1,4 +1,4 @@
-"""The Sharding protocol, on the core's own sharding and on one that other code adds."""
+"""The Sharding protocol, with the core's sharding and a third-party one."""
 
 import copy
 import pickle
@@ -45,7 +45,7 @@ def test_memory_kinds():
     assert x.sharding is host and np.array_equal(x, np.arange(3.0))
 
 
-def test_a_device_is_wanted():
+def test_an_argument_that_is_not_a_device():
     with pytest.raises(TypeError, match="needs a device, got 'cpu'"):
         SingleDeviceSharding("cpu")
     with pytest.raises(ValueError, match="at least one device"):
@@ -84,7 +84,7 @@ class Halves(Sharding):
         return None
 
 
-def test_a_sharding_from_outside():
+def test_a_third_party_sharding():
     values = np.arange(12, dtype=np.float32).reshape(4, 3)
     x = put(values, Halves())
     assert x.sharding is Halves() and x.device is Halves() and x.devices() == set(devices()[1:3])

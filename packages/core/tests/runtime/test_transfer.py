@@ -1,4 +1,4 @@
-"""Moving trees of values to devices and back, eagerly and inside transformations."""
+"""Transfers of pytrees to devices and back, eagerly and under transformations."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from primax_core.lax.placement import Space
 
 
 def places(tree):
-    """Number of the device and whether committed, for each array of a tuple or list."""
+    """Device number and ``committed`` of each array of a tuple or list."""
     if isinstance(tree, (tuple, list)):
         return [places(x) for x in tree]
     return tree.device.id, tree.committed
@@ -50,7 +50,7 @@ def test_with_a_device():
     assert device_put(1.0, one).weak_type
 
 
-def test_the_same_place_shares_the_buffer():
+def test_the_same_device_shares_the_buffer():
     x = f32()
     y = device_put(x, devices()[0])
     assert y is not x and y.committed and y.unsafe_buffer_pointer() == x.unsafe_buffer_pointer()
@@ -89,7 +89,7 @@ def test_to_device():
         x.to_device(devices()[1], stream=1)
 
 
-def test_bad_places():
+def test_bad_devices():
     for bad in ("cpu", 3):
         with pytest.raises(ValueError, match=f"got {bad!r} of type"):
             device_put(f32(), bad)
@@ -115,14 +115,14 @@ def test_jaxpr():
     assert "devices=(CpuDevice(id=1),)" in str(make_jaxpr(move)(f32()))
 
 
-def test_compiled_it_is_the_identity():
+def test_is_the_identity_when_compiled():
     x = f32()
     assert places(jit(lambda x: move(x) * 2)(x)) == (0, False)
     assert places(jit(lambda x: move(x) * 2)(device_put(x, devices()[0]))) == (0, True)
     assert jit(lambda x: move(x) * 2)(x).tolist() == [0, 2, 4]
 
 
-def test_eager_transformations_move():
+def test_eager_transformations_transfer():
     x = f32()
     assert places(vmap(move)(x)) == (1, True)
     assert places(jvp(move, (x,), (x,))) == [(1, True), (1, True)]
@@ -132,7 +132,7 @@ def test_eager_transformations_move():
     assert places(back(y)) == [(0, True)]
 
 
-def test_gradients_come_back():
+def test_gradients_are_on_the_arguments_device():
     value, slope = value_and_grad(lambda x: move(x) * 3.0)(device_put(2.0))
     assert (float(value), float(slope)) == (6.0, 3.0)
     assert places([value, slope]) == [(1, True), (0, True)]
@@ -189,7 +189,7 @@ def test_waiting():
 # Computations across devices
 
 
-def test_committed_arguments_decide():
+def test_committed_arguments_determine_the_device():
     x, moved = f32(), move(f32())
     assert places(x + moved) == (1, True)
     assert places(jit(lambda a, b: (a, b * 2))(x, moved)) == [(1, True)] * 2
@@ -203,11 +203,13 @@ def test_committed_arguments_decide():
 def test_default_device():
     x = f32()
     with default_device(devices()[2]):
-        made = device_put(1.0)
-        assert places([made, x + 1, jit(lambda: 1.0)(), jit(lambda x: x)(x)]) == [(2, False)] * 4
+        x_default = device_put(1.0)
+        assert (
+            places([x_default, x + 1, jit(lambda: 1.0)(), jit(lambda x: x)(x)]) == [(2, False)] * 4
+        )
         assert places(device_put(x)) == (0, False)
         assert places(move(x) + 1) == (1, True)
-    assert places([made, made + 1, made + x]) == [(2, False), (0, False), (0, False)]
+    assert places([x_default, x_default + 1, x_default + x]) == [(2, False), (0, False), (0, False)]
     with default_device("cpu"):
         assert places(device_put(1.0)) == (0, False)
     for bad in ("foo", 3):

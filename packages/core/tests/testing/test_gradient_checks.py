@@ -1,4 +1,4 @@
-"""``check_grads`` and its relatives: right derivatives pass, wrong ones are named."""
+"""``check_grads`` and related functions: correct derivatives pass, wrong ones raise."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_wrong_derivatives_are_named():
         check_grads(wrong_second(), (X,), 2)
 
 
-def test_tolerances_and_steps_are_the_users():
+def test_tolerances_and_steps_can_be_passed():
     f = lambda x: x * x * x
     check_grads(f, (X,), 1, atol=1e-2, rtol=1e-2, eps=1e-2)
     with pytest.raises(AssertionError, match="tolerance"):
@@ -67,7 +67,7 @@ def test_tolerances_and_steps_are_the_users():
         check_grads(f, (X,), 1, modes=["forward"])
 
 
-def test_functions_that_give_derivatives_are_checked():
+def test_functions_that_return_derivatives_are_checked():
     f = lambda x: lax.sin(x)
     check_jvp(f, lambda p, t: jvp(f, p, t), (X,))
     check_vjp(f, lambda x: vjp(f, x), (X,))
@@ -82,12 +82,12 @@ def test_differences_are_central():
     assert slope == 6.0
 
 
-def test_the_users_module_has_the_same_functions():
+def test_the_public_module_has_the_same_functions():
     assert test_util.check_grads is check_grads
     assert test_util.check_jvp is check_jvp and test_util.check_vjp is check_vjp
 
 
-def test_a_jump_nearby_is_stepped_around():
+def test_steps_avoid_a_nearby_discontinuity():
     def f(x):
         return lax.select(x > 1.001, x * 5.0 + 100.0, x * x)
 

@@ -1,5 +1,7 @@
-"""The conformance kit catches faults: each is planted in a copy of a good primitive, and the check
-that must find it is named."""
+"""The conformance kit detects faults that are planted in copies of correct primitives.
+
+Each fault is registered with the checks that must detect it.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ from primax_core.testing.pytest import conformance
 
 
 def scaled_sum() -> Primitive:
-    """``factor`` times the sum of a matrix's rows, which is linear; all of its rules are right."""
+    """``factor`` times the sum of a matrix's rows, which is linear; all rules are correct."""
     p = Primitive("scaled_sum")
 
     def total(x, axis, factor):
@@ -60,9 +62,9 @@ def scaled_sum() -> Primitive:
 
     @p.rule(transpose)
     def _transpose(ct, x, *, axis, factor):
-        kept = tuple(i for i in range(x.aval.ndim) if i != axis)
+        other_axes = tuple(i for i in range(x.aval.ndim) if i != axis)
         scaled = lax.mul(ct, lax.full_like(ct, factor))
-        return [lax.broadcast_in_dim(scaled, x.aval.shape, kept)]
+        return [lax.broadcast_in_dim(scaled, x.aval.shape, other_axes)]
 
     @p.rule(batch)
     def _batch(mapped, args, dims, *, axis, factor):
@@ -79,7 +81,7 @@ def scaled_sum() -> Primitive:
 
 
 def product_and_sum() -> Primitive:
-    """Two results of two operands; all of its rules are right."""
+    """Two results of two operands; all of its rules are correct."""
     p = Primitive("product_and_sum", multiple_results=True)
 
     @p.rule(abstract)
@@ -125,7 +127,7 @@ FAULTS = {}
 
 
 def fault(name: str, *caught_by: str, make=scaled_sum):
-    """Registers a function that plants a fault in a primitive, and the checks that must find it."""
+    """Register a function that plants a fault, and the checks that must detect it."""
 
     def register(plant):
         FAULTS[name] = (make, plant, caught_by)
@@ -237,9 +239,9 @@ def the_jvp_rule_changes_its_arguments(p):
 
     @p.rule(jvp, override=True)
     def _jvp(primals, tangents):
-        found = good(list(primals), list(tangents))
+        result = good(list(primals), list(tangents))
         primals[0], tangents[1] = primals[1], tangents[0]
-        return found
+        return result
 
 
 @fault("the batching rule changes its list of axes", "mutation", make=product_and_sum)
@@ -248,14 +250,14 @@ def the_batching_rule_changes_its_list_of_axes(p):
 
     @p.rule(batch, override=True)
     def _batch(mapped, args, dims):
-        found = good(mapped, list(args), list(dims))
+        result = good(mapped, list(args), list(dims))
         dims.reverse()
         args.reverse()
-        return found
+        return result
 
 
 @fault("the operation writes into its operand", "mutation")
-def the_operation_writes_into_its_operand(p):
+def the_primitive_writes_into_its_operand(p):
     def careless(x):
         if isinstance(x, np.ndarray):
             x += 1
@@ -325,11 +327,11 @@ def test_planted_faults_are_caught_by_the_named_check(name):
     make, plant, caught_by = FAULTS[name]
     p = make()
     plant(p)
-    found = {v.check for v in check_primitive(p).failures}
-    assert set(caught_by) <= found, f"found by {found}"
+    failed_checks = {v.check for v in check_primitive(p).failures}
+    assert set(caught_by) <= failed_checks, f"found by {failed_checks}"
 
 
-def test_a_failure_comes_with_python_that_repeats_it():
+def test_a_failure_has_python_code_that_reproduces_it():
     p = scaled_sum()
     FAULTS["wrong jvp"][1](p)
     (verdict, *_) = check_primitive(p, checks=["jvp"]).failures
@@ -346,7 +348,7 @@ def test_expected_failures_must_fail():
     assert [v.outcome for v in stale.failures] == ["passed, but was expected to fail"]
 
 
-def test_declared_absence_is_no_failure_but_a_missing_rule_is():
+def test_a_declared_absence_passes_and_a_missing_rule_fails():
     p = product_and_sum()
     del p.rules[batch]
     assert not check_primitive(p, checks=["batching"]).ok
@@ -377,10 +379,10 @@ def test_unknown_checks_and_missing_samples_are_refused():
 
 
 class TestUnderPytest:
-    """Checks that do not apply are skipped, and most of them have to apply."""
+    """Inapplicable checks are skipped, but most checks must apply."""
 
     def run(self, primitive, **options):
-        """The outcomes of the cases that ``conformance`` makes, by their ids."""
+        """The outcomes of the generated test cases, by id."""
         test = conformance(primitive, **options)
         (mark,) = test.pytestmark
         outcomes = {}
@@ -394,7 +396,7 @@ class TestUnderPytest:
                 outcomes[param.id] = f"failed: {e}"
         return outcomes
 
-    def test_what_does_not_apply_is_skipped_with_the_reason(self):
+    def test_inapplicable_checks_are_skipped_with_the_reason(self):
         outcomes = self.run(lax.floor_p, checks=["abstract", "bad input"])
         assert outcomes["floor-0-abstract"] == "passed"
         integers = Primitive("integers")

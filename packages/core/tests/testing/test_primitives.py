@@ -1,4 +1,4 @@
-"""Every primitive of the core under the conformance kit."""
+"""The conformance kit on every primitive of the core."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_every_primitive_has_samples():
     assert [p.name for p in PRIMITIVES if p.state_of(samples) is RuleState.MISSING] == []
 
 
-# Tokens have no values, and a dimension's value depends on shapes alone.
+# Tokens have no values, and the value of a dimension depends only on shapes.
 FEW_APPLY = {"after_all": 0.25, "create_token": 0.25, "dim_as_value": 0.1}
 
 test_primitives = pytest.mark.rotate("prim", "check")(

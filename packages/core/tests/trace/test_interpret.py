@@ -1,4 +1,4 @@
-"""Evaluation of jaxprs in any domain, and functions that return more than arrays while traced."""
+"""Evaluation of jaxprs in other domains, and traced functions with auxiliary results."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_the_context_is_restored_after_an_error():
     assert (state.name_stack, state.source) == before
 
 
-def test_an_auxiliary_result_is_returned_beside_the_jaxpr():
+def test_an_auxiliary_result_is_returned_with_the_jaxpr():
     jaxpr, aux = stage_with_aux(lambda x: ([lax.sin(x)], {"tree": 1}), [SCALAR])
     assert aux == {"tree": 1} and len(jaxpr.outvars) == 1
 

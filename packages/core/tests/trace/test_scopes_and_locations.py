@@ -1,4 +1,4 @@
-"""Named scopes and lines of the user's code, from the source to the compiled program."""
+"""Named scopes and source lines of user code in jaxprs and compiled modules."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from primax_core._ir.jaxpr import jaxprs_in
 
 
 def operations(jaxpr, scope=()):
-    """All equations, those of held programs too, as (name, scopes, line within this file)."""
+    """All equations, including those of sub-jaxprs, as (name, scopes, line in this file)."""
     for eqn in jaxpr.eqns:
         scopes = (*scope, *eqn.ctx)
         where = locate(eqn.source_info)
@@ -75,7 +75,7 @@ def test_forward(transform):
 @pytest.mark.parametrize(
     "transform", [px.grad, lambda f: px.grad(px.jit(f)), px.jacrev, px.jacfwd], ids=range(4)
 )
-def test_derivatives_belong_to_the_lines_they_are_of(transform):
+def test_derivatives_have_the_lines_of_their_functions(transform):
     ops = list(operations(px.make_jaxpr(transform(program))(1.0)))
     scopes_of = {line: {scope for _, scope, at in ops if at == line} for _, _, line in ops}
     assert scopes_of[LINE["cos"]] == {("first",)}
@@ -85,7 +85,7 @@ def test_derivatives_belong_to_the_lines_they_are_of(transform):
     assert {"cos", "sin", "neg", "mul"} == set(names)
 
 
-def test_a_scope_of_the_first_use_does_not_stick():
+def test_scopes_are_not_taken_from_the_first_call():
     with px.named_scope("elsewhere"):
         px.jit(program)(1.0)
         px.make_jaxpr(px.grad(program))(1.0)
@@ -96,7 +96,7 @@ def test_a_scope_of_the_first_use_does_not_stick():
         assert px.make_jaxpr(lambda x: x + 1.0)(1.0).eqns[0].ctx == ()
 
 
-def test_scopes_reach_the_compiled_program():
+def test_scopes_are_in_the_compiled_module():
     lowered = px.jit(program).lower(1.0)
     text = lowered.as_text(debug_info=True)
     for name in ("first/cos", "within/tan", "third/scan", "third/step/sin"):
@@ -107,7 +107,7 @@ def test_scopes_reach_the_compiled_program():
     assert '"third/step/mul"' in backward
 
 
-def test_rules_have_lines_of_their_own():
+def test_rules_have_their_own_lines():
     @px.custom_vjp
     def f(x):
         return lax.sin(x)

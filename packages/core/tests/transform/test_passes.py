@@ -1,4 +1,4 @@
-"""The pure passes on jaxprs: nothing is lowered or run, so their results are compared as text."""
+"""The passes on jaxprs, whose results are compared as text; nothing is lowered or run."""
 
 from __future__ import annotations
 

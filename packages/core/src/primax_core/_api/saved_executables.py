@@ -80,7 +80,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
             for s, layout in zip(exe.in_shardings, exe.in_layouts, strict=True)
         ],
         "out_places": [_format_of(s.sharding, s.layout) for s in exe.out_specs],
-        "kept": exe.kept,
+        "kept": exe.kept_args,
         "donated": list(exe.donated),
         "constants": [files.type_text(ShapedArray(c.shape, c.dtype)) for c in constants],
         "arguments": list(_argument_names(compiled)),
@@ -168,7 +168,9 @@ class _Described:
         self.debug_info = DebugInfo("jit", self.fun_name, arg_names=names)
         self.needs = frozenset(map(_text, _list(about, "needs")))
         self.options = tuple((_text(k), v) for k, v in map(_pair, _list(about, "options")))
-        self.kept = None if about.get("kept") is None else _indices(about, "kept", len(self._avals))
+        self.kept_args = None
+        if about.get("kept") is not None:
+            self.kept_args = _indices(about, "kept", len(self._avals))
         self.in_places, self.out_places = _list(about, "in_places"), _list(about, "out_places")
         if (len(self.in_places), len(self.out_places)) != (len(self._avals), len(self._out_avals)):
             damaged("it does not have one format for each type")
@@ -193,7 +195,7 @@ class _Described:
     def executable(self, raw: Any, sharding: Any, constant_bytes: bytes) -> Executable:
         """The executable, whose buffers are compared with their description."""
         constants = files.constants_of(self.constants, constant_bytes)
-        used_inputs = range(len(self._avals)) if self.kept is None else self.kept
+        used_inputs = range(len(self._avals)) if self.kept_args is None else self.kept_args
         arguments = [*self.constants, *(physical(self._avals[i]) for i in used_inputs)]
         files.check_types(raw, arguments, [physical(a) for a in self._out_avals])
         bufs = [put(c, sharding, aval)._buf for c, aval in zip(constants, self.constants)]
@@ -202,8 +204,8 @@ class _Described:
         specs = [spec_of(a, s, self.committed, x) for a, (s, x) in zip(self._avals, ins)]
         out_specs = [spec_of(a, s, self.committed, x) for a, (s, x) in zip(self._out_avals, outs)]
         return Executable(
-            Loaded(raw, from_bytes=True), specs, [s for s, _ in ins], out_specs, self.kept, bufs,
-            self._donated, self.fun_name,
+            Loaded(raw, from_bytes=True), specs, [s for s, _ in ins], out_specs, self.kept_args,
+            bufs, self._donated, self.fun_name,
         )  # fmt: skip
 
 

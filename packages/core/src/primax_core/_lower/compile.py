@@ -120,7 +120,7 @@ def load(
     devs = (next(iter(sharding.device_set)),)
     loaded = compile_module(lowered, devs, compiler_options, program)
     return _executable(
-        loaded, jaxpr, in_specs, sharding, committed, donated, lowered.name, lowered.kept,
+        loaded, jaxpr, in_specs, sharding, committed, donated, lowered.name, lowered.kept_args,
         lowered.consts, lowered.formats,
     )  # fmt: skip
 

@@ -21,27 +21,27 @@ class PortableProgram:
       data: the portable artifact.
       platforms: its platforms; if there are several, ``main`` has a leading index argument.
       in_avals, out_avals: avals of all arguments and of the results.
-      kept: indices of the arguments of ``main``.
+      kept_args: indices of the arguments of ``main``.
       nr_devices: the number of its devices.
       any_platform: it may be used on other platforms.
       cache: values derived from it.
     """
 
     __slots__ = (
-        "name", "data", "platforms", "in_avals", "out_avals", "kept", "nr_devices", "any_platform",
-        "cache", "__weakref__",
+        "name", "data", "platforms", "in_avals", "out_avals", "kept_args", "nr_devices",
+        "any_platform", "cache", "__weakref__",
     )  # fmt: skip
 
     def __init__(
         self, name: str, data: bytes, platforms: tuple[str, ...], in_avals: tuple, out_avals: tuple,
-        kept: tuple[int, ...], nr_devices: int = 1, any_platform: bool = False,
+        kept_args: tuple[int, ...], nr_devices: int = 1, any_platform: bool = False,
     ):  # fmt: skip
         self.name: str = name
         self.data: bytes = data
         self.platforms: tuple[str, ...] = platforms
         self.in_avals: tuple[Any, ...] = in_avals
         self.out_avals: tuple[Any, ...] = out_avals
-        self.kept: tuple[int, ...] = kept
+        self.kept_args: tuple[int, ...] = kept_args
         self.nr_devices: int = nr_devices
         self.any_platform: bool = any_platform
         self.cache: dict[Any, Any] = {}
@@ -77,7 +77,7 @@ class PortableProgram:
                 f"Function '{self.name}' was exported for {self.nr_devices} devices and is called "
                 f"in a computation with {ctx.num_partitions}"
             )
-        operands = [values[i] for i in self.kept]
+        operands = [values[i] for i in self.kept_args]
         if self.polymorphic and is_static(d for a in ctx.in_avals for d in a.shape):
             # The platform index is refined together with the sizes.
             avals = tuple(ctx.in_avals)

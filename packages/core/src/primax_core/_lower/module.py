@@ -311,11 +311,11 @@ def _private_function(ctx: LoweringContext, jaxpr: Jaxpr, name: str, consts: dic
 class LoweredModule:
     """A StableHLO module, and the data needed to run it."""
 
-    __slots__ = ("module", "kept", "consts", "callbacks", "needs", "name", "formats")
+    __slots__ = ("module", "kept_args", "consts", "callbacks", "needs", "name", "formats")
 
-    def __init__(self, module, kept, consts, callbacks, needs, name, formats=None):
+    def __init__(self, module, kept_args, consts, callbacks, needs, name, formats=None):
         self.module = module
-        self.kept = kept
+        self.kept_args = kept_args
         self.consts = consts
         self.callbacks = callbacks
         self.needs = needs

@@ -132,15 +132,15 @@ class Portable:
     """A module with embedded constants, and its metadata.
 
     Attributes:
-      kept: indices of the arguments of ``main``.
+      kept_args: indices of the arguments of ``main``.
       callbacks: the Python functions that it calls.
     """
 
-    __slots__ = ("module", "kept", "callbacks")
+    __slots__ = ("module", "kept_args", "callbacks")
 
-    def __init__(self, module: ir.Module, kept: tuple[int, ...], callbacks: list[Callable]):
+    def __init__(self, module: ir.Module, kept_args: tuple[int, ...], callbacks: list[Callable]):
         self.module = module
-        self.kept = kept
+        self.kept_args = kept_args
         self.callbacks = callbacks
 
 

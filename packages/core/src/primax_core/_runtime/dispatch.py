@@ -78,7 +78,7 @@ class Executable:
     """A loaded executable as a function of arrays.
 
     Attributes:
-      kept: indices of the used arguments, or ``None`` for all of them.
+      kept_args: indices of the used arguments, or ``None`` for all of them.
       consts: raw buffers that precede the arguments.
       in_layouts: layouts of the arguments.
       moves: arguments to be transferred or converted to another layout before each call.
@@ -92,13 +92,13 @@ class Executable:
     """
 
     __slots__ = (
-        "loaded", "raw", "execute", "kept", "consts", "handlers", "out_specs", "in_shardings",
+        "loaded", "raw", "execute", "kept_args", "consts", "handlers", "out_specs", "in_shardings",
         "in_layouts", "moves", "donated", "name", "checked", "program", "watch", "plain",
     )  # fmt: skip
 
     def __init__(
         self, loaded: Loaded, in_specs: Sequence[Spec], in_shardings, out_specs: Sequence[Spec],
-        kept, consts, donated=(), name="", program: Jaxpr | None = None,
+        kept_args, consts, donated=(), name="", program: Jaxpr | None = None,
         in_layouts: Sequence[Any] | None = None,
     ):  # fmt: skip
         self.loaded = loaded
@@ -106,7 +106,7 @@ class Executable:
         self.execute = loaded.raw.execute_sharded
         if program is not None and must_stay(program.effects):
             self.execute = effectful(self.execute, are_ordered(program.effects))
-        self.kept = kept
+        self.kept_args = kept_args
         self.consts = consts
         self.out_specs = out_specs
         self.handlers = [s.handler for s in out_specs]
@@ -123,7 +123,7 @@ class Executable:
         self.program = program if self.checked else None
         self.watch = None if program is None else watch_of(program)
         special = consts or self.moves or donated or self.checked or self.watch
-        self.plain = kept is None and not special
+        self.plain = kept_args is None and not special
 
     def __call__(self, args: Sequence[ArrayImpl]) -> list[ArrayImpl]:
         """Run on arrays of the compiled types and placements."""
@@ -132,10 +132,10 @@ class Executable:
             args = list(args)
             for i, sharding, layout in self.moves:
                 args[i] = relaid(move(args[i], sharding, explicit=False), layout)
-        if self.kept is None:
+        if self.kept_args is None:
             bufs = [a._buf for a in args]
         else:
-            bufs = [args[i]._buf for i in self.kept]
+            bufs = [args[i]._buf for i in self.kept_args]
         if self.consts:
             bufs = self.consts + bufs
         if self.donated:

@@ -46,7 +46,7 @@ def _sample_call(x: Any) -> Any:
     known = ("cpu", "cuda", "rocm", "tpu")
     module = platforms.lower_for(stage(lambda a: [sin(a)], [aval]), "sample", known).module
     program = PortableProgram(
-        "sample", portable.to_bytes(module), known, (aval,), (aval,), kept=(0,)
+        "sample", portable.to_bytes(module), known, (aval,), (aval,), kept_args=(0,)
     )
     return call_exported_p.bind(x, exported=program, out_avals=(aval,))[0]
 

@@ -1,7 +1,7 @@
-"""Feeds mutated files to the loaders; run as ``python fuzz_worker.py folder first count``.
+"""Worker that passes mutated files to the loaders: ``python fuzz_worker.py folder first count``.
 
-The folder holds the files to start from and, as ``at``, the number of the mutation that is being
-tried. Mutation ``n`` is the same in every run.
+The folder has the original files and, in the file ``at``, the number of the current mutation.
+Mutation ``n`` is the same in every run.
 """
 
 from __future__ import annotations
@@ -28,36 +28,36 @@ EXTREMES = (0, 1, 2, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0
 
 def mutate(data: bytes, others: list[bytes], rng: random.Random) -> bytes:
     """One to three changes of some bytes."""
-    found = bytearray(data)
+    mutated = bytearray(data)
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
-        if not found:
+        if not mutated:
             break
-        at = rng.randrange(len(found))
+        at = rng.randrange(len(mutated))
         kind = rng.randrange(7)
         if kind <= 1:
-            found[at] ^= 1 << rng.randrange(8)
+            mutated[at] ^= 1 << rng.randrange(8)
         elif kind == 2:
-            found[at] = rng.randrange(256)
+            mutated[at] = rng.randrange(256)
         elif kind == 3:  # a length or an offset
             size = rng.choice((2, 4, 8))
             at -= at % size
             value = rng.choice((*EXTREMES, len(data), len(data) + 1)) & (256**size - 1)
-            found[at : at + size] = value.to_bytes(size, "little")
+            mutated[at : at + size] = value.to_bytes(size, "little")
         elif kind == 4:
-            end = len(found) if rng.random() < 0.3 else at + rng.randrange(1, 9)
-            del found[at:end]
+            end = len(mutated) if rng.random() < 0.3 else at + rng.randrange(1, 9)
+            del mutated[at:end]
         elif kind == 5:
-            found[at:at] = rng.randbytes(rng.randrange(1, 9))
+            mutated[at:at] = rng.randbytes(rng.randrange(1, 9))
         else:
             other = rng.choice(others)
             start = rng.randrange(len(other))
             piece = other[start : start + rng.randrange(1, 64)]
-            found[at : at + len(piece)] = piece
-    return bytes(found)
+            mutated[at : at + len(piece)] = piece
+    return bytes(mutated)
 
 
 class Loaders:
-    """Each takes a number and tries that mutation; what is wrong it says in ``faults``."""
+    """Loaders of mutated files; each method takes a mutation number and appends to ``faults``."""
 
     def __init__(self, folder: Path):
         with open(folder / "corpus", "rb") as file:
@@ -71,7 +71,7 @@ class Loaders:
     def attempt(self, n: int) -> None:
         """Try one mutation."""
         rng = random.Random(n)
-        # Of ten: seven artifacts, one executable, two files of the cache.
+        # Out of ten mutations: seven artifacts, one executable, two files of the cache.
         which = n % 10
         if which < 7:
             self.artifact(n, rng, sealed=which < 4)
@@ -81,14 +81,14 @@ class Loaders:
             self.cached(n, rng, link=which == 9)
 
     def artifact(self, n: int, rng: random.Random, sealed: bool) -> None:
-        """An exported function, with a checksum that is right or not."""
+        """Try an exported function, with a correct or wrong checksum."""
         files = self.corpus["artifacts"]
         data, args = rng.choice(files)
         others = [d for d, _ in files]
         if sealed:
             body = data[envelope._BODY :]
             module = body.find(b"ML\xefR")
-            if rng.random() < 0.6:  # the module alone, at its length
+            if rng.random() < 0.6:  # only the module, of unchanged length
                 changed = mutate(body[module:], others, rng)[: len(body) - module]
                 body = (body[:module] + changed).ljust(len(body), b"\0")
             else:
@@ -97,7 +97,7 @@ class Loaders:
         else:
             data = mutate(data, others, rng)
         try:
-            found = export.deserialize(data)
+            exported = export.deserialize(data)
         except InvalidArtifactError as e:
             self.counts[str(e).split(":")[0][:60]] += 1
             return
@@ -106,15 +106,15 @@ class Loaders:
             return
         self.counts["accepted"] += 1
         try:
-            found.call(*args)
+            exported.call(*args)
             self.counts["called"] += 1
-            if found.has_vjp():
-                found.vjp()
+            if exported.has_vjp():
+                exported.vjp()
         except Exception as e:
             self.counts[f"call: {type(e).__name__}"] += 1
 
     def executable(self, n: int, rng: random.Random) -> None:
-        """A compiled function. Its machine code is only changed where the checksum tells."""
+        """Try a compiled function. Its machine code changes only with a wrong checksum."""
         data, in_tree, out_tree, args = rng.choice(self.corpus["executables"])
         if rng.random() < 0.5:
             about, blob, constants = _parts(data)
@@ -125,7 +125,7 @@ class Loaders:
         else:
             data = mutate(data, [data], rng)
         try:
-            found = serialize_executable.deserialize_and_load(data, in_tree, out_tree)
+            loaded = serialize_executable.deserialize_and_load(data, in_tree, out_tree)
         except InvalidArtifactError:
             self.counts["executable refused"] += 1
             return
@@ -134,23 +134,23 @@ class Loaders:
             return
         self.counts["executable loaded"] += 1
         try:
-            found(*args)
+            loaded(*args)
         except Exception as e:
             self.counts[f"executable call: {type(e).__name__}"] += 1
 
     def cached(self, n: int, rng: random.Random, link: bool) -> None:
-        """A file of the cache of compiled programs."""
+        """Try a file of the cache of executables."""
         key, data, suffix = self.corpus["links" if link else "cached"][0]
         place = disk.FileLocation(str(self.cache), key)
         path = self.cache / (key.hex() + suffix)
         path.write_bytes(mutate(data, [data], rng))
         path.chmod(0o600)
         try:
-            found = disk.link(place) if link else disk.fetch(place, self.devs, self.options)
+            outcome = disk.link(place) if link else disk.fetch(place, self.devs, self.options)
         except Exception as e:
             self.faults.append(f"{n}: the cache raised {type(e).__name__}: {e}")
             return
-        self.counts["cached loaded" if found is not None else "cached refused"] += 1
+        self.counts["cached loaded" if outcome is not None else "cached refused"] += 1
 
 
 def _parts(data: bytes) -> tuple[bytes, bytes, bytes]:
@@ -161,7 +161,7 @@ def _parts(data: bytes) -> tuple[bytes, bytes, bytes]:
 
 
 def main(folder: Path, first: int, count: int) -> None:
-    """Try mutations, noting before each which it is."""
+    """Try mutations; the number of each is recorded before."""
     warnings.simplefilter("ignore")
     import logging
 

@@ -1,4 +1,4 @@
-"""Calling exported functions: under transformations, and with arguments that do not fit."""
+"""Calls of exported functions: under transformations, and with mismatched arguments."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_two_calls_share_one_function(scaled) -> None:
     np.testing.assert_allclose(pc.jit(f)(X), np.sin(X) + np.sin(2 * X), rtol=1e-6)
 
 
-def test_functions_of_one_name_stay_apart() -> None:
+def test_functions_of_one_name_are_distinct() -> None:
     def make(k):
         inner = pc.jit(lambda x: x * k)
         return export.export(pc.jit(lambda x: inner(inner(x))))(X)
@@ -63,13 +63,13 @@ def test_functions_of_one_name_stay_apart() -> None:
         ((X,), r"(?s)same pytree structure.*args is a .*the numbers of children do not match"),
     ],
 )
-def test_arguments_that_do_not_fit(scaled, args, match) -> None:
+def test_mismatched_arguments(scaled, args, match) -> None:
     for call in (scaled.call, pc.jit(scaled.call)):
         with pytest.raises(ValueError, match=match):
             call(*args)
 
 
-def test_arguments_that_are_no_arrays(scaled) -> None:
+def test_arguments_that_are_not_arrays(scaled) -> None:
     with pytest.raises(TypeError, match="not a valid Primax type"):
         scaled.call("text", {"k": 1.0})
 
@@ -117,7 +117,7 @@ def test_values_without_information() -> None:
     assert out[1].dtype == pc.float0 and out[1].shape == (2,)
 
 
-def test_without_its_derivative(scaled) -> None:
+def test_without_derivative(scaled) -> None:
     plain = export.deserialize(scaled.serialize())
     assert not plain.has_vjp()
     with pytest.raises(ValueError, match="No VJP is available"):
@@ -126,7 +126,7 @@ def test_without_its_derivative(scaled) -> None:
         pc.grad(lambda x: total(plain.call(x, {"k": 2.0})["a"]))(X)
 
 
-def test_forward_mode_and_batches_are_refused(scaled) -> None:
+def test_forward_mode_and_vmap_raise(scaled) -> None:
     def f(x):
         return scaled.call(x, {"k": 2.0})["a"]
 
@@ -166,14 +166,14 @@ def test_nested() -> None:
         export.export(pc.jit(inner.call), platforms=["cpu", "rocm"])(X)
 
 
-def test_names_clash_with_nothing() -> None:
-    """A program with functions of the same names as the exported one's."""
+def test_names_do_not_clash() -> None:
+    """The caller has functions of the same names as the exported module."""
     helper = pc.jit(lambda x: x + 1)
     e = export.export(pc.jit(lambda x: helper(helper(x))))(X)
     np.testing.assert_array_equal(pc.jit(lambda x: helper(e.call(helper(x))))(X), X + 4)
 
 
-def test_exported_functions_inside_others_keep_their_names_apart() -> None:
+def test_names_of_nested_exported_functions_are_distinct() -> None:
     double = export.export(pc.jit(lambda x: x * 2))(X)
     twice = export.export(pc.jit(lambda x: double.call(x) + double.call(x + 1)))(X)
     thrice = export.export(pc.jit(lambda x: twice.call(double.call(x))))(X)

@@ -1,4 +1,4 @@
-"""What `export` makes of functions: its fields, its modules, its refusals."""
+"""`export`: fields and modules of exported functions, and errors."""
 
 from __future__ import annotations
 
@@ -55,15 +55,15 @@ def test_arguments_may_be_types() -> None:
     assert e.call(np.ones(5, np.float32), {"k": 1.0})["b"][0].shape == (5,)
 
 
-def test_unused_arguments_are_left_out_unless_kept() -> None:
+def test_unused_arguments_are_removed_unless_kept() -> None:
     def second(x, y):
         return y + 1
 
     e = export.export(pc.jit(second))(X, X)
-    kept = export.export(pc.jit(second, keep_unused=True))(X, X)
-    assert (e.module_kept_var_idx, kept.module_kept_var_idx) == ((1,), (0, 1))
-    assert "%arg1" not in e.mlir_module() and "%arg1" in kept.mlir_module()
-    for each in (e, kept):
+    with_unused = export.export(pc.jit(second, keep_unused=True))(X, X)
+    assert (e.module_kept_var_idx, with_unused.module_kept_var_idx) == ((1,), (0, 1))
+    assert "%arg1" not in e.mlir_module() and "%arg1" in with_unused.mlir_module()
+    for each in (e, with_unused):
         np.testing.assert_array_equal(each.call(X, X), X + 1)
 
 
@@ -75,7 +75,7 @@ def test_static_arguments_are_bound_and_keywords_stay() -> None:
         e.call(X, n=3, k=2.0)
 
 
-def test_constants_go_into_the_module() -> None:
+def test_constants_are_in_the_module() -> None:
     table = pc.device_put(np.arange(1000, dtype=np.float32))
     e = export.export(pc.jit(lambda x: x + lax.reduce_sum(table, (0,))))(X)
     assert len(e.in_avals) == 1
@@ -124,7 +124,7 @@ def test_name_of_the_module() -> None:
 # Platforms
 
 
-def test_several_platforms_are_told_by_an_index() -> None:
+def test_several_platforms_are_selected_by_an_index() -> None:
     def f(x):
         return lax.platform_dependent(x, cpu=lax.sin, tpu=lax.cos, default=lax.tanh) * 2
 
@@ -133,18 +133,18 @@ def test_several_platforms_are_told_by_an_index() -> None:
     assert e.platforms == ("cuda", "cpu", "tpu") and e.uses_global_constants
     assert "main(%arg0: tensor<i32>" in text and text.count("stablehlo.multiply") == 1
     np.testing.assert_allclose(e.call(X), np.sin(X) * 2, rtol=1e-6)
-    # Each branch is the platform's.
+    # Each branch is for one platform.
     branches = text.split("stablehlo.case")[-1]
     order = [branches.index(f"stablehlo.{op}") for op in ("tanh", "sine", "cosine")]
     assert order == sorted(order)
 
 
-def test_what_platforms_share_is_written_once() -> None:
+def test_common_code_of_platforms_is_lowered_once() -> None:
     e = export.export(pc.jit(lambda x: lax.sin(x) * 2), platforms=("cpu", "cuda", "rocm", "tpu"))(X)
     assert "stablehlo.case" not in e.mlir_module()
 
 
-def test_platforms_inside_called_programs_and_loops() -> None:
+def test_platforms_inside_calls_and_loops() -> None:
     @pc.jit
     def inner(x):
         return lax.platform_dependent(x, cpu=lambda x: x + 1, default=lambda x: x + 2)
@@ -176,7 +176,7 @@ def test_platform_without_a_rule() -> None:
     ("platforms", "match"),
     [("cpu", r"use \['cpu'\]"), (["gpu"], "use 'cuda' or 'rocm'"), ([3], "sequence of names")],
 )
-def test_platforms_that_are_none(platforms, match) -> None:
+def test_invalid_platforms(platforms, match) -> None:
     with pytest.raises(ValueError, match=match):
         export.export(scaled, platforms=platforms)
 

@@ -1,4 +1,4 @@
-"""Ten thousand mutated artifacts and cache files, which no process may die of."""
+"""Ten thousand mutated artifacts and cache files, none of which may crash a process."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _executables() -> list[tuple]:
 
 
 def _cached() -> tuple[bytes, bytes]:
-    """A file of the cache as it would lie there under its key."""
+    """The contents of a file of the cache for a key."""
     devs = (pc.devices()[0],)
     compiled = pc.jit(lambda x: x * 2).lower(X).compile()
     place = disk.executable_location(b"0" * 32, devs, lowering.make_options(devs))
@@ -67,8 +67,8 @@ def _cached() -> tuple[bytes, bytes]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the workers start from."""
-    made = tmp_path_factory.mktemp("fuzz")
+    """A folder with the original files."""
+    path = tmp_path_factory.mktemp("fuzz")
     key, data = _cached()
     corpus = {
         "artifacts": _artifacts(),
@@ -76,13 +76,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "cached": [(key, data, store.EXECUTABLE)],
         "links": [(key, files.pack_link(b"1" * 32, key), store.LINK)],
     }
-    (made / "corpus").write_bytes(pickle.dumps(corpus))
-    (made / "cache").mkdir(mode=0o700)
-    return made
+    (path / "corpus").write_bytes(pickle.dumps(corpus))
+    (path / "cache").mkdir(mode=0o700)
+    return path
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))
-def test_no_mutation_ends_the_process(folder: Path, batch: int) -> None:
+def test_no_mutation_crashes_the_process(folder: Path, batch: int) -> None:
     (folder / "at").write_bytes(b" " * 12)
     cache = folder / "programs"
     done = subprocess.run(
@@ -96,6 +96,6 @@ def test_no_mutation_ends_the_process(folder: Path, batch: int) -> None:
         pytest.fail(f"mutation {at} ended the process by {name}:\n{done.stderr[-2000:]}")
     assert done.returncode == 0, f"at mutation {at}:\n{done.stdout}\n{done.stderr[-4000:]}"
     assert "FAULT" not in done.stdout, done.stdout
-    # The mutations reach everything: some are accepted and called, some are refused everywhere.
+    # The mutations cover all parts: some are accepted and called, some raise in each part.
     for what in ("'accepted'", "'called'", "'executable refused'", "'cached refused'"):
         assert what in done.stdout, done.stdout

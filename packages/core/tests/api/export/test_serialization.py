@@ -1,4 +1,4 @@
-"""Exported functions as bytes: what survives, what may be in trees, and other versions' bytes."""
+"""Serialized exported functions: fields, pytrees, and other format versions."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ FIELDS = (
 
 
 def there_and_back(f, *args, options=None, **kwargs):
-    made = export.export(pc.jit(f), **(options or {}))(*args, **kwargs)
-    found = export.deserialize(made.serialize())
+    exported = export.export(pc.jit(f), **(options or {}))(*args, **kwargs)
+    loaded = export.deserialize(exported.serialize())
     for name in FIELDS:
-        assert getattr(found, name) == getattr(made, name), name
-    return found
+        assert getattr(loaded, name) == getattr(exported, name), name
+    return loaded
 
 
 def test_everything_survives() -> None:
     target = export.DisabledSafetyCheck.custom_call("some_kernel")
     options = {"platforms": ("cpu", "tpu"), "disabled_checks": [target]}
-    found = there_and_back(lambda x, y, k=None: {"a": (x * k, [k])}, X, 1, k=2.0, options=options)
-    np.testing.assert_array_equal(found.call(X, 1, k=3.0)["a"][0], X * 3)
-    assert found.serialize() == export.deserialize(found.serialize()).serialize()
+    loaded = there_and_back(lambda x, y, k=None: {"a": (x * k, [k])}, X, 1, k=2.0, options=options)
+    np.testing.assert_array_equal(loaded.call(X, 1, k=3.0)["a"][0], X * 3)
+    assert loaded.serialize() == export.deserialize(loaded.serialize()).serialize()
 
 
 def test_bytes_are_stable_and_of_any_kind() -> None:
-    made = export.export(pc.jit(lambda x: x + 1))(X)
-    data = made.serialize()
-    assert isinstance(data, bytearray) and data == made.serialize()
+    exported = export.export(pc.jit(lambda x: x + 1))(X)
+    data = exported.serialize()
+    assert isinstance(data, bytearray) and data == exported.serialize()
     for kind in (bytes, bytearray, memoryview):
         np.testing.assert_array_equal(export.deserialize(kind(data)).call(X), X + 1)
 
@@ -55,19 +55,19 @@ def test_no_arguments_and_no_results() -> None:
 
 
 def test_orders_of_derivatives() -> None:
-    made = export.export(pc.jit(lambda x, i: x * lax.sin(x) * i))(X, np.int32(2))
-    sizes = [len(made.serialize(vjp_order=n)) for n in range(3)]
+    exported = export.export(pc.jit(lambda x, i: x * lax.sin(x) * i))(X, np.int32(2))
+    sizes = [len(exported.serialize(vjp_order=n)) for n in range(3)]
     assert sizes == sorted(sizes)
-    found = export.deserialize(made.serialize(vjp_order=2))
-    assert found.vjp().vjp().in_avals == made.vjp().vjp().in_avals
-    assert found.vjp().has_vjp() and not found.vjp().vjp().has_vjp()
-    for e in (made, found):
+    loaded = export.deserialize(exported.serialize(vjp_order=2))
+    assert loaded.vjp().vjp().in_avals == exported.vjp().vjp().in_avals
+    assert loaded.vjp().has_vjp() and not loaded.vjp().vjp().has_vjp()
+    for e in (exported, loaded):
         g = pc.grad(lambda x, e=e: lax.reduce_sum(e.call(x, np.int32(2)), (0,)))
         np.testing.assert_allclose(g(X), 2 * (np.sin(X) + X * np.cos(X)), rtol=1e-5)
         h = pc.grad(lambda x, g=g: lax.reduce_sum(g(x), (0,)))
         np.testing.assert_allclose(h(X), 2 * (2 * np.cos(X) - X * np.sin(X)), rtol=1e-5)
     with pytest.raises(ValueError, match="vjp_order must be"):
-        made.serialize(vjp_order=-1)
+        exported.serialize(vjp_order=-1)
 
 
 @pytest.mark.parametrize(
@@ -77,8 +77,8 @@ def test_orders_of_derivatives() -> None:
 )  # fmt: skip
 def test_dtypes(dtype: str) -> None:
     kind = pc.float0 if dtype == "float0" else dtype
-    found = there_and_back(lambda x: x, pc.ShapeDtypeStruct((2, 0), kind))
-    assert found.in_avals[0].shape == (2, 0)
+    loaded = there_and_back(lambda x: x, pc.ShapeDtypeStruct((2, 0), kind))
+    assert loaded.in_avals[0].shape == (2, 0)
 
 
 def test_wide_dtypes() -> None:
@@ -110,35 +110,35 @@ Pair = collections.namedtuple("Pair", "first second")
     ],
 )
 def test_containers(tree) -> None:
-    found = there_and_back(lambda t: t, tree)
-    assert str(found.in_tree) == str(tree_util.tree_structure(((tree,), {})))
-    found.call(tree)
+    loaded = there_and_back(lambda t: t, tree)
+    assert str(loaded.in_tree) == str(tree_util.tree_structure(((tree,), {})))
+    loaded.call(tree)
 
 
-def test_keys_that_cannot_be_written() -> None:
-    made = export.export(pc.jit(lambda t: t))({(1, 2): X})
+def test_unsupported_dictionary_keys() -> None:
+    exported = export.export(pc.jit(lambda t: t))({(1, 2): X})
     with pytest.raises(TypeError, match=r"string or integer keys. Found key \(1, 2\)"):
-        made.serialize()
+        exported.serialize()
 
 
 def test_registered_classes(monkeypatch) -> None:
-    made = export.export(pc.jit(lambda b: b))(Box(Pair(X, X), "tag"))
+    exported = export.export(pc.jit(lambda b: b))(Box(Pair(X, X), "tag"))
     with pytest.raises(ValueError, match=r"unregistered type `.*(Box|Pair)'>`.*register_pytree"):
-        made.serialize()
+        exported.serialize()
     name = export.register_pytree_node_serialization(
         Box, serialized_name="test.Box", serialize_auxdata=str.encode,
         deserialize_auxdata=lambda data: data.decode(),
     )  # fmt: skip
     assert name is Box
     with pytest.raises(ValueError, match=r"unregistered type `.*Pair'>`"):
-        made.serialize()
+        exported.serialize()
     assert export.register_namedtuple_serialization(Pair, serialized_name="test.Pair") is Pair
-    found = export.deserialize(made.serialize())
-    assert found.in_tree == made.in_tree
-    out = found.call(Box(Pair(X, 2 * X), "tag"))
+    loaded = export.deserialize(exported.serialize())
+    assert loaded.in_tree == exported.in_tree
+    out = loaded.call(Box(Pair(X, 2 * X), "tag"))
     assert type(out) is Box and out.tag == "tag" and type(out.x) is Pair
     with pytest.raises(ValueError, match="same pytree structure"):
-        found.call(Box(Pair(X, X), "other tag"))
+        loaded.call(Box(Pair(X, X), "other tag"))
 
 
 def test_registering_twice() -> None:
@@ -148,7 +148,7 @@ def test_registering_twice() -> None:
                 export.register_namedtuple_serialization(kind, serialized_name="test.Twice")
 
 
-def test_registering_what_is_no_node() -> None:
+def test_registering_a_class_that_is_not_a_node() -> None:
     class Plain:
         pass
 
@@ -160,7 +160,7 @@ def test_registering_what_is_no_node() -> None:
         export.register_namedtuple_serialization(Plain, serialized_name="p")
 
 
-def test_metadata_that_are_no_bytes() -> None:
+def test_metadata_that_are_not_bytes() -> None:
     @tree_util.register_pytree_node_class
     class Odd:
         def tree_flatten(self):
@@ -174,9 +174,9 @@ def test_metadata_that_are_no_bytes() -> None:
         Odd, serialized_name="test.Odd", serialize_auxdata=lambda aux: aux,
         deserialize_auxdata=lambda data: data,
     )  # fmt: skip
-    made = export.export(pc.jit(lambda x: x))(Odd())
+    exported = export.export(pc.jit(lambda x: x))(Odd())
     with pytest.raises(ValueError, match=r"must return bytes. It returned a <class 'str'>"):
-        made.serialize()
+        exported.serialize()
 
 
 def run(code: str) -> str:
@@ -188,7 +188,7 @@ def run(code: str) -> str:
 
 
 def test_in_another_process(tmp_path) -> None:
-    """Linear algebra and derivatives, where nothing was traced; and a class that is not known."""
+    """Linear algebra and derivatives in a process without traces; an unknown class."""
 
     def f(x):
         return lax.linalg.cholesky(lax.dot(x, x) + 5 * np.eye(3, dtype=np.float32))
@@ -223,7 +223,7 @@ def export_registry():
 
 
 def test_without_the_library(tmp_path) -> None:
-    """Writing needs flatbuffers and says so; reading does not."""
+    """Serialization requires flatbuffers and the error says so; deserialization does not."""
     path = tmp_path / "artifact"
     path.write_bytes(export.export(pc.jit(lambda x: x + 1))(X).serialize())
     code = f"""
@@ -253,7 +253,7 @@ def artifact() -> bytes:
 
 
 def test_later_minor_versions_add_fields(artifact, monkeypatch) -> None:
-    """What a later version adds to the tables is not looked at."""
+    """Fields of later minor versions are ignored."""
     added = [(40, "u32", 7), (41, "u8", 1)]
     write = tables.write_table
 
@@ -276,9 +276,9 @@ def test_earlier_minor_versions_lack_fields(artifact, monkeypatch) -> None:
         lambda b, fields: write(b, [f for f in fields if f[0] not in (6, 9, 13, 14)]),
     )
     body = envelope.pack(export.deserialize(artifact))[envelope._BODY :]
-    found = export.deserialize(envelope.seal(body))
-    assert found.nr_devices == 1 and found.disabled_safety_checks == ()
-    np.testing.assert_array_equal(found.call(X)["a"], X + 1)
+    loaded = export.deserialize(envelope.seal(body))
+    assert loaded.nr_devices == 1 and loaded.disabled_safety_checks == ()
+    np.testing.assert_array_equal(loaded.call(X)["a"], X + 1)
 
 
 def test_later_major_versions(artifact) -> None:

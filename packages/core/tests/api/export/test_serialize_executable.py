@@ -1,4 +1,4 @@
-"""Compiled functions as bytes: what they need is compared before XLA sees them."""
+"""Serialized compiled functions: their requirements are checked before XLA loads them."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ def saved():
     return se.serialize(compiled(lambda x, o: {"a": x + o["k"]}, X, {"k": X}))
 
 
-def test_there_and_back(saved) -> None:
+def test_round_trip(saved) -> None:
     data, in_tree, out_tree = saved
     assert isinstance(data, bytes)
-    found = se.deserialize_and_load(data, in_tree, out_tree)
-    np.testing.assert_array_equal(found(X, {"k": X})["a"], 2 * X)
-    assert (found.in_tree, found.out_tree) == (in_tree, out_tree)
-    assert found.in_avals[0][0].str_short() == "f32[3]"
-    assert found.out_info["a"].shape == (3,)
-    assert found.input_shardings[0][0].device_set == {pc.devices()[0]}
-    assert "HloModule" in found.as_text()
-    assert found.cost_analysis() is not None
-    assert se.serialize(found) == saved
+    loaded = se.deserialize_and_load(data, in_tree, out_tree)
+    np.testing.assert_array_equal(loaded(X, {"k": X})["a"], 2 * X)
+    assert (loaded.in_tree, loaded.out_tree) == (in_tree, out_tree)
+    assert loaded.in_avals[0][0].str_short() == "f32[3]"
+    assert loaded.out_info["a"].shape == (3,)
+    assert loaded.input_shardings[0][0].device_set == {pc.devices()[0]}
+    assert "HloModule" in loaded.as_text()
+    assert loaded.cost_analysis() is not None
+    assert se.serialize(loaded) == saved
 
 
 def test_wrong_arguments(saved) -> None:
-    found = se.deserialize_and_load(*saved)
+    loaded = se.deserialize_and_load(*saved)
     with pytest.raises(TypeError, match="does not match the input pytree"):
-        found(X)
+        loaded(X)
     with pytest.raises(TypeError, match=r"Argument 'x' compiled with float32\[3\] and called with"):
-        found(X[:2], {"k": X})
+        loaded(X[:2], {"k": X})
     with pytest.raises(TypeError, match="Cannot apply Primax transformations"):
-        pc.jit(found)(X, {"k": X})
+        pc.jit(loaded)(X, {"k": X})
 
 
 def test_constants_donation_and_unused_arguments() -> None:
@@ -59,26 +59,26 @@ def test_constants_donation_and_unused_arguments() -> None:
     def f(x, y, z):
         return x + lax.reduce_sum(table, (0,)), z * 2
 
-    found = se.deserialize_and_load(*se.serialize(compiled(f, X, X, 1, donate_argnums=0)))
+    loaded = se.deserialize_and_load(*se.serialize(compiled(f, X, X, 1, donate_argnums=0)))
     x = pc.device_put(X)
-    out, twice = found(x, X, 3)
+    out, twice = loaded(x, X, 3)
     assert x.is_deleted()
     np.testing.assert_array_equal(out, X + 4950)
     assert int(twice) == 6 and pc.typeof(twice).weak_type
-    assert found.donate_argnums == (0,)
+    assert loaded.donate_argnums == (0,)
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "bfloat16", "complex64", "float8_e5m2"])
 def test_dtypes(dtype) -> None:
     x = pc.device_put(np.zeros((2, 3), np.int8).astype(dtype))
-    found = se.deserialize_and_load(*se.serialize(compiled(lambda x: x, x)))
-    assert found(x).dtype == x.dtype and found(x).shape == (2, 3)
+    loaded = se.deserialize_and_load(*se.serialize(compiled(lambda x: x, x)))
+    assert loaded(x).dtype == x.dtype and loaded(x).shape == (2, 3)
 
 
 def test_native_functions_are_registered() -> None:
     a = np.eye(3, dtype=np.float32)
-    found = se.deserialize_and_load(*se.serialize(compiled(lax.linalg.cholesky, 4 * a)))
-    np.testing.assert_array_equal(found(4 * a), 2 * a)
+    loaded = se.deserialize_and_load(*se.serialize(compiled(lax.linalg.cholesky, 4 * a)))
+    np.testing.assert_array_equal(loaded(4 * a), 2 * a)
 
 
 def test_no_arguments_no_results() -> None:
@@ -86,17 +86,17 @@ def test_no_arguments_no_results() -> None:
 
 
 def test_device(saved) -> None:
-    """On the device it was compiled for; another is another machine."""
+    """Loads on the device of compilation; another device is an error."""
     device = pc.devices()[0]
     for options in ({"backend": "cpu"}, {"execution_devices": [device]}):
-        found = se.deserialize_and_load(*saved, **options)
-        assert found(X, {"k": X})["a"].devices() == {device}
+        loaded = se.deserialize_and_load(*saved, **options)
+        assert loaded(X, {"k": X})["a"].devices() == {device}
     with pytest.raises(ValueError, match="execution_devices has 2"):
         se.deserialize_and_load(*saved, execution_devices=pc.devices()[:2])
 
 
-def test_what_was_loaded_from_the_cache_is_saved_whole(tmp_path) -> None:
-    """jaxlib's executable that was made of bytes gives bytes without its code."""
+def test_executables_from_the_cache_are_saved_completely(tmp_path) -> None:
+    """A deserialized executable of jaxlib is serialized without its code."""
     code = """
         import numpy as np, primax_core as pc
         x = np.arange(3, dtype=np.float32)
@@ -106,7 +106,7 @@ def test_what_was_loaded_from_the_cache_is_saved_whole(tmp_path) -> None:
     """
     printed = [run(code, tmp_path) for _ in range(2)]
     assert printed == ["False True", "True True"]
-    for file in tmp_path.glob("*.xla"):  # the cache forgot it meanwhile
+    for file in tmp_path.glob("*.xla"):  # evicted from the cache
         file.rename(tmp_path / "moved")
     loaded_first = """
         import numpy as np, pathlib, primax_core as pc
@@ -149,7 +149,7 @@ def test_callbacks() -> None:
         se.serialize(compiled(f, X))
 
 
-def test_bytes_that_are_none(saved) -> None:
+def test_invalid_bytes(saved) -> None:
     data, *trees = saved
     for bad in (b"", b"abc", data[:40], data[:-1], data + b"\0", data[8:]):
         with pytest.raises(InvalidArtifactError):
@@ -172,7 +172,7 @@ def test_other_trees(saved) -> None:
 
 
 def changed(data: bytes, **fields) -> bytes:
-    """The bytes with another description, and the checksum that belongs to it."""
+    """The bytes with another description and its checksum."""
     start = 8 + 32 + 24
     sizes = list(struct.unpack_from("<QQQ", data, 40))
     about = json.loads(data[start : start + sizes[0]])
@@ -215,7 +215,7 @@ def test_other_machines(saved, what, value) -> None:
         ({"name": 3}, "a name is not a string"),
     ],
 )
-def test_descriptions_that_do_not_fit(saved, fields, match) -> None:
+def test_inconsistent_descriptions(saved, fields, match) -> None:
     data, *trees = saved
     with pytest.raises(InvalidArtifactError, match=match):
         se.deserialize_and_load(changed(data, **fields), *trees)

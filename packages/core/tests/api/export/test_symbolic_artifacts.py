@@ -1,4 +1,4 @@
-"""Exported functions whose shapes are symbolic: through bytes, at calls, in other exports."""
+"""Exported functions with symbolic shapes: serialization, calls, nested exports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def f(x, y):
 
 
 @pytest.fixture(scope="module")
-def made() -> export.Exported:
+def exported() -> export.Exported:
     b, h = export.symbolic_shape("b, 2*h", constraints=["b >= 2"])
     args = pc.ShapeDtypeStruct((b, h), np.float32), pc.ShapeDtypeStruct((h,), np.float32)
     return export.export(pc.jit(f), platforms=("tpu", "cpu"))(*args)
@@ -29,8 +29,10 @@ def arguments(b: int, h: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.fixture(scope="module", params=["made", "read"])
-def either(request, made) -> export.Exported:
-    return made if request.param == "made" else export.deserialize(made.serialize(vjp_order=1))
+def either(request, exported) -> export.Exported:
+    return (
+        exported if request.param == "made" else export.deserialize(exported.serialize(vjp_order=1))
+    )
 
 
 def test_fields(either) -> None:
@@ -67,14 +69,14 @@ def test_derivatives(either) -> None:
         (((4,), (4,)), r"Rank mismatch for args\[0\]"),
     ],
 )
-def test_shapes_that_do_not_fit(either, shapes, match) -> None:
+def test_mismatched_shapes(either, shapes, match) -> None:
     args = [np.ones(s, np.float32) for s in shapes]
     for call in (either.call, pc.jit(either.call)):
         with pytest.raises(ValueError, match=match):
             call(*args)
 
 
-def test_static_dimensions_stay_so() -> None:
+def test_static_dimensions_remain_static() -> None:
     (n,) = export.symbolic_shape("n")
     e = export.export(pc.jit(lambda x: x * 2))(pc.ShapeDtypeStruct((n, 3), np.float32))
     assert e.call(np.ones((5, 3), np.float32)).shape == (5, 3)
@@ -83,7 +85,7 @@ def test_static_dimensions_stay_so() -> None:
 
 
 def test_in_another_export(either) -> None:
-    """With other symbolic sizes, and again with sizes that are known."""
+    """With other symbolic sizes, and with static sizes."""
     c, k = export.symbolic_shape("c, 4*k", constraints=["c >= 3"])
     types = pc.ShapeDtypeStruct((c, k), np.float32), pc.ShapeDtypeStruct((k,), np.float32)
     outer = export.export(pc.jit(lambda x, y: either.call(x, y) * 3), platforms=("cpu", "tpu"))(
@@ -99,12 +101,14 @@ def test_in_another_export(either) -> None:
     assert "?x" not in static.mlir_module()
 
 
-def test_scopes_come_back_with_their_constraints(made) -> None:
-    found = export.deserialize(made.serialize())
-    b, h = found.in_avals[0].shape
+def test_scopes_keep_their_constraints(exported) -> None:
+    loaded = export.deserialize(exported.serialize())
+    b, h = loaded.in_avals[0].shape
     assert b.scope is h.scope
     assert b >= 2
-    assert found.in_avals[0].shape[1] == found.in_avals[1].shape[0] == found.out_avals[0].shape[1]
+    assert (
+        loaded.in_avals[0].shape[1] == loaded.in_avals[1].shape[0] == loaded.out_avals[0].shape[1]
+    )
 
 
 def test_arguments_of_two_scopes_are_refused() -> None:

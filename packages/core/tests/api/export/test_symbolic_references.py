@@ -47,18 +47,20 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_as_with_known_sizes(name) -> None:
+def test_equals_static_sizes(name) -> None:
     def f(x):
         ref = px.new_ref(x)
         out = PROGRAMS[name](ref)
         return out, px.freeze(ref)
 
     exported = export.export(px.jit(f))(*export.symbolic_args_specs((X,), "a, b"))
-    for found, expected in zip(px.tree.leaves(exported.call(X)), px.tree.leaves(f(X)), strict=True):
-        np.testing.assert_array_equal(found, expected)
+    for actual, expected in zip(
+        px.tree.leaves(exported.call(X)), px.tree.leaves(f(X)), strict=True
+    ):
+        np.testing.assert_array_equal(actual, expected)
 
 
-def test_what_is_out_of_bounds_for_all_sizes_is_refused() -> None:
+def test_indices_out_of_bounds_for_all_sizes_raise() -> None:
     (spec,) = export.symbolic_args_specs((X,), "a, 4")
     with pytest.raises(ValueError, match="Out of bound indexer: idx=4, dim=4"):
         px.eval_shape(lambda x: px.new_ref(x)[0, 4], spec)

@@ -1,4 +1,4 @@
-"""Texts of symbolic shapes, their placeholders and constraints."""
+"""Specifications of symbolic shapes, their placeholders and constraints."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ ERRORS = [
 
 
 @pytest.mark.parametrize("text, part, place", ERRORS)
-def test_syntax_errors_point_at_the_place(text, part, place):
+def test_syntax_errors_point_at_the_position(text, part, place):
     with pytest.raises(ValueError) as caught:
         symbolic_shape(text)
     said = str(caught.value)
@@ -63,19 +63,19 @@ LIKE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text, like, wanted", LIKE)
-def test_placeholders(text, like, wanted):
-    assert str(symbolic_shape(text, like=like)) == wanted
+@pytest.mark.parametrize("text, like, expected", LIKE)
+def test_placeholders(text, like, expected):
+    assert str(symbolic_shape(text, like=like)) == expected
 
 
 @pytest.mark.parametrize("text", ["5, a", "..., a", "..., a, ...", "a, b, _"])
-def test_placeholders_that_do_not_fit(text):
+def test_mismatched_placeholders(text):
     with pytest.raises(ValueError, match="syntax error"):
         symbolic_shape(text, like=(3, 4))
 
 
 @pytest.mark.parametrize("spec", [(3, 4), ("a", 4), 5, ["a"]])
-def test_shapes_are_texts(spec):
+def test_shapes_are_strings(spec):
     with pytest.raises(ValueError, match="None or a string"):
         symbolic_shape(spec)
 
@@ -89,10 +89,10 @@ CONSTRAINED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("constraints, name, wanted", CONSTRAINED)
-def test_constraints_bound(constraints, name, wanted):
+@pytest.mark.parametrize("constraints, name, expected", CONSTRAINED)
+def test_constraints_bound(constraints, name, expected):
     scope = SymbolicScope(constraints)
-    assert symbolic_dim_bounds(scope.variable(name)) == wanted
+    assert symbolic_dim_bounds(scope.variable(name)) == expected
 
 
 def test_equalities_replace():
@@ -131,9 +131,9 @@ def test_scope_or_constraints():
 
 def test_specs_of_arguments():
     x, y = np.ones((4, 6), np.float32), {"k": np.int32(3)}
-    found = symbolic_args_specs((x, y), ("a, _", None))
-    assert str(found[0]) == "ShapeDtypeStruct(shape=(a, 6), dtype=float32)"
-    assert found[1]["k"].shape == () and found[1]["k"].dtype == np.int32
+    specs = symbolic_args_specs((x, y), ("a, _", None))
+    assert str(specs[0]) == "ShapeDtypeStruct(shape=(a, 6), dtype=float32)"
+    assert specs[1]["k"].shape == () and specs[1]["k"].dtype == np.int32
     both = symbolic_args_specs((x, x), "a, b")
     assert both[0].shape == both[1].shape and both[0].shape[0] is both[1].shape[0]
     assert str(symbolic_args_specs((x, {"k": x}), ("a, b", {"k": "..."}))[1]["k"].shape) == "(4, 6)"
@@ -141,14 +141,14 @@ def test_specs_of_arguments():
         symbolic_args_specs((x, x), ("a, b",))
 
 
-# Programs of symbolic shapes
+# Jaxprs with symbolic shapes
 
 
 def struct(text, constraints=()):
     return px.ShapeDtypeStruct(symbolic_shape(text, constraints=constraints), np.float32)
 
 
-def test_types_of_programs():
+def test_types_of_results():
     x = struct("a, b")
     assert px.eval_shape(lambda v: lax.expand_dims(v, (1,)), x).shape == (x.shape[0], 1, x.shape[1])
     text = str(px.make_jaxpr(lambda v: v * v.shape[0])(x))

@@ -210,12 +210,12 @@ def _read(table: Table, trusted: bool) -> Exported:
     platforms = tuple(table.strings(_PLATFORMS))
     if not platforms:
         damaged("it names no platforms")
-    kept = tuple(table.numbers(_KEPT))
-    if list(kept) != sorted(set(kept)) or any(i >= len(in_avals) for i in kept):
+    kept_args = tuple(table.numbers(_KEPT))
+    if list(kept_args) != sorted(set(kept_args)) or any(i >= len(in_avals) for i in kept_args):
         damaged("the arguments of main are not among its arguments")
     disabled = tuple(_read_check(t) for t in table.strings(_DISABLED))
     module = table.blob(_MODULE) or b""
-    _check_module(module, trusted, platforms, [in_avals[i] for i in kept], out_avals, disabled)
+    _check_module(module, trusted, platforms, [in_avals[i] for i in kept_args], out_avals, disabled)
     return Exported(
         fun_name=table.string(_NAME),
         in_tree=in_tree,
@@ -233,7 +233,7 @@ def _read(table: Table, trusted: bool) -> Exported:
         disabled_safety_checks=disabled,
         mlir_module_serialized=module,
         calling_convention_version=_convention(table),
-        module_kept_var_idx=kept,
+        module_kept_var_idx=kept_args,
         uses_global_constants=bool(table.number(_GLOBALS, "u8", 0)),
         _get_vjp=None if derivative is None else lambda _: derivative,
     )

@@ -138,7 +138,7 @@ def export_traced(
         disabled_safety_checks=disabled,
         mlir_module_serialized=data,
         calling_convention_version=maximum_supported_calling_convention_version,
-        module_kept_var_idx=lowered.kept,
+        module_kept_var_idx=lowered.kept_args,
         uses_global_constants=uses_globals,
         _get_vjp=lambda exported: _export_vjp(jaxpr, exported, overrides),
     )

@@ -211,7 +211,7 @@ _LOOKS = 64
 
 
 def _drawn() -> float:
-    """A random number below 1, independent of the user's random generators."""
+    """A random number below 1, independent of seeded random generators."""
     return int.from_bytes(os.urandom(4), "little") / 2**32
 
 
