@@ -17,8 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CLEAN = (
-    "packages/core/src/primax_core/lax",
-    "packages/core/tests/lax",
+    "packages/core",
     "packages/interpreters",
     "packages/numpy",
     "packages/nn",

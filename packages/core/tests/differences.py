@@ -15,7 +15,7 @@ def slope(f: Callable, x: float, eps: float = 1e-2) -> float:
 
 def gradient(f: Callable, x: np.ndarray, eps: float = 1e-2) -> np.ndarray:
     """Derivatives of a number with respect to the elements of an array."""
-    found = np.zeros(x.shape, np.float64)
+    grads = np.zeros(x.shape, np.float64)
     for i in np.ndindex(*x.shape):
 
         def along(t, i=i):
@@ -23,8 +23,8 @@ def gradient(f: Callable, x: np.ndarray, eps: float = 1e-2) -> np.ndarray:
             y[i] += t
             return f(y)
 
-        found[i] = slope(along, 0.0, eps)
-    return found
+        grads[i] = slope(along, 0.0, eps)
+    return grads
 
 
 def close(a, b, tol: float = 2e-3) -> None:

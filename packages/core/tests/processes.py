@@ -9,7 +9,7 @@ import textwrap
 
 
 def run(code: str, *, timeout: float = 120, **environment: str) -> str:
-    """What a fresh interpreter prints; an error there, or a crash, fails."""
+    """Run code in a new interpreter and return its output; errors and crashes fail."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("PRIMAX_")}
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],

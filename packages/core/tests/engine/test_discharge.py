@@ -255,7 +255,7 @@ class TestDischarge:
         close(grads, [7, 7, 7])
 
 
-class TestHeldPrograms:
+class TestSubJaxprs:
     """Call primitives whose sub-jaxprs create references."""
 
     def square(self, x):

@@ -1,4 +1,4 @@
-"""What the door promises: names, registration, lookup, fallbacks, programs."""
+"""The extension API: names, registration, lookup, fallbacks, jaxprs."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from .._trace.donation import notify_donation
 from .._trace.reference_ops import references
 from .._trace.staging import eval_jaxpr, stage
 from .array import ArrayImpl, Spec, default_sharding, move, put, spec_of
-from .first_nan import first_place
+from .first_nan import first_location
 from .in_flight import effectful
 from .jaxlib_errors import JaxRuntimeError
 from .launch import explain_failure, launch
@@ -174,7 +174,7 @@ def check_values(
         ("nan", np.isnan, state.debug_nans), ("inf", np.isinf, state.debug_infs),
     ):  # fmt: skip
         if enabled and any(_has(is_bad, out) for out in outs):
-            origin = None if program is None else first_place(program, args, what)
+            origin = None if program is None else first_location(program, args, what)
             raise FloatingPointError(f"invalid value ({what}) encountered in {origin or name}")
 
 

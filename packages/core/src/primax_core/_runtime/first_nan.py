@@ -1,8 +1,8 @@
-"""Search for the operation that gave the first NaN or infinity, for ``debug_nans``.
+"""Search for the primitive with the first NaN or infinity, for ``debug_nans``.
 
-The jaxpr is run again, equation by equation, on the arguments that led to the NaN. Operations that
-hold jaxprs (compiled functions, conditionals, loops, custom derivatives) describe by a rule of the
-kind ``run_jaxprs`` which of them they run on which values, so the search continues inside them.
+The jaxpr is evaluated again, equation by equation, on the same arguments. Call primitives (compiled
+functions, conditionals, loops, custom derivatives) have a rule of the kind ``run_jaxprs`` that
+evaluates their sub-jaxprs, so the search continues inside them.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ _MOVES: Final = frozenset((
     "sharding_constraint", "slice", "sort", "split", "squeeze", "stack", "stop_gradient", "tile",
     "top_k", "transpose",
 ))  # fmt: skip
-"""Operations that compute nothing: a NaN in a result was in an operand."""
+"""Primitives that only move values: a NaN in a result is a NaN of an operand."""
 
 _TESTS: Final[dict[str, Callable[[Any], Any]]] = {"nan": np.isnan, "inf": np.isinf}
 
 
-def first_place(jaxpr: Jaxpr, args: Sequence[Any], what: str) -> str | None:
-    """``primitive (at file:line:column (function))`` of the first NaN or infinity.
+def first_location(jaxpr: Jaxpr, args: Sequence[Any], what: str) -> str | None:
+    """Return ``primitive (at file:line:column (function))`` of the first NaN or infinity.
 
     Args:
-      args: concrete arrays for which the jaxpr gave one.
+      args: concrete arrays for which a result of the jaxpr has one.
       what: ``"nan"`` or ``"inf"``.
 
     Returns:
-      ``None`` if the operation cannot be found: an argument was donated, the jaxpr has effects
-      that must not happen twice, or the values are finite when operations run one by one.
+      ``None`` if the primitive cannot be located: an argument was donated, the jaxpr has effects
+      that must not be repeated, or the values are finite if evaluated equation by equation.
     """
     if any(e.keeps and not e.shows for e in jaxpr.effects) or any(a.is_deleted() for a in args):
         return None
@@ -51,42 +51,42 @@ def first_place(jaxpr: Jaxpr, args: Sequence[Any], what: str) -> str | None:
     try:
         with debug_nans(False), debug_infs(False), set_trace(None):
             search.step_into(jaxpr, args, capture())
-    except _Found as found:
-        return f"{found.name} (at {summarize(found.place)})"
+    except _Located as e:
+        return f"{e.name} (at {summarize(e.location)})"
     return None
 
 
-class _Found(Exception):
-    """The operation was found."""
+class _Located(Exception):
+    """The first equation with a NaN or infinity is located."""
 
-    def __init__(self, name: str, place: Any):
+    def __init__(self, name: str, location: Any):
         self.name: str = name
-        self.place: Any = place
+        self.location: Any = location
 
 
 class _Search:
-    """An evaluation that ends at the first value of some sort.
+    """Evaluation of a jaxpr up to the first result that satisfies a test.
 
     Attributes:
-      is_bad: elementwise test for the values that are searched for.
-      seen: jaxprs that ran before, the bodies of loops among them.
+      is_bad: elementwise test.
+      seen: jaxprs that were evaluated before, such as the bodies of loops.
     """
 
     def __init__(self, is_bad: Callable[[Any], Any]):
         self.is_bad: Callable[[Any], Any] = is_bad
         self.seen: set[Jaxpr] = set()
 
-    def run(self, jaxpr: Jaxpr, args: Sequence[Any], place: Any) -> list[Any]:
-        """Run a jaxpr that an equation at ``place`` holds; later runs of a body are compiled."""
+    def run(self, jaxpr: Jaxpr, args: Sequence[Any], location: Any) -> list[Any]:
+        """Evaluate the sub-jaxpr of an equation at ``location``; later evaluations are compiled."""
         if jaxpr in self.seen and not jaxpr.effects:
             outs = core.run_eagerly(jaxpr, list(args))
             if not any(map(self.has_bad, outs)):
                 return outs
         self.seen.add(jaxpr)
-        return self.step_into(jaxpr, args, place)
+        return self.step_into(jaxpr, args, location)
 
-    def step_into(self, jaxpr: Jaxpr, args: Sequence[Any], place: Any) -> list[Any]:
-        """Run a jaxpr equation by equation; ``place`` is that of equations without their own."""
+    def step_into(self, jaxpr: Jaxpr, args: Sequence[Any], location: Any) -> list[Any]:
+        """Evaluate equation by equation; ``location`` is the location of equations without one."""
         env: dict[Any, Any] = dict(zip(jaxpr.constvars, jaxpr.consts))
         env.update(zip(jaxpr.invars, args, strict=True))
         located = jaxpr.debug_info.filename is not None  # others are shared by many lines
@@ -94,19 +94,19 @@ class _Search:
             if eqn.effects and all(e.shows for e in eqn.effects):
                 continue
             values = [v if type(v) is Literal else env[v] for v in eqn.invars]
-            at = (eqn.source_info or place) if located else place
+            at = (eqn.source_info or location) if located else location
             outs = self.apply(eqn, values, at)
             if eqn.primitive.name not in _MOVES and any(map(self.has_bad, outs)):
-                raise _Found(eqn.primitive.name, at)
+                raise _Located(eqn.primitive.name, at)
             env.update(zip(eqn.outvars, outs, strict=True))
         return [v if type(v) is Literal else env[v] for v in jaxpr.outvars]
 
-    def apply(self, eqn: Eqn, values: list[Any], place: Any) -> list[Any]:
-        """The results of an equation, searching the jaxprs that it runs."""
+    def apply(self, eqn: Eqn, values: list[Any], location: Any) -> list[Any]:
+        """Return the results of an equation, with a search of its sub-jaxprs."""
         prim = eqn.primitive
 
         def run(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
-            return self.run(jaxpr, args, place)
+            return self.run(jaxpr, args, location)
 
         rule = prim.rules.get(run_jaxprs)
         if rule is not None:
@@ -121,7 +121,7 @@ class _Search:
         return list(out) if prim.multiple_results else [out]
 
     def has_bad(self, x: Any) -> bool:
-        """Whether an array has an element that is searched for."""
+        """Return True if ``is_bad`` holds for an element of an inexact array."""
         aval = typeof(x)
         if type(aval) is not ShapedArray or not dtypes.issubdtype(aval.dtype, np.inexact):
             return False

@@ -43,7 +43,7 @@ __all__ = [
 
 
 def is_size(x: Any) -> bool:
-    """Whether a value is known while tracing as a size is: a Python int or a symbolic dimension."""
+    """Return True if a value is a size: a Python int or a symbolic dimension."""
     return isinstance(x, (int, Dimension))
 
 
@@ -55,11 +55,11 @@ def size_as(n: Any, dtype: Any) -> Any:
 
 
 def typical_size(n: Any) -> int:
-    """A number that stands for a size where costs are weighed and results do not depend on it."""
+    """A typical value of a size, for cost estimates that do not affect results."""
     if not isinstance(n, Dimension):
         return n
-    found = n.evaluate(dict.fromkeys(n.variables(), _TYPICAL))  # type: ignore[attr-defined]
-    return max(found, 1)
+    value = n.evaluate(dict.fromkeys(n.variables(), _TYPICAL))  # type: ignore[attr-defined]
+    return max(value, 1)
 
 
 _TYPICAL = 128

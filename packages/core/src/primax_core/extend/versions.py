@@ -58,14 +58,14 @@ def _installed(distribution: str, core: str) -> tuple[str, str]:
     from importlib import metadata
 
     try:
-        found = metadata.distribution(distribution)
+        package = metadata.distribution(distribution)
     except (metadata.PackageNotFoundError, ValueError):
         return "", core
-    for requirement in found.requires or ():
+    for requirement in package.requires or ():
         name = re.match(r"[A-Za-z0-9._-]+", requirement)
         if name and ";" not in requirement and re.sub(r"[-_.]+", "-", name[0]).lower() == core:
-            return found.version, f"'{requirement}'"
-    return found.version, core
+            return package.version, f"'{requirement}'"
+    return package.version, core
 
 
 def _dotted(version: tuple[int, int]) -> str:
