@@ -52,21 +52,21 @@ EXCEPTIONS = {
 
 
 def uses(line: str, phrases: dict[str, str]) -> bool:
-    """Whether a line uses the reference's name outside of jaxlib's names and of ``phrases``."""
+    """Return True if a line uses the reference's name outside of jaxlib's names and of ``phrases``."""
     for phrase in phrases:
         line = line.replace(phrase, "")
     return REFERENCE.search(JAXLIB.sub("", OWN.sub("", line))) is not None
 
 
 def test_sources_do_not_use_the_name_of_the_reference() -> None:
-    found = [
+    lines = [
         f"{name}:{number}: {line.strip()}"
         for path in sorted(SOURCES.rglob("*.py"))
         for name in [path.relative_to(SOURCES).as_posix()]
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
         if uses(line, EXCEPTIONS.get(name, {}))
     ]
-    assert not found, "\n".join(found)
+    assert not lines, "\n".join(lines)
 
 
 def test_every_exception_is_needed() -> None:
