@@ -1,8 +1,8 @@
 """The registry of tree nodes, and flattening in jaxlib's C++.
 
-The registry is private to this copy of the library: classes registered with JAX, or with another
-copy of this library, are leaves. All functions here are C++ without a Python frame; the
-functions with the documented parameter names are in `pytree`.
+The registry is private to this copy of the library: classes registered in jaxlib's default
+registry, or with another copy of this library, are leaves. All functions here are C++ without a
+Python frame; the functions with the documented parameter names are in `pytree`.
 """
 
 from __future__ import annotations
