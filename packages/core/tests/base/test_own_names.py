@@ -52,7 +52,7 @@ EXCEPTIONS = {
 
 
 def uses(line: str, phrases: dict[str, str]) -> bool:
-    """Return True if a line uses the reference's name outside of jaxlib's names and of ``phrases``."""
+    """Return True if a line uses the reference's name, except in jaxlib's and ``phrases``."""
     for phrase in phrases:
         line = line.replace(phrase, "")
     return REFERENCE.search(JAXLIB.sub("", OWN.sub("", line))) is not None
