@@ -204,5 +204,5 @@ def test_additional_errors():
         windows.reduce_window(x, 0.0, lambda p, q: p > q, (2,))
     with pytest.raises(ValueError, match="structure"):
         windows.reduce_window(x, 0.0, lambda p, q: (p, q), (2,))
-    with pytest.raises(TypeError, match="being traced"):
+    with pytest.raises(TypeError, match="closes over tracers"):
         px.jit(lambda y: windows.reduce_window(x, 0.0, lambda p, q: add(p, y), (2,)))(F(1))

@@ -21,7 +21,7 @@ IDENTITIES = {
 @pytest.mark.parametrize("name", IDENTITIES)
 def test_attributes(name: str) -> None:
     fun = getattr(pnp, name)
-    assert isinstance(fun, pnp.ufunc) and repr(fun) == f"<jnp.ufunc '{name}'>"
+    assert isinstance(fun, pnp.ufunc) and repr(fun) == f"<ufunc '{name}'>"
     count = 1 if name == "negative" else 2
     assert (fun.nin, fun.nout, fun.nargs) == (count, 1, count)
     assert fun.identity == IDENTITIES[name] and fun.__name__ == name
@@ -32,9 +32,9 @@ def test_attributes(name: str) -> None:
 
 def test_errors() -> None:
     x = pnp.arange(4)
-    with pytest.raises(NotImplementedError, match=r"out argument of <jnp.ufunc 'add'>"):
+    with pytest.raises(NotImplementedError, match=r"out argument of <ufunc 'add'>"):
         pnp.add(x, x, out=x)
-    with pytest.raises(NotImplementedError, match=r"where argument of <jnp.ufunc 'add'>"):
+    with pytest.raises(NotImplementedError, match=r"where argument of <ufunc 'add'>"):
         pnp.add(x, x, where=True)
     with pytest.raises(TypeError, match="dtype"):
         pnp.add(x, x, dtype=float)
@@ -85,7 +85,7 @@ def test_errors_of_reduceat_and_at() -> None:
     for bad in (4, -1):
         with pytest.raises(IndexError, match=rf"index {bad} out of bounds for axis of size 4"):
             pnp.add.reduceat(x, np.array([0, bad]))
-    with pytest.raises(NotImplementedError, match=r"inplace=False(.|\n)*jnp\.add\.at\(arr"):
+    with pytest.raises(NotImplementedError, match=r"inplace=False(.|\n)*>>> arr = add\.at\(arr"):
         pnp.add.at(x, 0, 1)
     with pytest.raises(TypeError, match="takes a second operand"):
         pnp.add.at(x, 0, inplace=False)
@@ -122,7 +122,7 @@ def test_ufuncs_of_python_functions() -> None:
     function = pnp.frompyfunc(weigh, 2, 1, identity=0)
     theirs = np.frompyfunc(weigh, 2, 1, identity=0)
     x = np.arange(6).reshape(2, 3)
-    assert repr(function) == "<jnp.ufunc 'weigh'>" and function == pnp.frompyfunc(
+    assert repr(function) == "<ufunc 'weigh'>" and function == pnp.frompyfunc(
         weigh, 2, 1, identity=0
     )
     assert function != pnp.frompyfunc(weigh, 2, 1)

@@ -1,4 +1,4 @@
-"""Checks of derivatives, under JAX's module name; see :mod:`primax_core.testing`."""
+"""Checks of derivatives, under a well-known module name; see :mod:`primax_core.testing`."""
 
 from .testing.gradients import (
     check_grads as check_grads,

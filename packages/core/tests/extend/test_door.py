@@ -246,7 +246,8 @@ def test_the_error_of_a_missing_rule_says_how_to_write_it():
         p.bind(X)
     text = str(e.value)
     assert f"primitive lonely (defined in {__name__}) has no abstract rule, which tracing" in text
-    assert "@lonely_p.rule(abstract)\n  def _(*avals, **params): ...   # returns aval" in text
+    assert "@lonely_p.rule(abstract)\n  def _abstract(*avals, **params): ..." in text
+    assert "# returns aval" in text
 
 
 def test_the_error_of_a_declared_absence_gives_the_reason():

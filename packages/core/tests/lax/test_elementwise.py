@@ -305,7 +305,7 @@ def test_mixed_dtypes_are_refused_with_a_valid_hint(fun, name, similar):
     with pytest.raises(TypeError, match=f"lax.{name} requires arguments to have the same") as e:
         fun(np.ones(2, np.float32), np.ones(2, np.float16))
     assert ("Tip" in str(e.value)) == (similar is not None)
-    assert similar is None or f"jnp.{similar} is a similar function" in str(e.value)
+    assert similar is None or f"primax.numpy.{similar} is a similar" in str(e.value)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "uint32", "int64", "uint64"])

@@ -136,7 +136,7 @@ def test_apply():
     fun = lambda x: lax.scatter_apply(x, I, lax.sqrt, TO_ROWS, update_shape=(3, 4))
     with pytest.raises(NotImplementedError, match="scatter_apply"):
         grad(lambda x: lax.reduce_sum(fun(x), (0, 1)))(X)
-    with pytest.raises(TypeError, match="being traced"):
+    with pytest.raises(TypeError, match="closes over tracers"):
         jit(lambda x, y: lax.scatter_apply(x, I, lambda v: v + y, TO_ROWS, update_shape=(3, 4)))(
             X, 1.0
         )

@@ -24,7 +24,7 @@ def check_arrays(name: str, *args: Any) -> None:
 def check_out(name: str, out: Any) -> None:
     """Reject an ``out`` argument: arrays are immutable."""
     if out is not None:
-        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")
+        raise NotImplementedError(f"The 'out' argument of primax.numpy.{name} is not supported.")
 
 
 def one_axis(axis: Any, ndim: int) -> int:

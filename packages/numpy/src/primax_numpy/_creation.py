@@ -83,7 +83,7 @@ def _as_array(a: Any, dtype: Any) -> Array:
     if isinstance(a, Literal):
         return _number(a.val, a.aval)
     if a is None:
-        raise ValueError("None is not a valid value for jnp.array")
+        raise ValueError("None is not a valid value for primax.numpy.array")
     if hasattr(a, "__jax_array__"):
         return _as_array(a.__jax_array__(), dtype)
     if isinstance(a, (bool, int, float, complex)):
@@ -219,7 +219,7 @@ def _leaves(a: Any) -> Any:
             yield from _leaves(x)
         else:
             if x is None:
-                raise ValueError("None is not a valid value for jnp.array")
+                raise ValueError("None is not a valid value for primax.numpy.array")
             yield x
 
 

@@ -142,7 +142,7 @@ def _part(e: Any, size: int, axis: int, position: int, operands: list[Any]) -> t
             f"{np.asarray(e).dtype} at position {position}, indexer value {e}"
         )
     if isinstance(e, str):
-        raise TypeError(f"JAX does not support string indexing; got idx={e!r}")
+        raise TypeError(f"string indexing is not supported; got idx={e!r}")
     if isinstance(e, Dimension):
         operands.append(e.as_value())
         return ("scalar", len(operands) - 1)

@@ -105,7 +105,7 @@ def interp(
     if period is not None and isinstance(period, (int, float)) and period == 0:
         raise ValueError("period must be a non-zero value")
     if is_complex(x) or is_complex(xp):
-        raise ValueError("jnp.interp: complex x values not supported.")
+        raise ValueError("primax.numpy.interp: complex x values not supported.")
     value_dtype = dtypes.result_type(_inexact_type(x, xp), _inexact_type(fp))
     real = np.finfo(value_dtype).dtype if value_dtype.kind == "c" else value_dtype
     extrapolate = left == "extrapolate", right == "extrapolate"

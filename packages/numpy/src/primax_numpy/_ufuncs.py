@@ -83,7 +83,7 @@ class ufunc:
         return hash(self._key())
 
     def __repr__(self) -> str:
-        return f"<jnp.ufunc '{self.__name__}'>"
+        return f"<ufunc '{self.__name__}'>"
 
     def __call__(self, *args: Any, out: None = None, where: None = None) -> Any:
         """Apply the function elementwise to operands, which are broadcast together.
@@ -93,7 +93,9 @@ class ufunc:
         if out is not None:
             raise NotImplementedError(f"out argument of {self}")
         if where is not None:
-            raise NotImplementedError(f"where argument of {self}: use jnp.where on the result")
+            raise NotImplementedError(
+                f"where argument of {self}: use primax.numpy.where on the result"
+            )
         return self._call(*args)
 
     def _check(self, method: str, nin: int, out: Any = None) -> None:
@@ -183,9 +185,9 @@ class ufunc:
         """
         if inplace:
             raise NotImplementedError(
-                "Because arrays are immutable, jnp.ufunc.at() cannot operate inplace like "
+                "Because arrays are immutable, ufunc.at() cannot operate inplace like "
                 "np.ufunc.at(). Instead, you can pass inplace=False and capture the result; e.g.\n"
-                f">>> arr = jnp.{self.__name__}.at(arr, ind, val, inplace=False)"
+                f">>> arr = {self.__name__}.at(arr, ind, val, inplace=False)"
             )
         if self._nin not in (1, 2):
             raise ValueError(f"at only supported for unary or binary ufuncs, got {self}")

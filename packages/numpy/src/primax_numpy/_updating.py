@@ -174,7 +174,7 @@ def _warn_of_loss(array: Any, values: Any) -> None:
     if dtypes.lattice_result(pair)[0] != array.dtype:
         warnings.warn(
             "scatter inputs have incompatible types: cannot safely cast value from "
-            f"dtype={values_aval.dtype} to dtype={array.dtype} with jax_numpy_dtype_promotion="
+            f"dtype={values_aval.dtype} to dtype={array.dtype} with numpy_dtype_promotion="
             f"{state.numpy_dtype_promotion}: convert the values with astype, or the array",
             FutureWarning,
             stacklevel=4,

@@ -89,19 +89,19 @@ def compile_call(
     (['sin'], (('x', 'f32[]'),))
     """
     jitted = fun if isinstance(fun, JitFunction) else jit(fun)
-    staged = jitted._staged
+    cache = jitted._jit_cache
     bound, static_key, dynamic, named = jitted._bind_static(args, kwargs)
     leaves, in_tree = _flatten((dynamic, named))
-    avals = [staged.aval_of(x, i, in_tree, static_key) for i, x in enumerate(leaves)]
+    avals = [cache.aval_of(x, i, in_tree, static_key) for i, x in enumerate(leaves)]
     key = (state.trace_key, axis_env.key, static_key, in_tree, *avals)
     specs = [
         x._spec if type(x) is ArrayImpl else spec_of(a, default_sharding(), False)
         for x, a in zip(leaves, avals)
     ]
-    known = list(staged.traced)
-    jaxpr = staged.trace(bound, static_key, in_tree, avals).jaxpr
-    options = staged.jit_options
-    exe = staged.executable(jaxpr, specs, in_tree)
+    known = list(cache.traced)
+    jaxpr = cache.trace(bound, static_key, in_tree, avals).jaxpr
+    options = cache.jit_options
+    exe = cache.executable(jaxpr, specs, in_tree)
     sharding = placement(options) or device_of(specs)
     device = next(iter(sharding.device_set))
     platform = platform_of(device)
@@ -109,9 +109,9 @@ def compile_call(
     def compile_again(mark: Callable[[Eqn], str]) -> Any:
         lowered = _compile.lower_module(
             jaxpr,
-            staged.name,
+            cache.name,
             platform,
-            donated=staged.donated(in_tree),
+            donated=cache.donated(in_tree),
             keep_unused=options.keep_unused,
             sharding=sharding,
             mark=mark,
@@ -119,14 +119,14 @@ def compile_call(
         return _compile.compile_module(lowered, (device,), options.compiler_options).raw
 
     signatures = _signatures(staged, key, known)
-    return CompiledCall(staged.name, jaxpr, platform, signatures, exe.raw, compile_again)
+    return CompiledCall(cache.name, jaxpr, platform, signatures, exe.raw, compile_again)
 
 
 def _signatures(staged: Any, key: tuple, known: list[tuple]) -> tuple[Signature, ...]:
     order = known if key in known else [*known, key]
     signatures = []
     for i, k in enumerate(order):
-        names = [staged.argument_name(j, k[3], k[2]) for j in range(len(k) - 4)]
+        names = [cache.argument_name(j, k[3], k[2]) for j in range(len(k) - 4)]
         types = tuple((n, a.str_short()) for n, a in zip(names, k[4:]))
         signatures.append(Signature(types, tuple(changes(staged, k, order[:i])), k == key))
     return tuple(signatures)

@@ -1,7 +1,7 @@
 """The registry of tree nodes, and flattening in jaxlib's C++.
 
-The registry is private to this copy of the library: classes registered with JAX, or with another
-copy of this library, are leaves. All functions here are C++ without a Python frame; the
+The registry is private to this copy of the library: classes registered with jaxlib's own, or with
+another copy of this library, are leaves. All functions here are C++ without a Python frame; the
 functions with the documented parameter names are in `pytree`.
 """
 

@@ -197,12 +197,13 @@ class Primitive:
                 f"primitive {self.name} does not support {needed_by or kind.name}: "
                 f"{declared.reason}"
             )
+        function = kind.name.replace('.on("', "_").removesuffix('")')
         arguments, _, result = kind.signature.partition(" -> ")
         raise MissingRule(
             f"primitive {self.name} (defined in {self.home}) has no {kind.name} rule"
             f"{', which ' + needed_by + ' needs' if needed_by else ''}. Write one with\n"
             f"  @{self.name}_p.rule({kind.name})\n"
-            f"  def _{arguments}: ...   # returns {result}"
+            f"  def _{function}{arguments}: ...   # returns {result}"
         )
 
 

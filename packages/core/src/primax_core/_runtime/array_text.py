@@ -19,8 +19,8 @@ def repr_of(aval: ShapedArray, value: np.ndarray) -> str:
     else:
         body = f"[], shape={aval.shape}"
     last = body[body.rfind("\n") + 1 :]
-    # If the dtype does not fit on the line, JAX pads with spaces, while NumPy begins a new line.
-    # Doctests of user code contain JAX's format.
+    # If the dtype does not fit on the line, it is padded with spaces, while NumPy begins a new
+    # line. Doctests of user code contain this format.
     fits = len(last) + len(tail) + 3 <= np.get_printoptions()["linewidth"]
     return f"{_OPEN}{body},{' ' if fits else ' ' * len(_OPEN)}{tail}"
 

@@ -71,9 +71,9 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
         )
         if traced.consts or has_tracers(traced.jaxpr.consts):
             raise errors.UnexpectedTracerError(
-                "Found a JAX Tracer as a constant in the decomposition for the composite op "
+                "Found a Primax Tracer as a constant in the decomposition for the composite op "
                 f"'{name}'. This means that the decomposition function closes over a value that is "
-                "involved in a JAX transformation. Any values that aren't explicitly known at "
+                "involved in a transformation. Any values that aren't explicitly known at "
                 "compile time must be explicitly passed as arguments to the composite."
             )
         if state.trace is None and not has_tracers(leaves):
@@ -118,7 +118,7 @@ def _frozen(name: str, key: str, value: Any) -> Any:
     """Hashable form of an attribute."""
     if isinstance(value, Tracer):
         raise errors.UnexpectedTracerError(
-            f"Found a JAX Tracer as an attribute in the decomposition for the composite op "
+            f"Found a Primax Tracer as an attribute in the decomposition for the composite op "
             f"'{name}': {key} is {value!r}. Attributes have to be known at compile time; pass the "
             "value as a positional argument."
         )

@@ -47,7 +47,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
         if s is None:
             raise ValueError(
                 "One of with_sharding_constraint arguments got sharding None which is not allowed. "
-                "Please only pass `jax.sharding.Sharding` instances."
+                "Give a sharding for each array."
             )
         if not isinstance(s, Sharding):
             raise TypeError(

@@ -105,7 +105,7 @@ def dot(
         x, y = typeof(lhs).shape, typeof(rhs).shape
         if not (1 <= len(x) <= 2 and 1 <= len(y) <= 2):
             raise ValueError(
-                "jax.lax.dot: dimension_numbers must be specified when not performing simple "
+                "lax.dot: dimension_numbers must be specified when not performing simple "
                 "un-batched matrix-matrix, matrix-vector, or vector-vector products; got "
                 f"lhs_shape={x} rhs_shape={y}"
             )

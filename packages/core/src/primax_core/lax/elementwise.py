@@ -86,8 +86,8 @@ def same_dtypes(name: str, avals: Sequence[ShapedArray]) -> None:
     if any(a.dtype != first for a in avals):
         similar = _PROMOTING.get(name)
         tip = (
-            f" (Tip: jnp.{similar} is a similar function that does automatic type promotion on "
-            "inputs)."
+            f" (Tip: primax.numpy.{similar} is a similar function that does automatic type "
+            "promotion on inputs)."
         )
         raise TypeError(
             f"lax.{name} requires arguments to have the same dtypes, got "

@@ -127,7 +127,7 @@ class DimExpr(Dimension):
         raise TypeError(
             f"symbolic dimension '{self}' cannot be interpreted as an integer: its value is not "
             "known while tracing. Shapes may contain it; to convert it to an array, use "
-            "jnp.asarray(dimension)."
+            "primax.numpy.asarray(dimension)."
         )
 
     def __int__(self) -> NoReturn:
@@ -139,7 +139,7 @@ class DimExpr(Dimension):
     def __float__(self) -> NoReturn:
         raise TypeError(
             f"symbolic dimension '{self}' is not a number: multiply with it, or convert it with "
-            "jnp.asarray(dimension, float)."
+            "primax.numpy.asarray(dimension, float)."
         )
 
     def __len__(self) -> int:

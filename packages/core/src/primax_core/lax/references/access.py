@@ -61,7 +61,7 @@ def _initial(x: Any) -> Any:
         return _value(x)
     except TypeError as e:
         raise TypeError(
-            "Error interpreting argument to new_ref as a JAX value. The problematic value is of "
+            "Error interpreting argument to new_ref as an array. The problematic value is of "
             f"type {type(x)} and was passed to new_ref at position 0."
         ) from e
 
