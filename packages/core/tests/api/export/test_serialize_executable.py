@@ -167,7 +167,7 @@ def test_other_trees(saved) -> None:
     data, in_tree, out_tree = saved
     with pytest.raises(InvalidArtifactError, match="2 leaves, but in_tree has 1"):
         se.deserialize_and_load(data, out_tree, out_tree)
-    with pytest.raises(InvalidArtifactError, match="1 leaves where out_tree has None"):
+    with pytest.raises(InvalidArtifactError, match="1 leaves, but out_tree has None"):
         se.deserialize_and_load(data, in_tree, "tree")
 
 
