@@ -118,15 +118,15 @@ def compile_call(
         )
         return _compile.compile_module(lowered, (device,), options.compiler_options).raw
 
-    signatures = _signatures(staged, key, known)
+    signatures = _signatures(cache, key, known)
     return CompiledCall(cache.name, jaxpr, platform, signatures, exe.raw, compile_again)
 
 
-def _signatures(staged: Any, key: tuple, known: list[tuple]) -> tuple[Signature, ...]:
+def _signatures(cache: Any, key: tuple, known: list[tuple]) -> tuple[Signature, ...]:
     order = known if key in known else [*known, key]
     signatures = []
     for i, k in enumerate(order):
         names = [cache.argument_name(j, k[3], k[2]) for j in range(len(k) - 4)]
         types = tuple((n, a.str_short()) for n, a in zip(names, k[4:]))
-        signatures.append(Signature(types, tuple(changes(staged, k, order[:i])), k == key))
+        signatures.append(Signature(types, tuple(changes(cache, k, order[:i])), k == key))
     return tuple(signatures)
