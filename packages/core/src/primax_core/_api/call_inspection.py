@@ -100,7 +100,7 @@ def compile_call(
     ]
     known = list(cache.traced)
     jaxpr = cache.trace(bound, static_key, in_tree, avals).jaxpr
-    options = cache.jit_options
+    options = jitted._options
     exe = cache.executable(jaxpr, specs, in_tree)
     sharding = placement(options) or device_of(specs)
     device = next(iter(sharding.device_set))
