@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from .._base import pytree
 from .._base.config import state
+from .._engine.jit_cache import JitCache
 from .._ir.jaxpr import Eqn, Jaxpr
 from .._lower import compile as _compile
 from .._runtime.array import ArrayImpl, default_sharding, spec_of
@@ -100,7 +101,7 @@ def compile_call(
     ]
     known = list(cache.traced)
     jaxpr = cache.trace(bound, static_key, in_tree, avals).jaxpr
-    options = cache.jit_options
+    options = jitted._options
     exe = cache.executable(jaxpr, specs, in_tree)
     sharding = placement(options) or device_of(specs)
     device = next(iter(sharding.device_set))
@@ -118,15 +119,15 @@ def compile_call(
         )
         return _compile.compile_module(lowered, (device,), options.compiler_options).raw
 
-    signatures = _signatures(staged, key, known)
+    signatures = _signatures(cache, key, known)
     return CompiledCall(cache.name, jaxpr, platform, signatures, exe.raw, compile_again)
 
 
-def _signatures(staged: Any, key: tuple, known: list[tuple]) -> tuple[Signature, ...]:
+def _signatures(cache: JitCache, key: tuple, known: list[tuple]) -> tuple[Signature, ...]:
     order = known if key in known else [*known, key]
     signatures = []
     for i, k in enumerate(order):
         names = [cache.argument_name(j, k[3], k[2]) for j in range(len(k) - 4)]
         types = tuple((n, a.str_short()) for n, a in zip(names, k[4:]))
-        signatures.append(Signature(types, tuple(changes(staged, k, order[:i])), k == key))
+        signatures.append(Signature(types, tuple(changes(cache, k, order[:i])), k == key))
     return tuple(signatures)
