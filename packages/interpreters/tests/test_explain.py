@@ -376,7 +376,7 @@ def test_a_signature_that_is_known():
     jitted(X[:1])
     report = explain(jitted, X)
     assert [s.current for s in report.signatures] == [True, False]
-    assert "because of x: a new shape, (1, 3) where it was (2, 3) before" in str(report)
+    assert "because of x: a new shape, (1, 3), previously (2, 3)" in str(report)
 
 
 # Text and pages
