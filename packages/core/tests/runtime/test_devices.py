@@ -159,7 +159,7 @@ def test_a_forked_process_raises():
         print(os.read(r, 1000).decode())
     """)
     assert printed.startswith(
-        "[0.0, 1.0, 2.0] this process was forked from one that had used its devices"
+        "[0.0, 1.0, 2.0] this process was forked from one whose devices were already"
     )
 
 

@@ -403,7 +403,7 @@ def test_write_errors_warn_once(tmp_path, error):
     """
     outcome = process(tmp_path, code)
     assert len(outcome.values) == 2
-    assert len(outcome.said) == 1 and "kept" in outcome.said[0]
+    assert len(outcome.said) == 1 and "cannot be cached" in outcome.said[0]
 
 
 @posix

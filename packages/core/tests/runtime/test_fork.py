@@ -54,9 +54,9 @@ def child(work, leave=lambda: os._exit(0)):
     print(found, status)
     assert np.asarray(dot(x))[0, 0] == 75.0
 """
-TOLD = "RuntimeError: this process was forked from one that had used its devices already."
+FORK_ERROR = "RuntimeError: this process was forked from one whose devices were already in use."
 
-REFUSED = {
+RAISES = {
     "an operation": "x + x",
     "an operation on a number": "lax.sin(1.0)",
     "a new operation": "lax.cos(x)",
@@ -72,12 +72,12 @@ REFUSED = {
 @pytest.mark.parametrize("busy", [False, True])
 def test_running_executables_raises(busy):
     start = "for _ in range(3): threading.Thread(target=busy, daemon=True).start()\ntime.sleep(0.5)"
-    calls = "\n".join(f"child(lambda: {call})" for call in REFUSED.values())
+    calls = "\n".join(f"child(lambda: {call})" for call in RAISES.values())
     end = "sys.stdout.flush()\nos._exit(0)" if busy else ""
     lines = run(f"{SETUP}\n{start if busy else ''}\n{calls}\n{end}").splitlines()
-    assert len(lines) == len(REFUSED) + 1  # and the output
-    for name, line in zip(REFUSED, lines[1:], strict=True):
-        assert line.startswith(TOLD) and line.endswith(" 0"), (name, line)
+    assert len(lines) == len(RAISES) + 1  # and the output
+    for name, line in zip(RAISES, lines[1:], strict=True):
+        assert line.startswith(FORK_ERROR) and line.endswith(" 0"), (name, line)
 
 
 WORKS = {
@@ -106,7 +106,7 @@ child_of = slow(x)
 child(lambda: child_of.is_ready() if child_of._buf.is_ready() else np.asarray(child_of))
 """
     line = run(SETUP + code).splitlines()[1]
-    assert line.startswith(TOLD) and line.endswith(" 0")
+    assert line.startswith(FORK_ERROR) and line.endswith(" 0")
 
 
 def test_pending_effects_belong_to_the_parent():

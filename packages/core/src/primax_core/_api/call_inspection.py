@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from .._base import pytree
 from .._base.config import state
-from .._engine.jit_cache import JitCache
 from .._ir.jaxpr import Eqn, Jaxpr
 from .._lower import compile as _compile
 from .._runtime.array import ArrayImpl, default_sharding, spec_of
@@ -123,7 +122,7 @@ def compile_call(
     return CompiledCall(cache.name, jaxpr, platform, signatures, exe.raw, compile_again)
 
 
-def _signatures(cache: JitCache, key: tuple, known: list[tuple]) -> tuple[Signature, ...]:
+def _signatures(cache: Any, key: tuple, known: list[tuple]) -> tuple[Signature, ...]:
     order = known if key in known else [*known, key]
     signatures = []
     for i, k in enumerate(order):
