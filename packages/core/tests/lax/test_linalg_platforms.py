@@ -97,7 +97,7 @@ assert "jax" not in sys.modules
 def test_attributes_of_native_calls(value, text):
     with context, unknown_location:
         assert str(native.attribute(value)) == text
-        with pytest.raises(TypeError, match="no attributes of type list"):
+        with pytest.raises(TypeError, match="cannot have attributes of type list"):
             native.attribute([1])
 
 
