@@ -167,10 +167,10 @@ def path(first: str) -> str:
 class TestModules:
     def test_modules_are_shared_with_the_facade(self):
         as_jax(
-            "import jax, primax, jax.lax.linalg, jax.experimental.checkify\n"
+            "import jax, primax, jax.lax.linalg, jax.experimental.layout\n"
             "from jax.tree_util import tree_map\n"
             "assert jax.lax is primax.lax and jax.lax.linalg is primax.lax.linalg\n"
-            "assert jax.experimental.checkify is primax.experimental.checkify\n"
+            "assert jax.experimental.layout is primax.experimental.layout\n"
             "assert tree_map is primax.tree_util.tree_map\n"
             "assert jax.lax.__spec__.name == 'primax_core.lax'\n"
             "assert {'jit', 'numpy', 'lib', 'version'} <= set(dir(jax))\n"

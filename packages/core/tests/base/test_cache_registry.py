@@ -25,7 +25,7 @@ KEPT = {
     "_ir.primitive._all": "primitives, held weakly",
     "_ir.ref_types._interned": "interned types of references",
     "_lower.cache_key._trusted": "rules of the library",
-    "_lower.compile._loaded": "loaded executables, held weakly; the disk cache's thread may write some",
+    "_lower.compile._loaded": "executables, held weakly; some are being written to the disk",
     "_lower.context._element_types": "MLIR types of dtypes, filled at import",
     "_runtime.array._specs": "interned specs",
     "_runtime.custom_calls._done": "targets registered with XLA, which keeps them",
