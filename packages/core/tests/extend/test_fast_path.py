@@ -78,3 +78,7 @@ def test_entries_are_dropped_with_the_caches() -> None:
     assert doubled.lookup("twice", x, x) is not None
     clear_caches()
     assert doubled.lookup("twice", x, x) is None
+
+
+def test_methods_of_earlier_versions_are_the_present_ones() -> None:
+    assert FastPath.quick is FastPath.lookup and FastPath.slow is FastPath.call
