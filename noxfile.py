@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "tools"))
 import complete
 import earlier
 import release as releases
-import rotation
+import steps
 import test_environment
 import workspace
 from workspace import BUILD, DIST, ROOT, Wheel
@@ -105,7 +105,7 @@ def pytest(
         session.run(*command, *further, env=variables, external=True)
         return
     # Random examples are drawn anew for each step, and found compiled when a step comes again.
-    step_now = rotation.step_of_commit()
+    step_now = steps.step_of_commit()
     seed = [] if step_now is None else ["--hypothesis-seed", str(step_now.number)]
     command += ["--rotation", step, *seed]
     flags = {"XLA_FLAGS": quick_compilation(session, python)}
@@ -228,12 +228,12 @@ def step_of_pair(session: nox.Session, version: str, jaxlib: str) -> str:
     default = "{}.{}".format(*sys.version_info)
     pairs = [p for p in VERSIONS if p != BETWEEN and p[0] != default]
     pairs = [p for p in pairs if workspace.find_interpreter(p[0])]
-    commits = rotation.commits()
+    commits = steps.commits()
     if (version, jaxlib) not in pairs or commits is None:
         return "commit"
     if pairs[commits % len(pairs)] != (version, jaxlib):
         session.skip("another pair is tested at this commit")
-    return str(rotation.step_of_commit(turns=len(pairs)))
+    return str(steps.step_of_commit(turns=len(pairs)))
 
 
 def kit_ran_before(version: str, jaxlib: str) -> bool:

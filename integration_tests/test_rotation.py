@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from tools import rotation
-from tools.rotation import LARGE, PERIOD, Step, chosen, kind_of, step_of_commit
+from tools.rotation import LARGE, chosen, kind_of
+from tools.steps import PERIOD, Step, commits, step_of_commit
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -104,14 +104,14 @@ class TestSteps:
             self.commit(repository)
         self.git(repository, "checkout", "-")
         self.git(repository, "merge", "--no-ff", "--quiet", "-m", "b", "side")
-        assert rotation.commits(repository) == 2
+        assert commits(repository) == 2
 
     def test_a_shallow_clone_uses_the_hash(self, repository, tmp_path_factory):
         self.commit(repository)
         self.commit(repository)
         clone = tmp_path_factory.mktemp("clone")
         self.git(clone, "clone", "--quiet", "--depth", "1", repository.as_uri(), "copy")
-        assert rotation.commits(clone / "copy") > 1_000
+        assert commits(clone / "copy") > 1_000
 
     def test_without_a_repository_all_cases_run(self, tmp_path, monkeypatch):
         monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
