@@ -60,6 +60,8 @@ from .jaxprs import walk as walk
 # Primitives and kinds of rules
 from .._ir.primitive import Primitive as Primitive
 from .._ir.primitive import known_primitives as known_primitives
+from .._ir.rule_results import RuleResultError as RuleResultError
+from .._ir.rule_results import invalid_result as invalid_result
 from .._ir.rules import MissingRule as MissingRule
 from .._ir.rules import RuleKind as RuleKind
 from .._ir.rules import RuleState as RuleState
