@@ -1,4 +1,4 @@
-"""Results of rules: they are compared with the primitive's type; errors name kind, primitive and rule."""
+"""Results of rules are compared with the primitive's type, in errors that name the rule."""
 
 from __future__ import annotations
 
