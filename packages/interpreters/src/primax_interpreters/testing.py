@@ -58,8 +58,8 @@ def check_jet(get: Callable[..., Call]) -> None:
     ]
     outs, series = jet(fun, primals, tuple([t, u] for t, u in zip(first, second)))
     results = [outs, [s[0] for s in series], [s[1] for s in series]]
-    for order, (actual, wanted) in enumerate(zip(results, expected)):
-        _compare(f"derivative {order} along a curve, against nested jvp", actual, wanted, call)
+    for order, (actual, nested) in enumerate(zip(results, expected)):
+        _compare(f"derivative {order} along a curve, against nested jvp", actual, nested, call)
 
 
 def check_checkify(get: Callable[..., Call]) -> None:

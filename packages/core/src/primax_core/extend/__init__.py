@@ -44,18 +44,21 @@ from .._lower.liveness import live_eqns as live_eqns
 from .._trace.array import Array as Array
 from .._trace.array import register_method as register_method
 from .._trace.core import typeof as typeof
-from .._trace.staging import eval_jaxpr as eval_jaxpr
 from .._transform.batching import Axis as Axis
-from .._transform.batching import batch_jaxpr as batch_jaxpr
 from .._transform.batching import move_axis as move_axis
-from .._transform.dce import dce_jaxpr as dce_jaxpr
-from .._transform.expansion import expanded as expanded
-from .._transform.jvp import jvp_jaxpr as jvp_jaxpr
-from .._transform.linearize import linearize_jaxpr as linearize_jaxpr
 from .jaxprs import interpret as interpret
 from .jaxprs import map_jaxprs as map_jaxprs
 from .jaxprs import stage as stage
 from .jaxprs import walk as walk
+from .transforms import batch_jaxpr as batch_jaxpr
+from .transforms import close_over as close_over
+from .transforms import dce_jaxpr as dce_jaxpr
+from .transforms import eval_jaxpr as eval_jaxpr
+from .transforms import expanded as expanded
+from .transforms import jvp_jaxpr as jvp_jaxpr
+from .transforms import linearize_jaxpr as linearize_jaxpr
+from .transforms import staged as staged
+from .transforms import transpose_jaxpr as transpose_jaxpr
 
 # Primitives and kinds of rules
 from .._ir.primitive import Primitive as Primitive

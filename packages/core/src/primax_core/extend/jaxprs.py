@@ -41,8 +41,25 @@ def stage(
     >>> print(stage(lambda x: [lax.sin(x)], [ShapedArray((2,), np.dtype("float32"))]))
     { lambda ; a:f32[2]. let b:f32[2] = sin a in (b,) }
     """
+    if not callable(fun):
+        raise TypeError(f"stage takes a function, got {fun!r}")
+    if not isinstance(avals, (list, tuple)):
+        raise TypeError(f"stage takes a sequence of avals, got {avals!r}")
+    for aval in avals:
+        if not hasattr(aval, "tangent_aval"):
+            raise TypeError(f"stage takes the avals of the arguments, got {aval!r}; see typeof")
+
+    def listed(*args):
+        outs = fun(*args)
+        if not isinstance(outs, (list, tuple)):
+            raise TypeError(
+                f"stage takes a function that returns a list of results, but {info.func_src_info} "
+                f"returned {outs!r}"
+            )
+        return outs
+
     info = _origin(fun, name) if debug_info is None else debug_info
-    return _stage(fun, avals, info, state.trace if parent is _CURRENT else parent)
+    return _stage(listed, avals, info, state.trace if parent is _CURRENT else parent)
 
 
 def _origin(fun: Callable[..., Any], name: str | None) -> DebugInfo:
