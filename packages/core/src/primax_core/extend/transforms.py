@@ -41,7 +41,7 @@ def staged(fun: Callable[..., Any], args: Sequence[Any], name: str) -> TracedFun
 
     Primitives of higher order call it for the bodies that users pass: an eager loop over a body
     that was traced before costs as much as ``lax.scan``. The result is remembered with the
-    function, and freed with it. It is traced anew if it closes over tracers.
+    function, and freed with it. It is traced again if it closes over tracers.
 
     Args:
       args: example arguments, pytrees of arrays or avals; only the types count.
@@ -209,10 +209,10 @@ def transpose_jaxpr(
     _check_jaxpr("transpose_jaxpr", jaxpr)
     marks = _mask("transpose_jaxpr", "linear", linear, len(jaxpr.invars))
     n = len(jaxpr.outvars)
-    given = (True,) * n
+    nonzero = (True,) * n
     if cotangents is not None:
-        given = _mask("transpose_jaxpr", "cotangents", cotangents, n)
-    return _transpose_jaxpr(jaxpr, marks, given)
+        nonzero = _mask("transpose_jaxpr", "cotangents", cotangents, n)
+    return _transpose_jaxpr(jaxpr, marks, nonzero)
 
 
 @api_boundary
