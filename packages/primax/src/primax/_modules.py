@@ -16,7 +16,6 @@ CORE: Final = (
     "ad",
     "ad_checkpoint",
     "custom_batching",
-    "debug",
     "dlpack",
     "dtypes",
     "export",
@@ -24,7 +23,6 @@ CORE: Final = (
     "lax",
     "memory",
     "monitoring",
-    "profiler",
     "ref",
     "stages",
     "test_util",
@@ -46,16 +44,18 @@ OPTIONAL: Final = {
     "nn": "primax_nn",
     "numpy": "primax_numpy",
     "ops": "primax_numpy.ops",
+    "profiler": "primax_interpreters.profiler",
     "random": "primax_numpy.random",
     "scipy": "primax_scipy",
 }
 """Modules of optional wheels by facade name."""
 
-OWN: Final = ("api_util", "core", "experimental", "extend", "interpreters", "sharding")
+OWN: Final = ("api_util", "core", "debug", "experimental", "extend", "interpreters", "sharding")
 """Modules of the facade itself, imported on first use."""
 
-EXTENDED: Final = ("custom_derivatives", "errors")
-"""Modules of the facade with the names of the core's module and names of the reference."""
+EXTENDED: Final = ("custom_derivatives", "debug", "errors")
+"""Modules of the facade with the names of the core's module, and names of the reference or of an
+optional wheel."""
 
 EXTENSION_API: Final = (
     "dimensions",
