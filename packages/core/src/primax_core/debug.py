@@ -1,6 +1,6 @@
 """Values of running functions."""
 
-from typing import NoReturn
+from typing import NoReturn as _NoReturn
 
 from ._api.debugging import callback as callback, log as log, print as print
 from ._base.moved_names import in_interpreters as _in_interpreters
@@ -17,7 +17,7 @@ _INTERPRETERS = (
 )
 
 
-def __getattr__(name: str) -> NoReturn:
+def __getattr__(name: str) -> _NoReturn:
     if name in _INTERPRETERS:
         raise _in_interpreters(__name__, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,6 +6,12 @@ from ._profiler.annotations import (
     annotate_function as annotate_function,
 )
 from ._profiler.data import ProfileData as ProfileData
+from ._profiler.native import (
+    ProfileEvent as ProfileEvent,
+    ProfileLine as ProfileLine,
+    ProfileOptions as ProfileOptions,
+    ProfilePlane as ProfilePlane,
+)
 from ._profiler.serving import (
     device_memory_profile as device_memory_profile,
     register_subprocess as register_subprocess,
@@ -19,10 +25,4 @@ from ._profiler.sessions import (
     start_trace as start_trace,
     stop_trace as stop_trace,
     trace as trace,
-)
-from ._profiler.native import (
-    ProfileEvent as ProfileEvent,
-    ProfileLine as ProfileLine,
-    ProfileOptions as ProfileOptions,
-    ProfilePlane as ProfilePlane,
 )

@@ -119,7 +119,6 @@ if TYPE_CHECKING:
     from primax_core import ad as ad
     from primax_core import empty_ref as empty_ref
     from primax_interpreters import explain as explain
-    from primax_core import export as export
     from primax_core import free_ref as free_ref
     from primax_core import freeze as freeze
     from primax_core import monitoring as monitoring
@@ -132,6 +131,7 @@ if TYPE_CHECKING:
     from . import debug as debug
     from . import example_libraries as example_libraries
     from . import experimental as experimental
+    from . import export as export
     from . import extend as extend
     from . import image as image
     from . import insight as insight
@@ -150,7 +150,6 @@ _LAZY = (
     *(name for name in _modules.OPTIONAL if "." not in name),
     *_modules.OWN,
     "ad",
-    "export",
     "monitoring",
     "ref",
 )

@@ -18,7 +18,6 @@ CORE: Final = (
     "custom_batching",
     "dlpack",
     "dtypes",
-    "export",
     "flatten_util",
     "lax",
     "memory",
@@ -50,10 +49,19 @@ OPTIONAL: Final = {
 }
 """Modules of optional wheels by facade name."""
 
-OWN: Final = ("api_util", "core", "debug", "experimental", "extend", "interpreters", "sharding")
+OWN: Final = (
+    "api_util",
+    "core",
+    "debug",
+    "experimental",
+    "export",
+    "extend",
+    "interpreters",
+    "sharding",
+)
 """Modules of the facade itself, imported on first use."""
 
-EXTENDED: Final = ("custom_derivatives", "debug", "errors")
+EXTENDED: Final = ("custom_derivatives", "debug", "errors", "export")
 """Modules of the facade with the names of the core's module, and names of the reference or of an
 optional wheel."""
 
@@ -63,6 +71,7 @@ EXTENSION_API: Final = (
     "fast_path",
     "jaxprs",
     "lowering",
+    "portable_modules",
     "runtime",
     "traces",
 )

@@ -6,8 +6,7 @@ optional wheel of interpreters, and imported on first use.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-from typing import Any as _Any
+from typing import TYPE_CHECKING, Any as _Any
 
 from primax_core.debug import (
     DebugEffect as DebugEffect,

@@ -23,8 +23,10 @@ from .._runtime.array import default_sharding as default_sharding
 from .._runtime.devices import (
     client_of as client_of,
     clients as clients,
+    platform_of as platform_of,
     started_clients as started_clients,
 )
 from .._runtime.dispatch import as_operand as as_operand, watch_programs as watch_programs
 from .._runtime.sharding import Sharding as Sharding, SingleDeviceSharding as SingleDeviceSharding
+from ..lax.control.bodies import structure_differences as structure_differences
 from .fast_path import FastPath as FastPath
