@@ -170,11 +170,14 @@ NATIVE = """module { func.func public @main(%a: tensor<2xf32>) -> tensor<2xf32> 
 
 def module_of(text: str) -> bytes:
     from jaxlib.mlir import ir
+    from jaxlib.mlir._mlir_libs import _jax_mlir_ext
     from jaxlib.mlir.dialects import stablehlo
 
+    registry = ir.DialectRegistry()
+    _jax_mlir_ext.register_dialects(registry)
     with ir.Context() as context:
+        context.append_dialect_registry(registry)
         stablehlo.register_dialect(context)
-        context.load_all_available_dialects()
         return stablehlo.serialize_portable_artifact(ir.Module.parse(text), "1.13.0")
 
 

@@ -19,21 +19,7 @@ from primax_core.export import (
 from ._wheels import wheel as _wheel
 
 if TYPE_CHECKING:
-    from primax_interpreters import export as _export
-
-    DisabledSafetyCheck = _export.DisabledSafetyCheck
-    Exported = _export.Exported
-    default_export_platform = _export.default_export_platform
-    deserialize = _export.deserialize
-    export = _export.export
-    maximum_supported_calling_convention_version = (
-        _export.maximum_supported_calling_convention_version
-    )
-    minimum_supported_calling_convention_version = (
-        _export.minimum_supported_calling_convention_version
-    )
-    register_namedtuple_serialization = _export.register_namedtuple_serialization
-    register_pytree_node_serialization = _export.register_pytree_node_serialization
+    from primax_interpreters.export import *
 
 _EXPORT = (
     "DisabledSafetyCheck",
