@@ -33,8 +33,9 @@ class PortableProgram:
     )  # fmt: skip
 
     def __init__(
-        self, name: str, data: bytes, platforms: tuple[str, ...], in_avals: tuple, out_avals: tuple,
-        kept_args: tuple[int, ...], nr_devices: int = 1, any_platform: bool = False,
+        self, name: str, data: bytes, platforms: tuple[str, ...], in_avals: tuple[Any, ...],
+        out_avals: tuple[Any, ...], kept_args: tuple[int, ...], nr_devices: int = 1,
+        any_platform: bool = False,
     ):  # fmt: skip
         self.name: str = name
         self.data: bytes = data
