@@ -30,7 +30,10 @@ nox.options.error_on_external_run = True
 
 TEST_TOOLS = ["pytest>=8", "hypothesis>=6.100", "pytest-xdist>=3.5"]
 EVERYTHING = ["primax[all]"]
-CORE = "primax-core[export]"
+CORE = "primax-core"
+INTERPRETERS = "primax-interpreters[export]"
+# Tests of the interpreters' wheel that depend on the version of jaxlib.
+ON_JAXLIB = ["packages/interpreters/tests/export", "packages/interpreters/tests/test_profiler.py"]
 # The interpreter and jaxlib pairs that are supported; the first is what most machines get.
 VERSIONS = [
     ("3.11", "0.10.2"),
@@ -167,7 +170,8 @@ def tests(session: nox.Session, part: str) -> None:
         compare_with_newest(session)
         return
     wheel = workspace.wheels()[part]
-    install(session, CORE if part == "primax-core" else part, also=TEST_TOOLS)
+    extras = {workspace.distribution_name(INTERPRETERS): INTERPRETERS}
+    install(session, extras.get(part, part), also=TEST_TOOLS)
     # The examples in docstrings are run where the wheel was installed.
     examples = ["--doctest-modules", "--doctest-ignore-import-errors", "--pyargs", wheel.package]
     pytest(session, str(wheel.folder / "tests"), *examples)
@@ -204,7 +208,7 @@ def compare_with_newest(session: nox.Session) -> None:
     [nox.param(v, j, id=f"python{v}-jaxlib{j}") for v, j in VERSIONS],
 )
 def versions(session: nox.Session, version: str, jaxlib: str) -> None:
-    """Test the core on each supported pair of Python and jaxlib.
+    """Test the core, profiles and export on each supported pair of Python and jaxlib.
 
     The NumPy layer and what stands on it run on the newest jaxlib in the comparison with the
     reference. ``-- --quick`` leaves out pairs of a Python and a jaxlib that others have each, and
@@ -216,9 +220,10 @@ def versions(session: nox.Session, version: str, jaxlib: str) -> None:
     if (version, jaxlib) == VERSIONS[0] and version == "{}.{}".format(*sys.version_info):
         session.skip("tests(core) runs on this pair")
     python = own_environment(session, version, f"versions-{version}-{jaxlib}")
-    install(session, CORE, python=python, also=[*TEST_TOOLS, f"jaxlib=={jaxlib}"])
+    install(session, INTERPRETERS, python=python, also=[*TEST_TOOLS, f"jaxlib=={jaxlib}"])
     kit = WITHOUT_KIT if kit_ran_before(version, jaxlib) else []
     pytest(session, "packages/core/tests", *kit, python=python, step=step)
+    pytest(session, *ON_JAXLIB, python=python, step=step)
 
 
 def step_of_pair(session: nox.Session, version: str, jaxlib: str) -> str:
@@ -254,7 +259,7 @@ def vendored(session: nox.Session) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     session.run("python", "tools/vendor.py", "--name", "acme_core", "--into", str(folder))
     pytest(session, str(folder / "tests"), step="smoke", PYTHONPATH=str(folder))
-    install(session, "primax-core")
+    install(session, CORE)
     install_oracle(session)
     variables = test_environment.reference_variables()
     pytest(session, "integration_tests/test_coexistence.py", **variables)

@@ -8,9 +8,8 @@ import pytest
 from jax import export as their_export
 
 import primax
-import primax_core as pc
 
-OURS = {"np": primax.numpy, "lax": primax.lax, "jit": primax.jit, "x": pc.export, "lib": primax}
+OURS = {"np": primax.numpy, "lax": primax.lax, "jit": primax.jit, "x": primax.export, "lib": primax}
 THEIRS = {"np": jax.numpy, "lax": jax.lax, "jit": jax.jit, "x": their_export, "lib": jax}
 
 X = np.arange(3, dtype=np.float32)

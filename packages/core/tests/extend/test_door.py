@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import types
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -93,8 +94,8 @@ OF_INTERPRETERS = ("Check", "Cost", "Run", "cost", "error_checks", "faults", "ta
 ALL = {*VERSION_1_0, *ADDED_IN_1_1, *ADDED_IN_1_2, *ADDED_IN_1_3, *ADDED_IN_1_4}
 CURRENT = ALL - {*RENAMED_IN_1_4, *WITHDRAWN_IN_1_4, *OF_INTERPRETERS}
 MODULES = {
-    "dimensions", "elementwise", "facade", "fast_path", "jaxprs", "lowering", "runtime", "traces",
-    "versions",
+    "dimensions", "elementwise", "facade", "fast_path", "jaxprs", "lowering",
+    "portable_modules", "runtime", "traces", "versions",
 }  # fmt: skip
 
 
@@ -144,10 +145,14 @@ def test_kinds_of_the_interpreters_name_a_missing_wheel(name, monkeypatch):
         getattr(extend, name)
 
 
-@pytest.mark.parametrize("name", ["checkify", "explain", "insight", "jet"])
+@pytest.mark.parametrize(
+    "name",
+    ["checkify", "explain", "insight", "jet", "profiler", "debug.breakpoint",
+     "debug.visualize_sharding"],
+)  # fmt: skip
 def test_the_core_names_the_wheel_of_its_former_interpreters(name):
     with pytest.raises(AttributeError, match=f"it is in {NAME_OF_WHEEL}, which pip install"):
-        getattr(primax_core, name)
+        attrgetter(name)(primax_core)
 
 
 def test_importing_the_core_imports_no_module_of_the_extension_api():

@@ -7,6 +7,7 @@ versioned by :data:`API_VERSION`:
 - :mod:`~primax_core.extend.traces`: interpreters that run while Python runs;
 - :mod:`~primax_core.extend.lowering`: helpers for lowering rules;
 - :mod:`~primax_core.extend.runtime`: operands, compiled library functions, devices, caches;
+- :mod:`~primax_core.extend.portable_modules`: functions as bytes;
 - :mod:`~primax_core.extend.dimensions`: sizes that may be symbolic.
 
 Names that version 1.3 had here are found here still, and imported on first use.
@@ -186,6 +187,7 @@ _MODULES: _Final = (
     "facade",
     "fast_path",
     "lowering",
+    "portable_modules",
     "runtime",
     "traces",
 )
@@ -247,7 +249,7 @@ _RENAMED: _Final = {
 _WITHDRAWN: _Final = {
     "compiling": "use extend.runtime.compile_call",
     "mlir": "use the functions of extend.lowering",
-    "portable": "use the public module export",
+    "portable": "use extend.portable_modules",
     "shaped": "use the functions of extend.lowering",
 }
 """Names of versions 1.2 and 1.3 for private modules, with the replacement."""

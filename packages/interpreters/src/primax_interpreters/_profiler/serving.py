@@ -7,9 +7,9 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from ..._base.source import api_boundary
-from ..._runtime.devices import clients
-from ..._runtime.profiling import heap_profile, register, serve
+from primax_core.extend.runtime import api_boundary, clients
+
+from .native import heap_profile, register, serve
 
 _server: Any = None
 

@@ -1,4 +1,4 @@
-"""Ten thousand mutated artifacts and cache files, none of which may crash a process."""
+"""Thousands of mutated artifacts, none of which may crash a process."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 
 import primax_core as pc
-from primax_core import export, lax, serialize_executable
-from primax_core._lower import compile as lowering
-from primax_core._runtime.disk import executables as disk, files, store
+from primax_core import lax
+from primax_interpreters import export
 
-BATCHES, EACH = 4, 2500
+BATCHES, EACH = 4, 1750
 WORKER = Path(__file__).with_name("fuzz_worker.py")
 
 X = np.arange(6.0, dtype=np.float32).reshape(2, 3)
@@ -47,37 +46,11 @@ def _artifacts() -> list[tuple[bytes, tuple]]:
     ]
 
 
-def _executables() -> list[tuple]:
-    table = pc.device_put(np.arange(50, dtype=np.float32))
-    compiled = pc.jit(lambda x: (x + lax.reduce_sum(table, (0,)), x)).lower(X).compile()
-    return [(*serialize_executable.serialize(compiled), (pc.device_put(X),))]
-
-
-def _cached() -> tuple[bytes, bytes]:
-    """The contents of a file of the cache for a key."""
-    devs = (pc.devices()[0],)
-    compiled = pc.jit(lambda x: x * 2).lower(X).compile()
-    place = disk.executable_location(b"0" * 32, devs, lowering.make_options(devs))
-    options = compiled._lowered._compiler_options
-    module = compiled._lowered._module
-    blob = lowering.executable_bytes(module, compiled._exe.loaded, devs, options)
-    entry = files.Entry("fuzzed", "cpu", "0", (), blob)
-    return place.key, files.pack(entry, place.key)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the original files."""
+    """A folder with the original artifacts."""
     path = tmp_path_factory.mktemp("fuzz")
-    key, data = _cached()
-    corpus = {
-        "artifacts": _artifacts(),
-        "executables": _executables(),
-        "cached": [(key, data, store.EXECUTABLE)],
-        "links": [(key, files.pack_link(b"1" * 32, key), store.LINK)],
-    }
-    (path / "corpus").write_bytes(pickle.dumps(corpus))
-    (path / "cache").mkdir(mode=0o700)
+    (path / "corpus").write_bytes(pickle.dumps(_artifacts()))
     return path
 
 
@@ -96,6 +69,6 @@ def test_no_mutation_crashes_the_process(folder: Path, batch: int) -> None:
         pytest.fail(f"mutation {at} ended the process by {name}:\n{done.stderr[-2000:]}")
     assert done.returncode == 0, f"at mutation {at}:\n{done.stdout}\n{done.stderr[-4000:]}"
     assert "FAULT" not in done.stdout, done.stdout
-    # The mutations cover all parts: some are accepted and called, some raise in each part.
-    for what in ("'accepted'", "'called'", "'executable refused'", "'cached refused'"):
+    # Some are accepted and called.
+    for what in ("'accepted'", "'called'"):
         assert what in done.stdout, done.stdout

@@ -7,11 +7,11 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from .._base import pytree
-from .._base.source import api_boundary
-from .._runtime.array import ArrayImpl
-from ..lax.callbacks.inspecting import inspect_sharding_p
-from .arguments import check_callable
+from primax_core import Array, tree_util
+from primax_core.extend.runtime import api_boundary
+from primax_core.extend.traces import Tracer, check_callable
+
+from .inspecting import inspect_sharding_p
 
 
 @api_boundary
@@ -28,7 +28,7 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Any], Any]) -> Non
     1
     """
     check_callable(callback)
-    for x in pytree.tree_leaves(value):
+    for x in tree_util.tree_leaves(value):
         inspect_sharding_p.bind(x, callback=callback)
 
 
@@ -36,7 +36,7 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Any], Any]) -> Non
 def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
     """Print the sharding of an array of rank 1 or 2; see :func:`visualize_sharding`."""
     shape = arr.shape
-    if isinstance(arr, ArrayImpl):
+    if isinstance(arr, Array) and not isinstance(arr, Tracer):
         visualize_sharding(shape, arr.sharding, **kwargs)
     else:
         inspect_array_sharding(

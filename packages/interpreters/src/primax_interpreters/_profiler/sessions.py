@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..._base.locks import new_lock
-from ..._base.source import api_boundary
-from ..._runtime.devices import clients
-from ..._runtime.profiling import ProfileOptions, start_session
+from primax_core.extend.runtime import api_boundary, clients, new_lock
+
 from .data import ProfileData, checked_folder, write_profile
+from .native import ProfileOptions, start_session
 from .perfetto import serve_once
 
 PathLike = str | os.PathLike[str]

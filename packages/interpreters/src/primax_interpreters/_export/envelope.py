@@ -20,25 +20,25 @@
 
 The checksum detects accidents, not attacks: the author of an artifact can compute its checksum.
 Therefore every offset is checked when it is followed, and the module is first read in another
-process (`untrusted`).
+process (`check_portable`).
 """
 
 from __future__ import annotations
 
 import struct
+from hashlib import blake2b
 from typing import Any, Final
 
 import numpy as np
 
-from ..._base.digest import digest
-from ..._base.errors import InvalidArtifactError
-from ..._ir import dtypes
-from ..._ir.avals import ShapedArray
-from ..._ir.symbolic_dims import is_symbolic_dim
-from ..._lower import untrusted
-from ..._lower.lazy import portable
+from primax_core.errors import InvalidArtifactError
+from primax_core.export import SymbolicScope, symbolic_shape
+from primax_core.extend import ShapedArray, dtypes
+from primax_core.extend.dimensions import is_symbolic_dim
+from primax_core.extend.portable_modules import check_portable
+
 from . import exporting
-from .checks import DisabledSafetyCheck, check_module
+from .checks import DisabledSafetyCheck, allowed_calls
 from .exported import Exported
 from .tables import (
     Buffer,
@@ -84,7 +84,11 @@ def pack(exported: Exported, vjp_order: int = 0) -> bytes:
 def seal(body: bytes, major: int = MAJOR, minor: int = MINOR) -> bytes:
     """Add the header to a table."""
     head = _HEAD.pack(MAGIC, major, minor, len(body))
-    return b"".join((head, digest(head + digest(body)), body))
+    return b"".join((head, _digest(head + _digest(body)), body))
+
+
+def _digest(data: bytes) -> bytes:
+    return blake2b(data, digest_size=32).digest()
 
 
 def _write(b: Any, exported: Exported, vjp_order: int) -> int:
@@ -153,8 +157,8 @@ def deserialize(blob: bytes | bytearray | memoryview, *, trusted: bool = False) 
       InvalidArtifactError: if the bytes are truncated, damaged, of another format or of a later
         version, contain a class that is not registered here, or call disallowed native functions.
 
-    >>> import primax_core as pc
-    >>> pc.export.deserialize(b"something else")
+    >>> from primax_interpreters import export
+    >>> export.deserialize(b"something else")
     Traceback (most recent call last):
     ...
     primax_core._base.errors.InvalidArtifactError: ...
@@ -183,7 +187,7 @@ def unseal(data: bytes) -> bytes:
     if len(data) - _BODY != length:
         damaged(f"it has {len(data) - _BODY} bytes but its header says {length}")
     body = data[_BODY:]
-    if data[_HEAD.size : _BODY] != digest(data[: _HEAD.size] + digest(body)):
+    if data[_HEAD.size : _BODY] != _digest(data[: _HEAD.size] + _digest(body)):
         damaged("its checksum is wrong")
     return body
 
@@ -277,13 +281,10 @@ class _Sizes:
             return int(text)
         if len(text) > _LONGEST:
             damaged(f"{text[:40]!r} is not a size")
-        from ..._ir.dimensions.parser import parse_shape
-        from ..._ir.dimensions.scope import SymbolicScope
-
         try:
             if self.scope is None:
                 self.scope = SymbolicScope(self.constraints)
-            (dim,) = parse_shape(text, self.scope, None)
+            (dim,) = symbolic_shape(text, scope=self.scope)
         except InvalidArtifactError:
             raise
         except Exception as e:
@@ -307,17 +308,6 @@ def _read_dtype(name: str) -> Any:
 
 
 def _check_module(data: bytes, trusted: bool, platforms, in_avals, out_avals, disabled) -> None:
-    if trusted:
-        untrusted.trust(data)
-    else:
-        untrusted.check(data)
     if len(platforms) > 1:
         in_avals = [ShapedArray((), np.dtype(np.int32)), *in_avals]
-    try:
-        module = portable.from_bytes(data)
-        check_module(module, disabled)
-        portable.check_signature(module, in_avals, out_avals)
-    except InvalidArtifactError:
-        raise
-    except Exception as e:  # names that are not valid text, unknown types
-        damaged(f"its module cannot be read: {e}")
+    check_portable(data, in_avals, out_avals, allowed=allowed_calls(disabled), trusted=trusted)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
+import logging
 import os
 import socket
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
-from ..._base import log
-from ..._runtime.profiling import ProfilePlane, RawProfileData
+from .native import ProfilePlane, RawProfileData
+
+_logger: Final = logging.getLogger(__name__.partition(".")[0])
 
 
 class ProfileData:
@@ -132,7 +134,7 @@ def chrome_trace(data: ProfileData) -> dict[str, Any]:
                         event["args"] = args
                 events.append(event)
                 if len(events) >= _MAX_EVENTS:
-                    log.warning(
+                    _logger.warning(
                         "The trace was cut at %d events; the profile is complete.", len(events)
                     )
                     return _trace(events)

@@ -9,21 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from ..._base import pytree
-from ..._base.config import state
-from ..._base.source import api_boundary
-from ..._ir import dtypes
-from ..._ir.avals import ShapedArray
-from ..._ir.symbolic_dims import is_static, is_symbolic_dim
-from ..._lower.exported import PortableProgram
-from ..._lower.lazy import portable
-from ..._trace.core import Tracer, typeof
-from ...lax.control.bodies import structure_differences
-from ...lax.exported_call import call_exported_p
-from ..custom_derivatives import custom_vjp
+from primax_core import custom_vjp, tree_util, typeof
+from primax_core.extend import ShapedArray, dtypes
+from primax_core.extend.dimensions import is_static, is_symbolic_dim
+from primax_core.extend.portable_modules import PortableProgram, call_exported_p, text_of
+from primax_core.extend.runtime import api_boundary, state, structure_differences
+from primax_core.extend.traces import Tracer
+
 from .checks import DisabledSafetyCheck
 
-_flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
+_flatten, _unflatten = tree_util.tree_flatten, tree_util.tree_unflatten
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,7 +42,8 @@ class Exported:
 
     >>> import numpy as np
     >>> import primax_core as pc
-    >>> exported = pc.export.export(pc.jit(pc.lax.sin))(np.ones(3, np.float32))
+    >>> from primax_interpreters import export
+    >>> exported = export.export(pc.jit(pc.lax.sin))(np.ones(3, np.float32))
     >>> exported.in_avals, exported.platforms
     ((ShapedArray(float32[3]),), ('cpu',))
     >>> exported.call(np.zeros(3, np.float32)).tolist()
@@ -79,7 +75,7 @@ class Exported:
 
     def mlir_module(self) -> str:
         """The module as text."""
-        return portable.as_text(self.mlir_module_serialized)
+        return text_of(self.mlir_module_serialized)
 
     def in_shardings_jax(self, mesh: Any) -> Sequence[Any]:
         """Shardings of the arguments on a mesh; ``None`` if not specified."""
@@ -214,24 +210,16 @@ class Exported:
                     )
         if not self._program.polymorphic:
             return tuple(self.out_avals)
-        variables = self._plan.values([a.shape for a in avals])
+        variables = self._program.dimension_values([a.shape for a in avals], self._argument)
         return tuple([_with_sizes(a, variables) for a in self.out_avals])
-
-    @cached_property
-    def _plan(self) -> Any:
-        """Plan that computes the dimension variables from the shapes of arguments."""
-        from ..._ir.dimensions.solving import plan_of
-
-        names = [self._argument(i) for i in range(len(self.in_avals))]
-        return plan_of([a.shape for a in self.in_avals], names)
 
     def _argument(self, i: int) -> str:
         """Name of an argument in messages: ``args[0]['w']``."""
         args, kwargs = _unflatten(self.in_tree, list(range(self.in_tree.num_leaves)))
         for name, tree in (("args", args), ("kwargs", kwargs)):
-            for path, number in pytree.tree_leaves_with_path(tree):
+            for path, number in tree_util.tree_leaves_with_path(tree):
                 if number == i:
-                    return name + pytree.keystr(path)
+                    return name + tree_util.keystr(path)
         return f"argument {i}"
 
     def _structure_problem(self, tree: Any) -> str:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import primax_core as pc
-from primax_core import export, lax
+from primax_core import lax
+from primax_interpreters import export
 
 
 def total(x):

@@ -5,20 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from ..._base.source import api_boundary
-from ..._ir.jaxpr import Jaxpr
-from ..._ir.symbolic_dims import is_static
-from ..._lower import untrusted
-from ..._lower.lazy import platforms as lowering, portable
-from ..._runtime.array import default_sharding
-from ..._runtime.devices import platform_of
-from ..._trace.core import Tracer
-from ..._trace.staging import eval_jaxpr
-from ..jit import jit
-from ..shape_struct import ShapeDtypeStruct
-from ..stages import Traced
-from ..vjp import vjp
-from .checks import DisabledSafetyCheck, check_disabled, refused_targets
+from primax_core import ShapeDtypeStruct, jit, tree_util, vjp
+from primax_core.extend import Jaxpr, eval_jaxpr
+from primax_core.extend.dimensions import is_static
+from primax_core.extend.portable_modules import LoweredModule, lower_portable
+from primax_core.extend.runtime import api_boundary, default_sharding, platform_of
+from primax_core.stages import Traced
+
+from .checks import DisabledSafetyCheck, allowed_calls, check_disabled
 from .exported import Exported
 
 # The numbers are those of the reference's calling conventions.
@@ -32,7 +26,8 @@ def default_export_platform() -> str:
     >>> default_export_platform()
     'cpu'
     """
-    return platform_of(default_sharding()._devices[0])
+    (device,) = default_sharding().device_set
+    return platform_of(device)
 
 
 @api_boundary
@@ -63,10 +58,11 @@ def export(
     >>> import numpy as np
     >>> import primax_core as pc
     >>> double = pc.jit(lambda x: 2 * x)
-    >>> exported = pc.export.export(double, platforms=["cpu", "cuda"])(
+    >>> from primax_interpreters import export
+    >>> exported = export.export(double, platforms=["cpu", "cuda"])(
     ...     pc.ShapeDtypeStruct((3,), np.float32)
     ... )
-    >>> pc.export.deserialize(exported.serialize()).call(np.ones(3, np.float32)).tolist()
+    >>> export.deserialize(exported.serialize()).call(np.ones(3, np.float32)).tolist()
     [2.0, 2.0, 2.0]
     """
     if not hasattr(fun_jit, "trace"):
@@ -103,26 +99,14 @@ def export_traced(
     overrides: dict[Any, Any] | None = None,
 ) -> Exported:
     """Export a traced function."""
-    name, donated, keep_unused, *_ = traced._options()
-    if any(isinstance(c, Tracer) for c in traced._consts):
-        raise ValueError(
-            f"{name} closes over values of an enclosing transformation, so it cannot be exported: "
-            "pass them as arguments"
-        )
+    lowered = lower_portable(traced, platforms, overrides)
+    _check_exportable(lowered, disabled)
     jaxpr = traced.jaxpr
-    lowered = lowering.lower_for(
-        jaxpr, name, platforms, donated=donated, keep_unused=keep_unused, overrides=overrides,
-        arg_names=_argument_names(traced),
-    )  # fmt: skip
-    _check_exportable(name, lowered, disabled)
-    data = portable.to_bytes(lowered.module)
-    untrusted.remember(data)
-    untrusted.trust(data)
-    avals = tuple(traced._avals)
+    avals = tuple(tree_util.tree_leaves(traced.in_avals))
     effects = sorted((e for e in jaxpr.effects if not e.local), key=str)
     uses_globals = len(platforms) > 1 or not all(is_static(a.shape) for a in avals)
     return Exported(
-        fun_name=name,
+        fun_name=lowered.name,
         in_tree=traced.in_tree,
         in_avals=avals,
         out_tree=traced.out_tree,
@@ -136,7 +120,7 @@ def export_traced(
         ordered_effects=tuple(e for e in effects if e.ordered),
         unordered_effects=tuple(e for e in effects if not e.ordered),
         disabled_safety_checks=disabled,
-        mlir_module_serialized=data,
+        mlir_module_serialized=lowered.to_bytes(),
         calling_convention_version=maximum_supported_calling_convention_version,
         module_kept_var_idx=lowered.kept_args,
         uses_global_constants=uses_globals,
@@ -144,19 +128,15 @@ def export_traced(
     )
 
 
-def _argument_names(traced: Traced) -> Sequence[str] | None:
-    names = (traced.debug_info.arg_names if traced.debug_info else None) or ()
-    return names if len(names) == len(traced._avals) else None
-
-
-def _check_exportable(name: str, lowered: Any, disabled: Sequence[DisabledSafetyCheck]) -> None:
-    refused = refused_targets(lowered.module, disabled)
-    if lowered.callbacks or any(portable.is_callback(t) for t in refused):
+def _check_exportable(lowered: LoweredModule, disabled: Sequence[DisabledSafetyCheck]) -> None:
+    if lowered.calls_python:
         raise NotImplementedError(
-            f"{name} cannot be exported: it calls back into Python (pure_callback, io_callback, "
-            "debug.print and the like), and functions of this process cannot be serialized. "
+            f"{lowered.name} cannot be exported: it calls back into Python (pure_callback, "
+            "io_callback, debug.print and the like), and functions of this process cannot be "
+            "serialized. "
             "Remove the callback, or export the parts before and after it."
         )
+    refused = lowered.refused_calls(allowed_calls(disabled))
     if refused:
         raise ValueError(
             "Cannot serialize code with custom calls whose targets have no compatibility "

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..._ir.primitive import Primitive, abstract, batch, effects, jvp, lower, transpose
-from ..._ir.samples import Sample, f32, samples
-from ..._runtime.array import default_sharding
-from ..._runtime.dispatch import impl
-from .debugging import debug_effect
+from primax_core.debug import DebugEffect
+from primax_core.extend import (
+    Primitive,
+    Sample,
+    abstract,
+    batch,
+    effects,
+    f32,
+    impl,
+    jvp,
+    lower,
+    samples,
+    transpose,
+)
+from primax_core.extend.runtime import default_sharding
 
 inspect_sharding_p: Final = Primitive("inspect_sharding", multiple_results=True)
+
+_EFFECTS: Final = frozenset([DebugEffect()])
 
 
 @inspect_sharding_p.rule(abstract)
@@ -20,7 +32,7 @@ def _abstract(x, *, callback):
 
 @inspect_sharding_p.rule(effects)
 def _effects(x, *, callback):
-    return frozenset([debug_effect])
+    return _EFFECTS
 
 
 @inspect_sharding_p.rule(impl)

@@ -6,8 +6,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
-from ..._base import pytree
-from ..._base.errors import InvalidArtifactError
+from primax_core import tree_util
+from primax_core.errors import InvalidArtifactError
+
 from .tables import DEPTH, Table, damaged, write_refs, write_strings, write_table
 
 _C = TypeVar("_C", bound=type)
@@ -60,7 +61,8 @@ def register_pytree_node_serialization(
     Raises:
       ValueError: if the class or the name is already registered.
 
-    >>> from primax_core import export, tree_util
+    >>> from primax_core import tree_util
+    >>> from primax_interpreters import export
     >>> class Box:
     ...     def __init__(self, x):
     ...         self.x = x
@@ -72,7 +74,7 @@ def register_pytree_node_serialization(
     ...     deserialize_auxdata=lambda data: None,
     ... )
     """
-    if from_children is None and not pytree.is_tree_node(nodetype):
+    if from_children is None and not tree_util.is_tree_node(nodetype):
         raise ValueError(
             f"{nodetype} is not registered as a tree node: call tree_util.register_pytree_node "
             "first, or pass from_children"
@@ -296,6 +298,8 @@ def _registered(name: str, data: bytes, children: list[Any]) -> Any:
 
 def _make(data: Any, children: list[Any]) -> Any:
     try:
-        return pytree.structure_of(data, children)
+        return tree_util.PyTreeDef.from_node_data_and_children(
+            tree_util.default_registry, data, children
+        )
     except Exception as e:
         damaged(f"a tree cannot be built: {e}")

@@ -10,10 +10,11 @@ import types
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from .._base import pytree, source
-from .._base.source import api_boundary
-from .._trace.core import Tracer
-from .debugging import callback
+from primax_core import tree_util
+from primax_core.debug import callback
+from primax_core.extend import is_internal_code
+from primax_core.extend.runtime import api_boundary
+from primax_core.extend.traces import Tracer
 
 _CONTEXT: Final = 5
 _CLI: Final = "cli"
@@ -75,7 +76,7 @@ def breakpoint(
         remaining = iter(values)
         filled = [
             f._replace(
-                variables=pytree.tree_unflatten(
+                variables=tree_util.tree_unflatten(
                     tree, [next(remaining) if x is _TRACED else x for x in leaves]
                 )
             )
@@ -88,12 +89,12 @@ def breakpoint(
 
 
 def _flatten(variables: dict[str, Any]) -> tuple[list[Any], Any]:
-    return pytree.tree_flatten({k: v if _is_tree(v) else repr(v) for k, v in variables.items()})
+    return tree_util.tree_flatten({k: v if _is_tree(v) else repr(v) for k, v in variables.items()})
 
 
 def _is_tree(value: Any) -> bool:
     try:
-        pytree.tree_flatten(value)
+        tree_util.tree_flatten(value)
     except Exception:  # a user's registration may fail, keys may be unsortable
         return False
     return True
@@ -103,10 +104,10 @@ def _frames(filtered: bool, count: int | None) -> list[Frame]:
     """The frames of the caller, outermost first."""
     frames: list[Frame] = []
     frame: types.FrameType | None = sys._getframe(1)
-    while frame is not None and source.is_internal(frame.f_code):
+    while frame is not None and is_internal_code(frame.f_code):
         frame = frame.f_back
     while frame is not None and (count is None or len(frames) < count):
-        if not (filtered and source.is_internal(frame.f_code)):
+        if not (filtered and is_internal_code(frame.f_code)):
             # A module's variables are its globals, which need no copy.
             own = {} if frame.f_locals is frame.f_globals else dict(frame.f_locals)
             frames.append(

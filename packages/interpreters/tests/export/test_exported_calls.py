@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import primax_core as pc
-from primax_core import export, lax
-from primax_core.export import DisabledSafetyCheck
+from primax_core import lax
+from primax_interpreters import export
+from primax_interpreters.export import DisabledSafetyCheck
 
 X = np.arange(3, dtype=np.float32)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from jaxlib import _profile_data, _profiler
 
-from .devices import client_of
+from primax_core.extend.runtime import client_of
 
 RawProfileData: Any = _profile_data.ProfileData
 

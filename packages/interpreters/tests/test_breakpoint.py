@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import primax_core as px
-from primax_core import debug, lax
+from primax_core import lax
 from primax_core.errors import JaxRuntimeError
+from primax_interpreters import debugger
 
 X = np.array([1.0, 2.0], np.float32)
 
@@ -21,7 +22,7 @@ def talk(commands, f=None, *args, compiled=True):
     def stopped(x, y=None):
         z = x * 2
         unrelated = {"deep": [z, "text"]}
-        debug.breakpoint(stdin=io.StringIO("\n".join(commands) + "\n"), stdout=out)
+        debugger.breakpoint(stdin=io.StringIO("\n".join(commands) + "\n"), stdout=out)
         return z, unrelated["deep"][0]
 
     f = f or stopped
@@ -33,7 +34,7 @@ def talk(commands, f=None, *args, compiled=True):
 @pytest.mark.parametrize("compiled", [False, True])
 def test_values_of_variables(compiled):
     said = talk(["p z", "x + z", "unrelated['deep'][1]", "pp x", "c"], compiled=compiled)
-    assert "in stopped\n-> debug.breakpoint(" in said
+    assert "in stopped\n-> debugger.breakpoint(" in said
     assert said.count("rray([2., 4.], dtype=float32") == 1
     assert "rray([3., 6.]" in said and "'text'" in said and "rray([1., 2.]" in said
 
@@ -72,7 +73,7 @@ def test_in_loops_and_under_vmap():
     out = io.StringIO()
 
     def body(c, _):
-        debug.breakpoint(stdin=io.StringIO("p c\nc\n"), stdout=out)
+        debugger.breakpoint(stdin=io.StringIO("p c\nc\n"), stdout=out)
         return c + 1, None
 
     px.jit(lambda x: lax.scan(body, x, None, length=2))(5)
@@ -82,7 +83,7 @@ def test_in_loops_and_under_vmap():
 
 def test_number_of_frames():
     def f(x):
-        debug.breakpoint(num_frames=1, stdin=io.StringIO("bt\nc\n"), stdout=out)
+        debugger.breakpoint(num_frames=1, stdin=io.StringIO("bt\nc\n"), stdout=out)
         return x
 
     out = io.StringIO()
@@ -93,13 +94,26 @@ def test_number_of_frames():
 
 def test_a_token_is_returned():
     f = px.jit(
-        lambda x: debug.breakpoint(token=x + 1, stdin=io.StringIO("c\n"), stdout=io.StringIO())
+        lambda x: debugger.breakpoint(token=x + 1, stdin=io.StringIO("c\n"), stdout=io.StringIO())
     )
     assert int(f(1)) == 2
 
 
 def test_other_backends():
     with pytest.raises(ValueError, match="only backend"):
-        debug.breakpoint(backend="web")
+        debugger.breakpoint(backend="web")
     with pytest.raises(TypeError, match="does not take colour"):
-        debug.breakpoint(colour=True)
+        debugger.breakpoint(colour=True)
+
+
+@pytest.mark.parametrize("how", ["jit", "vmap", "grad"])
+def test_breakpoints_keep_no_tracers(how):
+    def f(x):
+        y = x * 2
+        debugger.breakpoint(stdin=io.StringIO("p y\nc\n"), stdout=io.StringIO())
+        return y
+
+    with px.checking_leaks():
+        x = np.ones(2, np.float32) if how == "vmap" else 1.0
+        px.block_until_ready(getattr(px, how)(f)(x))
+        px.effects_barrier()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
-from ..._runtime.profiling import Annotation
+from .native import Annotation
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final, NoReturn, TypeVar
 
-from ..._base.errors import InvalidArtifactError
+from primax_core.errors import InvalidArtifactError
 
 _T = TypeVar("_T")
 
@@ -155,7 +155,7 @@ def builder() -> Any:
     except ImportError:
         raise ImportError(
             "serializing exported functions needs the package flatbuffers: "
-            "pip install 'primax-core[export]'"
+            "pip install 'primax-interpreters[export]'"
         ) from None
     return flatbuffers.Builder(1024)
 

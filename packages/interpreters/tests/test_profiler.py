@@ -6,6 +6,8 @@ import gzip
 import json
 import os
 import socket
+import subprocess
+import sys
 import threading
 import urllib.request
 
@@ -13,8 +15,9 @@ import numpy as np
 import pytest
 
 import primax_core as px
-from primax_core import lax, profiler
-from primax_core._api.profiling import perfetto
+from primax_core import lax
+from primax_interpreters import profiler
+from primax_interpreters._profiler import perfetto
 
 X = np.ones((8, 8), np.float32)
 
@@ -229,3 +232,18 @@ def test_perfetto_fetches_the_trace_once(tmp_path, capsys):
     server.join(10)
     assert not server.is_alive()
     assert f"url={base}{path.name}" in capsys.readouterr().out
+
+
+def test_a_process_can_exit_while_it_records(tmp_path):
+    code = (
+        "import sys, numpy as np, primax_core as px\n"
+        "from primax_core import lax\n"
+        "from primax_interpreters import profiler\n"
+        "heavy = px.jit(lambda x: lax.fori_loop(0, 200, lambda i, c: lax.dot(c, c) * 1e-3, x))\n"
+        "profiler.start_trace(sys.argv[1])\n"
+        "y = heavy(np.ones((200, 200), np.float32))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import primax_core as pc
-from primax_core import export, lax, tree_util
-from primax_core._api.export import envelope, tables
+from primax_core import lax, tree_util
 from primax_core.errors import InvalidArtifactError
+from primax_interpreters import export
+from primax_interpreters._export import envelope, tables
 
 X = np.arange(3, dtype=np.float32)
 
@@ -197,7 +198,8 @@ def test_in_another_process(tmp_path) -> None:
     path.write_bytes(export.export(pc.jit(f))(np.eye(3, dtype=np.float32)).serialize(1))
     code = f"""
         import numpy as np, primax_core as pc, pathlib
-        found = pc.export.deserialize(pathlib.Path({str(path)!r}).read_bytes())
+        from primax_interpreters import export
+        found = export.deserialize(pathlib.Path({str(path)!r}).read_bytes())
         x = np.eye(3, dtype=np.float32)
         print(np.asarray(found.call(x))[0, 0] ** 2, found.vjp().call(x, x)[0].shape)
     """
@@ -208,8 +210,9 @@ def test_in_another_process(tmp_path) -> None:
     path.write_bytes(export.export(pc.jit(lambda p: p))(Pair(X, X)).serialize())
     code = f"""
         import primax_core as pc, pathlib
+        from primax_interpreters import export
         try:
-            pc.export.deserialize(pathlib.Path({str(path)!r}).read_bytes())
+            export.deserialize(pathlib.Path({str(path)!r}).read_bytes())
         except pc.errors.InvalidArtifactError as e:
             print(e)
     """
@@ -217,7 +220,7 @@ def test_in_another_process(tmp_path) -> None:
 
 
 def export_registry():
-    from primax_core._api.export import trees
+    from primax_interpreters._export import trees
 
     return list(trees._by_type.values())
 
@@ -229,8 +232,9 @@ def test_without_the_library(tmp_path) -> None:
     code = f"""
         import sys, pathlib
         sys.modules["flatbuffers"] = None
-        import numpy as np, primax_core as pc
-        found = pc.export.deserialize(pathlib.Path({str(path)!r}).read_bytes())
+        import numpy as np
+        from primax_interpreters import export
+        found = export.deserialize(pathlib.Path({str(path)!r}).read_bytes())
         print(found.call(np.zeros(3, np.float32)).tolist())
         try:
             found.serialize()
@@ -240,7 +244,7 @@ def test_without_the_library(tmp_path) -> None:
     assert run(code).splitlines() == [
         "[1.0, 1.0, 1.0]",
         "serializing exported functions needs the package flatbuffers: "
-        "pip install 'primax-core[export]'",
+        "pip install 'primax-interpreters[export]'",
     ]
 
 
@@ -261,7 +265,7 @@ def test_later_minor_versions_add_fields(artifact, monkeypatch) -> None:
         return write(b, [*fields, *added])
 
     for module in ("envelope", "trees"):
-        monkeypatch.setattr(f"primax_core._api.export.{module}.write_table", write_more)
+        monkeypatch.setattr(f"primax_interpreters._export.{module}.write_table", write_more)
     body = envelope.pack(export.deserialize(artifact))[envelope._BODY :]
     later = envelope.seal(body, envelope.MAJOR, 9)
     assert len(later) > len(artifact) / 2
@@ -272,7 +276,7 @@ def test_earlier_minor_versions_lack_fields(artifact, monkeypatch) -> None:
     """Fields that are absent have defaults."""
     write = tables.write_table
     monkeypatch.setattr(
-        "primax_core._api.export.envelope.write_table",
+        "primax_interpreters._export.envelope.write_table",
         lambda b, fields: write(b, [f for f in fields if f[0] not in (6, 9, 13, 14)]),
     )
     body = envelope.pack(export.deserialize(artifact))[envelope._BODY :]
@@ -290,7 +294,8 @@ def test_later_major_versions(artifact) -> None:
 def test_later_calling_conventions(artifact, monkeypatch) -> None:
     most = export.maximum_supported_calling_convention_version
     monkeypatch.setattr(
-        "primax_core._api.export.exporting.maximum_supported_calling_convention_version", most - 1
+        "primax_interpreters._export.exporting.maximum_supported_calling_convention_version",
+        most - 1,
     )
     with pytest.raises(InvalidArtifactError, match=f"calling convention {most}"):
         export.deserialize(artifact)
