@@ -85,6 +85,7 @@ from ._base.config import threefry_partitionable as threefry_partitionable
 from ._base.config import transfer_guard_device_to_device as transfer_guard_device_to_device
 from ._base.config import transfer_guard_device_to_host as transfer_guard_device_to_host
 from ._base.config import transfer_guard_host_to_device as transfer_guard_host_to_device
+from ._base.identity import how_to_get as _how_to_get, layer as _layer
 from ._ir.dtypes import float0 as float0
 from ._runtime.devices import Device as Device
 from ._runtime.devices import default_backend as default_backend
@@ -147,10 +148,9 @@ def __getattr__(name: str) -> _Any:
         return _import_module(f".{name}", __name__)
     home = _HOMES.get(name)
     if name in _INTERPRETERS:
-        wheel = f"{__name__.removesuffix('_core')}_interpreters"
         raise AttributeError(
-            f"module {__name__!r} has no attribute {name!r}: it is in {wheel}, which "
-            f"pip install {wheel.replace('_', '-')} brings"
+            f"module {__name__!r} has no attribute {name!r}: it is in "
+            f"{_layer('interpreters')}, which {_how_to_get('interpreters')} brings"
         )
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

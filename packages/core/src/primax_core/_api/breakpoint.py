@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from .._base import pytree, source
+from .._base.identity import PUBLIC_NAME
 from .._base.source import api_boundary
 from .._trace.core import Tracer
 from .debugging import callback
@@ -126,7 +127,7 @@ class _Ended(Exception):
 class Console(cmd.Cmd):
     """The command line of a breakpoint."""
 
-    prompt = "(primax) "
+    prompt = f"({PUBLIC_NAME}) "
     doc_header = "Commands (help <command> shows more):"
 
     def __init__(self, frames: Sequence[Frame], stdin: Any = None, stdout: Any = None):
