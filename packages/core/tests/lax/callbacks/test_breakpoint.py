@@ -9,6 +9,7 @@ import pytest
 
 import primax_core as px
 from primax_core import debug, lax
+from primax_core._base.identity import PUBLIC_NAME
 from primax_core.errors import JaxRuntimeError
 
 X = np.array([1.0, 2.0], np.float32)
@@ -27,7 +28,7 @@ def talk(commands, f=None, *args, compiled=True):
     f = f or stopped
     (px.jit(f) if compiled else f)(*(args or (X,)))
     px.effects_barrier()
-    return out.getvalue().replace("(primax) ", "")
+    return out.getvalue().replace(f"({PUBLIC_NAME}) ", "")
 
 
 @pytest.mark.parametrize("compiled", [False, True])

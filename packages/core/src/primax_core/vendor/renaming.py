@@ -1,0 +1,125 @@
+"""Rewriting of a module for a copy: imports, constants, and texts that contain names."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from .origin import Origin
+from .target import CORE, Refused, Target
+
+_FAMILY: Final = re.compile(r"primax(_\w+)?")
+_MODULES_OF_LAYERS: Final = {
+    "image": "numpy", "numpy": "numpy", "ops": "numpy", "random": "numpy",
+    "nn": "nn", "scipy": "scipy",
+}  # fmt: skip
+"""Modules of the facade that contain a layer, or a module of it."""
+
+
+class Renaming:
+    """The names of a copy, applied to the text of modules."""
+
+    def __init__(self, target: Target, core: Origin) -> None:
+        self.target = target
+        self.core = target.dotted(target.name)
+        self.extras = core.extras
+        self.names = target.names
+        self.dotted = {original: target.dotted(name) for original, name in self.names.items()}
+        # The command that makes copies belongs to the original.
+        self.words = re.compile(rf"\b({'|'.join(self.dotted)})\b(?!\.vendor\b)")
+
+    def module(self, source: str, path: str) -> str:
+        """A module of a copied package; ``path`` is relative to the folder of all copies.
+
+        Raises:
+          Refused: it imports a package that is not copied.
+        """
+        lines = source.split("\n")
+        imports = dict(self._imports(source, lines, path))
+        return "\n".join(
+            imports[number] if number in imports else self.text(line)
+            for number, line in enumerate(lines, start=1)
+        )
+
+    def text(self, text: str) -> str:
+        """A text with the copy's names."""
+        text = re.sub(r"'?\bprimax-core\[(\w+)\]'?", self._extra, text)
+        text = re.sub(r"\bprimax-core\b", self.core, text)
+        text = self.words.sub(lambda m: self.dotted[m[1]], text)
+        text = re.sub(r"\bPRIMAX_(?=[A-Z])", f"{self.target.prefix}_", text)
+        return re.sub(r"\bprimax\.([a-z]\w*)", self._public, text)
+
+    def constants(self, source: str) -> str:
+        """The module of the core that contains its names."""
+        values = {
+            "ENV_PREFIX": f'"{self.target.prefix}_"',
+            "CACHE_FOLDER": f'"{cache_folder(self.target)}"',
+            "PUBLIC_NAME": f'"{self.core}"',
+            "VENDORED": "True",
+        }
+        for name, value in values.items():
+            source, count = re.subn(
+                rf"^{name}: Final = .*$", f"{name}: Final = {value}", source, flags=re.MULTILINE
+            )
+            if count != 1:
+                raise RuntimeError(f"{CORE}._base.identity defines {name} {count} times")
+        return source
+
+    def _imports(self, source: str, lines: list[str], path: str) -> Iterator[tuple[int, str]]:
+        """Numbers and new texts of the lines that import a package of the family."""
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.ImportFrom) and node.level == 0:
+                module = node.module or ""
+            elif isinstance(node, ast.Import):
+                module = node.names[0].name
+            else:
+                continue
+            root = module.partition(".")[0]
+            if _FAMILY.fullmatch(root) is None:
+                continue
+            if root not in self.names:
+                raise Refused(
+                    f"{path} imports {root}: add {root.removeprefix('primax_')} to --with"
+                )
+            line = lines[node.lineno - 1]
+            statement = line.lstrip()
+            old, new = self._statement(node, module, root, "." * (path.count("/") + 1))
+            rest, count = re.subn(old, new, statement, count=1)
+            if count != 1:
+                raise RuntimeError(f"{path}:{node.lineno}: write the import of {root} alone")
+            yield node.lineno, line[: len(line) - len(statement)] + rest
+
+    def _statement(
+        self, node: ast.Import | ast.ImportFrom, module: str, root: str, parent: str
+    ) -> tuple[str, str]:
+        """A pattern for the beginning of an import statement, and the text for the copy."""
+        if not self.target.package:
+            parent = ""
+        renamed = self.names[root] + module[len(root) :]
+        if isinstance(node, ast.ImportFrom):
+            return rf"^from\s+{re.escape(module)}\b", f"from {parent}{renamed}"
+        pattern = rf"^import\s+{re.escape(module)}(?=\s+as\s+\w+\s*(#.*)?$)"
+        if not parent:
+            return pattern, f"import {renamed}"
+        above, _, last = renamed.rpartition(".")
+        return pattern, f"from {parent}{above} import {last}"
+
+    def _extra(self, match: re.Match[str]) -> str:
+        return " ".join(f"'{r}'" for r in self.extras.get(match[1], ())) or match[0]
+
+    def _public(self, match: re.Match[str]) -> str:
+        module = match[1]
+        layer = _MODULES_OF_LAYERS.get(module)
+        if layer is None:
+            return f"{self.core}.{module}"
+        name = self.dotted.get(f"primax_{layer}")
+        if name is None:
+            return match[0]
+        return name if module == layer else f"{name}.{module}"
+
+
+def cache_folder(target: Target) -> str:
+    """Name of the cache folder of a copy."""
+    return f"{target.prefix.lower()}-primax"
