@@ -10,6 +10,7 @@ from typing import Final
 from .origin import Origin
 from .target import CORE, Refused, Target
 
+_IMPORT: Final = re.compile(r"^\s*(?:from|import)\s+primax", re.MULTILINE)
 _FAMILY: Final = re.compile(r"primax(_\w+)?")
 _MODULES_OF_LAYERS: Final = {
     "image": "numpy", "numpy": "numpy", "ops": "numpy", "random": "numpy",
@@ -36,6 +37,8 @@ class Renaming:
         Raises:
           Refused: it imports a package that is not copied.
         """
+        if _IMPORT.search(source) is None:
+            return self.text(source)
         lines = source.split("\n")
         imports = dict(self._imports(source, lines, path))
         return "\n".join(
@@ -48,7 +51,7 @@ class Renaming:
         text = re.sub(r"'?\bprimax-core\[(\w+)\]'?", self._extra, text)
         text = re.sub(r"\bprimax-core\b", self.core, text)
         text = self.words.sub(lambda m: self.dotted[m[1]], text)
-        text = re.sub(r"\bPRIMAX_(?=[A-Z])", f"{self.target.prefix}_", text)
+        text = re.sub(r"\bPRIMAX_", f"{self.target.prefix}_", text)
         return re.sub(r"\bprimax\.([a-z]\w*)", self._public, text)
 
     def constants(self, source: str) -> str:
