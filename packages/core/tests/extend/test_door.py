@@ -147,10 +147,8 @@ def test_kinds_of_the_interpreters_name_a_missing_wheel(name, monkeypatch):
 
 @pytest.mark.parametrize("name", ["checkify", "explain", "insight", "jet"])
 def test_the_core_names_the_wheel_of_its_former_interpreters(name):
-    with pytest.raises(
-        AttributeError,
-        match=f"it is in {NAME_OF_WHEEL}, which {identity.how_to_get('interpreters')}",
-    ):
+    command = identity.how_to_get("interpreters")
+    with pytest.raises(AttributeError, match=f"it is in {NAME_OF_WHEEL}, which {command}"):
         getattr(primax_core, name)
 
 

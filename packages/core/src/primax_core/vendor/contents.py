@@ -31,7 +31,7 @@ def main() -> int:
     folder = Path(__file__).resolve().parent.parent
     print(
         "error: this is a copy of {core}, which cannot copy itself. Install the original and "
-        f"run: python -m {core}.vendor --into {{folder}} --update",
+        f"run, in another folder: python -m {core}.vendor --into {{folder}} --update",
         file=sys.stderr,
     )
     return 2
@@ -145,7 +145,7 @@ def _notice(target: Target, source: Origin, left_out: tuple[str, ...]) -> str:
 
 
 def _requirements(origins: Iterable[Origin]) -> list[str]:
-    """What must be installed; the packages of the family are in the copy."""
+    """Packages that must be installed, without those in the copy."""
     lines = {r for o in origins for r in o.requires if not r.startswith("primax-")}
     return sorted(lines)
 
