@@ -61,6 +61,11 @@ def test_the_folder_is_a_file(acme, capsys):
     assert (acme / "_vendor").read_text() == "a file"
 
 
+def test_an_empty_path(capsys):
+    assert run("--into", "") == 2
+    assert "--into is empty" in capsys.readouterr().err
+
+
 def test_the_folder_above_does_not_exist(tmp_path, capsys):
     assert run("--into", tmp_path / "acne" / "_vendor", "--name", "core") == 2
     assert f"the folder {tmp_path / 'acne'} does not exist" in capsys.readouterr().err

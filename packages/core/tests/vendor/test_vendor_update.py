@@ -115,6 +115,19 @@ def test_links_are_not_followed(core, copy, acme, capsys):
     assert (acme / "outside" / "x.py").exists()
 
 
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_a_copied_folder_that_was_replaced(copy, acme, capsys, kind):
+    path = copy / "primax_numpy"
+    path.rename(acme / "moved")
+    if kind == "file":
+        path.write_text("mine")
+    else:
+        path.symlink_to(acme / "moved")
+    assert run("--into", copy, "--update") == 2
+    assert f"{path} exists, and no copy" in capsys.readouterr().err
+    assert path.read_text() == "mine" if kind == "file" else path.is_symlink()
+
+
 def test_byte_code_is_ignored(core, copy):
     cache = copy / "primax_core" / "__pycache__"
     cache.mkdir()

@@ -69,6 +69,8 @@ def check_folder(text: str) -> Path:
     """
     if os.sep == "/" and "\\" in text:
         raise Refused(f"--into {text}: write the path with /, as in {text.replace(chr(92), '/')}")
+    if not text:
+        raise Refused("--into is empty: give a folder, as in --into acme/_vendor")
     folder = Path(os.path.abspath(text))
     if folder.is_symlink():
         raise Refused(f"{folder} is a symbolic link to {os.readlink(folder)}: give that folder")
@@ -151,9 +153,8 @@ def check_free(target: Target, own: frozenset[str]) -> None:
     """
     for name in target.folders:
         for path in (target.folder / name, target.folder / f"{name}.py"):
-            if name in own and path.name == name and not path.is_symlink():
-                continue
-            if os.path.lexists(path):
+            is_own = name in own and path.name == name and path.is_dir()
+            if os.path.lexists(path) and (path.is_symlink() or not is_own):
                 raise Refused(
                     f"{path} exists, and no copy of {CORE} is recorded there: choose another "
                     "--name or --into, or move it away"
