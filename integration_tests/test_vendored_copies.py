@@ -105,21 +105,29 @@ def test_pickles_of_a_copy_in_another_process(run, tmp_path):
         pickle.loads((tmp_path / "pickle").read_bytes())
 
 
-def test_commands_of_a_copy(run, frameworks, tmp_path):
+TEXTS = """
+import sys, acme, acme._vendor.primax_core.vendor as vendor
+try:
+    acme.core.device_put(1.0, "x")
+except Exception as error:
+    print(error)
+try:
+    acme.core.jet
+except AttributeError as error:
+    print(error)
+sys.stderr = sys.stdout
+print(vendor.main())
+"""
+
+
+def test_commands_and_texts_name_the_copy(run, frameworks, tmp_path):
     path = run("-m", "acme._vendor.primax_core.cache", "path").strip()
     assert path == str(tmp_path / "acme-primax")
-    module = "acme._vendor.primax_core.vendor"
-    code = f"import sys, {module} as v; sys.stderr = sys.stdout; print(v.main())"
-    reply = run("-c", code)
+    texts = run("-c", TEXTS)
+    assert "See acme._vendor.primax_core.devices()" in texts
+    assert "python -m primax_core.vendor --update --with interpreters" in texts
     update = f"python -m primax_core.vendor --into {frameworks / 'acme' / '_vendor'} --update"
-    assert update in reply and reply.endswith("\n2\n")
-
-
-def test_errors_name_the_copy(run):
-    code = "import acme\ntry: acme.core.device_put(1.0, 'x')\nexcept Exception as e: print(e)"
-    assert "See acme._vendor.primax_core.devices()" in run("-c", code)
-    code = "import acme\ntry: acme.core.jet\nexcept AttributeError as e: print(e)"
-    assert "python -m primax_core.vendor --update --with interpreters" in run("-c", code)
+    assert update in texts and texts.endswith("\n2\n")
 
 
 def test_update_of_a_copy(run, frameworks, tmp_path, capsys):

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import re
 import subprocess
+import sys
 import tomllib
 from dataclasses import dataclass
 from importlib import metadata
@@ -90,11 +91,9 @@ def _project(project: Path, distribution: str) -> dict[str, Any] | None:
 
 
 def _installed(package: str, folder: Path, distribution: str) -> metadata.Distribution:
-    for found_in in ([str(folder.parent)], None):
-        options = {} if found_in is None else {"path": found_in}
-        for installed in metadata.distributions(name=distribution, **options):
-            located = Path(str(installed.locate_file(package)))
-            if located.resolve() == folder:
+    for path in ([str(folder.parent)], sys.path):
+        for installed in metadata.distributions(name=distribution, path=list(path)):
+            if Path(str(installed.locate_file(package))).resolve() == folder:
                 return installed
     raise Refused(
         f"{folder} belongs to no installed distribution {distribution}, so its license is not "
