@@ -40,6 +40,15 @@ def test_a_layer_that_is_not_copied_keeps_its_name(core, acme):
     assert "primax.numpy.add" in (acme / "_vendor/primax_core/lax.py").read_text()
 
 
+def test_names_of_a_package_that_contain_the_original(core, acme):
+    folder = acme.parent / "primax" / "primax_core"
+    folder.mkdir(parents=True)
+    (folder.parent / "__init__.py").touch()
+    assert run("--into", folder) == 0
+    text = (folder / "primax_core/lax.py").read_text()
+    assert "See primax.primax_core.primax_core.devices(), primax.numpy.add" in text
+
+
 def test_imports_of_layers_are_relative(copy):
     assert (copy / "primax_numpy/linalg/_norms.py").read_text().splitlines() == [
         "from ... import primax_core as core",

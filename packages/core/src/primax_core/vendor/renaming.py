@@ -28,8 +28,15 @@ class Renaming:
         self.extras = core.extras
         self.names = target.names
         self.dotted = {original: target.dotted(name) for original, name in self.names.items()}
-        # The command that makes copies belongs to the original.
-        self.words = re.compile(rf"\b({'|'.join(self.dotted)})\b(?!\.vendor\b)")
+        # In one pass, because a new name may contain an old one. The command that makes copies
+        # belongs to the original.
+        self.pattern = re.compile(
+            r"'?\bprimax-core\[(?P<extra>\w+)\]'?"
+            r"|\b(?P<distribution>primax-core)\b"
+            rf"|\b(?P<package>{'|'.join(self.dotted)})\b(?!\.vendor\b)"
+            r"|\b(?P<prefix>PRIMAX_)"
+            r"|\bprimax\.(?P<public>[a-z]\w*)"
+        )
 
     def module(self, source: str, path: str) -> str:
         """A module of a copied package; ``path`` is relative to the folder of all copies.
@@ -48,11 +55,7 @@ class Renaming:
 
     def text(self, text: str) -> str:
         """A text with the copy's names."""
-        text = re.sub(r"'?\bprimax-core\[(\w+)\]'?", self._extra, text)
-        text = re.sub(r"\bprimax-core\b", self.core, text)
-        text = self.words.sub(lambda m: self.dotted[m[1]], text)
-        text = re.sub(r"\bPRIMAX_", f"{self.target.prefix}_", text)
-        return re.sub(r"\bprimax\.([a-z]\w*)", self._public, text)
+        return self.pattern.sub(self._replacement, text)
 
     def constants(self, source: str) -> str:
         """The module of the core that contains its names."""
@@ -109,18 +112,25 @@ class Renaming:
         above, _, last = renamed.rpartition(".")
         return pattern, f"from {parent}{above} import {last}"
 
-    def _extra(self, match: re.Match[str]) -> str:
-        return " ".join(f"'{r}'" for r in self.extras.get(match[1], ())) or match[0]
+    def _replacement(self, match: re.Match[str]) -> str:
+        kind, name = match.lastgroup, match[match.lastgroup or 0]
+        if kind == "extra":
+            return " ".join(f"'{r}'" for r in self.extras.get(name, ())) or match[0]
+        if kind == "package":
+            return self.dotted[name]
+        if kind == "prefix":
+            return f"{self.target.prefix}_"
+        if kind == "public":
+            return self._public(name) or match[0]
+        return self.core
 
-    def _public(self, match: re.Match[str]) -> str:
-        module = match[1]
-        layer = _MODULES_OF_LAYERS.get(module)
+    def _public(self, name: str) -> str | None:
+        """The name in the copy of a module or function of the facade, if it is copied."""
+        layer = _MODULES_OF_LAYERS.get(name)
         if layer is None:
-            return f"{self.core}.{module}"
-        name = self.dotted.get(f"primax_{layer}")
-        if name is None:
-            return match[0]
-        return name if module == layer else f"{name}.{module}"
+            return f"{self.core}.{name}"
+        package = self.dotted.get(f"primax_{layer}")
+        return package if package is None or name == layer else f"{package}.{name}"
 
 
 def cache_folder(target: Target) -> str:
