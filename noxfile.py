@@ -249,7 +249,7 @@ def kit_ran_before(version: str, jaxlib: str) -> bool:
 
 @nox.session
 def vendored(session: nox.Session) -> None:
-    """Test a copy of the core under another name, then beside the original and jax.
+    """Test a copy of the core below another package, then copies beside the original and jax.
 
     A copy computes what the core computes, so one case of each test function is enough.
     """
@@ -257,12 +257,19 @@ def vendored(session: nox.Session) -> None:
     pip(session, "python", "install", *dependencies, *TEST_TOOLS)
     folder = BUILD / "vendored"
     shutil.rmtree(folder, ignore_errors=True)
-    session.run("python", "tools/vendor.py", "--name", "acme_core", "--into", str(folder))
-    pytest(session, str(folder / "tests"), step="smoke", PYTHONPATH=str(folder))
-    install(session, CORE)
+    package = folder / "acme"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    command = ["python", "-m", "primax_core.vendor", "--into", str(package / "_vendor")]
+    session.run(*command, "--with", "tests", env={"PYTHONPATH": str(ROOT / "packages/core/src")})
+    tests = package / "_vendor" / "primax_core_tests"
+    limit = {"ACME_COMPILATION_CACHE_MAX_SIZE": str(test_environment.LIMIT)}
+    pytest(session, str(tests), step="smoke", PYTHONPATH=str(folder), **limit)
+    install(session, "primax-numpy")
     install_oracle(session)
     variables = test_environment.reference_variables()
-    pytest(session, "integration_tests/test_coexistence.py", **variables)
+    tests = ["integration_tests/test_coexistence.py", "integration_tests/test_vendored_copies.py"]
+    pytest(session, *tests, **variables)
 
 
 @nox.session(python=False)

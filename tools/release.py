@@ -21,6 +21,7 @@ from workspace import BUILD, ROOT, Wheel
 
 CORE: Final = "primax-core"
 UNRELEASED: Final = "unreleased"
+COMMIT: Final = "commit.txt"  # written by the build, see packages/core/hatch_build.py
 _BLOCK: Final = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -157,6 +158,7 @@ def check_wheel(built: Path, wheel: Wheel, files: set[str]) -> list[str]:
     expected |= {f"{info}/{n}" for n in ("METADATA", "WHEEL", "RECORD", "licenses/LICENSE")}
     with zipfile.ZipFile(built) as archive:
         actual = {n for n in archive.namelist() if not n.endswith("/")}
+    actual.discard(f"{wheel.package}/{COMMIT}")
     found = difference(actual, expected, built.name)
     if f"{wheel.package}/py.typed" not in actual:
         found.append(f"{built.name} lacks py.typed, so its types are not used")
@@ -170,6 +172,7 @@ def check_sdist(built: Path, wheel: Wheel, files: set[str]) -> list[str]:
     expected = {folder + f for f in files} | {folder + "PKG-INFO", folder + ".gitignore"}
     with tarfile.open(built) as archive:
         actual = {m.name for m in archive.getmembers() if not m.isdir()}
+    actual.discard(f"{folder}src/{wheel.package}/{COMMIT}")
     return difference(actual, expected, built.name)
 
 

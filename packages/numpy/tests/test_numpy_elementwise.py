@@ -96,7 +96,11 @@ REFUSED = [
     (lambda: pnp.round(7.0, 1.5), TypeError, "integer"),
     (lambda: pnp.round(7.0, out=1), NotImplementedError, "'out' argument of primax.numpy.round"),
     (lambda: pnp.modf(7.0, out=1), NotImplementedError, "'out' argument of primax.numpy.modf"),
-    (lambda: pnp.isneginf(7.0, out=1), NotImplementedError, "'out' argument of primax.numpy.isneginf"),
+    (
+        lambda: pnp.isneginf(7.0, out=1),
+        NotImplementedError,
+        "'out' argument of primax.numpy.isneginf",
+    ),
     (lambda: pnp.power(2, -1), TypeError, "negative powers"),
     (lambda: pnp.clip(), ValueError, "No input was provided"),
     (lambda: pnp.clip(1j, 0, 1), ValueError, "Complex values have no ordering"),

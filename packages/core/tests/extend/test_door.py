@@ -13,6 +13,7 @@ import pytest
 import primax_core
 import primax_core.extend as extend
 from primax_core import grad, jit, jvp, lax, linear_transpose, make_jaxpr, vmap
+from primax_core._base import identity
 from primax_core.extend import (
     DebugInfo,
     Eqn,
@@ -140,7 +141,7 @@ def test_kinds_of_the_interpreters_are_found_in_their_wheel(monkeypatch):
 @pytest.mark.parametrize("name", OF_INTERPRETERS)
 def test_kinds_of_the_interpreters_name_a_missing_wheel(name, monkeypatch):
     monkeypatch.setitem(sys.modules, NAME_OF_WHEEL, None)
-    pip = f"pip install {NAME_OF_WHEEL.replace('_', '-')}"
+    pip = identity.how_to_get("interpreters")
     with pytest.raises(AttributeError, match=f"{NAME_OF_WHEEL} since version 1.4.*{pip}"):
         getattr(extend, name)
 
@@ -151,7 +152,8 @@ def test_kinds_of_the_interpreters_name_a_missing_wheel(name, monkeypatch):
      "debug.visualize_sharding"],
 )  # fmt: skip
 def test_the_core_names_the_wheel_of_its_former_interpreters(name):
-    with pytest.raises(AttributeError, match=f"it is in {NAME_OF_WHEEL}, which pip install"):
+    command = identity.how_to_get("interpreters")
+    with pytest.raises(AttributeError, match=f"it is in {NAME_OF_WHEEL}, which {command}"):
         attrgetter(name)(primax_core)
 
 

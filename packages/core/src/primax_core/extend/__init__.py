@@ -117,6 +117,7 @@ from .._ir.samples import u32 as u32
 from .._base.source import capture as capture
 from .._base.source import is_internal_code as is_internal_code
 from .._base.source import locate as locate
+from .._base.identity import how_to_get as _how_to_get, layer as _layer
 from .._base.source import register_internal_path as register_internal_path
 from .._base.source import summarize as summarize
 from .._base.source import summarize_function as summarize_function
@@ -285,7 +286,7 @@ def _warn(name: str, what: str) -> None:
 
 
 def _of_interpreters(name: str) -> _Any:
-    wheel = f"{__name__.partition('.')[0].removesuffix('_core')}_interpreters"
+    wheel = _layer("interpreters")
     try:
         module = _import_module(wheel)
     except ModuleNotFoundError as error:
@@ -293,7 +294,7 @@ def _of_interpreters(name: str) -> _Any:
             raise
         raise AttributeError(
             f"{name} is defined by the package {wheel} since version 1.4 of the extension API, "
-            f"which is not installed: pip install {wheel.replace('_', '-')}"
+            f"which is not installed: {_how_to_get('interpreters')}"
         ) from None
     _warnings.warn(
         f"{__name__}.{name} moved to {wheel} in version 1.4 of the extension API; the old name is "
