@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._ir import rules as rule_kinds
+from .._ir.avals import ShapedArray
 from .._ir.jaxpr import Jaxpr
 from .._ir.primitive import Primitive
 from .._trace.core import (
@@ -16,6 +17,7 @@ from .._trace.core import (
     bind_on,
     call_on,
     check_live,
+    typeof,
 )
 from .._trace.reference_ops import references
 
@@ -27,6 +29,12 @@ class DualTracer(Tracer):
 
     primal: Any
     extra: Any
+
+    def __init__(self, trace: DualTrace, primal: Any, extra: Any):
+        self._trace = trace
+        self.aval: ShapedArray = typeof(primal)
+        self.primal = primal
+        self.extra = extra
 
     def _concrete(self) -> Any | None:
         value = self.primal
@@ -119,8 +127,11 @@ class DualTrace(Trace):
     def split_args(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], tuple[bool, ...]]:
         """Primals of the operands, the second components of some of them, and which have one."""
         primals, extra, mask = [], [], []
+        tracer = self.tracer
         for a in args:
-            p, t = self.split(a)
+            # The first case of `split`, without a call: this loop is most of eager differentiation.
+            own = type(a) is tracer and a._trace is self
+            p, t = (a.primal, a.extra) if own else self.split(a)
             primals.append(p)
             mask.append(t is not None)
             if t is not None:

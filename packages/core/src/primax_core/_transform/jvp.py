@@ -7,7 +7,6 @@ from typing import Any
 
 from .._base.config import state
 from .._ir import rules as rule_kinds
-from .._ir.avals import ShapedArray
 from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._ir.primitive import Primitive
 from .._trace.core import call_on, made_by, set_trace, typeof
@@ -21,12 +20,6 @@ class JVPTracer(DualTracer):
     """A value with a tangent."""
 
     __slots__ = ()
-
-    def __init__(self, trace: JVPTrace, primal: Any, tangent: Any):
-        self._trace = trace
-        self.aval: ShapedArray = typeof(primal)
-        self.primal = primal
-        self.extra = tangent
 
     @property
     def tangent(self) -> Any:
@@ -51,26 +44,12 @@ class JVPTrace(DualTrace):
 
     tracer: type[DualTracer] = JVPTracer
 
-    def apply(
-        self,
-        prim: Primitive,
-        params: dict[str, Any],
-        primals: list[Any],
-        extra: list[Any],
-        mask: tuple[bool, ...],
-    ) -> list[Any]:
+    def apply(self, prim, params, primals, extra, mask):
         avals = [typeof(p) for p in primals]
         jaxpr, out_mask = jvp_primitive(prim, params, avals, mask)
         return self.wrap(call_on(self.parent, jaxpr, primals + extra), out_mask)
 
-    def apply_jaxpr(
-        self,
-        jaxpr: Jaxpr,
-        primals: list[Any],
-        extra: list[Any],
-        mask: tuple[bool, ...],
-        name: str | None,
-    ) -> list[Any]:
+    def apply_jaxpr(self, jaxpr, primals, extra, mask, name):
         derived, out_mask = jvp_jaxpr(jaxpr, mask)
         return self.wrap(call_on(self.parent, derived, primals + extra, name), out_mask)
 

@@ -70,12 +70,6 @@ class GradTracer(DualTracer):
 
     __slots__ = ()
 
-    def __init__(self, trace, primal, tangent: Tangent):
-        self._trace = trace
-        self.aval = typeof(primal)
-        self.primal = primal
-        self.extra = tangent
-
     def __repr__(self):
         return f"GradTracer(primal={self.primal}, typeof(tangent)={self.extra.aval.str_short()})"
 
@@ -97,25 +91,11 @@ class LinearizeTrace(DualTrace):
             parent = parent.parent
         self.located = parent is not None
 
-    def apply(
-        self,
-        prim: Primitive,
-        params: dict[str, Any],
-        primals: list[Any],
-        extra: list[Any],
-        mask: tuple[bool, ...],
-    ) -> list[Any]:
+    def apply(self, prim, params, primals, extra, mask):
         linearized = linearize_primitive(prim, params, [typeof(p) for p in primals], mask)
         return self.run(linearized, primals, extra)
 
-    def apply_jaxpr(
-        self,
-        jaxpr: Jaxpr,
-        primals: list[Any],
-        extra: list[Any],
-        mask: tuple[bool, ...],
-        name: str | None,
-    ) -> list[Any]:
+    def apply_jaxpr(self, jaxpr, primals, extra, mask, name):
         return self.run(linearize_jaxpr(jaxpr, mask), primals, extra)
 
     def run(self, linearized: Linearized, primals: list, tangents: list[Tangent]) -> list:
