@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from .._base.config import state
 from .._ir import rules as rule_kinds
@@ -14,6 +14,8 @@ from .._trace.staging import eval_jaxpr, stage_with_aux
 from .derived import derive, derive_from_jaxpr
 from .dual import DualTrace, DualTracer
 from .zeros import Zero, instantiate
+
+A = TypeVar("A")
 
 
 class JVPTracer(DualTracer):
@@ -127,16 +129,22 @@ def jvp_of(
     Returns:
       The results, and their tangents (``None`` for zeros).
     """
-    parent = state.trace
-    trace = JVPTrace(parent)
+    return jvp_with_aux(lambda *args: (fun(*args), None), primals, tangents)[:2]
+
+
+def jvp_with_aux(
+    fun: Callable[..., tuple[Any, A]], primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[list[Any], list[Any], A]:
+    """:func:`jvp_of` for a function that returns its results and an auxiliary value."""
+    trace = JVPTrace(state.trace)
     ins = [
         p if t is None else tracers.get(type(p), JVPTracer)(trace, p, t)
         for p, t in zip(primals, tangents)
     ]
     try:
         with set_trace(trace):
-            outs = fun(*ins)
+            outs, aux = fun(*ins)
         split = [trace.split(o) for o in outs]
     finally:
         trace.live = False
-    return [p for p, _ in split], [t for _, t in split]
+    return [p for p, _ in split], [t for _, t in split], aux

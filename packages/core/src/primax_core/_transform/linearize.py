@@ -8,7 +8,7 @@ jaxpr (``linearize``) or run backwards directly (``vjp``).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from .._base import source
 from .._base.config import state
@@ -30,6 +30,8 @@ from .._trace.staging import JaxprWriter, JitTracer, StagingTrace, eval_jaxpr, t
 from .derived import derive, derive_from_jaxpr
 from .dual import DualTrace, DualTracer
 from .zeros import Zero, instantiate
+
+A = TypeVar("A")
 
 
 class Tangent:
@@ -325,13 +327,22 @@ def linearize_jaxpr(
     return derive_from_jaxpr(jaxpr, "linearize", (mask, instantiate_outs), make)
 
 
-def linearize_of(
-    fun: Callable, primals: Sequence, mask: Sequence[bool], of: Callable | None = None
-):
+def linearize_of(fun: Callable[..., Any], primals: Sequence, mask: Sequence[bool]):
     """Evaluate a function of flat values with a tape.
 
     Returns:
       The results, their linear values, the trace, and the linear values of the inputs.
+    """
+    return linearize_with_aux(lambda *args: (fun(*args), None), primals, mask)[:4]
+
+
+def linearize_with_aux(
+    fun: Callable[..., tuple[Any, A]],
+    primals: Sequence,
+    mask: Sequence[bool],
+    of: Callable | None = None,
+) -> tuple[list[Any], list[Tangent | None], LinearizeTrace, list[Tangent], A]:
+    """:func:`linearize_of` for a function that returns its results and an auxiliary value.
 
     ``of`` is the user's function, named in error messages.
     """
@@ -347,14 +358,14 @@ def linearize_of(
             args.append(p)
     try:
         with set_trace(trace):
-            outs = fun(*args)
+            outs, aux = fun(*args)
         split = [trace.split(o) for o in outs]
     finally:
         trace.live = False
     if state.check_tracer_leaks:
         del args, outs
         check_leaks(trace, f"of differentiation of {source.summarize_function(of or fun)}")
-    return [p for p, _ in split], [t for _, t in split], trace, ins
+    return [p for p, _ in split], [t for _, t in split], trace, ins, aux
 
 
 def tape_to_jaxpr(outs, tangents, tape, ins, instantiate_outs=None) -> tuple[Jaxpr, list[bool]]:
