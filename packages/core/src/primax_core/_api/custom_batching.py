@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from typing import Any
 
 from .._base import pytree
@@ -86,8 +86,6 @@ class custom_vmap:
         return _unflatten(flat.out_tree, [as_result(o) for o in outs])
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        from functools import partial
-
         return self if instance is None else partial(self, instance)
 
 
