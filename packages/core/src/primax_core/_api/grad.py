@@ -42,9 +42,12 @@ def value_and_grad(
     >>> float(value), float(g)
     (9.0, 6.0)
     """
+    return api_boundary_of(fun)(_value_and_grad(fun, argnums, has_aux, holomorphic, allow_int))
+
+
+def _value_and_grad(fun, argnums, has_aux: bool, holomorphic: bool, allow_int: bool) -> Callable:
     check_callable(fun)
 
-    @api_boundary_of(fun)
     def value_and_grad_fun(*args, **kwargs):
         nums = checked_argnums(argnums, len(args), "grad")
         closed = Closed(fun, args, nums, kwargs)
@@ -83,7 +86,7 @@ def grad(
     >>> float(grad(lambda x: x * x * x)(2.0))
     12.0
     """
-    both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
+    both = _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
 
     @api_boundary_of(fun)
     def grad_fun(*args, **kwargs):

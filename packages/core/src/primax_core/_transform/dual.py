@@ -129,9 +129,11 @@ class DualTrace(Trace):
         primals, extra, mask = [], [], []
         tracer = self.tracer
         for a in args:
-            # The first case of `split`, without a call: this loop is most of eager differentiation.
-            own = type(a) is tracer and a._trace is self
-            p, t = (a.primal, a.extra) if own else self.split(a)
+            if type(a) is tracer and a._trace is self:  # as in `split`, without its call
+                p = a.primal
+                t = a.extra
+            else:
+                p, t = self.split(a)
             primals.append(p)
             mask.append(t is not None)
             if t is not None:
