@@ -194,7 +194,9 @@ def _batched(trace: BatchTrace, args: Sequence, custom: CustomVJP) -> list:
     return trace.wrap(outs, out_dims)
 
 
-def _batched_bwd(bwd, axis, residuals, res_dims, cts, ct_dims, resumes=None) -> list:
+def _batched_bwd(
+    bwd, axis, residuals, res_dims, cts, ct_dims, resumes=None
+) -> list[tuple[Any, int | None] | None]:
     """Call a backward rule on batches.
 
     Returns:
