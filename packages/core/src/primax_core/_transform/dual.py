@@ -21,6 +21,9 @@ from .._trace.core import (
 )
 from .._trace.reference_ops import references
 
+Values = list[Any]
+Mask = tuple[bool, ...]
+
 
 class DualTracer(Tracer):
     """The pair ``(primal, extra)``: a value of the parent trace and the second component."""
@@ -61,13 +64,8 @@ class DualTrace(Trace):
         self.of: Callable[..., Any] | None = of
 
     def apply(
-        self,
-        prim: Primitive,
-        params: dict[str, Any],
-        primals: list[Any],
-        extra: list[Any],
-        mask: tuple[bool, ...],
-    ) -> list[Any]:
+        self, prim: Primitive, params: dict[str, Any], primals: Values, extra: Values, mask: Mask
+    ) -> Values:
         """The results of a primitive, as values or tracers.
 
         Args:
@@ -78,13 +76,8 @@ class DualTrace(Trace):
         raise NotImplementedError
 
     def apply_jaxpr(
-        self,
-        jaxpr: Jaxpr,
-        primals: list[Any],
-        extra: list[Any],
-        mask: tuple[bool, ...],
-        name: str | None,
-    ) -> list[Any]:
+        self, jaxpr: Jaxpr, primals: Values, extra: Values, mask: Mask, name: str | None
+    ) -> Values:
         """The results of a jaxpr; arguments as for :meth:`apply`."""
         raise NotImplementedError
 
@@ -124,7 +117,7 @@ class DualTrace(Trace):
                 return x._split()
         return x, None
 
-    def split_args(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], tuple[bool, ...]]:
+    def split_args(self, args: Sequence[Any]) -> tuple[Values, Values, Mask]:
         """Primals of the operands, the second components of some of them, and which have one."""
         primals, extra, mask = [], [], []
         tracer = self.tracer

@@ -12,7 +12,7 @@ from .._ir.primitive import Primitive
 from .._trace.core import call_on, made_by, set_trace, typeof
 from .._trace.staging import eval_jaxpr, stage_with_aux
 from .derived import derive, derive_from_jaxpr
-from .dual import DualTrace, DualTracer
+from .dual import DualTrace, DualTracer, Mask, Values
 from .zeros import Zero, instantiate
 
 A = TypeVar("A")
@@ -46,12 +46,16 @@ class JVPTrace(DualTrace):
 
     tracer: type[DualTracer] = JVPTracer
 
-    def apply(self, prim, params, primals, extra, mask):
+    def apply(
+        self, prim: Primitive, params: dict[str, Any], primals: Values, extra: Values, mask: Mask
+    ) -> Values:
         avals = [typeof(p) for p in primals]
         jaxpr, out_mask = jvp_primitive(prim, params, avals, mask)
         return self.wrap(call_on(self.parent, jaxpr, primals + extra), out_mask)
 
-    def apply_jaxpr(self, jaxpr, primals, extra, mask, name):
+    def apply_jaxpr(
+        self, jaxpr: Jaxpr, primals: Values, extra: Values, mask: Mask, name: str | None
+    ) -> Values:
         derived, out_mask = jvp_jaxpr(jaxpr, mask)
         return self.wrap(call_on(self.parent, derived, primals + extra, name), out_mask)
 

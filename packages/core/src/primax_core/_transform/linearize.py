@@ -93,11 +93,11 @@ class LinearizeTrace(DualTrace):
             parent = parent.parent
         self.located = parent is not None
 
-    def apply(self, prim, params, primals, extra, mask):
+    def apply(self, prim, params, primals, extra, mask) -> list[Any]:
         linearized = linearize_primitive(prim, params, [typeof(p) for p in primals], mask)
         return self.run(linearized, primals, extra)
 
-    def apply_jaxpr(self, jaxpr, primals, extra, mask, name):
+    def apply_jaxpr(self, jaxpr, primals, extra, mask, name) -> list[Any]:
         return self.run(linearize_jaxpr(jaxpr, mask), primals, extra)
 
     def run(self, linearized: Linearized, primals: list, tangents: list[Tangent]) -> list:
