@@ -96,7 +96,7 @@ class Exported:
           ValueError, TypeError: for trees that cannot be serialized; register their classes with
             `register_pytree_node_serialization`.
         """
-        from . import envelope
+        from . import envelope  # which reads and writes this class
 
         return bytearray(envelope.pack(self, vjp_order))
 
