@@ -176,7 +176,7 @@ class TestTransformations:
         check_batches(lambda x, y: x * lax.sin(y), X, X)
         check_batches(lambda x: x + 1, np.float32(2))
         count = itertools.count()
-        with refused("^axis 0, element 0"):
+        with refused("axis 0, element 0"):
             check_batches(lambda x: x + next(count), X)
         check_batches(lambda x: x + 1e-3 * next(count), X, atol=1.0)
 
@@ -184,7 +184,7 @@ class TestTransformations:
         check_compiled(lax.sin, X)
         count = itertools.count()
         with refused("Not equal"):
-            check_compiled(lambda x: x + next(count), X)
+            check_compiled(lambda x: lax.add(x, np.float32(next(count))), X)
         dtypes = iter(["float16", "bfloat16"])
         with refused(r"^compiled bfloat16\[3\], eager float16\[3\]"):
             check_compiled(lambda x: lax.convert_element_type(x, next(dtypes)), X)
