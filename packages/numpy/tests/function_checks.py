@@ -75,7 +75,8 @@ def check_derivatives(case: Case, order: int = 2) -> None:
     args, at = case.draw(double=True), case.positions()
     fun = fixing(lambda *xs: _only_floats(case.on(pnp)(*xs)), args, at)
     some = [args[i] for i in at]
-    test_support.check_derivatives(fun, *some, order=order, step=None, rtol=1e-4, atol=1e-4)
+    limits = {"rtol": 1e-4, "atol": 1e-4, "value_rtol": 1e-12}
+    test_support.check_derivatives(fun, *some, order=order, step=None, **limits)
 
 
 def _only_floats(x: Any) -> list[Any]:
