@@ -1,9 +1,8 @@
 """Copy the core and its tests under another top-level name, as for vendoring.
 
 ``python tools/vendor.py --name acme_core --into build/vendored`` writes ``acme_core/`` and
-``tests/`` there, with a copy of the shared test helpers in ``tests/test_support/``. The core's
-imports are relative, so the copy differs from the original only in docstrings, error messages and
-tests that contain the name.
+``tests/`` there. The core's imports are relative, so the copy differs from the original only in
+docstrings, error messages and tests that contain the name.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 ORIGINAL = "primax_core"
-HELPERS = "test_support"
 
 
 def absolute_imports(source: str) -> list[int]:
@@ -71,10 +69,7 @@ def main() -> None:
     core = ROOT / "packages" / "core"
     copy_package(core / "src" / ORIGINAL, options.name, options.into)
     tests = options.into / "tests"
-    without_bytecode = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(core / "tests", tests, ignore=without_bytecode)
-    # Pytest imports from the folder of the tests before the root of the repository.
-    shutil.copytree(ROOT / HELPERS, tests / HELPERS, ignore=without_bytecode)
+    shutil.copytree(core / "tests", tests, ignore=shutil.ignore_patterns("__pycache__"))
     rename(tests, options.name)
     print(f"copied {ORIGINAL} to {options.into / options.name}")
 

@@ -22,7 +22,6 @@ CLEAN = (
     "packages/numpy",
     "packages/nn",
     "packages/scipy",
-    "test_support",
 )
 OPENINGS = ("What", "Who", "Where", "How", "Whether", "Which")
 VARIABLES = frozenset(("found", "given", "made", "wanted", "kept"))

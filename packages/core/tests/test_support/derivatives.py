@@ -30,7 +30,7 @@ def check_derivatives(
 
     The oracle of both modes is central differences, as in
     :func:`primax_core.testing.check_grads`. First derivatives of the two modes must also agree with
-    each other up to rounding: ``⟨w, J v⟩ = ⟨Jᵀ w, v⟩``, with values that are equal bit for bit.
+    each other up to rounding, ``⟨w, J v⟩ = ⟨Jᵀ w, v⟩``, and the modes must return the same values.
 
     Args:
       args: pytrees of numbers and arrays, converted to float64 and complex128; integers and
