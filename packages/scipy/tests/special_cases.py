@@ -6,11 +6,13 @@ same cases with the reference.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy import special
 
 from primax_core.extend import Operand, i32
-from test_support import case
+from test_support import Case
 
 
 def F(low: float, high: float) -> Operand:
@@ -20,13 +22,21 @@ def F(low: float, high: float) -> Operand:
 
 def N(low: float, high: float) -> Operand:
     """Integral numbers as floats."""
-    integral = lambda rng, shape: np.floor(rng.uniform(low, high + 0.5, shape))
-    return Operand(np.float32, (), low, high, make=integral)
+    end = high + 0.5
+    integral = lambda rng, shape: np.floor(rng.uniform(low, end, shape))
+    return Operand(np.float32, (), low, end, make=integral)
 
 
 def Z(low: float, high: float) -> Operand:
     """Complex numbers."""
     return Operand(np.complex64, (), low, high)
+
+
+def case(name: str, *args: Operand, **params: Any) -> Case:
+    """A case whose values are selected by its intervals, because all operands are scalars."""
+    kinds = ["n" if a.make else a.dtype.kind for a in args]
+    intervals = [f"{a.low}..{a.high}{kind}" for a, kind in zip(args, kinds)]
+    return Case(name, args, params, seed=f"{name}({', '.join(intervals)})")
 
 
 CASES = [
