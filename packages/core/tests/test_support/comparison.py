@@ -81,7 +81,10 @@ def assert_close(
             raise AssertionError(_text(err_msg, keys))
         for key, a in actual.items():
             assert_close(a, expected[key], **options, err_msg=err_msg)
-    elif actual is not None or expected is not None:
+    elif actual is None or expected is None:
+        if actual is not expected:
+            raise AssertionError(_text(err_msg, f"{actual!r} where {expected!r} is expected"))
+    else:
         _assert_arrays_close(np.asarray(actual), np.asarray(expected), **options, err_msg=err_msg)
 
 
@@ -103,7 +106,8 @@ def _assert_arrays_close(
         raise AssertionError(_text(err_msg, types))
     if zero_tangent:
         return
-    relative = rtol if isinstance(rtol, (int, float)) else tolerance(actual.dtype, rtol)
+    by_dtype = rtol is None or isinstance(rtol, Mapping)
+    relative = tolerance(actual.dtype, rtol) if by_dtype else rtol
     absolute = relative if atol is None else atol
     if scaled:
         absolute *= largest(expected)

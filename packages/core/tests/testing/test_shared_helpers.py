@@ -95,6 +95,8 @@ class TestAssertClose:
         assert_close([X, (X, None)], (X, [X, None]))
         assert_close({"a": X}, {"a": X})
         assert_close(X, [0.3, -1.2, 2.0])
+        with refused("^nan where None is expected"):
+            assert_close(np.nan, None)
         with refused("1 results where 2 are expected"):
             assert_close([X], [X, X])
         with refused(r"keys \['a'\] where \['b'\]"):
