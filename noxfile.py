@@ -432,7 +432,7 @@ def release(session: nox.Session) -> None:
     session.run("twine", "check", "--strict", str(sdist), str(built))
     files = releases.tracked(wheel.folder)
     stop(session, releases.check_wheel(built, wheel, files))
-    stop(session, releases.check_sdist(sdist, wheel, files))
+    stop(session, releases.check_sdist(sdist, wheel, files | releases.included(wheel)))
     python = own_environment(session, "{}.{}".format(*sys.version_info), f"release-{wheel.name}")
     ours, theirs = workspace.resolve(wheel.distribution)
     below = [str(build(session, python, w)) for w in ours if w != wheel]

@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -143,6 +144,17 @@ def disagreements(wheel: Wheel) -> list[str]:
 def tracked(folder: Path) -> set[str]:
     """Files below ``folder`` that git tracks, relative to it."""
     return set(git("ls-files", "-z", ".", root=folder).split("\0")) - {""}
+
+
+def included(wheel: Wheel) -> set[str]:
+    """Files that only the source distribution has: copies of folders outside the wheel's."""
+    metadata = tomllib.loads((wheel.folder / "pyproject.toml").read_text("utf-8"))
+    target = metadata["tool"]["hatch"]["build"]["targets"]["sdist"]
+    return {
+        f"{into}/{name}"
+        for source, into in target.get("force-include", {}).items()
+        for name in tracked(wheel.folder / source)
+    }
 
 
 def difference(actual: set[str], expected: set[str], where: str) -> list[str]:
