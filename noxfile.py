@@ -30,7 +30,10 @@ nox.options.error_on_external_run = True
 
 TEST_TOOLS = ["pytest>=8", "hypothesis>=6.100", "pytest-xdist>=3.5"]
 EVERYTHING = ["primax[all]"]
-CORE = "primax-core[export]"
+CORE = "primax-core"
+INTERPRETERS = "primax-interpreters[export]"
+# Tests of the interpreters' wheel that depend on the version of jaxlib.
+ON_JAXLIB = ["packages/interpreters/tests/export", "packages/interpreters/tests/test_profiler.py"]
 # The interpreter and jaxlib pairs that are supported; the first is what most machines get.
 VERSIONS = [
     ("3.11", "0.10.2"),
@@ -167,7 +170,8 @@ def tests(session: nox.Session, part: str) -> None:
         compare_with_newest(session)
         return
     wheel = workspace.wheels()[part]
-    install(session, CORE if part == "primax-core" else part, also=TEST_TOOLS)
+    extras = {workspace.distribution_name(INTERPRETERS): INTERPRETERS}
+    install(session, extras.get(part, part), also=TEST_TOOLS)
     # The examples in docstrings are run where the wheel was installed.
     examples = ["--doctest-modules", "--doctest-ignore-import-errors", "--pyargs", wheel.package]
     pytest(session, str(wheel.folder / "tests"), *examples)
@@ -204,7 +208,7 @@ def compare_with_newest(session: nox.Session) -> None:
     [nox.param(v, j, id=f"python{v}-jaxlib{j}") for v, j in VERSIONS],
 )
 def versions(session: nox.Session, version: str, jaxlib: str) -> None:
-    """Test the core on each supported pair of Python and jaxlib.
+    """Test the core, profiles and export on each supported pair of Python and jaxlib.
 
     The NumPy layer and what stands on it run on the newest jaxlib in the comparison with the
     reference. ``-- --quick`` leaves out pairs of a Python and a jaxlib that others have each, and
@@ -216,9 +220,10 @@ def versions(session: nox.Session, version: str, jaxlib: str) -> None:
     if (version, jaxlib) == VERSIONS[0] and version == "{}.{}".format(*sys.version_info):
         session.skip("tests(core) runs on this pair")
     python = own_environment(session, version, f"versions-{version}-{jaxlib}")
-    install(session, CORE, python=python, also=[*TEST_TOOLS, f"jaxlib=={jaxlib}"])
+    install(session, INTERPRETERS, python=python, also=[*TEST_TOOLS, f"jaxlib=={jaxlib}"])
     kit = WITHOUT_KIT if kit_ran_before(version, jaxlib) else []
     pytest(session, "packages/core/tests", *kit, python=python, step=step)
+    pytest(session, *ON_JAXLIB, python=python, step=step)
 
 
 def step_of_pair(session: nox.Session, version: str, jaxlib: str) -> str:
@@ -244,7 +249,7 @@ def kit_ran_before(version: str, jaxlib: str) -> bool:
 
 @nox.session
 def vendored(session: nox.Session) -> None:
-    """Test a copy of the core under another name, then beside the original and jax.
+    """Test a copy of the core below another package, then copies beside the original and jax.
 
     A copy computes what the core computes, so one case of each test function is enough.
     """
@@ -252,12 +257,19 @@ def vendored(session: nox.Session) -> None:
     pip(session, "python", "install", *dependencies, *TEST_TOOLS)
     folder = BUILD / "vendored"
     shutil.rmtree(folder, ignore_errors=True)
-    session.run("python", "tools/vendor.py", "--name", "acme_core", "--into", str(folder))
-    pytest(session, str(folder / "tests"), step="smoke", PYTHONPATH=str(folder))
-    install(session, "primax-core")
+    package = folder / "acme"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    command = ["python", "-m", "primax_core.vendor", "--into", str(package / "_vendor")]
+    session.run(*command, "--with", "tests", env={"PYTHONPATH": str(ROOT / "packages/core/src")})
+    tests = package / "_vendor" / "primax_core_tests"
+    limit = {"ACME_COMPILATION_CACHE_MAX_SIZE": str(test_environment.LIMIT)}
+    pytest(session, str(tests), step="smoke", PYTHONPATH=str(folder), **limit)
+    install(session, "primax-numpy")
     install_oracle(session)
     variables = test_environment.reference_variables()
-    pytest(session, "integration_tests/test_coexistence.py", **variables)
+    tests = ["integration_tests/test_coexistence.py", "integration_tests/test_vendored_copies.py"]
+    pytest(session, *tests, **variables)
 
 
 @nox.session(python=False)
@@ -420,7 +432,7 @@ def release(session: nox.Session) -> None:
     session.run("twine", "check", "--strict", str(sdist), str(built))
     files = releases.tracked(wheel.folder)
     stop(session, releases.check_wheel(built, wheel, files))
-    stop(session, releases.check_sdist(sdist, wheel, files))
+    stop(session, releases.check_sdist(sdist, wheel, files | releases.included(wheel)))
     python = own_environment(session, "{}.{}".format(*sys.version_info), f"release-{wheel.name}")
     ours, theirs = workspace.resolve(wheel.distribution)
     below = [str(build(session, python, w)) for w in ours if w != wheel]

@@ -7,14 +7,13 @@ import json
 import os
 import subprocess
 import sys
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-import primax_core
+from primax_core.vendor import command
 
 HERE = Path(__file__).resolve().parent
 NAMES = ("primax_core", "acme_core", "jax")
@@ -23,12 +22,8 @@ NAMES = ("primax_core", "acme_core", "jax")
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder with ``acme_core``, a copy of the installed core."""
-    spec = spec_from_file_location("vendor", HERE.parent / "tools" / "vendor.py")
-    assert spec is not None and spec.loader is not None
-    vendor = module_from_spec(spec)
-    spec.loader.exec_module(vendor)
     folder = tmp_path_factory.mktemp("vendored")
-    vendor.copy_package(Path(primax_core.__path__[0]), "acme_core", folder)
+    assert command.main(["--into", str(folder), "--name", "acme_core"]) == 0
     return folder
 
 

@@ -138,6 +138,14 @@ def test_a_source_distribution_is_compared(acme):
     assert "holds acme-0.2.0/dist/old.whl, unexpected" in holds
 
 
+def test_source_distributions_have_the_helpers_that_their_tests_import():
+    for wheel in wheels().values():
+        tests = (wheel.folder / "tests").rglob("*.py")
+        imports = any("test_support" in path.read_text("utf-8") for path in tests)
+        files = release.tracked(wheel.folder) | release.included(wheel)
+        assert imports == ("tests/test_support/cases.py" in files), wheel.name
+
+
 # Notes
 
 

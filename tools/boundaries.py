@@ -40,6 +40,7 @@ PLANTS = (
     Plant("core/src/primax_core/lax", "from .. import jit", "public root"),
     Plant("core/src/primax_core/_transform", "import jaxlib.xla_client", "import jaxlib"),
     Plant("core/src/primax_core/_runtime", "import jax.numpy", "imports jax"),
+    Plant("core/src/primax_core/vendor", "from .._base import identity", "standard library alone"),
     Plant("core/src/primax_core/_api", "import primax_numpy", "wheels below"),
     Plant("numpy/src/primax_numpy", "from primax_core._ir import avals", "public modules"),
     Plant("numpy/src/primax_numpy", "import primax", "wheels below"),

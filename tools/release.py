@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from workspace import BUILD, ROOT, Wheel
 
 CORE: Final = "primax-core"
 UNRELEASED: Final = "unreleased"
+COMMIT: Final = "commit.txt"  # written by the build, see packages/core/hatch_build.py
 _BLOCK: Final = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -144,6 +146,17 @@ def tracked(folder: Path) -> set[str]:
     return set(git("ls-files", "-z", ".", root=folder).split("\0")) - {""}
 
 
+def included(wheel: Wheel) -> set[str]:
+    """Files that only the source distribution has: copies of folders outside the wheel's."""
+    metadata = tomllib.loads((wheel.folder / "pyproject.toml").read_text("utf-8"))
+    target = metadata["tool"]["hatch"]["build"]["targets"]["sdist"]
+    return {
+        f"{into}/{name}"
+        for source, into in target.get("force-include", {}).items()
+        for name in tracked(wheel.folder / source)
+    }
+
+
 def difference(actual: set[str], expected: set[str], where: str) -> list[str]:
     """A line for each file that is missing or should not be there."""
     missing = [f"{where} lacks {name}" for name in sorted(expected - actual)]
@@ -157,6 +170,7 @@ def check_wheel(built: Path, wheel: Wheel, files: set[str]) -> list[str]:
     expected |= {f"{info}/{n}" for n in ("METADATA", "WHEEL", "RECORD", "licenses/LICENSE")}
     with zipfile.ZipFile(built) as archive:
         actual = {n for n in archive.namelist() if not n.endswith("/")}
+    actual.discard(f"{wheel.package}/{COMMIT}")
     found = difference(actual, expected, built.name)
     if f"{wheel.package}/py.typed" not in actual:
         found.append(f"{built.name} lacks py.typed, so its types are not used")
@@ -170,6 +184,7 @@ def check_sdist(built: Path, wheel: Wheel, files: set[str]) -> list[str]:
     expected = {folder + f for f in files} | {folder + "PKG-INFO", folder + ".gitignore"}
     with tarfile.open(built) as archive:
         actual = {m.name for m in archive.getmembers() if not m.isdir()}
+    actual.discard(f"{folder}src/{wheel.package}/{COMMIT}")
     return difference(actual, expected, built.name)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pathlib
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ if not pathlib.Path("/dev/nvidiactl").exists() and not pathlib.Path("/dev/nvidia
 import primax
 import primax.numpy as jnp
 from primax import lax, random
+from test_support import assert_close
 
 try:
     GPU = primax.devices("gpu")[0]
@@ -28,9 +30,7 @@ def on(device, x):
     return primax.device_put(x, device)
 
 
-def close(a, b, tolerance=1e-4) -> None:
-    """Compare values computed on two devices."""
-    np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=tolerance, atol=tolerance)
+close = partial(assert_close, rtol=1e-4)
 
 
 def test_gpu_is_the_default_and_jax_is_not_imported() -> None:

@@ -16,6 +16,7 @@ import numpy as np
 
 import primax_core as px
 from primax_core import errors
+from test_support import assert_close
 
 _NAMES: Final = (
     "jit grad value_and_grad vjp jvp linearize linear_transpose jacfwd jacrev hessian custom_jvp "
@@ -41,10 +42,10 @@ def _side(library: Any) -> SimpleNamespace:
 OURS: Final = _side(px)
 THEIRS: Final = _side(jax)
 
-Case = Callable[[SimpleNamespace], Any]
+Program = Callable[[SimpleNamespace], Any]
 
 
-def same_results(case: Case) -> None:
+def same_results(case: Program) -> None:
     """Assert that both sides give the same trees, shapes, dtypes, weak types and values."""
     ours, our_tree = jax.tree.flatten(case(OURS))
     theirs, their_tree = jax.tree.flatten(case(THEIRS))
@@ -62,13 +63,10 @@ def same_results(case: Case) -> None:
         weak = bool(getattr(o, "weak_type", False)), bool(getattr(t, "weak_type", False))
         assert weak[0] == weak[1], f"leaf {i}: weak types {weak}"
         if o.dtype != jax.dtypes.float0:
-            a, b = np.asarray(o), np.asarray(t)
-            if a.dtype.kind == "V":
-                a, b = a.astype(np.float32), b.astype(np.float32)
-            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6, err_msg=f"leaf {i}")
+            assert_close(o, t, rtol=1e-5, atol=1e-6, err_msg=f"leaf {i}")
 
 
-def same_error(case: Case, expected: type | str, phrases: tuple[str, ...]) -> None:
+def same_error(case: Program, expected: type | str, phrases: tuple[str, ...]) -> None:
     """Assert that a case raises equivalent errors on both sides.
 
     Args:
@@ -88,7 +86,7 @@ def same_error(case: Case, expected: type | str, phrases: tuple[str, ...]) -> No
             assert phrase in text, f"{phrase!r} is not in {text!r}"
 
 
-def _error_of(case: Case, side: SimpleNamespace) -> Exception:
+def _error_of(case: Program, side: SimpleNamespace) -> Exception:
     try:
         case(side)
     except Exception as error:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,13 +18,14 @@ import jax
 import jax.experimental.sparse as theirs
 import numpy as np
 import pytest
-from agreement import tolerance, values
+from agreement import TOLERANCES, values
 
 import primax_core as px
 import primax_numpy
 import primax_numpy.linalg
 import primax_numpy.random
 import primax_scipy.experimental.sparse as ours
+from test_support import assert_close, tolerance
 
 OURS = SimpleNamespace(
     sparse=ours, np=primax_numpy, api=px, lax=px.lax, random=primax_numpy.random
@@ -120,13 +122,7 @@ def filled(x: Any) -> np.ndarray:
     return out
 
 
-def close(actual: Any, expected: Any, what: str = "", loose: float = 1.0) -> None:
-    """Assert equal shapes, dtypes and values of two arrays."""
-    assert (np.shape(actual), actual.dtype) == (np.shape(expected), expected.dtype), what
-    a, b = np.asarray(actual), np.asarray(expected)
-    tol = loose * tolerance(b.dtype)
-    scale = float(np.max(np.abs(np.where(np.isfinite(b), b, 0)), initial=0.0))
-    np.testing.assert_allclose(a, b, rtol=tol, atol=tol * scale, err_msg=what)
+close = partial(assert_close, rtol=TOLERANCES, scaled=True, check_dtype=True)
 
 
 def honest(x: Any) -> None:
@@ -161,17 +157,17 @@ def alike(actual: Any, expected: Any, what: str = "", exact: bool = False) -> No
         where = f"{what} {n}: {o!r} and {t!r}"
         assert is_sparse(o) == is_sparse(t), where
         if not is_sparse(t):
-            close(o, t, where)
+            close(o, t, err_msg=where)
             continue
         assert isinstance(o, ours.BCOO), where
         of = lambda x: (x.shape, x.dtype, x.n_batch, x.n_sparse, x.n_dense)
         assert of(o) == of(t), where
         honest(o)
-        close(filled(o), filled(t), where)
+        close(filled(o), filled(t), err_msg=where)
         if exact:
             assert o.indices.shape == t.indices.shape and o.data.shape == t.data.shape, where
             for a, b in zip(elements(o), elements(t)):
-                np.testing.assert_allclose(a, b, 1e-5, 1e-5, err_msg=where)
+                assert_close(a, b, rtol=1e-5, err_msg=where)
 
 
 def agree(
@@ -225,7 +221,8 @@ def derivatives_agree(call: Callable, *args: Any, backward: bool = True) -> None
     for name in expected:
         pairs = zip(jax.tree.leaves(actual[name]), jax.tree.leaves(expected[name]), strict=True)
         for n, (o, t) in enumerate(pairs):
-            close(o, t, f"{name} {n}", 10)
+            limit = 10 * tolerance(t.dtype, TOLERANCES)
+            close(o, t, rtol=limit, err_msg=f"{name} {n}")
     dot = lambda a, b: sum(np.vdot(x, y) for x, y in zip(*map(jax.tree.leaves, (a, b))))
     forward, back = dot(actual["ct"], actual["jvp"][1]), dot(actual["vjp"], tangents)
     np.testing.assert_allclose(forward, back, 1e-3, 1e-3)

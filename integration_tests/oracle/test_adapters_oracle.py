@@ -40,20 +40,20 @@ def _side(root: Any) -> types.SimpleNamespace:
 
 THEIRS, OURS = _side(jax), _side(primax)
 
-Case = Callable[[types.SimpleNamespace], Any]
+Program = Callable[[types.SimpleNamespace], Any]
 CASES = []
 X = np.arange(1.0, 4.0, dtype=np.float32)
 Y = np.arange(6.0, dtype=np.float32).reshape(2, 3)
 S = np.float32(2.0)
 
 
-def case(fun: Case) -> Case:
+def case(fun: Program) -> Program:
     CASES.append(pytest.param(fun, id=fun.__name__))
     return fun
 
 
 @pytest.mark.parametrize("fun", CASES)
-def test_same_results(fun: Case) -> None:
+def test_same_results(fun: Program) -> None:
     theirs, their_tree = jax.tree.flatten(fun(THEIRS))
     ours, our_tree = jax.tree.flatten(fun(OURS))
     assert our_tree == their_tree
@@ -343,13 +343,13 @@ def applied(m):
 ERRORS = []
 
 
-def error(fun: Case) -> Case:
+def error(fun: Program) -> Program:
     ERRORS.append(pytest.param(fun, id=fun.__name__))
     return fun
 
 
 @pytest.mark.parametrize("fun", ERRORS)
-def test_same_errors(fun: Case) -> None:
+def test_same_errors(fun: Program) -> None:
     results = []
     for m in (THEIRS, OURS):
         with pytest.raises(Exception) as info:

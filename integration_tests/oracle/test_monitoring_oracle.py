@@ -12,7 +12,8 @@ reference_monitoring = pytest.importorskip("jax.monitoring")
 reference_profiler = pytest.importorskip("jax.profiler")
 
 import primax_core as px  # noqa: E402
-from primax_core import monitoring, profiler  # noqa: E402
+from primax_core import monitoring  # noqa: E402
+from primax_interpreters import profiler  # noqa: E402
 
 CORE = "/jax/core/compile/"
 SIDES = [(reference_monitoring, reference_profiler), (monitoring, profiler)]

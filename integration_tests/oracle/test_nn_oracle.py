@@ -17,7 +17,7 @@ import pytest
 from agreement import same
 from jax.example_libraries import optimizers as their_opt, stax as their_stax
 from jax.nn import initializers as their_init
-from nn_cases import ACTIVATIONS, Case, all_cases
+from nn_cases import ACTIVATIONS, all_cases
 
 import primax_core as px
 import primax_nn as pnn
@@ -25,9 +25,10 @@ from primax_core.extend import dtypes
 from primax_nn import initializers as our_init
 from primax_nn.example_libraries import optimizers as our_opt, stax as our_stax
 from primax_numpy import random
+from test_support import Case, assert_close, fixing, numbered
 
 CASES = [c for c in all_cases() if not c.differs]
-NAMES = [f"{n}-{c.name}" for n, c in enumerate(CASES)]
+NAMES = numbered(CASES)
 DTYPES = [
     np.bool_, np.int8, np.uint8, np.int32, np.uint32, np.float16, ml_dtypes.bfloat16, np.float32,
     np.complex64, ml_dtypes.float8_e4m3fn,
@@ -43,15 +44,8 @@ def quiet() -> Iterator[None]:
 
 def parted(case: Case, module: Any, args: list[Any]) -> tuple[Any, list[Any]]:
     """Split a case into a function of its floats, and the floats."""
-    spots, fun = case.floating(), case.on(module)
-
-    def run(*some: Any) -> Any:
-        full = list(args)
-        for i, x in zip(spots, some):
-            full[i] = x
-        return fun(*full)
-
-    return run, [args[i] for i in spots]
+    at = case.differentiated()
+    return fixing(case.on(module), args, at), [args[i] for i in at]
 
 
 @pytest.mark.parametrize("case", CASES, ids=NAMES)
@@ -61,7 +55,7 @@ def test_values_and_types(case: Case) -> None:
     same(ours, theirs, repr(case), case.tolerance)
 
 
-SMOOTH = [c for c in CASES if c.order and c.floating() and not c.gradient_differs]
+SMOOTH = [c for c in CASES if c.differentiated() and not c.derivative_differs]
 
 
 def _gradients(module: Any, fun: Any, some: list[Any], order: int) -> Any:
@@ -84,7 +78,7 @@ def _gradients(module: Any, fun: Any, some: list[Any], order: int) -> Any:
 
 
 @pytest.mark.rotate()
-@pytest.mark.parametrize("case", SMOOTH, ids=[f"{n}-{c.name}" for n, c in enumerate(SMOOTH)])
+@pytest.mark.parametrize("case", SMOOTH, ids=numbered(SMOOTH))
 def test_derivatives(case: Case) -> None:
     args = case.draw()
     ours, some = parted(case, pnn, args)
@@ -94,8 +88,8 @@ def test_derivatives(case: Case) -> None:
     actual, expected = (jax.tree.map(np.asarray, jax.tree.leaves(x)) for x in (actual, expected))
     assert len(actual) == len(expected)
     for a, b in zip(actual, expected):
-        assert (a.shape, a.dtype) == (b.shape, b.dtype), case
-        np.testing.assert_allclose(a, b, 2e-4, 1e-4 * max(1.0, np.abs(b).max(initial=0.0)))
+        atol = 1e-4 * max(1.0, np.abs(b).max(initial=0.0))
+        assert_close(a, b, rtol=2e-4, atol=atol, check_dtype=True, err_msg=repr(case))
 
 
 # Kinks where both use the same derivative

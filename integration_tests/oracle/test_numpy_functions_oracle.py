@@ -15,15 +15,16 @@ import ml_dtypes
 import numpy as np
 import pytest
 from agreement import same
-from function_cases import Case, all_cases
-from function_checks import difference, observed, over_operands, tolerance
+from function_cases import all_cases
+from function_checks import agree
 
 import primax_core as px
 import primax_numpy as pnp
 from primax_core.extend import dtypes
+from test_support import Case, fixing, numbered, tolerance
 
 CASES = [c for c in all_cases() if not c.differs]
-NAMES = [f"{n}-{c.name}" for n, c in enumerate(CASES)]
+NAMES = numbered(CASES)
 DTYPES = [
     np.bool_, np.int8, np.uint8, np.int32, np.uint32, np.float16, ml_dtypes.bfloat16, np.float32,
     np.complex64, ml_dtypes.float8_e4m3fn,
@@ -47,7 +48,7 @@ def compared(case: Case, args: tuple[Any, ...], rtol: float | None, what: str = 
         _check_refusal(case, ours, args, type(e), rtol, what)
         return
     actual = ours(*args)
-    if not case.weakness:
+    if not case.weak_type:
         actual, expected = px.tree.map(np.asarray, actual), jax.tree.map(np.asarray, expected)
     same(actual, expected, what, rtol)
 
@@ -57,14 +58,13 @@ def _check_refusal(case, ours, args, error, rtol, what) -> None:
         actual = ours(*args)
     except (TypeError, ValueError, NotImplementedError, IndexError, error):
         return
-    assert case.numpy is not False, f"{what}: no {error.__name__}"
-    expected = observed(case, np, case.on_numpy())(*args)
-    wrong = difference(actual, expected, rtol)
-    assert wrong is None, f"{what}: no {error.__name__}, and {wrong}"
+    assert case.expected is not False, f"{what}: no {error.__name__}"
+    expected = case.oracle()(*args)
+    agree(case.set(tolerance=rtol), actual, expected, f"{what}: no {error.__name__}, and")
 
 
 def _sides(case: Case) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    return observed(case, pnp, case.on(pnp)), observed(case, rnp, case.on(rnp))
+    return case.on(pnp), case.on(rnp)
 
 
 @pytest.mark.rotate()
@@ -89,33 +89,22 @@ def _first_of_each(cases: list[Case], number: int) -> list[Case]:
     return [c for some in by_name.values() for c in some[:number]]
 
 
-def _is_differentiated(case: Case) -> bool:
-    floating = any(dtypes.issubdtype(o.dtype, np.inexact) for o in case.operands())
-    return bool(case.order) and floating
-
-
-DIFFERENTIATED = _first_of_each([c for c in CASES if _is_differentiated(c)], 2)
+DIFFERENTIATED = _first_of_each([c for c in CASES if c.differentiated()], 2)
 
 
 def _gradients(module: Any, case: Case, args: tuple[Any, ...], fun: Callable[..., Any]) -> Any:
     """Cotangents of all float operands for cotangents of ones."""
-
-    def pulled(of_spots: Callable[..., Any]) -> Callable[..., Any]:
-        def run(*some: Any) -> Any:
-            out, pullback = module.vjp(of_spots, *some)
-            ones = jax.tree.map(
-                lambda o: (
-                    np.ones(o.shape, o.dtype)
-                    if dtypes.issubdtype(o.dtype, np.inexact)
-                    else np.zeros(o.shape, jax.dtypes.float0)
-                ),
-                out,
-            )
-            return [c for c in jax.tree.leaves(pullback(ones)) if c.dtype != jax.dtypes.float0]
-
-        return run
-
-    return over_operands(case, args, pulled)(fun)
+    at = case.positions()
+    out, pullback = module.vjp(fixing(fun, args, at), *[args[i] for i in at])
+    ones = jax.tree.map(
+        lambda o: (
+            np.ones(o.shape, o.dtype)
+            if dtypes.issubdtype(o.dtype, np.inexact)
+            else np.zeros(o.shape, jax.dtypes.float0)
+        ),
+        out,
+    )
+    return [c for c in jax.tree.leaves(pullback(ones)) if c.dtype != jax.dtypes.float0]
 
 
 VARIED = _first_of_each([c for c in CASES if c.vary and c.operands()], 1)

@@ -17,7 +17,7 @@ from agreement import same, values
 import primax_core as px
 import primax_numpy as pnp
 
-Case = Callable[[Any], Any]
+Program = Callable[[Any], Any]
 OPERANDS: dict[str, Callable[[Any], Any]] = {
     "bool": lambda m: True,
     "int": lambda m: 2,
@@ -35,7 +35,7 @@ OPERANDS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def agree(case: Case, rtol: float | None = None) -> None:
+def agree(case: Program, rtol: float | None = None) -> None:
     """Assert that ``case`` gives the same in both modules, or raises an error of the same kind."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -85,7 +85,7 @@ def test_functions_of_two_operands(left: str) -> None:
     agree(lambda m: m.concatenate([m.ravel(OPERANDS[left](m))] * 2))
 
 
-OTHERS: dict[str, Case] = {
+OTHERS: dict[str, Program] = {
     "clip": lambda m: m.clip(m.arange(5), 1.5, 3),
     "clip from below": lambda m: m.clip(m.arange(5), 2),
     "sum of columns": lambda m: m.sum(m.ones((3, 4), int), axis=0, keepdims=True),

@@ -13,8 +13,9 @@ from symbolic_programs import Program, programs
 
 import primax_core as px
 import primax_numpy as pnp
-from primax_core import export, lax as our_lax
+from primax_core import lax as our_lax
 from primax_core._ir.symbolic_dims import max_dim, min_dim
+from primax_interpreters import export
 from primax_numpy import random as our_random
 
 THEIRS = programs(jax, jnp, lax, random)

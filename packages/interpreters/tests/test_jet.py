@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import factorial
 
 import numpy as np
@@ -23,6 +24,7 @@ from primax_core.testing import primitives_of
 from primax_core.testing.calls import Call
 from primax_interpreters import taylor
 from primax_interpreters.jet import def_comp, def_deriv, deflinear, defzero, jet
+from test_support import assert_close
 
 ORDER = 5
 
@@ -43,9 +45,7 @@ def terms(x, *more, order=ORDER):
     return [x, *more, *[0] * (order - 1 - len(more))]
 
 
-def close(a, b, tolerance=2e-5):
-    np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=tolerance, atol=tolerance)
-
+close = partial(assert_close, rtol=2e-5)
 
 # Every smooth primitive
 
@@ -105,7 +105,7 @@ def test_primitives_as_repeated_forward_mode(call):
     for k in range(order):
         for f, expected in zip(result, rows[k]):
             assert f[k].dtype == expected.dtype
-            close(f[k], expected, 1e-8 * max(1.0, float(np.max(np.abs(expected)))))
+            close(f[k], expected, rtol=1e-8 * max(1.0, float(np.max(np.abs(expected)))))
 
 
 # Conventions

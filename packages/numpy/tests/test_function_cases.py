@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from function_cases import Case, all_cases
-from function_checks import verdicts
+from function_cases import all_cases
+from function_checks import failures
+
+from test_support import Case, numbered
 
 TWICE = 2
 
 CASES = all_cases()
-NAMES = [f"{n}-{c.name}" for n, c in enumerate(CASES)]
 _met: Counter[str] = Counter()
 ORDERS = []
 for _case in CASES:
@@ -22,6 +23,6 @@ for _case in CASES:
     ORDERS.append(2 if _met[_case.name] <= TWICE else 1)
 
 
-@pytest.mark.parametrize(("case", "order"), list(zip(CASES, ORDERS)), ids=NAMES)
+@pytest.mark.parametrize(("case", "order"), list(zip(CASES, ORDERS)), ids=numbered(CASES))
 def test_case(case: Case, order: int) -> None:
-    assert not list(verdicts(case, order)), case
+    assert not list(failures(case, order)), case

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy_checks import check_batches, check_close, check_compiled, check_derivatives
 
 import primax_numpy as pnp
 from primax_core import Array, make_jaxpr
+from test_support import assert_close, check_batches, check_compiled, check_derivatives
 
 rng = np.random.default_rng(0)
 
@@ -50,13 +50,13 @@ def test_functions_of_floats(name: str, low: float, high: float) -> None:
         x = values(dtype, 2, 3, low=low, high=high)
         actual = ours(x)
         assert actual.dtype == dtype
-        check_close(actual, theirs(x))
+        assert_close(actual, theirs(x))
     for dtype in (np.int32, np.uint8, np.bool_):
         x = np.array([1, 0, 1] if dtype == np.bool_ else [1, 2, 3], dtype)
         if name == "log":
             x = np.ones_like(x)
         assert ours(x).dtype == np.float32
-        check_close(ours(x), theirs(x.astype(np.float32)))
+        assert_close(ours(x), theirs(x.astype(np.float32)))
     x = values(np.float32, 3, low=low, high=high)
     check_compiled(ours, x)
     check_batches(ours, x)
@@ -74,9 +74,9 @@ BINARY = [
 def test_binary_functions(name: str) -> None:
     ours, theirs = getattr(pnp, name), getattr(np, name)
     x, y = values(np.float32, 2, 3, low=0.5), values(np.float32, 3)
-    check_close(ours(x, y), theirs(x, y))
-    check_close(ours(x, 2), theirs(x, np.float32(2)))
-    check_close(ours(2.0, 3.0), theirs(2.0, 3.0))
+    assert_close(ours(x, y), theirs(x, y))
+    assert_close(ours(x, 2), theirs(x, np.float32(2)))
+    assert_close(ours(2.0, 3.0), theirs(2.0, 3.0))
     assert ours(x, 2).dtype == theirs(x, np.float32(2)).dtype
     check_compiled(ours, x, y)
     check_batches(ours, x, y)
@@ -89,7 +89,7 @@ def test_binary_functions(name: str) -> None:
         if name == "divide" and promoted is None:
             expected = expected.astype(np.float32)
         assert ours(a, b).dtype == expected.dtype
-        check_close(ours(a, b), expected)
+        assert_close(ours(a, b), expected)
 
 
 def test_unary_functions_that_keep_the_dtype() -> None:
@@ -98,7 +98,7 @@ def test_unary_functions_that_keep_the_dtype() -> None:
         for dtype in (np.float32, np.int32, np.complex64):
             x = values(dtype, 3)
             assert ours(x).dtype == theirs(x).dtype
-            check_close(ours(x), theirs(x))
+            assert_close(ours(x), theirs(x))
         x = values(np.float32, 2, 3)
         check_compiled(ours, x)
         check_batches(ours, x)
@@ -117,7 +117,7 @@ def test_infinities_and_nans() -> None:
 @pytest.mark.parametrize(("low", "high"), [(-1, 1), (None, 0.5), (-0.5, None), (1, -1)])
 def test_clip(low: float | None, high: float | None) -> None:
     x = values(np.float32, 5)
-    check_close(pnp.clip(x, low, high), np.clip(x, low, high))
+    assert_close(pnp.clip(x, low, high), np.clip(x, low, high))
     check_compiled(lambda x: pnp.clip(x, low, high), x)
     assert pnp.clip(np.arange(5), 1, 3).dtype == np.int32
 
@@ -129,9 +129,9 @@ def test_clip_without_bounds_returns_the_array() -> None:
 def test_where() -> None:
     condition = values(np.bool_, 2, 1)
     x, y = values(np.float32, 3), values(np.float32, 2, 3)
-    check_close(pnp.where(condition, x, y), np.where(condition, x, y))
-    check_close(pnp.where(True, x, 0.0), x)
-    check_close(pnp.where(np.array([0, 2, 0]), x, y), np.where([False, True, False], x, y))
+    assert_close(pnp.where(condition, x, y), np.where(condition, x, y))
+    assert_close(pnp.where(True, x, 0.0), x)
+    assert_close(pnp.where(np.array([0, 2, 0]), x, y), np.where([False, True, False], x, y))
     assert pnp.where(condition, 1, 2.0).dtype == np.float32
     assert pnp.where(condition, 1, 2).weak_type
     check_compiled(pnp.where, condition, x, y)
@@ -170,9 +170,9 @@ def test_errors_name_function_and_position() -> None:
 def test_reductions(name: str, axis: Any) -> None:
     ours, theirs = getattr(pnp, name), getattr(np, name)
     x = values(np.float32, 2, 3, 4)
-    check_close(ours(x, axis), theirs(x, axis))
+    assert_close(ours(x, axis), theirs(x, axis))
     if axis == -1:
-        check_close(ours(x, axis, keepdims=True), theirs(x, axis, keepdims=True))
+        assert_close(ours(x, axis, keepdims=True), theirs(x, axis, keepdims=True))
         check_compiled(lambda x: ours(x, axis), x)
         check_batches(lambda x: ours(x, axis), x)
         if name not in ("all", "any"):
@@ -188,8 +188,8 @@ def test_dtypes_of_reductions(dtype: Any) -> None:
     assert pnp.sum(x).dtype == pnp.prod(x).dtype == total
     assert pnp.mean(x).dtype == mean
     assert pnp.var(x).dtype == (np.float32 if kind == "c" else mean)
-    check_close(pnp.sum(x), np.sum(x.astype(total)))
-    check_close(pnp.mean(x), np.mean(x.astype(mean)))
+    assert_close(pnp.sum(x), np.sum(x.astype(total)))
+    assert_close(pnp.mean(x), np.mean(x.astype(mean)))
     assert pnp.argmax(x.real).dtype == np.int32
     if kind != "c":
         assert pnp.max(x).dtype == dtype
@@ -198,11 +198,11 @@ def test_dtypes_of_reductions(dtype: Any) -> None:
 def test_options_of_reductions() -> None:
     x = values(np.float32, 2, 3)
     mask = values(np.bool_, 3)
-    check_close(pnp.sum(x, 1, where=mask), np.sum(x, 1, where=mask))
-    check_close(pnp.sum(x, initial=2.0), np.sum(x, initial=2.0))
-    check_close(pnp.max(x, 0, initial=0.5, where=mask), np.max(x, 0, initial=0.5, where=mask))
-    check_close(pnp.mean(x, where=x > -1.5), np.mean(x, where=x > -1.5))
-    check_close(pnp.var(x, 1, ddof=1), np.var(x, 1, ddof=1))
+    assert_close(pnp.sum(x, 1, where=mask), np.sum(x, 1, where=mask))
+    assert_close(pnp.sum(x, initial=2.0), np.sum(x, initial=2.0))
+    assert_close(pnp.max(x, 0, initial=0.5, where=mask), np.max(x, 0, initial=0.5, where=mask))
+    assert_close(pnp.mean(x, where=x > -1.5), np.mean(x, where=x > -1.5))
+    assert_close(pnp.var(x, 1, ddof=1), np.var(x, 1, ddof=1))
     assert pnp.sum(np.int8([100, 100]), dtype=np.int8) == np.int8(-56)
     assert pnp.sum(np.int8([1]), promote_integers=False).dtype == np.int8
     assert pnp.mean(np.full(70000, 1, np.float16)) == 1
@@ -350,18 +350,18 @@ PRODUCTS = [
 @pytest.mark.parametrize(("left", "right"), PRODUCTS)
 def test_matmul(left: tuple[int, ...], right: tuple[int, ...]) -> None:
     a, b = values(np.float32, *left), values(np.float32, *right)
-    check_close(pnp.matmul(a, b), np.matmul(a, b))
-    check_close(pnp.asarray(a) @ b, a @ b)
-    check_close(a @ pnp.asarray(b), a @ b)
+    assert_close(pnp.matmul(a, b), np.matmul(a, b))
+    assert_close(pnp.asarray(a) @ b, a @ b)
+    assert_close(a @ pnp.asarray(b), a @ b)
     check_derivatives(pnp.matmul, a, b)
     check_batches(pnp.matmul, a, b)
 
 
 def test_other_products() -> None:
     a, b = values(np.float32, 2, 3), values(np.float32, 4, 3, 2)
-    check_close(pnp.dot(a, b), np.dot(a, b))
-    check_close(pnp.dot(a, 2.0), a * 2)
-    check_close(pnp.outer(a, b), np.outer(a, b))
+    assert_close(pnp.dot(a, b), np.dot(a, b))
+    assert_close(pnp.dot(a, 2.0), a * 2)
+    assert_close(pnp.outer(a, b), np.outer(a, b))
     assert pnp.matmul(a, np.ones(3, np.int32)).dtype == np.float32
     with pytest.raises(TypeError, match="incompatible shapes for contraction"):
         pnp.matmul(a, a)
@@ -394,7 +394,7 @@ def test_arange(args: tuple[Any, ...]) -> None:
     expected = np.arange(*args)
     actual = pnp.arange(*args)
     assert actual.dtype == (np.int32 if expected.dtype.kind == "i" else np.float32)
-    check_close(actual, expected)
+    assert_close(actual, expected)
     assert pnp.arange(3, dtype=np.float16).dtype == np.float16
 
 
@@ -418,11 +418,11 @@ def test_arange_errors() -> None:
     ],
 )
 def test_linspace(args: tuple[Any, ...], options: dict[str, Any]) -> None:
-    check_close(pnp.linspace(*args, **options), np.linspace(*args, **options))
+    assert_close(pnp.linspace(*args, **options), np.linspace(*args, **options))
     numbers, step = pnp.linspace(*args, **options, retstep=True)
     expected = np.linspace(*args, **options, retstep=True)[1]
     assert numbers.shape == np.linspace(*args, **options).shape
-    check_close(step, expected)
+    assert_close(step, expected)
 
 
 def test_arrays_from_values() -> None:
@@ -486,7 +486,7 @@ def test_methods_are_the_functions() -> None:
     x = values(np.float32, 2, 3)
     array: Any = pnp.asarray(x)
     for name in ("sum", "prod", "max", "min", "mean", "var", "std", "argmax", "argmin"):
-        check_close(getattr(array, name)(1), getattr(x, name)(1))
+        assert_close(getattr(array, name)(1), getattr(x, name)(1))
     for name in ("ravel", "flatten", "squeeze"):
         np.testing.assert_array_equal(getattr(array, name)(), getattr(x, name)())
     for name in ("T", "mT", "real", "imag"):

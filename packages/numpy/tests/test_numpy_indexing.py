@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from numpy_checks import check_batches, check_close, check_compiled, check_derivatives
 
 import primax_numpy as pnp
 from primax_core import Array, ds, enable_x64, grad, jit, make_jaxpr
 from primax_core.errors import NonConcreteBooleanIndexError
 from primax_numpy import _reading, random
+from test_support import assert_close, check_batches, check_compiled, check_derivatives
 
 # Few shapes: each combination of shape and index is compiled.
 SHAPES = [(), (1,), (4,), (3, 4), (2, 3, 4), (0, 3)]
@@ -106,7 +106,7 @@ def test_updates_agree_with_numpy(data: st.DataObject) -> None:
         how = {"add": np.add, "multiply": np.multiply, "min": np.minimum, "max": np.maximum}
         how[method].at(expected, index, values)
     actual = getattr(pnp.asarray(x).at[index], method)(values)
-    check_close(actual, expected)
+    assert_close(actual, expected)
 
 
 MASKS = [

@@ -35,7 +35,11 @@ x, m = np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)
         (lambda: pnp.tensordot(x, m, "a"), TypeError, "must be an int, a pair"),
         (lambda: pnp.tensordot(x, m, ((0, 0), (0, 1))), TypeError, "duplicate value"),
         (lambda: pnp.tensordot(x, m, ((0,), (0, 1))), TypeError, "the same length"),
-        (lambda: pnp.outer(x, m, out=x), NotImplementedError, "'out' argument to jnp.outer"),
+        (
+            lambda: pnp.outer(x, m, out=x),
+            NotImplementedError,
+            "'out' argument of primax.numpy.outer",
+        ),
         (lambda: pnp.cross(np.ones(2), np.ones(2)), ValueError, "Dimension must be 3"),
         (lambda: pnp.einsum("ij,jk", x), ValueError, "subscripts, 2, must be .* operands, 1"),
         (lambda: pnp.einsum("ij,jk->il", x, m), ValueError, "'l' did not appear"),

@@ -20,7 +20,7 @@ BAD = [
     (lambda: pnp.sum([1, 2]), TypeError, "sum requires ndarray or scalar arguments"),
     (lambda: pnp.sum(X, axis=2), ValueError, "axis 2 is out of bounds"),
     (lambda: pnp.sum(X, axis=(0, 0)), ValueError, "duplicate value in 'axis'"),
-    (lambda: pnp.sum(X, out=X), NotImplementedError, "'out' argument to jnp.sum"),
+    (lambda: pnp.sum(X, out=X), NotImplementedError, "'out' argument of primax.numpy.sum"),
     (lambda: pnp.sum(X, initial=np.ones(2)), ValueError, r"sum: initial .* shape \(2,\)"),
     (lambda: pnp.sum(X, initial="a"), TypeError, "sum: initial must be a number"),
     (lambda: pnp.sum(X, where=X), ValueError, "sum: where must be None or a boolean array"),

@@ -210,12 +210,12 @@ def test_missing_methods_name_the_wheel() -> None:
     "name",
     ["numpy", "numpy.linalg", "random", "image", "ops", "nn", "nn.initializers",
      "example_libraries.stax", "scipy", "scipy.special", "scipy.stats.norm", "insight",
-     "experimental.checkify", "experimental.jet"],
+     "profiler", "experimental.checkify", "experimental.jet"],
 )  # fmt: skip
 def test_missing_modules_name_the_wheel(name: str) -> None:
     extra = "nn" if name.startswith(("nn", "example_libraries")) else "numpy"
     extra = "scipy" if name.startswith("scipy") else extra
-    extra = "interpreters" if name.startswith(("insight", "experimental")) else extra
+    extra = "interpreters" if name.startswith(("insight", "profiler", "experimental")) else extra
     with pytest.raises(ImportError, match=rf"pip install .*primax\[{extra}\]"):
         importlib.import_module(f"primax.{name}")
 
@@ -227,6 +227,9 @@ def test_missing_explain_names_the_wheel() -> None:
     for name in ("checkify", "jet"):
         with pytest.raises(ImportError, match=r"pip install .*primax\[interpreters\]"):
             getattr(primax.experimental, name)
+    for name in ("breakpoint", "visualize_sharding"):
+        with pytest.raises(ImportError, match=r"pip install .*primax\[interpreters\]"):
+            getattr(primax.debug, name)
 
 
 @alone

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
 from primax_scipy.experimental.sparse import BCOO
+from test_support import assert_close
 
 DTYPES = [np.float32, np.int32, np.complex64, np.bool_]
 NUMBERS = DTYPES[:3]
@@ -45,7 +47,7 @@ def values(rng: np.random.Generator, shape: Sequence[int], dtype: Any) -> np.nda
 
 
 @dataclass(frozen=True)
-class Case:
+class StoredArray:
     """The parts of a sparse array, and a random generator for related values."""
 
     data: np.ndarray
@@ -84,7 +86,7 @@ class Case:
     def values(self, shape: Sequence[int], dtype: Any = None) -> np.ndarray:
         return values(self.rng, shape, self.data.dtype if dtype is None else dtype)
 
-    def other(self, shape: Sequence[int], n_batch: int, n_dense: int, **kwargs: Any) -> Case:
+    def other(self, shape: Sequence[int], n_batch: int, n_dense: int, **kwargs: Any) -> StoredArray:
         return stored(
             self.rng, shape, n_batch, n_dense, kwargs.pop("dtype", self.data.dtype.type), **kwargs
         )
@@ -107,7 +109,7 @@ def stored(
     nse: int = 3,
     known: bool = False,
     thin: bool = False,
-) -> Case:
+) -> StoredArray:
     """A random sparse array.
 
     Args:
@@ -134,7 +136,7 @@ def stored(
     else:
         for d, n in enumerate(sizes):
             indices[..., d] = rng.integers(-n, n + rng.integers(1, 3), (*columns, nse))
-    return Case(values(rng, (*rows, nse, *dense), dtype), indices, shape, known, rng)
+    return StoredArray(values(rng, (*rows, nse, *dense), dtype), indices, shape, known, rng)
 
 
 @st.composite
@@ -145,7 +147,7 @@ def cases(
     n_batch: int | None = None,
     n_dense: int | None = None,
     min_size: int = 0,
-) -> Case:
+) -> StoredArray:
     """Random sparse arrays of every layout."""
     ndim = draw(st.integers(*dims))
     most = 4 if ndim < 4 else 3
@@ -165,7 +167,7 @@ def cases(
     )
 
 
-def bare(case: Case) -> Case:
+def bare(case: StoredArray) -> StoredArray:
     """The same elements, without index flags."""
     return replace(case, known=False)
 
@@ -190,11 +192,7 @@ def honest(x: BCOO) -> None:
             assert len(places) == len(set(places)), f"unique_indices is not true of {rows}"
 
 
-def close(actual: Any, expected: Any, tolerance: float = 1e-5) -> None:
-    """Assert equal shapes, dtypes and values of arrays."""
-    actual = np.asarray(actual)
-    assert (actual.shape, actual.dtype) == (np.shape(expected), np.asarray(expected).dtype)
-    np.testing.assert_allclose(actual, expected, tolerance, tolerance)
+close = partial(assert_close, rtol=1e-5, check_dtype=True)
 
 
 def check(
@@ -209,7 +207,7 @@ def check(
     expected = np.asarray(expected)
     assert (x.shape, x.dtype) == (expected.shape, expected.dtype)
     assert (x.ndim, x.size) == (expected.ndim, expected.size)
-    close(dense_of(x.data, x.indices, x.shape), expected, tolerance)
+    close(dense_of(x.data, x.indices, x.shape), expected, rtol=tolerance)
     assert n_batch is None or x.n_batch == n_batch
     assert n_dense is None or x.n_dense == n_dense
     assert x.n_batch + x.n_sparse + x.n_dense == x.ndim

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from hypothesis import given, settings
-from sparse_cases import NUMBERS, REAL, Case, cases, check, close, dense_of, stored, values
+from sparse_cases import NUMBERS, REAL, StoredArray, cases, check, close, dense_of, stored, values
 
 import primax_core as px
 import primax_numpy as pnp
@@ -30,16 +30,18 @@ def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def matrix(shape: tuple[int, ...] = (2, 3), n_batch: int = 0, n_dense: int = 0, **kw: Any) -> Case:
+def matrix(
+    shape: tuple[int, ...] = (2, 3), n_batch: int = 0, n_dense: int = 0, **kw: Any
+) -> StoredArray:
     return stored(rng(len(shape)), shape, n_batch, n_dense, np.float32, **kw)
 
 
-def like(x: Any, case: Case, expected: Any) -> None:
+def like(x: Any, case: StoredArray, expected: Any) -> None:
     """A result with the layout of the operand."""
     check(x, expected, case.n_batch, case.n_dense)
 
 
-def permuted(case: Case) -> tuple[int, ...]:
+def permuted(case: StoredArray) -> tuple[int, ...]:
     """A random permutation of the axes within each kind."""
     return tuple(int(d) for kind in case.kinds for d in case.rng.permutation(list(kind)))
 
@@ -49,7 +51,7 @@ def permuted(case: Case) -> tuple[int, ...]:
 
 @few
 @given(cases())
-def test_todense(case: Case) -> None:
+def test_todense(case: StoredArray) -> None:
     mat = case.sparse
     like(mat, case, case.dense)
     for actual in (mat.todense(), sparse.bcoo_todense(mat), sparse.todense(mat)):
@@ -58,7 +60,7 @@ def test_todense(case: Case) -> None:
 
 @few
 @given(cases())
-def test_fromdense(case: Case) -> None:
+def test_fromdense(case: StoredArray) -> None:
     dense, layout = case.dense, {"n_batch": case.n_batch, "n_dense": case.n_dense}
     actual = BCOO.fromdense(dense, **layout)
     like(actual, case, dense)
@@ -114,7 +116,7 @@ def test_padding_of_sparse_dimensions_without_elements(n_dense: int) -> None:
 
 @few
 @given(cases(dims=(1, 3), n_batch=0, n_dense=0))
-def test_from_scipy_sparse(case: Case) -> None:
+def test_from_scipy_sparse(case: StoredArray) -> None:
     shape = (case.shape + (2,))[:2]
     dense = case.values(shape)
     for form in ("coo", "csr", "csc"):
@@ -188,7 +190,7 @@ def test_random(shape: Any, n_batch: int, n_dense: int, nse: float, count: int) 
 
 @few
 @given(cases())
-def test_sort_indices(case: Case) -> None:
+def test_sort_indices(case: StoredArray) -> None:
     mat = case.sparse.sort_indices()
     like(mat, case, case.dense)
     assert mat.indices_sorted and mat.unique_indices == case.known
@@ -204,7 +206,7 @@ def test_sorted_indices_are_nonnegative() -> None:
 
 @few
 @given(cases())
-def test_sum_duplicates(case: Case) -> None:
+def test_sum_duplicates(case: StoredArray) -> None:
     mat = case.sparse
     actual = mat.sum_duplicates()
     like(actual, case, case.dense)
@@ -233,7 +235,7 @@ def test_sum_duplicates_counts_unique_indices() -> None:
 
 @settings(max_examples=20)
 @given(cases())
-def test_update_layout(case: Case) -> None:
+def test_update_layout(case: StoredArray) -> None:
     ndim = len(case.shape)
     n_batch = int(case.rng.integers(0, ndim + 1))
     n_dense = int(case.rng.integers(0, ndim - n_batch + 1))
@@ -267,7 +269,7 @@ def test_update_layout_in_parts() -> None:
 
 @few
 @given(cases())
-def test_extract(case: Case) -> None:
+def test_extract(case: StoredArray) -> None:
     other = case.values(case.shape)
     actual = sparse.bcoo_extract(case.sparse, other)
     ones = dense_of(np.ones(case.data.shape, np.bool_), case.indices, case.shape)
@@ -286,7 +288,7 @@ def test_extract(case: Case) -> None:
 
 @few
 @given(cases())
-def test_transpose(case: Case) -> None:
+def test_transpose(case: StoredArray) -> None:
     axes = permuted(case)
     actual = sparse.bcoo_transpose(case.sparse, permutation=axes)
     like(actual, case, case.dense.transpose(axes))
@@ -304,7 +306,7 @@ def test_transpose_keeps_sorted_indices_if_possible() -> None:
 
 @settings(max_examples=20)
 @given(cases(dims=(0, 3)))
-def test_broadcast_in_dim(case: Case) -> None:
+def test_broadcast_in_dim(case: StoredArray) -> None:
     """New axes before, between and after; axes of size 1 are broadcast."""
     shape: list[int] = []
     to = []
@@ -328,7 +330,7 @@ def test_broadcast_in_dim(case: Case) -> None:
 
 @settings(max_examples=20)
 @given(cases(dims=(1, 4)))
-def test_concatenate(case: Case) -> None:
+def test_concatenate(case: StoredArray) -> None:
     axis = int(case.rng.integers(0, len(case.shape)))
     operands, layouts = [case], [(case.n_batch, case.n_dense)]
     for size in case.rng.integers(0, 3, 1 + int(case.rng.integers(0, 2))):
@@ -361,7 +363,7 @@ def split_at_random(rng: np.random.Generator, sizes: list[int]) -> list[int]:
 
 @settings(max_examples=20)
 @given(cases(min_size=1))
-def test_reshape(case: Case) -> None:
+def test_reshape(case: StoredArray) -> None:
     new = [split_at_random(case.rng, [case.shape[d] for d in kind]) for kind in case.kinds]
     new = [part if kind else [] for part, kind in zip(new, case.kinds)]
     shape = [n for part in new for n in part]
@@ -404,7 +406,7 @@ def test_reshape_of_each_kind(
 
 @few
 @given(cases())
-def test_squeeze(case: Case) -> None:
+def test_squeeze(case: StoredArray) -> None:
     shape = [1 if case.rng.random() < 0.5 else n for n in case.shape]
     case = case.other(shape, case.n_batch, case.n_dense, nse=2, thin=True)
     ones = [d for d, n in enumerate(shape) if n == 1 and case.rng.random() < 0.7]
@@ -415,7 +417,7 @@ def test_squeeze(case: Case) -> None:
 
 @settings(max_examples=20)
 @given(cases(dtypes=NUMBERS))
-def test_reduce_sum(case: Case) -> None:
+def test_reduce_sum(case: StoredArray) -> None:
     axes = [d for d in range(len(case.shape)) if case.rng.random() < 0.5]
     actual = sparse.bcoo_reduce_sum(case.sparse, axes=axes)
     batch, _, dense = (sum(d not in axes for d in kind) for kind in case.kinds)
@@ -424,7 +426,7 @@ def test_reduce_sum(case: Case) -> None:
 
 @settings(max_examples=20)
 @given(cases())
-def test_slice(case: Case) -> None:
+def test_slice(case: StoredArray) -> None:
     start = [int(case.rng.integers(0, n + 1)) for n in case.shape]
     limit = [int(case.rng.integers(a, n + 1)) for a, n in zip(start, case.shape)]
     steps = [int(case.rng.integers(1, 4)) for _ in case.shape]
@@ -434,7 +436,7 @@ def test_slice(case: Case) -> None:
 
 @settings(max_examples=20)
 @given(cases())
-def test_dynamic_slice(case: Case) -> None:
+def test_dynamic_slice(case: StoredArray) -> None:
     sizes = [int(case.rng.integers(0, n + 1)) for n in case.shape]
     start = [int(case.rng.integers(-3, n + 2)) for n in case.shape]
     wrapped = [a + n if a < 0 else a for a, n in zip(start, case.shape)]
@@ -458,14 +460,14 @@ def test_indices_out_of_bounds(start: int, layout: tuple[int, int]) -> None:
 
 @few
 @given(cases())
-def test_rev(case: Case) -> None:
+def test_rev(case: StoredArray) -> None:
     axes = [d for d in range(len(case.shape)) if case.rng.random() < 0.5]
     like(sparse.bcoo_rev(case.sparse, axes), case, np.flip(case.dense, tuple(axes)))
 
 
 @settings(max_examples=8)
 @given(cases(dims=(1, 3), min_size=1))
-def test_gather(case: Case) -> None:
+def test_gather(case: StoredArray) -> None:
     """Slices of one axis, each at its own index, which is clamped."""
     axis, ndim = int(case.rng.integers(0, len(case.shape))), len(case.shape)
     at = case.rng.integers(-2, case.shape[axis] + 2, 3).astype(I32)
@@ -584,10 +586,6 @@ def test_pickle() -> None:
 # Derivatives
 
 
-def derivatives(f: Any, *args: Any) -> None:
-    check_grads(f, args, 2, modes=("fwd", "rev"))
-
-
 SUMMED: dict[str, Any] = {
     "todense": lambda m: m.todense(),
     "sum_duplicates": lambda m: m.sum_duplicates(nse=2).data,
@@ -599,14 +597,14 @@ SUMMED: dict[str, Any] = {
 @pytest.mark.parametrize("name", SUMMED)
 def test_derivatives_with_respect_to_data(name: str, layout: tuple[int, int]) -> None:
     case = stored(rng(7), (2, 3, 2), *layout, np.float32, nse=3)
-    derivatives(lambda d: SUMMED[name](case.sparse.like(d)) ** 2, case.data)
+    check_grads(lambda d: SUMMED[name](case.sparse.like(d)) ** 2, (case.data,), 2)
 
 
 @pytest.mark.parametrize("layout", [(0, 0), (1, 1)])
 def test_derivatives_with_respect_to_dense_arrays(layout: tuple[int, int]) -> None:
     case = stored(rng(7), (2, 3, 2), *layout, np.float32, nse=3)
     how = {"nse": 3, "n_batch": layout[0], "n_dense": layout[1]}
-    derivatives(lambda x: sparse.bcoo_extract(case.sparse, x).data ** 2, case.dense + 1)
+    check_grads(lambda x: sparse.bcoo_extract(case.sparse, x).data ** 2, (case.dense + 1,), 2)
     check_grads(lambda x: BCOO.fromdense(x, **how).data, (case.dense + 1,), 1)
 
 

@@ -10,7 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from sparse_cases import NUMBERS, Case, cases, check, close, dense_of, largest, stored, values
+from sparse_cases import (
+    NUMBERS,
+    StoredArray,
+    cases,
+    check,
+    close,
+    dense_of,
+    largest,
+    stored,
+    values,
+)
 
 import primax_core as px
 import primax_numpy as pnp
@@ -26,7 +36,9 @@ def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def matrix(shape: tuple[int, ...] = (2, 3), n_batch: int = 0, n_dense: int = 0, **kw: Any) -> Case:
+def matrix(
+    shape: tuple[int, ...] = (2, 3), n_batch: int = 0, n_dense: int = 0, **kw: Any
+) -> StoredArray:
     kw = {"dtype": np.float32, "nse": 4, **kw}
     return stored(rng(len(shape)), shape, n_batch, n_dense, **kw)
 
@@ -41,7 +53,7 @@ def layout(rng: np.random.Generator, ndim: int) -> tuple[int, int]:
 
 @some
 @given(cases())
-def test_multiply_dense(case: Case) -> None:
+def test_multiply_dense(case: StoredArray) -> None:
     """Axes of the other operand may have size 1, and leading axes may be missing."""
     shape = [1 if case.rng.random() < 0.3 else n for n in case.shape]
     shape = shape[int(case.rng.integers(0, len(shape) + 1)) :]
@@ -54,7 +66,7 @@ def test_multiply_dense(case: Case) -> None:
 
 @some
 @given(cases())
-def test_multiply_sparse(case: Case) -> None:
+def test_multiply_sparse(case: StoredArray) -> None:
     ones = case.rng.random(len(case.shape)) < 0.3
     shapes = [list(case.shape), list(case.shape)]
     for d in np.flatnonzero(ones):
@@ -121,7 +133,7 @@ def test_products_of_empty_batches(shape: tuple[int, int]) -> None:
 # Contractions
 
 
-def dims_of(case: Case, most_free: int = 2) -> tuple[Any, tuple[int, ...]]:
+def dims_of(case: StoredArray, most_free: int = 2) -> tuple[Any, tuple[int, ...]]:
     """Random dimension numbers, and the shape of the other operand."""
     kinds = case.rng.integers(0, 3, len(case.shape))
     axes = case.rng.permutation(len(case.shape))
@@ -159,7 +171,7 @@ def product(lhs: np.ndarray, rhs: np.ndarray, dims: Any) -> np.ndarray:
 
 @settings(max_examples=25)
 @given(cases(dtypes=NUMBERS))
-def test_dot_general_with_a_dense_array(case: Case) -> None:
+def test_dot_general_with_a_dense_array(case: StoredArray) -> None:
     dims, shape = dims_of(case)
     other = case.values(shape)
     actual = sparse.bcoo_dot_general(case.sparse, other, dimension_numbers=dims)
@@ -172,7 +184,7 @@ def test_dot_general_with_a_dense_array(case: Case) -> None:
 
 @some
 @given(cases(dims=(0, 3), dtypes=NUMBERS))
-def test_dot_general_of_sparse_arrays(case: Case) -> None:
+def test_dot_general_of_sparse_arrays(case: StoredArray) -> None:
     dims, shape = dims_of(case)
     other = case.other(shape, *layout(case.rng, len(shape)), nse=3, thin=True)
     actual = sparse.bcoo_dot_general(case.sparse, other.sparse, dimension_numbers=dims)
@@ -200,7 +212,7 @@ def test_dot_general_of_other_types(result_dtype: Any) -> None:
 
 @some
 @given(cases(dims=(0, 3), dtypes=NUMBERS))
-def test_dot_general_sampled(case: Case) -> None:
+def test_dot_general_sampled(case: StoredArray) -> None:
     dims, shape = dims_of(case, most_free=1)
     lhs, rhs = case.values(case.shape), case.values(shape)
     expected = product(lhs, rhs, dims)
@@ -416,7 +428,7 @@ def test_complex_derivatives() -> None:
     actual = px.grad(lambda d: pnp.abs(pnp.sum(case.sparse.like(d) @ v)) ** 2)(case.data)
     wide = px.grad(lambda m: pnp.abs(pnp.sum(m @ v)) ** 2)(case.dense)
     taken = sparse.bcoo_extract(case.sparse, wide, assume_unique=True)
-    close(actual, np.asarray(taken.data), 1e-4)
+    close(actual, np.asarray(taken.data), rtol=1e-4)
 
 
 # Sizes of intermediate arrays

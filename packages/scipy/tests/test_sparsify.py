@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.special
 from hypothesis import given, settings
-from sparse_cases import REAL, Case, cases, check, close, stored, values
+from sparse_cases import REAL, StoredArray, cases, check, close, stored, values
 
 import primax_core as px
 import primax_numpy as pnp
@@ -29,7 +29,9 @@ def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def matrix(shape: tuple[int, ...] = (2, 3), n_batch: int = 0, n_dense: int = 0, **kw: Any) -> Case:
+def matrix(
+    shape: tuple[int, ...] = (2, 3), n_batch: int = 0, n_dense: int = 0, **kw: Any
+) -> StoredArray:
     kw = {"dtype": np.float32, "nse": 4, **kw}
     return stored(rng(len(shape)), shape, n_batch, n_dense, **kw)
 
@@ -38,7 +40,7 @@ def full(*shape: int, seed: int = 5) -> np.ndarray:
     return values(rng(seed), shape, np.float32)
 
 
-def small(case: Case) -> np.ndarray:
+def small(case: StoredArray) -> np.ndarray:
     """Elements within the domain of all functions, also after summing duplicates."""
     return (case.data / 8).astype(case.data.dtype)
 
@@ -148,7 +150,7 @@ def test_operations(name: str) -> None:
 
 @settings(max_examples=10)
 @given(cases(dims=(1, 3), dtypes=REAL))
-def test_functions_of_every_layout(case: Case) -> None:
+def test_functions_of_every_layout(case: StoredArray) -> None:
     """Results with the same layout, and others."""
     v = case.values(case.shape[-1:])
     of = lambda np, x, v: (np.sin(-2 * x) * v, x @ v, x + x - 3 * x)
@@ -178,7 +180,7 @@ def test_arguments_and_results_are_pytrees() -> None:
 def test_operations_independent_of_sparse_arrays() -> None:
     """Constants, methods of closed-over sparse arrays, exp of dense operands."""
     case, v = matrix(), full(3)
-    close(sparsify(lambda x, v: x @ pnp.exp(v))(case.sparse, v), case.dense @ np.exp(v), 1e-4)
+    close(sparsify(lambda x, v: x @ pnp.exp(v))(case.sparse, v), case.dense @ np.exp(v), rtol=1e-4)
     close(sparsify(lambda v: case.sparse @ v)(v), case.dense @ v)
     check(sparsify(lambda x: x * v)(case.sparse), case.dense * v)
 
@@ -186,8 +188,8 @@ def test_operations_independent_of_sparse_arrays() -> None:
 def test_todense_inside() -> None:
     case, v = matrix(), full(2, 3)
     of = sparsify(lambda x, y: pnp.exp(sparse.todense(x)) + sparse.todense(y))
-    close(of(case.sparse, v), np.exp(case.dense) + v, 1e-4)
-    close(px.jit(of)(case.sparse, case.sparse), np.exp(case.dense) + case.dense, 1e-4)
+    close(of(case.sparse, v), np.exp(case.dense) + v, rtol=1e-4)
+    close(px.jit(of)(case.sparse, case.sparse), np.exp(case.dense) + case.dense, rtol=1e-4)
     close(sparse.todense(v), v)
     close(px.vmap(sparse.todense)(v), v)
     close(px.grad(lambda x: pnp.sum(sparse.todense(x) ** 2))(v), 2 * v)

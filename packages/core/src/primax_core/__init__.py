@@ -108,7 +108,6 @@ if TYPE_CHECKING:
     from . import extend as extend
     from . import layout as layout
     from . import monitoring as monitoring
-    from . import profiler as profiler
     from . import ref as ref
     from . import serialize_executable as serialize_executable
     from . import testing as testing
@@ -129,7 +128,6 @@ _MODULES = (
     "extend",
     "layout",
     "monitoring",
-    "profiler",
     "ref",
     "serialize_executable",
     "testing",
@@ -143,7 +141,7 @@ _HOMES = {
     "new_ref": "_api.references",
     "pure_callback": "_api.callbacks",
 }
-_INTERPRETERS = ("checkify", "explain", "insight", "jet")
+_INTERPRETERS = ("checkify", "explain", "insight", "jet", "profiler")
 
 
 def __getattr__(name: str) -> _Any:
@@ -151,11 +149,9 @@ def __getattr__(name: str) -> _Any:
         return _import_module(f".{name}", __name__)
     home = _HOMES.get(name)
     if name in _INTERPRETERS:
-        wheel = f"{__name__.removesuffix('_core')}_interpreters"
-        raise AttributeError(
-            f"module {__name__!r} has no attribute {name!r}: it is in {wheel}, which "
-            f"pip install {wheel.replace('_', '-')} brings"
-        )
+        from ._base.moved_names import in_interpreters
+
+        raise in_interpreters(__name__, name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(_import_module(f".{home}", __name__), name)

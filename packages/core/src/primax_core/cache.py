@@ -10,6 +10,7 @@ import sys
 import time
 
 from ._base.config import state
+from ._base.identity import ENV_PREFIX
 from ._runtime.disk import folder, store
 from ._runtime.disk.files import Entry
 
@@ -86,7 +87,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         path = folder.location()
         if path is None:
-            raise OSError("there is no home folder for the cache; set PRIMAX_COMPILATION_CACHE_DIR")
+            variable = f"{ENV_PREFIX}COMPILATION_CACHE_DIR"
+            raise OSError(f"there is no home folder for the cache; set {variable}")
         return _COMMANDS[chosen][0](path)
     except OSError as e:
         print(f"error: {e}", file=sys.stderr)

@@ -1,13 +1,23 @@
-"""Inspection of running functions: values, and shardings of arrays."""
+"""Values of running functions."""
 
-from ._api.breakpoint import breakpoint as breakpoint
+from typing import NoReturn as _NoReturn
+
 from ._api.debugging import callback as callback, log as log, print as print
-from ._api.sharding_views import (
-    inspect_array_sharding as inspect_array_sharding,
-    visualize_array_sharding as visualize_array_sharding,
-    visualize_sharding as visualize_sharding,
-)
+from ._base.moved_names import in_interpreters as _in_interpreters
 from .lax.callbacks.debugging import (
     DebugEffect as DebugEffect,
     OrderedDebugEffect as OrderedDebugEffect,
 )
+
+_INTERPRETERS = (
+    "breakpoint",
+    "inspect_array_sharding",
+    "visualize_array_sharding",
+    "visualize_sharding",
+)
+
+
+def __getattr__(name: str) -> _NoReturn:
+    if name in _INTERPRETERS:
+        raise _in_interpreters(__name__, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,18 +1,7 @@
-"""Export of functions as bytes that other processes, versions and machines can call."""
+"""Shapes with dimension variables. Export itself is in the wheel of interpreters."""
 
-from ._api.export.checks import DisabledSafetyCheck as DisabledSafetyCheck
-from ._api.export.envelope import deserialize as deserialize
-from ._api.export.exported import Exported as Exported
-from ._api.export.exporting import (
-    default_export_platform as default_export_platform,
-    export as export,
-    maximum_supported_calling_convention_version as maximum_supported_calling_convention_version,
-    minimum_supported_calling_convention_version as minimum_supported_calling_convention_version,
-)
-from ._api.export.trees import (
-    register_namedtuple_serialization as register_namedtuple_serialization,
-    register_pytree_node_serialization as register_pytree_node_serialization,
-)
+from typing import NoReturn as _NoReturn
+
 from ._api.symbolic_shapes import (
     SymbolicScope as SymbolicScope,
     is_symbolic_dim as is_symbolic_dim,
@@ -20,3 +9,22 @@ from ._api.symbolic_shapes import (
     symbolic_dim_bounds as symbolic_dim_bounds,
     symbolic_shape as symbolic_shape,
 )
+from ._base.moved_names import in_interpreters as _in_interpreters
+
+_INTERPRETERS = (
+    "DisabledSafetyCheck",
+    "Exported",
+    "default_export_platform",
+    "deserialize",
+    "export",
+    "maximum_supported_calling_convention_version",
+    "minimum_supported_calling_convention_version",
+    "register_namedtuple_serialization",
+    "register_pytree_node_serialization",
+)
+
+
+def __getattr__(name: str) -> _NoReturn:
+    if name in _INTERPRETERS:
+        raise _in_interpreters(__name__, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

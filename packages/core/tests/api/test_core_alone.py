@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys  # noqa: F401 (the condition below)
 from importlib.util import find_spec
 
 import numpy as np
@@ -9,11 +11,12 @@ import pytest
 
 import primax_core as px
 from primax_core import lax
+from primax_core._base import identity
 
-LAYER = f"{px.__name__.removesuffix('_core')}_numpy"
-HOW = f"import {LAYER}" if find_spec(LAYER) else f"pip install {LAYER.replace('_', '-')}"
+LAYER = identity.layer("numpy")
+HOW = f"import {LAYER}" if find_spec(LAYER) else re.escape(identity.how_to_get("numpy"))
 alone = pytest.mark.skipif(
-    "sys.modules.get(LAYER)", reason="the NumPy layer was imported in this process"
+    "LAYER in sys.modules", reason="the NumPy layer was imported in this process"
 )
 A = lax.full((2, 2), 1.0)
 N = np.ones((2, 2), np.float32)

@@ -131,6 +131,24 @@ def test_inside_custom_vjp():
     np.testing.assert_array_equal(px.vmap(px.grad(g))(X3), 2 * X3)
 
 
+@pytest.mark.parametrize("jit", [lambda f: f, px.jit])
+def test_a_reference_of_the_transformed_function(jit):
+    @custom_vmap
+    def scaled(ref, x):
+        return ref[...] * x
+
+    @scaled.def_vmap
+    def rule(axis_size, in_batched, ref, x):
+        return ref[...] * x * 100.0, True
+
+    def fun(x):
+        return scaled(px.new_ref(F32(2.0)), x)
+
+    np.testing.assert_array_equal(jit(px.vmap(fun))(X3), X3 * 200)
+    value, tangent = px.jvp(jit(fun), (F32(3.0),), (F32(1.0),))
+    assert (float(value), float(tangent)) == (6.0, 2.0)
+
+
 def test_without_a_rule():
     with pytest.raises(AttributeError, match="No batching rule defined for custom_vmap function"):
         custom_vmap(lambda x: x)(1.0)

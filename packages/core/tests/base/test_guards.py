@@ -13,6 +13,7 @@ import pytest
 import primax_core as px
 from primax_core import lax
 from primax_core._base import config
+from primax_core._base.identity import PUBLIC_NAME
 
 F32 = np.float32
 X = np.ones(3, F32)
@@ -256,7 +257,9 @@ def test_disable_jit_takes_a_flag():
 
 def test_environment():
     text = px.print_environment_info(return_string=True)
-    assert all(word in text for word in ("primax:", "jaxlib:", "numpy:", "python:", "devices:"))
+    assert all(
+        word in text for word in (f"{PUBLIC_NAME}:", "jaxlib:", "numpy:", "python:", "devices:")
+    )
     assert px.effects_barrier() is None
 
 

@@ -28,10 +28,6 @@ JAXLIB = re.compile(
 )
 
 EXCEPTIONS = {
-    "_api/export/exported.py": {
-        "in_shardings_jax": "a method of exported functions in the reference's interface",
-        "out_shardings_jax": "a method of exported functions in the reference's interface",
-    },
     "_base/monitoring.py": {
         '"/jax/': "names of events that dashboards look for",
         "JAX's dashboards": "the reason for the names of the events",

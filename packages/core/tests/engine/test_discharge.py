@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -23,6 +25,7 @@ from primax_core.extend import (
     run_state,
 )
 from primax_core.lax import composite
+from test_support import assert_close
 
 F32 = np.float32
 X3 = np.array([1.0, 2.0, 3.0], F32)
@@ -30,8 +33,7 @@ SMALL = np.arange(6, dtype=F32).reshape(2, 3)
 VECTOR = ShapedArray((3,), np.dtype(F32))
 
 
-def close(a, b):
-    np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)
+close = partial(assert_close, rtol=2e-5, atol=1e-6)
 
 
 def uses(q, i, x):

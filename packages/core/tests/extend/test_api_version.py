@@ -10,7 +10,7 @@ import primax_core
 from primax_core import extend
 from primax_core.extend import requires, versions
 
-NAME = primax_core.__name__.replace("_", "-")
+NAME = primax_core.__name__.rpartition(".")[2].replace("_", "-")
 
 
 class Installed:
@@ -22,8 +22,9 @@ class Installed:
         self.requires = requires
 
 
-def message(monkeypatch, offers, requirements=(), **needs) -> str:
+def message(monkeypatch, offers, requirements=(), vendored=False, **needs) -> str:
     monkeypatch.setattr(versions, "API_VERSION", offers)
+    monkeypatch.setattr(versions, "VENDORED", vendored)
     monkeypatch.setattr(primax_core, "__version__", "0.2.0")
     monkeypatch.setattr(metadata, "distribution", lambda name: Installed(*requirements))
     with pytest.raises(ImportError) as e:
@@ -84,3 +85,8 @@ def test_the_message_without_metadata_of_the_package(monkeypatch):
     with pytest.raises(ImportError, match=r"^acme-solvers needs version 1\.4 or later") as e:
         requires("acme-solvers", since=(1, 4))
     assert str(e.value).endswith(f"pip install --upgrade acme-solvers {NAME}")
+
+
+def test_the_message_in_a_copy_names_the_command_that_copies(monkeypatch):
+    text = message(monkeypatch, (2, 0), vendored=True, since=(1, 4))
+    assert text.endswith("Copy a matching pair: python -m primax_core.vendor --update")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import types
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import pytest
 import primax_core
 import primax_core.extend as extend
 from primax_core import grad, jit, jvp, lax, linear_transpose, make_jaxpr, vmap
+from primax_core._base import identity
 from primax_core.extend import (
     DebugInfo,
     Eqn,
@@ -94,8 +96,8 @@ OF_INTERPRETERS = ("Check", "Cost", "Run", "cost", "error_checks", "faults", "ta
 ALL = {*VERSION_1_0, *ADDED_IN_1_1, *ADDED_IN_1_2, *ADDED_IN_1_3, *ADDED_IN_1_4}
 CURRENT = ALL - {*RENAMED_IN_1_4, *WITHDRAWN_IN_1_4, *OF_INTERPRETERS}
 MODULES = {
-    "dimensions", "elementwise", "facade", "fast_path", "jaxprs", "lowering", "runtime", "traces",
-    "transforms", "versions",
+    "dimensions", "elementwise", "facade", "fast_path", "jaxprs", "lowering",
+    "portable_modules", "runtime", "traces", "transforms", "versions",
 }  # fmt: skip
 
 
@@ -140,15 +142,20 @@ def test_kinds_of_the_interpreters_are_found_in_their_wheel(monkeypatch):
 @pytest.mark.parametrize("name", OF_INTERPRETERS)
 def test_kinds_of_the_interpreters_name_a_missing_wheel(name, monkeypatch):
     monkeypatch.setitem(sys.modules, NAME_OF_WHEEL, None)
-    pip = f"pip install {NAME_OF_WHEEL.replace('_', '-')}"
+    pip = identity.how_to_get("interpreters")
     with pytest.raises(AttributeError, match=f"{NAME_OF_WHEEL} since version 1.4.*{pip}"):
         getattr(extend, name)
 
 
-@pytest.mark.parametrize("name", ["checkify", "explain", "insight", "jet"])
+@pytest.mark.parametrize(
+    "name",
+    ["checkify", "explain", "insight", "jet", "profiler", "debug.breakpoint",
+     "debug.visualize_sharding"],
+)  # fmt: skip
 def test_the_core_names_the_wheel_of_its_former_interpreters(name):
-    with pytest.raises(AttributeError, match=f"it is in {NAME_OF_WHEEL}, which pip install"):
-        getattr(primax_core, name)
+    command = identity.how_to_get("interpreters")
+    with pytest.raises(AttributeError, match=f"it is in {NAME_OF_WHEEL}, which {command}"):
+        attrgetter(name)(primax_core)
 
 
 def test_importing_the_core_imports_no_module_of_the_extension_api():

@@ -80,5 +80,11 @@ def test_entries_are_dropped_with_the_caches() -> None:
     assert doubled.lookup("twice", x, x) is None
 
 
-def test_methods_of_earlier_versions_are_the_present_ones() -> None:
-    assert FastPath.quick is FastPath.lookup and FastPath.slow is FastPath.call
+def test_methods_of_earlier_versions_warn_until_version_2() -> None:
+    doubled, x = path(), device_put(np.float32(2))
+    with pytest.warns(DeprecationWarning, match=r"FastPath\.slow is called call since") as slow:
+        assert doubled.slow("twice", (x, x), times=2) == 8
+    with pytest.warns(DeprecationWarning, match=r"FastPath\.quick is called lookup since") as quick:
+        assert doubled.quick("twice", x, x) == 8
+    assert [w.filename for w in (*slow, *quick)] == [__file__] * 2
+    assert all("removed in version 2.0" in str(w.message) for w in (*slow, *quick))

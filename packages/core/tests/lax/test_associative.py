@@ -6,11 +6,11 @@ import itertools
 
 import numpy as np
 import pytest
-from derivatives import check_derivatives
 
 import primax_core as px
 from primax_core.lax import arithmetic as ar, contracting
 from primax_core.lax.associative import associative_scan
+from test_support import check_derivatives
 
 rng = np.random.default_rng(0)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from derivatives import check_derivatives
 
 import primax_core as px
 from primax_core._base.config import default_matmul_precision
 from primax_core.lax import contracting, precision
+from test_support import check_derivatives
 
 pytestmark = pytest.mark.optimised
 

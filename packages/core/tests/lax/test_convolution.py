@@ -6,10 +6,10 @@ import itertools
 
 import numpy as np
 import pytest
-from derivatives import check_derivatives
 
 import primax_core as px
 from primax_core.lax import conv_numbers, convolution
+from test_support import check_derivatives
 
 rng = np.random.default_rng(0)
 conv = convolution.conv_general_dilated

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from derivatives import check_derivatives
 
 import primax_core as px
 from primax_core._base.config import enable_x64
 from primax_core.lax.fourier import FftType, fft, fft_p
+from test_support import check_derivatives
 
 RNG = np.random.default_rng(0)
 SHAPES = [((6,), 1), ((5,), 1), ((1,), 1), ((2, 3, 4), 2), ((3, 2, 5), 3), ((2, 2, 3, 4), 3)]
@@ -77,7 +77,7 @@ def test_derivatives(kind, shape, lengths):
         return px.lax.concatenate([px.lax.real(out), px.lax.imag(out)], 0)
 
     operands = [reals(*shape)] if kind == "RFFT" else [reals(*shape), reals(*shape)]
-    check_derivatives(parts, *operands, tolerance=1e-7)
+    check_derivatives(parts, *operands, atol=1e-7)
 
 
 @pytest.mark.parametrize("kind, lengths", [("FFT", (4,)), ("RFFT", (3, 4)), ("IRFFT", (3, 6))])

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
-from derivatives import check_derivatives
 from matrices import matrix
 
 import primax_core as px
 from primax_core import lax
 from primax_core._base.config import enable_x64
 from primax_core.lax import linalg
+from test_support import assert_close, check_derivatives
 
 DTYPES = (np.float32, np.float64, np.complex64, np.complex128)
 EMPTY = [(0, 0), (0, 3, 3), (2, 0, 0)]
@@ -31,10 +33,7 @@ def positive(*shape, dtype=np.float64):
     return x @ adjoint(x) + np.eye(shape[-1], dtype=dtype)
 
 
-def close(actual, expected):
-    actual = np.asarray(actual)
-    tolerance = 2e-4 if actual.dtype in (np.float32, np.complex64) else 1e-11
-    np.testing.assert_allclose(actual, expected, tolerance, tolerance)
+close = partial(assert_close, rtol={"float32": 2e-4, "float64": 1e-11})
 
 
 def host(outs):

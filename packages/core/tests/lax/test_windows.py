@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from derivatives import check_derivatives
 
 import primax_core as px
 from primax_core import lax
 from primax_core.lax import arithmetic as ar, windows
+from test_support import check_derivatives
 
 rng = np.random.default_rng(0)
 INF = float("inf")

@@ -9,6 +9,8 @@ from typing import Any
 
 from processes import run
 
+from primax_core._base.identity import CACHE_FOLDER
+
 PREAMBLE = """
 import json, logging, os, sys
 import numpy as np
@@ -70,4 +72,4 @@ def process(home: Path | str, code: str = SIN, **environment: Any) -> Report:
 
 def kept(home: Path, suffix: str = ".xla") -> list[Path]:
     """The files of the cache below ``home``."""
-    return sorted((home / "primax").glob("*" + suffix))
+    return sorted((home / CACHE_FOLDER).glob("*" + suffix))

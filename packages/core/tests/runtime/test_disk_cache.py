@@ -10,6 +10,8 @@ import sys
 import pytest
 from disk_processes import SIN, kept, process
 
+from primax_core._base.identity import CACHE_FOLDER
+
 posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no owners and modes")
 root = pytest.mark.skipif(
     not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away"
@@ -296,8 +298,8 @@ def test_the_folder_is_private_to_the_user(tmp_path):
         process(tmp_path)
     finally:
         os.umask(old)
-    assert stat.S_IMODE((tmp_path / "primax").stat().st_mode) == 0o700
-    for path in (tmp_path / "primax").iterdir():
+    assert stat.S_IMODE((tmp_path / CACHE_FOLDER).stat().st_mode) == 0o700
+    for path in (tmp_path / CACHE_FOLDER).iterdir():
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
@@ -305,7 +307,7 @@ def test_the_folder_is_private_to_the_user(tmp_path):
 @pytest.mark.parametrize("mode", [0o770, 0o707, 0o777, 0o1777])
 def test_a_folder_that_others_can_write_is_refused(tmp_path, mode):
     process(tmp_path)
-    (tmp_path / "primax").chmod(mode)
+    (tmp_path / CACHE_FOLDER).chmod(mode)
     outcome = process(tmp_path)
     assert outcome.fetched == 0 and len(outcome.said) == 1
     assert "other users can write" in outcome.said[0]
@@ -322,7 +324,7 @@ def test_a_file_that_others_can_write_is_refused(tmp_path):
 @root
 def test_a_folder_of_another_user_is_refused(tmp_path):
     process(tmp_path)
-    os.chown(tmp_path / "primax", 12345, -1)
+    os.chown(tmp_path / CACHE_FOLDER, 12345, -1)
     outcome = process(tmp_path)
     assert (
         outcome.fetched == 0
@@ -343,7 +345,7 @@ def test_a_file_of_another_user_is_refused(tmp_path):
 def test_root_creates_no_folder_in_another_users_home(tmp_path):
     os.chown(tmp_path, 12345, -1)
     outcome = process(tmp_path)
-    assert not (tmp_path / "primax").exists() and not outcome.said
+    assert not (tmp_path / CACHE_FOLDER).exists() and not outcome.said
 
 
 @posix
@@ -373,10 +375,10 @@ def test_no_home():
 
 
 def test_a_file_with_the_name_of_the_folder(tmp_path):
-    (tmp_path / "primax").write_text("not a folder")
+    (tmp_path / CACHE_FOLDER).write_text("not a folder")
     outcome = process(tmp_path)
     assert outcome.values and outcome.fetched == 0
-    assert (tmp_path / "primax").read_text() == "not a folder"
+    assert (tmp_path / CACHE_FOLDER).read_text() == "not a folder"
 
 
 def test_the_folder_is_removed_while_in_use(tmp_path):
@@ -415,7 +417,7 @@ def test_a_limit_on_the_size_of_files(tmp_path):
     """
     outcome = process(tmp_path, code)
     assert len(outcome.said) == 1 and "cannot be cached" in outcome.said[0]
-    assert not [p for p in (tmp_path / "primax").iterdir() if p.suffix != ".link"]
+    assert not [p for p in (tmp_path / CACHE_FOLDER).iterdir() if p.suffix != ".link"]
 
 
 @root
@@ -429,7 +431,7 @@ def test_a_full_file_system(tmp_path):
         code = "report(*[f(np.float32(1)) for f in (lax.sin, lax.cos, lax.tan, lax.exp, lax.log)])"
         outcome = process(disk, code)
         assert len(outcome.values) == 5 and len(outcome.said) == 1
-        assert not list((disk / "primax").glob("*.tmp"))
+        assert not list((disk / CACHE_FOLDER).glob("*.tmp"))
         again = process(disk, code)
         assert again.values == outcome.values
     finally:
@@ -457,7 +459,7 @@ def test_invalid_folders(tmp_path):
 def test_a_chosen_folder(tmp_path):
     chosen = tmp_path / "chosen"
     process(tmp_path, PRIMAX_COMPILATION_CACHE_DIR=chosen)
-    assert len(list(chosen.glob("*.xla"))) == 1 and not (tmp_path / "primax").exists()
+    assert len(list(chosen.glob("*.xla"))) == 1 and not (tmp_path / CACHE_FOLDER).exists()
     code = f"px.config.update('compilation_cache_dir', {str(chosen)!r})\n" + SIN
     assert process(tmp_path, code).fetched == 1
 

@@ -10,6 +10,7 @@ import pytest
 from disk_processes import kept, process
 
 from primax_core import cache
+from primax_core._base.identity import CACHE_FOLDER
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def filled(tmp_path):
 
 
 def test_path(command, tmp_path):
-    assert command("path") == (0, f"{tmp_path / 'primax'}\n", "")
+    assert command("path") == (0, f"{tmp_path / CACHE_FOLDER}\n", "")
 
 
 def test_an_empty_cache(command):
@@ -42,8 +43,8 @@ def test_an_empty_cache(command):
 def test_info(command, filled, tmp_path):
     status, out, _ = command("info")
     said = dict(line.split(None, 1) for line in out.splitlines())
-    files = list((tmp_path / "primax").iterdir())
-    assert status == 0 and said["folder"] == str(tmp_path / "primax")
+    files = list((tmp_path / CACHE_FOLDER).iterdir())
+    assert status == 0 and said["folder"] == str(tmp_path / CACHE_FOLDER)
     assert said["programs"] == said["links"] == "2"
     assert int(said["bytes"]) == sum(f.stat().st_size for f in files)
 
@@ -65,14 +66,14 @@ def test_verify_finds_damaged_files(command, filled, tmp_path):
 
 
 def test_clear_removes_the_cache_and_nothing_else(command, filled, tmp_path):
-    (tmp_path / "primax" / "mine.txt").write_text("mine")
+    (tmp_path / CACHE_FOLDER / "mine.txt").write_text("mine")
     assert command("clear")[1].startswith("removed 4 files")
-    assert os.listdir(tmp_path / "primax") == ["mine.txt"]
+    assert os.listdir(tmp_path / CACHE_FOLDER) == ["mine.txt"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes")
 def test_an_unsafe_folder_is_an_error(command, filled, tmp_path):
-    (tmp_path / "primax").chmod(0o777)
+    (tmp_path / CACHE_FOLDER).chmod(0o777)
     status, _, error = command("verify")
     assert status == 2 and "other users can write" in error
 
@@ -83,7 +84,7 @@ def test_as_a_module(tmp_path):
         env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)}, capture_output=True, text=True,
         check=True,
     )  # fmt: skip
-    assert done.stdout.strip() == str(tmp_path / "primax")
+    assert done.stdout.strip() == str(tmp_path / CACHE_FOLDER)
     done = subprocess.run(
         [sys.executable, "-m", "primax_core.cache"], capture_output=True, text=True, check=False
     )

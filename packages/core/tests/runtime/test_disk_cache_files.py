@@ -11,6 +11,7 @@ import zlib
 import pytest
 
 from primax_core._base.digest import digest
+from primax_core._base.identity import CACHE_FOLDER
 from primax_core._runtime.disk import files, folder, store
 from primax_core._runtime.disk.files import Damaged, Entry
 
@@ -233,12 +234,12 @@ def test_a_folder_replaced_by_an_unsafe_one_is_detected(home):
 @pytest.mark.parametrize(
     "platform,environment,expected",
     [
-        ("linux", {"XDG_CACHE_HOME": "/x"}, "/x/primax"),
-        ("linux", {"HOME": "/home/a"}, "/home/a/.cache/primax"),
-        ("linux", {"HOME": "/home/a", "XDG_CACHE_HOME": "relative"}, "/home/a/.cache/primax"),
-        ("darwin", {"HOME": "/Users/a"}, "/Users/a/Library/Caches/primax"),
-        ("darwin", {"HOME": "/Users/a", "XDG_CACHE_HOME": "/x"}, "/x/primax"),
-        ("win32", {"LOCALAPPDATA": "/local"}, "/local/primax/Cache"),
+        ("linux", {"XDG_CACHE_HOME": "/x"}, "/x/{}"),
+        ("linux", {"HOME": "/home/a"}, "/home/a/.cache/{}"),
+        ("linux", {"HOME": "/home/a", "XDG_CACHE_HOME": "relative"}, "/home/a/.cache/{}"),
+        ("darwin", {"HOME": "/Users/a"}, "/Users/a/Library/Caches/{}"),
+        ("darwin", {"HOME": "/Users/a", "XDG_CACHE_HOME": "/x"}, "/x/{}"),
+        ("win32", {"LOCALAPPDATA": "/local"}, "/local/{}/Cache"),
         ("win32", {}, None),
     ],
 )
@@ -249,7 +250,7 @@ def test_the_default_folder(monkeypatch, platform, environment, expected):
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(folder.sys, "platform", platform)
-    assert folder.location() == expected
+    assert folder.location() == (expected and expected.format(CACHE_FOLDER))
 
 
 # Many processes at once

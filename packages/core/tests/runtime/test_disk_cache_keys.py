@@ -12,6 +12,7 @@ from processes import run
 
 import primax_core as px
 from primax_core import lax
+from primax_core._base import identity
 from primax_core._ir import rules as rule_kinds
 from primax_core._ir.primitive import Primitive, abstract, expand, known_primitives, lower
 from primax_core._ir.samples import Operand, samples
@@ -251,7 +252,7 @@ def test_rules_do_not_read_parameters_declared_unread():
     for prim in known_primitives():
         for kind in cache_key._rule_kinds("cpu")[:-2]:
             rule = prim.rules.get(kind)
-            if not cache_key._is_own(prim.home) or not hasattr(rule, "__code__"):
+            if not identity.is_own(prim.home) or not hasattr(rule, "__code__"):
                 continue
             if cache_key._parameters_read(rule) is not None:
                 read = {i.argval for i in dis.get_instructions(rule) if "LOAD" in i.opname}
@@ -266,7 +267,7 @@ def test_all_own_rules_are_known():
 def _calls():
     for prim in sorted(known_primitives(), key=lambda p: (p.home, p.name)):
         rule = prim.rules.get(samples)
-        if cache_key._is_own(prim.home) and callable(rule):
+        if identity.is_own(prim.home) and callable(rule):
             for i, sample in enumerate(rule()):
                 if sample.raises is None:
                     yield pytest.param(prim, sample, id=f"{prim.name}-{i}")
@@ -303,6 +304,7 @@ KEYS = """
 import numpy as np
 import primax_core as px
 from primax_core import lax
+from primax_core._base import identity
 from primax_core._lower import cache_key
 cache_key.stamp = lambda: ("sources",)
 def f(x):

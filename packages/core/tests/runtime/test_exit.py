@@ -77,7 +77,6 @@ WORK = {
         y = f(x)
     """,
     "callback that computes": "y = px.jit(lambda x: px.pure_callback(lambda a: heavy(a), x, x))(x)",
-    "profiler": "import tempfile; px.profiler.start_trace(tempfile.mkdtemp()); y = heavy(x)",
     "pool": """
         from concurrent.futures import ThreadPoolExecutor
         pool = ThreadPoolExecutor(4)

@@ -44,7 +44,8 @@ for layer in ("_base", "_ir", "_trace", "_transform"):
     layer = importlib.import_module(ROOT + "." + layer)
     for module in pkgutil.walk_packages(layer.__path__, layer.__name__ + "."):
         importlib.import_module(module.name)
-print(*sorted({{name.split(".")[1] for name in sys.modules if name.startswith(ROOT + ".")}}))
+below = [name[len(ROOT) + 1 :] for name in sys.modules if name.startswith(ROOT + ".")]
+print(*sorted({{name.split(".")[0] for name in below}}))
 """
 
 

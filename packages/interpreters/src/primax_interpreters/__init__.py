@@ -1,4 +1,7 @@
-"""primax-interpreters: ``jet``, ``checkify`` and ``explain``, interpreters of the core's jaxprs.
+"""primax-interpreters: interpreters of the core's jaxprs, and tools for developers.
+
+``jet``, ``checkify``, ``explain`` and ``export`` interpret jaxprs; ``profiler`` and ``debugger``
+observe what runs.
 
 Modules are imported when they are first used.
 """
@@ -12,8 +15,11 @@ from primax_core.extend import register_internal_path as _register
 
 if TYPE_CHECKING:
     from . import checkify as checkify
+    from . import debugger as debugger
+    from . import export as export
     from . import insight as insight
     from . import jet as jet
+    from . import profiler as profiler
     from ._checkify.faults import Check as Check
     from ._checkify.faults import error_checks as error_checks
     from ._checkify.faults import faults as faults
@@ -28,7 +34,7 @@ __version__ = "0.1.0"
 # Errors and jaxprs show the caller's line, not one of this package.
 _register(__path__[0])
 
-_MODULES = ("checkify", "insight", "jet")
+_MODULES = ("checkify", "debugger", "export", "insight", "jet", "profiler")
 _HOMES = {
     "Check": "_checkify.faults",
     "Cost": "_insight.cost_rules",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-from .case import Case as Case
-from .case import case as case
+from test_support import Case as Case
+from test_support import case as case
 
 
 def all_cases() -> list[Case]:
     """The ``CASES`` of every module in this folder."""
-    names = sorted(m.name for m in pkgutil.iter_modules(__path__) if m.name != "case")
+    names = sorted(m.name for m in pkgutil.iter_modules(__path__))
     return [c for n in names for c in importlib.import_module(f"{__name__}.{n}").CASES]

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax_core.extend import Operand, b1, bf16, c64, f32, i32, u8
-
-from .case import Case, case
+from test_support import Case, case
 
 
 def of_package(area: str, name: str, *args: Any, **params: Any) -> Case:
@@ -81,7 +80,7 @@ EXPECTED: dict[str, Any] = {
 
 def resize(operand: Operand, shape: tuple[int, ...], method: str, **params: Any) -> Case:
     known = {"linear": linear, "nearest": nearest}.get(method, False)
-    return of_package("image", "resize", operand, shape, method, **params).set(numpy=known)
+    return of_package("image", "resize", operand, shape, method, **params).set(expected=known)
 
 
 def moved(shape: tuple[int, ...], axes: tuple[int, ...], method: str, **params: Any) -> Case:
@@ -89,7 +88,7 @@ def moved(shape: tuple[int, ...], axes: tuple[int, ...], method: str, **params: 
     return of_package(
         "image", "scale_and_translate", f32(4, 5), shape, axes, f32(n, low=0.6, high=0.7),
         f32(n, low=0.31, high=0.33), method, **params,
-    ).set(numpy=False, order=1, vary=False)  # fmt: skip
+    ).set(expected=False, order=1, vary=False)  # fmt: skip
 
 
 CASES = [
@@ -111,7 +110,7 @@ CASES = [
     moved((6, 5), (0,), "cubic-pytorch", antialias=False),
     *[
         of_package("ops", name, operand, IDS, **params).set(
-            numpy=EXPECTED[name],
+            expected=EXPECTED[name],
             order=0 if name == "segment_prod" else 2,
             batched=not params.get("bucket_size"),
         )
@@ -123,15 +122,17 @@ CASES = [
         )
     ],
     of_package("ops", "segment_sum", f32(3), np.int32([2, 0, 0])).set(
-        numpy=lambda x, i: EXPECTED["segment_sum"](x, i, 3)
+        expected=lambda x, i: EXPECTED["segment_sum"](x, i, 3)
     ),
     of_package(
         "ops", "segment_prod", f32(3), np.int32([2, 0, 1]), num_segments=4, unique_indices=True
-    ).set(numpy=EXPECTED["segment_prod"]),
+    ).set(expected=EXPECTED["segment_prod"]),
     of_package(
         "ops", "segment_sum", f32(3), np.int32([0, 0, 2]), num_segments=2, mode="clip",
         indices_are_sorted=True,
-    ).set(numpy=lambda x, i, **_: EXPECTED["segment_sum"](x, np.minimum(i, 1), 2)),
-    of_package("ops", "segment_max", b1(3), np.int32([0, 0, 2]), 3).set(numpy=False),
-    of_package("ops", "segment_sum", bf16(4), np.int32([0, 0, 2, 2]), 3).set(order=0, numpy=False),
+    ).set(expected=lambda x, i, **_: EXPECTED["segment_sum"](x, np.minimum(i, 1), 2)),
+    of_package("ops", "segment_max", b1(3), np.int32([0, 0, 2]), 3).set(expected=False),
+    of_package("ops", "segment_sum", bf16(4), np.int32([0, 0, 2, 2]), 3).set(
+        order=0, expected=False
+    ),
 ]  # fmt: skip

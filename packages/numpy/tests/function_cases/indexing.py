@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from primax_core.extend import bf16, c64, f32, i8, i32
-
-from .case import case
+from test_support import case
 
 TREE = np.array([[True, False, True], [False, True, True]])
 
@@ -38,7 +37,7 @@ def change(how, index, x, values, **options):
         return out
 
     return case(f"at_{how}", x, values).set(
-        call=lambda m, x, v: getattr(m.asarray(x).at[index], how)(v), numpy=on_numpy, **options
+        call=lambda m, x, v: getattr(m.asarray(x).at[index], how)(v), expected=on_numpy, **options
     )
 
 
@@ -58,7 +57,7 @@ TWICE = np.array([0, 2, 0])
 def got(index, x, expected, order=2, **hints):
     """A case of ``x.at[index].get(**hints)``."""
     return case("at_get", x).set(
-        call=lambda m, x: m.asarray(x).at[index].get(**hints), numpy=expected, order=order
+        call=lambda m, x: m.asarray(x).at[index].get(**hints), expected=expected, order=order
     )
 
 
@@ -150,16 +149,16 @@ CASES = [
     change("set", slice(0, 2), c64(3), f32()).set(vary=False),
     change("set", 0, f32(2), np.float32(1.5)),
     case("at_set", f32(3), i32(2, make=lambda *_: np.array([7, -9])), f32(2)).set(
-        call=lambda m, x, i, v: m.asarray(x).at[i].set(v), numpy=lambda x, i, v: x, vary=False
+        call=lambda m, x, i, v: m.asarray(x).at[i].set(v), expected=lambda x, i, v: x, vary=False
     ),
     case("at_set", f32(3), i32(low=-3, high=2), f32()).set(
         call=lambda m, x, i, v: m.asarray(x).at[i].set(v),
-        numpy=lambda x, i, v: np.where(np.arange(3) == i % 3, v, x),
+        expected=lambda x, i, v: np.where(np.arange(3) == i % 3, v, x),
         vary=False,
     ),
     case("at_set", f32(3), 7, f32()).set(
         call=lambda m, x, i, v: m.asarray(x).at[i].set(v, mode="clip"),
-        numpy=lambda x, i, v: np.array([x[0], x[1], v]),
+        expected=lambda x, i, v: np.array([x[0], x[1], v]),
     ),
     *[
         change(how, index, f32(3, 2, low=0.5), f32(*shape, low=0.5))
@@ -179,7 +178,7 @@ CASES = [
     ],
     case("at_multiply", f32(4), f32(2)).set(
         call=lambda m, x, v: m.asarray(x).at[np.array([2, 0])].multiply(v, unique_indices=True),
-        numpy=lambda x, v: x * np.array([v[1], 1, v[0], 1]),
+        expected=lambda x, v: x * np.array([v[1], 1, v[0], 1]),
     ),
     change("add", TWICE, i32(3), 2),
     change("max", np.array([True, False, True]), f32(3), 0.0),
@@ -187,29 +186,29 @@ CASES = [
         # Windows with dynamic starts.
         case(f"at_{how}", f32(4, 3), i32(low=-4, high=3), f32(3)).set(
             call=lambda m, x, i, v, how=how: getattr(m.asarray(x).at[i], how)(v),
-            numpy=lambda x, i, v, f=f: np.where(np.arange(4)[:, None] == i % 4, f(x, v), x),
+            expected=lambda x, i, v, f=f: np.where(np.arange(4)[:, None] == i % 4, f(x, v), x),
             vary=False,
         )
         for how, f in (("add", np.add), ("set", lambda x, v: v), ("max", np.maximum))
     ],
     case("at_add", f32(3, 3), i32(make=lambda *_: 7), f32()).set(
         call=lambda m, x, i, v: m.asarray(x).at[:, i].add(v),
-        numpy=lambda x, i, v: x,
+        expected=lambda x, i, v: x,
         vary=False,
     ),
     case("at_add", f32(3, 3), i32(make=lambda *_: 7), f32()).set(
         call=lambda m, x, i, v: m.asarray(x).at[i, 1].add(v, mode="clip"),
-        numpy=lambda x, i, v: x + v * np.outer([0, 0, 1], [0, 1, 0]),
+        expected=lambda x, i, v: x + v * np.outer([0, 0, 1], [0, 1, 0]),
         vary=False,
     ),
     case("at_apply", f32(3)).set(
         call=lambda m, x: m.asarray(x).at[1:].apply(lambda y: y * y),
-        numpy=lambda x: np.where(np.arange(3) > 0, x * x, x),
+        expected=lambda x: np.where(np.arange(3) > 0, x * x, x),
         differs="the reference has no derivative of it",
     ),
     case("at_apply", f32(3)).set(
         call=lambda m, x: m.asarray(x).at[TWICE].apply(lambda y: y * 2.0),
-        numpy=lambda x: x * np.array([4, 1, 2]),
+        expected=lambda x: x * np.array([4, 1, 2]),
         order=0,
     ),
 ]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from primax_core.extend import c64, f16, f32, i8, i32
+from test_support import case
 
-from .case import case
 from .reductions import fixed
 
 KNOWN = {"compiled": False, "batched": False}
@@ -43,15 +43,15 @@ ARITHMETIC = [
     case("polymul", f32(3), f32(2)),
     case("polymul", i32(2), i32(4)),
     case("polymul", c64(2), f32(2)),
-    case("polymul", fixed(0.0, 1.0, 2.0), f32(2)).set(numpy=without_trim("polymul")),
+    case("polymul", fixed(0.0, 1.0, 2.0), f32(2)).set(expected=without_trim("polymul")),
     case("polymul", fixed(0.0, 1.0, 2.0), f32(2), trim_leading_zeros=True).set(
-        numpy=lambda a, b, trim_leading_zeros: np.polymul(a, b), **KNOWN, order=0
+        expected=lambda a, b, trim_leading_zeros: np.polymul(a, b), **KNOWN, order=0
     ),
-    case("polydiv", f32(4), f32(2, **LEAD)).set(numpy=without_trim("polydiv"), vary=False),
-    case("polydiv", f32(2), f32(3, **LEAD)).set(numpy=without_trim("polydiv"), vary=False),
-    case("polydiv", i32(3), np.int32([2, 1])).set(numpy=without_trim("polydiv")),
+    case("polydiv", f32(4), f32(2, **LEAD)).set(expected=without_trim("polydiv"), vary=False),
+    case("polydiv", f32(2), f32(3, **LEAD)).set(expected=without_trim("polydiv"), vary=False),
+    case("polydiv", i32(3), np.int32([2, 1])).set(expected=without_trim("polydiv")),
     case("polydiv", f32(4), np.float32([1, 2]), trim_leading_zeros=True).set(
-        numpy=lambda a, b, trim_leading_zeros: np.polydiv(a, b), **KNOWN, order=0, vary=False
+        expected=lambda a, b, trim_leading_zeros: np.polydiv(a, b), **KNOWN, order=0, vary=False
     ),
     case("polyder", f32(4)),
     case("polyder", i8(4), m=2),
@@ -60,10 +60,10 @@ ARITHMETIC = [
     case("polyint", f32(3)),
     case("polyint", f32(3), 2, f32(2)),
     case("polyint", i32(3), m=3, k=2),
-    case("polyint", f32(2), m=0).set(weakness=False),
+    case("polyint", f32(2), m=0).set(weak_type=False),
     case("polyval", f32(4), f32(2, 3)),
     case("polyval", i32(3), 2),
-    case("polyval", f32(3), i32(2), unroll=4).set(numpy=lambda p, x, unroll: np.polyval(p, x)),
+    case("polyval", f32(3), i32(2), unroll=4).set(expected=lambda p, x, unroll: np.polyval(p, x)),
     case("polyval", c64(3), f32(2)),
     case("polyval", f32(3, 2), f32(2)),
     case("polyval", np.float32([]), f32(2)),
@@ -75,10 +75,10 @@ ARITHMETIC = [
     case("roots", f32(4, **LEAD)).set(**ROOTS, **KNOWN, order=0, tolerance=1e-4, vary=False),
     case("roots", fixed(0.0, 1.0, -3.0, 2.0, 0.0)).set(**ROOTS, **KNOWN, order=0, tolerance=1e-4),
     case("roots", f32(3, **LEAD), strip_zeros=False).set(
-        **ROOTS, numpy=lambda p, strip_zeros: np.roots(p), order=1, tolerance=1e-4, vary=False
+        **ROOTS, expected=lambda p, strip_zeros: np.roots(p), order=1, tolerance=1e-4, vary=False
     ),
     case("roots", fixed(0.0, 1.0, -3.0, 2.0), strip_zeros=False).set(
-        **ROOTS, numpy=False, order=0, tolerance=1e-4, vary=False
+        **ROOTS, expected=False, order=0, tolerance=1e-4, vary=False
     ),
     case("roots", f32(1)).set(order=0, vary=False),
 ]
@@ -87,8 +87,8 @@ FITS = [
     case("polyfit", f32(5, make=lambda rng, s: X + 0.5), f32(5), 1).set(tolerance=1e-4, vary=False),
     case("polyfit", X, f32(5, 2), 1, w=np.float32([1, 2, 1, 2, 1])).set(tolerance=1e-4, vary=False),
     case("polyfit", X, f32(5), 1, full=True).set(
-        tolerance=1e-4, vary=False, weakness=False, order=0, observe=lengthened,
-        numpy=lambda x, y, deg, full: [*np.polyfit(x, y, deg, full=True)],
+        tolerance=1e-4, vary=False, weak_type=False, order=0, observe=lengthened,
+        expected=lambda x, y, deg, full: [*np.polyfit(x, y, deg, full=True)],
     ),
     case("polyfit", X, f32(5), 2, cov=True).set(tolerance=1e-3, vary=False, order=1),
     case("polyfit", X, f32(5, 2), 1, cov=True).set(tolerance=1e-3, vary=False, order=1),

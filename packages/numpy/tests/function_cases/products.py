@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from primax_core.extend import b1, bf16, c64, f32, i8, i32
-
-from .case import Case, case
+from test_support import Case, case
 
 
 def einsum(text: str, *args: object, **params: object) -> Case:
@@ -27,7 +26,7 @@ CASES = [
     case("matmul", f32(2, 3, 2), f32(2)),
     case("matmul", f32(3), f32(3)),
     case("matmul", i8(3, 3), i8(3, 3), preferred_element_type=np.int32).set(
-        numpy=lambda a, b, preferred_element_type: a.astype(np.int32) @ b.astype(np.int32)
+        expected=lambda a, b, preferred_element_type: a.astype(np.int32) @ b.astype(np.int32)
     ),
     case("matmul", bf16(3, 4), f32(4, 2)),
     case("inner", f32(2, 3), f32(4, 3)),
@@ -62,7 +61,7 @@ CASES = [
     einsum("ii->i", f32(3, 3)),
     einsum("iji->j", f32(3, 2, 3)),
     einsum("iii", f32(3, 3, 3)),
-    einsum("ij->", i8(2, 3)).set(numpy=lambda x: x.sum(dtype=np.int8)),
+    einsum("ij->", i8(2, 3)).set(expected=lambda x: x.sum(dtype=np.int8)),
     einsum("ij,ij->ij", f32(2, 1), f32(2, 3)),
     einsum("i,j->ji", f32(2), f32(3)),
     einsum(",", f32(), f32()),
@@ -71,7 +70,7 @@ CASES = [
     einsum("a,ab,b,c->c", f32(3), f32(3, 2), f32(2), f32(4), optimize="optimal"),
     einsum("ij,ik,il->jkl", f32(2, 2), f32(2, 3), f32(2, 2)).set(order=1),
     einsum("ij,jk", bf16(2, 3), bf16(3, 2), preferred_element_type=np.float32).set(
-        order=0, numpy=lambda a, b, preferred_element_type: a.astype("f") @ b.astype("f")
+        order=0, expected=lambda a, b, preferred_element_type: a.astype("f") @ b.astype("f")
     ),
     einsum("abc,cd->d", f32(2, 0, 3), f32(3, 2)).set(order=0),
     case("einsum-lists", f32(2, 3), f32(3, 4)).set(

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from primax_core.extend import b1, c64, f32, i8, i32
+from test_support import case
 
-from .case import case
 from .reductions import NAN, fixed
 
 FEW = {"low": 0, "high": 3}
 ALL = {"return_index": True, "return_inverse": True, "return_counts": True}
 NANS = fixed(1.0, NAN, 2.0, NAN, 1.0)
 KNOWN = {"compiled": False, "batched": False, "order": 0}
-SIZED = {"numpy": False, "order": 0}
+SIZED = {"expected": False, "order": 0}
 ROWS = i32(6, 2, low=0, high=1)
 VALUES = {"observe": lambda m, x: [*x]}
 
@@ -50,7 +50,7 @@ UNIQUE = [
     case("unique", ROWS, axis=0, size=5, **ALL).set(**SIZED),
     case("unique", ROWS, axis=1, size=3, fill_value=9).set(**SIZED),
     case("unique", f32(0), size=2, fill_value=1).set(**SIZED),
-    case("unique", f32(5), size=6).set(numpy=False),
+    case("unique", f32(5), size=6).set(expected=False),
     case("unique_all", i32(2, 3, **FEW)).set(**KNOWN, **VALUES),
     case("unique_all", NANS, size=6, fill_value=0).set(**SIZED, **VALUES),
     case("unique_counts", i32(6, **FEW)).set(**KNOWN, **VALUES),
@@ -59,14 +59,14 @@ UNIQUE = [
     case("unique_inverse", NANS, size=3).set(**SIZED, **VALUES),
     case("unique_values", NANS).set(**KNOWN),
     case("unique_values", i32(6, **FEW), size=5, fill_value=7).set(
-        numpy=padded(np.unique), order=0
+        expected=padded(np.unique), order=0
     ),
 ]
 SETS = [
     case("union1d", i32(4, **FEW), i32(3, **FEW)).set(**KNOWN),
     case("union1d", i32(2, 2), f32(3)).set(**KNOWN),
     case("union1d", i32(4, **FEW), i32(3), size=9, fill_value=-5).set(
-        numpy=padded(np.union1d), order=0
+        expected=padded(np.union1d), order=0
     ),
     case("union1d", i32(4, **FEW), i32(3), size=9).set(**SIZED),
     case("intersect1d", i32(6, **FEW), i32(4, **FEW)).set(**KNOWN),
@@ -88,11 +88,13 @@ SETS = [
     case("isin", i32(4), f32(2, 2), assume_unique=True),
     *[
         case("isin", i32(5), i32(20, low=-9, high=9), method=m).set(
-            numpy=lambda x, y, method: np.isin(x, y)
+            expected=lambda x, y, method: np.isin(x, y)
         )
         for m in ("auto", "compare_all", "binary_search", "sort")
     ],
-    case("isin", NANS, NANS, method="binary_search").set(numpy=lambda x, y, method: np.isin(x, y)),
+    case("isin", NANS, NANS, method="binary_search").set(
+        expected=lambda x, y, method: np.isin(x, y)
+    ),
     case("isin", i32(3), f32(0)),
 ]
 CASES = UNIQUE + SETS

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from primax_core.extend import b1, bf16, c64, f32, i8, i32
-
-from .case import case
+from test_support import case
 
 
 def sparse(*shape):
@@ -101,8 +100,8 @@ CASES = [
     case("hsplit", f32(4), [1]),
     case("vsplit", f32(4, 2), 2),
     case("dsplit", f32(2, 1, 4), [1, 3]),
-    case("unstack", f32(2, 3)).set(numpy=lambda x: list(x)),
-    case("unstack", f32(2, 3), axis=-1).set(numpy=lambda x, axis: list(x.T)),
+    case("unstack", f32(2, 3)).set(expected=lambda x: list(x)),
+    case("unstack", f32(2, 3), axis=-1).set(expected=lambda x, axis: list(x.T)),
     # Repeating
     case("tile", f32(2, 3), 2),
     case("tile", f32(2), (2, 1, 3)),
@@ -116,18 +115,18 @@ CASES = [
     case("repeat", f32(2, 3), np.array([2]), axis=1),
     case("repeat", f32(), 3),
     case("repeat", f32(3), np.array([1, 2, 0]), total_repeat_length=5).set(
-        numpy=lambda a, r, total_repeat_length: a[[0, 1, 1, 2, 2]]
+        expected=lambda a, r, total_repeat_length: a[[0, 1, 1, 2, 2]]
     ),
     case("repeat", f32(3), np.array([2, 2, 2]), total_repeat_length=3).set(
-        numpy=lambda a, r, total_repeat_length: a[[0, 0, 1]]
+        expected=lambda a, r, total_repeat_length: a[[0, 0, 1]]
     ),
     case("repeat", f32(2, 3), i32(3, low=0, high=3), axis=1, total_repeat_length=7).set(
-        numpy=lambda a, r, axis, total_repeat_length: np.concatenate(
+        expected=lambda a, r, axis, total_repeat_length: np.concatenate(
             [np.repeat(a, r, 1), np.repeat(a[:, -1:], 7, 1)], 1
         )[:, :7]
     ),
     case("repeat", f32(3), i32(low=1, high=2), total_repeat_length=4).set(
-        numpy=lambda a, r, total_repeat_length: np.concatenate(
+        expected=lambda a, r, total_repeat_length: np.concatenate(
             [np.repeat(a, r), np.repeat(a[-1:], 4)]
         )[:4],
         vary=False,
@@ -158,7 +157,7 @@ CASES = [
     case("delete", f32(2, 3), 4),
     case("delete", f32(5), i32(2, make=lambda r, s: r.permutation(5)[:2] - 2)).set(
         call=lambda m, a, i: m.delete(a, i, assume_unique_indices=True),
-        numpy=lambda a, i: np.delete(a, i),
+        expected=lambda a, i: np.delete(a, i),
         batched=False,
         vary=False,
     ),
@@ -174,10 +173,10 @@ CASES = [
     ),
     case("insert", i32(3), i32(low=0, high=3), 2.7).set(vary=False),
     case("insert", f32(3), 1, f32(2)),
-    case("insert", f32(2), np.zeros(0, np.int32), 7.0).set(numpy=lambda a, i, v: a),
+    case("insert", f32(2), np.zeros(0, np.int32), 7.0).set(expected=lambda a, i, v: a),
     case("trim_zeros", sparse(6)).set(compiled=False, batched=False),
     case("trim_zeros", sparse(6), "f").set(compiled=False, batched=False),
-    case("trim_zeros", sparse(4, 5), axis=-1).set(compiled=False, batched=False, numpy=False),
+    case("trim_zeros", sparse(4, 5), axis=-1).set(compiled=False, batched=False, expected=False),
     case("trim_zeros", np.zeros(3)).set(compiled=False, batched=False),
     # Padding
     case("pad", f32(2, 3), 1),
@@ -187,12 +186,12 @@ CASES = [
     case("pad", f32(2), 1, f32(), f32()).set(
         call=lambda m, x, w, a, b: m.pad(x, w, constant_values=(a, b)),
     ),
-    case("pad", f32(), 1).set(numpy=lambda x, w: x),
+    case("pad", f32(), 1).set(expected=lambda x, w: x),
     case("pad", f32(0, 2), 1),
     case("pad", f32(2, 3), {1: (1, 2)}).set(differs="the reference has no dictionaries"),
     case("pad", f32(2, 3), {-2: 1}, mode="edge").set(differs="the reference has no dictionaries"),
     case("pad", f32(2, 3), (2, 1), mode="edge"),
-    case("pad", f32(2), 1, mode="empty").set(numpy=lambda x, w, mode: np.pad(x, w)),
+    case("pad", f32(2), 1, mode="empty").set(expected=lambda x, w, mode: np.pad(x, w)),
     case("pad", f32(2, 3), 2, mode="linear_ramp", end_values=(3.0, -4.0)),
     case("pad", i32(3), (2, 3), mode="linear_ramp", end_values=7),
     case("pad", f32(2, 3), 1, mode="mean"),
@@ -217,7 +216,7 @@ CASES = [
     case("pad", bf16(2), 1, mode="wrap").set(tolerance=1e-2),
     case("pad", f32(2, 3), ((1, 2), (2, 1))).set(
         call=lambda m, x, w: m.pad(x, w, _doubled_ends),
-        numpy=lambda x, w: np.pad(x, w, lambda v, width, axis, options: _doubled(v, width)),
+        expected=lambda x, w: np.pad(x, w, lambda v, width, axis, options: _doubled(v, width)),
     ),
 ]
 

@@ -117,22 +117,21 @@ from ._several_devices import pmap as pmap
 if TYPE_CHECKING:
     from primax_core import Ref as Ref
     from primax_core import ad as ad
-    from primax_core import debug as debug
     from primax_core import empty_ref as empty_ref
     from primax_interpreters import explain as explain
-    from primax_core import export as export
     from primax_core import free_ref as free_ref
     from primax_core import freeze as freeze
     from primax_core import monitoring as monitoring
     from primax_core import new_ref as new_ref
-    from primax_core import profiler as profiler
     from primax_core import pure_callback as pure_callback
     from primax_core import ref as ref
 
     from . import api_util as api_util
     from . import core as core
+    from . import debug as debug
     from . import example_libraries as example_libraries
     from . import experimental as experimental
+    from . import export as export
     from . import extend as extend
     from . import image as image
     from . import insight as insight
@@ -140,6 +139,7 @@ if TYPE_CHECKING:
     from . import nn as nn
     from . import numpy as numpy
     from . import ops as ops
+    from . import profiler as profiler
     from . import random as random
     from . import scipy as scipy
     from . import sharding as sharding
@@ -150,10 +150,7 @@ _LAZY = (
     *(name for name in _modules.OPTIONAL if "." not in name),
     *_modules.OWN,
     "ad",
-    "debug",
-    "export",
     "monitoring",
-    "profiler",
     "ref",
 )
 _OF_CORE = (

@@ -16,15 +16,12 @@ CORE: Final = (
     "ad",
     "ad_checkpoint",
     "custom_batching",
-    "debug",
     "dlpack",
     "dtypes",
-    "export",
     "flatten_util",
     "lax",
     "memory",
     "monitoring",
-    "profiler",
     "ref",
     "stages",
     "test_util",
@@ -46,16 +43,27 @@ OPTIONAL: Final = {
     "nn": "primax_nn",
     "numpy": "primax_numpy",
     "ops": "primax_numpy.ops",
+    "profiler": "primax_interpreters.profiler",
     "random": "primax_numpy.random",
     "scipy": "primax_scipy",
 }
 """Modules of optional wheels by facade name."""
 
-OWN: Final = ("api_util", "core", "experimental", "extend", "interpreters", "sharding")
+OWN: Final = (
+    "api_util",
+    "core",
+    "debug",
+    "experimental",
+    "export",
+    "extend",
+    "interpreters",
+    "sharding",
+)
 """Modules of the facade itself, imported on first use."""
 
-EXTENDED: Final = ("custom_derivatives", "errors")
-"""Modules of the facade with the names of the core's module and names of the reference."""
+EXTENDED: Final = ("custom_derivatives", "debug", "errors", "export")
+"""Modules of the facade with the names of the core's module, and names of the reference or of an
+optional wheel."""
 
 EXTENSION_API: Final = (
     "dimensions",
@@ -63,6 +71,7 @@ EXTENSION_API: Final = (
     "fast_path",
     "jaxprs",
     "lowering",
+    "portable_modules",
     "runtime",
     "traces",
 )

@@ -112,6 +112,26 @@ class Closed:
         return self.fun(*args, **self.kwargs)
 
 
+class Flattened:
+    """A function of pytrees as a function of leaves.
+
+    ``out_tree`` is the structure of its last result. A custom rule is called instead of the
+    function, and sets it too.
+    """
+
+    __slots__ = ("fun", "in_tree", "out_tree")
+
+    def __init__(self, fun: Callable, in_tree: Any):
+        self.fun = fun
+        self.in_tree = in_tree
+        self.out_tree: Any = None
+
+    def __call__(self, *leaves):
+        out = self.fun(*pytree.tree_unflatten(self.in_tree, leaves))
+        outs, self.out_tree = pytree.tree_flatten(out)
+        return outs
+
+
 def checked_argnums(argnums: Any, n_args: int, what: str) -> tuple[int, ...]:
     """Normalized positions of the differentiated arguments.
 

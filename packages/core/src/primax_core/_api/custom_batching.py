@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from typing import Any
 
 from .._base import pytree
@@ -16,7 +16,7 @@ from .._runtime.dispatch import as_operand
 from .._trace.core import Tracer, typeof
 from ..lax.broadcasting import broadcast
 from ..lax.control.loops import map as lax_map
-from .arguments import check_callable, describe, name_of, resolve_keywords
+from .arguments import Flattened, check_callable, describe, name_of, resolve_keywords
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
@@ -71,32 +71,26 @@ class custom_vmap:
             )
         args = resolve_keywords(self.fun, args, kwargs)
         leaves, in_tree = _flatten(args)
-        trees: list = []
-
-        def flat(*flat_args):
-            outs, tree = _flatten(self.fun(*_unflatten(in_tree, flat_args)))
-            trees[:] = [tree]
-            return outs
+        flat = Flattened(self.fun, in_tree)
 
         def rule(size, batched, *flat_args):
             marks = list(_unflatten(in_tree, batched))
             pair = rule_fun(size, marks, *_unflatten(in_tree, flat_args))
-            return _checked(pair, size, trees, rule_fun, self.fun)
+            outs, out_marks, flat.out_tree = _checked(pair, size, flat.out_tree, rule_fun, self.fun)
+            return outs, out_marks
 
         rule.__name__ = name_of(rule_fun)
         outs = CustomVmap(flat, rule, name_of(self.fun)).call(leaves)
         if state.trace is None:
             outs = [o if isinstance(o, Tracer) else as_operand(o) for o in outs]
-        return _unflatten(trees[0], [as_result(o) for o in outs])
+        return _unflatten(flat.out_tree, [as_result(o) for o in outs])
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        from functools import partial
-
         return self if instance is None else partial(self, instance)
 
 
-def _checked(pair: Any, size: int, trees: list, rule: Callable, fun: Callable):
-    """Flat results of a rule, and the mask of the mapped results."""
+def _checked(pair: Any, size: int, out_tree: Any, rule: Callable, fun: Callable):
+    """Flat results of a rule, the mask of the mapped results, and the structure of the results."""
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise TypeError(
             f"the batching rule {describe(rule)} for the custom_vmap function {name_of(fun)} must "
@@ -110,12 +104,11 @@ def _checked(pair: Any, size: int, trees: list, rule: Callable, fun: Callable):
             f"rule ({describe(rule)}) do not match.\nOutput values: {tree}\n"
             f"Batching spec: {mark_tree}"
         )
-    if trees and trees[0] != tree:
+    if out_tree is not None and out_tree != tree:
         raise ValueError(
             f"the batching rule {describe(rule)} returned the structure {tree}, but the "
-            f"custom_vmap function {name_of(fun)} returns {trees[0]}"
+            f"custom_vmap function {name_of(fun)} returns {out_tree}"
         )
-    trees[:] = [tree]
     for o, m in zip(outs, marks):
         shape = typeof(o).shape
         if m and (not shape or shape[0] != size):
@@ -123,7 +116,7 @@ def _checked(pair: Any, size: int, trees: list, rule: Callable, fun: Callable):
                 f"the batching rule {describe(rule)} returns a mapped result of type "
                 f"{typeof(o).strip_weak_type()}, but its first axis is not of size {size}"
             )
-    return outs, [bool(m) for m in marks]
+    return outs, [bool(m) for m in marks], tree
 
 
 def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:

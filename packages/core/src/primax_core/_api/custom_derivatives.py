@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import update_wrapper
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,7 +18,15 @@ from .._ir import dtypes
 from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._trace.core import Tracer, typeof
 from .._transform.zeros import Zero, add_tangents, zeros
-from .arguments import as_tuple, check_callable, describe, name_of, resolve_keywords
+from .arguments import (
+    Closed,
+    Flattened,
+    as_tuple,
+    check_callable,
+    describe,
+    name_of,
+    resolve_keywords,
+)
 from .closures import convert_closure
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
@@ -26,6 +34,8 @@ _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
 class _CustomFunction:
     """Base of ``custom_jvp`` and ``custom_vjp``."""
+
+    _undefined: ClassVar[Mapping[str, Any]]  # attributes of the rules, before they are defined
 
     def __init__(
         self,
@@ -44,41 +54,26 @@ class _CustomFunction:
             parameters = list(inspect.signature(fun).parameters)
             nums += tuple(parameters.index(n) for n in names)
         self.nondiff_argnums = nums
+        vars(self).update(self._undefined)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is None:
             return self
         return _Bound(self, instance)
 
-    def _split(self, args: tuple) -> tuple[tuple[int, ...], list, list]:
-        nums = tuple(i % len(args) if args else i for i in self.nondiff_argnums)
-        fixed = [args[i] for i in nums]
-        rest = [a for i, a in enumerate(args) if i not in nums]
-        return nums, fixed, rest
+    def _flat_call(self, args: tuple, kwargs: dict) -> tuple[tuple, list, list, list, Flattened]:
+        """The parts of a call.
 
-    def _closed(self, nums, fixed, n: int) -> Callable:
-        """The function of its differentiable arguments only."""
-        if not nums:
-            return self.fun
-        fun, known = self.fun, dict(zip(nums, fixed))
-
-        def closed(*rest):
-            remaining = iter(rest)
-            return fun(*[known[i] if i in known else next(remaining) for i in range(n)])
-
-        return closed
-
-    def _check_nondiff(self, fixed: Sequence, kind: str) -> None:
-        for x in fixed:
-            for leaf in _flatten(x)[0]:
-                if isinstance(leaf, Tracer) and kind == "custom_vjp":
-                    raise errors.UnexpectedTracerError(
-                        f"Found a Primax Tracer object passed as an argument to a {kind} function "
-                        "in a position indicated by nondiff_argnums as non-differentiable. Tracers "
-                        "cannot be passed there: pass it as a differentiable argument, and give a "
-                        "zero (None) cotangent for it.\n"
-                        f"{leaf._origin()}"
-                    )
+        Returns:
+          All arguments, the positions of the differentiable ones, the other arguments, the leaves
+          of the differentiable ones, and the function of these leaves.
+        """
+        args = resolve_keywords(self.fun, args, kwargs)
+        nums = [i % len(args) if args else i for i in self.nondiff_argnums]
+        positions = [i for i in range(len(args)) if i not in nums]
+        leaves, in_tree = _flatten(tuple([args[i] for i in positions]))
+        fun = Closed(self.fun, args, positions, {}) if nums else self.fun
+        return args, positions, [args[i] for i in nums], leaves, Flattened(fun, in_tree)
 
 
 class _Bound:
@@ -112,15 +107,10 @@ class custom_jvp(_CustomFunction):
     10.0
     """
 
-    def __init__(
-        self,
-        fun: Callable[..., Any],
-        nondiff_argnums: int | Sequence[int] = (),
-        nondiff_argnames: str | Sequence[str] = (),
-    ):
-        super().__init__(fun, nondiff_argnums, nondiff_argnames)
-        self.jvp: Callable | None = None
-        self.symbolic_zeros = False
+    _undefined = {"jvp": None, "symbolic_zeros": False}
+
+    jvp: Callable[..., Any] | None
+    symbolic_zeros: bool
 
     def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
         """Set the rule and return it; usable as a decorator.
@@ -129,7 +119,7 @@ class custom_jvp(_CustomFunction):
           symbolic_zeros: pass zero tangents as ``SymbolicZero``.
         """
         self.jvp = jvp
-        self.symbolic_zeros: bool = symbolic_zeros
+        self.symbolic_zeros = symbolic_zeros
         return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
@@ -159,29 +149,20 @@ class custom_jvp(_CustomFunction):
             raise AttributeError(
                 f"No JVP defined for custom_jvp function {name_of(self.fun)} using defjvp."
             )
-        args = resolve_keywords(self.fun, args, kwargs)
-        nums, fixed, rest = self._split(args)
-        closed = self._closed(nums, fixed, len(args))
-        leaves, in_tree = _flatten(tuple(rest))
-        trees: list = []
-
-        def flat(*flat_args):
-            outs, tree = _flatten(closed(*_unflatten(in_tree, flat_args)))
-            trees[:] = [tree]
-            return outs
-
-        jvp_rule = self.jvp
+        _, _, fixed, leaves, flat = self._flat_call(args, kwargs)
+        in_tree, jvp_rule = flat.in_tree, self.jvp
 
         def rule(primals, tangents):
             pair = jvp_rule(*fixed, _unflatten(in_tree, primals), _unflatten(in_tree, tangents))
-            return _checked_jvp_outputs(pair, trees, jvp_rule, self.fun)
+            outs, dots, flat.out_tree = _checked_jvp_outputs(pair, jvp_rule, self.fun)
+            return outs, dots
 
         rule.__name__ = name_of(jvp_rule)
         outs = CustomJVP(flat, rule, name_of(self.fun), self.symbolic_zeros).call(leaves)
-        return _unflatten(trees[0], [as_result(o) for o in outs])
+        return _unflatten(flat.out_tree, [as_result(o) for o in outs])
 
 
-def _checked_jvp_outputs(pair, trees: list, rule: Callable, fun: Callable):
+def _checked_jvp_outputs(pair, rule: Callable, fun: Callable):
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise TypeError(
             f"Custom JVP rule {describe(rule)} for function {name_of(fun)} must produce a pair "
@@ -197,7 +178,6 @@ def _checked_jvp_outputs(pair, trees: list, rule: Callable, fun: Callable):
             "tangent outputs with equal container (pytree) structures, but got "
             f"{tree} and {dot_tree} respectively."
         )
-    trees[:] = [tree]
     tangents_out, wrong = [], []
     for o, t in zip(outs, dots):
         if type(t) is SymbolicZero or type(t) is Zero:
@@ -225,7 +205,7 @@ def _checked_jvp_outputs(pair, trees: list, rule: Callable, fun: Callable):
             "Custom JVP rule must produce primal and tangent outputs with corresponding shapes and "
             f"dtypes, but {describe(rule)} for function {name_of(fun)} gave {pairs}."
         )
-    return outs, tangents_out
+    return outs, tangents_out, tree
 
 
 class custom_vjp(_CustomFunction):
@@ -246,17 +226,12 @@ class custom_vjp(_CustomFunction):
     5.0
     """
 
-    def __init__(
-        self,
-        fun: Callable[..., Any],
-        nondiff_argnums: int | Sequence[int] = (),
-        nondiff_argnames: str | Sequence[str] = (),
-    ):
-        super().__init__(fun, nondiff_argnums, nondiff_argnames)
-        self.fwd: Callable | None = None
-        self.bwd: Callable | None = None
-        self.symbolic_zeros: bool = False
-        self.optimize_remat: bool = False
+    _undefined = {"fwd": None, "bwd": None, "symbolic_zeros": False, "optimize_remat": False}
+
+    fwd: Callable[..., Any] | None
+    bwd: Callable[..., Any] | None
+    symbolic_zeros: bool
+    optimize_remat: bool
 
     def defvjp(
         self,
@@ -293,30 +268,26 @@ class custom_vjp(_CustomFunction):
             raise AttributeError(
                 f"No VJP defined for custom_vjp function {name_of(self.fun)} using defvjp."
             )
-        args = resolve_keywords(self.fun, args, kwargs)
-        nums, fixed, rest = self._split(args)
-        self._check_nondiff(fixed, "custom_vjp")
-        closed = self._closed(nums, fixed, len(args))
-        leaves, in_tree = _flatten(tuple(rest))
-        trees: dict[str, Any] = {}
-        fwd_fun, bwd_fun, n = self.fwd, self.bwd, len(args)
-
-        def flat(*flat_args):
-            outs, trees["out"] = _flatten(closed(*_unflatten(in_tree, flat_args)))
-            return outs
+        args, positions, fixed, leaves, flat = self._flat_call(args, kwargs)
+        _check_nondiff(fixed)
+        in_tree, fwd_fun, bwd_fun = flat.in_tree, self.fwd, self.bwd
+        # Nondifferentiable arguments keep their positions in fwd, and come first in bwd.
+        closed_fwd = Closed(fwd_fun, args, positions, {})
+        leaves_avals = [typeof(x) for x in leaves]
+        res_tree: Any = None
 
         def fwd(*flat_args):
-            # Nondifferentiable arguments keep their positions in fwd, and come first in bwd.
-            known, flat_values = dict(zip(nums, fixed)), iter(_unflatten(in_tree, flat_args))
-            pair = fwd_fun(*[known[i] if i in known else next(flat_values) for i in range(n)])
-            return _checked_fwd_outputs(pair, trees, fwd_fun, self.fun)
+            nonlocal res_tree
+            outs, flat.out_tree, res, res_tree = _checked_fwd_outputs(
+                closed_fwd(*_unflatten(in_tree, flat_args)), flat.out_tree, fwd_fun, self.fun
+            )
+            return outs, res
 
         def bwd(residuals, cts):
-            res = _unflatten(trees["res"], residuals)
-            arg_cts = bwd_fun(*fixed, res, _unflatten(trees["out"], cts))
+            res = _unflatten(res_tree, residuals)
+            arg_cts = bwd_fun(*fixed, res, _unflatten(flat.out_tree, cts))
             return _checked_bwd_outputs(arg_cts, in_tree, leaves_avals, bwd_fun, self.fun)
 
-        leaves_avals = [typeof(x) for x in leaves]
         fwd.__name__, bwd.__name__ = name_of(fwd_fun), name_of(bwd_fun)
         rule = fwd
         if self.optimize_remat:
@@ -327,10 +298,21 @@ class custom_vjp(_CustomFunction):
             rule.__name__ = fwd.__name__
 
         outs = CustomVJP(flat, rule, bwd, name_of(self.fun), self.symbolic_zeros).call(leaves)
-        return _unflatten(trees["out"], [as_result(o) for o in outs])
+        return _unflatten(flat.out_tree, [as_result(o) for o in outs])
 
 
-def _checked_fwd_outputs(pair, trees: dict, fwd: Callable, fun: Callable):
+def _check_nondiff(fixed: Sequence) -> None:
+    for leaf in _flatten(fixed)[0]:
+        if isinstance(leaf, Tracer):
+            raise errors.UnexpectedTracerError(
+                "Found a Primax Tracer object passed as an argument to a custom_vjp function in a "
+                "position indicated by nondiff_argnums as non-differentiable. Tracers cannot be "
+                "passed there: pass it as a differentiable argument, and give a zero (None) "
+                f"cotangent for it.\n{leaf._origin()}"
+            )
+
+
+def _checked_fwd_outputs(pair, expected, fwd: Callable, fun: Callable):
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise TypeError(
             f"Custom VJP fwd rule {describe(fwd)} for function {name_of(fun)} must produce a pair "
@@ -338,16 +320,14 @@ def _checked_fwd_outputs(pair, trees: dict, fwd: Callable, fun: Callable):
             f"and the second element represents residuals, but got {pair}."
         )
     outs, tree = _flatten(pair[0])
-    residuals, trees["res"] = _flatten(pair[1])
-    expected = trees.get("out")
+    residuals, res_tree = _flatten(pair[1])
     if expected is not None and tree != expected:
         raise TypeError(
             f"Custom VJP fwd rule {describe(fwd)} for function {name_of(fun)} must produce a pair "
             "whose first element has the same container (pytree) structure as the function's "
             f"output: got {tree}, expected {expected}."
         )
-    trees["out"] = tree
-    return [_value_of(o) for o in outs], [_value_of(r) for r in residuals]
+    return [_value_of(o) for o in outs], tree, [_value_of(r) for r in residuals], res_tree
 
 
 def _value_of(x):

@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from .._base import pytree, source
+from .._base.identity import ROOT
 from .._base.source import api_boundary
 from .._trace.core import is_valid_type
 from ..lax.callbacks.debugging import debug_callback_p, debug_effect, ordered_debug_effect
@@ -228,7 +229,7 @@ def log(
     )  # fmt: skip
 
 
-_logger: Final = logging.getLogger(f"{__name__.partition('.')[0]}.debug")
+_logger: Final = logging.getLogger(f"{ROOT}.debug")
 
 
 def _log(text: str, location: Any) -> None:

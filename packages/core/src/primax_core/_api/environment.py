@@ -7,12 +7,11 @@ import sys
 
 import numpy as np
 
+from .._base.identity import PUBLIC_NAME, ROOT
 from .._runtime import in_flight
 from .._runtime.devices import local_devices, process_count
 from .._runtime.jaxlib_versions import build
 from .._runtime.live import live_arrays
-
-_ROOT = __name__.partition(".")[0]
 
 
 def print_environment_info(return_string: bool = False) -> str | None:
@@ -24,7 +23,7 @@ def print_environment_info(return_string: bool = False) -> str | None:
     devices = local_devices()
     kinds = ", ".join(sorted({d.device_kind for d in devices}))
     text = "\n".join((
-        f"primax: {sys.modules[_ROOT].__version__}",
+        f"{PUBLIC_NAME}: {sys.modules[ROOT].__version__}",
         f"jaxlib: {build()[0]}",
         f"numpy:  {np.__version__}",
         f"python: {sys.version}",

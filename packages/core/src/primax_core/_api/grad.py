@@ -42,9 +42,12 @@ def value_and_grad(
     >>> float(value), float(g)
     (9.0, 6.0)
     """
+    return api_boundary_of(fun)(_value_and_grad(fun, argnums, has_aux, holomorphic, allow_int))
+
+
+def _value_and_grad(fun, argnums, has_aux: bool, holomorphic: bool, allow_int: bool) -> Callable:
     check_callable(fun)
 
-    @api_boundary_of(fun)
     def value_and_grad_fun(*args, **kwargs):
         nums = checked_argnums(argnums, len(args), "grad")
         closed = Closed(fun, args, nums, kwargs)
@@ -83,7 +86,7 @@ def grad(
     >>> float(grad(lambda x: x * x * x)(2.0))
     12.0
     """
-    both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
+    both = _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
 
     @api_boundary_of(fun)
     def grad_fun(*args, **kwargs):
@@ -104,11 +107,7 @@ def check_grad_input(x: Any, holomorphic: bool, allow_int: bool, name: str) -> N
             "the other arguments are fine.)"
         )
     if holomorphic:
-        if not dtypes.issubdtype(dtype, np.complexfloating):
-            raise TypeError(
-                f"{name} with holomorphic=True requires inputs with complex dtype, but got "
-                f"{dtype.name}."
-            )
+        check_real_or_complex(dtype, True, name, "input")
     elif (
         dtypes.issubdtype(dtype, dtypes.extended)
         or dtypes.issubdtype(dtype, np.integer)
@@ -127,6 +126,28 @@ def check_grad_input(x: Any, holomorphic: bool, allow_int: bool, name: str) -> N
         )
 
 
+OF_COMPLEX = (
+    "For holomorphic differentiation, pass holomorphic=True. For differentiation of "
+    "non-holomorphic functions involving complex outputs"
+)
+
+
+def check_real_or_complex(
+    dtype: Any, holomorphic: bool, name: str, what: str, advice: str = ""
+) -> None:
+    """Raise an error unless the dtype of an input or output is real, or complex if holomorphic."""
+    if holomorphic and not dtypes.issubdtype(dtype, np.complexfloating):
+        raise TypeError(
+            f"{name} with holomorphic=True requires {what}s with complex dtype, but got "
+            f"{dtype.name}."
+        )
+    if not holomorphic and not dtypes.issubdtype(dtype, np.floating):
+        raise TypeError(
+            f"{name} requires real-valued {what}s ({what} dtype that is a sub-dtype of "
+            f"np.floating), but got {dtype.name}. {advice}"
+        )
+
+
 def _check_grad_output(value, pullback: VJP, holomorphic: bool, name: str) -> ShapedArray:
     avals = pullback._out_avals
     if len(avals) != 1 or tree_flatten(value)[1] != _LEAF:
@@ -140,25 +161,9 @@ def _check_grad_output(value, pullback: VJP, holomorphic: bool, name: str) -> Sh
             "Gradient only defined for scalar-output functions. Output had shape: "
             f"{aval.shape}. Sum the output, or use jacrev or vjp."
         )
-    if holomorphic:
-        if not dtypes.issubdtype(aval.dtype, np.complexfloating):
-            raise TypeError(
-                f"{name} with holomorphic=True requires outputs with complex dtype, but got "
-                f"{aval.dtype.name}."
-            )
-    elif dtypes.issubdtype(aval.dtype, np.complexfloating):
-        raise TypeError(
-            f"{name} requires real-valued outputs (output dtype that is a sub-dtype of "
-            f"np.floating), but got {aval.dtype.name}. For holomorphic differentiation, pass "
-            "holomorphic=True. For differentiation of non-holomorphic functions involving complex "
-            "outputs, use vjp directly."
-        )
-    elif not dtypes.issubdtype(aval.dtype, np.floating):
-        raise TypeError(
-            f"{name} requires real-valued outputs (output dtype that is a sub-dtype of "
-            f"np.floating), but got {aval.dtype.name}. For differentiation of functions with "
-            "integer outputs, use vjp directly."
-        )
+    of_complex = dtypes.issubdtype(aval.dtype, np.complexfloating)
+    advice = OF_COMPLEX if of_complex else "For differentiation of functions with integer outputs"
+    check_real_or_complex(aval.dtype, holomorphic, name, "output", f"{advice}, use vjp directly.")
     return aval
 
 

@@ -179,7 +179,7 @@ def functional_refs(fun: Callable[..., Any], leaves: Sequence[Any], mask: Sequen
     indices)``.
 
     The function creates local references with the contents of the original ones, and returns their
-    final contents after its results, for those in ``mask``.
+    final contents after its results, for those in ``mask``. Both return an auxiliary value.
     """
     at = [i for i, (x, m) in enumerate(zip(leaves, mask)) if m and is_ref(typeof(x))]
     parent = state.trace
@@ -187,12 +187,13 @@ def functional_refs(fun: Callable[..., Any], leaves: Sequence[Any], mask: Sequen
     for i in at:
         values[i] = references.ops.read_whole(parent, leaves[i])
 
-    def run(*args: Any) -> list[Any]:
+    def run(*args: Any) -> tuple[list[Any], Any]:
         values = list(args)
         cells = []
         for i in at:
             values[i] = references.ops.cell(state.trace, typeof(leaves[i]), args[i])
             cells.append(values[i])
-        return [*fun(*values), *(c.value for c in cells)]
+        outs, aux = fun(*values)
+        return [*outs, *(c.value for c in cells)], aux
 
     return run, values, at

@@ -25,11 +25,16 @@ from ..lax.joining import split
 from ..lax.reshaping import reshape
 from .arguments import Closed, check_callable, checked_argnums
 from .forward import jvp
-from .grad import check_grad_input
+from .grad import OF_COMPLEX, check_grad_input, check_real_or_complex
 from .vjp import pull_back
 from .vmap import vmap
 
 tree_flatten, tree_unflatten = pytree.tree_flatten, pytree.tree_unflatten
+
+_ADVICE = (
+    "For holomorphic differentiation, pass holomorphic=True. For differentiation of "
+    "non-holomorphic functions involving complex inputs or integer inputs, use jvp directly."
+)
 
 
 def jacfwd(
@@ -55,7 +60,7 @@ def jacfwd(
         closed = Closed(fun, args, nums, kwargs)
         diff_args = tuple([args[i] for i in nums])
         for x in tree_flatten(diff_args)[0]:
-            _check_jacfwd_input(x, holomorphic)
+            check_real_or_complex(typeof(x).dtype, holomorphic, "jacfwd", "input", _ADVICE)
 
         def push(tangents):
             return jvp(closed, diff_args, tangents, has_aux=has_aux)
@@ -65,7 +70,8 @@ def jacfwd(
             basis(leaves, in_tree)
         )
         value, columns = result[0], result[1]
-        _check_holomorphic_outputs(value, holomorphic)
+        for o in tree_flatten(value)[0] if holomorphic else ():
+            check_real_or_complex(typeof(o).dtype, True, "jacfwd", "output")
         several = isinstance(argnums, (tuple, list))
 
         def of_leaf(column):
@@ -84,33 +90,6 @@ def _zeros_for_integers(x, directions):
     if not isinstance(directions, np.ndarray) or directions.dtype != dtypes.float0:
         return directions
     return as_result(zeros(typeof(x).update(shape=directions.shape)))
-
-
-def _check_holomorphic_outputs(value, holomorphic: bool) -> None:
-    for o in tree_flatten(value)[0]:
-        dtype = typeof(o).dtype
-        if holomorphic and not dtypes.issubdtype(dtype, np.complexfloating):
-            raise TypeError(
-                "jacfwd with holomorphic=True requires outputs with complex dtype, but got "
-                f"{dtype.name}."
-            )
-
-
-def _check_jacfwd_input(x, holomorphic: bool) -> None:
-    dtype = typeof(x).dtype
-    if holomorphic:
-        if not dtypes.issubdtype(dtype, np.complexfloating):
-            raise TypeError(
-                "jacfwd with holomorphic=True requires inputs with complex dtype, but got "
-                f"{dtype.name}."
-            )
-    elif not dtypes.issubdtype(dtype, np.floating):
-        raise TypeError(
-            "jacfwd requires real-valued inputs (input dtype that is a sub-dtype of np.floating), "
-            f"but got {dtype.name}. For holomorphic differentiation, pass holomorphic=True. For "
-            "differentiation of non-holomorphic functions involving complex inputs or integer "
-            "inputs, use jvp directly."
-        )
 
 
 def jacrev(
@@ -139,7 +118,8 @@ def jacrev(
         value, pullback, aux = pull_back(closed, diff_args, has_aux)
         leaves, out_tree = tree_flatten(value)
         for o in leaves:
-            _check_jacrev_output(o, holomorphic)
+            advice = f"{OF_COMPLEX}, use vjp directly."
+            check_real_or_complex(typeof(o).dtype, holomorphic, "jacrev", "output", advice)
         rows = vmap(pullback)(basis(leaves, out_tree))
         rows = pytree.tree_map(_zeros_for_integers, diff_args, rows)
         row_leaves, row_tree = tree_flatten(rows)
@@ -151,23 +131,6 @@ def jacrev(
         return (jac, aux) if has_aux else jac
 
     return jacobian
-
-
-def _check_jacrev_output(o, holomorphic: bool) -> None:
-    dtype = typeof(o).dtype
-    if holomorphic:
-        if not dtypes.issubdtype(dtype, np.complexfloating):
-            raise TypeError(
-                "jacrev with holomorphic=True requires outputs with complex dtype, but got "
-                f"{dtype.name}."
-            )
-    elif not dtypes.issubdtype(dtype, np.floating):
-        raise TypeError(
-            "jacrev requires real-valued outputs (output dtype that is a sub-dtype of "
-            f"np.floating), but got {dtype.name}. For holomorphic differentiation, pass "
-            "holomorphic=True. For differentiation of non-holomorphic functions involving complex "
-            "outputs, use vjp directly."
-        )
 
 
 jacobian = jacrev

@@ -54,7 +54,7 @@ class ShapeDtypeStruct:
         """The aval: of an array, or of a reference to one."""
         aval = ShapedArray(self.shape, self.dtype, self.weak_type)
         if self.is_ref:
-            from .references import AbstractRef
+            from .references import AbstractRef  # loads the references
 
             return AbstractRef(aval.strip_weak_type())
         return aval

@@ -17,7 +17,7 @@ from .._ir.jaxpr import DebugInfo, Literal
 from .._trace.core import typeof
 from .._trace.reference_ops import references
 from .._trace.staging import tracer_classes
-from .._transform.linearize import Node, Tangent, linearize_of, tape_to_jaxpr
+from .._transform.linearize import Node, Tangent, linearize_with_aux, tape_to_jaxpr
 from .._transform.transpose import run_tape_backwards
 from .._transform.zeros import Zero, add_tangents, instantiate
 from .arguments import check_callable, debug_info, describe, name_of
@@ -252,7 +252,6 @@ def pull_back(fun: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool):
     leaves, in_tree = tree_flatten(primals)
     in_avals = [input_aval(x, fun) for x in leaves]
     mask = [differentiable(a) for a in in_avals]
-    structure: list = []
 
     def flat(*args):
         out = fun(*tree_unflatten(in_tree, args))
@@ -262,8 +261,7 @@ def pull_back(fun: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool):
         else:
             aux_leaves, aux_tree = [], None
         outs, out_tree = tree_flatten(out)
-        structure.extend((out_tree, len(outs), aux_tree))
-        return [*outs, *aux_leaves]
+        return [*outs, *aux_leaves], (out_tree, len(outs), aux_tree)
 
     given_refs: list[int] = []
     run: Callable[..., Any] = flat
@@ -272,7 +270,7 @@ def pull_back(fun: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool):
 
         run, leaves, given_refs = functional_refs(flat, leaves, mask)
         refs = tree_flatten(primals)[0]
-    outs, tangents, trace, ins = linearize_of(run, leaves, mask, fun)
+    outs, tangents, trace, ins, structure = linearize_with_aux(run, leaves, mask, fun)
     last: list[Any] = []
     if given_refs:
         k = len(outs) - len(given_refs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Final, TypeVar
 
 from .locks import new_lock
@@ -35,7 +36,6 @@ def bounded_cache(limit: int = 4096) -> Bounded:
 
 def memoize(limit: int = 4096) -> Callable[[Callable[..., T]], Callable[..., T]]:
     """``functools.lru_cache`` with registration: :func:`clear_all` empties it."""
-    from functools import lru_cache
 
     def decorate(fun: Callable[..., T]) -> Callable[..., T]:
         cached = lru_cache(maxsize=limit)(fun)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-NAME = "primax_core"
+from .identity import ROOT
 
 
 def warning(message: str, *args: Any) -> None:
     """Log a message that an option requested."""
     import logging
 
-    logging.getLogger(NAME).warning(message, *args)
+    logging.getLogger(ROOT).warning(message, *args)

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from .identity import ENV_PREFIX
+
 TRACE: Final = "trace"
 DISPATCH: Final = "dispatch"
 NONE: Final = "none"
@@ -51,7 +53,7 @@ class Option:
     @property
     def env_var(self) -> str:
         """Name of the environment variable that sets the option at import."""
-        return "PRIMAX_" + self.name.upper()
+        return ENV_PREFIX + self.name.upper()
 
     def check(self, value: Any) -> Any:
         """The value in canonical form, or a ``ValueError`` with the accepted values."""

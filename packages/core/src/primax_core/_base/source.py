@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from . import caches
 from .config import state
+from .identity import ENV_PREFIX
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -278,7 +279,7 @@ def api_boundary_of(fun: Callable[..., Any]) -> Callable[[_F], _F]:
 
 _NOTE: Final = (
     "The library's own frames were removed from this traceback. To see them, set the option "
-    "traceback_filtering, or PRIMAX_TRACEBACK_FILTERING, to off."
+    f"traceback_filtering, or {ENV_PREFIX}TRACEBACK_FILTERING, to off."
 )
 
 

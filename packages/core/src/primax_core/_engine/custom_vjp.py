@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from .._base import source
-from .._base.config import state
 from .._ir.effects import no_effects
 from .._ir.jaxpr import Eqn, Jaxpr, Var
 from .._ir.primitive import (
@@ -16,37 +15,22 @@ from .._ir.primitive import (
     effects,
     jvp,
     lower,
-    trace_rule,
     transpose_direct,
 )
-from .._ir.printer import hide_defaults
 from .._ir.samples import samples
-from .._lower.lazy import lowering
-from .._trace.core import (
-    Trace,
-    Tracer,
-    check_live,
-    run_eagerly,
-    set_trace,
-    typeof,
-)
-from .._trace.reference_ops import references
-from .._trace.staging import JaxprWriter, close_over, eval_jaxpr, stage
+from .._trace.core import Trace, bind_on, set_trace, typeof
 from .._transform.batching import BatchTrace, batch_of, batch_with_aux, move_axis, sum_axis
-from .._transform.call_rules import add_opaque_call_rules
 from .._transform.jvp import JVPTrace, JVPTracer
-from .._transform.linearize import GradTracer, LinearizeTrace, TangentTrace
+from .._transform.linearize import GradTracer, LinearizeTrace
 from .._transform.zeros import Zero, instantiate
 from .custom_jvp import SymbolicZero, rule_applies, suspended
+from .custom_rules import CustomFunction, configure, differentiating, split_args
 from .results import as_result
 
 custom_vjp_call_p: Final = Primitive(
     "custom_vjp_call", multiple_results=True, cache_on=lambda params: params["call_jaxpr"].cache
 )
 custom_lin_p: Final = Primitive("custom_lin", multiple_results=True)
-
-
-hide_defaults("custom_vjp_call", num_consts=0)
 
 
 class PerturbedValue:
@@ -62,20 +46,17 @@ class PerturbedValue:
         return f"CustomVJPPrimal(value={self.value!r}, perturbed={self.perturbed})"
 
 
-class CustomVJP:
-    """A flat function and its flat rules.
+class CustomVJP(CustomFunction):
+    """A flat function with its flat reverse-mode rules.
 
     Attributes:
-      fun: ``(*args) -> list of results``.
       fwd: ``(*args) -> (results, residuals)``, lists; receives ``PerturbedValue`` with symbolic
         zeros.
       bwd: ``(residuals, cotangents) -> list of cotangents``, ``None`` for zeros. The cotangents are
         arrays, or ``SymbolicZero`` with symbolic zeros.
-      jaxpr: the jaxpr of ``fun`` if it is already traced; its first arguments are ``num_consts``
-        constants.
     """
 
-    __slots__ = ("fun", "fwd", "bwd", "name", "symbolic_zeros", "jaxpr", "num_consts")
+    __slots__ = ("fwd", "bwd", "symbolic_zeros")
 
     def __init__(
         self,
@@ -87,80 +68,53 @@ class CustomVJP:
         jaxpr: Jaxpr | None = None,
         num_consts: int = 0,
     ):
-        self.fun: Callable[..., Any] = fun
+        super().__init__(fun, name, jaxpr, num_consts)
         self.fwd: Callable[..., Any] = fwd
         self.bwd: Callable[..., Any] = bwd
-        self.name: str = name
         self.symbolic_zeros: bool = symbolic_zeros
-        self.jaxpr: Jaxpr | None = jaxpr
-        self.num_consts: int = num_consts
 
-    def call(self, args: Sequence[Any]) -> list[Any]:
-        """Call under the current trace."""
-        trace = state.trace
-        if trace is None:
-            for a in args:
-                if isinstance(a, Tracer):
-                    check_live(a)
-                    return self.under(a._trace, args)
-            return self.fun(*args)
-        return self.under(trace, args)
 
-    def under(self, trace: Trace, args: Sequence[Any]) -> list[Any]:
-        """Call under a trace."""
-        if references.ops.loaded and references.ops.has_cells(trace, args):
-            return references.ops.lend(trace, args, lambda lent: self.under(trace, lent))
-        for cls, handler in _HANDLERS.items():
-            if isinstance(trace, cls):
-                return handler(trace, args, self)
-        return trace.call_custom(self, args)
+def _run_fwd(trace: Trace, custom: CustomVJP, primals: list, tangents: list):
+    """Results and residuals of the forward rule, and the tangents and parameters of ``custom_lin``.
 
-    def run_fwd(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> Any:
-        """Results and residuals, computed under the current trace."""
-        n = self.num_consts
+    They are computed under the parent of the trace.
+    """
+    n = custom.num_consts
+    which = [i for i, t in enumerate(tangents) if t is not None]
+    with set_trace(trace.parent), suspended(trace):
         args = [as_result(p) for p in primals[n:]]
-        if self.symbolic_zeros:
-            args = [PerturbedValue(p, m) for p, m in zip(args, perturbed[n:])]
+        if custom.symbolic_zeros:
+            args = [PerturbedValue(p, t is not None) for p, t in zip(args, tangents[n:])]
         with source.in_users_code():
-            return self.fwd(*args)
-
-
-def _linear_call(custom: CustomVJP, outs, residuals, primals, which: Sequence[int]):
-    """Parameters of the equation for the linear part."""
-    return {
+            outs, residuals = custom.fwd(*args)
+    params = {
         "bwd": custom.bwd,
         "num_res": len(residuals),
         "out_avals": tuple(typeof(o).tangent_aval() for o in outs),
-        "in_avals": tuple(typeof(p).tangent_aval() for p in primals[custom.num_consts :]),
-        "which": tuple(i - custom.num_consts for i in which),
+        "in_avals": tuple(typeof(p).tangent_aval() for p in primals[n:]),
+        "which": tuple(i - n for i in which),
         "symbolic_zeros": custom.symbolic_zeros,
         "name": custom.name,
     }
+    return outs, residuals, [tangents[i] for i in which], params
 
 
-def _linearized(trace: LinearizeTrace, args: Sequence, custom: CustomVJP) -> list:
-    pairs = [trace.split(a) for a in args]
-    primals, tangents = [p for p, _ in pairs], [t for _, t in pairs]
-    n = custom.num_consts
-    which = [i for i, t in enumerate(tangents) if t is not None and i >= n]
+@differentiating
+def _linearized(
+    trace: LinearizeTrace, args: Sequence, custom: CustomVJP, primals: list, tangents: list
+) -> list:
     if not rule_applies(trace, custom, tangents):
         return custom.fun(*args)
-    with set_trace(trace.parent):
-        if not which:
-            return custom.call(primals)
-        with suspended(trace):
-            outs, residuals = custom.run_fwd(primals, [t is not None for t in tangents])
-    params = _linear_call(custom, outs, residuals, primals, which)
-    res_vars = [Var(typeof(r)) for r in residuals]
-    in_vars = [Var(tangents[i].aval) for i in which]
+    outs, residuals, ins, params = _run_fwd(trace, custom, primals, tangents)
+    in_vars = [Var(x) for x in (*map(typeof, residuals), *(t.aval for t in ins))]
     out_vars = [Var(a) for a in params["out_avals"]]
-    eqn = Eqn(custom_lin_p, [*res_vars, *in_vars], out_vars, params)
-    jaxpr = Jaxpr([], [], [*res_vars, *in_vars], out_vars, [eqn])
+    eqn = Eqn(custom_lin_p, in_vars, out_vars, params)
+    jaxpr = Jaxpr([], [], in_vars, out_vars, [eqn])
 
     def back(res, cts):
         return run_bwd(cts, res, **params)
 
-    node = trace.record(jaxpr, list(residuals), [tangents[i] for i in which], back)
+    node = trace.record(jaxpr, list(residuals), ins, back)
     return [
         GradTracer(trace, o, t) if _has_tangent(t.aval) else o for o, t in zip(outs, node.outputs)
     ]
@@ -185,33 +139,26 @@ def run_bwd(cts: Sequence, residuals, *, bwd, out_avals, in_avals, which, symbol
     return [None if type(results[i]) in (Zero, SymbolicZero) else results[i] for i in which]
 
 
-def _forward(trace: JVPTrace, args: Sequence, custom: CustomVJP) -> list:
-    pairs = [trace.split(a) for a in args]
-    primals, tangents = [p for p, _ in pairs], [t for _, t in pairs]
-    n = custom.num_consts
-    which = [i for i, t in enumerate(tangents) if t is not None and i >= n]
+@differentiating
+def _forward(
+    trace: JVPTrace, args: Sequence, custom: CustomVJP, primals: list, tangents: list
+) -> list:
     if not rule_applies(trace, custom, tangents):
         return custom.fun(*args)
-    with set_trace(trace.parent):
-        if not which:
-            return custom.call(primals)
-        with suspended(trace):
-            outs, residuals = custom.run_fwd(primals, [t is not None for t in tangents])
-        params = _linear_call(custom, outs, residuals, primals, which)
-        dots = custom_lin_p.bind(*residuals, *(tangents[i] for i in which), **params)
+    outs, residuals, ins, params = _run_fwd(trace, custom, primals, tangents)
+    dots = bind_on(trace.parent, custom_lin_p, [*residuals, *ins], params)
     return [JVPTracer(trace, o, t) if _has_tangent(typeof(t)) else o for o, t in zip(outs, dots)]
 
 
 def _batched(trace: BatchTrace, args: Sequence, custom: CustomVJP) -> list:
-    pairs = [trace.split(a) for a in args]
-    values, dims = [v for v, _ in pairs], [d for _, d in pairs]
+    values, dims = split_args(trace, args)
     axis, n = trace.axis, custom.num_consts
+    # Of the last call of `fun` or `fwd`, which return values only.
     out_dims: list = []
     res_dims: list = []
 
     def fun(*vs):
-        outs, ds = batch_of(custom.fun, vs, dims, axis, resumes=trace)
-        out_dims[:] = ds
+        outs, out_dims[:] = batch_of(custom.fun, vs, dims, axis, resumes=trace)
         return outs
 
     def fwd(*vs):
@@ -229,34 +176,16 @@ def _batched(trace: BatchTrace, args: Sequence, custom: CustomVJP) -> list:
         return results[:k], results[k:]
 
     def bwd(residuals, cts):
-        zero = [type(c) is SymbolicZero for c in cts]
-        ct_dims = [d for d, z in zip(out_dims, zero) if not z]
-        nonzero = [c for c, z in zip(cts, zero) if not z]
-
-        def run(*xs):
-            res, rest = xs[: len(residuals)], iter(xs[len(residuals) :])
-            full = [
-                SymbolicZero(_unbatched(c.aval, d)) if z else next(rest)
-                for c, d, z in zip(cts, out_dims, zero)
-            ]
-            arg_cts = custom.bwd(list(res), full)
-            missing = [type(c) is Zero or type(c) is SymbolicZero for c in arg_cts]
-            return [c for c, m in zip(arg_cts, missing) if not m], missing
-
-        nonzero_cts, ds, missing = batch_with_aux(
-            run, [*residuals, *nonzero], [*res_dims, *ct_dims], axis, resumes=trace
-        )
-        pairs = iter(zip(nonzero_cts, ds))
+        pairs = _batched_bwd(custom.bwd, axis, residuals, res_dims, cts, out_dims, trace)
         results = []
-        for m, d, v in zip(missing, dims[n:], values[n:]):
-            if m:
+        for pair, d, v in zip(pairs, dims[n:], values[n:]):
+            if pair is None:
                 results.append(Zero(typeof(v).tangent_aval()))
-                continue
-            ct, ct_dim = next(pairs)
-            if d is None:
-                results.append(ct if ct_dim is None else sum_axis(ct, ct_dim))
+            elif d is not None:
+                results.append(move_axis(*pair, d, axis.size))
             else:
-                results.append(move_axis(ct, ct_dim, d, axis.size))
+                ct, ct_dim = pair
+                results.append(ct if ct_dim is None else sum_axis(ct, ct_dim))
         return results
 
     inner = CustomVJP(fun, fwd, bwd, custom.name, custom.symbolic_zeros, None, n)
@@ -265,52 +194,46 @@ def _batched(trace: BatchTrace, args: Sequence, custom: CustomVJP) -> list:
     return trace.wrap(outs, out_dims)
 
 
+def _batched_bwd(
+    bwd, axis, residuals, res_dims, cts, ct_dims, resumes=None
+) -> list[tuple[Any, int | None] | None]:
+    """Call a backward rule on batches.
+
+    Returns:
+      For each argument its cotangent and the mapped axis, or ``None`` for a zero.
+    """
+    k = len(residuals)
+    zeros = [
+        SymbolicZero(_unbatched(c.aval, d)) if type(c) is SymbolicZero else None
+        for c, d in zip(cts, ct_dims)
+    ]
+
+    def run(*xs):
+        rest = iter(xs[k:])
+        arg_cts = bwd(list(xs[:k]), [next(rest) if z is None else z for z in zeros])
+        missing = [type(c) is Zero or type(c) is SymbolicZero for c in arg_cts]
+        return [c for c, m in zip(arg_cts, missing) if not m], missing
+
+    nonzero = [(c, d) for c, d, z in zip(cts, ct_dims, zeros) if z is None]
+    operands, dims = [*residuals, *(c for c, _ in nonzero)], [*res_dims, *(d for _, d in nonzero)]
+    arg_cts, arg_dims, missing = batch_with_aux(run, operands, dims, axis, resumes=resumes)
+    pairs = iter(zip(arg_cts, arg_dims))
+    return [None if m else next(pairs) for m in missing]
+
+
 def _unbatched(aval, d):
     return aval if d is None else aval.update(shape=aval.shape[:d] + aval.shape[d + 1 :])
 
 
-def _staged(trace: JaxprWriter, args: Sequence, custom: CustomVJP) -> list:
-    if isinstance(trace, TangentTrace) and not trace.owns_any(args):
-        with set_trace(trace.parent):
-            return custom.call(args)
-    jaxpr, consts, num_consts = custom.jaxpr, [], custom.num_consts
-    if jaxpr is None:
-        jaxpr = stage(lambda *a: custom.fun(*a), [typeof(a) for a in args], parent=trace)
-        jaxpr, consts = close_over(jaxpr)
-        num_consts += len(consts)
-    params = {
-        "name": custom.name, "call_jaxpr": jaxpr, "fwd": custom.fwd, "bwd": custom.bwd,
-        "symbolic_zeros": custom.symbolic_zeros, "num_consts": num_consts,
-    }  # fmt: skip
-    return trace.emit(custom_vjp_call_p, [*consts, *args], params)
-
-
-_HANDLERS: dict[type, Callable] = {
-    JVPTrace: _forward,
-    LinearizeTrace: _linearized,
-    BatchTrace: _batched,
-    JaxprWriter: _staged,
-}
-
-
-@custom_vjp_call_p.rule(trace_rule)
-def _custom_vjp_call_trace_rule(
-    trace, args, *, name, call_jaxpr, fwd, bwd, symbolic_zeros, num_consts
-):
-    if trace is None:
-        return run_eagerly(call_jaxpr, list(args))
-    custom = CustomVJP(
-        lambda *a: eval_jaxpr(call_jaxpr, a), fwd, bwd, name, symbolic_zeros, call_jaxpr, num_consts
-    )
-    return custom.under(trace, args)
-
-
-add_opaque_call_rules(custom_vjp_call_p, "call_jaxpr")
-
-
-@custom_vjp_call_p.rule(lower)
-def _custom_vjp_call_lower(ctx, *values, call_jaxpr, **_):
-    return lowering.lower_body(ctx, call_jaxpr, values)
+configure(
+    CustomVJP,
+    custom_vjp_call_p,
+    {
+        "name": "name", "call_jaxpr": "jaxpr", "fwd": "fwd", "bwd": "bwd",
+        "symbolic_zeros": "symbolic_zeros", "num_consts": "num_consts",
+    },
+    {JVPTrace: _forward, LinearizeTrace: _linearized, BatchTrace: _batched},
+)  # fmt: skip
 
 
 # The linear part: it can be transposed and batched, but not evaluated.
@@ -357,23 +280,10 @@ def _custom_lin_batch(
     tangents = [move_axis(t, d, 0, size) for t, d in zip(args[num_res:], in_dims)]
 
     def batched_bwd(residuals, cts):
-        zero = [type(c) is SymbolicZero for c in cts]
-
-        def run(*xs):
-            res, rest = xs[:num_res], iter(xs[num_res:])
-            full = [SymbolicZero(a) if z else next(rest) for a, z in zip(out_avals, zero)]
-            arg_cts = bwd(list(res), full)
-            missing = [type(c) is Zero or type(c) is SymbolicZero for c in arg_cts]
-            return [c for c, m in zip(arg_cts, missing) if not m], missing
-
-        nonzero = [c for c, z in zip(cts, zero) if not z]
-        nonzero_cts, ds, missing = batch_with_aux(
-            run, [*residuals, *nonzero], [*res_dims, *[0] * len(nonzero)], axis
-        )
-        pairs = iter(zip(nonzero_cts, ds))
+        pairs = _batched_bwd(bwd, axis, residuals, res_dims, cts, [0] * len(cts))
         return [
-            Zero(_batch0(a, size)) if m else move_axis(*next(pairs), 0, size)
-            for m, a in zip(missing, in_avals)
+            Zero(_batch0(a, size)) if pair is None else move_axis(*pair, 0, size)
+            for pair, a in zip(pairs, in_avals)
         ]
 
     outs = custom_lin_p.bind(

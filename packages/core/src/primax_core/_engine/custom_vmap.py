@@ -2,71 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final
 
-from .._base.config import state
 from .._ir.dtypes import float0
-from .._ir.primitive import Primitive, lower, trace_rule
-from .._ir.printer import hide_defaults
-from .._lower.lazy import lowering
-from .._trace.core import Trace, Tracer, check_live, run_eagerly, set_trace, typeof
-from .._trace.staging import JaxprWriter, close_over, eval_jaxpr, stage
+from .._ir.primitive import Primitive
+from .._trace.core import Trace, set_trace, typeof
 from .._transform.batching import BatchTrace, move_axis
-from .._transform.call_rules import add_opaque_call_rules
-from .._transform.jvp import JVPTrace, JVPTracer, jvp_of
-from .._transform.linearize import LinearizeTrace, TangentTrace
+from .._transform.jvp import JVPTrace, JVPTracer, jvp_of, jvp_with_aux
+from .._transform.linearize import LinearizeTrace
 from .._transform.zeros import Zero, instantiate
+from .custom_rules import CustomFunction, configure, differentiating, split_args
 
 custom_vmap_call_p: Final = Primitive(
     "custom_vmap_call", multiple_results=True, cache_on=lambda params: params["call"].cache
 )
-hide_defaults("custom_vmap_call", num_consts=0)
 
 
-class CustomVmap:
-    """A flat function and its flat batching rule.
+class CustomVmap(CustomFunction):
+    """A flat function with its flat batching rule.
 
     Attributes:
-      fun: ``(*args) -> list of results``.
       rule: ``(size, batched, *args) -> (results, batched results)``, lists. The mapped axis of a
         batch is axis 0.
-      jaxpr: the jaxpr of ``fun`` if it is already traced; its first arguments are ``num_consts``
-        constants.
     """
 
-    __slots__ = ("fun", "rule", "name", "jaxpr", "num_consts")
+    __slots__ = ("rule",)
 
     def __init__(self, fun, rule, name, jaxpr=None, num_consts=0):
-        self.fun = fun
+        super().__init__(fun, name, jaxpr, num_consts)
         self.rule = rule
-        self.name = name
-        self.jaxpr = jaxpr
-        self.num_consts = num_consts
-
-    def call(self, args: Sequence) -> list:
-        """Call under the current trace."""
-        trace = state.trace
-        if trace is None:
-            for a in args:
-                if isinstance(a, Tracer):
-                    check_live(a)
-                    return self.under(a._trace, args)
-            return self.fun(*args)
-        return self.under(trace, args)
-
-    def under(self, trace: Trace, args: Sequence) -> list:
-        """Call under a trace."""
-        for cls, handler in _HANDLERS.items():
-            if isinstance(trace, cls):
-                return handler(trace, args, self)
-        with set_trace(trace):
-            return self.fun(*args)
 
 
 def _batched(trace: BatchTrace, args: Sequence, custom: CustomVmap) -> list:
-    pairs = [trace.split(a) for a in args]
-    values, dims = [v for v, _ in pairs], [d for _, d in pairs]
+    values, dims = split_args(trace, args)
     with set_trace(trace.parent):
         if all(d is None for d in dims[custom.num_consts :]):
             if all(d is None for d in dims):
@@ -82,16 +52,14 @@ def _batched(trace: BatchTrace, args: Sequence, custom: CustomVmap) -> list:
     return trace.wrap(outs, [0 if b else None for b in out_batched])
 
 
-def _forward(trace: JVPTrace, args: Sequence, custom: CustomVmap) -> list:
-    pairs = [trace.split(a) for a in args]
-    primals = [p for p, _ in pairs]
+@differentiating
+def _forward(
+    trace: JVPTrace, args: Sequence, custom: CustomVmap, primals: list, tangents: list
+) -> list:
+    which = [i for i, t in enumerate(tangents) if t is not None]
     with set_trace(trace.parent):
-        if all(t is None for _, t in pairs):
-            return custom.call(primals)
-        nonzero = [(i, t) for i, (_, t) in enumerate(pairs) if t is not None]
-        outs = _with_tangents(custom, [i for i, _ in nonzero], len(primals)).call(
-            [*primals, *(t for _, t in nonzero)]
-        )
+        derivative = _with_tangents(custom, which, len(primals))
+        outs = derivative.call([*primals, *(tangents[i] for i in which)])
     n = _count_primals(outs)
     dots = iter(outs[n:])
     return [JVPTracer(trace, o, next(dots)) if _has_tangent(o) else o for o in outs[:n]]
@@ -125,13 +93,7 @@ def _with_tangents(custom: CustomVmap, which: Sequence[int], n: int) -> CustomVm
                     primals[i], marks[i] = move_axis(primals[i], None, 0, size), True
                 else:
                     tangents[i] = move_axis(t, None, 0, size)
-        out_marks: list = []
-
-        def batch_form(*values):
-            outs, out_marks[:] = custom.rule(size, marks, *values)
-            return outs
-
-        outs, dots = jvp_of(batch_form, primals, tangents)
+        outs, dots, out_marks = jvp_with_aux(partial(custom.rule, size, marks), primals, tangents)
         tangent_marks = [m for m, o in zip(out_marks, outs) if _has_tangent(o)]
         return _both(outs, dots), [*out_marks, *tangent_marks]
 
@@ -157,11 +119,10 @@ def _count_primals(both: Sequence) -> int:
     return n
 
 
-def _linearized(trace: LinearizeTrace, args: Sequence, custom: CustomVmap) -> list:
-    pairs = [trace.split(a) for a in args]
-    if all(t is None for _, t in pairs):
-        with set_trace(trace.parent):
-            return custom.call([p for p, _ in pairs])
+@differentiating
+def _linearized(
+    trace: LinearizeTrace, args: Sequence, custom: CustomVmap, primals: list, tangents: list
+) -> list:
     raise ValueError(
         f"Reverse-mode differentiation does not work for the custom_vmap function {custom.name}: "
         "its rule defines its batching, but not the batching of its transpose. Use forward mode "
@@ -169,38 +130,15 @@ def _linearized(trace: LinearizeTrace, args: Sequence, custom: CustomVmap) -> li
     )
 
 
-def _staged(trace: JaxprWriter, args: Sequence, custom: CustomVmap) -> list:
-    if isinstance(trace, TangentTrace) and not trace.owns_any(args):
-        with set_trace(trace.parent):
-            return custom.call(args)
-    jaxpr, consts, num_consts = custom.jaxpr, [], custom.num_consts
-    if jaxpr is None:
-        jaxpr = stage(lambda *a: custom.fun(*a), [typeof(a) for a in args], parent=trace)
-        jaxpr, consts = close_over(jaxpr)
-        num_consts += len(consts)
-    params = {"call": jaxpr, "rule": custom.rule, "name": custom.name, "num_consts": num_consts}
-    return trace.emit(custom_vmap_call_p, [*consts, *args], params)
-
-
-_HANDLERS: dict[type, Callable] = {
-    JVPTrace: _forward,
-    LinearizeTrace: _linearized,
-    BatchTrace: _batched,
-    JaxprWriter: _staged,
-}
-
-
-@custom_vmap_call_p.rule(trace_rule)
-def _trace_rule(trace, args, *, call, rule, name, num_consts):
-    if trace is None:
-        return run_eagerly(call, list(args))
-    custom = CustomVmap(lambda *a: eval_jaxpr(call, a), rule, name, call, num_consts)
-    return custom.under(trace, args)
-
-
-add_opaque_call_rules(custom_vmap_call_p, "call")
-
-
-@custom_vmap_call_p.rule(lower)
-def _lower(ctx, *values, call, **_):
-    return lowering.lower_body(ctx, call, values)
+configure(
+    CustomVmap,
+    custom_vmap_call_p,
+    {"call": "jaxpr", "rule": "rule", "name": "name", "num_consts": "num_consts"},
+    {
+        JVPTrace: _forward,
+        LinearizeTrace: _linearized,
+        BatchTrace: _batched,
+        # `call_custom` of a subclass expects custom derivatives.
+        Trace: lambda trace, args, custom: Trace.call_custom(trace, custom, args),
+    },
+)

@@ -12,7 +12,7 @@ from .._ir.primitive import Primitive, abstract, batch, check, dce, effects, jvp
 from .._ir.samples import Sample, f32, samples
 from .._lower.lazy import lowering
 from .._trace.core import call_on, close_over, typeof
-from .._trace.staging import stage
+from .._trace.staging import stage, stage_with_aux
 from .._transform.batching import batch_jaxpr
 from .._transform.jvp import jvp_jaxpr
 from .._transform.zeros import Zero
@@ -32,16 +32,15 @@ def optimized(fun: Callable, fwd: Callable, args: Sequence) -> tuple[list, list]
     """
     if state.trace is None:
         return fwd(*args)
-    avals, counts = [typeof(a) for a in args], []
+    avals = [typeof(a) for a in args]
 
     def flat(*xs):
         outs, residuals = fwd(*xs)
-        counts.append(len(residuals))
-        return [*residuals, *outs]
+        return [*residuals, *outs], len(residuals)
 
-    forward, own = close_over(stage(flat, avals, parent=state.trace))
+    traced, num_res = stage_with_aux(flat, avals, parent=state.trace)
+    forward, own = close_over(traced)
     plain, other = close_over(stage(fun, avals, parent=state.trace))
-    num_res = counts[0]
     results = remat_opt_p.bind(
         *own, *other, *args, fwd_jaxpr=_with_all_consts(forward, len(own), plain, len(other), True),
         fun_jaxpr=_with_all_consts(plain, len(other), forward, len(own), False), num_res=num_res,

@@ -12,6 +12,7 @@ import numpy as np
 
 from .._base import caches
 from .._base.config import state
+from .._base.identity import ENV_PREFIX
 from .._base.source import warn
 
 # Extended dtypes
@@ -210,7 +211,8 @@ def canonicalize_user_dtype(dtype: DTypeLike, api_name: str) -> Any:
         )
     warn(
         f"{text}, and will be truncated to dtype {narrow.name}. To have 64-bit types, turn on the "
-        "option enable_x64, for example with the environment variable PRIMAX_ENABLE_X64=1."
+        "option enable_x64, for example with the environment variable "
+        f"{ENV_PREFIX}ENABLE_X64=1."
     )
     return narrow
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from .._base.config import state
 from .._base.digest import digest
+from .._base.identity import is_own
 from .._ir import rules as rule_kinds
 from .._ir.avals import ShapedArray, unplaced
 from .._ir.dtypes import ExtendedDType
@@ -25,7 +26,7 @@ from .._ir.primitive import Primitive, known_primitives
 from .._runtime.jaxlib_versions import build
 from .._transform.expansion import expanded
 from .liveness import large_consts, live_eqns, stored_value
-from .source_fingerprint import ROOT, stamp
+from .source_fingerprint import stamp
 
 
 class Unkeyable(Exception):
@@ -63,10 +64,6 @@ def _rule_kinds(platform: str) -> tuple:
     return (*special, rule_kinds.lower, rule_kinds.abstract, rule_kinds.effects)
 
 
-def _is_own(module: Any) -> bool:
-    return isinstance(module, str) and (module == ROOT or module.startswith(ROOT + "."))
-
-
 def _only_own_rules(platform: str) -> bool:
     """Return True if no other package replaced a rule of the core's primitives."""
     relevant_kinds = _rule_kinds(platform)
@@ -75,7 +72,7 @@ def _only_own_rules(platform: str) -> bool:
         for kind in relevant_kinds:
             rule = rules.get(kind)
             if rule is not None and rule not in _trusted:
-                if _is_own(prim.home) and not _trust(rule):
+                if is_own(prim.home) and not _trust(rule):
                     return False
     return True
 
@@ -85,7 +82,7 @@ def _trust(rule: Any, above: tuple = ()) -> bool:
     if type(rule) is not FunctionType:
         return type(rule) is rule_kinds.Unsupported
     # A wrapper may carry another function's ``__module__``, never its globals.
-    if not _is_own(rule.__globals__.get("__name__")):
+    if not is_own(rule.__globals__.get("__name__")):
         return False
     if rule.__closure__ or rule.__defaults__:
         captured = [*map(_content, rule.__closure__ or ()), *(rule.__defaults__ or ())]
@@ -181,7 +178,7 @@ class _Writer:
         known = self.operations.get(prim)
         if known is None:
             rule = next((r for k in self.kinds if (r := prim.rules.get(k)) is not None), None)
-            if rule not in _trusted or not _is_own(prim.home):
+            if rule not in _trusted or not is_own(prim.home):
                 raise Unkeyable(prim.name)
             number = len(self.operations)
             self.operations[prim] = number, _parameters_read(rule)
@@ -249,7 +246,7 @@ class _Writer:
             return ("scalar", self.dtype(value.dtype), value.tobytes())
         if isinstance(value, type) and value.__module__ in ("builtins", "numpy", "ml_dtypes"):
             return ("type", value.__module__, value.__qualname__)
-        if not _is_own(kind.__module__):
+        if not is_own(kind.__module__):
             raise Unkeyable(value)
         if isinstance(value, enum.Enum):
             return ("enum", kind.__module__, kind.__qualname__, value.name)

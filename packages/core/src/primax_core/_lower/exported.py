@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,12 +29,13 @@ class PortableProgram:
 
     __slots__ = (
         "name", "data", "platforms", "in_avals", "out_avals", "kept_args", "nr_devices",
-        "any_platform", "cache", "__weakref__",
+        "any_platform", "cache", "_plan", "__weakref__",
     )  # fmt: skip
 
     def __init__(
-        self, name: str, data: bytes, platforms: tuple[str, ...], in_avals: tuple, out_avals: tuple,
-        kept_args: tuple[int, ...], nr_devices: int = 1, any_platform: bool = False,
+        self, name: str, data: bytes, platforms: tuple[str, ...], in_avals: tuple[Any, ...],
+        out_avals: tuple[Any, ...], kept_args: tuple[int, ...], nr_devices: int = 1,
+        any_platform: bool = False,
     ):  # fmt: skip
         self.name: str = name
         self.data: bytes = data
@@ -45,6 +46,7 @@ class PortableProgram:
         self.nr_devices: int = nr_devices
         self.any_platform: bool = any_platform
         self.cache: dict[Any, Any] = {}
+        self._plan: Any = None
 
     def __repr__(self) -> str:
         return f"Exported(fun_name={self.name}, ...)"
@@ -53,6 +55,21 @@ class PortableProgram:
     def polymorphic(self) -> bool:
         """True if an argument has a symbolic dimension."""
         return not all(is_static(a.shape) for a in self.in_avals)
+
+    def dimension_values(
+        self, shapes: Sequence[Sequence[Any]], name_of: Callable[[int], str]
+    ) -> dict[str, Any]:
+        """The dimension variables for arguments of these shapes, which are checked.
+
+        Args:
+          name_of: name of an argument in messages.
+        """
+        if self._plan is None:
+            from .._ir.dimensions.solving import plan_of
+
+            names = [name_of(i) for i in range(len(self.in_avals))]
+            self._plan = plan_of([a.shape for a in self.in_avals], names)
+        return self._plan.values(shapes)
 
     def position(self, platform: str) -> int:
         """The platform index for ``main``.

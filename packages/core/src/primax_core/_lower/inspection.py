@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import Any, Final, NoReturn
 
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import func
 
 from .._base.errors import InvalidArtifactError
-from . import operation_checks
+from . import operation_checks, portable
 
 # jaxlib 0.10 overflows the stack at about 400 nested conditionals.
 DEPTH: Final = 200
@@ -37,6 +38,26 @@ def inspect(module: ir.Module) -> None:
         callees = calls[op.name.value] = set()
         _Walk(callees).region(op.regions[0], 0)
     _check_calls(calls)
+
+
+def check_module(module: ir.Module, allowed: Collection[str]) -> None:
+    """Raise an error for a deserialized module with disallowed contents or calls.
+
+    Args:
+      allowed: native functions that it may call, in addition to the stable ones.
+
+    Raises:
+      InvalidArtifactError: with the reason.
+    """
+    inspect(module)
+    refused = portable.refused_calls(module, allowed)
+    if refused:
+        target, text = next(iter(refused.items()))
+        raise InvalidArtifactError(
+            f"the artifact's module calls the native function {target!r}, which is not one of "
+            "the allowed functions and was not allowed with "
+            f"DisabledSafetyCheck.custom_call when it was exported:\n{text[:500]}"
+        )
 
 
 def _refuse(why: str) -> NoReturn:

@@ -143,6 +143,15 @@ def targets_of(module: ir.Module) -> dict[str, str]:
     return targets
 
 
+def refused_calls(module: ir.Module, allowed: Collection[str]) -> dict[str, str]:
+    """The calls of native functions that are neither stable nor allowed, as :func:`targets_of`."""
+    return {
+        target: text
+        for target, text in targets_of(module).items()
+        if is_callback(target) or not (target in allowed or is_stable(target))
+    }
+
+
 def main_of(module: ir.Module) -> Any:
     """The ``main`` function of a module.
 

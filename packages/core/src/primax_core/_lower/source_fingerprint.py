@@ -12,9 +12,7 @@ import ml_dtypes
 import numpy as np
 
 from .._base.digest import digest
-
-ROOT: Final = __name__.partition(".")[0]
-"""The package of this module; a different one in a vendored copy."""
+from .._base.identity import ROOT
 
 # A file changed after this time may differ from the source that this process imported.
 _STARTED: Final = time.time_ns() - 10 * 10**9

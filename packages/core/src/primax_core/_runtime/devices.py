@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._base.config import config, on_update, read_global, state
+from .._base.identity import ENV_PREFIX
 from .._base.locks import new_rlock
 from . import plugins
 from .jaxlib_versions import _jax
@@ -100,7 +101,7 @@ def _refuse_when_started(option: str):
             raise RuntimeError(
                 f"{option} must be set before the devices are first used, but they are already in "
                 "use: set it right after the import, or with the environment variable "
-                f"PRIMAX_{option.upper()}={value}"
+                f"{ENV_PREFIX}{option.upper()}={value}"
             )
 
     return listener
@@ -170,7 +171,7 @@ def _out_of_range(devices: list, index: int) -> str:
     if platform == "cpu":
         text += (
             ". For more CPU devices set the option num_cpu_devices before the first operation, "
-            "for example with the environment variable PRIMAX_NUM_CPU_DEVICES=8"
+            f"for example with the environment variable {ENV_PREFIX}NUM_CPU_DEVICES=8"
         )
     return text
 

@@ -9,6 +9,7 @@ import pathlib
 import sys
 from typing import Any
 
+from .._base.identity import ROOT
 from .._base.source import warn
 from .jaxlib_versions import JAXLIB_VERSION, _jax
 
@@ -97,7 +98,7 @@ def _names_on_path() -> set[str]:
 
 def _private_name(platform: str) -> str:
     """Name of a loaded plugin: copies of this library, and jax, each use their own."""
-    return f"{__name__.partition('.')[0]}_{platform}"
+    return f"{ROOT.replace('.', '_')}_{platform}"
 
 
 def _start_cuda(module: str):

@@ -12,6 +12,8 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
+from .._base.identity import how_to_get, layer
+
 
 class Array:
     """An n-dimensional array, or a tracer of one."""
@@ -99,10 +101,10 @@ _OPERATORS_OF_NUMPY_LAYER: Final = {
 
 
 def _how_to_get_it() -> str:
-    layer = __name__.partition(".")[0].removesuffix("_core") + "_numpy"
-    if find_spec(layer) is not None:
-        return f"import {layer}"
-    return f"pip install {layer.replace('_', '-')}, and import {layer}"
+    package = layer("numpy")
+    if find_spec(package) is not None:
+        return f"import {package}"
+    return f"{how_to_get('numpy')}, and import {package}"
 
 
 class _Absent:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -362,8 +363,6 @@ def check_leaks(trace: Trace, name: str) -> None:
 
     The caller deletes its own references first.
     """
-    import gc
-
     gc.collect()
     leaked = [t for t in gc.get_referrers(trace) if isinstance(t, Tracer)]
     if leaked:

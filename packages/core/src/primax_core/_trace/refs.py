@@ -8,6 +8,7 @@ from typing import Any, Final, NoReturn
 
 from .._base import source
 from .._base.config import state
+from .._base.identity import ROOT
 from .._ir.jaxpr import DebugInfo
 from .._ir.primitive import Primitive
 from .._ir.ref_types import AbstractRef
@@ -231,7 +232,7 @@ def any_ref(values: Sequence[Any]) -> bool:
 
 # Reading and writing. The rules are in the public module of ``lax`` for references.
 
-_HOME: Final = "primax_core.lax.references"
+_HOME: Final = f"{ROOT}.lax.references"
 new_ref_p: Final = Primitive("new_ref", home=_HOME)
 get_p: Final = Primitive("get", home=_HOME)
 swap_p: Final = Primitive("swap", home=_HOME)

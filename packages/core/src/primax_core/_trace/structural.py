@@ -7,13 +7,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from .._base.identity import ROOT
 from .._ir.avals import ShapedArray
 from .._ir.dtypes import ExtendedDType
 from .._ir.jaxpr import Literal
 from .._ir.primitive import Primitive
 from .core import typeof
 
-_LAX: Final = __name__.removesuffix("._trace.structural") + ".lax"
+_LAX: Final = f"{ROOT}.lax"
 
 broadcast_in_dim_p: Final = Primitive("broadcast_in_dim", home=f"{_LAX}.broadcasting")
 transpose_p: Final = Primitive("transpose", home=f"{_LAX}.permuting")

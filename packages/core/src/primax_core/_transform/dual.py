@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._ir import rules as rule_kinds
+from .._ir.avals import ShapedArray
 from .._ir.jaxpr import Jaxpr
 from .._ir.primitive import Primitive
 from .._trace.core import (
@@ -16,8 +17,12 @@ from .._trace.core import (
     bind_on,
     call_on,
     check_live,
+    typeof,
 )
 from .._trace.reference_ops import references
+
+Values = list[Any]
+Mask = tuple[bool, ...]
 
 
 class DualTracer(Tracer):
@@ -27,6 +32,12 @@ class DualTracer(Tracer):
 
     primal: Any
     extra: Any
+
+    def __init__(self, trace: DualTrace, primal: Any, extra: Any):
+        self._trace = trace
+        self.aval: ShapedArray = typeof(primal)
+        self.primal = primal
+        self.extra = extra
 
     def _concrete(self) -> Any | None:
         value = self.primal
@@ -53,13 +64,8 @@ class DualTrace(Trace):
         self.of: Callable[..., Any] | None = of
 
     def apply(
-        self,
-        prim: Primitive,
-        params: dict[str, Any],
-        primals: list[Any],
-        extra: list[Any],
-        mask: tuple[bool, ...],
-    ) -> list[Any]:
+        self, prim: Primitive, params: dict[str, Any], primals: Values, extra: Values, mask: Mask
+    ) -> Values:
         """The results of a primitive, as values or tracers.
 
         Args:
@@ -70,13 +76,8 @@ class DualTrace(Trace):
         raise NotImplementedError
 
     def apply_jaxpr(
-        self,
-        jaxpr: Jaxpr,
-        primals: list[Any],
-        extra: list[Any],
-        mask: tuple[bool, ...],
-        name: str | None,
-    ) -> list[Any]:
+        self, jaxpr: Jaxpr, primals: Values, extra: Values, mask: Mask, name: str | None
+    ) -> Values:
         """The results of a jaxpr; arguments as for :meth:`apply`."""
         raise NotImplementedError
 
@@ -116,11 +117,16 @@ class DualTrace(Trace):
                 return x._split()
         return x, None
 
-    def split_args(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], tuple[bool, ...]]:
+    def split_args(self, args: Sequence[Any]) -> tuple[Values, Values, Mask]:
         """Primals of the operands, the second components of some of them, and which have one."""
         primals, extra, mask = [], [], []
+        tracer = self.tracer
         for a in args:
-            p, t = self.split(a)
+            if type(a) is tracer and a._trace is self:  # as in `split`, without its call
+                p = a.primal
+                t = a.extra
+            else:
+                p, t = self.split(a)
             primals.append(p)
             mask.append(t is not None)
             if t is not None:

@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from .._base.config import state
 from .._ir import rules as rule_kinds
-from .._ir.avals import ShapedArray
 from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._ir.primitive import Primitive
 from .._trace.core import call_on, made_by, set_trace, typeof
 from .._trace.staging import eval_jaxpr, stage_with_aux
 from .derived import derive, derive_from_jaxpr
-from .dual import DualTrace, DualTracer
+from .dual import DualTrace, DualTracer, Mask, Values
 from .rule_results import jvp_results
 from .zeros import Zero, instantiate
+
+A = TypeVar("A")
 
 
 class JVPTracer(DualTracer):
     """A value with a tangent."""
 
     __slots__ = ()
-
-    def __init__(self, trace: JVPTrace, primal: Any, tangent: Any):
-        self._trace = trace
-        self.aval: ShapedArray = typeof(primal)
-        self.primal = primal
-        self.extra = tangent
 
     @property
     def tangent(self) -> Any:
@@ -53,25 +48,15 @@ class JVPTrace(DualTrace):
     tracer: type[DualTracer] = JVPTracer
 
     def apply(
-        self,
-        prim: Primitive,
-        params: dict[str, Any],
-        primals: list[Any],
-        extra: list[Any],
-        mask: tuple[bool, ...],
-    ) -> list[Any]:
+        self, prim: Primitive, params: dict[str, Any], primals: Values, extra: Values, mask: Mask
+    ) -> Values:
         avals = [typeof(p) for p in primals]
         jaxpr, out_mask = jvp_primitive(prim, params, avals, mask)
         return self.wrap(call_on(self.parent, jaxpr, primals + extra), out_mask)
 
     def apply_jaxpr(
-        self,
-        jaxpr: Jaxpr,
-        primals: list[Any],
-        extra: list[Any],
-        mask: tuple[bool, ...],
-        name: str | None,
-    ) -> list[Any]:
+        self, jaxpr: Jaxpr, primals: Values, extra: Values, mask: Mask, name: str | None
+    ) -> Values:
         derived, out_mask = jvp_jaxpr(jaxpr, mask)
         return self.wrap(call_on(self.parent, derived, primals + extra, name), out_mask)
 
@@ -148,16 +133,22 @@ def jvp_of(
     Returns:
       The results, and their tangents (``None`` for zeros).
     """
-    parent = state.trace
-    trace = JVPTrace(parent)
+    return jvp_with_aux(lambda *args: (fun(*args), None), primals, tangents)[:2]
+
+
+def jvp_with_aux(
+    fun: Callable[..., tuple[Any, A]], primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[list[Any], list[Any], A]:
+    """:func:`jvp_of` for a function that returns its results and an auxiliary value."""
+    trace = JVPTrace(state.trace)
     ins = [
         p if t is None else tracers.get(type(p), JVPTracer)(trace, p, t)
         for p, t in zip(primals, tangents)
     ]
     try:
         with set_trace(trace):
-            outs = fun(*ins)
+            outs, aux = fun(*ins)
         split = [trace.split(o) for o in outs]
     finally:
         trace.live = False
-    return [p for p, _ in split], [t for _, t in split]
+    return [p for p, _ in split], [t for _, t in split], aux

@@ -8,7 +8,7 @@ jaxpr (``linearize``) or run backwards directly (``vjp``).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from .._base import source
 from .._base.config import state
@@ -38,6 +38,8 @@ from .derived import derive, derive_from_jaxpr
 from .dual import DualTrace, DualTracer
 from .rule_results import jvp_results, linearized_results
 from .zeros import Zero, instantiate, zeros
+
+A = TypeVar("A")
 
 
 class Tangent:
@@ -78,12 +80,6 @@ class GradTracer(DualTracer):
 
     __slots__ = ()
 
-    def __init__(self, trace, primal, tangent: Tangent):
-        self._trace = trace
-        self.aval = typeof(primal)
-        self.primal = primal
-        self.extra = tangent
-
     def __repr__(self):
         return f"GradTracer(primal={self.primal}, typeof(tangent)={self.extra.aval.str_short()})"
 
@@ -105,25 +101,11 @@ class LinearizeTrace(DualTrace):
             parent = parent.parent
         self.located = parent is not None
 
-    def apply(
-        self,
-        prim: Primitive,
-        params: dict[str, Any],
-        primals: list[Any],
-        extra: list[Any],
-        mask: tuple[bool, ...],
-    ) -> list[Any]:
+    def apply(self, prim, params, primals, extra, mask) -> list[Any]:
         linearized = linearize_primitive(prim, params, [typeof(p) for p in primals], mask)
         return self.run(linearized, primals, extra)
 
-    def apply_jaxpr(
-        self,
-        jaxpr: Jaxpr,
-        primals: list[Any],
-        extra: list[Any],
-        mask: tuple[bool, ...],
-        name: str | None,
-    ) -> list[Any]:
+    def apply_jaxpr(self, jaxpr, primals, extra, mask, name) -> list[Any]:
         return self.run(linearize_jaxpr(jaxpr, mask), primals, extra)
 
     def run(self, linearized: Linearized, primals: list, tangents: list[Tangent]) -> list:
@@ -414,13 +396,22 @@ def linearize_jaxpr(
     return derive_from_jaxpr(jaxpr, "linearize", (mask, instantiate_outs), make)
 
 
-def linearize_of(
-    fun: Callable, primals: Sequence, mask: Sequence[bool], of: Callable | None = None
-):
+def linearize_of(fun: Callable[..., Any], primals: Sequence, mask: Sequence[bool]):
     """Evaluate a function of flat values with a tape.
 
     Returns:
       The results, their linear values, the trace, and the linear values of the inputs.
+    """
+    return linearize_with_aux(lambda *args: (fun(*args), None), primals, mask)[:4]
+
+
+def linearize_with_aux(
+    fun: Callable[..., tuple[Any, A]],
+    primals: Sequence,
+    mask: Sequence[bool],
+    of: Callable | None = None,
+) -> tuple[list[Any], list[Tangent | None], LinearizeTrace, list[Tangent], A]:
+    """:func:`linearize_of` for a function that returns its results and an auxiliary value.
 
     ``of`` is the user's function, named in error messages.
     """
@@ -436,14 +427,14 @@ def linearize_of(
             args.append(p)
     try:
         with set_trace(trace):
-            outs = fun(*args)
+            outs, aux = fun(*args)
         split = [trace.split(o) for o in outs]
     finally:
         trace.live = False
     if state.check_tracer_leaks:
         del args, outs
         check_leaks(trace, f"of differentiation of {source.summarize_function(of or fun)}")
-    return [p for p, _ in split], [t for _, t in split], trace, ins
+    return [p for p, _ in split], [t for _, t in split], trace, ins, aux
 
 
 def tape_to_jaxpr(outs, tangents, tape, ins, instantiate_outs=None) -> tuple[Jaxpr, list[bool]]:

@@ -27,8 +27,8 @@ def run_tape_backwards(tape: Sequence[Node], out_cts: dict[Tangent, Any], ins: S
     try:
         for node in reversed(tape):
             node_cts = [cts.pop(t, None) for t in node.outputs]
-            ct_types = tuple([None if c is None else typeof(c) for c in node_cts])
-            if not any(ct_types):
+            nonzero = [c for c in node_cts if c is not None]
+            if not nonzero:
                 continue
             if node.at is not None:
                 state.name_stack, state.source = node.at
@@ -36,12 +36,12 @@ def run_tape_backwards(tape: Sequence[Node], out_cts: dict[Tangent, Any], ins: S
                 input_cts = node.backward(node.residuals, node_cts)
                 pairs = [(t, c) for t, c in zip(node.inputs, input_cts) if c is not None]
             else:
-                linear = (False,) * len(node.residuals) + (True,) * len(node.inputs)
+                n = len(node.residuals)
+                linear = (False,) * n + (True,) * len(node.inputs)
+                ct_types = tuple([None if c is None else typeof(c) for c in node_cts])
                 jaxpr, out_mask = transpose_jaxpr(node.jaxpr, linear, ct_types)
-                out_mask = out_mask[len(node.residuals) :]
-                operands = [*node.residuals, *(c for c in node_cts if c is not None)]
-                input_cts = iter(call_on(state.trace, jaxpr, operands))
-                pairs = [(t, next(input_cts)) for t, m in zip(node.inputs, out_mask) if m]
+                input_cts = iter(call_on(state.trace, jaxpr, [*node.residuals, *nonzero]))
+                pairs = [(t, next(input_cts)) for t, m in zip(node.inputs, out_mask[n:]) if m]
             for t, c in pairs:
                 old = cts.get(t)
                 cts[t] = c if old is None else add_tangents(old, c)

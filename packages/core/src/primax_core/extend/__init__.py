@@ -7,6 +7,7 @@ versioned by :data:`API_VERSION`:
 - :mod:`~primax_core.extend.traces`: interpreters that run while Python runs;
 - :mod:`~primax_core.extend.lowering`: helpers for lowering rules;
 - :mod:`~primax_core.extend.runtime`: operands, compiled library functions, devices, caches;
+- :mod:`~primax_core.extend.portable_modules`: functions as bytes;
 - :mod:`~primax_core.extend.dimensions`: sizes that may be symbolic.
 
 Names that version 1.3 had here are found here still, and imported on first use.
@@ -121,6 +122,7 @@ from .._ir.samples import u32 as u32
 from .._base.source import capture as capture
 from .._base.source import is_internal_code as is_internal_code
 from .._base.source import locate as locate
+from .._base.identity import how_to_get as _how_to_get, layer as _layer
 from .._base.source import register_internal_path as register_internal_path
 from .._base.source import summarize as summarize
 from .._base.source import summarize_function as summarize_function
@@ -191,6 +193,7 @@ _MODULES: _Final = (
     "facade",
     "fast_path",
     "lowering",
+    "portable_modules",
     "runtime",
     "traces",
 )
@@ -252,7 +255,7 @@ _RENAMED: _Final = {
 _WITHDRAWN: _Final = {
     "compiling": "use extend.runtime.compile_call",
     "mlir": "use the functions of extend.lowering",
-    "portable": "use the public module export",
+    "portable": "use extend.portable_modules",
     "shaped": "use the functions of extend.lowering",
 }
 """Names of versions 1.2 and 1.3 for private modules, with the replacement."""
@@ -288,7 +291,7 @@ def _warn(name: str, what: str) -> None:
 
 
 def _of_interpreters(name: str) -> _Any:
-    wheel = f"{__name__.partition('.')[0].removesuffix('_core')}_interpreters"
+    wheel = _layer("interpreters")
     try:
         module = _import_module(wheel)
     except ModuleNotFoundError as error:
@@ -296,7 +299,7 @@ def _of_interpreters(name: str) -> _Any:
             raise
         raise AttributeError(
             f"{name} is defined by the package {wheel} since version 1.4 of the extension API, "
-            f"which is not installed: pip install {wheel.replace('_', '-')}"
+            f"which is not installed: {_how_to_get('interpreters')}"
         ) from None
     _warnings.warn(
         f"{__name__}.{name} moved to {wheel} in version 1.4 of the extension API; the old name is "

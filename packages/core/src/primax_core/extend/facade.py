@@ -13,7 +13,8 @@ import enum
 from importlib import import_module
 from typing import Any, Final
 
-_ROOT: Final = __name__.partition(".extend")[0]
+from .._base.identity import ROOT, is_own
+
 _HOMES: Final = {
     "LoweringContext": "module",
     "context": "context",
@@ -64,9 +65,9 @@ def add_attributes(cls: type, /, **attributes: Any) -> None:
     0
     """
     module = getattr(cls, "__module__", "")
-    if not isinstance(cls, type) or not f"{module}.".startswith(f"{_ROOT}."):
+    if not isinstance(cls, type) or not is_own(module):
         raise TypeError(
-            f"add_attributes adds attributes to classes of {_ROOT}, got {cls!r}: define attributes "
+            f"add_attributes adds attributes to classes of {ROOT}, got {cls!r}: define attributes "
             "of your own classes where the classes are defined"
         )
     existing = [name for name in attributes if hasattr(cls, name)]

@@ -7,6 +7,7 @@ keeps the executable under its own arguments instead.
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from collections.abc import Callable, Hashable
 from typing import Any, Final
@@ -95,6 +96,21 @@ class FastPath:
         if entry is not None and entry.single:
             self._entries[state.key, key, *specs] = entry
 
-    # Names of versions 1.0 to 1.3 of the extension API.
-    quick = lookup
-    slow = call
+    def quick(self, key: Hashable, *arrays: Any) -> Any:
+        """The name of :meth:`lookup` in versions 1.0 to 1.3."""
+        _warn("quick", "lookup")
+        return self.lookup(key, *arrays)
+
+    def slow(self, key: Hashable, arrays: tuple[Any, ...], /, **static: Any) -> Array:
+        """The name of :meth:`call` in versions 1.0 to 1.3."""
+        _warn("slow", "call")
+        return self.call(key, arrays, **static)
+
+
+def _warn(name: str, current: str) -> None:
+    warnings.warn(
+        f"{__name__}.FastPath.{name} is called {current} since version 1.4 of the extension API; "
+        "the old name is removed in version 2.0",
+        DeprecationWarning,
+        stacklevel=3,
+    )

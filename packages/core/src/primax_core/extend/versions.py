@@ -6,11 +6,11 @@ import re
 import sys
 from typing import Final
 
+from .._base.identity import ROOT, VENDORED
+
 API_VERSION: Final = (1, 4)
 """Major and minor version of the extension API. Within a major version nothing is removed or
 changed in meaning; a minor version adds names."""
-
-_ROOT: Final = __name__.rpartition(".")[0].rpartition(".")[0]
 
 
 def requires(
@@ -42,14 +42,17 @@ def requires(
 
 
 def _mismatch(distribution: str, since: tuple[int, int], before: tuple[int, int]) -> str:
-    core = _ROOT.rpartition(".")[2].replace("_", "-")
-    core_version = getattr(sys.modules[_ROOT], "__version__", "")
+    core = ROOT.rpartition(".")[2].replace("_", "-")
+    core_version = getattr(sys.modules[ROOT], "__version__", "")
     version, pin = _installed(distribution, core)
     wheel = f"{distribution} {version}".rstrip()
+    solution = f"Install a matching pair: pip install --upgrade {distribution} {pin}"
+    if VENDORED:
+        solution = "Copy a matching pair: python -m primax_core.vendor --update"
     return (
         f"{wheel} needs version {_dotted(since)} or later of the extension API (below "
         f"{_dotted(before)}); the installed {core} {core_version} offers {_dotted(API_VERSION)}. "
-        f"Install a matching pair: pip install --upgrade {distribution} {pin}"
+        f"{solution}"
     )
 
 

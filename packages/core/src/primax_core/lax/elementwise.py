@@ -10,7 +10,7 @@ import numpy as np
 
 from .._base import caches
 from .._base.config import state
-from .._base.source import api_boundary
+from .._base.source import api_boundary, fold_traceback
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import Literal
@@ -395,9 +395,11 @@ def fast_path(prim: Primitive, **defaults: Any) -> Callable[[_F], _F]:
                 except (KeyError, AttributeError):
                     return first_call(args)
                 return launch(entry, [a._buf for a in args], args, name)[0]
-            return plain(*args, **params)
-
-        plain = api_boundary(fun)
+            try:  # what `api_boundary` does, without its call
+                return fun(*args, **params)
+            except Exception as error:
+                fold_traceback(error)
+                raise
 
         @api_boundary
         def first_call(args):

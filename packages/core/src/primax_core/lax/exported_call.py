@@ -1,4 +1,4 @@
-"""Call primitive of exported functions, used by ``primax_core.export``."""
+"""Call primitive of portable modules, used for exported functions."""
 
 from __future__ import annotations
 

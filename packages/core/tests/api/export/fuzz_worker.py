@@ -15,8 +15,7 @@ import warnings
 from pathlib import Path
 
 import primax_core as pc
-from primax_core import export, serialize_executable
-from primax_core._api.export import envelope
+from primax_core import serialize_executable
 from primax_core._base.digest import digest
 from primax_core._lower import compile as lowering
 from primax_core._runtime import saved_executables
@@ -71,47 +70,11 @@ class Loaders:
     def attempt(self, n: int) -> None:
         """Try one mutation."""
         rng = random.Random(n)
-        # Out of ten mutations: seven artifacts, one executable, two files of the cache.
-        which = n % 10
-        if which < 7:
-            self.artifact(n, rng, sealed=which < 4)
-        elif which == 7:
+        # Out of three mutations: one executable, two files of the cache.
+        if n % 3 == 0:
             self.executable(n, rng)
         else:
-            self.cached(n, rng, link=which == 9)
-
-    def artifact(self, n: int, rng: random.Random, sealed: bool) -> None:
-        """Try an exported function, with a correct or wrong checksum."""
-        files = self.corpus["artifacts"]
-        data, args = rng.choice(files)
-        others = [d for d, _ in files]
-        if sealed:
-            body = data[envelope._BODY :]
-            module = body.find(b"ML\xefR")
-            if rng.random() < 0.6:  # only the module, of unchanged length
-                changed = mutate(body[module:], others, rng)[: len(body) - module]
-                body = (body[:module] + changed).ljust(len(body), b"\0")
-            else:
-                body = mutate(body, others, rng)
-            data = envelope.seal(body, 1, rng.randrange(3))
-        else:
-            data = mutate(data, others, rng)
-        try:
-            exported = export.deserialize(data)
-        except InvalidArtifactError as e:
-            self.counts[str(e).split(":")[0][:60]] += 1
-            return
-        except Exception as e:
-            self.faults.append(f"{n}: deserialize raised {type(e).__name__}: {e}")
-            return
-        self.counts["accepted"] += 1
-        try:
-            exported.call(*args)
-            self.counts["called"] += 1
-            if exported.has_vjp():
-                exported.vjp()
-        except Exception as e:
-            self.counts[f"call: {type(e).__name__}"] += 1
+            self.cached(n, rng, link=n % 3 == 2)
 
     def executable(self, n: int, rng: random.Random) -> None:
         """Try a compiled function. Its machine code changes only with a wrong checksum."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import logging
 import subprocess
 import sys
@@ -163,54 +162,6 @@ def test_log(caplog):
     assert record.funcName.endswith("<lambda>") and record.name.endswith(".debug")
 
 
-def test_callbacks_receive_the_sharding():
-    seen = []
-    x = lax.sin(X)
-    debug.inspect_array_sharding(x, callback=seen.append)
-    f = px.jit(lambda x: (debug.inspect_array_sharding(x * 2, callback=seen.append), x)[1])
-    f(X)
-    f(X)
-    px.vmap(lambda x: debug.inspect_array_sharding(x, callback=seen.append))(x)
-    assert seen == [x.sharding] * 3
-    with pytest.raises(TypeError, match="callable"):
-        debug.inspect_array_sharding(x, callback=3)
-
-
-class Grid:
-    """A sharding over six devices, for the picture."""
-
-    class Device:
-        platform = "cpu"
-
-        def __init__(self, id):
-            self.id = id
-
-    def devices_indices_map(self, shape):
-        cut = lambda n, i, k: slice(n * i // k, n * (i + 1) // k)
-        return {
-            self.Device(3 * i + j): (cut(shape[0], i, 2), cut(shape[1], j, 3))
-            for i in range(2) for j in range(3)
-        }  # fmt: skip
-
-
-def test_pictures(said):
-    debug.visualize_sharding((4, 6), Grid())
-    assert said() == [
-        "┌─────────┬─────────┬─────────┐",
-        "│  CPU 0  │  CPU 1  │  CPU 2  │",
-        "├─────────┼─────────┼─────────┤",
-        "│  CPU 3  │  CPU 4  │  CPU 5  │",
-        "└─────────┴─────────┴─────────┘",
-    ]
-    debug.visualize_array_sharding(lax.sin(X))
-    expected = ["┌─────────┐", "│  CPU 0  │", "└─────────┘"]
-    assert said() == expected
-    px.jit(lambda x: debug.visualize_array_sharding(x))(X)
-    assert said() == expected
-    with pytest.raises(ValueError, match="rank 1 and 2"):
-        debug.visualize_sharding((), Grid())
-
-
 def run(code):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
 
@@ -244,18 +195,10 @@ def test_unawaited_failures_are_reported_at_the_end():
     assert done.returncode == 7 or "KeyError: 'late'" in done.stderr, done
 
 
-def stopped(x):
-    y = x * 2
-    debug.breakpoint(stdin=io.StringIO("p y\nc\n"), stdout=io.StringIO())
-    return y
-
-
 LOOKS = {
     "print": lambda x: debug.print("{} {a}", x, a=(x, "text")),
     "log": lambda x: debug.log("{}", x),
     "callback": lambda x: debug.callback(lambda *xs: None, x, "text"),
-    "breakpoint": stopped,
-    "sharding": lambda x: debug.inspect_array_sharding(x, callback=lambda s: None),
 }
 
 

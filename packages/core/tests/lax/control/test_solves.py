@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from derivatives import check_derivatives
 
 import primax_core as px
 from primax_core import lax
 from primax_core.lax.control.linear_solve import custom_linear_solve
 from primax_core.lax.control.root import custom_root
+from test_support import check_derivatives
 
 F32 = np.float32
 A = np.array([[4.0, 1.0, 0.5], [0.5, 3.0, 1.0], [0.0, -1.0, 5.0]], F32)
@@ -170,8 +170,8 @@ class TestRoot:
 
             return custom_root(px.jit(equation), B.astype(a.dtype), solver, tangent_solve)
 
-        check_derivatives(f, B, tolerance=1e-5)
-        check_derivatives(px.grad(lambda a: total(f(a))), B, tolerance=1e-5)
+        check_derivatives(f, B, atol=1e-5)
+        check_derivatives(px.grad(lambda a: total(f(a))), B, atol=1e-5)
 
     def test_the_guess_has_no_effect(self):
         f = lambda g: custom_root(lambda x: x - 2.0, g, newton, lambda g, y: y / g(1.0))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 import primax_core as px
 from primax_core import lax, ref as r
+from test_support import assert_close
 
 F32 = np.float32
 X3 = np.array([1.0, 2.0, 3.0], F32)
@@ -15,8 +18,7 @@ SMALL = np.arange(6, dtype=F32).reshape(2, 3)
 EACH_WAY = pytest.mark.parametrize("wrap", [lambda f: f, px.jit], ids=["eager", "jit"])
 
 
-def close(a, b):
-    np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)
+close = partial(assert_close, rtol=2e-5, atol=1e-6)
 
 
 def total(x):

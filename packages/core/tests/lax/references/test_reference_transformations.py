@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 import primax_core as px
 from primax_core import ad, lax, ref as r
 from primax_core.test_util import check_grads
+from test_support import assert_close
 
 F32 = np.float32
 X3 = np.array([1.0, 2.0, 3.0], F32)
 SMALL = np.arange(6, dtype=F32).reshape(2, 3)
 
 
-def close(a, b):
-    np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)
+close = partial(assert_close, rtol=2e-5, atol=1e-6)
 
 
 def total(x):

@@ -11,13 +11,13 @@ from typing import Any, Final
 
 import numpy as np
 
-import primax_core
+import primax_core as core
 from primax_core.extend import Primitive, dtypes, expand, expanded, jaxprs_in, nbytes, total_bytes
 
 from .cost_rules import Cost, Run, cost
 
 Avals = Sequence[Any]
-_CORE: Final = primax_core.__name__
+_CORE: Final = core.__name__
 
 
 def _is_float(aval: Any) -> bool:

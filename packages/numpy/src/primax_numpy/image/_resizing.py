@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-import primax_numpy
+import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, dtypes, inexact, typeof
 
@@ -184,6 +184,6 @@ def _scaled(image, scale, translation, *, shape, axes, method, antialias, precis
         factor, shift = (lax.index_in_dim(v, k, 0, keepdims=False) for v in (scale, translation))
         shift = lax.convert_element_type(shift, typeof(factor).dtype)
         size = typeof(image).shape[axis]
-        weights = weights_of(primax_numpy, size, shape[axis], factor, shift, method, antialias)
+        weights = weights_of(pnp, size, shape[axis], factor, shift, method, antialias)
         image = _weighted(image, weights, axis, precision)
     return image

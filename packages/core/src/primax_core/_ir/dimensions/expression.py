@@ -16,6 +16,7 @@ import numpy as np
 
 from ..._base.config import state
 from ..._base.errors import InconclusiveDimensionOperation
+from ..._base.identity import ROOT
 from ..primitive import Primitive
 from ..symbolic_dims import Dimension, UnknownDimensionError
 from .factors import ONE, Factor, Monomial, monomial_key, product, quotient, term_text
@@ -24,9 +25,7 @@ if TYPE_CHECKING:
     from .scope import SymbolicScope
 
 
-dim_as_value_p: Final = Primitive(
-    "dim_as_value", home=__name__.removesuffix("._ir.dimensions.expression") + ".lax.dimensions"
-)
+dim_as_value_p: Final = Primitive("dim_as_value", home=f"{ROOT}.lax.dimensions")
 
 
 class DimExpr(Dimension):

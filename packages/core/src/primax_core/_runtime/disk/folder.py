@@ -9,8 +9,7 @@ import sys
 from typing import Final
 
 from ..._base.config import state
-
-NAME: Final = "primax"
+from ..._base.identity import CACHE_FOLDER
 
 # Names are looked up relative to a descriptor of the checked folder, even if its path changes
 # meanwhile. Windows has no descriptors and no owners, but a user's profile is private there.
@@ -31,16 +30,16 @@ def location() -> str | None:
         return os.path.abspath(os.path.expanduser(chosen))
     base = os.environ.get("XDG_CACHE_HOME")
     if base and os.path.isabs(base):
-        return os.path.join(base, NAME)
+        return os.path.join(base, CACHE_FOLDER)
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA")
-        return os.path.join(base, NAME, "Cache") if base else None
+        return os.path.join(base, CACHE_FOLDER, "Cache") if base else None
     home = os.path.expanduser("~")
     if not os.path.isabs(home):
         return None
     if sys.platform == "darwin":
-        return os.path.join(home, "Library", "Caches", NAME)
-    return os.path.join(home, ".cache", NAME)
+        return os.path.join(home, "Library", "Caches", CACHE_FOLDER)
+    return os.path.join(home, ".cache", CACHE_FOLDER)
 
 
 class Folder:

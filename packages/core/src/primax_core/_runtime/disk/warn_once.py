@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._base import log
+from ..._base.identity import ENV_PREFIX
 
 _said: list[str] = []
 
@@ -16,6 +17,6 @@ def warn(message: str, *args: Any) -> None:
     _said.append(message)
     log.warning(
         message + " Functions are compiled as if there were no cache on disk; the environment "
-        "variable PRIMAX_ENABLE_COMPILATION_CACHE=0 disables it.",
+        f"variable {ENV_PREFIX}ENABLE_COMPILATION_CACHE=0 disables it.",
         *args,
     )

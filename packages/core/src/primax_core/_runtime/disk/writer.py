@@ -13,6 +13,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
+from ..._base.identity import CACHE_FOLDER
+
 Job = Callable[[], None]
 
 _DELAY: Final = 1.0
@@ -39,7 +41,7 @@ class _Queue:
             if self.thread is not None:
                 return
             self.hurry.clear()
-            thread = threading.Thread(target=self.run, name="primax-cache", daemon=True)
+            thread = threading.Thread(target=self.run, name=f"{CACHE_FOLDER}-cache", daemon=True)
             try:
                 thread.start()
             except RuntimeError:  # the interpreter is shutting down

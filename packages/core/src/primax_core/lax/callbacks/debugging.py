@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ..._base import pytree
 from ..._ir.effects import NamedEffect
 from ..._ir.primitive import Primitive, abstract, batch, effects, jvp, lower, transpose
 from ..._ir.samples import Sample, f32, i32, samples
@@ -77,8 +78,6 @@ def _batch(axis, args, dims, *, callback, effect, partitioned):
 
 @debug_callback_p.rule(samples)
 def _samples():
-    from ..._base import pytree
-
     def shown(x):
         tree = pytree.tree_structure(((0,), {}))
         debug_callback_p.bind(

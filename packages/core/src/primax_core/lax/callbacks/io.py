@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ..._base import pytree
 from ..._ir.effects import NamedEffect
 from ..._ir.primitive import Primitive, abstract, batch, effects, jvp, lower, transpose
 from ..._ir.samples import Sample, f32, samples
@@ -83,8 +84,6 @@ def _batch(axis, args, dims, *, callback, result_avals, ordered, sharding):
 
 @io_callback_p.rule(samples)
 def _samples():
-    from ..._base import pytree
-
     def same(x):
         tree = pytree.tree_structure(((0,), {}))
         callback = FlatCallback(_same, tree, pytree.tree_structure(0))

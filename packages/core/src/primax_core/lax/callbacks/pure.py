@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..._base import pytree
 from ..._ir.avals import ShapedArray
 from ..._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
 from ..._ir.samples import Sample, bf16, f32, samples
@@ -80,8 +81,6 @@ def _lengthened(x: Any, length: int) -> Any:
 
 @pure_callback_p.rule(samples)
 def _samples():
-    from ..._base import pytree
-
     def doubled(x, method):
         aval = typeof(x)
         out = ShapedArray(aval.shape, aval.dtype)

@@ -1,0 +1,127 @@
+"""Portable modules: functions as bytes of StableHLO, for wheels that export functions.
+
+The bytes can be read by other processes, later versions and other platforms. The format of a file
+around them, with the structures and types of arguments, belongs to the wheel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from .._api.stages import Traced
+from .._base.errors import InvalidArtifactError
+from .._lower import untrusted
+from .._lower.exported import PortableProgram as PortableProgram
+from .._lower.lazy import inspection, platforms as _platforms, portable
+from .._trace.core import Tracer
+from ..lax.exported_call import call_exported_p as call_exported_p
+
+
+class LoweredModule:
+    """A function as a module for some platforms, the result of :func:`lower_portable`.
+
+    Attributes:
+      name: the function's name.
+      kept_args: indices of the arguments of ``main``: those that the function reads.
+    """
+
+    __slots__ = ("_lowered", "name", "kept_args")
+
+    def __init__(self, lowered: Any, name: str):
+        self._lowered = lowered
+        self.name: str = name
+        self.kept_args: tuple[int, ...] = lowered.kept_args
+
+    @property
+    def calls_python(self) -> bool:
+        """True if it calls Python functions of this process."""
+        targets = portable.targets_of(self._lowered.module)
+        return bool(self._lowered.callbacks) or any(map(portable.is_callback, targets))
+
+    def refused_calls(self, allowed: Collection[str] = ()) -> dict[str, str]:
+        """The native functions that it calls whose meaning may change between versions, each with
+        the text of one call, without the allowed ones."""
+        return portable.refused_calls(self._lowered.module, allowed)
+
+    def to_bytes(self) -> bytes:
+        """The portable bytes, which this process accepts without the checks of unknown bytes."""
+        data = portable.to_bytes(self._lowered.module)
+        untrusted.remember(data)
+        untrusted.trust(data)
+        return data
+
+
+def lower_portable(
+    traced: Traced,
+    platforms: Sequence[str],
+    overrides: Mapping[Any, Callable[..., Any]] | None = None,
+) -> LoweredModule:
+    """The module of a traced function, the result of ``jit(f).trace(...)``.
+
+    Args:
+      platforms: ``cpu``, ``cuda``, ``rocm``, ``tpu``. If there are several, ``main`` has the index
+        of the platform, an int32, as first argument.
+      overrides: lowering rules to use in place of the primitives' own.
+
+    Raises:
+      ValueError: if the function closes over values of an enclosing transformation.
+
+    >>> from primax_core import jit, lax
+    >>> lower_portable(jit(lambda x, y: lax.sin(y)).trace(1.0, 2.0), ["cpu"]).kept_args
+    (1,)
+    """
+    name, donated, keep_unused, *_ = traced._options()
+    if any(isinstance(c, Tracer) for c in traced._consts):
+        raise ValueError(
+            f"{name} closes over values of an enclosing transformation, so it cannot be exported: "
+            "pass them as arguments"
+        )
+    names = (traced.debug_info.arg_names if traced.debug_info else None) or ()
+    lowered = _platforms.lower_for(
+        traced.jaxpr, name, platforms, donated=donated, keep_unused=keep_unused,
+        overrides=overrides, arg_names=names if len(names) == len(traced._avals) else None,
+    )  # fmt: skip
+    return LoweredModule(lowered, name)
+
+
+def check_portable(
+    data: bytes,
+    in_avals: Sequence[Any],
+    out_avals: Sequence[Any],
+    *,
+    allowed: Collection[str] = (),
+    trusted: bool = False,
+) -> None:
+    """Raise an error for bytes that are not a module with a ``main`` of these types.
+
+    No input crashes the process: bytes of unknown origin are first read in another process.
+
+    Args:
+      in_avals: avals of the arguments of ``main``, of which the index of the platform is one.
+      allowed: native functions that it may call, in addition to those with a stable meaning.
+      trusted: the source of the bytes is trusted; they are read in this process directly.
+
+    Raises:
+      InvalidArtifactError: with the reason.
+    """
+    if trusted:
+        untrusted.trust(data)
+    else:
+        untrusted.check(data)
+    try:
+        module = portable.from_bytes(data)
+        inspection.check_module(module, allowed)
+        portable.check_signature(module, in_avals, out_avals)
+    except InvalidArtifactError:
+        raise
+    except Exception as e:  # names that are not valid text, unknown types
+        raise InvalidArtifactError(
+            f"the artifact is damaged: its module cannot be read: {e}"
+        ) from e
+
+
+def text_of(data: bytes) -> str:
+    """The text of a portable module."""
+    text: str = portable.as_text(data)
+    return text

@@ -1,0 +1,1 @@
+"""``breakpoint``, and views of shardings."""
