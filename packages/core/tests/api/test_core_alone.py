@@ -1,4 +1,4 @@
-"""What the core says about the parts of an array that the NumPy layer brings."""
+"""Errors of the core without the NumPy layer: methods, indexing and `@` of arrays name it."""
 
 from __future__ import annotations
 
