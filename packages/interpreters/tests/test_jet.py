@@ -309,7 +309,7 @@ def test_a_rule_of_the_kind_replaces_the_derivative_and_forgets_nothing_else():
 def test_a_rule_that_gives_too_few_derivatives():
     prim = sine("short")
     prim.rule(taylor)(lambda ps, series: (prim.bind(*ps), series[0][:1]))
-    with pytest.raises(TypeError, match="taylor rule of primitive short gave 1 derivatives"):
+    with pytest.raises(TypeError, match=r"taylor rule of short .* returned 1 as the 2 derivatives"):
         jet(prim.bind, (0.5,), ([1.0, 2.0],))
 
 

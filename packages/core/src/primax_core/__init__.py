@@ -105,10 +105,12 @@ from ._engine.call import Inline as Inline
 if TYPE_CHECKING:
     from . import debug as debug
     from . import export as export
+    from . import extend as extend
     from . import layout as layout
     from . import monitoring as monitoring
     from . import ref as ref
     from . import serialize_executable as serialize_executable
+    from . import testing as testing
     from ._api.callbacks import io_callback as io_callback
     from ._api.callbacks import pure_callback as pure_callback
     from ._api.references import Ref as Ref
@@ -123,10 +125,12 @@ _MODULES = (
     "ad",
     "debug",
     "export",
+    "extend",
     "layout",
     "monitoring",
     "ref",
     "serialize_executable",
+    "testing",
 )
 _HOMES = {
     "Ref": "_api.references",

@@ -5,18 +5,27 @@ Each fault is registered with the checks that must detect it.
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
-from primax_core import lax
+from primax_core import io_callback, lax
 from primax_core.extend import (
+    Effect,
+    Eqn,
     Primitive,
     Sample,
     ShapedArray,
+    Var,
     Zero,
     abstract,
     add_tangents,
     batch,
+    dce,
+    effects,
     expand,
     f32,
     hlo,
@@ -26,11 +35,19 @@ from primax_core.extend import (
     jvp,
     lower,
     move_axis,
+    partial_eval,
     samples,
     transpose,
     typeof,
 )
-from primax_core.testing import CHECKS, check_primitive
+from primax_core.testing import (
+    CHECKS,
+    Failure,
+    NotApplicable,
+    add_check,
+    check_primitive,
+    check_sample,
+)
 from primax_core.testing.pytest import conformance
 
 
@@ -322,6 +339,90 @@ def a_missing_rule(p):
     del p.rules[batch]
 
 
+@fault("the lowering ignores the factor, as all rules do", "expected")
+def the_lowering_ignores_the_factor(p):
+    p.rule(lower, override=True)(
+        lambda ctx, x, *, axis, factor: ctx.call(lambda x: lax.reduce_sum(x, (axis,)), x)
+    )
+
+    @p.rule(transpose, override=True)
+    def _transpose(ct, x, *, axis, factor):
+        other_axes = tuple(i for i in range(x.aval.ndim) if i != axis)
+        return [lax.broadcast_in_dim(ct, x.aval.shape, other_axes)]
+
+    @p.rule(samples, override=True)
+    def _samples():
+        sample = Sample(f32(3, 2), axis=0, factor=2.0)
+        yield sample.set(expect=lambda x: 2 * np.sum(np.asarray(x), 0))
+
+
+@fault("wrong expansion", "expansion")
+def wrong_expansion(p):
+    p.rule(expand)(
+        lambda x, *, axis, factor: lax.mul(lax.reduce_sum(x, (axis,)), np.float32(9 * factor))
+    )
+
+
+@fault("effects that the expansion does not have", "expansion")
+def effects_that_the_expansion_does_not_have(p):
+    p.rule(expand)(
+        lambda x, *, axis, factor: lax.mul(lax.reduce_sum(x, (axis,)), np.float32(factor))
+    )
+    p.rule(effects)(lambda x, **params: frozenset({Noise()}))
+
+
+class Noise(Effect):
+    """An effect that nothing has."""
+
+
+@fault("an effect that is not declared", "effects")
+def an_effect_that_is_not_declared(p):
+    rule = p.rules[lower]
+
+    @p.rule(lower, override=True)
+    def _lower(ctx, x, *, axis, factor):
+        ctx.call(lambda x: io_callback(lambda x: None, None, x) or x, x)
+        return rule(ctx, x, axis=axis, factor=factor)
+
+
+@fault("dead code changes the results that remain", "dead code", make=product_and_sum)
+def dead_code_changes_the_results_that_remain(p):
+    @p.rule(dce)
+    def _dce(used, eqn):
+        outvars = [v for v, u in zip(eqn.outvars, used) if u]
+        prim = lax.mul_p  # also for the sum
+        return [True, True], eqn.replace(primitive=prim, outvars=outvars, params={})
+
+
+@fault("saved values are those of another operation", "saved values")
+def saved_values_are_those_of_another_operation(p):
+    # Nonlinear, so that its derivative needs a residual.
+    @p.rule(jvp, override=True)
+    def _jvp(primals, tangents, **params):
+        out = p.bind(*primals, **params)
+        wave = lax.sin(primals[0])
+        return out, p.bind(lax.mul(wave, tangents[0]), **params)
+
+    @p.rule(lower, override=True)
+    def _lower(ctx, x, *, axis, factor):
+        return ctx.call(
+            lambda x: lax.mul(lax.reduce_sum(lax.neg(lax.cos(x)), (axis,)), np.float32(factor)), x
+        )
+
+    def twice(x):
+        return p.bind(p.bind(x, axis=0, factor=1.0), axis=0, factor=1.0)
+
+    @p.rule(partial_eval)
+    def _partial_eval(split, eqn):
+        (v,) = eqn.outvars
+        saved = Var(v.aval)
+        wrong = eqn.replace(params={**eqn.params, "factor": -7.0}, outvars=[saved])
+        read = Eqn(lax.neg_p, [saved], [v], {}, frozenset(), eqn.source_info, eqn.ctx)
+        return wrong, read, [saved]
+
+    p.rule(samples, override=True)(lambda: [Sample(f32(3, 2)).set(call=twice)])
+
+
 @pytest.mark.parametrize("name", FAULTS)
 def test_planted_faults_are_caught_by_the_named_check(name):
     make, plant, caught_by = FAULTS[name]
@@ -338,6 +439,59 @@ def test_a_failure_has_python_code_that_reproduces_it():
     assert "find_primitive('scaled_sum'" in verdict.reproduction
     assert "check_sample(p, sample, 0, 'jvp', seed=0)" in verdict.reproduction
     assert "against central differences" in verdict.detail
+
+
+def test_the_reproduction_runs_as_pasted(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "from primax_core import lax\n"
+        "from primax_core.extend import *\n"
+        "mine_p = Primitive('mine')\n"
+        "mine_p.rule(abstract)(lambda x: x)\n"
+        "mine_p.rule(lower)(lambda ctx, x: ctx.call(lax.sin, x))\n"
+        "mine_p.rule(jvp)(lambda ps, ts: (mine_p.bind(*ps), lax.mul(ts[0], lax.sin(ps[0]))))\n"
+        "mine_p.rule(samples)(lambda: [Sample(f32(3))])\n"
+    )
+    env = dict(os.environ, PYTHONPATH=os.pathsep.join([str(tmp_path), *sys.path]))
+    code = (
+        "import mine\nfrom primax_core.testing import check_primitive\n"
+        "(failure,) = check_primitive(mine.mine_p, checks=['jvp']).failures\n"
+        "print(failure.reproduction)"
+    )
+    pasted = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    assert pasted.returncode == 0, pasted.stderr
+    command = [sys.executable, "-c", pasted.stdout]
+    again = subprocess.run(command, env=env, capture_output=True, text=True)
+    assert "against central differences" in again.stdout, again.stderr
+
+
+def test_expected_failures_of_a_sample_must_fail():
+    p = scaled_sum()
+    sample = next(iter(p.rules[samples]()))
+    known = sample.set(xfail={"jvp": "known"})
+    (stale,) = check_primitive(p, [known], checks=["jvp"])
+    assert not stale.ok and stale.outcome == "passed, but was expected to fail"
+    FAULTS["wrong jvp"][1](p)
+    (first, second) = check_primitive(p, [known, sample], checks=["jvp"])
+    assert first.ok and first.outcome == "failed as expected" and first.detail == "known"
+    assert not second.ok
+
+
+def test_added_checks():
+    def check(get):
+        if get().sample.params["factor"] < 0:
+            raise NotApplicable("a negative factor")
+        raise Failure("always")
+
+    add_check("always fails", check)
+    try:
+        outcomes = [v.outcome for v in check_primitive(scaled_sum(), checks=["always fails"])]
+        assert outcomes == ["failed", "does not apply"]
+        with pytest.raises(ValueError, match="the kit has another check 'always fails'"):
+            add_check("always fails", lambda get: None)
+    finally:
+        del CHECKS["always fails"]
+    with pytest.raises(ValueError, match="there is no check 'always fails'; the checks are"):
+        check_sample(scaled_sum(), Sample(f32()), 0, "always fails")
 
 
 def test_expected_failures_must_fail():
@@ -419,7 +573,7 @@ class TestUnderPytest:
         outcomes = self.run(idle)
         applicable = outcomes.pop("idle-applicable")
         assert set(outcomes.values()) == {"skipped: does not apply: switched off"}
-        assert "of 14 checks only 0 apply to the samples of primitive idle (none)" in applicable
+        assert "of 15 checks only 0 apply to the samples of primitive idle (none)" in applicable
         assert self.run(idle, floor=0)["idle-applicable"] == "passed"
         assert self.run(idle, floor={"idle": 0.0})["idle-applicable"] == "passed"
         assert self.run(idle, floor={"other": 0.0})["idle-applicable"] == applicable
@@ -432,6 +586,6 @@ class TestUnderPytest:
         split.rule(samples)(
             lambda: [Sample(f32(3)).set(without=dict.fromkeys(h, "off")) for h in halves]
         )
-        assert self.run(split, floor=2 / 14)["split-applicable"] == "passed"
+        assert self.run(split, floor=2 / 15)["split-applicable"] == "passed"
         text = self.run(split, floor=3 / 14)["split-applicable"]
         assert "only 2 apply to the samples of primitive split (abstract, purity)" in text

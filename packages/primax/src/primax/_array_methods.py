@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from primax_core.extend import Array, register_method
+from primax_core.extend import register_method
 
 from ._wheels import wheel
 
@@ -36,5 +36,7 @@ class _Loading:
 
 
 for _name in _NAMES:
-    if _name not in Array.__dict__:
+    try:
         register_method(_name, _Loading(_name))
+    except ValueError:  # the wheel is loaded, or the core has the method
+        continue

@@ -13,6 +13,7 @@ from .._base.source import api_boundary
 from .._engine.results import as_result
 from .._ir import dtypes
 from .._ir.jaxpr import Jaxpr
+from .._ir.rule_results import RuleResultError
 from .._trace.core import call_on, check_leaks, set_trace, typeof
 from .._trace.staging import close_over, stage_with_aux
 from .._transform.jvp import JVPTrace, JVPTracer, tracers
@@ -248,6 +249,8 @@ def _transposed(fun: Callable, jaxpr: Jaxpr, n_consts: int, ct_types: tuple) -> 
     linear = (False,) * n_consts + (True,) * n
     try:
         return transpose_jaxpr(jaxpr, linear, ct_types, True)[0]
+    except RuleResultError:
+        raise
     except (TypeError, AttributeError, AssertionError) as e:
         raise TypeError(
             f"linear_transpose requires a function that is linear in its arguments, but "

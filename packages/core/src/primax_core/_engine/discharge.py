@@ -15,6 +15,7 @@ from .._ir import rules as rule_kinds
 from .._ir.jaxpr import Eqn, Jaxpr
 from .._ir.primitive import Primitive, discharge as discharge_kind
 from .._ir.ref_types import AbstractRef, is_ref, local_ref_effect
+from .._ir.rule_results import check_count, check_pair, described, invalid_result, is_list
 from .._trace.core import typeof
 from .._trace.interpret import eval_jaxpr, interpret
 from .._trace.staging import StagingTrace, stage_with_aux
@@ -122,7 +123,11 @@ def apply_rule(
         out = prim.bind(*args, **{k: _without(v) for k, v in params.items()})
         return (list(out) if prim.multiple_results else [out]), [None] * len(args)
     rule = prim.require(rule_kinds.discharge, "the compilation of a jaxpr with references")
-    outs, new = rule(refs, args, **params)
+    kind = rule_kinds.discharge
+    outs, new = check_pair(prim, kind, rule, rule(refs, args, **params))
+    if prim.multiple_results and not is_list(outs):
+        invalid_result(prim, kind, rule, f"returned {described(outs)} as results")
+    new = check_count(prim, kind, rule, new, len(args), "new values of operands")
     return (list(outs) if prim.multiple_results else [outs]), new
 
 

@@ -19,6 +19,7 @@ from .._ir.primitive import (
     partial_eval,
     transpose,
 )
+from .._ir.rule_results import described, invalid_result, is_list
 from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._lower.lazy import hlo, lowering
 from .._runtime.memory_spaces import ArrayCopySemantics, Space
@@ -197,7 +198,12 @@ def split_by_policy(jaxpr: Jaxpr, policy) -> tuple[Jaxpr, Jaxpr, int]:
             taken.extend(eqn.outvars)
             continue
         rule = eqn.primitive.rules.get(partial_eval)
-        split_eqn = rule(lambda body: split_by_policy(body, policy), eqn) if rule else None
+        split_eqn = None
+        if rule is not None:
+            split_eqn = rule(lambda body: split_by_policy(body, policy), eqn)
+            if split_eqn is not None and (not is_list(split_eqn) or len(split_eqn) != 3):
+                problem = f"returned {described(split_eqn)}"
+                invalid_result(eqn.primitive, partial_eval, rule, problem)
         if split_eqn is None:
             forward.append(eqn)
             again.append(eqn)

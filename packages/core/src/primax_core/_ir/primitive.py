@@ -75,6 +75,7 @@ class Primitive:
         "derived",
         "types",
         "executables",
+        "_replaced",
         "__weakref__",
     )
 
@@ -90,6 +91,7 @@ class Primitive:
         self.multiple_results: bool = multiple_results
         self.cache_on: Callable[..., dict[Any, Any]] | None = cache_on
         self.rules: dict[RuleKind[Any], Any] = {}
+        self._replaced: dict[RuleKind[Any], list[Any]] = {}
         self.home: str = home or calling_module(2)
         cache = caches.Lenient if any_params else caches.Bounded
         self.derived: dict[Any, Any] = cache()
@@ -139,6 +141,47 @@ class Primitive:
         """Declare that this primitive has no rule of a rule kind, with the reason."""
         self._set(kind, Unsupported(reason), override)
 
+    def override(self, kind: RuleKind[R], rule: R) -> RuleOverride:
+        """Replace the rule of a rule kind until the override is taken back.
+
+        Overrides of one rule may be nested, and taken back in any order.
+
+        Returns:
+          A context manager; ``undo()`` takes the override back without one.
+
+        Raises:
+          TypeError: if the function does not fit the signature of the rule kind.
+
+        >>> from primax_core import lax
+        >>> from primax_core.extend import lower
+        >>> def noisy(ctx, x, **params):
+        ...     print("lowering sin")
+        ...     (before, *_) = lax.sin_p.rules_before(lower, noisy)
+        ...     return before(ctx, x, **params)
+        >>> with lax.sin_p.override(lower, noisy):
+        ...     _ = lax.sin(3.0)
+        lowering sin
+        """
+        kind.check(rule)
+        return RuleOverride(self, kind, rule)
+
+    def rules_before(self, kind: RuleKind[R], rule: R | None = None) -> list[R]:
+        """The rules that a rule replaced, the last first.
+
+        A rule that replaces another can call it to do what the primitive did before. A rule of one
+        platform, ``lower.on("cpu")``, replaces the general one.
+
+        Args:
+          rule: the rule in question, by default the present one.
+        """
+        rules = [*self._replaced.get(kind, ()), self.rules.get(kind)]
+        if rule is not None and rule in rules:
+            del rules[rules.index(rule) + 1 :]
+        before = rules[-2::-1]
+        if kind.general is not None:
+            before += [self.rules.get(kind.general), *self.rules_before(kind.general)]
+        return [r for r in before if r is not None and type(r) is not Unsupported]
+
     def _set(self, kind: RuleKind[Any], rule: Any, override: bool) -> None:
         existing = self.rules.get(kind)
         if existing is not None and not override:
@@ -148,11 +191,16 @@ class Primitive:
                 f"primitive {self.name} {what} a rule for {kind.name}{where}; pass override=True "
                 "to replace it"
             )
+        if existing is not None:
+            self._replaced.setdefault(kind, []).append(existing)
         self.rules[kind] = rule
+        self._changed(kind, existing is not None)
+
+    def _changed(self, kind: RuleKind[Any], replaced: bool) -> None:
         kind.version += 1
         if kind.versioned:
             return
-        if existing is not None or self.derived or self.types or self.executables:
+        if replaced or self.derived or self.types or self.executables:
             caches.clear_all()
             renew_keys()
 
@@ -205,6 +253,53 @@ class Primitive:
             f"  @{self.name}_p.rule({kind.name})\n"
             f"  def _{function}{arguments}: ...   # returns {result}"
         )
+
+
+class RuleOverride:
+    """An override of a rule that can be taken back; see `Primitive.override`.
+
+    Attributes:
+      prim, kind, rule: the primitive, the rule kind, and the rule in force while it lasts.
+    """
+
+    __slots__ = ("prim", "kind", "rule", "_active")
+
+    def __init__(self, prim: Primitive, kind: RuleKind[Any], rule: Callable[..., Any]):
+        self.prim: Primitive = prim
+        self.kind: RuleKind[Any] = kind
+        self.rule: Callable[..., Any] = rule
+        stack = prim._replaced.setdefault(kind, [])
+        stack.append(prim.rules.get(kind))
+        prim.rules[kind] = rule
+        self._active = True
+        prim._changed(kind, True)
+
+    def undo(self) -> None:
+        """Take the override back. Later overrides of the rule stay."""
+        if not self._active:
+            return
+        self._active = False
+        prim, kind = self.prim, self.kind
+        stack = prim._replaced[kind]
+        if prim.rules.get(kind) is self.rule:
+            before = stack.pop()
+            if before is None:
+                del prim.rules[kind]
+            else:
+                prim.rules[kind] = before
+        else:
+            stack.remove(self.rule)
+        prim._changed(kind, True)
+
+    def __enter__(self) -> RuleOverride:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.undo()
+
+    def __repr__(self) -> str:
+        state = "" if self._active else ", undone"
+        return f"RuleOverride({self.prim.name}, {self.kind.name}, {location_of(self.rule)}{state})"
 
 
 def _no_runtime(prim, args, params):

@@ -34,10 +34,8 @@ class RuleKind(Generic[R]):
     Args:
       name: the name in errors and documentation.
       signature: the call signature of rules, ``"(axis, args, dims, **params) -> (out, out_dim)"``.
-        It is
-        checked at registration: a rule must accept the plain names as positional arguments, and
-          more
-        of them only if the signature has ``*name``.
+        It is checked at registration: a rule must accept the plain names as positional arguments,
+        and more of them only if the signature has ``*name``.
       fallback: from a primitive without a rule to a rule, or to ``None``.
       versioned: the keys of jaxprs derived with rules of the kind include ``kind.version``, so that
         adding a rule later does not clear other caches.
@@ -48,8 +46,8 @@ class RuleKind(Generic[R]):
     """
 
     __slots__ = (
-        "name", "signature", "fallback", "home", "versioned", "version", "_positional", "_variadic",
-        "_platforms",
+        "name", "signature", "fallback", "general", "versioned", "version", "_positional",
+        "_variadic", "_platforms",
     )  # fmt: skip
 
     def __init__(
@@ -64,6 +62,7 @@ class RuleKind(Generic[R]):
         self.version: int = 0
         self.signature: str = signature
         self.fallback: Callable[[Primitive], R | None] | None = fallback
+        self.general: RuleKind[R] | None = None
         self._platforms: dict[str, RuleKind[R]] = {}
         arguments = signature[1:].split(") ->")[0].split(", ")
         self._positional = sum(1 for a in arguments if a and a[0] != "*")
@@ -74,13 +73,24 @@ class RuleKind(Generic[R]):
         kind = self._platforms.get(platform)
         if kind is None:
             kind = RuleKind(f'{self.name}.on("{platform}")', self.signature)
+            kind.general = self
             kind = self._platforms.setdefault(platform, kind)
         return kind
 
     def falls_back(
-        self, fallback: Callable[[Primitive], R | None]
+        self, fallback: Callable[[Primitive], R | None], *, override: bool = False
     ) -> Callable[[Primitive], R | None]:
-        """Decorator that sets the fallback of the rule kind."""
+        """Decorator that sets the fallback of the rule kind.
+
+        Raises:
+          ValueError: if the kind has a fallback, which other primitives rely on, and ``override``
+            is false.
+        """
+        if self.fallback is not None and not override:
+            raise ValueError(
+                f"the rule kind {self.name} has a fallback, from {location_of(self.fallback)}, "
+                "which all primitives without a rule use; pass override=True to replace it"
+            )
         self.fallback = fallback
         return fallback
 

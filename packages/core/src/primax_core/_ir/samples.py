@@ -76,9 +76,15 @@ class Sample:
       tolerance: the allowed relative error, instead of the default for the dtype.
       raises: the error that the call must raise, for samples of invalid input.
       without: names of checks that do not apply, with the reason.
+      expect: the expected results, as a function of the operands' values as NumPy arrays. Without
+        it, the kit compares the rules with each other only.
+      xfail: names of checks that are known to fail, with the reason.
     """
 
-    __slots__ = ("operands", "params", "call", "observe", "tolerance", "raises", "without")
+    __slots__ = (
+        "operands", "params", "call", "observe", "tolerance", "raises", "without", "expect",
+        "xfail",
+    )  # fmt: skip
 
     def __init__(self, *operands: Any, **params: Any):
         self.operands: tuple[Any, ...] = operands
@@ -88,6 +94,8 @@ class Sample:
         self.tolerance: float | None = None
         self.raises: type[Exception] | None = None
         self.without: dict[str, str] = {}
+        self.expect: Callable[..., Any] | None = None
+        self.xfail: dict[str, str] = {}
 
     def set(self, **options: Any) -> Sample:
         """A copy of the sample with some of its other attributes set."""

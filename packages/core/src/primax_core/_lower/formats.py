@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._ir.jaxpr import Jaxpr, Literal
+from .._ir.rule_results import check_count
 from .._ir.rules import memory_kinds
 from .._runtime.layouts import Layout, canonical, from_xla
 
@@ -74,7 +75,9 @@ def result_kinds(jaxpr: Jaxpr) -> list[str | None]:
         for eqn in jaxpr.eqns:
             rule = eqn.primitive.rules.get(memory_kinds)
             if rule is not None:
-                kinds.update(zip(eqn.outvars, rule(eqn), strict=True))
+                n = len(eqn.outvars)
+                listed = check_count(eqn.primitive, memory_kinds, rule, rule(eqn), n, "results")
+                kinds.update(zip(eqn.outvars, listed))
         result = [None if type(v) is Literal else kinds.get(v) for v in jaxpr.outvars]
         jaxpr.cache["kinds"] = result
     return result

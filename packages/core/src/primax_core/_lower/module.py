@@ -25,6 +25,7 @@ from .liveness import (
     live_eqns,
     stored_value,
 )
+from .rule_results import checked
 
 
 class LoweringContext:
@@ -86,7 +87,7 @@ class LoweringContext:
                     break
             else:
                 rule = prim.require(rule_kinds.lower, f"compiling for {self.platform}")
-            self._rules[prim] = rule
+            rule = self._rules[prim] = checked(prim, rule)
         return rule
 
     def call(self, fun: Callable, *values: ir.Value, in_avals=None):

@@ -17,6 +17,7 @@ from .._base.source import capture, summarize
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import Eqn, Jaxpr, Literal
+from .._ir.rule_results import check_count
 from .._ir.rules import expand, run_jaxprs
 from .._trace import core
 from .._trace.core import set_trace, typeof
@@ -112,7 +113,8 @@ class _Search:
         if rule is not None:
             outs = rule(run, values, **eqn.params)
             if outs is not None:
-                return list(outs)
+                n = len(eqn.outvars)
+                return list(check_count(prim, run_jaxprs, rule, outs, n, "results"))
         elif expand in prim.rules:
             inner = expanded(prim, [typeof(x) for x in values], eqn.params)
             assert inner is not None

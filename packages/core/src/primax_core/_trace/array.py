@@ -6,9 +6,13 @@ and indexing, both with :func:`register_method`: they apply to arrays and tracer
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any, Final, NoReturn
 
 import numpy as np
+
+from .._base.identity import how_to_get, layer
 
 
 class Array:
@@ -76,10 +80,65 @@ def register_method(name: str, value: Any, *, override: bool = False) -> None:
     """
     if name in Array.__dict__ and not override and name not in _replaceable:
         raise ValueError(f"Array already has {name!r}; pass override=True to replace it")
+    _replaceable.discard(name)
     setattr(Array, name, value)
 
 
 _replaceable = {"__hash__"}
+
+# Methods, properties and operators that the NumPy layer registers.
+_OF_NUMPY_LAYER: Final = (
+    "T mT all any argmax argmin argpartition argsort astype at byteswap choose clip compress conj "
+    "conjugate copy cumprod cumsum diagonal dot flat flatten imag max mean min nonzero prod ptp "
+    "ravel real repeat reshape round searchsorted sort squeeze std sum swapaxes take trace "
+    "transpose var view"
+).split()
+_OPERATORS_OF_NUMPY_LAYER: Final = {
+    "__getitem__": "indexing",
+    "__matmul__": "`@`",
+    "__rmatmul__": "`@`",
+}
+
+
+def _how_to_get_it() -> str:
+    package = layer("numpy")
+    if find_spec(package) is not None:
+        return f"import {package}"
+    return f"{how_to_get('numpy')}, and import {package}"
+
+
+class _Absent:
+    """Placeholder for a method of the NumPy layer, whose error says how to get it."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __get__(self, obj: Any, owner: type | None = None) -> NoReturn:
+        name = (owner or type(obj)).__name__
+        # An AttributeError makes hasattr() return False.
+        raise AttributeError(
+            f"{name!r} object has no attribute {self.name!r}: the methods of arrays belong to the "
+            f"NumPy layer; {_how_to_get_it()}",
+            name=self.name,
+            obj=obj,
+        )
+
+
+def _absent_operator(what: str) -> Callable[..., NoReturn]:
+    def operator(self: Array, other: Any) -> NoReturn:
+        raise TypeError(
+            f"{type(self).__name__!r} does not support {what} without the NumPy layer; "
+            f"{_how_to_get_it()}"
+        )
+
+    return operator
+
+
+for _name in _OF_NUMPY_LAYER:
+    register_method(_name, _Absent(_name))
+for _name, _what in _OPERATORS_OF_NUMPY_LAYER.items():
+    register_method(_name, _absent_operator(_what))
+_replaceable.update(_OF_NUMPY_LAYER, _OPERATORS_OF_NUMPY_LAYER)
 
 
 def as_dtype_name(dtype: Any) -> str:

@@ -24,6 +24,7 @@ from .._ir.jaxpr import (
     no_debug_info,
 )
 from .._ir.primitive import Primitive
+from .._ir.rule_results import check_effects, check_types
 from .._ir.symbolic_dims import Dimension
 from .core import (
     Trace,
@@ -268,10 +269,12 @@ def infer(prim: Primitive, in_avals: Sequence, params: dict) -> tuple[list, froz
                 f"{prim.name} got a Ref of type {a} at position {i}, but a Ref can't be passed "
                 "where an array is expected. Did you forget to read its value with `ref[...]`?"
             )
-    out = prim.require(rule_kinds.abstract, "tracing")(*in_avals, **params)
-    avals = list(out) if prim.multiple_results else [out]
+    rule = prim.require(rule_kinds.abstract, "tracing")
+    avals = check_types(prim, rule_kinds.abstract, rule, rule(*in_avals, **params))
     rule = prim.find(rule_kinds.effects)
-    effects = rule(*in_avals, **params) if rule is not None else no_effects
+    effects = no_effects
+    if rule is not None:
+        effects = check_effects(prim, rule_kinds.effects, rule, rule(*in_avals, **params))
     cache[key] = result = (avals, effects)
     return result
 

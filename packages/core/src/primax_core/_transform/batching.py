@@ -27,6 +27,7 @@ from .._trace.core import (
 from .._trace.reference_ops import references
 from .._trace.staging import eval_jaxpr, stage_with_aux
 from .derived import derive, derive_from_jaxpr
+from .rule_results import batched_results
 
 A = TypeVar("A")
 
@@ -182,12 +183,8 @@ def batch_primitive(
         rule = prim.require(rule_kinds.batch, "vmap")
 
         def run(*args):
-            outs, out_dims = rule(axis, list(args), list(dims), **params)
-            if not prim.multiple_results:
-                outs, out_dims = [outs], [out_dims]
-            elif out_dims is None or isinstance(out_dims, int):
-                out_dims = [out_dims] * len(outs)
-            return list(outs), tuple(out_dims)
+            result = rule(axis, list(args), list(dims), **params)
+            return batched_results(prim, rule, result, params, avals, dims, axis.size)
 
         with extend_axis_env(axis.name, axis.size):
             return stage_with_aux(run, avals, DebugInfo("vmap", prim.name))

@@ -16,6 +16,7 @@ from .._base.config import state
 from .._ir import rules as rule_kinds
 from .._ir.dtypes import float0
 from .._ir.primitive import Primitive
+from .._ir.rule_results import check_pair
 from .._trace.axes import extend_axis_env
 from .._trace.core import RefTypeError, Trace, bind_on, close_over, set_trace, typeof
 from .batching import BatchTrace
@@ -56,13 +57,13 @@ def _forward(trace: JVPTrace, prim: Primitive, args: Sequence, params: dict) -> 
     rule = prim.require(rule_kinds.jvp, "forward-mode differentiation")
     tangents = _spread(primals, nonzero, mask)
     with set_trace(trace.parent):
-        outs, dots = _flat(prim, rule(primals, tangents, **params))
+        outs, dots = _flat(prim, rule, rule(primals, tangents, **params))
     out_mask = [type(t) is not Zero for t in dots]
     return trace.wrap([*outs, *(t for t in dots if type(t) is not Zero)], out_mask)
 
 
-def _flat(prim: Primitive, pair: tuple[Any, Any]) -> tuple[list, list]:
-    out, dots = pair
+def _flat(prim: Primitive, rule: Callable[..., Any], result: Any) -> tuple[list, list]:
+    out, dots = check_pair(prim, rule_kinds.jvp, rule, result)
     return _listed(prim, out), _without_float0(_listed(prim, dots))
 
 
@@ -84,7 +85,7 @@ def _linearized(trace: LinearizeTrace, prim: Primitive, args: Sequence, params: 
     rule = prim.require(rule_kinds.jvp, "differentiation")
     with set_trace(trace.parent):
         outs, linear, out_mask = linearize_rule(
-            lambda ps, ts: _flat(prim, rule(ps, ts, **params)), primals, mask, True
+            lambda ps, ts: _flat(prim, rule, rule(ps, ts, **params)), primals, mask
         )
     if not any(out_mask):
         return list(outs)
@@ -102,7 +103,8 @@ def _batched(trace: BatchTrace, prim: Primitive, args: Sequence, params: dict) -
     rule = prim.require(rule_kinds.batch, "vmap")
     axis = trace.axis
     with set_trace(trace.parent), extend_axis_env(axis.name, axis.size):
-        out, out_dims = rule(axis, values, dims, **params)
+        result = rule(axis, values, dims, **params)
+    out, out_dims = check_pair(prim, rule_kinds.batch, rule, result)
     outs = _listed(prim, out)
     if not prim.multiple_results or out_dims is None or isinstance(out_dims, int):
         out_dims = [out_dims] * len(outs)

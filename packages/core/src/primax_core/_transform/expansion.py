@@ -13,12 +13,14 @@ from typing import Any
 from .._base.config import state
 from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._ir.primitive import Primitive
-from .._ir.rules import abstract, batch, effects, expand, jvp, transpose
+from .._ir.rules import abstract, batch, effects, expand, jvp, linearize, transpose
 from .._trace.core import call_on, typeof
 from .._trace.staging import stage
 from .batching import batch_jaxpr
 from .derived import derive
 from .jvp import jvp_jaxpr
+from .linearize import linearize_jaxpr
+from .rule_results import expansion_results
 from .transpose import transpose_jaxpr
 from .zeros import Zero, is_linear
 
@@ -30,8 +32,7 @@ def expanded(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> J
         return None
 
     def run(*args):
-        out = rule(*args, **params)
-        return list(out) if prim.multiple_results else [out]
+        return expansion_results(prim, rule, rule(*args, **params), params, avals)
 
     def make():
         return stage(run, avals, DebugInfo("expansion", prim.name))
@@ -71,6 +72,27 @@ def _jvp_fallback(prim, primals, tangents, **params):
     outs, rest = results[: len(out_mask)], iter(results[len(out_mask) :])
     dots = [next(rest) if m else Zero.like(o) for m, o in zip(out_mask, outs)]
     return results_of(prim, outs), results_of(prim, dots)
+
+
+@linearize.falls_back
+def _linearize_fallback(prim):
+    # A jvp rule of its own goes before the derivative of the expansion.
+    if jvp in prim.rules or prim.find(expand) is None:
+        return None
+    return partial(_linearize_by_expansion, prim)
+
+
+def _linearize_by_expansion(prim, primals, mask, **params):
+    jaxpr = expanded(prim, [typeof(p) for p in primals], params)
+    linearized = linearize_jaxpr(jaxpr, tuple(mask))
+    results = call_on(state.trace, linearized.forward, primals)
+    outs, residuals = results[: linearized.n_outs], linearized.residual_values(primals, results)
+    if linearized.linear is None:
+        avals = [typeof(p).tangent_aval() for p, m in zip(primals, mask) if m]
+        return outs, stage(lambda *_: [], avals), linearized.out_mask
+    linear, n = linearized.linear, len(residuals)
+    linear = linear.replace(constvars=linear.invars[:n], consts=residuals, invars=linear.invars[n:])
+    return outs, linear, linearized.out_mask
 
 
 @transpose.falls_back

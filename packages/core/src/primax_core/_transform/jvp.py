@@ -13,6 +13,7 @@ from .._trace.core import call_on, made_by, set_trace, typeof
 from .._trace.staging import eval_jaxpr, stage_with_aux
 from .derived import derive, derive_from_jaxpr
 from .dual import DualTrace, DualTracer, Mask, Values
+from .rule_results import jvp_results
 from .zeros import Zero, instantiate
 
 A = TypeVar("A")
@@ -78,9 +79,8 @@ def jvp_primitive(
             primals = list(args[: len(avals)])
             nonzero = iter(args[len(avals) :])
             tangents = [next(nonzero) if m else Zero(a.tangent_aval()) for m, a in zip(mask, avals)]
-            outs, tangents_out = rule(primals, tangents, **params)
-            if not prim.multiple_results:
-                outs, tangents_out = [outs], [tangents_out]
+            result = rule(primals, tangents, **params)
+            outs, tangents_out = jvp_results(prim, rule, result, params, avals)
             out_mask = tuple(type(t) is not Zero for t in tangents_out)
             return [*outs, *(t for t in tangents_out if type(t) is not Zero)], out_mask
 

@@ -26,10 +26,18 @@ from .._trace.core import (
     typeof,
 )
 from .._trace.reference_ops import references
-from .._trace.staging import JaxprWriter, JitTracer, StagingTrace, eval_jaxpr, tracer_classes
+from .._trace.staging import (
+    JaxprWriter,
+    JitTracer,
+    StagingTrace,
+    eval_jaxpr,
+    stage_with_aux,
+    tracer_classes,
+)
 from .derived import derive, derive_from_jaxpr
 from .dual import DualTrace, DualTracer
-from .zeros import Zero, instantiate
+from .rule_results import jvp_results, linearized_results
+from .zeros import Zero, instantiate, zeros
 
 A = TypeVar("A")
 
@@ -106,11 +114,7 @@ class LinearizeTrace(DualTrace):
         outs = results[: linearized.n_outs]
         if linearized.linear is None:
             return outs
-        extra = results[linearized.n_outs :]
-        residuals = [
-            primals[i] if source_kind == "in" else outs[i] if source_kind == "out" else extra[i]
-            for source_kind, i in linearized.residuals
-        ]
+        residuals = linearized.residual_values(primals, results)
         node = self.record(linearized.linear, residuals, tangents)
         tangents_out = iter(node.outputs)
         return [
@@ -153,6 +157,14 @@ class Linearized:
         self.residuals: Sequence[tuple[str, int]] = residuals
         self.linear: Jaxpr | None = linear
         self.out_mask: Sequence[bool] = out_mask
+
+    def residual_values(self, primals: Sequence[Any], results: Sequence[Any]) -> list[Any]:
+        """The residuals, from the arguments and the results of ``forward``."""
+        n = self.n_outs
+        return [
+            primals[i] if origin == "in" else results[i] if origin == "out" else results[n + i]
+            for origin, i in self.residuals
+        ]
 
 
 class TangentTrace(JaxprWriter):
@@ -201,28 +213,43 @@ def linearize_primitive(
     """The linearized jaxprs of one operation."""
 
     def make():
-        info = DebugInfo("linearize", prim.name)
-        rule = prim.rules.get(rule_kinds.linearize)
-        if rule is not None and type(rule) is not rule_kinds.Unsupported:
+        rule = prim.find(rule_kinds.linearize)
+        if rule is not None:
+
+            def linearized(*primals):
+                result = rule(primals, mask, **params)
+                return linearized_results(prim, rule, result, params, avals, mask)
+
             sub_jaxpr = params.get("jaxpr")
-            return build_linearized(
-                lambda *primals: rule(primals, mask, **params), avals, mask,
-                sub_jaxpr.debug_info if sub_jaxpr is not None else None,
-            )  # fmt: skip
-        rule = prim.require(rule_kinds.jvp, "differentiation")
+            info = sub_jaxpr.debug_info if isinstance(sub_jaxpr, Jaxpr) else None
+            return build_linearized(linearized, avals, info)
+        forward = prim.require(rule_kinds.jvp, "differentiation")
 
-        def linearized(*primals):
-            return linearize_rule(
-                lambda ps, ts: rule(ps, ts, **params), primals, mask, prim.multiple_results
-            )
+        def differentiated(primals, tangents):
+            result = forward(primals, tangents, **params)
+            return jvp_results(prim, forward, result, params, avals)
 
-        return build_linearized(linearized, avals, mask, info)
+        return build_linearized(
+            lambda *primals: linearize_rule(differentiated, primals, mask),
+            avals,
+            DebugInfo("linearize", prim.name),
+        )
 
     return derive("linearize", prim, params, (tuple(avals), mask), make)
 
 
-def linearize_rule(rule: Callable, primals: Sequence, mask, multiple: bool):
-    """The results of a forward-mode rule, and its linear part as a jaxpr with constants."""
+Pair = tuple[Sequence[Any], Sequence[Any]]
+
+
+def linearize_rule(
+    rule: Callable[[list[Any], list[Any]], Pair], primals: Sequence[Any], mask: Sequence[bool]
+) -> tuple[Sequence[Any], Jaxpr, list[bool]]:
+    """The results of a forward-mode rule, its linear part as a jaxpr with constants, and the mask
+    of results with tangents.
+
+    Args:
+      rule: from primals and tangents to lists of results and of their tangents.
+    """
     parent = state.trace
     trace = TangentTrace(parent)
     tangents = []
@@ -232,8 +259,11 @@ def linearize_rule(rule: Callable, primals: Sequence, mask, multiple: bool):
     try:
         with set_trace(trace):
             outs, out_tangents = rule(list(primals), tangents)
-            if not multiple:
-                outs, out_tangents = [outs], [out_tangents]
+            if any(isinstance(o, Tracer) and o._trace is trace for o in outs):
+                # One operation, a loop for instance, computes both results and tangents.
+                trace.live = False
+                with set_trace(parent):
+                    return _linearize_fused(rule, primals, mask)
             out_mask = [type(t) is not Zero for t in out_tangents]
             linear = trace.finish([t for t in out_tangents if type(t) is not Zero])
     finally:
@@ -241,7 +271,46 @@ def linearize_rule(rule: Callable, primals: Sequence, mask, multiple: bool):
     return outs, linear, out_mask
 
 
-def build_linearized(linearized: Callable, avals: Sequence, mask, debug_info=None) -> Linearized:
+def _linearize_fused(
+    rule: Callable[[list[Any], list[Any]], Pair], primals: Sequence[Any], mask: Sequence[bool]
+) -> tuple[Sequence[Any], Jaxpr, list[bool]]:
+    """:func:`linearize_rule` for a rule that computes results together with tangents.
+
+    The rule is linear in the tangents, so its derivative by them, anywhere, is the linear part.
+    """
+    avals = [typeof(p) for p in primals]
+    tangent_avals = [a.tangent_aval() for a, m in zip(avals, mask) if m]
+    n = len(primals)
+
+    def run(*args):
+        nonzero = iter(args[n:])
+        tangents = [next(nonzero) if m else Zero(a.tangent_aval()) for a, m in zip(avals, mask)]
+        outs, dots = rule(list(args[:n]), tangents)
+        out_mask = [type(t) is not Zero for t in dots]
+        return [*outs, *(t for t in dots if type(t) is not Zero)], (len(outs), out_mask)
+
+    jaxpr, (n_outs, out_mask) = stage_with_aux(run, [*avals, *tangent_avals], parent=state.trace)
+    fused = linearize_jaxpr(
+        jaxpr,
+        (False,) * n + (True,) * len(tangent_avals),
+        (False,) * n_outs + (True,) * sum(out_mask),
+    )
+    at_zero = [*primals, *(zeros(a) for a in tangent_avals)]
+    results = call_on(state.trace, fused.forward, at_zero)
+    outs, residuals = results[:n_outs], fused.residual_values(at_zero, results)
+    assert fused.linear is not None
+    linear, k = fused.linear, len(residuals)
+    dots_of_outs = sum(fused.out_mask[:n_outs])
+    linear = linear.replace(
+        constvars=linear.invars[:k],
+        consts=residuals,
+        invars=linear.invars[k:],
+        outvars=linear.outvars[dots_of_outs:],
+    )
+    return outs, linear, out_mask
+
+
+def build_linearized(linearized: Callable, avals: Sequence, debug_info=None) -> Linearized:
     """Linearized jaxprs from a function ``(*primals) -> (outs, linear jaxpr, out_mask)``.
 
     The constants of the linear jaxpr are the residuals.
@@ -322,7 +391,7 @@ def linearize_jaxpr(
             linear, out_mask = tape_to_jaxpr(outs, tangents, trace.tape, ins, instantiate_outs)
             return outs, linear, out_mask
 
-        return build_linearized(linearized, jaxpr.in_avals, mask, jaxpr.debug_info)
+        return build_linearized(linearized, jaxpr.in_avals, jaxpr.debug_info)
 
     return derive_from_jaxpr(jaxpr, "linearize", (mask, instantiate_outs), make)
 

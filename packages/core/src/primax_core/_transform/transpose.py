@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .._base import source
 from .._base.config import state
 from .._ir import rules as rule_kinds
 from .._ir.jaxpr import DebugInfo, Eqn, Jaxpr, Literal, Var
+from .._ir.rule_results import check_count, code_of
 from .._trace.core import bind_on, call_on, typeof
 from .._trace.interpret import EquationContext
 from .._trace.reference_ops import references
 from .._trace.staging import stage_with_aux
 from .derived import derive, derive_from_jaxpr
 from .linearize import Node, Tangent
-from .zeros import Linear, Zero, add_tangents, instantiate
+from .rule_results import cotangents
+from .zeros import Linear, SymbolicOperandError, Zero, add_tangents, instantiate
 
 
 def run_tape_backwards(tape: Sequence[Node], out_cts: dict[Tangent, Any], ins: Sequence[Tangent]):
@@ -176,17 +179,41 @@ def transpose_eqn(eqn, linear_args: tuple[bool, ...], values: Sequence, cts: Seq
     prim, params = eqn.primitive, eqn.params
     direct = prim.rules.get(rule_kinds.transpose_direct)
     if direct is not None:
-        return direct(cts, values, linear_args, [v.aval for v in eqn.invars], **params)
+        avals = [v.aval for v in eqn.invars]
+        result = direct(cts, values, linear_args, avals, **params)
+        kind = rule_kinds.transpose_direct
+        return list(check_count(prim, kind, direct, result, len(avals), "cotangents of operands"))
     avals = tuple(
         v.aval if is_lin else typeof(x) for v, x, is_lin in zip(eqn.invars, values, linear_args)
     )
     ct_types = tuple(None if c is None else typeof(c) for c in cts)
     out_avals = tuple(v.aval for v in eqn.outvars)
-    jaxpr, out_mask = transpose_primitive(prim, params, avals, linear_args, out_avals, ct_types)
+    try:
+        jaxpr, out_mask = transpose_primitive(prim, params, avals, linear_args, out_avals, ct_types)
+    except SymbolicOperandError as e:
+        raise _not_linear(eqn, linear_args, e) from None
     operands = [v for v, is_lin in zip(values, linear_args) if not is_lin]
     operands.extend(c for c in cts if c is not None)
-    cotangents = iter(call_on(state.trace, jaxpr, operands))
-    return [next(cotangents) if m else None for m in out_mask]
+    nonzero = iter(call_on(state.trace, jaxpr, operands))
+    return [next(nonzero) if m else None for m in out_mask]
+
+
+def _not_linear(
+    eqn: Eqn, linear_args: Sequence[bool], error: SymbolicOperandError
+) -> SymbolicOperandError:
+    """The error about a transpose rule that reads a linear operand: the rule's own error if another
+    package wrote it, otherwise an error about the equation."""
+    rule = eqn.primitive.find(rule_kinds.transpose)
+    code = None if rule is None else code_of(rule)
+    if code is None or not source.is_internal(code):
+        return error
+    operands = ", ".join(str(i) for i, is_lin in enumerate(linear_args) if is_lin)
+    return SymbolicOperandError(
+        f"{eqn.primitive.name}, on line {source.summarize(eqn.source_info)}, is not linear in its "
+        f"operands {operands}, so it cannot be transposed. A jvp rule must be linear in its "
+        "tangents: the tangents may be scaled by functions of the primals and added, but not "
+        "multiplied with each other."
+    )
 
 
 def transpose_primitive(prim, params, avals, linear_args, out_avals, ct_types):
@@ -202,11 +229,10 @@ def transpose_primitive(prim, params, avals, linear_args, out_avals, ct_types):
                 for a, is_lin in zip(avals, linear_args)
             ]
             cts = [next(operands_and_cts) if m else Zero(a) for m, a in zip(ct_types, out_avals)]
-            cotangents = rule(cts if prim.multiple_results else cts[0], *operands, **params)
-            cotangents = [None if c is None or type(c) is Zero or not lin else c
-                     for c, lin in zip(cotangents, linear_args, strict=True)]  # fmt: skip
-            out_mask = tuple(c is not None for c in cotangents)
-            return [c for c in cotangents if c is not None], out_mask
+            result = rule(cts if prim.multiple_results else cts[0], *operands, **params)
+            input_cts = cotangents(prim, rule, result, avals, linear_args)
+            out_mask = tuple(c is not None for c in input_cts)
+            return [c for c in input_cts if c is not None], out_mask
 
         known = [a for a, is_lin in zip(avals, linear_args) if not is_lin]
         avals_in = [*known, *(a for a in ct_types if a is not None)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive
 from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._trace import structural
-from .._trace.core import typeof
+from .._trace.core import register_value_type, typeof
 
 
 class Zero:
@@ -45,6 +45,28 @@ class Linear:
 
     def __repr__(self) -> str:
         return f"Linear({self.aval})"
+
+
+class SymbolicOperandError(TypeError):
+    """A symbolic value is used where an operation needs an array."""
+
+
+def _refuse_zero(x: Zero) -> NoReturn:
+    raise SymbolicOperandError(
+        f"the symbolic zero {x!r} is used as an operand. Find zeros with is_zero(t), or get an "
+        "array with instantiate(t)."
+    )
+
+
+def _refuse_linear(x: Linear) -> NoReturn:
+    raise SymbolicOperandError(
+        f"the linear operand {x!r} is used as a value. A transpose rule knows the cotangents, and "
+        "the operands for which is_linear(x) is false."
+    )
+
+
+register_value_type(Zero, _refuse_zero)
+register_value_type(Linear, _refuse_linear)
 
 
 def is_linear(x: Any) -> bool:

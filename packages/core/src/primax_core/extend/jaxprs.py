@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from .._base.config import state
+from .._base.source import is_internal
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import DebugInfo, Eqn, Jaxpr, jaxprs_in
 from .._trace.core import Trace
@@ -18,7 +19,7 @@ _CURRENT: Final[Any] = object()
 def stage(
     fun: Callable[..., Sequence[Any]],
     avals: Sequence[ShapedArray],
-    name: str = "fn",
+    name: str | None = None,
     *,
     debug_info: DebugInfo | None = None,
     parent: Trace | None = _CURRENT,
@@ -27,8 +28,8 @@ def stage(
 
     Args:
       avals: types of the arguments.
-      name: name of the function in errors.
-      debug_info: name, place and argument names for errors, instead of ``name``.
+      name: the name of the function in errors, by default its own.
+      debug_info: name, location and argument names for errors, instead of ``name``.
       parent: the trace that operations on no argument are passed to, by default the current one;
         ``None`` for jaxprs that are kept and reused.
 
@@ -40,8 +41,34 @@ def stage(
     >>> print(stage(lambda x: [lax.sin(x)], [ShapedArray((2,), np.dtype("float32"))]))
     { lambda ; a:f32[2]. let b:f32[2] = sin a in (b,) }
     """
-    info = DebugInfo("a program", name) if debug_info is None else debug_info
-    return _stage(fun, avals, info, state.trace if parent is _CURRENT else parent)
+    if not callable(fun):
+        raise TypeError(f"stage takes a function, got {fun!r}")
+    if not isinstance(avals, (list, tuple)):
+        raise TypeError(f"stage takes a sequence of avals, got {avals!r}")
+    for aval in avals:
+        if not hasattr(aval, "tangent_aval"):
+            raise TypeError(f"stage takes the avals of the arguments, got {aval!r}; see typeof")
+
+    def listed(*args):
+        outs = fun(*args)
+        if not isinstance(outs, (list, tuple)):
+            raise TypeError(
+                f"stage takes a function that returns a list of results, but {info.func_src_info} "
+                f"returned {outs!r}"
+            )
+        return outs
+
+    info = _origin(fun, name) if debug_info is None else debug_info
+    return _stage(listed, avals, info, state.trace if parent is _CURRENT else parent)
+
+
+def _origin(fun: Callable[..., Any], name: str | None) -> DebugInfo:
+    """The location of a function. Equations of a jaxpr with a location keep their own."""
+    code = getattr(getattr(fun, "__wrapped__", fun), "__code__", None)
+    name = name or getattr(fun, "__name__", "fn")
+    if code is None or is_internal(code):
+        return DebugInfo("a jaxpr", name)
+    return DebugInfo("a jaxpr", name, code.co_filename, code.co_firstlineno)
 
 
 def interpret(

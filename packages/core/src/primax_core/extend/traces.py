@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from .._api.arguments import check_callable as check_callable, debug_info, name_of as name_of
 from .._base import pytree
@@ -16,7 +16,6 @@ from .._engine.custom_jvp import (
 )
 from .._engine.custom_vjp import CustomVJP as CustomVJP, PerturbedValue as PerturbedValue
 from .._engine.jit_cache import trace_function as _trace_function
-from .._ir.jaxpr import Jaxpr
 from .._trace.axes import axes_in_scope as axes_in_scope
 from .._trace.core import (
     Trace as Trace,
@@ -51,20 +50,7 @@ from .._transform.linearize import (
     linearize_primitive as linearize_primitive,
 )
 from .._transform.transpose import backward_pass as backward_pass
-
-
-class TracedFunction(NamedTuple):
-    """A function of pytrees as a jaxpr.
-
-    Attributes:
-      jaxpr: takes ``consts`` and then the leaves of the arguments.
-      consts: tracers of enclosing traces that the function closes over.
-      out_tree: structure of the result.
-    """
-
-    jaxpr: Jaxpr
-    consts: Sequence[Any]
-    out_tree: Any
+from .transforms import TracedFunction as TracedFunction
 
 
 def trace_function(

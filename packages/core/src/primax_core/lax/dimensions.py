@@ -40,6 +40,6 @@ dim_as_value_p.unsupported(jvp, "it has no operands, and its value is an integer
 @dim_as_value_p.rule(samples)
 def _samples():
     why = "its value is that of a program's arguments, which a call by itself does not have"
-    unseen = ("abstract", "weak type", "compiled", "purity", "mutation", "programs")
+    unseen = ("abstract", "weak type", "compiled", "purity", "mutation", "programs", "effects")
     dim = SymbolicScope().variable("a")
     yield Sample(dim=2 * dim + 1).set(without=dict.fromkeys(unseen, why))

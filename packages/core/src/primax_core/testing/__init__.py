@@ -7,7 +7,11 @@
 
 from .._ir.samples import Operand as Operand
 from .._ir.samples import Sample as Sample
+from .calls import Call as Call
+from .calls import Failure as Failure
+from .calls import NotApplicable as NotApplicable
 from .checks import CHECKS as CHECKS
+from .checks import add_check as add_check
 from .conformance import cases as cases
 from .conformance import check_primitive as check_primitive
 from .conformance import check_sample as check_sample

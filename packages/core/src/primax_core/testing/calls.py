@@ -71,6 +71,10 @@ class Call:
     def args(self) -> list[Any]:
         return self.draw(np.random.default_rng(self.seed))
 
+    def rng(self, stream: int) -> np.random.Generator:
+        """A generator of the sample's seed; streams of different numbers are independent."""
+        return np.random.default_rng((self.seed, stream))
+
     def draw(self, rng: np.random.Generator) -> list[Any]:
         """Values for the operands."""
         with self.mode():

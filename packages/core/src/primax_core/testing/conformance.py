@@ -14,7 +14,7 @@ from .._ir.rules import RuleState, UnsupportedRule
 from .._ir.samples import Sample, samples as samples_kind
 from . import verdicts as v
 from .calls import Call, Failure, NotApplicable
-from .checks import CHECKS
+from .checks import CHECKS, DOUBLE
 from .verdicts import Report, Verdict
 
 
@@ -41,8 +41,12 @@ def check_primitive(
         - ``parameters`` are hashable; ``programs``: jaxprs print, are well formed and evaluate;
         - ``jvp`` against central differences in ``float64``; ``transpose``:
           ``⟨J v, w⟩ = ⟨v, Jᵀ w⟩``; ``second order``; ``symbolic zeros``;
-        - ``batching`` and ``nested batching`` against loops.
+        - ``batching`` and ``nested batching`` against loops;
+        - ``effects``: only primitives with effects do more than compute; ``expected``: the values
+          of the sample's ``expect``; ``expansion``, ``dead code`` and ``saved values``: rules
+          that few primitives have, against the primitive.
       xfail: checks that are known to fail, with the reason. A check that never fails is an error.
+        `Sample.xfail` does the same for one sample.
       seed: seed of the drawn values.
 
     Returns:
@@ -84,6 +88,8 @@ def check_sample(
     def verdict(outcome: str, detail: str = "", reproduction: str = "") -> Verdict:
         return Verdict(prim.name, index, check, outcome, detail, reproduction)
 
+    if check not in CHECKS:
+        raise ValueError(f"there is no check {check!r}; the checks are {', '.join(CHECKS)}")
     if check in sample.without:
         return verdict(v.SKIPPED, sample.without[check])
     if sample.raises is not None and check != "bad input":
@@ -94,9 +100,8 @@ def check_sample(
             calls[double] = Call(prim, sample, double, seed)
         return calls[double]
 
-    double = check in ("jvp", "transpose", "second order", "symbolic zeros")
     try:
-        with get(double).mode(), enable_checks(True):
+        with get(check in DOUBLE).mode(), enable_checks(True):
             CHECKS[check](get)
     except NotApplicable as e:
         return verdict(v.SKIPPED, str(e))
@@ -104,7 +109,11 @@ def check_sample(
         return verdict(v.UNSUPPORTED, str(e))
     except Exception as e:
         text = str(e) if isinstance(e, Failure) else f"{type(e).__name__}: {e}"
+        if check in sample.xfail:
+            return verdict(v.XFAILED, sample.xfail[check])
         return verdict(v.FAILED, text, _reproduction(prim, sample, index, check, seed, registered))
+    if check in sample.xfail:
+        return verdict(v.STALE, sample.xfail[check])
     return verdict(v.PASSED)
 
 
@@ -136,7 +145,7 @@ def _reproduction(
     else:
         lines += ["from primax_core.extend import *", f"sample = {sample!r}"]
     lines.append(f"print(check_sample(p, sample, {index}, {check!r}, seed={seed}))")
-    return "\n".join("    " + line for line in lines)
+    return "\n".join(lines)
 
 
 def find_primitive(name: str, home: str) -> Primitive:

@@ -23,6 +23,7 @@ from primax_core.extend import (
     expand,
     expanded,
     interpret,
+    invalid_result,
     stage,
     summarize,
     typeof,
@@ -250,25 +251,35 @@ def _apply(eqn: Eqn, args: list[Any], categories: Categories) -> tuple[list[Any]
     prim = eqn.primitive
     rule = prim.rules.get(faults)
     if rule is not None:
-        return rule(categories, args, eqn)
+        result = rule(categories, args, eqn)
+        if not isinstance(result, tuple) or len(result) != 2:
+            invalid_result(prim, faults, rule, f"returned {result!r}")
+        return result
+    raised: list[Fault] = []
     if expand in prim.rules:
         avals = [typeof(x) for x in args]
-        return called(expanded(prim, avals, eqn.params), args, categories)
-    out = prim.bind(*args, **eqn.params)
-    outs = list(out) if prim.multiple_results else [out]
-    checks = checks_of(prim)(args, outs, **eqn.params)
+        outs, raised = called(expanded(prim, avals, eqn.params), args, categories)
+        if error_checks not in prim.rules:  # the fallback's checks are those of its expansion
+            return outs, raised
+    else:
+        out = prim.bind(*args, **eqn.params)
+        outs = list(out) if prim.multiple_results else [out]
+    checks = checks_of(prim, args, outs, eqn.params)
     where = eqn.source_info
-    return outs, [Fault.of(c, where) for c in checks if c.category in categories]
+    return outs, [*raised, *(Fault.of(c, where) for c in checks if c.category in categories)]
 
 
-def checks_of(prim: Primitive) -> Callable[..., list[Check]]:
-    """The rule for the checks of an operation."""
+def checks_of(
+    prim: Primitive, args: Sequence[Any], outs: Sequence[Any], params: dict[str, Any]
+) -> list[Check]:
+    """The checks of an operation, given its operands and results."""
     rule = prim.find(error_checks)
-    return _nothing if rule is None else rule
-
-
-def _nothing(args, outs, **params):
-    return []
+    if rule is None:
+        return []
+    checks = rule(args, outs, **params)
+    if not isinstance(checks, (list, tuple)) or not all(isinstance(c, Check) for c in checks):
+        invalid_result(prim, error_checks, rule, f"returned {checks!r}")
+    return list(checks)
 
 
 def called(

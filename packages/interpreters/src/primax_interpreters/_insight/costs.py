@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from primax_core.extend import Eqn, Jaxpr, jaxprs_in, live_eqns, total_bytes
+from primax_core.extend import Eqn, Jaxpr, invalid_result, jaxprs_in, live_eqns, total_bytes
 
 from .cost_rules import Cost, cost
 from .places import UNKNOWN, Line, Places
@@ -112,6 +112,8 @@ class _Counter:
             rule = self.rules[eqn.primitive] = eqn.primitive.require(cost, "explain")
         ins = [v.aval for v in eqn.invars]
         answer = rule(ins, [v.aval for v in eqn.outvars], **eqn.params)
+        if not isinstance(answer, Cost):
+            invalid_result(eqn.primitive, cost, rule, f"returned {answer!r}")
         own = Sum()
         own.add_cost(answer, eqn)
         name = eqn.primitive.name

@@ -24,6 +24,7 @@ from primax_core.extend import (
     dce_jaxpr,
     eval_jaxpr,
     instantiate,
+    invalid_result,
     jvp,
     stage,
     typeof,
@@ -176,10 +177,7 @@ def taylor_primitive(
             for a, terms in zip(avals, given_terms(args[n:], masks)):
                 terms = terms or [None] * order
                 series.append([Zero(a.tangent_aval()) if t is None else t for t in terms])
-            outs, derivatives = rule(list(args[:n]), series, **params)
-            if not prim.multiple_results:
-                outs, derivatives = [outs], [derivatives]
-            _check_terms(prim, outs, derivatives, order)
+            outs, derivatives = _checked(prim, rule, rule(list(args[:n]), series, **params), order)
             return outs, [[None if type(t) is Zero else t for t in terms] for terms in derivatives]
 
         return _staged(run, avals, masks, DebugInfo("jet", prim.name))
@@ -229,19 +227,26 @@ def _filled(out, terms: Terms, forced: tuple[bool, ...]) -> list:
     return [instantiate(zero) if t is None and w else t for t, w in zip(terms, forced)]
 
 
-def _check_terms(prim: Primitive, outs, derivatives, order: int) -> None:
+def _checked(
+    prim: Primitive, rule: Callable[..., Any], result: Any, order: int
+) -> tuple[Sequence[Any], Sequence[Any]]:
+    """The results of a taylor rule, and a list of derivatives for each."""
+    if not isinstance(result, (tuple, list)) or len(result) != 2:
+        invalid_result(prim, taylor, rule, f"returned {result!r}")
+    outs, derivatives = result if prim.multiple_results else ([result[0]], [result[1]])
+    if len(outs) != len(derivatives):
+        problem = f"returned derivatives of {len(derivatives)} results for {len(outs)} results"
+        invalid_result(prim, taylor, rule, problem)
     for o, terms in zip(outs, derivatives):
-        if len(terms) != order:
-            raise TypeError(
-                f"the taylor rule of primitive {prim.name} gave {len(terms)} derivatives of a "
-                f"result, but {order} are wanted: as many as those of each operand"
-            )
+        if not isinstance(terms, (tuple, list)) or len(terms) != order:
+            returned = len(terms) if isinstance(terms, (tuple, list)) else repr(terms)
+            problem = f"returned {returned} as the {order} derivatives of a result"
+            invalid_result(prim, taylor, rule, problem)
         for t in terms:
             if type(t) is not Zero and typeof(t).shape != typeof(o).shape:
-                raise TypeError(
-                    f"the taylor rule of primitive {prim.name} gave a derivative of type "
-                    f"{typeof(t)} for a result of type {typeof(o)}: they must have one shape"
-                )
+                problem = f"returned a derivative of type {typeof(t)} of a result of {typeof(o)}"
+                invalid_result(prim, taylor, rule, problem)
+    return outs, derivatives
 
 
 def taylor_of(fun: Callable, primals: Sequence, terms: Sequence[Terms], order: int):
