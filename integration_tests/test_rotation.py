@@ -41,9 +41,21 @@ def test_a_case_that_is_no_first_one_runs_once_in_a_period():
 def test_small_functions_and_complete_runs_are_whole():
     listed = [("f", "sin")] * (LARGE - 1)
     assert all(chosen(listed, Step(0)))
-    runs = [chosen(listed, Step(n), marked={"f"}) for n in range(PERIOD)]
+    runs = [chosen(listed, Step(n), marked={"f": PERIOD}) for n in range(PERIOD)]
     assert sum(map(sum, runs)) == PERIOD + LARGE - 2
     assert all(chosen([("f", "sin")] * 100, None))
+
+
+@pytest.mark.parametrize("every", [4, 20, 100])
+@pytest.mark.parametrize("period", [20, 10])
+def test_marked_functions_may_rotate_faster(every, period):
+    listed = [("f", "kind")] * 100
+    runs = [chosen(listed, Step(n, period), marked={"f": every}) for n in range(period)]
+    assert all(any(run) for run in zip(*runs))
+    steps = min(every, period)
+    assert all(abs(sum(run) - 100 / steps) <= 1 for run in runs)
+    if period % steps == 0:
+        assert all(any(run) for run in zip(*runs[:steps]))
 
 
 def test_a_smoke_run_has_one_case_of_each_function():

@@ -13,12 +13,13 @@ from __future__ import annotations
 import re
 import zlib
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 import pytest
 
-from tools.steps import Step
+from tools.steps import PERIOD, Step
 
 # Test functions with fewer cases run all of them.
 LARGE: Final = 9
@@ -49,13 +50,14 @@ def chosen(
     cases: Sequence[tuple[str, str]],
     step: Step | None,
     smoke: bool = False,
-    marked: Collection[str] = (),
+    marked: Mapping[str, int] = MappingProxyType({}),
 ) -> list[bool]:
     """Which cases run, given the test function and the kind of each in order of collection.
 
     Args:
       smoke: one case of each test function, whatever its size and the kinds.
-      marked: test functions whose cases rotate however few they are.
+      marked: test functions whose cases rotate however few they are, with the number of steps in
+        which they are all visited.
     """
     if step is None and not smoke:
         return [True] * len(cases)
@@ -72,7 +74,8 @@ def chosen(
         else:
             # Small groups start at different steps, so that all steps take about as long.
             offset = zlib.crc32(repr(group).encode())
-            runs.append((offset + position) % step.period == step.number)
+            steps = min(marked.get(function, step.period), step.period)
+            runs.append((offset + position) % steps == step.number % steps)
     return runs
 
 
@@ -112,7 +115,11 @@ def pytest_report_header(config: pytest.Config) -> str:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     text = config.option.rotation
     smoke = text == "smoke"
-    marked = {i.nodeid.partition("[")[0] for i in items if i.get_closest_marker("rotate")}
+    marked = {
+        item.nodeid.partition("[")[0]: mark.kwargs.get("every", PERIOD)
+        for item in items
+        if (mark := item.get_closest_marker("rotate"))
+    }
     step = None if smoke else Step.parse(text)
     runs = chosen([group_of(i) for i in items], step, smoke, marked)
     if not all(runs):
@@ -124,7 +131,8 @@ def group_of(item: pytest.Item) -> tuple[str, str]:
     """The test function that an item is a case of, and the kind of the case.
 
     ``@pytest.mark.rotate("prim", "check")`` names the parameters that make the kind, and
-    ``@pytest.mark.rotate()`` makes all cases of a function one kind.
+    ``@pytest.mark.rotate()`` makes all cases of a function one kind. With ``every=4`` four
+    consecutive steps visit all cases.
     """
     spec = getattr(item, "callspec", None)
     if spec is None:

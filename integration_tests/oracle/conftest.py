@@ -6,6 +6,7 @@ not changed since is compared.
 
 import os
 import sys
+from collections import Counter
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -21,6 +22,8 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "packages/scipy/tests"
 
 import forgetting
 
+from tools.rotation import LARGE
+
 SINCE = (0, 12)
 UNCHANGED = {"test_array_oracle", "test_dtypes_oracle", "test_tree_oracle"}
 
@@ -34,15 +37,22 @@ def reference_version() -> tuple[int, ...] | None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip comparisons with behaviour that the installed reference does not have yet."""
+    """Rotate large tests, and skip comparisons with what the installed reference does not have yet.
+
+    The suites of the wheels test every kind of case each time; here four runs visit all cases.
+    """
     installed = reference_version()
+    here = os.path.dirname(__file__)
+    own = [item for item in items if str(item.path).startswith(here)]
+    sizes = Counter(item.nodeid.partition("[")[0] for item in own)
+    for item in own:
+        if sizes[item.nodeid.partition("[")[0]] >= LARGE:
+            item.add_marker(pytest.mark.rotate(every=4))
     if installed is None or installed >= SINCE:
         return
     skip = pytest.mark.skip(reason=f"compares with jax 0.12; jax {version('jax')} is installed")
-    here = os.path.dirname(__file__)
-    for item in items:
-        name = item.path.stem
-        if str(item.path).startswith(here) and name not in UNCHANGED:
+    for item in own:
+        if item.path.stem not in UNCHANGED:
             item.add_marker(skip)
 
 

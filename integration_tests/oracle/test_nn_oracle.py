@@ -230,6 +230,7 @@ def both_inits(name: str, shape: Any, dtype: Any = None, **params: Any) -> None:
     assert a.shape == b.shape and (a == b).all(), (name, shape, dtype, params)
 
 
+@pytest.mark.optimised
 @pytest.mark.parametrize("name", MAKERS)
 def test_initializers_bit_for_bit(name: str) -> None:
     for shape in SHAPES:
@@ -241,6 +242,7 @@ def test_initializers_bit_for_bit(name: str) -> None:
             both_inits(name, shape, np.float16, **MAKERS[name])
 
 
+@pytest.mark.optimised
 @pytest.mark.parametrize("mode", ["fan_in", "fan_out", "fan_avg", "fan_geo_avg"])
 @pytest.mark.parametrize("distribution", ["normal", "truncated_normal", "uniform"])
 def test_variance_scaling_bit_for_bit(mode: str, distribution: str) -> None:
@@ -256,6 +258,7 @@ def test_variance_scaling_bit_for_bit(mode: str, distribution: str) -> None:
             both_inits("variance_scaling", (2, 3, 5, 7), **params, **axes)
 
 
+@pytest.mark.optimised
 @pytest.mark.parametrize("params", [{"scale": 2.0}, {"column_axis": 0}, {"column_axis": 1}])
 def test_orthogonal_matrices_bit_for_bit(params) -> None:
     for shape in [(3, 5), (5, 3), (4, 4), (2, 3, 4), (4, 2, 2), (2, 2, 4)]:
@@ -263,6 +266,7 @@ def test_orthogonal_matrices_bit_for_bit(params) -> None:
         both_inits("orthogonal", shape, np.complex64, **params)
 
 
+@pytest.mark.optimised
 def test_other_parameters_bit_for_bit() -> None:
     for stddev in (1.0, 0.7, 0.02):
         both_inits("normal", (40, 50), stddev=stddev)

@@ -79,9 +79,10 @@ def eval_jaxpr(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
 
     Literals are passed on unchanged: they have weak types, and may be results.
     """
-    return interpret(jaxpr, args, _bind)
+    return interpret(jaxpr, args, apply_equation)
 
 
-def _bind(eqn: Eqn, values: list[Any]) -> Sequence[Any]:
+def apply_equation(eqn: Eqn, values: list[Any]) -> Sequence[Any]:
+    """The results of an equation under the current trace."""
     out = eqn.primitive.bind(*values, **eqn.params)
     return out if eqn.primitive.multiple_results else (out,)

@@ -24,8 +24,9 @@ from .._trace.core import (
     set_trace,
     typeof,
 )
+from .._trace.interpret import apply_equation, interpret
 from .._trace.reference_ops import references
-from .._trace.staging import eval_jaxpr, stage_with_aux
+from .._trace.staging import stage_with_aux
 from .derived import derive, derive_from_jaxpr
 from .rule_results import batched_results
 
@@ -207,7 +208,10 @@ def batch_jaxpr(
 
     def make():
         def run(*args):
-            outs, out_ds = batch_of(lambda *a: eval_jaxpr(jaxpr, a), args, dims, axis)
+            # Few frames: they limit the depth of nested calls that can be batched.
+            outs, out_ds, _ = batch_with_aux(
+                lambda *a: (interpret(jaxpr, a, apply_equation), None), args, dims, axis
+            )
             if required is not None:
                 pairs = [
                     (o, d) if w is None else (move_axis(o, d, w, axis.size), w)

@@ -37,9 +37,14 @@ def derive(
     return result
 
 
+def key_of_derived(kind: str, key: Any) -> tuple[Any, ...]:
+    """The key of a derived jaxpr in the cache of a jaxpr."""
+    return kind, state.trace_key, key
+
+
 def derive_from_jaxpr(jaxpr: Jaxpr, kind: str, key: Any, make: Callable[[], Any]) -> Any:
     """Derived jaxpr of a whole jaxpr, cached in the jaxpr."""
-    full = (kind, state.trace_key, key)
+    full = key_of_derived(kind, key)
     result = jaxpr.cache.get(full)
     if result is None:
         result = jaxpr.cache[full] = make()

@@ -25,6 +25,7 @@ from .._trace.core import (
     set_trace,
     typeof,
 )
+from .._trace.interpret import apply_equation, interpret
 from .._trace.reference_ops import references
 from .._trace.staging import (
     JaxprWriter,
@@ -34,7 +35,7 @@ from .._trace.staging import (
     stage_with_aux,
     tracer_classes,
 )
-from .derived import derive, derive_from_jaxpr
+from .derived import derive, key_of_derived
 from .dual import DualTrace, DualTracer
 from .rule_results import jvp_results, linearized_results
 from .zeros import Zero, instantiate, zeros
@@ -382,18 +383,21 @@ def linearize_jaxpr(
     jaxpr: Jaxpr, mask: tuple[bool, ...], instantiate_outs: tuple[bool, ...] | None = None
 ) -> Linearized:
     """The linearized jaxprs of a jaxpr."""
+    key = key_of_derived("linearize", (mask, instantiate_outs))
+    result = jaxpr.cache.get(key)
+    if result is not None:
+        return result
 
-    def make():
-        def linearized(*primals):
-            outs, tangents, trace, ins = linearize_of(
-                lambda *a: eval_jaxpr(jaxpr, a), primals, mask
-            )
-            linear, out_mask = tape_to_jaxpr(outs, tangents, trace.tape, ins, instantiate_outs)
-            return outs, linear, out_mask
+    def linearized(*primals):
+        # Few frames: they limit the depth of nested calls that can be differentiated.
+        outs, tangents, trace, ins, _ = linearize_with_aux(
+            lambda *a: (interpret(jaxpr, a, apply_equation), None), primals, mask
+        )
+        linear, out_mask = tape_to_jaxpr(outs, tangents, trace.tape, ins, instantiate_outs)
+        return outs, linear, out_mask
 
-        return build_linearized(linearized, jaxpr.in_avals, jaxpr.debug_info)
-
-    return derive_from_jaxpr(jaxpr, "linearize", (mask, instantiate_outs), make)
+    result = jaxpr.cache[key] = build_linearized(linearized, jaxpr.in_avals, jaxpr.debug_info)
+    return result
 
 
 def linearize_of(fun: Callable[..., Any], primals: Sequence, mask: Sequence[bool]):
