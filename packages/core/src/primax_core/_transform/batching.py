@@ -28,7 +28,6 @@ from .._trace.interpret import apply_equation, interpret
 from .._trace.reference_ops import references
 from .._trace.staging import stage_with_aux
 from .derived import derive, derive_from_jaxpr
-from .rule_results import batched_results
 
 A = TypeVar("A")
 
@@ -181,6 +180,8 @@ def batch_primitive(
     """The batched jaxpr of one operation, and the mapped axis of each of its results."""
 
     def make():
+        from .rule_results import batched_results  # loaded with the first rule
+
         rule = prim.require(rule_kinds.batch, "vmap")
 
         def run(*args):

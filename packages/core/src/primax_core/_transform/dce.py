@@ -8,7 +8,6 @@ from .._ir.check import check_jaxpr
 from .._ir.effects import must_stay
 from .._ir.jaxpr import Jaxpr, Var
 from .derived import derive_from_jaxpr
-from .rule_results import remaining_equation
 
 
 def dce_jaxpr(
@@ -30,6 +29,8 @@ def dce_jaxpr(
             used = [v in needed for v in eqn.outvars]
             rule = eqn.primitive.rules.get(rule_kinds.dce)
             if rule is not None and not all(used):
+                from .rule_results import remaining_equation  # loaded with the first rule
+
                 new = remaining_equation(eqn, rule, rule(used, eqn), used)
             elif any(used) or must_stay(eqn.effects):
                 new = eqn

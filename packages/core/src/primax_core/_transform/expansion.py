@@ -20,7 +20,6 @@ from .batching import batch_jaxpr
 from .derived import derive
 from .jvp import jvp_jaxpr
 from .linearize import linearize_jaxpr
-from .rule_results import expansion_results
 from .transpose import transpose_jaxpr
 from .zeros import Zero, is_linear
 
@@ -32,6 +31,8 @@ def expanded(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> J
         return None
 
     def run(*args):
+        from .rule_results import expansion_results  # loaded with the first rule
+
         return expansion_results(prim, rule, rule(*args, **params), params, avals)
 
     def make():

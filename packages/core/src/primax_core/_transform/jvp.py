@@ -13,7 +13,6 @@ from .._trace.core import call_on, made_by, set_trace, typeof
 from .._trace.staging import eval_jaxpr, stage_with_aux
 from .derived import derive, derive_from_jaxpr
 from .dual import DualTrace, DualTracer, Mask, Values
-from .rule_results import jvp_results
 from .zeros import Zero, instantiate
 
 A = TypeVar("A")
@@ -73,6 +72,8 @@ def jvp_primitive(
     """Jaxpr ``(*primals, *tangents) -> (*outs, *out_tangents)``, and the mask of the tangents."""
 
     def make():
+        from .rule_results import jvp_results  # loaded with the first rule
+
         rule = prim.require(rule_kinds.jvp, "forward-mode differentiation")
 
         def run(*args):

@@ -32,13 +32,11 @@ from .._trace.staging import (
     JitTracer,
     StagingTrace,
     eval_jaxpr,
-    stage_with_aux,
     tracer_classes,
 )
 from .derived import derive, key_of_derived
 from .dual import DualTrace, DualTracer
-from .rule_results import jvp_results, linearized_results
-from .zeros import Zero, instantiate, zeros
+from .zeros import Zero, instantiate
 
 A = TypeVar("A")
 
@@ -214,6 +212,8 @@ def linearize_primitive(
     """The linearized jaxprs of one operation."""
 
     def make():
+        from .rule_results import jvp_results, linearized_results  # loaded with the first rule
+
         rule = prim.find(rule_kinds.linearize)
         if rule is not None:
 
@@ -239,17 +239,15 @@ def linearize_primitive(
     return derive("linearize", prim, params, (tuple(avals), mask), make)
 
 
-Pair = tuple[Sequence[Any], Sequence[Any]]
+JvpRule = Callable[[list[Any], list[Any]], tuple[Sequence[Any], Sequence[Any]]]
+"""From primals and tangents to lists of results and of their tangents."""
 
 
 def linearize_rule(
-    rule: Callable[[list[Any], list[Any]], Pair], primals: Sequence[Any], mask: Sequence[bool]
+    rule: JvpRule, primals: Sequence[Any], mask: Sequence[bool]
 ) -> tuple[Sequence[Any], Jaxpr, list[bool]]:
     """The results of a forward-mode rule, its linear part as a jaxpr with constants, and the mask
     of results with tangents.
-
-    Args:
-      rule: from primals and tangents to lists of results and of their tangents.
     """
     parent = state.trace
     trace = TangentTrace(parent)
@@ -263,51 +261,14 @@ def linearize_rule(
             if any(isinstance(o, Tracer) and o._trace is trace for o in outs):
                 # One operation, a loop for instance, computes both results and tangents.
                 trace.live = False
+                from .fused_jvp import linearize_fused
+
                 with set_trace(parent):
-                    return _linearize_fused(rule, primals, mask)
+                    return linearize_fused(rule, primals, mask)
             out_mask = [type(t) is not Zero for t in out_tangents]
             linear = trace.finish([t for t in out_tangents if type(t) is not Zero])
     finally:
         trace.live = False
-    return outs, linear, out_mask
-
-
-def _linearize_fused(
-    rule: Callable[[list[Any], list[Any]], Pair], primals: Sequence[Any], mask: Sequence[bool]
-) -> tuple[Sequence[Any], Jaxpr, list[bool]]:
-    """:func:`linearize_rule` for a rule that computes results together with tangents.
-
-    The rule is linear in the tangents, so its derivative by them, anywhere, is the linear part.
-    """
-    avals = [typeof(p) for p in primals]
-    tangent_avals = [a.tangent_aval() for a, m in zip(avals, mask) if m]
-    n = len(primals)
-
-    def run(*args):
-        nonzero = iter(args[n:])
-        tangents = [next(nonzero) if m else Zero(a.tangent_aval()) for a, m in zip(avals, mask)]
-        outs, dots = rule(list(args[:n]), tangents)
-        out_mask = [type(t) is not Zero for t in dots]
-        return [*outs, *(t for t in dots if type(t) is not Zero)], (len(outs), out_mask)
-
-    jaxpr, (n_outs, out_mask) = stage_with_aux(run, [*avals, *tangent_avals], parent=state.trace)
-    fused = linearize_jaxpr(
-        jaxpr,
-        (False,) * n + (True,) * len(tangent_avals),
-        (False,) * n_outs + (True,) * sum(out_mask),
-    )
-    at_zero = [*primals, *(zeros(a) for a in tangent_avals)]
-    results = call_on(state.trace, fused.forward, at_zero)
-    outs, residuals = results[:n_outs], fused.residual_values(at_zero, results)
-    assert fused.linear is not None
-    linear, k = fused.linear, len(residuals)
-    dots_of_outs = sum(fused.out_mask[:n_outs])
-    linear = linear.replace(
-        constvars=linear.invars[:k],
-        consts=residuals,
-        invars=linear.invars[k:],
-        outvars=linear.outvars[dots_of_outs:],
-    )
     return outs, linear, out_mask
 
 

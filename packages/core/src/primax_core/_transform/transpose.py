@@ -16,7 +16,6 @@ from .._trace.reference_ops import references
 from .._trace.staging import stage_with_aux
 from .derived import derive, derive_from_jaxpr
 from .linearize import Node, Tangent
-from .rule_results import cotangents
 from .zeros import Linear, SymbolicOperandError, Zero, add_tangents, instantiate
 
 
@@ -220,6 +219,8 @@ def transpose_primitive(prim, params, avals, linear_args, out_avals, ct_types):
     """Jaxpr ``(*known operands, *cotangents) -> cotangents`` of one operation."""
 
     def make():
+        from .rule_results import cotangents  # loaded with the first rule
+
         rule = prim.require(rule_kinds.transpose, "reverse-mode differentiation")
 
         def run(*args):

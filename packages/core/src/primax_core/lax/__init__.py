@@ -129,11 +129,6 @@ from .conversion import convert_element_type as convert_element_type
 from .conversion import convert_element_type_p as convert_element_type_p
 from .conversion import reduce_precision as reduce_precision
 from .conversion import reduce_precision_p as reduce_precision_p
-from .convolution import conv as conv
-from .convolution import conv_general_dilated as conv_general_dilated
-from .convolution import conv_general_dilated_p as conv_general_dilated_p
-from .convolution import conv_transpose as conv_transpose
-from .convolution import conv_with_general_padding as conv_with_general_padding
 from .cumulative import cumlogsumexp as cumlogsumexp
 from .cumulative import cumlogsumexp_p as cumlogsumexp_p
 from .cumulative import cummax as cummax
@@ -342,6 +337,11 @@ if TYPE_CHECKING:
     from .control.linear_solve import linear_solve_p as linear_solve_p
     from .control.platform import platform_dependent as platform_dependent
     from .control.root import custom_root as custom_root
+    from .convolution import conv as conv
+    from .convolution import conv_general_dilated as conv_general_dilated
+    from .convolution import conv_general_dilated_p as conv_general_dilated_p
+    from .convolution import conv_transpose as conv_transpose
+    from .convolution import conv_with_general_padding as conv_with_general_padding
     from .conv_patches import conv_general_dilated_local as conv_general_dilated_local
     from .conv_patches import conv_general_dilated_patches as conv_general_dilated_patches
     from .shape_dtype import dtype as dtype
@@ -416,6 +416,13 @@ _MODULES = {
     ),
     "control.platform": ("platform_dependent",),
     "control.root": ("custom_root",),
+    "convolution": (
+        "conv",
+        "conv_general_dilated",
+        "conv_general_dilated_p",
+        "conv_transpose",
+        "conv_with_general_padding",
+    ),
     "conv_patches": (
         "conv_general_dilated_local",
         "conv_general_dilated_patches",
