@@ -69,8 +69,8 @@ def numerical_gradient(fun: Callable[..., Any], x: Any) -> Any:
 
     The function is called in float64. The last axes of each result are those of ``x``.
 
-    >>> numerical_gradient(lambda x: x * x, np.float32(3)).round(6)
-    array(6.)
+    >>> round(float(numerical_gradient(lambda x: x * x, np.float32(3))), 6)
+    6.0
     """
     with enable_x64(True):
         x = np.asarray(_double(x))

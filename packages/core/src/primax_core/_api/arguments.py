@@ -101,7 +101,8 @@ class Closed:
 
     def __init__(self, fun: Callable, args: Sequence, open_at: Sequence[int], kwargs: dict):
         self.fun = fun
-        self.args = args
+        # Without the others: rules are kept with the jaxprs that call them, longer than a trace.
+        self.args = [None if i in open_at else a for i, a in enumerate(args)]
         self.open = open_at
         self.kwargs = kwargs
 

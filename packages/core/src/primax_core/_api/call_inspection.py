@@ -85,7 +85,7 @@ def compile_call(
 
     >>> from primax_core import lax
     >>> call = compile_call(lax.sin, (1.0,), {})
-    >>> [e.primitive.name for e in call.jaxpr.eqns], call.signatures[0].arguments
+    >>> [e.primitive.name for e in call.jaxpr.eqns], call.signatures[-1].arguments
     (['sin'], (('x', 'f32[]'),))
     """
     jitted = fun if isinstance(fun, JitFunction) else jit(fun)

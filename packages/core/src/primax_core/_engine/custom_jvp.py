@@ -10,7 +10,8 @@ from .._base import errors, source
 from .._ir.avals import ShapedArray
 from .._ir.dtypes import float0
 from .._ir.jaxpr import Jaxpr
-from .._ir.primitive import Primitive
+from .._ir.primitive import Primitive, lower
+from .._lower.lazy import lowering
 from .._trace.core import Trace, set_trace, typeof
 from .._trace.staging import close_over, stage_with_aux
 from .._transform.batching import BatchTrace, batch_of, batch_with_aux, move_axis
@@ -249,6 +250,11 @@ def derivative_jaxpr(
     with suspended(trace):
         jaxpr, out_mask = stage_with_aux(run, [*avals, *dot_avals], parent=trace.parent)
     return *close_over(jaxpr), out_mask
+
+
+@custom_jvp_call_p.rule(lower)
+def _lower(ctx, *values, call_jaxpr, **_):
+    return lowering.lower_body(ctx, call_jaxpr, values)
 
 
 configure(

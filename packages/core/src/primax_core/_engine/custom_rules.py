@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 
 from .._base.config import state
 from .._ir.jaxpr import Jaxpr
-from .._ir.primitive import Primitive, lower, trace_rule
+from .._ir.primitive import Primitive, trace_rule
 from .._ir.printer import hide_defaults
-from .._lower.lazy import lowering
 from .._trace.core import Trace, Tracer, check_live, run_eagerly, set_trace, typeof
 from .._trace.reference_ops import references
 from .._trace.staging import JaxprWriter, close_over, eval_jaxpr, stage
@@ -72,7 +71,10 @@ def configure(
     params: Mapping[str, str],
     handlers: Mapping[type[Trace], Callable[..., list[Any]]],
 ) -> None:
-    """Configure a class of functions with custom rules, and add the rules of its primitive.
+    """Configure a class of functions with custom rules, and add rules of its primitive.
+
+    Its lowering rule is not among them: the keys of the disk cache contain the parameters that a
+    rule names.
 
     Args:
       params: the arguments of the constructor, except ``fun``, by parameter of the primitive.
@@ -91,10 +93,6 @@ def configure(
             return run_eagerly(jaxpr, list(args))
         attributes = {attribute: params[p] for p, attribute in cls.params.items()}
         return cls(lambda *a: eval_jaxpr(jaxpr, a), **attributes).under(trace, args)
-
-    @primitive.rule(lower)
-    def _lower(ctx, *values, **params):
-        return lowering.lower_body(ctx, params[sub_jaxpr], values)
 
 
 def _staged(trace: JaxprWriter, args: Sequence, custom: CustomFunction) -> list:

@@ -18,6 +18,7 @@ from .._ir.primitive import (
     transpose_direct,
 )
 from .._ir.samples import samples
+from .._lower.lazy import lowering
 from .._trace.core import Trace, bind_on, set_trace, typeof
 from .._transform.batching import BatchTrace, batch_of, batch_with_aux, move_axis, sum_axis
 from .._transform.jvp import JVPTrace, JVPTracer
@@ -223,6 +224,11 @@ def _batched_bwd(
 
 def _unbatched(aval, d):
     return aval if d is None else aval.update(shape=aval.shape[:d] + aval.shape[d + 1 :])
+
+
+@custom_vjp_call_p.rule(lower)
+def _lower(ctx, *values, call_jaxpr, **_):
+    return lowering.lower_body(ctx, call_jaxpr, values)
 
 
 configure(

@@ -7,7 +7,8 @@ from functools import partial
 from typing import Any, Final
 
 from .._ir.dtypes import float0
-from .._ir.primitive import Primitive
+from .._ir.primitive import Primitive, lower
+from .._lower.lazy import lowering
 from .._trace.core import Trace, set_trace, typeof
 from .._transform.batching import BatchTrace, move_axis
 from .._transform.jvp import JVPTrace, JVPTracer, jvp_of, jvp_with_aux
@@ -128,6 +129,11 @@ def _linearized(
         "its rule defines its batching, but not the batching of its transpose. Use forward mode "
         "(jvp, jacfwd), or give it a derivative by wrapping it in custom_vjp."
     )
+
+
+@custom_vmap_call_p.rule(lower)
+def _lower(ctx, *values, call, **_):
+    return lowering.lower_body(ctx, call, values)
 
 
 configure(
