@@ -338,6 +338,21 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session
+def lowest(session: nox.Session) -> None:
+    """Test the wheels on the lowest versions of the dependencies that they declare."""
+    ours, theirs = workspace.resolve(*EVERYTHING)
+    pins = [workspace.lowest(requirement) for requirement in theirs]
+    session.log(f"lowest declared: {', '.join(pins)}")
+    pip(session, "python", "install", *pins, *TEST_TOOLS)
+    files = [str(build(session, "python", wheel)) for wheel in ours]
+    pip(session, "python", "install", "--no-index", "--no-deps", "--force-reinstall", *files)
+    pip(session, "python", "check")
+    for wheel in ours:
+        kit = WITHOUT_KIT if wheel.name == "core" else []
+        pytest(session, str(wheel.folder / "tests"), *kit, step="smoke")
+
+
+@nox.session
 def compat(session: nox.Session) -> None:
     """Test the newest wheels on the oldest core they accept, then the last ones on the newest."""
     if untagged := earlier.missing_tags():

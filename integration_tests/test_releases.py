@@ -16,6 +16,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 import earlier  # noqa: E402
 import release  # noqa: E402
 import smoke_sample  # noqa: E402
+import workspace  # noqa: E402
 from workspace import Wheel, wheels  # noqa: E402
 
 INIT = '"""A wheel."""\n\n__version__ = "0.2.0"\n'
@@ -249,6 +250,14 @@ def test_sources_are_unpacked_outside_the_checkout(repository, tmp_path_factory,
     assert "(1, 4)" in (folder / "src/primax_core/extend/versions.py").read_text()
     with pytest.raises(RuntimeError, match="holds no module that SMOKE"):
         old.smoke_tests()
+
+
+def test_every_dependency_of_another_project_states_its_lowest_version():
+    _, theirs = workspace.resolve("primax[all]")
+    assert len(theirs) >= 4
+    assert "jaxlib==0.10.2" in [workspace.lowest(requirement) for requirement in theirs]
+    with pytest.raises(ValueError, match="'jaxlib<1' states no lowest version"):
+        workspace.lowest("jaxlib<1")
 
 
 @pytest.mark.parametrize("wheel", earlier.above_the_core(), ids=lambda w: w.name)

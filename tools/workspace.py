@@ -32,6 +32,18 @@ def requested_extras(requirement: str) -> list[str]:
     return [extra.strip() for extra in match[1].split(",")] if match else []
 
 
+def lowest(requirement: str) -> str:
+    """The requirement with its lower bound as the only version: ``numpy==2.0``.
+
+    Raises:
+      ValueError: the requirement has no lower bound.
+    """
+    bound = re.search(r">=\s*([^,;\s]+)", requirement)
+    if bound is None:
+        raise ValueError(f"{requirement!r} states no lowest version")
+    return f"{distribution_name(requirement)}=={bound[1]}"
+
+
 @dataclass(frozen=True)
 class Wheel:
     """One folder below ``packages`` with the metadata of its ``pyproject.toml``."""
