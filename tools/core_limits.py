@@ -22,7 +22,7 @@ GROWTH: Final[dict[str, int]] = {
     "the extension API on jaxprs checks its arguments; staged functions, overrides": 20_000,
     "checks of the conformance kit for rules of every kind": 13_000,
 }
-"""What the core got since it was limited to 2 MB; ``docs/design/core.md`` (Size) has the reasons."""
+"""What the core got since it was limited to 2 MB; the reasons are in ``docs/design/core.md``."""
 
 WHOLE: Final = 2_000_000 + sum(GROWTH.values())
 """Bytes of source of the core."""
