@@ -20,7 +20,7 @@ try:
     import {module}
 except ImportError as e:
     print(e)
-print("sum" in vars(primax_core.Array))
+print(hasattr(primax_core.lax.full((), 1), "sum"))
 """
 
 

@@ -66,15 +66,26 @@ class FastPath:
         """
         if state.trace is not None:
             return None
+        entries = self._entries
         try:
             try:
-                entry = self._entries[state.key, key, *[x._spec for x in arrays]]
+                # One and two arrays without comprehensions, which cost 5 % of a call.
+                if len(arrays) == 1:
+                    (x,) = arrays
+                    entry, buffers = entries[state.key, key, x._spec], [x._buf]
+                elif len(arrays) == 2:
+                    x, y = arrays
+                    entry, buffers = entries[state.key, key, x._spec, y._spec], [x._buf, y._buf]
+                else:
+                    entry = entries[state.key, key, *[x._spec for x in arrays]]
+                    buffers = [x._buf for x in arrays]
             except AttributeError:  # a number, or a NumPy array
                 arrays = tuple([as_operand(x) for x in arrays])
-                entry = self._entries[state.key, key, *[x._spec for x in arrays]]
+                entry = entries[state.key, key, *[x._spec for x in arrays]]
+                buffers = [x._buf for x in arrays]
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
             return None
-        return launch(entry, [x._buf for x in arrays], arrays, self._name)[0]
+        return launch(entry, buffers, arrays, self._name)[0]
 
     def call(self, key: Hashable, arrays: tuple[Any, ...], /, **static: Any) -> Array:
         """Call the function, and keep its executable under ``key``."""
