@@ -23,14 +23,16 @@ class Renaming:
     """The names of a copy, applied to the text of modules."""
 
     def __init__(self, target: Target, core: Origin) -> None:
-        self.target = target
-        self.core = target.dotted(target.name)
-        self.extras = core.extras
-        self.names = target.names
-        self.dotted = {original: target.dotted(name) for original, name in self.names.items()}
+        self.target: Target = target
+        self.core: str = target.dotted(target.name)
+        self.extras: dict[str, tuple[str, ...]] = core.extras
+        self.names: dict[str, str] = target.names
+        self.dotted: dict[str, str] = {
+            original: target.dotted(name) for original, name in self.names.items()
+        }
         # In one pass, because a new name may contain an old one. The command that makes copies
         # belongs to the original.
-        self.pattern = re.compile(
+        self.pattern: re.Pattern[str] = re.compile(
             r"'?\bprimax-core\[(?P<extra>\w+)\]'?"
             r"|\b(?P<distribution>primax-core)\b"
             rf"|\b(?P<package>{'|'.join(self.dotted)})\b(?!\.vendor\b)"
