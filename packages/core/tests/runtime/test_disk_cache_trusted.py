@@ -16,9 +16,9 @@ from disk_processes import Report, kept, process
 
 import primax_core as px
 from primax_core import lax
+from primax_core._lower import cache_key, source_fingerprint
 from primax_core.extend import abstract, lower
 from primax_core.extend.lowering import trusted_rules
-from primax_core._lower import cache_key, source_fingerprint
 
 INIT = "from primax_core.extend.lowering import trusted_rules\ntrusted_rules(__name__)\n"
 RULES = """
@@ -83,7 +83,9 @@ report(lax.sin(np.float32(1.5)), lax.cos(np.float32(1.5)))
 
 def test_every_link_is_kept_if_the_package_is_trusted(package):
     first = run(package, REPLACED)
-    assert (first.lowered, first.fetched) == (2, 0) and len(kept(package.parent.parent, ".link")) == 2
+    assert (first.lowered, first.fetched) == (2, 0) and len(
+        kept(package.parent.parent, ".link")
+    ) == 2
     second = run(package, REPLACED)
     assert (second.lowered, second.fetched) == (0, 2)
     expected = np.sin(np.sin(np.float32(1.5)))

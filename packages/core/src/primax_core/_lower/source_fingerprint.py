@@ -54,14 +54,14 @@ def trusted_rules(package: str) -> None:
 
     Call it in the package's ``__init__.py``. The package's files join the fingerprint of sources in
     the keys of the cache, and its lowering rules count as the core's own. Otherwise each process
-    lowers again: all jaxprs if the package overrides a rule of the core, or those that contain one of
-    its primitives.
+    lowers again: all jaxprs if the package overrides a rule of the core, or those that contain one
+    of its primitives.
 
-    By this call the author of the package states that the rules of kinds ``lower``, ``abstract`` and
-    ``effects`` depend on nothing but their arguments, the options of Primax and the files in the
-    package's folder: not on environment variables, other packages, other files, or global variables
-    that change. A rule may be a closure over numbers, texts, dtypes, other such functions, and tuples,
-    lists and dicts of them; these join the key.
+    By this call the author of the package states that the rules of kinds ``lower``, ``abstract``
+    and ``effects`` depend on nothing but their arguments, the options of Primax and the files in
+    the package's folder: not on environment variables, other packages, other files, or global
+    variables that change. A rule may be a closure over numbers, texts, dtypes, other such
+    functions, and tuples, lists and dicts of them; these join the key.
 
     If a file of the package changed later than ten seconds before the core was imported, or if the
     package was not imported from files, the call has no effect. All files of the folder are looked
@@ -125,7 +125,9 @@ def _take(started: int, module: ModuleType | None = None) -> tuple | None:
     path = getattr(module, "__file__", None)
     if path is None or not os.path.isfile(path):
         return None
-    folders = sorted({os.path.dirname(os.path.abspath(path)), *map(os.path.abspath, module.__path__)})
+    folders = sorted(
+        {os.path.dirname(os.path.abspath(path)), *map(os.path.abspath, module.__path__)}
+    )
     try:
         entries = sorted(e for f in folders for e in _files(f, ""))
     except OSError:
