@@ -8,6 +8,7 @@ import pytest
 
 from primax_core import errors
 
+PAGE = "https://primax.readthedocs.io/en/latest/errors.html"
 ORIGIN = (
     "The error occurred while tracing the function f at file.py:3 for jit. This concrete value was "
     "not available in Python because it depends on the value of the argument x."
@@ -45,7 +46,7 @@ CASES = {
 
 @pytest.mark.parametrize("cls", CASES)
 def test_tracer_errors(cls):
-    reference = f"See docs/errors.md, section {cls.__name__}."
+    reference = f"See {PAGE}#{cls.__name__.lower()}"
     assert str(cls(Tracer())) == f"{CASES[cls]}\n{ORIGIN}\n{reference}"
     assert str(cls(Tracer(""))) == f"{CASES[cls]}\n{reference}"
     with pytest.raises(AttributeError):
@@ -69,7 +70,7 @@ def test_context_of_a_concretization_error():
 )  # fmt: skip
 def test_errors_with_a_message(name):
     error = getattr(errors, name)("What happened.")
-    assert str(error) == f"What happened.\nSee docs/errors.md, section {name}."
+    assert str(error) == f"What happened.\nSee {PAGE}#{name.lower()}"
     again = pickle.loads(pickle.dumps(error))
     assert (type(again), str(again)) == (type(error), str(error))
 

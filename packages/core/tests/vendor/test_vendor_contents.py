@@ -81,6 +81,7 @@ def test_the_names_of_the_package_change(copy):
         'CACHE_FOLDER: Final = "acme-primax"',
         'PUBLIC_NAME: Final = "acme._vendor.primax_core"',
         "VENDORED: Final = True",
+        'DOCS_URL: Final = "https://primax.readthedocs.io/en/latest/"',
     ):
         assert f"\n{line}\n" in text
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from primax_core.extend import dtypes, is_operand
+from primax_core.extend import dtypes, is_operand, typeof
 
 
 def check_arrays(name: str, *args: Any) -> None:
@@ -16,9 +16,21 @@ def check_arrays(name: str, *args: Any) -> None:
     """
     for i, x in enumerate(args):
         if not is_operand(x):
+            if hasattr(x, "aval"):
+                typeof(x)  # raises for tracers of other libraries, with their name
             raise TypeError(
                 f"{name} requires ndarray or scalar arguments, got {type(x)} at position {i}."
             )
+
+
+def converts_itself(x: Any) -> bool:
+    """Return True if a value has a method ``__jax_array__``."""
+    return callable(getattr(x, "__jax_array__", None))
+
+
+def converted(x: Any) -> Any:
+    """The array of an object that has a method ``__jax_array__``; other values are unchanged."""
+    return x.__jax_array__() if converts_itself(x) else x
 
 
 def check_out(name: str, out: Any) -> None:

@@ -9,7 +9,8 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.errors import ConcretizationTypeError
-from primax_core.extend import Array, Tracer, dtypes, typeof
+from primax_core.extend import Array, Tracer, dtypes
+from primax_core.extend.elementwise import argument_type as typeof
 
 from ._checks import check_arrays
 from ._functions import compiled, trim_none

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, any_number, dtypes, is_operand, promoted, typeof
+from primax_core.extend import Array, any_number, dtypes, is_operand, promoted
 from primax_core.extend.dimensions import is_static
+from primax_core.extend.elementwise import argument_type as typeof
 
 from ._checks import axes_of, check_arrays, dtype_argument
 from ._functions import compiled, trim_none

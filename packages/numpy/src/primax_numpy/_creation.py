@@ -21,8 +21,9 @@ from primax_core.extend import (
     typeof,
 )
 from primax_core.extend.dimensions import Dimension
+from primax_core.extend.elementwise import argument_type
 
-from ._checks import check_arrays, dtype_argument
+from ._checks import check_arrays, converted, converts_itself, dtype_argument
 from ._functions import compiled
 
 _SEQUENCES: Final = (list, tuple, range)
@@ -84,7 +85,7 @@ def _as_array(a: Any, dtype: Any) -> Array:
         return _number(a.val, a.aval)
     if a is None:
         raise ValueError("None is not a valid value for primax.numpy.array")
-    if hasattr(a, "__jax_array__"):
+    if converts_itself(a):
         return _as_array(a.__jax_array__(), dtype)
     if isinstance(a, (bool, int, float, complex)):
         return _scalar(a, dtype)
@@ -93,6 +94,8 @@ def _as_array(a: Any, dtype: Any) -> Array:
     if isinstance(a, Dimension):
         value: Array = a.as_value()
         return value
+    if hasattr(a, "aval"):
+        typeof(a)  # raises for tracers of other libraries
     if hasattr(a, "__array__") or _has_buffer(a):
         return _from_host(np.asarray(a), dtype)
     raise TypeError(f"Value {a!r} with type {type(a)} is not a valid Primax array type.")
@@ -152,7 +155,7 @@ def _from_sequence(a: Any, dtype: Any) -> Array:
     if _only_numbers(a):
         return _from_numbers(a, dtype)
     leaves = list(_leaves(a))
-    if any(isinstance(x, (Array, Dimension)) or hasattr(x, "__jax_array__") for x in leaves):
+    if any(isinstance(x, (Array, Dimension)) or converts_itself(x) for x in leaves):
         return _from_arrays(a, dtype)
     numpy_dtypes = [np.asarray(x).dtype for x in leaves if isinstance(x, (np.ndarray, np.generic))]
     if not numpy_dtypes:
@@ -225,7 +228,7 @@ def _leaves(a: Any) -> Any:
 
 def _from_arrays(a: Any, dtype: Any) -> Array:
     """Nested sequences that contain arrays, joined by one executable for each level."""
-    leaves = [x.__jax_array__() if hasattr(x, "__jax_array__") else x for x in _leaves(a)]
+    leaves = [x.__jax_array__() if converts_itself(x) else x for x in _leaves(a)]
     avals = [typeof(x) for x in leaves]
     if dtype is None:
         dtype, _ = dtypes.lattice_result(tuple([(v.dtype, v.weak_type) for v in avals]))
@@ -249,7 +252,7 @@ def _on_hosts(leaves: list[Any]) -> bool:
 def _fetched(a: Any) -> Any:
     if isinstance(a, _SEQUENCES):
         return [_fetched(x) for x in a]
-    return np.asarray(a.__jax_array__() if hasattr(a, "__jax_array__") else a)
+    return np.asarray(a.__jax_array__() if converts_itself(a) else a)
 
 
 def _stacked_rows(a: Any, dtype: Any) -> Array:
@@ -269,7 +272,7 @@ def _holds_arrays(a: Any) -> bool:
 def _row(x: Any, dtype: Any) -> Any:
     if isinstance(x, _SEQUENCES):
         return _from_sequence(x, dtype)
-    return x.__jax_array__() if hasattr(x, "__jax_array__") else x
+    return x.__jax_array__() if converts_itself(x) else x
 
 
 @compiled("dtype", name="array")
@@ -316,9 +319,9 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
     """
     check_arrays("astype", x)
     requested = dtype_argument(float if dtype is None else dtype, "astype")
-    aval = typeof(x)
+    aval = argument_type(x)
     if aval.dtype == requested and not aval.weak_type and isinstance(x, Array):
         out = _copied(x) if copy else x
     else:
-        out = lax.convert_element_type(x, requested)
+        out = lax.convert_element_type(converted(x), requested)
     return placed(out, device)

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, any_number, cast, dtypes, inexact, promoted, typeof
+from primax_core.extend import Array, any_number, cast, dtypes, inexact, promoted
 from primax_core.extend.dimensions import broadcast_shapes
+from primax_core.extend.elementwise import argument_type as typeof
 
 from ._checks import axes_of, check_arrays, one_axis
 from ._creation import asarray

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, cast, dtypes, typeof
+from primax_core.extend import Array, cast, dtypes
 from primax_core.extend.dimensions import typical_size
+from primax_core.extend.elementwise import argument_type as typeof
 
 from ._checks import check_arrays, check_out
 from ._functions import compiled

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from primax_core import lax
-from primax_core.extend import Array, any_number, library_function, promoted, typeof
+from primax_core.extend import Array, any_number, library_function, promoted
+from primax_core.extend.elementwise import argument_type as typeof
 
 from ._checks import check_arrays
 from ._creation import asarray

@@ -7,10 +7,11 @@ from typing import Any, Final
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, dtypes, is_operand, typeof
+from primax_core.extend import Array, dtypes, is_operand
 from primax_core.extend.dimensions import index
+from primax_core.extend.elementwise import argument_type as typeof
 
-from ._checks import check_arrays, dtype_argument
+from ._checks import check_arrays, converted, dtype_argument
 from ._creation import asarray, placed
 from ._functions import compiled
 
@@ -135,6 +136,7 @@ def _like(
     check_arrays(name, value)
     requested = dtype_argument(dtype, name)
     target = None if shape is None else shape_argument(shape)
+    a = converted(a)
     if np.ndim(value) == 0:
         out = lax.full_like(a, value, requested, target)
     else:

@@ -8,22 +8,23 @@ from typing import Any
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, Tracer, dtypes, state, typeof
+from primax_core.extend import Array, Tracer, dtypes, state
+from primax_core.extend.elementwise import argument_type as typeof
 
-from ._checks import axes_of, check_arrays, one_axis
+from ._checks import axes_of, check_arrays, converted, one_axis
 from ._functions import compiled
 
 
 def flip(m: Any, axis: Any = None) -> Array:
     """The elements in reversed order along some axes, all by default."""
     check_arrays("flip", m)
-    return lax.rev(m, axes_of(axis, typeof(m).ndim))
+    return lax.rev(converted(m), axes_of(axis, typeof(m).ndim))
 
 
 def fliplr(m: Any) -> Array:
     """The elements in reversed order along the second axis."""
     check_arrays("fliplr", m)
-    return lax.rev(m, (one_axis(1, typeof(m).ndim),))
+    return lax.rev(converted(m), (one_axis(1, typeof(m).ndim),))
 
 
 def flipud(m: Any) -> Array:
@@ -32,7 +33,7 @@ def flipud(m: Any) -> Array:
     n = typeof(m).ndim
     if not n:
         raise ValueError("flipud: axis 0 is out of bounds for array of dimension 0")
-    return lax.rev(m, (0,))
+    return lax.rev(converted(m), (0,))
 
 
 def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Array:
@@ -54,7 +55,7 @@ def _rot90(m, *, k, axes):
     if k == 0:
         return m
     if k == 2:
-        return lax.rev(m, axes)
+        return lax.rev(converted(m), axes)
     order = list(range(typeof(m).ndim))
     order[axes[0]], order[axes[1]] = order[axes[1]], order[axes[0]]
     # A rotation by 90 degrees is a transpose and a flip.
@@ -75,7 +76,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Array:
     n = typeof(a).ndim
     axes = None if axis is None else _axes("roll", axis, n)
     count = 1 if axes is None else len(axes)
-    shifts = _shifts(shift, count)
+    shifts = _shifts(converted(shift), count)
     if axes is not None and len(shifts) != count:
         axes = axes * len(shifts)
     if state.trace is not None and not any(isinstance(s, Tracer) for s in shifts):

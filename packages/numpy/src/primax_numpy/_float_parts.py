@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, dtypes, library_function, typeof
+from primax_core.extend import Array, dtypes, library_function
+from primax_core.extend.elementwise import argument_type as typeof
 
 from ._checks import check_arrays, check_out
 from ._functions import compiled, elementwise

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, Tracer, dtypes, is_operand, typeof
+from primax_core.extend import Array, Tracer, dtypes, is_operand
+from primax_core.extend.elementwise import argument_type as typeof
 
 from ._checks import check_arrays
 from ._counting import counts_at

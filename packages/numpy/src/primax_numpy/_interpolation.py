@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, dtypes, inexact, typeof
+from primax_core.extend import Array, dtypes, inexact
+from primax_core.extend.elementwise import argument_type as typeof
 
 from ._checks import check_arrays, one_axis
 from ._creation import asarray

@@ -10,7 +10,8 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.errors import ConcretizationTypeError
-from primax_core.extend import Array, FastPath, Tracer, cast, dtypes, typeof
+from primax_core.extend import Array, FastPath, Tracer, cast, dtypes
+from primax_core.extend.elementwise import argument_type as typeof
 
 from ._checks import check_arrays, check_out, dtype_argument, one_axis
 from ._creation import asarray, placed

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, dtypes, inexact, typeof
+from primax_core.extend import Array, dtypes, inexact
 from primax_core.extend.dimensions import broadcast_shapes
+from primax_core.extend.elementwise import argument_type as typeof
 
 from ._arithmetic import operate
 from ._checks import check_arrays, check_out

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, dtypes, typeof
+from primax_core.extend import Array, dtypes
+from primax_core.extend.elementwise import argument_type as typeof
 
 from . import _reductions as plain
 from ._checks import axes_of, check_arrays, check_out, dtype_argument

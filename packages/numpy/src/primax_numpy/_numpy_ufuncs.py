@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, dtypes, typeof
+from primax_core.extend import Array, dtypes
+from primax_core.extend.elementwise import argument_type as typeof
 
 from . import _reductions
 from ._arithmetic import operate

@@ -10,8 +10,9 @@ import numpy as np
 
 from primax_core import lax, vmap
 from primax_core.errors import ConcretizationTypeError
-from primax_core.extend import Array, FastPath, Tracer, dtypes, typeof
+from primax_core.extend import Array, FastPath, Tracer, dtypes
 from primax_core.extend.dimensions import index, is_static
+from primax_core.extend.elementwise import argument_type as typeof
 
 from ._checks import check_arrays, one_axis
 from ._creation import asarray

@@ -9,8 +9,9 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.errors import ConcretizationTypeError
-from primax_core.extend import Array, Tracer, any_number, dtypes, inexact, promoted, typeof
+from primax_core.extend import Array, Tracer, any_number, dtypes, inexact, promoted
 from primax_core.extend.dimensions import broadcast_shapes
+from primax_core.extend.elementwise import argument_type as typeof
 
 from ._checks import check_arrays
 from ._convolving import convolve

@@ -11,10 +11,11 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.errors import ConcretizationTypeError
-from primax_core.extend import Array, Tracer, as_operand, dtypes, typeof
+from primax_core.extend import Array, Tracer, as_operand, dtypes
 from primax_core.extend.dimensions import broadcast_shapes
+from primax_core.extend.elementwise import argument_type as typeof
 
-from ._checks import check_arrays, check_out, dtype_argument, one_axis
+from ._checks import check_arrays, check_out, converted, dtype_argument, one_axis
 from ._creation import asarray
 from ._functions import compiled
 from ._reading import fill_number
@@ -47,6 +48,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
 
 
 def _positions(name: str, a: Any, size: int | None, fill_value: Any) -> tuple[Array, ...]:
+    a = converted(a)
     fills = _fills(name, fill_value, typeof(a).ndim)
     if size is None:
         if isinstance(a, Tracer):

@@ -10,8 +10,9 @@ from typing import Any, Final
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, FastPath, any_number, dtypes, promoted, typeof
+from primax_core.extend import Array, FastPath, any_number, dtypes, promoted
 from primax_core.extend.dimensions import broadcast_shapes
+from primax_core.extend.elementwise import argument_type as typeof
 
 from ._checks import axes_of, check_arrays, check_out, one_axis
 from ._functions import checked, compiled, elementwise

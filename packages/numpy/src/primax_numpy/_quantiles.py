@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from primax_core import device_put, lax
-from primax_core.extend import Array, Tracer, dtypes, state, typeof
+from primax_core.extend import Array, Tracer, dtypes, state
 from primax_core.extend.dimensions import is_static, is_symbolic_dim
+from primax_core.extend.elementwise import argument_type as typeof
 
 from ._checks import axes_of, check_arrays
 from ._functions import compiled

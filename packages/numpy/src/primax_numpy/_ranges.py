@@ -9,7 +9,7 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.errors import ConcretizationTypeError
-from primax_core.extend import Array, FastPath, Tracer, as_operand, dtypes, typeof
+from primax_core.extend import Array, FastPath, Tracer, as_operand, dtypes
 from primax_core.extend.dimensions import (
     broadcast_shapes,
     decided,
@@ -19,6 +19,7 @@ from primax_core.extend.dimensions import (
     max_dim,
     size_as,
 )
+from primax_core.extend.elementwise import argument_type as typeof
 
 from ._checks import check_arrays, dtype_argument, one_axis
 from ._creation import placed

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, FastPath, Tracer, dtypes, state, typeof
+from primax_core.extend import Array, FastPath, Tracer, dtypes, state
 from primax_core.extend.dimensions import (
     broadcast_shapes,
     is_size,
@@ -17,6 +17,7 @@ from primax_core.extend.dimensions import (
     size_as,
     slice_length,
 )
+from primax_core.extend.elementwise import argument_type as typeof
 
 from ._functions import compiled
 from ._index_plans import Plan, plan_of, position_array

@@ -8,7 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, FastPath, dtypes, typeof
+from primax_core.extend import Array, FastPath, dtypes
+from primax_core.extend.elementwise import argument_type as typeof
 
 from ._checks import axes_of, check_arrays, check_out, dtype_argument, one_axis
 from ._functions import compiled, trim_none

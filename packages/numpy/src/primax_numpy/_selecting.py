@@ -10,7 +10,8 @@ import numpy as np
 
 from primax_core import device_put, lax
 from primax_core.errors import ConcretizationTypeError
-from primax_core.extend import Array, Tracer, dtypes, typeof
+from primax_core.extend import Array, Tracer, dtypes
+from primax_core.extend.elementwise import argument_type as typeof
 
 from ._functions import compiled
 

@@ -11,10 +11,11 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.errors import InconclusiveDimensionOperation
-from primax_core.extend import Array, FastPath, Tracer, typeof
+from primax_core.extend import Array, FastPath, Tracer
 from primax_core.extend.dimensions import broadcast_shapes, index, is_static, is_symbolic_dim
+from primax_core.extend.elementwise import argument_type as typeof
 
-from ._checks import axes_of, check_arrays, one_axis
+from ._checks import axes_of, check_arrays, converted, converts_itself, one_axis
 from ._creation import asarray, placed
 from ._functions import compiled
 
@@ -22,7 +23,9 @@ from ._functions import compiled
 def _shape_of(a: Any) -> tuple[int, ...]:
     """The shape of an array, or of nested sequences of numbers."""
     own_shape = getattr(a, "shape", None)
-    return tuple(own_shape) if isinstance(own_shape, tuple) else np.shape(a)
+    if isinstance(own_shape, tuple):
+        return tuple(own_shape)
+    return typeof(a).shape if converts_itself(a) else np.shape(a)
 
 
 def shape(a: Any) -> tuple[int, ...]:
@@ -208,7 +211,7 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
     check_arrays("transpose", a)
     n = typeof(a).ndim
     order = tuple(reversed(range(n))) if axes is None else tuple([one_axis(i, n) for i in axes])
-    return lax.transpose(a, order)
+    return lax.transpose(converted(a), order)
 
 
 def permute_dims(a: Any, /, axes: Sequence[int]) -> Array:
@@ -239,7 +242,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Array:
     order = [i for i in range(n) if i not in src]
     for d, s in sorted(zip(dst, src)):
         order.insert(d, s)
-    return lax.transpose(a, tuple(order))
+    return lax.transpose(converted(a), tuple(order))
 
 
 def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
@@ -264,14 +267,15 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
     order = list(range(n))
     i, j = one_axis(axis1, n), one_axis(axis2, n)
     order[i], order[j] = order[j], order[i]
-    return lax.transpose(a, tuple(order))
+    return lax.transpose(converted(a), tuple(order))
 
 
 def expand_dims(a: Any, axis: Any) -> Array:
     """The array with new axes of size 1 at positions of the result."""
     check_arrays("expand_dims", a)
     positions = axis if isinstance(axis, (tuple, list)) else (axis,)
-    return lax.expand_dims(a, axes_of(tuple(positions), typeof(a).ndim + len(positions)))
+    n = typeof(a).ndim + len(positions)
+    return lax.expand_dims(converted(a), axes_of(tuple(positions), n))
 
 
 def squeeze(a: Any, axis: Any = None) -> Array:
@@ -287,7 +291,7 @@ def squeeze(a: Any, axis: Any = None) -> Array:
         if axis is None
         else axes_of(axis, aval.ndim)
     )
-    return lax.squeeze(a, axes)
+    return lax.squeeze(converted(a), axes)
 
 
 def atleast_1d(*arys: Any) -> Any:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, dtypes, typeof
+from primax_core.extend import Array, dtypes
 from primax_core.extend.dimensions import decided
+from primax_core.extend.elementwise import argument_type as typeof
 
 from ._checks import check_arrays, dtype_argument, one_axis
 from ._creation import asarray

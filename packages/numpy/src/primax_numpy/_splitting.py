@@ -8,8 +8,9 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.errors import ConcretizationTypeError
-from primax_core.extend import Array, Tracer, typeof
+from primax_core.extend import Array, Tracer
 from primax_core.extend.dimensions import as_size, is_static, slice_bounds
+from primax_core.extend.elementwise import argument_type as typeof
 
 from ._checks import check_arrays, one_axis
 from ._functions import compiled

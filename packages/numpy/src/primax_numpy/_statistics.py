@@ -8,8 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, FastPath, dtypes, is_operand, typeof
+from primax_core.extend import Array, FastPath, dtypes, is_operand
 from primax_core.extend.dimensions import size_as
+from primax_core.extend.elementwise import argument_type as typeof
 
 from ._checks import axes_of, check_arrays, check_out, dtype_argument
 from ._functions import compiled, trim_none

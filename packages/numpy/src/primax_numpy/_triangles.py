@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, as_operand, dtypes, typeof
+from primax_core.extend import Array, as_operand, dtypes
+from primax_core.extend.elementwise import argument_type as typeof
 
 from ._checks import check_arrays, check_out, dtype_argument, one_axis
 from ._filled import ones

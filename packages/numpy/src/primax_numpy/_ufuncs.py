@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import dtypes, typeof
+from primax_core.extend import dtypes
+from primax_core.extend.elementwise import argument_type as typeof
 
 from . import _ufunc_methods as methods
 from ._checks import check_arrays, dtype_argument, one_axis

@@ -9,8 +9,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from primax_core import lax, vmap
-from primax_core.extend import Array, cast, dtypes, inexact, is_operand, state, typeof
+from primax_core.extend import Array, cast, dtypes, inexact, is_operand, state
 from primax_core.extend.dimensions import broadcast_shapes, is_static, size_as, slice_length
+from primax_core.extend.elementwise import argument_type as typeof
 
 from ._creation import asarray
 from ._functions import compiled

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from primax_core.extend import cast, dtypes, inexact, typeof
+from primax_core.extend import cast, dtypes, inexact
+from primax_core.extend.elementwise import argument_type as typeof
 
 from ._checks import axes_of as axes_of, check_arrays as check_arrays, one_axis as one_axis
 from ._functions import compiled as compiled, elementwise as elementwise

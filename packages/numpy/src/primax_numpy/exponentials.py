@@ -10,7 +10,8 @@ from typing import Any, Final
 import numpy as np
 
 from primax_core import custom_jvp, lax
-from primax_core.extend import FastPath, inexact, promoted, same_rank, typeof
+from primax_core.extend import FastPath, inexact, promoted, same_rank
+from primax_core.extend.elementwise import argument_type as typeof
 
 from ._shapes import broadcast_arrays, broadcast_to
 from .declaring import axes_of, check_arrays, compiled, is_complex, strong

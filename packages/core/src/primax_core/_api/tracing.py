@@ -77,7 +77,7 @@ def _aval(x, fun, info, i):
         path = info.arg_names[i] if info.arg_names and i < len(info.arg_names) else f"leaf {i}"
         raise TypeError(
             f"Error interpreting argument to {fun} as an abstract array. The problematic value is "
-            f"of type {type(x)} and was passed to the function at path {path}."
+            f"of type {type(x)} and was passed to the function at path {path}. {e}"
         ) from e
 
 

@@ -15,6 +15,7 @@ from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import DebugInfo, Literal
 from .._trace.core import typeof
+from .._trace.foreign import InvalidOperand
 from .._trace.reference_ops import references
 from .._trace.staging import tracer_classes
 from .._transform.linearize import Node, Tangent, linearize_with_aux, tape_to_jaxpr
@@ -292,6 +293,8 @@ def input_aval(x, fun) -> ShapedArray:
     """The aval of an argument leaf."""
     try:
         return typeof(x)
+    except InvalidOperand:
+        raise
     except TypeError:
         raise TypeError(
             f"an argument of {name_of(fun)} has type {type(x)}, which is not a valid Primax type: "
@@ -303,6 +306,8 @@ def output_aval(x, fun) -> ShapedArray:
     """The aval of a result leaf."""
     try:
         return typeof(x)
+    except InvalidOperand:
+        raise
     except TypeError:
         raise TypeError(
             f"the function {describe(fun)} returned a value of type {type(x)}, which is not a "

@@ -1,4 +1,4 @@
-"""Error classes. Each message ends with the section of the documentation that explains it.
+"""Error classes. Each message ends with the address of the section that explains it.
 
 The classes of tracer errors receive the tracer that caused them. They read ``tracer.aval`` (its
 shape and dtype) and ``tracer._origin()``: a text about the origin of the tracer, or ``""``.
@@ -6,13 +6,16 @@ shape and dtype) and ``tracer._origin()``: a text about the origin of the tracer
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
-DOCS_PAGE = "docs/errors.md"
+from .identity import DOCS_URL
+
+DOCS_PAGE: Final = DOCS_URL + "errors.html"
+"""The page with a section for each class."""
 
 
 def _with_reference(cls: type, message: str) -> str:
-    return f"{message.rstrip()}\nSee {DOCS_PAGE}, section {cls.__name__}."
+    return f"{message.rstrip()}\nSee {DOCS_PAGE}#{cls.__name__.lower()}"
 
 
 def _described(tracer: Any) -> str:

@@ -16,6 +16,9 @@ CACHE_FOLDER: Final = "primax"
 PUBLIC_NAME: Final = "primax"
 """Import name that users know: the facade, or the copy itself."""
 
+DOCS_URL: Final = "https://primax.readthedocs.io/en/latest/"
+"""Address of the documentation, for error messages and READMEs; the same in copies."""
+
 VENDORED: Final = False
 """True in a copy."""
 

@@ -27,6 +27,7 @@ from .._runtime.dispatch import (
 from .._runtime.launch import launch
 from .._trace.axes import axis_env
 from .._trace.core import RefTypeError, Tracer, typeof
+from .._trace.foreign import InvalidOperand, UnconvertedOperand, converts_itself
 from .._trace.reference_ops import references
 from .._trace.staging import close_over, has_tracers, stage_with_aux, tracer_classes
 from .call import jit_p
@@ -253,26 +254,31 @@ class JitCache:
         except TypeError as e:
             if isinstance(e, (errors.UnexpectedTracerError, RefTypeError)):
                 raise
-            raise self._bad_argument(x, i, in_tree, static_key) from e
+            raise self._bad_argument(x, i, in_tree, static_key, e) from e
 
     def aval_of(self, x, i: int, in_tree=None, static_key=None):
         """The aval of an argument."""
         try:
             return typeof(x)
         except TypeError as e:
-            raise self._bad_argument(x, i, in_tree, static_key) from e
+            raise self._bad_argument(x, i, in_tree, static_key, e) from e
 
     def argument_name(self, i: int, in_tree, static_key) -> str:
         """Name of an argument in messages: ``params['w']``."""
         names = self._debug_info(in_tree, static_key).arg_names or ()
         return names[i] if i < len(names) else f"number {i}"
 
-    def _bad_argument(self, x, i: int, in_tree, static_key) -> TypeError:
-        return TypeError(
+    def _bad_argument(self, x, i: int, in_tree, static_key, reason: TypeError) -> TypeError:
+        kind, advice = (
+            TypeError,
+            ("Arguments must be arrays, numbers or pytrees of them; mark others as static."),
+        )
+        if isinstance(reason, InvalidOperand):
+            kind, advice = type(reason), str(reason)
+        return kind(
             f"Error interpreting argument to {source.summarize_function(self.fun)} as an abstract "
             f"array. The problematic value is of type {type(x)} and was passed to the function at "
-            f"path {self.argument_name(i, in_tree, static_key)}. Arguments must be arrays, numbers "
-            "or pytrees of them; mark others as static."
+            f"path {self.argument_name(i, in_tree, static_key)}. {advice[0].upper()}{advice[1:]}"
         )
 
     def clear(self) -> None:
@@ -326,12 +332,13 @@ def check_outputs(outs: Sequence, tree, info: DebugInfo) -> None:
                 path = _output_path(tree, len(outs), i)
                 where = f" at output tree path result{path}" if path else ""
                 references.ops.refuse_returned(o, where, info)
-        except TypeError:
+        except TypeError as e:
             path = _output_path(tree, len(outs), i)
             where = f" at output component{path}" if path else ""
+            advice = f": {e}" if isinstance(e, InvalidOperand) else ""
             raise TypeError(
                 f"function {info.func_src_info} traced for {info.traced_for} returned a value of "
-                f"type {type(o)}{where}, which is not a valid Primax type"
+                f"type {type(o)}{where}, which is not a valid Primax type{advice}"
             ) from None
 
 
@@ -354,6 +361,8 @@ def library_function(
         ``static_argnames`` as keyword-only arguments.
       static_argnames: parameters with hashable values that are not arrays.
       check: validates the arguments; called unless all are known to be arrays.
+
+    Arguments with a method ``__jax_array__`` are converted, unlike operands of primitives.
     """
     name = name or fun.__name__
     cache = JitCache(fun, name, inline=True, compile=_compile_for(name))
@@ -366,6 +375,15 @@ def _compile_for(name: str):
 
 # Types that the fast path converts to arrays.
 _ON_HOST = frozenset((float, int, bool, complex, np.ndarray, np.float32, np.int32, np.bool_))
+
+
+def _converted(x: Any) -> Any:
+    """An argument of a library function, after the conversion of an object that converts itself."""
+    if converts_itself(x):
+        return x.__jax_array__()
+    if type(x) in (list, tuple) and any(map(converts_itself, x)):
+        return type(x)(map(_converted, x))
+    return x
 
 
 def make_callable(
@@ -403,6 +421,12 @@ def make_callable(
             static_key, fixed, open_kwargs = _bind_static(fun, kwargs, static)
             leaves, in_tree = _flatten((args, open_kwargs))
             out = cache.call_flat(fixed, static_key, leaves, in_tree)
+        except UnconvertedOperand as e:
+            converted = [_converted(x) for x in args]
+            if all(new is old for new, old in zip(converted, args)):
+                source.fold_traceback(e)
+                raise
+            return call(*converted, **kwargs)
         except Exception as e:
             source.fold_traceback(e)
             raise

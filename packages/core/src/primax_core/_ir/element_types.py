@@ -316,7 +316,7 @@ def dtype_of(x: Any) -> Any:
     for python_type in python_scalars:  # subclasses, such as IntEnum
         if isinstance(x, python_type):
             return _PYTHON_64[python_type]
-    if hasattr(x, "__jax_array__"):
+    if callable(getattr(x, "__jax_array__", None)):
         return dtype_of(x.__jax_array__())
     raise TypeError(f"Cannot determine dtype of {x!r}")
 

@@ -187,6 +187,11 @@ class Primitive:
             before += [self.rules.get(kind.general), *self.rules_before(kind.general)]
         return [r for r in before if r is not None and type(r) is not Unsupported]
 
+    def all_rules(self, kind: RuleKind[R]) -> list[R]:
+        """The rule of a rule kind, and those that it replaced."""
+        rules = [*self._replaced.get(kind, ()), self.rules.get(kind)]
+        return [r for r in rules if r is not None and type(r) is not Unsupported]
+
     def _set(self, kind: RuleKind[Any], rule: Any, override: bool) -> None:
         existing = self.rules.get(kind)
         if existing is not None and not override:

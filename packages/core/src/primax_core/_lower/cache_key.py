@@ -3,14 +3,15 @@
 The key covers everything that the module depends on: the equations with their types, parameters and
 constants, the options read by tracing and lowering, and the sources of the rules. If a dependency
 cannot be covered there is no key, and the jaxpr is lowered to find its module: a rule or an object
-of another package, a function that a rule reads, an effect.
+of another package that is not trusted, a function that a rule reads, an effect.
 """
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Sequence
-from types import FunctionType
+from functools import partial
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, Final
 
 import numpy as np
@@ -26,7 +27,7 @@ from .._ir.primitive import Primitive, known_primitives
 from .._runtime.jaxlib_versions import build
 from .._transform.expansion import expanded
 from .liveness import large_consts, live_eqns, stored_value
-from .source_fingerprint import stamp
+from .source_fingerprint import is_trusted_module, stamp
 
 
 class Unkeyable(Exception):
@@ -41,20 +42,22 @@ def key_of(
     if sources is None:
         return None
     try:
-        if not _only_own_rules(platform):
-            return None
         writer = _Writer(large_consts(jaxpr), platform)
+        replaced = _rules_of_packages(writer, platform)
         options = writer.value(state.trace_key.values)
         contents = writer.jaxpr(jaxpr)
     except Exception:  # Unkeyable, or an unusual object; lowering reports errors of the jaxpr
         return None
-    parts = (sources, build(), options, name, platform, tuple(donated), keep_unused, contents)
+    parts = (
+        sources, build(), replaced, options, name, platform, tuple(donated), keep_unused, contents,
+    )  # fmt: skip
     return digest(repr(parts).encode())
 
 
 # Rules
 
-_trusted: set[Any] = set()
+_own_rules: set[Any] = set()
+"""Rules of the core whose closures were checked."""
 
 
 def _rule_kinds(platform: str) -> tuple:
@@ -64,20 +67,29 @@ def _rule_kinds(platform: str) -> tuple:
     return (*special, rule_kinds.lower, rule_kinds.abstract, rule_kinds.effects)
 
 
-def _only_own_rules(platform: str) -> bool:
-    """Return True if no other package replaced a rule of the core's primitives."""
+def _rules_of_packages(writer: _Writer, platform: str) -> list[Any]:
+    """Identifications of the rules of trusted packages.
+
+    All of them, because lowering may use primitives that the jaxpr does not contain.
+
+    Raises:
+      Unkeyable: a primitive of the core or of a trusted package has a rule from elsewhere.
+    """
     relevant_kinds = _rule_kinds(platform)
+    others = []
     for prim in list(known_primitives()):
         rules = prim.rules
         for kind in relevant_kinds:
             rule = rules.get(kind)
-            if rule is not None and rule not in _trusted:
-                if is_own(prim.home) and not _trust(rule):
-                    return False
-    return True
+            if rule is not None and rule not in _own_rules:
+                if is_trusted_module(prim.home) and not _is_own_rule(rule):
+                    # It may call the rules that it replaced.
+                    others.append(((prim.home, prim.name, kind.name), prim.all_rules(kind)))
+    others.sort(key=lambda other: other[0])
+    return [(*names, [writer.function(r) for r in rules]) for names, rules in others]
 
 
-def _trust(rule: Any, above: tuple = ()) -> bool:
+def _is_own_rule(rule: Any, above: tuple = ()) -> bool:
     """Return True if a function and the functions in its closure are from this package."""
     if type(rule) is not FunctionType:
         return type(rule) is rule_kinds.Unsupported
@@ -88,10 +100,10 @@ def _trust(rule: Any, above: tuple = ()) -> bool:
         captured = [*map(_content, rule.__closure__ or ()), *(rule.__defaults__ or ())]
         above = (*above, rule)
         for f in captured:
-            if type(f) is FunctionType and f not in _trusted and f not in above:
-                if not _trust(f, above):
+            if type(f) is FunctionType and f not in _own_rules and f not in above:
+                if not _is_own_rule(f, above):
                     return False
-    _trusted.add(rule)
+    _own_rules.add(rule)
     return True
 
 
@@ -132,6 +144,7 @@ class _Writer:
         self.numbers: dict[int, int] = {}
         self.avals: dict[Any, int] = {}
         self.operations: dict[Primitive, tuple] = {}
+        self.functions: dict[int, int] = {}
 
     def jaxpr(self, jaxpr: Jaxpr) -> Any:
         number = self.numbers.get(id(jaxpr))
@@ -178,19 +191,62 @@ class _Writer:
         known = self.operations.get(prim)
         if known is None:
             rule = next((r for k in self.kinds if (r := prim.rules.get(k)) is not None), None)
-            if rule not in _trusted or not is_own(prim.home):
+            if not is_trusted_module(prim.home):
                 raise Unkeyable(prim.name)
             number = len(self.operations)
-            self.operations[prim] = number, _parameters_read(rule)
-            identification = (
-                number,
-                prim.name,
-                prim.home,
-                rule.__module__,
-                rule.__code__.co_firstlineno,
-            )
-            return identification, self.operations[prim][1]
+            if rule in _own_rules:
+                written: Any = (rule.__module__, rule.__code__.co_firstlineno)
+                read = _parameters_read(rule)
+            else:
+                written, read = self.function(rule), None
+            self.operations[prim] = number, read
+            return (number, prim.name, prim.home, written), read
         return known
+
+    def function(self, function: Any) -> Any:
+        """Identification of a rule of a trusted package, or of a function that it captured."""
+        number = self.functions.get(id(function))
+        if number is not None:
+            return number
+        self.functions[id(function)] = len(self.functions)
+        if type(function) is partial:
+            parts = (function.func, function.args, function.keywords)
+            return ("partial", [self.captured(part) for part in parts])
+        if type(function) is not FunctionType:
+            raise Unkeyable(function)
+        module = function.__globals__.get("__name__")
+        if not is_trusted_module(module):
+            raise Unkeyable(function)
+        code = function.__code__
+        captured = [
+            *map(_content, function.__closure__ or ()),
+            *(function.__defaults__ or ()),
+            *(function.__kwdefaults__ or {}).items(),
+        ]
+        place = (module, code.co_qualname, code.co_firstlineno)
+        return ("function", *place, [self.captured(value) for value in captured])
+
+    def captured(self, value: Any) -> Any:
+        """The contents of a cell of a closure, or of an argument of a partial function."""
+        kind = type(value)
+        if kind is FunctionType or kind is partial:
+            return self.function(value)
+        if kind is tuple or kind is list:
+            return (kind.__name__, [self.captured(v) for v in value])
+        if kind is dict:
+            return ("dict", [(self.value(k), self.captured(v)) for k, v in value.items()])
+        if kind is Primitive:
+            return ("primitive", value.name, value.home)
+        if kind is ModuleType:
+            return ("module", value.__name__)
+        if kind is BuiltinFunctionType:
+            return ("builtin", value.__module__, value.__qualname__)
+        if kind in (set, frozenset):
+            return (kind.__name__, sorted((self.captured(v) for v in value), key=repr))
+        if isinstance(value, type) and "<locals>" not in value.__qualname__:
+            if is_trusted_module(value.__module__):
+                return ("type", value.__module__, value.__qualname__)
+        return self.value(value)
 
     def aval(self, aval: Any) -> Any:
         number = self.avals.get(aval)
@@ -246,7 +302,7 @@ class _Writer:
             return ("scalar", self.dtype(value.dtype), value.tobytes())
         if isinstance(value, type) and value.__module__ in ("builtins", "numpy", "ml_dtypes"):
             return ("type", value.__module__, value.__qualname__)
-        if not is_own(kind.__module__):
+        if not is_trusted_module(kind.__module__):
             raise Unkeyable(value)
         if isinstance(value, enum.Enum):
             return ("enum", kind.__module__, kind.__qualname__, value.name)

@@ -199,8 +199,6 @@ def as_operand(x: Any) -> ArrayImpl:
         return _scalar(x.val, x.aval, kind)
     if kind is float or kind is int or kind is bool or kind is complex:
         return _scalar(x, typeof(x), kind)
-    if hasattr(x, "__jax_array__") and not isinstance(x, np.ndarray):
-        return as_operand(x.__jax_array__())
     aval = typeof(x)
     if not aval.shape and isinstance(x, np.generic):
         return _scalar(x, aval, kind)

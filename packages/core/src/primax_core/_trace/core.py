@@ -11,10 +11,12 @@ import numpy as np
 
 from .._base import errors, source
 from .._base.config import state
+from .._base.identity import is_own
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import Jaxpr
 from .._ir.primitive import Primitive
+from . import foreign
 from .array import Array
 
 
@@ -168,9 +170,37 @@ def typeof(x: Any) -> ShapedArray:
     if of_class is not None:
         return of_class(x)
     try:
-        return x.aval
+        aval = x.aval
     except AttributeError:
         return _type_of_other(x)
+    return aval if type(aval) is ShapedArray else _unusual_aval(x, aval)
+
+
+def argument_type(x: Any) -> ShapedArray:
+    """The aval of an argument of a library function; an object that converts itself is converted.
+
+    Raises:
+      TypeError: if ``x`` is not an array, a scalar, a tracer or an object with a method
+        ``__jax_array__``.
+    """
+    # Not a call of `typeof`, for speed.
+    of_class = _type_of.get(type(x))
+    if of_class is not None:
+        return of_class(x)
+    try:
+        aval = x.aval
+    except AttributeError:
+        return typeof(x.__jax_array__()) if foreign.converts_itself(x) else _type_of_other(x)
+    return aval if type(aval) is ShapedArray else _unusual_aval(x, aval)
+
+
+def _unusual_aval(x: Any, aval: Any) -> Any:
+    """The aval of a value whose attribute ``aval`` is not a :class:`ShapedArray` of this core."""
+    if isinstance(x, (Array, Mutable)) or is_own(type(aval).__module__):
+        return aval
+    if foreign.is_tracer(x):
+        raise foreign.invalid(x)
+    return foreign.aval_of_array(x) or aval
 
 
 def _type_of_other(x: Any) -> ShapedArray:
@@ -181,12 +211,7 @@ def _type_of_other(x: Any) -> ShapedArray:
             if handler is not None:
                 break
         else:
-            if hasattr(x, "__jax_array__"):
-                return typeof(x.__jax_array__())
-            raise TypeError(
-                f"Value {x!r} with type {type(x)} is not a valid Primax type: expected an array, "
-                "a NumPy array, a number or a tracer."
-            )
+            raise foreign.invalid(x)
     return handler(x)
 
 

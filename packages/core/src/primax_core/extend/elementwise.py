@@ -5,6 +5,7 @@ The rules that they register handle symbolic sizes, weak types and broadcasting 
 
 from __future__ import annotations
 
+from .._trace.core import argument_type as argument_type
 from ..lax.elementwise import (
     binary as binary,
     check_dtypes as check_dtypes,

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from .._lower.lazy import chlo as chlo, hlo as hlo, ir as ir
+from .._lower.source_fingerprint import trusted_rules as trusted_rules
 from .._runtime.custom_calls import provides_custom_calls as provides_custom_calls
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from .._runtime.array import ArrayImpl
 from .._runtime.dispatch import Executable, as_operand
 from .._runtime.jaxlib_versions import collect_garbage
 from .._runtime.launch import explain_failure, garbage_is_due, launch
+from .._trace import foreign
 from .._trace.array import Array, register_method
 from .._trace.core import typeof
 from . import arithmetic as ar, bitwise as bits, comparison as cmp, division, magnitude as mag
@@ -75,8 +76,10 @@ def _operator(
                     f"unsupported operand type(s) for {symbol}: {type(x).__name__!r} and "
                     f"{type(y).__name__!r}"
                 )
+            if not equality:
+                foreign.refuse(other, symbol)
             return NotImplemented
-        if not isinstance(other, _OPERANDS) and hasattr(other, "__jax_array__"):
+        if not isinstance(other, _OPERANDS) and foreign.converts_itself(other):
             x, y = (v.__jax_array__() if v is other else v for v in (x, y))
         return (front if state.trace is None else general)(x, y)
 

@@ -14,7 +14,7 @@ from .._ir.samples import Sample, c64, f32, i32, samples
 from .._lower.lazy import hlo, ir
 from .._runtime.array import ArrayImpl, copy_array, default_sharding, move, put
 from .._runtime.devices import Device
-from .._runtime.dispatch import as_operand, check_range, impl, relaid
+from .._runtime.dispatch import check_range, impl, relaid
 from .._runtime.layouts import Format, Layout, canonical
 from .._runtime.memory_spaces import ArrayCopySemantics as ArrayCopySemantics, Space as Space
 from .._runtime.sharding import Sharding, SingleDeviceSharding, default_memory_kind
@@ -126,8 +126,6 @@ def moved(x: Any, device: Place, semantics: ArrayCopySemantics) -> Any:
         return x
     if not hasattr(x, "dtype"):
         check_range(x, aval)
-        if hasattr(x, "__jax_array__"):
-            return moved(as_operand(x), device, semantics)
     target = None if device is None else _sharding_for(device, default_sharding())
     return put(x, target, aval, explicit=True)
 

@@ -17,6 +17,7 @@ from .._ir.symbolic_dims import Dimension
 from .._runtime.dispatch import check_range
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.foreign import converts_itself
 from .conversion import convert
 from .elementwise import broadcast_in_dim
 
@@ -125,7 +126,7 @@ def _report(name: str, a: tuple[int, ...], b: tuple[int, ...]) -> None:
 
 def is_operand(x: Any) -> bool:
     """Return True if a value can be an operand: array, tracer, NumPy array or scalar, number."""
-    return isinstance(x, _OPERANDS) or hasattr(x, "__jax_array__")
+    return isinstance(x, _OPERANDS) or converts_itself(x)
 
 
 _OPERANDS: Final = (

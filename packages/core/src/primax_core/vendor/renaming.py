@@ -37,7 +37,7 @@ class Renaming:
             r"|\b(?P<distribution>primax-core)\b"
             rf"|\b(?P<package>{'|'.join(self.dotted)})\b(?!\.vendor\b)"
             r"|\b(?P<prefix>PRIMAX_)"
-            r"|\bprimax\.(?P<public>[a-z]\w*)"
+            r"|\bprimax\.(?!readthedocs\b)(?P<public>[a-z]\w*)"
         )
 
     def module(self, source: str, path: str) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from primax_core import device_put, lax
-from primax_core.extend import Array, dtypes, typeof
+from primax_core.extend import Array, dtypes
+from primax_core.extend.elementwise import argument_type as typeof
 
 from .._checks import axes_of, check_arrays, dtype_argument
 from .._flips import roll_known

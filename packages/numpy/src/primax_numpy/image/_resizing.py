@@ -10,7 +10,8 @@ import numpy as np
 
 import primax_numpy as pnp
 from primax_core import lax
-from primax_core.extend import Array, dtypes, inexact, typeof
+from primax_core.extend import Array, dtypes, inexact
+from primax_core.extend.elementwise import argument_type as typeof
 
 from .._checks import axes_of, check_arrays
 from .._functions import compiled

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from primax_core import custom_jvp, lax
-from primax_core.extend import Array, typeof
+from primax_core.extend import Array
 from primax_core.extend.dimensions import decided
+from primax_core.extend.elementwise import argument_type as typeof
 
 from .._functions import checked, compiled
 from .._promotion import is_complex

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import typeof
 from primax_core.extend.dimensions import broadcast_shapes
+from primax_core.extend.elementwise import argument_type as typeof
 
 from .. import _promotion
 from .._checks import check_arrays

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from primax_core.extend import Array, typeof
+from primax_core.extend import Array
+from primax_core.extend.elementwise import argument_type as typeof
 
 from .. import _products, _shapes, _triangles
 from .._checks import check_arrays, one_axis

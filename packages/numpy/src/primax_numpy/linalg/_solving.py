@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from primax_core import custom_jvp, lax
-from primax_core.extend import Array, dtypes, inexact, promoted, typeof
+from primax_core.extend import Array, dtypes, inexact, promoted
+from primax_core.extend.elementwise import argument_type as typeof
 
 from .._checks import check_arrays, one_axis
 from .._functions import checked, compiled

@@ -245,7 +245,7 @@ class DimExpr(Dimension):
     def _by_value(self, op: Callable, other: Any, reflected: bool = False) -> Any:
         """The operation on arrays of the values of the dimensions."""
         if not isinstance(other, (int, float, complex, np.generic, np.ndarray, Dimension)):
-            if not hasattr(other, "aval") and not hasattr(other, "__jax_array__"):
+            if not hasattr(other, "aval") and getattr(other, "__jax_array__", None) is None:
                 return NotImplemented
         x = as_value(self)
         y = as_value(other) if isinstance(other, Dimension) else other

@@ -62,7 +62,7 @@ def _initial(x: Any) -> Any:
     except TypeError as e:
         raise TypeError(
             "Error interpreting argument to new_ref as an array. The problematic value is of "
-            f"type {type(x)} and was passed to new_ref at position 0."
+            f"type {type(x)} and was passed to new_ref at position 0. {e}"
         ) from e
 
 
